@@ -1,37 +1,37 @@
-//! Whether what is asked for is done, and where: from the candidate and what was fetched for it.
+//! Decides whether a request is carried out, and where, from the candidate and the fetched facts.
 
 use super::marker::{Begin, State};
 use super::settings::TriggerSettings;
 use super::triage::{Candidate, checked_branch};
 use super::{Ask, Refusal, clean};
 
-/// What was fetched. What [`super::triage::Needs`] does not name is left at its default.
+/// The fetched facts. A fact that [`super::triage::Needs`] does not name keeps its default.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Facts {
-    /// The asker's permission; `None` when it could not be determined.
+    /// The asker's permission; `None` if it could not be determined.
     pub access: Option<Access>,
     /// Why the permission could not be determined.
     pub access_error: String,
-    /// The pull request; `None` when it could not be read.
+    /// The pull request; `None` if it could not be read.
     pub pull: Option<PullFacts>,
-    /// The state in Sprag's own comment; `None` when there is none.
+    /// The state in Sprag's own comment; `None` if there is none.
     pub state: Option<State>,
-    /// Why Sprag's own comment could not be read, where it could not.
+    /// Why Sprag's own comment could not be read, if it could not.
     pub state_error: Option<String>,
-    /// The day (UTC, `2026-01-31`).
+    /// The current day (UTC, `2026-01-31`).
     pub now_day: String,
-    /// The repository's default branch, where the event has none.
+    /// The repository's default branch, if the event does not contain it.
     pub default_branch: Option<String>,
-    /// Which attempt of the workflow run this is, from 1: a person who runs a job again means it.
+    /// The attempt of the workflow run, from 1: a person who reruns a job wants the request repeated.
     pub run_attempt: u64,
-    /// Whether the commit that failed is one of Sprag's own, by its trailer.
+    /// Whether the failed commit is one of Sprag's own, according to its trailer.
     pub head_is_own: bool,
 }
 
-/// What somebody may do with a repository.
+/// A permission level on a repository.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Access {
-    /// Nothing beyond what everybody may.
+    /// No more than everybody has.
     None,
     /// Read it.
     Read,
@@ -46,7 +46,7 @@ pub enum Access {
 }
 
 impl Access {
-    /// GitHub's word, of `permission` or `role_name`; `None` for a role of an organisation's own.
+    /// The level for GitHub's word in `permission` or `role_name`; `None` for an organisation's custom role.
     pub fn from_word(word: &str) -> Option<Self> {
         Some(match word {
             "none" => Self::None,
@@ -60,7 +60,7 @@ impl Access {
     }
 }
 
-/// A pull request as it is now.
+/// The current state of a pull request.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PullFacts {
     /// Its title.
@@ -69,46 +69,46 @@ pub struct PullFacts {
     pub body: String,
     /// Whether it is open.
     pub open: bool,
-    /// The branch it comes from.
+    /// Its head branch.
     pub head_ref: String,
-    /// That branch's commit.
+    /// The head branch's commit.
     pub head_sha: String,
-    /// `owner/name` of the repository it comes from; `None` when that is gone.
+    /// `owner/name` of the head repository; `None` if it was deleted.
     pub head_repository: Option<String>,
-    /// The branch it goes to.
+    /// Its base branch.
     pub base_ref: String,
-    /// `owner/name` of the repository it goes to.
+    /// `owner/name` of the base repository.
     pub base_repository: String,
 }
 
-/// What is done, and where.
+/// An authorised request, and where to carry it out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Authorised {
-    /// What was asked for. The commit is the newest of the branch, title and text are known where the event
-    /// leaves them out, and the notes are complete.
+    /// The request, completed: it has the branch's newest commit, a title and text even if the event omits
+    /// them, and all notes.
     pub candidate: Candidate,
-    /// The branch to work on, an existing one; `None` means a new one from the base.
+    /// The existing branch to work on; `None` means a new branch from the base.
     pub branch: Option<String>,
-    /// The branch that the work is for.
+    /// The target branch of the work.
     pub base_ref: Option<String>,
-    /// Whether nothing may be pushed: the branch is of a fork.
+    /// Whether nothing may be pushed, because the branch belongs to a fork.
     pub report_only: bool,
-    /// The state as it is now, for `retry`, `continue` and `status`.
+    /// The current state, for `retry`, `continue` and `status`.
     pub state: State,
-    /// The state to write while the run is under way. It lacks the run's id:
-    /// [`State::note_run`].
+    /// The state to write while the run is in progress. It lacks the run's id, which [`State::note_run`]
+    /// adds.
     pub next_state: State,
 }
 
-/// Why a candidate is not worked on.
+/// Why a candidate is not carried out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Declined {
     /// There is nothing to do.
     Nothing {
-        /// Why, in one sentence.
+        /// The reason, in one sentence.
         reason: String,
     },
-    /// It is refused.
+    /// The request is refused.
     Refused(Refusal),
 }
 
@@ -118,10 +118,10 @@ impl From<Refusal> for Declined {
     }
 }
 
-/// Decides whether a candidate is worked on.
+/// Decides whether a candidate is carried out.
 ///
 /// # Errors
-/// Why not: nothing to do, or a refusal.
+/// The reason why not: nothing to do, or a refusal.
 pub fn authorise(
     candidate: &Candidate,
     facts: &Facts,
@@ -155,10 +155,10 @@ pub fn authorise(
     Ok(authorised)
 }
 
-/// Whether somebody may ask at all. Somebody who may not does not learn what else is wrong.
+/// Whether the asker may make requests at all. A person who may not does not learn of other problems.
 ///
 /// # Errors
-/// Why not.
+/// The reason why not.
 pub fn may_ask(
     candidate: &Candidate,
     facts: &Facts,
@@ -210,8 +210,9 @@ fn allowed(
     Ok(())
 }
 
-/// Who has write access is an owner, a member or a collaborator, whatever the event says: GitHub
-/// shows private members of an organisation to others as `CONTRIBUTOR` or `NONE`.
+/// Whether the asker's association is allowed. A person with write access is an owner, a member or a
+/// collaborator whatever the event says: GitHub shows private members of an organisation to others as
+/// `CONTRIBUTOR` or `NONE`.
 fn association_fits(association: Option<&str>, settings: &TriggerSettings) -> bool {
     let listed = |word: &str| {
         let mut words = settings.rules.allowed_associations.iter();
@@ -225,7 +226,7 @@ fn association_fits(association: Option<&str>, settings: &TriggerSettings) -> bo
     }
 }
 
-/// Where the work is done.
+/// Determines where the work is done.
 fn placed(candidate: &Candidate, facts: &Facts) -> Result<Authorised, Refusal> {
     let default_branch = candidate
         .default_branch
@@ -254,8 +255,8 @@ fn placed(candidate: &Candidate, facts: &Facts) -> Result<Authorised, Refusal> {
     Ok(authorised)
 }
 
-/// Without a pull request: failed checks and configured sources are worked on where they are, except
-/// on the default branch, where a failure is mended by a pull request. A queue starts from there.
+/// Without a pull request, failed checks and configured sources are worked on where they are. On the default
+/// branch, a failure is instead fixed by a pull request. A queue uses the branch as its base.
 fn place_on_branch(authorised: &mut Authorised, candidate: &Candidate, head: &str) {
     let is_default = authorised.base_ref.as_deref() == Some(head);
     let is_queue = matches!(
@@ -328,7 +329,7 @@ fn open(candidate: &Candidate, facts: &Facts) -> Result<(), Declined> {
     Err(Refusal::Closed { what }.into())
 }
 
-/// The loop guard and the limit of runs.
+/// Checks the loop guard and the limit on runs.
 fn within_limits(
     candidate: &Candidate,
     facts: &Facts,

@@ -1,15 +1,14 @@
-//! What people do not see in a text, the agent does not read either.
+//! Removes the parts of a text that people cannot see, so that the agent does not read them either.
 
 use pulldown_cmark::{Event, Options, Parser};
 use std::ops::Range;
 
-/// Removing may put the two ends of another comment together; after this often what is left of
-/// comment openings is broken up instead.
+/// The maximum number of passes. A removal may join the two ends of another comment; after the last pass,
+/// remaining comment openings are broken up instead.
 const PASSES: usize = 8;
 
-/// `text` without what GitHub does not show: HTML comments, link definitions that are used as
-/// comments, characters without a shape, and characters that change the direction of text. Line
-/// ends become `\n`.
+/// `text` without what GitHub does not show: HTML comments, link definitions used as comments, invisible
+/// characters, and characters that change the text direction. Line ends become `\n`.
 pub fn clean(text: &str) -> String {
     let mut text = visible(text);
     for _ in 0..PASSES {
@@ -21,12 +20,12 @@ pub fn clean(text: &str) -> String {
     text.replace("<!--", "<! --")
 }
 
-/// `text` on one line within `limit` characters, cleaned: for titles, logins and names.
+/// `text` cleaned and on one line of at most `limit` characters: for titles, logins and names.
 pub fn clean_line(text: &str, limit: usize) -> String {
     crate::text::one_line(&visible(super::head(text, 8 * 1024)), limit)
 }
 
-/// Without characters that nobody can see, with `\n` line ends.
+/// The text without invisible characters, with `\n` line ends.
 pub(super) fn visible(text: &str) -> String {
     let text = text.replace("\r\n", "\n").replace('\r', "\n");
     text.chars().filter(|&c| !is_hidden(c)).collect()
@@ -36,7 +35,7 @@ fn is_hidden(c: char) -> bool {
     is_invisible(c) || (c.is_control() && c != '\n' && c != '\t')
 }
 
-/// Whether a character has no shape of its own, or turns the direction of the text around it.
+/// Whether a character is invisible or changes the direction of the text around it.
 pub(super) fn is_invisible(c: char) -> bool {
     matches!(c,
         '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
@@ -45,7 +44,7 @@ pub(super) fn is_invisible(c: char) -> bool {
         | '\u{2028}'..='\u{202e}'
         | '\u{2060}'..='\u{206f}'
         | '\u{2800}' | '\u{3164}' | '\u{ffa0}' | '\u{feff}'
-        // Variation selectors can carry any bytes; the one that asks for an emoji's colours stays.
+        // Variation selectors can encode arbitrary bytes; the one that requests an emoji's colours stays.
         | '\u{fe00}'..='\u{fe0e}'
         | '\u{fff9}'..='\u{fffb}'
         | '\u{1bca0}'..='\u{1bca3}'
@@ -53,7 +52,7 @@ pub(super) fn is_invisible(c: char) -> bool {
         | '\u{e0000}'..='\u{e0fff}')
 }
 
-/// The text without its hidden parts; `None` when it has none.
+/// The text without its hidden parts; `None` if it has none.
 fn without_hidden(text: &str) -> Option<String> {
     if !text.contains("<!") && !text.contains("<?") && !text.contains("]:") {
         return None;
@@ -67,7 +66,7 @@ fn without_hidden(text: &str) -> Option<String> {
             .filter(|(_, link)| is_comment(&link.dest))
             .map(|(_, link)| link.span.clone()),
     );
-    // The lines of an HTML block come one by one, so that a comment may span several events.
+    // The parser reports an HTML block line by line, so a comment may span several events.
     let mut block: Option<Range<usize>> = None;
     for (event, range) in parser.into_offset_iter() {
         match event {
@@ -85,7 +84,7 @@ fn without_hidden(text: &str) -> Option<String> {
     cut(text, &hidden)
 }
 
-/// Comments, declarations and processing instructions within a stretch of HTML.
+/// Finds comments, declarations and processing instructions in a range of HTML.
 fn hidden_html(text: &str, stretch: Range<usize>, hidden: &mut Vec<Range<usize>>) {
     const KINDS: [(&str, &str); 4] = [
         ("<!--", "-->"),
@@ -95,7 +94,7 @@ fn hidden_html(text: &str, stretch: Range<usize>, hidden: &mut Vec<Range<usize>>
     ];
     let mut from = stretch.start;
     while let Some(html) = text.get(from..stretch.end) {
-        // One search for both, so that each byte is looked at once.
+        // A single search for all kinds, so that each byte is examined once.
         let Some(begins) = html.find('<') else {
             return;
         };
@@ -104,7 +103,7 @@ fn hidden_html(text: &str, stretch: Range<usize>, hidden: &mut Vec<Range<usize>>
             from += begins + 1;
             continue;
         };
-        // `<!-->` and `<!--->` are whole comments.
+        // `<!-->` and `<!--->` are complete comments.
         let skip = if open == "<!--" { 2 } else { open.len() };
         let inner = rest.get(skip..).unwrap_or_default();
         let length = inner

@@ -1,5 +1,5 @@
-//! What the agent is told about the issue or pull request. Texts of other people are data: each is
-//! cleaned, in a fence that it cannot end, and said not to be instructions.
+//! What the prompt says about the issue or pull request. Text by other people is data: it is cleaned, put in
+//! a fence that it cannot end, and labelled as no instructions.
 
 use super::payload::Place;
 use super::triage::Candidate;
@@ -7,16 +7,15 @@ use super::{Ask, clean, head, job_log};
 use crate::text::fenced;
 use std::fmt::Write as _;
 
-/// How long a prompt may be where nothing else is given, in bytes.
+/// The default length limit of a prompt, in bytes.
 pub const DEFAULT_BUDGET: usize = 64 * 1024;
 
-/// The least that is worked with, in bytes, whatever is given.
+/// The smallest length limit of a prompt, in bytes, whatever is configured.
 pub const MIN_BUDGET: usize = 4 * 1024;
 
 const MAX_TITLE: usize = 300;
 
-/// What was fetched about the place where the agent was asked. Everything here may be written by
-/// anybody.
+/// The fetched context of a request. Anybody may have written any of it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Context {
     /// The conversation, oldest first.
@@ -25,37 +24,37 @@ pub struct Context {
     pub review_comments: Vec<ReviewComment>,
     /// The failed jobs.
     pub jobs: Vec<FailedJob>,
-    /// How long the prompt may be, in bytes; 0 is [`DEFAULT_BUDGET`].
+    /// The length limit of the prompt, in bytes; 0 means [`DEFAULT_BUDGET`].
     pub budget: usize,
 }
 
 /// A comment of the conversation.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ThreadComment {
-    /// Its id; the one that asked is left out.
+    /// Its id; the comment with the request is left out.
     pub id: u64,
-    /// Who wrote it.
+    /// Its author.
     pub author: String,
     /// Its text.
     pub body: String,
-    /// When it was written, as GitHub words it.
+    /// When it was written, in GitHub's format.
     pub created_at: String,
-    /// When it was last changed, as GitHub words it.
+    /// When it was last changed, in GitHub's format.
     pub updated_at: String,
-    /// Whether it is Sprag's own; those are left out.
+    /// Whether it is Sprag's own comment, which is left out.
     pub is_own: bool,
 }
 
-/// A comment of a review on lines.
+/// A review comment on lines.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ReviewComment {
     /// Its id.
     pub id: u64,
-    /// The first comment of the thread that it answers.
+    /// The first comment of the thread that it belongs to, if it is a reply.
     pub reply_to: Option<u64>,
-    /// Who wrote it.
+    /// Its author.
     pub author: String,
-    /// Where it is.
+    /// Its location.
     pub place: Place,
     /// Its text.
     pub body: String,
@@ -68,20 +67,19 @@ impl ReviewComment {
     }
 }
 
-/// A job that failed.
+/// A failed job.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FailedJob {
     /// Its name.
     pub name: String,
-    /// The step that failed, where GitHub says so.
+    /// The failed step, if GitHub states it.
     pub step: Option<String>,
-    /// Its log, whole or the end of it.
+    /// Its complete log, or the end of it.
     pub log: String,
 }
 
-/// The task in words: what is asked for, then the context as data, the most telling first, within
-/// the budget. Of the conversation the newest comments are kept; what was written or changed after
-/// the request is left out.
+/// The task's text: the request, followed by the context as data, most relevant first, within the limit. Of
+/// the conversation, the newest comments are kept; text written or changed after the request is left out.
 pub fn prompt(candidate: &Candidate, context: &Context) -> String {
     let budget = match context.budget {
         0 => DEFAULT_BUDGET,
@@ -104,7 +102,7 @@ pub fn prompt(candidate: &Candidate, context: &Context) -> String {
     page.text
 }
 
-/// A text that grows to its budget and no further.
+/// A text that grows only up to its limit.
 struct Page {
     text: String,
     budget: usize,
@@ -122,8 +120,8 @@ impl Page {
         self.budget.saturating_sub(self.text.len() + 1)
     }
 
-    /// Adds a labelled text of at most `most` bytes, cut at its end; nothing where there is no room
-    /// for what is worth reading.
+    /// Adds a labelled text of at most `most` bytes, cut at its end, or nothing if there is no room for a
+    /// useful part.
     fn data(&mut self, label: &str, text: &str, most: usize) -> bool {
         let text = text.trim();
         if text.is_empty() {
@@ -139,7 +137,7 @@ impl Page {
     }
 }
 
-/// A label and a fenced text in at most `most` bytes.
+/// A label and a fenced text, together at most `most` bytes.
 fn block(label: &str, text: &str, most: usize) -> Option<String> {
     const CUT: &str = "\n[cut here]";
     let whole = format!("\n{label}\n{}\n", fenced(text));
@@ -310,7 +308,7 @@ fn subject(page: &mut Page, candidate: &Candidate) {
     );
 }
 
-/// The newest comments, in the order in which they were written.
+/// The newest comments, in chronological order.
 fn conversation(page: &mut Page, candidate: &Candidate, comments: &[ThreadComment]) {
     let asked = candidate.asked_at.as_deref().and_then(time);
     let asking = match candidate.comment {
@@ -368,7 +366,7 @@ fn conversation(page: &mut Page, candidate: &Candidate, comments: &[ThreadCommen
     page.text.extend(kept.iter().rev().map(String::as_str));
 }
 
-/// A time that cannot be read is later than everything: nobody vouches for such a text.
+/// An unreadable time counts as later than the request, because nothing shows that the text is older.
 fn is_later(asked: Option<jiff::Timestamp>, written: &str) -> bool {
     match (asked, time(written)) {
         (None, _) => false,

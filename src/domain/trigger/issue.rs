@@ -1,4 +1,4 @@
-//! A labelled issue, or a pull request's description, as a plan.
+//! Reads a labelled issue, or a pull request's description, as a plan.
 
 use super::clean;
 use crate::plan::{self, Checkbox, Plan, PlanFormat, Task, TaskId, TaskStatus};
@@ -8,12 +8,13 @@ use crate::yaml;
 use pulldown_cmark::{Event, HeadingLevel, Options, Parser, Tag, TagEnd};
 use std::collections::HashMap;
 
-/// The most tasks that one issue is taken for.
+/// The maximum number of tasks in an issue.
 pub const MAX_TASKS: usize = 50;
 
 const MAX_TITLE: usize = 200;
 
-/// Headings of reports. An issue that has one of them describes one thing and is no list of tasks.
+/// Typical headings of issue reports. An issue with one of them describes a single problem and is not a list
+/// of tasks.
 const REPORT_HEADINGS: &[&str] = &[
     "acceptance criteria",
     "actual",
@@ -55,16 +56,16 @@ const REPORT_HEADINGS: &[&str] = &[
 /// An issue read as a plan.
 #[derive(Debug, Clone, PartialEq)]
 pub struct IssuePlan {
-    /// The plan: its texts come from the issue, its settings are empty.
+    /// The plan: its texts come from the issue, and its settings are empty.
     pub plan: Plan,
-    /// What of the issue was not followed, in sentences for the report.
+    /// The parts of the issue that were not followed, as sentences for the report.
     pub notes: Vec<String>,
 }
 
-/// The plan of an issue. Top-level checkboxes are the tasks, else `##` headings, else the whole
-/// issue is one task. Nothing in the issue configures anything: front matter and fenced blocks that
-/// look like a plan's settings are texts, and said to be. `is_own` tells the titles of tasks that Sprag
-/// has done: a list with one of them is one of tasks, also when all of it is checked.
+/// The plan of an issue. Top-level checkboxes are the tasks, otherwise `##` headings are, otherwise the whole
+/// issue is one task. Nothing in the issue configures anything: front matter and fenced blocks that look like
+/// settings are plain text, and a note says so. `is_own` recognises titles of tasks that Sprag has done: a
+/// list that contains one is a task list even if all of it is checked.
 pub fn plan(title: &str, body: &str, is_own: impl Fn(&str) -> bool) -> IssuePlan {
     let title = clean::clean_line(title, MAX_TITLE);
     let cleaned = clean::clean(body);
@@ -84,7 +85,7 @@ pub fn plan(title: &str, body: &str, is_own: impl Fn(&str) -> bool) -> IssuePlan
     IssuePlan { plan, notes }
 }
 
-/// The plan of the issue's checkboxes or headings, where it has such.
+/// The plan from the issue's checkboxes or headings, if it has any that qualify.
 fn listed(
     title: &str,
     body: &str,
@@ -102,7 +103,7 @@ fn listed(
     };
     let done = |task: &Task| task.status == TaskStatus::Done;
     let is_open = |task: &Task| !done(task) || is_own(&clean::clean_line(&task.title, MAX_TITLE));
-    // A form's "I have searched the issues" is no task, and neither is a list that others have done.
+    // A form's "I have searched the issues" is not a task, and neither is a list that others have completed.
     let usable = match parsed.format {
         PlanFormat::Checklist | PlanFormat::TaskList => parsed.tasks.iter().any(is_open),
         PlanFormat::Headings => parsed.tasks.len() > 1 && !is_report(&parsed.tasks),
@@ -130,9 +131,9 @@ fn listed(
     })
 }
 
-/// The issue's text with the boxes of those tasks checked that are done, every other byte as it is. `tasks`
-/// has the titles of all tasks in their order and whether each is done. A box of which it cannot be said
-/// whose it is, since several tasks have its title, stays as it is.
+/// The issue's text with the boxes of completed tasks checked, and every other byte unchanged. `tasks` has
+/// the titles of all tasks in order, and whether each is done. A box is left unchanged if several tasks share
+/// its title and it is unclear which one it belongs to.
 pub fn with_done_checked(body: &str, tasks: &[(&str, bool)]) -> String {
     let mut of_title: HashMap<&str, Vec<bool>> = HashMap::new();
     for (title, done) in tasks {
@@ -161,7 +162,7 @@ pub fn with_done_checked(body: &str, tasks: &[(&str, bool)]) -> String {
     plan::with_checked(body, done.map(|(_, (_, checkbox))| *checkbox))
 }
 
-/// A task with nothing but its texts, its place and whether it is done.
+/// A task with only its texts, its position and whether it is done.
 fn bare(task: Task) -> Task {
     Task {
         title: clean::clean_line(&task.title, MAX_TITLE),
@@ -230,7 +231,8 @@ fn is_report(tasks: &[Task]) -> bool {
     })
 }
 
-/// The text between `---` lines at the beginning, and what follows. Without an end there is none.
+/// The text between `---` lines at the beginning, and the text after it. Without a closing line there is no
+/// front matter.
 fn split_front_matter(body: &str) -> (Option<&str>, &str) {
     let trimmed = body.trim_start();
     let Some(rest) = trimmed.strip_prefix("---\n") else {
@@ -247,7 +249,7 @@ fn split_front_matter(body: &str) -> (Option<&str>, &str) {
     (None, body)
 }
 
-/// Keys of a YAML mapping that configure a run.
+/// The keys of a YAML mapping that configure a run.
 fn configuration_keys(text: &str) -> Vec<String> {
     let Ok(Some(root)) = yaml::parse(text) else {
         return Vec::new();

@@ -1,14 +1,13 @@
-//! The log of a failed job of GitHub Actions, down to what went wrong.
+//! Reduces the log of a failed GitHub Actions job to the failure.
 
 use super::{head, tail};
 use crate::text;
 
-/// How much of a log is looked at, in bytes, from its end: GitHub keeps logs of any size.
+/// The maximum number of bytes read from the end of a log: GitHub's logs have no size limit.
 const MAX_LOG_BYTES: usize = 8 * 1024 * 1024;
 
-/// The failing step of a job's log: its first line and its end, without time stamps, escape
-/// sequences and the runner's own marks, in at most `budget` bytes. Where no step says that it
-/// failed, the end of the log.
+/// The failed step of a job's log: its first line and its end, without time stamps, escape sequences and the
+/// runner's markers, in at most `budget` bytes. If no step reports a failure, the end of the log.
 pub fn failed_step(log: &str, budget: usize) -> String {
     let log = tail(log, MAX_LOG_BYTES).trim_start_matches('\u{feff}');
     let log = text::plain(log);
@@ -48,7 +47,7 @@ fn is_time(stamp: &str) -> bool {
         && stamp.bytes().all(allowed)
 }
 
-/// A line without the runner's marks; `None` for those that are only marks.
+/// A line without the runner's markers; `None` for a line that consists only of them.
 fn shown(line: &str) -> Option<String> {
     let Some((kind, rest)) = line
         .strip_prefix("##[")
@@ -64,7 +63,7 @@ fn shown(line: &str) -> Option<String> {
     }
 }
 
-/// The first line and as many of the last as there is room for.
+/// The first line, and as many of the last lines as fit.
 fn fit(step: &str, budget: usize) -> String {
     if step.len() <= budget {
         return step.to_owned();

@@ -1,5 +1,5 @@
-//! What Sprag keeps in its own comment from one run to the next: one HTML comment in the first
-//! line, which nobody sees. Whoever reads it makes sure that the comment is Sprag's own.
+//! The state that Sprag keeps in its own comment between runs: one invisible HTML comment in the first line.
+//! Readers must check that the comment is Sprag's own.
 
 use super::run_name::RunName;
 use super::{Ask, head};
@@ -9,13 +9,13 @@ use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// How a comment of Sprag begins, whatever version wrote it.
+/// The beginning of a comment by Sprag, in any version.
 pub const MARKER: &str = "<!-- sprag:state ";
 
-/// What a review begins with that a run has posted, as [`super::run_name::RunName::review_marker`] has it.
+/// The beginning of a review posted by a run, see [`super::run_name::RunName::review_marker`].
 const OWN: &str = "<!-- sprag:review ";
 
-/// The largest marker, in bytes: a quarter of what a comment may have.
+/// The maximum size of a marker in bytes: a quarter of a comment's maximum size.
 pub const MAX_MARKER_BYTES: usize = 16 * 1024;
 
 const CLOSE: &str = " -->";
@@ -26,51 +26,50 @@ const MAX_DONE: usize = 50;
 const MAX_WORD_BYTES: usize = 200;
 const MAX_ASK_BYTES: usize = 6 * 1024;
 
-/// What is known of the runs on one issue or pull request.
+/// The state of the runs on one issue or pull request.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct State {
-    /// Ids of the runs, the newest last.
+    /// The ids of the runs, newest last.
     pub run_ids: Vec<String>,
-    /// Keys of what was answered, the newest last: see [`super::triage::Candidate::answer_key`].
+    /// The keys of the requests that were answered, newest last: see
+    /// [`super::triage::Candidate::answer_key`].
     pub answered: Vec<String>,
-    /// Runs in a row that no person started.
+    /// The number of consecutive runs that no person started.
     pub depth: u32,
-    /// Runs by day (UTC, `2026-01-31`), the newest seven days.
+    /// The number of runs per day (UTC, `2026-01-31`), for the newest seven days.
     pub runs_by_day: BTreeMap<String, u32>,
-    /// How the last run ended; `None` while one is under way or before the first.
+    /// The status of the last run; `None` while a run is in progress or before the first.
     pub last_status: Option<RunStatus>,
-    /// What the last run was asked for, for `retry` and `continue`. `None` too when it was too long
-    /// to keep.
+    /// The request of the last run, for `retry` and `continue`. Also `None` if it was too long to keep.
     pub last_ask: Option<Ask>,
     /// The plan file of the last run.
     pub plan_path: Option<String>,
     /// The check run of the last run.
     pub check_run_id: Option<u64>,
-    /// How many annotations of that check run were sent.
+    /// The number of that check run's annotations that were sent.
     pub annotation_cursor: u64,
-    /// Runs in a row that failed.
+    /// The number of consecutive failed runs.
     pub failed_runs: u32,
-    /// Titles of the tasks of an issue's plan that are done and pushed, for `continue`.
+    /// The titles of the tasks in an issue's plan that are done and pushed, for `continue`.
     pub done: Vec<String>,
 }
 
-/// A run that begins.
+/// A run that starts.
 #[derive(Debug, Clone, Copy)]
 pub struct Begin<'a> {
-    /// The day (UTC, `2026-01-31`).
+    /// The current day (UTC, `2026-01-31`).
     pub day: &'a str,
-    /// The key of what it answers.
+    /// The key of the request that it answers.
     pub answers: Option<&'a str>,
-    /// Whether no person asked for it.
+    /// Whether no person requested it.
     pub by_machine: bool,
-    /// What it is asked for.
+    /// The request.
     pub ask: &'a Ask,
 }
 
 impl State {
-    /// The state while the run is under way. `retry` and `continue` keep what the last run was
-    /// asked for.
+    /// The state while the run is in progress. `retry` and `continue` keep the last run's request.
     #[must_use]
     pub fn begin(mut self, run: &Begin<'_>) -> Self {
         self.depth = if run.by_machine {
@@ -97,8 +96,8 @@ impl State {
         self.bounded()
     }
 
-    /// The state before a run that has begun already, so that the job which tells of its end does
-    /// not count it once more. Unchanged where the state does not know of it.
+    /// The state before a run that has already started, so that the job that reports its end does not count
+    /// it again. Unchanged if the state does not contain the run.
     #[must_use]
     pub fn before(mut self, run: &Begin<'_>) -> Self {
         let Some(key) = run.answers.filter(|key| self.has_answered(key)) else {
@@ -114,7 +113,7 @@ impl State {
         self
     }
 
-    /// Notes that a key was answered.
+    /// Records that a key was answered.
     pub fn note_answered(&mut self, key: Option<&str>) {
         if let Some(key) = key {
             self.answered.retain(|known| known != key);
@@ -122,25 +121,25 @@ impl State {
         }
     }
 
-    /// Notes a run's id.
+    /// Records a run's id.
     pub fn note_run(&mut self, id: &str) {
         self.run_ids.retain(|known| known != id);
         self.run_ids.push(id.to_owned());
     }
 
-    /// Notes which tasks of the plan are done, by their titles. A later `continue` leaves them out.
+    /// Records the titles of the plan's completed tasks, which a later `continue` leaves out.
     pub fn note_done<'a>(&mut self, titles: impl IntoIterator<Item = &'a str>) {
         let kept = |title: &str| head(title, MAX_WORD_BYTES).to_owned();
         self.done = titles.into_iter().map(kept).collect();
     }
 
-    /// Whether a task was done by the runs that `continue` goes on with.
+    /// Whether a task was done by the runs that `continue` resumes.
     pub fn is_done(&self, title: &str) -> bool {
         let title = head(title, MAX_WORD_BYTES);
         self.done.iter().any(|done| done == title)
     }
 
-    /// The state after the run.
+    /// The state after the run ended.
     #[must_use]
     pub fn end(mut self, status: RunStatus) -> Self {
         self.failed_runs = match status {
@@ -152,17 +151,17 @@ impl State {
         self
     }
 
-    /// Whether something was answered before.
+    /// Whether a key was answered before.
     pub fn has_answered(&self, key: &str) -> bool {
         self.answered.iter().any(|known| known == key)
     }
 
-    /// Runs on a day.
+    /// The number of runs on a day.
     pub fn runs_on(&self, day: &str) -> u32 {
         self.runs_by_day.get(day).copied().unwrap_or_default()
     }
 
-    /// The state with its lists cut to their newest entries.
+    /// The state with only the newest entries of its lists.
     #[must_use]
     pub fn bounded(mut self) -> Self {
         let word = |text: &mut String| text.truncate(head(text, MAX_WORD_BYTES).len());
@@ -183,8 +182,8 @@ impl State {
         self
     }
 
-    /// The first line of the comment on runs of this name, without a line end, of at most
-    /// [`MAX_MARKER_BYTES`]. What is oldest is left out where there is no room.
+    /// The first line of the comment for runs with this name, without a line end, of at most
+    /// [`MAX_MARKER_BYTES`]. The oldest entries are left out if there is no room.
     pub fn encode(&self, name: &RunName) -> String {
         let open = name.marker();
         let mut state = self.clone().bounded();
@@ -229,13 +228,13 @@ fn keep_newest(list: &mut Vec<String>, most: usize) {
     list.drain(..list.len().saturating_sub(most));
 }
 
-/// Whether a comment's first line says that it is Sprag's.
+/// Whether a comment's first line marks it as Sprag's.
 pub fn is_marked(body: &str) -> bool {
     body.starts_with(MARKER) || body.starts_with(OWN)
 }
 
-/// The state in the first line of a comment on runs of this name. `None` when there is none, or none
-/// that this version can read.
+/// The state in the first line of a comment for runs with this name. `None` if there is none, or none that
+/// this version can read.
 pub fn decode(body: &str, name: &RunName) -> Option<State> {
     let line = body.split(['\n', '\r']).next().unwrap_or_default();
     if line.len() > MAX_MARKER_BYTES {

@@ -1,9 +1,9 @@
-//! A GitHub event becomes nothing to do, a refusal, or work.
+//! Turns a GitHub event into work, a refusal, or nothing to do.
 //!
 //! [`payload::parse`] reads the event defensively, [`triage::triage`] decides from the event alone,
-//! [`authorise::authorise`] decides from what had to be fetched, and [`context::prompt`] words the
-//! work for the agent. Every text here was written by somebody on the internet: it is bounded,
-//! cleaned of what people cannot see, and never configures anything.
+//! [`authorise::authorise`] decides from the fetched facts, and [`context::prompt`] describes the work for
+//! the agent. Any stranger may have written these texts: their length is limited, parts that people cannot
+//! see are removed, and they never configure anything.
 
 pub mod authorise;
 pub mod clean;
@@ -23,25 +23,25 @@ pub mod triage;
 use super::outcome::{Reason, RunStatus};
 use serde::{Deserialize, Serialize};
 
-/// What is asked for.
+/// A request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Ask {
-    /// What a person wrote after the phrase: one task.
+    /// The text that a person wrote after the phrase: one task.
     Instruction(String),
     /// Run the plan file at this path, relative to the repository's root.
     Plan(String),
-    /// Do the last work again from its beginning.
+    /// Repeat the last work from its beginning.
     Retry,
-    /// Go on where the last run ended.
+    /// Continue where the last run ended.
     Continue,
     /// Merge the base branch into the branch of the pull request.
     Rebase,
-    /// Stop what runs.
+    /// Stop the current run.
     Stop,
-    /// Say what runs, or how the last run ended.
+    /// Report the current run, or how the last run ended.
     Status,
-    /// Say what can be asked for.
+    /// List the possible requests.
     Help,
     /// The text of the labelled issue or pull request is the plan: see [`issue::plan`].
     IssuePlan,
@@ -55,14 +55,14 @@ pub enum Ask {
         /// The check suite.
         suite_id: u64,
     },
-    /// Do what a review asks for.
+    /// Address a review.
     Review {
         /// The review.
         review_id: u64,
     },
-    /// Work off a directory of plans, relative to the repository's root.
+    /// Work through a directory of plans, relative to the repository's root.
     Queue(String),
-    /// A source that a dispatch event named. At most one is set.
+    /// A source named by a dispatch event. At most one is set.
     Dispatch {
         /// A plan file, relative to the repository's root.
         plan: Option<String>,
@@ -71,51 +71,51 @@ pub enum Ask {
         /// A directory of plans, relative to the repository's root.
         queue: Option<String>,
     },
-    /// The source that the step itself configures.
+    /// The source that the workflow step configures.
     Configured,
 }
 
 impl Ask {
-    /// Whether an agent works for it; otherwise an answer or a cancel is all there is to do.
+    /// Whether an agent works on it; otherwise the request only needs an answer or a cancellation.
     pub fn is_work(&self) -> bool {
         !matches!(self, Self::Stop | Self::Status | Self::Help)
     }
 }
 
-/// Why a request is refused; as text, the reason in one sentence. What follows from a refusal is decided by its
-/// kind and never by its words.
+/// Why a request is refused; its text is the reason in one sentence. Decisions depend on the kind of refusal
+/// and never on its text.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[expect(missing_docs, reason = "the sentence of each says what its fields are")]
 pub enum Refusal {
-    /// Whoever asked cannot write to the repository.
+    /// The asker cannot write to the repository.
     #[error("{login} has no write access to this repository")]
     NoWriteAccess { login: String },
-    /// Whoever asked can write to the repository, but the settings leave them out.
+    /// The asker can write to the repository, but the settings exclude them.
     #[error("{login} is not one of those whom `allowed-associations` lists")]
     AssociationNotListed { login: String },
-    /// GitHub did not answer the question for a permission.
+    /// GitHub did not answer the request for the asker's permission.
     #[error("could not determine {login}'s permission on this repository: {why}")]
     PermissionUnknown { login: String, why: String },
-    /// Sprag's own comment could not be read. Without what it remembers nothing keeps a request from being
-    /// served again and again.
+    /// Sprag's own comment could not be read. Without its record, a request could be carried out again and
+    /// again.
     #[error("could not read what earlier runs noted here: {why}")]
     HistoryUnknown { why: String },
-    /// GitHub did not answer the question for a pull request.
+    /// GitHub did not answer the request for the pull request.
     #[error("could not determine the state of pull request #{number}")]
     PullRequestUnknown { number: u64 },
-    /// The repository that a pull request comes from was deleted.
+    /// The pull request's head repository was deleted.
     #[error("the fork that the pull request comes from is gone")]
     ForkIsGone,
     /// The issue or pull request is closed.
     #[error("the {what} is closed")]
     Closed { what: &'static str },
-    /// Runs start each other.
+    /// Too many consecutive runs were started by machines.
     #[error("{runs} runs in a row were started by no person")]
     TooManyMachineRuns { runs: u32 },
-    /// The limit of a day is reached.
+    /// The daily limit is reached.
     #[error("{runs} runs were started here today, and `max-runs-per-day` allows no more")]
     TooManyRunsToday { runs: u32 },
-    /// `retry` or `continue` where nothing ran.
+    /// `retry` or `continue` without an earlier run.
     #[error("there is no earlier run here to go back to")]
     NoEarlierRun,
     /// `rebase` on an issue.
@@ -127,27 +127,28 @@ pub enum Refusal {
     /// A dispatch event names more than one source.
     #[error("the event has more than one of `plan`, `prompt` and `queue`")]
     SeveralSources,
-    /// A path leads out of the repository.
+    /// A path leads outside the repository.
     #[error("the path `{path}` {what}")]
     InvalidPath { path: String, what: String },
-    /// A branch's name is not one that is worked with.
+    /// A branch name is not accepted.
     #[error("the branch name `{name}` {what}")]
     InvalidBranch { name: String, what: String },
 }
 
-/// How whoever asked is told of a refusal on GitHub. Each includes the one before it.
+/// How the asker learns of a refusal on GitHub. Each variant includes the one before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Answer {
     /// Not at all.
     Nothing,
-    /// By a reaction to what they wrote.
+    /// By a reaction to the request.
     Reaction,
     /// By a comment.
     Comment,
 }
 
 impl Refusal {
-    /// The status of the job, from which its exit code follows. Whoever may not ask cannot make a job fail.
+    /// The status of the job, which determines its exit code. A person who may not make requests cannot make
+    /// a job fail.
     pub fn status(&self) -> RunStatus {
         match self {
             Self::NoWriteAccess { .. } | Self::AssociationNotListed { .. } => RunStatus::NoWork,
@@ -176,8 +177,8 @@ impl Refusal {
         }
     }
 
-    /// What may be written to GitHub: nothing while it is not known who may ask, and no comment for somebody who
-    /// may not.
+    /// What may be written to GitHub: nothing while the permission is unknown, and no comment for a person
+    /// without permission.
     pub fn answer(&self) -> Answer {
         match self {
             Self::PermissionUnknown { .. } | Self::HistoryUnknown { .. } => Answer::Nothing,
@@ -196,7 +197,7 @@ impl Refusal {
         }
     }
 
-    /// What a person can do about it, in one sentence.
+    /// The remedy, in one sentence.
     pub fn remedy(&self) -> &'static str {
         match self {
             Self::NoWriteAccess { .. } => {
@@ -234,12 +235,12 @@ impl Refusal {
     }
 }
 
-/// At most `limit` bytes of `text`, cut where a character begins.
+/// At most the first `limit` bytes of `text`, cut at a character boundary.
 pub(crate) fn head(text: &str, limit: usize) -> &str {
     text.get(..text.floor_char_boundary(limit)).unwrap_or(text)
 }
 
-/// At most the last `limit` bytes of `text`, cut where a character begins.
+/// At most the last `limit` bytes of `text`, cut at a character boundary.
 pub(crate) fn tail(text: &str, limit: usize) -> &str {
     let from = text.ceil_char_boundary(text.len().saturating_sub(limit));
     text.get(from..).unwrap_or_default()

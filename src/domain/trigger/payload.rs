@@ -1,38 +1,38 @@
-//! GitHub's event payloads, read defensively: fields of the wrong type are errors and never a
-//! panic, texts are bounded, and what is not used is not read.
+//! GitHub's event payloads, read defensively: a field of the wrong type is an error and never a panic, texts
+//! are limited in length, and unused fields are ignored.
 
 mod read;
 
 use read::Fields;
 use serde_json::Value;
 
-/// How much of a text somebody wrote is kept, in bytes. GitHub takes 65,536 characters.
+/// The maximum length of a text that is kept, in bytes. GitHub allows 65,536 characters.
 pub const MAX_TEXT_BYTES: usize = 4 * 65_536;
 
-/// Why an event cannot be read.
+/// Why an event is unreadable.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PayloadError {
-    /// Something that GitHub always sends is not there.
+    /// A field that GitHub always sends is missing.
     #[error("the {event} event has no {field}")]
     Missing {
         /// The event.
         event: String,
-        /// Where it should be, such as `issue.number`.
+        /// The path of the field, such as `issue.number`.
         field: String,
     },
-    /// Something has not the form that GitHub gives it.
+    /// A field does not have GitHub's format.
     #[error("the {event} event's {field} is not {expected}")]
     Invalid {
         /// The event.
         event: String,
-        /// Where it is.
+        /// The path of the field.
         field: String,
-        /// What it should be.
+        /// The expected format.
         expected: &'static str,
     },
 }
 
-/// What happened.
+/// A GitHub event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
     /// `issue_comment`: a comment on an issue or a pull request.
@@ -45,7 +45,7 @@ pub enum Event {
     PullRequest {
         /// Whether it is `pull_request_target`.
         target: bool,
-        /// What happened to which pull request.
+        /// The action and its pull request.
         event: SubjectEvent,
     },
     /// `pull_request_review`.
@@ -62,24 +62,24 @@ pub enum Event {
     RepositoryDispatch(DispatchEvent),
     /// `push`.
     Push(PushEvent),
-    /// An event that starts nothing: its name.
+    /// An event that starts nothing, by its name.
     Other(String),
 }
 
-/// What every event says.
+/// The fields that all events have.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Common {
-    /// What was done, such as `created`.
+    /// The action, such as `created`.
     pub action: String,
     /// `owner/name` of the repository.
     pub repository: Option<String>,
     /// The repository's default branch.
     pub default_branch: Option<String>,
-    /// Who did it.
+    /// The account that caused the event.
     pub sender: Option<Actor>,
 }
 
-/// Somebody with an account.
+/// A GitHub account.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Actor {
     /// The login.
@@ -88,7 +88,7 @@ pub struct Actor {
     pub is_bot: bool,
 }
 
-/// An issue or a pull request as the event has it.
+/// An issue or a pull request, as the event describes it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Subject {
     /// Its number.
@@ -101,52 +101,51 @@ pub struct Subject {
     pub body: String,
     /// Whether it is open.
     pub open: bool,
-    /// Who wrote it.
+    /// The login of its author.
     pub author: String,
     /// Names of its labels.
     pub labels: Vec<String>,
-    /// When it was last changed, as GitHub words it.
+    /// When it was last changed, in GitHub's format.
     pub updated_at: Option<String>,
-    /// The pull request's commits, where the event has them.
+    /// The pull request's branches and commits, if the event contains them.
     pub pull: Option<PullRefs>,
 }
 
-/// Where a pull request comes from and where it goes to. Names are unchecked: see
-/// [`super::refname`].
+/// The head and base of a pull request. Names are unchecked: see [`super::refname`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PullRefs {
-    /// The branch it comes from.
+    /// The head branch.
     pub head_ref: String,
-    /// That branch's commit.
+    /// The head branch's commit.
     pub head_sha: String,
-    /// `owner/name` of the repository it comes from; `None` when that is gone.
+    /// `owner/name` of the head repository; `None` if it was deleted.
     pub head_repository: Option<String>,
-    /// The branch it goes to.
+    /// The base branch.
     pub base_ref: String,
-    /// That branch's commit.
+    /// The base branch's commit.
     pub base_sha: String,
-    /// `owner/name` of the repository it goes to.
+    /// `owner/name` of the base repository.
     pub base_repository: Option<String>,
 }
 
-/// Something happened to a comment.
+/// An event about a comment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CommentEvent {
-    /// What every event says.
+    /// The fields that all events have.
     pub common: Common,
-    /// What was commented on.
+    /// The issue or pull request of the comment.
     pub subject: Subject,
     /// The comment's id.
     pub id: u64,
     /// Its text.
     pub body: String,
-    /// Who wrote it.
+    /// Its author.
     pub author: Actor,
-    /// The author's association, in GitHub's word.
+    /// The author's association, as GitHub words it.
     pub association: String,
-    /// When it was written, as GitHub words it.
+    /// When it was written, in GitHub's format.
     pub created_at: Option<String>,
-    /// Where on the diff it is, for a comment on lines.
+    /// Its location in the diff, for a comment on lines.
     pub place: Option<Place>,
 }
 
@@ -155,27 +154,27 @@ pub struct CommentEvent {
 pub struct Place {
     /// The file.
     pub path: String,
-    /// The last of the lines in the file, where it still is there.
+    /// The last of the lines in the file, if it still exists there.
     pub line: Option<u64>,
-    /// The piece of the diff, as GitHub shows it.
+    /// The diff hunk, as GitHub shows it.
     pub hunk: String,
 }
 
-/// Something happened to an issue or a pull request.
+/// An event about an issue or a pull request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SubjectEvent {
-    /// What every event says.
+    /// The fields that all events have.
     pub common: Common,
-    /// What it happened to.
+    /// The issue or pull request.
     pub subject: Subject,
-    /// The label, when one was added or removed.
+    /// The label, if one was added or removed.
     pub label: Option<String>,
 }
 
-/// Something happened to a review.
+/// An event about a review.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReviewEvent {
-    /// What every event says.
+    /// The fields that all events have.
     pub common: Common,
     /// The pull request.
     pub subject: Subject,
@@ -185,47 +184,47 @@ pub struct ReviewEvent {
     pub state: String,
     /// Its text.
     pub body: String,
-    /// Who wrote it.
+    /// Its author.
     pub author: Actor,
-    /// The author's association, in GitHub's word.
+    /// The author's association, as GitHub words it.
     pub association: String,
-    /// When it was sent, as GitHub words it.
+    /// When it was submitted, in GitHub's format.
     pub submitted_at: Option<String>,
 }
 
-/// A workflow run or a check suite.
+/// An event about a workflow run or a check suite.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CheckedEvent {
-    /// What every event says.
+    /// The fields that all events have.
     pub common: Common,
     /// Its id.
     pub id: u64,
-    /// Which attempt it is, from 1.
+    /// The number of the attempt, from 1.
     pub attempt: u64,
-    /// The workflow's or the app's name.
+    /// The name of the workflow or the app.
     pub name: String,
-    /// The workflow's file, where the event has it.
+    /// The workflow's file, if the event contains it.
     pub path: Option<String>,
-    /// How it ended; `None` while it runs.
+    /// Its conclusion; `None` while it runs.
     pub conclusion: Option<String>,
     /// The commit.
     pub head_sha: String,
-    /// The branch; `None` for one of another repository.
+    /// The branch; `None` for a branch of another repository.
     pub head_branch: Option<String>,
-    /// `owner/name` of the repository that the commit came from, where the event has it.
+    /// `owner/name` of the commit's repository, if the event contains it.
     pub head_repository: Option<String>,
-    /// Numbers of the pull requests from that branch.
+    /// The numbers of the pull requests from that branch.
     pub pulls: Vec<u64>,
-    /// Who caused it.
+    /// The account that caused it.
     pub actor: Option<Actor>,
-    /// When it ended, as GitHub words it.
+    /// When it ended, in GitHub's format.
     pub updated_at: Option<String>,
 }
 
-/// Somebody or something asked for a run.
+/// A dispatch event, which requests a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DispatchEvent {
-    /// What every event says.
+    /// The fields that all events have.
     pub common: Common,
     /// The branch or tag, as a full ref or a name.
     pub reference: Option<String>,
@@ -237,14 +236,14 @@ pub struct DispatchEvent {
     pub queue: Option<String>,
 }
 
-/// Commits were pushed.
+/// A push event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PushEvent {
-    /// What every event says.
+    /// The fields that all events have.
     pub common: Common,
     /// The full ref.
     pub reference: String,
-    /// The commit that it is at now.
+    /// The ref's new commit.
     pub after: String,
     /// Whether the ref was deleted.
     pub deleted: bool,
@@ -252,10 +251,10 @@ pub struct PushEvent {
     pub message: String,
 }
 
-/// Reads an event. Its name is that of `GITHUB_EVENT_NAME`.
+/// Reads an event. `event_name` is the value of `GITHUB_EVENT_NAME`.
 ///
 /// # Errors
-/// When the payload lacks what GitHub always sends, or has it in another form.
+/// When the payload lacks a field that GitHub always sends, or has it in another format.
 pub fn parse(event_name: &str, payload: &Value) -> Result<Event, PayloadError> {
     let root = Fields::root(event_name, payload);
     Ok(match event_name {
@@ -291,7 +290,7 @@ fn common(root: &Fields<'_>) -> Result<Common, PayloadError> {
     })
 }
 
-/// An account; `None` for one that was deleted.
+/// An account; `None` if it was deleted.
 fn actor(of: &Fields<'_>, name: &str) -> Result<Option<Actor>, PayloadError> {
     let Some(user) = of.child(name)? else {
         return Ok(None);
@@ -451,7 +450,7 @@ fn checked(
 
 fn dispatch(root: &Fields<'_>, inputs: &str) -> Result<DispatchEvent, PayloadError> {
     let given = root.child(inputs)?;
-    // Other events use other payloads: what is not a text here is nothing for Sprag.
+    // Other senders use other payloads: a value that is not a text is not meant for Sprag.
     let input = |name: &str| given.as_ref().and_then(|given| given.input(name));
     Ok(DispatchEvent {
         common: common(root)?,

@@ -1,18 +1,18 @@
-//! The phrase in a comment: who writes it where people see it asks for something.
+//! Finds the trigger phrase in a comment. Only a phrase that people can see counts as a request.
 
 use super::{Ask, clean, head};
 use pulldown_cmark::{Event, Options, Parser, Tag};
 use std::ops::Range;
 
-/// How much of a comment is read, in bytes: GitHub takes 65,536 characters.
+/// The maximum number of bytes of a comment that are read: GitHub allows 65,536 characters.
 pub const MAX_BODY_BYTES: usize = 4 * 65_536;
 
-/// How much of an instruction is taken, in bytes.
+/// The maximum length of an instruction, in bytes.
 pub const MAX_INSTRUCTION_BYTES: usize = 32 * 1024;
 
-/// What the first line of `body` that begins with `phrase` asks for. Lines in code, in quotes and
-/// in HTML comments do not count, and neither does the phrase within a line or as the beginning of
-/// a longer word. `None` when nothing is asked for.
+/// The request in the first line of `body` that starts with `phrase`. Lines in code, in quotes and in HTML
+/// comments do not count, and neither does the phrase within a line or at the beginning of a longer word.
+/// `None` if there is no request.
 pub fn find(body: &str, phrase: &str) -> Option<Ask> {
     if phrase.is_empty() || !body.contains(phrase) {
         return None;
@@ -40,7 +40,7 @@ pub fn find(body: &str, phrase: &str) -> Option<Ask> {
     None
 }
 
-/// Where code, quotes and raw HTML are.
+/// The ranges of code, quotes and raw HTML.
 fn quoted(body: &str) -> Vec<Range<usize>> {
     Parser::new_ext(body, Options::ENABLE_TABLES)
         .into_offset_iter()
@@ -56,8 +56,8 @@ fn quoted(body: &str) -> Vec<Range<usize>> {
         .collect()
 }
 
-/// What stands after the phrase. A command is a line of its own; everything else is an
-/// instruction, which goes on to the end of the comment.
+/// The request in the text after the phrase. A command is a line of its own; anything else is an instruction,
+/// which continues to the end of the comment.
 fn ask(text: &str) -> Ask {
     let line = clean::clean_line(text.split('\n').next().unwrap_or_default(), 2_000);
     let mut words = line.split(' ').filter(|word| !word.is_empty());
@@ -90,8 +90,7 @@ fn command(word: &str) -> Option<Ask> {
     )
 }
 
-/// A path is one word with a `/` or a `.` in it, or stands between backticks: `run the tests` is an
-/// instruction.
+/// A path is a single word with a `/` or a `.`, or is in backticks: `run the tests` is an instruction.
 fn plan(rest: &str) -> Option<Ask> {
     let ticked = rest
         .strip_prefix('`')

@@ -1,41 +1,40 @@
-//! Where a run belongs on GitHub.
+//! The place of a run on GitHub.
 
 use super::run_name::RunName;
 use serde::{Deserialize, Serialize};
 
-/// Which repository of which GitHub, and which step of which of its workflow runs; nothing in it is
-/// secret.
+/// The GitHub server, the repository, and the step of the workflow run. It contains no secrets.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Place {
-    /// Such as `https://github.com`, without a slash at the end.
+    /// For example `https://github.com`, without a trailing slash.
     pub server_url: String,
-    /// Such as `https://api.github.com`, without a slash at the end.
+    /// For example `https://api.github.com`, without a trailing slash.
     pub api_url: String,
     /// `owner/name`.
     pub repository: String,
-    /// The workflow run, where this is a step of one.
+    /// The workflow run, if this is a step of one.
     pub run: Option<WorkflowRun>,
-    /// The name under which the run is told of.
+    /// The run's name on GitHub.
     #[serde(default)]
     pub name: RunName,
 }
 
-/// A run of a workflow.
+/// A workflow run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkflowRun {
-    /// The id that the runner gives.
+    /// The id from the runner.
     pub id: String,
     /// The attempt, from 1.
     pub attempt: String,
 }
 
 impl Place {
-    /// The address that git knows the repository by.
+    /// The repository's URL for git.
     pub fn git_url(&self) -> String {
         format!("{}/{}.git", self.server_url, self.repository)
     }
 
-    /// The page of the workflow run.
+    /// The URL of the workflow run's page.
     pub fn run_url(&self) -> Option<String> {
         let run = self.run.as_ref()?;
         let (server, repository) = (&self.server_url, &self.repository);

@@ -1,16 +1,16 @@
-//! Names of branches and paths that come from events: they end up beside git commands and in
-//! texts, so only what git itself takes for a name is taken.
+//! Names of branches and paths from events. They reach git commands and texts, so only names that git itself
+//! accepts are allowed.
 
-/// The longest branch name that is taken, in bytes: git's files cannot hold a longer part.
+/// The maximum length of a branch name, in bytes: git's files cannot have a longer component.
 pub const MAX_BRANCH_BYTES: usize = 244;
 
 const FORBIDDEN: &[char] = &[' ', '~', '^', ':', '?', '*', '[', '\\'];
 
-/// Checks a branch's name (without `refs/heads/`) by the rules of `git check-ref-format --branch`,
-/// and that it is no name of GitHub's own refs of pull requests.
+/// Checks a branch name (without `refs/heads/`) by the rules of `git check-ref-format --branch`, and checks
+/// that it is not one of GitHub's own pull request refs.
 ///
 /// # Errors
-/// What is wrong with it, as a fragment that follows "the branch name".
+/// The problem, as a fragment that follows "the branch name".
 pub fn check_branch(name: &str) -> Result<(), &'static str> {
     let parts = || name.split('/');
     let control = |c: char| c.is_control() || super::clean::is_invisible(c);
@@ -46,7 +46,7 @@ pub fn check_branch(name: &str) -> Result<(), &'static str> {
     broken.map_or(Ok(()), |(_, what)| Err(what))
 }
 
-/// `refs/…` as a branch's name, or `12/merge`: what a checkout of a pull request is called.
+/// Whether a name is `refs/…` or `12/merge`, which a checkout of a pull request is called.
 fn is_pull_ref(name: &str) -> bool {
     let rest = name.strip_prefix("pull/").unwrap_or(name);
     let number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
@@ -56,11 +56,11 @@ fn is_pull_ref(name: &str) -> bool {
     pull || name.starts_with("refs/")
 }
 
-/// Checks a path of a plan or queue that somebody named: relative, inside of the repository, and
-/// nothing that a program could take for an option.
+/// Checks the path of a plan or queue that somebody named: it must be relative, inside the repository, and
+/// not mistakable for an option.
 ///
 /// # Errors
-/// What is wrong with it, as a fragment that follows "the path".
+/// The problem, as a fragment that follows "the path".
 pub fn check_path(path: &str) -> Result<(), &'static str> {
     let control = |c: char| c.is_control() || super::clean::is_invisible(c);
     let drive = path.as_bytes().get(1) == Some(&b':');
@@ -91,7 +91,7 @@ pub fn check_path(path: &str) -> Result<(), &'static str> {
     broken.map_or(Ok(()), |(_, what)| Err(what))
 }
 
-/// Whether a text is a commit's id: 40 or 64 digits and letters a to f.
+/// Whether a text is a commit id: 40 or 64 digits and letters a to f.
 pub fn is_commit_id(text: &str) -> bool {
     matches!(text.len(), 40 | 64) && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
 }

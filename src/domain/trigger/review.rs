@@ -1,4 +1,4 @@
-//! A review as tasks: one for each thread, for each file, or one for all of it.
+//! Turns a review into tasks: one per thread, one per file, or one for the whole review.
 
 use super::clean::clean_line;
 use super::context::{self, Context, ReviewComment};
@@ -9,20 +9,20 @@ use std::collections::BTreeSet;
 
 const MAX_TITLE: usize = 72;
 
-/// A task that a review asks for.
+/// A task requested by a review.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReviewTask {
     /// The same for the same thread, whatever was pushed since.
     pub id: String,
-    /// One line.
+    /// A one-line title.
     pub title: String,
-    /// What the agent is told.
+    /// The description for the agent.
     pub description: String,
-    /// The first comments of the threads that it answers.
+    /// The first comments of the threads that it addresses.
     pub threads: Vec<u64>,
 }
 
-/// A thread of a review and the task that answers it.
+/// A thread of a review and the task that addresses it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ThreadOfTask {
     /// The id of its first comment.
@@ -31,8 +31,8 @@ pub struct ThreadOfTask {
     pub task: String,
 }
 
-/// The tasks of a review in the order of its threads; what its text asks for comes last. An empty text
-/// asks for nothing.
+/// The tasks of a review in the order of its threads; the task for the review's own text comes last. An empty
+/// text gives no task.
 pub fn tasks(candidate: &Candidate, context: &Context, by: ReviewThreads) -> Vec<ReviewTask> {
     let comments = &context.review_comments;
     if by == ReviewThreads::All || comments.is_empty() {

@@ -1,5 +1,5 @@
-//! The name under which a run is told of on GitHub. It keeps the check runs and comments of several
-//! workflows and jobs apart that work for one pull request.
+//! The name of a run on GitHub. It separates the check runs and comments of several workflows and jobs that
+//! work on the same pull request.
 
 use super::clean::clean_line;
 use super::marker::MARKER;
@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 const PROGRAM: &str = "Sprag";
 const MAX_PART: usize = 80;
 
-/// `Sprag / WORKFLOW / JOB`, or `Sprag / NAME` where a name was given. It is the name of the check
-/// runs, and part of the first line of the comment.
+/// `Sprag / WORKFLOW / JOB`, or `Sprag / NAME` if a name was given. It is the name of the check runs, and
+/// part of the first line of the comment.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct RunName(String);
@@ -22,7 +22,7 @@ impl RunName {
         Self::joined(workflow.into_iter().chain(job))
     }
 
-    /// The name that somebody chose.
+    /// The name that the user chose.
     pub fn chosen(name: &str) -> Self {
         Self::joined(std::iter::once(name))
     }
@@ -38,8 +38,8 @@ impl RunName {
         Self(name)
     }
 
-    /// The name that another job gave its run, where that is a job of this workflow. Its word is not
-    /// taken for any other name: that could be the name of another workflow's comment.
+    /// The name that another job gave its run, if that is a job of this workflow. Any other name is rejected,
+    /// because it could be the name of another workflow's comment.
     pub fn of_other_job(workflow: &str, told: &str) -> Option<Self> {
         let (_, job) = told.rsplit_once(" / ")?;
         let is_id = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
@@ -52,13 +52,14 @@ impl RunName {
         &self.0
     }
 
-    /// How the first line of the comment begins that tells of runs of this name.
+    /// The beginning of the first line of the comment for runs with this name.
     pub fn marker(&self) -> String {
-        // Base64 has neither `--` nor `>`, so that no name can end the HTML comment.
+        // Base64 contains neither `--` nor `>`, so no name can end the HTML comment.
         format!("{MARKER}v2 {} ", STANDARD.encode(&self.0))
     }
 
-    /// How a reply of this name to a thread of a review begins, which says what it answers.
+    /// The beginning of a reply with this name to a review thread, which identifies the review that it
+    /// answers.
     pub fn thread_marker(&self, review: u64) -> String {
         format!(
             "<!-- sprag:thread v1 {} {review} -->",
@@ -66,7 +67,7 @@ impl RunName {
         )
     }
 
-    /// How a review of this name begins that a run has posted.
+    /// The beginning of a review with this name that a run posted.
     pub fn review_marker(&self, run_id: &str) -> String {
         let run = STANDARD.encode(run_id);
         format!(
@@ -75,13 +76,13 @@ impl RunName {
         )
     }
 
-    /// The line of a review or of its comments that tells which finding is told there. `digest` has letters and
-    /// digits only.
+    /// The line in a review or its comments that identifies a reported finding. `digest` consists of letters
+    /// and digits.
     pub fn finding_marker(&self, digest: &str) -> String {
         format!("{}{digest} -->", self.start_of_finding_markers())
     }
 
-    /// What every line begins with by which this name tells a finding.
+    /// The prefix of every such line with this name.
     pub fn start_of_finding_markers(&self) -> String {
         format!("<!-- sprag:finding v1 {} ", STANDARD.encode(&self.0))
     }

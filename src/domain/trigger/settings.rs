@@ -1,24 +1,24 @@
-//! What starts runs, and who may: set in the workflow, never by what an event says.
+//! What starts runs, and who may start them: set in the workflow, never by the content of an event.
 
 use crate::settings::Resolved;
 
-/// The settings of triggers, and what else triage goes by.
+/// The trigger settings, and the other inputs of triage.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct TriggerSettings {
-    /// What is set.
+    /// The resolved settings.
     pub rules: Resolved,
-    /// Whether a failed workflow on the default branch is worked on.
+    /// Whether to work on a failed workflow on the default branch.
     pub fix_default_branch: bool,
     /// A directory of plans for `schedule`, `push` and dispatch events.
     pub queue: Option<String>,
-    /// The login that Sprag's token belongs to, where it is known.
+    /// The login of Sprag's token, if known.
     pub own_login: Option<String>,
-    /// The name or the path of the workflow that runs Sprag, whose own failures start nothing.
+    /// The name or path of the workflow that runs Sprag, whose own failures start nothing.
     pub own_workflow: Option<String>,
 }
 
 impl TriggerSettings {
-    /// Whether this person is listed as somebody who may start runs.
+    /// Whether this person is listed as allowed to start runs.
     pub fn lists_user(&self, login: &str) -> bool {
         self.rules
             .allowed_users
@@ -26,7 +26,7 @@ impl TriggerSettings {
             .any(|listed| same_login(listed, login))
     }
 
-    /// Whether this bot is listed as one that may start runs.
+    /// Whether this bot is listed as allowed to start runs.
     pub fn lists_bot(&self, login: &str) -> bool {
         let bare = bare(login);
         self.rules

@@ -1,4 +1,4 @@
-//! Sample payloads, and that no payload is too strange.
+//! Tests with sample payloads, and with arbitrary payloads.
 
 use super::authorise::{Facts, authorise};
 use super::payload::{Event, parse};
@@ -186,7 +186,7 @@ pub(super) fn samples() -> Vec<(&'static str, Value)> {
     ]
 }
 
-/// Reads, triages and authorises whatever it is.
+/// Parses, triages and authorises any payload.
 fn go_through(name: &str, payload: &Value) {
     let settings = TriggerSettings {
         fix_default_branch: true,

@@ -1,4 +1,4 @@
-//! What an event asks for, as far as the event itself can say.
+//! Determines what an event requests, from the event alone.
 
 use super::payload::{
     Actor, CheckedEvent, CommentEvent, Common, DispatchEvent, Event, Place, PullRefs, PushEvent,
@@ -7,10 +7,10 @@ use super::payload::{
 use super::settings::TriggerSettings;
 use super::{Ask, Refusal, clean, marker, phrase, refname};
 
-/// Branches that Sprag makes for its own pull requests begin so.
+/// The prefix of the branches that Sprag creates for its own pull requests.
 pub const OWN_BRANCHES: &str = "sprag/";
 
-/// Whether only somebody with write access, or the repository itself, can cause an event of this name.
+/// Whether only a person with write access, or the repository itself, can cause an event with this name.
 pub fn is_of_a_writer(event_name: &str) -> bool {
     let writers = [
         "push",
@@ -21,57 +21,57 @@ pub fn is_of_a_writer(event_name: &str) -> bool {
     writers.contains(&event_name)
 }
 
-/// What becomes of an event.
+/// The result of the triage of an event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Triage {
-    /// Nobody asked for anything.
+    /// There is no request.
     Nothing {
-        /// Why, in one sentence.
+        /// The reason, in one sentence.
         reason: String,
     },
-    /// Somebody asked for what is not done.
+    /// The request is refused.
     Refused {
-        /// Why.
+        /// The reason.
         refusal: Refusal,
-        /// What was asked for, where it is known who asked: see [`super::authorise::may_ask`].
+        /// The request, if the asker is known: see [`super::authorise::may_ask`].
         candidate: Option<Box<Candidate>>,
     },
-    /// Somebody asked: see [`super::authorise::authorise`].
+    /// There is a request: see [`super::authorise::authorise`].
     Candidate(Box<Candidate>),
 }
 
-/// What is asked for, by whom and where.
+/// A request, with its asker and place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Candidate {
-    /// The repository's default branch, where the event has it.
+    /// The repository's default branch, if the event contains it.
     pub default_branch: Option<String>,
-    /// Who asked; `None` where the workflow itself did (`schedule`, `push`) or a failure.
+    /// The asker; `None` if the workflow itself (`schedule`, `push`) or a failure is the cause.
     pub asker: Option<Asker>,
-    /// Whether no person asked: a bot, or a failed check.
+    /// Whether no person asked: a bot or a failed check did.
     pub by_machine: bool,
-    /// What is asked for.
+    /// The request.
     pub ask: Ask,
     /// The issue or pull request.
     pub subject: Option<Subject>,
-    /// The comment, which the reactions go to.
+    /// The comment, which receives the reactions.
     pub comment: Option<CommentRef>,
-    /// The commit that the event is about.
+    /// The event's commit.
     pub head_sha: Option<String>,
-    /// The branch that the event is about, checked by [`refname::check_branch`].
+    /// The event's branch, checked by [`refname::check_branch`].
     pub head_ref: Option<String>,
-    /// Where on the diff the comment is.
+    /// The location of the comment in the diff.
     pub place: Option<Place>,
     /// The review's text.
     pub review_body: Option<String>,
-    /// The name of the workflow or the app whose checks failed.
+    /// The name of the workflow or app whose checks failed.
     pub checks_name: Option<String>,
-    /// What must be fetched before it is decided or done.
+    /// The facts that must be fetched before the request is decided or carried out.
     pub needs: Needs,
-    /// What tells this request from others, for [`marker::State::has_answered`].
+    /// Distinguishes this request from others, for [`marker::State::has_answered`].
     pub answer_key: Option<String>,
-    /// When it was asked for, as GitHub words it. What was written or changed later is not read.
+    /// The time of the request, in GitHub's format. Text that was written or changed later is ignored.
     pub asked_at: Option<String>,
-    /// What a reader of the report should know.
+    /// Notes for the reader of the report.
     pub notes: Vec<String>,
 }
 
@@ -87,34 +87,34 @@ impl Candidate {
     }
 }
 
-/// Who asked.
+/// The account that asked.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Asker {
     /// The login.
     pub login: String,
-    /// The association in GitHub's word, where the event has it.
+    /// The association as GitHub words it, if the event contains it.
     pub association: Option<String>,
-    /// Whether it is an app or a bot; only listed ones get here.
+    /// Whether it is an app or a bot; only listed bots become askers.
     pub is_bot: bool,
 }
 
 /// A comment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CommentRef {
-    /// Of an issue or of a pull request's conversation.
+    /// A comment on an issue or in a pull request's conversation.
     Issue(u64),
-    /// On lines of a pull request.
+    /// A comment on lines of a pull request.
     Review(u64),
 }
 
-/// What must be fetched.
+/// The facts that must be fetched.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Needs {
     /// The asker's permission on the repository.
     pub permission: bool,
     /// The pull request.
     pub pull_request: bool,
-    /// The comments of the issue or pull request; Sprag's own state is in one of them.
+    /// The comments of the issue or pull request, one of which contains Sprag's own state.
     pub comments: bool,
     /// The review's comments.
     pub review: bool,
@@ -122,7 +122,7 @@ pub struct Needs {
     pub jobs: bool,
 }
 
-/// Decides what an event asks for.
+/// Determines what an event requests.
 pub fn triage(event: &Event, settings: &TriggerSettings) -> Triage {
     let result = match event {
         Event::IssueComment(event) => comment(event, settings),
@@ -163,7 +163,7 @@ fn nothing(reason: impl Into<String>) -> Triage {
     }
 }
 
-/// A candidate with what all events have in common.
+/// A candidate with the fields that all events have.
 fn candidate(common: &Common, ask: Ask) -> Candidate {
     Candidate {
         default_branch: common.default_branch.clone(),
@@ -184,7 +184,7 @@ fn candidate(common: &Common, ask: Ask) -> Candidate {
     }
 }
 
-/// The candidate on an issue or a pull request, asked for by somebody.
+/// A candidate on an issue or a pull request, requested by somebody.
 fn on_subject(mut from: Candidate, subject: &Subject, asker: Asker) -> Candidate {
     from.by_machine = asker.is_bot;
     from.needs = Needs {
@@ -204,7 +204,7 @@ fn on_subject(mut from: Candidate, subject: &Subject, asker: Asker) -> Candidate
     from
 }
 
-/// Bots that are not listed, and Sprag itself, start nothing.
+/// The asker. Sprag itself and bots that are not listed start nothing.
 fn asker(
     actor: &Actor,
     association: Option<&str>,
@@ -348,7 +348,7 @@ fn review(event: &ReviewEvent, settings: &TriggerSettings) -> Result<Candidate, 
     Ok(candidate)
 }
 
-/// Whether a pull request is one that Sprag works on.
+/// Whether Sprag works on this pull request.
 fn is_ours(subject: &Subject, settings: &TriggerSettings) -> bool {
     let labelled = subject
         .labels
@@ -439,7 +439,7 @@ fn checked(
     Ok(candidate)
 }
 
-/// The queue of the settings, else what the step configures.
+/// The queue in the settings, otherwise the source that the step configures.
 fn source(settings: &TriggerSettings) -> Ask {
     let queue = settings.queue.clone().filter(|queue| !queue.is_empty());
     queue.map_or(Ask::Configured, Ask::Queue)
@@ -500,7 +500,7 @@ fn push(event: &PushEvent, settings: &TriggerSettings) -> Result<Candidate, Tria
     Ok(candidate)
 }
 
-/// Names that come from the event are those of a branch and of paths inside of the repository.
+/// Checks the branch names and paths from the event.
 fn checked_names(candidate: &Candidate) -> Result<(), Refusal> {
     let wrong_path = match &candidate.ask {
         Ask::Plan(path) | Ask::Queue(path) => {
@@ -532,7 +532,7 @@ fn checked_names(candidate: &Candidate) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Checks a branch's name that somebody else chose.
+/// Checks a branch name that somebody else chose.
 pub(super) fn checked_branch(name: &str) -> Result<(), Refusal> {
     refname::check_branch(name).map_err(|what| Refusal::InvalidBranch {
         name: clean::clean_line(name, 100).replace('`', "'"),

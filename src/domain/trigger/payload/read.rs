@@ -1,16 +1,16 @@
-//! Fields of a JSON object that may be anything.
+//! Reads the fields of an untrusted JSON object.
 
 use super::super::{head, refname};
 use super::{MAX_TEXT_BYTES, PayloadError};
 use serde_json::Value;
 
-/// Names, logins, refs and times, in bytes: git's longest ref is 4,096 less a little.
+/// The maximum length of names, logins, refs and times, in bytes: git's longest ref is slightly below 4,096.
 const MAX_NAME_BYTES: usize = 4_096;
 
-/// Entries of a list that are looked at.
+/// The maximum number of list entries that are read.
 const MAX_LIST: usize = 200;
 
-/// An object within a payload, which knows where it is.
+/// An object in a payload, with its path.
 pub(super) struct Fields<'a> {
     event: &'a str,
     path: String,
@@ -49,7 +49,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// What is there, or the error that it is not.
+    /// The value, or an error that it is missing.
     pub fn need<T>(&self, value: Option<T>, name: &str) -> Result<T, PayloadError> {
         value.ok_or_else(|| PayloadError::Missing {
             event: self.event.to_owned(),
@@ -70,7 +70,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// The objects of a list; what is not there is an empty list.
+    /// The objects of a list; a missing list is empty.
     pub fn list(&self, name: &str) -> Result<Vec<Self>, PayloadError> {
         let Some(value) = self.given(name) else {
             return Ok(Vec::new());
@@ -86,7 +86,7 @@ impl<'a> Fields<'a> {
         Ok(items.iter().take(MAX_LIST).map(fields).collect())
     }
 
-    /// A short text that is used whole or not at all.
+    /// A short text that is used in full or not at all.
     pub fn name(&self, name: &str) -> Result<Option<String>, PayloadError> {
         let Some(value) = self.given(name) else {
             return Ok(None);
@@ -98,7 +98,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// What somebody wrote, cut where it is too long; empty when it is not there.
+    /// A text, cut to its maximum length; empty if it is missing.
     pub fn text(&self, name: &str) -> Result<String, PayloadError> {
         match self.given(name) {
             None => Ok(String::new()),
@@ -113,7 +113,7 @@ impl<'a> Fields<'a> {
         (!text.is_empty()).then(|| head(text, MAX_TEXT_BYTES).to_owned())
     }
 
-    /// A number from 0.
+    /// A non-negative number.
     pub fn id(&self, name: &str) -> Result<Option<u64>, PayloadError> {
         match self.given(name) {
             None => Ok(None),
@@ -124,7 +124,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// A commit's id.
+    /// A commit id.
     pub fn commit(&self, name: &str) -> Result<String, PayloadError> {
         let id = self.need(self.name(name)?, name)?;
         if refname::is_commit_id(&id) {
@@ -134,7 +134,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// Whether it is there and true.
+    /// Whether the field is present and true.
     pub fn truth(&self, name: &str) -> bool {
         self.given(name)
             .and_then(Value::as_bool)
