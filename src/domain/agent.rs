@@ -1,14 +1,13 @@
-//! What an agent did in one turn, in one vocabulary for every agent.
+//! What an agent did in one turn, in a vocabulary that all agents share.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// One thing that an agent said or did while its turn was running. An unknown line is `Raw` and
-/// never fails a run.
+/// An action or message of an agent during its turn. An unknown line becomes `Raw` and never fails a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum AgentEvent {
-    /// The agent opened (or resumed) a session that a later turn can continue.
+    /// The agent started (or resumed) a session that a later turn can continue.
     SessionStarted {
         /// The agent's own session id.
         session_id: String,
@@ -25,70 +24,70 @@ pub enum AgentEvent {
     },
     /// A tool was called.
     ToolCall {
-        /// The agent's id of the call, to pair it with its result.
+        /// The agent's id for the call, which links it to its result.
         id: Option<String>,
         /// The tool's name.
         name: String,
-        /// One line for a person: the command, the path.
+        /// A one-line description: the command, the path.
         summary: String,
     },
     /// A tool call ended.
     ToolResult {
-        /// The agent's id of the call.
+        /// The agent's id for the call.
         id: Option<String>,
         /// Whether it succeeded.
         ok: bool,
-        /// Exit code of a command, where there is one.
+        /// The exit code of a command, if there is one.
         exit_code: Option<i32>,
-        /// The output's beginning.
+        /// The beginning of the output.
         summary: String,
     },
-    /// The agent says that it changed a file. A claim: the repository decides.
+    /// The agent says that it changed a file. This is a claim: the repository decides.
     FileChange {
-        /// As the agent names it.
+        /// The path as the agent names it.
         path: String,
         /// `add`, `update`, `delete` …
         kind: String,
     },
-    /// The agent's own list of things to do, whole, as it now stands.
+    /// The agent's complete to-do list in its current state.
     Todo {
-        /// Every item, in the agent's order.
+        /// The items, in the agent's order.
         items: Vec<TodoItem>,
     },
     /// Tokens and cost so far.
     Usage(Usage),
-    /// An error that the agent reported. Only a final one ends the turn.
+    /// An error that the agent reported. Only a final error ends the turn.
     Error {
         /// The agent's text.
         message: String,
-        /// Whether the turn failed with it (`Reconnecting… 2/5` is not final).
+        /// Whether the turn failed because of it (`Reconnecting… 2/5` is not final).
         is_final: bool,
     },
-    /// A line that is not of the agent's protocol, kept as it was.
+    /// An unchanged line that does not belong to the agent's protocol.
     Raw {
-        /// The line, cut where it is very long.
+        /// The line, cut if it is very long.
         line: String,
     },
 }
 
-/// One item of an agent's own list of things to do.
+/// An item of an agent's to-do list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TodoItem {
-    /// What is to be done.
+    /// The task.
     pub text: String,
-    /// How far it is.
+    /// Its status.
     pub status: TodoStatus,
 }
 
-/// How far an item of an agent's list is.
+/// The status of an item of an agent's list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TodoStatus {
-    /// Not begun.
+    /// Not started.
     Pending,
     /// Being worked on.
     InProgress,
-    /// Done, the agent says.
+    /// Done, according to the agent.
     Completed,
 }
 
@@ -105,32 +104,32 @@ pub struct Usage {
     pub cost_usd: Option<f64>,
 }
 
-/// What the usage in a report counts.
+/// What the usage in a report covers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum UsageBasis {
     /// This turn alone.
     #[default]
     Turn,
-    /// The whole session, earlier turns included (codex on `resume`): the turn's own usage is the
-    /// difference to the session's last report.
+    /// The whole session, including earlier turns (codex on `resume`): the turn's own usage is the difference
+    /// from the session's previous report.
     Session,
 }
 
-/// An error of the model's API (or of the agent's login) as far as it can be told.
+/// An error of the model's API or of the agent's login, as far as it is known.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ApiError {
-    /// HTTP status, where one is known.
+    /// The HTTP status, if known.
     pub status: Option<u16>,
     /// The agent's text.
     pub message: String,
-    /// How long the server asked to wait, in milliseconds.
+    /// The wait that the server asked for, in milliseconds.
     pub retry_after_ms: Option<u64>,
-    /// What can be done about it.
+    /// The possible reaction to it.
     pub class: ApiErrorClass,
 }
 
-/// What can be done about an API error.
+/// The possible reaction to an API error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ApiErrorClass {
@@ -142,21 +141,21 @@ pub enum ApiErrorClass {
     Rejected,
 }
 
-/// Everything that is known of a turn from the agent's side. Claims, all of it: the repository
-/// decides whether anything happened.
+/// Everything that the agent reports about a turn. All of it is a claim: the repository decides whether
+/// anything happened.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct AgentReport {
     /// The session, if a later turn can continue it.
     pub session_id: Option<String>,
-    /// The final message of this turn only.
+    /// The final message of this turn alone.
     pub final_message: Option<String>,
-    /// Whether the beginning of the final message was cut off (only a tail was kept).
+    /// Whether only the end of the final message was kept.
     pub final_message_cut: bool,
-    /// The agent's own list, as it last stood.
+    /// The last state of the agent's to-do list.
     pub todo: Vec<TodoItem>,
     /// Tokens and cost.
     pub usage: Usage,
-    /// What `usage` counts.
+    /// What `usage` covers.
     pub usage_basis: UsageBasis,
     /// The API error that ended the turn.
     pub api_error: Option<ApiError>,
@@ -166,9 +165,9 @@ pub struct AgentReport {
     pub permission_denials: u32,
     /// Number of tool calls, where the agent shows them.
     pub tool_calls: u32,
-    /// The value that the agent gave apart from its final message, where it was asked for one.
+    /// The value that the agent returned separately from its final message, if it was asked for one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub structured_output: Option<serde_json::Value>,
-    /// The last line that the agent wrote to stderr, for when it ends without a result.
+    /// The last line that the agent wrote to stderr, used when it ends without a result.
     pub last_error_line: Option<String>,
 }

@@ -1,9 +1,8 @@
-//! What can be done about an error of a model's API, told from its status and its words.
+//! Classifies an error of a model's API from its status and text.
 //!
-//! Agents report errors of a dozen providers, mostly as prose and often without the status. The
-//! texts here are those that the supported agents and their providers print; an unknown text is
-//! `None`, because waiting for something that will not pass, and giving up on something that
-//! will, are both worse than an ordinary failed attempt.
+//! Agents report the errors of a dozen providers, mostly as prose and often without the status. The texts
+//! here are those that the supported agents and their providers print. An unknown text gives `None`, because
+//! waiting for a permanent error, or giving up on a temporary one, is worse than an ordinary failed attempt.
 
 use super::agent::{ApiError, ApiErrorClass};
 use super::text::cap_chars;
@@ -11,7 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// Longest error message, in characters.
+/// The maximum length of an error message, in characters.
 pub const ERROR_CHARS: usize = 4_000;
 
 /// What an error of a model's API is.
@@ -47,7 +46,7 @@ pub enum ModelErrorKind {
 }
 
 impl ModelErrorKind {
-    /// What can be done about it.
+    /// The possible reaction to it.
     pub fn class(self) -> ApiErrorClass {
         match self {
             Self::RateLimit | Self::Overloaded | Self::Server | Self::Network => {
@@ -64,18 +63,18 @@ impl ModelErrorKind {
     }
 }
 
-/// What is read from an error's status and text.
+/// What an error's status and text say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Reading {
-    /// What the error is.
+    /// The kind of error.
     pub kind: ModelErrorKind,
-    /// The HTTP status, as given or as the text names it.
+    /// The HTTP status, either given or named in the text.
     pub status: Option<u16>,
-    /// The time to wait that the text names, in milliseconds.
+    /// The wait that the text names, in milliseconds.
     pub retry_after_ms: Option<u64>,
 }
 
-/// Reads an error of a model's API, whoever reports it. `None` for a text that is not known.
+/// Reads an error of a model's API, whoever reports it. `None` for an unknown text.
 pub fn read(status: Option<u16>, text: &str) -> Option<Reading> {
     let lower = normalise(text);
     let status = status.or_else(|| status_in(&lower));
@@ -88,15 +87,15 @@ pub fn read(status: Option<u16>, text: &str) -> Option<Reading> {
     })
 }
 
-/// Classifies an error text of an agent or a model API, or tells that it is not a known one.
+/// Classifies an error text of an agent or a model's API. `None` for an unknown text.
 ///
-/// The status and the time to wait are taken from the text where it has them. This is meant for
-/// text from an agent's error channel: prose *about* a rate limit would be taken for one.
+/// The status and the wait are taken from the text if it names them. Use this only for text from an agent's
+/// error channel: prose *about* a rate limit would be mistaken for one.
 pub fn classify_error_text(text: &str) -> Option<ApiError> {
     classify(None, text)
 }
 
-/// As [`classify_error_text`], with the HTTP status where the agent reports it apart.
+/// Like [`classify_error_text`], with the HTTP status if the agent reports it separately.
 pub fn classify(status: Option<u16>, text: &str) -> Option<ApiError> {
     let reading = read(status, text)?;
     Some(ApiError {
@@ -107,8 +106,7 @@ pub fn classify(status: Option<u16>, text: &str) -> Option<ApiError> {
     })
 }
 
-/// The error for a turn that failed for good with a text that may be unknown: then it is a failed
-/// attempt.
+/// The error of a turn that failed permanently. An unknown text counts as a failed attempt.
 pub fn classify_final(status: Option<u16>, text: &str) -> ApiError {
     classify(status, text).unwrap_or_else(|| ApiError {
         status,
@@ -118,7 +116,7 @@ pub fn classify_final(status: Option<u16>, text: &str) -> ApiError {
     })
 }
 
-/// An error's text as a person reads it: where there is JSON in it, the message in that JSON.
+/// The readable part of an error's text: if it contains JSON, the message in that JSON.
 pub fn plain(text: &str) -> String {
     let text = text.trim();
     let Some(start) = text.find(['{', '[']) else {
@@ -136,7 +134,7 @@ pub fn plain(text: &str) -> String {
     }
 }
 
-/// The message in an API's answer that is an error.
+/// The message in an API's error response.
 fn message_in(value: &Value) -> Option<&str> {
     const PLACES: &[&str] = &[
         "/error/message",
@@ -153,7 +151,7 @@ fn message_in(value: &Value) -> Option<&str> {
     texts.into_iter().find(|text| !text.trim().is_empty())
 }
 
-/// The error with `remedy` behind its message, if it is one of a missing or refused login.
+/// Appends `remedy` to the message of an error about a missing or rejected login.
 pub fn with_remedy(mut error: ApiError, remedy: &str) -> ApiError {
     let refused = matches!(error.status, Some(401 | 403))
         || contains_any(&normalise(&error.message), CREDENTIALS);
@@ -163,7 +161,7 @@ pub fn with_remedy(mut error: ApiError, remedy: &str) -> ApiError {
     error
 }
 
-/// Words of a missing, wrong or expired login.
+/// Phrases about a missing, wrong or expired login.
 const CREDENTIALS: &[&str] = &[
     "not logged in",
     "please run /login",
@@ -187,7 +185,7 @@ const CREDENTIALS: &[&str] = &[
     "missing bearer",
 ];
 
-/// Words of what only a person can put right, apart from the login.
+/// Phrases about problems that only a person can fix, other than the login.
 const PERSON: &[&str] = &[
     "permission_error",
     "credit balance is too low",
@@ -205,8 +203,8 @@ const PERSON: &[&str] = &[
     "cannot be used with root/sudo",
 ];
 
-/// Words of a spent account. Some providers use them for a limit by the minute and then say when
-/// to come back.
+/// Phrases about an exhausted account. Some providers use them for a limit per minute, and then say when to
+/// retry.
 const QUOTA: &[&str] = &[
     "insufficient_quota",
     "insufficient quota",
@@ -214,7 +212,7 @@ const QUOTA: &[&str] = &[
     "quota exceeded",
 ];
 
-/// Words of a request that does not fit the model's window.
+/// Phrases about a request that exceeds the model's context window.
 const CONTEXT: &[&str] = &[
     "context window",
     "context length",
@@ -235,7 +233,7 @@ const CONTEXT: &[&str] = &[
     "request body too large",
 ];
 
-/// Words of a filter that refused.
+/// Phrases about a content filter's refusal.
 const FILTER: &[&str] = &[
     "content_filter",
     "content filter",
@@ -250,14 +248,14 @@ const FILTER: &[&str] = &[
     "safety settings",
 ];
 
-/// Words of a request that will be refused again, apart from these.
+/// Other phrases about a request that would be refused again.
 const REJECTED: &[&str] = &[
     "invalid prompt",
     "no conversation found with session id",
     "no rollout found for thread id",
 ];
 
-/// Words of what passes by itself.
+/// Phrases about temporary problems.
 const TRANSIENT: &[&str] = &[
     "overloaded",
     "high demand",
@@ -295,8 +293,8 @@ const TRANSIENT: &[&str] = &[
     "epipe",
 ];
 
-/// The first rule that applies wins: words that say what is wrong go before the status, which says
-/// less, and that before words that many errors have.
+/// The first matching rule wins. Specific phrases come before the status, which says less, and the status
+/// comes before phrases that many errors contain.
 fn kind_of(status: Option<u16>, lower: &str, says_when: bool) -> Option<ModelErrorKind> {
     use ModelErrorKind as K;
     let has = |words| contains_any(lower, words);
@@ -365,8 +363,8 @@ fn contains_any(text: &str, words: &[&str]) -> bool {
     words.iter().any(|word| text.contains(word))
 }
 
-/// An HTTP error status: three digits beside a word that makes them one, so that a port, a line
-/// number or a count is not taken for it.
+/// An HTTP error status: three digits next to a word that marks them as a status, so that a port, a line
+/// number or a count is not mistaken for one.
 fn status_in(lower: &str) -> Option<u16> {
     const BEFORE: &[&str] = &["status", "error", "http", "code", "rejected", "statuscode"];
     const AFTER: &[&str] = &[
@@ -402,7 +400,7 @@ fn status_in(lower: &str) -> Option<u16> {
     })
 }
 
-/// The time to wait that a text names, in milliseconds.
+/// The wait that a text names, in milliseconds.
 fn retry_after_in(lower: &str) -> Option<u64> {
     const PHRASES: &[&str] = &["again in", "retry in", "resets in", "reset in", "wait"];
     const HEADERS: &[&str] = &["retry-after", "retry after", "retry_after", "retrydelay"];
@@ -412,7 +410,7 @@ fn retry_after_in(lower: &str) -> Option<u64> {
     header.or_else(phrase).and_then(whole_milliseconds)
 }
 
-/// What follows `retry-after`: a duration, or a bare number of seconds (of milliseconds after
+/// The value after `retry-after`: a duration, or a bare number of seconds (of milliseconds after
 /// `retry-after-ms`).
 fn header_value(rest: &str) -> Option<f64> {
     let milliseconds = rest
@@ -468,7 +466,7 @@ fn unit_in_milliseconds(unit: &str) -> Option<f64> {
     }
 }
 
-/// Rounds up, and takes more than a year for nonsense.
+/// Rounds up, and rejects waits of more than a year as implausible.
 fn whole_milliseconds(milliseconds: f64) -> Option<u64> {
     const YEAR: f64 = 366.0 * 86_400_000.0;
     (0.0..=YEAR)

@@ -1,22 +1,21 @@
-//! The message of a commit: what the agent suggests, made harmless, and what stands in for it.
+//! Commit messages: sanitises the agent's suggestion, and provides the default message.
 
 use regex::Regex;
 use std::sync::LazyLock;
 
-/// A commit message taken from the agent's final message, free of everything that may not come from
-/// an agent.
+/// A commit message from the agent's final message, without anything that an agent may not set.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SuggestedMessage {
     /// The first line, never empty.
     pub subject: String,
-    /// The paragraphs after it, without blank lines at either end; empty when there are none.
+    /// The paragraphs after it, without leading or trailing blank lines; empty if there are none.
     pub body: String,
 }
 
 const MARKER: &str = "SUGGESTED_COMMIT_MESSAGE:";
 const END: &str = "END_COMMIT_MESSAGE";
 
-/// Trailers that an agent may set. What closes an issue loses its reference like any other text.
+/// Trailers that an agent may set. Those that close an issue lose its reference, as in any other text.
 const ALLOWED_TRAILERS: [&str; 14] = [
     "bug",
     "changelog",
@@ -34,12 +33,11 @@ const ALLOWED_TRAILERS: [&str; 14] = [
     "see-also",
 ];
 
-/// Lines at the end of a final message in which a suggestion is looked for.
+/// The number of lines at the end of a final message that are searched for a suggestion.
 const LAST_LINES: usize = 100;
 
-/// Takes the last suggestion out of the last 100 lines of a final message. The lines after it are
-/// its body if `END_COMMIT_MESSAGE` closes them. `None` when there is no suggestion or nothing is
-/// left of it.
+/// The last suggestion in the last 100 lines of a final message. The lines after it are its body if
+/// `END_COMMIT_MESSAGE` closes them. `None` if there is no suggestion, or nothing of it is left.
 pub fn suggested_commit_message(text: &str) -> Option<SuggestedMessage> {
     let mut lines: Vec<&str> = text.trim_end().lines().rev().take(LAST_LINES).collect();
     lines.reverse();
@@ -52,23 +50,22 @@ pub fn suggested_commit_message(text: &str) -> Option<SuggestedMessage> {
     let mut raw = vec![first];
     match closed {
         Some(end) => raw.extend(&rest[..end]),
-        // The prompt's form has its text on one line; some put it on the next.
+        // The requested form has the text on one line; some agents put it on the next.
         None if first.is_empty() => raw.extend(rest.iter().find(|line| !is_fence_or_blank(line))),
         None => {}
     }
     clean(&raw)
 }
 
-/// Takes a whole message that the agent gave a commit of its own as its suggestion. `None` when nothing
-/// is left of it.
+/// Treats the message of a commit that the agent made as its suggestion. `None` if nothing of it is left.
 pub fn suggested_by_commit(message: &str) -> Option<SuggestedMessage> {
     clean(&message.lines().collect::<Vec<_>>())
 }
 
-/// Text that closes no issue and calls nobody when it arrives on GitHub as the message of a commit:
-/// `Fixes #4` becomes `Fixes issue 4` and `@octocat` becomes `octocat`. A plain `#4` that closes
-/// nothing stays; what names an issue of another repository does not, because it shows there. Addresses
-/// of issues count on every host: GitHub Enterprise Server has a name of its own.
+/// Text that neither closes an issue nor mentions a user when it reaches GitHub in a commit message: `Fixes
+/// #4` becomes `Fixes issue 4`, and `@octocat` becomes `octocat`. A plain `#4` that closes nothing stays. A
+/// reference to an issue of another repository is removed, because it would show up there. Issue URLs are
+/// recognised on every host, because GitHub Enterprise Server has its own host name.
 pub fn without_references(text: &str) -> String {
     let (Some(closing), Some(foreign), Some(own), Some(mention)) = (
         CLOSING.as_ref(),
@@ -89,9 +86,9 @@ pub fn without_references(text: &str) -> String {
     mention.replace_all(&text, "$before$name").into_owned()
 }
 
-/// The whole message: the suggestion, or `[sprag] Complete task <id>: <title>`, then `trailers` as
-/// its last paragraph and one newline. Line breaks in the title are folded, and it closes no issue;
-/// the trailers are the executor's own and stay as they are.
+/// The complete message: the suggestion, or `[sprag] Complete task <id>: <title>`, followed by `trailers` as
+/// the last paragraph and one newline. Line breaks in the title are folded, and the title closes no issue.
+/// The trailers are the executor's own and stay unchanged.
 pub fn compose(
     suggested: Option<&SuggestedMessage>,
     task_id: &str,
@@ -117,19 +114,18 @@ pub fn compose(
     message
 }
 
-/// A message that came from elsewhere, read again.
+/// A message from elsewhere, sanitised.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reviewed {
-    /// The message as Sprag would have written it. One of Sprag's own stays as it is.
+    /// The message as Sprag would have written it. A message by Sprag stays unchanged.
     pub text: String,
-    /// What its last paragraph names in `Sprag-Run`, in order.
+    /// The `Sprag-Run` values in its last paragraph, in order.
     pub runs: Vec<String>,
-    /// The ids of the tasks that its last paragraph names in `Sprag-Task`, in order.
+    /// The task ids in the `Sprag-Task` trailers of its last paragraph, in order.
     pub tasks: Vec<String>,
 }
 
-/// Cleans a whole message with its trailers by the rules for suggestions. `None` when nothing is left
-/// of it.
+/// Sanitises a complete message with its trailers by the rules for suggestions. `None` if nothing is left.
 pub fn reviewed(message: &str) -> Option<Reviewed> {
     let message = message.trim_end();
     let (head, last) = message.rsplit_once("\n\n")?;
@@ -169,12 +165,12 @@ fn find_last<'a>(
         .find_map(|(at, line)| read(line).map(|text| (at, text)))
 }
 
-/// What follows the marker at the beginning of a line, whatever markup stands before it.
+/// The text after the marker at the beginning of a line, ignoring markup before it.
 fn after_marker(line: &str) -> Option<&str> {
     Some(unclosed(undecorated(line).strip_prefix(MARKER)?))
 }
 
-/// What follows the marker within a line. The form itself, named in passing, is no suggestion.
+/// The text after the marker within a line. A mention of the form itself is not a suggestion.
 fn after_mention(line: &str) -> Option<&str> {
     let (before, after) = line.rsplit_once(MARKER)?;
     let apart = before.ends_with(char::is_whitespace);
@@ -186,7 +182,7 @@ fn undecorated(line: &str) -> &str {
     line.trim_start_matches([' ', '\t', '>', '*', '`', '#', '_', '-'])
 }
 
-/// Drops the closing markup of a marker or a line that was bold or code.
+/// Drops the closing markup of a bold or code marker or line.
 fn unclosed(text: &str) -> &str {
     let text = text.trim();
     let bold = text
@@ -207,7 +203,7 @@ fn is_fence_or_blank(line: &str) -> bool {
     line.is_empty() || line.starts_with("```") || line.starts_with("~~~")
 }
 
-/// Makes the lines harmless and tells subject from body.
+/// Sanitises the lines and splits them into subject and body.
 fn clean(raw: &[&str]) -> Option<SuggestedMessage> {
     let text = raw
         .iter()
@@ -247,7 +243,7 @@ fn clean(raw: &[&str]) -> Option<SuggestedMessage> {
         body = rest;
     }
     let body = without_trailers(body);
-    // What closes an issue may stand in subject and body, so both are looked at as one text.
+    // A reference that closes an issue may span subject and body, so both are sanitised as one text.
     let whole = without_references(&format!("{subject}\n\n{}", body.join("\n")));
     let (subject, body) = whole.split_once("\n\n")?;
     (!placeholder).then(|| SuggestedMessage {
@@ -256,7 +252,7 @@ fn clean(raw: &[&str]) -> Option<SuggestedMessage> {
     })
 }
 
-/// A body whose last paragraph holds no trailers but those that an agent may set.
+/// The body, whose last paragraph keeps only trailers that an agent may set.
 fn without_trailers<'a>(body: &[&'a str]) -> Vec<&'a str> {
     let mut kept = body.to_vec();
     loop {
@@ -291,7 +287,7 @@ fn without_trailers<'a>(body: &[&'a str]) -> Vec<&'a str> {
     }
 }
 
-/// Whether an agent may set the trailer of this line. All of them only point somewhere.
+/// Whether an agent may set the trailer on this line. Such trailers only refer to something.
 fn is_allowed_trailer(line: &str) -> bool {
     let key = line.split(':').next().unwrap_or_default().trim();
     ALLOWED_TRAILERS
@@ -299,7 +295,7 @@ fn is_allowed_trailer(line: &str) -> bool {
         .any(|allowed| key.eq_ignore_ascii_case(allowed))
 }
 
-/// A line without control characters and without the marks that reorder text on a screen.
+/// A line without control characters and without marks that reorder text on a screen.
 fn without_controls(line: &str) -> String {
     let plain = line.chars().map(|c| if c == '\t' { ' ' } else { c });
     plain
@@ -311,11 +307,11 @@ fn is_reordering(c: char) -> bool {
     matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
 }
 
-/// Rounds in which forms that stand within one another are taken out.
+/// The maximum number of passes that remove nested forms.
 const SKIP_ROUNDS: usize = 8;
 
-/// Takes out the forms with which a commit tells GitHub to run no workflow. What is left must not be
-/// one either, so removing goes on until there is none.
+/// Removes the forms by which a commit makes GitHub skip workflows. Repeats until none is left, because a
+/// removal may form a new one.
 fn without_skips(mut text: String) -> String {
     let Some(skip) = SKIP.as_ref() else {
         return text;
@@ -337,20 +333,20 @@ fn matches_any(pattern: &LazyLock<Option<Regex>>, line: &str) -> bool {
     pattern.as_ref().is_some_and(|regex| regex.is_match(line))
 }
 
-/// Whether the last paragraph is trailers already, so that more of them belong to it.
+/// Whether the last paragraph already consists of trailers, so that further trailers belong to it.
 fn ends_in_trailers(body: &str) -> bool {
     let last = body.rsplit("\n\n").next().unwrap_or_default();
     !last.trim().is_empty() && last.lines().all(|line| matches_any(&TRAILER, line))
 }
 
-/// Whether a line is a trailer that may not come from an agent, wherever it stands. A single word before
-/// a colon is prose too often, so it counts only in the last paragraph.
+/// Whether a line, anywhere, is a trailer that an agent may not set. A single word before a colon is too
+/// often prose, so it counts only in the last paragraph.
 fn is_foreign_trailer(line: &str) -> bool {
     matches_any(&FOREIGN_TRAILER, line)
         || (matches_any(&COMPOUND_TRAILER, line) && !is_allowed_trailer(line))
 }
 
-/// One line: every line break, and what surrounds it, is one space.
+/// One line: every line break, with the whitespace around it, becomes one space.
 fn fold(text: &str) -> String {
     let lines = text
         .split(['\n', '\r'])
@@ -368,14 +364,14 @@ static FOREIGN_TRAILER: LazyLock<Option<Regex>> = LazyLock::new(|| {
     )
     .ok()
 });
-/// A key of several words before a colon, which is how trailers that say who did what are written.
+/// A key of several words before a colon, the usual form of trailers about authorship.
 static COMPOUND_TRAILER: LazyLock<Option<Regex>> =
     LazyLock::new(|| Regex::new(r"^[A-Za-z0-9]+(?:-[A-Za-z0-9]+)+\s*:").ok());
-/// What git takes for a trailer where every line of the last paragraph is one.
+/// A line that git takes for a trailer if every line of the last paragraph is one.
 static TRAILER_LIKE: LazyLock<Option<Regex>> =
     LazyLock::new(|| Regex::new(r"^(?:[A-Za-z0-9-]+\s*:|\(cherry picked from commit )").ok());
-/// A word that closes an issue, and the references after it. What may stand between is more than
-/// GitHub allows.
+/// A keyword that closes an issue, with the references after it. It allows more text between them than GitHub
+/// does.
 static CLOSING: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(
         r"(?i)\b(?:close[sd]?|fix(?:e[sd])?|resolve[sd]?)\b[^A-Za-z0-9#]{0,12}(?:GH-|[\w.-]*#)[0-9]+(?:(?:\s*(?:,|&|and)\s*)+(?:GH-|#)[0-9]+)*",

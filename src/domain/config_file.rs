@@ -1,5 +1,4 @@
-//! The configuration file, `.sprag/config.yaml`: settings that hold for every run in a
-//! repository.
+//! The configuration file, `.sprag/config.yaml`: the settings for every run in a repository.
 
 use super::plan::{PLAN_KEYS, text_of};
 use super::settings::{self, NAMES, Settings};
@@ -7,7 +6,7 @@ use super::suggest::unknown_key;
 use super::text_error::{Fault, Located};
 use super::yaml::{self, Value, read};
 
-/// What the configuration file says.
+/// The content of the configuration file.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ConfigFile {
     /// The settings that it overrides.
@@ -16,11 +15,11 @@ pub struct ConfigFile {
     pub setup: Vec<String>,
 }
 
-/// Reads a configuration file. An empty one says nothing.
+/// Reads a configuration file. An empty file sets nothing.
 ///
 /// # Errors
-/// The first error with its place: no UTF-8, larger than a plan may be, no YAML, no mapping, an
-/// unknown key, a value of the wrong type or out of range.
+/// The first error, with its position: not UTF-8, larger than a plan may be, not YAML, not a mapping, an
+/// unknown key, or a value of the wrong type or out of range.
 pub fn parse(name: &str, bytes: &[u8]) -> Result<ConfigFile, Located> {
     let text = text_of(name, bytes)?;
     read_config(text).map_err(|fault| fault.in_file(name))

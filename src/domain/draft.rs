@@ -1,11 +1,11 @@
-//! A plan that an agent drafts: what it is asked for, its plan in what it says, and whether that can be used.
+//! Plans that an agent drafts: the request for one, finding the plan in its answer, and validating it.
 
 use crate::plan::{self, Plan, TaskStatus};
 use crate::settings::{self, Settings};
 use crate::text::{self, one_line};
 use pulldown_cmark::{CodeBlockKind, Event, Parser, Tag, TagEnd};
 
-/// How often an agent may try.
+/// The maximum number of attempts by the agent.
 pub const MAX_DRAFTS: u32 = 3;
 
 const MAX_PROBLEM: usize = 2_000;
@@ -17,22 +17,22 @@ const MAX_STEM: usize = 50;
 pub struct Draft {
     /// The file's text.
     pub text: String,
-    /// What it says.
+    /// The parsed plan.
     pub plan: Plan,
-    /// Settings and setup commands that it brings along, by their names.
+    /// The names of the settings that it sets, with `setup` for setup commands.
     pub settings: Vec<String>,
 }
 
-/// What is wrong with a draft.
+/// Why a draft is invalid.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
     /// What the agent said.
     pub draft: String,
-    /// Why there is no valid plan in it.
+    /// Why it contains no valid plan.
     pub why: String,
 }
 
-/// The prompt for a plan of what is asked for; `problem` is what was wrong with the draft before.
+/// The prompt that requests a plan; `problem` describes the previous draft's error.
 pub fn prompt(request: &str, problem: Option<&Problem>) -> String {
     let mut sections = vec![
         "# Draft a plan".to_owned(),
@@ -80,10 +80,10 @@ tasks:
     depends_on: []   # ids of other tasks of this plan
 ```";
 
-/// The plan in a final message: its last block of YAML that has tasks, or else the message itself.
+/// The plan in a final message: its last YAML block that has tasks, otherwise the message itself.
 ///
 /// # Errors
-/// Why there is no plan that can be used, with the place in its text.
+/// Why there is no usable plan, with the position in its text.
 pub fn of_message(name: &str, message: &str) -> Result<Draft, String> {
     let text = yaml_of(message);
     let text = text.trim_start_matches('\u{feff}').trim();
@@ -111,7 +111,7 @@ pub fn of_message(name: &str, message: &str) -> Result<Draft, String> {
     })
 }
 
-/// The last fenced block that looks like a plan, or the message without what stands before the plan's first key.
+/// The last fenced block that looks like a plan, otherwise the message from the plan's first key on.
 fn yaml_of(message: &str) -> String {
     let mut blocks: Vec<String> = Vec::new();
     let mut open: Option<String> = None;
@@ -128,7 +128,7 @@ fn yaml_of(message: &str) -> String {
         }
     }
     let has_tasks = |text: &str| text.lines().any(|line| line.starts_with("tasks:"));
-    // A block scalar may hold fences of its own: then the plan is the message around them.
+    // A block scalar may contain fences of its own; then the plan is the message around them.
     let is_raw = message.lines().next().is_some_and(is_key);
     let found = blocks.iter().rposition(|block| has_tasks(block));
     match found {
@@ -143,13 +143,13 @@ fn yaml_of(message: &str) -> String {
     }
 }
 
-/// Whether a line begins with a key of a plan.
+/// Whether a line starts with a key of a plan.
 fn is_key(line: &str) -> bool {
     let key = line.split_once(':').map_or("", |(key, _)| key);
     plan::PLAN_KEYS.contains(&key) || settings::NAMES.iter().any(|(name, _)| *name == key)
 }
 
-/// The settings that a plan sets, for a person who reads it before it is run.
+/// The settings that a plan sets, for a person who reads the plan before it runs.
 fn settings_of(plan: &Plan) -> Vec<String> {
     let set = |settings: &Settings| *settings != Settings::default();
     let mut found = Vec::new();
@@ -162,7 +162,7 @@ fn settings_of(plan: &Plan) -> Vec<String> {
     found
 }
 
-/// A name for a file or a branch, of the first words of a text: `Add CSV export!` becomes `add-csv-export`.
+/// A name for a file or a branch, from the first words of a text: `Add CSV export!` becomes `add-csv-export`.
 pub fn stem(text: &str) -> String {
     let line = one_line(text::first_line(text), 200).to_lowercase();
     let words = line.split(|c: char| !c.is_ascii_alphanumeric());

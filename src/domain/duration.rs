@@ -1,18 +1,18 @@
-//! Durations as people write them: `90s`, `10m`, `1h30m`.
+//! Durations in their usual notation: `90s`, `10m`, `1h30m`.
 
 use std::time::Duration;
 
-/// What [`parse`] accepts, for messages.
+/// The input that [`parse`] accepts, for messages.
 pub const EXPECTED: &str = "a duration such as 90s, 10m or 1h30m";
 
-/// The longest duration that is accepted: 30 days.
+/// The maximum duration: 30 days.
 pub const LONGEST: Duration = Duration::from_secs(30 * 24 * 3600);
 
-/// Reads `1h30m`, `10m`, `90s`, `500ms`, `1d`, or a plain number of seconds. Units descend and
-/// appear once, each after a whole number, with no blanks or signs.
+/// Reads `1h30m`, `10m`, `90s`, `500ms`, `1d`, or a plain number of seconds. Units are in descending order
+/// and appear once, each after a whole number, without blanks or signs.
 ///
 /// # Errors
-/// What is wrong with it, as a fragment that names what was expected.
+/// A fragment that names the expected input.
 pub fn parse(text: &str) -> Result<Duration, String> {
     let expected = || format!("must be {EXPECTED}, got `{}`", shortened(text));
     let too_long = || format!("must be at most 30 days, got `{}`", shortened(text));
@@ -51,12 +51,12 @@ pub fn parse(text: &str) -> Result<Duration, String> {
     Ok(total)
 }
 
-/// Whole milliseconds of a duration; `u64::MAX` for one that is longer than that can say.
+/// The whole milliseconds of a duration, at most `u64::MAX`.
 pub fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// Writes a duration the way [`parse`] reads it, down to milliseconds: `1h30m`, `0s`.
+/// Writes a duration in the notation of [`parse`], down to milliseconds: `1h30m`, `0s`.
 pub fn format(duration: Duration) -> String {
     let mut rest = millis(duration);
     let mut text = String::new();

@@ -1,28 +1,28 @@
-//! What is told of unfinished work that is kept in a reference of the repository.
+//! The metadata of unfinished work that is kept in a reference of the repository.
 
 use serde::{Deserialize, Serialize};
 
-/// How long it is kept, in seconds.
+/// The retention period, in seconds.
 const KEPT: i64 = 30 * 24 * 60 * 60;
 
-/// The line of the commit's message that says when it was kept.
+/// The line of the commit's message with the time at which the work was kept.
 const AT: &str = "Sprag-Kept-At: ";
 
 const VERSION: u32 = 1;
 const MAX_TITLE: usize = 100;
 
-/// How the rest is fetched and taken up.
+/// The metadata that is needed to fetch and resume the work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KeptMeta {
     v: u32,
-    /// Commits between where the run began and the last verified one.
+    /// The number of commits from the start of the run to the last verified one.
     pub commits: u32,
-    /// The number of the last event of a process that came to its end; 0 for one that did not.
+    /// The number of the last event of a process that ended normally; 0 for any other process.
     pub ended: u64,
 }
 
 impl KeptMeta {
-    /// Of this version.
+    /// Metadata in the current version.
     pub fn of(commits: u32, ended: u64) -> Self {
         Self {
             v: VERSION,
@@ -31,14 +31,14 @@ impl KeptMeta {
         }
     }
 
-    /// Reads it; `None` where it is damaged or of another version.
+    /// Reads the metadata; `None` if it is damaged or has another version.
     pub fn read(bytes: &[u8]) -> Option<Self> {
         let meta: Self = serde_json::from_slice(bytes).ok()?;
         (meta.v == VERSION).then_some(meta)
     }
 }
 
-/// The last part of the reference's name: for people, and not the same for two requests.
+/// The last part of the reference's name: readable, and different for different requests.
 pub fn key(what: &str, digest: &str) -> String {
     let what: String = what.chars().take(60).collect();
     format!("{what}-{digest}")
@@ -50,7 +50,7 @@ pub fn message(title: &str, at: i64) -> String {
     format!("Unfinished work: {title}\n\n{AT}{at}\n")
 }
 
-/// Whether work that was kept by a commit with this message is of no more use.
+/// Whether work kept by a commit with this message has expired.
 pub fn is_outdated(message: &str, now: i64) -> bool {
     let line = message.lines().rev().find_map(|line| line.strip_prefix(AT));
     let at: Option<i64> = line.and_then(|at| at.trim().parse().ok());

@@ -1,10 +1,10 @@
-//! Notes that an agent leaves for later tasks: lines `NOTE: …` of its final messages.
+//! Notes that an agent leaves for later tasks: lines `NOTE: …` in its final messages.
 
 use crate::text::one_line;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What a prompt has of notes at most, in characters.
+/// The maximum length of all notes in a prompt, in characters.
 pub const MAX_SHOWN: usize = 8_000;
 
 const MARKER: &str = "NOTE:";
@@ -24,7 +24,7 @@ pub struct Note {
     pub text: String,
 }
 
-/// The notes in a final message, in its order. What stands in a code fence is no note.
+/// The notes in a final message, in order. Lines in a code fence do not count.
 pub fn notes_of(message: &str) -> Vec<String> {
     let mut notes: Vec<String> = Vec::new();
     let mut is_fenced = false;
@@ -44,7 +44,7 @@ pub fn notes_of(message: &str) -> Vec<String> {
     notes
 }
 
-/// What follows the marker, which may be an item of a list or bold.
+/// The text after the marker, which may be a list item or bold.
 fn marked(line: &str) -> Option<&str> {
     let bare = line
         .strip_prefix("- ")
@@ -60,15 +60,15 @@ fn marked(line: &str) -> Option<&str> {
     }
 }
 
-/// The notes of a plan, over all of its runs that are known, oldest first.
+/// The notes of a plan from all of its known runs, oldest first.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Notebook {
-    /// The plan that they are about.
+    /// The plan that the notes are about.
     pub plan: String,
     notes: Vec<Kept>,
 }
 
-/// A note, and the run in which it was left.
+/// A note and the run that left it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Kept {
     run: String,
@@ -77,7 +77,7 @@ struct Kept {
 }
 
 impl Notebook {
-    /// No notes yet.
+    /// An empty notebook.
     pub fn of(plan: String) -> Self {
         Self {
             plan,
@@ -85,8 +85,8 @@ impl Notebook {
         }
     }
 
-    /// What was kept, within the limits that hold for new notes; `None` where it is damaged or about another
-    /// plan than this one.
+    /// Reads kept notes, within the limits for new notes; `None` if they are damaged or belong to another
+    /// plan.
     pub fn read(bytes: &[u8], plan: &str) -> Option<Self> {
         let read: Self = serde_json::from_slice(bytes).ok()?;
         let mut known = Self::of(plan.to_owned());
@@ -102,7 +102,7 @@ impl Notebook {
         Some(known)
     }
 
-    /// Adds a note of a run, unless the same task of it has left the same before. The oldest make room.
+    /// Adds a note of a run, unless the same task of that run already left it. The oldest notes make room.
     pub fn add(&mut self, run: &str, note: Note) {
         let is_same = |known: &Kept| {
             known.run == run && known.note.task == note.task && known.note.text == note.text
@@ -116,7 +116,7 @@ impl Notebook {
         self.notes.drain(..excess);
     }
 
-    /// Takes the notes of another notebook in, by their time.
+    /// Adds the notes of another notebook, ordered by time.
     pub fn merge(&mut self, other: Self) {
         for kept in other.notes {
             self.add(&kept.run, kept.note);
@@ -125,18 +125,18 @@ impl Notebook {
             .sort_by(|one, other| one.note.at.cmp(&other.note.at));
     }
 
-    /// Whether there is none.
+    /// Whether there are no notes.
     pub fn is_empty(&self) -> bool {
         self.notes.is_empty()
     }
 
-    /// Whether this run has left any.
+    /// Whether this run left a note.
     pub fn has_some_of(&self, run: &str) -> bool {
         self.notes.iter().any(|kept| kept.run == run)
     }
 
-    /// What the agent of a task reads: all but those of the task itself in this run, newest first, within
-    /// [`MAX_SHOWN`] characters. Empty where there are none.
+    /// The notes that the agent of a task reads: all except those of the same task in this run, newest first,
+    /// within [`MAX_SHOWN`] characters. Empty if there are none.
     pub fn shown(&self, run: &str, task: &str) -> String {
         let is_own = |kept: &&Kept| kept.run == run && kept.note.task == task;
         let of_others: Vec<&Kept> = self.notes.iter().filter(|kept| !is_own(kept)).collect();
@@ -160,7 +160,7 @@ impl Notebook {
     }
 }
 
-/// Room for the line that says what is left out.
+/// The space for the line about omitted notes, in characters.
 const OMITTED_ROOM: usize = 40;
 
 #[cfg(test)]

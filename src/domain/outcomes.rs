@@ -1,4 +1,5 @@
-//! What Sprag's work of a period came to: folded from the commits of the history and from what runs say of themselves.
+//! The results of Sprag's work in a period, folded from the commits of the history and from the records of
+//! runs.
 
 use crate::outcome::{Reason, RunStatus, TaskEnd};
 use crate::summary::RunSummary;
@@ -14,7 +15,7 @@ pub const RUN_TRAILER: &str = "Sprag-Run: ";
 const REVERTS: &str = "This reverts commit ";
 const MARKER: &str = "<!-- sprag:outcome ";
 const CLOSE: &str = " -->";
-/// Commits that a marker names.
+/// The maximum number of commits in a marker.
 const MARKED_COMMITS: usize = 50;
 
 /// A commit of the history.
@@ -28,22 +29,22 @@ pub struct HistoryCommit {
     pub is_merged: bool,
 }
 
-/// What a run says of itself: on its check run, or in its record on this machine.
+/// A run's own record: on its check run, or on this machine.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunLine {
     /// Its id.
     pub run_id: String,
-    /// How it ended.
+    /// Its status.
     pub status: Option<RunStatus>,
-    /// Tasks that it worked on.
+    /// The number of tasks that it worked on.
     pub tasks: u32,
-    /// Tasks that ended verified.
+    /// The number of tasks that ended verified.
     pub verified: u32,
     /// Retries.
     pub retries: u32,
     /// Nudges.
     pub nudges: u32,
-    /// US dollars; `None` where unknown.
+    /// The cost in US dollars; `None` if unknown.
     pub cost_usd: Option<f64>,
     /// Its commits as they are on the branch, at most 50.
     pub commits: Vec<String>,
@@ -93,7 +94,7 @@ pub struct Outcomes {
 }
 
 impl RunLine {
-    /// What a run that has ended says of itself.
+    /// The record of a completed run.
     pub fn of(summary: &RunSummary) -> Self {
         let worked = summary.tasks.iter().filter(|task| task.reason.is_some());
         let is_verified = |reason| matches!(reason, Reason::Verified | Reason::AlreadySatisfied);
@@ -117,14 +118,14 @@ impl RunLine {
         }
     }
 
-    /// It as a comment of Markdown that nobody sees.
+    /// The record as an invisible Markdown comment.
     pub fn marker(&self) -> String {
         let json = serde_json::to_string(self).unwrap_or_default();
-        // Nothing in it can end the comment.
+        // Nothing in the JSON can end the comment.
         format!("{MARKER}{}{CLOSE}", json.replace('>', "\\u003e"))
     }
 
-    /// The last such comment of a text.
+    /// The last such comment in a text.
     pub fn read(text: &str) -> Option<Self> {
         let (_, after) = text.rsplit_once(MARKER)?;
         let (json, _) = after.split_once(CLOSE)?;
@@ -134,14 +135,14 @@ impl RunLine {
     }
 }
 
-/// What a commit of Sprag's says it is.
+/// The run and tasks that a commit of Sprag's names.
 struct Work {
     run: String,
     tasks: BTreeSet<String>,
 }
 
-/// The trailers of a commit. GitHub puts the messages of several commits one after the other when it squashes them, so
-/// that they need not stand at its end. `None` for a commit of somebody else.
+/// The trailers of a commit. They need not be at its end, because GitHub concatenates the messages of several
+/// commits when it squashes them. `None` for a commit that is not Sprag's.
 fn work(message: &str) -> Option<Work> {
     let values = |trailer: &'static str| {
         let lines = message
@@ -155,7 +156,7 @@ fn work(message: &str) -> Option<Work> {
     })
 }
 
-/// The commits that a commit takes back.
+/// The commits that a commit reverts.
 fn reverted(message: &str) -> impl Iterator<Item = &str> {
     let ids = message.split(REVERTS).skip(1);
     ids.map(|rest| {
@@ -166,7 +167,7 @@ fn reverted(message: &str) -> impl Iterator<Item = &str> {
     .filter(|id| id.len() >= 7)
 }
 
-/// Folds the commits of a period, of every branch, and what runs say of themselves. What two places say of a run counts
+/// Folds the commits of a period, on every branch, and the records of runs. A run with two records counts
 /// once.
 pub fn outcomes(
     since: String,
@@ -198,7 +199,8 @@ pub fn outcomes(
         })
         .collect()
     };
-    // A run is named in its commits by its page, and by its id outside of Actions: its own commits tell which it is.
+    // Commits name a run by its page, or by its id outside GitHub Actions: the run's own commits show which
+    // name it has.
     let said_by = |line: &RunLine| -> Option<&str> {
         let mut of_line = own
             .iter()

@@ -1,4 +1,4 @@
-//! The JSON value that the last task of a run has to give, and the JSON Schema that it has to fit.
+//! The JSON value that the last task of a run must return, and the JSON Schema that it must fit.
 
 use crate::text::one_line;
 use pulldown_cmark::{CodeBlockKind, Event, Parser, Tag, TagEnd};
@@ -7,21 +7,21 @@ use serde_json::Value;
 use std::fmt;
 use std::sync::Arc;
 
-/// The most bytes that a value may have, so that it fits into an output of a job.
+/// The maximum size of a value in bytes, so that it fits into a job's output.
 pub const MAX_BYTES: usize = 100_000;
 
-/// Faults of a value that are named.
+/// The maximum number of faults of a value that are reported.
 const FAULTS: usize = 5;
 const MAX_FAULT: usize = 300;
 
-/// A JSON Schema that a value can be held against.
+/// A JSON Schema that validates values.
 #[derive(Clone)]
 pub struct OutputSchema {
     schema: Value,
     validator: Arc<jsonschema::Validator>,
 }
 
-/// What a final message gives.
+/// The value in a final message.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StructuredOutput {
@@ -30,9 +30,9 @@ pub enum StructuredOutput {
         /// The value.
         value: Value,
     },
-    /// No such value.
+    /// There is no such value.
     Misfit {
-        /// Why, in one line.
+        /// The reason, in one line.
         why: String,
     },
 }
@@ -47,8 +47,8 @@ impl OutputSchema {
     /// Reads a JSON Schema.
     ///
     /// # Errors
-    /// Where the text is not JSON, and where the JSON is not a schema: the place and what is wrong there.
-    /// A schema that refers to another document is refused, since nothing is fetched.
+    /// When the text is not JSON, or the JSON is not a schema: the position and the problem. A schema that
+    /// refers to another document is rejected, because nothing is fetched.
     pub fn parse(text: &str) -> Result<Self, String> {
         let schema: Value =
             serde_json::from_str(text).map_err(|error| format!("it is not JSON: {error}"))?;
@@ -66,7 +66,7 @@ impl OutputSchema {
         })
     }
 
-    /// The schema as an agent is shown it.
+    /// The schema's text for an agent.
     pub fn text(&self) -> String {
         format!("{:#}", self.schema)
     }
@@ -76,7 +76,7 @@ impl OutputSchema {
         &self.schema
     }
 
-    /// Reads the value of a final message: the last fenced block that is marked as JSON, else the whole message.
+    /// Reads the value in a final message: the last fenced block marked as JSON, otherwise the whole message.
     pub fn read(&self, message: &str) -> StructuredOutput {
         let block = last_json_block(message);
         let text = block.as_deref().unwrap_or(message).trim();
@@ -92,7 +92,7 @@ impl OutputSchema {
         }
     }
 
-    /// Holds a value against the schema.
+    /// Validates a value against the schema.
     pub fn judge(&self, value: Value) -> StructuredOutput {
         let size = value.to_string().len();
         if size > MAX_BYTES {
@@ -112,15 +112,15 @@ impl OutputSchema {
         misfit(shown.join("; "))
     }
 
-    /// Whether every object in the schema names all of its properties as required and allows no others: APIs that make a
-    /// model keep to a schema take only such ones.
+    /// Whether every object in the schema requires all of its properties and allows no others: APIs that
+    /// constrain a model to a schema accept only such schemas.
     pub fn is_strict(&self) -> bool {
         is_strict(&self.schema)
     }
 }
 
 impl StructuredOutput {
-    /// The value, where one fits.
+    /// The value, if it fits.
     pub fn value(&self) -> Option<&Value> {
         match self {
             Self::Fits { value } => Some(value),
@@ -133,7 +133,7 @@ fn misfit(why: String) -> StructuredOutput {
     StructuredOutput::Misfit { why }
 }
 
-/// What is wrong, and at which place of the document.
+/// The fault and its position in the document.
 fn placed(error: &jsonschema::ValidationError<'_>) -> String {
     let place = error.instance_path().to_string();
     let place = match place.is_empty() {

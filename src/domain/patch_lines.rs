@@ -1,14 +1,14 @@
-//! The lines of a patch: their numbers, and which of them it shows of which file.
+//! The lines of a patch: their numbers, and the lines of each file that the patch shows.
 
 use std::collections::BTreeMap;
 
-/// The lines of the new files that a patch shows, changed or not: for each file its ranges, first and last line
-/// from 1, one for each hunk. Files whose names git writes in quotes are left out.
+/// The lines of the new files that a patch shows, changed or not: for each file, one range of lines per hunk,
+/// with the first and the last line counted from 1. Files whose names git quotes are left out.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PatchLines(BTreeMap<String, Vec<(u64, u64)>>);
 
 impl PatchLines {
-    /// Reads a patch as git writes it.
+    /// Reads a patch in git's format.
     pub fn read(patch: &str) -> Self {
         let mut files: BTreeMap<String, Vec<(u64, u64)>> = BTreeMap::new();
         let mut path: Option<&str> = None;
@@ -30,7 +30,7 @@ impl PatchLines {
         Self(files)
     }
 
-    /// Whether the patch shows these lines of a file together.
+    /// Whether one hunk of the patch shows all of these lines of a file.
     pub fn show(&self, path: &str, first: u32, last: u32) -> bool {
         let (first, last) = (u64::from(first), u64::from(last));
         let mut hunks = self.0.get(path).into_iter().flatten();
@@ -38,7 +38,7 @@ impl PatchLines {
     }
 }
 
-/// The line of each side that a line of a diff is; neither for headers.
+/// The line number on each side of a diff line; neither for headers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Numbers {
     /// In the old file.
@@ -47,8 +47,8 @@ pub struct Numbers {
     pub new: Option<u64>,
 }
 
-/// The lines of a patch, with their numbers. The headers of a hunk say how many lines it has of each
-/// side, so that a line of the file cannot be taken for a header.
+/// The lines of a patch, with their numbers. Hunk headers state the number of lines on each side, so a line
+/// of the file cannot be mistaken for a header.
 pub fn numbered(part: &str) -> impl Iterator<Item = (Numbers, &str)> {
     let (mut old, mut new) = (Side::default(), Side::default());
     part.lines().map(move |line| {
@@ -76,7 +76,7 @@ pub fn numbered(part: &str) -> impl Iterator<Item = (Numbers, &str)> {
     })
 }
 
-/// The next line of one side of a hunk, and how many are left.
+/// The next line on one side of a hunk, and the number of lines left.
 #[derive(Debug, Clone, Copy, Default)]
 struct Side {
     next: u64,
@@ -91,7 +91,7 @@ impl Side {
         Some(at)
     }
 
-    /// `12,3`, or `12` for one line.
+    /// Reads `12,3`, or `12` for a single line.
     fn of(text: &str) -> Option<Self> {
         let (next, left) = text.split_once(',').unwrap_or((text, "1"));
         Some(Self {
@@ -101,7 +101,7 @@ impl Side {
     }
 }
 
-/// The two sides that the header of a hunk names.
+/// The two sides that a hunk header names.
 fn hunk(line: &str) -> Option<(Side, Side)> {
     let mut words = line.strip_prefix("@@ -")?.split(' ');
     let old = Side::of(words.next()?)?;

@@ -6,15 +6,15 @@ use std::sync::OnceLock;
 
 /// A regular expression in a `static`, compiled at its first use.
 ///
-/// One that does not compile matches nothing; every pattern is driven by a test of its user, so a
-/// mistake in it shows there and never as a panic in a run.
+/// An invalid expression matches nothing. Every pattern is covered by a test of its user, so a mistake shows
+/// up there and never as a panic in a run.
 pub(crate) struct Pattern {
     source: &'static str,
     compiled: OnceLock<Option<Regex>>,
 }
 
 impl Pattern {
-    /// The pattern `source`.
+    /// A pattern with this source.
     pub(crate) const fn new(source: &'static str) -> Self {
         Self {
             source,
@@ -53,7 +53,7 @@ impl Pattern {
     }
 }
 
-/// The text of a group, empty when it took no part in the match.
+/// The text of a group; empty if the group is not part of the match.
 pub(crate) fn group<'t>(captures: &Captures<'t>, index: usize) -> &'t str {
     captures.get(index).map_or("", |found| found.as_str())
 }

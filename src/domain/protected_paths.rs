@@ -1,4 +1,4 @@
-//! Which paths no task may change.
+//! The paths that no task may change.
 
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use std::collections::BTreeSet;
@@ -6,17 +6,17 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 
 /// Globs of paths that no task may change, in any letter case, and the directories above them: a link or a
-/// file in the place of such a directory changes all that lies below.
+/// file that replaces such a directory changes everything below it.
 #[derive(Debug, Clone, Default)]
 pub struct ProtectedPaths {
-    /// The globs, and the directories above that they name.
+    /// The globs, and the parent directories that they name.
     paths: GlobSet,
-    /// The directories above by their patterns, which name files besides.
+    /// The parent directories by patterns that also match files.
     above: GlobSet,
 }
 
 impl ProtectedPaths {
-    /// What these globs protect.
+    /// Protects the paths that match these globs.
     ///
     /// # Errors
     /// An invalid glob.
@@ -44,14 +44,14 @@ impl ProtectedPaths {
         })
     }
 
-    /// Whether a change of this path is one of a protected path. `leads_elsewhere` says that a link or another
-    /// repository is there afterwards.
+    /// Whether a change of this path affects a protected path. `leads_elsewhere` says that the path is a link
+    /// or another repository afterwards.
     pub fn cover(&self, path: &[u8], leads_elsewhere: bool) -> bool {
         let path = OsStr::from_bytes(path);
         self.paths.is_match(path) || (leads_elsewhere && self.above.is_match(path))
     }
 
-    /// The globs, and the directories above that they name.
+    /// The globs, and the parent directories that they name.
     pub fn paths(self) -> GlobSet {
         self.paths
     }
@@ -95,7 +95,7 @@ mod tests {
             assert!(protected.cover(path.as_bytes(), true), "{path}");
         }
         assert!(protected.cover(b".github/\xff\n.yml", false));
-        // A file beside what is protected is none of it, but a link leads to other files.
+        // A file beside the protected paths is not protected, but a link there leads to other files.
         assert!(!protected.cover(b"ci/prod", false));
         assert!(protected.cover(b"ci/prod", true));
         for path in ["src/a", "github", ".githubx", "ci/prod/other", "docs", "b"] {

@@ -1,21 +1,21 @@
-//! What a reviewer says: a verdict, and findings on lines of files.
+//! A reviewer's output: a verdict, and findings on lines of files.
 
 use crate::pattern::{Pattern, group};
 use crate::text::{cap_chars, one_line};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Findings of one review that are read.
+/// The maximum number of findings read from one review.
 pub const MOST_FINDINGS: usize = 100;
 
-/// Characters of a finding's path, and of its text.
+/// The maximum lengths of a finding's path and text, in characters.
 const MAX_PATH: usize = 500;
 const MAX_FINDING: usize = 1_000;
 
-/// Characters of a suggested change.
+/// The maximum length of a suggested change, in characters.
 const MAX_SUGGESTION: usize = 4_000;
 
-/// Characters of a review that are kept for who fixes what it found.
+/// The maximum length of the review text that is kept for the fixer, in characters.
 const MAX_TEXT: usize = 16_000;
 
 /// What a reviewer makes of the work.
@@ -29,7 +29,7 @@ pub enum ReviewVerdict {
 }
 
 impl ReviewVerdict {
-    /// The word of the protocol.
+    /// The word in the protocol.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Acceptable => "ACCEPTABLE",
@@ -38,31 +38,31 @@ impl ReviewVerdict {
     }
 }
 
-/// A remark on a line of a file.
+/// A remark about lines of a file.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Remark {
     /// The file, as the reviewer names it.
     pub path: String,
     /// The line, from 1.
     pub line: u32,
-    /// The last line, where it is another one.
+    /// The last line, if it is a different one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub end_line: Option<u32>,
-    /// What is wrong there, in one line.
+    /// The problem, in one line.
     pub text: String,
-    /// The text that is to stand in the place of these lines.
+    /// The replacement text for these lines.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub suggestion: Option<String>,
 }
 
-/// What a reviewer's final message says.
+/// The content of a reviewer's final message.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Review {
     /// Whether the work is acceptable.
     pub verdict: ReviewVerdict,
-    /// What was found.
+    /// The findings.
     pub remarks: Vec<Remark>,
-    /// The message, bounded.
+    /// The message, cut to its maximum length.
     pub text: String,
 }
 
@@ -94,12 +94,12 @@ impl Finding {
     }
 }
 
-/// Those that nobody has fixed yet.
+/// The findings that are not resolved.
 pub fn open(findings: &[Finding]) -> impl Iterator<Item = &Finding> {
     findings.iter().filter(|finding| !finding.resolved)
 }
 
-/// All of them, those first that nobody has fixed yet.
+/// All findings, unresolved ones first.
 pub fn open_first(findings: &[Finding]) -> impl Iterator<Item = &Finding> {
     open(findings).chain(findings.iter().filter(|finding| finding.resolved))
 }
@@ -109,7 +109,7 @@ static REMARK: Pattern =
     Pattern::new(r"^[-*]\s+`?([^\s`][^`]*?)`?:(\d{1,9})(?:-(\d{1,9}))?(?::\d+)?`?:\s+(\S.*)$");
 static SUGGESTION: Pattern = Pattern::new(r"^(\s*)(`{3,}|~{3,})suggestion\s*$");
 
-/// Reads a reviewer's final message. The verdict is the last line that is only one; where there is none,
+/// Reads a reviewer's final message. The verdict is the last line that consists of one; without a verdict,
 /// the work needs fixes.
 pub fn read_review(message: &str) -> Review {
     let mut verdicts = message.lines().rev().filter_map(verdict);
@@ -120,7 +120,7 @@ pub fn read_review(message: &str) -> Review {
     }
 }
 
-/// The verdict of a line that is nothing else, whatever Markdown makes of it: bold, code, a heading.
+/// The verdict of a line that contains nothing else, apart from Markdown for bold, code or a heading.
 fn verdict(line: &str) -> Option<ReviewVerdict> {
     let plain = line.replace("**", "").replace("__", "").replace('`', "");
     let plain = plain.trim().trim_start_matches('#').trim_end_matches('.');
@@ -159,8 +159,8 @@ fn remarks(message: &str) -> Vec<Remark> {
     remarks
 }
 
-/// The text up to the end of its fence, without the indentation of that, and what follows it. `None` where the
-/// fence has no end or the text is too long to be taken whole.
+/// The text up to the end of its fence, without the fence's indentation, and the lines after it. `None` if
+/// the fence has no end or the text is too long.
 fn suggestion<'a>(
     mut lines: std::str::Lines<'a>,
     indent: &str,
@@ -197,8 +197,8 @@ fn remark(line: &str) -> Option<Remark> {
     })
 }
 
-/// Takes the review of a round into what the earlier ones have found: what is not found again is resolved,
-/// and everything is where the work is accepted.
+/// Merges the review of a round into the earlier findings: a finding that is not found again is resolved, and
+/// all findings are resolved if the work is accepted.
 pub fn take_review(findings: &mut Vec<Finding>, round: u32, review: &Review) {
     let accepted = review.verdict == ReviewVerdict::Acceptable;
     let mut new: Vec<&Remark> = review.remarks.iter().collect();

@@ -1,4 +1,4 @@
-//! How far a child of a run is confined, as settings ask for it and reports tell it.
+//! How far the child processes of a run are confined, according to the settings and in reports.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -111,13 +111,13 @@ pub struct DeniedHost {
     pub times: u64,
 }
 
-/// The most hosts that a run tells of.
+/// The maximum number of hosts that a run records.
 const MOST_DENIED: usize = 100;
 
-/// The most hosts that one line tells of.
+/// The maximum number of hosts in one line.
 const DENIED_IN_A_LINE: usize = 20;
 
-/// The hosts that were asked for and are not allowed, in one line.
+/// The requested hosts that are not allowed, in one line.
 pub fn denied_words(denied: &[DeniedHost]) -> String {
     let hosts = denied
         .iter()
@@ -152,7 +152,7 @@ pub enum Enforcement {
 }
 
 impl NetworkLine {
-    /// Takes in hosts that were refused.
+    /// Adds refused hosts.
     pub fn note_denied(&mut self, hosts: &[DeniedHost]) {
         for new in hosts {
             let has_room = self.denied.len() < MOST_DENIED;
@@ -164,7 +164,7 @@ impl NetworkLine {
         }
     }
 
-    /// In a few words, which claim no more than holds.
+    /// A short description. It never claims more than the sandbox enforces.
     pub fn words(&self) -> String {
         let hosts = match self.allow.as_slice() {
             [] => "no host".to_owned(),
@@ -183,7 +183,7 @@ impl NetworkLine {
 }
 
 impl SandboxLine {
-    /// The lesser of two confinements of one run, with the hosts that were refused under both.
+    /// The weaker of two confinements of one run, with the hosts refused under both.
     pub fn lesser(self, other: &Self) -> Self {
         let (mut less, more) = match other.level < self.level {
             true => (other.clone(), self),
@@ -198,13 +198,13 @@ impl SandboxLine {
                 less.note_denied(&more.denied);
                 Some(less)
             }
-            // Open in one part of the run is open.
+            // The network is open if it was open in either part of the run.
             _ => None,
         };
         less
     }
 
-    /// In a few words.
+    /// A short description.
     pub fn words(&self) -> String {
         let level = match self.level {
             Level::Off => "sandbox off".to_owned(),
@@ -228,7 +228,7 @@ pub struct GatewayLine {
     pub why: Option<String>,
 }
 
-/// Which agents are behind the gateway and which are not, in one line; `None` where there is no agent.
+/// Which agents use the gateway and which do not, in one line; `None` if there is no agent.
 pub fn gateway_words(lines: &[GatewayLine]) -> Option<String> {
     let words = lines.iter().map(|line| match &line.why {
         None => format!("used by {}", line.agent),
@@ -238,8 +238,8 @@ pub fn gateway_words(lines: &[GatewayLine]) -> Option<String> {
     (!words.is_empty()).then(|| format!("model gateway: {}", words.join(", ")))
 }
 
-/// The absolute path whose change was refused, as the output of a program tells it; the first one for
-/// which `is_meant` holds.
+/// The absolute path whose change was refused, according to a program's output; the first one for which
+/// `is_meant` returns true.
 pub fn refused_path(output: &str, is_meant: impl Fn(&str) -> bool) -> Option<&str> {
     const REFUSALS: [&str; 2] = ["permission denied", "read-only file system"];
     const AROUND: &[char] = &['\'', '"', '`', ',', ':', ';', '(', ')', '‘', '’'];

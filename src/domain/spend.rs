@@ -1,35 +1,36 @@
-//! What the runs of a repository have cost in the last day. Each run that cost something is a reference
-//! of the repository whose name says when, which run and how much, so that runs on any machine add up
-//! without a file that two of them would write.
+//! The cost of a repository's runs in the last day. Each run with a cost is a reference of the repository
+//! whose name contains the time, the run and the amount. Runs on different machines are thus added up without
+//! a shared file.
 
 use std::collections::BTreeSet;
 
-/// What the names of these references begin with.
+/// The prefix of the names of these references.
 pub const SPEND_REFS: &str = "refs/sprag/spend/";
 
 /// How long a run counts, in seconds.
 pub const DAY: u64 = 24 * 60 * 60;
 
-/// Parts of a dollar in which amounts are told.
+/// The number of units per dollar in which amounts are recorded.
 const PARTS: f64 = 10_000.0;
 
-/// The reference that says that a run has cost this much. `at` is in seconds since 1970.
+/// The reference that records the cost of a run. `at` is in seconds since 1970.
 pub fn entry(at: u64, run_id: &str, usd: f64) -> String {
-    // Amounts of a run are far below what the conversion could cut off.
+    // A run's cost is far below the conversion's limit.
     let parts = (usd.max(0.0) * PARTS).ceil() as u64;
     format!("{SPEND_REFS}{at}/{run_id}-{parts}")
 }
 
-/// What references say of the cost of runs.
+/// The sum of the references' costs.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct DaySpend {
-    /// US dollars of the last day.
+    /// The cost of the last day in US dollars.
     pub usd: f64,
-    /// References that are of no more use.
+    /// References that are no longer needed.
     pub outdated: Vec<String>,
 }
 
-/// Adds up the references of the last day. What `own` says is replaced by what the run says next.
+/// Adds up the references of the last day. The cost in `own` is excluded, because the run will record it
+/// anew.
 pub fn day_spend<'a>(
     names: impl Iterator<Item = &'a str>,
     now: u64,
@@ -50,8 +51,8 @@ pub fn day_spend<'a>(
     spend
 }
 
-/// Whether no reference says what a run has cost. An id that no run has is never counted: it comes from a job that ran
-/// foreign code, and becomes part of a reference's name.
+/// Whether no reference records a run's cost. An id that no run can have is never counted: it comes from a
+/// job that ran untrusted code, and becomes part of a reference's name.
 pub fn is_uncounted<'a>(mut names: impl Iterator<Item = &'a str>, run_id: &str) -> bool {
     let is_of_id = |c: char| c.is_ascii_hexdigit() || c == '-';
     let is_id = (1..=36).contains(&run_id.len()) && run_id.chars().all(is_of_id);

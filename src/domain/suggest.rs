@@ -1,10 +1,10 @@
-//! "Did you mean …" for keys, ids and names.
+//! "Did you mean …" suggestions for keys, ids and names.
 
-/// The one of `known` that `given` was most likely meant to be, or `None` when none is near.
+/// The element of `known` that `given` most likely stands for, or `None` if none is similar.
 ///
-/// Case, `-` and `_` do not count as differences, so `maxRetries` and `max-retries` find
-/// `max_retries`. Beyond that, at most a third of the characters may differ (rounded up), a transposition
-/// counting once. Of equally near names the first wins.
+/// Differences in case, `-` and `_` are ignored, so `maxRetries` and `max-retries` find `max_retries`. Apart
+/// from these, at most a third of the characters may differ (rounded up, and at most four); a transposition
+/// counts once. Of equally similar names, the first wins.
 pub fn nearest<'a>(given: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let wanted = folded(given);
     let allowed = wanted.chars().count().div_ceil(3).clamp(1, 4);
@@ -21,8 +21,8 @@ pub fn did_you_mean<'a>(given: &str, known: impl IntoIterator<Item = &'a str>) -
     nearest(given, known).map_or_else(String::new, |name| format!(" (did you mean `{name}`?)"))
 }
 
-/// The refusal of a key that a mapping does not have: `whole` is the mapping, `schema` the argument of
-/// `sprag schema` that lists its keys.
+/// The error about an unknown key of a mapping: `whole` is the mapping, and `schema` the argument of `sprag
+/// schema` that lists its keys.
 pub fn unknown_key<'a>(
     key: &str,
     whole: &str,

@@ -1,4 +1,4 @@
-//! The only read model of a run: a fold over its events, and the shape of `summary.json`.
+//! The only read model of a run: a fold over its events, and the structure of `summary.json`.
 
 mod fold;
 mod parts;
@@ -220,8 +220,8 @@ pub struct TaskSummary {
     pub counted: Counted,
 }
 
-/// What is counted in each phase of a task. Only the fold needs it, so that two summaries that say the
-/// same are equal whatever is in here.
+/// The counters of each phase of a task. Only the fold needs them, so they do not affect the equality of
+/// summaries.
 #[derive(Debug, Clone, Default)]
 pub struct Counted(BTreeMap<(u32, Phase), PhaseCounts>);
 
@@ -231,7 +231,7 @@ impl PartialEq for Counted {
     }
 }
 
-/// What is counted in a phase.
+/// The counters of a phase.
 #[derive(Debug, Clone, Copy, Default)]
 struct PhaseCounts {
     attempts: u32,

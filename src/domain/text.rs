@@ -1,12 +1,12 @@
-//! Small tools for text that other programs wrote.
+//! Functions for text from other programs.
 
 use std::borrow::Cow;
 
-/// `raw` as a person would read it on a terminal: no escape sequences, no control characters but
-/// newline and tab, and of a line that was overwritten by carriage returns only what stayed.
+/// `raw` as a terminal would show it: without escape sequences and control characters except newline and tab,
+/// and with only the final text of a line that carriage returns overwrote.
 ///
-/// Unlike `strip-ansi-escapes` it keeps tabs, and a sequence that never ends takes no more than its
-/// line with it: a test must not be able to hide the failures that come after it.
+/// Unlike `strip-ansi-escapes`, it keeps tabs, and an unterminated sequence extends only to the end of its
+/// line: a test must not be able to hide the failures after it.
 pub fn plain(raw: &str) -> Cow<'_, str> {
     if !raw
         .chars()
@@ -29,7 +29,7 @@ pub fn plain(raw: &str) -> Cow<'_, str> {
     Cow::Owned(text)
 }
 
-/// At most `limit` characters of `text`, the last of them `…` where something was cut.
+/// At most `limit` characters of `text`, the last of them `…` if the text was cut.
 pub fn cap_chars(text: &str, limit: usize) -> Cow<'_, str> {
     if text.len() <= limit || text.chars().count() <= limit {
         return Cow::Borrowed(text);
@@ -42,7 +42,7 @@ pub fn cap_chars(text: &str, limit: usize) -> Cow<'_, str> {
     Cow::Owned(cut)
 }
 
-/// The first line that says something, without white space around it.
+/// The first line that is not blank, trimmed.
 pub fn first_line(text: &str) -> &str {
     text.lines()
         .map(str::trim)
@@ -50,7 +50,7 @@ pub fn first_line(text: &str) -> &str {
         .unwrap_or_default()
 }
 
-/// `text` on one line, runs of white space folded, within `limit` characters.
+/// `text` on one line of at most `limit` characters, with each run of whitespace replaced by one space.
 pub fn one_line(text: &str, limit: usize) -> String {
     let mut line = String::new();
     for word in text.split_whitespace() {
@@ -65,8 +65,8 @@ pub fn one_line(text: &str, limit: usize) -> String {
     cap_chars(&line, limit).into_owned()
 }
 
-/// Puts `more` behind `text`, with a blank line between them where both say something. What `text` was
-/// stays its beginning.
+/// Appends `more` to `text`, with a blank line between them if neither is empty. The existing text does not
+/// change.
 pub fn add_paragraph(text: &mut String, more: &str) {
     if !text.is_empty() && !more.is_empty() {
         text.push_str(if text.ends_with('\n') { "\n" } else { "\n\n" });
@@ -74,15 +74,15 @@ pub fn add_paragraph(text: &mut String, more: &str) {
     text.push_str(more);
 }
 
-/// `text` in a Markdown code fence that is longer than any run of backticks inside it, so that
-/// nothing in the text can end the fence.
+/// `text` in a Markdown code fence that is longer than any run of backticks in it, so that the text cannot
+/// end the fence.
 pub fn fenced(text: &str) -> String {
     let fence = fence_around(text);
     let body = text.trim_end_matches('\n');
     format!("{fence}\n{body}\n{fence}")
 }
 
-/// Backticks for the lines before and after this text that nothing in it is taken for.
+/// A fence of backticks that no line of this text can close.
 pub fn fence_around(text: &str) -> String {
     "`".repeat(longest_run(text, '`').max(2).saturating_add(1))
 }
@@ -110,7 +110,7 @@ pub fn count(n: u64, one: &str) -> String {
     }
 }
 
-/// `n` with a comma between groups of three digits.
+/// `n` with commas between groups of three digits.
 pub fn grouped(n: usize) -> String {
     let digits = n.to_string();
     let mut text = String::with_capacity(digits.len() + digits.len() / 3);
@@ -123,7 +123,8 @@ pub fn grouped(n: usize) -> String {
     text
 }
 
-/// Where in an escape sequence a line is; `Text` is what stands in one that only a terminator ends.
+/// The position of a line within an escape sequence; `Text` is the content of a sequence that only a
+/// terminator ends.
 enum Escape {
     None,
     Begun,

@@ -1,8 +1,8 @@
-//! Errors and warnings that name the place in a text that a person has to look at.
+//! Errors and warnings with a position in a text.
 
 use std::fmt;
 
-/// A place in a text, as editors and compilers count.
+/// A position in a text, counted as editors and compilers do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Position {
     /// Line, from 1.
@@ -15,7 +15,7 @@ impl Position {
     /// The beginning of a text.
     pub const START: Self = Self { line: 1, column: 1 };
 
-    /// Position of a byte offset in `text`. An offset past the end is the end; one inside a
+    /// The position of a byte offset in `text`. An offset past the end is the end; an offset inside a
     /// character is that character.
     pub fn of_offset(text: &str, offset: usize) -> Self {
         let mut end = offset.min(text.len());
@@ -31,18 +31,17 @@ impl Position {
     }
 }
 
-/// Something wrong at a place of a text whose file is not known yet.
+/// A problem at a position of a text whose file is not known yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault {
-    /// Where.
+    /// The position.
     pub at: Position,
-    /// What is wrong, what was expected and what to do: a lowercase fragment without a final
-    /// period.
+    /// The problem, what was expected and the remedy: a lowercase fragment without a final period.
     pub message: String,
 }
 
 impl Fault {
-    /// A fault at a place.
+    /// A fault at a position.
     pub fn new(at: Position, message: impl Into<String>) -> Self {
         Self {
             at,
@@ -50,7 +49,7 @@ impl Fault {
         }
     }
 
-    /// The same fault with the file's name.
+    /// The same fault, with the file's name.
     pub fn in_file(self, file: &str) -> Located {
         Located {
             file: file.to_owned(),
@@ -60,15 +59,14 @@ impl Fault {
     }
 }
 
-/// A message about a place in a file. Displays as `plan.yaml:7:16: <message>`.
+/// A message about a position in a file. Displays as `plan.yaml:7:16: <message>`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Located {
     /// The file's name as the caller gave it.
     pub file: String,
-    /// Where.
+    /// The position.
     pub at: Position,
-    /// What is wrong, what was expected and what to do: a lowercase fragment without a final
-    /// period.
+    /// The problem, what was expected and the remedy: a lowercase fragment without a final period.
     pub message: String,
 }
 
@@ -81,12 +79,12 @@ impl fmt::Display for Located {
 
 impl std::error::Error for Located {}
 
-/// A value that was read, and what is worth a warning about its text.
+/// A value that was read, and the warnings about its text.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Parsed<T> {
     /// The value.
     pub value: T,
-    /// Warnings in the text's order.
+    /// The warnings, in the order of the text.
     pub warnings: Vec<Located>,
 }
 

@@ -1,21 +1,20 @@
-//! How long to wait before something that failed for now is tried again: one policy for everybody
-//! who waits for a server.
+//! How long to wait before a temporary failure is retried: one policy for every client of a server.
 
-/// The waits between tries: the first, how they grow, and the longest.
+/// The waits between attempts: the first, their growth, and the longest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WaitPolicy {
     /// The first wait, in milliseconds.
     pub first_ms: u64,
-    /// How many times as long each further wait is.
+    /// The factor by which each further wait grows.
     pub factor: u64,
-    /// The longest wait, in milliseconds, whatever the server asks for.
+    /// The longest wait, in milliseconds, even if the server asks for more.
     pub longest_ms: u64,
 }
 
 impl WaitPolicy {
-    /// The wait after `failures` failures in a row, from 1, in milliseconds. `asked_ms` is what the
-    /// server asks for (`Retry-After`); where that is less than the first wait, the waits grow as
-    /// if it had not asked, so that `Retry-After: 0` makes no burst of requests.
+    /// The wait after `failures` consecutive failures, from 1, in milliseconds. `asked_ms` is the wait that
+    /// the server asks for (`Retry-After`). If it is shorter than the first wait, it is ignored and the waits
+    /// grow as usual, so that `Retry-After: 0` does not cause a burst of requests.
     pub fn wait_ms(&self, failures: u32, asked_ms: Option<u64>) -> u64 {
         let growth = self.factor.saturating_pow(failures.saturating_sub(1));
         let own = self.first_ms.saturating_mul(growth);
@@ -24,8 +23,8 @@ impl WaitPolicy {
     }
 }
 
-/// A wait and up to a quarter more, so that many who failed together do not come back together;
-/// never more than `longest_ms`. `random` is from 0 to 1.
+/// A wait plus up to a quarter of it, so that clients that failed together do not retry together; never more
+/// than `longest_ms`. `random` is from 0 to 1.
 pub fn jittered_ms(wait_ms: u64, random: f64, longest_ms: u64) -> u64 {
     let more = (wait_ms / 4) as f64 * random.clamp(0.0, 1.0);
     wait_ms.saturating_add(more as u64).min(longest_ms)

@@ -1,9 +1,9 @@
-//! How a summary takes in the events of a run.
+//! Applies the events of a run to its summary.
 
 use super::*;
 
 impl RunSummary {
-    /// Folds a run's events.
+    /// The summary of a run's events.
     pub fn of<'a>(events: impl IntoIterator<Item = &'a Event>) -> Self {
         let mut summary = Self::default();
         for event in events {
@@ -12,10 +12,10 @@ impl RunSummary {
         summary
     }
 
-    /// Takes one event in.
+    /// Applies one event.
     pub fn apply(&mut self, event: &Event) {
         self.elapsed_ms = event.elapsed_ms;
-        // A task that is taken up again is not begun once more.
+        // A resumed task does not start again.
         if event.task.is_some() && !matches!(event.kind, EventKind::TaskEnded(_)) {
             self.current.clone_from(&event.task);
         }
@@ -42,7 +42,7 @@ impl RunSummary {
                 }
             }
             EventKind::VerificationSkipped { .. } => self.totals.verifications_skipped += 1,
-            // A run that died right after it made a commit says so once more.
+            // A run that crashed right after a commit reports the commit again.
             EventKind::CommitCreated { commit, .. } if self.commits.contains(commit) => {}
             EventKind::CommitCreated { commit, .. } => self.commits.push(commit.clone()),
             EventKind::AgentCommits { commits } => {
@@ -83,7 +83,7 @@ impl RunSummary {
         }
     }
 
-    /// Files changed by the tasks that are done.
+    /// The files changed by the completed tasks.
     pub fn changed_files_so_far(&self) -> std::collections::BTreeSet<String> {
         let done = self
             .tasks
@@ -93,13 +93,13 @@ impl RunSummary {
             .collect()
     }
 
-    /// The hosts that were asked for and that the setting `network` does not allow.
+    /// The hosts that were requested and that the setting `network` does not allow.
     pub fn denied_hosts(&self) -> &[DeniedHost] {
         let network = self.sandbox.as_ref().and_then(|line| line.network.as_ref());
         network.map_or(&[], |line| &line.denied)
     }
 
-    /// The task of that id.
+    /// The task with this id.
     pub fn task(&self, id: &str) -> Option<&TaskSummary> {
         self.tasks.iter().find(|task| task.id == id)
     }
@@ -123,7 +123,7 @@ impl RunSummary {
         self.run_dir.clone_from(&started.run_dir);
         self.name.clone_from(&started.name);
         self.limits.clone_from(&started.limits);
-        // Of a run that was taken up the lesser counts.
+        // For a resumed run, the weaker confinement counts.
         self.sandbox = match (self.sandbox.take(), &started.sandbox) {
             (Some(before), Some(now)) => Some(before.lesser(now)),
             (before, now) => before.or_else(|| now.clone()),
@@ -149,7 +149,7 @@ impl RunSummary {
         self.totals.done = count(&self.tasks, |task| task.status == TaskEnd::Done);
     }
 
-    /// A task that failed and is taken again has its own counts anew; the run's go on.
+    /// A failed task that starts again resets its own counts; the run's counts continue.
     fn task_started(&mut self, event: &Event) {
         self.todo.clear();
         if let Some(task) = self.task_mut(event).filter(|task| task.reason.is_some()) {
@@ -177,7 +177,7 @@ impl RunSummary {
         self.totals.attempts += begun;
     }
 
-    /// A run that died right after it told of a review tells of it once more.
+    /// A run that crashed right after it reported a review reports it again.
     fn review_ended(&mut self, event: &Event, line: &ReviewLine) {
         let Some(task) = self.task_mut(event) else {
             return;
@@ -194,7 +194,7 @@ impl RunSummary {
         task.findings.clone_from(&line.findings);
     }
 
-    /// A turn that was cut short has no line among the turns, but it has its price.
+    /// An interrupted turn is not listed among the turns, but its cost counts.
     fn used(&mut self, event: &Event, usage: Option<&Usage>) {
         let Some(usage) = usage else { return };
         self.usage.add(usage);
@@ -219,14 +219,14 @@ impl RunSummary {
             task.failed_report.clone_from(&line.failed_report);
         }
         let attempt = event.attempt.unwrap_or(task.attempts);
-        // A run that died right after it told of a turn goes through that turn once more.
+        // A run that crashed right after it reported a turn repeats that turn.
         task.turns.retain(|turn| turn.turn != line.turn);
         task.turns
             .push(TurnSummary::new(line, attempt, (prompt, event.phase)));
     }
 
     fn check_ended(&mut self, event: &Event, result: &CheckResult) {
-        // What is run on another tree says nothing about the work.
+        // A check on another tree says nothing about the work.
         let of_work = matches!(event.proof, None | Some(Proof::Flake));
         let ran = of_work && !matches!(result.outcome, CheckOutcome::Skipped { .. });
         let attempt = event.attempt.unwrap_or(1);
@@ -242,7 +242,7 @@ impl RunSummary {
         }
     }
 
-    /// A run that died right after it told of a retry tells of it once more, by the same number.
+    /// A run that crashed right after it reported a retry reports it again, with the same number.
     fn retry_scheduled(&mut self, event: &Event, how: RetryKind, n: u32) {
         let id = event.task.as_deref();
         let task = self
@@ -275,7 +275,7 @@ impl RunSummary {
     }
 
     fn task_ended(&mut self, event: &Event, ended: &TaskEnded) {
-        // A task that is told twice is paid for once.
+        // The cost of a task that is reported twice counts once.
         let is_counted = |task: &mut TaskSummary| task.usage != RunUsage::default();
         if !self.task_mut(event).is_some_and(is_counted) {
             self.used(event, ended.elsewhere.as_ref());
@@ -283,7 +283,7 @@ impl RunSummary {
         let Some(task) = self.task_mut(event) else {
             return;
         };
-        // A task that was stopped and gone on with ends twice, and its second end counts all.
+        // An interrupted and resumed task ends twice; its second end contains the total.
         let before = std::mem::replace(&mut task.verifications, ended.verifications);
         task.status = ended.outcome.task_end();
         task.reason = Some(ended.outcome.reason());
@@ -309,13 +309,13 @@ impl RunSummary {
         self.structured_output.clone_from(&ended.structured_output);
     }
 
-    /// Commits that were made anew are known by their new ids from then on.
+    /// Replaces the ids of rewritten commits with their new ids.
     fn push_ended(&mut self, push: &PushLine) {
         let now = |id: &String| match push.rebased.iter().find(|line| line.old == *id) {
             Some(line) => line.new.clone(),
             None => Some(id.clone()),
         };
-        // Also where another branch or a file has them.
+        // This also applies when the commits are on another branch or in a file.
         self.commits = self.commits.iter().filter_map(now).collect();
         for task in &mut self.tasks {
             task.commit = task.commit.as_ref().and_then(now);

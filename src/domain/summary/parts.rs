@@ -1,4 +1,4 @@
-//! How the parts of a summary come from the values of events.
+//! Converts the values of events to the parts of a summary.
 
 use super::{CheckLine, Counted, HistoryLine, RunUsage, StateLine, TaskSummary, TurnSummary};
 use crate::agent::Usage;
@@ -22,7 +22,7 @@ impl From<Usage> for RunUsage {
 }
 
 impl RunUsage {
-    /// Adds a turn's usage. A sum of which no part is known stays unknown.
+    /// Adds a turn's usage. A sum without any known part stays unknown.
     pub(super) fn add(&mut self, usage: &Usage) {
         let sum = |a: Option<u64>, b: Option<u64>| match (a, b) {
             (None, None) => None,
@@ -38,7 +38,7 @@ impl RunUsage {
 }
 
 impl TaskSummary {
-    /// What verification says of the last turn is said of the session that it was, too.
+    /// Applies the verification's result for the last turn to the turn's session too.
     pub(super) fn judge_session(&mut self, passed: bool) {
         let session = self.turns.last_mut().and_then(|turn| turn.builtin.as_mut());
         if let Some(session) = session {
@@ -46,8 +46,8 @@ impl TaskSummary {
         }
     }
 
-    /// How the task ended, for a person: with what its last unchanged turn did, and with what was not
-    /// committed because nothing was to be.
+    /// A description of the task's end, which mentions what its last unchanged turn did, and the work that
+    /// was not committed because commits are off.
     pub(super) fn said_of_end(&self, ended: &TaskEnded) -> String {
         let last = self.turns.last().map(|turn| turn.assessment);
         let is_left = ended.outcome.commit().is_none()
@@ -70,7 +70,7 @@ impl TaskSummary {
         }
     }
 
-    /// How many checks failed when they last ran; none where none ran.
+    /// The number of checks that failed in their last run; `None` if none ran.
     pub fn failing_checks(&self) -> Option<usize> {
         let attempt = self.checks.last()?.attempt;
         let last = self.checks.iter().filter(|check| check.attempt == attempt);

@@ -1,4 +1,4 @@
-//! From the parser's events to a tree.
+//! Builds a tree from the parser's events.
 
 use super::{Entry, MAX_DEPTH, MAX_NODES, Node, Style, Value};
 use crate::text_error::{Fault, Position};
@@ -146,7 +146,7 @@ impl Builder {
         };
         let (nodes, depth) = (anchored.nodes, anchored.depth);
         self.check_depth(depth, span.start)?;
-        // The bound is checked before the copy is made.
+        // The limit is checked before the node is copied.
         if self.nodes + nodes > MAX_NODES {
             return Err(too_many(at));
         }
@@ -158,8 +158,7 @@ impl Builder {
         self.complete(node, 0, nodes, depth)
     }
 
-    /// Puts a finished node where it belongs. `nodes` and `depth` measure it, itself included
-    /// in the first.
+    /// Attaches a finished node to its parent. `nodes` is its size including itself, and `depth` its depth.
     fn complete(
         &mut self,
         node: Node,
@@ -261,7 +260,7 @@ fn as_key(node: Node) -> Result<Key, Fault> {
     }
 }
 
-/// Checks that no key is given twice, and takes over what `<<` brings in.
+/// Checks that no key is given twice, and adds the entries that `<<` merges in.
 fn merged(entries: Vec<Entry>) -> Result<Vec<Entry>, Fault> {
     let mut merges = Vec::new();
     let mut direct = Vec::with_capacity(entries.len());
@@ -333,7 +332,7 @@ fn scan_fault(text: &str, error: &ScanError) -> Fault {
         };
         return Fault::new(at, "a merge left its conflict here: resolve it");
     }
-    // A tab after a plain scalar is found at the end of the line before it.
+    // A tab after a plain scalar is at the end of the line before the reported one.
     let lines_to_search = if info.contains("tab") { 2 } else { 1 };
     let lines = text.lines().enumerate().skip(at.line - 1);
     for (index, line) in lines.take(lines_to_search) {

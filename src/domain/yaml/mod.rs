@@ -1,9 +1,8 @@
-//! YAML as a tree in which every node knows its place in the text.
+//! YAML as a tree in which every node has its position in the text.
 //!
-//! Plans, configuration files and the front matter of Markdown all come through here, JSON too
-//! (it is YAML once its tabs are blanks). The places serve error messages and edits that leave
-//! the rest of a text as it is. Sizes are bounded: aliases cannot multiply a small text into a
-//! large tree.
+//! Plans, configuration files and the front matter of Markdown are all read here, and so is JSON, which is
+//! YAML once its tabs are replaced by spaces. The positions serve error messages and edits that leave the
+//! rest of a text unchanged. Sizes are limited: aliases cannot expand a small text into a large tree.
 
 mod build;
 pub mod read;
@@ -11,35 +10,34 @@ pub mod read;
 use super::text_error::{Fault, Position};
 use std::ops::Range;
 
-/// How many nodes a tree may have, those that aliases repeat included.
+/// The maximum number of nodes in a tree, including those that aliases repeat.
 pub const MAX_NODES: usize = 600_000;
 
-/// How deep nodes may nest.
+/// The maximum nesting depth of nodes.
 pub const MAX_DEPTH: usize = 64;
 
-/// One value in a text.
+/// A value in a text.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Node {
-    /// Where the value begins.
+    /// The start of the value.
     pub at: Position,
-    /// The bytes of the text that the value takes up. For collections in block style the end is
-    /// not precise.
+    /// The byte range of the value. For block collections, its end is not exact.
     pub span: Range<usize>,
     /// The value.
     pub value: Value,
-    /// Whether the value is written at its place, in one piece: not through an alias, with
-    /// neither anchor nor tag, so that an edit at `span` changes this node alone.
+    /// Whether the value is written in one piece at its own place (no alias, anchor or tag), so that an edit
+    /// at `span` changes only this node.
     pub own: bool,
 }
 
-/// What a node is.
+/// The value of a node.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Value {
     /// A single value.
     Scalar {
-        /// The text after escapes and folding.
+        /// The text, with escapes and folding resolved.
         text: String,
-        /// How it is written.
+        /// The notation of the scalar.
         style: Style,
     },
     /// A sequence.
@@ -49,17 +47,17 @@ pub enum Value {
     },
     /// A mapping with scalar keys, each once.
     Map {
-        /// The entries in order; merged ones (`<<`) come last.
+        /// The entries in order; merged entries (`<<`) come last.
         entries: Vec<Entry>,
         /// Whether it is written as `{ … }`.
         flow: bool,
     },
 }
 
-/// How a scalar is written.
+/// The notation of a scalar.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Style {
-    /// Without quotes: may be a number, a truth value or nothing at all.
+    /// Without quotes: possibly a number, a boolean or null.
     Plain,
     /// In quotes: always text.
     Quoted,
@@ -72,9 +70,9 @@ pub enum Style {
 pub struct Entry {
     /// The key's text.
     pub key: String,
-    /// Where the key begins.
+    /// The start of the key.
     pub key_at: Position,
-    /// The bytes of the key.
+    /// The byte range of the key.
     pub key_span: Range<usize>,
     /// The value.
     pub value: Node,
@@ -83,17 +81,17 @@ pub struct Entry {
 }
 
 impl Node {
-    /// A plain scalar that stands for itself, as if a file held nothing else.
+    /// A plain scalar outside any text, as if it were the only content of a file.
     pub fn plain(text: &str) -> Self {
         Self::scalar(text, Style::Plain)
     }
 
-    /// A quoted scalar that stands for itself.
+    /// A quoted scalar outside any text.
     pub fn quoted(text: &str) -> Self {
         Self::scalar(text, Style::Quoted)
     }
 
-    /// A list of quoted scalars that stands for itself.
+    /// A list of quoted scalars outside any text.
     pub fn list<'a>(texts: impl IntoIterator<Item = &'a str>) -> Self {
         let items = texts.into_iter().map(Self::quoted).collect();
         Self {
@@ -116,13 +114,13 @@ impl Node {
         }
     }
 
-    /// Whether it is nothing: an empty value, `~` or `null`.
+    /// Whether it is null: an empty value, `~` or `null`.
     pub fn is_null(&self) -> bool {
         matches!(&self.value, Value::Scalar { text, style: Style::Plain }
             if matches!(text.as_str(), "" | "~" | "null" | "Null" | "NULL"))
     }
 
-    /// The entries of a mapping; none for anything else.
+    /// The entries of a mapping; empty for any other value.
     pub fn entries(&self) -> &[Entry] {
         match &self.value {
             Value::Map { entries, .. } => entries,
@@ -130,7 +128,7 @@ impl Node {
         }
     }
 
-    /// The items of a sequence; none for anything else.
+    /// The items of a sequence; empty for any other value.
     pub fn items(&self) -> &[Self] {
         match &self.value {
             Value::List { items } => items,
@@ -157,7 +155,7 @@ impl Node {
         }
     }
 
-    /// What the node is, for messages that say what was found instead: `-1`, `"x"`, `a list`.
+    /// A description of the node for messages about unexpected values: `-1`, `"x"`, `a list`.
     pub fn described(&self) -> String {
         match &self.value {
             _ if self.is_null() => "nothing".to_owned(),
@@ -178,20 +176,19 @@ impl Node {
     }
 }
 
-/// Reads a text that holds one YAML document. `None` when it holds no value at all.
+/// Reads a text with one YAML document. `None` if the document has no value.
 ///
 /// # Errors
-/// The first thing that is not YAML, a second document, a key given twice or one that is not a
-/// scalar, a tag that is not of YAML's core schema, or a tree beyond [`MAX_NODES`] or
-/// [`MAX_DEPTH`].
+/// The first text that is not YAML, a second document, a key that is given twice or is not a scalar, a tag
+/// outside YAML's core schema, or a tree beyond [`MAX_NODES`] or [`MAX_DEPTH`].
 pub fn parse(text: &str) -> Result<Option<Node>, Fault> {
     build::build(text)
 }
 
-/// Reads a JSON text. Places are those of the text as given.
+/// Reads a JSON text. Positions refer to the original text.
 ///
 /// # Errors
-/// What `serde_json` finds wrong, and what [`parse`] refuses.
+/// The errors of `serde_json` and of [`parse`].
 pub fn parse_json(text: &str) -> Result<Option<Node>, Fault> {
     if let Err(error) = serde_json::from_str::<serde::de::IgnoredAny>(text) {
         let full = error.to_string();
@@ -202,7 +199,7 @@ pub fn parse_json(text: &str) -> Result<Option<Node>, Fault> {
         };
         return Err(Fault::new(at, format!("not valid JSON: {message}")));
     }
-    // In valid JSON a tab can only stand between tokens, where YAML wants blanks.
+    // In valid JSON, a tab can only stand between tokens, where YAML requires spaces.
     build::build(&text.replace('\t', " "))
 }
 

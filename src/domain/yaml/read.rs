@@ -1,28 +1,28 @@
-//! Typed values out of a tree, each refusal naming the key and what was expected.
+//! Reads typed values from a tree. Each error names the key and what was expected.
 
 use super::{Entry, Node, Style, Value};
 use crate::text_error::Fault;
 
-/// "`key` must be `expected`, got …" at the value's place.
+/// The error "`key` must be `expected`, got …" at the value's position.
 pub fn unexpected(key: &str, expected: &str, node: &Node) -> Fault {
     let message = format!("{key} must be {expected}, got {}", node.described());
     Fault::new(node.at, message)
 }
 
-/// Any scalar, as it is written: `3` and `true` are text too.
+/// Any scalar as it is written: `3` and `true` are text too.
 ///
 /// # Errors
-/// A list, a mapping, or nothing.
+/// A list, a mapping, or null.
 pub fn text(key: &str, node: &Node) -> Result<String, Fault> {
     node.text()
         .map(str::to_owned)
         .ok_or_else(|| unexpected(key, "text", node))
 }
 
-/// Text that is not blank, without the blanks around it.
+/// Text that is not blank, trimmed.
 ///
 /// # Errors
-/// Anything else.
+/// Any other value.
 pub fn words(key: &str, node: &Node) -> Result<String, Fault> {
     let text = text(key, node)?;
     let trimmed = text.trim();
@@ -35,7 +35,7 @@ pub fn words(key: &str, node: &Node) -> Result<String, Fault> {
 /// `true` or `false`.
 ///
 /// # Errors
-/// Anything else, `yes` and `on` included.
+/// Any other value, including `yes` and `on`.
 pub fn truth(key: &str, node: &Node) -> Result<bool, Fault> {
     match plain(node) {
         Some("true" | "True" | "TRUE") => Ok(true),
@@ -44,10 +44,10 @@ pub fn truth(key: &str, node: &Node) -> Result<bool, Fault> {
     }
 }
 
-/// A whole number within bounds.
+/// A whole number in a range.
 ///
 /// # Errors
-/// Anything else: a fraction, a number in quotes, one out of bounds.
+/// Any other value: a fraction, a quoted number, a number out of range.
 pub fn whole(key: &str, node: &Node, min: u64, max: u64) -> Result<u64, Fault> {
     let number = plain(node)
         .filter(|text| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()))
@@ -56,7 +56,7 @@ pub fn whole(key: &str, node: &Node, min: u64, max: u64) -> Result<u64, Fault> {
     number.ok_or_else(|| unexpected(key, &whole_expected(min, max), node))
 }
 
-/// What [`whole`] accepts, in words.
+/// A description of the values that [`whole`] accepts.
 pub fn whole_expected(min: u64, max: u64) -> String {
     if max == u64::MAX {
         format!("a whole number of at least {min}")
@@ -65,7 +65,7 @@ pub fn whole_expected(min: u64, max: u64) -> String {
     }
 }
 
-/// The items of a list; a single scalar is a list of one, nothing is an empty one.
+/// The items of a list; a single scalar is a list of one item, and null is an empty list.
 ///
 /// # Errors
 /// A mapping.
@@ -78,10 +78,10 @@ pub fn items<'a>(key: &str, expected: &str, node: &'a Node) -> Result<Vec<&'a No
     }
 }
 
-/// A list of texts that are not blank; a single one need not be a list.
+/// A list of texts that are not blank, or a single such text.
 ///
 /// # Errors
-/// Anything else.
+/// Any other value.
 pub fn texts(key: &str, node: &Node) -> Result<Vec<String>, Fault> {
     items(key, "a list of texts", node)?
         .into_iter()
@@ -89,7 +89,7 @@ pub fn texts(key: &str, node: &Node) -> Result<Vec<String>, Fault> {
         .collect()
 }
 
-/// The entries of a mapping; nothing is an empty one.
+/// The entries of a mapping; null is an empty mapping.
 ///
 /// # Errors
 /// A scalar or a list.

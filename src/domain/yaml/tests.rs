@@ -14,7 +14,7 @@ fn root(text: &str) -> Node {
     parse(text).expect("valid").expect("a value")
 }
 
-/// The source of every scalar value, to see that spans are exact.
+/// Collects the source of every scalar value, to check that spans are exact.
 fn slices<'a>(text: &'a str, node: &Node, found: &mut Vec<&'a str>) {
     match &node.value {
         Value::Scalar { .. } => found.push(&text[node.span.clone()]),
