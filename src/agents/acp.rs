@@ -1,18 +1,20 @@
-//! Any agent that speaks the Agent Client Protocol, version 1: JSON-RPC 2.0, one message a line, over its standard
-//! input and output.
+//! Any agent that speaks the Agent Client Protocol, version 1: JSON-RPC 2.0, one message per line, over its
+//! standard input and output.
 //!
-//! A turn is one process: `initialize`, `session/new` or `session/load`, one `session/prompt`, and the end of its input.
-//! Files and terminals are not offered, so that the agent works with its own tools, in the sandbox that it was
-//! started in. Whether it may do something it asks by `session/request_permission`: what a run allows is allowed once, and
-//! a role that only reads is refused whatever is not reading.
+//! A turn is one process: `initialize`, `session/new` or `session/load`, one `session/prompt`, and the end of
+//! its input. Sprag offers neither files nor terminals, so the agent works with its own tools, in the sandbox
+//! in which it was started. It asks for permissions with `session/request_permission`: what the run allows is
+//! allowed once, and a read-only role is refused everything except reading.
 //!
-//! Known of opencode 1.18: the tokens in the answer to a prompt, a draft of the protocol, are those of its last request and not of the
-//! session, so that tokens stay unknown; what it says of the session's cost is right. Known of gemini 0.61: it says that it can
-//! load sessions, and then finds none, so that each turn is repeated in a new one.
+//! Known about opencode 1.18: the tokens in the response to a prompt, a draft of the protocol, are those of
+//! its last request and not of the session, so the tokens stay unknown; the session's cost is correct. Known
+//! about gemini 0.61: it claims that it can load sessions but then finds none, so each turn is repeated in a
+//! new one.
 //!
-//! The messages are read here, as leniently as those of every other agent, and not by the crate `agent-client-protocol` (5.0): it
-//! wants to own both pipes, which here belong to the one place that supervises children, and its types lose a
-//! whole message where one field is of another kind than they expect. It would bring 24 crates, its types alone 14.
+//! The messages are parsed here, as leniently as those of every other agent, and not by the crate
+//! `agent-client-protocol` (5.0): it must own both pipes, which here belong to the one module that supervises
+//! children, and its types lose a whole message if one field has an unexpected type. It would add 24 crates,
+//! its types alone 14.
 
 use super::output::{self, Chunks, OpenCalls, is_session_id};
 use super::turn::{ExitFacts, TurnReader, TurnRequest};
@@ -24,32 +26,32 @@ use crate::domain::api_error::{classify_final, with_remedy};
 use crate::process::Dialogue;
 use serde_json::{Value, json};
 
-/// The version of the protocol that is spoken here.
+/// The supported version of the protocol.
 const VERSION: u64 = 1;
 
-/// The ids of our requests.
+/// The ids of Sprag's requests.
 const INITIALIZE: u64 = 1;
 const SESSION: u64 = 2;
 const PROMPT: u64 = 3;
 
-/// The code of an error that says that the agent has no login.
+/// The code of the error that the agent has no login.
 const LOGIN_REQUIRED: i64 = -32000;
-/// The code of an error that says that a method is unknown.
+/// The code of the error that a method is unknown.
 const UNKNOWN_METHOD: i64 = -32601;
 
 const LOGIN_REMEDY: &str = "log the agent in, or pass its key on with `agent_env`";
 
-/// Leads one turn and reads what the agent prints.
+/// Conducts one turn and reads the agent's output.
 #[derive(Debug)]
 pub struct Reader {
     dialogue: Dialogue,
     work_tree: String,
     prompt: String,
     may_write: bool,
-    /// The session of an earlier turn, which this turn goes on with.
+    /// The session of an earlier turn, which this turn continues.
     earlier: Option<String>,
     can_load: bool,
-    /// The prompt was given: what the agent says before that is of an earlier turn.
+    /// Whether the prompt was sent. The agent's earlier messages belong to an earlier turn.
     prompted: bool,
     spoke: bool,
     ended: bool,
@@ -108,7 +110,7 @@ impl Reader {
         self.dialogue.say(format!("{message}\n").as_bytes());
     }
 
-    /// The events for a message of the protocol, `None` for what is none.
+    /// The events for a protocol message, or `None` for anything else.
     fn message(&mut self, message: &Value) -> Option<Vec<AgentEvent>> {
         let id = message.get("id").filter(|id| !id.is_null());
         let events = match (json::text(message, "/method"), id) {
@@ -127,7 +129,7 @@ impl Reader {
         Some(events)
     }
 
-    /// An answer to one of our requests.
+    /// Handles the response to one of Sprag's requests.
     fn answer(&mut self, id: u64, message: &Value) -> Option<Vec<AgentEvent>> {
         let result = message.get("result").unwrap_or(&Value::Null);
         let error = message.get("error");
@@ -175,7 +177,7 @@ impl Reader {
             return self.end_with(classify_final(None, message));
         };
         let id = id.to_owned();
-        // A later turn can go on with it only where the agent can load it.
+        // A later turn can continue the session only if the agent can load it.
         let known = Some(&*id).filter(|id| self.can_load && is_session_id(id));
         let started = output::session(&mut self.report.session_id, known);
         let cancel =
@@ -199,10 +201,10 @@ impl Reader {
         events
     }
 
-    /// An error in answer to one of our requests ends the turn.
+    /// Ends the turn after an error in response to one of Sprag's requests.
     fn refused(&mut self, id: u64, error: &Value) -> Vec<AgentEvent> {
         if id == SESSION {
-            // A session that cannot be loaded is not asked for again.
+            // A session that cannot be loaded is not requested again.
             self.report.session_id = None;
         }
         let mut message = json::string(error, "/message");
@@ -238,8 +240,8 @@ impl Reader {
         self.dialogue.end();
     }
 
-    /// Whether something is allowed is decided by what it is said to be; what it turns out to be the sandbox and the
-    /// repository tell.
+    /// Allows or refuses a tool call by its declared kind. The sandbox and the repository show what it really
+    /// does.
     fn permission(&mut self, id: &Value, message: &Value) -> Vec<AgentEvent> {
         let kind = json::text(message, "/params/toolCall/kind").unwrap_or("other");
         let allowed = self.may_write || matches!(kind, "read" | "search" | "think");
@@ -286,7 +288,7 @@ impl Reader {
             }
             "tool_call" => {
                 let mut events = self.flush();
-                // What was said before a tool call does not end the turn.
+                // A message before a tool call is not the final message.
                 self.report.final_message = None;
                 events.extend(self.call(update));
                 events
@@ -302,7 +304,7 @@ impl Reader {
         }
     }
 
-    /// The events of what was said in pieces and is now whole.
+    /// The events of the messages whose chunks are now complete.
     fn flush(&mut self) -> Vec<AgentEvent> {
         let thought = self
             .thought
@@ -337,7 +339,7 @@ impl Reader {
             .collect()
     }
 
-    /// What a call has come to: its result once it has ended, and the files that it then has changed.
+    /// The events of an updated call: its result once it has ended, and the files that it then has changed.
     fn call_changed(&mut self, update: &Value) -> Vec<AgentEvent> {
         let id = json::text(update, "/toolCallId");
         let mut call = self.open_calls.close(id);
@@ -410,7 +412,7 @@ impl TurnReader for Reader {
         self.flush();
         self.report.final_message_cut = self.said.is_cut() && self.report.final_message.is_some();
         if !self.ended && !exit.killed_by_us {
-            // It died in the middle: what it said last was not meant to be the last.
+            // The process died during a turn, so its last message is not a final message.
             self.report.final_message = None;
         }
         if !self.spoke {
@@ -421,7 +423,7 @@ impl TurnReader for Reader {
     }
 }
 
-/// The change of a file in a tool call's content.
+/// The changed file in a tool call's content.
 fn change(part: &Value) -> Option<(String, &'static str)> {
     if json::text(part, "/type")? != "diff" {
         return None;

@@ -1,9 +1,8 @@
 //! `claude -p --output-format stream-json`.
 //!
-//! Known of version 2.1: an API error ends in `subtype: "success"` with `is_error: true`, so
-//! `is_error` is read and never the subtype alone; a write that was not allowed exits 0 and is
-//! told in `permission_denials` only; usage and cost are those of this process, also on
-//! `--resume`.
+//! Known about version 2.1: an API error ends with `subtype: "success"` and `is_error: true`, so `is_error`
+//! is read and never the subtype alone; a refused write exits with 0 and is reported only in
+//! `permission_denials`; usage and cost are those of this process, also with `--resume`.
 
 mod todo;
 
@@ -55,7 +54,7 @@ pub static SPEC: CliSpec = CliSpec {
     reader: || Box::<Reader>::default(),
 };
 
-/// The variables of the clouds are passed on only where the cloud is chosen.
+/// A cloud's variables are passed on only if that cloud is chosen.
 const VARIABLES: &[Variable] = &[
     Variable::key("ANTHROPIC_API_KEY"),
     Variable::key("ANTHROPIC_AUTH_TOKEN"),
@@ -91,31 +90,31 @@ const VARIABLES: &[Variable] = &[
 const ROOT_REMEDY: &str = "run as another user, set IS_SANDBOX=1 in a container that is thrown \
                            away, or leave --dangerously-skip-permissions out";
 
-/// Settings for a machine that nobody watches. The executor waits by itself and knows how long;
-/// claude's own ten retries hold a turn up for three minutes.
+/// Settings for unattended use. The executor waits by itself and knows how long; claude's own ten retries
+/// would delay a turn by three minutes.
 const SETTINGS: &[(&str, &str)] = &[
     ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1"),
     ("DISABLE_AUTOUPDATER", "1"),
     ("CLAUDE_CODE_MAX_RETRIES", "3"),
 ];
 
-/// Tools that make no sense where nobody answers and the process ends with its turn, or that
-/// move the work to a place where nobody looks.
+/// Tools that make no sense if nobody answers and the process ends with its turn, or that move the work to
+/// another place.
 const DISALLOWED: &str = "AskUserQuestion,EnterPlanMode,EnterWorktree,ScheduleWakeup,CronCreate";
 
-/// What a reviewer may run: reading, and looking at the change.
+/// What a reviewer may do: read, and inspect the change.
 const READ_ONLY: &[&str] = &[
     "--permission-mode=default",
     "--allowedTools=Read,Grep,Glob,Bash(git diff:*),Bash(git log:*),Bash(git show:*),Bash(git status:*)",
 ];
 
-/// Has what is of this machine and this moment in the first message instead of the system prompt.
+/// Puts information about the machine and the time in the first message instead of the system prompt.
 const STABLE_SYSTEM_PROMPT: &str = "--exclude-dynamic-system-prompt-sections";
 
-/// The longest schema that is given as an argument: the system allows one of 128 KiB.
+/// Maximum size in bytes of a schema in an argument. The system allows 128 KiB per argument.
 const MAX_SCHEMA: usize = 100_000;
 
-/// How to start a turn.
+/// The command line of a turn.
 fn invocation(request: &TurnRequest<'_>) -> Invocation {
     let mut args: Vec<OsString> = ["-p", "--output-format", "stream-json", "--verbose"]
         .map(OsString::from)
@@ -125,7 +124,8 @@ fn invocation(request: &TurnRequest<'_>) -> Invocation {
     if !request.overrides(&["--disallowedTools", "--disallowed-tools", "--tools"]) {
         args.push(format!("--disallowedTools={DISALLOWED}").into());
     }
-    // git's status and the like would be in front of the conversation, and change with each turn that goes on with it.
+    // git's status and similar information would precede the conversation, and change with each turn that
+    // continues it.
     if !request.overrides(&[
         STABLE_SYSTEM_PROMPT,
         "--system-prompt",
@@ -160,8 +160,8 @@ fn invocation(request: &TurnRequest<'_>) -> Invocation {
     }
 }
 
-/// What of the repository's own configuration counts. Its servers come from the named file alone: those of a
-/// session or of settings that nobody has looked at do not start.
+/// The settings and servers that apply from the repository's own configuration. Servers come only from the
+/// named file: those of a session or of unreviewed settings do not start.
 fn repository_files(request: &TurnRequest<'_>) -> Vec<OsString> {
     let sources = match request.repository_files {
         RepositoryFiles::AsTheyAre => return Vec::new(),
@@ -186,9 +186,9 @@ fn repository_files(request: &TurnRequest<'_>) -> Vec<OsString> {
 
 const BYPASS: &[&str] = &["--permission-mode=bypassPermissions"];
 
-/// Inside an outer sandbox everything is allowed. Without one, edits are allowed in the work
-/// tree only, and commands are allowed because an agent that cannot run the tests is of no use;
-/// `claude` does not confine them.
+/// In an outer sandbox, a role that writes may do everything. Otherwise it may edit only in the work tree. It
+/// may always run commands, because an agent that cannot run the tests is useless; `claude` does not confine
+/// them.
 fn permissions(request: &TurnRequest<'_>) -> &'static [&'static str] {
     const OVERRIDES: &[&str] = &[
         "--permission-mode",
@@ -204,8 +204,7 @@ fn permissions(request: &TurnRequest<'_>) -> &'static [&'static str] {
     }
 }
 
-/// As root, `claude` bypasses permissions only when it is told that it is in a sandbox, which is
-/// then so.
+/// As root, `claude` bypasses permissions only if it is told that it is in a sandbox, which is then the case.
 fn env(request: &TurnRequest<'_>, bypasses: bool) -> Vec<(OsString, OsString)> {
     let sandbox = (bypasses && request.is_root).then_some(("IS_SANDBOX", "1"));
     let settings = SETTINGS.iter().copied().chain(sandbox);
@@ -215,10 +214,10 @@ fn env(request: &TurnRequest<'_>, bypasses: bool) -> Vec<(OsString, OsString)> {
         .collect()
 }
 
-/// What claude says of a session that it cannot resume; its report then names that session.
+/// claude's error for a session that it cannot resume. Its report then names that session.
 const SESSION_IS_GONE: &str = "No conversation found with session ID";
 
-/// Reads one turn's stdout.
+/// Reads the stdout of one turn.
 #[derive(Debug, Default)]
 pub struct Reader {
     report: AgentReport,
@@ -230,7 +229,7 @@ pub struct Reader {
     open_calls: OpenCalls<Call>,
 }
 
-/// A tool call whose result has not come.
+/// A tool call whose result has not arrived.
 #[derive(Debug)]
 struct Call {
     name: String,
@@ -259,7 +258,7 @@ impl TurnReader for Reader {
 }
 
 impl Reader {
-    /// The events for a line of the protocol, `None` for one of another kind.
+    /// The events for a line of the protocol, or `None` for any other line.
     fn event(&mut self, event: &Value) -> Option<Vec<AgentEvent>> {
         let events = match json::text(event, "/type")? {
             "system" => self.system(event),
@@ -282,7 +281,7 @@ impl Reader {
         }
     }
 
-    /// The session's start, once: `init` comes again when claude goes on by itself.
+    /// The start of the session, reported once: `init` is repeated when claude continues by itself.
     fn session(&mut self, event: &Value) -> Option<AgentEvent> {
         output::session(
             &mut self.report.session_id,
@@ -310,7 +309,7 @@ impl Reader {
     }
 
     fn assistant(&mut self, event: &Value) -> Vec<AgentEvent> {
-        // A made-up message that holds an error; the result says the same.
+        // A synthetic message with an error, which the result repeats.
         if json::text(event, "/error").is_some() {
             return Vec::new();
         }
@@ -413,7 +412,7 @@ impl Reader {
         events
     }
 
-    /// Takes over how the turn ended, and gives the event if it ended badly.
+    /// Stores the outcome of the turn, and returns an event if it failed.
     fn outcome(&mut self, event: &Value) -> Option<AgentEvent> {
         let result = json::text(event, "/result");
         self.report.api_error = None;
@@ -465,8 +464,8 @@ fn with_remedies(mut error: ApiError) -> ApiError {
     with_remedy(error, &SPEC.login_remedy())
 }
 
-/// The tokens of all models and requests of this process where they are listed, since the plain
-/// `usage` leaves out what subagents, titles and a turn cut off by its budget took.
+/// The tokens of all models and requests of this process if they are listed. The plain `usage` leaves out
+/// those of subagents, titles and a turn that its budget ended.
 fn usage(event: &Value) -> Usage {
     let models = event.get("modelUsage").and_then(Value::as_object);
     let models = models.filter(|models| !models.is_empty());
@@ -499,14 +498,14 @@ fn sum_of(counts: &Value, names: &[&str]) -> Option<u64> {
     output::sum(names.iter().map(count))
 }
 
-/// The file that a tool edits, for the tools that edit one.
+/// The edited file, for the tools that edit one.
 fn edited_path(tool: &str, input: &Value) -> Option<String> {
     let edits = matches!(tool, "Write" | "Edit" | "MultiEdit" | "NotebookEdit");
     let path = json::text(input, "/file_path").or_else(|| json::text(input, "/notebook_path"));
     path.filter(|_| edits).map(str::to_owned)
 }
 
-/// The text of a tool result: a string, or blocks of which some are text.
+/// The text of a tool result: a string, or the text among its blocks.
 fn content_text(content: Option<&Value>) -> String {
     match content {
         Some(Value::String(text)) => text.clone(),
@@ -521,7 +520,7 @@ fn content_text(content: Option<&Value>) -> String {
     }
 }
 
-/// The exit code of a command: claude tells it in words, and only when it is not zero.
+/// The exit code of a command. claude states it as text, and only if it is not zero.
 fn exit_code_of(tool: &str, ok: bool, output: &str, event: &Value) -> Option<i32> {
     if tool != "Bash" {
         return None;

@@ -1,8 +1,8 @@
 //! `codex exec --json`.
 //!
-//! Known of version 0.169: the exit code is 1 for every failure; an `error` event is final only
-//! if no turn ends after it; usage on `resume` counts the whole thread; a server error hides its
-//! status behind prose; an unknown model adds an error item to a turn that succeeds.
+//! Known about version 0.169: the exit code is 1 for every failure; an `error` event is final only if no turn
+//! ends after it; usage on `resume` covers the whole thread; a server error contains its status only as
+//! prose; an unknown model adds an error item to a successful turn.
 
 use super::gateway::{BehindGateway, OPENAI};
 use super::output::{self, OpenCalls, is_session_id};
@@ -73,9 +73,9 @@ const VARIABLES: &[Variable] = &[
     Variable::setting("OPENAI_PROJECT"),
 ];
 
-/// Configuration for a machine that nobody watches: no analytics (without network they delay the
-/// exit by five seconds), no look for updates, no questions, and the keys that pay for the model
-/// kept from the commands that the model runs.
+/// Configuration for unattended use: no analytics (without network they delay the exit by five seconds), no
+/// update check, no questions. The keys that pay for the model are kept from the commands that the model
+/// runs.
 const CONFIG: &[&str] = &[
     "analytics.enabled=false",
     "check_for_update_on_startup=false",
@@ -87,7 +87,7 @@ const SANDBOX_REMEDY: &str = "codex cannot confine its commands on this host: al
                               user namespaces, or confine codex as a whole and give it \
                               --sandbox=danger-full-access";
 
-/// How to start a turn: everything but the session and the prompt's `-` stands before the user's
+/// The command line of a turn. Everything except the session and the prompt's `-` precedes the user's
 /// arguments.
 fn invocation(request: &TurnRequest<'_>) -> Invocation {
     let final_message_file = request.scratch.join("final-message.md");
@@ -111,7 +111,7 @@ fn invocation(request: &TurnRequest<'_>) -> Invocation {
     );
     args.extend(sandbox(request).iter().map(OsString::from));
     args.extend(request.model_argument(&["-m", "--model"]));
-    // Other schemas are refused by the API.
+    // The API refuses other schemas.
     let schema = request.output_schema.filter(|schema| schema.is_strict());
     if schema.is_some() && !request.overrides(&["--output-schema"]) {
         args.push("--output-schema".into());
@@ -132,8 +132,8 @@ fn invocation(request: &TurnRequest<'_>) -> Invocation {
     }
 }
 
-/// `workspace-write` has no network for the agent's commands, which is codex's own default; who
-/// wants it adds `-c sandbox_workspace_write.network_access=true`.
+/// `workspace-write` gives the agent's commands no network, which is codex's own default. Users can add
+/// `-c sandbox_workspace_write.network_access=true`.
 fn sandbox(request: &TurnRequest<'_>) -> &'static [&'static str] {
     const OVERRIDES: &[&str] = &[
         "-s",
@@ -153,7 +153,7 @@ fn sandbox(request: &TurnRequest<'_>) -> &'static [&'static str] {
     }
 }
 
-/// `codex exec` reads its key from `CODEX_API_KEY` only, while people have `OPENAI_API_KEY`.
+/// `codex exec` reads its key only from `CODEX_API_KEY`, while users set `OPENAI_API_KEY`.
 fn env(request: &TurnRequest<'_>) -> Vec<(OsString, OsString)> {
     match request.base_env_value("OPENAI_API_KEY") {
         Some(key) if !request.base_env_has("CODEX_API_KEY") => {
@@ -163,8 +163,8 @@ fn env(request: &TurnRequest<'_>) -> Vec<(OsString, OsString)> {
     }
 }
 
-/// A provider of its own: with the built-in one codex first asks for a connection that the gateway does not
-/// have, seven times.
+/// Defines a separate provider: with the built-in one, codex first tries a kind of connection that the
+/// gateway does not have, seven times.
 fn gateway_args(base: &str) -> Vec<String> {
     let settings = [
         "model_provider=\"sprag\"".to_owned(),
@@ -179,7 +179,7 @@ fn gateway_args(base: &str) -> Vec<String> {
         .collect()
 }
 
-/// Reads one turn's stdout.
+/// Reads the stdout of one turn.
 #[derive(Debug, Default)]
 pub struct Reader {
     report: AgentReport,
@@ -216,7 +216,7 @@ impl TurnReader for Reader {
 }
 
 impl Reader {
-    /// The events for a line of the protocol, `None` for one of another kind.
+    /// The events for a line of the protocol, or `None` for any other line.
     fn event(&mut self, event: &Value) -> Option<Vec<AgentEvent>> {
         let events = match json::text(event, "/type")? {
             "thread.started" => {
@@ -283,7 +283,8 @@ impl Reader {
         })
     }
 
-    /// The call of an item that is a tool call: `None` if it is not one, nothing if it was told.
+    /// The call event of an item: `None` if it is not a tool call, `Some(None)` if the call was already
+    /// reported.
     fn call(&mut self, item: &Value) -> Option<Option<AgentEvent>> {
         let (name, summary) = tool(item)?;
         let id = json::text(item, "/id").map(str::to_owned);
@@ -301,8 +302,8 @@ impl Reader {
         }))
     }
 
-    /// Where codex's sandbox does not work, every command fails with the sandbox's own words and
-    /// the turn ends well, as if the agent had done nothing.
+    /// Detects a broken sandbox: if codex's sandbox does not work, every command fails with the sandbox's own
+    /// error message and the turn succeeds, as if the agent had done nothing.
     fn watch_sandbox(&mut self, item: &Value) {
         if json::text(item, "/type") != Some("command_execution") {
             return;
@@ -319,7 +320,7 @@ impl Reader {
         }
     }
 
-    /// The error of a turn in which the sandbox let no command run.
+    /// The error of a turn in which the sandbox kept every command from running.
     fn broken_sandbox(&self) -> Option<ApiError> {
         let message = self
             .sandbox_error
@@ -379,7 +380,7 @@ impl Reader {
     }
 }
 
-/// A tool's name and what it was called with, for an item that is a tool call.
+/// A tool's name and arguments, for an item that is a tool call.
 fn tool(item: &Value) -> Option<(String, String)> {
     let named = |name: &str, summary: String| Some((name.to_owned(), summary));
     match json::text(item, "/type")? {
@@ -403,7 +404,7 @@ fn tool(item: &Value) -> Option<(String, String)> {
     }
 }
 
-/// The script that codex wrapped as `/bin/bash -lc SCRIPT`, else the command as it is.
+/// The script in codex's wrapper `/bin/bash -lc SCRIPT`, otherwise the unmodified command.
 fn script_of(command: &str) -> String {
     match shlex::split(command).as_deref() {
         Some([_, flag, script]) if flag == "-lc" || flag == "-c" => script.clone(),

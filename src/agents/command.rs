@@ -1,4 +1,4 @@
-//! Any command as an agent: its stdout is the transcript, and it may speak Sprag's own events.
+//! Any command as an agent: its stdout is the transcript, and it may also print Sprag's own events.
 
 use super::output::{is_session_id, raw};
 use super::turn::{ExitFacts, Invocation, Stdin, TurnReader, TurnRequest};
@@ -9,11 +9,11 @@ use serde_json::Value;
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
-/// How much of the end of stdout is kept for the final message, in bytes.
+/// Number of bytes from the end of stdout that are kept for the final message.
 pub const FINAL_MESSAGE_BYTES: usize = 64 * 1024;
 
-/// How to start a turn. The user's extra arguments are the script's positional ones (`"$@"`).
-/// The caller adds [`turn_env`].
+/// The command line of a turn. The user's extra arguments are the script's positional ones (`"$@"`). The
+/// caller adds [`turn_env`].
 pub(super) fn invocation(command: &str, request: &TurnRequest<'_>) -> Invocation {
     let mut args: Vec<OsString> = vec!["-c".into(), command.into()];
     if !request.extra_args.is_empty() {
@@ -30,26 +30,26 @@ pub(super) fn invocation(command: &str, request: &TurnRequest<'_>) -> Invocation
     }
 }
 
-/// What a command is told about its turn.
+/// The properties of a turn that its command gets.
 #[derive(Debug, Clone, Copy)]
 pub struct TurnFacts<'a> {
-    /// The file that holds the prompt.
+    /// The file with the prompt.
     pub prompt_file: &'a Path,
-    /// Where it may leave its final message ([`Invocation::final_message_file`]).
+    /// The file for its final message ([`Invocation::final_message_file`]).
     pub final_file: &'a Path,
     /// The task.
     pub task_id: &'a str,
     /// The attempt, from 1.
     pub attempt: u32,
-    /// The turn, counted over the task, from 1.
+    /// The number of the turn within the task, from 1.
     pub turn: u32,
-    /// What the turn is for (`implement`, `review` …).
+    /// The purpose of the turn (`implement`, `review` …).
     pub purpose: &'a str,
     /// The role (`implementer`, `reviewer` …).
     pub role: &'a str,
 }
 
-/// The variables that tell a command about its turn.
+/// The variables that describe a turn to its command.
 pub fn turn_env(turn: &TurnFacts<'_>) -> Vec<(OsString, OsString)> {
     let numbers = (turn.attempt.to_string(), turn.turn.to_string());
     let pairs: [(&str, &OsStr); 7] = [
@@ -66,7 +66,7 @@ pub fn turn_env(turn: &TurnFacts<'_>) -> Vec<(OsString, OsString)> {
         .into()
 }
 
-/// Reads one turn's stdout.
+/// Reads the stdout of one turn.
 #[derive(Debug, Default)]
 pub struct Reader {
     report: AgentReport,
@@ -137,7 +137,7 @@ impl Reader {
         }
     }
 
-    /// Keeps the end, and drops the transcript's beginning now and then.
+    /// Keeps the end, and periodically drops the start of the transcript.
     fn keep(&mut self, bytes: &[u8]) {
         let end = bytes.len().saturating_sub(FINAL_MESSAGE_BYTES);
         self.transcript_cut |= end > 0;
@@ -154,7 +154,7 @@ impl Reader {
     }
 }
 
-/// The text without colours and without white space around it; its first line keeps its indent.
+/// The text without colours and surrounding white space. Its first line keeps its indentation.
 fn plain_text(bytes: &[u8]) -> String {
     let start = bytes
         .iter()
@@ -174,7 +174,7 @@ fn is_continuation(byte: u8) -> bool {
     byte & 0b1100_0000 == 0b1000_0000
 }
 
-/// The event of a line that follows the event schema's `agent.*` kinds.
+/// The event in a line that follows the event schema's `agent.*` kinds.
 fn event(line: &Value) -> Option<AgentEvent> {
     let own = |pointer| json::text(line, pointer).map(str::to_owned);
     let summary = || {

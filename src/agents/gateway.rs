@@ -1,30 +1,30 @@
-//! The providers of models whose keys can stay with Sprag: their variables, addresses, requests and errors.
+//! The providers whose keys can stay with Sprag: their variables, URLs, requests and errors.
 
 use super::builtin::{Secret, Wire};
 use serde_json::{Value, json};
 
-/// A provider of models whose key can stay with Sprag.
+/// A model provider whose key can stay with Sprag.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Provider {
     /// Its name.
     pub name: &'static str,
     /// Its name in OpenTelemetry's conventions.
     pub convention: &'static str,
-    /// The variables that hold a key, and how each is sent.
+    /// The variables that hold a key, and the header for each.
     pub(super) keys: &'static [(&'static str, KeyHeader)],
-    /// The variables with the address of a server to be asked instead, the one that counts first.
+    /// The variables with the base URL of another server, in order of precedence.
     pub(super) bases: &'static [&'static str],
-    /// Its own address, without a slash at its end.
+    /// Its own base URL, without a slash at its end.
     pub(super) base: &'static str,
-    /// What stands in front of a path of [`Self::endpoints`] at the gateway and not behind the address.
+    /// The prefix that paths of [`Self::endpoints`] have at the gateway but not at the provider.
     pub(super) prefix: &'static str,
-    /// The paths that are known, and what their answers are read as. `{model}` stands for one name.
+    /// The known paths, and the wire format of their responses. `{model}` stands for one name.
     endpoints: &'static [(&'static str, Option<Wire>)],
-    /// How it tells errors.
+    /// The format of its errors.
     errors: Errors,
 }
 
-/// How a provider tells errors.
+/// The format of a provider's errors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Errors {
     Anthropic,
@@ -32,7 +32,7 @@ enum Errors {
     Google,
 }
 
-/// The header by which a key is sent.
+/// The header with the key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KeyHeader {
     /// `authorization: Bearer KEY`.
@@ -44,7 +44,7 @@ pub enum KeyHeader {
 }
 
 impl KeyHeader {
-    /// Every one of them.
+    /// All headers.
     pub const ALL: [Self; 3] = [Self::Bearer, Self::ApiKey, Self::Google];
 
     /// The header's name.
@@ -64,7 +64,7 @@ impl KeyHeader {
         }
     }
 
-    /// The key that a value of the header holds.
+    /// The key in a value of the header.
     pub fn key(self, value: &str) -> Option<&str> {
         match self {
             Self::Bearer => value.strip_prefix("Bearer "),
@@ -141,24 +141,24 @@ pub static GEMINI: Provider = Provider {
 /// The providers whose keys can stay with Sprag.
 pub(super) static PROVIDERS: &[&Provider] = &[&ANTHROPIC, &OPENAI, &GEMINI];
 
-/// A request that a provider knows.
+/// A known request of a provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Endpoint<'p> {
-    /// What stands behind the provider's address.
+    /// The path after the provider's base URL.
     pub path: &'p str,
-    /// What its answer is read as; `None` where it costs nothing.
+    /// The wire format of its response, or `None` if the request is free.
     pub wire: Option<Wire>,
-    /// The model that the path names.
+    /// The model in the path.
     pub model: Option<&'p str>,
 }
 
 impl Provider {
-    /// An error with this status and text, as the provider would tell it.
+    /// An error with this status and text in the provider's format.
     pub fn error(&self, status: u16, message: &str) -> Value {
         error(self.errors, status, message)
     }
 
-    /// What a path at the gateway asks of the provider; `None` where the provider does not know it.
+    /// The provider's endpoint for a path at the gateway, or `None` if the provider does not have it.
     pub fn endpoint<'p>(&self, path: &'p str) -> Option<Endpoint<'p>> {
         let path = path.strip_prefix(self.prefix)?;
         let is_name = |name: &str| {
@@ -182,29 +182,29 @@ impl Provider {
     }
 }
 
-/// How the agents of a CLI are told to ask the gateway.
+/// How to make the agents of a CLI use the gateway.
 #[derive(Debug, Clone, Copy)]
 pub struct BehindGateway {
-    /// Whose key it works with.
+    /// The provider of its key.
     pub provider: &'static Provider,
-    /// Words of its arguments and of its own configuration that say that it asks somebody else.
+    /// Words in its arguments and its own configuration which show that it uses another provider.
     pub elsewhere: &'static [&'static str],
-    /// Arguments besides the variables, for the address of the gateway.
+    /// Returns the arguments that are needed besides the variables, for the URL of the gateway.
     pub args: fn(&str) -> Vec<String>,
 }
 
-/// The keys that stay with Sprag, and where they are for.
+/// The keys that stay with Sprag, and their server.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Route {
     /// The provider.
     pub provider: &'static Provider,
-    /// The address that is asked, without a slash at its end.
+    /// The base URL of the server, without a slash at its end.
     pub upstream: String,
-    /// The variables that held a key, how it is sent, and the key.
+    /// The variables that held a key, its header, and the key.
     pub keys: Vec<(&'static str, KeyHeader, Secret)>,
 }
 
-/// An error as most servers would tell it.
+/// An error in the format of most servers.
 pub fn plain_error(status: u16, message: &str) -> Value {
     error(Errors::OpenAi, status, message)
 }

@@ -1,8 +1,10 @@
 //! `gemini --output-format stream-json`.
 //!
-//! Known of version 0.61: the exit code is an HTTP status modulo 256 where the API refused (145 for 401, 173 for 429), 41 where no
-//! way to log in is chosen, also with a key where the address of the API is given, 55 in a directory that is not trusted; a `SIGTERM`
-//! ends it with 0 and without a `result`; a file of system defaults below a directory that others may write to is skipped with a warning; a command that fails is a tool result with the status `success` and its exit code in words.
+//! Known about version 0.61: the exit code is the HTTP status modulo 256 if the API refused (145 for 401, 173
+//! for 429), 41 if no login method is chosen, even with a key if the URL of the API is set, 55 in an
+//! untrusted directory; a `SIGTERM` makes it exit with 0 and without a `result`; a system defaults file below
+//! a directory that others may write to is skipped with a warning; a failed command is a tool result with the
+//! status `success` and its exit code as text.
 
 use super::gateway::{BehindGateway, GEMINI};
 use super::output::{self, Chunks, OpenCalls};
@@ -41,7 +43,7 @@ pub static SPEC: CliSpec = CliSpec {
     configuration: &["**/GEMINI.md", ".gemini/**"],
     gateway: Some(BehindGateway {
         provider: &GEMINI,
-        // Other ways to log in, which its own settings choose.
+        // Other login methods that its own settings can choose.
         elsewhere: &[
             "oauth-personal",
             "vertex-ai",
@@ -66,8 +68,8 @@ const VARIABLES: &[Variable] = &[
     Variable::setting("GOOGLE_APPLICATION_CREDENTIALS").only_with(VERTEX),
 ];
 
-/// How to start a turn. The work tree is trusted, since the run works in it; what of it configures the agent is
-/// decided before.
+/// The command line of a turn. The work tree is trusted, because the run works in it; which of its files
+/// configure the agent is decided before.
 fn invocation(request: &TurnRequest<'_>) -> Invocation {
     let mut args: Vec<OsString> = ["--output-format", "stream-json"]
         .map(OsString::from)
@@ -87,8 +89,8 @@ fn invocation(request: &TurnRequest<'_>) -> Invocation {
     }
 }
 
-/// The arguments that qwen, which is made from gemini, takes as well: what may be done without asking, the model, the
-/// session, and what the settings add.
+/// The arguments that qwen, a fork of gemini, accepts too: the approval mode, the model, the session, and the
+/// user's arguments.
 pub(super) fn shared_arguments(request: &TurnRequest<'_>) -> Vec<OsString> {
     let mut args = Vec::new();
     if !request.overrides(&["--approval-mode", "-y", "--yolo"]) {
@@ -107,8 +109,8 @@ pub(super) fn shared_arguments(request: &TurnRequest<'_>) -> Vec<OsString> {
     args
 }
 
-/// Settings for a machine that nobody watches, which hold where no other settings of gemini say something else. The
-/// executor waits by itself and knows how long; gemini's own ten attempts hold a turn up for minutes.
+/// Settings for unattended use, which apply unless other settings of gemini override them. The executor waits
+/// by itself and knows how long; gemini's own ten attempts would delay a turn by minutes.
 fn settings(request: &TurnRequest<'_>) -> Value {
     let mut settings = serde_json::json!({
         "general": { "enableAutoUpdate": false, "maxAttempts": 3 },
@@ -120,7 +122,7 @@ fn settings(request: &TurnRequest<'_>) -> Value {
     settings
 }
 
-/// Reads one turn's stdout.
+/// Reads the stdout of one turn.
 #[derive(Debug, Default)]
 pub struct Reader {
     report: AgentReport,
@@ -154,7 +156,7 @@ impl TurnReader for Reader {
 }
 
 impl Reader {
-    /// The events for a line of the protocol, `None` for one of another kind.
+    /// The events for a line of the protocol, or `None` for any other line.
     fn event(&mut self, event: &Value) -> Option<Vec<AgentEvent>> {
         let kind = json::text(event, "/type")?;
         let mut events = Vec::new();
@@ -181,7 +183,7 @@ impl Reader {
         Some(events)
     }
 
-    /// A piece of what the model says.
+    /// A chunk of a model's message.
     fn message(&mut self, event: &Value) -> Vec<AgentEvent> {
         if json::text(event, "/role") != Some("assistant") {
             return Vec::new();
@@ -191,7 +193,7 @@ impl Reader {
         part.map(|text| self.said(text)).into_iter().collect()
     }
 
-    /// The event of what was said in pieces and is now whole.
+    /// The event of the message whose chunks are now complete.
     fn flush(&mut self) -> Option<AgentEvent> {
         let text = self.said.take()?;
         Some(self.said(text))
@@ -203,7 +205,7 @@ impl Reader {
     }
 
     fn call(&mut self, event: &Value) -> AgentEvent {
-        // What was said before a tool call does not end the turn.
+        // A message before a tool call is not the final message.
         self.report.final_message = None;
         self.report.tool_calls = self.report.tool_calls.saturating_add(1);
         let name = json::string(event, "/tool_name");
@@ -268,13 +270,13 @@ impl Reader {
     }
 }
 
-/// The status of the API that an exit code is the rest of.
+/// The API status that an exit code was computed from.
 fn status_of(code: Option<i32>) -> Option<u16> {
     let code = code?;
     (400..=511).find(|status| i32::from(status % 256) == code)
 }
 
-/// `[API Error: {"error":{"code":401,"message":"…"}}]`: the status is in the message.
+/// Parses `[API Error: {"error":{"code":401,"message":"…"}}]`, where the status is in the message.
 fn api_error(message: &str) -> ApiError {
     let inner = message.trim().strip_prefix("[API Error: ");
     let inner = inner.and_then(|rest| rest.strip_suffix(']'));

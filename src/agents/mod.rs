@@ -1,8 +1,8 @@
-//! Coding agents: the built-in one, and those that are programs of their own, each described by one
-//! [`CliSpec`] with its argv builder and its reader of what the program prints.
+//! Coding agents: the built-in one, and those that are separate programs, each described by one [`CliSpec`]
+//! with the builder of its command line and the reader of its output.
 //!
-//! Everything but [`builtin`] is pure. The caller starts the process, pipes the prompt in, hands every line
-//! of stdout to the [`TurnReader`] and, when the process has ended, what is known of its end.
+//! Everything except [`builtin`] is pure. The caller starts the process, pipes the prompt in, and passes
+//! every line of stdout and finally the facts about its end to the [`TurnReader`].
 
 mod acp;
 pub mod builtin;
@@ -25,7 +25,7 @@ pub use turn::{
     ExitFacts, Invocation, OwnSandbox, RepositoryFiles, Stdin, TurnReader, TurnRequest,
 };
 
-/// The agents that Sprag drives as programs of their own: one row for each.
+/// The agent CLIs that Sprag runs, one row for each.
 pub static CLIS: &[&CliSpec] = &[
     &codex::SPEC,
     &claude::SPEC,
@@ -34,14 +34,14 @@ pub static CLIS: &[&CliSpec] = &[
     &qwen::SPEC,
 ];
 
-/// Who makes the models that an agent asks, as OpenTelemetry's conventions name it: the agent's own provider, else
-/// the one that the model's name begins with.
+/// The maker of an agent's model, as OpenTelemetry's conventions name it: the agent's own provider, otherwise
+/// the one at the start of the model's name.
 pub fn maker_of(agent: &str, model: Option<&str>) -> Option<&'static str> {
     let spec = CLIS.iter().find(|spec| spec.name == agent);
     let own = spec.and_then(|spec| spec.gateway.as_ref());
     let named = || {
         let maker = model?.split_once('/')?.0;
-        // Some have more than one API: `openai-responses`.
+        // Some have more than one API, such as `openai-responses`.
         let is_it = |name: &str| {
             let rest = maker.strip_prefix(name);
             rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
@@ -53,22 +53,22 @@ pub fn maker_of(agent: &str, model: Option<&str>) -> Option<&'static str> {
     Some(provider.convention)
 }
 
-/// The name of the agent that is part of Sprag.
+/// The name of the built-in agent.
 pub const BUILTIN: &str = "builtin";
 
-/// The name of the agent that is a command of the user's.
+/// The name of the agent that is a user's command.
 pub const COMMAND: &str = "command";
 
-/// The name of the agent that is any command that speaks the Agent Client Protocol.
+/// The name of the agent that is a command with the Agent Client Protocol.
 pub const ACP: &str = "acp";
 
-/// The agents that a setting can name, in the order in which they are proposed.
+/// The agents that a setting can name, in the order in which they are suggested.
 pub fn names() -> impl Iterator<Item = &'static str> {
     let clis = CLIS.iter().map(|spec| spec.name);
     clis.chain([BUILTIN, ACP, COMMAND])
 }
 
-/// The agent CLI of this name.
+/// The agent CLI with this name.
 pub fn cli(name: &str) -> Option<&'static CliSpec> {
     CLIS.iter().copied().find(|spec| spec.name == name)
 }
@@ -78,10 +78,10 @@ pub fn packages() -> impl Iterator<Item = Package> {
     CLIS.iter().map(|spec| spec.package)
 }
 
-/// Globs of the files of a repository that configure several agents, or editors with agents.
+/// Globs of repository files that configure several agents, or editors with agents.
 const SHARED_CONFIGURATION: &[&str] = &["**/AGENTS.md", ".mcp.json", ".cursor/**", ".cursorrules"];
 
-/// Globs of the files of a repository that configure one of the known agents.
+/// Globs of the repository files that configure any known agent.
 pub fn configuration() -> impl Iterator<Item = &'static str> {
     let clis = CLIS.iter().flat_map(|spec| spec.configuration);
     clis.chain(SHARED_CONFIGURATION).copied()
@@ -90,9 +90,9 @@ pub fn configuration() -> impl Iterator<Item = &'static str> {
 /// An agent.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Agent {
-    /// One that is started as a program.
+    /// An agent that is started as a program.
     Cli(CliAgent),
-    /// The one that is part of Sprag.
+    /// The built-in agent.
     Builtin(Box<builtin::Builtin>),
 }
 
@@ -111,12 +111,12 @@ impl Agent {
 pub enum CliAgent {
     /// One of [`CLIS`].
     Known(&'static CliSpec),
-    /// Any command of the user's that speaks the Agent Client Protocol.
+    /// A user's command that speaks the Agent Client Protocol.
     Acp {
         /// Run by `sh -c`.
         command: String,
     },
-    /// Any command of the user's.
+    /// A user's command.
     Command {
         /// Run by `sh -c`.
         command: String,
@@ -133,7 +133,7 @@ impl CliAgent {
         }
     }
 
-    /// How to start one turn.
+    /// The command line of one turn.
     pub fn invocation(&self, request: &TurnRequest<'_>) -> Invocation {
         match self {
             Self::Known(spec) => (spec.invocation)(request),
@@ -146,7 +146,7 @@ impl CliAgent {
         }
     }
 
-    /// A reader of one turn's stdout, which may speak to the agent too.
+    /// A reader of one turn's stdout, which may also send messages to the agent.
     pub fn reader(&self, request: &TurnRequest<'_>, prompt: &str) -> Box<dyn TurnReader> {
         match self {
             Self::Known(spec) => (spec.reader)(),
@@ -163,7 +163,7 @@ impl CliAgent {
         }
     }
 
-    /// The command of the user's that a shell runs.
+    /// The user's command that a shell runs.
     pub fn command(&self) -> Option<&str> {
         match self {
             Self::Known(_) => None,

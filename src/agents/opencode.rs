@@ -1,8 +1,8 @@
 //! `opencode run --format json`.
 //!
-//! Known of version 1.18: there is neither a first nor a last event, the session's id is on every line; tokens and cost are those of a
-//! step and have to be summed; an API error is an event of its own and the exit code is 1; after a tool that was
-//! denied it ends with 0 and says nothing more.
+//! Known about version 1.18: there is neither a first nor a last event, and the session's id is on every
+//! line; tokens and cost are those of a step and must be added up; an API error is a separate event, and the
+//! exit code is 1; after a refused tool call it exits with 0 and no further message.
 
 use super::output;
 use super::spec::{CliSpec, LoginFiles, Package, Variable};
@@ -50,7 +50,7 @@ pub static SPEC: CliSpec = CliSpec {
     reader: || Box::<Reader>::default(),
 };
 
-/// opencode reaches many providers. Its configuration may hold a key.
+/// opencode supports many providers. Its configuration may contain a key.
 const VARIABLES: &[Variable] = &[
     Variable::key("ANTHROPIC_API_KEY"),
     Variable::key("OPENAI_API_KEY"),
@@ -64,10 +64,10 @@ const VARIABLES: &[Variable] = &[
     Variable::setting("NODE_EXTRA_CA_CERTS"),
 ];
 
-/// What a reviewer may do: reading, and looking at the change.
+/// What a reviewer may do: read, and inspect the change.
 const READ_ONLY: &str = r#"{"edit":"deny","bash":{"*":"deny","git diff*":"allow","git log*":"allow","git show*":"allow","git status*":"allow"}}"#;
 
-/// How to start a turn.
+/// The command line of a turn.
 fn invocation(request: &TurnRequest<'_>) -> Invocation {
     let mut args: Vec<OsString> = ["run", "--format", "json"].map(OsString::from).into();
     args.extend(request.model_argument(&["-m", "--model"]));
@@ -88,7 +88,7 @@ fn invocation(request: &TurnRequest<'_>) -> Invocation {
     }
 }
 
-/// Reads one turn's stdout.
+/// Reads the stdout of one turn.
 #[derive(Debug, Default)]
 pub struct Reader {
     report: AgentReport,
@@ -110,7 +110,7 @@ impl TurnReader for Reader {
 }
 
 impl Reader {
-    /// The events for a line of the protocol, `None` for one of another kind.
+    /// The events for a line of the protocol, or `None` for any other line.
     fn event(&mut self, event: &Value) -> Option<Vec<AgentEvent>> {
         let told = match json::text(event, "/type")? {
             "step_start" => Vec::new(),
@@ -133,9 +133,9 @@ impl Reader {
         Some(started.into_iter().chain(told).collect())
     }
 
-    /// A tool's call and its result come as one.
+    /// The events of a tool call, which arrives together with its result.
     fn tool(&mut self, part: &Value) -> Vec<AgentEvent> {
-        // What was said before a tool call does not end the turn.
+        // A message before a tool call is not the final message.
         self.report.final_message = None;
         self.report.tool_calls = self.report.tool_calls.saturating_add(1);
         let name = json::string(part, "/tool");

@@ -1,14 +1,14 @@
-//! What the readers of agents' output have in common.
+//! The common parts of the readers of agents' output.
 
 use super::{json, text};
 use crate::domain::agent::{AgentEvent, TodoItem, TodoStatus};
 use serde_json::Value;
 
-/// Most tool calls that are remembered until their result comes: an agent that never gives the
-/// results must not grow the executor.
+/// Maximum number of tool calls that wait for their result, so that an agent that sends no results does not
+/// use up memory.
 const MAX_OPEN_CALLS: usize = 256;
 
-/// The tool calls whose results have not come, each with what its result needs.
+/// The tool calls whose results have not arrived, each with the data that its result needs.
 #[derive(Debug)]
 pub(super) struct OpenCalls<T>(Vec<(String, T)>);
 
@@ -19,7 +19,7 @@ impl<T> Default for OpenCalls<T> {
 }
 
 impl<T> OpenCalls<T> {
-    /// Remembers a call. Of too many the oldest is forgotten.
+    /// Stores a call. If there are too many, the oldest is dropped.
     pub(super) fn open(&mut self, id: &str, call: T) {
         if self.0.len() == MAX_OPEN_CALLS {
             self.0.remove(0);
@@ -27,19 +27,19 @@ impl<T> OpenCalls<T> {
         self.0.push((id.to_owned(), call));
     }
 
-    /// Whether a call of this id is open.
+    /// Whether a call with this id is open.
     pub(super) fn has(&self, id: &str) -> bool {
         self.0.iter().any(|(known, _)| known == id)
     }
 
-    /// The call whose result has come, if it is known. It is forgotten.
+    /// Removes the call whose result has arrived and returns it, if it is known.
     pub(super) fn close(&mut self, id: Option<&str>) -> Option<T> {
         let at = self.0.iter().position(|(known, _)| Some(&**known) == id)?;
         Some(self.0.remove(at).1)
     }
 }
 
-/// Whether an agent's session id may be given back to it on its command line.
+/// Whether an agent's session id is safe to use on its command line.
 pub(super) fn is_session_id(id: &str) -> bool {
     !id.is_empty()
         && id.len() <= 128
@@ -49,8 +49,8 @@ pub(super) fn is_session_id(id: &str) -> bool {
             .all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | ':'))
 }
 
-/// The events that `read` makes of the object in a line. A line that holds none, or one that it does not know, is
-/// passed on as it is.
+/// The events that `read` makes of the object in a line. A line without an object, or with an unknown one,
+/// becomes a raw event.
 pub(super) fn events_of(
     line: &[u8],
     read: impl FnOnce(&Value) -> Option<Vec<AgentEvent>>,
@@ -60,9 +60,9 @@ pub(super) fn events_of(
     events.unwrap_or_else(|| raw(line))
 }
 
-/// The event for a line that is not of the agent's protocol; none for an empty one.
+/// The event for a line outside of the agent's protocol, or none for an empty line.
 pub(super) fn raw(line: &[u8]) -> Vec<AgentEvent> {
-    // A character takes at most four bytes, so that this is more than an excerpt shows.
+    // A character has at most four bytes, so this is more than an excerpt shows.
     let shown = line.len().min(4 * (text::EXCERPT_CHARS + 1));
     let text = String::from_utf8_lossy(&line[..shown]);
     let text = text.trim_end();
@@ -75,7 +75,7 @@ pub(super) fn raw(line: &[u8]) -> Vec<AgentEvent> {
     }
 }
 
-/// What a tool was called with, by the field that tells a person most.
+/// The argument of a tool call that is most informative for a person.
 pub(super) fn summary_of(input: &Value) -> String {
     const FIELDS: &[&str] = &[
         "/command",
@@ -99,14 +99,14 @@ pub(super) fn summary_of(input: &Value) -> String {
     }
 }
 
-/// The exit code of a command of which a result has nothing but this sentence, as the agents made from
-/// Gemini CLI write it where a command failed without output.
+/// The exit code in a result that has only this sentence, as the agents based on Gemini CLI write it for a
+/// command that failed without output.
 pub(super) fn exit_code_in_words(said: &str) -> Option<i32> {
     let code = said.trim().strip_prefix("Command exited with code: ")?;
     code.parse().ok()
 }
 
-/// An item of a list of things to do that has its text under `content` and the usual words for its status.
+/// A to-do item with its text under `content` and one of the usual words for its status.
 pub(super) fn todo_item(item: &Value) -> TodoItem {
     TodoItem {
         text: json::string(item, "/content"),
@@ -118,7 +118,7 @@ pub(super) fn todo_item(item: &Value) -> TodoItem {
     }
 }
 
-/// The event of a session, at its first mention: later ones, and an id that cannot be given back, make none.
+/// The event for a session when it is first mentioned. Later mentions, and an unsafe id, give none.
 pub(super) fn session(known: &mut Option<String>, id: Option<&str>) -> Option<AgentEvent> {
     let id = id.filter(|id| is_session_id(id))?;
     if known.as_deref() == Some(id) {
@@ -130,13 +130,13 @@ pub(super) fn session(known: &mut Option<String>, id: Option<&str>) -> Option<Ag
     })
 }
 
-/// The sum of what is known.
+/// The sum of the known counts.
 pub(super) fn sum(counts: impl IntoIterator<Item = Option<u64>>) -> Option<u64> {
     let known = counts.into_iter().flatten();
     known.reduce(u64::saturating_add)
 }
 
-/// A message that comes in pieces. One that grows too long is given out in parts.
+/// A message that arrives in chunks. A long one is returned in parts.
 #[derive(Debug, Default)]
 pub(super) struct Chunks {
     text: String,
@@ -144,10 +144,10 @@ pub(super) struct Chunks {
 }
 
 impl Chunks {
-    /// The longest part that is gathered, in bytes.
+    /// Maximum length of a part in bytes.
     const MOST: usize = 64 << 10;
 
-    /// Adds a piece. Returns a part that is full.
+    /// Adds a chunk. Returns a part when it is full.
     pub(super) fn push(&mut self, piece: &str) -> Option<String> {
         self.text.push_str(piece);
         if self.text.len() < Self::MOST {
@@ -157,13 +157,13 @@ impl Chunks {
         Some(std::mem::take(&mut self.text))
     }
 
-    /// The message, unless it is only white space, and the beginning of the next one.
+    /// Takes the rest of the message, unless it is only white space. The next message can then start.
     pub(super) fn take(&mut self) -> Option<String> {
         let text = std::mem::take(&mut self.text);
         (!text.trim().is_empty()).then_some(text)
     }
 
-    /// Whether a message was given out in parts, so that what was last taken need not be all of it.
+    /// Whether a message was returned in parts, so that the last part may not be all of it.
     pub(super) fn is_cut(&self) -> bool {
         self.in_parts
     }

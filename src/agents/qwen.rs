@@ -1,8 +1,9 @@
 //! `qwen --output-format stream-json`.
 //!
-//! Known of version 0.15: an error of the API ends with exit code 0, `is_error: false` and a final message `[API Error: 401 …]`;
-//! a command that fails is a tool result without `is_error` and its exit code in words; usage on `--resume` counts the whole
-//! session, and no cost is told; after a turn it has a model write down memories of it, unless it is told not to.
+//! Known about version 0.15: an API error ends with exit code 0, `is_error: false` and a final message `[API
+//! Error: 401 …]`; a failed command is a tool result without `is_error` and its exit code as text; usage with
+//! `--resume` covers the whole session, and no cost is reported; after a turn it makes a model write memories
+//! of it, unless this is disabled.
 
 use super::gateway::{BehindGateway, OPENAI};
 use super::gemini::shared_arguments;
@@ -61,11 +62,11 @@ const VARIABLES: &[Variable] = &[
     Variable::setting("NODE_EXTRA_CA_CERTS"),
 ];
 
-/// Settings for a machine that nobody watches, which hold where no other settings of qwen say something else. Memories are
-/// requests of their own, and nobody reads them.
+/// Settings for unattended use, which apply unless other settings of qwen override them. Memories take
+/// separate requests, and nobody reads them.
 const SETTINGS: &str = r#"{"general":{"enableAutoUpdate":false},"memory":{"enableManagedAutoMemory":false},"privacy":{"usageStatisticsEnabled":false}}"#;
 
-/// How to start a turn. With a key of an API that speaks OpenAI's protocol it is told to use that.
+/// The command line of a turn. With a key for OpenAI's protocol, it selects that protocol.
 fn invocation(request: &TurnRequest<'_>) -> Invocation {
     let mut args: Vec<OsString> = ["--output-format", "stream-json"]
         .map(OsString::from)
@@ -85,7 +86,7 @@ fn invocation(request: &TurnRequest<'_>) -> Invocation {
     }
 }
 
-/// Reads one turn's stdout.
+/// Reads the stdout of one turn.
 #[derive(Debug, Default)]
 pub struct Reader {
     report: AgentReport,
@@ -94,7 +95,7 @@ pub struct Reader {
     open_calls: OpenCalls<Call>,
 }
 
-/// A tool call whose result has not come.
+/// A tool call whose result has not arrived.
 #[derive(Debug)]
 struct Call {
     path: Option<String>,
@@ -120,7 +121,7 @@ impl TurnReader for Reader {
 }
 
 impl Reader {
-    /// The events for a line of the protocol, `None` for one of another kind.
+    /// The events for a line of the protocol, or `None` for any other line.
     fn event(&mut self, event: &Value) -> Option<Vec<AgentEvent>> {
         let blocks = || json::list(event, "/message/content").iter();
         let events = match json::text(event, "/type")? {

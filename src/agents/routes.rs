@@ -1,5 +1,5 @@
-//! How an agent is put behind the model gateway: which of its variables hold a provider's key, and how it is told to
-//! ask the gateway instead.
+//! Puts an agent behind the model gateway: finds the variables that hold a provider's key, and makes the
+//! agent use the gateway instead.
 
 use super::gateway::{PROVIDERS, Provider, Route};
 use super::spec::{CliSpec, VariableKind};
@@ -8,15 +8,15 @@ use crate::agents::builtin::Secret;
 use hyper::Uri;
 use std::ffi::OsString;
 
-/// What is known of an agent that may be put behind the gateway.
+/// The configuration of an agent that may be put behind the gateway.
 pub struct Surroundings<'a> {
     /// The environment that the agent would get.
     pub env: &'a [(OsString, OsString)],
-    /// The environment of the run, which may name a server of the job's own.
+    /// The environment of the run, which may name the job's own server.
     pub job: &'a [(OsString, OsString)],
     /// The user's arguments.
     pub args: &'a [String],
-    /// What stands in the agent's own configuration files.
+    /// The contents of the agent's own configuration files.
     pub configuration: &'a [String],
 }
 
@@ -31,8 +31,8 @@ impl Surroundings<'_> {
     }
 }
 
-/// The keys of an agent that can stay with Sprag: of a known CLI one provider's, of a command those whose variables
-/// it was given.
+/// The keys of an agent that can stay with Sprag: for a known CLI those of one provider, for a command those
+/// in the variables that it was given.
 ///
 /// # Errors
 /// Why the agent cannot be put behind the gateway, as a fragment.
@@ -40,7 +40,7 @@ pub fn routes(agent: &Agent, around: &Surroundings<'_>) -> Result<Vec<Route>, St
     match agent {
         Agent::Builtin(_) => Ok(Vec::new()),
         Agent::Cli(CliAgent::Known(spec)) => route_of(spec, around).map(|route| vec![route]),
-        // Whether what it starts reads an address is not known.
+        // It is unknown whether the program uses a configured URL.
         Agent::Cli(CliAgent::Acp { .. }) => Err("it is an agent by a protocol of its own".into()),
         Agent::Cli(CliAgent::Command { .. }) => {
             let routes = PROVIDERS.iter().map(|provider| route(provider, around));
@@ -68,7 +68,7 @@ fn route_of(spec: &CliSpec, around: &Surroundings<'_>) -> Result<Route, String> 
         let keys: Vec<&str> = behind.provider.keys.iter().map(|(name, _)| *name).collect();
         format!("{} is not set", keys.join(" or "))
     })??;
-    // A login that a header or a cloud is a part of cannot be stood in for by a key.
+    // A login with a header or a cloud cannot be replaced by a key.
     let is_set = |name: &str| around.value(name).is_some();
     let mut passed = spec.variables_to_pass(is_set);
     let other = passed.find(|it| matches!(it.kind, VariableKind::Secret | VariableKind::Cloud));
@@ -83,7 +83,7 @@ fn route_of(spec: &CliSpec, around: &Surroundings<'_>) -> Result<Route, String> 
     }
 }
 
-/// The keys that are set for a provider; `None` where there are none.
+/// The keys that are set for a provider, or `None` if there are none.
 fn route(provider: &'static Provider, around: &Surroundings<'_>) -> Option<Result<Route, String>> {
     let keys: Vec<_> = provider
         .keys
@@ -115,8 +115,8 @@ fn route(provider: &'static Provider, around: &Surroundings<'_>) -> Option<Resul
     }))
 }
 
-/// The variables and arguments of an agent that asks the gateway at `address` and shows it `token`.
-/// No variable holds a key any more, under whatever name.
+/// Sets the variables and arguments of an agent that uses the gateway at `address` with `token`. Afterwards
+/// no variable contains a key of the route, whatever the variable's name.
 pub fn take_over(
     route: &Route,
     agent: &CliAgent,
@@ -127,7 +127,7 @@ pub fn take_over(
     let keys = || route.keys.iter().map(|(_, _, key)| key.reveal());
     env.retain(|(name, _)| !route.provider.bases.iter().any(|base| name == base));
     if let CliAgent::Known(spec) = agent {
-        // Other keys are of no use behind the gateway.
+        // Other keys have no use behind the gateway.
         env.retain(|(name, _)| {
             let of_spec = spec.variables.iter().find(|it| name == it.name);
             let is_key = of_spec.is_some_and(|it| it.kind == VariableKind::Key);

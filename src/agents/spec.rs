@@ -1,4 +1,4 @@
-//! What Sprag knows of a coding agent that is a program of its own: one [`CliSpec`] each.
+//! The description of a coding agent that is a separate program: one [`CliSpec`] each.
 
 use super::gateway::BehindGateway;
 use super::turn::{Invocation, TurnReader, TurnRequest};
@@ -6,41 +6,41 @@ use crate::sandbox::Place;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// Everything about one agent CLI. Whatever else names an agent reads it here.
+/// Everything about one agent CLI. All other code gets agent names from here.
 #[derive(Debug, Clone, Copy)]
 pub struct CliSpec {
     /// The name in settings, events and reports.
     pub name: &'static str,
-    /// How it is run, in half a sentence of Markdown for the documentation.
+    /// How it is run, as a Markdown fragment for the documentation.
     pub about: &'static str,
-    /// The program, to be looked up in `PATH`.
+    /// The program, looked up in `PATH`.
     pub program: &'static str,
-    /// How it is installed.
+    /// The package that installs it.
     pub package: Package,
-    /// The version that Sprag's tests drive.
+    /// The version that Sprag's tests use.
     pub tested: &'static str,
-    /// The variables that the agent may be given beyond the common allow-list.
+    /// The variables that the agent may get in addition to the common allow-list.
     pub variables: &'static [Variable],
-    /// The variables that a person is told to set where no key is set.
+    /// The variables that messages suggest when no key is set.
     pub keys: &'static [&'static str],
-    /// Where a login may be kept instead of a key.
+    /// The files that may contain a login instead of a key.
     pub login: LoginFiles,
-    /// Further directories of the home that the agent writes in every turn.
+    /// Additional directories in the home that the agent writes in every turn.
     pub own_directories: &'static [&'static str],
-    /// Options of the agent that may say how its model is reached and paid for.
+    /// Options of the agent that may determine how its model is reached and paid for.
     pub login_options: &'static [&'static str],
-    /// Globs of the files of a repository that configure the agent, which no task may change.
+    /// Globs of the repository files that configure the agent, which no task may change.
     pub configuration: &'static [&'static str],
-    /// How it is put behind the model gateway; `None` where it cannot be told whom to ask.
+    /// How to put it behind the model gateway, or `None` if its server cannot be set.
     pub gateway: Option<BehindGateway>,
-    /// How to start one turn.
+    /// Builds the command line of one turn.
     pub invocation: fn(&TurnRequest<'_>) -> Invocation,
-    /// Makes a reader of one turn's stdout.
+    /// Creates a reader of one turn's stdout.
     pub reader: fn() -> Box<dyn TurnReader>,
 }
 
 impl CliSpec {
-    /// The files in the agent's own directory that may hold its configuration.
+    /// The files in the agent's own directory that may contain its configuration.
     pub fn own_configuration(
         &self,
         env: &[(OsString, OsString)],
@@ -53,7 +53,7 @@ impl CliSpec {
         })
     }
 
-    /// The directories and files of the agent's own, which it writes in every turn.
+    /// The agent's own directories and files, which it writes in every turn.
     pub fn own_places(&self, env: &[(OsString, OsString)], home: Option<&Path>) -> Vec<Place> {
         let directory = self.own_directory(env, home);
         let further = self.own_directories.iter();
@@ -80,31 +80,31 @@ impl CliSpec {
 /// An npm package that the action installs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Package {
-    /// The name that the action's input `install-agent` has for it.
+    /// Its name in the action's input `install-agent`.
     pub name: &'static str,
-    /// The name in the registry.
+    /// Its name in the registry.
     pub npm: &'static str,
 }
 
-/// A variable that an agent reads its login or its API's address from.
+/// A variable that contains an agent's login or the URL of its API.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Variable {
-    /// The variable.
+    /// The name of the variable.
     pub name: &'static str,
-    /// What it holds.
+    /// The kind of its value.
     pub kind: VariableKind,
-    /// It is of use only where this other variable is set, and is not passed on elsewhere.
+    /// Another variable without which this one is useless and is not passed on.
     pub only_with: Option<&'static str>,
 }
 
-/// What a variable of an agent holds.
+/// The kind of value of an agent's variable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum VariableKind {
-    /// A key or token that is enough to work with.
+    /// A key or token that is a complete login.
     Key,
-    /// A part of a login, to be hidden like a key.
+    /// A part of a login, which is hidden like a key.
     Secret,
-    /// The choice of a cloud, which then has a login of its own.
+    /// The choice of a cloud, which then has its own login.
     Cloud,
     /// Nothing secret.
     Setting,
@@ -143,41 +143,41 @@ impl Variable {
     }
 }
 
-/// The files that a login of an agent leaves.
+/// The files that contain an agent's login.
 #[derive(Debug, Clone, Copy)]
 pub struct LoginFiles {
-    /// The variable that names the directory of the agent's own files, where there is one.
+    /// The variable with the directory of the agent's own files, if there is one.
     pub variable: Option<&'static str>,
-    /// That directory where the variable is not set, relative to the home.
+    /// The default of that directory, relative to the home.
     pub directory: &'static str,
-    /// The file in it that says that the agent is logged in.
+    /// The file in it that exists when the agent is logged in.
     pub login: &'static str,
-    /// Files in it that may hold a login.
+    /// Files in it that may contain a login.
     pub maybe: &'static [&'static str],
-    /// Files of the home that may hold a login.
+    /// Files in the home that may contain a login.
     pub maybe_in_home: &'static [&'static str],
-    /// Whether a Mac keeps the login in its keychain, where it is not looked for.
+    /// Whether the login is in the keychain on a Mac, where Sprag does not look for it.
     pub keychain: bool,
 }
 
-/// What is known of an agent's right to use a model.
+/// What is known about an agent's login.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Login {
     /// This variable is set.
     Variable(String),
-    /// The agent is logged in, as this file says.
+    /// The agent is logged in according to this file.
     File(String),
-    /// There may be a login here; Sprag does not read it.
+    /// This file may contain a login. Sprag does not read it.
     Perhaps(String),
     /// Nothing was found.
     Nothing,
 }
 
-/// Where a login is looked for.
+/// The places where a login is looked for.
 pub struct LoginSources<'a> {
-    /// The value of a variable that is set and not empty.
+    /// Returns the value of a variable that is set and not empty.
     pub variable: &'a dyn Fn(&str) -> Option<OsString>,
-    /// Whether there is a file at a path.
+    /// Whether a path is a file.
     pub is_file: &'a dyn Fn(&Path) -> bool,
     /// The variables that the user passes on to the agent.
     pub agent_env: &'a [String],
@@ -191,7 +191,7 @@ impl CliSpec {
         format!("npm install --global {}", self.package.npm)
     }
 
-    /// What a person can do where the agent has neither key nor login.
+    /// The remedy if the agent has neither a key nor a login.
     pub fn login_remedy(&self) -> String {
         format!(
             "set {} from a secret, or log {} in",
@@ -211,7 +211,7 @@ impl CliSpec {
             .filter(move |variable| needed(variable.name) && variable.only_with.is_none_or(&needed))
     }
 
-    /// How the agent may be logged in, as far as it can be told without running it.
+    /// The login of the agent, as far as it can be determined without running it.
     pub fn login(&self, sources: &LoginSources<'_>) -> Login {
         let is_set = |name: &str| (sources.variable)(name).is_some();
         let named = |kind: VariableKind| {
@@ -234,7 +234,7 @@ impl CliSpec {
         self.kept_login(sources)
     }
 
-    /// The file that would say that the agent is logged in, where its place is known.
+    /// The file that exists when the agent is logged in, if its directory is known.
     pub fn login_file(&self, sources: &LoginSources<'_>) -> Option<PathBuf> {
         Some(self.directory(sources)?.join(self.login.login))
     }
@@ -269,7 +269,7 @@ impl CliSpec {
 }
 
 impl LoginSources<'_> {
-    /// The first of the user's arguments that is one of these options, apart or with `=value`.
+    /// The first of the user's arguments that is one of these options, alone or as `option=value`.
     fn login_option(&self, options: &[&'static str]) -> Option<&'static str> {
         self.agent_args.iter().find_map(|arg| {
             let name = arg.split_once('=').map_or(arg.as_str(), |(name, _)| name);

@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::Path;
 
-/// What an agent printed in a recorded turn. The path is relative to the file that asks.
+/// The output of an agent in a recorded turn. The path is relative to the calling file.
 macro_rules! recorded {
     ($agent:literal, $name:literal) => {
         include_str!(concat!(
@@ -25,7 +25,7 @@ macro_rules! recorded {
 }
 pub(super) use recorded;
 
-/// A turn in `/w` that writes, alone, as an ordinary user.
+/// A writing turn in `/w` with no other settings, as an ordinary user.
 pub(super) fn request() -> TurnRequest<'static> {
     TurnRequest {
         work_tree: Path::new("/w"),
@@ -142,7 +142,7 @@ pub(super) fn api_error(class: ApiErrorClass, status: Option<u16>, message: &str
     }
 }
 
-/// What a parser makes of a whole stdout: every event, and the report.
+/// Reads a complete stdout: all events, and the report.
 pub(super) fn read(
     agent: &CliAgent,
     stdout: &str,
@@ -229,7 +229,7 @@ fn every_key_and_token_counts_as_a_secret() {
     assert_eq!(named_like_one, BTreeSet::new());
 }
 
-/// The settings are in a crate that cannot read the table.
+/// The settings are in a crate that cannot use the table.
 #[test]
 fn the_settings_protect_what_configures_an_agent() {
     use crate::domain::settings::Settings;
@@ -239,7 +239,7 @@ fn the_settings_protect_what_configures_an_agent() {
     }
 }
 
-/// An agent with nothing in common with the known ones.
+/// An agent that has nothing in common with the known ones.
 static MADE_UP: CliSpec = CliSpec {
     gateway: None,
     name: "madeup",

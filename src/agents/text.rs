@@ -1,9 +1,9 @@
-//! Bounded text: whatever an agent prints, an event stays small enough to log and to send.
+//! Limits the length of text: whatever an agent prints, an event stays small enough to log and to send.
 
-/// Longest one-line summary of a tool call, in characters.
+/// Maximum length in characters of a one-line summary of a tool call.
 pub(super) const SUMMARY_CHARS: usize = 200;
 
-/// Longest excerpt of a tool's output or of a raw line, in characters.
+/// Maximum length in characters of an excerpt of a tool's output or of a raw line.
 pub(super) const EXCERPT_CHARS: usize = 2_000;
 
 pub(super) use crate::domain::api_error::ERROR_CHARS;
@@ -14,12 +14,12 @@ pub(super) fn one_line(text: &str) -> String {
     text::one_line(text, SUMMARY_CHARS)
 }
 
-/// The beginning of `text` without trailing white space, at most [`EXCERPT_CHARS`] long.
+/// The start of `text` without trailing white space, at most [`EXCERPT_CHARS`] long.
 pub(super) fn excerpt(text: &str) -> String {
     cut(text.trim_end(), EXCERPT_CHARS)
 }
 
-/// `text` if it has at most `max` characters, else its first `max - 1` and an ellipsis.
+/// `text` if it has at most `max` characters, otherwise its first `max - 1` and an ellipsis.
 pub(super) fn cut(text: &str, max: usize) -> String {
     text::cap_chars(text, max).into_owned()
 }

@@ -1,4 +1,4 @@
-//! One turn of an agent: what it is started with, what is known of its end, and what reads its output.
+//! One turn of an agent: its request, the facts about its end, and the reader of its output.
 
 use super::output;
 use crate::domain::agent::{AgentEvent, AgentReport, ApiError, ApiErrorClass};
@@ -9,62 +9,62 @@ use std::ffi::{OsStr, OsString};
 use std::fmt::Debug;
 use std::path::{Path, PathBuf};
 
-/// Whether an agent shall confine its own commands.
+/// Whether an agent confines its own commands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OwnSandbox {
-    /// It does: nothing else around it is known to.
+    /// Yes: no other confinement is known.
     On,
-    /// It does not: something outside confines the whole agent, or the host cannot run the
-    /// agent's own sandbox (a container without user namespaces) and the user accepts that.
+    /// No: an outer sandbox confines the whole agent, or the host cannot run the agent's own sandbox (a
+    /// container without user namespaces) and the user accepts that.
     Off,
 }
 
-/// What one turn of an agent is to be started with. The prompt is not among it: it goes in by
-/// stdin, so that no builder can ever put it on a command line.
+/// The request for one turn of an agent. It does not contain the prompt, which is sent by stdin, so that no
+/// builder can put it on a command line.
 #[derive(Debug, Clone, Copy)]
 pub struct TurnRequest<'a> {
-    /// The work tree, absolute; also the directory that the process is to be started in.
+    /// The work tree as an absolute path. It is also the process's working directory.
     pub work_tree: &'a Path,
-    /// An existing directory for this turn's files, outside of the work tree and empty before
-    /// the turn: a final message in it from an earlier turn would be taken for this turn's.
+    /// An existing directory for this turn's files, outside of the work tree and empty before the turn: a
+    /// final message from an earlier turn would count as this turn's.
     pub scratch: &'a Path,
-    /// The agent's own name of a model; `None` leaves the choice to the agent.
+    /// The agent's own name of a model. `None` leaves the choice to the agent.
     pub model: Option<&'a str>,
-    /// The user's arguments, appended to ours. One that decides what an argument of ours
-    /// decides (sandbox, permissions, model, budget) replaces it.
+    /// The user's arguments, which follow Sprag's. An argument with the same effect as one of Sprag's
+    /// (sandbox, permissions, model, budget) replaces it.
     pub extra_args: &'a [String],
     /// The session of an earlier turn that this turn continues.
     pub resume: Option<&'a str>,
-    /// Limit of this turn's cost in US dollars, for agents that know one.
+    /// Limit of this turn's cost in US dollars, for agents that support one.
     pub max_cost_usd: Option<f64>,
-    /// Whether the agent may change the work tree (a reviewer may not).
+    /// Whether the agent may change the work tree. A reviewer may not.
     pub may_write: bool,
     /// Whether the agent confines its commands itself.
     pub own_sandbox: OwnSandbox,
-    /// Where the files of the repository that configure the agent come from.
+    /// The source of the repository files that configure the agent.
     pub repository_files: RepositoryFiles,
     /// Whether the process will run as root.
     pub is_root: bool,
-    /// The JSON Schema that the final message has to fit, in a turn that is for that alone.
+    /// The JSON Schema for the final message, in a turn that only asks for this value.
     pub output_schema: Option<&'a OutputSchema>,
-    /// The environment that the process gets already: what is set there is not set anew.
+    /// The environment that the process gets. Variables in it are not set again.
     pub base_env: &'a [(OsString, OsString)],
 }
 
-/// Where the files of the repository that configure an agent come from in a turn.
+/// The source of the repository files that configure an agent, for one turn.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum RepositoryFiles {
-    /// They are those of the work tree, whoever wrote them.
+    /// The files of the work tree, whoever wrote them.
     #[default]
     AsTheyAre,
-    /// Those of the base branch lie in the work tree.
+    /// The files of the base branch, which are in the work tree during the turn.
     OfTheBase,
     /// There are none.
     Absent,
 }
 
 impl TurnRequest<'_> {
-    /// The file in which the schema of the final message lies, where there is one.
+    /// The file for the schema of the final message, if there is one.
     pub fn output_schema_file(&self) -> PathBuf {
         self.scratch.join("output-schema.json")
     }
@@ -80,18 +80,18 @@ impl TurnRequest<'_> {
             .map(|(_, value)| value.as_os_str())
     }
 
-    /// The session to continue, unless its id could be read as an option.
+    /// The session to continue, unless its id could be parsed as an option.
     pub(super) fn resumable(&self) -> Option<&str> {
         self.resume.filter(|id| output::is_session_id(id))
     }
 
-    /// The argument that names the model, unless the user's arguments have one of these options.
+    /// The argument that names the model, unless the user's arguments contain one of these options.
     pub(super) fn model_argument(&self, options: &[&str]) -> Option<OsString> {
         let model = self.model.filter(|_| !self.overrides(options))?;
         Some(format!("--model={model}").into())
     }
 
-    /// These variables, but for those that are set already.
+    /// Those of these variables that are not set already.
     pub(super) fn unset<'v>(
         &self,
         variables: impl IntoIterator<Item = (&'v str, &'v OsStr)>,
@@ -103,7 +103,7 @@ impl TurnRequest<'_> {
             .collect()
     }
 
-    /// Whether the user's arguments have one of these options, apart or with `=value`.
+    /// Whether the user's arguments contain one of these options, alone or as `option=value`.
     pub(super) fn overrides(&self, options: &[&str]) -> bool {
         self.extra_args.iter().any(|arg| {
             let name = arg.split_once('=').map_or(arg.as_str(), |(name, _)| name);
@@ -112,60 +112,60 @@ impl TurnRequest<'_> {
     }
 }
 
-/// How to start one turn.
+/// The command line and files of one turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Invocation {
-    /// The program, to be looked up in `PATH`.
+    /// The program, looked up in `PATH`.
     pub program: OsString,
-    /// Its arguments, the program's name not included.
+    /// Its arguments without the program's name.
     pub args: Vec<OsString>,
-    /// Variables to add to the environment that was given.
+    /// Variables to add to the given environment.
     pub env: Vec<(OsString, OsString)>,
-    /// What stdin is.
+    /// The input of the process.
     pub stdin: Stdin,
-    /// Where the agent may leave its final message; [`ExitFacts::final_file`] is its content.
+    /// The file for the agent's final message. [`ExitFacts::final_file`] is its content.
     pub final_message_file: Option<PathBuf>,
-    /// Files in [`TurnRequest::scratch`] to be written before the start, with their content.
+    /// Files in [`TurnRequest::scratch`] to write before the start, with their content.
     pub files: Vec<(PathBuf, String)>,
 }
 
-/// What an agent's stdin is.
+/// The input of an agent's process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stdin {
-    /// The prompt, then end of file.
+    /// The prompt, followed by end of file.
     Prompt,
-    /// What the reader of the agent's output says: [`TurnReader::dialogue`].
+    /// The messages of the reader of the agent's output: [`TurnReader::dialogue`].
     Dialogue,
     /// Nothing.
     Null,
 }
 
-/// What is known of the end of an agent's process.
+/// The facts about the end of an agent's process.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ExitFacts<'a> {
     /// Its exit code, if it exited.
     pub code: Option<i32>,
     /// The signal that ended it, if one did.
     pub signal: Option<i32>,
-    /// Whether the executor ended it (time limit, cancel). Some agents exit 0 then.
+    /// Whether the executor ended it (time limit, cancel). Some agents then exit with 0.
     pub killed_by_us: bool,
-    /// The end of what it printed to stderr.
+    /// The end of its stderr.
     pub stderr_tail: &'a str,
-    /// Content of [`Invocation::final_message_file`], if there is such a file.
+    /// Content of [`Invocation::final_message_file`], if the file exists.
     pub final_file: Option<&'a [u8]>,
-    /// Whether that content is only the file's end.
+    /// Whether that content is only the end of the file.
     pub final_file_cut: bool,
 }
 
 impl ExitFacts<'_> {
-    /// Whether the process ended by itself with an exit code that says it failed.
+    /// Whether the process exited by itself with a code that means failure.
     pub(super) fn failed_by_itself(&self) -> bool {
         !self.killed_by_us && self.signal.is_none() && self.code.is_some_and(|code| code != 0)
     }
 
-    /// The error of an agent that exited without a word of its protocol: it did not like its
-    /// arguments, its configuration or its user, and will not like them on the next attempt either.
-    /// Codes from 126 on are the shell's, and of processes that a signal ended.
+    /// The error of an agent that exited without a message of its protocol: it refused its arguments, its
+    /// configuration or its user, and would refuse them again on the next attempt. Codes from 126 on are
+    /// excluded, because they come from the shell or from signals.
     pub(super) fn refused_to_start(&self) -> Option<ApiError> {
         if !self.failed_by_itself() || self.code.is_some_and(|code| code >= 126) {
             return None;
@@ -182,7 +182,7 @@ impl ExitFacts<'_> {
         }))
     }
 
-    /// The final message that the agent left in its file, if it is more than white space.
+    /// The final message in the agent's file, if it is not only white space.
     pub(super) fn final_message(&self) -> Option<String> {
         let text = String::from_utf8_lossy(self.final_file?);
         let text = text.trim_end();
@@ -190,7 +190,7 @@ impl ExitFacts<'_> {
     }
 }
 
-/// The last `count` lines of `text` that are not empty.
+/// The last `count` non-empty lines of `text`.
 fn last_lines(text: &str, count: usize) -> String {
     let mut lines: Vec<&str> = text
         .lines()
@@ -202,29 +202,29 @@ fn last_lines(text: &str, count: usize) -> String {
     lines.join("\n")
 }
 
-/// Reads what one turn of an agent prints to stdout. Nothing that an agent prints is ever an error.
+/// Reads the stdout of one turn of an agent. No output of an agent is ever an error.
 pub trait TurnReader: Debug {
-    /// The events of one line, which comes without its newline and need not be UTF-8.
+    /// The events of one line, which has no newline and need not be UTF-8.
     fn line(&mut self, line: &[u8]) -> Vec<AgentEvent>;
 
-    /// Takes in the beginning and the end of a line that is too long to be read whole, and so is
-    /// not of the agent's protocol.
+    /// Processes the start and the end of a line that is too long to be read completely, and so cannot be of
+    /// the agent's protocol.
     fn cut_line(&mut self, head: &[u8], _end: &[u8]) -> Vec<AgentEvent> {
         output::raw(head)
     }
 
-    /// Takes in whole lines, with their newlines, that hold no `{` and so are not of the agent's
-    /// protocol, without making events of them.
+    /// Processes complete lines, with their newlines, that contain no `{` and so cannot be of the agent's
+    /// protocol. They give no events.
     fn plain_lines(&mut self, _lines: &[u8]) {}
 
-    /// By which the agent is spoken to, where that takes more than the prompt.
+    /// The dialogue with the agent, if it needs more input than the prompt.
     fn dialogue(&self) -> Option<Dialogue> {
         None
     }
 
-    /// What is known of the turn, now that the process has ended.
+    /// The report of the turn after the process has ended.
     ///
-    /// Exit codes 126 and 127 are not read here: what they mean depends on whether the work tree
+    /// Exit codes 126 and 127 are not interpreted here: their meaning depends on whether the work tree
     /// changed.
     fn finish(self: Box<Self>, exit: ExitFacts<'_>) -> AgentReport;
 }

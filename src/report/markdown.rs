@@ -343,6 +343,7 @@ fn structured_output(summary: &RunSummary, limits: &Limits) -> String {
     format!("### Structured output\n\n{text}")
 }
 
+/// The notes that tasks left for later ones, newest first.
 fn notes(summary: &RunSummary, limits: &Limits) -> String {
     if summary.notes.is_empty() {
         return String::new();

@@ -5,7 +5,7 @@ use super::*;
 use crate::domain::agent::ApiErrorClass::{Rejected, Unavailable};
 use crate::domain::agent::TodoStatus;
 
-/// What the reader has said since it was last asked.
+/// The messages of the reader since the last call.
 fn said(reader: &Reader) -> Vec<Value> {
     let bytes = reader.dialogue.take();
     let lines = bytes.split(|byte| *byte == b'\n');
@@ -42,7 +42,7 @@ fn initialized(loads: bool) -> Value {
     json!({ "protocolVersion": 1, "agentCapabilities": { "loadSession": loads } })
 }
 
-/// A reader whose agent has got its prompt.
+/// A reader whose agent has received its prompt.
 fn prompted(request: &TurnRequest<'_>, loads: bool) -> Reader {
     let mut reader = Reader::new(request, "Do it.");
     answer(&mut reader, INITIALIZE, &initialized(loads));

@@ -1,5 +1,4 @@
-//! Which model is asked, where, and with which key: decided from a name and the variables that are
-//! set, without a look at anything else.
+//! Chooses the model, its address and the key, from only a name and the variables that are set.
 
 use super::models::{self, Price};
 use crate::domain::suggest::nearest;
@@ -23,12 +22,12 @@ pub enum Wire {
 pub struct Secret(String);
 
 impl Secret {
-    /// A key.
+    /// Wraps a key.
     pub fn of(key: String) -> Self {
         Self(key)
     }
 
-    /// The key itself.
+    /// The key in clear text.
     pub fn reveal(&self) -> &str {
         &self.0
     }
@@ -40,28 +39,28 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// How a model is reached.
+/// How to reach a model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Access {
     /// The provider's name.
     pub provider: &'static str,
-    /// The format it speaks.
+    /// Its wire format.
     pub wire: Wire,
-    /// The address, without a slash at its end.
+    /// The base URL, without a slash at its end.
     pub base: String,
     /// The provider's name of the model.
     pub model: String,
-    /// The key, where one is needed.
+    /// The key, if one is needed.
     pub key: Option<Secret>,
-    /// The model's window, in tokens.
+    /// The model's context window, in tokens.
     pub window_tokens: usize,
     /// The longest response, in tokens.
     pub response_tokens: usize,
-    /// What it costs, where that is known.
+    /// Its price, if known.
     pub price: Option<Price>,
 }
 
-/// Who answers the requests, as a person is told of it.
+/// The provider and its key variables, for messages to the user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Account<'a> {
     /// The provider's name.
@@ -80,14 +79,14 @@ impl<'a> Account<'a> {
     }
 }
 
-/// Why no model can be reached, and what would help.
+/// Why no model can be reached, and the remedies.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NoAccess {
-    /// Lowercase fragment.
+    /// The reason, as a lowercase fragment.
     pub message: String,
-    /// One line each.
+    /// The remedies, one line each.
     pub hints: Vec<String>,
-    /// Whether no variable and no name says which model is meant.
+    /// Whether neither a variable nor a name selects a model.
     pub nothing_set: bool,
 }
 
@@ -105,27 +104,26 @@ struct Provider {
     name: &'static str,
     wire: Wire,
     base: &'static str,
-    /// The variables that hold its key, the first that is set counts; none where none is needed.
+    /// The variables for its key in order of precedence. Empty if it needs no key.
     keys: &'static [&'static str],
-    /// The variables in which its own tools look for another address, and what stands after that
-    /// address.
+    /// The variables in which its own tools look for another base URL, and the suffix that Sprag adds to it.
     bases: (&'static [&'static str], &'static str),
-    /// The model where none is named.
+    /// The default model.
     model: Option<&'static str>,
 }
 
-/// Anthropic's and Google's tools take an address without the version.
+/// Anthropic's and Google's tools take a base URL without the version.
 const ANTHROPIC_BASES: (&[&str], &str) = (&["ANTHROPIC_BASE_URL"], "/v1");
 const OPENAI_BASES: (&[&str], &str) = (&["OPENAI_BASE_URL", "OPENAI_API_BASE"], "");
 const GEMINI_BASES: (&[&str], &str) = (&["GOOGLE_GEMINI_BASE_URL"], "/v1beta");
 
-/// The window of a model that is not known, in tokens: most have as much.
+/// The context window of an unknown model, in tokens: most have at least this.
 const WINDOW: usize = 128_000;
-/// The longest response of such a model, in tokens.
+/// The longest response of an unknown model, in tokens.
 const RESPONSE: usize = 16_000;
 
-/// The longest response that is asked for of a model that is known, in tokens. It holds a long file and
-/// what models that reason write before it.
+/// The longest response that is requested from a known model, in tokens. It is enough for a long file and for
+/// the reasoning before it.
 const LONG_RESPONSE: usize = 32_000;
 
 const fn chat(
@@ -144,7 +142,7 @@ const fn chat(
     }
 }
 
-/// The providers, in the order in which their keys are looked for where none is named.
+/// The providers, in the order in which their keys are looked for if no provider is named.
 const PROVIDERS: &[Provider] = &[
     Provider {
         wire: Wire::Messages,
@@ -176,7 +174,7 @@ const PROVIDERS: &[Provider] = &[
             Some("gemini-3.8-flash"),
         )
     },
-    // For servers that speak the newer format as well.
+    // For servers that also support the newer format.
     Provider {
         wire: Wire::Responses,
         bases: OPENAI_BASES,
@@ -214,7 +212,8 @@ const PROVIDERS: &[Provider] = &[
     chat("xai", "https://api.x.ai/v1", &["XAI_API_KEY"], None),
     chat("ollama", "http://127.0.0.1:11434/v1", &[], None),
     chat("compatible", "", &[], None),
-    // GitHub closed it on 30 July 2026, so it must be named, and is left to who reaches it all the same.
+    // GitHub closed this service on 30 July 2026. It must be named explicitly, and stays for those who can
+    // still reach it.
     chat(
         GITHUB,
         "https://models.github.ai/inference",
@@ -226,26 +225,26 @@ const PROVIDERS: &[Provider] = &[
 /// The provider that a job's own token pays for.
 const GITHUB: &str = "github";
 
-/// The variable with the address of a server to be used instead of the provider's own.
+/// The variable with the URL of a server that replaces the provider's own.
 pub const BASE_URL: &str = "SPRAG_BASE_URL";
 
-/// Every variable that the choice depends on.
+/// Every variable that affects the choice.
 pub fn variables() -> impl Iterator<Item = &'static str> {
     let bases = PROVIDERS.iter().flat_map(|provider| provider.bases.0);
     keys().chain(bases.copied())
 }
 
-/// Those of the variables that only Sprag is to see.
+/// The variables that only Sprag may read.
 pub fn keys() -> impl Iterator<Item = &'static str> {
     let keys = PROVIDERS.iter().flat_map(|provider| provider.keys);
     keys.copied().chain([BASE_URL])
 }
 
-/// Chooses by `provider/model`, by the keys that are set, and by the address of a server, be it in Sprag's own
-/// variable or in that of the provider's tools. Without any of these there is no access.
+/// Chooses by `provider/model`, by the keys that are set, and by the URL of a server in Sprag's own variable
+/// or in that of the provider's tools. Without any of these, no model can be reached.
 ///
 /// # Errors
-/// What is missing.
+/// The missing part.
 pub fn choose(
     model: Option<&str>,
     var: &dyn Fn(&str) -> Option<String>,
@@ -262,7 +261,7 @@ pub fn choose(
     if base.is_none() {
         refuse_misspelt(provider, model)?;
     }
-    // The job's token is for GitHub alone.
+    // The job's token may only be sent to GitHub.
     let key = key_of(provider, var).filter(|_| base.is_none() || provider.name != GITHUB);
     if key.is_none() && !provider.keys.is_empty() && base.is_none() {
         return Err(NoAccess::of(
@@ -277,13 +276,13 @@ pub fn choose(
         )
     })?;
     let wire = match provider.wire {
-        // A server that stands in for OpenAI's own mostly speaks the older format alone.
+        // Servers that replace OpenAI's own usually support only the older format.
         Wire::Responses if provider.name == "openai" && base.as_deref().is_some_and(is_foreign) => {
             Wire::Chat
         }
         wire => wire,
     };
-    // Behind another address there may be anything of that name.
+    // At another URL, any model may have that name.
     let known = models::find(provider.name, model).filter(|_| base.is_none());
     let base = base.unwrap_or_else(|| provider.base.to_owned());
     Ok(Access {
@@ -298,7 +297,7 @@ pub fn choose(
     })
 }
 
-/// The provider, and the model if one is named.
+/// The provider, and the model if it is named.
 fn provider_of<'m>(
     model: Option<&'m str>,
     has_base: bool,
@@ -323,14 +322,14 @@ fn provider_of<'m>(
     by_key.next().map(|provider| (provider, model))
 }
 
-/// Whether an address is of somebody else than OpenAI.
+/// Whether a base URL does not belong to OpenAI.
 fn is_foreign(base: &str) -> bool {
     let host = base.trim().parse::<hyper::Uri>().ok();
     let host = host.as_ref().and_then(hyper::Uri::host).unwrap_or_default();
     host != "openai.com" && !host.ends_with(".openai.com")
 }
 
-/// The address that the provider's own variables name.
+/// The base URL from the provider's own variables.
 fn own_base(
     provider: &Provider,
     var: &dyn Fn(&str) -> Option<String>,
@@ -351,8 +350,8 @@ fn own_base(
     }))
 }
 
-/// No model of these providers has a slash in its name: what stands before it is a provider that is not
-/// known.
+/// Refuses a slash in a model's name for these providers, whose models have none: the part before it is an
+/// unknown provider.
 fn refuse_misspelt(provider: &Provider, model: Option<&str>) -> Result<(), NoAccess> {
     match model.and_then(|model| model.split_once('/')) {
         Some((name, rest)) if provider.model.is_some() => {
@@ -376,7 +375,7 @@ fn key_of(provider: &Provider, var: &dyn Fn(&str) -> Option<String>) -> Option<S
     key.filter(|key| !key.is_empty()).map(Secret)
 }
 
-/// The variable that has the key of `access`, where it has one.
+/// The variable that contains the key of `access`, if there is one.
 pub fn key_variable(access: &Access, var: &dyn Fn(&str) -> Option<String>) -> Option<&'static str> {
     access.key.as_ref()?;
     let provider = PROVIDERS.iter().find(|it| it.name == access.provider)?;

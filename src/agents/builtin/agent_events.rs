@@ -1,4 +1,4 @@
-//! What happens in a session, as the events and the report that every agent has.
+//! Converts a session to the events and the report that all agents have in common.
 
 use super::access::Account;
 use crate::agents::text::{cut, excerpt};
@@ -9,10 +9,10 @@ use crate::domain::builtin::session::{OpenCall, Response, SessionExit, State, To
 use crate::domain::builtin::tool::ToolRequest;
 use crate::domain::text::one_line;
 
-/// Characters of a message that are told; the transcript has all of it.
+/// Maximum length in characters of a reported message. The trajectory contains all of it.
 const LONGEST: usize = 65_536;
 
-/// Characters of an error that are told.
+/// Maximum length in characters of a reported error.
 const LONGEST_ERROR: usize = 1_000;
 
 type Emit<'a> = &'a mut dyn FnMut(AgentEvent);
@@ -62,7 +62,7 @@ pub(super) fn result(call: &OpenCall, result: &ToolResult, emit: Emit<'_>) {
     for (at, path) in result.changed.iter().enumerate() {
         let kind = match &call.request {
             ToolRequest::DeleteFile { .. } => "delete",
-            // A move names its source first. Its paths as the model wrote them may be absolute.
+            // A move names its source first. Paths from the model may be absolute.
             ToolRequest::MoveFile { .. } if at == 0 => "delete",
             ToolRequest::MoveFile { .. } => "add",
             _ => "update",
@@ -74,7 +74,7 @@ pub(super) fn result(call: &OpenCall, result: &ToolResult, emit: Emit<'_>) {
     }
 }
 
-/// What is known of a session that has ended.
+/// The report of a session that has ended.
 pub(super) fn report(state: &State, exit: SessionExit, account: &Account<'_>) -> AgentReport {
     let api_error = match exit {
         SessionExit::ModelError => state.model_error().map(|error| explained(error, account)),
@@ -88,7 +88,7 @@ pub(super) fn report(state: &State, exit: SessionExit, account: &Account<'_>) ->
         usage: state.usage(),
         usage_basis: UsageBasis::Turn,
         api_error,
-        // Work that is complete was not cut off, whatever came after it.
+        // Completed work was not cut off, whatever came after it.
         stopped_by: stopped_by(exit)
             .filter(|_| !state.ledger().is_complete())
             .map(str::to_owned),
@@ -101,8 +101,8 @@ pub(super) fn report(state: &State, exit: SessionExit, account: &Account<'_>) ->
     }
 }
 
-/// The error that ended a session, with who refused, why, and what to do. The session has waited
-/// already for what passes by itself, so that nobody waits for the same once more.
+/// The error that ended a session, with the provider, the reason and the remedy. The session has already
+/// waited for transient errors, so the error is not marked as transient and nobody waits again.
 fn explained(error: &ModelError, account: &Account<'_>) -> ApiError {
     let mut told = error.api_error();
     let waited = told.class == ApiErrorClass::Transient;
@@ -144,7 +144,7 @@ fn explained(error: &ModelError, account: &Account<'_>) -> ApiError {
 /// The name of an end without a result.
 fn stopped_by(exit: SessionExit) -> Option<&'static str> {
     match exit {
-        // A time that is over is told as that of a process.
+        // An exceeded time limit is reported in the same way as that of a process.
         SessionExit::TimeLimit => None,
         SessionExit::Submitted | SessionExit::ModelError | SessionExit::Cancelled => None,
         SessionExit::StepLimit => Some("step_limit"),
@@ -163,7 +163,7 @@ mod tests {
     use std::fs;
     use std::time::Duration;
 
-    /// What is told of the files when this move is carried out in a tree with a file `src/a.rs`.
+    /// The reported file changes after this move in a tree with a file `src/a.rs`.
     async fn told(absolute: bool, from: &str, to: &str) -> Vec<(String, String)> {
         let directory = tempfile::tempdir().unwrap();
         let root = fs::canonicalize(directory.path()).unwrap();

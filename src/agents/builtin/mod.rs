@@ -1,6 +1,6 @@
 //! The built-in agent: a model behind an API, tools on the work tree, and a loop between them.
 //!
-//! What it decides is in [`crate::domain::builtin`]. Here the steps are carried out.
+//! Its decisions are in [`crate::domain::builtin`]. This module carries them out.
 
 mod access;
 mod agent_events;
@@ -37,21 +37,21 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tools::Toolbox;
 
-/// The built-in agent as it is configured.
+/// The configured built-in agent.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Builtin {
-    /// Where its responses come from.
+    /// The source of its responses.
     pub source: Source,
     /// Its own arguments.
     pub options: Options,
 }
 
-/// Where responses come from.
+/// The source of responses.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Source {
     /// A model behind an API.
     Api(Access),
-    /// A recording: nobody is asked.
+    /// A recording. No requests are sent.
     Recording(Arc<Tape>),
 }
 
@@ -76,11 +76,11 @@ impl Source {
     }
 }
 
-/// What one turn is carried out with.
+/// Everything that one turn needs.
 pub struct Turn<'a> {
     /// The agent.
     pub agent: &'a Builtin,
-    /// Which turn it is.
+    /// The name of the turn.
     pub name: TurnName,
     /// Its number in the run, from 1.
     pub number: u32,
@@ -88,44 +88,44 @@ pub struct Turn<'a> {
     pub prompt: String,
     /// The work tree, absolute.
     pub work_tree: &'a Path,
-    /// The complete environment of its commands. The model's key is no part of it.
+    /// The complete environment of its commands, without the model's key.
     pub env: Vec<(OsString, OsString)>,
     /// How its commands are confined.
     pub sandbox: Option<Policy>,
-    /// The way to the model.
+    /// The proxy and certificate settings for requests to the model.
     pub network: &'a Network,
-    /// Raised when the turn is to end.
+    /// Signalled when the turn must end.
     pub cancel: &'a Cancel,
-    /// The longest that the turn may take.
+    /// Time limit of the turn.
     pub timeout: Duration,
-    /// The longest that the model's server may be silent.
+    /// The longest time without data from the model's server.
     pub idle: Duration,
-    /// The longest wait before a request is made again, whatever the provider asks for.
+    /// The longest wait before a request is retried, whatever the provider asks for.
     pub longest_wait: Duration,
-    /// Tokens that are left.
+    /// The remaining tokens.
     pub max_tokens: Option<u64>,
-    /// US dollars that are left.
+    /// The remaining US dollars.
     pub max_cost_usd: Option<f64>,
-    /// Takes what happens.
+    /// Receives the events.
     pub emit: &'a mut dyn FnMut(AgentEvent),
-    /// Takes the trajectory as it grows.
+    /// Receives the lines of the trajectory.
     pub record: &'a mut dyn FnMut(&Line),
-    /// Names the files that are not what they were when it was last called, or before the turn.
+    /// Returns the files that changed since its last call or since the start of the turn.
     pub changes: &'a mut dyn FnMut() -> Vec<String>,
 }
 
-/// How a turn ended.
+/// The end of a turn.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Ended {
     /// How its session ended.
     pub exit: SessionExit,
-    /// What the agent says.
+    /// The report of the agent.
     pub report: AgentReport,
     /// The session in numbers.
     pub telemetry: Telemetry,
 }
 
-/// Carries a turn out.
+/// Runs a turn.
 pub async fn run(turn: Turn<'_>) -> Ended {
     let Builtin { source, options } = turn.agent;
     let own = options.limits();
@@ -162,8 +162,8 @@ pub async fn run(turn: Turn<'_>) -> Ended {
     }
 }
 
-/// What a request may hold. In a window that the user sets, the response takes at most a quarter,
-/// unless more is asked for.
+/// The size limits of a request. If the user sets the context window, the response takes at most a quarter of
+/// it, unless the user also sets its length.
 fn budget(own: Budget, options: &Options) -> Budget {
     let response_tokens = match options.context_window {
         Some(window) => own.response_tokens.min(window / 4),
@@ -179,7 +179,7 @@ fn budget(own: Budget, options: &Options) -> Budget {
     }
 }
 
-/// What gives the responses of a turn.
+/// The source of the responses of a turn.
 enum Responder {
     Model(Box<Model>),
     Recording(Player),
@@ -224,7 +224,7 @@ struct Runner<'a> {
     turn: TurnName,
     cancel: &'a Cancel,
     longest_wait: Duration,
-    /// When the session began.
+    /// The start of the session.
     began: Instant,
     emit: &'a mut dyn FnMut(AgentEvent),
     record: &'a mut dyn FnMut(&Line),
@@ -232,7 +232,7 @@ struct Runner<'a> {
 }
 
 impl Runner<'_> {
-    /// Records what a session begins with; `slice` is the file, of one on that file alone.
+    /// Records the start of a session. `slice` is the file of a session on one file alone.
     fn begin(&mut self, session: &Session, slice: Option<&str>) {
         let (provider, model) = self.names.clone();
         (self.record)(&Line::Session(Box::new(Header {
@@ -248,7 +248,7 @@ impl Runner<'_> {
         })));
     }
 
-    /// The loop. Everything is saved before and after it is done.
+    /// The loop. Every step is recorded before and after it runs.
     async fn run(&mut self, session: &mut Session) -> SessionExit {
         loop {
             let intent = session.next_step();
@@ -268,7 +268,7 @@ impl Runner<'_> {
                 Step::Wait { ms } => self.wait(ms).await,
                 Step::End { exit } => return exit,
             };
-            // They are the session's own, which changes now.
+            // They borrow from the session, which changes now.
             drop(messages);
             (self.record)(&Line::Observed {
                 observation: observation.clone(),
@@ -288,7 +288,7 @@ impl Runner<'_> {
             biased;
             _ = self.cancel.cancelled() => return Observation::Cancelled,
             outcome = self.responder.ask(messages) => outcome,
-            // The session itself says that its time is over.
+            // The session itself detects that its time is over.
             () = tokio::time::sleep(left) => return Observation::Waited { elapsed_ms: self.elapsed() },
         };
         match outcome {
@@ -307,7 +307,7 @@ impl Runner<'_> {
         }
     }
 
-    /// Carries every call out, in order.
+    /// Carries out all calls in order.
     async fn apply(&mut self, session: &Session, calls: &[OpenCall]) -> Observation {
         let mut results: Vec<ToolResult> = Vec::new();
         for call in calls {
@@ -326,7 +326,7 @@ impl Runner<'_> {
         }
     }
 
-    /// A session on one file alone, with a clock of its own.
+    /// Runs a session on one file alone, with its own clock.
     async fn slice(&mut self, session: &Session, slice: &Slice) -> Observation {
         let mut inner = session.slice(slice);
         let outer = std::mem::replace(&mut self.began, Instant::now());
@@ -360,7 +360,7 @@ impl Runner<'_> {
         millis(self.began.elapsed())
     }
 
-    /// The time that the session may still take.
+    /// The remaining time of the session.
     fn left(&self, session: &Session) -> Duration {
         Duration::from_millis(session.limits().time_ms.saturating_sub(self.elapsed()))
     }

@@ -1,30 +1,30 @@
-//! What is known of models: windows, longest responses and prices. Nothing is looked up at run time,
-//! so the table grows old; every number of it can be given by hand.
+//! Known models with their context windows, longest responses and prices. Nothing is looked up at run time,
+//! so the table ages, but every number in it can be set by the user.
 
-/// US dollars for a million tokens.
+/// US dollars per million tokens.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Price {
     /// Tokens sent.
     pub input: f64,
-    /// Tokens sent that a cache served.
+    /// Sent tokens that were read from a cache.
     pub cached: f64,
-    /// Tokens sent that were written to a cache.
+    /// Sent tokens that were written to a cache.
     pub written: f64,
     /// Tokens received.
     pub output: f64,
 }
 
-/// A model that is known.
+/// A known model.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Known {
     provider: &'static str,
     name: &'static str,
-    /// The window to plan with, in tokens: the model's own, or the length of a request from which
-    /// all of it costs more, whichever is less. So no price but the first is ever paid.
+    /// The window to plan with, in tokens: the model's own, or the request length from which a higher price
+    /// applies, whichever is less. So only the base price is ever paid.
     pub(super) window_tokens: usize,
-    /// The longest response that the provider takes as a limit, in tokens.
+    /// The highest response limit that the provider accepts, in tokens.
     pub(super) response_tokens: usize,
-    /// What it costs.
+    /// Its price.
     pub(super) price: Price,
 }
 
@@ -49,15 +49,15 @@ const fn known(
     }
 }
 
-/// Where OpenAI's price doubles.
+/// The limits of OpenAI's models. Above this window, the price doubles.
 const OPENAI: [usize; 2] = [272_000, 128_000];
 const CLAUDE: [usize; 2] = [1_000_000, 128_000];
 const GEMINI: [usize; 2] = [1_048_576, 65_536];
 
-/// From `model_prices_and_context_window_backup.json` of litellm 1.109.1, which names the providers'
-/// price pages as its source; read on 2026-11-21. Of the prices that rise on a day that is known
-/// (Gemini 4 Argon on 2026-12-01, Gemini 3.8 Flash on 2027-01-01) the later one stands here: a limit
-/// on cost must not be passed unseen.
+/// From `model_prices_and_context_window_backup.json` of litellm 1.109.1, which names the providers' price
+/// pages as its source; read on 2026-11-21. For prices that rise on a known day (Gemini 4 Argon on
+/// 2026-12-01, Gemini 3.8 Flash on 2027-01-01) the later price is used, because a cost limit must not be
+/// exceeded unnoticed.
 const MODELS: &[Known] = &[
     known(
         "anthropic",
@@ -154,7 +154,7 @@ const MODELS: &[Known] = &[
     known("xai", "grok-4.7", [200_000, 500_000], [2.0, 0.5, 2.0, 6.0]),
 ];
 
-/// What is known of a model of a provider, by its exact name or by its name with a date.
+/// Finds a model of a provider by its exact name or by its name with a date.
 pub(super) fn find(provider: &str, model: &str) -> Option<&'static Known> {
     MODELS.iter().find(|known| {
         let rest = model.strip_prefix(known.name);
@@ -162,7 +162,7 @@ pub(super) fn find(provider: &str, model: &str) -> Option<&'static Known> {
     })
 }
 
-/// Whether this is `-20251001` or `-2026-04-23`.
+/// Whether this is a suffix such as `-20251001` or `-2026-04-23`.
 fn is_date(suffix: &str) -> bool {
     let shape: String = suffix
         .chars()
@@ -171,8 +171,8 @@ fn is_date(suffix: &str) -> bool {
     shape == "-00000000" || shape == "-0000-00-00"
 }
 
-/// Whether a model is one of OpenAI's that reason: `o3`, `gpt-5`, `gpt-6.1-sol`, but not `gpt-4.1` or
-/// `gpt-5-chat`. They take other parameters than the older ones, and the older ones refuse theirs.
+/// Whether a model is one of OpenAI's reasoning models: `o3`, `gpt-5`, `gpt-6.1-sol`, but not `gpt-4.1` or
+/// `gpt-5-chat`. The two kinds refuse each other's parameters.
 pub(super) fn is_reasoning(model: &str) -> bool {
     let generation = |rest: &str| {
         let digits = rest.split(|char: char| !char.is_ascii_digit()).next();

@@ -6,26 +6,26 @@ use crate::domain::duration;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// What the arguments ask for.
+/// The parsed arguments.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Options {
-    /// Responses of the model, at most.
+    /// Maximum number of model responses.
     pub max_steps: Option<u32>,
-    /// Tool calls, at most.
+    /// Maximum number of tool calls.
     pub max_tool_calls: Option<u32>,
-    /// The model's window, in tokens.
+    /// The model's context window, in tokens.
     pub context_window: Option<usize>,
     /// The longest response, in tokens.
     pub max_output_tokens: Option<usize>,
-    /// Call tools by text, for models that cannot do it otherwise.
+    /// Whether tools are called by text, for models without tool calls.
     pub text_tools: bool,
-    /// Ask for whole responses instead of streams.
+    /// Whether complete responses are requested instead of streams.
     pub no_stream: bool,
-    /// What the model costs.
+    /// The price of the model.
     pub price: Option<Price>,
-    /// A recording whose responses are taken, as it was named.
+    /// The recording that supplies the responses, as the user named it.
     pub replay: Option<PathBuf>,
-    /// How long a response of a recording is waited for, so that a person can follow.
+    /// The delay of each recorded response, so that a person can follow.
     pub replay_pace: Option<Duration>,
 }
 
@@ -34,10 +34,10 @@ const KNOWN: &str = "--max-steps N, --max-tool-calls N, --context-window TOKENS,
                      --replay FILE, --replay-pace TIME";
 
 impl Options {
-    /// Reads them, `--name value` and `--name=value`.
+    /// Parses the arguments `--name value` and `--name=value`.
     ///
     /// # Errors
-    /// An argument that is not known or cannot be read, as a lowercase fragment.
+    /// An unknown or invalid argument, as a lowercase fragment.
     pub fn read(args: &[String]) -> Result<Self, String> {
         let mut options = Self::default();
         let mut args = args.iter();

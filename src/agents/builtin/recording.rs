@@ -1,4 +1,5 @@
-//! A recording in the model's place: its responses, in order. What they ask for is really done.
+//! A recording that replaces the model: its responses are returned in order, and their tool calls are carried
+//! out.
 
 use crate::domain::builtin::context::Budget;
 use crate::domain::builtin::model_error::ModelError;
@@ -19,7 +20,7 @@ pub struct Tape {
 }
 
 impl Tape {
-    /// The responses of what was recorded in this file.
+    /// Takes the responses from the recording in this file.
     pub fn new(path: PathBuf, recording: &Recording) -> Self {
         let first = recording.sessions.first().map(|session| &session.header);
         let sessions = recording.sessions.iter();
@@ -33,7 +34,7 @@ impl Tape {
         }
     }
 
-    /// What it is, for people: the file, and how much it holds.
+    /// A description for people: the file, and the number of responses.
     pub fn describe(&self) -> String {
         let responses = self.sessions.iter().map(Vec::len).sum::<usize>();
         format!(
@@ -44,22 +45,22 @@ impl Tape {
         )
     }
 
-    /// The name of the model that was recorded.
+    /// The name of the recorded model.
     pub(super) fn model(&self) -> &str {
         &self.model
     }
 
-    /// The budget of the requests that were recorded.
+    /// The budget of the recorded requests.
     pub(super) fn budget(&self) -> Option<Budget> {
         self.budget
     }
 }
 
-/// A tape while it is played: one session of it, for one turn.
+/// Plays one session of a tape for one turn.
 #[derive(Debug)]
 pub struct Player {
     tape: Arc<Tape>,
-    /// The turn of the run, from 1: it gets the session of that number.
+    /// The number of the turn in the run, from 1. It selects the session with this number.
     turn: u32,
     next: usize,
     pace: Duration,

@@ -1,14 +1,14 @@
-//! The list that claude keeps for itself: whole by `TodoWrite`, or item by item by `TaskCreate`
-//! and `TaskUpdate`, depending on the version.
+//! claude's own to-do list: complete in `TodoWrite`, or item by item in `TaskCreate` and `TaskUpdate`,
+//! depending on the version.
 
 use crate::agents::json;
 use crate::domain::agent::{TodoItem, TodoStatus};
 use serde_json::Value;
 
-/// Most items kept of a list that only grows.
+/// Maximum number of items in a list that only grows.
 const MAX_ITEMS: usize = 1_000;
 
-/// The list as it stands.
+/// The current list.
 #[derive(Debug, Default)]
 pub(super) struct List {
     items: Vec<(Option<String>, TodoItem)>,
@@ -29,7 +29,7 @@ pub(super) enum Change {
 }
 
 impl Change {
-    /// The change that a call of a tool makes, if the tool is one of the list's.
+    /// The change that a tool call makes, if the tool changes the list.
     pub(super) fn of(tool: &str, input: &Value) -> Option<Self> {
         match tool {
             "TodoWrite" => Some(Self::Replace(
@@ -51,7 +51,7 @@ impl Change {
 }
 
 impl List {
-    /// Makes a change whose call succeeded with this structured result and this text.
+    /// Applies a change whose call succeeded with this structured result and this text.
     pub(super) fn apply(&mut self, change: Change, result: Option<&Value>, output: &str) {
         match change {
             Change::Replace(items) => {

@@ -20,7 +20,7 @@ fn report_of(stdout: &str, exit: ExitFacts<'_>) -> AgentReport {
     codex(stdout, exit).1
 }
 
-/// The report of a turn that ended well in this session with this message.
+/// The report of a successful turn in this session with this message.
 fn ended_well(session: &str, message: &str, usage: Usage, tool_calls: u32) -> AgentReport {
     AgentReport {
         session_id: Some(session.to_owned()),
@@ -102,7 +102,7 @@ fn turns_that_end_well() {
 
 #[test]
 fn turns_that_fail() {
-    // codex prints the whole JSON of the answer.
+    // codex prints the complete JSON of the response.
     let json_400 = "fake 400 from fake-llm";
     let with_key = "unexpected status 401 Unauthorized: fake 401 from fake-llm, url: http://127.0.0.1:41231/v1/responses (set CODEX_API_KEY or OPENAI_API_KEY from a secret, or log codex in)";
     for (stdout, expected) in [

@@ -150,7 +150,7 @@ fn the_command_line_has_no_prompt_and_what_the_user_decides_is_not_decided_twice
     );
 }
 
-/// Without the choice gemini takes an address of the API for a gateway's and refuses to log in.
+/// Without this choice, gemini takes an API URL for a gateway's and refuses to log in.
 #[test]
 fn a_key_is_chosen_as_the_way_to_log_in_where_nothing_else_chooses() {
     let chosen = |set: &[(&str, &str)]| {

@@ -1,19 +1,19 @@
-//! JSON into values, of which there are only so many, each only so large. A value takes several
-//! times the room of its text (`[0,0,0…`), so a bound on the text alone would bound little.
+//! Parses JSON into a limited number of values of limited size. A value can take several times the memory of
+//! its text (`[0,0,0…`), so a limit of the text's length alone would not be enough.
 
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 use std::cell::Cell;
 use std::fmt;
 
-/// Most values of a line that are kept. Real lines have some hundreds.
+/// Maximum number of values of a line. Real lines have some hundreds.
 const MOST_VALUES: usize = 50_000;
 
-/// The longest string that is kept whole, in bytes. A longer one keeps as much in all, half of it
-/// from its beginning and half from its end.
+/// The longest string that is kept completely, in bytes. Of a longer one, this many bytes are kept, half from
+/// its start and half from its end.
 const LONGEST_TEXT: usize = 1 << 20;
 
-/// The value that a text is, `None` if it is not JSON. What is beyond the bounds is left out.
+/// Parses a text as a value, or returns `None` if it is not JSON. What exceeds the limits is left out.
 pub(super) fn read(text: &str) -> Option<Value> {
     let mut json = serde_json::Deserializer::from_str(text);
     let left = Cell::new(MOST_VALUES);

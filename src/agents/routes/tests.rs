@@ -145,7 +145,7 @@ fn the_jobs_own_server_is_asked_where_it_names_one() {
     }
 }
 
-/// An agent, the variables and arguments that it has, and what is said of them.
+/// An agent, its variables and arguments, and the expected message.
 type Case<'c> = (&'c str, &'c [(&'c str, &'c str)], &'c [&'c str], &'c str);
 
 #[test]

@@ -1,4 +1,4 @@
-//! Lines that agents print: recorded ones, long ones, and any.
+//! Lines of agents' output: recorded ones, long ones, and arbitrary ones.
 
 use super::*;
 
@@ -90,7 +90,7 @@ fn json_that_is_nested_too_deep_is_only_a_line() {
     }
 }
 
-/// Words that the parsers look for, and some that they do not.
+/// Words that the parsers look for, and others.
 fn word() -> impl Strategy<Value = String> {
     prop_oneof![
         prop::sample::select(vec![

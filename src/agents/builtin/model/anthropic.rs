@@ -40,7 +40,7 @@ struct Block<'a> {
 #[serde(untagged)]
 enum Content<'a> {
     Own(Own<'a>),
-    /// As it came: an object.
+    /// An unmodified object.
     Kept(&'a Value),
 }
 
@@ -68,14 +68,15 @@ enum CacheControl {
     Ephemeral,
 }
 
-/// The body of a request. The system prompt and the newest message end what the provider may cache.
+/// The body of a request. The cache breakpoints are at the end of the system prompt and of the newest
+/// message.
 pub(super) fn body<'a>(ask: &Ask<'a>) -> Body<'a> {
     let mut messages: Vec<Sent<'a>> = Vec::new();
     for message in ask.messages {
         let Some((role, content)) = blocks(message, ask) else {
             continue;
         };
-        // Roles take turns, so the results of calls and what is said with them are one message.
+        // Roles must alternate, so the results of calls and the text with them are one message.
         match messages.last_mut() {
             Some(last) if last.role == role => last.content.extend(content),
             _ => messages.push(Sent { role, content }),
@@ -118,7 +119,7 @@ fn blocks<'a>(message: &'a Message, ask: &Ask<'a>) -> Option<(&'static str, Vec<
             if !kept.is_empty() {
                 return Some(("assistant", given_back(kept, calls)));
             }
-            // Text of nothing but white space is refused.
+            // The API refuses text that is only white space.
             let text = text.trim_end();
             let said = (!text.is_empty()).then(|| block_of(Own::Text { text }));
             let calls = calls.iter().map(tool_use);
@@ -154,8 +155,7 @@ fn tool_use(call: &ToolCall) -> Block<'_> {
     })
 }
 
-/// The blocks of a response in which the model thought, as they came: their signatures hold for what
-/// stands before them.
+/// The unmodified blocks of a response with reasoning: each signature also covers the preceding blocks.
 fn given_back<'a>(kept: &'a [Value], calls: &'a [ToolCall]) -> Vec<Block<'a>> {
     let mut calls = calls.iter();
     let blocks = kept
@@ -177,7 +177,7 @@ fn given_back<'a>(kept: &'a [Value], calls: &'a [ToolCall]) -> Vec<Block<'a>> {
     blocks.collect()
 }
 
-/// Takes an event in, or a whole response.
+/// Adds an event or a complete response.
 pub(super) fn take(value: &Value, into: &mut Assembly) -> Result<(), ModelError> {
     match value["type"].as_str() {
         Some("error") => {
@@ -219,7 +219,7 @@ fn block(index: Option<u64>, block: &Value, into: &mut Assembly) -> Result<(), M
         Some("text") => into.text(block["text"].as_str().unwrap_or_default()),
         Some("thinking") => into.reason(block["thinking"].as_str().unwrap_or_default()),
         Some("tool_use") => {
-            // In a stream the input begins empty and comes in deltas.
+            // In a stream, the input starts empty and arrives in deltas.
             let input = match block["input"].as_object() {
                 Some(input) if !input.is_empty() => block["input"].to_string(),
                 _ => String::new(),
@@ -250,7 +250,7 @@ fn delta(event: &Value, into: &mut Assembly) -> Result<(), ModelError> {
     }
 }
 
-/// What was read from and written to the cache is not among the input tokens.
+/// The API does not count tokens read from and written to the cache as input tokens.
 fn usage(usage: &Value, into: &mut Assembly) {
     if let Some(fresh) = usage["input_tokens"].as_u64() {
         let of = |name: &str| usage[name].as_u64().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! A response while it comes in, the same for every wire format.
+//! Assembles a response from its parts, in the same way for every wire format.
 
 use crate::domain::agent::Usage;
 use crate::domain::builtin::model_error::ModelError;
@@ -6,33 +6,33 @@ use crate::domain::builtin::session::StopReason;
 use crate::domain::builtin::tool::{Arguments, ToolCall};
 use serde_json::Value;
 
-/// The most text of one response that is kept, in bytes, and the most calls.
+/// Maximum size in bytes of a response's text, and maximum number of its calls.
 const MOST_TEXT: usize = 16 << 20;
 const MOST_CALLS: usize = 256;
 
-/// The types of parts that need not be given back as they came.
+/// The types of parts that need not be sent back unmodified.
 const PLAIN: &[&str] = &["text", "tool_use", "message", "function_call"];
 
-/// What has come of a response so far.
+/// The part of a response that has arrived.
 #[derive(Debug, Default)]
 pub(super) struct Assembly {
     pub(super) text: String,
     pub(super) reasoning: String,
     pub(super) usage: Usage,
-    /// Tokens sent that were written to a cache; they are among those sent.
+    /// The sent tokens that were written to a cache. They are included in those sent.
     pub(super) tokens_written: Option<u64>,
-    /// Why it ended, once it has.
+    /// The reason for its end, once known.
     pub(super) stop: Option<StopReason>,
     calls: Vec<OpenCall>,
-    /// What the provider wants to see again with the calls, by the numbers of the parts.
+    /// The parts that the provider requires back with the calls, by part number.
     kept: Vec<(u64, Value)>,
     size: usize,
 }
 
-/// A call of which not all may have come.
+/// A call that may be incomplete.
 #[derive(Debug, Default)]
 struct OpenCall {
-    /// Its number among the parts of the response.
+    /// The number of the part in the response.
     index: u64,
     id: String,
     name: String,
@@ -40,16 +40,15 @@ struct OpenCall {
     signature: Option<String>,
 }
 
-/// A response that is complete.
+/// A complete response.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Reply {
     pub(super) text: String,
     pub(super) reasoning: String,
     pub(super) calls: Vec<ToolCall>,
-    /// For each call what the provider wants to see again with it.
+    /// For each call, the signature that the provider requires back with it.
     pub(super) signatures: Vec<Option<String>>,
-    /// What the provider wants to see again of what was thought, and where text and calls stood among
-    /// it.
+    /// The reasoning that the provider requires back, with the positions of text and calls in it.
     pub(super) thoughts: Vec<Value>,
     pub(super) usage: Usage,
     pub(super) tokens_written: Option<u64>,
@@ -57,22 +56,22 @@ pub(super) struct Reply {
 }
 
 impl Assembly {
-    /// More of the text.
+    /// Appends to the text.
     pub(super) fn text(&mut self, more: &str) -> Result<(), ModelError> {
         self.grow(more.len())?;
         self.text.push_str(more);
         Ok(())
     }
 
-    /// More of the reasoning.
+    /// Appends to the reasoning.
     pub(super) fn reason(&mut self, more: &str) -> Result<(), ModelError> {
         self.grow(more.len())?;
         self.reasoning.push_str(more);
         Ok(())
     }
 
-    /// More of the call with this number. An id other than the one that is known begins a new call:
-    /// some servers give all calls of a response the same number.
+    /// Appends to the call with this number. A different id starts a new call, because some servers give all
+    /// calls of a response the same number.
     pub(super) fn call(
         &mut self,
         index: u64,
@@ -112,7 +111,7 @@ impl Assembly {
         Ok(())
     }
 
-    /// A call that comes in one piece.
+    /// Adds a complete call.
     pub(super) fn whole_call(
         &mut self,
         id: Option<&str>,
@@ -133,14 +132,14 @@ impl Assembly {
         Ok(())
     }
 
-    /// A part that the provider wants to see again with the calls of the response.
+    /// Stores a part that the provider requires back with the calls of the response.
     pub(super) fn keep(&mut self, index: u64, part: Value) -> Result<(), ModelError> {
         self.grow(part.to_string().len())?;
         self.kept.push((index, part));
         Ok(())
     }
 
-    /// More of such a part.
+    /// Appends to such a part.
     pub(super) fn keep_more(
         &mut self,
         index: u64,
@@ -158,13 +157,13 @@ impl Assembly {
         Ok(())
     }
 
-    /// Whether a part with this number and kind has begun.
+    /// Whether a part with this number and type has started.
     pub(super) fn has_kept(&self, index: u64, kind: &Value) -> bool {
         let mut kept = self.kept.iter();
         kept.any(|(known, part)| *known == index && part["type"] == *kind)
     }
 
-    /// The response, if it has come to its end. `number` makes ids where there are none.
+    /// The response, if it is complete. `number` makes ids for calls that have none.
     pub(super) fn finish(self, number: u64) -> Result<Reply, ModelError> {
         let Some(stop) = self.stop else {
             return Err(ModelError::network("the response broke off"));
@@ -183,7 +182,7 @@ impl Assembly {
                 true => format!("call_{number}_{at}"),
                 false => call.id,
             };
-            // Some models put the namespace of their training in front.
+            // Some models prefix the name with the namespace from their training.
             let name = call.name.strip_prefix("functions.").unwrap_or(&call.name);
             reply.calls.push(ToolCall {
                 id,
@@ -192,7 +191,7 @@ impl Assembly {
             });
             reply.signatures.push(call.signature);
         }
-        // Text and calls alone can be told again without it.
+        // Without any other part, the text and the calls alone are enough for the next request.
         let plain = |part: &Value| {
             let kind = part["type"].as_str();
             kind.is_some_and(|kind| PLAIN.contains(&kind))
@@ -204,7 +203,7 @@ impl Assembly {
         Ok(reply)
     }
 
-    /// Whether neither text nor a call has come yet.
+    /// Whether neither text nor a call has arrived yet.
     pub(super) fn is_empty(&self) -> bool {
         self.text.is_empty() && self.reasoning.is_empty() && self.calls.is_empty()
     }
@@ -218,19 +217,19 @@ impl Assembly {
     }
 }
 
-/// Takes the numbers that are there, and keeps those that are known where they are not.
+/// Updates a count if `value` is a number, and keeps the present one otherwise.
 pub(super) fn count(into: &mut Option<u64>, value: &Value) {
     if let Some(number) = value.as_u64() {
         *into = Some(number);
     }
 }
 
-/// The elements of a list; none of anything else.
+/// The elements of a list, or none for any other value.
 pub(super) fn list(value: &Value) -> &[Value] {
     value.as_array().map_or(&[], Vec::as_slice)
 }
 
-/// The error that a response or an event holds, if it does.
+/// The error in a response or an event, if there is one.
 pub(super) fn error_in(value: &Value) -> Option<ModelError> {
     let error = value.get("error").filter(|error| !error.is_null())?;
     let status = ["status", "code"]

@@ -1,4 +1,4 @@
-//! OpenAI's *chat completions*, as many servers speak it.
+//! OpenAI's *chat completions*, as many servers implement it.
 
 use super::super::models;
 use super::assembly::{Assembly, count, error_in, list};
@@ -12,11 +12,11 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use std::borrow::Cow;
 
-/// The field of thoughts as text. Servers that have it want it back with the calls.
+/// The field with reasoning as text. Servers that send it require it back with the calls.
 const WHOLE: &str = "reasoning_content";
-/// The field of OpenRouter's, which has them in parts, signed by whoever made them.
+/// OpenRouter's field with reasoning in parts, signed by the provider of the model.
 const DETAILS: &str = "reasoning_details";
-/// The number of the thoughts as text; parts count from zero.
+/// The part number of reasoning as text. The numbers of other parts start at zero.
 const WHOLE_INDEX: u64 = u64::MAX;
 
 #[derive(Serialize)]
@@ -44,7 +44,7 @@ struct Sent<'a> {
     role: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     tool_call_id: Option<&'a str>,
-    /// `null` beside calls without a word.
+    /// `null` for calls without text.
     content: Option<Cow<'a, str>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tool_calls: Vec<Call<'a>>,
@@ -70,11 +70,11 @@ struct Function<'a> {
 /// The body of a request.
 pub(super) fn body<'a>(ask: &Ask<'a>) -> Body<'a> {
     let reasoning = models::is_reasoning(&ask.access.model);
-    // Mistral says how much was used anyway, and refuses to be asked for it.
+    // Mistral reports the usage without being asked, and refuses the option.
     let counted = ask.stream && ask.access.provider != "mistral";
     let mut messages: Vec<Sent<'a>> = Vec::new();
     for message in ask.messages {
-        // Mistral, and templates like its own, refuse a user who speaks after the result of a call.
+        // Mistral, and similar templates, refuse a user message after the result of a call.
         match (*message, messages.last_mut()) {
             (Message::Note { text }, Some(last)) if last.role == "tool" => {
                 let content = last.content.get_or_insert_default();
@@ -111,7 +111,7 @@ fn sent<'a>(message: &'a Message, ask: &Ask<'a>) -> Sent<'a> {
         Message::System { text } => plain("system", text),
         Message::Task { text } | Message::Note { text } => plain("user", text),
         Message::Assistant { text, calls } if calls.is_empty() => {
-            // A message of neither words nor calls is refused by some.
+            // Some servers refuse a message with neither text nor calls.
             let text = Some(text.as_str()).filter(|text| !text.trim_end().is_empty());
             plain("assistant", text.unwrap_or("(nothing)"))
         }
@@ -154,8 +154,8 @@ fn called(call: &ToolCall) -> Call<'_> {
     }
 }
 
-/// What was thought before these calls, which goes back with them: the text, and the parts. DeepSeek
-/// refuses calls without the text, were it empty.
+/// The reasoning before these calls, which is sent back with them: the text, and the parts. DeepSeek refuses
+/// calls without the text, even if it is empty.
 fn thoughts_before<'a>(
     ask: &Ask<'a>,
     calls: &[ToolCall],
@@ -169,7 +169,7 @@ fn thoughts_before<'a>(
     (whole.map(Cow::Borrowed), details.collect())
 }
 
-/// Takes a chunk in, or a whole response, which differs by one name.
+/// Adds a chunk or a complete response, which differs in one field name.
 pub(super) fn take(value: &Value, into: &mut Assembly) -> Result<(), ModelError> {
     if let Some(error) = error_in(value) {
         return Err(error);
@@ -177,7 +177,7 @@ pub(super) fn take(value: &Value, into: &mut Assembly) -> Result<(), ModelError>
     let usage = &value["usage"];
     count(&mut into.usage.tokens_in, &usage["prompt_tokens"]);
     count(&mut into.usage.tokens_out, &usage["completion_tokens"]);
-    // Some count thoughts in the total alone.
+    // Some servers count reasoning only in the total.
     let of = |name: &str| usage[name].as_u64();
     if let (Some(sent), Some(total)) = (of("prompt_tokens"), of("total_tokens")) {
         let rest = total.saturating_sub(sent);
@@ -227,7 +227,7 @@ pub(super) fn take(value: &Value, into: &mut Assembly) -> Result<(), ModelError>
     Ok(())
 }
 
-/// What has to go back with the calls. The parts come in pieces in a stream.
+/// Stores what must be sent back with the calls. In a stream, its parts arrive in pieces.
 fn thoughts(said: &Value, into: &mut Assembly) -> Result<(), ModelError> {
     if let Some(text) = said[WHOLE].as_str() {
         if !into.has_kept(WHOLE_INDEX, &Value::Null) {

@@ -144,7 +144,7 @@ fn parts<'a>(message: &'a Message, ask: &Ask<'a>) -> Option<(&'static str, Vec<P
     })
 }
 
-/// Takes a chunk in, or a whole response: they look the same.
+/// Adds a chunk or a complete response, which have the same form.
 pub(super) fn take(value: &Value, into: &mut Assembly) -> Result<(), ModelError> {
     if let Some(error) = error_in(value) {
         return Err(error);

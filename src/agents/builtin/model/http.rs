@@ -1,4 +1,4 @@
-//! One request over HTTP, and its answer as it comes.
+//! Sends one HTTP request and streams its response.
 
 use crate::domain::builtin::model_error::{ModelError, retry_after};
 use crate::http::{BoundedBody, Client, Network, TransportError};
@@ -8,32 +8,32 @@ use hyper::header::{ACCEPT, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER, 
 use hyper::{Method, Request};
 use std::time::Duration;
 
-/// The longest time that it may take to connect.
+/// Time limit for connecting.
 const CONNECT: Duration = Duration::from_secs(20);
 
-/// The most of an answer that is read whole, in bytes, and the most of an error.
+/// Maximum size in bytes of a response that is read at once, and of an error.
 const MOST_BODY: usize = 32 << 20;
 const MOST_ERROR: usize = 64 << 10;
 
-/// Connections to the model's server, kept from one request to the next.
+/// Connections to the model's server, reused for later requests.
 #[derive(Debug, Clone)]
 pub(super) struct Http {
     client: Client,
     idle: Duration,
 }
 
-/// The answer to a request that was not refused.
+/// The response to a successful request.
 pub(super) struct Answer {
-    /// Whether it comes in events.
+    /// Whether it is a stream of events.
     pub(super) streams: bool,
-    /// What it says it is; empty where it does not.
+    /// Its content type, or empty if unknown.
     pub(super) kind: String,
     body: BoundedBody<Incoming>,
     idle: Duration,
 }
 
 impl Http {
-    /// A client that gives an answer up after `idle` without a byte of it.
+    /// A client that aborts a response after `idle` without data.
     pub(super) fn new(network: &Network, idle: Duration) -> Self {
         Self {
             client: Client::new(network, Some(CONNECT)),
@@ -41,10 +41,10 @@ impl Http {
         }
     }
 
-    /// Sends a request. Redirections are not followed: the key is for this address alone.
+    /// Sends a request. Redirections are not followed, because the key is for this URL alone.
     ///
     /// # Errors
-    /// A connection that failed, or what the server has against the request.
+    /// A failed connection, or the server's error for the request.
     pub(super) async fn post(
         &self,
         url: &str,
@@ -56,7 +56,7 @@ impl Http {
         let answer = self.client.send(request, self.idle).await;
         let answer = answer.map_err(|error| match error {
             TransportError::Unsent(text) => {
-                // What the client says of itself before the reason helps nobody.
+                // The client's own prefix is of no use to a person.
                 let why = text.trim_start_matches("client error (Connect): ");
                 let to = to.unwrap_or_default();
                 ModelError::network(&format!("no connection to {to}: {why}"))
@@ -81,7 +81,7 @@ impl Http {
         if status.is_success() {
             return Ok(answer);
         }
-        // Why the body of a refusal cannot be read whole does not matter: its status is enough.
+        // If the body of an error cannot be read completely, its status is enough.
         let mut text = Vec::new();
         while let Ok(Some(chunk)) = answer.chunk().await {
             text.extend_from_slice(&chunk);
@@ -96,10 +96,10 @@ impl Http {
 }
 
 impl Answer {
-    /// More of the body; `None` at its end.
+    /// The next chunk of the body, or `None` at its end.
     ///
     /// # Errors
-    /// A connection that failed, fell silent, or brings too much.
+    /// A connection that failed or is silent, or a body that is too large.
     pub(super) async fn chunk(&mut self) -> Result<Option<Bytes>, ModelError> {
         match self.body.chunk(self.idle).await {
             // Another response may be shorter.
@@ -135,7 +135,7 @@ fn request(
     })
 }
 
-/// A connection that failed: for now, or until somebody changes a setting.
+/// The error for a failed connection: transient, or permanent until a setting changes.
 fn failed(error: TransportError, idle: Duration) -> ModelError {
     match error {
         TransportError::Broken(text) => ModelError::setup(&text),

@@ -1,24 +1,24 @@
-//! What a provider wants to see again with the calls of a response: signatures of its calls, and the
-//! thoughts before them, which are signed or encrypted and go back as they came.
+//! The parts of responses that a provider requires back: the signatures of calls, and the reasoning before
+//! them, which is signed or encrypted and sent back unmodified.
 
 use super::assembly::Reply;
 use serde_json::Value;
 use std::collections::HashMap;
 
-/// What is kept of the responses of a session.
+/// The parts of a session's responses that are sent back.
 #[derive(Debug, Default)]
 pub(super) struct Kept {
-    /// By the id of a call.
+    /// By call id.
     signatures: HashMap<String, String>,
     /// By the id of a response's first call, oldest first.
     thoughts: Vec<(String, Vec<Value>)>,
-    /// Bytes of the thoughts.
+    /// Size of the reasoning in bytes.
     size: usize,
 }
 
 impl Kept {
-    /// Keeps what is of use in the next request. From `most` bytes of thoughts on, the older half
-    /// goes: providers do without old ones, and a request must fit.
+    /// Stores what the next request needs. If the reasoning exceeds `most` bytes, the oldest is dropped down
+    /// to half of that: providers accept requests without old reasoning, and a request must fit the window.
     pub(super) fn keep(&mut self, reply: &mut Reply, most: usize) {
         for (call, signature) in reply.calls.iter().zip(&reply.signatures) {
             if let Some(signature) = signature {
@@ -33,19 +33,19 @@ impl Kept {
         if self.size <= most {
             return;
         }
-        // The newest stay, whatever their size: the request after them is refused without.
+        // The newest reasoning stays, whatever its size: without it the next request is refused.
         while self.size > most / 2 && self.thoughts.len() > 1 {
             let (_, gone) = self.thoughts.remove(0);
             self.size = self.size.saturating_sub(size(&gone));
         }
     }
 
-    /// Whether anything is to be given back.
+    /// Whether there is anything to send back.
     pub(super) fn any(&self) -> bool {
         !self.signatures.is_empty() || !self.thoughts.is_empty()
     }
 
-    /// Gives nothing of it back any more.
+    /// Drops everything, so that nothing is sent back.
     pub(super) fn clear(&mut self) {
         *self = Self::default();
     }
@@ -54,7 +54,7 @@ impl Kept {
         self.signatures.get(call).map(String::as_str)
     }
 
-    /// The thoughts before the calls of which this is the first.
+    /// The reasoning before the calls that start with this one.
     pub(super) fn thoughts(&self, first_call: Option<&str>) -> &[Value] {
         let mut kept = self.thoughts.iter().rev();
         let found = kept.find(|(id, _)| Some(id.as_str()) == first_call);

@@ -1,4 +1,4 @@
-//! The usage of a response, read out of its body while that passes to somebody else.
+//! Measures the usage of a response while it is forwarded.
 
 use super::assembly::Assembly;
 use super::{event, priced, sse};
@@ -7,10 +7,10 @@ use crate::agents::builtin::models;
 use crate::domain::agent::Usage;
 use crate::domain::builtin::tokens::estimate;
 
-/// The most of a response that does not come in events that is read, in bytes.
+/// Maximum size in bytes of a response that is not a stream of events.
 const MOST_WHOLE: usize = 32 << 20;
 
-/// Reads a response as it passes. What cannot be read is no error: the response is somebody else's.
+/// Reads a forwarded response. Unreadable content is no error, because the response belongs to the agent.
 #[derive(Debug)]
 pub struct Meter {
     wire: Wire,
@@ -22,21 +22,21 @@ pub struct Meter {
 enum Form {
     Events(sse::Events),
     Whole(Vec<u8>),
-    /// It is no response of a model, or too long.
+    /// Not a model's response, or too long.
     Unreadable,
 }
 
-/// What is known of the usage of a response so far.
+/// The known usage of a response so far.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Metered {
-    /// What the provider has told, with its cost where model and price are known.
+    /// The usage that the provider reports, with its cost if model and price are known.
     pub usage: Usage,
-    /// Whether the response has come to its end.
+    /// Whether the response is complete.
     pub is_complete: bool,
 }
 
 impl Meter {
-    /// A reader of a response in this format, which comes in events or as a whole.
+    /// Creates a meter for a response in this format, as a stream of events or as a whole.
     pub fn new(wire: Wire, streams: bool) -> Self {
         Self {
             wire,
@@ -48,12 +48,12 @@ impl Meter {
         }
     }
 
-    /// Takes in more of the body.
+    /// Processes more of the body.
     pub fn push(&mut self, chunk: &[u8]) {
         match &mut self.form {
             Form::Events(events) => match events.push(chunk) {
                 Ok(complete) => complete.iter().for_each(|data| {
-                    // An event of another kind tells nothing, and the next one may.
+                    // An event of another kind is ignored, and the next one may be readable.
                     let _ = event(self.wire, data, &mut self.assembly);
                 }),
                 Err(_) => self.form = Form::Unreadable,
@@ -66,7 +66,7 @@ impl Meter {
         }
     }
 
-    /// Takes the end of the body in.
+    /// Processes the end of the body.
     pub fn end(&mut self) {
         let rest = match std::mem::replace(&mut self.form, Form::Unreadable) {
             Form::Events(events) => events.finish(),
@@ -78,7 +78,7 @@ impl Meter {
         }
     }
 
-    /// What is known so far. The cost is that of `model` at a provider.
+    /// The usage known so far. The cost is that of `model` at a provider.
     pub fn so_far(&self, provider: &str, model: &str) -> Metered {
         let price = models::find(provider, model).map(|known| known.price);
         Metered {
@@ -87,8 +87,8 @@ impl Meter {
         }
     }
 
-    /// What a response that broke off has cost, from above: what was told, and of what was not told what its
-    /// text takes. `sent` is the estimate for the request.
+    /// The usage of an interrupted response: the reported numbers, and estimates from its text for the
+    /// missing ones. `sent` is the estimate for the request.
     pub fn at_least(&self, sent: u64, provider: &str, model: &str) -> Usage {
         let told = self.assembly.usage;
         let words = [&self.assembly.text, &self.assembly.reasoning];
@@ -104,7 +104,7 @@ impl Meter {
     }
 }
 
-/// What a number of tokens sent costs, where the price of the model is known.
+/// The cost of a number of sent tokens, if the price of the model is known.
 pub fn cost_of_sending(tokens: u64, provider: &str, model: &str) -> Option<f64> {
     let price = models::find(provider, model)?.price;
     Some(tokens as f64 * price.input / 1e6)

@@ -34,27 +34,27 @@ use serde_json::{Value, json};
 use std::borrow::Cow;
 use std::time::Duration;
 
-/// A model, and what has to be remembered from one request to the next.
+/// A model, and the state that is kept between requests.
 #[derive(Debug)]
 pub struct Model {
     access: Access,
     http: Http,
-    /// The tools as they are declared to the API; without, they are called by text.
+    /// The tool declarations for the API. Without them, tools are called by text.
     tools: Option<Value>,
     stream: bool,
     most_tokens: Option<usize>,
     price: Option<Price>,
-    /// Responses so far.
+    /// Number of responses so far.
     number: u64,
-    /// Whether the API is asked for its thoughts in encrypted form, to be sent back.
+    /// Whether the API is asked for encrypted reasoning, to be sent back.
     encrypted: bool,
     kept: Kept,
 }
 
-/// The words of errors about what was given back.
+/// Words in errors about the parts that were sent back.
 const OF_WHAT_IS_GIVEN_BACK: &[&str] = &["thinking", "signature", "reasoning", "encrypted_content"];
 
-/// What the body of a request is made of.
+/// The inputs for the body of a request.
 struct Ask<'a> {
     access: &'a Access,
     messages: &'a [&'a Message],
@@ -76,7 +76,7 @@ impl<'a> Ask<'a> {
 }
 
 impl Model {
-    /// A model that is given up after `idle` without a byte of a response.
+    /// A model whose requests are aborted after `idle` without data.
     pub fn new(access: &Access, options: &Options, network: &Network, idle: Duration) -> Self {
         Self {
             http: Http::new(network, idle),
@@ -91,17 +91,16 @@ impl Model {
         }
     }
 
-    /// Asks for one response. Dropping the future ends the request.
+    /// Requests one response. Dropping the future ends the request.
     ///
     /// # Errors
-    /// A connection that failed, a refusal, or a response that broke off. Nothing of such a response
-    /// counts.
+    /// A failed connection, a refusal, or an interrupted response. Nothing of such a response counts.
     pub async fn ask(&mut self, messages: &[&Message]) -> Result<Response, ModelError> {
         loop {
             match self.ask_once(messages).await {
                 Err(error) if self.tools.is_some() && has_no_tools(&error) => self.tools = None,
                 Err(error) if self.encrypted && has_no_thoughts(&error) => self.encrypted = false,
-                // A provider may refuse what it signed once something before it was shortened.
+                // A provider may refuse what it signed after an earlier message was shortened.
                 Err(error) if self.kept.any() && wants_nothing_back(&error) => self.kept.clear(),
                 outcome => return outcome,
             }
@@ -124,7 +123,7 @@ impl Model {
         let (url, headers) = address(&self.access, self.stream);
         let answer = self.http.post(&url, &headers, body);
         let mut reply = read(self.access.wire, self.number, answer.await?).await?;
-        // A quarter of the window, at a byte for a token: what is encrypted is hardly longer.
+        // A quarter of the window, at one byte per token: encrypted reasoning is hardly longer.
         let most = self.access.window_tokens / 4;
         self.kept.keep(&mut reply, most);
         Ok(self.response(reply))
@@ -157,7 +156,7 @@ fn told_by_text(messages: &[&Message]) -> Vec<Message> {
     messages
 }
 
-/// Whether the API refused a request because of the tools in it.
+/// Whether the API refused a request because of its tools.
 fn has_no_tools(error: &ModelError) -> bool {
     let text = error.message.to_lowercase();
     let refused = matches!(error.status, Some(400 | 404 | 422 | 501));
@@ -166,14 +165,14 @@ fn has_no_tools(error: &ModelError) -> bool {
         && (text.contains("support") || text.contains("enable-auto-tool"))
 }
 
-/// Whether the API refused a request because of what was given back with its calls.
+/// Whether the API refused a request because of the parts that were sent back with its calls.
 fn wants_nothing_back(error: &ModelError) -> bool {
     let text = error.message.to_lowercase();
     error.status == Some(400) && OF_WHAT_IS_GIVEN_BACK.iter().any(|word| text.contains(word))
 }
 
-/// The text of a body, written from the messages themselves: a session sends all that was said with
-/// every request.
+/// The serialized body, written directly from the messages: a session sends all its messages with every
+/// request.
 fn body(ask: &Ask<'_>) -> Result<Vec<u8>, ModelError> {
     let body = match ask.access.wire {
         Wire::Chat => serde_json::to_vec(&chat::body(ask)),
@@ -205,7 +204,7 @@ fn take(wire: Wire, value: &Value, into: &mut Assembly) -> Result<(), ModelError
     }
 }
 
-/// Where a request goes, and the headers that go with it.
+/// The URL of a request, and its headers.
 fn address(access: &Access, stream: bool) -> (String, Vec<(&'static str, String)>) {
     let base = &access.base;
     let key = access.key.as_ref().map(Secret::reveal);
@@ -262,7 +261,7 @@ async fn read(wire: Wire, number: u64, mut answer: Answer) -> Result<Reply, Mode
     assembly.finish(number)
 }
 
-/// What is told of an answer that is none of a model's, such as the page of a gateway.
+/// A description of a response that is not a model's, such as the page of a gateway.
 fn no_response(kind: &str, body: &[u8]) -> String {
     let text = String::from_utf8_lossy(body);
     match (text.trim(), kind) {
@@ -285,7 +284,7 @@ fn event(wire: Wire, data: &[u8], into: &mut Assembly) -> Result<(), ModelError>
     take(wire, &value, into)
 }
 
-/// The arguments of a call; an object in every case.
+/// The arguments of a call, always as an object.
 fn arguments(call: &ToolCall) -> Cow<'_, Value> {
     match &call.arguments {
         Arguments::Given(value @ Value::Object(_)) => Cow::Borrowed(value),
@@ -293,8 +292,8 @@ fn arguments(call: &ToolCall) -> Cow<'_, Value> {
     }
 }
 
-/// The name of a tool as it may be sent. Models also call what does not exist, by names that providers
-/// refuse to see again: they take 1 to 64 of these characters.
+/// The name of a tool in a form that can be sent. Models also call tools that do not exist, with names that
+/// providers refuse in the next request: they accept 1 to 64 of these characters.
 fn tool_name(name: &str) -> Cow<'_, str> {
     const MOST: usize = 64;
     let may_be = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
@@ -308,7 +307,7 @@ fn tool_name(name: &str) -> Cow<'_, str> {
     }
 }
 
-/// A value that is sent as text of JSON.
+/// A value that is sent as JSON text.
 struct AsText<'a>(Cow<'a, Value>);
 
 impl Serialize for AsText<'_> {
@@ -317,20 +316,20 @@ impl Serialize for AsText<'_> {
     }
 }
 
-/// The parts that are to be given back with these calls.
+/// The parts that must be sent back with these calls.
 fn kept<'a>(ask: &Ask<'a>, calls: &[ToolCall]) -> &'a [Value] {
     let first = calls.first().map(|call| call.id.as_str());
     ask.kept.thoughts(first)
 }
 
-/// Whether the API refused a request because its model has no thoughts to encrypt.
+/// Whether the API refused a request because its model has no reasoning to encrypt.
 fn has_no_thoughts(error: &ModelError) -> bool {
     let text = error.message.to_lowercase();
     matches!(error.status, Some(400 | 422))
         && (text.contains("encrypted") || text.contains("\"include\""))
 }
 
-/// The usage with its cost, where tokens and price are known.
+/// The usage with its cost, if tokens and price are known.
 fn priced(usage: Usage, written: Option<u64>, price: Option<Price>) -> Usage {
     let (Some(price), Some(sent), Some(received)) = (price, usage.tokens_in, usage.tokens_out)
     else {

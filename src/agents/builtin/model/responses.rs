@@ -45,14 +45,14 @@ enum Item<'a> {
         call_id: &'a str,
         output: &'a str,
     },
-    /// As it came.
+    /// An unmodified item.
     Kept(&'a Value),
 }
 
-/// The body of a request. Nothing is kept at the provider.
+/// The body of a request. The provider is asked to store nothing.
 pub(super) fn body<'a>(ask: &Ask<'a>) -> Body<'a> {
     let messages = ask.messages.iter();
-    // A model that does not reason refuses to be asked for it.
+    // A model without reasoning refuses the option.
     let encrypted = ask.encrypted && models::is_reasoning(&ask.access.model);
     Body {
         model: &ask.access.model,
@@ -87,7 +87,7 @@ fn items<'a>(message: &'a Message, ask: &Ask<'a>) -> Vec<Item<'a>> {
             if kept.is_empty() {
                 return said.into_iter().chain(calls.map(called)).collect();
             }
-            // A reasoning item must be followed by what followed it.
+            // A reasoning item must be followed by the item that originally followed it.
             let items = kept.iter().filter_map(|item| match item["type"].as_str() {
                 Some("message") => said.take(),
                 Some("function_call") => calls.next().map(called),
@@ -112,7 +112,7 @@ fn called(call: &ToolCall) -> Item<'_> {
     }
 }
 
-/// Takes an event in, or a whole response.
+/// Adds an event or a complete response.
 pub(super) fn take(value: &Value, into: &mut Assembly) -> Result<(), ModelError> {
     match value["type"].as_str() {
         Some("response.output_item.done") => item(&value["item"], into),
@@ -138,7 +138,7 @@ fn ended(response: &Value, into: &mut Assembly) -> Result<(), ModelError> {
     count(&mut into.usage.tokens_cached, cached);
     let written = &usage["input_tokens_details"]["cache_write_tokens"];
     count(&mut into.tokens_written, written);
-    // The items of a stream have come one by one.
+    // In a stream, the items have already arrived one by one.
     if into.is_empty() {
         for part in list(&response["output"]) {
             item(part, into)?;
@@ -169,7 +169,8 @@ fn item(item: &Value, into: &mut Assembly) -> Result<(), ModelError> {
             for part in list(&item["summary"]) {
                 into.reason(part["text"].as_str().unwrap_or_default())?;
             }
-            // Nothing is stored, so it has no id there; without its content it says nothing.
+            // Nothing is stored at the provider, so the item's id is useless. Without its content it has no
+            // use at all.
             if let Some(content) = item["encrypted_content"].as_str() {
                 let summary = json!(list(&item["summary"]));
                 into.keep(

@@ -1,12 +1,11 @@
-//! Server-sent events out of chunks of a body, in bounded memory.
+//! Parses server-sent events from chunks of a body, in bounded memory.
 //!
-//! The crates that do this have no bound on the length of an event, and all that is needed of the
-//! format is the data of each event.
+//! Existing crates do not limit the length of an event, and only the data of each event is needed.
 
-/// The longest event, in bytes.
+/// Maximum length of an event in bytes.
 const LONGEST: usize = 16 << 20;
 
-/// Takes a body in as it comes.
+/// An incremental parser for the body.
 #[derive(Debug, Default)]
 pub(super) struct Events {
     line: Vec<u8>,
@@ -15,12 +14,12 @@ pub(super) struct Events {
     after_return: bool,
 }
 
-/// An event that is longer than any may be.
+/// The error for an event that is too long.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct TooLong;
 
 impl Events {
-    /// Takes a chunk in and hands on the data of each event that is complete.
+    /// Processes a chunk and returns the data of each complete event.
     pub(super) fn push(&mut self, chunk: &[u8]) -> Result<Vec<Vec<u8>>, TooLong> {
         let mut events = Vec::new();
         for &byte in chunk {
@@ -38,7 +37,7 @@ impl Events {
         Ok(events)
     }
 
-    /// What is left at the end of the body: servers are known to leave out the last empty line.
+    /// The remaining event at the end of the body: some servers leave out the last empty line.
     pub(super) fn finish(mut self) -> Option<Vec<u8>> {
         let ended = (!self.line.is_empty()).then(|| self.end_line()).flatten();
         ended.or_else(|| self.end_event())

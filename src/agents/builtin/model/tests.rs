@@ -1,4 +1,4 @@
-//! Requests and responses of the four formats, by small samples.
+//! Requests and responses of the four formats in small samples.
 
 mod requests;
 
@@ -414,7 +414,7 @@ fn thoughts_of_chat_completions_go_back_where_they_came_from() {
             json!({"type": "reasoning.encrypted", "index": 1, "data": "xyz"}),
         ]
     );
-    // Who sends none gets none.
+    // Servers that send no reasoning get none back.
     let plain = next_request("openrouter/m", &events[6..])["messages"][0].take();
     assert!(plain.get("reasoning_content").is_none() && plain.get("reasoning_details").is_none());
 }

@@ -1,16 +1,16 @@
-//! Replacing text that must be there exactly once.
+//! Replaces a text that must occur exactly once.
 
 use crate::domain::text::{cap_chars, one_line};
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
-/// Lines of a file and of a text searched for that are compared to find the nearest place.
+/// Maximum number of lines of a file and of the search text that are compared to find the nearest place.
 const MOST_LINES: usize = 20_000;
 const MOST_SEARCHED: usize = 200;
-/// Lines of the nearest place that are shown.
+/// Number of lines that are shown of the nearest place.
 const SHOWN: usize = 30;
 
-/// `text` with `search` replaced; else what is wrong, for the model.
+/// Returns `text` with `search` replaced, or an error message for the model.
 pub(super) fn replaced(
     path: &str,
     text: &str,
@@ -23,7 +23,7 @@ pub(super) fn replaced(
     if search == replace {
         return Err("the text searched for and its replacement are the same".into());
     }
-    // Files with the line ends of Windows are shown, and so searched, without them.
+    // Files with Windows line ends are shown, and so searched, without them.
     let (search, replace) = match !search.contains('\r') && is_windows(text, search) {
         true => (
             search.replace('\n', "\r\n"),
@@ -54,8 +54,8 @@ pub(super) fn replaced(
     }
 }
 
-/// Whether lines end with `\r\n` where the text searched for is. Where a file has both kinds of line
-/// ends, those of the place itself decide.
+/// Whether lines end with `\r\n` at the place of the search text. In a file with mixed line ends, those of
+/// the place itself decide.
 fn is_windows(text: &str, search: &str) -> bool {
     let (windows, all) = (text.matches("\r\n").count(), text.matches('\n').count());
     if windows == 0 || windows == all {
@@ -67,7 +67,7 @@ fn is_windows(text: &str, search: &str) -> bool {
     let Some((before, rest)) = text.split_once(search) else {
         return true;
     };
-    // The last line may have no end; then that of the line before it counts.
+    // The last line may have no line end; then that of the line before it counts.
     match rest.split_once('\n') {
         Some((line, _)) => line.ends_with('\r'),
         None => before
@@ -76,7 +76,7 @@ fn is_windows(text: &str, search: &str) -> bool {
     }
 }
 
-/// The number of the line in which a byte is, from 1.
+/// The number of the line that contains a byte offset, from 1.
 fn line_of(text: &str, at: usize) -> usize {
     1 + text
         .as_bytes()
@@ -108,13 +108,13 @@ fn missed(path: &str, text: &str, search: &str) -> String {
     message
 }
 
-/// Where the lines begin that share the most with those wanted: equal ones but for the space around
-/// them, else the line that is most like the longest of them.
+/// The start of the lines that are most similar to the wanted ones: most equal lines without surrounding
+/// white space, otherwise the line that is most similar to the longest wanted one.
 fn nearest(lines: &[&str], wanted: &[&str]) -> Option<usize> {
     let wanted: Vec<&str> = wanted.iter().map(|line| line.trim()).collect();
     let mut shared: HashMap<usize, u32> = HashMap::new();
     for (at, line) in lines.iter().map(|line| line.trim()).enumerate() {
-        // Lines of a word or less stand everywhere.
+        // Very short lines occur everywhere.
         let tells = line.chars().filter(|c| c.is_alphanumeric()).count() > 2;
         let equal = wanted
             .iter()
@@ -173,12 +173,12 @@ mod tests {
     fn lines_end_as_those_of_the_file_do() {
         let edit =
             |text: &str, search: &str, replace: &str| replaced("a", text, search, replace).unwrap();
-        // Without a line end in what is searched for, at its beginning, and at its end.
+        // The search text without a line end, with one at its start, and with one at its end.
         assert_eq!(edit("x\r\ny\r\n", "y", "1\n2\r\n3"), "x\r\n1\r\n2\r\n3\r\n");
         assert_eq!(edit("x\r\ny\r\n", "\ny", "\n1\n2"), "x\r\n1\r\n2\r\n");
         assert_eq!(edit("x\r\ny\r\n", "y\n", "1\n2\n"), "x\r\n1\r\n2\r\n");
         assert_eq!(edit("x\ny\n", "y", "1\n2"), "x\n1\n2\n");
-        // Who searches for the line ends themselves says what they are to be.
+        // A search text with explicit line ends determines those of the replacement.
         assert_eq!(edit("x\r\ny\r\n", "x\r\n", "x\n"), "x\ny\r\n");
     }
 

@@ -1,4 +1,4 @@
-//! Reading, listing and searching, within bounds.
+//! Reads, lists and searches files within limits.
 
 use super::tree::Tree;
 use crate::domain::text::cap_chars;
@@ -6,15 +6,15 @@ use ignore::WalkBuilder;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-/// Bytes of text that one look shows at most.
+/// Maximum number of bytes that one call shows.
 const SHOWN: usize = 40_000;
-/// Characters of a line that are shown, when reading and when searching.
+/// Maximum number of characters of a line that are shown, when reading and when searching.
 const LINE: usize = 2_000;
 const MATCH: usize = 300;
-/// Files that are listed, and that are walked past.
+/// Maximum number of files that are listed, and that are visited.
 const LISTED: usize = 1_000;
 const WALKED: usize = 100_000;
-/// Matches that are shown, the largest file that is searched, and the bytes of all of them.
+/// Maximum number of matches, of bytes in a searched file, and of bytes in all searched files.
 const MATCHES: usize = 200;
 const SEARCHED: u64 = 2 << 20;
 const SEARCHED_ALL: usize = 512 << 20;
@@ -84,7 +84,7 @@ pub(super) fn list(tree: &Tree, path: &str) -> Result<String, String> {
     Ok(shown)
 }
 
-/// The lines of files that a regular expression matches.
+/// The lines of files that match a regular expression.
 pub(super) fn search(tree: &Tree, pattern: &str, path: &str) -> Result<String, String> {
     let pattern = regex::bytes::RegexBuilder::new(pattern)
         .size_limit(4 << 20)
@@ -102,7 +102,7 @@ pub(super) fn search(tree: &Tree, pattern: &str, path: &str) -> Result<String, S
             too_large += 1;
             continue;
         }
-        // What cannot be read has no match.
+        // An unreadable file has no matches.
         let Ok(bytes) = tree.read(&file) else {
             continue;
         };
@@ -140,9 +140,8 @@ pub(super) fn search(tree: &Tree, pattern: &str, path: &str) -> Result<String, S
     Ok(shown)
 }
 
-/// The files below a directory that git does not ignore, named from the root of the tree. The walk
-/// begins at the root, whatever the directory: what is ignored above it counts below it, and nothing
-/// above the tree does.
+/// The files below a directory that git does not ignore, relative to the root of the tree. The walk always
+/// starts at the root, so that ignore rules above the directory apply, and none from above the tree.
 fn files(tree: &Tree, path: &str) -> Result<Vec<String>, String> {
     if !tree.is_directory(path)? {
         return Err(format!("{path} is a file; read_file shows it"));
@@ -180,7 +179,7 @@ fn files(tree: &Tree, path: &str) -> Result<Vec<String>, String> {
     }
 }
 
-/// Whether these bytes are no text.
+/// Whether these bytes are not text.
 pub(super) fn is_binary(bytes: &[u8]) -> bool {
     memchr::memchr(0, bytes.get(..8_192).unwrap_or(bytes)).is_some()
 }

@@ -1,4 +1,4 @@
-//! The tools that touch the work tree.
+//! The tools that access the work tree.
 
 mod edit;
 mod look;
@@ -13,16 +13,16 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tree::Tree;
 
-/// The first and the last bytes of a command's output that are kept.
+/// Number of bytes that are kept from the start and from the end of a command's output.
 const OUTPUT_HEAD: usize = 10 << 10;
 const OUTPUT_TAIL: usize = 14 << 10;
-/// How long a command may run where the model does not say, and at most.
+/// The default and the maximum time limit of a command.
 const COMMAND_TIMEOUT: Duration = Duration::from_secs(120);
 const LONGEST_COMMAND: Duration = Duration::from_secs(600);
-/// How long a look may take.
+/// Time limit for reading files.
 const LOOK_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// The work tree, and in which environment its commands run.
+/// The work tree, and the environment of its commands.
 #[derive(Debug)]
 pub(super) struct Toolbox {
     tree: Tree,
@@ -30,7 +30,7 @@ pub(super) struct Toolbox {
     env: Vec<(OsString, OsString)>,
     sandbox: Option<Policy>,
     cancel: Cancel,
-    /// Whether files were changed, by other means than a command, since changes were last asked for.
+    /// Whether files were changed other than by a command since `changes` was last called.
     changed: bool,
 }
 
@@ -51,9 +51,9 @@ impl Toolbox {
         }
     }
 
-    /// Carries a call out. Commands take no longer than `left`; `changes` names the files that are
-    /// not what they were when it was last called, or at the beginning. It is asked as seldom as
-    /// possible, since it looks at the whole work tree.
+    /// Carries out a call. Commands get at most the time `left`. `changes` returns the files that changed
+    /// since its last call or since the start. It is called as rarely as possible, because it inspects the
+    /// whole work tree.
     pub(super) async fn call(
         &mut self,
         request: &ToolRequest,
@@ -83,11 +83,11 @@ impl Toolbox {
                 command,
                 timeout_seconds,
             } => {
-                // Models that send every parameter send 0 where they mean none.
+                // Models that send every parameter send 0 for none.
                 let asked = timeout_seconds.filter(|seconds| *seconds > 0);
                 let asked = asked.map_or(COMMAND_TIMEOUT, Duration::from_secs);
                 let timeout = asked.min(LONGEST_COMMAND).min(left);
-                // What was changed otherwise is not the command's.
+                // Other changes must not be attributed to the command.
                 if std::mem::take(&mut self.changed) {
                     changes();
                 }
@@ -108,15 +108,15 @@ impl Toolbox {
         }
     }
 
-    /// A path from the root of the work tree. Models that were told of the working directory name
-    /// files by their absolute paths.
+    /// A path relative to the root of the work tree. Models that know the working directory use absolute
+    /// paths.
     fn relative(&self, path: &str) -> String {
         let inside = Path::new(path).strip_prefix(&self.work_tree).ok();
         let inside = inside.and_then(Path::to_str);
         inside.unwrap_or(path).to_owned()
     }
 
-    /// Carries a change of files out: what to say of it, and the files that are not what they were.
+    /// Carries out a file change. Returns the message for the model and the changed files.
     fn change(&self, request: &ToolRequest) -> Result<(String, Vec<String>), String> {
         let tree = &self.tree;
         match request {
@@ -160,7 +160,7 @@ impl Toolbox {
         }
     }
 
-    /// Looks at many files, on a thread of its own, so that a cancel is heard meanwhile.
+    /// Inspects many files on a separate thread, so that the call can be cancelled meanwhile.
     async fn look(
         &self,
         look: impl FnOnce(&Tree) -> Result<String, String> + Send + 'static,
@@ -180,7 +180,7 @@ impl Toolbox {
     async fn command(&self, command: &str, timeout: Duration) -> ToolResult {
         let spec = CommandSpec {
             program: "sh".into(),
-            // One pipe for both outputs keeps them in the order in which they were written.
+            // One pipe for both outputs preserves their order.
             args: vec!["-c".into(), format!("exec 2>&1\n{command}").into()],
             cwd: self.work_tree.clone(),
             env: self.env.clone(),

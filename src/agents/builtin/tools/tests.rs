@@ -1,4 +1,4 @@
-//! Commands, and changes as they are told.
+//! Commands, and the changes that are reported.
 
 use super::*;
 use std::fs;

@@ -1,8 +1,8 @@
-//! The files of a work tree and nothing else.
+//! Access to the files of a work tree and nothing else.
 //!
-//! Every path is opened one name after the other, each relative to the directory that was opened
-//! before it and never through a symbolic link. So there is no moment in which a name that was
-//! looked at can be put in another's place, on any system; `openat2` would know no more.
+//! Every path is opened one component at a time, each relative to the directory that was opened before it and
+//! never through a symbolic link. So no component can be replaced between check and use, on any system;
+//! `openat2` would not add anything.
 
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawMode};
 use rustix::fs::{fchmod, fstat, mkdirat, openat, renameat, statat, unlinkat};
@@ -12,7 +12,7 @@ use std::io::{Read as _, Write as _};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
-/// The largest file that is read, in bytes.
+/// Maximum size in bytes of a file that is read.
 pub(super) const LARGEST: u64 = 8 << 20;
 
 /// A work tree.
@@ -21,7 +21,7 @@ pub(super) struct Tree {
     root: PathBuf,
 }
 
-/// A directory of the tree, held open, and a name in it.
+/// An open directory of the tree, and a name in it.
 struct Place {
     directory: OwnedFd,
     name: String,
@@ -38,7 +38,7 @@ impl Tree {
         &self.root
     }
 
-    /// The size of a regular file, in bytes; `None` for what is none.
+    /// The size of a regular file in bytes, or `None` for anything else.
     pub(super) fn size(&self, path: &str) -> Option<u64> {
         let place = self.place(path, false).ok()?;
         let facts = statat(&place.directory, &*place.name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
@@ -67,8 +67,7 @@ impl Tree {
         }
     }
 
-    /// Puts a file in place, whole or not at all. Directories are made; what it replaces keeps its
-    /// permissions.
+    /// Writes a file atomically. Missing directories are created, and a replaced file's permissions are kept.
     pub(super) fn write(&self, path: &str, content: &[u8]) -> Result<(), String> {
         let place = self.place(path, true)?;
         let mode = match statat(&place.directory, &*place.name, AtFlags::SYMLINK_NOFOLLOW) {
@@ -116,7 +115,7 @@ impl Tree {
         })
     }
 
-    /// Moves a file to where nothing is yet.
+    /// Moves a file to a path where nothing exists.
     pub(super) fn rename(&self, from: &str, to: &str) -> Result<(), String> {
         let source = self.place(from, false)?;
         let facts = statat(&source.directory, &*source.name, AtFlags::SYMLINK_NOFOLLOW)
@@ -137,12 +136,12 @@ impl Tree {
         .map_err(|error| format!("{from} cannot be moved to {to}: {error}"))
     }
 
-    /// A path as the tools name it: checked, and without `./` and doubled slashes. The root is empty.
+    /// A checked path in the form that the tools use, without `./` and doubled slashes. The root is empty.
     pub(super) fn normal(path: &str) -> Result<String, String> {
         names(path).map(|names| names.join("/"))
     }
 
-    /// Whether a path is a directory of the tree, through no link.
+    /// Whether a path is a directory of the tree and not behind a link.
     pub(super) fn is_directory(&self, path: &str) -> Result<bool, String> {
         if names(path)?.is_empty() {
             return Ok(true);
@@ -193,7 +192,7 @@ impl Tree {
     }
 }
 
-/// The names that a path consists of.
+/// The components of a path.
 fn names(path: &str) -> Result<Vec<&str>, String> {
     if path.starts_with('/') {
         return Err(format!(
@@ -220,8 +219,8 @@ fn names(path: &str) -> Result<Vec<&str>, String> {
     Ok(names)
 }
 
-/// Whether a name is git's own on any file system: some fold case, end names at a dot or a space,
-/// leave out characters that do not show, or have a short form of it.
+/// Whether a name stands for `.git` on any file system: some ignore case, end names at a dot or a space,
+/// ignore invisible characters, or have a short form of it.
 fn is_git(name: &str) -> bool {
     let plain: String = name
         .chars()

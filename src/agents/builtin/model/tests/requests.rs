@@ -1,5 +1,5 @@
-//! Whole requests in every format, of a session in which everything happens that a format may have
-//! words of its own for.
+//! Complete requests in every format, for a session that covers everything that a format expresses in its own
+//! way.
 
 use super::*;
 
@@ -54,7 +54,7 @@ fn session() -> Vec<Message> {
     ]
 }
 
-/// What is given back with the calls 4 and 5 in a format.
+/// The parts that are sent back with the calls 4 and 5 in a format.
 fn thoughts(wire: Wire) -> Vec<Value> {
     match wire {
         Wire::Chat => vec![
@@ -113,7 +113,7 @@ fn written(model: &str, messages: &[Message], native: bool) -> String {
     String::from_utf8(body.unwrap()).unwrap()
 }
 
-/// A request with every message in a line of its own; the declarations are tested elsewhere.
+/// A request with one message per line. The declarations are tested elsewhere.
 fn shown(model: &str, native: bool) -> String {
     let text = written(model, &session(), native);
     let body: serde_json::Map<String, Value> = serde_json::from_str(&text).unwrap();
@@ -286,7 +286,7 @@ fn tools_by_text() {
     "##);
 }
 
-/// Providers cache what two requests have in common from their first byte on.
+/// Providers cache the common prefix of two requests.
 #[test]
 fn the_next_request_begins_with_all_of_the_one_before_it() {
     let messages = session();
@@ -303,7 +303,7 @@ fn the_next_request_begins_with_all_of_the_one_before_it() {
             let text = |count: usize| written(model, &messages[..count], true);
             let (last, next) = (text(count), text(count + 1));
             let (beginning, _) = last.split_once(after).unwrap();
-            // A note goes on where the result before it ended.
+            // A note is appended to the preceding result.
             let results = matches!(messages[count - 1], Message::ToolResult { .. });
             let beginning = match model == "openrouter/m" && results {
                 true => beginning.strip_suffix("\"}").unwrap(),
@@ -314,7 +314,7 @@ fn the_next_request_begins_with_all_of_the_one_before_it() {
     }
 }
 
-/// Providers refuse every later request that holds such a name.
+/// Providers refuse every later request with such a name.
 #[test]
 fn names_of_tools_that_do_not_exist_are_sent_as_names() {
     let long = "é".repeat(70);
