@@ -1,8 +1,8 @@
-//! The messages of a session, and how they are kept within the model's window.
+//! The messages of a session, and how they are kept within the model's context window.
 //!
-//! Providers cache what a request has in common with the last one, from its beginning on. So
-//! nothing is ever put in front, and what has to go is taken in large bites: the request then keeps
-//! its beginning for many steps, instead of losing a little more of it at every step.
+//! Providers cache the prefix that a request shares with the previous one. Messages are therefore never
+//! inserted at the front, and content is removed in large portions: the prefix then stays the same for many
+//! steps, instead of changing at every step.
 
 use super::tokens::estimate;
 use super::tool::{self, Arguments, ToolCall};
@@ -11,17 +11,17 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::borrow::Cow;
 
-/// Tokens for the frame of a message or of a call: role, names of fields, separators, fences.
+/// The overhead of a message or a call in tokens: role, field names, separators, fences.
 const FRAME: usize = 12;
 
-/// Texts of up to so many bytes are not worth replacing.
+/// Texts of up to this many bytes are not replaced.
 const SHORT: usize = 200;
 
-/// Tokens that the output of a tool may have however little room there is.
+/// The minimum number of tokens allowed for a tool's output.
 const LEAST_OUTPUT: usize = 100;
 
-/// How much may be left out of a window that the estimate is true for: what a provider counts for
-/// eight estimated tokens is at most this.
+/// The upper limit of the correction factor for the estimate: the number of tokens that a provider counts for
+/// eight estimated tokens.
 const MOST_EIGHTHS: usize = 16;
 
 /// One message of a session.
@@ -75,7 +75,7 @@ pub struct Budget {
 }
 
 impl Default for Budget {
-    /// What most models have at least, with no tool declared.
+    /// A lower bound for most models, without declared tools.
     fn default() -> Self {
         Self {
             window_tokens: 128_000,
@@ -85,7 +85,7 @@ impl Default for Budget {
     }
 }
 
-/// Tokens that the declarations of all tools take.
+/// The number of tokens in the declarations of all tools.
 pub fn declared_tokens() -> usize {
     let declared = tool::all().map(|tool| {
         FRAME + estimate(tool.name) + estimate(tool.about) + estimate(&tool.schema().to_string())
@@ -93,28 +93,28 @@ pub fn declared_tokens() -> usize {
     declared.sum()
 }
 
-/// What a message takes, in tokens.
+/// The size of a message in tokens.
 #[derive(Debug, Clone, Copy)]
 struct Size {
     whole: usize,
-    /// With what can be left out of it left out.
+    /// The size without the parts that can be left out.
     short: usize,
 }
 
-/// The transcript of a session, and what of it fits into a request.
+/// The transcript of a session, and the part of it that fits into a request.
 #[derive(Debug, Clone)]
 pub struct Context {
     budget: Budget,
     messages: Vec<Message>,
     sizes: Vec<Size>,
-    /// The first messages as they are sent, where something is left out of them. Nothing is ever put
-    /// back.
+    /// The first messages in their shortened form, where parts were left out. Parts that were left out never
+    /// return.
     cut: Vec<Option<Message>>,
-    /// Tokens of the messages of the last request, as estimated.
+    /// The estimated number of tokens in the messages of the last request.
     asked: usize,
-    /// Tokens that the provider counts for eight estimated ones.
+    /// The number of tokens that the provider counts for eight estimated ones.
     eighths: usize,
-    /// The most that a request may have since the API called one too long.
+    /// The maximum size of a request, once the API has rejected one as too long.
     most: Option<usize>,
 }
 
@@ -132,7 +132,7 @@ impl Context {
         }
     }
 
-    /// An empty transcript for the same model, with what was learned of it.
+    /// An empty transcript for the same model, with what was learned about its limits.
     pub fn afresh(&self) -> Self {
         Self {
             eighths: self.eighths,
@@ -152,13 +152,13 @@ impl Context {
         self.messages.push(message);
     }
 
-    /// The whole transcript.
+    /// The complete transcript.
     pub fn messages(&self) -> &[Message] {
         &self.messages
     }
 
-    /// Tokens that the messages of a request may take, as estimated. A tenth of the window is kept
-    /// for vocabularies that are not public.
+    /// The estimated number of tokens available for the messages of a request. A tenth of the window is
+    /// reserved, because not all vocabularies are public.
     pub fn room(&self) -> usize {
         let Budget {
             window_tokens,
@@ -171,10 +171,9 @@ impl Context {
         self.most.map_or(room, |most| most.min(room))
     }
 
-    /// Decides what the next request leaves out: outputs of tools and long arguments of calls, the
-    /// oldest first, a quarter of the room at a time. The system prompt, the task, what the model
-    /// wrote, its plan and the session's own messages stay; with nothing else left the request may
-    /// be longer than there is room for.
+    /// Decides what the next request leaves out: tool outputs and long call arguments, oldest first, a
+    /// quarter of the room at a time. The system prompt, the task, the model's text, its plan and the
+    /// session's own messages stay. If nothing else can be left out, the request may exceed the room.
     pub fn prepare(&mut self) {
         let room = self.room();
         self.asked = self.size();
@@ -193,8 +192,8 @@ impl Context {
         self.asked -= freed;
     }
 
-    /// The messages of the request that was prepared. A session sends all of them with every request,
-    /// so they are not copied.
+    /// The messages of the prepared request. They are not copied, because a session sends all of them with
+    /// every request.
     pub fn request(&self) -> Vec<&Message> {
         let cut = self.cut.iter().map(Option::as_ref);
         let cut = cut.chain(std::iter::repeat(None));
@@ -204,8 +203,8 @@ impl Context {
             .collect()
     }
 
-    /// Takes in what the provider counted for the last request. Only one that takes much of the
-    /// room tells something: what a provider adds of its own is the same for all.
+    /// Records the provider's token count of the last request. A small request is ignored, because the
+    /// provider's fixed overhead would distort the ratio.
     pub fn counted(&mut self, tokens: u64) {
         let estimated = self.asked.saturating_add(self.budget.declared_tokens);
         if estimated == 0 || self.asked < self.room() / 4 {
@@ -216,13 +215,13 @@ impl Context {
         self.eighths = self.eighths.max(eighths.min(MOST_EIGHTHS));
     }
 
-    /// Takes in that the last request was too long for the API: the next has a quarter less.
+    /// Records that the API rejected the last request as too long: the next one is a quarter smaller.
     pub fn refused(&mut self) {
         self.most = Some(self.asked - self.asked.div_ceil(4));
     }
 
-    /// Adds the results of the calls of one response. One output takes a quarter of the room at
-    /// most, and all together half of it, so that the newest need never be left out.
+    /// Adds the results of the calls of one response. One output may take at most a quarter of the room, and
+    /// all of them together half of it, so that the newest results always fit.
     pub fn push_results(&mut self, results: impl IntoIterator<Item = Message>) {
         let each = self.room() / 4;
         let mut left = self.room() / 2;
@@ -247,15 +246,14 @@ impl Context {
     }
 }
 
-/// A text in so many tokens: with its middle left out if it has more.
+/// A text of at most this many tokens; the middle of a longer text is left out.
 fn within(text: &str, tokens: usize) -> Cow<'_, str> {
     let all = estimate(text);
     if all <= tokens {
         return text.into();
     }
     let mut keep = text.len() / all.div_ceil(tokens.max(1)).max(1);
-    // The share by which the text is too long is a fraction: begin with the whole part of it, from
-    // above.
+    // The ratio above is rounded down: start with twice as much, and shrink.
     keep = keep.saturating_mul(2).min(text.len());
     loop {
         let (head, tail) = ends(text, keep / 2);
@@ -271,7 +269,7 @@ fn within(text: &str, tokens: usize) -> Cow<'_, str> {
     }
 }
 
-/// The first and the last `bytes` of a text, in whole lines where there are any.
+/// The first and last `bytes` of a text, cut at line boundaries if there are any.
 fn ends(text: &str, bytes: usize) -> (&str, &str) {
     let (head, _) = text.split_at(text.floor_char_boundary(bytes));
     let (_, tail) = text.split_at(text.ceil_char_boundary(text.len().saturating_sub(bytes)));
@@ -309,7 +307,7 @@ fn call_size(call: &ToolCall) -> usize {
     FRAME + estimate(&call.id) + estimate(&call.name) + arguments
 }
 
-/// A message with what can be left out of it left out; `None` if that is nothing.
+/// A message without the parts that can be left out; `None` if there are none.
 fn shorten(message: &Message) -> Option<Message> {
     match message {
         Message::ToolResult {
@@ -334,7 +332,7 @@ fn shorten(message: &Message) -> Option<Message> {
     }
 }
 
-/// A call with its long arguments left out. A plan is never shortened.
+/// A call without its long arguments. A plan is never shortened.
 fn shorten_call(call: &ToolCall) -> ToolCall {
     let mut call = call.clone();
     if matches!(call.name.as_str(), "update_plan" | "finish") {

@@ -1,16 +1,16 @@
-//! Fenced blocks in a model's text: plans, updates, final words and, for models without tool
-//! calling, tool calls.
+//! Fenced blocks in a model's text: plans, updates, final messages and, for models without tool calling, tool
+//! calls.
 //!
-//! A block begins with a fence of three or more backticks or tildes and one of the names, at any
-//! indentation or at the end of a line of prose, and ends with a fence at least as long. What the
-//! rules of Markdown leave open is settled here:
+//! A block starts with a fence of three or more backticks or tildes and one of the known names, at any
+//! indentation or at the end of a line of prose, and ends with a fence of at least the same length. Cases
+//! that Markdown leaves open are defined as follows:
 //!
-//! - A block that is not closed runs to the next block of ours, or to the end.
-//! - A fence with a name inside a block opens a nested one, whose end does not end the block.
-//! - Whatever stands in an ordinary code fence, or behind `>`, is quoted and does not count.
-//! - In a tool block, nothing inside of a long value (`<<END` … `END`) counts as a fence.
+//! - A block without a closing fence extends to the next known block, or to the end.
+//! - A fence with a name inside a block opens a nested block, whose end does not end the outer one.
+//! - Anything in an ordinary code fence, or after `>`, is quoted and does not count.
+//! - In a tool block, nothing inside a long value (`<<END` … `END`) counts as a fence.
 
-/// What a block is.
+/// The kind of a block.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BlockKind {
     /// `SPRAG_PLAN`.
@@ -23,29 +23,29 @@ pub enum BlockKind {
     Tool(String),
 }
 
-/// A block of ours.
+/// A block with a known name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Block {
-    /// What it is.
+    /// Its kind.
     pub kind: BlockKind,
     /// Its lines, without the fences.
     pub body: String,
-    /// Whether its closing fence was there.
+    /// Whether it has a closing fence.
     pub closed: bool,
 }
 
-/// A text taken apart.
+/// A text split into its blocks and prose.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Scan {
-    /// The blocks of ours, in order.
+    /// The known blocks, in order.
     pub blocks: Vec<Block>,
-    /// The text outside of every fence, ours or not.
+    /// The text outside every fence, known or not.
     pub prose: String,
     /// The text without its tool blocks.
     pub without_tools: String,
 }
 
-/// Takes a text apart.
+/// Splits a text into its blocks and prose.
 pub fn scan(text: &str) -> Scan {
     let lines: Vec<&str> = text.lines().collect();
     let mut scan = Scan::default();
@@ -80,7 +80,7 @@ pub fn scan(text: &str) -> Scan {
     scan
 }
 
-/// The key and the end mark of a line that begins a long value: `content <<END`.
+/// The key and the end marker of a line that starts a long value: `content <<END`.
 pub(super) fn long_value(line: &str) -> Option<(&str, &str)> {
     let (key, mark) = line.split_once("<<")?;
     let key = key.trim().trim_end_matches(':').trim_end();
@@ -101,8 +101,8 @@ struct Opened<'a> {
     info: &'a str,
 }
 
-/// A fence that opens here: at the beginning of the line, or behind prose if it is one of ours and
-/// nothing follows its name.
+/// The fence that this line opens: at its beginning, or after prose if the fence has a known name and nothing
+/// follows the name.
 fn opening(line: &str) -> Option<Opened<'_>> {
     let trimmed = line.trim_start();
     if let Some(opened) = fence_at(trimmed) {
@@ -153,7 +153,7 @@ fn closes(line: &str, fence: &Fence) -> bool {
     line.len() >= fence.len && line.chars().all(|c| c == fence.mark)
 }
 
-/// The index of the line behind an ordinary code block.
+/// The index of the line after an ordinary code block.
 fn after_quoted(lines: &[&str], from: usize, fence: &Fence) -> usize {
     let rest = lines.get(from..).unwrap_or_default();
     match rest.iter().position(|line| closes(line, fence)) {
@@ -190,7 +190,7 @@ struct End {
     closed: bool,
 }
 
-/// Where a block of text ends, and the lines of the blocks nested in it.
+/// The end of a text block, and the line ranges of the blocks nested in it.
 fn text_end(lines: &[&str], from: usize, fence: &Fence) -> (End, Vec<(usize, usize)>) {
     let mut nested: Vec<(usize, usize)> = Vec::new();
     let mut inner: Option<(usize, Fence)> = None;
@@ -225,7 +225,7 @@ fn text_end(lines: &[&str], from: usize, fence: &Fence) -> (End, Vec<(usize, usi
     (end, nested)
 }
 
-/// Where a tool block ends; `None` if a long value in it has no end.
+/// The end of a tool block; `None` if a long value in it has no end.
 fn tool_end(lines: &[&str], from: usize, fence: &Fence, long_values: bool) -> Option<End> {
     let mut value: Option<&str> = None;
     for (at, line) in lines.iter().enumerate().skip(from) {
@@ -238,7 +238,7 @@ fn tool_end(lines: &[&str], from: usize, fence: &Fence, long_values: bool) -> Op
         if closes(line, fence) {
             return Some(End { at, closed: true });
         }
-        // Behind a name on the same line, it is a value.
+        // After a name on the same line, it is a value.
         let opened = fence_at(line.trim_start());
         if opened.is_some_and(|opened| kind_of(opened.info).is_some()) {
             return Some(End { at, closed: false });
@@ -259,7 +259,7 @@ fn push_line(text: &mut String, line: &str) {
     text.push('\n');
 }
 
-/// The prose in front of a fence that stands at the end of its line.
+/// Adds the prose before a fence at the end of its line.
 fn push_prefix(text: &mut String, line: &str) {
     let at = line.find("```").or_else(|| line.find("~~~")).unwrap_or(0);
     let before = line[..at].trim_end();

@@ -1,12 +1,11 @@
-//! What the built-in agent decides: pure, so that its whole judgement runs without a model.
+//! The decisions of the built-in agent: pure, so that all of them can be tested without a model.
 //!
-//! A session with a model is a history of intents and observations. [`session::fold`] makes the
-//! state of it, [`session::decide()`] names the next step, and [`session::Session`] keeps both
-//! together with the transcript, so that the loop that talks to the world only carries steps out.
-//! The other modules are what these two are made of: the plan [`ledger`], the [`tool`]s, the
-//! [`fence`]d blocks and the text [`protocol`], the [`texts`] that the model reads, the budget of its
-//! [`context`] in [`tokens`], and the errors of its API. What was done is kept as a [`trajectory`], on which
-//! [`replay`] makes the same decisions once more.
+//! A session with a model is a history of intents and observations. [`session::fold`] computes its state,
+//! [`session::decide()`] returns the next step, and [`session::Session`] keeps both together with the
+//! transcript, so that the loop with the side effects only carries out steps. The other modules are the parts
+//! of these two: the plan [`ledger`], the [`tool`]s, the [`fence`]d blocks and the text [`protocol`], the
+//! [`texts`] that the model reads, the budget of its [`context`] in [`tokens`], and the errors of its API.
+//! The record of a session is a [`trajectory`], on which [`replay`] repeats the decisions.
 
 pub mod context;
 pub mod fence;

@@ -1,4 +1,4 @@
-//! Errors of a model's API: what they are, and what can be done about them.
+//! Errors of a model's API, and the possible reactions to them.
 
 use crate::agent::ApiError;
 pub use crate::api_error::ModelErrorKind;
@@ -8,22 +8,22 @@ use crate::wait::WaitPolicy;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The waits of a session, in which every request holds all that was said and the wait is cheaper
-/// than another session: from two seconds to five minutes.
+/// The waits of a session, from two seconds to five minutes. Every request contains the whole conversation,
+/// so waiting is cheaper than starting another session.
 pub const WAITS: WaitPolicy = WaitPolicy {
     first_ms: 2_000,
     factor: 2,
     longest_ms: 300_000,
 };
 
-/// What can be done about an error.
+/// The possible reaction to an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Remedy {
-    /// Wait, then ask again.
+    /// Wait, then repeat the request.
     Wait,
-    /// Ask once more: another sample may pass.
+    /// Repeat the request once: another sample may pass.
     Once,
-    /// Ask again with less.
+    /// Repeat the request with less content.
     Shrink,
     /// Nothing.
     Stop,
@@ -43,18 +43,18 @@ pub struct ModelError {
 }
 
 impl ModelError {
-    /// Reads an error from the status and the body of an answer. `retry_after_ms` is what its
-    /// headers ask for (see [`retry_after`]); where they do not, the body may.
+    /// Reads an error from the status and body of a response. `retry_after_ms` is the wait from its headers
+    /// (see [`retry_after`]); without one, the wait from the body is used.
     pub fn of_answer(status: u16, body: &str, retry_after_ms: Option<u64>) -> Self {
         Self::read(Some(status), body, retry_after_ms)
     }
 
-    /// Reads an error that came inside of a stream, without a status of its own.
+    /// Reads an error that arrived in a stream, without a status of its own.
     pub fn of_stream(text: &str) -> Self {
         Self::read(None, text, None)
     }
 
-    /// A connection that failed, or an answer that broke off.
+    /// A connection that failed, or a response that broke off.
     pub fn network(message: &str) -> Self {
         Self {
             kind: ModelErrorKind::Network,
@@ -64,7 +64,7 @@ impl ModelError {
         }
     }
 
-    /// A recording has no further response.
+    /// The recording has no further response.
     pub fn not_recorded(message: &str) -> Self {
         Self {
             kind: ModelErrorKind::NotRecorded,
@@ -72,7 +72,7 @@ impl ModelError {
         }
     }
 
-    /// A connection that cannot be made until a setting is changed.
+    /// A connection that is impossible until a setting is changed.
     pub fn setup(message: &str) -> Self {
         Self {
             kind: ModelErrorKind::Setup,
@@ -90,7 +90,7 @@ impl ModelError {
         }
     }
 
-    /// What can be done about it.
+    /// The possible reaction to this error.
     pub fn remedy(&self) -> Remedy {
         use ModelErrorKind as K;
         match self.kind {
@@ -107,8 +107,8 @@ impl ModelError {
         }
     }
 
-    /// How long to wait before the request is made again, in milliseconds, after `failures` failures
-    /// in a row, this one included. Whoever waits adds jitter.
+    /// The wait before the request is repeated, in milliseconds, after `failures` consecutive failures
+    /// including this one. The caller adds jitter.
     pub fn wait_ms(&self, failures: u32) -> u64 {
         WAITS.wait_ms(failures, self.retry_after_ms)
     }
@@ -127,8 +127,8 @@ impl ModelError {
     }
 }
 
-/// What a `Retry-After` header asks for, in milliseconds: a number of seconds, or a date (RFC 9110)
-/// as seen from `now`.
+/// The wait that a `Retry-After` header asks for, in milliseconds: a number of seconds, or a date (RFC 9110)
+/// relative to `now`.
 pub fn retry_after(header: &str, now: jiff::Timestamp) -> Option<u64> {
     let header = header.trim();
     if let Ok(seconds) = header.parse::<f64>() {

@@ -1,33 +1,33 @@
-//! Plans as a model writes them: one line for each item, with a box.
+//! Plans as a model writes them: one line per item, with a box.
 
 use super::fence::{Block, BlockKind};
 use super::ledger::ItemState;
 use crate::text::one_line;
 use serde::{Deserialize, Serialize};
 
-/// Characters kept of an item.
+/// The maximum length of an item, in characters.
 pub const ITEM_CHARS: usize = 300;
 
-/// Lines of one block that are read.
+/// The maximum number of lines read from one block.
 pub const BLOCK_LINES: usize = 400;
 
 /// One line of a plan or of an update.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlanLine {
-    /// The item's number, where the line names it.
+    /// The item's number, if the line states it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<u32>,
-    /// What its box says. `done` is what the model claims: the ledger decides.
+    /// The state in its box. `done` is the model's claim: the ledger decides.
     pub state: ItemState,
-    /// The text behind the box, on one line.
+    /// The text after the box, on one line.
     pub text: String,
 }
 
-/// What a block says of the plan.
+/// The content of a plan block.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "block", rename_all = "snake_case")]
 pub enum PlanBlock {
-    /// A whole plan: registers, or replans.
+    /// A complete plan, which registers the plan or replaces it.
     Plan {
         /// Its items.
         lines: Vec<PlanLine>,
@@ -37,7 +37,7 @@ pub enum PlanBlock {
         /// Its items.
         lines: Vec<PlanLine>,
     },
-    /// The model says that it has finished.
+    /// The model declares that it has finished.
     Final {
         /// Its summary.
         text: String,
@@ -45,7 +45,7 @@ pub enum PlanBlock {
 }
 
 impl PlanBlock {
-    /// What a fenced block says of the plan; `None` for a tool call.
+    /// The plan block that a fenced block contains; `None` for a tool call.
     pub fn of(block: &Block) -> Option<Self> {
         match block.kind {
             BlockKind::Plan => Some(Self::Plan {
@@ -75,7 +75,7 @@ pub fn read_lines(body: &str, is_plan: bool) -> Vec<PlanLine> {
         .collect()
 }
 
-/// A line from the parts of a structured call.
+/// A line built from the parts of a structured call.
 pub fn line(state: ItemState, text: &str) -> Option<PlanLine> {
     let text = text.trim().trim_end_matches("```");
     let (id, text) = match numbered(text) {
@@ -105,7 +105,7 @@ fn boxed(raw: &str) -> Option<PlanLine> {
     line(state, rest)
 }
 
-/// What follows `-`, `*`, `+`, `1.` or `1)`.
+/// The text after `-`, `*`, `+`, `1.` or `1)`.
 fn without_bullet(raw: &str) -> Option<&str> {
     let text = raw.trim();
     let rest = match text.strip_prefix(['-', '*', '+']) {

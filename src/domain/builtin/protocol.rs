@@ -12,9 +12,9 @@
 //! ```
 //! ````
 //!
-//! A value stands behind its name, or between `<<END` and a line that is just `END` (any word will
-//! do), where nothing has to be escaped. A value in double quotes is read as JSON. The content of a
-//! file ends with a line end, other long values do not.
+//! A value follows its name, or is between `<<END` and a line that is just `END` (any word will do), where
+//! nothing needs escaping. A value in double quotes is read as JSON. The content of a file ends with a line
+//! end; other long values do not.
 
 use super::context::Message;
 use super::fence::{BlockKind, long_value, scan};
@@ -23,17 +23,17 @@ use crate::text::add_paragraph;
 use serde_json::{Map, Value};
 use std::fmt::Write as _;
 
-/// A response taken apart.
+/// A response split into text and calls.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Parts {
     /// The response without its tool blocks, plan blocks included.
     pub text: String,
-    /// Its tool calls in order, numbered from 1 as their ids.
+    /// Its tool calls in order, with ids numbered from 1.
     pub calls: Vec<ToolCall>,
 }
 
-/// Takes the tool calls out of a response. `cut` says that the response was cut off at its length
-/// limit: a block that is open at its end is then not trusted.
+/// Extracts the tool calls from a response. `cut` says that the response reached its length limit: then a
+/// block without an end is not trusted.
 pub fn read(text: &str, cut: bool) -> Parts {
     let scan = scan(text);
     let mut calls = Vec::new();
@@ -60,8 +60,8 @@ pub fn read(text: &str, cut: bool) -> Parts {
     }
 }
 
-/// A call as a block. The arguments of the tools that touch the work tree come back from [`read`]
-/// as they were, numbers as text.
+/// A call as a block. [`read`] returns the arguments of the tools that access the work tree unchanged, with
+/// numbers as text.
 pub fn format_call(call: &ToolCall) -> String {
     let mut body = String::new();
     match &call.arguments {
@@ -84,7 +84,7 @@ pub fn format_call(call: &ToolCall) -> String {
     format!("{fence}SPRAG_TOOL {}\n{body}{fence}", call.name)
 }
 
-/// The result of a call, as text of the next message.
+/// The result of a call, as text in the next message.
 pub fn format_result(id: &str, name: &str, ok: bool, output: &str) -> String {
     let fence = fence_for(output);
     let word = if ok { "ok" } else { "error" };
@@ -96,7 +96,7 @@ pub fn format_result(id: &str, name: &str, ok: bool, output: &str) -> String {
     format!("{fence}SPRAG_RESULT {id} {name} {word}\n{output}{end}{fence}")
 }
 
-/// A tool as the model is told of it.
+/// The description of a tool for the model.
 pub fn describe(tool: &Tool) -> String {
     let mut text = format!("{}: {}\n", tool.name, tool.about);
     for parameter in tool.parameters {
@@ -106,9 +106,9 @@ pub fn describe(tool: &Tool) -> String {
     text
 }
 
-/// The messages for a model without tool calling: calls and results are text of their neighbours.
-/// Behind the system prompt the roles take turns, for many templates of models refuse anything else:
-/// what is said in the same role one after the other is one message.
+/// The messages for a model without tool calling: calls and results become text of the adjacent messages.
+/// After the system prompt, the roles alternate, because many model templates reject anything else:
+/// consecutive messages of the same role are merged.
 pub fn as_text(messages: &[&Message]) -> Vec<Message> {
     let mut told: Vec<Message> = Vec::new();
     let mut after_result = false;
@@ -137,7 +137,7 @@ pub fn as_text(messages: &[&Message]) -> Vec<Message> {
     told
 }
 
-/// A message in words alone.
+/// A message with its calls and results as text.
 fn worded(message: &Message) -> Message {
     match message {
         Message::Assistant { text, calls } => {
@@ -242,7 +242,7 @@ fn format_value(tool: &str, name: &str, value: &str) -> String {
     format!("{name} <<{mark}\n{body}\n{mark}\n")
 }
 
-/// A word that is no line of `body`.
+/// A word that is not a line of `body`.
 fn unused_mark(body: &str) -> String {
     let mut mark = "END".to_owned();
     while body.lines().any(|line| line.trim_end() == mark) {
@@ -251,7 +251,7 @@ fn unused_mark(body: &str) -> String {
     mark
 }
 
-/// A fence longer than any inside.
+/// A fence that is longer than any inside `body`.
 fn fence_for(body: &str) -> String {
     let runs = body.split(|c| c != '`').map(str::len).max();
     "`".repeat(runs.unwrap_or_default().saturating_add(1).max(3))
@@ -447,7 +447,7 @@ mod tests {
         ]
     }
 
-    /// The role of a message as text, and the text.
+    /// The role of a message, and its text.
     fn role_and_text(message: &Message) -> (&'static str, &str) {
         match message {
             Message::System { text } => ("system", text),
@@ -471,7 +471,7 @@ mod tests {
                 for pair in told.windows(2) {
                     prop_assert_ne!(pair[0].0, pair[1].0);
                 }
-                // All but the newest message are the same, and that one is gone on with.
+                // All messages except the newest stay the same, and the newest is continued.
                 let (newest, before) = last.split_last().unwrap();
                 prop_assert_eq!(before, &next[..before.len()]);
                 let (newest, now) = (role_and_text(newest), told[before.len()]);

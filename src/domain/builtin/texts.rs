@@ -1,11 +1,11 @@
-//! Everything that the built-in agent says to its model.
+//! All texts of the built-in agent for its model.
 
 use super::ledger::{Applied, Ledger};
 use super::protocol;
 use super::session::{FormatError, LoopKind, Note, Slice, Suppressed};
 use super::tool::WORK_TOOLS;
 
-/// The answer to `finish`.
+/// The answer to a `finish` call.
 pub const NOTED: &str = "noted";
 
 /// The result of a call that was not carried out.
@@ -119,7 +119,7 @@ fn suppressed(why: Suppressed, remaining: usize, next: Option<&str>) -> String {
     }
 }
 
-/// What closes the last item without a change.
+/// The blocks that close the last item without a change.
 fn closure(item: &str) -> String {
     format!("```SPRAG_PLAN_UPDATE\n- [x] {item}\n```\n```SPRAG_FINAL\n<your final message>\n```")
 }
@@ -210,7 +210,7 @@ fn repair(open: &[String]) -> String {
     text
 }
 
-/// The answer to `update_plan`.
+/// The answer to an `update_plan` call.
 pub fn plan_answer(ledger: &Ledger, applied: &Applied) -> String {
     let mut text = format!(
         "finished={} remaining={} next={}",
@@ -230,7 +230,7 @@ pub fn plan_answer(ledger: &Ledger, applied: &Applied) -> String {
     text
 }
 
-/// The task of a session on one file alone. `task` is the outer session's.
+/// The task of a session on a single file. `task` is the outer session's task.
 pub fn slice_task(slice: &Slice, task: &str) -> String {
     let file = &slice.file;
     let mut text = format!(

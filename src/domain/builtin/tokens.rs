@@ -1,13 +1,13 @@
-//! How many tokens a text takes, from above.
+//! Estimates an upper bound of the number of tokens in a text.
 //!
-//! Vocabularies weigh megabytes, and most of them are not public. What a text costs can be told
-//! well enough from the kinds of characters that meet in it: a vocabulary has one entry for a common
-//! word with the space in front of it, none that spans a word and the number behind it, and no long
-//! ones for what is random. So each character costs what its kind costs behind the kind before it.
+//! Vocabularies are megabytes in size, and most of them are not public. The number of tokens can be estimated
+//! well enough from adjacent kinds of characters: a vocabulary has one entry for a common word with its
+//! leading space, none that spans a word and the number after it, and no long ones for random text. Each
+//! character is therefore given a cost that depends on its kind and on the kind before it.
 //!
-//! The costs are the 98th percentile of a linear quantile regression on real texts against the
-//! greater count of the vocabularies `o200k_base` and `cl100k_base`, rounded up. What that comes to
-//! is measured by `scripts/measure-tokens` and written down in `docs/builtin-agent.md`.
+//! The costs come from a linear quantile regression (98th percentile) on real texts, against the greater
+//! count of the vocabularies `o200k_base` and `cl100k_base`, rounded up. `scripts/measure-tokens` measures
+//! the accuracy, which `docs/builtin-agent.md` records.
 
 /// A kind of character.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,7 +50,7 @@ impl Kind {
         }
     }
 
-    /// Thousandths of a token for a character of this kind behind one of kind `before`.
+    /// The cost of a character of this kind after one of kind `before`, in thousandths of a token.
     fn cost(self, before: Option<Self>) -> usize {
         use Kind as K;
         match (self, before) {
@@ -77,8 +77,8 @@ impl Kind {
             (K::Sign, Some(K::Sign)) => 330,
             (K::Sign, Some(K::Lower | K::Upper | K::Digit | K::Space)) => 600,
             (K::Sign, _) => 1_300,
-            // At the beginning a character costs the most that it can, so that what two texts
-            // cost apart is no less than what they cost together.
+            // The first character has the maximum cost of its kind, so that two texts separately cost at
+            // least as much as together.
             (K::Upper, None) => 1_600,
             (K::Space, None) => 960,
             (K::Latin, _) => 2_400,
@@ -93,16 +93,16 @@ impl Kind {
     }
 }
 
-/// Lower-case letters in a row from which on they are no word of any language: what is random is
-/// cut into pieces of two or three letters.
+/// The length of a run of lower-case letters beyond which it is not a word of any language: random text is
+/// split into pieces of two or three letters.
 const LONGEST_WORD: usize = 18;
 
-/// Thousandths of a token for each further one of them.
+/// The cost of each further letter in such a run, in thousandths of a token.
 const RANDOM: usize = 500;
 
-/// About how many tokens a text takes: on real texts hardly ever too few.
+/// Estimates the number of tokens in a text: on real texts, the estimate is hardly ever too low.
 ///
-/// A longer text never takes fewer, and two texts together hardly more than they take apart.
+/// A longer text never has a lower estimate, and two texts together have hardly more than separately.
 pub fn estimate(text: &str) -> usize {
     let mut before = None;
     let mut run = 0;
@@ -175,7 +175,7 @@ mod tests {
 
     #[test]
     fn letters_in_a_row_that_are_no_word_are_taken_for_what_they_are() {
-        // 24 tokens each.
+        // 24 tokens per repetition.
         let bases = "acgtacgttgcaatcgggctaacgtagctagctagcatcgatcga".repeat(10);
         let estimated = estimate(&bases);
         assert!((210..=260).contains(&estimated), "{estimated}");
@@ -190,7 +190,7 @@ mod tests {
         ]
     }
 
-    /// What a run that is joined in the middle of a word can cost more.
+    /// The maximum additional cost when a run is joined in the middle of a word.
     const JOINED: usize = 1 + LONGEST_WORD * RANDOM / 1_000;
 
     proptest! {

@@ -1,4 +1,4 @@
-//! The tools of the built-in agent: what the model is told of them, and its calls as values.
+//! The tools of the built-in agent: their descriptions for the model, and its calls as values.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -9,37 +9,37 @@ use serde_json::{Map, Value, json};
 pub struct Tool {
     /// Its name.
     pub name: &'static str,
-    /// What it does.
+    /// Its description.
     pub about: &'static str,
-    /// What it takes.
+    /// Its parameters.
     pub parameters: &'static [Parameter],
 }
 
-/// One thing that a tool takes.
+/// A parameter of a tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Parameter {
     /// Its name.
     pub name: &'static str,
-    /// What kind of value it has.
+    /// The kind of its value.
     pub kind: Kind,
     /// Whether a call without it is an error.
     pub required: bool,
-    /// What it means.
+    /// Its description.
     pub about: &'static str,
 }
 
-/// A kind of value.
+/// The kind of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// Text.
     Text,
-    /// The content of a whole file: lines, each with its end.
+    /// The content of a whole file: lines, each with its line end.
     Lines,
     /// A whole number.
     Number,
-    /// Yes or no.
+    /// A boolean.
     Flag,
-    /// Items of a plan.
+    /// The items of a plan.
     Items,
 }
 
@@ -59,7 +59,7 @@ const fn optional(name: &'static str, kind: Kind, about: &'static str) -> Parame
     }
 }
 
-/// The tools that touch the work tree, in the order in which the model is told of them.
+/// The tools that access the work tree, in the order in which the model sees them.
 pub const WORK_TOOLS: &[Tool] = &[
     Tool {
         name: "read_file",
@@ -136,8 +136,7 @@ pub const WORK_TOOLS: &[Tool] = &[
     },
 ];
 
-/// The tools that speak of the work: where tools can be called they stand for the fenced blocks of
-/// plans and final words.
+/// The tools for plans and final messages: with tool calling, they replace the fenced blocks.
 pub const PLAN_TOOLS: &[Tool] = &[
     Tool {
         name: "update_plan",
@@ -210,7 +209,7 @@ impl Parameter {
     }
 }
 
-/// The kind of a parameter of a tool; `None` if the tool has none of that name.
+/// The kind of a tool's parameter; `None` if the tool has no parameter with that name.
 pub fn kind_of(tool: &str, parameter: &str) -> Option<Kind> {
     let tool = all().find(|known| known.name == tool)?;
     let parameters = tool.parameters.iter();
@@ -247,7 +246,7 @@ pub enum Arguments {
 }
 
 impl Arguments {
-    /// The arguments of a tool call as text of JSON, as most APIs give them. No text is no
+    /// The arguments of a tool call from JSON text, as most APIs return them. An empty text means no
     /// arguments.
     pub fn from_json(text: &str) -> Self {
         if text.trim().is_empty() {
@@ -418,7 +417,7 @@ pub enum PlanItemState {
 }
 
 impl ToolRequest {
-    /// The call as a request; else what is wrong with it, for the model.
+    /// The call as a request, otherwise the error for the model.
     pub fn of(call: &ToolCall) -> Result<Self, String> {
         let arguments = match &call.arguments {
             Arguments::Unreadable(why) => return Err(why.clone()),
@@ -440,7 +439,7 @@ impl ToolRequest {
         serde_json::from_value(tagged).map_err(|error| error.to_string())
     }
 
-    /// The same call with every path put through this.
+    /// The same call with `change` applied to every path.
     #[must_use]
     pub fn with_paths(mut self, change: impl Fn(&str) -> String) -> Self {
         match &mut self {
@@ -457,7 +456,7 @@ impl ToolRequest {
         self
     }
 
-    /// Whether it only looks.
+    /// Whether the call only reads.
     pub fn is_read_only(&self) -> bool {
         matches!(
             self,
@@ -465,7 +464,7 @@ impl ToolRequest {
         )
     }
 
-    /// The file that it edits in place or writes: what counts as an edit failure when it fails.
+    /// The file that it edits or writes, for counting failed edits.
     pub fn edits(&self) -> Option<&str> {
         match self {
             Self::EditFile { path, .. } | Self::WriteFile { path, .. } => Some(path),
@@ -473,7 +472,7 @@ impl ToolRequest {
         }
     }
 
-    /// What it is about, for people: a path, a command.
+    /// The subject of the call for people: a path, a command.
     pub fn about(&self) -> String {
         match self {
             Self::ReadFile { path, .. }
@@ -508,7 +507,7 @@ impl ToolRequest {
     }
 }
 
-/// A whole number, also as text and as `12.0`: models are not exact about it.
+/// A whole number, also as text or as `12.0`, because models are imprecise about number formats.
 fn number<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
     let whole = |number: f64| (number >= 0.0 && number.fract() == 0.0).then_some(number as u64);
     let read = match Value::deserialize(from)? {

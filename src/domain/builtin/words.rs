@@ -1,11 +1,11 @@
-//! Texts compared by their words.
+//! Compares texts by their words.
 
 use std::collections::BTreeSet;
 
-/// Words of a text that are compared at most.
+/// The maximum number of words of a text that are compared.
 const MAX_WORDS: usize = 2_000;
 
-/// The words of a text, in lower case, without punctuation.
+/// The words of a text, in lower case and without punctuation.
 pub(super) fn words(text: &str) -> BTreeSet<String> {
     text.split(|c: char| !c.is_alphanumeric())
         .filter(|word| !word.is_empty())
@@ -14,8 +14,8 @@ pub(super) fn words(text: &str) -> BTreeSet<String> {
         .collect()
 }
 
-/// How alike two sets are, in percent: the size of what they share by the size of what they span
-/// (the Jaccard index). Two empty sets are not alike.
+/// The similarity of two sets in percent: the size of the intersection divided by the size of the union (the
+/// Jaccard index). It is 0 for two empty sets.
 pub(super) fn likeness(a: &BTreeSet<String>, b: &BTreeSet<String>) -> usize {
     let shared = a.intersection(b).count();
     let all = a.len() + b.len() - shared;

@@ -22,7 +22,7 @@ fn wrote(name: &str, content: &str) -> Message {
     }
 }
 
-/// A budget with exactly so much room.
+/// A budget with exactly this much room.
 fn room(tokens: usize) -> Budget {
     Budget {
         window_tokens: tokens + tokens / 9,
@@ -43,7 +43,7 @@ fn size(messages: &[Message]) -> usize {
     messages.iter().map(message_size).sum()
 }
 
-/// What is left of messages in a room of so many tokens.
+/// The messages that are sent with a room of this many tokens.
 fn fitted(messages: &[Message], tokens: usize) -> Vec<Message> {
     let mut context = context(room(tokens), messages);
     context.prepare();

@@ -1,8 +1,7 @@
-//! The agent's own plan: its items, what the model says of them, and what became of their files.
+//! The agent's own plan: its items, what the model reports about them, and the changes to their files.
 //!
-//! An item's state is never stored: it follows from the files that were changed and from the last
-//! thing that the model said of it. So the order in which a check and an edit of the same response
-//! arrive makes no difference.
+//! An item's state is never stored: it follows from the changed files and from the model's last report about
+//! it. The order of a check and an edit in the same response therefore makes no difference.
 
 mod path;
 mod update;
@@ -17,10 +16,10 @@ use crate::agent::{TodoItem, TodoStatus};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
-/// Items that a ledger holds, the superseded ones included; what a model adds beyond is dropped.
+/// The maximum number of items, including superseded ones; further items are dropped.
 pub const MAX_ITEMS: usize = 200;
 
-/// Whether two paths are of the same file, however the model wrote them.
+/// Whether two paths name the same file, in whatever notation the model used.
 pub(super) fn same_file(a: &str, b: &str) -> bool {
     match (path::normal(a), path::normal(b)) {
         (Some(a), Some(b)) => path::is_at(&a, &b),
@@ -28,11 +27,11 @@ pub(super) fn same_file(a: &str, b: &str) -> bool {
     }
 }
 
-/// How far an item is.
+/// The state of an item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ItemState {
-    /// `[ ]`: not begun.
+    /// `[ ]`: not started.
     Pending,
     /// `[>]`: being worked on.
     InProgress,
@@ -40,14 +39,14 @@ pub enum ItemState {
     Done,
     /// `[!]`: cannot be done.
     Blocked,
-    /// `[~]`: another item took its place.
+    /// `[~]`: replaced by another item.
     Superseded,
     /// `[=]`: there was nothing to do.
     AlreadySatisfied,
 }
 
 impl ItemState {
-    /// The character in its box.
+    /// The character in the item's box.
     pub fn mark(self) -> char {
         match self {
             Self::Pending => ' ',
@@ -59,12 +58,12 @@ impl ItemState {
         }
     }
 
-    /// Whether the item is still to be worked on.
+    /// Whether the item still needs work.
     pub fn is_open(self) -> bool {
         matches!(self, Self::Pending | Self::InProgress)
     }
 
-    /// Whether the item has come to a good end.
+    /// Whether the item ended successfully.
     pub fn is_finished(self) -> bool {
         matches!(self, Self::Done | Self::AlreadySatisfied)
     }
@@ -73,7 +72,7 @@ impl ItemState {
 /// A file that an item names.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Target {
-    /// As the item names it, relative to the work tree; with a slash at its end it is a directory.
+    /// The path as the item names it, relative to the work tree; a trailing slash marks a directory.
     pub path: String,
     /// Whether it was changed for this item.
     pub changed: bool,
@@ -84,22 +83,22 @@ pub struct Target {
 /// One item of the plan.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Item {
-    /// Its number, from 1, never given twice.
+    /// Its number, from 1, which is never reused.
     pub id: u32,
-    /// What is to be done, on one line.
+    /// The work to do, on one line.
     pub text: String,
     /// The files that it names.
     pub files: Vec<Target>,
-    /// What the model last said of it.
+    /// The model's last report.
     said: ItemState,
 }
 
 impl Item {
-    /// How far it is.
+    /// The item's state.
     ///
-    /// With files it is done when all of them were changed, and when it is checked off and one of
-    /// them was; checked off with no change it is already satisfied. Without files it is what the
-    /// model says.
+    /// An item with files is done when all of them were changed, or when it is checked off and at least one
+    /// was changed; checked off without a change, it is already satisfied. An item without files has the
+    /// state that the model reports.
     pub fn state(&self) -> ItemState {
         let changed = self.files.iter().any(|file| file.changed);
         let all_changed = !self.files.is_empty() && self.files.iter().all(|file| file.changed);
@@ -138,60 +137,60 @@ pub struct Ledger {
 }
 
 impl Ledger {
-    /// Every item, the superseded ones included, in order.
+    /// All items in order, including superseded ones.
     pub fn items(&self) -> &[Item] {
         &self.items
     }
 
-    /// Items that count: all but the superseded.
+    /// The number of items that are not superseded.
     pub fn planned(&self) -> usize {
         self.count(|state| state != ItemState::Superseded)
     }
 
-    /// Items that are done or already satisfied.
+    /// The number of items that are done or already satisfied.
     pub fn finished(&self) -> usize {
         self.count(ItemState::is_finished)
     }
 
-    /// Items left to work on: pending or in progress.
+    /// The number of items that are pending or in progress.
     pub fn remaining(&self) -> usize {
         self.count(ItemState::is_open)
     }
 
-    /// Items that cannot be done.
+    /// The number of items that cannot be done.
     pub fn blocked(&self) -> usize {
         self.count(|state| state == ItemState::Blocked)
     }
 
-    /// Whether there is a plan, none of it is left and some of it is finished.
+    /// Whether the plan has finished items and no open ones.
     pub fn is_complete(&self) -> bool {
         self.remaining() == 0 && self.finished() > 0
     }
 
-    /// Blocks that changed the plan: every update, and every plan but the first.
+    /// The number of blocks that changed the plan: every update, and every plan except the first.
     pub fn updates(&self) -> u32 {
         self.updates
     }
 
-    /// The items left to work on, in order.
+    /// The open items, in order.
     pub fn open(&self) -> impl Iterator<Item = &Item> {
         self.items.iter().filter(|item| item.state().is_open())
     }
 
-    /// The item to work on: the first in progress, else the first left.
+    /// The item to work on: the first one in progress, otherwise the first open one.
     pub fn next(&self) -> Option<&Item> {
         self.open()
             .find(|item| item.state() == ItemState::InProgress)
             .or_else(|| self.open().next())
     }
 
-    /// Takes in what a response says of the plan. `changed` are the files that the session has
-    /// changed so far: an item checked off is settled against all of them.
+    /// Applies what a response says about the plan. `changed` contains all files that the session has changed
+    /// so far: an item that is checked off is compared with them.
     pub fn apply(&mut self, block: &PlanBlock, changed: &BTreeSet<String>, mode: Mode) -> Applied {
         update::apply(self, block, changed, mode)
     }
 
-    /// Takes in that a file was changed: it counts for every item that names it.
+    /// Records a changed file for every item that names it.
     pub fn file_changed(&mut self, changed: &str) {
         let items = self.items.iter_mut();
         for item in items.filter(|item| item.said != ItemState::Superseded) {
@@ -201,7 +200,7 @@ impl Ledger {
         }
     }
 
-    /// Takes in that a file cannot be edited: the items left that name it are blocked.
+    /// Records that a file cannot be edited: the open items that name it become blocked.
     pub fn file_blocked(&mut self, file: &str) {
         let items = self.items.iter_mut();
         for item in items.filter(|item| item.state().is_open() && item.names(file)) {
@@ -209,13 +208,13 @@ impl Ledger {
         }
     }
 
-    /// The plan as a checklist, one line for each item.
+    /// The plan as a checklist, one line per item.
     pub fn checklist(&self) -> String {
         let lines: Vec<String> = self.items.iter().map(Item::line).collect();
         lines.join("\n")
     }
 
-    /// The plan as the list that every agent's events carry. Superseded items are left out.
+    /// The plan as the to-do list in the events of all agents. Superseded items are left out.
     pub fn todo(&self) -> Vec<TodoItem> {
         let counted = self.items.iter().filter_map(|item| {
             let (status, why) = match item.state() {

@@ -1,6 +1,6 @@
-//! The files that an item's text names.
+//! Finds the files that an item's text names.
 
-/// Names of files that have neither a slash nor an ending.
+/// File names with neither a slash nor an extension.
 const BARE_NAMES: &[&str] = &[
     "makefile",
     "dockerfile",
@@ -15,7 +15,7 @@ const BARE_NAMES: &[&str] = &[
     "codeowners",
 ];
 
-/// Endings that make a name without a slash a file's.
+/// Extensions that mark a name without a slash as a file.
 const ENDINGS: &[&str] = &[
     "astro",
     "bash",
@@ -106,14 +106,14 @@ const ENDINGS: &[&str] = &[
     "zig",
 ];
 
-/// Files that one item can name.
+/// The maximum number of files that an item can name.
 const MAX_FILES: usize = 50;
 
-/// The files that an item is about, in its order, each once.
+/// The files that an item is about, in order and without duplicates.
 ///
-/// They stand at its beginning, separated by commas or `and` and followed by a colon or a dash, or
-/// anywhere in backticks. An absolute path and one with a `..` component is none: the agent could
-/// not change it. `[...slug].tsx` is a name like any other.
+/// They are at its beginning, separated by commas or `and` and followed by a colon or a dash, or anywhere in
+/// backticks. Absolute paths and paths with a `..` component are ignored, because the agent could not change
+/// them. `[...slug].tsx` is a valid name.
 pub(super) fn files_in(text: &str) -> Vec<String> {
     let head = head(text);
     let listed = listed(head.unwrap_or(text), head.is_some());
@@ -126,8 +126,7 @@ pub(super) fn files_in(text: &str) -> Vec<String> {
     files
 }
 
-/// Whether a changed file is the one that an item names: the same, one whose path ends with it, or
-/// one below a directory that the item names.
+/// Whether an item names a changed file: the same path, the end of its path, or a directory above it.
 pub(super) fn is_at(named: &str, changed: &str) -> bool {
     if let Some(directory) = named.strip_suffix('/') {
         return below(directory, changed);
@@ -135,7 +134,7 @@ pub(super) fn is_at(named: &str, changed: &str) -> bool {
     named == changed || ends_with(changed, named) || ends_with(named, changed)
 }
 
-/// `path` as the ledger compares it; `None` if it cannot name a file of the work tree.
+/// `path` in the form that the ledger compares; `None` if it cannot name a file of the work tree.
 pub(super) fn normal(raw: &str) -> Option<String> {
     let mut path = raw.trim().replace('\\', "/");
     while let Some(rest) = path.strip_prefix("./") {
@@ -169,7 +168,7 @@ fn ends_with(path: &str, end: &str) -> bool {
         .is_some_and(|before| before.ends_with('/'))
 }
 
-/// What stands before the first colon or dash that separates.
+/// The text before the first colon or dash that separates.
 fn head(text: &str) -> Option<&str> {
     [": ", " - ", " – ", " — ", " -> ", " → "]
         .iter()
@@ -179,8 +178,8 @@ fn head(text: &str) -> Option<&str> {
         .or_else(|| text.strip_suffix(':'))
 }
 
-/// The files of a list that is nothing but files. Without a separator behind it, only its first
-/// word counts, and only with a slash.
+/// The files of a list that contains only files. Without a separator after it, only its first word counts,
+/// and only if it has a slash.
 fn listed(head: &str, separated: bool) -> Option<Vec<String>> {
     let whole = list_items(head)
         .map(|item| file(item, true))
@@ -211,8 +210,8 @@ fn in_backticks(text: &str) -> Vec<String> {
     inside.filter_map(|part| file(part, false)).collect()
 }
 
-/// `raw` as a file, if it looks like one. Only in backticks at the head of an item may a path have
-/// spaces.
+/// `raw` as a file, if it looks like one. A path may contain spaces only in backticks at the beginning of an
+/// item.
 fn file(raw: &str, at_head: bool) -> Option<String> {
     let bare = raw.trim().trim_matches(['*', '"', '\'']);
     let inside = bare
@@ -232,7 +231,7 @@ fn file(raw: &str, at_head: bool) -> Option<String> {
     (legal && !call && names_a_file(&path)).then_some(path)
 }
 
-/// `src/a.rs:12` and `src/a.rs:12-20` without the lines.
+/// Removes the lines from `src/a.rs:12` and `src/a.rs:12-20`.
 fn without_line(path: &str) -> &str {
     match path.rsplit_once(':') {
         Some((before, lines))

@@ -2,7 +2,7 @@ use super::*;
 use crate::builtin::fence::scan;
 use proptest::prelude::*;
 
-/// A ledger, the files changed so far, and both driven by text.
+/// A ledger and the files changed so far, both driven by text.
 #[derive(Default)]
 struct World {
     ledger: Ledger,

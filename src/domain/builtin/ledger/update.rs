@@ -1,37 +1,37 @@
-//! What a plan or an update does to the ledger.
+//! Applies a plan or an update to the ledger.
 
 use super::{Item, ItemState, Ledger, MAX_ITEMS, PlanBlock, PlanLine, Target, path};
 use crate::builtin::words::{likeness, words};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
-/// Percent of shared words from which a line without a file speaks of an item.
+/// The similarity in percent from which a line without files refers to an item.
 const SAME_ITEM: usize = 60;
 
-/// Percent of shared words from which a new item without a file restates the last one.
+/// The similarity in percent from which a new item without files restates the last one.
 const RESTATED: usize = 70;
 
 /// Whether items may be added.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
-    /// The usual.
+    /// Items may be added.
     Normal,
-    /// The answer to a repair message: what is left may be retired, nothing new begun.
+    /// The response to a repair message: open items may be closed, but no new ones added.
     Repair,
 }
 
-/// What a block did.
+/// The effect of a block.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Applied {
     /// Items that the block checked off.
     pub checked: Vec<u32>,
     /// Items that the block added.
     pub added: Vec<u32>,
-    /// Items whose place a new one took, or that a new plan left out.
+    /// Items that a new item replaced, or that a new plan left out.
     pub superseded: Vec<u32>,
-    /// Lines that were refused: new work in repair mode, or the last item restated.
+    /// Lines that were refused: new work in repair mode, or a restatement of the last item.
     pub refused: usize,
-    /// Lines that named nothing that is known, or that found no room.
+    /// Lines that refer to nothing known, or for which there was no room.
     pub ignored: usize,
 }
 
@@ -61,27 +61,27 @@ struct Change<'a> {
     ledger: &'a mut Ledger,
     changed: &'a BTreeSet<String>,
     mode: Mode,
-    /// Items from this index on came with this block, so nothing in it can supersede them.
+    /// Items from this index on were added by this block, so nothing in it can supersede them.
     first_new: usize,
     registers: bool,
     applied: Applied,
 }
 
-/// What a line speaks of.
+/// What a line refers to.
 enum Subject {
-    /// One item.
+    /// A single item.
     Item(usize),
     /// Some files of one or more items.
     Files(Vec<usize>),
-    /// Something that has come to an end before.
+    /// An item that has already ended.
     Finished,
     /// Nothing known.
     Unknown,
 }
 
 impl Change<'_> {
-    /// Registers a plan, or replaces it: what the new one restates stays as it is, what is finished
-    /// stays too, the rest is superseded.
+    /// Registers a plan, or replaces it: items that the new plan restates and finished items stay, the others
+    /// are superseded.
     fn plan(&mut self, lines: &[PlanLine]) {
         if lines.is_empty() {
             return;
@@ -99,7 +99,7 @@ impl Change<'_> {
         }
     }
 
-    /// Supersedes what is left and not restated.
+    /// Supersedes the items that are neither finished nor restated.
     fn leave_out(&mut self, lines: &[PlanLine]) {
         let kept: Vec<usize> = lines
             .iter()
@@ -114,7 +114,7 @@ impl Change<'_> {
         }
     }
 
-    /// Retires the checked first, then takes in what is new.
+    /// Closes the checked items first, then adds new ones.
     fn update(&mut self, lines: &[PlanLine]) {
         self.ledger.updates += 1;
         let (new, known): (Vec<&PlanLine>, Vec<&PlanLine>) = lines
@@ -128,7 +128,7 @@ impl Change<'_> {
         }
     }
 
-    /// A line with a mark in its box.
+    /// Applies a line with a mark in its box.
     fn speak(&mut self, line: &PlanLine) {
         let files = path::files_in(&line.text);
         match self.subject(line, &files) {
@@ -148,7 +148,7 @@ impl Change<'_> {
         }
     }
 
-    /// A line with an empty box.
+    /// Applies a line with an empty box.
     fn add(&mut self, line: &PlanLine) {
         let files = path::files_in(&line.text);
         if let Some(index) = self.by_id(line).or_else(|| self.exact(line, &files)) {
@@ -174,7 +174,7 @@ impl Change<'_> {
         }
     }
 
-    /// What was changed for an item counts for the one that took its place.
+    /// Transfers an item's changed files to the item that replaces it.
     fn hand_over(&mut self, old: usize, new: usize) {
         let old = self.ledger.items[old].files.clone();
         for file in &mut self.ledger.items[new].files {
@@ -208,8 +208,8 @@ impl Change<'_> {
         }
     }
 
-    /// Takes in what the model says of an item. What has come to a good end is not reopened by an
-    /// empty box: models repeat old lists.
+    /// Records the model's report about an item. An empty box does not reopen a finished item, because models
+    /// repeat old lists.
     fn say(&mut self, index: usize, state: ItemState) {
         let item = &mut self.ledger.items[index];
         let now = item.state();
@@ -244,7 +244,7 @@ impl Change<'_> {
         }
     }
 
-    /// Takes in what the model says of some of an item's files. Only a check speaks of files alone.
+    /// Records the model's report about some of an item's files. Only a check applies to single files.
     fn say_of_files(&mut self, index: usize, files: &[String], state: ItemState) {
         let item = &mut self.ledger.items[index];
         if !state.is_finished() {
@@ -302,7 +302,7 @@ impl Change<'_> {
         self.ledger.items.iter().position(known)
     }
 
-    /// The item with the same files and the same words; one that is left before one that is not.
+    /// The item with the same files and the same words, preferring an open one.
     fn exact(&self, line: &PlanLine, files: &[String]) -> Option<usize> {
         let spoken = words(&line.text);
         let same = |item: &Item| {
@@ -317,7 +317,7 @@ impl Change<'_> {
             .or_else(|| items.iter().position(same))
     }
 
-    /// The item left that names just these files; of several the one most alike.
+    /// The open or blocked item that names exactly these files; of several, the most similar one.
     fn open_with(&self, files: &[String], line: &PlanLine) -> Option<usize> {
         if files.is_empty() {
             return None;
@@ -351,7 +351,7 @@ impl Change<'_> {
             .map(|(_, index)| index)
     }
 
-    /// Whether exactly one item is left and the line only says it again, in other words.
+    /// Whether exactly one item is open and the line only restates it.
     fn restates_the_last(&self, line: &PlanLine, files: &[String]) -> bool {
         let mut open = self.ledger.open();
         let (Some(last), None) = (open.next(), open.next()) else {

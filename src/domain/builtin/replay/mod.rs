@@ -1,7 +1,7 @@
-//! The decisions of a recorded session made once more, and an account of what happened in it.
+//! Repeats the decisions of a recorded session and gives an account of it.
 //!
-//! Every decision is made on the history as it was recorded, whatever was decided before it: so a
-//! difference at one step hides none at a later one. Nothing is carried out.
+//! Every decision is made on the recorded history, whatever was decided before it, so a difference at one
+//! step does not hide a later one. No step is carried out.
 
 mod text;
 
@@ -18,114 +18,114 @@ use super::trajectory::{Ending, Entry, Header, Recorded, Recording, Request, Tur
 use crate::text::{first_line, one_line, plain};
 use serde::Serialize;
 
-/// The longest excerpt of a text, in characters.
+/// The maximum length of an excerpt, in characters.
 const EXCERPT: usize = 160;
 
-/// What came of a replay, in a form for programs, too.
+/// The result of a replay, also in machine-readable form.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Replay {
-    /// The version of this form.
+    /// The version of this format.
     pub v: u32,
-    /// Whether every decision is the recorded one.
+    /// Whether every decision equals the recorded one.
     pub same: bool,
-    /// Decisions that were made once more.
+    /// The number of repeated decisions.
     pub decisions: usize,
-    /// Those that differ.
+    /// The decisions that differ.
     pub differences: Vec<Difference>,
     /// An account of every session.
     pub sessions: Vec<Account>,
 }
 
-/// A decision that is another one now.
+/// A decision that differs from the recorded one.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Difference {
-    /// The session of a turn, from 1.
+    /// The number of the turn's session, from 1.
     pub session: usize,
-    /// The file, in a session on one file alone.
+    /// The file, in a session on a single file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub slice: Option<String>,
-    /// The step: the number of the response that is waited for or acted on, from 1.
+    /// The step: the number of the response that it waits for or acts on, from 1.
     pub step: u32,
     /// The number of the record's line, from 1.
     pub line: usize,
-    /// What was decided then.
+    /// The recorded decision.
     pub then: Step,
-    /// What is decided now.
+    /// The decision of this version.
     pub now: Step,
 }
 
-/// What happened in a session.
+/// An account of a session.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Account {
-    /// The turn that it is of.
+    /// The turn that it belongs to.
     #[serde(flatten)]
     pub turn: TurnName,
-    /// The file, in a session on one file alone.
+    /// The file, in a session on a single file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub slice: Option<String>,
-    /// Where the model was asked.
+    /// The model's provider.
     pub provider: String,
     /// The provider's name of the model.
     pub model: String,
     /// The version of Sprag that recorded it.
     pub sprag: String,
-    /// What happened, in order.
+    /// The steps, in order.
     pub steps: Vec<StepAccount>,
     /// Where the record stops.
     #[serde(flatten)]
     pub ending: Ending,
-    /// Its numbers; `null` for a session whose end is not recorded.
+    /// Its statistics; `null` for a session whose end is not recorded.
     pub telemetry: Option<Telemetry>,
-    /// Whether the system prompt is the one of this version.
+    /// Whether the system prompt equals that of this version.
     pub system_prompt_same: bool,
-    /// The requests that could be compared.
+    /// The number of requests that could be compared.
     pub requests: usize,
-    /// The steps of those that would read differently now.
+    /// The steps whose requests differ in this version.
     pub requests_changed: Vec<u32>,
 }
 
-/// What happened around one response of the model.
+/// The events around one response of the model.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct StepAccount {
     /// Its number, from 1.
     pub step: u32,
-    /// What happened, in order.
+    /// The events, in order.
     pub happened: Vec<Happened>,
 }
 
-/// One thing that happened.
+/// An event in a session.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "what", rename_all = "snake_case")]
 pub enum Happened {
-    /// The session said this to the model.
+    /// The session sent notes to the model.
     Told {
-        /// What, to be worded.
+        /// The notes.
         notes: Vec<Note>,
     },
-    /// The model said something.
+    /// The model wrote text.
     Said {
         /// The beginning of its text, on one line.
         text: String,
     },
     /// A tool was called.
     Called {
-        /// Its name; as the model wrote it, where there is no such tool.
+        /// Its name, or the name that the model used for a tool that does not exist.
         tool: String,
-        /// What it was called for, on one line.
+        /// The subject of the call, on one line.
         about: String,
-        /// Whether it did what it should; `null` where that is not recorded.
+        /// Whether it succeeded; `null` if this is not recorded.
         ok: Option<bool>,
-        /// Of a failure, the beginning of its result.
+        /// For a failure, the beginning of its result.
         #[serde(skip_serializing_if = "String::is_empty")]
         result: String,
     },
-    /// The plan is another one than before.
+    /// The plan changed.
     Plan {
-        /// Items of it, without superseded ones.
+        /// The number of items, without superseded ones.
         items: usize,
-        /// Of these, finished.
+        /// The number of finished items.
         finished: usize,
-        /// The next one.
+        /// The next item.
         next: Option<String>,
     },
     /// The model's API failed.
@@ -133,37 +133,37 @@ pub enum Happened {
         /// Its text, on one line.
         error: String,
     },
-    /// It was waited before the model was asked again.
+    /// The session waited before the next request to the model.
     Waited {
-        /// How long at least, in milliseconds.
+        /// The minimum wait, in milliseconds.
         ms: u64,
     },
-    /// A session on one file alone.
+    /// A session on a single file.
     Slice {
         /// The file.
         file: String,
-        /// Whether it changed the file; `null` where that is not recorded.
+        /// Whether it changed the file; `null` if this is not recorded.
         changed: Option<bool>,
-        /// What happened in it, where that is recorded.
+        /// Its account, if it is recorded.
         account: Option<Box<Account>>,
     },
     /// The session was cancelled.
     Cancelled,
     /// The session ended.
     Ended {
-        /// How.
+        /// How it ended.
         exit: SessionExit,
     },
-    /// A decision is another one now.
+    /// A decision differs from the recorded one.
     Differs {
-        /// What was decided then, in words.
+        /// A description of the recorded decision.
         then: String,
-        /// What is decided now, in words.
+        /// A description of this version's decision.
         now: String,
     },
 }
 
-/// Makes every decision of a recording once more.
+/// Repeats every decision of a recording.
 pub fn replay(recording: &Recording) -> Replay {
     let mut differences = Vec::new();
     let mut decisions = 0;
@@ -185,7 +185,7 @@ pub fn replay(recording: &Recording) -> Replay {
     }
 }
 
-/// One session that is gone through.
+/// The replay of one session.
 struct Player {
     number: usize,
     slice: Option<String>,
@@ -195,11 +195,11 @@ struct Player {
     steps: Vec<StepAccount>,
     requests: usize,
     requests_changed: Vec<u32>,
-    /// Responses so far.
+    /// The number of responses so far.
     responses: u32,
-    /// Items, finished ones and the next one, as last told.
+    /// The number of items, the number of finished ones, and the next one, as last reported.
     plan: (usize, usize, Option<String>),
-    /// What is told after the calls of the response, so that they stay in order.
+    /// Events that are reported after the calls of the response, to keep them in order.
     held: Vec<Happened>,
 }
 
@@ -215,7 +215,7 @@ impl Player {
         Self::with(number, recorded, session)
     }
 
-    /// A session within this one.
+    /// The replay of a session within this one.
     fn inner(&self, recorded: &Recorded) -> Self {
         let Header {
             limits, messages, ..
@@ -257,7 +257,7 @@ impl Player {
         }
     }
 
-    /// Decides once more, and compares.
+    /// Repeats a decision and compares it.
     fn judge(&mut self, line: usize, then: &Step) {
         let now = decide(self.session.limits(), self.session.state());
         self.decisions += 1;
@@ -265,7 +265,7 @@ impl Player {
             return;
         }
         let (told_then, told_now) = text::both(then, &now);
-        // What is told of a step that asks belongs to the response that is asked for.
+        // Events of a step that asks the model belong to the response that it asks for.
         let step = match then {
             Step::AskModel(_) => self.responses + 1,
             _ => self.responses.max(1),
@@ -293,7 +293,7 @@ impl Player {
             Step::FixSlice(slice) => self.sliced(entry, slice),
             Step::Wait { ms } => self.tell_at(self.responses + 1, Happened::Waited { ms: *ms }),
             Step::End { exit } => self.tell(Happened::Ended { exit: *exit }),
-            // They are told of with their results; without any, here.
+            // Calls are reported with their results; calls without results are reported here.
             Step::ApplyTools { calls } if is_last(recorded, entry) => {
                 self.called(calls, &[]);
             }
@@ -357,7 +357,7 @@ impl Player {
         let is_open = |it: &Result<ToolRequest, String>| matches!(it, Ok(it) if !is_answered(it));
         let last_open = requests.iter().rposition(is_open);
         for (index, (call, request)) in response.calls.iter().zip(&requests).enumerate() {
-            // What reaches a tool is told with its result.
+            // A call that reaches a tool is reported with its result.
             let Some(happened) = answered(&call.name, request) else {
                 continue;
             };
@@ -411,7 +411,7 @@ impl Player {
         });
     }
 
-    /// Tells something of the step that is under way.
+    /// Reports an event of the current step.
     fn tell(&mut self, happened: Happened) {
         self.tell_at(self.responses.max(1), happened);
     }
@@ -485,8 +485,8 @@ fn is_own_system_prompt(message: &super::context::Message) -> bool {
     }
 }
 
-/// Whether two steps are the same. What is left of a cost limit is: a sum that was written and read
-/// differs in its last digit.
+/// Whether two steps are equal. The rest of a cost limit always counts as equal, because a sum that was
+/// written and read back differs in its last digit.
 fn same_step(then: &Step, now: &Step) -> bool {
     let (Step::FixSlice(one), Step::FixSlice(other)) = (then, now) else {
         return then == now;
@@ -500,7 +500,7 @@ fn same_step(then: &Step, now: &Step) -> bool {
     close && *one == same
 }
 
-/// The beginning of a text on one line, with nothing in it that a terminal would obey.
+/// The beginning of a text on one line, without terminal control sequences.
 fn excerpt(text: &str) -> String {
     one_line(&plain(text), EXCERPT)
 }

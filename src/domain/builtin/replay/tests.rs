@@ -50,7 +50,7 @@ fn finish(summary: &str) -> ToolCall {
     call("finish", json!({"summary": summary}))
 }
 
-/// Tools that succeed unless the text to be replaced is `missing`.
+/// Tools that succeed, unless the text to replace is `missing`.
 fn carried_out(open: &OpenCall) -> ToolResult {
     let mut result = ToolResult {
         ok: true,
@@ -72,7 +72,8 @@ fn carried_out(open: &OpenCall) -> ToolResult {
     result
 }
 
-/// Plays a session as the agent's loop does and keeps its lines. The last of the script is repeated.
+/// Runs a session as the agent's loop does and records its lines. The last observation of the script is
+/// repeated.
 struct Stage {
     script: Vec<Observation>,
     next: usize,
@@ -164,7 +165,7 @@ fn replayed(text: &str) -> Replay {
 
 const PLAN: &str = "Two files.\n```SPRAG_PLAN\n- [ ] src/a.rs: one\n- [ ] src/b.rs: two\n```\n";
 
-/// Looks without end, then everything in the answer to the repair message.
+/// A session that only reads, and does everything in the response to the repair message.
 fn stalls() -> Vec<Line> {
     let mut script = vec![says(PLAN, vec![looks("src/a.rs")])];
     let look = |n: u32| call("read_file", json!({"path": "src/a.rs", "start": n}));
@@ -176,7 +177,7 @@ fn stalls() -> Vec<Line> {
     played(Limits::default(), script)
 }
 
-/// One edit fails time and again; a session on that file alone makes it.
+/// A session in which one edit keeps failing until a session on that file alone makes it.
 fn slices() -> Vec<Line> {
     let miss = |text: &str| says(text, vec![missed("src/a.rs")]);
     let script = vec![

@@ -1,4 +1,4 @@
-//! The account for people.
+//! The human-readable account.
 
 use super::{Account, Difference, Happened, Replay, StepAccount, excerpt};
 use crate::builtin::session::{Ask, LoopKind, Note, Step, Suppressed, Telemetry};
@@ -8,11 +8,11 @@ use crate::text::{cap_chars, grouped};
 use std::fmt::Write as _;
 use std::time::Duration;
 
-/// The longest step as JSON, in characters.
+/// The maximum length of a step as JSON, in characters.
 const LONGEST_STEP: usize = 400;
 
 impl Replay {
-    /// The account, then whether the decisions are the same.
+    /// The account, followed by whether the decisions are the same.
     pub fn text(&self) -> String {
         let mut text = String::new();
         let count = self.sessions.len();
@@ -183,7 +183,7 @@ fn called(tool: &str, about: &str, ok: Option<bool>, result: &str) -> String {
     line
 }
 
-/// A message of the session in short.
+/// A short description of a note.
 fn noted(note: &Note) -> String {
     let next = |next: &Option<String>| match next {
         Some(next) => format!(", next: {}", excerpt(next)),
@@ -225,7 +225,7 @@ fn noted(note: &Note) -> String {
     }
 }
 
-/// Two steps in words that tell them apart.
+/// Descriptions of two steps that distinguish them.
 pub(super) fn both(then: &Step, now: &Step) -> (String, String) {
     let (told_then, told_now) = (step(then), step(now));
     match told_then == told_now {
@@ -270,7 +270,7 @@ fn step(step: &Step) -> String {
     }
 }
 
-/// The numbers of a session, those that are 0 left out.
+/// The statistics of a session, without those that are 0.
 fn numbers(it: &Telemetry) -> String {
     let mut parts = vec![format!("{}, {}", word(&it.exit), word(&it.completion_kind))];
     if it.plan_items > 0 {
@@ -296,7 +296,7 @@ fn numbers(it: &Telemetry) -> String {
     parts.join("; ")
 }
 
-/// The word that a value has in JSON.
+/// The word for a value in JSON.
 fn word(value: &impl serde::Serialize) -> String {
     match serde_json::to_value(value) {
         Ok(serde_json::Value::String(word)) => word,

@@ -1,4 +1,4 @@
-//! What an observation does to the state.
+//! Applies an observation to the state.
 
 use super::loops::Trace;
 use super::stagnation::StepFacts;
@@ -43,8 +43,8 @@ impl State {
         }
     }
 
-    /// Takes a response in: usage, plan blocks, calls, final words. Without a call that touches the
-    /// work tree the step is over at once.
+    /// Records a response: usage, plan blocks, calls, final message. Without a call that accesses the work
+    /// tree, the step ends at once.
     fn responded(&mut self, response: &Response) {
         self.clock(response.elapsed_ms);
         self.spend(&response.usage);
@@ -100,8 +100,8 @@ impl State {
         self.ledger.apply(block, &self.changed, mode)
     }
 
-    /// Takes a call in. One that touches the work tree is opened, the others are answered. Tells
-    /// whether it was understood.
+    /// Records a call. A call that accesses the work tree is opened, any other is answered. Returns whether
+    /// the call was understood.
     fn call(&mut self, call: &ToolCall, prose: &str) -> bool {
         let (ok, text) = match ToolRequest::of(call) {
             Ok(ToolRequest::UpdatePlan { items, replace }) => {
@@ -138,10 +138,9 @@ impl State {
         ok
     }
 
-    /// Most models end their work with plain text, with or without an update of the plan before it. Such a
-    /// response ends the session if it is in one of
-    /// the two forms that the prompt names for that, or if nothing of a plan is left, something was
-    /// done, and it does not announce more.
+    /// Most models end their work with plain text, with or without a plan update before it. Such a response
+    /// ends the session if it has one of the two forms that the prompt defines for that, or if no item of a
+    /// plan is open, something was done, and the text announces nothing more.
     fn plain_text(&mut self, prose: &str, stop: StopReason) -> bool {
         let words = FinalWords::of(prose.trim());
         if words.text.is_empty() || stop != StopReason::End {
@@ -186,7 +185,7 @@ impl State {
         }
     }
 
-    /// The response has been applied whole: account for it.
+    /// Closes the step once its response has been applied completely.
     fn close_step(&mut self) {
         let finished = self.ledger.finished() > self.step.finished_before;
         let facts = StepFacts {
@@ -251,7 +250,7 @@ impl State {
     }
 }
 
-/// Whether a text says that there is more to come.
+/// Whether a text announces further work.
 fn announces(text: &str) -> bool {
     matches!(
         read_message(text, false).class,
@@ -301,7 +300,7 @@ fn state_of(state: PlanItemState) -> ItemState {
     }
 }
 
-/// A digest of what is called with what, or of what is said where nothing is called.
+/// A digest of the calls and their arguments, or of the text if there is no call.
 fn digest(response: &Response) -> Option<u64> {
     if response.calls.is_empty() && response.text.trim().is_empty() {
         return None;

@@ -1,4 +1,4 @@
-//! What comes next in a session.
+//! Decides the next step of a session.
 
 use super::loops::Verdict;
 use super::state::Last;
@@ -7,13 +7,13 @@ use super::{Ask, Limits, Note, Repair, SessionExit, Slice, State, Step, Suppress
 use crate::builtin::ledger::{Item, same_file};
 use crate::builtin::model_error::{ModelError, Remedy};
 
-/// Items that a repair message lists.
+/// The maximum number of items that a repair message lists.
 const LISTED_ITEMS: usize = 10;
 
 /// The next step of a session.
 ///
-/// Nothing is said to the model that it could not answer: every limit is looked at before a
-/// message is made.
+/// Every limit is checked before a message is composed, so the model never receives a message that it cannot
+/// answer.
 pub fn decide(limits: &Limits, state: &State) -> Step {
     if state.cancelled {
         return end(SessionExit::Cancelled);
@@ -32,7 +32,7 @@ pub fn decide(limits: &Limits, state: &State) -> Step {
     }
 }
 
-/// A response has been applied whole.
+/// The step after a response was applied completely.
 fn after_step(limits: &Limits, state: &State) -> Step {
     let suppressed = state.suppression();
     if state.final_words.is_some() && suppressed.is_none() {
@@ -45,7 +45,7 @@ fn after_step(limits: &Limits, state: &State) -> Step {
         return end(exit);
     }
     if state.counts.format_errors >= limits.format_errors.max(1) {
-        // A model that only talks has said its last word; what it is worth shows in the repository.
+        // A model that only writes text has given its final message; the repository shows what it is worth.
         return end(match state.plain_words {
             Some(_) => SessionExit::Submitted,
             None => SessionExit::RepeatedFormatError,
@@ -57,7 +57,7 @@ fn after_step(limits: &Limits, state: &State) -> Step {
     ask(state, notes(state, suppressed))
 }
 
-/// The one response after the repair message is in: the session ends with it, whatever it was.
+/// How the session ends after the response to the repair message, which is always its last.
 fn after_repair(state: &State) -> SessionExit {
     match state.final_words.is_some() || state.ledger.is_complete() {
         true => SessionExit::Submitted,
@@ -155,7 +155,7 @@ fn over_limit(limits: &Limits, state: &State) -> Option<SessionExit> {
     first.map(|(exit, _)| exit)
 }
 
-/// The session on the file that could not be edited time and again, if there may be one more.
+/// The session on the file whose edits keep failing, if another such session is allowed.
 fn slice_due(limits: &Limits, state: &State) -> Option<Slice> {
     if state.counts.fix_slices >= limits.fix_slices {
         return None;

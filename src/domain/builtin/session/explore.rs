@@ -1,5 +1,5 @@
-//! Explores every reachable canonical state of a session for small bounds, and random long sessions
-//! beyond, for the properties that must never break.
+//! Explores every reachable canonical state of a session within small bounds, and random long sessions beyond
+//! them, and checks the properties that must always hold.
 
 use super::state::Last;
 use super::tests::{FINAL, bad_edit, call, carry_out, check, edit, plan, read, text, with};
@@ -13,7 +13,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 const A: &str = "src/a.rs: add";
 const B: &str = "src/b.rs: add";
 
-/// Everything that a model may say, as far as decisions tell it apart.
+/// The model's possible responses, as far as decisions distinguish them.
 fn responses() -> Vec<Response> {
     let late = format!("{}{}{FINAL}", check(&[A]), check(&[B]));
     let block = check(&[B]).replace("[x]", "[!]");
@@ -44,7 +44,7 @@ fn error(kind: ModelErrorKind) -> Observation {
     }
 }
 
-/// Everything that can come of a step.
+/// The possible results of a step.
 fn observations(step: &Step) -> Vec<Observation> {
     let mut all = vec![Observation::Cancelled];
     match step {
@@ -104,16 +104,16 @@ fn limits(steps: u32, hatch_no_change: u32, identical: u32) -> Limits {
     }
 }
 
-/// What the properties need to know of the way to a state.
+/// The parts of the path to a state that the properties need.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 struct Way {
     /// Responses since the repair message, if it was sent.
     since_repair: Option<u32>,
-    /// Work calls that were made.
+    /// The number of work calls made.
     called: usize,
-    /// Of these, carried out.
+    /// The number of these calls that were carried out.
     applied: usize,
-    /// Update blocks that were said.
+    /// The number of update blocks received.
     updates: u32,
 }
 
@@ -146,7 +146,7 @@ fn repairs(ask: &Ask) -> bool {
     notes.any(|note| matches!(note, Note::Repair { .. }))
 }
 
-/// What no session may bring about.
+/// Checks the properties that every session must have.
 fn check_step(limits: &Limits, state: &State, way: Way, step: &Step) {
     let cancelled = matches!(
         step,
@@ -222,7 +222,7 @@ fn canonical(state: &State, way: Way) -> u64 {
     hasher.finish()
 }
 
-/// What a step is, without what it is about.
+/// The kind of a step, without its content.
 fn labels(step: &Step) -> Vec<String> {
     let value = serde_json::to_value(step).unwrap();
     let word = |value: &serde_json::Value| value.as_str().unwrap().to_owned();
@@ -302,7 +302,7 @@ fn every_reachable_state_keeps_the_properties() {
     );
 }
 
-/// Whether a session is all but over with this.
+/// Whether this observation ends the session or nearly does.
 fn ends(observation: &Observation) -> bool {
     match observation {
         Observation::Cancelled => true,
@@ -314,7 +314,7 @@ fn ends(observation: &Observation) -> bool {
     }
 }
 
-/// Plays a random world and returns its history and how it ended.
+/// Runs a session in a random world and returns its history and its end.
 fn play(
     limits: &Limits,
     choices: &[(bool, prop::sample::Index)],
@@ -350,7 +350,7 @@ fn play(
     (session, history, None)
 }
 
-/// Every call has exactly one result before the model speaks again.
+/// Every call has exactly one result before the model's next response.
 fn check_transcript(messages: &[Message]) {
     let mut open: Vec<&str> = Vec::new();
     for message in messages {

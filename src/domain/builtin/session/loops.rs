@@ -1,5 +1,4 @@
-//! Whether the model goes round in circles: the same calls again and again, a cycle of them, or the
-//! same thoughts.
+//! Detects a model that repeats itself: identical calls, a cycle of calls, or the same reasoning.
 
 use super::Thresholds;
 use crate::builtin::words::likeness;
@@ -7,19 +6,19 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeSet, VecDeque};
 
-/// Percent of shared words from which two thoughts are the same.
+/// The similarity in percent from which two texts count as the same.
 const SAME_THOUGHT: usize = 70;
 
-/// Different words below which a thought is too short to be compared.
+/// The minimum number of different words for a comparison of texts.
 const SHORT_THOUGHT: usize = 8;
 
-/// The longest cycle that is looked for, in steps.
+/// The longest cycle that is detected, in steps.
 const LONGEST_CYCLE: usize = 3;
 
-/// Times that a cycle must have been gone through.
+/// How often a sequence must have run to count as a cycle.
 const ROUNDS: usize = 2;
 
-/// Steps that are remembered.
+/// The number of steps that are remembered.
 const MEMORY: usize = 16;
 
 /// How going round in circles shows.
@@ -34,10 +33,10 @@ pub enum LoopKind {
     Reasoning,
 }
 
-/// What the detectors need to know of a step.
+/// The facts about a step that the detectors need.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub(super) struct Trace {
-    /// A digest of its calls, or of all that it said without one; `None` if that is nothing.
+    /// A digest of its calls, or of its text if it has no call; `None` if both are empty.
     pub calls: Option<u64>,
     /// Its words.
     pub words: BTreeSet<String>,
@@ -45,7 +44,7 @@ pub(super) struct Trace {
     pub progress: bool,
 }
 
-/// The last steps, and how far the warnings have gone.
+/// The last steps, and the number of warnings given.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub(super) struct Loops {
     steps: VecDeque<Trace>,
@@ -53,14 +52,14 @@ pub(super) struct Loops {
     found: Option<LoopKind>,
 }
 
-/// What is to be done about a loop.
+/// The reaction to a loop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Verdict {
     /// Nothing.
     Fine,
     /// Warn.
     Warn(LoopKind),
-    /// Warn for the last time.
+    /// Give the last warning.
     WarnHarder(LoopKind),
     /// Stop.
     Stop,
@@ -81,7 +80,7 @@ impl Loops {
         }
     }
 
-    /// What is to be done about the step that was added last.
+    /// The reaction to the step that was added last.
     pub(super) fn verdict(&self) -> Verdict {
         match (self.found, self.warnings) {
             (None, _) | (_, 0) => Verdict::Fine,

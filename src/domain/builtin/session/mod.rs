@@ -1,13 +1,12 @@
-//! One session with a model as a history of intents and observations, and the decision what comes
-//! next.
+//! A session with a model as a history of intents and observations, and the choice of the next step.
 //!
-//! [`fold`] makes the [`State`] of a history, [`decide()`] gives the next [`Step`]; both are pure and
-//! total. A response is always taken in whole, in this order: usage, plan blocks, every tool call,
-//! the final words; only then is there a stagnation score, and a decision to stop. That order is
-//! structural: while calls are open, the only step is to apply them, and a step is closed, scored
-//! and judged when they have been.
+//! [`fold`] computes the [`State`] of a history, and [`decide()`] returns the next [`Step`]; both are pure
+//! and total. A response is always applied completely, in this order: usage, plan blocks, every tool call,
+//! the final message. Only then are the stagnation score and a decision to stop computed. The structure
+//! enforces this order: while calls are open, the only step is to carry them out; when they have been, the
+//! step is closed, scored and judged.
 //!
-//! The loop around it carries steps out and says what became of them:
+//! The surrounding loop carries out the steps and reports their results:
 //!
 //! ```text
 //! loop {
@@ -100,7 +99,7 @@ pub struct Thresholds {
     pub identical: u32,
 }
 
-/// Steps of which the read-only ones are counted.
+/// The number of recent steps among which the read-only ones are counted.
 pub const RECENT_STEPS: usize = 5;
 
 impl Default for Limits {
@@ -413,12 +412,12 @@ pub struct SliceEnded {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "record", rename_all = "snake_case")]
 pub enum Record {
-    /// What is about to be done.
+    /// A step is about to run.
     Intent {
         /// The step.
         intent: Step,
     },
-    /// What came of it.
+    /// The result of a step.
     Observed {
         /// The observation.
         observation: Observation,
@@ -434,7 +433,7 @@ pub fn fold<'a>(limits: &Limits, history: impl IntoIterator<Item = &'a Record>) 
     state
 }
 
-/// A session under way: its state and its transcript, both folds of its history.
+/// A running session: its state and its transcript, both folds of its history.
 #[derive(Debug, Clone)]
 pub struct Session {
     limits: Limits,
@@ -443,7 +442,7 @@ pub struct Session {
 }
 
 impl Session {
-    /// A session that has not begun.
+    /// A session that has not started.
     pub fn new(limits: Limits, budget: Budget, system: String, task: String) -> Self {
         let messages = vec![
             Message::System { text: system },
@@ -452,12 +451,12 @@ impl Session {
         Self::beginning_with(limits, budget, messages)
     }
 
-    /// A session that has not begun, of which the model is first told this.
+    /// A session that has not started, with these first messages for the model.
     pub fn beginning_with(limits: Limits, budget: Budget, messages: Vec<Message>) -> Self {
         Self::with(limits, Context::new(budget), messages)
     }
 
-    /// A session on one file alone that has not begun.
+    /// A session on a single file that has not started.
     pub fn slice(&self, slice: &Slice) -> Self {
         let text = |wanted: fn(&Message) -> Option<&str>| {
             let text = self.messages().iter().find_map(wanted);
@@ -482,7 +481,7 @@ impl Session {
         self.inner(slice.limits.clone(), messages)
     }
 
-    /// A session with the same model, within this one, that has not begun.
+    /// A session with the same model, within this one, that has not started.
     pub fn inner(&self, limits: Limits, messages: Vec<Message>) -> Self {
         Self::with(limits, self.context.afresh(), messages)
     }
@@ -498,7 +497,7 @@ impl Session {
         }
     }
 
-    /// The next step. It counts as begun.
+    /// The next step. The step counts as started.
     pub fn next_step(&mut self) -> Step {
         let step = decide(&self.limits, &self.state);
         self.apply(&Record::Intent {
@@ -507,12 +506,12 @@ impl Session {
         step
     }
 
-    /// Takes in what became of the step.
+    /// Records the result of the step.
     pub fn observe(&mut self, observation: Observation) {
         self.apply(&Record::Observed { observation });
     }
 
-    /// Takes in one record of a history.
+    /// Applies one record of a history.
     pub fn apply(&mut self, record: &Record) {
         match record {
             Record::Intent {
@@ -524,7 +523,7 @@ impl Session {
         self.state.apply(record);
     }
 
-    /// The messages of the request that is being made, within the budget.
+    /// The messages of the current request, within the budget.
     pub fn request(&self) -> Vec<&Message> {
         self.context.request()
     }
@@ -539,7 +538,7 @@ impl Session {
         &self.limits
     }
 
-    /// The whole transcript.
+    /// The complete transcript.
     pub fn messages(&self) -> &[Message] {
         self.context.messages()
     }

@@ -1,20 +1,20 @@
-//! How much a session has stalled: a point for each of four signs.
+//! Measures how much a session has stalled: one point for each of four signs.
 
 use super::{RECENT_STEPS, Thresholds};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-/// What a step that was applied whole came to.
+/// The facts about a completely applied step.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub(super) struct StepFacts {
     /// Whether it changed a file.
     pub changed: bool,
     /// Whether it finished an item.
     pub finished: bool,
-    /// Whether it did nothing but look: no change, no command, no item finished.
+    /// Whether it only read: no change, no command, no finished item.
     pub read_only: bool,
     /// The files that it read.
     pub read: BTreeSet<String>,
-    /// Whether items are left.
+    /// Whether items are open.
     pub open_items: bool,
 }
 
@@ -68,7 +68,7 @@ impl Stagnation {
         }
     }
 
-    /// Takes in a change that was made between two steps.
+    /// Records a change that was made between two steps.
     pub(super) fn changed_outside(&mut self) {
         self.no_change = 0;
         self.reads.clear();

@@ -10,25 +10,25 @@ use crate::builtin::ledger::Ledger;
 use crate::builtin::model_error::ModelError;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// How far the repair turn is.
+/// The progress of the repair turn.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum Repair {
-    /// It was not needed yet.
+    /// It was not needed so far.
     #[default]
     NotAsked,
-    /// Its message was sent; one response is to come.
+    /// Its message was sent; one response is due.
     Asked,
-    /// The response came and was applied whole.
+    /// The response arrived and was applied completely.
     Answered,
 }
 
-/// What happened last, on which the next decision is made.
+/// The last event, on which the next decision depends.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub(super) enum Last {
     /// Nothing yet.
     #[default]
     Begin,
-    /// A response came. It is applied whole once no call is open.
+    /// A response arrived. It is applied completely once no call is open.
     Step,
     /// The API failed.
     Failed(ModelError),
@@ -36,55 +36,55 @@ pub(super) enum Last {
     Waited,
 }
 
-/// What a response says in the end.
+/// The final message of a response.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub(super) struct FinalWords {
     pub text: String,
-    /// Whether they report failure in the form for that.
+    /// Whether it reports failure in the required form.
     pub failed: bool,
-    /// Whether they say in the form for that, and why, that nothing needed doing.
+    /// Whether it says in the required form, with a reason, that nothing needed doing.
     pub satisfied: bool,
 }
 
-/// What is known so far of the response that is being applied.
+/// The facts so far about the response that is being applied.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub(super) struct OpenStep {
     pub finished_before: usize,
     pub changed: bool,
-    /// Whether it did anything but look.
+    /// Whether it did anything other than read.
     pub acted: bool,
     pub edit_failed: bool,
     pub read: BTreeSet<String>,
     pub calls: Option<u64>,
-    /// Whether it called anything.
+    /// Whether it contains a call.
     pub called: bool,
     pub words: BTreeSet<String>,
 }
 
-/// Numbers of a session.
+/// The counters of a session.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct Counts {
-    /// Responses, those of sessions on one file included.
+    /// Responses, including those of sessions on a single file.
     pub steps: u32,
-    /// Tool calls, those of sessions on one file included.
+    /// Tool calls, including those of sessions on a single file.
     pub tool_calls: u32,
-    /// Times that final words were not accepted.
+    /// How often a final message was not accepted.
     pub final_suppressed: u32,
     /// Repair messages.
     pub repair_turns: u32,
-    /// The highest score of stagnation.
+    /// The highest stagnation score.
     pub stagnation_score_max: u32,
     /// Requests that demanded an edit.
     pub forced_mode_steps: u32,
-    /// Sessions on one file alone.
+    /// Sessions on a single file.
     pub fix_slices: u32,
-    /// Steps that did nothing but look.
+    /// Steps that only read.
     pub read_only_steps: u32,
-    /// Responses in a row of which nothing could be carried out.
+    /// Consecutive responses of which nothing could be carried out.
     pub format_errors: u32,
-    /// Failures of the API in a row.
+    /// Consecutive API failures.
     pub failures: u32,
-    /// Requests that the API called too long.
+    /// Requests that the API rejected as too long.
     pub refusals: u32,
 }
 
@@ -102,7 +102,7 @@ pub struct State {
     pub(super) answers: Vec<Answer>,
     pub(super) step: OpenStep,
     pub(super) final_words: Option<FinalWords>,
-    /// What the last response said that was nothing but text, and was not taken for its final words.
+    /// The last response, if it was only text and did not count as the final message.
     pub(super) plain_words: Option<FinalWords>,
     pub(super) format_error: Option<FormatError>,
     pub(super) stagnation: Stagnation,
@@ -111,13 +111,14 @@ pub struct State {
     pub(super) suppressed: BTreeSet<Suppressed>,
     pub(super) edit_failures: BTreeMap<String, u32>,
     pub(super) sliced: BTreeSet<String>,
-    /// The session on one file that the model has not been told of, and whether it changed it.
+    /// The file of the session on a single file that was not reported to the model yet, and whether it was
+    /// changed.
     pub(super) slice_ended: Option<(String, bool)>,
     pub(super) cancelled: bool,
 }
 
 impl State {
-    /// The state before anything happened.
+    /// The state before the first event.
     pub fn new(limits: &Limits) -> Self {
         Self {
             thresholds: limits.thresholds.clone(),
@@ -154,17 +155,17 @@ impl State {
         &self.changed
     }
 
-    /// The numbers so far.
+    /// The counters so far.
     pub fn counts(&self) -> &Counts {
         &self.counts
     }
 
-    /// What was spent so far, as far as it is known.
+    /// The usage so far, as far as it is known.
     pub fn usage(&self) -> Usage {
         self.usage
     }
 
-    /// Tokens in and out; `None` where the provider counted none.
+    /// Input and output tokens; `None` if the provider counted none.
     pub fn tokens(&self) -> Option<u64> {
         match (self.usage.tokens_in, self.usage.tokens_out) {
             (None, None) => None,
@@ -175,7 +176,7 @@ impl State {
         }
     }
 
-    /// US dollars; `None` where no price is known.
+    /// The cost in US dollars; `None` if no price is known.
     pub fn cost_usd(&self) -> Option<f64> {
         self.usage.cost_usd
     }
@@ -185,12 +186,12 @@ impl State {
         self.elapsed_ms
     }
 
-    /// The calls that are to be carried out.
+    /// The calls that are still to be carried out.
     pub fn open_calls(&self) -> &[OpenCall] {
         &self.open
     }
 
-    /// How far the repair turn is.
+    /// The progress of the repair turn.
     pub fn repair(&self) -> Repair {
         self.repair
     }
@@ -200,18 +201,18 @@ impl State {
         &self.stagnation
     }
 
-    /// The score of stagnation, from 0 to 4.
+    /// The stagnation score, from 0 to 4.
     pub fn score(&self) -> u32 {
         self.stagnation.score(&self.thresholds)
     }
 
-    /// The final words of the last response, if it had any, or the text that was all of it.
+    /// The final message of the last response, if it had one, or its plain text.
     pub fn final_message(&self) -> Option<&str> {
         let words = self.final_words.as_ref().or(self.plain_words.as_ref());
         words.map(|words| words.text.as_str())
     }
 
-    /// The error that the API failed with last, if nothing came after it.
+    /// The API's last error, if nothing happened after it.
     pub fn model_error(&self) -> Option<&ModelError> {
         match &self.last {
             Last::Failed(error) => Some(error),
@@ -219,13 +220,13 @@ impl State {
         }
     }
 
-    /// Whether something cannot be done: an item is blocked, or the final words report failure.
+    /// Whether something cannot be done: an item is blocked, or the final message reports failure.
     pub fn is_blocked(&self) -> bool {
         self.ledger.blocked() > 0 || self.final_words.as_ref().is_some_and(|words| words.failed)
     }
 
-    /// Whether everything is finished: every item of the plan, or without a plan the work that the
-    /// model submitted.
+    /// Whether everything is finished: every item of the plan or, without a plan, the work that the model
+    /// submitted.
     pub fn is_complete(&self, exit: SessionExit) -> bool {
         if self.ledger.planned() > 0 {
             return self.ledger.is_complete();
@@ -234,7 +235,7 @@ impl State {
         exit == SessionExit::Submitted && (!self.changed.is_empty() || satisfied)
     }
 
-    /// Why the final words are not to be accepted yet. Every reason is good for once.
+    /// Why the final message is not accepted yet. Each reason applies only once.
     pub(super) fn suppression(&self) -> Option<Suppressed> {
         let words = self.final_words.as_ref().filter(|words| !words.failed)?;
         let nothing = self.changed.is_empty()
@@ -252,14 +253,14 @@ impl State {
             .map(|(reason, _)| reason)
     }
 
-    /// Whether there is too little progress to go on.
+    /// Whether there is too little progress to continue.
     pub(super) fn is_past_hope(&self) -> bool {
         let remaining = self.ledger.remaining();
         self.loops.verdict() == Verdict::Stop
             || self.stagnation.is_past_hope(&self.thresholds, remaining)
     }
 
-    /// Takes one record in.
+    /// Applies one record.
     pub fn apply(&mut self, record: &Record) {
         match record {
             Record::Intent { intent } => self.intend(intent),

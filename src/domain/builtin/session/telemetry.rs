@@ -1,4 +1,4 @@
-//! What a session came to, in numbers.
+//! The statistics of a session.
 
 use super::{Limits, SessionExit, State};
 use crate::checks::verdict::Verdict;
@@ -22,8 +22,8 @@ pub enum CompletionKind {
 }
 
 impl CompletionKind {
-    /// How complete a session is that ended like this. `verdict` is what verification said of the
-    /// tree that it left; the model's word never makes anything verified.
+    /// How complete a session's work is, given how it ended. `verdict` is the verification's verdict on the
+    /// tree that it left; the model's claims never count as verification.
     pub fn of(state: &State, exit: SessionExit, verdict: Option<&Verdict>) -> Self {
         let complete = match verdict {
             Some(Verdict::Passed) => Some(Self::CompleteVerified),
@@ -75,7 +75,7 @@ pub struct Telemetry {
 }
 
 impl Telemetry {
-    /// Takes in what verification said of the tree that a session left.
+    /// Applies the verification's result for the tree that a session left.
     pub fn judge(&mut self, passed: bool) {
         use CompletionKind as K;
         self.completion_kind = match (self.completion_kind, passed) {
@@ -88,7 +88,7 @@ impl Telemetry {
         };
     }
 
-    /// The numbers of a session that ended like this.
+    /// The statistics of a session that ended with `exit`.
     pub fn of(state: &State, exit: SessionExit, verdict: Option<&Verdict>) -> Self {
         let counts = state.counts();
         Self {
@@ -109,7 +109,7 @@ impl Telemetry {
     }
 }
 
-/// What a session on one file may use: little, and no more than is left.
+/// The limits of a session on a single file: low, and never more than what is left.
 pub(super) fn slice_limits(limits: &Limits, state: &State) -> Limits {
     const STEPS: u32 = 10;
     const TOOL_CALLS: u32 = 30;

@@ -69,7 +69,7 @@ pub(super) const FINAL: &str = "```SPRAG_FINAL\nI did it.\n```\n";
 const A: &str = "src/a.rs: add the parser";
 const B: &str = "src/b.rs: test the parser";
 
-/// What the tools of a world do in which an edit of anything but `missing` succeeds.
+/// The tools of a test world in which every edit succeeds except that of `missing`.
 pub(super) fn carry_out(open: &OpenCall) -> ToolResult {
     let mut result = ToolResult {
         ok: true,
@@ -87,7 +87,7 @@ pub(super) fn carry_out(open: &OpenCall) -> ToolResult {
     result
 }
 
-/// A session played to its end with a model that follows a script and then repeats its last line.
+/// A session run to its end with a model that follows a script and then repeats the script's last line.
 struct Played {
     session: Session,
     asks: Vec<Ask>,

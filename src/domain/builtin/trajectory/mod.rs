@@ -1,8 +1,7 @@
-//! Sessions as they are kept: a header, then one record before and one after everything that is
-//! done, a line of JSON each.
+//! Recorded sessions: a header, then one record before and one after every effect, each a line of JSON.
 //!
-//! The format is public and versioned. A trajectory alone suffices to fold every state of its
-//! sessions and to decide again ([`super::replay`]), or to give a model's responses once more.
+//! The format is public and versioned. A trajectory alone suffices to fold every state of its sessions and
+//! repeat the decisions ([`super::replay`]), or to reproduce the model's responses.
 
 mod read;
 
@@ -16,7 +15,7 @@ use super::session::{Limits, Observation, Record, Response, SessionExit, Step};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The version of the format that is written and read.
+/// The version of the format that is read and written.
 pub const VERSION: u32 = 1;
 
 /// One line of a trajectory.
@@ -90,9 +89,9 @@ pub struct Request {
 }
 
 impl Request {
-    /// A request that consists of these messages.
+    /// A short description of a request with these messages.
     pub fn of(messages: &[&Message]) -> Self {
-        // Messages are plain data, which can always be written.
+        // Messages are plain data, so serialising them cannot fail.
         let json = serde_json::to_vec(messages).unwrap_or_default();
         Self {
             bytes: json.len(),
@@ -101,10 +100,10 @@ impl Request {
     }
 }
 
-/// What was recorded, one session after the other.
+/// The recorded sessions, in order.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Recording {
-    /// The sessions of turns. Those on one file are inside of them.
+    /// The sessions of turns. Sessions on a single file are nested in them.
     pub sessions: Vec<Recorded>,
 }
 
@@ -113,9 +112,9 @@ pub struct Recording {
 pub struct Recorded {
     /// The number of its first line, from 1.
     pub line: usize,
-    /// What it began with.
+    /// The session's header.
     pub header: Header,
-    /// What was done, in order.
+    /// Its records, in order.
     pub entries: Vec<Entry>,
     /// Where its record stops.
     pub ending: Ending,
@@ -128,9 +127,9 @@ pub struct Entry {
     pub line: usize,
     /// The record.
     pub record: Record,
-    /// The request that it made, where that is known.
+    /// The request that it made, if known.
     pub request: Option<Request>,
-    /// The session on one file that the step began.
+    /// The session on a single file that the step started.
     pub inner: Option<Box<Recorded>>,
 }
 
@@ -138,26 +137,26 @@ pub struct Entry {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(tag = "ending", rename_all = "snake_case")]
 pub enum Ending {
-    /// With the end of the session.
+    /// At the end of the session.
     Ended,
-    /// Before it: the session was cut off.
+    /// Before the end: the session was cut off.
     Open,
     /// In the middle of a line.
     Torn {
         /// The number of the line, from 1.
         line: usize,
     },
-    /// Where the log left out its middle.
+    /// At the middle part that the log left out.
     LeftOut {
         /// The number of the line that says so, from 1.
         line: usize,
-        /// How much is missing.
+        /// The number of bytes left out.
         bytes: u64,
     },
 }
 
 impl Recorded {
-    /// How the session ended, if its record has that.
+    /// How the session ended, if this is recorded.
     pub fn exit(&self) -> Option<SessionExit> {
         self.entries.iter().find_map(|entry| match entry.record {
             Record::Intent {
@@ -167,7 +166,7 @@ impl Recorded {
         })
     }
 
-    /// The model's responses in order, those of sessions on one file included.
+    /// The model's responses in order, including those of sessions on a single file.
     pub fn responses(&self) -> Vec<&Response> {
         let mut responses = Vec::new();
         for entry in &self.entries {

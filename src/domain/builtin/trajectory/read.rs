@@ -1,19 +1,19 @@
-//! A trajectory read back: strict about what it cannot understand, and lenient about what a crash
-//! or a cap leaves behind.
+//! Reads a trajectory: strict about what it does not understand, and lenient about what a crash or a size
+//! limit leaves behind.
 
 use super::{Ending, Entry, Header, Line, Recorded, Recording, Request, VERSION};
 use crate::builtin::session::{Observation, Record, Step};
 use serde_json::Value;
 use std::fmt;
 
-/// What is wrong with a trajectory.
+/// Why a trajectory is unreadable.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unreadable {
     /// The number of the line, from 1.
     pub line: usize,
-    /// What is there, as a lowercase fragment.
+    /// The content of the line, as a lowercase fragment.
     pub found: String,
-    /// What should be there.
+    /// The expected content.
     pub expected: String,
 }
 
@@ -32,16 +32,16 @@ impl std::error::Error for Unreadable {}
 
 const HEADER: &str = "the header of a session, {\"record\":\"session\",\"v\":1,...}";
 
-/// What a log writes where it left out its middle.
+/// The notice that a log writes where it left out its middle.
 const NOTICE: (&str, &str) = ("[sprag: ", " bytes left out here]");
 
 /// Reads a trajectory.
 ///
-/// A last line without its end that cannot be read was cut off by a crash: what stands before it
-/// counts. Where a log left out its middle, the session stops.
+/// An unreadable last line without a line end was cut off by a crash: the lines before it count. Where a log
+/// left out its middle, the session stops.
 ///
 /// # Errors
-/// The first line that is not what it should be.
+/// The first line that is not as expected.
 pub fn read(bytes: &[u8]) -> Result<Recording, Unreadable> {
     let mut reader = Reader::default();
     let mut rest = bytes;
@@ -60,9 +60,9 @@ pub fn read(bytes: &[u8]) -> Result<Recording, Unreadable> {
 #[derive(Default)]
 struct Reader {
     sessions: Vec<Recorded>,
-    /// The session that is being read, and the one on a file inside of it.
+    /// The session that is being read, and the session on a single file nested in it.
     open: Vec<Recorded>,
-    /// The log left out its middle: nothing counts until a session begins.
+    /// The log left out its middle: lines are ignored until a session starts.
     skips: bool,
 }
 
@@ -91,7 +91,7 @@ impl Reader {
                 self.stop(Ending::Torn { line: number });
                 return Ok(());
             }
-            // The cap of a log does not look for the end of a line.
+            // A log's size limit may cut within a line.
             Err(_) if notice(first_line(after)).is_some() => return Ok(()),
             Err(_) => return Err(wrong(number, "this is no line of JSON", self.expected())),
         };
@@ -155,7 +155,7 @@ impl Reader {
         if ends && let Some(open) = self.open.last_mut() {
             open.ending = Ending::Ended;
         }
-        // The outer session goes on when an inner one ends.
+        // The outer session continues when an inner one ends.
         if ends && self.open.len() > 1 {
             self.close_inner();
         }
@@ -183,7 +183,7 @@ impl Reader {
         }
     }
 
-    /// The step of which nothing is known yet.
+    /// The step that has no result yet.
     fn due(&self) -> Option<&Step> {
         match &self.open.last()?.entries.last()?.record {
             Record::Intent { intent } => Some(intent).filter(|it| !matches!(it, Step::End { .. })),
@@ -197,7 +197,7 @@ impl Reader {
             .is_some_and(|open| open.ending == Ending::Ended)
     }
 
-    /// What should come next, in words.
+    /// A description of the record that should come next.
     fn expected(&self) -> String {
         match (self.due(), self.open.is_empty() || self.ended()) {
             (_, true) => HEADER.into(),
@@ -218,7 +218,7 @@ impl Reader {
         }
     }
 
-    /// Closes what is open. What has not ended stops like this.
+    /// Closes the open sessions. Those that have not ended get this ending.
     fn stop(&mut self, ending: Ending) {
         for open in &mut self.open {
             if open.ending == Ending::Open {
@@ -281,7 +281,7 @@ fn first_line(bytes: &[u8]) -> &[u8] {
         .unwrap_or_default()
 }
 
-/// How much a log left out, if this line says so.
+/// The number of bytes that a log left out, if this line says so.
 fn notice(line: &[u8]) -> Option<u64> {
     let text = std::str::from_utf8(line).ok()?;
     text.strip_prefix(NOTICE.0)?
@@ -290,7 +290,8 @@ fn notice(line: &[u8]) -> Option<u64> {
         .ok()
 }
 
-/// Whether this can come of that step. A cancel ends any; time can pass while a model is asked.
+/// Whether the observation is a possible result of the step. A cancellation ends any step, and time can pass
+/// during a request to the model.
 fn fits(step: &Step, observation: &Observation) -> bool {
     use Observation as O;
     match (step, observation) {

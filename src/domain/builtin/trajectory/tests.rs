@@ -129,7 +129,7 @@ fn with_slice() -> Vec<Line> {
     lines
 }
 
-/// What stands where: the endings of the sessions, and the responses of each.
+/// The structure of a recording: the endings of the sessions, and the responses of each.
 fn shape(recording: &Recording) -> Vec<(Ending, Vec<String>)> {
     let sessions = recording.sessions.iter();
     sessions
@@ -200,7 +200,7 @@ fn what_a_crash_or_a_cap_leaves_is_read_as_far_as_it_goes() {
         shape(&read_text(&unfinished).unwrap()),
         [(Ending::Open, texts(&["one"]))]
     );
-    // The next session tells that the one before was cut off.
+    // The start of the next session shows that the previous one was cut off.
     let followed = unfinished.clone() + &whole;
     let endings = shape(&read_text(&followed).unwrap());
     assert_eq!(endings[0].0, Ending::Open);

@@ -4,7 +4,7 @@ fn is_repair(note: &Note) -> bool {
     matches!(note, Note::Repair { .. })
 }
 
-/// Reads the same file over and over, other lines each time, which stalls a plan without a loop.
+/// Reads the same file repeatedly, with different lines each time, which stalls a plan without a loop.
 fn stalled(items: &[&str]) -> Vec<Response> {
     let look = |n: u32| {
         let lines = json!({"path": "src/a.rs", "start": n});
@@ -19,7 +19,7 @@ fn until_repair(items: &[&str]) -> usize {
     played.position(is_repair).unwrap()
 }
 
-/// A stalled session whose answer to the repair message is `last`.
+/// A stalled session whose response to the repair message is `last`.
 fn repaired(items: &[&str], last: Response) -> Played {
     let asked = until_repair(items);
     let mut script = stalled(items);
@@ -99,7 +99,7 @@ fn the_repair_turn_may_retire_but_not_add() {
     assert_eq!(played.exit, SessionExit::Submitted);
 }
 
-/// The bug never to have: the escape hatch fires on the turn in which the last item is checked off.
+/// This bug must never occur: the escape hatch fires on the turn that checks off the last item.
 #[test]
 fn a_late_update_with_final_and_an_edit_on_the_turn_of_the_escape_hatch_counts() {
     let last = format!("{}{}{FINAL}", check(&[A]), check(&[B]));
@@ -146,7 +146,7 @@ fn a_late_update_with_final_and_no_edit_is_already_satisfied_and_not_partial() {
     }
 }
 
-/// The same turn without a repair message before it: the score alone would call for one.
+/// The same turn without an earlier repair message: the score alone would cause one.
 #[test]
 fn work_on_the_turn_that_would_bring_the_repair_message_counts_first() {
     let asked = until_repair(&[A]);
