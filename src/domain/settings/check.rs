@@ -10,20 +10,20 @@ use crate::yaml::{Node, Value, read};
 use serde_json::{Value as Json, json};
 use std::time::Duration;
 
-/// A check whose limit may still come from `verify_timeout`.
+/// A check whose time limit may still come from `verify_timeout`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CheckSpec {
-    /// For people, logs and reports.
+    /// The name for logs and reports.
     pub name: String,
-    /// Run by `sh -e -c` in the work tree.
+    /// The command, which `sh -e -c` runs in the work tree.
     pub run: String,
-    /// As given, or as name and command suggest.
+    /// The given kind, or the kind that the name and the command suggest.
     pub kind: CheckKind,
-    /// Limit of one run, where the check has its own.
+    /// The time limit of one run, if the check has its own.
     pub timeout: Option<Duration>,
-    /// Glob of the JUnit XML reports that it writes.
+    /// A glob for the JUnit XML reports that it writes.
     pub junit: Option<String>,
-    /// File of problem matchers for its output.
+    /// The file of problem matchers for its output.
     pub problem_matcher: Option<String>,
 }
 
@@ -31,7 +31,7 @@ const PARTS: [&str; 6] = ["name", "run", "kind", "timeout", "junit", "problem_ma
 const EXPECTED: &str = "a command, or a mapping with `run` and optionally `name`, `kind`, `timeout`, `junit` and `problem_matcher`";
 
 impl CheckSpec {
-    /// A check from a command alone: the command names it and suggests its kind.
+    /// A check with only a command, which determines its name and kind.
     pub fn of_command(command: &str) -> Self {
         let run = command.trim().to_owned();
         Self {
@@ -44,7 +44,7 @@ impl CheckSpec {
         }
     }
 
-    /// The check, with its own limit or else `limit`.
+    /// The check with its own time limit, or else `limit`.
     pub fn with_default_timeout(&self, limit: Duration) -> Check {
         let timeout = self.timeout.unwrap_or(limit);
         Check {
@@ -67,7 +67,7 @@ impl Words for CheckKind {
     ];
 }
 
-/// A list of checks, each a command or a mapping; one need not be a list.
+/// A list of checks, each a command or a mapping; a single check need not be a list.
 pub struct Checks;
 
 impl Kind for Checks {
@@ -166,7 +166,7 @@ fn read_check(key: &str, node: &Node) -> Result<CheckSpec, Fault> {
     })
 }
 
-/// A file or glob of files below the work tree.
+/// A path or glob of files inside the work tree.
 fn inside(part: &str, node: &Node) -> Result<String, Fault> {
     let path = read::words(part, node)?;
     let leaves = path.starts_with(['/', '~']) || path.split('/').any(|it| it == "..");
@@ -182,7 +182,7 @@ fn inside(part: &str, node: &Node) -> Result<String, Fault> {
     Ok(path.strip_prefix("./").unwrap_or(&path).to_owned())
 }
 
-/// The command's first line, cut where it is long.
+/// The first line of the command, cut if it is long.
 fn name_of(run: &str) -> String {
     let line = run
         .lines()
@@ -241,8 +241,9 @@ const BUILD_WORDS: &[&str] = &[
     "build", "compile", "tsc", "assemble", "make", "cmake", "ninja", "javac", "gcc", "webpack",
 ];
 
-/// The kind that name and command suggest. The name counts before the command, tests before
-/// linters before builds: a command that does several must not skip the other checks.
+/// The kind that the name and the command suggest. The name takes precedence over the command; tests take
+/// precedence over linters, and linters over builds, because a command that does several things must not skip
+/// the other checks.
 fn kind_of(name: &str, run: &str) -> CheckKind {
     let command = command_words(run);
     let named = split_words(name).collect::<Vec<_>>();
@@ -264,7 +265,7 @@ fn kind_of(name: &str, run: &str) -> CheckKind {
     CheckKind::Other
 }
 
-/// The words of a command that tell what it does: no options, and of paths the last part.
+/// The words of a command that show what it does: without options, and with only the last part of paths.
 fn command_words(run: &str) -> Vec<String> {
     run.split_whitespace()
         .filter(|word| !word.starts_with('-'))

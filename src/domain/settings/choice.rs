@@ -1,4 +1,4 @@
-//! The closed sets of words that settings choose from.
+//! The closed sets of words that settings accept.
 
 use super::kind::Words;
 use crate::sandbox::Level;
@@ -41,7 +41,7 @@ choice! {
 }
 
 impl Default for OnFinding {
-    /// The strictest.
+    /// The strictest choice.
     fn default() -> Self {
         Self::Fail
     }
@@ -190,7 +190,7 @@ choice! {
 }
 
 impl Sandbox {
-    /// The level without which nothing is started.
+    /// The minimum level without which nothing starts, if there is one.
     pub fn required(self) -> Option<Level> {
         match self {
             Self::Auto | Self::Off => None,
@@ -200,7 +200,7 @@ impl Sandbox {
         }
     }
 
-    /// The word in settings.
+    /// The word for the setting.
     pub fn word(self) -> &'static str {
         let mut words = Self::WORDS.iter();
         let own = words.find(|(_, value)| *value == self);
@@ -231,7 +231,7 @@ choice! {
 }
 
 impl TestChangePolicy {
-    /// Whether the old tests are run on the work.
+    /// Whether the old tests also run on the work.
     pub fn is_proved(self) -> bool {
         matches!(self, Self::Prove | Self::Fail)
     }

@@ -1,4 +1,4 @@
-//! The kinds of values that settings have: how each is read, and its JSON Schema.
+//! The kinds of setting values: how each is read, and its JSON Schema.
 
 use super::Form;
 use crate::duration;
@@ -11,32 +11,32 @@ use std::time::Duration;
 
 /// A kind of value.
 pub trait Kind {
-    /// What it is read as.
+    /// The type of the parsed value.
     type Out;
-    /// How it is written outside of YAML.
+    /// How the value is written outside YAML.
     fn form(&self) -> Form;
     /// JSON Schema of what `read` accepts.
     fn schema(&self) -> Json;
-    /// A placeholder for its value, in capitals.
+    /// The placeholder for its value, in capitals.
     fn value_name(&self) -> &'static str;
-    /// The words that it may be, where these are a closed set.
+    /// The accepted words, if these are a closed set.
     fn choices(&self) -> Vec<&'static str> {
         Vec::new()
     }
-    /// The least and the most that it may be, where there are such.
+    /// The minimum and maximum, if there are any.
     fn range(&self) -> Option<(u64, u64)> {
         None
     }
-    /// A value as it would be written, for people.
+    /// A value in its written form, for people.
     fn words(&self, value: &Self::Out) -> String;
     /// Reads a value that is not null.
     ///
     /// # Errors
-    /// A value of another type or out of range, naming the key and what was expected.
+    /// A value of the wrong type or out of range; the message names the key and what was expected.
     fn read(&self, key: &str, node: &Node) -> Result<Self::Out, Fault>;
 }
 
-/// Text that is not blank; its placeholder.
+/// Text that is not blank, with its placeholder.
 pub struct Text(pub &'static str);
 
 impl Kind for Text {
@@ -58,7 +58,7 @@ impl Kind for Text {
     }
 }
 
-/// One of a closed set of words that is no type of its own.
+/// One of a closed set of words that has no type of its own.
 pub struct OneOf(pub &'static [&'static str]);
 
 impl Kind for OneOf {
@@ -109,7 +109,7 @@ impl Kind for Truth {
     }
 }
 
-/// A whole number within bounds.
+/// A whole number in a range.
 pub struct Whole<T> {
     min: u64,
     max: u64,
@@ -117,7 +117,7 @@ pub struct Whole<T> {
 }
 
 impl<T> Whole<T> {
-    /// From `min` to `max`, both included.
+    /// A range from `min` to `max`, both included.
     pub const fn new(min: u64, max: u64) -> Self {
         Self {
             min,
@@ -215,14 +215,14 @@ impl Kind for Time {
     }
 }
 
-/// Texts that are not blank; one need not be a list.
+/// A list of texts that are not blank; a single text need not be a list.
 pub struct Texts {
     item: &'static str,
     form: Form,
 }
 
 impl Texts {
-    /// A list of this placeholder.
+    /// A list with this placeholder for an item.
     pub const fn named(item: &'static str) -> Self {
         Self {
             item,
@@ -230,7 +230,7 @@ impl Texts {
         }
     }
 
-    /// The same, where a flag gives an item as it is.
+    /// Like [`Self::named`], but a flag's value is one unchanged item.
     pub const fn arguments(item: &'static str) -> Self {
         Self {
             item,
@@ -311,14 +311,14 @@ impl Kind for Variables {
     }
 }
 
-/// `progress`.
+/// The setting `progress`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Progress {
     /// Globs of paths whose changes do not count.
     pub ignore: Vec<String>,
 }
 
-/// [`Progress`].
+/// The kind of [`Progress`].
 pub struct ProgressKind;
 
 impl Kind for ProgressKind {
@@ -348,17 +348,17 @@ impl Kind for ProgressKind {
     }
 }
 
-/// `network`.
+/// The setting `network`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Network {
-    /// Hosts that may be reached.
+    /// The hosts that may be reached.
     pub allow: Vec<String>,
 }
 
-/// [`Network`].
+/// The kind of [`Network`].
 pub struct NetworkKind;
 
-/// The word for no host at all.
+/// The word that allows no host.
 const NO_HOST: &str = "deny";
 
 impl Kind for NetworkKind {
@@ -409,7 +409,7 @@ fn hosts(key: &str, node: &Node) -> Result<Network, Fault> {
     Ok(Network { allow })
 }
 
-/// Whether this is a name, one with `*.` in front, or an address.
+/// Whether a text is a host name, a host name after `*.`, or an address.
 fn is_host(text: &str) -> bool {
     let name = text.strip_prefix("*.").unwrap_or(text);
     let bare = name.strip_prefix('[').and_then(|it| it.strip_suffix(']'));

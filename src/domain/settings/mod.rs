@@ -1,9 +1,9 @@
-//! The settings that a flag, an action input, a variable, a task, a plan and the configuration
-//! file may all carry, under one name.
+//! The settings that flags, action inputs, variables, tasks, plans and the configuration file share under the
+//! same names.
 //!
-//! One table ([`table`]) lists every key with its kind, scope, default and help. The readers, the
-//! merge, the command line, the JSON Schemas, the inputs of the action, the reference and the
-//! suggestions for misspelt keys all follow it.
+//! One table ([`table`]) lists every key with its kind, scope, default and help. The readers, the merge, the
+//! command line, the JSON Schemas, the action's inputs, the reference and the suggestions for misspelt keys
+//! are all derived from it.
 
 pub mod agents;
 pub mod check;
@@ -28,37 +28,37 @@ use super::text_error::Fault;
 use super::yaml::{Entry, Node, read};
 use serde_json::Value as Json;
 
-/// Above this many retries a warning speaks of the cost.
+/// The number of retries above which a warning mentions the cost.
 pub const COSTLY_RETRIES: u32 = 5;
 
-/// What a setting concerns, and so where it may stand.
+/// What a setting applies to, which determines where it may be set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scope {
-    /// A task: it may have its own.
+    /// A task: it may have its own value.
     Task,
-    /// The whole run: a task cannot say otherwise.
+    /// The whole run: a task cannot override it.
     Run,
-    /// The whole run, and who may start it: a configuration file that a stranger may have written
-    /// is not believed.
+    /// The whole run, and who may start it: the setting is ignored in a configuration file that an untrusted
+    /// person may have written.
     Trigger,
-    /// The process, not the run: a run that is resumed does not remember it.
+    /// The process rather than the run: a resumed run does not keep it.
     Process,
 }
 
-/// What a setting is about: a heading of the help and of the reference.
+/// The topic of a setting: a heading of the help and of the reference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Group {
-    /// Which agent works, and how it is started.
+    /// The agent, and how it is started.
     Agent,
     /// How a tree is verified.
     Checks,
-    /// Who works on a task, one after the other.
+    /// The roles that work on a task, one after the other.
     Phases,
-    /// When a turn, a task or the run is given up.
+    /// The limits at which a turn, a task or the run ends.
     Limits,
-    /// What children may reach.
+    /// What child processes may access.
     Isolation,
-    /// What is committed and what may be changed.
+    /// What is committed, and what may be changed.
     Commits,
     /// How the commits reach the remote.
     Delivery,
@@ -85,34 +85,34 @@ impl Group {
     }
 }
 
-/// How a value is written where there is no YAML: in a flag, an action input, a variable.
+/// How a value is written outside YAML: in a flag, an action input or a variable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
     /// `true` or `false`.
     Truth,
     /// One word or number.
     Word,
-    /// Text, taken as it is.
+    /// Text, used unchanged.
     Text,
-    /// A list: one item a line; a flag is repeated.
+    /// A list with one item per line; a flag is repeated.
     Lines,
-    /// A list: one item a line; a flag is repeated, and each of its values is one item as it is.
+    /// A list with one item per line; a flag is repeated, and each of its values is one unchanged item.
     Arguments,
     /// YAML.
     Tree,
 }
 
-/// What holds where nothing is said.
+/// The default of a setting.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum KeyDefault {
     /// This value, as it would be written.
     Value(String),
-    /// Something that depends on where the run is, in words.
+    /// A description of a default that depends on where the run is.
     Words(String),
 }
 
 impl KeyDefault {
-    /// The value or the words.
+    /// The value or the description.
     pub fn text(&self) -> &str {
         match self {
             Self::Value(text) | Self::Words(text) => text,
@@ -120,26 +120,26 @@ impl KeyDefault {
     }
 }
 
-/// A row of the table, for whoever describes it.
+/// A row of the table, for documentation and schemas.
 #[derive(Debug, Clone)]
 pub struct Key {
     /// Its name, in snake case.
     pub name: &'static str,
-    /// What it means, in a sentence or two.
+    /// Its help, in a sentence or two.
     pub help: &'static str,
-    /// What holds where nothing is said.
+    /// Its default.
     pub default: KeyDefault,
-    /// What it concerns.
+    /// What it applies to.
     pub scope: Scope,
-    /// What it is about.
+    /// Its topic.
     pub group: Group,
-    /// How its value is written outside of YAML.
+    /// How its value is written outside YAML.
     pub form: Form,
-    /// A placeholder for its value, in capitals.
+    /// The placeholder for its value, in capitals.
     pub value_name: &'static str,
-    /// The words that it may be, where these are a closed set.
+    /// The accepted words, if these are a closed set.
     pub choices: Vec<&'static str>,
-    /// The least and the most that it may be, where there are such.
+    /// The minimum and maximum, if there are any.
     pub range: Option<(u64, u64)>,
     /// JSON Schema of its value.
     pub schema: fn() -> Json,
@@ -151,7 +151,7 @@ impl Key {
         input_name(self.name)
     }
 
-    /// The name of its flag, without the hyphens in front.
+    /// The name of its flag, without the leading hyphens.
     pub fn flag(&self) -> String {
         flag_name(self.name)
     }
@@ -162,10 +162,10 @@ impl Key {
     }
 }
 
-/// Lists whose flags, which are repeated, are named for one item: the name there, and the key.
+/// Lists whose repeatable flags are named for one item: the flag's name and the key.
 pub const REPEATED: &[(&str, &str)] = &[("agent_arg", "agent_args"), ("network_allow", "network")];
 
-/// The flag of a key, without the hyphens in front.
+/// The flag of a key, without the leading hyphens.
 pub fn flag_name(key: &str) -> String {
     let own = REPEATED.iter().find(|(_, many)| *many == key);
     input_name(own.map_or(key, |(one, _)| one))
@@ -182,15 +182,15 @@ pub fn variable_name(key: &str) -> String {
 }
 
 impl Settings {
-    /// These settings, and where one is absent that of `lower`. Build chains from the strongest
-    /// source on: `flags.or(task).or(plan).or(config)`.
+    /// These settings, completed with those of `lower`. Build a chain from the strongest source on:
+    /// `flags.or(task).or(plan).or(config)`.
     ///
-    /// Lists and mappings are taken whole, never joined. `agent_command`, `agent_args` and
-    /// `model` belong to an agent: where `self` names another agent than `lower`, those of
-    /// `lower` are not taken, so that no agent gets the model of another.
+    /// Lists and mappings are replaced as a whole, never merged. `agent_command`, `agent_args` and `model`
+    /// belong to an agent: if `self` names another agent than `lower`, those of `lower` are ignored, so that
+    /// no agent gets another agent's model.
     ///
-    /// A stronger source with an `agent_command` and no `agent` chooses agent `command` over a
-    /// weaker one's agent.
+    /// A stronger source with an `agent_command` and no `agent` selects the agent `command` instead of a
+    /// weaker source's agent.
     pub fn or(mut self, lower: Self) -> Self {
         if self.agent.is_none() && self.agent_command.is_some() && lower.agent.is_some() {
             self.agent = Some("command".to_owned());
@@ -207,11 +207,11 @@ impl Settings {
         self.filled_from(lower)
     }
 
-    /// Sets a key from the text of a flag, an action input or a `SPRAG_*` variable. Lists have
-    /// one item a line; `progress` is YAML. Blank text changes nothing.
+    /// Sets a key from the text of a flag, an action input or a `SPRAG_*` variable. Lists have one item per
+    /// line; `progress` is YAML. Blank text changes nothing.
     ///
     /// # Errors
-    /// What is wrong, naming the key, as a fragment for a message; also an unknown key.
+    /// The problem, as a fragment for a message that names the key; an unknown key is an error too.
     pub fn set_from_text(&mut self, key: &str, text: &str) -> Result<(), String> {
         let Some(form) = Self::form(key) else {
             let nearest = did_you_mean(key, NAMES.iter().map(|(name, _)| *name));
@@ -234,10 +234,10 @@ impl Settings {
         self.set(key, &node).map_err(|fault| fault.message)
     }
 
-    /// Sets a key from the texts of a flag, of which only a list has several.
+    /// Sets a key from the texts of a flag, which has several only for a list.
     ///
     /// # Errors
-    /// As for one text.
+    /// As for [`Self::set_from_text`].
     pub fn set_from_flag(&mut self, key: &str, texts: &[String]) -> Result<(), String> {
         match Self::form(key) {
             Some(Form::Arguments) => self
@@ -247,7 +247,7 @@ impl Settings {
         }
     }
 
-    /// Reads an entry of a mapping if its key is in the table; says whether it was.
+    /// Reads an entry of a mapping if its key is in the table, and returns the key's scope.
     ///
     /// # Errors
     /// A value of the wrong type or out of range.
@@ -263,7 +263,7 @@ impl Settings {
 
 impl Resolved {
     /// These settings with the agent of a role. As everywhere, an agent does not get the command, the
-    /// arguments or the model of another.
+    /// arguments or the model of another agent.
     #[must_use]
     pub fn of_role(&self, role: Role) -> Self {
         match self.roles.get(role) {
@@ -272,8 +272,7 @@ impl Resolved {
         }
     }
 
-    /// These settings with another agent, which does not get the command, the arguments or the model of this
-    /// one.
+    /// These settings with another agent, which does not get this agent's command, arguments or model.
     #[must_use]
     pub fn with_agent(&self, own: &RoleAgent) -> Self {
         let merged = own.settings().or(Settings {
@@ -292,7 +291,7 @@ impl Resolved {
         }
     }
 
-    /// The checks, each with the limit that holds for it.
+    /// The checks, each with its effective time limit.
     pub fn checks(&self) -> Vec<super::checks::verdict::Check> {
         let limit = self.verify_timeout;
         let specs = self.verify.iter();
@@ -300,8 +299,7 @@ impl Resolved {
     }
 }
 
-/// The key that another spelling stands for: the flag `--agent-arg` is repeated, the key is a
-/// list.
+/// The key for another spelling: the flag `--agent-arg` is repeatable, while the key is a list.
 pub(crate) fn canonical_name(key: &str) -> &str {
     let own = REPEATED.iter().find(|(one, _)| *one == key);
     own.map_or(key, |(_, many)| many)
@@ -310,7 +308,7 @@ pub(crate) fn canonical_name(key: &str) -> &str {
 /// Reads `setup`: commands that run once before the first turn.
 ///
 /// # Errors
-/// Anything but a list of texts or one text.
+/// Anything but a text or a list of texts.
 pub(crate) fn read_setup(node: &Node) -> Result<Vec<String>, Fault> {
     read::texts("setup", node)
 }

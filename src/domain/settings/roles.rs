@@ -1,4 +1,4 @@
-//! `roles`: the agents of the roles besides the implementer's.
+//! The setting `roles`: the agents of the roles other than the implementer.
 
 use super::Form;
 use super::kind::{Kind, OneOf, Text, Texts, text_schema, texts_schema};
@@ -9,13 +9,13 @@ use crate::text_error::Fault;
 use crate::yaml::{Node, read};
 use serde_json::{Value as Json, json};
 
-/// What is set for the agent of a role, or of one that works in place of another; what is absent is as for the
-/// task's own agent.
+/// The settings for the agent of a role, or for an agent that replaces another one. What is absent is as for
+/// the task's own agent.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RoleAgent {
     /// The agent.
     pub agent: Option<String>,
-    /// Its command line, where it is a command.
+    /// Its command line, if it is a command.
     pub agent_command: Option<String>,
     /// Arguments added to its command line.
     pub agent_args: Option<Vec<String>>,
@@ -24,7 +24,7 @@ pub struct RoleAgent {
 }
 
 impl RoleAgent {
-    /// In a word or two, for a person.
+    /// A short description for people.
     pub fn shown(&self) -> String {
         let agent = self
             .agent
@@ -38,7 +38,7 @@ impl RoleAgent {
         }
     }
 
-    /// These settings, to be put in front of those of the implementer.
+    /// These settings, with precedence over those of the implementer.
     pub fn settings(&self) -> Settings {
         Settings {
             agent: self.agent.clone(),
@@ -50,7 +50,7 @@ impl RoleAgent {
     }
 }
 
-/// The roles that have settings of their own, in the order of their names in the table below.
+/// The roles with settings of their own, in the order of their names in the table below.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Roles(Vec<(Role, RoleAgent)>);
 
@@ -58,20 +58,20 @@ impl Roles {
     /// The roles that can be set.
     pub const ALL: [Role; 3] = [Role::Tester, Role::Reviewer, Role::Fixer];
 
-    /// What is set for a role, if anything is.
+    /// The settings of a role, if it has any.
     pub fn get(&self, role: Role) -> Option<&RoleAgent> {
         let mut set = self.0.iter();
         set.find(|(set, _)| *set == role).map(|(_, agent)| agent)
     }
 
-    /// The roles without one of them.
+    /// The settings without those of one role.
     #[must_use]
     pub fn without(mut self, role: Role) -> Self {
         self.0.retain(|(set, _)| *set != role);
         self
     }
 
-    /// Every role that is set.
+    /// All roles with settings.
     pub fn iter(&self) -> impl Iterator<Item = (Role, &RoleAgent)> {
         self.0.iter().map(|(role, agent)| (*role, agent))
     }
@@ -79,7 +79,7 @@ impl Roles {
 
 const PARTS: [&str; 4] = ["agent", "agent_command", "agent_args", "model"];
 
-/// [`Roles`].
+/// The kind of [`Roles`].
 pub struct RolesKind;
 
 impl Kind for RolesKind {
@@ -145,7 +145,7 @@ fn agent_schema(kinds: &[&str]) -> Json {
     })
 }
 
-/// One agent.
+/// The kind of a single agent.
 pub struct OneAgent;
 
 impl Kind for OneAgent {
@@ -175,7 +175,7 @@ impl Kind for OneAgent {
     }
 }
 
-/// Agents in order.
+/// The kind of a list of agents.
 pub struct AgentList;
 
 impl Kind for AgentList {

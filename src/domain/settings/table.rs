@@ -1,10 +1,10 @@
-//! The table of settings: one row declares everything about a setting but its use.
+//! The table of settings: one row declares everything about a setting except its use.
 //!
-//! A row is `name: type = kind, scope, default`. Its doc comment is its help, in `--help`, in the
-//! JSON Schemas, in the inputs of the action and in the reference alike. A default is one of
+//! A row is `name: type = kind, scope, default`. Its doc comment is its help, in `--help`, in the JSON
+//! Schemas, in the action's inputs and in the reference. A default is one of
 //!
-//! - `is VALUE`: this value holds where nothing else is said;
-//! - `in_actions VALUE`: this value in a job of GitHub Actions, and none elsewhere;
+//! - `is VALUE`: this value;
+//! - `in_actions VALUE`: this value in a GitHub Actions job, and none elsewhere;
 //! - `unset "words"`: none; the words say what happens then.
 
 use super::agents::{AGENT_FILES, AGENTS};
@@ -24,10 +24,10 @@ use crate::text_error::Fault;
 use crate::yaml::Node;
 use std::time::Duration;
 
-/// The most retries that may be asked for.
+/// The maximum number of retries that may be configured.
 pub const MAX_RETRIES: u32 = 10;
 
-/// Paths that no task may change where nothing else is said, beside the files that configure agents.
+/// The default paths that no task may change, in addition to the files that configure agents.
 const PROTECTED_PATHS: &[&str] = &[
     ".github/**",
     "action.yml",
@@ -41,19 +41,19 @@ macro_rules! settings {
         $(#[doc = $help:literal])+
         $name:ident: $out:ty = $kind:expr, $scope:ident, $mode:ident $default:expr;
     )*})*) => {
-        /// What one source says: each setting is absent unless it was given there.
+        /// The settings of one source: a setting that the source does not contain is `None`.
         #[derive(Debug, Clone, Default, PartialEq)]
         pub struct Settings {
             $($($(#[doc = $help])+ pub $name: Option<$out>,)*)*
         }
 
-        /// What holds: every setting with its default applied.
+        /// The effective settings: every setting with its default applied.
         #[derive(Debug, Clone, PartialEq)]
         pub struct Resolved {
             $($($(#[doc = $help])+ pub $name: held!($mode $out),)*)*
         }
 
-        /// Every row in the order of the documentation.
+        /// Every row, in the order of the documentation.
         pub fn keys() -> Vec<Key> {
             vec![$($(Key {
                 name: stringify!($name),
@@ -83,12 +83,12 @@ macro_rules! settings {
                 Self { $($($name: self.$name.filter(|_| scope != Scope::$scope),)*)* }
             }
 
-            /// These settings, and the defaults where they say nothing.
+            /// These settings, completed with the defaults.
             pub fn resolve(self, in_actions: bool) -> Resolved {
                 Resolved { $($($name: holds!($mode self.$name, $default, in_actions),)*)* }
             }
 
-            /// Reads the value of a key; null is as if the key were not there.
+            /// Reads the value of a key; null means that the key is absent.
             pub(super) fn set(&mut self, key: &str, node: &Node) -> Result<(), Fault> {
                 match key {
                     $($(stringify!($name) => {
