@@ -1,4 +1,4 @@
-//! `sprag assess`: what a final message alone says.
+//! `sprag assess`: classifies a final message.
 
 use crate::cli::AssessArgs;
 use crate::context::Context;
@@ -21,7 +21,7 @@ struct MessageLine {
     text: String,
 }
 
-/// Runs the command and says the process's exit code.
+/// Runs the command and returns the process's exit code.
 ///
 /// # Errors
 /// When the message cannot be read.
@@ -76,7 +76,7 @@ fn assess_lines(input: &mut dyn std::io::BufRead) -> Result<u8> {
     Ok(0)
 }
 
-/// The assessment that an unchanged turn with such a message gets.
+/// The assessment that a turn without changes gets with such a message.
 fn word(class: MessageClass) -> &'static str {
     match class {
         MessageClass::FailedReport => "failed_report",

@@ -1,4 +1,4 @@
-//! `sprag check`: a plan or the configuration is read and its settings are shown.
+//! `sprag check`: validates a plan or the configuration and shows its settings.
 
 use crate::cli::{CheckArgs, SettingFlags};
 use crate::context::Context;
@@ -13,10 +13,10 @@ use crate::run::repository::repository;
 use crate::settings::{self, Sources, TaskConfig};
 use serde_json::json;
 
-/// Runs the command and says the process's exit code.
+/// Runs the command and returns the process's exit code.
 ///
 /// # Errors
-/// What is wrong with configuration or plan.
+/// When the configuration or the plan is invalid.
 pub fn command(context: &Context, args: &CheckArgs) -> Result<u8> {
     let real = repository(context)?;
     let mut warnings = Vec::new();
@@ -61,7 +61,7 @@ pub fn command(context: &Context, args: &CheckArgs) -> Result<u8> {
     Ok(0)
 }
 
-/// What is in force for a task that overrides nothing.
+/// Shows the settings of a task that overrides nothing.
 fn check_configuration(sources: &Sources, setup: Vec<String>) -> Result<u8> {
     let run = settings::run_config(sources, setup)?;
     let plan = settings::plan_of_prompt("any")?;

@@ -1,5 +1,5 @@
-//! `sprag demo`: the whole main job on a throw-away repository. The built-in agent works there, with a
-//! recording in the model's place.
+//! `sprag demo`: a complete run in a temporary repository. The built-in agent works there, with a
+//! recording in place of the model.
 
 use crate::cli::{Common, DemoArgs, RunArgs};
 use crate::context::Context;
@@ -16,32 +16,31 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The project of the demo: a shell function and its tests, so that nothing but `sh` is needed.
+/// The project of the demo: a shell function and its tests, so that it needs only `sh`.
 const PROJECT: &[(&str, &str)] = &[
     ("slug.sh", include_str!("demo/slug.sh")),
     ("test.sh", include_str!("demo/test.sh")),
     ("plan.yaml", include_str!("demo/plan.yaml")),
 ];
 
-/// What the model said, turn by turn: made by a test in `tests/integration/replay/demo.rs`, which
+/// The recorded responses of the model. A test in `tests/integration/replay/demo.rs` makes the file and
 /// says how.
 const RECORDING: (&str, &str) = ("recording.jsonl", include_str!("demo/recording.jsonl"));
 
-/// How long every response of the recording is waited for in a terminal, so that a person can
-/// follow.
+/// The pause before every recorded response in a terminal, so that a person can follow.
 const PACE: &str = "700ms";
 
-/// Variables of a runner's: the demo is no step of the job it is run in.
+/// Variables of a runner, which are removed: the demo is not a step of the job that runs it.
 const RUNNER: &[&str] = &["GITHUB_", "RUNNER_", "ACTIONS_", "INPUT_", "SPRAG_"];
 
-/// What it would post on GitHub, beside the repository.
+/// The files for what the run would post on GitHub, next to the repository.
 const CHECK_RUN: &str = "check-run.md";
 const COMMENT: &str = "comment.md";
 
-/// Runs the demo and says the process's exit code.
+/// Runs the demo and returns the process's exit code.
 ///
 /// # Errors
-/// When the throw-away repository cannot be made, or the run cannot begin.
+/// When the temporary repository cannot be created, or the run cannot start.
 pub fn command(context: &Context, args: &DemoArgs) -> Result<u8> {
     let place = place(context, args)?;
     let repository = place.join("repository");
@@ -63,7 +62,8 @@ pub fn command(context: &Context, args: &DemoArgs) -> Result<u8> {
     Ok(code)
 }
 
-/// What the run would post on GitHub; kept in files beside it, and said as far as it is short.
+/// Writes the check run and the comment that the run would post on GitHub to files. Returns the comment
+/// as text.
 fn on_github(place: &Path, run_dir: &RunDir) -> anyhow::Result<String> {
     let summary: RunSummary =
         serde_json::from_slice(&fs::read(run_dir.path(RunFile::Report(Format::Json)))?)?;
@@ -109,8 +109,8 @@ fn write_files(dir: &Path, files: &[(&str, &str)]) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A repository with one commit. The identity is the repository's own: nobody's configuration is
-/// needed or changed.
+/// Creates a repository with one commit. It has an identity of its own, so the user's configuration is
+/// neither needed nor changed.
 fn make_repository(path: &Path) -> anyhow::Result<()> {
     write_files(path, PROJECT)?;
     let mut options = git2::RepositoryInitOptions::new();

@@ -13,7 +13,7 @@ use crate::report::doctor::{json, text};
 use crate::settings;
 use std::time::Duration;
 
-/// Says what a run would find here, and returns the process's exit code: 4 if no run could work.
+/// Prints what a run would find here and returns the process's exit code: 4 if no run could work.
 ///
 /// # Errors
 /// When the findings cannot be printed.
@@ -38,7 +38,7 @@ pub fn command(context: &Context, args: &DoctorArgs) -> Result<u8> {
 }
 
 fn color(context: &Context, args: &DoctorArgs) -> bool {
-    // A setting that cannot be read is a finding.
+    // Unreadable settings are reported as a finding, so the default applies here.
     let given = settings::above(context, &args.settings).unwrap_or_default();
     is_colored(
         given.color.unwrap_or(Color::Auto),

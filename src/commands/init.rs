@@ -1,4 +1,4 @@
-//! `sprag init`: files to begin with.
+//! `sprag init`: writes the first files.
 
 use crate::cli::InitArgs;
 use crate::context::Context;
@@ -14,13 +14,13 @@ use crate::run::past_runs::{holding, remember_tried};
 use crate::run::repository::repository;
 use std::collections::BTreeSet;
 
-/// The most lines of what is not proposed.
+/// The longest list of commands that are not proposed, in lines.
 const MOST_LEFT_OUT: usize = 8;
 
-/// The variable of the key that the written workflow hands to the agent.
+/// The variable with the key that the written workflow passes to the agent.
 const KEY: &str = "OPENAI_API_KEY";
 
-/// Runs the command and says the process's exit code.
+/// Runs the command and returns the process's exit code.
 ///
 /// # Errors
 /// When a file cannot be written.
@@ -58,7 +58,7 @@ pub fn command(context: &Context, args: &InitArgs) -> Result<u8> {
     Ok(0)
 }
 
-/// What is proposed, where it was found, what is not proposed, and what is not there.
+/// The proposal, the source of each part, what is not proposed, and what was not found.
 fn found(proposal: &Proposal, is_tried: bool) -> String {
     let mut text = String::new();
     let mut section = |title: &str, lines: Vec<String>| {
@@ -112,7 +112,8 @@ fn files(written: &Written) -> String {
     text
 }
 
-/// Runs what is proposed, and says which of it failed. What it leaves behind is told, and blocks no later run.
+/// Runs the proposed commands and returns the names of those that failed. Lists the files that they
+/// leave behind, which do not block a later run.
 fn try_once(
     context: &Context,
     real: &Real,
@@ -151,7 +152,7 @@ fn left_behind(real: &Real, new: &BTreeSet<Vec<u8>>) -> Result<String> {
     ))
 }
 
-/// What the trial says is to be put right first.
+/// What to fix first, according to the trial.
 fn to_mend(failed: &[String]) -> String {
     match failed {
         [] => String::new(),
@@ -162,8 +163,8 @@ fn to_mend(failed: &[String]) -> String {
     }
 }
 
-/// What is left to do on GitHub, then on this machine. `repository` is the repository's address without
-/// the host, where it is known.
+/// What is left to do on GitHub and on this machine. `repository` is the repository's path on the host,
+/// if known.
 fn left_to_do(repository: Option<&str>, form: Form, looks_public: bool) -> String {
     let page = match repository {
         Some(name) => format!("https://github.com/{name}/settings/actions"),

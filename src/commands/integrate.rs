@@ -1,4 +1,4 @@
-//! `sprag integrate`: the work of several jobs on one plan, brought together.
+//! `sprag integrate`: integrates the work of several jobs on one plan.
 
 use crate::cli::{IntegrateArgs, RunArgs};
 use crate::context::Context;
@@ -7,10 +7,10 @@ use crate::run::start::start;
 use crate::settings::inputs;
 use std::path::Path;
 
-/// Runs the command and says the process's exit code.
+/// Runs the command and returns the process's exit code.
 ///
 /// # Errors
-/// What keeps the work from being brought together, or Sprag's own failure.
+/// When the integration cannot start, or Sprag itself fails.
 pub fn command(context: &Context, args: &IntegrateArgs) -> Result<u8> {
     let plan = args
         .plan

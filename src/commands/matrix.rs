@@ -1,4 +1,4 @@
-//! `sprag matrix`: what is left of a plan as the rows of a job matrix.
+//! `sprag matrix`: prints the unfinished tasks of a plan as rows of a job matrix.
 
 use crate::cli::MatrixArgs;
 use crate::context::Context;
@@ -10,11 +10,11 @@ use crate::report::outputs::github_output;
 use crate::run::prepare::read_plan;
 use std::io::{Write as _, stderr};
 
-/// Runs the command and says the process's exit code. In a step of a job the rows are its output `matrix`
-/// too.
+/// Runs the command and returns the process's exit code. In a step of a job it also sets the output
+/// `matrix`.
 ///
 /// # Errors
-/// What is wrong with the plan.
+/// When the plan is invalid.
 pub fn command(context: &Context, args: &MatrixArgs) -> Result<u8> {
     let path = args.path.as_ref().or(args.plan.as_ref());
     let path =
@@ -23,7 +23,7 @@ pub fn command(context: &Context, args: &MatrixArgs) -> Result<u8> {
     let name = path.display().to_string();
     let (plan, _) = read_plan(&context.cwd.join(path), &name, &mut warnings)?;
     for warning in warnings {
-        // Without a log there is nowhere left to say it.
+        // If stderr is closed, the message is lost.
         let _ = writeln!(stderr(), "warning: {warning}");
     }
     let rows = matrix(&plan, args.shards.map(usize::from));

@@ -1,5 +1,5 @@
-//! The commands: each reads what it needs, has the work done and says what it came to. None knows
-//! of another.
+//! The commands. Each reads its input, calls the module that does the work, and prints the result. None
+//! uses another.
 
 pub mod assess;
 pub mod check;

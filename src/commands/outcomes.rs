@@ -1,4 +1,4 @@
-//! `sprag outcomes`: what Sprag's work of a period came to.
+//! `sprag outcomes`: the results of Sprag's work in a period.
 
 use crate::cli::OutcomesArgs;
 use crate::context::Context;
@@ -8,10 +8,10 @@ use crate::report::outcomes::{markdown, terminal};
 use crate::run::outcomes::gather;
 use std::io::{Write as _, stderr};
 
-/// Runs the command and says the process's exit code.
+/// Runs the command and returns the process's exit code.
 ///
 /// # Errors
-/// See [`gather`].
+/// As [`gather`].
 pub fn command(context: &Context, args: &OutcomesArgs) -> Result<u8> {
     let gathered = gather(context, &args.since, args.branch.as_deref())?;
     let (outcomes, missing) = (&gathered.outcomes, &gathered.missing);
@@ -19,7 +19,7 @@ pub fn command(context: &Context, args: &OutcomesArgs) -> Result<u8> {
         (true, _) => {
             let json = serde_json::to_string_pretty(outcomes).map_err(anyhow::Error::from)?;
             for line in missing {
-                // Without a log there is nowhere left to say it.
+                // If stderr is closed, the message is lost.
                 let _ = writeln!(stderr(), "note: {line}");
             }
             format!("{json}\n")

@@ -1,4 +1,4 @@
-//! `sprag plan`: the agent drafts a plan, which is checked and written to a file.
+//! `sprag plan`: the agent drafts a plan, which is validated and written to a file.
 
 use crate::cli::PlanArgs;
 use crate::context::Context;
@@ -7,10 +7,10 @@ use crate::print::print;
 use crate::report::text;
 use crate::run::draft::draft;
 
-/// Runs the command and says the process's exit code.
+/// Runs the command and returns the process's exit code.
 ///
 /// # Errors
-/// What keeps the run from beginning, or Sprag's own failure.
+/// When the run cannot start, or Sprag itself fails.
 pub fn command(context: &Context, args: &PlanArgs) -> Result<u8> {
     let drafted = draft(context, args)?;
     if let Some(written) = drafted.written.filter(|_| drafted.code == 0) {

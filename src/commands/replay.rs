@@ -1,4 +1,4 @@
-//! `sprag replay`: a recorded session is decided once more, and told.
+//! `sprag replay`: repeats the decisions of a recorded session and describes them.
 
 use crate::cli::{ReplayArgs, ReplayFormat};
 use crate::context::Context;
@@ -11,13 +11,13 @@ use crate::run::past_runs::directory;
 use crate::settings::recording;
 use std::path::{Path, PathBuf};
 
-/// What the transcripts of the built-in agent end with.
+/// The end of the file names of the built-in agent's transcripts.
 const TRANSCRIPT: &str = "-builtin.jsonl";
 
-/// Runs the command and says the process's exit code: 1 where a decision differs.
+/// Runs the command and returns the process's exit code: 1 if a decision differs.
 ///
 /// # Errors
-/// When there is no recording that can be read.
+/// When there is no readable recording.
 pub fn command(context: &Context, args: &ReplayArgs) -> Result<u8> {
     let path = directory(context, &args.trajectory)?;
     let recording = match path.is_dir() {
@@ -35,7 +35,7 @@ pub fn command(context: &Context, args: &ReplayArgs) -> Result<u8> {
     Ok(u8::from(!replay.same))
 }
 
-/// The turns of a run, one after the other.
+/// The turns of a run, in order.
 fn of_directory(path: &Path, shown: &Path) -> Result<Recording> {
     let files = transcripts(path);
     if files.is_empty() {
@@ -62,7 +62,7 @@ fn transcripts(path: &Path) -> Vec<PathBuf> {
         name.is_some_and(|name| name.ends_with(TRANSCRIPT))
     };
     let mut files: Vec<PathBuf> = files.filter(is_ours).collect();
-    // Turns have two digits, or more where there are that many.
+    // Turn numbers have two digits or more.
     files.sort_by_key(|file| {
         let name = file
             .file_name()

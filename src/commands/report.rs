@@ -1,4 +1,4 @@
-//! `sprag report`: the summary of a run once more, in another format.
+//! `sprag report`: prints the summary of a run in another format.
 
 use crate::cli::ReportArgs;
 use crate::context::Context;
@@ -11,7 +11,7 @@ use crate::run::past_runs::{directory, newest_ended};
 use crate::run::report_sources::sources;
 use std::fs;
 
-/// Runs the command and says the process's exit code.
+/// Runs the command and returns the process's exit code.
 ///
 /// # Errors
 /// When there is no such run.

@@ -5,10 +5,10 @@ use crate::context::Context;
 use crate::error::Result;
 use crate::run::start::start;
 
-/// Runs the command and says the process's exit code.
+/// Runs the command and returns the process's exit code.
 ///
 /// # Errors
-/// What keeps the run from beginning, or Sprag's own failure.
+/// When the run cannot start, or Sprag itself fails.
 pub fn command(context: &Context, args: &RunArgs) -> Result<u8> {
     start(context, args)
 }

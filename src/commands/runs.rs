@@ -1,4 +1,4 @@
-//! `sprag runs`: the runs of this repository, newest first.
+//! `sprag runs`: lists the runs of this repository, newest first.
 
 use crate::context::Context;
 use crate::error::Result;
@@ -7,10 +7,10 @@ use crate::report::{sentence, text};
 use crate::run::past_runs::{PastRun, past_runs};
 use crate::run::repository::repository;
 
-/// The most characters of a title.
+/// The longest title, in characters.
 const TITLE: usize = 60;
 
-/// Runs the command and says the process's exit code.
+/// Runs the command and returns the process's exit code.
 ///
 /// # Errors
 /// When there is no repository here.

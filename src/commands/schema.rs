@@ -1,4 +1,4 @@
-//! `sprag schema`: the JSON Schema of a public format.
+//! `sprag schema`: prints the JSON Schema of a public format.
 
 use crate::cli::{SchemaArgs, SchemaName};
 use crate::domain::builtin::trajectory;
@@ -7,7 +7,7 @@ use crate::error::Result;
 use crate::print::print;
 use crate::report::wire;
 
-/// Runs the command and says the process's exit code.
+/// Runs the command and returns the process's exit code.
 ///
 /// # Errors
 /// When it cannot be printed.

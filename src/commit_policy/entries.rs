@@ -1,5 +1,5 @@
-//! What a commit changes, judged in one place: what is staged, what a turn leaves in the work tree, and what
-//! commits of others change.
+//! Applies the policy to changed files, in one place for what is staged, the work of a turn, and other
+//! people's commits.
 
 use crate::domain::plan::keeps_settings;
 use crate::domain::protected_paths::ProtectedPaths;
@@ -9,52 +9,53 @@ use std::collections::{BTreeMap, BTreeSet};
 
 const SYMLINK: u32 = 0o120_000;
 
-/// What no commit may change or hold.
+/// The rules for what a commit changes and contains.
 pub struct Rules<'a> {
-    /// Paths that may not change.
+    /// Paths that must not change.
     pub protected: &'a ProtectedPaths,
     /// The plan of the run, which Sprag itself changes.
     pub plan: Option<PlanRule<'a>>,
-    /// Secrets that may not be in what is committed.
+    /// Secrets that must not be committed.
     pub secrets: Option<&'a Detector>,
 }
 
-/// The plan of the run: wherever it lies, its words may change, and what it has run may not.
+/// The plan of the run. Its texts may change wherever it lies, but not the settings that decide which
+/// programs run.
 pub struct PlanRule<'a> {
-    /// Its path from the top of the tree.
+    /// Its path relative to the root of the tree.
     pub path: &'a [u8],
-    /// The name under which it is read.
+    /// The file name given to the parser.
     pub name: &'a str,
     /// Its text when the run read it.
     pub text: &'a str,
 }
 
-/// How what is judged is read.
+/// Access to the content that is judged.
 pub trait Contents {
-    /// Hands on what the entry will hold: the content of a file or the target of a link. `false` when it cannot
-    /// be read.
+    /// Passes the new content of an entry to `sink`: of a file, or the target of a link. `false` if it
+    /// cannot be read.
     fn read(&self, entry: &ChangedPath, sink: &mut dyn FnMut(&[u8])) -> bool;
-    /// What was under a path before.
+    /// The earlier content of a path.
     fn before(&self, path: &[u8]) -> Option<Vec<u8>>;
-    /// Whether any file held a line of this text before.
+    /// Whether any file contained a line of this text before.
     fn held_before(&self, text: &str) -> bool;
 }
 
-/// What is wrong.
+/// The violations that were found.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Findings {
-    /// Where secrets are, and by the names of which variables.
+    /// The locations of secrets, with the names of the variables that hold them.
     secrets: BTreeMap<String, BTreeSet<String>>,
     /// Files that could not be searched for secrets.
     unread: Vec<String>,
-    /// Whether the plan has other things run.
+    /// The path of the plan, if the settings in it changed.
     plan: Option<String>,
-    /// Protected paths that change.
+    /// Protected paths that changed.
     protected: Vec<String>,
 }
 
 impl Findings {
-    /// One line for each kind and place.
+    /// One line for each kind and location.
     pub fn lines(self) -> Vec<String> {
         let mut lines = self.secret_lines();
         lines.extend(self.plan.map(|path| {
@@ -67,7 +68,7 @@ impl Findings {
         lines
     }
 
-    /// As [`Findings::lines`], of secrets alone.
+    /// As [`Findings::lines`], for secrets only.
     pub fn secret_lines(&self) -> Vec<String> {
         let told = self.secrets.iter().map(|(place, names)| {
             let names: Vec<&str> = names.iter().map(String::as_str).collect();
@@ -78,14 +79,14 @@ impl Findings {
             .collect()
     }
 
-    /// As [`Findings::lines`], of paths alone.
+    /// As [`Findings::lines`], for paths only.
     pub fn path_lines(mut self) -> Vec<String> {
         self.secrets.clear();
         self.unread.clear();
         self.lines()
     }
 
-    /// The same with all secrets in one place.
+    /// The same findings with one location for all secrets.
     #[must_use]
     pub fn in_place(mut self, place: &str) -> Self {
         let names: BTreeSet<String> = self.secrets.into_values().flatten().collect();
@@ -96,7 +97,7 @@ impl Findings {
         self
     }
 
-    /// Takes in what else was found.
+    /// Adds other findings.
     pub fn extend(&mut self, other: Self) {
         for (place, names) in other.secrets {
             self.secrets.entry(place).or_default().extend(names);
@@ -107,7 +108,7 @@ impl Findings {
     }
 }
 
-/// Whether this change is one of a protected path. The plan is judged by what it says.
+/// Whether an entry changes a protected path. The plan is judged by its content instead.
 pub fn is_protected(entry: &ChangedPath, rules: &Rules<'_>) -> bool {
     let is_plan = rules
         .plan
@@ -117,7 +118,7 @@ pub fn is_protected(entry: &ChangedPath, rules: &Rules<'_>) -> bool {
     (!is_plan || leads_elsewhere) && rules.protected.cover(&entry.path, leads_elsewhere)
 }
 
-/// Says what is wrong with these entries.
+/// The violations in these entries.
 pub fn judge(entries: &[ChangedPath], rules: &Rules<'_>, contents: &dyn Contents) -> Findings {
     let mut findings = Findings::default();
     let mut search = Search {
@@ -147,7 +148,7 @@ pub fn judge(entries: &[ChangedPath], rules: &Rules<'_>, contents: &dyn Contents
     findings
 }
 
-/// Says which secrets are in a text that has no path, such as a message.
+/// The secrets in a text without a path, such as a message.
 pub fn judge_text(
     text: &[u8],
     place: &str,
@@ -177,12 +178,12 @@ fn changes_what_runs(plan: &PlanRule<'_>, entry: &ChangedPath, contents: &dyn Co
 
 struct Search<'c> {
     contents: &'c dyn Contents,
-    /// Whether the state before holds a form of a secret.
+    /// Whether the earlier state contains a form of a secret, by that form.
     held: BTreeMap<String, bool>,
 }
 
 impl Search<'_> {
-    /// What was there before is no secret.
+    /// A text that was committed before is not a secret.
     fn is_held(&mut self, seen: &Seen) -> bool {
         let contents = self.contents;
         *self
@@ -212,7 +213,8 @@ impl Search<'_> {
         if seen.is_empty() {
             return;
         }
-        // What stands there in another encoding or with escapes is looked for in the file as it was.
+        // The value may be encoded or escaped, so the search is repeated in the earlier version of the
+        // file.
         if let Some(before) = self.contents.before(&entry.path) {
             let mut known = detector.search();
             known.read(&before);
@@ -234,7 +236,7 @@ mod tests {
 
     const KEY: &str = "canary/model+key-7f3a9c";
 
-    /// Files as they would be and as they were.
+    /// Files with their new and their earlier content.
     struct Files(Vec<(&'static str, Option<String>, Option<String>)>);
 
     impl Contents for Files {

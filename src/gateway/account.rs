@@ -1,4 +1,4 @@
-//! What agents spend by way of the gateway, and how far they may go.
+//! Counts what agents spend through the gateway and applies their limits.
 
 use crate::agents::builtin::model::{Meter, cost_of_sending};
 use crate::agents::gateway::Route;
@@ -14,25 +14,25 @@ pub struct SpendLimits {
     pub cost_usd: Option<f64>,
 }
 
-/// What one turn has cost by way of the gateway.
+/// The cost of one turn according to the gateway.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct TurnCost {
-    /// Tokens and dollars; `None` where the agent has asked the gateway for nothing.
+    /// Tokens and dollars; `None` if the agent sent no request through the gateway.
     pub usage: Option<Usage>,
-    /// The limit for which a request was refused, in words.
+    /// The limit for which a request was refused, as text.
     pub refused: Option<String>,
-    /// A model whose price is not known, so that no limit in dollars holds for it.
+    /// A model without a known price, for which a limit in dollars has no effect.
     pub unpriced: Option<String>,
 }
 
-/// The keys of one provider, and the token that stands for them.
+/// The keys of one provider, and the token that replaces them.
 pub struct Account {
     pub(super) token: String,
     pub(super) route: Route,
     pub(super) ledger: Arc<Ledger>,
 }
 
-/// What all accounts of a run have spent. One turn is under way at a time.
+/// The spend of all accounts of a run. Only one turn runs at a time.
 #[derive(Debug, Default)]
 pub(super) struct Ledger(Mutex<State>);
 
@@ -65,7 +65,7 @@ impl Spent {
 #[derive(Debug, Default)]
 struct State {
     spent: Spent,
-    /// What was spent when the turn began.
+    /// The spend at the start of the turn.
     before: Spent,
     limits: SpendLimits,
     refused: Option<String>,
@@ -73,22 +73,22 @@ struct State {
 }
 
 impl Account {
-    /// What an agent shows instead of the key.
+    /// The token that an agent sends instead of the key.
     pub fn token(&self) -> &str {
         &self.token
     }
 }
 
 impl Ledger {
-    /// Counts anew, for a turn that may spend this much. What was settled after the end of the turn before is
-    /// counted in this one.
+    /// Starts a turn with these limits. A request of the previous turn that ends later is counted in
+    /// this one.
     pub(super) fn begin_turn(&self, limits: SpendLimits) {
         let mut state = self.lock();
         state.limits = limits;
         (state.refused, state.unpriced) = (None, None);
     }
 
-    /// What the turn has cost so far; from here on it is the next one's.
+    /// Ends the turn and returns its cost. Later spend belongs to the next turn.
     pub(super) fn end_turn(&self) -> TurnCost {
         let mut state = self.lock();
         let (now, before) = (state.spent, state.before);
@@ -109,7 +109,7 @@ impl Ledger {
         }
     }
 
-    /// Refuses a request once a limit is reached; says which one.
+    /// Why a request is refused, once a limit is reached.
     pub(super) fn refusal(&self) -> Option<String> {
         let mut state = self.lock();
         let tokens = state.spent.tokens().saturating_sub(state.before.tokens());
@@ -136,12 +136,12 @@ impl Ledger {
     }
 }
 
-/// One request to a model: from the moment it is let through it counts as what sending it costs at least, so
-/// that requests at the same time do not pass a limit together.
+/// One request to a model. From the start it counts with the estimated cost of sending it, so that
+/// concurrent requests cannot exceed a limit together.
 pub(super) struct Request {
     account: Arc<Account>,
     model: String,
-    /// Estimate of the tokens sent.
+    /// Estimated tokens sent.
     sent: u64,
     counted: Spent,
     meter: Option<Meter>,
@@ -152,7 +152,7 @@ impl Request {
         let mut request = Self {
             account: Arc::clone(account),
             model,
-            // Hardly any text has fewer bytes to a token.
+            // Hardly any text has fewer than four bytes per token.
             sent: (bytes / 4) as u64,
             counted: Spent::default(),
             meter: None,
@@ -167,12 +167,12 @@ impl Request {
         request
     }
 
-    /// The response begins.
+    /// The response starts.
     pub(super) fn meter(&mut self, meter: Meter) {
         self.meter = Some(meter);
     }
 
-    /// More of the response, before anybody else sees it.
+    /// Counts a chunk of the response before the agent gets it.
     pub(super) fn push(&mut self, chunk: &[u8]) {
         let Some(meter) = &mut self.meter else { return };
         meter.push(chunk);
@@ -182,7 +182,8 @@ impl Request {
         }
     }
 
-    /// The response is over, or nobody waits for it any more. What the provider has not told is estimated.
+    /// The response is complete, or its reader is gone. Usage that the provider has not reported is
+    /// estimated.
     pub(super) fn settle(&mut self) {
         let Some(mut meter) = self.meter.take() else {
             return;
@@ -197,7 +198,7 @@ impl Request {
         self.count(&usage);
     }
 
-    /// The provider has not taken the request.
+    /// The provider has not accepted the request, which costs nothing then.
     pub(super) fn forget(mut self) {
         self.meter = None;
         let nothing = Spent {

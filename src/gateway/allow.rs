@@ -1,4 +1,4 @@
-//! Which hosts may be reached.
+//! The allow-list of hosts.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -9,13 +9,13 @@ pub struct AllowList(Vec<Host>);
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Host {
     Named(String),
-    /// What ends with this, which begins with a dot.
+    /// Every name with this suffix, which starts with a dot.
     Below(String),
     Address(IpAddr),
 }
 
 impl AllowList {
-    /// Names, addresses, and `*.` in front of a name for whatever lies below it.
+    /// Parses names, addresses, and names with `*.` in front, which match all names below.
     pub fn of(hosts: &[String]) -> Self {
         let hosts = hosts.iter().map(|host| {
             let host = plain(host);
@@ -28,7 +28,7 @@ impl AllowList {
         Self(hosts.collect())
     }
 
-    /// Whether a host may be asked for by this name or address.
+    /// Whether a request for this name or address is allowed.
     pub(super) fn admits(&self, host: &str) -> bool {
         let host = plain(host);
         let asked = address(&host);
@@ -41,15 +41,15 @@ impl AllowList {
         })
     }
 
-    /// Whether an address that a name stands for may be connected to. Whoever answers for a name must not reach
-    /// this machine or its neighbours by it: such an address has to be allowed by itself.
+    /// Whether a connection to a resolved address is allowed. A name server must not be able to redirect
+    /// a name to this machine or its network, so a private address must be on the list itself.
     pub(super) fn may_connect(&self, to: IpAddr) -> bool {
         let to = to.to_canonical();
         is_public(to) || self.0.contains(&Host::Address(to))
     }
 }
 
-/// A host as it is compared: in lower case, without the brackets of an address and a dot at the end.
+/// The normalized form of a host: lower case, without the brackets of an address and a final dot.
 fn plain(host: &str) -> String {
     let host = host.trim_start_matches('[').trim_end_matches(']');
     host.trim_end_matches('.').to_ascii_lowercase()
@@ -69,7 +69,7 @@ fn is_public(address: IpAddr) -> bool {
 fn is_public_v4(address: Ipv4Addr) -> bool {
     let [first, second, ..] = address.octets();
     let is_shared = first == 100 && (64..128).contains(&second);
-    // Clouds answer for the machine itself on these.
+    // Clouds offer services for the machine itself on these addresses.
     let is_of_cloud = matches!(address.octets(), [192, 0, 0, _] | [168, 63, 129, 16]);
     !(is_of_cloud
         || address.is_loopback()
@@ -84,7 +84,7 @@ fn is_public_v4(address: Ipv4Addr) -> bool {
 
 fn is_public_v6(address: Ipv6Addr) -> bool {
     let parts = address.segments();
-    // Addresses of the other kind that are translated on their way.
+    // IPv4 addresses inside of IPv6 addresses that are translated on the way.
     let embedded = match parts {
         [0x64, 0xff9b, 0, 0, 0, 0, high, low] | [0x2002, high, low, ..] => Some((high, low)),
         _ => None,
@@ -94,7 +94,7 @@ fn is_public_v6(address: Ipv6Addr) -> bool {
         let [c, d] = low.to_be_bytes();
         return is_public_v4(Ipv4Addr::new(a, b, c, d));
     }
-    // Unique local, link-local and site-local ones; those that a network translates as it likes; Teredo.
+    // Unique local, link-local and site-local addresses, locally translated ones (NAT64), and Teredo.
     let is_local = parts[0] & 0xfe00 == 0xfc00
         || parts[0] & 0xff80 == 0xfe80
         || parts[..2] == [0x64, 0xff9b]

@@ -1,4 +1,4 @@
-//! The gateway's own answers, in the form in which a provider tells errors.
+//! The gateway's own responses, in the provider's format for errors.
 
 use super::body::Passing;
 use crate::agents::gateway::{Provider, plain_error};
@@ -7,13 +7,13 @@ use hyper::body::Bytes;
 use hyper::header::{CONTENT_TYPE, HeaderValue};
 use hyper::{Response, StatusCode};
 
-/// What stands in front of whatever the gateway itself says.
+/// The prefix of every message of the gateway itself.
 pub const REFUSAL: &str = "Sprag's gateway:";
 
-/// An answer of the gateway: its own, or a response that passes through.
+/// A response of the gateway: its own, or one of a provider that passes through.
 pub(super) type Answer = Response<Either<Full<Bytes>, Passing>>;
 
-/// An answer with this text.
+/// A response with this text.
 pub(super) fn own(status: StatusCode, kind: &'static str, body: impl Into<Bytes>) -> Answer {
     let mut answer = Response::new(Either::Left(Full::new(body.into())));
     *answer.status_mut() = status;
@@ -22,7 +22,7 @@ pub(super) fn own(status: StatusCode, kind: &'static str, body: impl Into<Bytes>
     answer
 }
 
-/// A refusal as the provider would tell it.
+/// A refusal in the provider's format.
 pub(super) fn refusal(provider: Option<&Provider>, status: StatusCode, message: &str) -> Answer {
     let message = format!("{REFUSAL} {message}");
     let body = match provider {

@@ -1,4 +1,4 @@
-//! A response that passes through, counted on its way.
+//! A response that passes through the gateway and is counted on the way.
 
 use super::account::Request;
 use hyper::body::{Body, Bytes, Frame, Incoming, SizeHint};
@@ -9,9 +9,9 @@ use tokio::sync::OwnedSemaphorePermit;
 /// The body of such a response.
 pub(super) struct Passing {
     pub(super) body: Incoming,
-    /// What it costs, where it is a model's.
+    /// The request whose cost is counted, if the response is a model's.
     pub(super) request: Option<Request>,
-    /// Held while the response is under way.
+    /// Held while the response is being sent.
     pub(super) _permit: Option<OwnedSemaphorePermit>,
 }
 

@@ -1,5 +1,6 @@
-//! Listeners in networks of children: a launcher that has made a network of its child's own hands in a socket that
-//! listens there, and the gateway answers on it as on its own. No process stands between them.
+//! Listeners in the network namespaces of children: a launcher that has created a network namespace
+//! passes a listening socket to the gateway, which serves it like its own. No process is needed in
+//! between.
 
 use super::connections::{Connections, accept};
 use super::shared::Shared;
@@ -18,14 +19,14 @@ use tokio::net::UnixStream;
 use tokio::task::AbortHandle;
 use tokio::time::timeout;
 
-/// The most networks that are answered in at a time; the oldest one is let go of. A run has one child at a time
-/// whose network matters, but for those that they leave behind for a moment.
+/// The most network namespaces that are served at a time; the oldest is dropped. Only one child at a
+/// time needs its network, except for children that are just ending.
 const MOST: usize = 64;
 
-/// How long a launcher may take to hand its listener in.
+/// How long a launcher may take to pass its listener.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// A place where listeners are handed in, by a name that nobody can guess.
+/// A socket that receives listeners, with a random name.
 pub(super) fn place() -> io::Result<(String, UnixListener)> {
     let name = format!("sprag-{}", uuid::Uuid::new_v4().simple());
     let listener = UnixListener::bind_addr(&SocketAddr::from_abstract_name(&name)?)?;
@@ -33,7 +34,7 @@ pub(super) fn place() -> io::Result<(String, UnixListener)> {
     Ok((name, listener))
 }
 
-/// Takes listeners in for as long as the gateway is there.
+/// Receives listeners until the gateway ends.
 pub(super) async fn take_in(place: UnixListener, shared: Arc<Shared>, connections: Connections) {
     let Ok(place) = tokio::net::UnixListener::from_std(place) else {
         return;

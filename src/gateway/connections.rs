@@ -1,4 +1,4 @@
-//! Connections as they come in.
+//! Accepts connections.
 
 use super::forward::forward;
 use super::proxy::{is_for_proxy, proxy};
@@ -22,15 +22,15 @@ const HEAD: Duration = Duration::from_secs(60);
 /// The wait after a connection that could not be accepted.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// How many connections there may be.
+/// Limits the number of connections.
 pub(super) type Connections = Arc<Semaphore>;
 
-/// As many as there may be at a time.
+/// The limit of connections for one gateway.
 pub(super) fn connections() -> Connections {
     Arc::new(Semaphore::new(MOST_CONNECTIONS))
 }
 
-/// Answers on a listener for as long as it is waited for.
+/// Serves a listener until the future is dropped.
 pub(super) async fn accept(listener: TcpListener, shared: Arc<Shared>, connections: Connections) {
     let Ok(listener) = tokio::net::TcpListener::from_std(listener) else {
         return;
@@ -47,14 +47,14 @@ pub(super) async fn accept(listener: TcpListener, shared: Arc<Shared>, connectio
                     drop(permit);
                 });
             }
-            // Too many open files, or a connection that is gone already.
+            // Too many open files, or a connection that is closed already.
             Err(_) => tokio::time::sleep(PAUSE).await,
         }
     }
 }
 
-/// Answers the requests of one connection. A client that goes away is its own affair, and ends what it has
-/// asked for.
+/// Serves the requests of one connection. If the client disconnects, its requests end and no error is
+/// reported.
 async fn serve(stream: TcpStream, shared: &Arc<Shared>) {
     let _ = stream.set_nodelay(true);
     let answer = service_fn(|request| {

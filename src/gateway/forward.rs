@@ -1,4 +1,4 @@
-//! A request of an agent on its way to the provider.
+//! Forwards an agent's request to the provider.
 
 use super::account::{Account, Request as Counted};
 use super::answer::{Answer, own, refusal};
@@ -24,13 +24,13 @@ use tokio::sync::OwnedSemaphorePermit;
 /// The longest request, in bytes.
 const MOST_REQUEST: usize = 64 << 20;
 
-/// The most of an error that is handed on, in bytes.
+/// The longest error response that is passed on, in bytes.
 const MOST_ERROR: usize = 1 << 20;
 
-/// How long a provider may take to begin its answer. The agent gives up before that.
+/// How long a provider may take to start its response. The agent gives up before that.
 const LONGEST_WAIT: Duration = Duration::from_secs(60 * 60);
 
-/// Headers that hold for one connection alone, and what the gateway sets itself.
+/// Headers of a single connection, and headers that the gateway sets itself.
 const DROPPED: &[HeaderName] = &[
     CONNECTION,
     TE,
@@ -43,10 +43,10 @@ const DROPPED: &[HeaderName] = &[
     SET_COOKIE,
 ];
 
-/// The same, which have no names in the library.
+/// Further such headers, for which the library has no constants.
 const DROPPED_NAMES: &[&str] = &["keep-alive", "proxy-connection", "proxy-authorization"];
 
-/// What is needed of the body of a request.
+/// The parts of a request body that the gateway reads.
 #[derive(Deserialize, Default)]
 struct Asked {
     #[serde(default)]
@@ -58,7 +58,7 @@ struct Asked {
 /// Forwards a request, or refuses it.
 pub(super) async fn forward(request: Request<Incoming>, shared: &Shared) -> Answer {
     if matches!(*request.method(), Method::HEAD | Method::GET) && request.uri().path() == "/" {
-        // Agents look whether somebody is there.
+        // Agents test whether the server is reachable.
         return own(StatusCode::OK, "text/plain", "");
     }
     let Some(account) = account(request.headers(), shared) else {
@@ -68,7 +68,7 @@ pub(super) async fn forward(request: Request<Incoming>, shared: &Shared) -> Answ
     let provider = account.route.provider;
     let method = request.method().clone();
     let path = request.uri().path().to_owned();
-    // A whole address is asked of a proxy, which this is not.
+    // Absolute addresses are for proxies, and this is not one.
     let is_asked = request.uri().authority().is_none();
     let is_asked = is_asked && matches!(method, Method::GET | Method::POST);
     let known = is_asked.then(|| provider.endpoint(&path));
@@ -88,7 +88,7 @@ pub(super) async fn forward(request: Request<Incoming>, shared: &Shared) -> Answ
     }
 }
 
-/// The account whose token a request shows.
+/// The account of the token in a request.
 fn account(headers: &HeaderMap, shared: &Shared) -> Option<Arc<Account>> {
     let mut shown = KeyHeader::ALL.into_iter().filter_map(|header| {
         let value = headers.get(header.name())?.to_str().ok()?;
@@ -165,9 +165,10 @@ async fn pass(
     Ok(answer)
 }
 
-/// The same request, which asks to be told of the usage at the end of the stream as all other formats do.
+/// Adds the option that makes the provider report usage at the end of a stream, as all other formats do
+/// by default.
 fn with_usage(body: Bytes, upstream: &str) -> Bytes {
-    // Mistral says how much was used anyway, and refuses to be asked for it.
+    // Mistral always reports usage, and rejects the option.
     if upstream.contains("mistral.ai") {
         return body;
     }
@@ -198,8 +199,8 @@ fn address(account: &Account, path: &str, query: Option<&str>) -> Result<Uri, Fa
     })
 }
 
-/// The headers of a request as the provider gets them: with the key where the agent has shown its token, and
-/// answers asked for that can be read on their way.
+/// The headers for the provider: with the key in place of the agent's token, and requesting an
+/// uncompressed response, so that it can be counted on the way.
 fn sent_headers(headers: &HeaderMap, account: &Account) -> HeaderMap {
     let mut sent = kept(headers);
     for header in KeyHeader::ALL {
@@ -208,7 +209,7 @@ fn sent_headers(headers: &HeaderMap, account: &Account) -> HeaderMap {
         let shown = shown.as_ref().and_then(|value| value.to_str().ok());
         let is_shown = shown.and_then(|value| header.key(value)) == Some(&account.token);
         let mut keys = account.route.keys.iter();
-        // A provider takes each of its keys by the header that is for it.
+        // A provider accepts each of its keys only in the header for that key.
         let key = keys.find(|(_, known, _)| *known == header);
         if let (true, Some((_, _, key))) = (is_shown, key)
             && let Ok(mut value) = HeaderValue::from_str(&header.value(key.reveal()))
@@ -246,12 +247,12 @@ fn is_kind(headers: &HeaderMap, kind: &str) -> bool {
     value.is_some_and(|value| value.starts_with(kind))
 }
 
-/// An error of the provider. Some repeat the key that they were shown.
+/// An error response of the provider. Keys in it are replaced, because some providers repeat the key.
 async fn error_of(answer: Response<Incoming>, account: &Account) -> Answer {
     let (head, body) = answer.into_parts();
     let mut text = Vec::new();
     let mut body = BoundedBody::new(body, MOST_ERROR);
-    // What cannot be read of an error is left out: its status is enough.
+    // If the body cannot be read completely, the rest is left out: the status is enough.
     while let Ok(Some(chunk)) = body.chunk(LONGEST_WAIT).await {
         text.extend_from_slice(&chunk);
     }

@@ -1,7 +1,7 @@
-//! The server on the loopback interface that stands between agents and their models. Sprag keeps the keys of
-//! the providers; an agent gets the address of this server and a token that is good for nothing else. Requests
-//! are forwarded to the provider that the token stands for, with the key put in; responses pass through as they
-//! come, and what they cost is counted before the agent sees it.
+//! The server on the loopback interface between agents and their models. Sprag keeps the keys of the
+//! providers. An agent gets the address of this server and a token that is useless elsewhere. Requests
+//! are forwarded with the key to the provider that the token stands for. Responses are streamed through,
+//! and their cost is counted before the agent gets them.
 
 mod account;
 mod allow;

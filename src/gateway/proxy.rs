@@ -1,5 +1,4 @@
-//! The proxy by which agents and checks reach the hosts that they may reach: tunnels, and requests over plain
-//! HTTP.
+//! The proxy through which agents and checks reach allowed hosts: tunnels, and requests over plain HTTP.
 
 use super::answer::{Answer, REFUSAL, own};
 use super::body::Passing;
@@ -19,14 +18,14 @@ use tokio::io::{AsyncRead, AsyncWrite, copy_bidirectional};
 use tokio::net::{TcpStream, lookup_host};
 use tokio::time::timeout;
 
-/// How long a connection may take to be made.
+/// The timeout for connecting to a host.
 const CONNECT: Duration = Duration::from_secs(20);
 
 /// Why there is no connection.
 enum Refused {
     /// It is not allowed.
     Denied(String),
-    /// It cannot be made.
+    /// It failed.
     Failed(String),
 }
 
@@ -40,7 +39,7 @@ impl Refused {
     }
 }
 
-/// A connection to a host, and whether another proxy reads what is sent.
+/// A connection to a host, and whether another proxy reads the requests.
 struct Connected {
     stream: Box<dyn Stream>,
     is_proxied: bool,
@@ -49,12 +48,12 @@ struct Connected {
 trait Stream: AsyncRead + AsyncWrite + Unpin + Send {}
 impl<T: AsyncRead + AsyncWrite + Unpin + Send> Stream for T {}
 
-/// Whether a request is one for a proxy.
+/// Whether a request is meant for a proxy.
 pub(super) fn is_for_proxy(request: &Request<Incoming>) -> bool {
     request.method() == Method::CONNECT || request.uri().authority().is_some()
 }
 
-/// Opens a tunnel or passes a request on, if its host may be reached.
+/// Opens a tunnel or forwards a request, if the host is allowed.
 pub(super) async fn proxy(mut request: Request<Incoming>, shared: &Arc<Shared>) -> Answer {
     let is_tunnel = request.method() == Method::CONNECT;
     let uri = request.uri().clone();
@@ -64,7 +63,7 @@ pub(super) async fn proxy(mut request: Request<Incoming>, shared: &Arc<Shared>) 
     };
     let is_own = shared.is_own(host, port);
     if is_own && !is_tunnel {
-        // Programs ask their proxy for everything, for the gateway too.
+        // Programs send all requests through their proxy, even those to the gateway.
         let path = uri.path_and_query().map_or("/", |path| path.as_str());
         if let Ok(path) = path.parse() {
             *request.uri_mut() = path;
@@ -76,7 +75,7 @@ pub(super) async fn proxy(mut request: Request<Incoming>, shared: &Arc<Shared>) 
     }
     let connecting = async {
         match is_own {
-            // Some programs ask a proxy for a tunnel whatever they speak, to the gateway too.
+            // Some programs request a tunnel for every protocol, even to the gateway.
             true => plainly(shared.address, host).await,
             false => connect(host, port, is_tunnel, shared).await,
         }
@@ -114,7 +113,7 @@ async fn connect(
         .map_err(|error| failed(&error))?;
     let via = shared.network.via(&uri).map_err(|error| failed(&error))?;
     if via.is_some() {
-        // The job's own proxy looks the name up.
+        // The job's own proxy resolves the name.
         let connector = Connector::new(&shared.network, Some(CONNECT));
         let link = connector.link(uri).await;
         let link = link.map_err(|error| failed(&crate::http::told(&*error).0))?;
@@ -127,7 +126,7 @@ async fn connect(
     let addresses: Vec<SocketAddr> = match bare.parse::<IpAddr>() {
         Ok(address) => vec![(address, port).into()],
         Err(_) => {
-            // The resolver of musl tells `LOCALHOST` from `localhost`.
+            // The resolver of musl distinguishes `LOCALHOST` from `localhost`.
             let found = lookup_host((bare.to_ascii_lowercase(), port)).await;
             found.map_err(|error| failed(&error))?.collect()
         }
@@ -135,7 +134,7 @@ async fn connect(
     let (open, closed): (Vec<SocketAddr>, Vec<SocketAddr>) = addresses
         .into_iter()
         .partition(|address| allow.may_connect(address.ip()));
-    // The very address that was looked at is connected to.
+    // Connects to exactly the addresses that were checked.
     let mut last = None;
     for address in open {
         match plainly(address, host).await {
@@ -153,7 +152,7 @@ async fn connect(
     }
 }
 
-/// A connection to this very address.
+/// A connection to exactly this address.
 async fn plainly(address: SocketAddr, host: &str) -> Result<Connected, Refused> {
     let stream = TcpStream::connect(address).await;
     let stream = stream.map_err(|error| Refused::Failed(format!("{host}: {error}")))?;
@@ -164,7 +163,7 @@ async fn plainly(address: SocketAddr, host: &str) -> Result<Connected, Refused> 
     })
 }
 
-/// Answers, and moves bytes from then on until both sides have ended.
+/// Accepts the tunnel, then copies bytes in both directions until both sides have ended.
 fn tunnel(request: Request<Incoming>, mut connected: Connected, shared: &Shared) -> Answer {
     let Ok(permit) = Arc::clone(&shared.tunnels).try_acquire_owned() else {
         return Refused::Failed("there are too many tunnels".into()).answer();
@@ -173,21 +172,21 @@ fn tunnel(request: Request<Incoming>, mut connected: Connected, shared: &Shared)
         let _permit = permit;
         if let Ok(upgraded) = hyper::upgrade::on(request).await {
             let mut agent = TokioIo::new(upgraded);
-            // A side that goes away is its own affair.
+            // A side that disconnects is not an error.
             let _ = copy_bidirectional(&mut agent, &mut connected.stream).await;
         }
     });
     Response::new(Either::Left(Full::new(Bytes::new())))
 }
 
-/// Passes one request over plain HTTP on, and its answer back.
+/// Forwards one request over plain HTTP, and returns the response.
 async fn pass(mut request: Request<Incoming>, connected: Connected, shared: &Shared) -> Answer {
     let uri = request.uri().clone();
     *request.headers_mut() = kept(request.headers());
     let Some(authority) = uri.authority().map(without_user) else {
         return Refused::Failed("no host is asked for".into()).answer();
     };
-    // What is asked for decides, and not what a header says besides.
+    // The requested address decides, not a `Host` header that may differ.
     if let Ok(host) = authority.parse() {
         request.headers_mut().insert(hyper::header::HOST, host);
     }
@@ -228,7 +227,7 @@ async fn pass(mut request: Request<Incoming>, connected: Connected, shared: &Sha
     }
 }
 
-/// A host with its port, without a user and a password in front.
+/// A host with its port, without user and password.
 fn without_user(authority: &Authority) -> String {
     let whole = authority.as_str();
     whole

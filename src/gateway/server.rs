@@ -1,4 +1,4 @@
-//! The server itself: a thread of its own, so that an agent never waits for what the run does meanwhile.
+//! The server, in a thread of its own, so that it never delays an agent while the run is busy.
 
 use super::account::{Account, Ledger, SpendLimits, TurnCost};
 use super::allow::AllowList;
@@ -15,16 +15,16 @@ use std::thread;
 use std::time::Duration;
 use tokio::sync::{Semaphore, oneshot};
 
-/// The most requests that are under way at a time; further ones wait.
+/// The most concurrent requests; further ones wait.
 const MOST_REQUESTS: usize = 32;
 
-/// The most tunnels at a time; further ones are refused.
+/// The most concurrent tunnels; further ones are refused.
 const MOST_TUNNELS: usize = 256;
 
-/// How long a connection may take to be made.
+/// The timeout for connecting to a provider.
 const CONNECT: Duration = Duration::from_secs(20);
 
-/// The gateway of a run. It answers until it is dropped.
+/// The gateway of a run. It serves until it is dropped.
 pub struct Gateway {
     address: SocketAddr,
     accounts: Accounts,
@@ -32,7 +32,7 @@ pub struct Gateway {
     denied: Arc<Denied>,
     #[cfg(target_os = "linux")]
     place: Option<String>,
-    /// Dropped with the gateway, which ends the server.
+    /// Dropped with the gateway, which stops the server.
     _stop: oneshot::Sender<()>,
 }
 
@@ -43,11 +43,11 @@ impl fmt::Debug for Gateway {
 }
 
 impl Gateway {
-    /// Starts a server on a free port of the loopback interface, which reaches providers by `network`. With hosts
-    /// that are allowed it is a proxy for these too.
+    /// Starts a server on a free port of the loopback interface, which connects to providers through
+    /// `network`. With an allow-list it is also a proxy for the listed hosts.
     ///
     /// # Errors
-    /// When there is no port or no thread to be had.
+    /// When no port or no thread is available.
     pub fn start(network: &Network, allow: Option<AllowList>) -> io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         listener.set_nonblocking(true)?;
@@ -91,7 +91,7 @@ impl Gateway {
                         () = accept(listener, shared, connections) => {}
                     }
                 });
-                // A name that is being looked up must not hold anything up.
+                // A name lookup in progress must not delay the end.
                 runtime.shutdown_background();
             })?;
         Ok(Self {
@@ -110,12 +110,13 @@ impl Gateway {
         format!("http://{}", self.address)
     }
 
-    /// Its port, in each network that it answers in.
+    /// Its port, in every network namespace that it serves.
     pub fn port(&self) -> u16 {
         self.address.port()
     }
 
-    /// The name of the socket at which a launcher hands in a listener of its child's network.
+    /// The name of the socket that receives the listener of a child's network namespace from the
+    /// launcher.
     pub fn place(&self) -> Option<&str> {
         #[cfg(target_os = "linux")]
         return self.place.as_deref();
@@ -123,17 +124,17 @@ impl Gateway {
         None
     }
 
-    /// The hosts that were refused since this was asked the last time, and how often.
+    /// The hosts that were refused since the last call, and how often.
     pub fn take_denied(&self) -> Vec<DeniedHost> {
         self.denied.take()
     }
 
-    /// Counts anew, for a turn that may spend this much.
+    /// Starts a turn with these limits.
     pub fn begin_turn(&self, limits: SpendLimits) {
         self.ledger.begin_turn(limits);
     }
 
-    /// What the turn has cost.
+    /// Ends the turn and returns its cost.
     pub fn end_turn(&self) -> TurnCost {
         self.ledger.end_turn()
     }

@@ -1,4 +1,4 @@
-//! What all connections have in common.
+//! State that all connections share.
 
 use super::account::Account;
 use super::allow::AllowList;
@@ -12,16 +12,16 @@ use tokio::sync::Semaphore;
 /// The accounts of a run.
 pub(super) type Accounts = Arc<Mutex<Vec<Arc<Account>>>>;
 
-/// What all connections have in common.
+/// State that all connections share.
 pub(super) struct Shared {
     pub(super) client: Client,
     pub(super) requests: Arc<Semaphore>,
     pub(super) accounts: Accounts,
     pub(super) network: Network,
-    /// The hosts that may be reached, where the server is a proxy.
+    /// The allowed hosts, if the server is a proxy.
     pub(super) allow: Option<AllowList>,
     pub(super) denied: Arc<Denied>,
-    /// How many tunnels there may be.
+    /// Limits the number of tunnels.
     pub(super) tunnels: Arc<Semaphore>,
     pub(super) address: SocketAddr,
 }
@@ -31,22 +31,22 @@ impl Shared {
         lock(&self.accounts)
     }
 
-    /// Whether this is the server itself.
+    /// Whether this address is the server itself.
     pub(super) fn is_own(&self, host: &str, port: u16) -> bool {
         port == self.address.port() && host == self.address.ip().to_string()
     }
 }
 
-/// The guard of a mutex, also after a thread panicked with it.
+/// Locks a mutex, even if a thread has panicked while holding it.
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The most hosts whose refusal is told, and the most of the name of one, in bytes.
+/// How many refused hosts are reported, and the longest name of one, in bytes.
 const MOST_HOSTS: usize = 100;
 const MOST_NAME: usize = 253;
 
-/// The hosts that were asked for and may not be reached, and how often.
+/// The hosts that were requested and are not allowed, with the number of requests.
 #[derive(Debug, Default)]
 pub(super) struct Denied(Mutex<BTreeMap<String, u64>>);
 

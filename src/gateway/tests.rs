@@ -25,8 +25,8 @@ fn route(upstream: &str) -> Route {
     }
 }
 
-/// A provider that writes these parts of an answer one by one, each when it is asked to, and says what it was
-/// asked.
+/// A provider that writes these parts of a response one by one, each on demand, and reports the request
+/// that it got.
 fn provider(parts: Vec<String>) -> (String, mpsc::Sender<()>, mpsc::Receiver<String>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
@@ -49,7 +49,7 @@ fn provider(parts: Vec<String>) -> (String, mpsc::Sender<()>, mpsc::Receiver<Str
     (url, go, told)
 }
 
-/// Sends a request for a message and gives the connection back.
+/// Sends a request for a message and returns the connection.
 fn ask(gateway: &Gateway, token: &str) -> TcpStream {
     let address = gateway.url().replace("http://", "");
     let mut stream = TcpStream::connect(address).unwrap();
@@ -103,7 +103,7 @@ fn a_response_passes_through_as_it_comes_and_is_counted_before_it_is_seen() {
     for unexpected in ["x-mine", account.token(), "gzip"] {
         assert!(!asked.contains(unexpected), "{asked}");
     }
-    // The second part is not written before the first one was read at the other end.
+    // The second part is written only after the first one was read at the other end.
     go.send(()).unwrap();
     let seen = read_until(&mut stream, "message_start");
     assert!(!seen.contains("set-cookie"), "{seen}");
@@ -112,7 +112,7 @@ fn a_response_passes_through_as_it_comes_and_is_counted_before_it_is_seen() {
     let cost = gateway.end_turn();
     let usage = cost.usage.unwrap();
     assert_eq!((usage.tokens_in, usage.tokens_out), (Some(1000), Some(500)));
-    // 3 dollars a million in, 15 out.
+    // 3 dollars per million tokens in, 15 out.
     assert!((usage.cost_usd.unwrap() - 0.0105).abs() < 1e-9, "{usage:?}");
     assert_eq!(gateway.end_turn(), TurnCost::default());
 }
@@ -172,7 +172,7 @@ fn requests_at_the_same_time_do_not_pass_a_limit_together() {
     let under_way = [ask(), ask()];
     let why = account.ledger.refusal().unwrap();
     assert!(why.contains("1000 of 1000"), "{why}");
-    // Those that the provider does not take cost nothing.
+    // Requests that the provider does not accept cost nothing.
     under_way.into_iter().for_each(Request::forget);
     assert_eq!(account.ledger.refusal(), None);
 }

@@ -1,4 +1,4 @@
-//! The HTTP client: one request, its answer within limits of time and size, no redirection followed.
+//! The HTTP client: one request and its response, with limits of time and size and without redirections.
 
 use super::{Connector, Network, told};
 use http_body_util::{BodyExt as _, Full};
@@ -11,21 +11,21 @@ use std::error::Error as StdError;
 use std::time::Duration;
 use tokio::time::timeout;
 
-/// Why there is no answer.
+/// Why there is no response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TransportError {
-    /// No connection was made, so that nothing was sent.
+    /// No connection was made, so nothing was sent.
     Unsent(String),
-    /// The request, or part of it, was sent; the answer did not come, or not whole.
+    /// The request, or part of it, was sent; the response is missing or incomplete.
     Lost(String),
-    /// It took longer than it may.
+    /// The time limit was exceeded.
     Late,
-    /// The answer must not be followed or cannot be taken, or a setting has to be changed first.
+    /// The response cannot be used, or a setting has to be changed first.
     Broken(String),
 }
 
 impl TransportError {
-    /// Tells what kind of error of a client it is, by what caused it.
+    /// Classifies an error of a client by its causes.
     pub fn of(error: &(dyn StdError + 'static)) -> Self {
         let mut unsent = false;
         let mut next = Some(error);
@@ -42,7 +42,7 @@ impl TransportError {
     }
 }
 
-/// Sends requests, and keeps connections from one to the next.
+/// Sends requests and reuses connections.
 #[derive(Debug, Clone)]
 pub struct Client {
     inner: legacy::Client<Connector, Full<Bytes>>,
@@ -50,7 +50,7 @@ pub struct Client {
 }
 
 impl Client {
-    /// A client that gives up a connection that is not made within `connect`, where that is set.
+    /// A client. With `connect`, that is the timeout for a connection.
     pub fn new(network: &Network, connect: Option<Duration>) -> Self {
         let connector = Connector::new(network, connect);
         Self {
@@ -59,10 +59,11 @@ impl Client {
         }
     }
 
-    /// Sends a request; the head of the answer comes within `limit`. Redirections are not followed.
+    /// Sends a request. The head of the response must arrive within `limit`. Redirections are not
+    /// followed.
     ///
     /// # Errors
-    /// A connection that fails, a proxy that wants another login, or no answer in time.
+    /// When the connection fails, a proxy requires another login, or the time limit is exceeded.
     pub async fn send(
         &self,
         mut request: Request<Full<Bytes>>,
@@ -86,7 +87,7 @@ impl Client {
     }
 }
 
-/// A body as it arrives, of which no more than so many bytes are taken.
+/// A body with a size limit.
 #[derive(Debug)]
 pub struct BoundedBody<B> {
     body: B,
@@ -99,7 +100,7 @@ where
     B: Body<Data = Bytes> + Unpin,
     B::Error: StdError + 'static,
 {
-    /// A body of which `most` bytes are taken.
+    /// A body that may have up to `most` bytes.
     pub fn new(body: B, most: usize) -> Self {
         Self {
             body,
@@ -108,10 +109,10 @@ where
         }
     }
 
-    /// More of the body, within `limit`; `None` at its end.
+    /// The next chunk of the body, within `limit`; `None` at its end.
     ///
     /// # Errors
-    /// A connection that fails or falls silent, or a body that is too large.
+    /// When the connection fails or stalls, or the body is too large.
     pub async fn chunk(&mut self, limit: Duration) -> Result<Option<Bytes>, TransportError> {
         loop {
             let frame = match timeout(limit, self.body.frame()).await {

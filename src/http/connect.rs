@@ -1,4 +1,4 @@
-//! Connections: TCP, through a proxy where there is one for the address, TLS where it is https.
+//! Connections: TCP, through a proxy if one is set for the address, and TLS for https.
 
 use super::proxy::Chosen;
 use super::{Fault, Network};
@@ -29,7 +29,7 @@ pub struct Connector {
 }
 
 impl Connector {
-    /// A connector whose connections are given up after `limit`, if there is one.
+    /// A connector with a timeout for connections, if there is one.
     pub fn new(network: &Network, limit: Option<Duration>) -> Self {
         let mut tcp = HttpConnector::new();
         tcp.enforce_http(false);
@@ -45,7 +45,7 @@ impl Connector {
         Ok(Arc::clone(&self.network.roots.load()?.config))
     }
 
-    /// The way to an address, below TLS of its own.
+    /// The path to an address, without the TLS of the address itself.
     fn path(&self, to: &Uri) -> Result<Path, Fault> {
         let proxy = self.network.rules.proxy_for(to)?;
         let to_proxy = match &proxy {
@@ -59,11 +59,11 @@ impl Connector {
         })
     }
 
-    /// Connects to the host and port of an address, whatever is spoken there: by a tunnel where a proxy is set
-    /// for it and the address is one of https.
+    /// Connects to the host and port of an address, for any protocol. If a proxy is set for an https
+    /// address, connects through a tunnel.
     ///
     /// # Errors
-    /// A connection that cannot be made.
+    /// When the connection cannot be made.
     pub async fn link(&self, to: Uri) -> Result<Link, BoxError> {
         let mut path = self.path(&to)?;
         path.call(to).await
@@ -99,12 +99,12 @@ impl Service<Uri> for Connector {
     }
 }
 
-/// The way to one server, below its own TLS.
+/// The path to one server, without the TLS of the server itself.
 #[derive(Clone)]
 struct Path {
     tcp: HttpConnector,
     proxy: Option<Chosen>,
-    /// How to speak to a proxy that wants TLS itself.
+    /// The TLS settings for a proxy that requires TLS itself.
     to_proxy: Option<Arc<ClientConfig>>,
 }
 
@@ -147,13 +147,13 @@ impl Service<Uri> for Path {
                     false => format!("the proxy {}: {}", via.proxy, super::told(&*error).0).into(),
                 }
             })?;
-            // A tunnel is as good as a connection of one's own.
+            // A tunnel behaves like a direct connection.
             Ok(Link::new(stream, false))
         })
     }
 }
 
-/// What is told when a proxy wants another login than it was given (407).
+/// The message for a proxy that rejects the login that it got (407).
 pub(super) fn refused_login(via: &super::Via) -> String {
     format!(
         "the proxy {} wants a user and a password that it accepts; write them into {} as \
@@ -191,7 +191,7 @@ impl Service<Uri> for Hop {
 #[derive(Debug)]
 pub struct Link {
     stream: MaybeHttpsStream<TokioIo<TcpStream>>,
-    /// Whether a proxy reads the requests, and so wants whole addresses in them.
+    /// Whether a proxy reads the requests, which must then have absolute addresses.
     proxied: bool,
 }
 

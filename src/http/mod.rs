@@ -1,8 +1,8 @@
-//! How connections leave this machine: directly or through a proxy, and which certificates they
-//! trust. The model's client and that of GitHub's API both connect through [`Connector`].
+//! How connections leave this machine: directly or through a proxy, and which certificates they trust.
+//! The clients for models and for GitHub's API both connect through [`Connector`].
 //!
-//! Variables are given by the caller. Nothing is read, and no certificate is loaded, before the
-//! first connection over https.
+//! The caller provides the variables. Nothing is read, and no certificate is loaded, before the first
+//! connection over https.
 
 mod client;
 mod connect;
@@ -28,8 +28,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A wait of so many milliseconds before a request is made again, with jitter; never more than
-/// `longest`.
+/// A wait of `wait_ms` milliseconds with jitter before a request is repeated, at most `longest`.
 pub fn jittered(wait_ms: u64, longest: Duration) -> Duration {
     let longest = u64::try_from(longest.as_millis()).unwrap_or(u64::MAX);
     Duration::from_millis(jittered_ms(wait_ms, random(), longest))
@@ -41,13 +40,13 @@ pub fn random() -> f64 {
     random as f64 / u64::MAX as f64
 }
 
-/// What keeps connections from being made until somebody changes a setting; asking again is of no
-/// use. It says what to do, and holds no password.
+/// A misconfiguration that prevents connections, so that retrying is useless. The message says what to
+/// do, and contains no password.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct Fault(pub(crate) String);
 
-/// The way out of this machine. Clones share what was loaded.
+/// How to connect to other hosts. Clones share the certificates once they are loaded.
 #[derive(Clone)]
 pub struct Network {
     rules: Arc<Rules>,
@@ -61,9 +60,9 @@ impl fmt::Debug for Network {
 }
 
 impl Network {
-    /// The way out as these variables ask for: `HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY` and
-    /// `NO_PROXY`, in lower case first as with curl, `SSL_CERT_FILE` and `SSL_CERT_DIR`. A variable
-    /// that cannot be used is told by the first connection that would need it.
+    /// Reads the variables `HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY` and `NO_PROXY`, in lower case first
+    /// as in curl, `SSL_CERT_FILE` and `SSL_CERT_DIR`. An unusable variable is reported by the first
+    /// connection that needs it.
     pub fn of(var: impl Fn(&str) -> Option<OsString>) -> Self {
         let var = |name: &str| var(name).filter(|value| !value.is_empty());
         Self {
@@ -72,12 +71,12 @@ impl Network {
         }
     }
 
-    /// No proxy, and the roots of this machine.
+    /// No proxy, and the root certificates of this machine.
     pub fn direct() -> Self {
         Self::of(|_| None)
     }
 
-    /// The proxy for an address; `None` where it is reached directly.
+    /// The proxy for an address; `None` for a direct connection.
     ///
     /// # Errors
     /// When the proxy that is set for it cannot be used.
@@ -85,31 +84,31 @@ impl Network {
         Ok(self.rules.proxy_for(to)?.map(|chosen| chosen.via))
     }
 
-    /// What a request over plain http has to carry for the proxy: in a tunnel nothing has to.
+    /// The proxy's login for a request over plain http. A tunnel needs none in the request.
     pub fn proxy_authorization(&self, to: &Uri) -> Option<HeaderValue> {
         let is_plain = to.scheme_str() == Some("http");
         let chosen = self.rules.proxy_for(to).ok()?.filter(|_| is_plain)?;
         chosen.intercept.basic_auth().cloned()
     }
 
-    /// What is told when a proxy wants another login for an address than it was given (407).
+    /// The message if the proxy for an address rejects the login that it got (407).
     pub fn refused_login(&self, to: &Uri) -> Option<Fault> {
         let via = self.via(to).ok()??;
         Some(Fault(connect::refused_login(&via)))
     }
 
-    /// The certificates that are trusted. They are loaded once.
+    /// The trusted certificates. They are loaded once.
     ///
     /// # Errors
-    /// When those that a variable names cannot be read.
+    /// When the certificates that a variable names cannot be read.
     pub fn trusted(&self) -> Result<Trusted, Fault> {
         self.roots.load().map(|loaded| loaded.trusted.clone())
     }
 
-    /// What would keep every connection to an address from being made.
+    /// Verifies that the settings allow connections to an address.
     ///
     /// # Errors
-    /// A proxy or a certificate file that cannot be used.
+    /// When a proxy or a certificate file cannot be used.
     pub fn check(&self, to: &Uri) -> Result<(), Fault> {
         let over_tls = |via: &Option<Via>| via.as_ref().is_some_and(|via| via.is_https);
         let via = self.via(to)?;
@@ -120,13 +119,13 @@ impl Network {
     }
 }
 
-/// An error of a connection with what caused it on one line, and whether it is a [`Fault`].
+/// A connection error with its causes on one line, and whether it is a [`Fault`].
 pub fn told(error: &(dyn StdError + 'static)) -> (String, bool) {
     let (mut text, mut fault) = (String::new(), None);
     each(error, &mut |error| {
         fault = fault.take().or_else(|| fault_of(error));
         let words = error.to_string();
-        // Wrappers repeat what they wrap.
+        // Wrapping errors repeat the message of the wrapped one.
         if !words.is_empty() && !text.ends_with(&words) {
             text = match text.as_str() {
                 "" => words,
@@ -141,7 +140,7 @@ pub fn told(error: &(dyn StdError + 'static)) -> (String, bool) {
     }
 }
 
-/// An error and what caused it. `io::Error` leaves out the very error that it wraps.
+/// Calls `tell` for an error and its causes. `io::Error::source` skips the error that it wraps.
 fn each(error: &(dyn StdError + 'static), tell: &mut dyn FnMut(&(dyn StdError + 'static))) {
     tell(error);
     let wrapped = error.downcast_ref::<std::io::Error>();

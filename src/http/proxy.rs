@@ -1,4 +1,4 @@
-//! Which proxy, if any, an address is reached through.
+//! Selects the proxy, if any, for an address.
 
 use super::Fault;
 use hyper::Uri;
@@ -6,25 +6,25 @@ use hyper_util::client::proxy::matcher::{Intercept, Matcher};
 use std::ffi::OsString;
 use std::net::IpAddr;
 
-/// A proxy that is used, as it may be told.
+/// The proxy in use, without secrets.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Via {
     /// Such as `http://proxy.example.com:3128`, without user and password.
     pub proxy: String,
     /// The variable that names it.
     pub variable: &'static str,
-    /// Whether the way to the proxy itself is encrypted.
+    /// Whether the connection to the proxy itself is encrypted.
     pub is_https: bool,
 }
 
-/// A proxy that was chosen for an address.
+/// The proxy selected for an address.
 #[derive(Debug, Clone)]
 pub(super) struct Chosen {
     pub(super) intercept: Intercept,
     pub(super) via: Via,
 }
 
-/// The proxies that are set, and what is reached without them.
+/// The configured proxies, and the hosts that bypass them.
 #[derive(Debug)]
 pub(super) struct Rules {
     http: Setting,
@@ -32,16 +32,15 @@ pub(super) struct Rules {
     matcher: Matcher,
 }
 
-/// A proxy as a variable names it.
+/// A proxy setting, with the variable that it comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Setting {
     None,
-    /// By this variable.
     Usable(&'static str),
     Unusable(&'static str),
 }
 
-/// Stands in for a proxy that cannot be used, so that the hosts that need none still do.
+/// Replaces an unusable proxy, so that hosts which need no proxy are still reached.
 const PLACEHOLDER: &str = "http://unusable.invalid";
 
 impl Rules {
@@ -63,8 +62,8 @@ impl Rules {
         }
     }
 
-    /// The proxy for an address. What is on this machine is never sent to one: a proxy elsewhere
-    /// would look for it on itself.
+    /// The proxy for an address. Requests to this machine never use one, because a proxy elsewhere would
+    /// look for them on its own machine.
     pub(super) fn proxy_for(&self, to: &Uri) -> Result<Option<Chosen>, Fault> {
         if to.host().is_none_or(is_loopback) {
             return Ok(None);
@@ -95,7 +94,7 @@ impl Rules {
     }
 }
 
-/// The first of these variables that is set, else the one for everything.
+/// The first of these variables that is set, else the one for all schemes.
 fn read(var: &dyn Fn(&str) -> Option<OsString>, names: &[&'static str; 2]) -> (Setting, String) {
     let all = ["all_proxy", "ALL_PROXY"];
     let mut names = names.iter().chain(&all);
@@ -109,19 +108,19 @@ fn read(var: &dyn Fn(&str) -> Option<OsString>, names: &[&'static str; 2]) -> (S
     }
 }
 
-/// Whether it names a host by http, by https or by no scheme, which means http.
+/// Whether it names a host with http, with https or without a scheme, which means http.
 fn is_usable(value: &str) -> bool {
     let Ok(address) = value.parse::<Uri>() else {
         return false;
     };
     let has_host = address.host().is_some_and(|host| !host.is_empty());
-    // With a second one nobody knows where the password ends.
+    // With a second `@`, the end of the password is ambiguous.
     let is_plain = value.matches('@').count() < 2;
     has_host && is_plain && matches!(address.scheme_str(), None | Some("http" | "https"))
 }
 
-/// `NO_PROXY` as the matcher takes it. Entries may be separated by blanks as with curl, and
-/// `*.example.com` means what `.example.com` does.
+/// `NO_PROXY` in the matcher's format. As in curl, blanks may separate entries, and `*.example.com`
+/// means `.example.com`.
 fn exceptions(value: &str) -> String {
     let entries = value
         .split([',', ' ', '\t'])
@@ -133,7 +132,7 @@ fn exceptions(value: &str) -> String {
     entries.collect::<Vec<_>>().join(",")
 }
 
-/// Whether a host is this machine by its name or address.
+/// Whether a host is this machine, by name or address.
 fn is_loopback(host: &str) -> bool {
     let bare = host.trim_start_matches('[').trim_end_matches(']');
     let address = bare.parse::<IpAddr>();

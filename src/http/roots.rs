@@ -1,4 +1,4 @@
-//! Which certificates are trusted: Mozilla's, which are built in, and this machine's.
+//! The trusted certificates: Mozilla's, which are built in, and this machine's.
 
 use super::Fault;
 use rustls::{ClientConfig, RootCertStore};
@@ -12,25 +12,25 @@ pub(super) const FILE: &str = "SSL_CERT_FILE";
 /// The variable with directories of root certificates, separated by colons.
 const DIR: &str = "SSL_CERT_DIR";
 
-/// The certificates that are trusted, in numbers.
+/// The numbers of trusted certificates.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Trusted {
-    /// Roots that are part of this program.
+    /// Root certificates that are part of this program.
     pub built_in: usize,
-    /// Roots besides.
+    /// Further root certificates.
     pub added: usize,
-    /// The variables that name them; none for the machine's own store.
+    /// The variables that name them; empty for the machine's own store.
     pub variables: Vec<&'static str>,
 }
 
-/// What has been loaded.
+/// The loaded certificates.
 #[derive(Debug)]
 pub(super) struct Loaded {
     pub(super) config: Arc<ClientConfig>,
     pub(super) trusted: Trusted,
 }
 
-/// Where roots come from; they are loaded by the first who needs them.
+/// The sources of root certificates, which are loaded when first needed.
 #[derive(Debug)]
 pub(super) struct Roots {
     file: Option<PathBuf>,
@@ -47,8 +47,8 @@ impl Roots {
         }
     }
 
-    /// The settings of every connection over TLS. The variables take the place of the machine's own
-    /// store, as with OpenSSL, and never that of the built-in roots.
+    /// The TLS settings of every connection. As in OpenSSL, the variables replace the machine's own
+    /// store. They never replace the built-in root certificates.
     pub(super) fn load(&self) -> Result<&Loaded, Fault> {
         let loaded = self.loaded.get_or_init(|| self.read());
         loaded.as_ref().map_err(Clone::clone)
@@ -84,7 +84,7 @@ impl Roots {
         }
         variables.dedup();
         if variables.is_empty() {
-            // A small image has no store, and a part of one that cannot be read takes nothing away.
+            // A small image has no store, and unreadable parts of a store are skipped.
             store.add_parsable_certificates(load_native_certs().certs);
         }
         let trusted = Trusted {
@@ -105,7 +105,7 @@ impl Roots {
     }
 }
 
-/// Adds what was found under a variable's path, and says how much of it was of use.
+/// Adds the certificates from a variable's path. Returns how many were usable.
 fn add(
     store: &mut RootCertStore,
     found: CertificateResult,

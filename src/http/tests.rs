@@ -1,4 +1,4 @@
-//! Which proxy is chosen, what is trusted, and what is told.
+//! Tests of proxy selection, trusted certificates, and error messages.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! One flag that ends whatever is running, and the signals that raise it.
+//! A cancellation flag for everything that is running, and the signals that set it.
 
 use std::sync::Arc;
 use std::sync::mpsc;
@@ -11,22 +11,21 @@ use tokio::sync::watch;
 use super::exit::CancelReason;
 use super::registration::kill_descendants;
 
-/// How often a process without a parent to wait for looks whether its parent is still there.
+/// How often to check whether the parent process still exists.
 const PARENT_POLL: Duration = Duration::from_millis(250);
 
-/// A flag shared by everything that can be cancelled. Clones are the same flag. It is never
-/// lowered again.
+/// A flag shared by everything that can be cancelled. Clones share the flag. It is never cleared.
 #[derive(Debug, Clone)]
 pub struct Cancel {
     state: Arc<watch::Sender<State>>,
-    /// Whether this clone lets a deadline pass.
+    /// Whether this clone ignores a deadline.
     passes_deadline: bool,
 }
 
-/// How far a cancellation has gone.
+/// How urgent a cancellation is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Urgency {
-    /// End, and take the grace period to do it.
+    /// End within the grace period.
     Asked,
     /// End now.
     Forced,
@@ -45,7 +44,7 @@ impl Default for Cancel {
 }
 
 impl Cancel {
-    /// A flag that is not raised.
+    /// A flag that is not set.
     pub fn new() -> Self {
         Self {
             state: Arc::new(watch::Sender::new(State::default())),
@@ -53,7 +52,7 @@ impl Cancel {
         }
     }
 
-    /// The same flag for what is still to be done after the deadline: only signals raise it.
+    /// The same flag for work after the deadline: only signals set it.
     #[must_use]
     pub fn beyond_deadline(&self) -> Self {
         Self {
@@ -62,8 +61,8 @@ impl Cancel {
         }
     }
 
-    /// Raises the flag. The first reason stays, but for a deadline, which gives way to a signal.
-    /// Can be called from any thread.
+    /// Sets the flag. The first reason stays, except that a signal replaces a deadline. Can be called
+    /// from any thread.
     pub fn trigger(&self, reason: CancelReason) {
         self.state.send_if_modified(|state| {
             let before = *state;
@@ -75,7 +74,7 @@ impl Cancel {
         });
     }
 
-    /// Raises the flag and takes away the grace period: children are killed at once.
+    /// Sets the flag and removes the grace period: children are killed at once.
     pub fn force(&self, reason: CancelReason) {
         self.trigger(reason);
         self.state.send_if_modified(|state| {
@@ -83,7 +82,7 @@ impl Cancel {
         });
     }
 
-    /// Why the flag was raised, if it was.
+    /// Why the flag was set, if it is.
     pub fn reason(&self) -> Option<CancelReason> {
         self.counting(&self.state.borrow())
     }
@@ -95,7 +94,7 @@ impl Cancel {
             .filter(|reason| !(self.passes_deadline && passes(reason)))
     }
 
-    /// Waits until the flag is raised.
+    /// Waits until the flag is set.
     pub async fn cancelled(&self) -> CancelReason {
         self.reached(Urgency::Asked).await
     }
@@ -110,18 +109,17 @@ impl Cancel {
             .and_then(|state| self.counting(&state));
         match reached {
             Some(reason) => reason,
-            // The sender lives as long as this borrow and a raised flag has a reason.
+            // Cannot happen: the sender outlives this borrow, and a set flag has a reason.
             None => std::future::pending().await,
         }
     }
 }
 
-/// Makes SIGINT, SIGTERM, SIGHUP and SIGQUIT raise the flag, also in a process with the id 1. A second
-/// signal kills all descendants at once and ends the process with 130 or 143, by the first signal.
-/// A SIGHUP that was ignored at the start (`nohup`) stays ignored.
+/// Makes SIGINT, SIGTERM, SIGHUP and SIGQUIT set the flag, even in a process with id 1. A second signal
+/// kills all descendants at once and exits with 130 or 143, depending on the first signal. A SIGHUP that
+/// was ignored at the start (`nohup`) stays ignored.
 ///
-/// The signals are handled on a thread of their own, so that a second signal works while the run
-/// is busy.
+/// A separate thread handles the signals, so that a second signal works while the run is busy.
 ///
 /// # Errors
 /// If the thread cannot be started or a handler cannot be installed.
@@ -151,22 +149,22 @@ pub fn listen(cancel: &Cancel) -> io::Result<()> {
     result.recv().map_err(io::Error::other)?
 }
 
-/// Makes a file that may not grow any further (`ulimit -f`) an error of the write, not the end of the
-/// process. Children have the system's default again. To be called in a runtime.
+/// Turns the file size limit (`ulimit -f`) into a write error instead of a fatal signal. Children get
+/// the default behaviour. Call this inside of a runtime.
 ///
 /// # Errors
 /// If the handler cannot be installed.
 pub fn survive_file_size_limit() -> io::Result<()> {
     let number = rustix::process::Signal::XFSZ.as_raw();
-    // The handler stays when the stream of its signals is dropped.
+    // The handler stays installed after the stream of its signals is dropped.
     signal(SignalKind::from_raw(number)).map(drop)
 }
 
-/// Raises the flag once the process that started this one is gone, so that a run does not outlive
-/// a wrapper that was killed. Meant for CI; at a prompt a job may well outlive its shell.
+/// Sets the flag once the parent process has ended, so that a run does not outlive a wrapper that was
+/// killed. Meant for CI: at a prompt a job may outlive its shell.
 ///
-/// The parent's id is polled: the kernel's parent-death signal also fires when only the *thread*
-/// that started this process ends, which thread pools do all the time.
+/// The parent's id is polled, because the kernel's parent-death signal also fires when only the *thread*
+/// that started this process ends, which is common in thread pools.
 ///
 /// # Errors
 /// If no thread can be started.
@@ -230,7 +228,7 @@ impl Handlers {
     }
 }
 
-/// Whether SIGHUP is ignored, as far as the system tells.
+/// Whether SIGHUP is ignored, as far as the system reports it.
 pub(super) fn hangup_is_ignored() -> bool {
     let mask = std::fs::read_to_string("/proc/self/status")
         .ok()

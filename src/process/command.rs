@@ -1,4 +1,4 @@
-//! What is to be run, and within which limits.
+//! A program to run, and its limits.
 
 use super::dialogue::Dialogue;
 use crate::sandbox::Policy;
@@ -6,49 +6,49 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// A program to run. Nothing is inherited but what stands here.
+/// A program to run. It inherits only what is listed here.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CommandSpec {
-    /// A path, or a name to look for in the `PATH` of `env`. A relative path with a slash is
-    /// relative to `cwd`.
+    /// A path, or a name to look up in the `PATH` of `env`. A relative path with a slash is relative to
+    /// `cwd`.
     pub program: OsString,
     /// Its arguments, without the program's name.
     pub args: Vec<OsString>,
     /// Its working directory.
     pub cwd: PathBuf,
-    /// Its complete environment; `SPRAG_PROCESS_ID` is added.
+    /// Its complete environment, to which `SPRAG_PROCESS_ID` is added.
     pub env: Vec<(OsString, OsString)>,
     /// Its standard input.
     pub stdin: Input,
-    /// When it is ended.
+    /// The limits after which it is ended.
     pub limits: Limits,
     /// How it is confined; `None` for programs that the machine's owner trusts.
     pub sandbox: Option<Policy>,
 }
 
-/// The arguments with which `sh` runs checks and setup commands: of several commands the first that fails is the
-/// end, as in a workflow.
+/// The arguments for `sh` to run checks and setup commands: as in a workflow, the first failing command
+/// ends the script.
 pub fn until_one_fails(commands: &str) -> Vec<OsString> {
     ["-e", "-c", commands].map(OsString::from).into()
 }
 
-/// What a child reads on its standard input.
+/// The standard input of a child.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Input {
-    /// Nothing.
+    /// No input.
     Null,
-    /// These bytes, then the end. Written while the output is read.
+    /// These bytes, then the end. They are written while the output is read.
     Bytes(Vec<u8>),
     /// A regular file.
     File(PathBuf),
-    /// What is said in answer to its output, until the dialogue is over.
+    /// Answers to its output, until the dialogue is over.
     Dialogue(Dialogue),
 }
 
 /// When a child is ended. All times are monotonic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// The longest time that it may run.
+    /// The longest run time.
     pub timeout: Option<Duration>,
     /// The longest time without output on either pipe.
     pub stall: Option<Duration>,

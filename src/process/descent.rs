@@ -1,10 +1,10 @@
-//! Which processes descend from which.
+//! Finds the descendants of processes.
 
 use super::host::Proc;
 use std::collections::HashSet;
 
-/// The seeds and all their descendants, but never `own`. Whether a process `is_marked` costs more
-/// to find out and is asked only of those that are not descendants anyway.
+/// The seeds and all of their descendants, but never `own`. `is_marked` is expensive, so it is called
+/// only for processes that are not known as descendants already.
 pub(super) fn claim(
     procs: &[Proc],
     own: i32,

@@ -1,12 +1,12 @@
-//! What is said to a child while it runs, in answer to what it prints.
+//! Input that is sent to a child while it runs, in answer to its output.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// The most that is kept for a child which does not read what it is told, in bytes.
+/// The most unread input that is kept for a child, in bytes.
 const MOST: usize = 16 << 20;
 
-/// A child's standard input that stays open: whoever reads the child's output says something by this, and the child
-/// is told it as soon as it reads. Clones are the same dialogue.
+/// A child's standard input that stays open: the reader of the child's output queues answers here, and
+/// they are written as soon as the child reads. Clones share the dialogue.
 #[derive(Debug, Clone, Default)]
 pub struct Dialogue(Arc<Mutex<Said>>);
 
@@ -17,18 +17,19 @@ struct Said {
     is_over: bool,
 }
 
-/// What there is to be written.
+/// The next step of writing.
 pub(super) enum Next {
-    /// These bytes.
+    /// Write these bytes.
     Say(Vec<u8>),
-    /// Nothing now.
+    /// Wait: there is nothing to write now.
     Wait,
-    /// Nothing any more.
+    /// Close the input: there is nothing more to write.
     Over,
 }
 
 impl Dialogue {
-    /// Says something. What a child that reads nothing would let grow without bound ends the dialogue instead.
+    /// Queues bytes. If a child does not read and the queue would exceed its limit, the dialogue ends
+    /// instead.
     pub fn say(&self, bytes: &[u8]) {
         let mut said = self.lock();
         if said.unwritten.len().saturating_add(bytes.len()) > MOST {
@@ -38,23 +39,24 @@ impl Dialogue {
         }
     }
 
-    /// What the child is told where it is to end before the dialogue has: after that it gets a part of its grace to end
-    /// the dialogue by itself.
+    /// Sets the last message for a child that is ended before its dialogue is over. The child then gets
+    /// part of its grace period to finish the dialogue.
     pub fn set_farewell(&self, bytes: Vec<u8>) {
         self.lock().farewell = Some(bytes);
     }
 
-    /// Ends the dialogue: once everything is written the child's standard input ends, and the child is expected to.
+    /// Ends the dialogue: once all is written, the child's standard input is closed and the child should
+    /// exit.
     pub fn end(&self) {
         self.lock().is_over = true;
     }
 
-    /// Whether nothing more will be said.
+    /// Whether the dialogue has ended.
     pub fn is_over(&self) -> bool {
         self.lock().is_over
     }
 
-    /// Says the farewell. Returns whether there is one, and somebody to hear it.
+    /// Queues the last message. Returns whether there is one and the dialogue is not over.
     pub(super) fn say_farewell(&self) -> bool {
         let mut said = self.lock();
         let farewell = said.farewell.take().filter(|_| !said.is_over);
@@ -65,7 +67,7 @@ impl Dialogue {
         true
     }
 
-    /// What was said since it was last taken up.
+    /// Takes the bytes queued since the last call.
     pub fn take(&self) -> Vec<u8> {
         std::mem::take(&mut self.lock().unwritten)
     }

@@ -1,8 +1,8 @@
-//! Which variables a child gets to see.
+//! Selects the variables that a child gets.
 //!
-//! Agents and checks run code that strangers may have written, so they get an allow-list: what
-//! programs need to be found, to speak the user's language, to reach the network and to find their
-//! toolchains. Secrets and the runner's own variables are not on it.
+//! Agents and checks run code that strangers may have written, so they get an allow-list: what programs
+//! need to find other programs, the user's language, the network and their toolchains. Secrets and the
+//! runner's own variables are not on it.
 
 use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
@@ -22,7 +22,7 @@ const NAMES: &[&str] = &[
     "NO_COLOR",
     "TMPDIR",
     "TZ",
-    // Tools ask these whether a person is there to answer; test runners whether to write snapshots.
+    // Tools check these to see whether a person can answer, test runners whether to write snapshots.
     "CI",
     "DEBIAN_FRONTEND",
     // The network. Programs read proxy settings in either case.
@@ -139,15 +139,15 @@ const NAMES: &[&str] = &[
     "NIX_PROFILES",
 ];
 
-/// Beginnings of names that are passed on. The runner has `JAVA_HOME_21_X64` and
-/// `GOROOT_1_24_X64` besides the plain ones.
+/// Prefixes of names that are passed on. Runners set `JAVA_HOME_21_X64` and `GOROOT_1_24_X64` in
+/// addition to the plain names.
 const PREFIXES: &[&str] = &["LC_", "XDG_", "JAVA_HOME_", "GOROOT_"];
 
-/// Beginnings of names that are never passed on, whoever asks for them: with these variables the
-/// runner takes commands and gives out tokens.
+/// Prefixes of names that are never passed on, even on request: with these variables the runner accepts
+/// commands and provides tokens.
 const NEVER: &[&str] = &["GITHUB_", "RUNNER_", "ACTIONS_", "INPUT_"];
 
-/// Ends of names that are secrets, also where the beginning is on the list.
+/// Suffixes of names that hold secrets, even if their prefix is on the list.
 const SECRET_SUFFIXES: &[&str] = &[
     "_TOKEN",
     "_API_KEY",
@@ -163,12 +163,12 @@ const SECRET_SUFFIXES: &[&str] = &[
 pub struct Environment {
     /// The variables, in the order of the process environment, each name once.
     pub variables: Vec<(OsString, OsString)>,
-    /// The names that were asked for and are never passed on. Worth a warning.
+    /// Requested names that are never passed on, for a warning.
     pub refused: Vec<String>,
 }
 
-/// Chooses from the process environment what is on the allow-list, and the `extra` names. Of a
-/// name that is there twice the first value counts, as it does for `getenv`.
+/// Selects the allow-listed variables and the `extra` names from the process environment. If a name
+/// occurs twice, the first value counts, as with `getenv`.
 pub fn environment(base: &[(OsString, OsString)], extra: &[String]) -> Environment {
     let mut seen = HashSet::new();
     let variables = base
@@ -186,7 +186,7 @@ pub fn environment(base: &[(OsString, OsString)], extra: &[String]) -> Environme
 }
 
 fn is_passed_on(name: &OsStr, extra: &[String]) -> bool {
-    // Every name that can be asked for is valid UTF-8.
+    // A requested name is always valid UTF-8.
     let Some(name) = name.to_str() else {
         return false;
     };

@@ -13,14 +13,14 @@ use serde::{Deserialize, Serialize};
 pub enum CancelReason {
     /// SIGINT.
     Interrupt,
-    /// SIGTERM or SIGHUP, or the parent is gone.
+    /// SIGTERM, SIGHUP or SIGQUIT, or the parent process has ended.
     Terminate,
-    /// The run's deadline is over.
+    /// The run's deadline has passed.
     Deadline,
 }
 
 impl CancelReason {
-    /// The number of the signal that it stands for.
+    /// The number of the corresponding signal.
     pub fn signal(self) -> Option<i32> {
         match self {
             Self::Interrupt => Some(2),
@@ -29,7 +29,7 @@ impl CancelReason {
         }
     }
 
-    /// Code to exit with when there is no time to find a better one.
+    /// The exit code if the process must end at once.
     pub(super) fn exit_code(self) -> i32 {
         match self {
             Self::Interrupt => 130,
@@ -49,8 +49,8 @@ impl fmt::Display for CancelReason {
     }
 }
 
-/// Why a child ended. What Sprag did to it wins over the wait status: an agent that is told to
-/// terminate may well exit with 0.
+/// Why a child ended. What Sprag did to it takes precedence over the wait status: an agent that gets
+/// SIGTERM may exit with 0.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Exit {
@@ -65,7 +65,7 @@ pub enum Exit {
     },
     /// Sprag ended it because it wrote nothing for too long.
     Stalled {
-        /// The length of silence that was allowed.
+        /// The allowed time without output.
         after: Duration,
     },
     /// Sprag ended it because its dialogue was over and it did not end by itself.
@@ -74,14 +74,14 @@ pub enum Exit {
     Cancelled(CancelReason),
     /// There is no such program.
     NotFound,
-    /// The program is there and cannot be run.
+    /// The program exists and cannot be run.
     NotExecutable {
-        /// Lowercase fragment for a person.
+        /// A message in lower case, without a full stop.
         why: String,
     },
-    /// It could not be started for a reason that is not the program's.
+    /// It could not be started for a reason other than the program itself.
     SpawnFailed {
-        /// Lowercase fragment for a person.
+        /// A message in lower case, without a full stop.
         why: String,
     },
 }
@@ -149,7 +149,7 @@ pub struct Leaked {
     pub pid: i32,
     /// Its command line, cleaned and at most 160 characters long.
     pub command: String,
-    /// Whether it is gone now. `false` means that Sprag may not end it (another user's).
+    /// Whether it has ended. `false` means that Sprag may not end it, because it is another user's.
     pub killed: bool,
 }
 
@@ -160,20 +160,19 @@ pub struct Ended {
     pub exit: Exit,
     /// The wait status of the child itself. `None` if it was never started, or could not be ended.
     pub raw: Option<RawStatus>,
-    /// From the start to the end of the child and its descendants, on a monotonic clock.
+    /// The time from the start until the child and its descendants ended, on a monotonic clock.
     pub elapsed: Duration,
-    /// Descendants that were alive after the child had ended by itself, the first 64. Descendants
-    /// of a child that Sprag ended are ended too and not listed.
+    /// The first 64 descendants that were alive after the child had ended by itself. If Sprag ended the
+    /// child, its descendants are ended, too, and not listed.
     pub leaked: Vec<Leaked>,
-    /// Whether the output was still held open a while after the child had ended. What was written
-    /// later than that is lost.
+    /// Whether the output was still open a while after the child had ended. Later output is lost.
     pub output_held_open: bool,
-    /// Whether a part of the standard input never left Sprag: the child closed it or ended. Input
+    /// Whether part of the standard input was never written because the child closed it or ended. Input
     /// that fits into a pipe counts as read.
     pub stdin_unread: bool,
 }
 
-/// Which of the two outputs a chunk came from.
+/// The output stream of a chunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StreamKind {

@@ -1,23 +1,23 @@
-//! What the system tells about processes, and signals that hit the process that was meant.
+//! Reads process information from the system, and sends signals without race conditions.
 //!
-//! On Linux this is `/proc` and pidfds. Elsewhere nothing is known about other processes, and a
-//! child's process group is all that can be ended.
+//! On Linux it uses `/proc` and pidfds. Elsewhere nothing is known about other processes, and only the
+//! process group of a child can be ended.
 
 use rustix::process::{Pid, Signal};
 
-/// A process as it stood when it was looked at.
+/// A process as it was when it was read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Proc {
     pub(super) pid: i32,
     pub(super) parent: i32,
     pub(super) group: i32,
-    /// When it started, in the kernel's ticks since boot: with the pid it names one process for
-    /// all time.
+    /// Its start time in the kernel's ticks since boot. Together with the pid it identifies a process
+    /// uniquely.
     pub(super) start: u64,
     pub(super) state: State,
 }
 
-/// What a process was doing.
+/// The state of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum State {
     Running,
@@ -27,23 +27,23 @@ pub(super) enum State {
 }
 
 impl Proc {
-    /// What tells this process from every other, also from one that has the same id later.
+    /// Identifies this process, even if another one gets the same id later.
     pub(super) fn identity(&self) -> (i32, u64) {
         (self.pid, self.start)
     }
 
-    /// Whether the process is still there, reaped or not, under the id that it had.
+    /// Whether the process still exists under this id, reaped or not.
     pub(super) fn still_holds_its_id(&self) -> bool {
         look(self.pid).is_some_and(|now| now.identity() == self.identity())
     }
 }
 
-/// This process's own id.
+/// The id of Sprag's own process.
 pub(super) fn own_pid() -> i32 {
     rustix::process::getpid().as_raw_pid()
 }
 
-/// Sends a signal to a whole process group. No such group is no error.
+/// Sends a signal to a process group. A missing group is not an error.
 pub(super) fn signal_group(leader: i32, signal: Signal) {
     if let Some(leader) = Pid::from_raw(leader) {
         let _ = rustix::process::kill_process_group(leader, signal);
@@ -73,7 +73,7 @@ mod linux {
     const MAX_ENVIRON: u64 = 8 << 20;
     const MAX_COMMAND: usize = 160;
 
-    /// Every process that can be seen.
+    /// Every visible process.
     pub(in crate::process) fn scan() -> Vec<Proc> {
         let Ok(entries) = fs::read_dir("/proc") else {
             return Vec::new();
@@ -90,7 +90,7 @@ mod linux {
         parse_stat(&read(&format!("/proc/{pid}/stat"), MAX_STAT).ok()?)
     }
 
-    /// The children of this process, adopted ones included.
+    /// The children of this process, including adopted ones.
     pub(in crate::process) fn children() -> Vec<i32> {
         own_children().unwrap_or_else(|_| {
             let own = own_pid();
@@ -102,8 +102,8 @@ mod linux {
         })
     }
 
-    /// Whether the process was started with one of these `NAME=value` in its environment. What
-    /// cannot be read contains nothing.
+    /// Whether the process was started with one of these `NAME=value` entries in its environment.
+    /// `false` if the environment cannot be read.
     pub(in crate::process) fn environ_contains(pid: i32, wanted: &[&[u8]]) -> bool {
         read(&format!("/proc/{pid}/environ"), MAX_ENVIRON).is_ok_and(|environ| {
             environ
@@ -112,7 +112,7 @@ mod linux {
         })
     }
 
-    /// The command line for a person.
+    /// The command line, for messages.
     pub(in crate::process) fn command_line(pid: i32) -> String {
         let arguments = read(&format!("/proc/{pid}/cmdline"), MAX_STAT).unwrap_or_default();
         let mut line = arguments.strip_suffix(b"\0").unwrap_or(&arguments).to_vec();
@@ -130,8 +130,8 @@ mod linux {
         let Some(pid) = Pid::from_raw(proc.pid) else {
             return false;
         };
-        // The handle is opened first and the identity checked second: from then on it is certain
-        // that the signal cannot reach another process that took over the id.
+        // The handle is opened before the identity is checked, so the signal cannot reach another
+        // process that got the same id.
         match pidfd_open(pid, PidfdFlags::empty()) {
             Ok(handle) => proc.still_holds_its_id() && pidfd_send_signal(handle, signal).is_ok(),
             Err(Errno::SRCH) => false,
@@ -139,8 +139,8 @@ mod linux {
         }
     }
 
-    /// Whether all that a process can still do is to end: it has, it is about to, or it has a signal before it that
-    /// nothing can refuse and that the kernel acts on when the process gets the time for it.
+    /// Whether the process can only end: it has ended, is exiting, or has a pending SIGKILL, on which
+    /// the kernel acts as soon as the process is scheduled.
     pub(in crate::process) fn is_ending(proc: &Proc) -> bool {
         let stat = read(&format!("/proc/{}/stat", proc.pid), MAX_STAT);
         let status = read(&format!("/proc/{}/status", proc.pid), MAX_STATUS);
@@ -152,7 +152,7 @@ mod linux {
         !is_same || is_exiting(&stat) || has_been_killed(&status)
     }
 
-    /// Whether the flags of a process, the seventh field after its name, say that it is on its way out.
+    /// Whether the flags of a process, the seventh field after its name, say that it is exiting.
     pub(super) fn is_exiting(stat: &[u8]) -> bool {
         const PF_EXITING: u64 = 0x4;
         let after_name = stat.rsplit(|byte| *byte == b')').next();
@@ -162,7 +162,7 @@ mod linux {
         flags.is_some_and(|flags| flags & PF_EXITING != 0)
     }
 
-    /// Whether SIGKILL is among the signals that wait for a process or for its first thread.
+    /// Whether SIGKILL is pending for a process or its first thread.
     pub(super) fn has_been_killed(status: &[u8]) -> bool {
         const KILL: u64 = 1 << 8;
         let status = String::from_utf8_lossy(status);
@@ -193,7 +193,7 @@ mod linux {
         Ok(content)
     }
 
-    /// `pid (name) state parent group …`, where the name may hold anything, parentheses included.
+    /// `pid (name) state parent group …`. The name may contain any characters, even parentheses.
     pub(super) fn parse_stat(stat: &[u8]) -> Option<Proc> {
         let pid = stat.split(|b| *b == b' ').next()?;
         let name_end = stat.iter().rposition(|b| *b == b')')?;
@@ -208,7 +208,8 @@ mod linux {
             state: match *fields.first()? {
                 "T" | "t" => State::Stopped,
                 "X" | "x" => State::Dead,
-                // A process whose first thread has ended looks like a zombie and runs on.
+                // A process whose first thread has ended looks like a zombie although it is still
+                // running.
                 "Z" if threads <= 1 => State::Dead,
                 _ => State::Running,
             },

@@ -1,30 +1,31 @@
-//! Bytes to lines, with a cap on what one line may cost.
+//! Splits bytes into lines, with a limit on the memory for one line.
 
 use super::retain::Tail;
 
-/// How much is kept of the end of a line that is longer than the cap.
+/// How many bytes at the end of an overlong line are kept.
 const END: usize = 64 << 10;
 
-/// Memory for a line that is kept for the next one.
+/// The memory, in bytes, that is kept for the next line.
 const RETAINED: usize = 1 << 20;
 
 /// A line without its terminator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Line<'a> {
-    /// All of it.
+    /// The complete line.
     Whole(&'a [u8]),
-    /// The beginning and the end of a line that is longer than the cap.
+    /// The start and the end of a line that is longer than the limit.
     Cut {
-        /// Its first bytes, as many as the cap allows.
+        /// Its first bytes, up to the limit.
         head: &'a [u8],
-        /// Number of bytes that followed.
+        /// The number of bytes that followed.
         dropped: u64,
         /// The last 64 KiB of those.
         end: &'a [u8],
     },
 }
 
-/// Splits a stream at `\n` and `\r\n`. Holds at most the cap and 64 KiB, however long a line is.
+/// Splits a stream at `\n` and `\r\n`. Uses at most the limit and 64 KiB of memory, however long a line
+/// is.
 #[derive(Debug, Clone)]
 pub struct LineSplitter {
     cap: usize,
@@ -51,12 +52,12 @@ impl LineSplitter {
         }
     }
 
-    /// Whether the next byte begins a line.
+    /// Whether the next byte starts a line.
     pub fn is_at_line_start(&self) -> bool {
         self.pending.is_empty() && self.dropped == 0
     }
 
-    /// Takes a chunk and hands on every line that is complete with it.
+    /// Adds a chunk and passes on every line that it completes.
     pub fn push(&mut self, mut chunk: &[u8], mut on_line: impl FnMut(Line<'_>)) {
         while let Some(end) = memchr::memchr(b'\n', chunk) {
             let (line, rest) = chunk.split_at(end);
@@ -71,7 +72,7 @@ impl LineSplitter {
             if self.dropped == 0 {
                 self.pending.pop_if(|last| *last == b'\r');
             } else if self.end.pop_if(b'\r') {
-                // The last dropped byte has turned out to belong to the terminator.
+                // The last dropped byte belongs to the terminator.
                 self.dropped -= 1;
             }
             self.emit(&mut on_line);
@@ -79,7 +80,7 @@ impl LineSplitter {
         self.extend(chunk);
     }
 
-    /// Hands on the last line if the stream ended without a terminator.
+    /// Passes on the last line if the stream ended without a terminator.
     pub fn finish(mut self, mut on_line: impl FnMut(Line<'_>)) {
         if !self.is_at_line_start() {
             self.emit(&mut on_line);
@@ -152,7 +153,7 @@ mod tests {
         seen
     }
 
-    /// What the lines are when everything fits into memory.
+    /// The lines if memory were unlimited.
     fn expected(cap: usize, text: &[u8]) -> Vec<Seen> {
         let mut lines: Vec<&[u8]> = text.split(|b| *b == b'\n').collect();
         let last = lines.pop().filter(|last| !last.is_empty());
