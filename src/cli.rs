@@ -1,4 +1,4 @@
-//! The command line: types only.
+//! The types of the command line.
 
 pub use crate::settings::args::{Common, FlagsOf, Output, RunArgs, SettingFlags};
 
@@ -17,7 +17,7 @@ pub struct Cli {
     pub command: Command,
 }
 
-/// The version, with the commit and its day where the build was told of them.
+/// The version, with the commit and its date if the build was given them.
 fn version() -> String {
     let version = env!("CARGO_PKG_VERSION");
     match (

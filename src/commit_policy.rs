@@ -1,5 +1,5 @@
-//! What commits may be that somebody else made, before they are kept as they are: those of another job,
-//! and those of the agent's own. Pure decisions over what is known of them.
+//! The policy for other authors' commits before they are kept unchanged: those of another job, and the
+//! agent's own. Pure decisions from the facts about a commit.
 
 use crate::domain::commit_message::{compose, reviewed, suggested_by_commit};
 use crate::domain::plan::without_owned_keys;
@@ -13,11 +13,11 @@ use entries::{Contents, Rules, is_protected, judge, judge_text};
 
 pub mod entries;
 
-/// Violations that are told one by one.
+/// How many violations are listed.
 const TOLD: usize = 20;
-/// Bytes of a symbolic link's target; Linux takes no longer one.
+/// The longest target of a symbolic link, in bytes, that Linux accepts.
 const TARGET_BYTES: usize = 4095;
-/// Bytes of a file: GitHub takes no larger one.
+/// The largest file, in bytes, that GitHub accepts.
 const FILE_BYTES: u64 = 100 << 20;
 
 const NO_RUN: &str =
@@ -25,43 +25,44 @@ const NO_RUN: &str =
 
 const SYMLINK: u32 = 0o120_000;
 const FILES: [u32; 3] = [0, 0o100_644, 0o100_755];
-/// What a commit of Sprag's consists of. Others say in which encoding it is, or carry what nobody here
-/// can check, such as a signature.
+/// The headers of Sprag's commits. Other headers name an encoding, or contain something that cannot be
+/// verified here, such as a signature.
 const HEADERS: [&str; 4] = ["tree", "parent", "author", "committer"];
 
 /// The rules, as the job that keeps the commits knows them.
 pub struct Policy<'a> {
     /// Paths that no commit may change.
     pub protected: &'a ProtectedPaths,
-    /// The plan that this job was told of, from the top of the tree: Sprag writes states of tasks
+    /// The plan that this job was given, from the root of the tree. Sprag writes the states of tasks
     /// into it, wherever it lies.
     pub plan: Option<&'a str>,
-    /// Who makes commits: author and committer are one of them.
+    /// The allowed authors and committers.
     pub identities: &'a [Identity],
-    /// What the messages have to be.
+    /// The requirements for messages.
     pub messages: Messages<'a>,
-    /// Secrets that no commit may hold, and what tells whether a commit holds a line of a text.
+    /// Secrets that no commit may contain, and a function that tells whether a commit contains a line of
+    /// a text.
     pub secrets: Option<(&'a Detector, Held<'a>)>,
 }
 
-/// What messages have to be.
+/// The requirements for messages.
 #[derive(Clone, Copy)]
 pub enum Messages<'a> {
     /// Each names this run in `Sprag-Run`.
     OfRun(&'a str),
     /// Each names one run in `Sprag-Run`.
     OfAnyRun,
-    /// Each is as Sprag would have written it had the agent suggested it.
+    /// Each is as Sprag would write it from an agent's suggestion.
     Harmless,
 }
 
-/// Reads what a commit has under a path.
+/// Reads a path in a commit.
 pub type Reader<'a> = &'a dyn Fn(&RevId, &[u8]) -> Option<Vec<u8>>;
 
-/// Tells whether a file of a commit holds a line of a text.
+/// Whether a file of a commit contains a line of a text.
 pub type Held<'a> = &'a dyn Fn(&RevId, &str) -> bool;
 
-/// A commit and how it is read.
+/// A commit and the functions to read it.
 struct OfCommit<'a> {
     commit: &'a CommitFacts,
     read: Reader<'a>,
@@ -88,7 +89,7 @@ impl Contents for OfCommit<'_> {
     }
 }
 
-/// What is wrong with the commits, one line each.
+/// The violations in the commits, one per line.
 pub fn violations(line: &CommitLine, policy: &Policy<'_>, read: Reader<'_>) -> Vec<String> {
     let mut found = Vec::new();
     for commit in &line.commits {
@@ -174,7 +175,7 @@ fn of_headers(commit: &CommitFacts, policy: &Policy<'_>) -> Vec<String> {
     found
 }
 
-/// A name or an address without what git leaves out of it.
+/// A name or an address without the characters that git removes.
 fn as_git_writes(text: &str) -> String {
     let is_edge = |c: char| c <= ' ' || ".,:;<>\"\\'".contains(c);
     let inner = text.trim_matches(is_edge).chars();
@@ -233,7 +234,7 @@ fn of_change(
     is_protected(change, rules).then_some("is a protected path")
 }
 
-/// States of tasks may change in a plan, and nothing else.
+/// Only the states of tasks may change in a plan.
 fn of_plan(commit: &CommitFacts, path: &[u8], read: Reader<'_>) -> Option<&'static str> {
     let name = String::from_utf8_lossy(path);
     let plan_at = |id: &RevId| without_owned_keys(&name, &read(id, path)?);
@@ -247,8 +248,8 @@ fn is_no_name(part: &[u8]) -> bool {
     part.is_empty() || part == b"." || part == b".." || is_git
 }
 
-/// Whether a symbolic link's target may lie outside of the tree. Going up after having gone down may
-/// pass another link, so it is not taken apart: no tool writes such a target.
+/// Whether a symbolic link's target may lie outside of the tree. A target that goes down and then up
+/// again is refused, because it may pass through another link, and tools do not write such targets.
 fn leads_outside(path: &[u8], target: &[u8]) -> bool {
     if target.is_empty() || target.len() > TARGET_BYTES || target.contains(&0) {
         return true;

@@ -1,4 +1,4 @@
-//! The only reader of the process's environment: variables, working directory, terminals.
+//! The only code that reads the process's environment: variables, working directory, terminals.
 
 use crate::process::find_program;
 use anyhow::Context as _;
@@ -6,7 +6,7 @@ use std::ffi::{OsStr, OsString};
 use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
 
-/// The process's surroundings, read once at the start.
+/// The environment of the process, read once at the start.
 #[derive(Debug, Clone)]
 pub struct Context {
     /// The working directory.
@@ -24,10 +24,10 @@ pub struct Context {
 }
 
 impl Context {
-    /// Reads the surroundings of this process.
+    /// Reads the environment of this process.
     ///
     /// # Errors
-    /// When the working directory is gone.
+    /// When the working directory does not exist any more.
     #[expect(
         clippy::disallowed_methods,
         reason = "this is the one place that reads them"
@@ -43,7 +43,7 @@ impl Context {
         })
     }
 
-    /// The same surroundings in another directory, as `-C` asks: paths on the command line are
+    /// The same environment with another working directory, for `-C`: paths on the command line are
     /// relative to it, as with git and make.
     pub fn within(self, directory: Option<&Path>) -> Self {
         let cwd = directory.map_or(self.cwd.clone(), |directory| self.cwd.join(directory));
@@ -70,7 +70,7 @@ impl Context {
         self.var_os(name).map(PathBuf::from)
     }
 
-    /// The executable file that a program's name stands for in these surroundings.
+    /// The executable file for a program's name in this environment.
     pub fn find_program(&self, program: &str) -> Option<PathBuf> {
         let search_path = self.var_os("PATH").unwrap_or_default();
         find_program(program.as_ref(), search_path, &self.cwd)
@@ -90,16 +90,15 @@ impl Context {
         Some(name.trim().to_owned()).filter(|name| !name.is_empty())
     }
 
-    /// Whether the command is `sprag run`, as far as that shows before the arguments are parsed.
+    /// Whether the command is `sprag run`, as far as known before the arguments are parsed.
     pub fn is_run(&self) -> bool {
         self.first_argument.as_deref() == Some(OsStr::new("run"))
     }
 
-    /// A directory that is there for a moment: in the runner's temporary one, else below
-    /// [`Context::state_home`].
+    /// A temporary directory: in the runner's in a job, else below [`Context::state_home`].
     ///
     /// # Errors
-    /// When it cannot be made.
+    /// When it cannot be created.
     pub fn place_for_a_moment(&self, prefix: &str) -> anyhow::Result<tempfile::TempDir> {
         let place = match self.path_var("RUNNER_TEMP").filter(|_| self.in_actions()) {
             Some(temp) => temp,
@@ -113,8 +112,9 @@ impl Context {
             .with_context(cannot)
     }
 
-    /// The directory for runs outside of Actions: `$XDG_STATE_HOME/sprag`, by default
-    /// `~/.local/state/sprag`; without a home, a directory of the user's in the temporary one.
+    /// The directory for runs outside of GitHub Actions: `$XDG_STATE_HOME/sprag`, by default
+    /// `~/.local/state/sprag`. Without a home directory, one of the user's in the directory for
+    /// temporary files.
     pub fn state_home(&self) -> PathBuf {
         let absolute = |path: PathBuf| path.is_absolute().then_some(path);
         if let Some(dir) = self.path_var("XDG_STATE_HOME").and_then(absolute) {

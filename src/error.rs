@@ -1,31 +1,31 @@
-//! Errors that end a run before it begins, or at its edge: what kind, what to say, what to do.
+//! Errors that prevent or end a run: their kind, message and remedies.
 
 use std::fmt;
 use std::io::{self, ErrorKind as Io};
 
-/// What kind of error, which decides the exit code.
+/// The kind of an error, which decides the exit code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ErrorKind {
-    /// The command line is wrong.
+    /// The command line is invalid.
     Usage,
-    /// A plan or configuration file is wrong, or the repository is not in a state to start from.
+    /// A plan or configuration file is invalid, or the repository is not in a state to start from.
     Config,
     /// Something that Sprag needs is missing on this machine.
     Environment,
-    /// The agent is not there, or has neither a key nor a login.
+    /// The agent is not installed, or has neither a key nor a login.
     AgentUnavailable,
     /// Sprag itself failed.
     Internal,
 }
 
-/// A place in a file, and what is wrong there.
+/// A location in a file, and the problem there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place {
-    /// The file, relative to the work tree where it lies in it.
+    /// The file, relative to the work tree if it lies there.
     pub file: String,
     /// The line, from 1.
     pub line: usize,
-    /// What is wrong, without the place.
+    /// The problem, without the location.
     pub what: String,
 }
 
@@ -34,31 +34,31 @@ pub struct Place {
 pub struct Error {
     /// Its kind.
     pub kind: ErrorKind,
-    /// What happened: a lowercase fragment without a final period.
+    /// What happened, in lower case and without a full stop.
     pub message: String,
-    /// The place in a file that it is about, where it is about one; the message names it too.
+    /// The location in a file, if there is one. The message contains it, too.
     pub at: Option<Place>,
-    /// What to do about it, one line each.
+    /// Remedies, one per line.
     pub hints: Vec<String>,
-    /// Where it comes from.
+    /// The underlying error.
     pub source: Option<anyhow::Error>,
 }
 
-/// The result of everything at the edge.
+/// The result type of everything that reports errors to a person.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 impl Error {
-    /// A wrong command line.
+    /// An invalid command line.
     pub fn usage(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::Usage, message)
     }
 
-    /// A wrong file or repository state.
+    /// An invalid file or repository state.
     pub fn config(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::Config, message)
     }
 
-    /// Something wrong at a place in a file; `whole` is the message that names the place too.
+    /// An error at a location in a file; `whole` is the message including the location.
     pub fn located(whole: impl Into<String>, at: Place) -> Self {
         Self {
             at: Some(at),
@@ -66,23 +66,23 @@ impl Error {
         }
     }
 
-    /// Something missing on this machine.
+    /// Something is missing on this machine.
     pub fn environment(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::Environment, message)
     }
 
-    /// An agent that cannot work here.
+    /// An agent cannot work here.
     pub fn agent(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::AgentUnavailable, message)
     }
 
-    /// The same with one more thing to do.
+    /// Adds a remedy.
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hints.push(hint.into());
         self
     }
 
-    /// The process's exit code: 2 for bad input, 4 for a missing environment, 70 (`EX_SOFTWARE` of
+    /// The process's exit code: 2 for invalid input, 4 for a missing environment, 70 (`EX_SOFTWARE` of
     /// sysexits.h) for a failure of Sprag itself.
     pub fn exit_code(&self) -> u8 {
         match self.kind {
@@ -118,15 +118,15 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
-/// What a person can do about a machine that does not take what is written: a full disk, a limit, a
-/// file system that may not be written or is broken. `None` for every other error.
+/// The remedy if the machine cannot store data: a full disk, a limit, or a read-only or broken file
+/// system. `None` for other errors.
 pub fn machine_fault(error: &anyhow::Error) -> Option<&'static str> {
     error
         .chain()
         .find_map(|cause| match cause.downcast_ref::<io::Error>() {
             Some(error) => fault_of(error),
             None => {
-                // git is heard in its own words; its errors begin with its name.
+                // git's errors are recognised by their text, which starts with its name.
                 let text = cause.to_string();
                 text.starts_with("git ").then(|| fault_told(&text))?
             }
@@ -152,7 +152,7 @@ fn fault_of(error: &io::Error) -> Option<&'static str> {
     }
 }
 
-/// By the system's own words in the C locale, which is what git passes on.
+/// Recognises the system's messages in the C locale, which git passes on.
 fn fault_told(text: &str) -> Option<&'static str> {
     let words = [
         ("No space left on device", SPACE),
@@ -163,7 +163,7 @@ fn fault_told(text: &str) -> Option<&'static str> {
         ("Permission denied", WRITABLE),
         ("insufficient permission", WRITABLE),
         ("Input/output error", DISK),
-        // git often does not say why it could not.
+        // git often does not say why it failed.
         ("unable to write", UNWRITTEN),
         ("couldn't write", UNWRITTEN),
         ("unable to create", UNWRITTEN),
@@ -172,7 +172,7 @@ fn fault_told(text: &str) -> Option<&'static str> {
     told.map(|(_, remedy)| *remedy)
 }
 
-/// An error and where it comes from, without what one of them already says of the next.
+/// An error with its causes, without text that the previous one already contains.
 pub fn told(error: &anyhow::Error) -> String {
     let mut text = error.to_string();
     for cause in error.chain().skip(1).map(ToString::to_string) {

@@ -1,8 +1,7 @@
-//! Sprag runs a coding agent task by task on a checked-out branch, decides from the repository
-//! whether anything happened, verifies with the project's own checks, and makes every commit.
+//! Sprag runs a coding agent task by task on a checked-out branch, decides from the repository whether
+//! anything happened, verifies with the project's own checks, and makes every commit.
 //!
-//! The modules in reading order: what is decided, what is done to the world, what is told of it,
-//! and the commands that put them together.
+//! The modules in reading order: decisions, effects, reports, and the commands that combine them.
 
 pub use sprag_domain as domain;
 

@@ -44,7 +44,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Where to work: what `-C` names, else for the steps of a job the action input.
+/// The working directory: from `-C`, else from the action input for steps of a job.
 fn directory(context: &Context, command: &Command) -> Option<PathBuf> {
     match (command.directory(), command) {
         (Some(directory), _) => Some(directory.to_path_buf()),
@@ -60,8 +60,8 @@ fn directory(context: &Context, command: &Command) -> Option<PathBuf> {
     }
 }
 
-/// Help, version and wrong command lines, which clap prints to where they belong. A step of a job
-/// has its error in the outputs too.
+/// Prints help, the version or an error of the command line. In a step of a job, an error also sets the
+/// outputs.
 fn not_parsed(error: &clap::Error) -> ExitCode {
     let in_actions = Context::of_process().ok().filter(Context::in_actions);
     let Some(context) = in_actions.filter(|_| error.use_stderr()) else {
@@ -78,7 +78,7 @@ fn not_parsed(error: &clap::Error) -> ExitCode {
     failed(&error, true)
 }
 
-/// Tells the step's job; a log that nobody reads is not waited for.
+/// Reports the error to the job. Does not wait long for a log that nobody reads.
 fn tell(context: &Context, error: &Error) {
     if let Ok(mut log) = BufferedOutput::new(&std::io::stdout()) {
         refusal::tell(context, error, &mut log);
@@ -91,7 +91,7 @@ fn failed(error: &Error, in_actions: bool) -> ExitCode {
         true => refusal::actions_log(error),
         false => error.to_string(),
     };
-    // There is nowhere else to say it.
+    // If stderr is closed, the message is lost.
     let _ = writeln!(std::io::stderr(), "error: {text}");
     ExitCode::from(error.exit_code())
 }

@@ -1,14 +1,14 @@
-//! Opening files in places that somebody else can write.
+//! Opens files in places where other processes may write.
 
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
-/// Opens a file for reading that is no link, and never waits for the other end of a pipe.
+/// Opens a regular file for reading. Does not follow a link and does not block on a pipe.
 ///
 /// # Errors
-/// When it cannot be opened, or something else than a plain file is in its place.
+/// When it cannot be opened, or is not a regular file.
 pub(crate) fn open(path: &Path) -> io::Result<File> {
     let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
     let file = OpenOptions::new()

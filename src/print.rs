@@ -1,9 +1,9 @@
-//! Printing the result of a command.
+//! Prints the result of a command.
 
 use crate::error::Result;
 use std::io::{ErrorKind, Write as _, stdout};
 
-/// Prints to standard output; a reader that has gone away is no error.
+/// Prints to standard output. A closed pipe is not an error.
 ///
 /// # Errors
 /// When it cannot be written for another reason.

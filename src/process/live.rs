@@ -1,4 +1,4 @@
-//! A child while it lives: moving its data, watching its limits, ending it.
+//! A running child: copies its input and output, watches its limits, and ends it.
 
 use std::borrow::Cow;
 use std::fs::File;
@@ -22,36 +22,35 @@ use super::tree::{Tree, gives_up};
 use super::{marker, spawn};
 use crate::sandbox::Report;
 
-/// How long a child gets to end by itself once its dialogue is over.
+/// How long a child gets to exit by itself once its dialogue is over.
 const DISMISSAL: Duration = Duration::from_secs(1);
-/// The largest chunk of output that is handed on.
+/// The largest chunk of output, in bytes, that is passed on.
 const CHUNK: usize = 128 << 10;
 /// How often orphans are reaped while a child runs.
 const REAP_EVERY: Duration = Duration::from_secs(1);
-/// How often it is looked whether members of the tree are still alive.
+/// How often to check whether members of the tree are still alive.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
-/// How long the output may stay silent and open after the child has ended, and how long at most
-/// it is read then.
+/// After the child has ended: how long the output may stay silent and open, and how long it is read at
+/// most.
 const DRAIN_QUIET: Duration = Duration::from_millis(500);
 const DRAIN_LIMIT: Duration = Duration::from_secs(2);
 /// How long descendants get to end by themselves after the child has.
 const SETTLE: Duration = Duration::from_millis(200);
-/// How often in a row no orphan may have been adopted before it is believed that nothing is left, and the time
-/// between two looks. A look is no snapshot of the process table: who starts a successor and ends in that moment is
-/// missed by one, and not by all.
+/// How many checks in a row must find no orphan before none is assumed to be left, and the pause between
+/// two checks. A check is not a snapshot of the process table: it can miss a process that starts a
+/// successor and ends at the same time, but several checks cannot.
 const QUIET_LOOKS: u32 = 3;
 const QUIET_PAUSE: Duration = Duration::from_millis(1);
-/// Looks for what the first process of a namespace says is left.
+/// How many checks to make for processes that a namespace's first process reports as left.
 const LOOKS: u32 = 32;
-/// The time between two rounds of killing.
+/// The pause between two rounds of killing.
 const KILL_PAUSE: Duration = Duration::from_millis(5);
 
-/// Runs a child to its end, whatever that is, and ends its descendants.
+/// Runs a child until it ends for any reason, and ends its descendants.
 ///
-/// `on_output` gets the output as it arrives, in chunks of at most 128 KiB; while it works the
-/// child waits once its pipe is full. A cancelled run ends with SIGTERM to the whole tree, the
-/// grace period, and SIGKILL; a forced one with SIGKILL at once. Dropping the future kills the
-/// tree too.
+/// `on_output` gets the output as it arrives, in chunks of at most 128 KiB. If it is slow, the child
+/// blocks once its pipe is full. A cancelled run ends with SIGTERM to the whole tree, the grace period,
+/// and SIGKILL; a forced one with SIGKILL at once. Dropping the future also kills the tree.
 pub async fn run(
     spec: &CommandSpec,
     cancel: &Cancel,
@@ -60,7 +59,7 @@ pub async fn run(
     run_and(spec, cancel, on_output, false).await.0
 }
 
-/// The same, but what a child leaves running after it has succeeded lives on, as a [`Service`].
+/// As [`run`], but processes that a successful child leaves running continue as a [`Service`].
 pub async fn run_keeping(
     spec: &CommandSpec,
     cancel: &Cancel,
@@ -120,12 +119,12 @@ fn never_started(exit: Exit, began: Instant, stdin: &Input) -> Ended {
 }
 
 struct Live<'a> {
-    // Declared first to be dropped first: it kills the tree while the child's id is still taken.
+    // Declared first to be dropped first: it kills the tree while the child's id is still in use.
     registration: Registration,
     tree: Tree,
     child: Child,
     report: Option<File>,
-    /// The first process of the child's own namespace, which is not the child's.
+    /// The first process of the child's namespace, which does not count as a descendant.
     first_process: Option<i32>,
     exited: bool,
     raw: Option<RawStatus>,
@@ -141,7 +140,7 @@ struct Live<'a> {
     on_output: &'a mut dyn FnMut(StreamKind, &[u8]),
 }
 
-/// One of the child's outputs. `pipe` is `None` once it has ended or was given up.
+/// One of the child's outputs. `pipe` is `None` once it has ended or reading was given up.
 struct Output<P> {
     pipe: Option<P>,
     buffer: Vec<u8>,
@@ -150,13 +149,13 @@ struct Output<P> {
 /// Why [`Live::pump`] returned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Woke {
-    /// The time has come.
+    /// The given time has come.
     Due,
-    /// The child itself has ended just now.
+    /// The child itself has just ended.
     Exited,
-    /// The child has ended and so have both outputs.
+    /// The child and both outputs have ended.
     Closed,
-    /// The cancellation is as urgent as was asked for.
+    /// The cancellation has reached the given urgency.
     Cancelled,
 }
 
@@ -200,7 +199,7 @@ impl<'a> Live<'a> {
         }
     }
 
-    /// What the launcher has told, and what follows from it for how the child has ended.
+    /// Reads the launcher's report and applies it to the child's exit status.
     fn hear_launcher(&mut self) -> Report {
         let report = self.report.take().map(Report::read).unwrap_or_default();
         self.first_process = report.first_process;
@@ -210,7 +209,7 @@ impl<'a> Live<'a> {
         report
     }
 
-    /// Lets the child run. `None` if it ended by itself, else why it has to be ended.
+    /// Waits for the child. `None` if it ended by itself, else why it has to be ended.
     async fn watch(&mut self, limits: &Limits) -> Option<Exit> {
         let mut next_reap = self.began + REAP_EVERY;
         let mut dismissed = None;
@@ -234,7 +233,7 @@ impl<'a> Live<'a> {
                     return Some(Exit::Dismissed);
                 }
             }
-            // Output may have arrived in the meantime, so what the limit is is asked anew.
+            // Output may have arrived in the meantime, so the limit is computed again.
             match next_limit(limits, self.began, self.last_output) {
                 Some((limit, exit)) if now >= limit => return Some(exit),
                 _ => {}
@@ -242,8 +241,8 @@ impl<'a> Live<'a> {
         }
     }
 
-    /// Says what is said to a child before it is ended, and waits for half of the grace at most until it has ended the
-    /// dialogue. Returns what is left of the grace.
+    /// Sends the dialogue's last message to a child that will be ended, and waits at most half of the
+    /// grace period for the end of the dialogue. Returns the rest of the grace period.
     async fn say_farewell(&mut self, grace: Duration) -> Duration {
         let Some(dialogue) = self.dialogue else {
             return grace;
@@ -262,9 +261,9 @@ impl<'a> Live<'a> {
         grace.saturating_sub(began.elapsed())
     }
 
-    /// Asks the whole tree to terminate and waits for it, and kills what is left after the grace.
+    /// Asks the whole tree to terminate, waits for the grace period, and kills what is left.
     async fn terminate(&mut self, grace: Duration) {
-        // A grace too long for the clock lasts until everything has ended.
+        // A grace period that the clock cannot represent lasts until everything has ended.
         let deadline = Instant::now().checked_add(grace);
         self.tree.terminate();
         while deadline.is_none_or(|deadline| Instant::now() < deadline) {
@@ -281,7 +280,7 @@ impl<'a> Live<'a> {
         self.kill().await;
     }
 
-    /// Kills the whole tree, round after round.
+    /// Kills the whole tree, in several rounds.
     async fn kill(&mut self) {
         let began = Instant::now();
         let mut round = 0;
@@ -296,11 +295,12 @@ impl<'a> Live<'a> {
         }
     }
 
-    /// Reads what is left of the output once the child has ended. Returns whether somebody held
-    /// it open beyond that.
+    /// Reads the rest of the output after the child has ended. Returns whether a process still held it
+    /// open after that.
     async fn drain(&mut self, ended_by_itself: bool) -> bool {
         let ended = Instant::now();
-        // A cancelled child's last words are read too: its tree is dead, so this does not last.
+        // The last output of a cancelled child is read, too. Its tree is dead, so this does not take
+        // long.
         let urgency = ended_by_itself.then_some(Urgency::Asked);
         while self.output_is_open() {
             let quiet = self.last_output.max(ended) + DRAIN_QUIET;
@@ -315,8 +315,8 @@ impl<'a> Live<'a> {
         false
     }
 
-    /// Waits a moment for the descendants to end by themselves, if the child has. Returns those
-    /// that have not.
+    /// If the child ended by itself, waits a moment for its descendants to do the same. Returns those
+    /// that are left.
     async fn settle(&mut self, ended_by_itself: bool) -> Vec<Proc> {
         let patience = Instant::now() + SETTLE;
         let mut pause = Duration::from_millis(5);
@@ -332,8 +332,8 @@ impl<'a> Live<'a> {
         left
     }
 
-    /// Ends what turns up as an orphan until nothing does. Returns whether that was reached, and the first that
-    /// turned up.
+    /// Ends orphans until there are none. Returns whether that succeeded, and the first orphans that
+    /// were found.
     async fn end_orphans(&self) -> (bool, Vec<(Proc, String)>) {
         let began = Instant::now();
         let mut missed = Vec::new();
@@ -349,8 +349,8 @@ impl<'a> Live<'a> {
         (true, missed)
     }
 
-    /// Whether no orphan turns up in several looks. The end of a namespace's first process needs no look: nothing
-    /// of the namespace is left then.
+    /// Whether several checks find no orphan. After the end of a namespace's first process no check is
+    /// needed, because nothing of the namespace is left.
     async fn is_quiet(&self) -> bool {
         if self.first_process.is_some() {
             return true;
@@ -367,8 +367,9 @@ impl<'a> Live<'a> {
         true
     }
 
-    /// Those that are left, but for the first process of a namespace, which stays while there are any. Who starts a
-    /// successor and ends in that moment is missed by one look, so that several are taken then.
+    /// The processes that are left, without the first process of a namespace, which stays as long as
+    /// there are others. Checks several times, because one check can miss a process that starts a
+    /// successor and ends.
     fn others(&mut self, left: &[Proc]) -> Vec<Proc> {
         let first = self.first_process;
         let but_first = |procs: &[Proc]| -> Vec<Proc> {
@@ -407,7 +408,7 @@ impl<'a> Live<'a> {
             described.extend(missed);
         }
         if self.output_is_open() {
-            // Whoever wrote is dead now: what it left in the pipe is all there is to come.
+            // All writers are dead, so only what is left in the pipe can be read.
             self.pump(Instant::now() + DRAIN_QUIET, Some(Urgency::Forced))
                 .await;
         }
@@ -420,7 +421,7 @@ impl<'a> Live<'a> {
         marker::settle(described)
     }
 
-    /// Lets the descendants live.
+    /// Lets the descendants continue as a service.
     fn keep(self, left: &[Proc], output_held_open: bool) -> (Ended, Service) {
         let ended = self.ended(None, Vec::new(), output_held_open);
         self.registration.keep(left);
@@ -457,7 +458,7 @@ impl<'a> Live<'a> {
         }
     }
 
-    /// Waits until a time while data moves, also when there is none left to move.
+    /// Waits until a time and moves data meanwhile, even if there is none left to move.
     async fn rest(&mut self, until: Instant, urgency: Option<Urgency>) -> Woke {
         loop {
             match self.pump(until, urgency).await {
@@ -503,7 +504,8 @@ impl<'a> Live<'a> {
                 status = self.child.wait(), if !self.exited => {
                     self.registration.origin().set_reaped();
                     self.exited = true;
-                    // An error means that somebody else has reaped it: how it ended is lost.
+                    // An error means that another process has reaped the child, so its exit status is
+                    // lost.
                     self.raw = status.ok().map(RawStatus::from);
                     return Woke::Exited;
                 }
@@ -513,7 +515,7 @@ impl<'a> Live<'a> {
         }
     }
 
-    /// Takes up what is to be written next, and ends the input once nothing is left.
+    /// Fetches the next input to write, and closes the input once there is none left.
     fn prepare_input(&mut self) {
         if !self.left_to_write().is_empty() {
             return;
@@ -547,13 +549,13 @@ impl<P: AsyncRead + Unpin> Output<P> {
 
     async fn read(&mut self) -> usize {
         match &mut self.pipe {
-            // A pipe that cannot be read has nothing more to say.
+            // A pipe that cannot be read counts as ended.
             Some(pipe) => pipe.read(&mut self.buffer).await.unwrap_or(0),
             None => pending().await,
         }
     }
 
-    /// The chunk that was read. Nothing means that the pipe has ended.
+    /// The chunk that was read. An empty chunk means that the pipe has ended.
     fn accept(&mut self, read: usize) -> &[u8] {
         if read == 0 {
             self.pipe = None;
@@ -562,7 +564,7 @@ impl<P: AsyncRead + Unpin> Output<P> {
     }
 }
 
-/// How many bytes were written; `None` if nobody reads them any more.
+/// The number of bytes written; `None` if nobody reads them any more.
 async fn write(stdin: &mut Option<ChildStdin>, bytes: &[u8]) -> Option<usize> {
     match stdin {
         Some(stdin) => stdin.write(bytes).await.ok().filter(|count| *count > 0),
@@ -570,9 +572,9 @@ async fn write(stdin: &mut Option<ChildStdin>, bytes: &[u8]) -> Option<usize> {
     }
 }
 
-/// When the child will have reached a limit if it writes nothing until then, and which one.
+/// When the child reaches its next limit without further output, and which limit that is.
 fn next_limit(limits: &Limits, began: Instant, last_output: Instant) -> Option<(Instant, Exit)> {
-    // A limit too large for the clock is none.
+    // A limit that the clock cannot represent is no limit.
     let timeout = limits
         .timeout
         .and_then(|after| Some((began.checked_add(after)?, Exit::TimedOut { after })));

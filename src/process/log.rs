@@ -1,16 +1,16 @@
-//! A log file that stays within a size and keeps its beginning and its end.
+//! A log file with a maximum size, which keeps its start and its end.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write};
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
-/// Where the cut is looked for a place between two lines.
+/// How many bytes are searched for the end of a line near the cut.
 const LINE_SEARCH: usize = 64 << 10;
 
-/// A file that is written as output arrives. Beyond the cap its middle is left out: the first half
-/// is in the file at once, the second half waits in an unnamed temporary file beside it until
-/// [`CappedLog::close`]. Uses no memory to speak of.
+/// A file that is written as output arrives. Beyond its maximum size, the middle is left out: the first
+/// half is written to the file at once, the second half to an unnamed temporary file next to it until
+/// [`CappedLog::close`]. Uses almost no memory.
 #[derive(Debug)]
 pub struct CappedLog {
     file: File,
@@ -20,7 +20,7 @@ pub struct CappedLog {
     head: u64,
     ends_with_newline: bool,
     tail: Option<File>,
-    /// Bytes that went to the tail so far, those that were overwritten since included.
+    /// All bytes that were written to the tail, including overwritten ones.
     tail_written: u64,
 }
 
@@ -36,21 +36,20 @@ impl Write for CappedLog {
 }
 
 impl CappedLog {
-    /// A new file of at most 64 MiB (and one line that says what was left out).
+    /// Creates a file of at most 64 MiB, plus one line that says how much was left out.
     ///
     /// # Errors
-    /// If there is already something at the path, a symbolic link included, or the file cannot be
-    /// created.
+    /// When the path exists already, even as a symbolic link, or the file cannot be created.
     pub fn create(path: &Path) -> io::Result<Self> {
         Self::with_caps(path, 32 << 20, 32 << 20)
     }
 
-    /// The same with other sizes, in bytes, for the beginning and the end.
+    /// As [`CappedLog::create`], with other sizes, in bytes, for the start and the end.
     ///
     /// # Errors
     /// As [`CappedLog::create`].
     pub fn with_caps(path: &Path, head: u64, tail: u64) -> io::Result<Self> {
-        // Creating anew fails on a link of any kind, so nothing is written through one.
+        // `create_new` fails on a link of any kind, so nothing is written through one.
         let file = OpenOptions::new().write(true).create_new(true).open(path)?;
         Ok(Self {
             file,
@@ -79,11 +78,11 @@ impl CappedLog {
         self.write_tail(rest)
     }
 
-    /// Puts the end of the output into the file, after a line that says how much is missing, and
-    /// returns how much that is.
+    /// Appends the end of the output to the file, after a line that says how many bytes are missing.
+    /// Returns that number.
     ///
     /// # Errors
-    /// If it cannot be written.
+    /// When the file cannot be written.
     pub fn close(mut self) -> io::Result<u64> {
         let omitted = self.tail_written.saturating_sub(self.tail_cap);
         if self.tail_cap == 0 || self.tail.is_none() {
@@ -105,7 +104,7 @@ impl CappedLog {
         Ok(omitted + skipped)
     }
 
-    /// The tail file is a ring: the newest byte overwrites the oldest.
+    /// The tail file is a ring buffer: new bytes overwrite the oldest.
     fn write_tail(&mut self, mut bytes: &[u8]) -> io::Result<()> {
         let file = match self.tail.take() {
             Some(file) => file,
@@ -123,7 +122,7 @@ impl CappedLog {
         Ok(())
     }
 
-    /// Length of the rest of a line at the beginning of the tail, if it soon ends.
+    /// The length of an incomplete line at the start of the tail, if it ends soon.
     fn partial_line(&mut self, oldest: u64) -> io::Result<u64> {
         let Some(file) = &mut self.tail else {
             return Ok(0);

@@ -1,4 +1,4 @@
-//! Finding the processes of a run that died, on the whole machine, by their environment.
+//! Finds the processes of a dead run on the whole machine by their environment.
 
 use std::collections::HashSet;
 use std::ffi::OsStr;
@@ -10,9 +10,9 @@ use super::exit::Leaked;
 use super::host::{self, Proc, State};
 use super::{descent, tree};
 
-/// The variable that tells the descendants of one child from all others. [`super::run`] sets it.
+/// The variable that identifies the descendants of one child. [`super::run`] sets it.
 pub const PROCESS_ID: &str = "SPRAG_PROCESS_ID";
-/// The variable that holds a run's id in everything that the run starts. The caller sets it.
+/// The variable with a run's id in every process that the run starts. The caller sets it.
 pub const RUN_ID: &str = "SPRAG_RUN_ID";
 
 const OUTLAST_POLL: Duration = Duration::from_millis(5);
@@ -20,10 +20,10 @@ const OUTLAST_POLL: Duration = Duration::from_millis(5);
 /// How many leaked processes are described.
 pub(super) const MAX_DESCRIBED: usize = 64;
 
-/// Kills every process that was started with `SPRAG_RUN_ID` or `SPRAG_PROCESS_ID` set to this
-/// value, with all its descendants. This process and those it descends from are spared; a process
-/// whose environment cannot be read is skipped. Blocks for the fraction of a second that it takes,
-/// and returns the first 64 that were killed. An empty marker is nobody's.
+/// Kills every process that was started with `SPRAG_RUN_ID` or `SPRAG_PROCESS_ID` set to this value, and
+/// all of its descendants. Spares this process and its ancestors, and skips processes whose environment
+/// cannot be read. Blocks for a fraction of a second. Returns the first 64 killed processes. An empty
+/// marker matches nothing.
 pub fn kill_marked(marker: &str) -> Vec<Leaked> {
     if marker.is_empty() {
         return Vec::new();
@@ -54,9 +54,8 @@ pub fn kill_marked(marker: &str) -> Vec<Leaked> {
     settle(described)
 }
 
-/// Waits until no process is left that was started with this `NAME=value` in its environment, for as
-/// long as `patience`; what is there then is killed. For children that are quick and must not be
-/// ended half way.
+/// Waits up to `patience` until no process is left that was started with this `NAME=value` in its
+/// environment, then kills the rest. For short-lived children that should not be interrupted.
 pub fn outlast(entry: &OsStr, patience: Duration) {
     let entries = [entry.as_bytes()];
     let mut find = || -> Vec<Proc> {
@@ -97,7 +96,7 @@ pub(super) fn settle(described: Vec<(Proc, String)>) -> Vec<Leaked> {
     leaked.collect()
 }
 
-/// A process and all its ancestors.
+/// A process and all of its ancestors.
 fn lineage(procs: &[Proc], pid: i32) -> HashSet<i32> {
     let mut lineage = HashSet::new();
     let mut next = Some(pid);

@@ -1,10 +1,10 @@
-//! Running other programs: every way a child can end is data, and nothing it starts outlives it.
+//! Runs other programs. Every way a child can end is data, and nothing it starts outlives it.
 //!
-//! A child gets a process group of its own, a complete environment, and limits. Its output is
-//! handed on in chunks as it arrives; this module keeps none of it. Whatever the child does (forks
-//! a daemon, holds its pipes open, ignores signals, floods its output, never reads its input),
-//! [`run`] returns soon after the child has ended or reached a limit, and all descendants are gone.
-//! What [`run_keeping`] leaves running is gone with its [`Service`].
+//! A child gets its own process group, a complete environment, and limits. Its output is passed on in
+//! chunks as it arrives and is not kept here. Whatever the child does (fork a daemon, hold its pipes
+//! open, ignore signals, flood its output, never read its input), [`run`] returns soon after the child
+//! has ended or reached a limit, and all descendants are gone. Processes that [`run_keeping`] leaves
+//! running end with their [`Service`].
 
 mod cancel;
 mod command;

@@ -1,24 +1,24 @@
-//! Programs on the disk.
+//! Finds programs on the disk.
 
 use std::ffi::OsStr;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-/// Whether `path` is a file that somebody may execute.
+/// Whether `path` is a file that at least one user may execute.
 pub fn is_executable(path: &Path) -> bool {
     path.metadata()
         .is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
 }
 
-/// The executable file that a program's name stands for: a path relative to `cwd` where there is a
-/// slash in it, else the first in the directories of `search_path`.
+/// The executable file for a program's name: a path relative to `cwd` if the name contains a slash, else
+/// the first match in the directories of `search_path`.
 pub fn find_program(program: &OsStr, search_path: &OsStr, cwd: &Path) -> Option<PathBuf> {
     places(program, search_path, cwd)
         .into_iter()
         .find(|place| is_executable(place))
 }
 
-/// Every path that a program's name may stand for, the first that fits is taken.
+/// All paths that a program's name may refer to, in order of preference.
 pub(super) fn places(program: &OsStr, search_path: &OsStr, cwd: &Path) -> Vec<PathBuf> {
     let name = Path::new(program);
     match name.components().count() {

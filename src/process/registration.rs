@@ -1,11 +1,11 @@
-//! A child for as long as somebody has to do with it.
+//! The registration of a child in use.
 
 use super::host::Proc;
 use super::registry::{self, Origin};
 use super::tree::Tree;
 
-/// Keeps a child registered. Dropped before [`Registration::release`], it kills the child with all
-/// its descendants: a run that is abandoned half-way leaves nothing behind.
+/// Keeps a child registered. If it is dropped before [`Registration::release`], it kills the child and
+/// all of its descendants, so that an abandoned run leaves nothing behind.
 #[derive(Debug)]
 pub(super) struct Registration {
     origin: Origin,
@@ -29,12 +29,12 @@ impl Registration {
         &self.origin
     }
 
-    /// Lets these descendants of a child that has ended live on beside other children.
+    /// Lets these descendants of an ended child continue while other children run.
     pub(super) fn keep(&self, members: &[Proc]) {
         registry::keep(&self.origin, members);
     }
 
-    /// Forgets the child without killing anything.
+    /// Removes the child from the registry without killing anything.
     pub(super) fn release(mut self) {
         self.released = true;
     }
@@ -49,8 +49,8 @@ impl Drop for Registration {
     }
 }
 
-/// Kills every child of an unfinished run with all its descendants, and every service, at once. Blocks for the
-/// fraction of a second that it takes.
+/// Kills every child of an unfinished run with all of its descendants, and every service, at once.
+/// Blocks for a fraction of a second.
 pub fn kill_descendants() {
     for origin in registry::origins() {
         Tree::new(origin).kill_now();

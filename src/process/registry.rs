@@ -1,7 +1,7 @@
-//! Which children this process has started and not yet finished with.
+//! The children that this process has started and still manages.
 //!
-//! The lock is held while a child is started and while orphans are reaped, so a new child is never
-//! taken for an orphan.
+//! The lock is held while a child is started and while orphans are reaped, so that a new child is never
+//! mistaken for an orphan.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -22,24 +22,24 @@ static REGISTRY: Mutex<Registry> = Mutex::new(Registry {
 
 struct Registry {
     owns_every_child: bool,
-    /// Children started so far.
+    /// The number of children started so far.
     started: u64,
     active: Vec<Origin>,
-    /// Of children that have ended, whose descendants may live on.
+    /// Ended children whose descendants may continue.
     kept: Vec<Kept>,
-    /// What could not be ended, since it was last asked for.
+    /// Processes that could not be ended since the last [`take_survivors`].
     survivors: Vec<Leaked>,
 }
 
-/// A child that has ended and whose descendants may live on.
+/// An ended child whose descendants may continue.
 struct Kept {
     origin: Origin,
-    /// Its processes, by id and start time: nobody else can be one of these, whatever it says of itself.
+    /// Its processes, by id and start time. This identifies them whatever their environment says.
     members: HashSet<(i32, u64)>,
 }
 
 impl Kept {
-    /// Takes in what its processes have started since.
+    /// Adds the processes that they have started since.
     fn grow(&mut self, procs: &[Proc]) {
         let members = &self.members;
         let is_member = |proc: &Proc| members.contains(&proc.identity());
@@ -48,12 +48,12 @@ impl Kept {
     }
 }
 
-/// Where a tree of processes began.
+/// The origin of a process tree.
 #[derive(Debug, Clone)]
 pub(super) struct Origin {
     /// The child itself, leader of its process group.
     pub(super) main: Proc,
-    /// `NAME=value` that the child has in its environment and no other child has.
+    /// A `NAME=value` in the environment of this child and of no other.
     pub(super) marker: String,
     reaped: Arc<AtomicBool>,
 }
@@ -67,7 +67,7 @@ impl Origin {
         }
     }
 
-    /// Notes that the child's id is free for others now.
+    /// Records that the child's id may be reused now.
     pub(super) fn set_reaped(&self) {
         self.reaped.store(true, Ordering::Relaxed);
     }
@@ -77,24 +77,24 @@ impl Origin {
     }
 }
 
-/// What an orphan that this process has adopted is taken for.
+/// How to treat adopted orphans.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Custody {
-    /// Children that a run still waits for: never orphans.
+    /// Children that a run still waits for. They are never orphans.
     pub(super) waited_for: Vec<i32>,
-    /// Whether an orphan that carries no marker belongs to the one run there is.
+    /// Whether an orphan without a marker belongs to the only active run.
     pub(super) adopts: bool,
-    /// What may live on, by id and start time.
+    /// Processes that may continue, by id and start time.
     pub(super) kept: HashSet<(i32, u64)>,
 }
 
-/// Makes this process the parent of every descendant that loses its own (a daemon), and the owner
-/// of every child it has: orphans are reaped, and end with the run that they belong to. Meant to
-/// be called once by a program that starts children through [`super::run`] alone; a child started
-/// otherwise afterwards loses its exit status.
+/// Makes this process the parent of every descendant that loses its own parent (a daemon), and the owner
+/// of all of its children: orphans are reaped, and end with the run that they belong to. Call this once,
+/// in a program that starts children only through [`super::run`]: other children lose their exit status
+/// afterwards.
 ///
 /// # Errors
-/// If the system refuses. Daemons are then still found by their environment.
+/// When the system refuses. Daemons are then still found by their environment.
 pub fn become_subreaper() -> io::Result<()> {
     lock().owns_every_child = true;
     #[cfg(target_os = "linux")]
@@ -102,32 +102,32 @@ pub fn become_subreaper() -> io::Result<()> {
     Ok(())
 }
 
-/// Hides this process's environment and memory from other processes of its user, where the system can.
-/// It hides nothing from root, and nothing that was read before.
+/// Hides the environment and memory of this process from other processes of the same user, if the system
+/// supports it. Root can still read them, and nothing is hidden that was read before.
 ///
 /// # Errors
-/// If the system refuses.
+/// When the system refuses.
 pub fn hide_from_same_user() -> io::Result<()> {
     #[cfg(target_os = "linux")]
     rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable)?;
     Ok(())
 }
 
-/// A moment at which nothing was running that [`super::run`] had started, nor anything that such a
-/// child had left behind. Between two equal ones nothing has been running either.
+/// A moment without any running child of [`super::run`] or process that such a child left behind.
+/// Between two equal values nothing has been running either.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Quiescence {
     started: u64,
 }
 
-/// The present moment, if nothing is going on in it. `None` where that cannot be told: what a child leaves
-/// behind is seen only by the process that adopts it, which takes [`become_subreaper`] and Linux.
+/// The current moment, if nothing is running. `None` if that is not known: only a process that adopts
+/// orphans sees what a child leaves behind, which needs [`become_subreaper`] and Linux.
 pub fn quiescence() -> Option<Quiescence> {
     let registry = lock();
     registry.is_quiescent_with(&host::children())
 }
 
-/// Where every tree of processes began that is not finished with: children of unfinished runs, and services.
+/// The origins of all managed process trees: children of unfinished runs, and services.
 pub(super) fn origins() -> Vec<Origin> {
     let registry = lock();
     let kept = registry.kept.iter().map(|it| &it.origin);
@@ -145,7 +145,7 @@ pub(super) fn start<T, E>(
     Ok((child, origin))
 }
 
-/// Lets these descendants of a child that has ended live on beside other children.
+/// Lets these descendants of an ended child continue while other children run.
 pub(super) fn keep(origin: &Origin, members: &[Proc]) {
     let mut registry = lock();
     registry.forget(origin);
@@ -155,18 +155,18 @@ pub(super) fn keep(origin: &Origin, members: &[Proc]) {
     });
 }
 
-/// Has nothing to do with a child any more.
+/// Removes a child from the registry.
 pub(super) fn forget(origin: &Origin) {
     lock().forget(origin);
 }
 
-/// Does something while no child is started, which would inherit what is open for another one.
+/// Calls a function while no child can be started, so that none inherits file descriptors opened in it.
 pub fn while_nothing_starts<T>(something: impl FnOnce() -> T) -> T {
     let _held = lock();
     something()
 }
 
-/// What the processes that there are now are taken for by a child of this marker.
+/// How a child with this marker has to treat the current processes.
 pub(super) fn custody(procs: &[Proc], marker: &str) -> Custody {
     let mut registry = lock();
     registry.kept.iter_mut().for_each(|it| it.grow(procs));
@@ -179,8 +179,8 @@ pub(super) fn custody(procs: &[Proc], marker: &str) -> Custody {
     }
 }
 
-/// The adopted orphans, started since a time, that nobody waits for and that belong to nothing that may live on:
-/// those of the one child that is running or has just ended. Nothing where that cannot be told.
+/// Adopted orphans, started at `since` or later, that no run waits for and that belong to no service:
+/// those of the only child that is running or has just ended. Empty if that is not known.
 pub(super) fn orphans(since: u64) -> Vec<Proc> {
     let registry = lock();
     if !registry.adopts() {
@@ -199,7 +199,7 @@ pub(super) fn orphans(since: u64) -> Vec<Proc> {
         .collect()
 }
 
-/// Takes in what the processes that may live on have started, before these lose their parents.
+/// Updates the processes of services before these lose their parents.
 pub(super) fn follow_kept() {
     if !lock().kept.is_empty() {
         let procs = host::scan();
@@ -207,17 +207,17 @@ pub(super) fn follow_kept() {
     }
 }
 
-/// Notes processes that could not be ended.
+/// Records processes that could not be ended.
 pub(super) fn note_survivors(survivors: Vec<Leaked>) {
     lock().survivors.extend(survivors);
 }
 
-/// The processes that could not be ended since this was last asked: what they do from now on nobody sees.
+/// The processes that could not be ended since the last call. They may still be running.
 pub fn take_survivors() -> Vec<Leaked> {
     std::mem::take(&mut lock().survivors)
 }
 
-/// Reaps the adopted orphans that have ended, if every child is this process's own.
+/// Reaps adopted orphans that have ended, if this process owns all of its children.
 pub(super) fn reap_orphans() {
     let registry = lock();
     if registry.owns_every_child {
@@ -229,7 +229,7 @@ pub(super) fn reap_orphans() {
     }
 }
 
-/// Takes an ended child off the process table. Anything else is left alone.
+/// Reaps an ended child. Any other process is left alone.
 pub(super) fn reap(pid: i32) {
     if let Some(pid) = rustix::process::Pid::from_raw(pid) {
         let _ = rustix::process::waitpid(Some(pid), rustix::process::WaitOptions::NOHANG);
@@ -250,7 +250,7 @@ impl Registry {
         self.kept.retain(|it| it.origin.main.identity() != main);
     }
 
-    /// Whether an orphan belongs to the one run there is.
+    /// Whether an orphan belongs to the only active run.
     fn adopts(&self) -> bool {
         self.owns_every_child && self.active.len() <= 1
     }

@@ -1,4 +1,4 @@
-//! Keeping the beginning and the end of a stream of any length.
+//! Keeps the start and the end of a stream of any length.
 
 use std::collections::VecDeque;
 
@@ -27,7 +27,7 @@ impl Tail {
         }
     }
 
-    /// Takes more of the stream.
+    /// Adds more of the stream.
     pub fn push(&mut self, bytes: &[u8]) {
         let skipped = bytes.len().saturating_sub(self.cap);
         let bytes = bytes.get(skipped..).unwrap_or_default();
@@ -37,33 +37,33 @@ impl Tail {
         self.dropped += (skipped + surplus) as u64;
     }
 
-    /// Whether the beginning of the stream is missing.
+    /// Whether the start of the stream is missing.
     pub fn is_cut(&self) -> bool {
         self.dropped > 0
     }
 
-    /// Number of bytes that came before those kept.
+    /// The number of bytes before those that are kept.
     pub fn dropped(&self) -> u64 {
         self.dropped
     }
 
-    /// Takes the last byte back if it is this one. Returns whether it was.
+    /// Removes the last byte if it is this one. Returns whether it was.
     pub fn pop_if(&mut self, byte: u8) -> bool {
         self.kept.pop_back_if(|last| *last == byte).is_some()
     }
 
-    /// The bytes kept.
+    /// The kept bytes.
     pub fn as_slice(&mut self) -> &[u8] {
         self.kept.make_contiguous()
     }
 
-    /// The bytes kept.
+    /// The kept bytes.
     pub fn into_bytes(self) -> Vec<u8> {
         self.kept.into()
     }
 }
 
-/// The first and the last bytes of a stream, and how many lay between them.
+/// The first and the last bytes of a stream, and the number of bytes in between.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HeadTail {
     head_cap: usize,
@@ -81,7 +81,7 @@ impl HeadTail {
         }
     }
 
-    /// Takes more of the stream.
+    /// Adds more of the stream.
     pub fn push(&mut self, bytes: &[u8]) {
         let room = self.head_cap.saturating_sub(self.head.len());
         let (head, rest) = bytes.split_at(room.min(bytes.len()));
@@ -89,18 +89,18 @@ impl HeadTail {
         self.tail.push(rest);
     }
 
-    /// Number of bytes that are missing in the middle.
+    /// The number of bytes that are missing in the middle.
     pub fn omitted(&self) -> u64 {
         self.tail.dropped()
     }
 
-    /// Number of bytes that the stream had.
+    /// The length of the stream in bytes.
     pub fn total(&self) -> u64 {
         self.head.len() as u64 + self.tail.dropped + self.tail.kept.len() as u64
     }
 
-    /// The first and the last bytes. Nothing is in both; where nothing was omitted, the one
-    /// continues in the other.
+    /// The first and the last bytes, without overlap. If nothing was omitted, together they are the
+    /// whole stream.
     pub fn into_parts(self) -> (Vec<u8>, Vec<u8>) {
         (self.head, self.tail.into_bytes())
     }

@@ -1,4 +1,5 @@
-//! What a command left running on purpose: a database for the tests, a development server.
+//! Processes that a command leaves running on purpose, such as a database for tests or a development
+//! server.
 
 use std::time::Duration;
 
@@ -11,14 +12,14 @@ use super::registration::Registration;
 use super::registry;
 use super::tree::Tree;
 
-/// How often it is looked whether members of the tree are still alive.
+/// How often to check whether members of the tree are still alive.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
-/// How much of the output is read, and thrown away, at once.
+/// How many bytes of output are read and discarded at once.
 const CHUNK: usize = 16 << 10;
 
-/// Processes that outlive the child that started them. Their output is read, so that they can go on
-/// writing, and thrown away. They are no leak of children that are run in the meantime. Dropping it
-/// kills them, and so does [`super::kill_descendants`].
+/// Processes that outlive the child that started them. Their output is read and discarded, so that they
+/// can continue writing. They do not count as leaked by children that run meanwhile. Dropping the
+/// service kills them, and so does [`super::kill_descendants`].
 #[derive(Debug)]
 pub struct Service {
     // Declared first to be dropped first: it kills what is still alive.
@@ -28,7 +29,7 @@ pub struct Service {
 }
 
 impl Service {
-    /// Of a child whose registration keeps its processes.
+    /// The service of a child whose registration keeps its processes.
     pub(super) fn new(
         registration: Registration,
         tree: Tree,
@@ -45,9 +46,9 @@ impl Service {
         }
     }
 
-    /// Ends all processes: SIGTERM, and SIGKILL for what is left after `grace`.
+    /// Ends all processes: SIGTERM, and SIGKILL for those left after `grace`.
     pub async fn end(mut self, grace: Duration) {
-        // A grace too long for the clock lasts until everything has ended.
+        // A grace period that the clock cannot represent lasts until everything has ended.
         let deadline = Instant::now().checked_add(grace);
         while self.tree.terminate() > 0 {
             if deadline.is_some_and(|deadline| Instant::now() >= deadline) {

@@ -1,4 +1,4 @@
-//! Starting a child, and telling why it could not be started.
+//! Starts a child, and explains why it could not be started.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, OpenOptions};
@@ -24,12 +24,12 @@ use super::registration::Registration;
 use super::registry::Origin;
 use crate::sandbox::{self, Launch, Policy, Report};
 
-/// A program that is still open for writing cannot be run. Somebody else's child may hold it open
-/// for the moment between fork and exec, so it is tried a few times.
+/// A program that is open for writing cannot be executed. Another process's child may hold it open
+/// between fork and exec, so the start is retried a few times.
 const BUSY_TRIES: u32 = 10;
 const BUSY_PAUSE: Duration = Duration::from_millis(20);
 
-/// Pipes larger than the default of 64 KiB let a child write on while its output is dealt with.
+/// Pipes larger than the default of 64 KiB let a child continue while its output is processed.
 #[cfg(target_os = "linux")]
 const PIPE_SIZE: usize = 1 << 20;
 
@@ -37,7 +37,7 @@ const PIPE_SIZE: usize = 1 << 20;
 pub(super) struct Started {
     pub(super) child: Child,
     pub(super) registration: Registration,
-    /// What its launcher tells of it, if it has one.
+    /// The launcher's report, if the child has a launcher.
     pub(super) report: Option<File>,
 }
 
@@ -108,7 +108,7 @@ fn try_start(spec: &CommandSpec) -> Result<Started, Failure> {
     })
 }
 
-/// A child that is started by way of a launcher.
+/// A child that is started through a launcher.
 struct Confined {
     launcher: PathBuf,
     args: Vec<OsString>,
@@ -118,7 +118,7 @@ struct Confined {
 }
 
 /// # Errors
-/// When there is no such program, as the system would say of one that is started directly.
+/// When there is no such program, with the error that the system returns for a direct start.
 fn confined(spec: &CommandSpec, policy: &Policy) -> io::Result<Confined> {
     let path = path_of(spec);
     let Some(program) = programs::find_program(&spec.program, path, &spec.cwd) else {
@@ -129,7 +129,8 @@ fn confined(spec: &CommandSpec, policy: &Policy) -> io::Result<Confined> {
         return Err(kind.into());
     };
     let (report, told) = io::pipe()?;
-    // What is told is read when the child has ended; whoever still holds the pipe is not waited for.
+    // The report is read after the child has ended, without waiting for other processes that hold the
+    // pipe.
     fcntl_setfl(&report, OFlags::NONBLOCK)?;
     let name = [spec.program.clone()];
     let launch = Launch {
@@ -149,7 +150,7 @@ fn confined(spec: &CommandSpec, policy: &Policy) -> io::Result<Confined> {
     })
 }
 
-/// What a launcher says of a child that it did not start.
+/// Why the launcher did not start the child, if it did not.
 pub(super) fn not_started(spec: &CommandSpec, report: &Report) -> Option<Exit> {
     match (&report.not_confined, report.not_executed) {
         (Some(why), _) => Some(Exit::SpawnFailed {
@@ -160,8 +161,8 @@ pub(super) fn not_started(spec: &CommandSpec, report: &Report) -> Option<Exit> {
     }
 }
 
-/// The child as it stands right after its start. It cannot have been reaped yet, so only a system
-/// that tells nothing of processes fails to show it.
+/// The child right after its start. It cannot have been reaped yet, so it is found unless the system
+/// provides no process information.
 fn birth(pid: i32) -> Proc {
     let unseen = Proc {
         pid,
@@ -179,7 +180,7 @@ fn open_input(input: &Input) -> Result<Stdio, String> {
         Input::Bytes(_) | Input::Dialogue(_) => Ok(Stdio::piped()),
         Input::File(path) => {
             let fail = |why: String| format!("standard input {}: {why}", path.display());
-            // A FIFO would block until somebody writes to it.
+            // Opening a FIFO would block until a process writes to it.
             let flags = i32::try_from(OFlags::NONBLOCK.bits()).unwrap_or_default();
             let file = OpenOptions::new()
                 .read(true)
@@ -195,7 +196,7 @@ fn open_input(input: &Input) -> Result<Stdio, String> {
     }
 }
 
-/// Gives the output pipes a larger buffer where the system grants it.
+/// Enlarges the buffers of the output pipes, if the system allows it.
 fn widen(child: &Child) {
     #[cfg(target_os = "linux")]
     {
@@ -211,10 +212,10 @@ fn widen(child: &Child) {
     let _ = child;
 }
 
-/// One error code stands for several reasons: a missing program, a missing interpreter and a
-/// missing working directory are all "no such file".
+/// Finds the reason behind an error code: a missing program, a missing interpreter and a missing working
+/// directory are all "no such file".
 fn explain(spec: &CommandSpec, error: &io::Error) -> Exit {
-    // The final dot asks for the right to enter the directory, not only for its existence.
+    // The final dot requires permission to enter the directory, not only its existence.
     if let Err(error) = fs::metadata(spec.cwd.join(".")) {
         let why = format!("working directory {}: {error}", spec.cwd.display());
         return Exit::SpawnFailed { why };
@@ -248,7 +249,7 @@ fn explain(spec: &CommandSpec, error: &io::Error) -> Exit {
     }
 }
 
-/// The file that the program's name stands for, executable or not.
+/// The file for the program's name, executable or not.
 fn file_of(spec: &CommandSpec) -> Option<PathBuf> {
     let path = path_of(spec);
     let is_path = spec.program.as_bytes().contains(&b'/');

@@ -1,4 +1,4 @@
-//! Real children: shells that do what an agent or a build may do.
+//! Tests with real children: shells that do what an agent or a build may do.
 
 #![expect(
     clippy::disallowed_methods,
@@ -77,7 +77,7 @@ impl Trial {
         self.run_and(|_, _| {}).await
     }
 
-    /// Runs it, and lets the test do something about what has been written so far.
+    /// Runs it and lets the test react to the output so far.
     async fn run_and(self, mut react: impl FnMut(&str, &Cancel)) -> Seen {
         let mut stdout = Vec::new();
         let mut on_output = |kind, chunk: &[u8]| {
@@ -100,7 +100,7 @@ fn path() -> OsString {
     env::var_os("PATH").unwrap_or_else(|| "/usr/local/bin:/usr/bin:/bin".into())
 }
 
-/// The living processes that carry the tag.
+/// The living processes with this tag.
 fn tagged(tag: &str) -> Vec<Proc> {
     let entry = format!("{TAG}={tag}");
     host::scan()

@@ -1,10 +1,10 @@
-//! Program output as text for people and prompts.
+//! Converts program output to text for people and prompts.
 
-/// Output as plain text: invalid UTF-8 replaced, escape sequences and control characters removed,
-/// every line ended by `\n`.
+/// Output as plain text: invalid UTF-8 is replaced, escape sequences and control characters are removed,
+/// and every line ends with `\n`.
 ///
-/// A lone `\r` ends a line too, as a terminal would go on to overwrite it; of successive states of
-/// one progress bar, which differ in nothing but figures and bars, only the last is kept.
+/// A lone `\r` also ends a line, because a terminal would overwrite the line then. If successive states
+/// differ only in figures and bars, as in a progress bar, only the last one is kept.
 pub fn clean_text(bytes: &[u8]) -> String {
     let text = String::from_utf8_lossy(bytes);
     let mut clean = String::with_capacity(text.len());
@@ -19,14 +19,14 @@ pub fn clean_text(bytes: &[u8]) -> String {
     clean
 }
 
-/// Adds one line that may have been overwritten again and again.
+/// Adds one line that may have been overwritten several times.
 fn push_line(clean: &mut String, line: &str) {
     let mut states = line
         .split('\r')
         .map(plain)
         .filter(|state| !state.trim().is_empty());
     let Some(mut current) = states.next() else {
-        // Only spaces, which may mean something, or escapes, which do not.
+        // Only spaces, which may be significant, or escape sequences, which are not.
         clean.push_str(&plain(line));
         return;
     };
@@ -40,13 +40,13 @@ fn push_line(clean: &mut String, line: &str) {
     clean.push_str(&current);
 }
 
-/// The letters of a text: what two states of one progress bar have in common.
+/// The letters of a text, which are the same in all states of one progress bar.
 fn letters(text: &str) -> impl Iterator<Item = char> {
     text.chars().filter(|c| c.is_alphabetic())
 }
 
-/// A piece of a line without escape sequences and control characters. Each piece is parsed anew,
-/// so that a sequence that never ends hides no more than the rest of its line.
+/// A piece of a line without escape sequences and control characters. Each piece is parsed separately,
+/// so that an unterminated sequence hides at most the rest of its line.
 fn plain(piece: &str) -> String {
     let mut plain = Plain(String::with_capacity(piece.len()));
     if piece.contains(|c: char| c.is_control()) {

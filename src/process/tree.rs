@@ -1,4 +1,5 @@
-//! A child with all its descendants, also those that left its process group or lost their parent.
+//! A child with all of its descendants, including those that left its process group or lost their
+//! parent.
 
 use std::collections::HashSet;
 use std::thread;
@@ -10,30 +11,30 @@ use super::descent::claim;
 use super::host::{self, Proc, State};
 use super::registry::{self, Custody, Origin};
 
-/// Rounds of plain killing before everything is stopped first.
+/// Rounds of killing before all members are stopped first.
 const FREEZE_AFTER: u32 = 3;
-/// Rounds of stopping until nothing new turns up.
+/// The most rounds of stopping until no new member is found.
 const FREEZE_ROUNDS: u32 = 64;
-/// Rounds of killing orphans as they come.
+/// The most rounds of killing orphans.
 const HUNT_ROUNDS: u32 = 256;
-/// Rounds of a kill that blocks, and the time between them.
+/// The most rounds of a blocking kill, and the pause between them.
 const BLOCKING_ROUNDS: u32 = 60;
 const BLOCKING_PAUSE: Duration = Duration::from_millis(5);
-/// How long killing is tried.
+/// How long to try killing.
 const KILL_LIMIT: Duration = Duration::from_secs(1);
-/// How long it is waited for the end of processes that can do nothing but end: the kernel removes them, which
-/// takes its time on a machine that has too much to do.
+/// How long to wait for processes that can only end. The kernel removes them, which takes time on an
+/// overloaded machine.
 const REMOVAL_LIMIT: Duration = Duration::from_secs(60);
 
 #[derive(Debug)]
 pub(super) struct Tree {
     origin: Origin,
-    /// Everything that was ever seen to be part of the tree, so that it still is when its parent
-    /// has gone.
+    /// Every process that was ever found to be part of the tree, so that it stays one after its parent
+    /// has ended.
     known: HashSet<(i32, u64)>,
-    /// Everything that was asked to terminate.
+    /// Every process that was asked to terminate.
     asked: HashSet<(i32, u64)>,
-    /// Of these, those that were asked together with their group and not by themselves.
+    /// Those of them that were asked as members of their group.
     asked_in_group: HashSet<(i32, u64)>,
 }
 
@@ -48,7 +49,7 @@ impl Tree {
         }
     }
 
-    /// The members that are alive now. Members that are dead and were adopted are reaped.
+    /// The living members. Dead members that were adopted are reaped.
     pub(super) fn members(&mut self) -> Vec<Proc> {
         let procs = host::scan();
         let custody = registry::custody(&procs, &self.origin.marker);
@@ -72,15 +73,14 @@ impl Tree {
         alive
     }
 
-    /// Asks every member that was not asked before to terminate. Returns how many are alive: call
-    /// it again until none is, since a member may have been about to start another when it was
-    /// asked.
+    /// Asks every member to terminate that was not asked before. Returns how many are alive. Call it
+    /// until none is, because a member may start another process while it is asked.
     pub(super) fn terminate(&mut self) -> usize {
         let members = self.members();
         let first = self.asked.is_empty();
         let leader = self.origin.main.pid;
         let by_group = first && self.group_is_certain();
-        // Who left the group between the look and the signal has not heard it.
+        // A process that left the group between the scan and the signal has not received it.
         let has_left =
             |proc: &Proc| proc.group != leader && self.asked_in_group.contains(&proc.identity());
         let strangers: Vec<&Proc> = members
@@ -88,7 +88,7 @@ impl Tree {
             .filter(|proc| !self.asked.contains(&proc.identity()) || has_left(proc))
             .filter(|proc| !(by_group && proc.group == leader))
             .collect();
-        // A stopped process only takes the signal when it is continued.
+        // A stopped process handles the signal only after it is continued.
         for signal in [Signal::TERM, Signal::CONT] {
             if by_group {
                 host::signal_group(leader, signal);
@@ -108,9 +108,8 @@ impl Tree {
         members.len()
     }
 
-    /// Kills every member that can be seen. Returns how many were still alive: call it again
-    /// until none is. From the fourth round on everything is stopped first, so that a fork bomb
-    /// cannot outrun it.
+    /// Kills every visible member. Returns how many were still alive. Call it until none is. From the
+    /// fourth round on, all members are stopped first, so that a fork bomb cannot outrun it.
     pub(super) fn kill_round(&mut self, round: u32) -> usize {
         if self.group_is_certain() {
             host::signal_group(self.origin.main.pid, Signal::KILL);
@@ -121,13 +120,13 @@ impl Tree {
         kill_round(round, || self.members())
     }
 
-    /// Orphans that nobody but this tree can have left.
+    /// Orphans that can only come from this tree.
     pub(super) fn orphans(&self) -> Vec<Proc> {
         registry::orphans(self.origin.main.start)
     }
 
-    /// Kills orphans as they come, which takes so little time that no process can start its successor and end in
-    /// between for long.
+    /// Kills orphans as they appear. This is so fast that a process cannot escape for long by starting a
+    /// successor and ending.
     pub(super) fn hunt(&self) {
         for _ in 0..HUNT_ROUNDS {
             let orphans = self.orphans();
@@ -144,7 +143,7 @@ impl Tree {
         }
     }
 
-    /// Kills every member, blocking until they are gone or cannot be killed.
+    /// Kills every member, and blocks until they are gone or cannot be killed.
     pub(super) fn kill_now(&mut self) {
         kill_until_gone(|round| self.kill_round(round));
     }
@@ -161,14 +160,14 @@ impl Tree {
         self.known.contains(&proc.identity()) || (began_with_it && in_its_group) || orphan
     }
 
-    /// Whether the group's id is still that of the child. On Linux, members of a group whose
-    /// leader was reaped are found one by one.
+    /// Whether the group's id still belongs to the child. On Linux, members of a group whose leader was
+    /// reaped are found individually.
     fn group_is_certain(&self) -> bool {
         !self.origin.is_reaped() || cfg!(not(target_os = "linux"))
     }
 }
 
-/// Kills whatever `find` finds, once. Returns how many it found.
+/// Kills the processes that `find` returns, once. Returns how many there were.
 pub(super) fn kill_round(round: u32, mut find: impl FnMut() -> Vec<Proc>) -> usize {
     if round >= FREEZE_AFTER {
         for _ in 0..FREEZE_ROUNDS {
@@ -192,7 +191,7 @@ pub(super) fn kill_round(round: u32, mut find: impl FnMut() -> Vec<Proc>) -> usi
     members.len()
 }
 
-/// Kills whatever `find` finds, blocking until it finds nothing or nothing can be done.
+/// Kills the processes that `find` returns, and blocks until there are none or nothing more can be done.
 pub(super) fn kill_all(mut find: impl FnMut() -> Vec<Proc>) {
     kill_until_gone(|round| kill_round(round, &mut find));
 }
@@ -206,7 +205,7 @@ fn kill_until_gone(mut kill: impl FnMut(u32) -> usize) {
     }
 }
 
-/// Whether what is left after so long is taken for processes that cannot be ended.
+/// Whether the processes that are left after this time count as impossible to end.
 pub(super) fn gives_up(waited: Duration, left: impl FnOnce() -> Vec<Proc>) -> bool {
     waited >= KILL_LIMIT && waited >= patience(left().iter().all(host::is_ending))
 }

@@ -1,9 +1,9 @@
-//! `sprag publish`: the half of a run that may write to the repository. Another job, which may not, has
-//! done the work; here no project code and no agent runs.
+//! `sprag publish`: the part of a run that may write to the repository. Another job, which may not, has
+//! done the work. No project code and no agent runs here.
 //!
-//! What is trusted is this job's own event, settings and checkout. They say which repository and
-//! branch the work is for, where it is told of and what it may change. The run directory says only
-//! what was done, and is read as input from a stranger.
+//! Only this job's own event, settings and checkout are trusted. They decide the repository and branch
+//! of the work, where it is reported, and what it may change. The run directory only describes the work,
+//! and is read as untrusted input.
 
 use crate::cli::{Output, PublishArgs};
 use crate::commit_policy::{self, Held, Messages, Policy};
@@ -47,11 +47,11 @@ use std::sync::Arc;
 
 const NOTE: &str = "The work was done in another job, which could not write to the repository: policy checked here, verified there.";
 
-/// Publishes a run and says the process's exit code, which is the run's.
+/// Publishes a run and returns the process's exit code, which is the run's.
 ///
 /// # Errors
-/// A run directory that is damaged or is not of this workflow run, and surroundings in which nothing
-/// can be published.
+/// When the run directory is damaged or does not belong to this workflow run, or publishing is
+/// impossible in this environment.
 pub fn command(context: &Context, args: &PublishArgs) -> Result<u8> {
     let mut actions = ActionsEnvironment::of(context).ok_or_else(|| {
         Error::environment("sprag publish needs GitHub, and there is no access to it")
@@ -111,7 +111,7 @@ pub fn command(context: &Context, args: &PublishArgs) -> Result<u8> {
     ended
 }
 
-/// What this job's own flags, inputs and configuration say.
+/// This job's own flags, inputs and configuration.
 struct Set {
     settings: Settings,
     resolved: Resolved,
@@ -139,8 +139,8 @@ impl Set {
     }
 }
 
-/// The name that was chosen for this job, else that of the job which did the work: what it goes on with
-/// is in the comment of that name. `None` where neither is known.
+/// The name set for this job, else that of the job that did the work, because the comment with this name
+/// holds the state to continue from. `None` if neither is known.
 fn name(context: &Context, set: &Set, handed: &RunSummary) -> Option<RunName> {
     if let Some(name) = &set.settings.name {
         return Some(RunName::chosen(name));
@@ -148,10 +148,10 @@ fn name(context: &Context, set: &Set, handed: &RunSummary) -> Option<RunName> {
     RunName::of_other_job(context.var("GITHUB_WORKFLOW")?, handed.name.as_deref()?)
 }
 
-/// What this job's own event says of the run.
+/// The request in this job's own event.
 enum Asked {
     Over(Ended),
-    /// The request, and the plan's path from the top of the tree.
+    /// The request, and the plan's path from the root of the tree.
     Publish(Box<RunRequest>, Option<String>),
 }
 
@@ -202,8 +202,8 @@ async fn asked(
     Ok(Asked::Publish(Box::new(request), plan))
 }
 
-/// An event that asks for nothing did not cause a run: what there is to publish comes from another event. A
-/// refused request did not cause one either, but the job of somebody who may not ask does not fail.
+/// An event that requests nothing did not cause a run, so the run directory comes from another event. A
+/// refused request did not cause one either, but then the job does not fail.
 fn not_asked(ended: Ended) -> Ended {
     match ended.reason {
         Reason::NoWork => Ended {
@@ -219,8 +219,8 @@ fn not_asked(ended: Ended) -> Ended {
     }
 }
 
-/// The summary as it is told of here: what the run says of the remote and of places on its machine is
-/// left out.
+/// The summary as reported here, without the run's statements about the remote and about paths on its
+/// machine.
 fn begun(summary: &RunSummary, request: &RunRequest, own: &RunDir) -> RunSummary {
     RunSummary {
         push: None,
@@ -232,9 +232,9 @@ fn begun(summary: &RunSummary, request: &RunRequest, own: &RunDir) -> RunSummary
 
 /// Why the commits are not pushed.
 enum Refused {
-    /// They are not what such commits may be, line by line.
+    /// They violate the policy, one violation per line.
     Policy(Vec<String>),
-    /// The directory is damaged, or something that is needed is missing.
+    /// The directory is damaged, or something required is missing.
     Broken(Error),
 }
 
@@ -244,32 +244,32 @@ impl From<Error> for Refused {
     }
 }
 
-/// Commits that were taken into the repository and found to be in order.
+/// Commits that were imported into the repository and meet the policy.
 struct Taken {
     facts: CommitLine,
-    /// The last commit, after messages were made harmless.
+    /// The last commit, after the messages were cleaned.
     head: RevId,
     rebased: Vec<RebasedLine>,
-    /// Where the branch is; `None` where it is not there.
+    /// The commit of the branch; `None` if the branch does not exist.
     at: Option<RevId>,
-    /// Whether they continue the branch as it is.
+    /// Whether they continue the branch at its current commit.
     fits: bool,
 }
 
-/// Everything that is the same for the whole job.
+/// State that is the same for the whole job.
 struct Job<'a> {
     context: &'a Context,
     actions: &'a ActionsEnvironment,
     real: &'a Real,
     request: &'a RunRequest,
     summary: &'a RunSummary,
-    /// The branch that the run says it was on.
+    /// The branch that the run was on, according to its summary.
     worked_on: Option<&'a str>,
     protected: &'a ProtectedPaths,
     plan: Option<&'a str>,
-    /// Whether there is a limit of a day's cost.
+    /// Whether there is a daily cost limit.
     counts_cost: bool,
-    /// Whether what the run found is posted as a review, and what it compares with.
+    /// Whether the run's findings are posted as a review, and the base of the comparison.
     posts_review: bool,
     base: Option<&'a str>,
     cancel: Cancel,
@@ -312,7 +312,7 @@ impl Job<'_> {
         Ok(self.end(&mut emit, ended, facts.as_ref()))
     }
 
-    /// Counts what the run says that it has cost for the limit of the day.
+    /// Adds the cost in the run's summary to the spend of the day.
     async fn count_cost(&self, emit: &mut Emitter<'_>) {
         let usd = self.summary.usage.cost_usd.unwrap_or(0.0);
         let head = self.request.context.head.as_deref();
@@ -325,7 +325,8 @@ impl Job<'_> {
         }
     }
 
-    /// Posts what a review found as one on the pull request. Which lines its diff has is found out here.
+    /// Posts the findings as a review on the pull request. This job determines itself which lines the
+    /// diff contains.
     async fn post_review(&self, emit: &mut Emitter<'_>) {
         if !self.posts_review || !self.request.delivery.report {
             return;
@@ -446,7 +447,8 @@ impl Job<'_> {
         done
     }
 
-    /// The branch that this job's event says the work is for; the run has to have meant the same.
+    /// The branch of the work according to this job's event, which must be the branch that the run was
+    /// on.
     fn branch(&self) -> Result<&WorkBranch> {
         match &self.request.branch {
             None => Err(Error::config("this event has no branch for the work")
@@ -464,7 +466,7 @@ impl Job<'_> {
         }
     }
 
-    /// Takes the commits in, once they are found to be what they should be.
+    /// Imports the commits and applies the policy to them.
     fn take(
         &self,
         repo: &Repo,
@@ -539,7 +541,7 @@ impl Job<'_> {
     }
 }
 
-/// Messages are cleaned once more, by the rules for what an agent suggests.
+/// Cleans the messages again, by the rules for an agent's suggestions.
 fn harmless(
     repo: &Repo,
     start: &RevId,

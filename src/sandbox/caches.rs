@@ -1,18 +1,20 @@
-//! Where common tools keep what they have downloaded or built, and where they install programs.
+//! The directories where common tools store downloads and build results, and where they install
+//! programs.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-/// Directories of one tool.
+/// The directories of one tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cache {
-    /// A program of the tool: where it is there, missing directories are made. None: in every home.
+    /// A program of the tool. If it is installed, missing directories are created. `None`: they are
+    /// always created.
     pub program: Option<&'static str>,
-    /// The variable that names the base directory, where there is one.
+    /// The variable that names the base directory; empty if there is none.
     pub variable: &'static str,
-    /// The base directory where the variable is not set, relative to the home; empty for none.
+    /// The default base directory, relative to the home directory; empty for none.
     pub base: &'static str,
-    /// What of it may be written; all of it where nothing stands here.
+    /// The writable entries below it; all of it if empty.
     pub below: &'static [&'static str],
 }
 
@@ -30,7 +32,7 @@ const fn row(
     }
 }
 
-/// What agents, checks and hooks may write outside of the work tree.
+/// The directories outside of the work tree that agents, checks and hooks may write.
 pub static CACHES: &[Cache] = &[
     row(None, "XDG_CACHE_HOME", ".cache", &[]),
     row(
@@ -104,7 +106,7 @@ pub static CACHES: &[Cache] = &[
     row(Some("pdm"), "", ".local/share/pdm", &[]),
 ];
 
-/// Where `setup` may install tools besides.
+/// Further directories where `setup` may install tools.
 pub static TOOLS: &[Cache] = &[
     row(None, "VIRTUAL_ENV", "", &[]),
     row(None, "pythonLocation", "", &[]),
@@ -119,16 +121,16 @@ pub static TOOLS: &[Cache] = &[
     row(None, "NVM_DIR", "", &[]),
 ];
 
-/// A place that a table names, on this machine.
+/// A directory or file of a table on this machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place {
     /// Its path.
     pub path: PathBuf,
-    /// Whether it is made where it does not exist.
+    /// Whether it is created if it does not exist.
     pub made: bool,
 }
 
-/// The places of a table for a child with these variables.
+/// The paths of a table for a child with these variables.
 pub fn places(
     table: &[Cache],
     env: &[(OsString, OsString)],
@@ -158,7 +160,7 @@ pub fn places(
         }));
         places.extend(cache.below.iter().map(|name| Place {
             path: base.join(name),
-            // What has a point in its name is a file.
+            // A name with a dot is a file, which is not created.
             made: made && !name.contains('.'),
         }));
     }

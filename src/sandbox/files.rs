@@ -1,34 +1,34 @@
-//! Which places a child may write, and what of them it may not.
+//! The paths that a child may write, and exceptions below them.
 
 use super::policy::Policy;
 use crate::domain::sandbox::Level;
 use std::path::{Path, PathBuf};
 
-/// What a child works with. All paths are absolute and without links.
+/// The paths that a child works with. All are absolute and without links.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Surroundings {
     /// The work tree.
     pub work_tree: PathBuf,
     /// The git directory of the work tree.
     pub git_dir: PathBuf,
-    /// The git directory that it shares with others; often the same.
+    /// The git directory that it shares with other work trees; often the same.
     pub common_dir: PathBuf,
-    /// Its own directory for temporary files; empty where it uses the common one.
+    /// Its own directory for temporary files; empty if it uses the shared one.
     pub temporary: PathBuf,
-    /// What it must not write wherever it lies: run directories, the runner's files, programs.
+    /// Paths that it must not write wherever they lie: run directories, the runner's files, programs.
     pub protected: Vec<PathBuf>,
-    /// Sockets by which another program would do what the child may not.
+    /// Sockets of programs that would act for the child outside of the sandbox.
     pub hidden: Vec<PathBuf>,
 }
 
-/// What of the git directory configures git or is executed by it.
+/// Entries of the git directory that configure git or that git executes.
 const GIT_CONFIGURATION: &[&str] = &["config", "config.worktree", "hooks", "info"];
 
-/// What a commit adds to in the directory that work trees share.
+/// Entries of the shared git directory to which a commit adds.
 const GIT_SHARED: &[&str] = &["objects", "refs", "logs"];
 
-/// The policy for a child that may also write these places, and the places that it may not because
-/// something that must be protected lies in them, each with what that is.
+/// The policy for a child that may also write these places. Also returns the places that it may not
+/// write because they contain a protected path, each with that path.
 pub fn policy(
     level: Level,
     around: &Surroundings,
@@ -43,7 +43,7 @@ pub fn policy(
     for place in places {
         let inside = |path: &&PathBuf| path.starts_with(place);
         match around.protected.iter().find(inside) {
-            // Without mounts of its own a child may write all of a place or nothing.
+            // Without a mount namespace a place is either writable as a whole or not at all.
             Some(protected) if level < Level::Namespaces => {
                 refused.push((place.clone(), protected.clone()));
             }
@@ -56,7 +56,7 @@ pub fn policy(
     let is_writable = |path: &PathBuf| places.iter().any(|place| path.starts_with(place));
     let read_only = around.protected.iter().filter(|path| is_writable(path));
     policy.read_only.extend(read_only.cloned());
-    // What may be written below something read-only has to be said; the rest goes without saying.
+    // Only writable paths below a read-only one need a mount of their own.
     let read_only = &policy.read_only;
     let is_below = |path: &PathBuf| {
         let mut above = read_only.iter();
@@ -64,16 +64,16 @@ pub fn policy(
     };
     policy.write_below.retain(is_below);
     if level < Level::Namespaces {
-        // Mounts of its own come with the third level.
+        // In the strict form, mounts exist only at level 3.
         (policy.read_only, policy.hidden) = (Vec::new(), Vec::new());
         (policy.write_below, policy.pinned) = (Vec::new(), Vec::new());
     }
     (policy, refused)
 }
 
-/// The policy for a child that programs must not notice unless they write what is protected: it may write
-/// these places, processes outside may be signalled, and git's own directory is all writable. What is
-/// protected below such a place takes mounts of the child's own, and so do hidden sockets.
+/// The policy for a child whose programs notice the sandbox only when they write a protected path. It
+/// may write these places and all of git's own directory, and signal processes outside. Protected paths
+/// below such a place, and hidden sockets, need a mount namespace.
 pub fn open_policy(level: Level, around: &Surroundings, places: &[PathBuf]) -> Policy {
     let mut policy = Policy::of(level);
     policy.signals = true;
@@ -89,7 +89,7 @@ pub fn open_policy(level: Level, around: &Surroundings, places: &[PathBuf]) -> P
         .cloned()
         .collect();
     for path in &read_only {
-        // Who moves a directory away could put another one in its place.
+        // A parent directory that can be moved away could be replaced.
         let above = path.ancestors().skip(1).map(Path::to_path_buf);
         let movable = |path: &PathBuf| {
             let mut places = places.iter();

@@ -1,4 +1,4 @@
-//! The second level: writes only in named places, by Landlock.
+//! Level 2: writes only to listed paths, enforced by Landlock.
 
 use super::policy::{Network, Policy};
 use landlock::{
@@ -10,11 +10,11 @@ use rustix::fs::{Mode, OFlags};
 use std::os::fd::OwnedFd;
 use std::path::Path;
 
-/// Without the right to forbid truncation, which this version brought (Linux 6.2), every file of the user
-/// could be emptied: what an older one enforces is not called a level.
+/// The oldest supported version (Linux 6.2). Earlier ones cannot forbid truncation, so a child could
+/// empty every file of the user.
 const NEEDED: ABI = ABI::V3;
 
-/// Devices that everybody may write.
+/// Devices that every child may write.
 const DEVICES: &[&str] = &[
     "/dev/null",
     "/dev/zero",
@@ -32,12 +32,12 @@ const DEVICES: &[&str] = &[
     "/dev/nvidia-uvm",
 ];
 
-/// Everything that writes.
+/// All access rights that write.
 fn writes() -> BitFlags<AccessFs> {
     AccessFs::from_write(ABI::V5)
 }
 
-/// What is allowed in a place that may be written: no device files.
+/// The access rights in a writable path: all that write, except creating device files.
 fn granted(is_directory: bool) -> BitFlags<AccessFs> {
     let all = writes() & !(AccessFs::MakeChar | AccessFs::MakeBlock);
     match is_directory {
@@ -46,8 +46,9 @@ fn granted(is_directory: bool) -> BitFlags<AccessFs> {
     }
 }
 
-/// A ruleset that allows nothing yet. What the kernel must have is required of it, and what it may have
-/// (signals and abstract sockets kept inside, no commands to devices) is taken where it is there.
+/// A ruleset without exceptions. The kernel must support writes and, if needed, TCP ports. Newer
+/// restrictions (no signals and abstract sockets to outside, no commands to devices) are used if
+/// available.
 fn ruleset(signals: bool, has_one_port: bool) -> Result<RulesetCreated, RulesetError> {
     let kept_inside = match signals {
         true => Scope::AbstractUnixSocket.into(),
@@ -66,7 +67,7 @@ fn ruleset(signals: bool, has_one_port: bool) -> Result<RulesetCreated, RulesetE
         .create()
 }
 
-/// Whether the kernel can confine a child as this level says, else why not.
+/// Whether the kernel supports this level, else why not.
 pub(super) fn is_enough() -> Result<(), String> {
     match ruleset(false, false) {
         Ok(_) => Ok(()),
@@ -74,8 +75,8 @@ pub(super) fn is_enough() -> Result<(), String> {
     }
 }
 
-/// Confines this process, and what it starts, to writes in the places of a policy and to the devices that
-/// everybody may write. Places that do not exist are left out.
+/// Restricts this process and its descendants to write only the paths of a policy and common devices.
+/// Paths that do not exist are left out.
 pub(super) fn confine(policy: &Policy) -> Result<(), String> {
     let told = |error: RulesetError| format!("Landlock: {error}");
     let port = match policy.network {
@@ -104,8 +105,8 @@ pub(super) fn confine(policy: &Policy) -> Result<(), String> {
     }
 }
 
-/// A descriptor that names a place without opening it: no terminal is needed for `/dev/tty`, and no pipe waits
-/// for its other end. The standard library and with it `landlock::PathFd` cannot do so on musl, where
+/// A descriptor for a path without opening the file: `/dev/tty` needs no terminal, and a pipe does not
+/// block. The standard library, and with it `landlock::PathFd`, cannot do this on musl, where
 /// `O_ACCMODE` contains `O_PATH`.
 fn name(place: &Path) -> rustix::io::Result<OwnedFd> {
     rustix::fs::open(place, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())

@@ -1,8 +1,8 @@
-//! What children may reach: how far they are confined, and the program that confines them.
+//! Confines children: policies, and the program that applies them.
 //!
-//! Every child that runs code of the repository or of an agent is started by way of a launcher, which
-//! is this program under a hidden subcommand: it restricts itself as a [`Policy`] says and then becomes
-//! the child. A launcher that cannot do all that the policy says starts nothing.
+//! Every child that runs code of the repository or of an agent is started through a launcher, which is
+//! this program with a hidden subcommand: it restricts itself as a [`Policy`] says and then becomes the
+//! child. If a launcher cannot enforce the whole policy, it starts nothing.
 
 mod caches;
 #[cfg(target_os = "linux")]
@@ -33,8 +33,8 @@ pub use launcher::main;
 pub use policy::{Launch, Network, OWN_PROGRAM, Policy, SUBCOMMAND};
 pub use report::Report;
 
-/// The highest level that the kernel has, but for namespaces, which only an attempt can tell; and what is
-/// missing for the next.
+/// The highest level that the kernel supports, apart from namespaces, which have to be tried; and what
+/// is missing for the next level.
 pub fn without_namespaces() -> (crate::domain::sandbox::Level, Option<String>) {
     use crate::domain::sandbox::Level;
     #[cfg(target_os = "linux")]
@@ -46,7 +46,7 @@ pub fn without_namespaces() -> (crate::domain::sandbox::Level, Option<String>) {
     (Level::Off, Some("another system than Linux".into()))
 }
 
-/// Confinement is Linux's alone: nothing is a launcher elsewhere.
+/// Confinement needs Linux: elsewhere no process is a launcher.
 #[cfg(not(target_os = "linux"))]
 pub fn main(_: impl Iterator<Item = std::ffi::OsString>) -> Option<std::process::ExitCode> {
     None

@@ -1,4 +1,4 @@
-//! Mounts of a child's own: what of the places that it may write stays as it is.
+//! Mount namespaces for a child process: which of its writable directories stay read-only.
 
 use super::child::Failure;
 use super::network::{self, Entrance};
@@ -10,8 +10,8 @@ use rustix::mount::{
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Leaves these namespaces of the run, and says whether that took a user namespace. As root none is
-/// needed, and without one files keep their owners.
+/// Leaves these namespaces of the run. Returns whether that needed a user namespace. Root needs none,
+/// and without one files keep their owners.
 pub(super) fn leave(own: CloneFlags) -> Result<bool, Failure> {
     let is_root = rustix::process::geteuid().is_root();
     if is_root && unshare(own).is_ok() {
@@ -31,8 +31,8 @@ pub(super) fn leave(own: CloneFlags) -> Result<bool, Failure> {
     Ok(true)
 }
 
-/// Gives this process mounts of its own and makes those of a policy; and a network of its own, if there is an
-/// entrance to one.
+/// Moves this process into a mount namespace and makes the mounts of a policy. With an entrance, also
+/// moves it into a network namespace.
 pub(super) fn own(policy: &Policy, cwd: &Path, entrance: Option<Entrance>) -> Result<(), Failure> {
     leave(CloneFlags::CLONE_NEWNS | network::namespace(entrance.as_ref()))?;
     if let Some(entrance) = entrance {
@@ -43,7 +43,7 @@ pub(super) fn own(policy: &Policy, cwd: &Path, entrance: Option<Entrance>) -> Re
     enter(cwd)
 }
 
-/// Gives the namespace a process table and shared memory of its own.
+/// Mounts a process table and shared memory for the namespace.
 pub(super) fn own_processes() -> Result<(), Failure> {
     private()?;
     let plain = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
@@ -58,7 +58,7 @@ pub(super) fn own_processes() -> Result<(), Failure> {
     Ok(())
 }
 
-/// Enters the working directory anew: as it was entered before, what lies beside it is not yet mounted.
+/// Enters the working directory again, because the current one was entered before the mounts were made.
 pub(super) fn enter(cwd: &Path) -> Result<(), Failure> {
     let entered = std::env::set_current_dir(cwd);
     entered.map_err(|error| Failure::from(format!("{}: {error}", cwd.display())))
@@ -68,14 +68,14 @@ fn at(path: &Path, error: rustix::io::Errno) -> Failure {
     Failure::from(format!("mount on {}: {error}", path.display()))
 }
 
-/// Keeps what is mounted from now on from everybody else.
+/// Hides all further mounts from other processes.
 fn private() -> Result<(), Failure> {
     let root = Path::new("/");
     let private = MountPropagationFlags::DOWNSTREAM | MountPropagationFlags::REC;
     mount_change(root, private).map_err(|error| at(root, error))
 }
 
-/// Mounts the places of a policy.
+/// Makes the mounts of a policy.
 pub(super) fn places(policy: &Policy) -> Result<(), Failure> {
     for (path, access) in in_order(policy) {
         if path.symlink_metadata().is_err() {
@@ -101,7 +101,7 @@ enum Mode {
     Writable,
 }
 
-/// The places of a policy from the outermost on, so that what is said of an inner one holds.
+/// The paths of a policy from the outermost to the innermost, so that the innermost rule applies.
 fn in_order(policy: &Policy) -> Vec<(PathBuf, Mode)> {
     let with = |paths: &[PathBuf], mode| -> Vec<(PathBuf, Mode)> {
         paths.iter().map(|path| (path.clone(), mode)).collect()
@@ -114,8 +114,7 @@ fn in_order(policy: &Policy) -> Vec<(PathBuf, Mode)> {
     places
 }
 
-/// Makes a mount read-only or writable and leaves its other properties, some of which only root may
-/// change.
+/// Makes a mount read-only or writable. Its other flags stay, because only root may change some of them.
 fn remount(path: &Path, read_only: bool) -> rustix::io::Result<()> {
     use rustix::fs::StatVfsMountFlags as Has;
     let has = rustix::fs::statvfs(path)?.f_flag;

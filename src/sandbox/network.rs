@@ -1,4 +1,4 @@
-//! A network of the child's own, in which nobody answers but the gateway of the run.
+//! A network namespace for a child, in which only the gateway of the run is reachable.
 
 use super::child::Failure;
 use super::policy::{Network, Policy};
@@ -14,14 +14,14 @@ use std::os::fd::AsFd as _;
 use std::os::linux::net::SocketAddrExt as _;
 use std::os::unix::net::{SocketAddr, UnixStream};
 
-/// What is left to do once the network is the child's own.
+/// What is still needed once the process is in its network namespace.
 pub(super) struct Entrance {
-    /// Leads to the gateway; it is opened while it can still be reached.
+    /// Connected to the gateway, from before the process left the run's network.
     gateway: UnixStream,
     port: u16,
 }
 
-/// Reaches the gateway, before the network is left in which it is.
+/// Connects to the gateway before the process leaves the run's network.
 pub(super) fn prepare(policy: &Policy) -> Result<Option<Entrance>, Failure> {
     let Some(Network::Own { socket, port }) = &policy.network else {
         return Ok(None);
@@ -34,7 +34,7 @@ pub(super) fn prepare(policy: &Policy) -> Result<Option<Entrance>, Failure> {
     }))
 }
 
-/// The namespace that this takes.
+/// The namespace flag that this needs.
 pub(super) fn namespace(entrance: Option<&Entrance>) -> CloneFlags {
     match entrance {
         Some(_) => CloneFlags::CLONE_NEWNET,
@@ -43,7 +43,7 @@ pub(super) fn namespace(entrance: Option<&Entrance>) -> CloneFlags {
 }
 
 impl Entrance {
-    /// Lets the gateway answer in the network that this process is in now.
+    /// Lets the gateway listen in the current network namespace.
     pub(super) fn open(self) -> Result<(), Failure> {
         raise_loopback().map_err(|error| format!("the loopback interface: {error}"))?;
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, self.port));
@@ -59,7 +59,7 @@ impl Entrance {
     }
 }
 
-/// Switches the loopback interface of this network on: a new network has it switched off.
+/// Enables the loopback interface, which is disabled in a new network namespace.
 fn raise_loopback() -> io::Result<()> {
     const NEW_LINK: u16 = 16;
     const REQUEST_WITH_ANSWER: u16 = 1 | 4;
@@ -72,12 +72,12 @@ fn raise_loopback() -> io::Result<()> {
         None,
     )?;
     let mut message = Vec::with_capacity(32);
-    // The head: length, kind, flags, number, sender.
+    // The header: length, type, flags, sequence number, sender.
     message.extend(32_u32.to_ne_bytes());
     message.extend(NEW_LINK.to_ne_bytes());
     message.extend(REQUEST_WITH_ANSWER.to_ne_bytes());
     message.extend([0; 8]);
-    // The interface: family, kind, index, flags, and which of these are to be changed.
+    // The interface: family, type, index, flags, and the mask of flags to change.
     message.extend([0; 4]);
     message.extend(LOOPBACK.to_ne_bytes());
     message.extend(UP.to_ne_bytes());
@@ -85,7 +85,7 @@ fn raise_loopback() -> io::Result<()> {
     send(&socket, &message, SendFlags::empty())?;
     let mut answer = [0_u8; 256];
     let (length, _) = recv(&socket, &mut answer, RecvFlags::empty())?;
-    // The answer is a head and the negated number of an error.
+    // The response is a header and a negated error number.
     let code = answer[..length].get(16..20);
     let code = code.and_then(|bytes| bytes.try_into().ok());
     match code.map(i32::from_ne_bytes) {

@@ -1,4 +1,4 @@
-//! What a child may do, and how the launcher is told.
+//! The permissions of a child, and the launcher's arguments.
 
 use crate::domain::sandbox::Level;
 use std::ffi::{OsStr, OsString};
@@ -7,57 +7,57 @@ use std::path::PathBuf;
 /// The hidden subcommand of a launcher.
 pub const SUBCOMMAND: &str = "__sandbox";
 
-/// This program, also after its file was replaced or removed.
+/// This program, even if its file was replaced or removed.
 pub const OWN_PROGRAM: &str = "/proc/self/exe";
 
-/// What a child may do. A launcher that is given one keeps all of it or starts nothing.
+/// The permissions of a child. A launcher enforces all of it or starts nothing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Policy {
-    /// How far the child is confined; never [`Level::Off`].
+    /// The level of confinement; never [`Level::Off`].
     pub level: Level,
-    /// From [`Level::Files`] on: files and directories that may be written, with what is below them.
-    /// Those that do not exist are left out.
+    /// From [`Level::Files`] on: writable files and directories, including everything below. Missing
+    /// ones are left out.
     pub write: Vec<PathBuf>,
-    /// From [`Level::Files`] on: whether processes outside may be signalled.
+    /// From [`Level::Files`] on: whether the child may signal processes outside.
     pub signals: bool,
-    /// What cannot be written although it lies below such a directory. This and what follows takes mounts
-    /// of the child's own; a child of [`Level::Files`] has them only where one of these lists names anything.
+    /// Read-only paths below writable ones. This list and the following ones need a mount namespace; at
+    /// [`Level::Files`] a child gets one only if `read_only` or `hidden` is not empty.
     pub read_only: Vec<PathBuf>,
-    /// What may be written although it lies below such a place.
+    /// Writable paths below read-only ones.
     pub write_below: Vec<PathBuf>,
     /// Directories that cannot be moved away.
     pub pinned: Vec<PathBuf>,
     /// Sockets that cannot be connected to.
     pub hidden: Vec<PathBuf>,
-    /// What is left of the network; `None` where it is open.
+    /// The network access that the child keeps; `None` if it is unrestricted.
     pub network: Option<Network>,
 }
 
-/// What is left to a child of the network.
+/// The network access that a child process keeps.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Network {
-    /// A network of its own, where the gateway answers on this port of the loopback interface. A listener there is
-    /// handed in at the socket of this abstract name.
+    /// A network namespace in which the gateway listens on this port of the loopback interface. The
+    /// launcher passes the listener to the gateway at the socket with this abstract name.
     Own {
-        /// The name.
+        /// The abstract name of the gateway's socket.
         socket: String,
-        /// The port.
+        /// The port of the loopback interface.
         port: u16,
     },
-    /// From [`Level::Files`] on: TCP connections to this port alone, at whatever address, and no other way out but
-    /// sockets with a path.
+    /// From [`Level::Files`] on: only TCP connections to this port, at any address, and sockets with a
+    /// path.
     Port(u16),
 }
 
-/// The words by which a launcher is told of them.
+/// The launcher's arguments for the kinds of restricted network.
 const OWN_NETWORK: &str = "--own-network";
 const ONE_PORT: &str = "--one-port";
 
-/// The word by which a launcher is told that processes outside may be signalled.
+/// The launcher's argument that allows signals to processes outside.
 const SIGNALS: &str = "--signals";
 
 impl Policy {
-    /// A policy of this level that allows no write but to devices.
+    /// A policy of this level that only allows writing to devices.
     pub fn of(level: Level) -> Self {
         Self {
             level,
@@ -71,7 +71,7 @@ impl Policy {
         }
     }
 
-    /// The same, and these places may be written besides.
+    /// The same policy with further writable paths.
     #[must_use]
     pub fn and_write(mut self, places: impl IntoIterator<Item = PathBuf>) -> Self {
         for place in places {
@@ -81,7 +81,7 @@ impl Policy {
         self
     }
 
-    /// Whether the child needs mounts of its own.
+    /// Whether the child needs a mount namespace.
     pub fn has_mounts(&self) -> bool {
         let is_needed = !self.read_only.is_empty() || !self.hidden.is_empty();
         self.level >= Level::Namespaces || (self.level >= Level::Files && is_needed)
@@ -109,23 +109,23 @@ impl Policy {
     }
 }
 
-/// One child as the launcher is told of it.
+/// One child, as described by the launcher's arguments.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Launch {
     /// What it may do.
     pub policy: Policy,
     /// The descriptor to which the launcher reports.
     pub report: i32,
-    /// Where it works.
+    /// The working directory.
     pub cwd: PathBuf,
-    /// The file of the program.
+    /// The path of the program.
     pub program: PathBuf,
-    /// The program's arguments, its name first.
+    /// The program's arguments, starting with its name.
     pub args: Vec<OsString>,
 }
 
 impl Launch {
-    /// The arguments that tell the launcher, without its subcommand.
+    /// The launcher's arguments, without the subcommand.
     pub fn arguments(&self) -> Vec<OsString> {
         let mut arguments: Vec<OsString> = vec![
             self.policy.level.number().to_string().into(),
@@ -152,7 +152,7 @@ impl Launch {
         arguments
     }
 
-    /// Reads what [`Self::arguments`] wrote; `None` for anything else.
+    /// Parses the output of [`Self::arguments`]; `None` for anything else.
     pub fn read(arguments: impl IntoIterator<Item = OsString>) -> Option<Self> {
         let mut arguments = arguments.into_iter();
         let mut number = || -> Option<i32> { arguments.next()?.to_str()?.parse().ok() };

@@ -1,11 +1,11 @@
-//! The first level: nothing that a child executes gives it more rights than it has.
+//! Level 1: no program that a child executes has more rights than the child.
 
 use rustix::io::Errno;
 use rustix::process::{Resource, Rlimit, setrlimit};
 use rustix::thread::{CapabilitySet, remove_capability_from_bounding_set, set_no_new_privs};
 use std::io;
 
-/// What root keeps: enough to own files, to bind ports and to become another user.
+/// The capabilities that root keeps: enough to own files, bind ports and become another user.
 const KEPT: CapabilitySet = CapabilitySet::CHOWN
     .union(CapabilitySet::DAC_OVERRIDE)
     .union(CapabilitySet::FOWNER)
@@ -20,10 +20,10 @@ const KEPT: CapabilitySet = CapabilitySet::CHOWN
     .union(CapabilitySet::AUDIT_WRITE)
     .union(CapabilitySet::SETFCAP);
 
-/// Gives up privileges for all programs that this process executes from now on.
+/// Drops privileges for this process and all programs that it executes from now on.
 pub(super) fn give_up() -> io::Result<()> {
     set_no_new_privs(true)?;
-    // The memory of a program may hold what nobody is to find in a file.
+    // A core dump could write secrets from memory to a file.
     let none = Rlimit {
         current: Some(0),
         maximum: Some(0),
@@ -43,9 +43,9 @@ fn drop_capabilities() -> io::Result<()> {
         }
         match remove_capability_from_bounding_set(capability) {
             Ok(()) => {}
-            // Past the last one that the kernel knows.
+            // The kernel has no further capabilities.
             Err(Errno::INVAL) => break,
-            // A root without the right to give them up has been confined by somebody else.
+            // This root may not drop capabilities, because it is confined already.
             Err(Errno::PERM) => break,
             Err(error) => return Err(error.into()),
         }

@@ -1,28 +1,28 @@
-//! What a launcher tells of a child, besides its exit code.
+//! The launcher's report about a child, in addition to its exit code.
 
 use std::io::{Read, Write};
 
-/// The most that a launcher tells, in bytes.
+/// The longest report, in bytes.
 const LIMIT: u64 = 8 << 10;
 
-/// What a launcher told.
+/// The report of a launcher.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Report {
-    /// The program could not be executed: the system's error number.
+    /// The system's error number if the program could not be executed.
     pub not_executed: Option<i32>,
-    /// The child could not be confined, and was not started: why.
+    /// Why the child could not be confined and was not started.
     pub not_confined: Option<String>,
-    /// The signal that ended the child, where the launcher itself ended in another way.
+    /// The signal that ended the child, if the launcher itself ended in another way.
     pub signal: Option<i32>,
-    /// The first process of the child's namespace, which is none of the child's own.
+    /// The first process of the child's namespace, which does not belong to the child.
     pub first_process: Option<i32>,
 }
 
 impl Report {
-    /// Reads what was told so far.
+    /// Reads the report so far.
     pub fn read(from: impl Read) -> Self {
         let mut bytes = Vec::new();
-        // The other end may still be open, and then there is nothing more to come for now.
+        // If the other end is still open, the read ends with an error after the data that is available.
         let _ = from.take(LIMIT).read_to_end(&mut bytes);
         let text = String::from_utf8_lossy(&bytes);
         let mut report = Self::default();
@@ -39,7 +39,7 @@ impl Report {
     }
 }
 
-/// The launcher's end. What cannot be told is lost: nobody is left to tell.
+/// The launcher's end. Failures are ignored, because nobody is left to report them to.
 pub(super) struct Reporter<W: Write>(pub(super) W);
 
 impl<W: Write> Reporter<W> {

@@ -1,5 +1,6 @@
-//! The kinds of sockets that a child may have whose network is limited: a network of its own keeps it from none that
-//! lead to the host of a virtual machine, and Landlock knows TCP alone, and not every way to open a TCP connection.
+//! Restricts the sockets of a child with limited network access: a network namespace does not block
+//! sockets that lead to the host of a virtual machine, and Landlock covers only TCP, and not every way
+//! to open a TCP connection.
 
 use super::policy::Network;
 use nix::libc;
@@ -9,13 +10,13 @@ use seccompiler::{
 };
 use std::collections::BTreeMap;
 
-/// The bit by which the second system call interface of x86-64 is told from the first.
+/// The bit that marks system calls of the second interface (x32) of x86-64.
 #[cfg(target_arch = "x86_64")]
 const X32: i64 = 0x4000_0000;
 
 type Rules = BTreeMap<libc::c_long, Vec<SeccompRule>>;
 
-/// Keeps this process, and what it starts, from the sockets that lead past what limits its network.
+/// Blocks sockets, for this process and its descendants, that bypass the network restriction.
 pub(super) fn limit(network: &Network) -> Result<(), String> {
     let told = |error: &dyn std::fmt::Display| format!("seccomp: {error}");
     let architecture =
@@ -33,11 +34,11 @@ pub(super) fn limit(network: &Network) -> Result<(), String> {
     apply_filter(&program).map_err(|error| told(&error))
 }
 
-/// What is refused.
+/// The system calls that are refused.
 fn rules(network: &Network) -> Result<Rules, BackendError> {
     let mut rules = Rules::from([
         (libc::SYS_socket, vec![other_families()?]),
-        // It opens and connects sockets without any of these calls.
+        // io_uring opens and connects sockets without any of these calls.
         (libc::SYS_io_uring_setup, Vec::new()),
     ]);
     if let Network::Port(_) = network {
@@ -49,7 +50,7 @@ fn rules(network: &Network) -> Result<Rules, BackendError> {
             .entry(libc::SYS_socket)
             .or_default()
             .extend(all_but_tcp()?);
-        // A connection that is made by what is sent first is not one that Landlock sees being made.
+        // Landlock does not see a connection that is opened by sending data (TCP Fast Open).
         rules.insert(libc::SYS_sendto, vec![fast_open(3)?]);
         rules.insert(libc::SYS_sendmsg, vec![fast_open(2)?]);
         rules.insert(libc::SYS_sendmmsg, vec![fast_open(3)?]);
@@ -75,7 +76,7 @@ fn differs(argument: u8, value: i32) -> Condition {
     is(argument, SeccompCmpOp::Ne, value as u64)
 }
 
-/// All but local sockets, those that ask the kernel, those of a network and those of the internet.
+/// Matches all families except local, netlink, packet and internet sockets.
 fn other_families() -> Result<SeccompRule, BackendError> {
     let known = [
         libc::AF_UNIX,
@@ -87,12 +88,12 @@ fn other_families() -> Result<SeccompRule, BackendError> {
     all(known.map(|family| differs(FAMILY, family)))
 }
 
-/// Of the sockets of a network all but TCP.
+/// Matches all packet and internet sockets except TCP.
 fn all_but_tcp() -> Result<Vec<SeccompRule>, BackendError> {
     let of = |family: i32| is(FAMILY, SeccompCmpOp::Eq, family as u64);
     let mut refused = vec![all([of(libc::AF_PACKET)])?];
     for family in [libc::AF_INET, libc::AF_INET6] {
-        // A stream is the kind whose number is 1, in the lowest four bits.
+        // The type of a stream socket is 1, in the lowest four bits.
         for (bit, value) in [(1, 0), (2, 2), (4, 4), (8, 8)] {
             let is_other = is(KIND, SeccompCmpOp::MaskedEq(bit), value);
             refused.push(all([of(family), is_other])?);

@@ -1,4 +1,4 @@
-//! What children leave running.
+//! Processes that children leave running.
 
 use super::*;
 
@@ -84,7 +84,7 @@ async fn a_service_lives_until_it_is_ended_and_can_go_on_writing() {
     let (ended, service) = run_keeping(&trial.spec, &trial.cancel, &mut |_, _| {}).await;
     assert_eq!((ended.exit, ended.leaked), (Exit::Code(0), vec![]));
     assert!(!tagged(&trial.tag).is_empty());
-    // Another child with its own daemon comes and goes.
+    // Meanwhile another child with its own daemon runs and ends.
     let other = Trial::sh("(setsid sleep 1000 &)").run().await;
     assert_eq!(other.ended.leaked.len(), 1);
     fs::write(&go, "").unwrap();

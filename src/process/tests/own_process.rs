@@ -1,5 +1,4 @@
-//! Tests of what a whole process does. Each runs in a process of its own, which a test of the
-//! same name starts.
+//! Tests of a whole process. Each runs in a process of its own, which a test of the same name starts.
 
 use std::process::Output;
 
@@ -114,15 +113,15 @@ mod inner {
     }
 
     fn report(line: &str) {
-        // The shell's own tests of what was printed must not be captured by the test runner.
+        // The test runner must not capture the output of the shell's own tests.
         writeln!(std::io::stdout(), "{line}").unwrap();
     }
 
     #[tokio::test(flavor = "current_thread")]
     #[ignore = "runs in a process of its own"]
     async fn orphans_are_adopted_reaped_and_ended() {
-        // The first orphan ends and must be reaped while the child still runs; the second
-        // has hidden its origin.
+        // The first orphan ends and must be reaped while the child still runs; the second has hidden its
+        // origin.
         let Some(trial) = trial(
             "orphan=$(sh -c 'sleep 0.1 >/dev/null & echo $!'); \
              i=0; while [ -d /proc/$orphan ]; do sleep 0.05; i=$((i+1)); [ $i -lt 600 ] || exit 1; done; \
@@ -149,7 +148,7 @@ mod inner {
         become_subreaper().unwrap();
         let mut service = Command::new("sleep").arg("1000").spawn().unwrap();
         let pid = i32::try_from(service.id()).unwrap();
-        // Only a later tick of the kernel's clock tells the two apart.
+        // Only a later tick of the kernel's clock distinguishes the two.
         while host::look(pid).unwrap().start >= now_in_ticks(pid) {
             std::thread::yield_now();
         }
@@ -163,7 +162,8 @@ mod inner {
     #[tokio::test(flavor = "current_thread")]
     #[ignore = "runs in a process of its own"]
     async fn a_service_and_its_orphans_are_no_leak_of_others() {
-        // The service starts a worker while one child runs, which loses its parent while another one does.
+        // The service starts a worker while one child runs. The worker loses its parent while another
+        // one does.
         let directory = tempfile::tempdir().unwrap();
         let place = directory.path().display();
         let Some(service) = trial(&format!(
@@ -189,7 +189,7 @@ mod inner {
         assert_eq!(host::children(), Vec::<i32>::new());
     }
 
-    /// When a process started now would have started.
+    /// The start time of a process that starts now.
     fn now_in_ticks(after: i32) -> u64 {
         let mut probe = Command::new("true").spawn().unwrap();
         let probed = host::look(i32::try_from(probe.id()).unwrap());
@@ -229,7 +229,7 @@ mod inner {
         let mut first = ends_with("ready\n", |_| kill_process(getpid(), Signal::INT).unwrap());
         let mut second = ends_with("asked\n", |_| {
             kill_process(getpid(), Signal::TERM).unwrap();
-            // The run is busy and cannot react, and the process ends all the same.
+            // The run is busy and cannot react, but the process must end.
             std::thread::park();
         });
         let react = |stdout: &str, cancel: &Cancel| {
