@@ -1,4 +1,4 @@
-//! Runs the project's checks on the tree as it stands, and mints the permit to commit it.
+//! Runs the project's checks on the present tree, and creates the permit to commit it.
 
 mod reports;
 
@@ -26,39 +26,39 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How much of a script may be its first line, in bytes.
+/// Maximum number of bytes that are read of a script's first line.
 const FIRST_LINE: u64 = 256;
 
-/// How much of the beginning and the end of a check's output is read for what it says. The log
-/// keeps more.
+/// Number of bytes that are interpreted from the start and from the end of a check's output. The log keeps
+/// more.
 const HEAD: usize = 512 << 10;
 const TAIL: usize = 2 << 20;
 
-/// Errors of an attempt that its history keeps.
+/// Maximum number of errors of an attempt that its history keeps.
 const ERRORS: usize = crate::domain::checks::verdict::HISTORY_ERRORS;
 
-/// Where and how checks run.
+/// The environment in which checks run.
 #[derive(Debug)]
 pub struct Surroundings<'a> {
     /// The work tree.
     pub work_tree: &'a Path,
-    /// The complete environment.
+    /// The complete environment variables.
     pub env: &'a [(OsString, OsString)],
     /// How the checks are confined.
     pub sandbox: Option<Policy>,
-    /// Raised when the run is to stop.
+    /// Signalled when the run must stop.
     pub cancel: &'a Cancel,
-    /// The directory under which the logs are kept.
+    /// The directory for the logs.
     pub run_dir: &'a Path,
-    /// The path of a log under it, by the number and the name of the check.
+    /// The path of a log in that directory, by the number and the name of the check.
     pub log: fn(u32, &str) -> String,
-    /// Takes secrets out of the logs.
+    /// Redacts the logs.
     pub redactor: &'a Arc<Redactor>,
     /// Problem matchers by the file that a check names.
     pub matchers: &'a BTreeMap<String, Vec<Matcher>>,
 }
 
-/// What a verification said, for the verdict's memory and the next prompt.
+/// The result of a verification.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Verification {
     /// The verdict.
@@ -69,23 +69,23 @@ pub struct Verification {
     pub failing_output: String,
 }
 
-/// What happens while checks run.
+/// An event while checks run.
 #[derive(Debug)]
 pub enum Progress<'a> {
-    /// A check begins.
+    /// A check starts.
     Started(&'a Check),
     /// A check ended, or was skipped.
     Ended(&'a CheckResult),
-    /// A check left processes behind, which were ended.
+    /// A check left processes behind, which were killed.
     Leaked(&'a Check, usize),
-    /// Something is odd about a check's reports.
+    /// A warning about a check's reports.
     OddReport(&'a Check, String),
     /// A log is incomplete.
     LogLost(String),
 }
 
-/// Runs the checks: builds first, then the others, in listed order within a kind; a failing build
-/// skips the rest. `number` names the logs and counts up.
+/// Runs the checks: first the builds, then the others, each kind in the given order. After a failing build,
+/// the rest is skipped. `number` names the logs and is incremented.
 pub async fn run_checks(
     checks: &[Check],
     around: &Surroundings<'_>,
@@ -117,13 +117,13 @@ pub async fn run_checks(
 }
 
 impl Verification {
-    /// The permit to commit `tree`, if this is what was verified and it passed.
+    /// The permit to commit `tree`, if it was verified and passed.
     pub fn permit(&self, tree: &Fingerprint) -> Option<Committable> {
         (self.verdict == Verdict::Passed).then(|| Committable::verified(tree.clone()))
     }
 
-    /// The verdict on a tree that does not come to the project's checks: what Sprag itself asks of it is called `name`, and
-    /// `why` says what is wrong.
+    /// The result for a tree that fails before the project's checks run. `name` stands for Sprag's own
+    /// requirement, and `why` says what is wrong.
     pub fn failed_before(name: &str, why: &str) -> Self {
         let check = Check {
             name: name.to_owned(),
@@ -142,13 +142,14 @@ impl Verification {
         }
     }
 
-    /// The checks that failed, as far as other runs of them are compared with them.
+    /// The failed checks in the form in which they are compared with other runs.
     pub fn failed(&self) -> Vec<FailedCheck> {
         let failed = self.results.iter();
         failed.filter_map(CheckResult::failed_check).collect()
     }
 
-    /// One line for each of the first errors, one of each failing check before a second of any.
+    /// One line for each of the first errors. The first error of each failing check precedes the second of
+    /// any.
     pub fn errors(&self) -> Vec<String> {
         let ranked = (0..ERRORS).flat_map(|rank| {
             self.results
@@ -158,7 +159,7 @@ impl Verification {
         ranked.take(ERRORS).cloned().collect()
     }
 
-    /// Names of the checks that speak against the tree.
+    /// Names of the failed checks.
     pub fn failing_checks(&self) -> Vec<String> {
         let failing = self
             .results
@@ -167,18 +168,18 @@ impl Verification {
         failing.map(|result| result.name.clone()).collect()
     }
 
-    /// What would help.
+    /// Hints about the failures.
     pub fn hints(&self) -> Vec<String> {
         hints(&self.failing_output)
     }
 
-    /// Whether the verdict may be remembered: a timed-out or interrupted one may not.
+    /// Whether the verdict may be reused. A timed-out or interrupted one may not.
     pub fn is_lasting(&self) -> bool {
         matches!(self.verdict, Verdict::Passed | Verdict::Failed { .. })
     }
 }
 
-/// The permit to commit a tree for which no check is configured.
+/// The permit to commit a tree when no check is configured.
 pub fn permit_unchecked(checks: &[Check], tree: &Fingerprint) -> Option<Committable> {
     checks
         .is_empty()
@@ -305,8 +306,8 @@ fn outcome(exit: &Exit) -> CheckOutcome {
     }
 }
 
-/// Whether a script's first line ends in a carriage return, which the system takes for a part of the name
-/// of its interpreter.
+/// Whether a script's first line ends with a carriage return, which the system treats as part of the
+/// interpreter's name.
 fn has_windows_line_endings(script: &Path) -> bool {
     let mut start = Vec::new();
     let read = plain_file::open(script).map(|file| file.take(FIRST_LINE).read_to_end(&mut start));
@@ -328,7 +329,7 @@ fn failing_output(results: &[CheckResult], outputs: &[String]) -> String {
     excerpts(&failing, MAX_EXCERPT)
 }
 
-/// A check's name as a part of a file's name.
+/// A check's name in a form for file names.
 fn file_name(name: &str) -> String {
     let safe = |c: char| {
         if c.is_ascii_alphanumeric() || c == '-' {

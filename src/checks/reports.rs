@@ -1,4 +1,4 @@
-//! The JUnit XML that a run of a check wrote.
+//! Reads the JUnit XML reports that a run of a check wrote.
 
 use crate::domain::checks::junit::{MAX_REPORT_BYTES, Report, read};
 use crate::plain_file;
@@ -9,21 +9,21 @@ use std::io::Read;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// Most reports of one check, and most files that are looked at to find them.
+/// Maximum number of reports of one check, and of files that are examined to find them.
 const MAX_REPORTS: usize = 200;
 const MAX_LOOKED_AT: usize = 200_000;
 
-/// A file as it stands: another value means that it was written.
+/// The identity and the times of a file. A different value means that it was written.
 type Mark = (u64, u64, u64, i64, i64, i64, i64);
 
-/// The reports that were there before the check began.
+/// The reports that existed before the check started.
 pub(super) struct Before {
     glob: GlobMatcher,
     marks: BTreeMap<PathBuf, Mark>,
 }
 
 impl Before {
-    /// Looks before the check runs; `None` when the glob cannot be understood.
+    /// Records the reports before the check runs, or returns `None` if the glob is invalid.
     pub(super) fn look(work_tree: &Path, glob: &str) -> Option<Self> {
         let glob = GlobBuilder::new(glob)
             .literal_separator(true)
@@ -34,8 +34,8 @@ impl Before {
         Some(Self { glob, marks })
     }
 
-    /// What the reports say that were written since; `None` without any. What is odd about one is
-    /// told.
+    /// The combined content of the reports written since, or `None` if there are none. Problems are passed to
+    /// `tell`.
     pub(super) fn written(self, work_tree: &Path, tell: &mut dyn FnMut(String)) -> Option<Report> {
         let mut all: Option<Report> = None;
         let mut number = 0;
@@ -70,7 +70,7 @@ impl Before {
     }
 }
 
-/// Regular files below the work tree whose path fits, by path. No symbolic link is followed.
+/// Regular files below the work tree whose path matches, by path. No symbolic link is followed.
 fn matching<'a>(
     work_tree: &'a Path,
     glob: &'a GlobMatcher,
@@ -107,7 +107,7 @@ fn mark(of: &Metadata) -> Mark {
     )
 }
 
-/// At most one byte more than a report may have; a link or pipe that took its place is refused.
+/// Reads at most one byte more than the maximum size of a report. A link or pipe in its place is refused.
 fn contents(path: &Path) -> std::io::Result<Vec<u8>> {
     let file = plain_file::open(path)?;
     let mut bytes = Vec::new();
