@@ -1,4 +1,4 @@
-//! Known secrets found in what is about to be committed.
+//! Finds known secrets in content that is about to be committed.
 
 use crate::secrets::redact::{forms, hexadecimal, secrets_apart};
 use crate::secrets::unescape::Unescape;
@@ -8,18 +8,18 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::io::{self, ErrorKind, Read};
 
-/// Shortest secret that is looked for, in bytes. Shorter values are words too often, such as the
-/// password of a database that lives as long as a test.
+/// Minimum length in bytes of a detected secret. Shorter values are often ordinary words, such as the
+/// password of a test database.
 pub const SHORTEST: usize = 12;
 
 const CHUNK: usize = 64 * 1024;
 
-/// Finds secrets as they are and in the forms in which they are usually written, whatever the encoding of the
-/// text and its escapes, in time linear in what is read and in memory that does not grow with it. One that is
-/// reversed, compressed or encrypted is not found.
+/// Finds secrets in clear text and in the usual encodings, whatever the character encoding and the escapes of
+/// the text. The time is linear in the length of the text, and the memory does not grow with it. A reversed,
+/// compressed or encrypted secret is not found.
 #[derive(Clone, Default)]
 pub struct Detector {
-    /// Those that are looked for as they are, and hexadecimal digits in any letter case.
+    /// Patterns that must match exactly, and hexadecimal digits in any letter case.
     known: Vec<Known>,
     /// Length in bytes of the longest pattern.
     longest: usize,
@@ -28,16 +28,16 @@ pub struct Detector {
 #[derive(Clone)]
 struct Known {
     automaton: AhoCorasick,
-    /// By pattern: what the secret is called, and what stands there.
+    /// For each pattern, the variable and the form of the secret.
     patterns: Vec<Seen>,
 }
 
 /// A secret that was found.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Seen {
-    /// The variable that holds it.
+    /// The variable with the secret.
     pub name: String,
-    /// What stands there, once escapes mean what they stand for.
+    /// The matched form, after unescaping.
     pub form: String,
 }
 
@@ -55,7 +55,7 @@ impl fmt::Debug for Detector {
 }
 
 impl Detector {
-    /// Looks for these secrets, each with the name of the variable that holds it.
+    /// Creates a detector for these secrets, each with the name of its variable.
     pub fn new<'a>(secrets: impl IntoIterator<Item = (&'a str, &'a str)>) -> Self {
         let (mut exact, mut hex) = (BTreeMap::new(), BTreeMap::new());
         for (name, secret) in secrets {
@@ -67,7 +67,7 @@ impl Detector {
                             note(&mut exact, bytes, (name, &form));
                         }
                     }
-                    // A secret that looks like an escape is told by what it would stand for, too.
+                    // A secret that looks like an escape sequence is also detected by its unescaped form.
                     let meant = Unescape::all(form.as_bytes());
                     note(&mut exact, meant, (name, &form));
                     note(&mut exact, form.clone().into_bytes(), (name, &form));
@@ -86,12 +86,12 @@ impl Detector {
         }
     }
 
-    /// Whether there is nothing to look for.
+    /// Whether there are no secrets to detect.
     pub fn is_idle(&self) -> bool {
         self.known.is_empty()
     }
 
-    /// A search in something that comes piece by piece.
+    /// Starts a search in content that arrives in chunks.
     pub fn search(&self) -> Search<'_> {
         Search {
             detector: self,
@@ -106,7 +106,7 @@ impl Detector {
         }
     }
 
-    /// The secrets in what is read, each once for every form.
+    /// The secrets in the content, each once for every form.
     ///
     /// # Errors
     /// When it cannot be read.
@@ -138,10 +138,11 @@ impl Detector {
     }
 }
 
-/// Secrets by what stands there.
+/// Secrets by pattern.
 type Patterns = BTreeMap<Vec<u8>, Seen>;
 
-/// Notes what stands there for a form of the secret of a variable; of several variables, the first by name.
+/// Adds a pattern for a form of a variable's secret. If several variables share it, the first by name is
+/// kept.
 fn note(patterns: &mut Patterns, bytes: Vec<u8>, (name, form): (&str, &str)) {
     if bytes.len() < SHORTEST {
         return;
@@ -170,8 +171,8 @@ impl Known {
     }
 }
 
-/// A text that is not ASCII in the encodings in which its letters are not those of UTF-8. That of a letter of
-/// ASCII is told by leaving out the NULs.
+/// A non-ASCII text in the encodings whose bytes differ from UTF-8. ASCII characters in these encodings are
+/// found by leaving out the NUL bytes.
 fn encodings(text: &str) -> Vec<Vec<u8>> {
     let utf_16: Vec<u16> = text.encode_utf16().collect();
     let without_nul = |bytes: Vec<u8>| bytes.into_iter().filter(|byte| *byte != 0).collect();
@@ -184,7 +185,7 @@ fn encodings(text: &str) -> Vec<Vec<u8>> {
     all
 }
 
-/// A search that is under way.
+/// A search in progress.
 #[derive(Debug)]
 pub struct Search<'d> {
     detector: &'d Detector,
@@ -193,14 +194,14 @@ pub struct Search<'d> {
 }
 
 impl Search<'_> {
-    /// Takes the next bytes in.
+    /// Processes the next bytes.
     pub fn read(&mut self, bytes: &[u8]) {
         if !self.detector.is_idle() {
             self.take(bytes, false);
         }
     }
 
-    /// What was found.
+    /// Ends the search and returns the secrets found.
     pub fn end(mut self) -> BTreeSet<Seen> {
         self.take(b"", true);
         self.seen
@@ -211,7 +212,7 @@ impl Search<'_> {
         let [plain, ..] = &self.views;
         let before = plain.tail.clone();
         for view in &mut self.views {
-            // Until a view differs from the text itself it would only find the same again.
+            // While a view equals the text itself, it would find the same again.
             if !view.differs {
                 if view.is_plain(bytes) {
                     continue;
@@ -227,24 +228,24 @@ impl Search<'_> {
     }
 }
 
-/// One way to read what comes.
+/// One way to read the content.
 #[derive(Debug)]
 struct View {
-    /// Whether NULs count for nothing, as between letters of ASCII in UTF-16 and UTF-32.
+    /// Whether NUL bytes are ignored, as between ASCII characters in UTF-16 and UTF-32.
     without_nul: bool,
     reading: Reading,
-    /// Whether it is another text than the bytes themselves.
+    /// Whether the view differs from the bytes themselves.
     differs: bool,
-    /// What was read last, and may be the beginning of a secret.
+    /// The last bytes, which may be the start of a secret.
     tail: Vec<u8>,
 }
 
 #[derive(Debug)]
 enum Reading {
     Plain,
-    /// Escapes are what they stand for.
+    /// Escape sequences are replaced by their characters.
     Escapes(Unescape),
-    /// Lines and words are one, as when Base64 is wrapped.
+    /// White space is removed, as needed for wrapped Base64.
     Joined,
 }
 
@@ -259,7 +260,7 @@ impl View {
         }
     }
 
-    /// Whether these bytes are read as they are.
+    /// Whether this view leaves these bytes unchanged.
     fn is_plain(&self, bytes: &[u8]) -> bool {
         let has_nul = || memchr::memchr(0, bytes).is_some();
         match &self.reading {
@@ -372,7 +373,7 @@ mod tests {
                 assert_eq!(names(&bytes).len(), 1, "{bytes:?}");
             }
         }
-        // Escapes in such a text, too.
+        // Escape sequences in such a text.
         let text = escaped(TOKEN, |c| format!("\\u{:04x}", u32::from(c)), 3);
         let bytes: Vec<u8> = text.encode_utf16().flat_map(u16::to_le_bytes).collect();
         assert_eq!(names(&bytes), ["JOB_TOKEN"]);

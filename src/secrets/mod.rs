@@ -1,5 +1,5 @@
-//! Secrets: where they come from, how they are taken out of texts, and how they are found in what is
-//! to be committed.
+//! Secrets: their sources, their redaction in texts, and their detection in content that is about to be
+//! committed.
 
 pub mod detect;
 pub mod redact;

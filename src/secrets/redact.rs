@@ -1,4 +1,4 @@
-//! Secrets taken out of everything that leaves the run.
+//! Redacts secrets in everything that leaves the run.
 
 use aho_corasick::{AhoCorasick, MatchKind};
 use base64::Engine as _;
@@ -13,15 +13,14 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::LazyLock;
 
-/// What stands where a secret was.
+/// The replacement for a secret.
 pub const MASK: &str = "***";
 
-/// Shortest secret that is looked for, in bytes: shorter ones stand in ordinary text.
+/// Minimum length in bytes of a redacted secret. Shorter ones occur in ordinary text.
 pub const SHORTEST: usize = 8;
 
-/// Takes known secrets, in the forms in which they are usually written, and whatever looks like a
-/// token of a well-known service out of texts, in time linear in the text. A secret that is cut,
-/// reversed or spelled out is not found.
+/// Removes known secrets in the usual encodings, and everything that looks like a token of a well-known
+/// service, from texts, in time linear in the text. A truncated, reversed or spelled out secret is not found.
 #[derive(Clone, Default)]
 pub struct Redactor {
     known: Option<AhoCorasick>,
@@ -36,9 +35,9 @@ impl fmt::Debug for Redactor {
 }
 
 impl Redactor {
-    /// Looks for these secrets: as they are, and in Base64 at any offset, hexadecimal, both wrapped as well, percent
-    /// encoding, as in JSON, HTML and Sprag's own Markdown. Of a secret of several lines each long
-    /// line counts as one, too.
+    /// Creates a redactor for these secrets: in clear text, in Base64 at any offset and hexadecimal (both
+    /// also wrapped), with percent encoding, and as in JSON, HTML and Sprag's own Markdown. Each long line of
+    /// a multi-line secret counts as a secret too.
     pub fn new<'a>(secrets: impl IntoIterator<Item = &'a str>) -> Self {
         let mut known = BTreeSet::new();
         let mut ignored = 0;
@@ -59,7 +58,7 @@ impl Redactor {
         });
         match built.transpose() {
             Ok(known) => Self { known, ignored },
-            // Only more than two thousand million bytes of secrets cannot be built.
+            // This fails only for more than two thousand million bytes of secrets.
             Err(_) => Self {
                 known: None,
                 ignored: usize::MAX,
@@ -67,7 +66,7 @@ impl Redactor {
         }
     }
 
-    /// How many secrets are too short to be looked for. A person should be told.
+    /// The number of secrets that are too short to be redacted. The user should be warned of them.
     pub fn ignored(&self) -> usize {
         self.ignored
     }
@@ -84,7 +83,7 @@ impl Redactor {
         }
     }
 
-    /// The same for bytes. Text that is not UTF-8 is only changed where it holds a secret.
+    /// The same for bytes. Text that is not UTF-8 is changed only if it contains a secret.
     pub fn redact_bytes<'t>(&self, bytes: &'t [u8]) -> Cow<'t, [u8]> {
         let text = String::from_utf8_lossy(bytes);
         match self.redact(&text) {
@@ -93,18 +92,17 @@ impl Redactor {
         }
     }
 
-    /// Takes secrets out of every text in a JSON value, the names of fields included. Returns whether
-    /// there were any.
+    /// Redacts every text in a JSON value, including the names of fields. Returns whether there were any
+    /// secrets.
     pub fn redact_json(&self, value: &mut Value) -> bool {
         walk(value, &|text| self.redact(text))
     }
 
-    /// A value without secrets in any text of its serialized form, so that a field that is added to
-    /// the type is redacted like the others. Fields that are not serialized are not kept where there
-    /// was a secret.
+    /// Redacts every text in the serialized form of a value, so that a new field of the type is redacted like
+    /// the others. If there was a secret, fields that are not serialized are lost.
     ///
     /// # Errors
-    /// When the type is not read back from what is written of it.
+    /// When the type cannot be deserialized from its own serialized form.
     pub fn redacted<'v, T>(&self, value: &'v T) -> serde_json::Result<Cow<'v, T>>
     where
         T: Serialize + DeserializeOwned + Clone,
@@ -114,7 +112,7 @@ impl Redactor {
             return Ok(Cow::Borrowed(value));
         }
         let clean = serde_json::from_value(clean).or_else(|_| {
-            // A secret is a word of the format itself, such as `cancelled`: those words stay.
+            // If a secret equals a word of the format itself, such as `cancelled`, those words are kept.
             let mut clean = serde_json::to_value(value)?;
             walk(&mut clean, &|text| match is_word_of_a_format(text) {
                 true => Cow::Borrowed(text),
@@ -126,10 +124,10 @@ impl Redactor {
     }
 }
 
-/// What a text becomes; borrowed where it stays as it is.
+/// Redacts a text, and borrows it if nothing changes.
 type Clean<'c> = &'c dyn for<'t> Fn(&'t str) -> Cow<'t, str>;
 
-/// Cleans every text in a value, the names of fields included. Returns whether any was changed.
+/// Redacts every text in a value, including the names of fields. Returns whether any was changed.
 fn walk(value: &mut Value, clean: Clean<'_>) -> bool {
     match value {
         Value::String(text) => replace(text, clean),
@@ -156,13 +154,13 @@ fn replace(text: &mut String, clean: Clean<'_>) -> bool {
     true
 }
 
-/// Whether a text can be the name of a field or of a variant of an enum.
+/// Whether a text can be the name of a field or of an enum variant.
 fn is_word_of_a_format(text: &str) -> bool {
     text.bytes()
         .all(|byte| byte.is_ascii_lowercase() || byte == b'_')
 }
 
-/// Matches that touch or follow one another are one mask, so that a run of them tells nothing.
+/// Adjacent or overlapping matches become one mask, so that the number of masks reveals nothing.
 fn replaced(known: &AhoCorasick, text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut end = 0;
@@ -177,19 +175,19 @@ fn replaced(known: &AhoCorasick, text: &str) -> String {
     out
 }
 
-/// A secret and its long lines, each of which tells enough of it.
+/// A secret and its long lines, each of which is a secret of its own.
 pub(crate) fn secrets_apart(secret: &str) -> impl Iterator<Item = &str> {
     let lines = secret.lines().map(str::trim);
     std::iter::once(secret).chain(lines.filter(|line| line.len() >= 2 * SHORTEST))
 }
 
-/// Letters, digits and what a URL may hold as it is.
+/// All characters except letters, digits and those that a URL may contain unescaped.
 const UNRESERVED: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'.')
     .remove(b'_')
     .remove(b'~');
-/// What programs leave alone that encode whole addresses.
+/// The characters that programs escape when they encode complete URLs.
 const OF_ADDRESSES: &AsciiSet = &CONTROLS
     .add(b' ')
     .add(b'"')
@@ -206,7 +204,7 @@ pub(crate) fn hexadecimal(secret: &str) -> String {
     secret.bytes().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// A secret as it is usually written.
+/// A secret in the usual encodings.
 pub(crate) fn forms(secret: &str) -> Vec<String> {
     let mut forms = vec![secret.to_owned()];
     let hex = hexadecimal(secret);
@@ -239,13 +237,13 @@ pub(crate) fn forms(secret: &str) -> Vec<String> {
     forms
 }
 
-/// Characters of a piece of a long encoding.
+/// Length in characters of a piece of a long encoding.
 const PIECE: usize = 24;
-/// A piece begins so many characters after the one before.
+/// Distance in characters between the starts of two pieces.
 const STEP: usize = 8;
 
-/// Pieces of a secret's Base64 and hexadecimal digits where programs that encode wrap these into lines
-/// (`base64`, `xxd -p`): a line of some length holds one, wherever it begins.
+/// Pieces of a secret's Base64 and hexadecimal digits, for programs that wrap these into lines (`base64`,
+/// `xxd -p`): a line of the usual length contains a whole piece, wherever it starts.
 fn pieces(secret: &str) -> Vec<String> {
     let hex = hexadecimal(secret);
     let mut long = vec![hex.to_uppercase(), hex];
@@ -261,7 +259,7 @@ fn pieces(secret: &str) -> Vec<String> {
     long.iter().flat_map(of_form).collect()
 }
 
-/// A secret with the escapes that text has in Markdown.
+/// A secret with the escapes of Sprag's Markdown.
 fn markdown_form(secret: &str) -> String {
     let mut out = String::with_capacity(secret.len());
     for c in secret.chars() {
@@ -294,8 +292,7 @@ fn lower_escapes(encoded: &str) -> String {
     out
 }
 
-/// The characters of Base64 that are the secret's alone, when `shift` bytes of a group of three
-/// stand before it.
+/// The Base64 characters that depend only on the secret, if `shift` bytes of a group of three precede it.
 fn base64_forms(secret: &[u8], shift: usize) -> Vec<String> {
     let mut bytes = vec![0; shift];
     bytes.extend_from_slice(secret);
@@ -318,7 +315,7 @@ fn without_tokens(text: &str) -> Cow<'_, str> {
     tokens.replace_all(text, "${before}***${after}")
 }
 
-/// What the tokens of well-known services look like, private keys, and passwords in addresses.
+/// Patterns of the tokens of well-known services, private keys, and passwords in URLs.
 static TOKENS: LazyLock<Option<Regex>> = LazyLock::new(|| {
     let shapes = [
         r"\bgh[a-z]_[A-Za-z0-9_.-]{20,}",

@@ -1,24 +1,25 @@
-//! A stream of lines from which secrets are taken out on their way.
+//! Redacts a stream of lines.
 
 use crate::secrets::redact::Redactor;
 use std::io::{self, ErrorKind, Write};
 use std::sync::Arc;
 
-/// A line that is longer is not kept whole: a secret across its cut could pass.
+/// Maximum length in bytes of a line that is buffered completely. In a longer line, a secret across a cut
+/// could pass.
 const LONGEST: usize = 1 << 20;
 
-/// Writes whole lines without secrets. What follows the last line end is written when the stream is
-/// finished or dropped.
+/// Writes complete lines without secrets. Text after the last line end is written when the stream is finished
+/// or dropped.
 #[derive(Debug)]
 pub struct Redacting<W: Write> {
-    /// There until the stream is finished.
+    /// `Some` until the stream is finished.
     out: Option<W>,
     redactor: Arc<Redactor>,
     line: Vec<u8>,
 }
 
 impl<W: Write> Redacting<W> {
-    /// Everything written goes to `out`, without secrets.
+    /// Creates a stream that writes the redacted text to `out`.
     pub fn new(out: W, redactor: Arc<Redactor>) -> Self {
         Self {
             out: Some(out),
@@ -27,10 +28,10 @@ impl<W: Write> Redacting<W> {
         }
     }
 
-    /// Writes what follows the last line end, and gives back what was written to.
+    /// Writes the text after the last line end, and returns the underlying writer.
     ///
     /// # Errors
-    /// Those of the writer below.
+    /// Those of the underlying writer.
     pub fn finish(mut self) -> io::Result<W> {
         self.pass_on(self.line.len())?;
         self.out.take().ok_or_else(|| ErrorKind::BrokenPipe.into())
@@ -64,7 +65,7 @@ impl<W: Write> Write for Redacting<W> {
 
 impl<W: Write> Drop for Redacting<W> {
     fn drop(&mut self) {
-        // Nobody is left to be told of a failure.
+        // Nobody is left to report a failure to.
         let _ = self.pass_on(self.line.len());
         let _ = self.flush();
     }

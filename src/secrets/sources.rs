@@ -1,10 +1,10 @@
-//! Which values of the environment are secrets.
+//! Determines which values of the environment are secrets.
 
 use crate::secrets::detect::Detector;
 use crate::secrets::redact::Redactor;
 use std::ffi::OsString;
 
-/// Ends of the names of variables whose values are secrets. Action inputs are variables, too.
+/// Suffixes of the names of variables whose values are secrets. Action inputs are variables too.
 const ENDS: [&str; 6] = [
     "_TOKEN",
     "_API_KEY",
@@ -14,12 +14,12 @@ const ENDS: [&str; 6] = [
     "_ACCESS_KEY",
 ];
 
-/// Takes the values out of texts that the environment has under the name of a secret.
+/// Redacts the values of all secret variables of the environment.
 pub fn redactor(environment: &[(OsString, OsString)]) -> Redactor {
     Redactor::new(secrets(environment).map(|(_, value)| value))
 }
 
-/// Finds the same values in files, if there are any.
+/// Detects the same values in files. `None` if there are none.
 pub fn detector(environment: &[(OsString, OsString)]) -> Option<Detector> {
     let detector = Detector::new(secrets(environment));
     (!detector.is_idle()).then_some(detector)
@@ -45,8 +45,8 @@ fn secrets(environment: &[(OsString, OsString)]) -> impl Iterator<Item = (&str, 
     })
 }
 
-/// The values of headers for a collector of telemetry, `name=value` divided by commas, each without a scheme in
-/// front of it.
+/// The header values for a telemetry collector, `name=value` separated by commas, each without its
+/// authentication scheme.
 fn header_values(headers: &str) -> impl Iterator<Item = &str> {
     let values = headers.split(',').filter_map(|pair| pair.split_once('='));
     values.map(|(_, value)| {
@@ -56,7 +56,7 @@ fn header_values(headers: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// The password in an address.
+/// The password in a URL.
 fn password(address: &str) -> Option<&str> {
     let after = address
         .split_once("://")

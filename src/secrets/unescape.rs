@@ -1,10 +1,9 @@
-//! Text as it is meant, read piece by piece: escapes of addresses, of source code and of markup become the
-//! characters that they stand for.
+//! Unescapes text in chunks: escape sequences of URLs, source code and markup become their characters.
 
-/// The longest escape, in bytes: `\U0001F980` and `&#x0001F980;` are shorter.
+/// Maximum length of an escape sequence in bytes: `\U0001F980` and `&#x0001F980;` are shorter.
 const LONGEST: usize = 14;
 
-/// What stands for itself after an `&`.
+/// The named character references of markup.
 const NAMED: [(&[u8], u8); 5] = [
     (b"&amp;", b'&'),
     (b"&lt;", b'<'),
@@ -13,45 +12,46 @@ const NAMED: [(&[u8], u8); 5] = [
     (b"&apos;", b'\''),
 ];
 
-/// What the beginning of some bytes is.
+/// What some bytes start with.
 enum Found {
-    /// An escape of so many bytes for this character.
+    /// An escape sequence of this length for this character.
     Character(usize, char),
-    /// An escape of so many bytes for this byte.
+    /// An escape sequence of this length for this byte.
     Byte(usize, u8),
-    /// So many bytes that stand for nothing.
+    /// This many bytes that stand for nothing.
     Nothing(usize),
-    /// No escape.
+    /// No escape sequence.
     Plain,
-    /// More bytes decide.
+    /// Not decidable without more bytes.
     Open,
 }
 
-/// Replaces `%74`, `=74`, `\x74`, `\u0074`, `\u{74}`, `\U00000074`, `\164`, `\/`, `&#116;`, `&#x74;` and the like,
-/// in any mixture, until none is left: also where what an escape stands for is a part of another one, as in
-/// `%2574` and `\u005cu0074`. What is no escape stays.
+/// Replaces `%74`, `=74`, `\x74`, `\u0074`, `\u{74}`, `\U00000074`, `\164`, `\/`, `&#116;`, `&#x74;` and
+/// similar sequences, in any mixture, until none is left. This includes sequences that are themselves
+/// escaped, as in `%2574` and `\u005cu0074`. All other text is unchanged.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Unescape {
-    /// What was read: first what may still become the beginning of an escape, then what more bytes decide.
+    /// The bytes read: first unescaped ones that may still become the start of a sequence, then undecided
+    /// ones.
     buffer: Vec<u8>,
-    /// Length of the first.
+    /// Length of the first part.
     plain: usize,
 }
 
 impl Unescape {
-    /// Whether there may be an escape among these bytes.
+    /// Whether these bytes may contain an escape sequence.
     pub(super) fn concerns(bytes: &[u8]) -> bool {
         bytes.iter().copied().any(is_start)
     }
 
-    /// What the whole text means.
+    /// Unescapes a complete text.
     pub(super) fn all(text: &[u8]) -> Vec<u8> {
         let mut out = Vec::new();
         Self::default().push(text, true, &mut out);
         out
     }
 
-    /// Appends to `out` what the next bytes mean. `is_end` says that no more come.
+    /// Appends the unescaped form of the next bytes to `out`. `is_end` means that no more follow.
     pub(super) fn push(&mut self, bytes: &[u8], is_end: bool, out: &mut Vec<u8>) {
         self.buffer.extend_from_slice(bytes);
         let (mut plain, mut next) = (self.plain, self.plain);
@@ -75,7 +75,7 @@ impl Unescape {
             };
             next += length;
             self.put_back(&mut next, &meant);
-            // What it stands for may complete an escape that begins before it.
+            // The character may complete a sequence that starts before it.
             let open = self.buffer.get(..plain).unwrap_or_default();
             let open = open
                 .get(plain.saturating_sub(LONGEST - 1)..)
@@ -96,7 +96,8 @@ impl Unescape {
         self.plain = plain - settled;
     }
 
-    /// Has these bytes read next. They are no longer than what was read and is not there any more.
+    /// Inserts these bytes to be read next. They are not longer than the bytes that were already read and
+    /// removed.
     fn put_back(&mut self, next: &mut usize, bytes: &[u8]) {
         let from = next.saturating_sub(bytes.len());
         if let Some(place) = self.buffer.get_mut(from..*next) {
@@ -110,7 +111,7 @@ fn is_start(byte: u8) -> bool {
     matches!(byte, b'%' | b'=' | b'\\' | b'&')
 }
 
-/// What bytes begin with. `is_end` says that no more come.
+/// Determines what the bytes start with. `is_end` means that no more follow.
 fn escape(rest: &[u8], is_end: bool) -> Found {
     match rest {
         [b'%' | b'=', digits @ ..] => number(1, digits, 16, 2),
@@ -120,9 +121,9 @@ fn escape(rest: &[u8], is_end: bool) -> Found {
         [b'\\', b'u', digits @ ..] => number(2, digits, 16, 4),
         [b'\\', b'U', digits @ ..] => number(2, digits, 16, 8),
         [b'\\', b'0'..=b'7', ..] => number(1, rest.get(1..).unwrap_or_default(), 8, 3),
-        // Text in text has its escapes escaped.
+        // In nested text, escape sequences are themselves escaped.
         [b'\\', b'\\', ..] => Found::Nothing(1),
-        // What the next escape stands for may be a part of this one.
+        // The character of the next sequence may be a part of this one.
         [b'\\', next @ ..] if next.first().copied().is_some_and(is_start) => {
             match escape(next, is_end) {
                 Found::Open if !is_end => Found::Open,
@@ -152,7 +153,7 @@ fn named(rest: &[u8]) -> Found {
     Found::Plain
 }
 
-/// A number of so many digits, `before` bytes after the beginning of the escape.
+/// A number with this many digits, `before` bytes after the start of the sequence.
 fn number(before: usize, digits: &[u8], radix: u32, count: usize) -> Found {
     let length = digits
         .iter()
@@ -166,7 +167,7 @@ fn number(before: usize, digits: &[u8], radix: u32, count: usize) -> Found {
     }
 }
 
-/// A number up to `end`.
+/// A number that is terminated by `end`.
 fn ended(before: usize, digits: &[u8], radix: u32, end: u8) -> Found {
     let length = digits
         .iter()
@@ -184,7 +185,7 @@ fn meant(whole: usize, digits: &[u8], length: usize, radix: u32) -> Found {
     let number = std::str::from_utf8(digits)
         .ok()
         .and_then(|digits| u32::from_str_radix(digits, radix).ok());
-    // Two or three digits are a byte, and more a character.
+    // Two or three digits are a byte, and more are a character.
     let byte = number.and_then(|number| u8::try_from(number).ok());
     match (
         byte.filter(|_| length < 4 && radix != 10),
@@ -226,7 +227,7 @@ mod tests {
             ),
             ("\\u{110000}", "\\u{110000}"),
             ("\\", "\\"),
-            // Escapes of escapes, however deep, and escapes of a part of one.
+            // Escaped escapes at any depth, and escapes of a part of one.
             ("%2574 %25252574 &amp;#116; &#38;#x74;", "t t t t"),
             ("\\u005cu0074 %5Cu0074 \\x5cx74 \\134164", "t t t t"),
             ("\\u00%374 %3%37 &#1%316; \\u%30074", "t 7 t t"),
