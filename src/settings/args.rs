@@ -1,4 +1,4 @@
-//! What a run can be told on the command line: types only.
+//! The arguments of a run on the command line. This module contains only types.
 
 pub use super::flags::{Chosen, FlagsOf, SettingFlags};
 use clap::{ArgAction, Args};

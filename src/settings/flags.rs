@@ -1,5 +1,5 @@
-//! The flags of the settings, made from the table. A value stays a text until it is read by the code
-//! that reads files and variables, so that a wrong one has one message wherever it stands.
+//! The flags of the settings, made from the table. A value stays a text until it is read by the same code
+//! that reads files and variables, so that an invalid value has the same message everywhere.
 
 use crate::domain::settings::{self, Form, Group, Key, KeyDefault, Scope, Settings};
 use crate::error::{Error, Result};
@@ -10,13 +10,12 @@ use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::marker::PhantomData;
 
-/// The settings that a command line gives, as texts by key.
+/// The settings on a command line, as texts by key.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct SettingFlags {
     given: BTreeMap<String, Vec<String>>,
-    /// Where a run is resumed, those that it was begun with: they hold where none of these says
-    /// otherwise.
+    /// For a resumed run, its original settings. They apply where no newer one is given.
     #[serde(skip)]
     pub earlier: Option<Box<Self>>,
 }
@@ -27,7 +26,7 @@ impl SettingFlags {
         Self::default().and(given)
     }
 
-    /// These flags and further ones; a list has one item for each time that it is named.
+    /// Adds further flags. A list gets one item for each occurrence of its flag.
     #[must_use]
     pub fn and<'a>(mut self, given: impl IntoIterator<Item = (&'a str, String)>) -> Self {
         for (key, text) in given {
@@ -36,10 +35,10 @@ impl SettingFlags {
         self
     }
 
-    /// What they say.
+    /// The settings with parsed values.
     ///
     /// # Errors
-    /// A value that cannot be read, named by its flag.
+    /// An invalid value, named by its flag.
     pub fn settings(&self) -> Result<Settings> {
         let mut settings = Settings::default();
         for (key, texts) in &self.given {
@@ -92,7 +91,7 @@ impl FromArgMatches for SettingFlags {
     }
 }
 
-/// What is given of a flag; nothing for one that the command does not have.
+/// The values of a flag, or none for a flag that the command does not have.
 fn texts(matches: &ArgMatches, id: &str) -> Vec<String> {
     let given = matches.try_get_many::<String>(id).ok().flatten();
     given.into_iter().flatten().cloned().collect()
@@ -114,7 +113,7 @@ fn add(command: Command, key: &Key) -> Command {
         .long(key.flag())
         .help(help(key))
         .help_heading(heading)
-        // Who may ask for a run is said in workflows, hardly ever by hand.
+        // The settings about who may start a run belong in workflows and are rarely given by hand.
         .hide_short_help(key.group == Group::Triggers);
     if key.form == Form::Truth {
         let no = Arg::new(negative(key))
@@ -163,7 +162,7 @@ fn help(key: &Key) -> String {
     help.replace('`', "")
 }
 
-/// Takes any text and shows the words that will be taken.
+/// Accepts any text, and shows the words that are valid.
 #[derive(Clone)]
 struct AnyText(Vec<&'static str>);
 
@@ -187,13 +186,13 @@ impl TypedValueParser for AnyText {
     }
 }
 
-/// A command's choice of settings.
+/// A command's selection of settings.
 pub trait Chosen {
     /// The keys that it has flags for.
     const KEYS: &'static [&'static str];
 }
 
-/// The flags of a choice of settings.
+/// The flags of a selection of settings.
 #[derive(Debug, Clone)]
 pub struct FlagsOf<C>(pub SettingFlags, PhantomData<C>);
 

@@ -1,5 +1,5 @@
-//! Action inputs. Those that are no settings stand for flags of `sprag run`: a flag that is given goes
-//! before its input.
+//! Action inputs. Those that are not settings correspond to flags of `sprag run`. A flag takes precedence
+//! over its input.
 
 use super::args::{Common, RunArgs, SettingFlags};
 use crate::context::Context;
@@ -7,19 +7,19 @@ use crate::error::{Error, Result};
 use clap::{Arg, ArgAction, Args as _};
 use std::path::{Path, PathBuf};
 
-/// An input that is no setting.
+/// An input that is not a setting.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Input {
     /// Its name.
     pub name: String,
-    /// What it means.
+    /// Its description.
     pub help: String,
-    /// Its flag, as it is typed; the token has none, so that it is in no list of processes.
+    /// Its flag as typed. The token has none, so that it never appears in a list of processes.
     pub flag: Option<String>,
 }
 
-/// Every input that is no setting, in the order of the documentation: the flags of `sprag run`, and
-/// the token.
+/// Every input that is not a setting, in the order of the documentation: the flags of `sprag run`, and the
+/// token.
 pub fn of_run() -> Vec<Input> {
     let settings = SettingFlags::augment_args(clap::Command::new("settings"));
     let is_setting = |arg: &Arg| {
@@ -56,16 +56,16 @@ fn of_flag(arg: &Arg) -> Option<Input> {
     })
 }
 
-/// The input that stands for `-C`.
+/// The input that corresponds to `-C`.
 const DIRECTORY: &str = "working-directory";
-/// The input that has the token.
+/// The input with the token.
 const TOKEN: &str = "github-token";
 
-/// Inputs of which each says what is to be done.
+/// Inputs that each determine the work. Only one may be set.
 const SOURCES: &[&str] = &["plan", "prompt", "prompt-file", "issue", "queue"];
 
-/// The value of an input: `max-retries` is `INPUT_MAX-RETRIES`, or `INPUT_MAX_RETRIES` where a
-/// composite action passes it on by hand.
+/// The value of an input: `max-retries` is `INPUT_MAX-RETRIES`, or `INPUT_MAX_RETRIES` if a composite action
+/// passes it on explicitly.
 pub(super) fn input<'a>(context: &'a Context, name: &str) -> Option<&'a str> {
     let upper = name.to_ascii_uppercase();
     context
@@ -73,12 +73,12 @@ pub(super) fn input<'a>(context: &'a Context, name: &str) -> Option<&'a str> {
         .or_else(|| context.var(&format!("INPUT_{}", upper.replace('-', "_"))))
 }
 
-/// The directory that the input `working-directory` names.
+/// The directory in the input `working-directory`.
 pub fn working_directory(context: &Context) -> Option<PathBuf> {
     input(context, DIRECTORY).map(PathBuf::from)
 }
 
-/// The token for GitHub: the input, else the variable.
+/// The token for GitHub: the input, otherwise the variable.
 pub fn token(context: &Context) -> Option<&str> {
     input(context, TOKEN).or_else(|| context.var("GITHUB_TOKEN"))
 }
@@ -93,22 +93,22 @@ pub fn queue(context: &Context) -> Option<&str> {
     input(context, "queue").map(str::trim)
 }
 
-/// The configuration file that is asked for: the flag, else the input.
+/// The configuration file: that of the flag, otherwise that of the input.
 pub fn config_file(context: &Context, common: &Common) -> Option<PathBuf> {
     let asked = common.config.as_deref();
     let asked = asked.or_else(|| input(context, "config").map(Path::new));
     asked.map(|path| context.cwd.join(path))
 }
 
-/// The command line, and what inputs and variables say where it says nothing.
+/// Completes the command line with inputs and variables.
 ///
 /// # Errors
-/// An input that cannot be read, by its name, and several that say what is to be done.
+/// An invalid input, by its name, or several inputs that each determine the work.
 pub fn with_inputs(context: &Context, args: &RunArgs) -> Result<RunArgs> {
     let mut args = args.clone();
     args.resume = args.resume || truth(context, "resume")?;
     args.from_remote = args.from_remote || truth(context, "from-remote")?;
-    // There they name the run.
+    // With these flags, the words are the id of a run.
     let names_a_run = args.resume && !args.from_remote;
     if let Some(words) = args.words.take_if(|_| !names_a_run) {
         refuse_path(context, &words)?;
@@ -118,7 +118,7 @@ pub fn with_inputs(context: &Context, args: &RunArgs) -> Result<RunArgs> {
         source(context, &mut args)?;
     }
     if args.tasks.is_empty() {
-        // One a line, or as a row of `sprag matrix` has them: no id has a space in it.
+        // One per line, or as in a row of `sprag matrix`: no id contains a space.
         let tasks = input(context, "task")
             .unwrap_or_default()
             .split_whitespace();
@@ -137,7 +137,7 @@ pub fn with_inputs(context: &Context, args: &RunArgs) -> Result<RunArgs> {
     Ok(args)
 }
 
-/// `sprag run plan.yaml` hardly means a prompt.
+/// Refuses a path as a prompt: `sprag run plan.yaml` is almost certainly not meant as one.
 fn refuse_path(context: &Context, words: &str) -> Result<()> {
     match context.cwd.join(words).is_file() {
         false => Ok(()),
@@ -149,7 +149,7 @@ fn refuse_path(context: &Context, words: &str) -> Result<()> {
     }
 }
 
-/// Whether the command line says what is to be done: then no input does.
+/// Whether the command line determines the work. Then no input does.
 fn names_a_source(args: &RunArgs) -> bool {
     args.plan.is_some()
         || args.prompt.is_some()
@@ -159,7 +159,7 @@ fn names_a_source(args: &RunArgs) -> bool {
         || args.event
 }
 
-/// What the inputs say that is to be done.
+/// Sets the source of the work from the inputs.
 fn source(context: &Context, args: &mut RunArgs) -> Result<()> {
     let given = SOURCES.iter().copied();
     let given: Vec<&str> = given
@@ -178,7 +178,7 @@ fn source(context: &Context, args: &mut RunArgs) -> Result<()> {
     Ok(())
 }
 
-/// The number of an issue, as `12` or, as people write it, `#12`.
+/// Parses the number of an issue, `12` or `#12`.
 fn issue(text: &str) -> Result<u64> {
     let number = text.trim();
     let number = number.strip_prefix('#').unwrap_or(number);

@@ -1,5 +1,5 @@
-//! Flags, action inputs, variables, task, plan and file become one configuration, in this order of
-//! precedence. What leaves here is valid.
+//! Merges flags, action inputs, variables, task, plan and file, in this order of precedence, into one valid
+//! configuration.
 
 pub mod args;
 pub mod flags;
@@ -26,10 +26,10 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// Where the configuration file lies when no other is named, relative to the work tree.
+/// The default path of the configuration file, relative to the work tree.
 pub const DEFAULT_FILE: &str = ".sprag/config.yaml";
 
-/// Every source of settings but the task.
+/// All sources of settings except the task.
 #[derive(Debug, Clone)]
 pub struct Sources {
     /// Flags, action inputs and variables, already merged.
@@ -38,22 +38,22 @@ pub struct Sources {
     pub below: Settings,
     in_actions: bool,
     globs: Globs,
-    /// The variables that say how a model is reached.
+    /// The variables that determine how a model is reached.
     models: Rc<HashMap<&'static str, String>>,
-    /// What a relative path on the command line is relative to.
+    /// The directory that relative paths on the command line refer to.
     cwd: PathBuf,
     tapes: Tapes,
 }
 
-/// Recordings that were read already: the tasks of a plan share one.
+/// Cache of recordings: the tasks of a plan share one.
 type Tapes = Rc<RefCell<HashMap<PathBuf, Arc<Tape>>>>;
 
-/// Sets of globs that were built already: the tasks of a plan mostly share one.
+/// Cache of glob sets: most tasks of a plan share one.
 type Globs = Rc<RefCell<HashMap<Vec<String>, Arc<ProtectedPaths>>>>;
 
 impl Sources {
-    /// Sources of which `above` goes before `below`, in these surroundings: their variables say how a
-    /// model is reached.
+    /// Creates sources in which `above` takes precedence over `below`. The variables in `context` determine
+    /// how a model is reached.
     pub fn new(context: &Context, above: Settings, below: Settings) -> Self {
         let value = |name: &str| match name {
             "GITHUB_TOKEN" => inputs::token(context),
@@ -71,7 +71,7 @@ impl Sources {
         }
     }
 
-    /// The same with more in front.
+    /// A copy with settings that take precedence over all others.
     pub fn below_of(&self, above: Settings) -> Self {
         Self {
             above: above.or(self.above.clone()),
@@ -79,8 +79,8 @@ impl Sources {
         }
     }
 
-    /// The recording whose responses are taken. Only who begins a run may name one, and not what the
-    /// repository says of itself: a recording decides what the agent does.
+    /// The recording that supplies the responses. Only the person who starts a run may name one, and not the
+    /// repository, because a recording determines what the agent does.
     fn tape(&self, name: &Path, of_role: bool) -> Result<Arc<Tape>> {
         let is_named_above = match of_role {
             true => {
@@ -105,7 +105,7 @@ impl Sources {
         Ok(tape)
     }
 
-    /// What these globs protect.
+    /// The paths that these globs protect.
     fn set_of(&self, globs: &[String]) -> Result<Arc<ProtectedPaths>> {
         if let Some(known) = self.globs.borrow().get(globs) {
             return Ok(Arc::clone(known));
@@ -117,45 +117,45 @@ impl Sources {
     }
 }
 
-/// What concerns the whole run.
+/// The configuration of the whole run.
 #[derive(Debug, Clone)]
 pub struct RunConfig {
-    /// What is set.
+    /// The resolved settings.
     pub settings: Resolved,
-    /// Changes that are no progress.
+    /// The changes that do not count as progress.
     pub progress_ignore: GlobSet,
     /// Commands that run once before the first turn.
     pub setup: Vec<String>,
 }
 
 impl RunConfig {
-    /// Where the run keeps what it leaves behind, when that is said.
+    /// The directory for the files of the run, if one is configured.
     pub fn run_dir(&self, context: &Context) -> Option<PathBuf> {
         let dir = self.settings.run_dir.as_ref();
         dir.map(|dir| context.cwd.join(dir))
     }
 }
 
-/// What concerns one task.
+/// The configuration of one task.
 #[derive(Debug, Clone)]
 pub struct TaskConfig {
-    /// What is set.
+    /// The resolved settings.
     pub settings: Resolved,
-    /// The agent of the role at work; the implementer's until [`Self::take_role`].
+    /// The agent of the current role, which is the implementer until [`Self::take_role`].
     pub agent: Agent,
-    /// The agents of all roles that the task calls for.
+    /// The agents of all roles that the task needs.
     agents: Vec<(Role, RoleAgent)>,
     /// The agents for the attempts after a failed verification.
     escalate: Vec<RoleAgent>,
-    /// The agent that takes over where another is unavailable.
+    /// The agent to use when another is unavailable.
     fallback: Option<RoleAgent>,
-    /// The checks, each with its limit.
+    /// The checks, each with its time limit.
     pub checks: Vec<Check>,
     /// Paths that the task may not change.
     pub protected_paths: Arc<ProtectedPaths>,
 }
 
-/// An agent, and what is set for it.
+/// An agent with its model and its arguments.
 #[derive(Debug, Clone)]
 struct RoleAgent {
     agent: Agent,
@@ -164,7 +164,7 @@ struct RoleAgent {
 }
 
 impl TaskConfig {
-    /// Has the agent of this role work, with its model and its arguments.
+    /// Selects the agent of this role, with its model and its arguments.
     pub fn take_role(&mut self, role: Role) {
         let mut agents = self.agents.iter();
         if let Some((_, of_role)) = agents.find(|(known, _)| *known == role) {
@@ -172,8 +172,8 @@ impl TaskConfig {
         }
     }
 
-    /// Has the agent work that is for the attempt after so many failed verifications; the number of the one of
-    /// `escalate`, from 1, where that is another one than the task's own.
+    /// Selects the agent for the attempt after this number of failed verifications. Returns its number in
+    /// `escalate`, from 1, or `None` if the task's own agent stays.
     pub fn take_escalation(&mut self, failures: usize) -> Option<usize> {
         let number = failures.min(self.escalate.len());
         let other = self.escalate.get(number.checked_sub(1)?)?.clone();
@@ -181,7 +181,7 @@ impl TaskConfig {
         Some(number)
     }
 
-    /// Has the agent work that takes over where another is unavailable. Says whether there is one.
+    /// Selects the fallback agent. Returns whether there is one.
     pub fn take_fallback(&mut self) -> bool {
         let fallback = self.fallback.clone();
         if let Some(other) = &fallback {
@@ -190,12 +190,12 @@ impl TaskConfig {
         fallback.is_some()
     }
 
-    /// Whether an agent takes over where another is unavailable.
+    /// Whether there is a fallback agent.
     pub fn has_fallback(&self) -> bool {
         self.fallback.is_some()
     }
 
-    /// Makes the fallback the task's own agent. Says whether there is one.
+    /// Makes the fallback the task's own agent. Returns whether there is one.
     pub fn begin_with_fallback(&mut self) -> bool {
         let Some(other) = self.fallback.take() else {
             return false;
@@ -215,7 +215,7 @@ impl TaskConfig {
         self.settings.agent_args.clone_from(&other.agent_args);
     }
 
-    /// These settings once for each role that the task calls for.
+    /// A copy of these settings for each role that the task needs.
     pub fn in_each_role(&self) -> impl Iterator<Item = Self> + '_ {
         self.agents.iter().map(|(role, _)| {
             let mut config = self.clone();
@@ -224,7 +224,7 @@ impl TaskConfig {
         })
     }
 
-    /// What the phases of the task follow from.
+    /// The settings that determine the phases of the task.
     pub fn phases_asked(&self) -> PhasesAsked {
         PhasesAsked {
             tdd: self.settings.tdd,
@@ -237,10 +237,10 @@ impl TaskConfig {
     }
 }
 
-/// Flags over action inputs over `SPRAG_*` variables.
+/// Merges the flags, action inputs and `SPRAG_*` variables, in this order of precedence.
 ///
 /// # Errors
-/// A value that cannot be read, named by the flag, input or variable that has it.
+/// An invalid value, named by its flag, input or variable.
 pub fn above(context: &Context, flags: &SettingFlags) -> Result<Settings> {
     let mut inputs = Settings::default();
     let mut variables = Settings::default();
@@ -259,8 +259,7 @@ pub fn above(context: &Context, flags: &SettingFlags) -> Result<Settings> {
     Ok(flags.settings()?.or(inputs).or(variables))
 }
 
-/// The error of a value that stands in a place that says the key already, in the spelling that the
-/// person used.
+/// The error for a value whose place already names the key, in the spelling that the user chose.
 fn unreadable(key: &str, place: &str, why: &str) -> Error {
     Error::usage(match why.strip_prefix(key) {
         Some(rest) => format!("{place}{rest}"),
@@ -268,7 +267,7 @@ fn unreadable(key: &str, place: &str, why: &str) -> Error {
     })
 }
 
-/// The error of a place in a plan or configuration file.
+/// The error for a place in a plan or configuration file.
 pub fn located(located: Located) -> Error {
     let whole = located.to_string();
     let place = Place {
@@ -279,10 +278,10 @@ pub fn located(located: Located) -> Error {
     Error::located(whole, place)
 }
 
-/// Reads a whole text file within the limit for plans and configuration.
+/// Reads a complete text file within the size limit for plans and configuration.
 ///
 /// # Errors
-/// When it is missing, no file, too large or unreadable.
+/// When it is missing, not a file, too large or unreadable.
 pub fn read_file(path: &Path, what: &str) -> Result<Vec<u8>> {
     let shown = path.display();
     let metadata = fs::metadata(path).map_err(|error| match error.kind() {
@@ -307,10 +306,10 @@ pub fn read_file(path: &Path, what: &str) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// The settings that concern the whole run.
+/// The settings for the whole run.
 ///
 /// # Errors
-/// A combination that makes no sense.
+/// Settings that contradict each other.
 pub fn run_config(sources: &Sources, setup: Vec<String>) -> Result<RunConfig> {
     let all = sources.above.clone().or(sources.below.clone());
     let settings = all.resolve(sources.in_actions);
@@ -328,7 +327,7 @@ pub fn run_config(sources: &Sources, setup: Vec<String>) -> Result<RunConfig> {
     })
 }
 
-/// Paths that no task may change as far as these sources say; a task may say otherwise.
+/// The paths that no task may change according to these sources. A task may override them.
 ///
 /// # Errors
 /// An invalid glob.
@@ -337,10 +336,10 @@ pub fn protected_paths(sources: &Sources) -> Result<Arc<ProtectedPaths>> {
     sources.set_of(&all.resolve(sources.in_actions).protected_paths)
 }
 
-/// The settings that hold for one task.
+/// The settings for one task.
 ///
 /// # Errors
-/// No agent that can work.
+/// When no usable agent is configured.
 pub fn task_config(sources: &Sources, task: &Task) -> Result<TaskConfig> {
     let settings = sources
         .above
@@ -369,7 +368,7 @@ pub fn task_config(sources: &Sources, task: &Task) -> Result<TaskConfig> {
         escalate: settings.escalate.iter().map(other).collect::<Result<_>>()?,
         fallback: settings.fallback.as_ref().map(other).transpose()?,
         checks: match settings.review_only {
-            // What is only reviewed is not checked.
+            // Review-only tasks run no checks.
             true => Vec::new(),
             false => settings.checks(),
         },
@@ -400,8 +399,8 @@ fn role_agents(config: &TaskConfig, sources: &Sources) -> Result<Vec<(Role, Role
     roles.into_iter().map(of_role).collect()
 }
 
-/// The agent that the settings choose; without a choice, the built-in one where a model can be
-/// reached. `of_role` is whether its arguments are those of a role.
+/// The configured agent, otherwise the built-in one if a model can be reached. `of_role` says whether its
+/// arguments belong to a role.
 fn agent(all: &Resolved, sources: &Sources, of_role: bool) -> Result<Agent> {
     match (all.agent.as_str(), all.agent_command.as_deref()) {
         (agents::COMMAND | "auto", Some(command)) => Ok(Agent::Cli(CliAgent::Command {
@@ -422,7 +421,7 @@ fn agent(all: &Resolved, sources: &Sources, of_role: bool) -> Result<Agent> {
             ));
             let mut hints = missing.hints.into_iter();
             let first = hints.next().unwrap_or_default();
-            // Where something is set, its fault is what keeps the built-in agent from working.
+            // If something is set, its problem is the reason why the built-in agent cannot work.
             let why = match missing.nothing_set {
                 true => String::new(),
                 false => format!("{}; ", missing.message),
@@ -438,14 +437,14 @@ fn agent(all: &Resolved, sources: &Sources, of_role: bool) -> Result<Agent> {
     }
 }
 
-/// The flags that choose an agent, as a person is told to give one of them.
+/// The flags that choose an agent, formatted for a message.
 fn agent_flags() -> String {
     let named = agents::names().filter(|name| ![agents::ACP, agents::COMMAND].contains(name));
     let flags: Vec<String> = named.map(|name| format!("--agent {name}")).collect();
     format!("{}, or --agent-command 'COMMAND'", flags.join(", "))
 }
 
-/// The built-in agent, or why its model cannot be reached.
+/// The built-in agent, or the reason why its model cannot be reached.
 fn built_in(
     all: &Resolved,
     sources: &Sources,
@@ -479,7 +478,8 @@ fn protected_set(globs: &[impl AsRef<str>]) -> Result<ProtectedPaths> {
         .map_err(|error| Error::config(format!("a glob cannot be read: {error}")))
 }
 
-/// What matches one of the globs of files that configure an agent, as [`protected_paths`] does.
+/// The set of paths that match one of these globs of agent configuration files, with the same rules as
+/// [`protected_paths`].
 ///
 /// # Errors
 /// An invalid glob.
@@ -501,7 +501,7 @@ fn glob_set(globs: &[impl AsRef<str>]) -> Result<GlobSet> {
         .map_err(|error| Error::config(format!("the globs cannot be used: {error}")))
 }
 
-/// A plan of one task from a prompt: the first line is its title.
+/// Makes a plan with one task from a prompt, whose first line is the title.
 ///
 /// # Errors
 /// When the prompt is empty.

@@ -1,4 +1,4 @@
-//! Recordings of the built-in agent, read from files.
+//! Reads recordings of the built-in agent from files.
 
 use crate::domain::builtin::trajectory::{self, Recording};
 use crate::error::{Error, Result};
@@ -6,14 +6,13 @@ use std::fs;
 use std::io::Read as _;
 use std::path::Path;
 
-/// The largest recording that is read, in bytes: some turns, of which each transcript is capped at
-/// 64 MiB.
+/// Maximum size in bytes of a recording: several turns, with at most 64 MiB for the transcript of each.
 const LARGEST: u64 = 256 << 20;
 
 /// Reads a recording, or the trajectory of one turn.
 ///
 /// # Errors
-/// When there is none, or it is not one.
+/// When the file does not exist or is not a recording.
 pub fn read(path: &Path) -> Result<Recording> {
     let shown = path.display();
     let cannot = |error: std::io::Error| {
