@@ -1,9 +1,9 @@
-//! What a project is made with: the checks and the setup commands that `sprag init` proposes, and
-//! where each was found.
+//! Detects a project's tools: the checks and the setup commands that `sprag init` proposes, and where each
+//! was found.
 //!
-//! Pure: [`Listing`] holds what was read. What the project's own CI runs comes before what its manifests
-//! suggest. A command is proposed only where the project says that it has it, because a check that never
-//! passes is worse than none.
+//! Pure: [`Listing`] holds what was read. The commands in the project's own CI take precedence over what its
+//! manifests suggest. A command is proposed only if the project indicates that it has it, because a check
+//! that never passes is worse than none.
 
 mod command;
 mod machine;
@@ -18,27 +18,27 @@ mod tests;
 use crate::domain::checks::verdict::{Check, CheckKind};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Limit of one run of a proposed check, in milliseconds: the default of `verify_timeout`.
+/// Time limit of one run of a proposed check in milliseconds: the default of `verify_timeout`.
 pub const CHECK_TIMEOUT_MS: u64 = 600_000;
 
 /// The directory of the project's workflows.
 pub const WORKFLOWS: &str = ".github/workflows";
 
-/// Directories in whose files the tests of a Python project usually are.
+/// Directories that usually contain the tests of a Python project.
 pub const TEST_DIRECTORIES: [&str; 2] = ["tests", "test"];
 
-/// Whether the text of a file of the root is looked at; of all others the name is enough.
+/// Whether the text of a file is read. For all others the name is enough.
 pub fn is_read(name: &str) -> bool {
     MANIFESTS.contains(&name) || is_python_test(name)
 }
 
-/// Whether a name is that of a file with Python tests.
+/// Whether a file name is one of a Python test.
 pub fn is_python_test(name: &str) -> bool {
     let stem = name.strip_suffix(".py");
     stem.is_some_and(|stem| stem.starts_with("test_") || stem.ends_with("_test") || stem == "test")
 }
 
-/// The manifests among the files of a root.
+/// The recognised manifests in the root.
 const MANIFESTS: [&str; 19] = [
     "CMakeLists.txt",
     "Cargo.toml",
@@ -61,8 +61,8 @@ const MANIFESTS: [&str; 19] = [
     ".justfile",
 ];
 
-/// The root of a project: the names in it, and the texts that are looked at. Names of files in a
-/// directory begin with its name and a slash.
+/// The root of a project: the names in it, and the texts that are read. The name of a file in a directory
+/// includes the directory.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Listing {
     names: BTreeSet<String>,
@@ -70,13 +70,13 @@ pub struct Listing {
 }
 
 impl Listing {
-    /// A root in which nothing has been seen.
+    /// An empty root.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Adds a file or directory of the root whose text does not matter.
+    /// Adds a file or directory without its text.
     pub fn name(&mut self, name: impl Into<String>) {
         self.names.insert(name.into());
     }
@@ -88,7 +88,7 @@ impl Listing {
         self.texts.insert(name, text.into());
     }
 
-    /// Whether the root has a licence, as public projects do.
+    /// Whether the root has a licence, as public projects have.
     #[must_use]
     pub fn has_licence(&self) -> bool {
         let starts = |start: &str| self.below(start).next().is_some();
@@ -103,12 +103,12 @@ impl Listing {
         names.iter().any(|name| self.has(name))
     }
 
-    /// The text of a file, empty if it was not read.
+    /// The text of a file, or an empty one if it was not read.
     fn read(&self, name: &str) -> &str {
         self.texts.get(name).map_or("", String::as_str)
     }
 
-    /// The names with one of these endings, in order.
+    /// The names with one of these suffixes, in order.
     fn ending<'a>(&'a self, endings: &'a [&str]) -> impl Iterator<Item = &'a str> {
         self.names
             .iter()
@@ -125,13 +125,13 @@ impl Listing {
         })
     }
 
-    /// The names that begin with this.
+    /// The names that start with this prefix.
     fn below<'a>(&'a self, start: &'a str) -> impl Iterator<Item = &'a str> {
         let names = self.names.iter().map(String::as_str);
         names.filter(move |name| name.starts_with(start))
     }
 
-    /// Whether a line of the file, without blanks around it, starts with this.
+    /// Whether a line of the file, without leading spaces, starts with this.
     fn line_starts(&self, name: &str, start: &str) -> bool {
         self.read(name)
             .lines()
@@ -139,38 +139,38 @@ impl Listing {
     }
 }
 
-/// Something with the place where it was found.
+/// A value with the place where it was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Found<T> {
-    /// What was found.
+    /// The value.
     pub what: T,
-    /// Where, for a person: a file, or a file and a line.
+    /// The place for a person: a file, or a file and a line.
     pub from: String,
 }
 
-/// What a project could begin with.
+/// The proposed configuration for a project.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Proposal {
-    /// Commands that fetch what the checks need, such as `npm ci`.
+    /// Commands that fetch the dependencies of the checks, such as `npm ci`.
     pub setup: Vec<Found<String>>,
-    /// The checks. Names are unique: `test`, or `cargo-test` and `npm-test` where two toolchains have
-    /// tests.
+    /// The checks. Names are unique: `test`, or `cargo-test` and `npm-test` if two toolchains have tests.
     pub checks: Vec<Found<Check>>,
-    /// Steps that a workflow needs before the checks can run, as lines of YAML.
+    /// Steps that a workflow needs before the checks, as lines of YAML.
     pub steps: Vec<String>,
-    /// What is not proposed although it is there, each with the reason.
+    /// Commands that were found but are not proposed, each with the reason.
     pub left_out: Vec<Found<String>>,
-    /// What was looked for and is not there.
+    /// What was looked for but not found.
     pub not_found: Vec<String>,
     /// Workflows that were read.
     pub workflows: Vec<String>,
 }
 
-/// What fits the project. What the workflows run for a change comes first: where they test, that is
-/// all; kinds of checks that they have none of come from the manifests.
+/// Proposes a configuration for the project. Checks in workflows that run for a change take precedence: if
+/// they include tests, no other checks are proposed; otherwise the kinds that they lack come from the
+/// manifests.
 ///
-/// Targets of a makefile or justfile stand in only for the kinds that no toolchain covers, since
-/// they mostly run the same commands again.
+/// Targets of a makefile or justfile are used only for the kinds that no toolchain covers, because they
+/// usually run the same commands.
 #[must_use]
 pub fn propose(files: &Listing) -> Proposal {
     let ci = workflow::workflows(files);
@@ -244,12 +244,12 @@ fn not_found(workflows: &[String], checks: &[Found<Check>]) -> Vec<String> {
     missing
 }
 
-/// What one manifest of the project offers.
+/// The commands that one manifest of the project offers.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Toolchain {
     /// The manifest.
     from: String,
-    /// The language whose toolchain a runner has to have, where it is one that [`machine`] installs.
+    /// The language that a runner must have, if [`machine`] can install it.
     language: Option<&'static str>,
     setup: Vec<Found<String>>,
     commands: Vec<Command>,
@@ -300,7 +300,7 @@ impl Toolchain {
     }
 }
 
-/// A check that has no name yet.
+/// A check without a name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Command {
     tool: String,
@@ -336,7 +336,7 @@ fn guessed(files: &Listing) -> Vec<Toolchain> {
     found
 }
 
-/// Gives a command the plainest name that no other has.
+/// Gives a command the shortest unique name.
 fn named(commands: &[Command], index: usize) -> Check {
     let command = &commands[index];
     let kind = match command.kind {

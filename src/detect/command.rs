@@ -1,5 +1,5 @@
-//! What a command of a shell script is for, told from its words: it prepares, builds, tests or lints,
-//! or it is none of a check's business.
+//! Classifies a shell command by its words: it prepares, builds, tests or lints, or it is unrelated to
+//! checks.
 
 use crate::domain::checks::definitions::is_assignment;
 use crate::domain::checks::verdict::CheckKind;
@@ -7,30 +7,30 @@ use crate::domain::checks::verdict::CheckKind::{Build, Lint, Test};
 use Purpose::{Check, Machine, Setup};
 use Rule::{Args, Is, Named};
 
-/// What a command is for.
+/// The purpose of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Purpose {
-    /// Fetches what the project needs.
+    /// Fetches the project's dependencies.
     Setup,
-    /// Installs something on the machine, which a step of a workflow may and a setup command should not.
+    /// Installs something on the machine, which a workflow step may do and a setup command should not.
     Machine,
-    /// Says whether the project is as it should be.
+    /// Checks the state of the project.
     Check(CheckKind),
 }
 
-/// How the purpose of a program's command is told.
+/// How a program's command is classified.
 #[derive(Debug, Clone, Copy)]
 enum Rule {
-    /// It has only one.
+    /// It always has this purpose.
     Is(Purpose),
-    /// By the first arguments that are no flags, longest first; all others are of no interest.
+    /// By the first non-flag arguments, longest match first. Other commands are ignored.
     Args(&'static [(&'static str, Purpose)]),
-    /// By the name of a task, which is the first argument that is no flag and none of these words.
-    /// Without a name it has the last purpose.
+    /// By the name of a task, which is the first argument that is neither a flag nor one of these words.
+    /// Without a name, the last value applies.
     Named(&'static [&'static str], Option<Purpose>),
 }
 
-/// The programs that are known, without directory, version and ending.
+/// The known programs, without directory, version and extension.
 const PROGRAMS: &[(&[&str], Rule)] = &[
     (
         &["cargo"],
@@ -222,7 +222,7 @@ const PROGRAMS: &[(&[&str], Rule)] = &[
     (&["corepack"], Is(Machine)),
 ];
 
-/// Programs that run the program which their arguments name, with the first of these arguments.
+/// Programs that run the program in their arguments, with the argument that makes them do so.
 const WRAPPERS: &[(&str, Option<&str>)] = &[
     ("env", None),
     ("time", None),
@@ -245,10 +245,10 @@ const WRAPPERS: &[(&str, Option<&str>)] = &[
     ("python", Some("-m")),
 ];
 
-/// Programs that run the script which their first argument names.
+/// Programs that run the script in their first argument.
 const INTERPRETERS: &[&str] = &["sh", "bash", "python", "node", "ruby", "perl", "php"];
 
-/// Programs that rewrite files unless a flag says that they shall only look.
+/// Programs that rewrite files unless a flag makes them only check.
 const REWRITES: &[(&str, Option<&str>)] = &[
     ("cargo", Some("fmt")),
     ("ruff", Some("format")),
@@ -273,7 +273,7 @@ const ONLY_LOOKS: &[&str] = &[
     "--verify-no-changes",
 ];
 
-/// What a command is for; none where it is not known, or nothing that a project's state is told by.
+/// The purpose of a command, or `None` if it is unknown or irrelevant to the project's state.
 pub(super) fn purpose(command: &str) -> Option<Purpose> {
     let words = shlex::split(command)?;
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
@@ -329,7 +329,7 @@ fn by_rule(rule: Rule, program: &str, arguments: &[&str], flagless: &[&str]) -> 
         }
         Named(skipped, without) => {
             let mut names = flagless.iter().filter(|word| !skipped.contains(*word));
-            // A package's scripts stand beside the commands of its manager.
+            // A package's scripts have the same form as the commands of its manager.
             match (program, names.next()) {
                 (_, None) => without,
                 ("npm" | "pnpm" | "yarn" | "bun" | "composer", Some(&"ci" | &"install" | &"i")) => {
@@ -345,7 +345,7 @@ fn by_rule(rule: Rule, program: &str, arguments: &[&str], flagless: &[&str]) -> 
                     _ => Some(Check(Test)),
                 },
                 ("make" | "gmake", Some(&"install")) => None,
-                // npx by another name: a tool of the package.
+                // Like npx: runs a tool of the package.
                 ("yarn" | "pnpm" | "bun", Some(name)) if self::rule(name).is_some() => {
                     of_words(flagless)
                 }
@@ -355,7 +355,7 @@ fn by_rule(rule: Rule, program: &str, arguments: &[&str], flagless: &[&str]) -> 
     }
 }
 
-/// What a task, target or script is for by its name.
+/// The purpose of a task, target or script according to its name.
 fn named(name: &str) -> Option<Purpose> {
     let name = name.rsplit('/').next().unwrap_or(name).to_ascii_lowercase();
     let has = |words: &[&str]| words.iter().any(|word| name.contains(word));
@@ -393,7 +393,7 @@ fn rule(program: &str) -> Option<Rule> {
     row.map(|(_, rule)| *rule)
 }
 
-/// Whether the command is one that rewrites what it finds wrong.
+/// Whether the command rewrites files to fix what it finds.
 fn changes_files(program: &str, arguments: &[&str]) -> bool {
     let rewrites = REWRITES.iter().any(|(name, argument)| {
         *name == program && argument.is_none_or(|argument| arguments.contains(&argument))
@@ -407,7 +407,7 @@ fn changes_files(program: &str, arguments: &[&str]) -> bool {
             .any(|word| matches!(*word, "--fix" | "--write"))
 }
 
-/// A program's name without directory, version and ending: `python` of `/usr/bin/python3.12`.
+/// A program's name without directory, version and extension: `python` for `/usr/bin/python3.12`.
 fn program(word: &str) -> String {
     let name = word.rsplit('/').next().unwrap_or(word);
     let name = name
@@ -421,7 +421,7 @@ fn program(word: &str) -> String {
     }
 }
 
-/// The arguments that are neither flags nor the choice of a toolchain.
+/// The arguments without flags and toolchain selectors.
 fn plain<'a>(arguments: &'a [&'a str]) -> impl Iterator<Item = &'a str> {
     let all = arguments.iter().copied();
     all.filter(|word| !word.starts_with(['-', '+']))

@@ -1,9 +1,9 @@
-//! The steps of a workflow that give a runner what the checks need.
+//! The workflow steps that install on a runner what the checks need.
 
 use super::{Found, Listing};
 use std::collections::BTreeMap;
 
-/// What [`ACTIONS`] has of a language.
+/// A row of [`ACTIONS`].
 type ActionRow = (
     &'static str,
     &'static str,
@@ -12,9 +12,8 @@ type ActionRow = (
     Option<&'static str>,
 );
 
-/// The actions that install a language: its name, the action at a commit, the files that say the version,
-/// the version if nothing says one, and an input that keeps the job from writing a cache that other
-/// workflows read.
+/// The actions that install a language: its name, the action at a commit, the files with the version, the
+/// default version, and an input that keeps the job from writing a cache that other workflows read.
 const ACTIONS: [ActionRow; 3] = [
     (
         "python",
@@ -39,7 +38,7 @@ const ACTIONS: [ActionRow; 3] = [
     ),
 ];
 
-/// What a lock file needs that a runner does not have.
+/// What a lock file requires that a runner does not have.
 const MANAGERS: [(&str, &str, &str); 5] = [
     ("pnpm-lock.yaml", "Install pnpm", "corepack enable"),
     ("yarn.lock", "Install Yarn", "corepack enable"),

@@ -1,10 +1,10 @@
-//! Projects of JavaScript and TypeScript: package.json and Deno.
+//! JavaScript and TypeScript projects: package.json and Deno.
 
 use super::{Command, Found, Listing, Toolchain};
 use crate::domain::checks::verdict::CheckKind;
 use serde_json::Value;
 
-/// The scripts that are proposed when a package has them.
+/// The scripts that are proposed if a package has them.
 const SCRIPTS: [(&str, CheckKind); 5] = [
     ("build", CheckKind::Build),
     ("test", CheckKind::Test),
@@ -27,7 +27,7 @@ pub(super) fn package(files: &Listing) -> Option<Toolchain> {
         if never_tells(text) {
             continue;
         }
-        // Without CI in its environment this runner waits for files to change.
+        // Without CI in its environment, this test runner waits for files to change.
         let prefix = if text.contains("react-scripts test") {
             "CI=true "
         } else {
@@ -47,7 +47,7 @@ pub(super) fn deno(files: &Listing) -> Option<Toolchain> {
     let name = ["deno.json", "deno.jsonc"]
         .into_iter()
         .find(|name| files.has(name))?;
-    // A file with comments is no JSON: its tasks stay unknown and the plain commands are proposed.
+    // A file with comments is not JSON: its tasks stay unknown and the default commands are proposed.
     let manifest: Value = serde_json::from_str(files.read(name)).unwrap_or_default();
     let has_task = |task: &str| !manifest["tasks"][task].is_null();
     let mut found = Toolchain::of(name);
@@ -69,7 +69,7 @@ pub(super) fn deno(files: &Listing) -> Option<Toolchain> {
     Some(found)
 }
 
-/// Programs and words of a script that goes to the network or reports to a service.
+/// Programs and words of a script that uses the network or reports to a service.
 const NETWORK: &[&str] = &[
     "audit",
     " aud",
@@ -81,8 +81,8 @@ const NETWORK: &[&str] = &[
     "snyk",
 ];
 
-/// Takes what npm would run twice or what no check should: the linter where `pretest` or `test` runs it
-/// already, and a `posttest` that goes to the network.
+/// Removes commands that npm would run twice and those that no check should run: the linter if `pretest` or
+/// `test` already runs it, and a `posttest` that uses the network.
 pub(super) fn without_repeats(
     files: &Listing,
     commands: &mut Vec<Command>,
@@ -126,7 +126,7 @@ pub(super) fn without_repeats(
     let hooked = if runs_hooks { pretest } else { "" };
     let includes = |name: &str| {
         let called = [manager.script(name), format!("npm run {name}")];
-        // `npm run --silent lint` is `npm run lint`.
+        // `npm run --silent lint` is the same as `npm run lint`.
         let flagless = |text: &str| {
             let words = text
                 .split_whitespace()
@@ -147,7 +147,7 @@ pub(super) fn without_repeats(
     }
 }
 
-/// Whether a script is the placeholder of `npm init`, or one that watches and never ends.
+/// Whether a script is the placeholder of `npm init`, or one that watches files and never ends.
 fn never_tells(script: &str) -> bool {
     script.trim().is_empty()
         || script.contains("Error: no test specified")
@@ -165,7 +165,7 @@ enum Manager {
 }
 
 impl Manager {
-    /// The one that the package names, else the one whose lock file is there, else npm.
+    /// The package manager that the package names, otherwise the one that has a lock file, otherwise npm.
     fn of(files: &Listing, manifest: &Value) -> Self {
         let declared = manifest["packageManager"].as_str().unwrap_or_default();
         match declared.split('@').next().unwrap_or_default() {
@@ -197,8 +197,8 @@ impl Manager {
         }
     }
 
-    /// The command that installs what the lock file names and leaves it as it is. None for a
-    /// package that needs nothing.
+    /// The command that installs from the lock file without changing it, or `None` for a package without
+    /// dependencies.
     fn install(self, files: &Listing, manifest: &Value) -> Option<&'static str> {
         let needs = |key: &str| {
             manifest[key]

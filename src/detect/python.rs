@@ -3,7 +3,7 @@
 use super::{Listing, TEST_DIRECTORIES, Toolchain, is_python_test};
 use crate::domain::checks::verdict::CheckKind;
 
-/// Files that say how a Python project is made, the first of which names it.
+/// Files that indicate a Python project. The first one that exists is named as the source.
 const SIGNS: [&str; 9] = [
     "pyproject.toml",
     "setup.py",
@@ -16,12 +16,12 @@ const SIGNS: [&str; 9] = [
     "conftest.py",
 ];
 
-/// How the tests are run, and where that is said.
+/// How the tests are run.
 enum Tests {
     Hatch,
-    /// A command that needs no `python -m`, such as `tox`.
+    /// A command without `python -m`, such as `tox`.
     Tox,
-    /// A module of Python with its arguments, and the package that it is in.
+    /// A Python module with its arguments, and its package.
     Module(String, Option<&'static str>),
 }
 
@@ -57,7 +57,7 @@ pub(super) fn project(files: &Listing) -> Option<Toolchain> {
         }
         None => {}
     }
-    // Tools that make environments of their own install the project there.
+    // Tools with their own environments install the project there.
     let apart = matches!(needs.first(), Some(&"hatch" | &"tox"));
     match manager {
         Manager::Pip if apart => found.setup(format!("python3 -m pip install {}", needs.join(" "))),
@@ -80,8 +80,8 @@ pub(super) fn project(files: &Listing) -> Option<Toolchain> {
     Some(found)
 }
 
-/// How the tests are run: what tox is told first, since a project that has it means it, then pytest
-/// where something asks for it, then what the test files themselves import.
+/// How the tests are run, and the reason for this choice. Hatch and tox's commands take precedence, then pytest
+/// if a file indicates it, then the imports of the test files.
 fn tests(files: &Listing, manager: Manager) -> Option<(Tests, String)> {
     let module = |module: &str, package| Tests::Module(module.to_owned(), package);
     if files.line_starts("pyproject.toml", "[tool.hatch.envs") && manager == Manager::Pip {
@@ -115,7 +115,7 @@ fn tests(files: &Listing, manager: Manager) -> Option<(Tests, String)> {
     of_test_files(files)
 }
 
-/// The commands of tox's main environment, one a line; none where there is no tox.
+/// The commands of tox's main environment, one per line, or `None` without tox.
 fn tox_commands(files: &Listing) -> Option<Vec<String>> {
     let lines = files.read("tox.ini").lines();
     let section: Vec<&str> = lines
@@ -139,12 +139,12 @@ fn tox_commands(files: &Listing) -> Option<Vec<String>> {
     )
 }
 
-/// A call of unittest without anything that tox would fill in.
+/// Whether a command calls unittest without tox substitutions.
 fn is_plain_unittest(command: &str) -> bool {
     command.contains("-m unittest") && !command.contains(['{', '}', '&', ';', '|'])
 }
 
-/// What the files with tests are written for: unittest where one imports it and none pytest.
+/// The framework of the test files: unittest if one imports it and none imports pytest.
 fn of_test_files(files: &Listing) -> Option<(Tests, String)> {
     let directory = TEST_DIRECTORIES.into_iter().find(|name| files.has(name));
     let start = directory.map_or(String::new(), |name| format!("{name}/"));
@@ -219,7 +219,7 @@ impl Manager {
         }
     }
 
-    /// The command that runs a module of Python in the project's environment.
+    /// The command that runs a Python module in the project's environment.
     fn run(self, module: &str) -> String {
         match self {
             Self::Pip => format!("python3 -m {module}"),
@@ -246,7 +246,7 @@ impl Manager {
     }
 }
 
-/// Everything that the project lists, itself included, as arguments of `pip install`.
+/// All dependencies of the project and the project itself, as arguments of `pip install`.
 fn pip_install(files: &Listing) -> Option<String> {
     let mut what: Vec<String> = ["requirements.txt", "requirements-dev.txt"]
         .into_iter()
@@ -262,8 +262,8 @@ fn pip_install(files: &Listing) -> Option<String> {
     (!what.is_empty()).then(|| what.join(" "))
 }
 
-/// Whether a package is among what the project installs: quoted or at the beginning of a line, so that
-/// a table of its settings does not count. For pip only the extra that is installed does.
+/// Whether the project installs a package: its name is quoted or at the start of a line, so that a table of
+/// its settings does not count. For pip, only the installed extra counts.
 fn is_installed(files: &Listing, package: &str) -> bool {
     let begins = |text: &str| {
         let text = text.trim_start().trim_start_matches(['"', '\'']);
@@ -301,7 +301,7 @@ fn is_installed(files: &Listing, package: &str) -> bool {
         .any(|list| list.split([',', '[', '\n']).any(begins))
 }
 
-/// The optional dependencies that tests need, by their usual names.
+/// The extra with the test dependencies, by its usual names.
 fn extra(files: &Listing) -> Option<&'static str> {
     let keys: Vec<&str> = files
         .read("pyproject.toml")
@@ -317,7 +317,7 @@ fn extra(files: &Listing) -> Option<&'static str> {
         .find(|name| keys.contains(name))
 }
 
-/// The file that says that the tests are for pytest.
+/// The file which shows that the tests use pytest.
 fn pytest_sign(files: &Listing) -> Option<&'static str> {
     let named = ["pytest.ini", ".pytest.ini", "pytest.toml", "conftest.py"];
     let named = named.into_iter().find(|name| files.has(name));

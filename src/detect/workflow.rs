@@ -1,4 +1,4 @@
-//! What the project's own CI does: the `run:` steps of its workflows, as setup commands and checks.
+//! Reads the project's own CI: the `run:` steps of its workflows, as setup commands and checks.
 
 use super::command::{Purpose, purpose};
 use super::{Command, Found, Listing, Toolchain};
@@ -6,7 +6,7 @@ use crate::domain::checks::verdict::CheckKind;
 use crate::domain::yaml::{self, Node};
 use std::collections::BTreeMap;
 
-/// Words in the names of workflows that tell nothing about a change.
+/// Words in the names of workflows that do not check a change.
 const OTHER_BUSINESS: &[&str] = &[
     "bench",
     "codeql",
@@ -24,16 +24,16 @@ const OTHER_BUSINESS: &[&str] = &[
     "stale",
 ];
 
-/// The most checks of one kind that are taken.
+/// Maximum number of checks of one kind.
 const MOST_OF_A_KIND: usize = 3;
 
-/// Words that begin what only a shell can follow.
+/// Words that start a compound command of the shell.
 const COMPOUND: &[&str] = &[
     "if", "then", "else", "elif", "fi", "for", "while", "until", "do", "done", "case", "esac",
     "function", "{", "}", "(",
 ];
 
-/// Words that change what the lines after them mean.
+/// Commands that affect the lines after them.
 const CARRIES_ON: &[&str] = &["cd", "pushd", "export", "source", ".", "alias"];
 
 /// What was found in the workflows.
@@ -45,7 +45,7 @@ pub(super) struct Workflows {
     pub machine: Vec<Found<String>>,
     /// Versions of the languages, by the action that installs them.
     pub versions: BTreeMap<String, String>,
-    /// What looks like a check and is none that can be taken, with the reason.
+    /// Commands that look like checks but cannot be used, with the reason.
     pub left_out: Vec<Found<String>>,
     /// Workflows that were read.
     pub read: Vec<String>,
@@ -144,8 +144,8 @@ impl Workflows {
         }
     }
 
-    /// The version that a step installs of a language: the one that stands there, or the highest of
-    /// the job's matrix.
+    /// Records the version of a language that a step installs: the literal one, or the highest in the job's
+    /// matrix.
     fn version(&mut self, step: &Node, matrix: Option<&Node>) {
         let Some(uses) = step.get("uses").and_then(Node::text) else {
             return;
@@ -226,7 +226,7 @@ impl Workflows {
         }
     }
 
-    /// Takes a command of a step, which `run` is with its directory and its variables.
+    /// Records a command of a step. `run` is the command with its directory and its variables.
     fn take(&mut self, path: &str, step: &Node, what: Purpose, command: &str, run: String) {
         let from = place(path, step);
         let list = match what {
@@ -298,8 +298,8 @@ impl Workflows {
     }
 }
 
-/// Whether a command is another one with options that measure coverage, which may need more than is installed
-/// and tells nothing of whether the work is right.
+/// Whether a command is another one with options for coverage, which may need more dependencies and do not
+/// show whether the work is correct.
 fn measures(command: &str, plain: &str) -> bool {
     let more = command.strip_prefix(plain);
     let more = more.and_then(|more| more.strip_prefix(' '));
@@ -318,7 +318,8 @@ fn numbers(version: &str) -> Option<Vec<u32>> {
     parts.map(|part| part.parse().ok()).collect()
 }
 
-/// The purpose of a command, or of the lines of a script as a whole: a check if one of them is one.
+/// The purpose of a command or a script: a check if any of its lines is one, otherwise that of its first
+/// known line.
 fn purpose_of(command: &str) -> Option<Purpose> {
     let parts = command.split('\n').flat_map(|line| line.split(" && "));
     let found: Vec<Purpose> = parts.filter_map(|part| purpose(part.trim())).collect();
@@ -326,8 +327,8 @@ fn purpose_of(command: &str) -> Option<Purpose> {
     check.or(found.first()).copied()
 }
 
-/// The commands of a script, one a line. A script that only works as a whole is one command: lines
-/// after `cd` or `export` belong to it and are joined, those of a compound command are left as they are.
+/// The commands of a script, one per line. A script that only works as a whole is one command: if it has `cd`
+/// or `export`, its lines are joined, and a compound command is left unchanged.
 fn commands(script: &str) -> Vec<String> {
     let script = script.replace("\\\n", " ");
     let lines = script.lines().map(str::trim);
@@ -360,7 +361,7 @@ fn commands(script: &str) -> Vec<String> {
         .collect()
 }
 
-/// The command as `sh` runs it in the root of the project.
+/// The command in the form in which `sh` runs it in the root of the project.
 fn in_its_place(command: &str, directory: Option<&str>, variables: &[(&str, &str)]) -> String {
     let quoted = |text: &str| shlex::try_quote(text).map_or_else(|_| text.to_owned(), Into::into);
     let needs_bash = ["[[", "<(", "pipefail"]

@@ -99,7 +99,7 @@ fn what_ci_runs_comes_before_any_guess() {
     assert_eq!(proposal.not_found, ["a command that builds the project"]);
 }
 
-/// Whichever stands first.
+/// In either order.
 #[test]
 fn a_command_that_also_measures_coverage_is_proposed_without() {
     let ci = |first: &str, second: &str| {
