@@ -1,11 +1,11 @@
-//! Which programs a command line of the shell starts, as far as that shows without running it.
+//! Determines which programs a shell command line starts, without running it.
 
 use crate::domain::checks::definitions::is_assignment;
 
-/// Words after which a command follows.
+/// Words that are followed by a command.
 const BEFORE_A_COMMAND: &[&str] = &["!", "command", "env", "exec", "nice", "nohup", "time"];
 
-/// Words that are no programs, with everything up to the next command.
+/// Shell built-ins. They are skipped up to the next command.
 const BUILT_IN: &[&str] = &[
     ".", ":", "[", "alias", "break", "continue", "echo", "eval", "exit", "export", "false",
     "getopts", "hash", "local", "printf", "pwd", "read", "readonly", "return", "set", "shift",
@@ -13,15 +13,14 @@ const BUILT_IN: &[&str] = &[
     "wait",
 ];
 
-/// Words that begin what only the shell itself can follow.
+/// Words that start a compound command of the shell.
 const COMPOUND: &[&str] = &[
     "case", "do", "done", "elif", "else", "esac", "fi", "for", "function", "if", "in", "select",
     "then", "until", "while", "{", "}",
 ];
 
-/// The programs that a command line starts in any case, in order. What depends on a condition, on a
-/// variable or on another program's output is left out, and so is everything after it that it may
-/// change.
+/// The programs that a command line starts unconditionally, in order. Everything that depends on a condition,
+/// a variable or another program's output is left out, and so is everything after it that it may affect.
 pub fn programs(line: &str) -> Vec<String> {
     let mut found = Vec::new();
     let mut elsewhere = false;
@@ -52,8 +51,8 @@ fn is_plain(word: &str) -> bool {
     !word.is_empty() && !word.starts_with('-') && word.chars().all(is_plain)
 }
 
-/// The commands of a list or pipeline up to the first that is begun only when another fails. Quotes
-/// are kept, so that what is in them separates nothing.
+/// The commands of a list or pipeline up to the first that runs only if another fails. Quotes are kept, so
+/// that no separator is found inside them.
 fn simple_commands(line: &str) -> Vec<&str> {
     let mut commands = Vec::new();
     let (mut start, mut quote, mut escaped) = (0, None, false);
@@ -72,7 +71,7 @@ fn simple_commands(line: &str) -> Vec<&str> {
             (b'(' | b')' | b'`', None) => return commands,
             (b'<', None) if bytes.get(at + 1) == Some(&b'<') => return commands,
             (b'&' | b'|' | b';' | b'\n', None) => {
-                // `2>&1` and `&>` redirect.
+                // `2>&1` and `&>` are redirections.
                 let redirects = byte == b'&'
                     && (bytes.get(at + 1) == Some(&b'>')
                         || at.checked_sub(1).and_then(|at| bytes.get(at)) == Some(&b'>'));

@@ -1,4 +1,4 @@
-//! What was found out about the place that a run would work in.
+//! The facts about the environment in which a run would work.
 
 use crate::agents::{CliSpec, Login};
 use crate::domain::sandbox::{GatewayLine, SandboxLine};
@@ -7,25 +7,24 @@ use crate::domain::snapshot::RevId;
 pub use crate::git::{Dirt, Nested};
 pub use crate::github::api::Standing;
 
-/// Everything that was looked at.
+/// All facts.
 #[derive(Debug, Clone)]
 pub struct Facts {
     /// Whether this is a step of a GitHub Actions job.
     pub in_actions: bool,
-    /// The git program; `None` without one.
+    /// The git program, or `None` if there is none.
     pub git: Option<Program>,
-    /// The repository, or why there is none to work in.
+    /// The repository, or why it is unusable.
     pub repository: Result<Repository, Trouble>,
     /// The configuration, or what is wrong with it.
     pub configuration: Result<Configuration, Trouble>,
-    /// The agent that a task without an agent of its own gets; `None` where the configuration does
-    /// not tell.
+    /// The agent of a task without its own, or `None` if the configuration does not determine it.
     pub agent: Option<Agent>,
-    /// GitHub.
+    /// The GitHub Actions job.
     pub actions_job: ActionsJob,
-    /// What the event of this job asks for.
+    /// The request of this job's event.
     pub trigger: Trigger,
-    /// The way out of this machine.
+    /// The connections from this machine.
     pub network: Network,
     /// The machine.
     pub machine: Machine,
@@ -34,111 +33,111 @@ pub struct Facts {
 /// How connections leave this machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Network {
-    /// The servers that a run connects to, and how each is reached.
+    /// The servers that a run connects to, with the route to each.
     pub routes: Vec<(String, Result<Route, Trouble>)>,
-    /// What is trusted, in words, or why that cannot be told.
+    /// A description of the trusted certificates, or why they cannot be loaded.
     pub certificates: Result<String, Trouble>,
 }
 
-/// The way to a server.
+/// The route to a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Route {
-    /// No proxy is used.
+    /// No proxy.
     Direct,
     /// Through a proxy.
     Proxy {
-        /// Its address, without user and password.
+        /// Its URL, without user and password.
         proxy: String,
         /// The variable that names it.
         variable: String,
     },
 }
 
-/// Something that does not work, in a lowercase fragment, and what to do about it.
+/// A problem as a lowercase fragment, and its remedies.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Trouble {
-    /// What is wrong.
+    /// The problem.
     pub message: String,
-    /// What to do, one text each.
+    /// The remedies, one text each.
     pub hints: Vec<String>,
 }
 
 /// A program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Program {
-    /// Where it is.
+    /// Its path.
     pub path: String,
-    /// The version that it names.
+    /// Its version.
     pub version: String,
 }
 
 /// An answer, or why there is none.
 pub type Asked<T> = Result<T, String>;
 
-/// A repository that can be worked in.
+/// A usable repository.
 #[derive(Debug, Clone)]
 pub struct Repository {
     /// The top of the work tree.
     pub work_tree: String,
-    /// A directory of it that this user cannot write.
+    /// A directory of it that this user cannot write to.
     pub closed: Option<String>,
-    /// A lock of git's without which nothing is committed, where somebody holds it.
+    /// The git lock that blocks commits, if one is held.
     pub lock: Option<String>,
-    /// Who git's configuration says commits, as `Name <mail>`.
+    /// The committer in git's configuration, as `Name <mail>`.
     pub identity: Asked<Option<String>>,
-    /// What differs from HEAD.
+    /// The differences from HEAD.
     pub dirt: Asked<Dirt>,
-    /// What is checked out.
+    /// The checked-out commit and branch.
     pub checkout: Asked<Checkout>,
     /// Credentials in git's configuration.
     pub credentials: Asked<Vec<Credential>>,
-    /// What is not in the repository itself.
+    /// Submodules, and files of git-lfs.
     pub nested: Asked<Nested>,
-    /// jj, where the repository is one of its, too.
+    /// jj, if the repository is also one of jj.
     pub jj: Option<Jj>,
 }
 
-/// A repository of jj's.
+/// A repository of jj.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Jj {
-    /// Whether no `.git` is beside `.jj`.
+    /// Whether there is no `.git` beside `.jj`.
     pub alone: bool,
     /// Whether the program is on PATH.
     pub installed: bool,
 }
 
-/// What is checked out.
+/// The checked-out commit and branch.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Checkout {
-    /// The branch; `None` for a detached HEAD.
+    /// The branch, or `None` for a detached HEAD.
     pub branch: Option<String>,
-    /// The commit; `None` before the first one.
+    /// The commit, or `None` before the first commit.
     pub commit: Option<RevId>,
-    /// The refs that name that commit, in full.
+    /// The full names of the refs that point to that commit.
     pub refs: Vec<String>,
-    /// How many commits are there, where the history is cut off.
+    /// The number of available commits in a shallow clone, or `None` for a complete one.
     pub depth: Option<u64>,
 }
 
-/// A credential in git's configuration: where, never what.
+/// The location of a credential in git's configuration, without the credential itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Credential {
-    /// The key, without what may be secret in it.
+    /// The key, with secret parts removed.
     pub key: String,
     /// The file.
     pub file: String,
-    /// Whether the repository's own configuration has or includes it, and not the user's.
+    /// Whether the repository's own configuration contains or includes it, and not the user's.
     pub local: bool,
 }
 
-/// A configuration that can be used.
+/// A valid configuration.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Configuration {
-    /// The file; `None` where there is none.
+    /// The file, or `None` if there is none.
     pub file: Option<String>,
     /// Names of the checks that every task gets.
     pub checks: Vec<String>,
-    /// Programs of checks and setup commands that are not there.
+    /// Missing programs of checks and setup commands.
     pub missing: Vec<MissingProgram>,
     /// Whether setup commands run before the first turn, which may install programs.
     pub has_setup: bool,
@@ -146,25 +145,25 @@ pub struct Configuration {
     pub unverified_fails: bool,
     /// Whether a run may start on a dirty tree.
     pub allow_dirty: bool,
-    /// What the run is told to do on GitHub.
+    /// What the run is configured to do on GitHub.
     pub delivery: Delivery,
 }
 
 /// A program that a command needs and that was not found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MissingProgram {
-    /// Which command, as a person knows it.
+    /// The command, as it is named for people.
     pub of: String,
     /// Whether it is a setup command.
     pub in_setup: bool,
-    /// The program as the command names it.
+    /// The program, as the command names it.
     pub program: String,
 }
 
-/// What a run is told to do on GitHub, whatever the surroundings.
+/// What a run is configured to do on GitHub, independent of the environment.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Delivery {
-    /// `push`, where it is set; otherwise what an event asks for is pushed.
+    /// `push`, if it is set. Otherwise the work of an event is pushed.
     pub push: Option<bool>,
     /// `pull_request: draft` or `ready`.
     pub pull_request: bool,
@@ -174,110 +173,110 @@ pub struct Delivery {
     pub dispatch: bool,
 }
 
-/// The agent, and whether it was chosen by itself.
+/// The agent, and whether it was chosen automatically.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Agent {
-    /// Whether nobody named it.
+    /// Whether the configuration does not name it.
     pub auto: bool,
-    /// Which one.
+    /// The kind of agent.
     pub kind: AgentKind,
-    /// Whether its key stays with Sprag, where it asks a model itself.
+    /// Whether its key stays with Sprag, if it sends its own requests to a model.
     pub gateway: Option<GatewayLine>,
-    /// Whether its key has to stay there.
+    /// Whether its key must stay with Sprag.
     pub requires_gateway: bool,
 }
 
-/// Agents.
+/// The kinds of agents.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AgentKind {
     /// There is none.
     None(Trouble),
-    /// The built-in one.
+    /// The built-in agent.
     Builtin {
         /// The model.
         model: String,
         /// The provider.
         provider: String,
-        /// Where it is asked, without user and password.
+        /// The base URL of the model's API, without user and password.
         base: String,
-        /// The variable with the key; `None` where no key is used.
+        /// The variable with the key, or `None` if no key is used.
         key: Option<String>,
     },
-    /// The built-in one with a recording in the model's place, and what is in that.
+    /// The built-in agent with a recording in place of the model, and a description of the recording.
     Recording(String),
-    /// A coding agent that is a program.
+    /// A coding agent that is a separate program.
     Cli(Cli),
-    /// A command of the user's.
+    /// A user's command.
     Command {
-        /// The program that it begins with, as far as that can be told.
+        /// Its first program, if that can be determined.
         program: Option<String>,
-        /// Whether that program is there; `None` where it cannot be told.
+        /// Whether that program exists, or `None` if unknown.
         found: Option<bool>,
     },
 }
 
-/// A coding agent that is a program.
+/// A coding agent that is a separate program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cli {
-    /// Which one.
+    /// Its description.
     pub spec: &'static CliSpec,
-    /// Where it is, if it is there.
+    /// Its path, if it is installed.
     pub path: Option<String>,
-    /// What it says of its version, or why it says nothing.
+    /// Its version, or why it is unknown.
     pub version: Asked<String>,
-    /// How it is logged in.
+    /// Its login.
     pub login: Login,
 }
 
-/// Whether this is a step of a job of GitHub Actions, and what is known of it.
+/// Whether this is a step of a GitHub Actions job, and the facts about the job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ActionsJob {
-    /// This is no step of a job.
+    /// Not a step of a job.
     Outside,
-    /// This is one.
+    /// A step of a job.
     Inside(JobFacts),
 }
 
-/// GitHub, seen from a step of a job.
+/// GitHub from the view of a step of a job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JobFacts {
-    /// `owner/name`, where it is told.
+    /// `owner/name`, if known.
     pub repository: Option<String>,
-    /// The address of the API.
+    /// The URL of the API.
     pub api: String,
-    /// The token's kind; `None` without a token.
+    /// The token's kind, or `None` without a token.
     pub token: Option<TokenKind>,
-    /// What GitHub said; `None` where it was not asked.
+    /// GitHub's answer, or `None` if it was not asked.
     pub answer: Option<Result<Answer, Refused>>,
 }
 
-/// What GitHub said.
+/// GitHub's answers.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Answer {
     /// `owner/name` as GitHub spells it.
     pub repository: String,
-    /// Whether only some can see it.
+    /// Whether it is private.
     pub private: bool,
-    /// Whether nothing can be written to it any more.
+    /// Whether it is archived, which makes it read-only.
     pub archived: bool,
-    /// Whose token it is, where GitHub says.
+    /// The login of the token's account, if GitHub reports it.
     pub login: Option<String>,
-    /// Requests that are left, and how many there are in an hour.
+    /// The remaining requests, and the hourly limit.
     pub rate: Option<(u64, u64)>,
-    /// What the token may do.
+    /// The permissions of the token.
     pub rights: Vec<Right>,
-    /// Why not all was found out.
+    /// Why some facts are missing.
     pub broke_off: Option<String>,
 }
 
-/// What a token may do in one area.
+/// A token's permissions in one area.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Right {
-    /// As a workflow's `permissions` name it.
+    /// The area, as a workflow's `permissions` name it.
     pub area: Area,
-    /// Read.
+    /// Permission to read.
     pub read: Standing,
-    /// Write.
+    /// Permission to write.
     pub write: Standing,
 }
 
@@ -296,29 +295,29 @@ pub enum Area {
     Actions,
 }
 
-/// Why GitHub said nothing of use.
+/// Why GitHub gave no useful answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refused {
-    /// What kind of reason.
+    /// The kind of reason.
     pub kind: RefusedKind,
     /// The reason.
     pub message: String,
 }
 
-/// Kinds of reasons.
+/// The kinds of reasons.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RefusedKind {
     /// The token is not accepted.
     Token,
-    /// The repository is not there for this token.
+    /// The repository does not exist for this token.
     Repository,
-    /// GitHub cannot be reached, or has no more requests for this token.
+    /// GitHub cannot be reached, or the token's rate limit is exceeded.
     Away,
-    /// Nothing was sent, because of a setting.
+    /// Nothing was sent because of a setting.
     Setting,
 }
 
-/// Kinds of tokens, by how they begin.
+/// The kinds of tokens, by prefix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TokenKind {
     /// `ghs_`: the job's own, or an app's.
@@ -327,14 +326,14 @@ pub enum TokenKind {
     Classic,
     /// `github_pat_`: a fine-grained personal one.
     FineGrained,
-    /// `gho_`, `ghu_`: of a person who let an app act.
+    /// `gho_`, `ghu_`: an app acting on behalf of a person.
     OnBehalf,
-    /// None of these.
+    /// Any other prefix.
     Other,
 }
 
 impl TokenKind {
-    /// Tells the kind by the beginning.
+    /// Determines the kind from the prefix.
     pub fn of(token: &str) -> Self {
         let kinds = [
             ("ghs_", Self::Installation),
@@ -347,7 +346,7 @@ impl TokenKind {
         found.map_or(Self::Other, |(_, kind)| *kind)
     }
 
-    /// Whether it acts as a person, who cannot write check runs.
+    /// Whether it acts as a person, who cannot create check runs.
     pub fn is_personal(self) -> bool {
         matches!(self, Self::Classic | Self::FineGrained | Self::OnBehalf)
     }
@@ -364,29 +363,29 @@ pub enum Trigger {
     Nothing {
         /// Its name.
         event: String,
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// What it asks for is refused.
+    /// The request is refused.
     Refused {
         /// Its name.
         event: String,
-        /// Why.
+        /// The reason.
         reason: String,
-        /// What to do.
+        /// The remedy.
         remedy: String,
     },
-    /// It asks for something.
+    /// It requests work.
     Asks {
         /// Its name.
         event: String,
-        /// Who asks.
+        /// The person who asks.
         who: Option<String>,
-        /// For what.
+        /// The requested work.
         what: String,
-        /// Whether GitHub must be asked before it is begun.
+        /// Whether GitHub must be asked before the work starts.
         needs_hub: bool,
-        /// Whether it is of a fork's pull request, whose token only reads.
+        /// Whether it is of a fork's pull request, whose token is read-only.
         of_fork: bool,
     },
 }
@@ -396,57 +395,57 @@ pub enum Trigger {
 pub struct Machine {
     /// Whether Sprag runs as root.
     pub is_root: bool,
-    /// Whether a program can be given a user namespace of its own.
+    /// Whether a program can run in its own user namespace.
     pub user_namespaces: Option<bool>,
     /// Whether the kernel has Landlock.
     pub landlock: Option<bool>,
-    /// How far a run's children would be confined; `None` where that could not be tried.
+    /// How a run's children would be confined, or `None` if that could not be tested.
     pub confinement: Option<Confinement>,
-    /// Whether orphans of an agent come to Sprag.
+    /// Whether orphaned processes of an agent become Sprag's children.
     pub subreaper: bool,
-    /// Where a run would keep what it leaves behind.
+    /// The directory for the files of a run.
     pub run_directory: Place,
-    /// Where locks are.
+    /// The directory for locks.
     pub state_directory: Place,
-    /// The home of agents; `None` where `HOME` is not set.
+    /// The home directory of agents, or `None` if `HOME` is not set.
     pub home: Option<Place>,
-    /// Where temporary files go.
+    /// The directory for temporary files.
     pub temporary: Place,
 }
 
-/// How far the children of a run would be confined here.
+/// How the children of a run would be confined here.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Confinement {
     /// The setting `sandbox`.
     pub setting: Sandbox,
-    /// What a run gets.
+    /// The level that a run gets.
     pub line: SandboxLine,
-    /// The highest level that can be had, and why it is not the third.
+    /// The highest available level, and why it is not the third.
     pub highest: SandboxLine,
-    /// What keeps programs from namespaces of their own, as far as the system tells.
+    /// What prevents programs from creating namespaces, as far as the system shows.
     pub obstacle: Obstacle,
 }
 
-/// What keeps programs from namespaces of their own.
+/// What prevents programs from creating namespaces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Obstacle {
-    /// AppArmor forbids them to ordinary users, as in Ubuntu from 23.10 on.
+    /// AppArmor denies them to ordinary users, as in Ubuntu from 23.10 on.
     AppArmor,
-    /// The kernel's limit of user namespaces is 0, or it forbids them to ordinary users.
+    /// The kernel's limit of user namespaces is 0, or it denies them to ordinary users.
     Limit,
     /// This is a container.
     Container,
-    /// Nothing that the system tells of.
+    /// No known obstacle.
     Unknown,
 }
 
-/// A directory, which need not be there yet.
+/// A directory that may not exist yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place {
     /// Its path.
     pub path: String,
-    /// Whether it, or what it would be made in, can be written.
+    /// Whether it, or its nearest existing parent, is writable.
     pub writable: bool,
-    /// Bytes that are free there.
+    /// Free space in bytes.
     pub free: Option<u64>,
 }

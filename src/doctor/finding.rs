@@ -1,31 +1,31 @@
-//! What a check of `sprag doctor` found.
+//! The result of a check of `sprag doctor`.
 
 use serde::Serialize;
 
-/// How a check came out.
+/// The state of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum State {
-    /// As it should be.
+    /// Everything is correct.
     Ok,
-    /// A run can work, and somebody should know this.
+    /// A run can work, but the user should know about this.
     Warn,
     /// No run can work.
     Fail,
-    /// It was not found out.
+    /// The state could not be determined.
     Unknown,
 }
 
-/// What one check found.
+/// The finding of one check.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Finding {
-    /// Which check; the names stay the same.
+    /// The name of the check. The names are stable.
     pub check: &'static str,
-    /// How it came out.
+    /// The state.
     pub state: State,
-    /// What was found, on one line.
+    /// The finding in one line.
     pub found: String,
-    /// What to do about it, where it is not as it should be; of several ways one a line.
+    /// The remedy, unless the state is `Ok`. Alternatives are on separate lines.
     pub remedy: Option<String>,
 }
 
@@ -69,7 +69,7 @@ impl Finding {
         }
     }
 
-    /// A failure where a run needs it, and otherwise a warning.
+    /// A failure if a run needs it, otherwise a warning.
     pub(super) fn bad(
         needed: bool,
         check: &'static str,
@@ -88,7 +88,7 @@ pub fn could_work(findings: &[Finding]) -> bool {
     findings.iter().all(|finding| finding.state != State::Fail)
 }
 
-/// At most so many names, and how many there are besides.
+/// At most `most` names, and the number of the others.
 pub(super) fn some_of(names: &[String], most: usize) -> String {
     let shown: Vec<&str> = names.iter().take(most).map(String::as_str).collect();
     match names.len().saturating_sub(most) {

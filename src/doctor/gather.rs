@@ -1,4 +1,4 @@
-//! Looks at everything that a run needs, and writes nothing.
+//! Collects the facts about everything that a run needs, without writing anything.
 
 mod actions_job;
 mod agent;
@@ -24,18 +24,18 @@ use crate::run::repository::repository as discover;
 use crate::settings::{self, RunConfig, Sources, TaskConfig};
 use std::path::Path;
 
-/// What came of looking.
+/// The result of collecting the facts.
 pub enum Gathered {
-    /// Everything was looked at.
+    /// All facts were collected.
     Facts(Box<Facts>),
-    /// A signal ended it.
+    /// A signal ended the collection.
     Cancelled(CancelReason),
 }
 
-/// Looks at everything that a run needs.
+/// Collects the facts about everything that a run needs.
 ///
 /// # Errors
-/// When signals cannot be listened to.
+/// When signal handlers cannot be installed.
 pub async fn gather(context: &Context, args: &DoctorArgs) -> Result<Gathered> {
     let git = repository::program(context);
     let real = discover(context);
@@ -98,7 +98,7 @@ pub async fn gather(context: &Context, args: &DoctorArgs) -> Result<Gathered> {
     })))
 }
 
-/// How far the children of a run in this repository would be confined.
+/// How the children of a run in this repository would be confined.
 async fn confinement(
     context: &Context,
     real: Option<&Real>,
@@ -122,7 +122,7 @@ async fn confinement(
     })
 }
 
-/// What a task without settings of its own would be run with.
+/// The configuration of a task without its own settings.
 struct Configured {
     file: Option<String>,
     settings: Settings,
@@ -153,7 +153,7 @@ fn configured(context: &Context, args: &DoctorArgs, work_tree: &Path) -> Result<
 }
 
 impl Configured {
-    /// The programs of checks and setup commands that are not there.
+    /// The missing programs of checks and setup commands.
     fn missing(&self, context: &Context, work_tree: &Path) -> Vec<MissingProgram> {
         let search_path = context.var_os("PATH").unwrap_or_default();
         let is_missing =

@@ -1,4 +1,4 @@
-//! `sprag doctor`: what a run would find here. [`gather`] collects the facts, [`examine`] judges them.
+//! `sprag doctor`: the conditions for a run here. [`gather`] collects the facts, and [`examine`] judges them.
 
 pub mod command_line;
 mod examine;

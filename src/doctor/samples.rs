@@ -1,4 +1,4 @@
-//! Places that a run would work in, for tests.
+//! Sample facts for tests.
 
 use super::*;
 use crate::domain::sandbox::{Level, SandboxLine};
@@ -13,7 +13,7 @@ fn place(path: &str) -> Place {
     }
 }
 
-/// A laptop on which everything is as it should be.
+/// A laptop without any problem.
 pub(crate) fn laptop() -> Facts {
     Facts {
         in_actions: false,
@@ -94,7 +94,7 @@ fn right(area: Area) -> Right {
     }
 }
 
-/// What GitHub says of a private repository to a job's token.
+/// GitHub's answers about a private repository to a job's token.
 pub(crate) fn answer() -> Answer {
     let areas = [
         Area::Contents,
@@ -113,7 +113,7 @@ pub(crate) fn answer() -> Answer {
     }
 }
 
-/// The usual job: everything works, and not everything is as it could be.
+/// A typical job: everything works, with some warnings.
 pub(crate) fn job() -> Facts {
     let mut facts = laptop();
     facts.in_actions = true;

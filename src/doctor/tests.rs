@@ -1,4 +1,4 @@
-//! Each rule by what differs from a place where all is well.
+//! Tests each rule with one difference from a place without problems.
 
 use super::samples::{answer, job, laptop};
 use super::*;
@@ -176,8 +176,7 @@ fn tokens_are_told_by_how_they_begin() {
     }
 }
 
-/// A run by a plan of its own needs no GitHub; an event that must be looked up, and a setting that
-/// says so, do.
+/// A run with its own plan needs no GitHub. An event that must be looked up, or a setting for GitHub, does.
 #[test]
 fn github_is_needed_where_something_was_asked_of_it() {
     let alone = |facts: &mut Facts| facts.trigger = Trigger::None;
@@ -237,7 +236,7 @@ fn a_right_that_is_refused_is_a_failure_where_the_run_was_told_to_use_it() {
     assert_eq!(contents(Some(false)), Some(State::Warn));
     let checks = state(job(), "may-checks", refused(Area::Checks));
     assert_eq!(checks, Some(State::Warn));
-    // Reading is enough to look at logs.
+    // Permission to read is enough to read logs.
     let actions = state(job(), "may-actions", refused(Area::Actions));
     assert_eq!(actions, Some(State::Ok));
     let actions = state(job(), "may-actions", |facts| {

@@ -1,4 +1,4 @@
-//! GitHub: the token, the API, the repository there, and each right.
+//! GitHub: the token, the API, the repository there, and each permission.
 
 use crate::doctor::facts::{
     ActionsJob, Answer, Area, Delivery, Facts, JobFacts, Refused, RefusedKind, Right, Standing,
@@ -14,7 +14,7 @@ const AREAS: [Area; 5] = [
     Area::Actions,
 ];
 
-/// Fewer requests than these may not do for a run.
+/// Fewer remaining requests than this may not be enough for a run.
 const FEW_REQUESTS: u64 = 50;
 
 pub(super) fn findings(facts: &Facts) -> Vec<Finding> {
@@ -44,7 +44,7 @@ pub(super) fn findings(facts: &Facts) -> Vec<Finding> {
 struct Look<'a> {
     here: &'a JobFacts,
     delivery: Delivery,
-    /// Whether a run could not go without GitHub.
+    /// Whether a run needs GitHub.
     needed: bool,
     /// Whether a run would push.
     pushes: bool,
@@ -100,7 +100,7 @@ impl Look<'_> {
         }
     }
 
-    /// The API and the repository.
+    /// Findings about the API and the repository.
     fn api(&self) -> Vec<Finding> {
         const API: &str = "api";
         const REPOSITORY: &str = "github-repository";
@@ -221,7 +221,7 @@ impl Look<'_> {
         }
     }
 
-    /// Whether a run was told to do what takes this right.
+    /// Whether the configuration of a run requires this permission.
     fn must(&self, area: Area) -> bool {
         match area {
             Area::Contents => self.pushes,

@@ -54,8 +54,7 @@ fn checks(it: &Configuration) -> Finding {
     }
 }
 
-/// Programs that checks and setup commands need and that are not there. What a check needs may be
-/// installed by a setup command.
+/// The missing programs of checks and setup commands. A setup command may install the program of a check.
 fn programs(it: &Configuration) -> Option<Finding> {
     const CHECK: &str = "programs";
     const REMEDY: &str = "install it, correct the command, or let a `setup` command install it";
@@ -76,7 +75,7 @@ pub(super) fn findings(agent: Option<&Agent>) -> Vec<Finding> {
     findings
 }
 
-/// Whether the key of an agent that asks a model itself stays with Sprag.
+/// Whether the key of an agent that sends its own requests to a model stays with Sprag.
 fn gateway(agent: &Agent) -> Option<Finding> {
     const CHECK: &str = "model-gateway";
     let line = agent.gateway.as_ref()?;
@@ -187,7 +186,7 @@ fn program(cli: &Cli) -> Finding {
     }
 }
 
-/// Compares versions by their numbers.
+/// Compares two versions by their numbers.
 fn compare(one: &str, other: &str) -> Ordering {
     let numbers = |version: &str| -> Vec<u64> {
         let parts = version.split(['.', '-', '+']);

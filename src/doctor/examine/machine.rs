@@ -1,13 +1,13 @@
-//! The machine: who runs, what confines, and where there is room.
+//! The machine: the user, the confinement, and the free space.
 
 use crate::doctor::facts::{Agent, AgentKind, Confinement, Facts, Machine, Obstacle, Place};
 use crate::doctor::finding::Finding;
 use crate::domain::sandbox::{Enforcement, Level};
 use crate::domain::settings::Sandbox;
 
-/// Less free space than this does not do for a run: one transcript alone may take 64 MiB.
+/// Free space in bytes that is too little for a run: a single transcript may take 64 MiB.
 const TOO_LITTLE: u64 = 64 << 20;
-/// Less than this may not do for builds and tests besides.
+/// Free space in bytes that may be too little for builds and tests as well.
 const LITTLE: u64 = 1 << 30;
 
 pub(super) fn findings(facts: &Facts) -> Vec<Finding> {
@@ -65,7 +65,7 @@ fn user(machine: &Machine) -> Finding {
     }
 }
 
-/// What the machine offers to a sandbox, be it of Sprag or the agent's own.
+/// What the machine offers for a sandbox, either Sprag's or the agent's own.
 fn sandbox(machine: &Machine) -> Finding {
     const CHECK: &str = "sandbox";
     let word = |name: &str, there: Option<bool>| match there {
@@ -94,7 +94,7 @@ fn sandbox(machine: &Machine) -> Finding {
     }
 }
 
-/// The level that a run gets here, and how the next one is to be had.
+/// The sandbox level that a run gets, and how to get the next one.
 fn confinement(it: &Confinement) -> Finding {
     const CHECK: &str = "sandbox-level";
     let (got, highest) = (it.line.level, it.highest.level);
@@ -134,8 +134,7 @@ fn confinement(it: &Confinement) -> Finding {
     }
 }
 
-/// What to do for a higher level than the highest that can be had.
-/// What enforces the setting `network`, where it is set.
+/// How the setting `network` is enforced, if it is set.
 fn allow_list(it: &Confinement) -> Option<Finding> {
     const CHECK: &str = "network-allow-list";
     let network = it.line.network.as_ref()?;
@@ -147,6 +146,7 @@ fn allow_list(it: &Confinement) -> Option<Finding> {
     })
 }
 
+/// How to reach a higher level than the present one.
 fn remedy(it: &Confinement) -> String {
     if it.highest.level < Level::Files {
         return "run on Linux 6.2 or later with Landlock among the kernel's security modules (`lsm=landlock,…`); in a \
@@ -218,7 +218,7 @@ fn written(check: &'static str, place: &Place, needed: bool, remedy: &str) -> Fi
     }
 }
 
-/// Whole GiB or MiB.
+/// A size in whole GiB or MiB.
 fn size(bytes: u64) -> String {
     match bytes {
         ..LITTLE => format!("{} MiB", bytes >> 20),

@@ -1,4 +1,4 @@
-//! Judges what was found out: facts in, findings with their remedies out.
+//! Judges the facts: facts in, findings with their remedies out.
 
 mod actions_job;
 mod agent;
@@ -12,7 +12,7 @@ pub use trigger::read;
 use super::facts::Facts;
 use super::finding::Finding;
 
-/// Judges everything that was found out, in the order in which a run needs it.
+/// Judges all facts, in the order in which a run needs them.
 pub fn examine(facts: &Facts) -> Vec<Finding> {
     let mut findings = vec![repository::program(facts)];
     findings.extend(repository::findings(facts));

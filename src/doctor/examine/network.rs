@@ -1,4 +1,4 @@
-//! The way out of the machine: proxies and certificates.
+//! The connections to the outside: proxies and certificates.
 
 use crate::doctor::facts::{Network, Route, Trouble};
 use crate::doctor::finding::Finding;

@@ -19,7 +19,7 @@ pub(super) fn program(facts: &Facts) -> Finding {
 pub(super) fn findings(facts: &Facts) -> Vec<Finding> {
     let repository = match &facts.repository {
         Ok(repository) => repository,
-        // Its being missing was said already.
+        // The missing git was already reported.
         Err(_) if facts.git.is_none() => {
             return vec![Finding::unknown("repository", "not looked at without git")];
         }
@@ -107,7 +107,7 @@ fn work_tree(repository: &Repository, facts: &Facts) -> Finding {
     }
 }
 
-/// Shallow and detached checkouts are usual and work; it is only said what there is.
+/// Reports the state of the checkout. Shallow and detached checkouts are common and work.
 fn checkout(repository: &Repository, in_actions: bool) -> Finding {
     const CHECK: &str = "checkout";
     let it = match &repository.checkout {
@@ -171,7 +171,7 @@ fn credentials(repository: &Repository) -> Finding {
     )
 }
 
-/// What jj users would look for in vain is said before a run.
+/// Reports before a run what jj users might otherwise miss.
 fn jj(it: &Jj) -> Finding {
     const CHECK: &str = "jj";
     const GIT: &str = "commits, hooks, signing and pushes are git's";

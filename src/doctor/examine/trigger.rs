@@ -8,10 +8,10 @@ use crate::domain::trigger::payload::Event;
 use crate::domain::trigger::settings::TriggerSettings;
 use crate::domain::trigger::triage::{Candidate, Needs, Triage, triage};
 
-/// The longest piece of somebody's words that is shown, in characters.
+/// Maximum length in characters of foreign text that is shown.
 const SHOWN: usize = 60;
 
-/// Says what an event comes to, as far as the event itself tells.
+/// Interprets an event, as far as its payload alone allows.
 pub fn read(name: &str, event: &Event, settings: &TriggerSettings) -> Trigger {
     let name = name.to_owned();
     match triage(event, settings) {
@@ -63,7 +63,7 @@ fn what(candidate: &Candidate) -> String {
     }
 }
 
-/// GitHub gives the jobs of such an event a token that only reads.
+/// Whether the event is of a fork's pull request. GitHub gives such jobs a read-only token.
 fn is_of_fork(event: &Event) -> bool {
     let Event::PullRequest {
         target: false,

@@ -1,4 +1,4 @@
-//! GitHub, and the event of this job. Nothing is written to it.
+//! Facts about GitHub and the event of this job. Nothing is written to GitHub.
 
 use crate::context::Context;
 use crate::doctor::{
@@ -13,10 +13,10 @@ use crate::settings::inputs;
 use secrecy::SecretString;
 use std::time::{Duration, Instant};
 
-/// The longest that all requests together may take.
+/// Time limit for all requests together.
 const OVERALL: Duration = Duration::from_secs(10);
 
-/// Somebody waits for the answer: no long waits and few repetitions.
+/// A person waits for the answer, so waits are short and retries are few.
 const LIMITS: Limits = Limits {
     request: Duration::from_secs(4),
     longest_wait: Duration::from_secs(2),
@@ -108,7 +108,7 @@ fn refused(error: Error) -> Refused {
     }
 }
 
-/// What the event of this job comes to, where there is one.
+/// The interpretation of this job's event, if there is one.
 pub(crate) fn trigger(context: &Context, settings: &Settings) -> Trigger {
     let Some((name, _)) = actions_environment::event(context).filter(|_| context.in_actions())
     else {

@@ -1,4 +1,4 @@
-//! The agent: which one, whether its program is there, and how it is paid for.
+//! Facts about the agent: its kind, its program, and its login.
 
 use crate::agents::builtin::{self, Builtin, Source};
 use crate::agents::{self, CliAgent, CliSpec};
@@ -17,10 +17,10 @@ use crate::settings::TaskConfig;
 use std::path::Path;
 use std::time::Duration;
 
-/// The longest that a program may take to tell its version. The first start of one takes seconds.
+/// Time limit for a program to print its version. Its first start can take seconds.
 const VERSION_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How much of what it tells is read, in bytes.
+/// Maximum number of bytes that are read of its output.
 const VERSION_BYTES: usize = 4 << 10;
 
 pub(crate) async fn look(
@@ -70,7 +70,7 @@ fn built_in(context: &Context, agent: &Builtin) -> AgentKind {
     }
 }
 
-/// What a command line begins with. Its other words may be anybody's secret.
+/// The first program of a command line. The other words may contain secrets and are not kept.
 fn of_command(context: &Context, command: &str, work_tree: &Path) -> AgentKind {
     let words = shlex::split(command).unwrap_or_default();
     let program = words.into_iter().find(|word| !word.contains('='));
@@ -100,7 +100,7 @@ async fn cli(context: &Context, spec: &'static CliSpec, task: &TaskConfig, cance
     }
 }
 
-/// Asked outside of the repository, so that none of its files has a say in it.
+/// Runs outside of the repository, so that none of its files affects the result.
 async fn version(context: &Context, program: &Path, cancel: &Cancel) -> Asked<String> {
     let spec = CommandSpec {
         program: program.into(),

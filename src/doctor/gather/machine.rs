@@ -1,4 +1,4 @@
-//! The machine.
+//! Facts about the machine.
 
 use crate::context::Context;
 use crate::doctor::{Machine, Obstacle, Place};
@@ -9,7 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// The longest that making a namespace may take.
+/// Time limit for creating a namespace.
 const NAMESPACE_TIMEOUT: Duration = Duration::from_secs(5);
 
 pub(crate) fn look(
@@ -32,7 +32,7 @@ pub(crate) fn look(
     }
 }
 
-/// Whether a program can be started in a user namespace of its own, found out by starting one.
+/// Whether a program can run in its own user namespace, tested by starting one.
 pub(crate) async fn user_namespaces(context: &Context, cancel: &Cancel) -> Option<bool> {
     if !cfg!(target_os = "linux") {
         return None;
@@ -56,7 +56,7 @@ pub(crate) async fn user_namespaces(context: &Context, cancel: &Cancel) -> Optio
     Some(run(&spec, cancel, &mut |_, _| {}).await.exit.is_success())
 }
 
-/// What keeps programs from namespaces of their own, as far as the system tells.
+/// What prevents programs from creating namespaces, as far as the system shows.
 pub(crate) fn obstacle() -> Obstacle {
     let is = |file: &str, value: &str| {
         let text = fs::read_to_string(Path::new("/proc/sys").join(file));
@@ -74,13 +74,13 @@ pub(crate) fn obstacle() -> Obstacle {
     }
 }
 
-/// Whether Landlock is among the security modules of the kernel, where the kernel shows them.
+/// Whether Landlock is among the kernel's security modules, or `None` if the kernel does not list them.
 fn landlock() -> Option<bool> {
     let modules = fs::read_to_string("/sys/kernel/security/lsm").ok()?;
     Some(modules.trim().split(',').any(|name| name == "landlock"))
 }
 
-/// A directory that need not be there: what it would be made in counts.
+/// A directory that may not exist yet. For a missing one, its nearest existing parent is examined.
 fn place(path: &Path) -> Place {
     let existing = path.ancestors().find(|dir| dir.symlink_metadata().is_ok());
     let existing = existing.map_or_else(|| PathBuf::from("/"), Path::to_path_buf);
@@ -90,7 +90,7 @@ fn place(path: &Path) -> Place {
     }
 }
 
-/// A directory that has to be there.
+/// A directory that must exist.
 fn there(path: &Path) -> Place {
     let free = statvfs(path).ok();
     Place {

@@ -1,4 +1,4 @@
-//! The way out of the machine. No connection is made.
+//! Facts about the connections to the outside. No connection is made.
 
 use crate::context::Context;
 use crate::doctor::{Network, Route, Trouble};
@@ -6,7 +6,7 @@ use crate::github::actions_environment;
 use crate::http::{self, Fault};
 use hyper::Uri;
 
-/// Looks at how the model's server, where there is one, and GitHub are reached.
+/// Determines the routes to GitHub and to the model's server, if there is one.
 pub(crate) fn look(context: &Context, model: Option<&str>) -> Network {
     let network = actions_environment::network(context);
     let api = context

@@ -1,4 +1,4 @@
-//! git and the repository.
+//! Facts about git and the repository.
 
 use crate::context::Context;
 use crate::doctor::{Asked, Checkout, Credential, Jj, Program, Repository, Trouble};
@@ -16,7 +16,7 @@ pub(crate) fn program(context: &Context) -> Option<Program> {
     })
 }
 
-/// The message of a repository that cannot be worked in has its remedy after a semicolon.
+/// Splits the message about an unusable repository at its semicolon into problem and remedy.
 pub(crate) fn trouble(error: &Error) -> Trouble {
     let mut trouble = crate::doctor::gather::trouble(error);
     if trouble.hints.is_empty()
