@@ -1,4 +1,4 @@
-//! `sprag init`: a configuration, an example plan and a workflow for a project that has none.
+//! `sprag init`: creates a configuration, an example plan and a workflow for a project that has none.
 
 pub mod trial;
 
@@ -14,17 +14,17 @@ use std::fs::{self, OpenOptions};
 use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
-/// Where the configuration is, from the root of the project.
+/// Path of the configuration, relative to the root of the project.
 pub const CONFIG: &str = ".sprag/config.yaml";
-/// Where the example plan is written, from the root of the project.
+/// Path of the example plan, relative to the root of the project.
 pub const EXAMPLE_PLAN: &str = ".sprag/plans/example.yaml";
-/// Where the workflow is written, from the root of the project.
+/// Path of the workflow, relative to the root of the project.
 pub const WORKFLOW: &str = ".github/workflows/sprag.yml";
 
-/// More than this of a file, in bytes, is not looked at.
+/// Maximum size in bytes of a file that is read.
 const FILE_LIMIT: u64 = 1 << 20;
 
-/// The most files of a directory below the root that are looked at.
+/// Maximum number of files that are read in a directory below the root.
 const MOST_FILES: usize = 200;
 
 const NO_SETUP: &str = "\
@@ -50,30 +50,30 @@ const CHECKS: &str = "\
 verify:
 ";
 
-/// What [`write_new`] did, in paths from the root, in the order of [`files`].
+/// The result of [`write_new`]: paths relative to the root, in the order of [`files`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Written {
-    /// Were not there, and are now.
+    /// Files that were created.
     pub created: Vec<PathBuf>,
-    /// Were there, and are as they were.
+    /// Files that existed and were not changed.
     pub kept: Vec<PathBuf>,
 }
 
-/// Which workflow is written.
+/// The form of the workflow.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Form {
-    /// One job, which works and pushes.
+    /// One job that does the work and pushes it.
     #[default]
     OneJob,
-    /// A job that works and can write nothing, and one that pushes and reports.
+    /// A job that does the work with no write access, and one that pushes and reports.
     TwoJobs,
 }
 
-/// Writes those of [`files`] that are not there yet. Nothing that exists is touched, be it a file, a
-/// directory or a symbolic link to nowhere.
+/// Writes those of [`files`] that do not exist yet. Nothing that exists is changed, neither a file nor a
+/// directory nor a dangling symbolic link.
 ///
 /// # Errors
-/// A file or its directory cannot be created; what had been written before stays.
+/// When a file or its directory cannot be created. Files written before stay.
 pub fn write_new(root: &Path, proposal: &Proposal, form: Form) -> anyhow::Result<Written> {
     let mut written = Written::default();
     for (path, text) in files(proposal, form) {
@@ -88,12 +88,12 @@ pub fn write_new(root: &Path, proposal: &Proposal, form: Form) -> anyhow::Result
     Ok(written)
 }
 
-/// Reads what [`detect`] wants to know of a project: the names in its root, the texts of the manifests
-/// among them, of its workflows and of its Python tests. What cannot be read, is larger than 1 MiB or no
-/// UTF-8 counts by its name alone.
+/// Reads what [`detect`] needs to know about a project: the names in its root, and the texts of its
+/// manifests, workflows and Python tests. For a file that is unreadable, larger than 1 MiB or not UTF-8, only
+/// the name is recorded.
 ///
 /// # Errors
-/// The root cannot be listed.
+/// When the root cannot be listed.
 pub fn list(root: &Path) -> io::Result<Listing> {
     let mut listing = Listing::new();
     for entry in fs::read_dir(root)? {
@@ -132,7 +132,7 @@ fn list_below(root: &Path, directory: &str, is_read: impl Fn(&str) -> bool, list
     }
 }
 
-/// The files that a project starts with, as paths from its root and texts.
+/// The initial files of a project, with paths relative to its root and their texts.
 #[must_use]
 pub fn files(proposal: &Proposal, form: Form) -> Vec<(PathBuf, String)> {
     vec![
@@ -145,7 +145,7 @@ pub fn files(proposal: &Proposal, form: Form) -> Vec<(PathBuf, String)> {
     ]
 }
 
-/// The text of a configuration with these setup commands and checks, explained by comments.
+/// The text of a configuration with these setup commands and checks, with explanatory comments.
 #[must_use]
 pub fn config(setup: &[Found<String>], checks: &[Found<Check>]) -> String {
     include_str!("init/config.yaml.txt")
@@ -153,14 +153,14 @@ pub fn config(setup: &[Found<String>], checks: &[Found<Check>]) -> String {
         .replace("{{verify}}\n", &format!("{}\n", verify_section(checks)))
 }
 
-/// The text of a plan of two tasks that any project could start with.
+/// The text of a plan with two tasks that suit any project.
 #[must_use]
 pub fn example_plan() -> &'static str {
     include_str!("init/example-plan.yaml")
 }
 
-/// The text of a workflow that uses the action of this version's major version, on a comment or by hand,
-/// after these steps.
+/// The text of a workflow that runs these steps and then the action of this version's major version, on a
+/// comment or by hand.
 #[must_use]
 pub fn workflow(version: &str, steps: &[String], form: Form) -> String {
     let major = version.split('.').next().unwrap_or(version);
@@ -188,7 +188,7 @@ fn steps_section(steps: &[String]) -> String {
     text
 }
 
-/// The repository's owner and name, where this is the address of a repository on github.com.
+/// The repository's owner and name, if the URL is that of a repository on github.com.
 #[must_use]
 pub fn on_github(address: &str) -> Option<&str> {
     let starts = [
@@ -245,14 +245,14 @@ fn verify_section(checks: &[Found<Check>]) -> String {
     text
 }
 
-/// One line that may stand in a comment.
+/// A text as one line for a comment.
 fn comment(text: &str) -> String {
     text.chars()
         .map(|c| if c.is_control() { ' ' } else { c })
         .collect()
 }
 
-/// A YAML scalar: as it is where that is safe, else in double quotes.
+/// A YAML scalar: plain if that is safe, otherwise in double quotes.
 fn scalar(text: &str) -> String {
     let plain = text.contains(|c: char| c.is_ascii_lowercase())
         && text.starts_with(|c: char| c.is_ascii_alphabetic() || matches!(c, '.' | '/'))
@@ -267,7 +267,7 @@ fn scalar(text: &str) -> String {
     if plain {
         text.to_owned()
     } else {
-        // A JSON string is a double-quoted scalar of YAML.
+        // A JSON string is a double-quoted YAML scalar.
         serde_json::Value::from(text).to_string()
     }
 }
@@ -286,7 +286,7 @@ fn read(entry: &fs::DirEntry) -> Option<String> {
     Some(text)
 }
 
-/// Writes a new file and the directories it needs. False if something of that name is there.
+/// Creates a new file and its directories. False if something with that name exists.
 fn create(path: &Path, text: &str) -> io::Result<bool> {
     if let Some(directory) = path.parent() {
         fs::create_dir_all(directory)?;
@@ -297,7 +297,7 @@ fn create(path: &Path, text: &str) -> io::Result<bool> {
         Err(error) => return Err(error),
     };
     if let Err(error) = file.write_all(text.as_bytes()) {
-        // Half a file would count as the user's own next time. The first error is the one to tell.
+        // An incomplete file would count as the user's own next time. The first error is the one to report.
         let _ = fs::remove_file(path);
         return Err(error);
     }

@@ -188,7 +188,7 @@ fn the_workflow_listens_to_comments_and_starts_by_hand() {
     let condition = job["if"].as_str().unwrap();
     assert!(condition.contains("contains(github.event.comment.body, '/sprag')"));
     let group = job["concurrency"]["group"].as_str().unwrap();
-    // A request to stop must not wait for what it stops.
+    // A request to stop must not wait for the run that it stops.
     assert!(group.contains("!startsWith(github.event.comment.body, '/sprag stop')"));
     assert!(!group.contains('\n'), "{group}");
     assert_eq!(job["concurrency"]["cancel-in-progress"], json!(false));
@@ -227,7 +227,7 @@ fn the_workflow_grants_little_and_pins_what_it_uses() {
             "{pin}"
         );
     }
-    // Nothing that somebody wrote is part of a script.
+    // No foreign text is part of a script.
     assert!(steps.iter().all(|step| step["run"].is_null()));
 }
 

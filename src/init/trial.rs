@@ -1,4 +1,4 @@
-//! `sprag init --try`: what was proposed is run once on the tree as it is.
+//! `sprag init --try`: runs the proposed commands once on the present tree.
 
 use crate::detect::{Found, Proposal};
 use crate::domain::checks::verdict::{Check, CheckOutcome, CheckResult, ordered};
@@ -11,20 +11,20 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::time::Duration;
 
-/// The longest that a setup command may run.
+/// Time limit of a setup command.
 const SETUP_TIMEOUT: Duration = Duration::from_secs(30 * 60);
 
-/// How much of the beginning and the end of an output is read, in bytes.
+/// Number of bytes that are read from the start and from the end of an output.
 const KEPT: usize = 256 << 10;
 
-/// How many lines are shown of what a failing command said.
+/// Number of lines that are shown of a failing command's output.
 const SHOWN: usize = 5;
 
-/// Runs the setup commands and then each check once, and says what came of each as soon as it is known.
-/// Returns those that failed, as a person knows them.
+/// Runs the setup commands and then each check once, and reports each result at once. Returns those that
+/// failed, as they are named for people.
 ///
 /// # Errors
-/// A signal ended it.
+/// When a signal ended the trial.
 pub async fn run_once(
     root: &Path,
     variables: &[(OsString, OsString)],
