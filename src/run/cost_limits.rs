@@ -8,7 +8,7 @@ use crate::run::parts::Parts;
 use std::fmt::Write as _;
 use std::time::Duration;
 
-/// How long the query for the spend of the day may take.
+/// How long reading or updating the spend of the day may take.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Same as [`PATIENCE`], while the job is being cancelled.

@@ -112,7 +112,7 @@ impl Policy {
 /// One child, as described by the launcher's arguments.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Launch {
-    /// What it may do.
+    /// The permissions of the child.
     pub policy: Policy,
     /// The descriptor to which the launcher reports.
     pub report: i32,
