@@ -46,7 +46,7 @@ pub fn check_branch(name: &str) -> Result<(), &'static str> {
     broken.map_or(Ok(()), |(_, what)| Err(what))
 }
 
-/// Whether a name is `refs/…` or `12/merge`, which a checkout of a pull request is called.
+/// Whether a name is `refs/…`, or like `12/merge`, the name of a checked-out pull request.
 fn is_pull_ref(name: &str) -> bool {
     let rest = name.strip_prefix("pull/").unwrap_or(name);
     let number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());

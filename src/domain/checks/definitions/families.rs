@@ -37,7 +37,7 @@ const fn partly(name: &'static str, part: Part) -> File {
     }
 }
 
-/// The keys of a `package.json` that decide nothing: dependencies and descriptions of the package.
+/// A `package.json` except its dependencies and the keys that describe the package.
 const PACKAGE_JSON: Part = Part::Json(&[
     "author",
     "bin",
@@ -81,7 +81,7 @@ const PACKAGE_JSON: Part = Part::Json(&[
     "version",
 ]);
 
-/// The keys of a `Cargo.toml` that decide nothing: dependencies, features and descriptions of the package.
+/// A `Cargo.toml` except its dependencies, its features and the keys that describe the package.
 const CARGO_TOML: Part = Part::Toml(&[
     "badges",
     "build-dependencies",
@@ -114,7 +114,7 @@ const CARGO_TOML: Part = Part::Toml(&[
     "workspace.package",
 ]);
 
-/// The sections of a `pyproject.toml` that decide nothing, which leaves those of the tools.
+/// The tools' sections of a `pyproject.toml`.
 const PYPROJECT: Part = Part::Toml(&[
     "build-system",
     "dependency-groups",

@@ -25,9 +25,9 @@ pub enum Part {
 /// A file whose deciding part is restored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Restored {
-    /// The new file with the deciding part of the old one.
+    /// The old file.
     Old,
-    /// The new file with the part that decides as it was in the old one.
+    /// The new file with the deciding part of the old one.
     Mixed(String),
 }
 
