@@ -74,7 +74,7 @@ pub struct Reading {
     pub retry_after_ms: Option<u64>,
 }
 
-/// Reads an error of a model's API, whoever reports it. `None` for an unknown text.
+/// Reads an error of a model's API, as reported by any agent. `None` for an unknown text.
 pub fn read(status: Option<u16>, text: &str) -> Option<Reading> {
     let lower = normalise(text);
     let status = status.or_else(|| status_in(&lower));

@@ -26,7 +26,7 @@ pub struct Draft {
 /// Why a draft is invalid.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
-    /// What the agent said.
+    /// The agent's answer.
     pub draft: String,
     /// Why it contains no valid plan.
     pub why: String,

@@ -104,7 +104,7 @@ pub struct RunStarted {
 pub struct TurnLine {
     /// The turn's number in the task.
     pub turn: u32,
-    /// `implement`, `nudge`, `retry`, or the word of the phase that begins.
+    /// `implement`, `nudge`, `retry`, or the name of the phase that starts.
     pub purpose: String,
     /// What the turn did.
     pub assessment: AssessmentKind,
@@ -148,7 +148,7 @@ pub struct ReviewLine {
 /// The progress of a turn, as far as the agent reports it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TurnProgress {
-    /// Milliseconds since the turn began.
+    /// Milliseconds since the turn started.
     pub elapsed_ms: u64,
     /// The last tool call, in one line.
     pub last_tool: Option<String>,
@@ -279,16 +279,16 @@ pub struct PullRequestLine {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EventKind {
-    /// The run began.
+    /// The run started.
     RunStarted(Box<RunStarted>),
-    /// A task began.
+    /// A task started.
     TaskStarted {
         /// Its title.
         title: String,
     },
-    /// A turn began.
+    /// A turn started.
     TurnStarted {
-        /// `implement`, `nudge`, `retry`, or the word of the phase that begins.
+        /// `implement`, `nudge`, `retry`, or the name of the phase that starts.
         purpose: String,
         /// The agent's name.
         agent: String,
@@ -313,7 +313,7 @@ pub enum EventKind {
     TurnAssessed(Box<TurnLine>),
     /// A review gave a verdict.
     ReviewEnded(Box<ReviewLine>),
-    /// A check began.
+    /// A check started.
     CheckStarted {
         /// Its name.
         name: String,
@@ -344,7 +344,7 @@ pub enum EventKind {
         /// The number of turns allowed.
         of: u32,
     },
-    /// A proof began.
+    /// A proof started.
     ProofStarted {
         /// The kind of proof.
         proof: Proof,

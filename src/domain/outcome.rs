@@ -26,7 +26,7 @@ pub enum Outcome {
     Unverified {
         /// Sprag's commit, as above.
         commit: Option<RevId>,
-        /// Whether the policy takes unverified work (`if_unverified: accept`).
+        /// Whether the policy accepts unverified work (`if_unverified: accept`).
         accepted: bool,
     },
     /// The work is committed, and its only failures existed before the task.
@@ -138,7 +138,7 @@ pub enum Outcome {
     },
     /// The token or cost limit was reached.
     Budget {
-        /// Which limit.
+        /// The limit.
         message: String,
     },
     /// The run's deadline was reached.

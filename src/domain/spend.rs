@@ -30,7 +30,7 @@ pub struct DaySpend {
 }
 
 /// Adds up the references of the last day. The cost in `own` is excluded, because the run will record it
-/// anew.
+/// again.
 pub fn day_spend<'a>(
     names: impl Iterator<Item = &'a str>,
     now: u64,

@@ -387,7 +387,7 @@ pub(super) fn no_progress(state: &TaskState, message: String, preflight: bool) -
     }
 }
 
-/// Whether HEAD and tree are known to be where the task began.
+/// Whether HEAD and the tree are known to be the same as at the start of the task.
 pub(super) fn untouched(state: &TaskState) -> bool {
     unmoved(state.task_start.as_ref(), state)
 }

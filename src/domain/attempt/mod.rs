@@ -184,7 +184,7 @@ pub enum Step {
         /// Why the agent runs.
         purpose: TurnPurpose,
     },
-    /// Run the checks on the tree as it stands.
+    /// Run the checks on the current tree.
     Verify {
         /// The attempt.
         key: TurnKey,
@@ -245,7 +245,7 @@ pub enum Observation {
     Undone {
         /// HEAD and tree afterwards.
         after: Snapshot,
-        /// Files changed since the task began.
+        /// Files changed since the task started.
         changes: Vec<String>,
         /// The test files among the changes.
         tests: TestChanges,
@@ -272,7 +272,7 @@ pub enum Observation {
     },
     /// The commit failed, and another turn would not help.
     CommitFailed {
-        /// Why.
+        /// The reason.
         message: String,
     },
     /// Checks or hooks broke a rule that applies to every task.
@@ -286,7 +286,7 @@ pub enum Observation {
     Interrupted {
         /// What interrupted it.
         by: Interruption,
-        /// What the step had cost by then.
+        /// The step's cost until the interruption.
         #[serde(default)]
         spend: Spend,
     },
@@ -332,7 +332,7 @@ pub struct TurnEnded {
     pub assessment: Assessment,
     /// HEAD and tree afterwards.
     pub after: Snapshot,
-    /// Files changed since the task began.
+    /// Files changed since the task started.
     pub changes: Vec<String>,
     /// The test files among the changes.
     #[serde(default)]

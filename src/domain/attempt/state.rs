@@ -112,7 +112,7 @@ pub struct TaskState {
     pub hook_message: Option<String>,
     /// Whether a hook changed the tree in this attempt.
     pub hook_changed: bool,
-    /// Files changed since the task began.
+    /// Files changed since the task started.
     pub changes: Vec<String>,
     /// The test files among the changes.
     pub tests: TestChanges,

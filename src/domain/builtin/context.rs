@@ -253,7 +253,7 @@ fn within(text: &str, tokens: usize) -> Cow<'_, str> {
         return text.into();
     }
     let mut keep = text.len() / all.div_ceil(tokens.max(1)).max(1);
-    // The ratio above is rounded down: start with twice as much, and shrink.
+    // The ratio above is rounded down: start with twice the size, and shrink it.
     keep = keep.saturating_mul(2).min(text.len());
     loop {
         let (head, tail) = ends(text, keep / 2);

@@ -474,7 +474,7 @@ fn not_one_of(key: &str, words: &[&'static str], node: &Node) -> Fault {
     fault
 }
 
-/// A value as the documentation marks it.
+/// A value in the markup of the documentation.
 fn literal(value: &str) -> String {
     format!("`{value}`")
 }

@@ -64,7 +64,7 @@ pub enum Group {
     Delivery,
     /// Where the result is shown.
     Reports,
-    /// What starts a run, and who may.
+    /// What starts a run, and who may start it.
     Triggers,
 }
 

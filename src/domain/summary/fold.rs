@@ -104,7 +104,7 @@ impl RunSummary {
         self.tasks.iter().find(|task| task.id == id)
     }
 
-    /// An agent that had its key in one part of a run had it in the run.
+    /// An agent that held its key in any part of a run counts as having held it in the run.
     fn gateway_of(&mut self, lines: &[GatewayLine]) {
         for line in lines {
             match self

@@ -1,5 +1,5 @@
 //! What the prompt says about the issue or pull request. Text by other people is data: it is cleaned, put in
-//! a fence that it cannot end, and labelled as no instructions.
+//! a fence that it cannot end, and labelled as data, not instructions.
 
 use super::payload::Place;
 use super::triage::Candidate;

@@ -66,7 +66,7 @@ pub enum Ask {
     Dispatch {
         /// A plan file, relative to the repository's root.
         plan: Option<String>,
-        /// A task in words.
+        /// The text of a task.
         prompt: Option<String>,
         /// A directory of plans, relative to the repository's root.
         queue: Option<String>,

@@ -47,7 +47,7 @@ impl RunName {
         (!job.is_empty() && job.chars().all(is_id) && name.0 == told).then_some(name)
     }
 
-    /// The name itself.
+    /// The name's text.
     pub fn as_str(&self) -> &str {
         &self.0
     }

@@ -156,7 +156,7 @@ const COMPOSER_JSON: Part = Part::Json(&[
     "version",
 ]);
 
-/// The table.
+/// The table of ecosystems.
 pub const FAMILIES: &[Family] = &[
     Family {
         name: "make",
