@@ -64,8 +64,8 @@ pub fn suggested_by_commit(message: &str) -> Option<SuggestedMessage> {
 
 /// Text that neither closes an issue nor mentions a user when it reaches GitHub in a commit message: `Fixes
 /// #4` becomes `Fixes issue 4`, and `@octocat` becomes `octocat`. A plain `#4` that closes nothing stays. A
-/// reference to an issue of another repository is removed, because it would show up there. Issue URLs are
-/// recognised on every host, because GitHub Enterprise Server has its own host name.
+/// reference to an issue of another repository is reworded, because it would show up on that issue. Issue URLs
+/// are recognised on every host, because GitHub Enterprise Server has its own host name.
 pub fn without_references(text: &str) -> String {
     let (Some(closing), Some(foreign), Some(own), Some(mention)) = (
         CLOSING.as_ref(),

@@ -183,7 +183,7 @@ impl NetworkLine {
 }
 
 impl SandboxLine {
-    /// The weaker of two confinements of one run, with the hosts refused under both.
+    /// The weaker of two confinements of one run, with the hosts that either of them refused.
     pub fn lesser(self, other: &Self) -> Self {
         let (mut less, more) = match other.level < self.level {
             true => (other.clone(), self),

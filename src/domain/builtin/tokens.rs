@@ -102,7 +102,7 @@ const RANDOM: usize = 500;
 
 /// Estimates the number of tokens in a text: on real texts, the estimate is hardly ever too low.
 ///
-/// A longer text never has a lower estimate, and two texts together have hardly more than separately.
+/// A longer text never has a lower estimate, and the estimate of two joined texts hardly exceeds their sum.
 pub fn estimate(text: &str) -> usize {
     let mut before = None;
     let mut run = 0;

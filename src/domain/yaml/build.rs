@@ -332,7 +332,7 @@ fn scan_fault(text: &str, error: &ScanError) -> Fault {
         };
         return Fault::new(at, "a merge left its conflict here: resolve it");
     }
-    // A tab after a plain scalar is at the end of the line before the reported one.
+    // The parser reports a tab after a plain scalar at the end of the line before the tab.
     let lines_to_search = if info.contains("tab") { 2 } else { 1 };
     let lines = text.lines().enumerate().skip(at.line - 1);
     for (index, line) in lines.take(lines_to_search) {
