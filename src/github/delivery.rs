@@ -69,7 +69,7 @@ pub struct AfterPush<'a> {
 
 impl AfterPush<'_> {
     /// Opens or updates the pull request and starts workflows, if the branch has the work. Returns whether
-    /// everything succeeded, and messages for the user.
+    /// the work and its pull request are in place, and messages for the user.
     pub async fn follow_up(&self, push: &mut PushLine) -> (bool, Vec<String>) {
         let request = self.request;
         let mut troubles = Vec::new();

@@ -9,7 +9,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 use tokio::time::{Instant, sleep};
 
-/// Maximum number of incidents that are kept between two calls.
+/// Maximum number of incidents that are kept until they are taken.
 const MOST_INCIDENTS: usize = 200;
 
 /// The state that all clones of a client share.
