@@ -1,4 +1,4 @@
-//! The project's commit hooks, as they stood at the start of the run.
+//! The project's commit hooks, in their state at the start of the run.
 
 use crate::git::commit::request::Staged;
 use crate::git::copy_tree::{copy_tree, look, make_dir};
