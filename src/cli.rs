@@ -47,21 +47,21 @@ pub enum Command {
     Plan(Box<PlanArgs>),
     /// Show a whole run on a throw-away repository, without a key or a network
     Demo(DemoArgs),
-    /// Check the configuration and a plan, and print what they come to
+    /// Check the configuration and a plan, and print the result
     Check(CheckArgs),
     /// Find the project's checks; write a configuration, an example plan and a workflow, overwriting nothing
     Init(InitArgs),
-    /// List the runs of this repository, newest first, with the ids that other commands take
+    /// List the runs of this repository, newest first, with the ids for other commands
     Runs(RunsArgs),
-    /// Tell what Sprag's work of a period came to: tasks verified, merged and reverted, retries, cost
+    /// Report the outcomes of Sprag's work in a period: tasks verified, merged and reverted, retries, cost
     Outcomes(OutcomesArgs),
-    /// Check whether a run can work here, and say what to do where it cannot; writes nothing
+    /// Check whether a run can work here, and how to fix what is missing; writes nothing
     Doctor(Box<DoctorArgs>),
-    /// Push and report what a job without the right to write did: the second of two jobs
+    /// Push and report the work of a job without write access: the second of two jobs
     Publish(PublishArgs),
-    /// Print the rows of a job matrix for what is left of a plan: tasks that depend on each other together
+    /// Print the rows of a job matrix for the unfinished tasks of a plan, grouped by dependencies
     Matrix(MatrixArgs),
-    /// Bring the work of several jobs on one plan together: verified after each, in plan order
+    /// Combine the work of several jobs on one plan: in plan order, verified after each
     Integrate(Box<IntegrateArgs>),
     /// Render a finished run again
     Report(ReportArgs),
@@ -118,13 +118,13 @@ impl Chosen for DemoArgs {
 /// `sprag plan`.
 #[derive(Debug, Clone, Args, Default)]
 pub struct PlanArgs {
-    /// What the plan is to be about: the same as --prompt
+    /// Subject of the plan: the same as --prompt
     #[arg(value_name = "PROMPT", conflicts_with = "prompt")]
     pub words: Option<String>,
-    /// What the plan is to be about
+    /// Subject of the plan
     #[arg(long, value_name = "TEXT")]
     pub prompt: Option<String>,
-    /// Issue that the plan is to be about
+    /// Issue that the plan is about
     #[arg(long, value_name = "N")]
     pub issue: Option<u64>,
     /// New file for the plan, instead of one in .sprag/plans that is named after it
@@ -147,7 +147,7 @@ pub struct CheckArgs {
     /// Plan to check; without one only the configuration is checked
     #[arg(value_name = "PLAN")]
     pub plan: Option<PathBuf>,
-    /// The same as PLAN, as `sprag run` has it
+    /// The same as PLAN, as in `sprag run`
     #[arg(long = "plan", value_name = "FILE", conflicts_with = "plan")]
     pub plan_flag: Option<PathBuf>,
     /// Where to work.
@@ -178,10 +178,10 @@ pub struct InitArgs {
     /// Directory to work in; other paths are relative to it
     #[arg(short = 'C', value_name = "DIR")]
     pub directory: Option<PathBuf>,
-    /// Run each proposed command once, and say what came of it
+    /// Run each proposed command once, and print the result
     #[arg(long)]
     pub r#try: bool,
-    /// Write a workflow whose agent works in a job that can write nothing, as public repositories need
+    /// Write a workflow whose agent works in a job without write access, as public repositories need
     #[arg(long, visible_alias = "public")]
     pub two_jobs: bool,
 }
@@ -200,7 +200,7 @@ pub struct OutcomesArgs {
     /// Beginning of the period: a day such as 2026-01-31, or how long ago, such as 7d
     #[arg(long, value_name = "TIME", default_value = "30d")]
     pub since: String,
-    /// Branch on which work counts as merged: the remote's default branch where none is given
+    /// Branch on which work counts as merged; by default the remote's default branch
     #[arg(long, value_name = "REF")]
     pub branch: Option<String>,
     /// Print JSON
@@ -220,13 +220,13 @@ pub struct PublishArgs {
     /// Directory with the run's summary.json and work.bundle, or the run's id
     #[arg(value_name = "RUN_DIR")]
     pub run_dir: PathBuf,
-    /// Plan of the run, where it was a file: the states of its tasks may change
+    /// Plan file of the run: the states of its tasks may change
     #[arg(long, value_name = "FILE")]
     pub plan: Option<PathBuf>,
-    /// Issue of the run, where it was started with --issue
+    /// Issue of the run, if it was started with --issue
     #[arg(long, value_name = "N", conflicts_with = "queue")]
     pub issue: Option<u64>,
-    /// Queue of the run, where it was started with --queue
+    /// Queue of the run, if it was started with --queue
     #[arg(long, value_name = "DIR", conflicts_with = "plan")]
     pub queue: Option<PathBuf>,
     /// Where to work.
@@ -244,13 +244,13 @@ impl Chosen for PublishArgs {
 /// `sprag matrix`.
 #[derive(Debug, Args, Default)]
 pub struct MatrixArgs {
-    /// Plan whose tasks are to be spread
+    /// Plan to split
     #[arg(value_name = "PLAN", required_unless_present = "plan")]
     pub path: Option<PathBuf>,
     /// The same as PLAN
     #[arg(long, value_name = "FILE", conflicts_with = "path")]
     pub plan: Option<PathBuf>,
-    /// The most rows; without it one for each group of tasks that depend on each other
+    /// Maximum number of rows; by default one for each group of tasks that depend on each other
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=MAX_ROWS))]
     pub shards: Option<u16>,
     /// Directory to work in; other paths are relative to it
@@ -264,7 +264,7 @@ const MAX_ROWS: i64 = crate::domain::plan::MAX_ROWS as i64;
 /// `sprag integrate`.
 #[derive(Debug, Args, Default)]
 pub struct IntegrateArgs {
-    /// Directory or id of a run that did some tasks of the plan, a directory that holds such, or a branch
+    /// Directory or id of a run with some tasks of the plan, a directory of such runs, or a branch
     #[arg(value_name = "RUN_DIR|BRANCH", required = true)]
     pub shards: Vec<String>,
     /// Plan that the jobs worked on
@@ -308,7 +308,7 @@ impl Chosen for IntegrateArgs {
 /// `sprag report`.
 #[derive(Debug, Args)]
 pub struct ReportArgs {
-    /// Id of the run as sprag runs shows it, or its directory; without one, the newest that has ended
+    /// Id of the run from `sprag runs`, or its directory; by default the newest finished run
     #[arg(value_name = "RUN")]
     pub run_dir: Option<PathBuf>,
     /// Output format
@@ -319,7 +319,7 @@ pub struct ReportArgs {
 /// `sprag replay`.
 #[derive(Debug, Args)]
 pub struct ReplayArgs {
-    /// What sprag run --record made, one turns/NN-builtin.jsonl, or a run's directory or id with these
+    /// File from `sprag run --record`, a turns/NN-builtin.jsonl, or a run's directory or id
     #[arg(value_name = "TRAJECTORY")]
     pub trajectory: PathBuf,
     /// Output format
@@ -351,7 +351,7 @@ pub struct AssessArgs {
 /// `sprag schema`.
 #[derive(Debug, Args)]
 pub struct SchemaArgs {
-    /// What to describe
+    /// The schema to print
     #[arg(value_enum)]
     pub what: SchemaName,
 }

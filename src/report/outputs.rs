@@ -52,7 +52,7 @@ pub const OUTPUTS: &[(&str, &str)] = &[
         "status",
         "How the run ended: success, unverified, no_work, failed, partial, invalid, blocked, environment, budget, deadline or cancelled.",
     ),
-    ("reason", "Why, as a reason code of the run."),
+    ("reason", "Reason code of the run."),
     ("tasks-total", "Number of tasks of the run."),
     ("tasks-done", "Number of tasks that are done."),
     ("attempts", "Number of attempts, over all tasks."),
@@ -61,10 +61,10 @@ pub const OUTPUTS: &[(&str, &str)] = &[
         "Number of attempts after the first, over all tasks.",
     ),
     ("nudges", "Number of nudges, over all tasks."),
-    ("commits", "Commits that the run made, one a line."),
+    ("commits", "Commits by the run, one per line."),
     (
         "head-sha",
-        "Commit that HEAD is at; after a push the one that was read back from GitHub.",
+        "Commit of HEAD; after a push, as read back from GitHub.",
     ),
     (
         "branch",
@@ -72,49 +72,52 @@ pub const OUTPUTS: &[(&str, &str)] = &[
     ),
     (
         "changed-files",
-        "Files that the commits changed, one a line.",
+        "Files that the commits changed, one per line.",
     ),
     (
         "known-failures",
-        "Tests that fail and failed already before their task, one a line; a check of which the tests cannot be told as `check NAME`.",
+        "Tests that fail and already failed before their task, one per line; `check NAME` for a check that does not name its tests.",
     ),
     (
         "pull-request-number",
-        "Number of the pull request that the work is on; empty when there is none.",
+        "Number of the pull request with the work; empty if there is none.",
     ),
     (
         "pull-request-url",
-        "Address of the pull request that the work is on; empty when there is none.",
+        "Address of the pull request with the work; empty if there is none.",
     ),
-    ("tokens-in", "Tokens that went in; empty when unknown."),
-    ("tokens-out", "Tokens that came out; empty when unknown."),
-    ("cost-usd", "Cost in US dollars; empty when unknown."),
-    ("run-dir", "Directory with what the run left behind."),
-    ("report-path", "Report of the run."),
+    ("tokens-in", "Input tokens; empty if unknown."),
+    ("tokens-out", "Output tokens; empty if unknown."),
+    ("cost-usd", "Cost in US dollars; empty if unknown."),
+    (
+        "run-dir",
+        "The run directory: reports, transcripts, logs and patches.",
+    ),
+    ("report-path", "The HTML report of the run."),
     (
         "sandbox-level",
-        "How far the children of the run were confined: a number from 1 to 3, or off.",
+        "Sandbox level of the run's child processes: a number from 1 to 3, or off.",
     ),
     (
         "report-status",
-        "Whether the reports came through: ok, degraded or failed.",
+        "Whether reporting succeeded: ok, degraded or failed.",
     ),
-    ("summary", "One line for a person."),
+    ("summary", "A summary in one line."),
     (
         "session-id",
-        "The agent's last session, as the agent names it; empty when it told none.",
+        "Id of the agent's last session; empty if it reported none.",
     ),
     (
         "final-message",
-        "What the agent said last, cut to 100,000 bytes; empty when it said nothing.",
+        "The agent's last message, cut to 100,000 bytes; empty if there is none.",
     ),
     (
         "structured-output",
-        "The JSON value that the last task gave for the setting output_schema, in one line; empty where there is none.",
+        "The JSON value that the last task returned for the setting output_schema, in one line; empty if there is none.",
     ),
     (
         "matrix",
-        "Rows of a job matrix as JSON, where the input matrix asks for them; else empty.",
+        "Rows of a job matrix as JSON, if the input matrix requests them; otherwise empty.",
     ),
 ];
 

@@ -19,16 +19,16 @@ pub struct RunArgs {
     /// One task, as text in a file; - for standard input
     #[arg(long, value_name = "FILE|-")]
     pub prompt_file: Option<PathBuf>,
-    /// Issue to work on: its checklist, or else its text as one task
+    /// Issue to work on: its checklist, or otherwise its text as one task
     #[arg(long, value_name = "N")]
     pub issue: Option<u64>,
-    /// Directory of plans, of which the next ready one is run
+    /// Directory of plans; runs the next one that is ready
     #[arg(long, value_name = "DIR")]
     pub queue: Option<PathBuf>,
-    /// Do what the GitHub event asks for: the default inside Actions
+    /// Do what the GitHub event asks for; the default in Actions
     #[arg(long)]
     pub event: bool,
-    /// Id of a task to work on, instead of all; may be repeated
+    /// Id of a task to run, instead of all tasks; may be repeated
     #[arg(long = "task", value_name = "ID")]
     pub tasks: Vec<String>,
     /// What other jobs have made of the plan's tasks: of `sprag integrate`.
@@ -37,13 +37,13 @@ pub struct RunArgs {
     /// Resume the newest unfinished run, or the one in --run-dir
     #[arg(long)]
     pub resume: bool,
-    /// With --resume: take the unfinished work up that GitHub keeps, on any machine
+    /// With --resume: resume the unfinished work kept on GitHub, on any machine
     #[arg(long, requires = "resume")]
     pub from_remote: bool,
     /// Print the resolved plan, prompts and checks; run nothing
     #[arg(long)]
     pub dry_run: bool,
-    /// New file to which the sessions of the built-in agent are written, for `sprag replay`
+    /// New file for the sessions of the built-in agent, for `sprag replay`
     #[arg(long, value_name = "FILE")]
     pub record: Option<PathBuf>,
     /// Where to work.
@@ -63,7 +63,7 @@ pub struct Common {
     /// Directory to work in; other paths are relative to it
     #[arg(short = 'C', value_name = "DIR")]
     pub directory: Option<PathBuf>,
-    /// Configuration file instead of .sprag/config.yaml
+    /// Configuration file to use instead of .sprag/config.yaml
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
 }
@@ -71,10 +71,10 @@ pub struct Common {
 /// How much to print.
 #[derive(Debug, Clone, Copy, Args, Default)]
 pub struct Output {
-    /// Print what the agent says and does too; -vv for everything
+    /// Also print the agent's messages and actions; -vv for everything
     #[arg(short, long, action = ArgAction::Count)]
     pub verbose: u8,
-    /// Print only what matters
+    /// Print only the essential lines
     #[arg(short, long, conflicts_with = "verbose")]
     pub quiet: bool,
 }

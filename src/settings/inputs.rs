@@ -32,7 +32,7 @@ pub fn of_run() -> Vec<Input> {
     let mut inputs: Vec<Input> = flags.filter_map(of_flag).collect();
     inputs.push(Input {
         name: TOKEN.to_owned(),
-        help: "Token that Sprag asks, pushes and reports with; the agent and the checks are not given it. Default: the job's own.".to_owned(),
+        help: "Token for Sprag's API calls, pushes and reports; the agent and the checks do not get it. Default: the job's own.".to_owned(),
         flag: None,
     });
     inputs
@@ -46,7 +46,7 @@ fn of_flag(arg: &Arg) -> Option<Input> {
     let help = arg.get_help()?.to_string();
     let help = match arg.get_action() {
         ArgAction::SetTrue | ArgAction::Count => format!("{help} (true or false)."),
-        ArgAction::Append => format!("{}.", help.replace("may be repeated", "one a line")),
+        ArgAction::Append => format!("{}.", help.replace("may be repeated", "one per line")),
         _ => format!("{help}."),
     };
     Some(Input {

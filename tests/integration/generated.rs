@@ -149,7 +149,7 @@ pub fn inputs() -> Vec<(String, String)> {
 fn described(key: &Key) -> String {
     let form = match key.form {
         Form::Truth => " true or false.",
-        Form::Lines | Form::Arguments => " One a line.",
+        Form::Lines | Form::Arguments => " One per line.",
         Form::Tree => " As YAML.",
         Form::Word | Form::Text => "",
     };
@@ -220,15 +220,15 @@ fn reference() -> String {
 
 - [What to run](#what-to-run)
 - [Settings](#settings)
-- [Inputs of the action alone](#inputs-of-the-action-alone)
+- [Inputs of the action only](#inputs-of-the-action-only)
 - [Outputs of the action](#outputs-of-the-action)
-- [Variables that say how a model is reached](#variables-that-say-how-a-model-is-reached)
+- [Variables for reaching a model](#variables-for-reaching-a-model)
 
 ## What to run
 
-Flags of `sprag run` that are no settings, and the action inputs that stand for them. At most one of `--plan`, `--prompt`,
-`--prompt-file`, `--issue`, `--queue` and `--event` is given; in a job of GitHub Actions the event says what to do where none is.
-`sprag run 'TEXT'` is `sprag run --prompt 'TEXT'`. An input is not read where the command line says what to run.
+Flags of `sprag run` that are not settings, and their action inputs. At most one of `--plan`, `--prompt`,
+`--prompt-file`, `--issue`, `--queue` and `--event` can be used; without any of them, the event decides in a GitHub Actions job.
+`sprag run 'TEXT'` is `sprag run --prompt 'TEXT'`. If the command line says what to run, the inputs for it are ignored.
 
 | flag | action input | meaning |
 |---|---|---|
@@ -242,9 +242,9 @@ Flags of `sprag run` that are no settings, and the action inputs that stand for 
 ## Settings
 
 Each setting has one name everywhere: the key `max_retries` of a plan, a task or the configuration file is the flag `--max-retries`,
-the action input `max-retries` and the variable `SPRAG_MAX_RETRIES`. The first of these that has it holds: flag, action input,
-variable, task, plan, configuration file, default. A flag for a list is repeated; an input or a variable has one item a line. A
-truth has a flag `--no-…` too. Durations are written `90s`, `10m`, `1h30m`, or as a number of seconds.
+the action input `max-retries` and the variable `SPRAG_MAX_RETRIES`. If several sources set it, the first of these wins: flag, action input,
+variable, task, plan, configuration file, default. A flag for a list is repeated; an input or a variable has one item per line. A
+boolean also has a flag `--no-…`. Durations are written as `90s`, `10m`, `1h30m`, or a number of seconds.
 ";
     let mut group = None;
     for key in keys() {
@@ -258,9 +258,9 @@ truth has a flag `--no-…` too. Durations are written `90s`, `10m`, `1h30m`, or
         text += &row(&key);
     }
     text += "
-## Inputs of the action alone
+## Inputs of the action only
 
-The steps of `action.yml` read these themselves; the container form does not have them.
+The steps of `action.yml` read these inputs; the container action does not have them.
 
 | input | meaning |
 |---|---|
@@ -275,9 +275,9 @@ The steps of `action.yml` read these themselves; the container form does not hav
         text += &format!("| `{name}` | {} |\n", cell(help));
     }
     text += "
-## Variables that say how a model is reached
+## Variables for reaching a model
 
-The built-in agent reads these; [builtin-agent.md](builtin-agent.md) says which provider each belongs to.
+The built-in agent reads these variables; [builtin-agent.md](builtin-agent.md) lists them by provider.
 
 ";
     let mut names: Vec<&str> = builtin::variables().collect();

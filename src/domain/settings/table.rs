@@ -152,151 +152,151 @@ macro_rules! words {
 
 settings! {
     Agent {
-        /// The agent that does the work. `acp` is an `agent_command` that speaks the Agent Client Protocol. `auto` takes `command` where there is an `agent_command`, else `builtin` where its model can be reached.
+        /// The agent that does the work. `acp` is an `agent_command` that speaks the Agent Client Protocol. `auto` is `command` if there is an `agent_command`, otherwise `builtin` if its model can be reached.
         agent: String = OneOf(AGENTS), Task, is "auto".to_owned();
         /// Command line of the agent, run by `sh -c`. Without `agent` it means agent `command`.
         agent_command: String = Text("COMMAND"), Task, unset "none";
-        /// Arguments added to the agent's own command line.
+        /// Arguments to add to the agent's command line.
         agent_args: Vec<String> = Texts::arguments("ARG"), Task, is Vec::new();
-        /// The model that the agent is told to use.
+        /// The model for the agent to use.
         model: String = Text("MODEL"), Task, unset "the agent's own";
-        /// Agents for the attempts after a failed verification, the first for the first of them and so on; the last one stays. Each has `agent`, `agent_command`, `agent_args` and `model`; what it does not set is as for the task.
+        /// Agents for the attempts after a failed verification, in order; the last one is used for all further attempts. Each has `agent`, `agent_command`, `agent_args` and `model`; missing keys are inherited from the task.
         escalate: Vec<RoleAgent> = AgentList, Task, is Vec::new();
-        /// The agent that takes over where the task's own is unavailable, with the keys of `escalate`.
+        /// The agent to use if the task's own is unavailable, with the same keys as in `escalate`.
         fallback: RoleAgent = OneAgent, Task, unset "none";
-        /// Text that is added to every prompt.
+        /// Text to add to every prompt.
         instructions: String = Text("TEXT"), Task, unset "none";
-        /// Where the files of the repository that configure an agent come from while it works (`CLAUDE.md`, `AGENTS.md`, `.claude/`, `.codex/`, `.mcp.json` and the like): the tip of the `base` branch, the `head` that is worked on, or `none`.
+        /// The source of the repository's files that configure an agent (`CLAUDE.md`, `AGENTS.md`, `.claude/`, `.codex/`, `.mcp.json` and similar) during its turns: the tip of the `base` branch, the `head` of the work, or `none`.
         agent_config: AgentConfig = Choice::<AgentConfig>::kind(), Run, unset "base on a pull request, head elsewhere";
-        /// Names of environment variables that the agent may see; never one of the runner.
+        /// Names of environment variables to pass to the agent; never those of the runner.
         agent_env: Vec<String> = Variables, Task, is Vec::new();
     }
     Checks {
-        /// Checks that decide whether a tree is good. Without any, tasks end `unverified`.
+        /// The checks that verify the work. Without any, tasks end `unverified`.
         verify: Vec<CheckSpec> = Checks, Task, is Vec::new();
-        /// Limit of one run of a check.
+        /// Time limit for one run of a check.
         verify_timeout: Duration = Time, Task, is Duration::from_mins(10);
-        /// Names of environment variables that checks and hooks may see; never one of the runner.
+        /// Names of environment variables to pass to checks and hooks; never those of the runner.
         verify_env: Vec<String> = Variables, Task, is Vec::new();
-        /// What becomes of a task without any check: `accept` commits it as unverified, `fail` does not.
+        /// What to do with a task without any check: `accept` commits it as unverified, `fail` does not commit it.
         if_unverified: IfUnverified = Choice::<IfUnverified>::kind(), Task, is IfUnverified::Accept;
-        /// When the tree on which a task starts is checked, to tell what failed before.
+        /// When to run the checks on the tree on which a task starts, to find earlier failures.
         baseline: Baseline = Choice::<Baseline>::kind(), Task, is Baseline::OnFailure;
-        /// How often the checks are run once more on a tree that has failed, before its task is given up.
+        /// How many times to repeat the checks on a failed tree before the task is given up.
         flaky_reruns: u32 = Whole::<u32>::new(0, 10), Task, is 1;
-        /// What becomes of work that fails only what failed before: `tolerate` commits it as unverified.
+        /// What to do with work whose only failures existed before: `tolerate` commits it as unverified.
         known_failures: KnownFailures = Choice::<KnownFailures>::kind(), Task, is KnownFailures::Fail;
-        /// What becomes of changed tests and check definitions: `prove` runs the checks with the old ones on the work and does not call it verified where that fails, `fail` does not commit it then, `warn` only names them.
+        /// What to do about changed tests and check definitions: `prove` runs the checks on the work with the old ones and, if they fail, does not call it verified; `fail` does not commit it then; `warn` only names the changes.
         test_changes: TestChangePolicy = Choice::<TestChangePolicy>::kind(), Task, is TestChangePolicy::Prove;
-        /// Whether new tests have to fail without the work.
+        /// Whether new tests must fail without the work.
         prove_new_tests: ProveNewTests = Choice::<ProveNewTests>::kind(), Task, is ProveNewTests::Off;
     }
     Phases {
-        /// Have work reviewed before it is committed, and what the review finds fixed and reviewed again, in at most 5 rounds. What a reviewer does not accept is not committed.
+        /// Review work before it is committed. Findings are fixed and reviewed again, in at most 5 rounds. Work that the reviewer does not accept is not committed.
         review: bool = Truth, Task, is false;
-        /// Agents of the roles: `tester`, `reviewer` and `fixer`, each with `agent`, `agent_command`, `agent_args` and `model`; what a role does not set is as for the task. With `review`, a `tester` adds tests before the checks run.
+        /// Agents for the roles `tester`, `reviewer` and `fixer`, each with `agent`, `agent_command`, `agent_args` and `model`; missing keys are inherited from the task. With `review`, a `tester` adds tests before the checks run.
         roles: Roles = RolesKind, Task, is Roles::default();
-        /// Have the tests written first: tests that fail, then the work that makes them pass, then one turn to improve it.
+        /// Write tests first: failing tests, then the work that makes them pass, then one turn to improve it.
         tdd: bool = Truth, Task, is false;
-        /// Only review: a run of the reviewer alone, on the pull request of the event, or else on the branch that is checked out. Nothing is committed or pushed.
+        /// Only review the pull request of the event, or otherwise the checked-out branch. Nothing is committed or pushed.
         review_only: bool = Truth, Run, is false;
-        /// The branch or commit that `review_only` compares with: what the branch has that this has not is reviewed.
+        /// The branch or commit that `review_only` compares the branch with.
         base: String = Text("REF"), Run, unset "the base branch of the pull request, else the default branch";
-        /// What the check run of `review_only` concludes where something has to be fixed. The exit code is 1 either way.
+        /// The conclusion of the check run of `review_only` if there are findings to fix. The exit code is 1 either way.
         review_findings: ReviewFindings = Choice::<ReviewFindings>::kind(), Run, is ReviewFindings::Neutral;
-        /// Post what `review_only` finds as one review on the pull request, with comments on the lines and suggested changes. What was posted before is not posted again.
+        /// Post the findings of `review_only` as one review on the pull request, with comments on lines and suggested changes. Findings are not posted twice.
         review_comments: bool = Truth, Run, is false;
     }
     Limits {
-        /// Attempts after the first, each after a failed verification.
+        /// Maximum number of attempts after the first, each after a failed verification.
         max_retries: u32 = Whole::<u32>::new(0, MAX_RETRIES as u64), Task, is 3;
-        /// Turns that are repeated in one task because nothing was done.
+        /// Maximum number of turns to repeat in one task because nothing was done.
         nudges: u32 = Whole::<u32>::new(0, 10), Task, is 3;
-        /// Identical failures in a row that end a task early.
+        /// Number of identical failures in a row that end a task early.
         identical_failures: u32 = Whole::<u32>::new(2, 10), Task, is 3;
-        /// Limit of one turn of the agent.
+        /// Time limit for one turn of the agent.
         turn_timeout: Duration = Time, Task, is Duration::from_mins(30);
-        /// Silence of the agent after which it counts as stalled.
+        /// How long the agent may be silent before it counts as stalled.
         stall_timeout: Duration = Time, Task, is Duration::from_mins(10);
-        /// Limit of the whole run; set it below the job's `timeout-minutes`.
+        /// Time limit for the whole run; set it below the job's `timeout-minutes`.
         deadline: Duration = Time, Run, in_actions Duration::from_mins(5 * 60 + 30);
-        /// Tokens that the run may use.
+        /// Maximum number of tokens for the run.
         max_tokens: u64 = Whole::<u64>::new(1, u64::MAX), Run, unset "none";
-        /// US dollars that the run may cost, where the agent tells its cost.
+        /// Maximum cost of the run in US dollars, if the agent reports its cost.
         max_cost_usd: f64 = Money, Run, in_actions 10.0;
-        /// US dollars that all runs of the repository may cost in 24 hours, this one included.
+        /// Maximum cost in US dollars of all runs of the repository in 24 hours, including this one.
         max_cost_usd_per_day: f64 = Money, Run, in_actions 50.0;
     }
     Isolation {
-        /// How far agents, checks, hooks and setup commands are confined: `auto` keeps them from what a run and its machine rely on, as far as the machine can; `require` (or `require:N` for a level from 1 to 3) confines them to named places and starts nothing without that level; `off` confines nothing.
+        /// How to confine agents, checks, hooks and setup commands: `auto` protects the files that a run and its machine rely on, as far as the machine can; `require` (or `require:N` for a level from 1 to 3) lets them write only to named places and starts nothing without that level; `off` confines nothing.
         sandbox: Sandbox = Choice::<Sandbox>::kind(), Run, is Sandbox::Auto;
-        /// Absolute paths, or paths below `~`, that may be written with what is below them, besides the work tree, the caches of common tools and, with `sandbox: auto`, directories for temporary files and the one in which the work tree lies.
+        /// Absolute paths, or paths below `~`, that may be written with everything below them, in addition to the work tree, the caches of common tools and, with `sandbox: auto`, directories for temporary files and the parent directory of the work tree.
         sandbox_write: Vec<String> = Texts::named("PATH"), Run, is Vec::new();
-        /// Whether the keys of model providers stay with Sprag, and agents ask its gateway on the loopback interface instead: `auto` where the gateway can stand in for the key, `on` starts nothing where it cannot, `off` gives agents their keys.
+        /// Whether Sprag keeps the keys of model providers, and agents use its gateway on the loopback interface instead: `auto` if the gateway can replace the key, `on` starts nothing if it cannot, `off` gives agents their keys.
         gateway: Gateway = Choice::<Gateway>::kind(), Run, is Gateway::Auto;
-        /// The hosts that agents, checks and hooks may reach, by a proxy of Sprag's: names, `*.` in front of a name, or addresses, without a port; `deny` for none. How far that is enforced depends on the machine and is told.
+        /// The hosts that agents, checks and hooks may reach, through Sprag's proxy: names, `*.` before a name, or addresses, without a port; `deny` for none. The log says how far the machine can enforce this.
         network: Network = NetworkKind, Run, unset "any host";
     }
     Commits {
-        /// Start on a tree that is not clean. Then nothing is committed.
+        /// Start on a tree that is not clean, and commit nothing.
         allow_dirty: bool = Truth, Run, is false;
-        /// Go on with tasks that do not depend on a failed one.
+        /// Continue with tasks that do not depend on a failed one.
         keep_going: bool = Truth, Run, is false;
-        /// What becomes of commits that the agent makes itself.
+        /// What to do with commits that the agent makes itself.
         agent_commits: AgentCommits = Choice::<AgentCommits>::kind(), Task, is AgentCommits::Squash;
-        /// What a task that changed nothing is.
+        /// The outcome of a task that changed nothing.
         if_no_changes: OnFinding = Choice::<OnFinding>::kind(), Run, is OnFinding::Fail;
         /// Paths that no task may change, as globs.
         protected_paths: Vec<String> = Globs, Task, is PROTECTED_PATHS.iter().chain(AGENT_FILES).map(|&glob| glob.to_owned()).collect::<Vec<_>>();
-        /// What becomes of a task that changes protected paths: `hold` takes these changes out, keeps them as a patch and goes on with the rest, `block` ends the task.
+        /// What to do with a task that changes protected paths: `hold` removes these changes, keeps them as a patch and continues with the rest; `block` ends the task.
         on_protected: OnProtected = Choice::<OnProtected>::kind(), Task, is OnProtected::Hold;
-        /// `ignore`: globs of paths whose changes are no progress.
+        /// `ignore`: globs of paths whose changes do not count as progress.
         progress: Progress = ProgressKind, Run, is Progress::default();
     }
     Delivery {
-        /// Push what was committed.
+        /// Push the commits.
         push: bool = Truth, Run, unset "true in Actions when there is a branch and a token that can, false elsewhere";
-        /// Whether a pull request is opened for what was pushed.
+        /// Whether to open a pull request for the pushed work.
         pull_request: PullRequest = Choice::<PullRequest>::kind(), Run, unset "none on a pull request, draft for issues and queues";
-        /// How commits reach the remote: `git` pushes them, `api` makes them there, signed by GitHub.
+        /// How commits reach the remote: `git` pushes them, `api` creates them through GitHub's API, signed by GitHub.
         commit_via: CommitVia = Choice::<CommitVia>::kind(), Run, is CommitVia::Git;
-        /// Workflow files that are started on what was pushed, since a push with the job's token starts none.
+        /// Workflow files to start on the pushed work, since a push with the job's token starts none.
         dispatch_workflows: Vec<String> = Texts::named("FILE"), Run, is Vec::new();
     }
     Reports {
-        /// A JSON Schema, or the path of one, that the JSON value fits which the last task gives in its final message; the value is the output `structured-output`. On a pull request a path is read from the base branch.
+        /// A JSON Schema, or the path of one, for the JSON value that the last task returns in its final message; the value is the output `structured-output`. On a pull request the file is read from the base branch.
         output_schema: String = Text("FILE|JSON"), Run, unset "none";
-        /// Where the result is reported: `auto` is `github` in a job whose token can, `none` leaves the log, the step summary and the run directory.
+        /// Where to report the result: `auto` is `github` in a job whose token permits it, `none` is only the log, the step summary and the run directory.
         report: Report = Choice::<Report>::kind(), Run, is Report::Auto;
-        /// The name under which the run is told of: its check run and its comment are `Sprag / NAME`, and those of other names are left alone.
+        /// The name of the run in reports: its check run and its comment are `Sprag / NAME`, and those of other names are left alone.
         name: String = Text("NAME"), Run, unset "the workflow and the job, `WORKFLOW / JOB`, in Actions";
         /// Keep one comment on the issue or pull request up to date.
         status_comment: bool = Truth, Run, is true;
-        /// File to which events are written as JSON lines, or `-` for standard output.
+        /// File for the events as JSON lines, or `-` for standard output.
         events: String = Text("FILE|-"), Process, unset "none";
-        /// Whether the log is coloured.
+        /// Whether to colour the log.
         color: Color = Choice::<Color>::kind(), Process, is Color::Auto;
-        /// Directory that keeps what the run leaves behind.
+        /// The run directory: reports, transcripts, logs and patches.
         run_dir: String = Text("DIR"), Run, unset "`$RUNNER_TEMP/sprag/<run-id>` in Actions, else under `$XDG_STATE_HOME`";
     }
     Triggers {
-        /// What a line of a comment begins with that asks for a run.
+        /// The beginning of a comment line that asks for a run.
         trigger_phrase: String = Text("TEXT"), Run, is "/sprag".to_owned();
         /// The label of an issue or a pull request that asks for a run.
         trigger_label: String = Text("NAME"), Run, is "sprag".to_owned();
-        /// How a review becomes tasks: one for `each` thread, one for the threads of each `file`, or one for `all`.
+        /// How to split a review into tasks: one for `each` thread, one for the threads of each `file`, or one for `all`.
         review_threads: ReviewThreads = Choice::<ReviewThreads>::kind(), Run, is ReviewThreads::Each;
-        /// Author associations of people who may ask; write access is needed besides.
+        /// Author associations of people who may ask for a run; they also need write access.
         allowed_associations: Vec<String> = Texts::named("WORD"), Trigger, is ["OWNER", "MEMBER", "COLLABORATOR"].map(str::to_owned).to_vec();
         /// Logins of people who may ask for a run without write access.
         allowed_users: Vec<String> = Texts::named("LOGIN"), Trigger, is Vec::new();
         /// Logins of bots that may ask for a run; no other bot may.
         allowed_bots: Vec<String> = Texts::named("LOGIN"), Trigger, is Vec::new();
-        /// Run on `pull_request_target` too, where secrets are in reach of code from elsewhere.
+        /// Also run on `pull_request_target`, where foreign code can reach secrets.
         allow_pull_request_target: bool = Truth, Trigger, is false;
-        /// Runs that one issue or pull request may have in a day.
+        /// Maximum number of runs per day on one issue or pull request.
         max_runs_per_day: u32 = Whole::<u32>::new(1, 1000), Trigger, is 20;
-        /// Runs that may follow from one another without a person.
+        /// Maximum number of runs in a row that no person started.
         max_depth: u32 = Whole::<u32>::new(0, 100), Trigger, is 2;
     }
 }
