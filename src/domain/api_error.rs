@@ -13,7 +13,7 @@ use serde_json::Value;
 /// The maximum length of an error message, in characters.
 pub const ERROR_CHARS: usize = 4_000;
 
-/// What an error of a model's API is.
+/// The kind of an error from a model's API.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ModelErrorKind {
@@ -21,27 +21,27 @@ pub enum ModelErrorKind {
     Login,
     /// The key may not do this (403).
     Permission,
-    /// There is no such model, or no such address (404), or not any more (410).
+    /// The model or the address does not exist (404), or no longer exists (410).
     UnknownModel,
-    /// The account is spent (402).
+    /// The account has no credit left (402).
     Quota,
-    /// Too many requests for now (429).
+    /// A rate limit was reached (429).
     RateLimit,
     /// The provider has no capacity (503, 529).
     Overloaded,
-    /// The provider failed (5xx).
+    /// The provider had an internal error (5xx).
     Server,
     /// The connection failed.
     Network,
-    /// The connection cannot be made until a setting is changed: a proxy, a certificate.
+    /// A connection is impossible until a setting is changed: a proxy or a certificate.
     Setup,
-    /// The request does not fit the model's window (400, 413).
+    /// The request exceeds the model's window (400, 413).
     ContextTooLong,
-    /// A filter refused the request or the response.
+    /// A content filter refused the request or the response.
     ContentFilter,
     /// The request was refused for another reason.
     Rejected,
-    /// A recording stands in for the model, and it has no further response.
+    /// A recording replaces the model, and has no further response.
     NotRecorded,
 }
 

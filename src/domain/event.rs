@@ -230,37 +230,37 @@ impl TaskEnded {
     }
 }
 
-/// What became of the run's commits on the remote.
+/// The result of a push.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PushLine {
-    /// The branch on the remote that the work was meant for, short.
+    /// The short name of the intended branch on the remote.
     pub branch: String,
-    /// The head of the branch that holds the work, as it was read back from the remote.
+    /// The head of the branch that has the work, as read back from the remote.
     pub head: Option<String>,
     /// Whether the work is on that branch.
     pub pushed: bool,
-    /// The branch that holds the work instead, short, where the meant one did not take it.
+    /// The short name of the branch that has the work instead, if the intended branch refused it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rescue: Option<String>,
     /// The pull request of the branch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pull_request: Option<PullRequestLine>,
-    /// One line for a person.
+    /// A one-line description, for a person.
     pub detail: String,
-    /// Workflows that were started on what was pushed.
+    /// Workflows that were started on the pushed work.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub dispatched: Vec<String>,
-    /// The commits that were made anew on top of somebody else's, or by GitHub, oldest first.
+    /// The commits that were rewritten on top of other commits, or by GitHub, oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rebased: Vec<RebasedLine>,
 }
 
-/// A commit that was made anew.
+/// A rewritten commit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RebasedLine {
-    /// As it was.
+    /// Its old id.
     pub old: String,
-    /// As it is; `null` when its change was there already.
+    /// Its new id; `null` if its change was already in the branch.
     pub new: Option<String>,
 }
 

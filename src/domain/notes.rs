@@ -16,11 +16,11 @@ const MAX_NAME: usize = 64;
 /// A note for later tasks.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub struct Note {
-    /// The task whose agent left it.
+    /// The task whose agent wrote it.
     pub task: String,
-    /// When, RFC 3339 in UTC.
+    /// The time, RFC 3339 in UTC.
     pub at: String,
-    /// What it says, on one line.
+    /// The text, in one line.
     pub text: String,
 }
 

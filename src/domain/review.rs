@@ -18,13 +18,13 @@ const MAX_SUGGESTION: usize = 4_000;
 /// The maximum length of the review text that is kept for the fixer, in characters.
 const MAX_TEXT: usize = 16_000;
 
-/// What a reviewer makes of the work.
+/// A reviewer's verdict on the work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ReviewVerdict {
-    /// It may be committed as it is.
+    /// The work may be committed unchanged.
     Acceptable,
-    /// Something has to be fixed first.
+    /// The work needs fixes first.
     NeedsFixes,
 }
 
@@ -66,24 +66,24 @@ pub struct Review {
     pub text: String,
 }
 
-/// Something that a review has found.
+/// A finding of a review.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub struct Finding {
     /// The file, as the reviewer names it.
     pub path: String,
     /// The line, from 1.
     pub line: u32,
-    /// The last line, where it is another one.
+    /// The last line, if the finding covers several lines.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub end_line: Option<u32>,
-    /// What is wrong there, in one line.
+    /// The problem, in one line.
     pub text: String,
-    /// The text that is to stand in the place of these lines.
+    /// The suggested replacement of these lines.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub suggestion: Option<String>,
-    /// The review that found it first, from 1.
+    /// The number of the review that found it first, from 1.
     pub round: u32,
-    /// Whether a later review has not found it again, or has accepted the work.
+    /// Whether a later review did not report it again, or accepted the work.
     pub resolved: bool,
 }
 

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// How far children are confined. Each level has what the ones below it have.
+/// How far child processes are confined. Each level includes the levels below it.
 #[derive(
     Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
@@ -78,36 +78,36 @@ impl TryFrom<LevelForm> for Level {
     }
 }
 
-/// How far the children of a run were confined, and why no further.
+/// How far the child processes of a run were confined, and why no further.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SandboxLine {
-    /// The level that was reached: a number, or `off`.
+    /// The level: a number, or `off`.
     pub level: Level,
-    /// What is missing for the next level; `null` at the highest, and where it was switched off.
+    /// What the next level needs; `null` at the highest level, and if the sandbox is off.
     pub missing: Option<String>,
-    /// What of the network children may reach; absent where it is open.
+    /// The network access of child processes; absent if the network is open.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub network: Option<NetworkLine>,
 }
 
-/// What of the network the children of a run may reach.
+/// The network access of a run's child processes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct NetworkLine {
-    /// The hosts that are allowed.
+    /// The allowed hosts.
     pub allow: Vec<String>,
     /// What enforces it.
     pub enforced: Enforcement,
-    /// The hosts that were asked for and are not allowed; absent where there are none.
+    /// The hosts that were requested but are not allowed; absent if there are none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub denied: Vec<DeniedHost>,
 }
 
-/// A host that was asked for and is not allowed.
+/// A host that was requested but is not allowed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct DeniedHost {
-    /// Its name or address, as it was asked for.
+    /// Its name or address, as requested.
     pub host: String,
-    /// How often it was asked for.
+    /// The number of requests.
     pub times: u64,
 }
 
@@ -137,17 +137,17 @@ pub fn denied_words(denied: &[DeniedHost]) -> String {
     )
 }
 
-/// What keeps children from other hosts than those that are allowed.
+/// What prevents child processes from reaching hosts that are not allowed.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "snake_case")]
 pub enum Enforcement {
-    /// A network of the child's own, in which only the proxy answers.
+    /// The child process has its own network, in which it reaches only the proxy.
     Namespace,
-    /// Landlock and seccomp: of the network only TCP is left, to the port of the proxy, at whatever address.
+    /// Landlock and seccomp allow only TCP connections to the proxy's port, at any address.
     TcpPort,
-    /// Nothing: the proxy is a request that programs may ignore.
+    /// Nothing: programs may ignore the proxy.
     Nothing,
 }
 
@@ -222,9 +222,9 @@ impl SandboxLine {
 pub struct GatewayLine {
     /// The agent's name.
     pub agent: String,
-    /// Whether it asks its model by way of the gateway.
+    /// Whether it reaches its model through the gateway.
     pub behind: bool,
-    /// Why it does not; `null` where it does.
+    /// The reason if it does not; `null` if it does.
     pub why: Option<String>,
 }
 

@@ -21,23 +21,23 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// A run, as far as it has come. Serialised it is `summary.json`, a public interface: fields may be
-/// added, none removed.
+/// The current state of a run. Its serialized form is `summary.json`, a public interface: fields may be
+/// added, but none is removed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RunSummary {
-    /// Version of this format.
+    /// The version of this format.
     pub v: u32,
     /// The run's id.
     pub run_id: String,
-    /// The status; `null` while the run is going on.
+    /// The status; `null` during the run.
     pub status: Option<RunStatus>,
     /// The reason code.
     pub reason: Option<Reason>,
     /// The process's exit code.
     pub exit_code: Option<u8>,
-    /// Milliseconds.
+    /// The duration in milliseconds.
     pub elapsed_ms: u64,
-    /// The branch that is checked out, short.
+    /// The short name of the checked-out branch.
     pub branch: Option<String>,
     /// HEAD at the end.
     pub head: Option<String>,
@@ -45,47 +45,47 @@ pub struct RunSummary {
     pub base: Option<String>,
     /// The plan.
     pub plan: PlanLine,
-    /// Where the run is recorded.
+    /// The run directory.
     #[serde(default)]
     pub run_dir: String,
-    /// The name under which the run is told of on GitHub, such as `Sprag / CI / fix`; absent where GitHub has nothing to do with it.
+    /// The run's name on GitHub, such as `Sprag / CI / fix`; absent without GitHub.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// What the run may cost, in one line; absent where there is no limit.
+    /// The cost limits in one line; absent if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limits: Option<String>,
     /// The agent's name.
     pub agent: String,
-    /// The model, where one is named.
+    /// The model; absent if none is named.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// The machine that the run began on, where it has a name.
+    /// The host name of the machine on which the run began; absent if it has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<String>,
     /// Names of the checks.
     pub checks: Vec<String>,
-    /// How far the children of the run were confined; absent where the record does not tell.
+    /// How far the run's child processes were confined; absent in older records.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sandbox: Option<SandboxLine>,
-    /// For each agent whether its key stayed with Sprag; absent where no agent asks a model itself.
+    /// For each agent, whether its key stayed with Sprag; absent if no agent calls a model itself.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub gateway: Vec<GatewayLine>,
     /// Files changed by the run.
     pub changed_files: Vec<String>,
     /// Sprag's commits, oldest first.
     pub commits: Vec<String>,
-    /// What became of the commits on the remote; absent where nothing was to be pushed.
+    /// The result of the push; absent if there was nothing to push.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub push: Option<PushLine>,
-    /// What a person should know.
+    /// Warnings for a person.
     pub warnings: Vec<String>,
-    /// What the agents of tasks left for later ones, in the order of time; absent where there is nothing.
+    /// The notes of agents for later tasks, in the order of time; absent if there are none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<Note>,
-    /// The value that the last task gave for the output schema; absent where there is none.
+    /// The value that the last task returned for the output schema; absent if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub structured_output: Option<serde_json::Value>,
-    /// Tokens and cost of all turns; `null` where unknown.
+    /// Tokens and cost of all turns; `null` if unknown.
     pub usage: RunUsage,
     /// Counts over all tasks.
     pub totals: Totals,
@@ -94,58 +94,58 @@ pub struct RunSummary {
     /// The task being worked on.
     #[serde(skip)]
     pub current: Option<String>,
-    /// The prompt of the turn that was begun last.
+    /// The prompt of the latest turn.
     #[serde(skip)]
     pub prompt: Option<String>,
-    /// The agent's own list of things to do, as it last stood.
+    /// The latest state of the agent's own to-do list.
     #[serde(skip)]
     pub todo: Vec<TodoItem>,
-    /// How far the turn has come that is going on.
+    /// The progress of the current turn.
     #[serde(skip)]
     pub turn: Option<Box<TurnProgress>>,
 }
 
-/// Which plan.
+/// The plan.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PlanLine {
     /// Its title.
     pub title: String,
-    /// Its path; `null` when the plan is a prompt.
+    /// Its path; `null` if the plan is a prompt.
     pub path: Option<String>,
 }
 
-/// Tokens and cost; `null` where unknown, which is not zero.
+/// Tokens and cost; `null` is unknown, not zero.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RunUsage {
-    /// Tokens sent.
+    /// Input tokens.
     pub tokens_in: Option<u64>,
-    /// Of these, tokens that the provider served from its cache; left out where the agent does not tell.
+    /// Input tokens that the provider served from its cache; absent if the agent does not report them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tokens_cached: Option<u64>,
-    /// Tokens received.
+    /// Output tokens.
     pub tokens_out: Option<u64>,
-    /// US dollars.
+    /// The cost in US dollars.
     pub cost_usd: Option<f64>,
 }
 
 /// Counts over all tasks.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Totals {
-    /// Tasks of the plan.
+    /// The number of tasks of the plan.
     pub tasks: u32,
-    /// Tasks that are done, earlier runs included.
+    /// The number of tasks that are done, including those from earlier runs.
     pub done: u32,
-    /// Attempts begun.
+    /// The number of attempts.
     pub attempts: u32,
-    /// Retries.
+    /// The number of retries.
     pub retries: u32,
-    /// Nudges.
+    /// The number of nudges.
     pub nudges: u32,
-    /// Turns begun.
+    /// The number of turns.
     pub turns: u32,
-    /// Verifications run.
+    /// The number of verifications.
     pub verifications: u32,
-    /// Verifications spared.
+    /// The number of verifications that were not necessary.
     pub verifications_skipped: u32,
 }
 
@@ -156,66 +156,66 @@ pub struct TaskSummary {
     pub id: String,
     /// Its title.
     pub title: String,
-    /// Where it stands.
+    /// Its status.
     pub status: TaskEnd,
-    /// The reason code; `null` for a task that was not reached or was done before.
+    /// The reason code; `null` for a task that was not reached or was already done.
     pub reason: Option<Reason>,
     /// Sprag's commit.
     pub commit: Option<String>,
-    /// Attempts begun.
+    /// The number of attempts.
     pub attempts: u32,
-    /// Retries.
+    /// The number of retries.
     pub retries: u32,
-    /// Retries allowed.
+    /// The maximum number of retries.
     pub max_retries: u32,
-    /// Nudges.
+    /// The number of nudges.
     pub nudges: u32,
     /// Its turns.
     pub turns: Vec<TurnSummary>,
-    /// What the attempts came to.
+    /// The results of the attempts.
     pub history: Vec<HistoryLine>,
-    /// Every check run for it, in order, but for those of proofs.
+    /// Every run of a check for it, in order, except for those of proofs.
     pub checks: Vec<CheckLine>,
-    /// The proofs that were run for it, in order.
+    /// Its proofs, in order.
     #[serde(default)]
     pub proofs: Vec<ProofLine>,
-    /// The tests that failed last, and whom each failure is to be blamed on.
+    /// The tests that failed last, each with the origin of its failure.
     #[serde(default)]
     pub failing_tests: Vec<BlamedTest>,
-    /// The value that it gave for the run's output schema.
+    /// The value that it returned for the run's output schema.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub structured_output: Option<serde_json::Value>,
-    /// What its reviews came to, in order.
+    /// The verdicts of its reviews, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reviews: Vec<ReviewSummary>,
-    /// What its reviews have found.
+    /// The findings of its reviews.
     #[serde(default)]
     pub findings: Vec<Finding>,
     /// The agent's `FAILED:` report.
     pub failed_report: Option<FailedReport>,
-    /// Whether the task left any change; `null` for a task that was not worked on.
+    /// Whether the task left any change; `null` if the task was not started.
     pub changes_made: Option<bool>,
     /// Files changed by the task.
     pub changed_files: Vec<String>,
-    /// One line for a person.
+    /// The result in one line, for a person.
     pub message: String,
-    /// The failed work as a patch, relative to the run directory.
+    /// The path of the patch with the failed work, relative to the run directory.
     pub patch: Option<String>,
-    /// Commits that the agent made itself.
+    /// The number of commits that the agent made itself.
     pub agent_commits: u32,
-    /// Verifications run.
+    /// The number of verifications.
     #[serde(default)]
     pub verifications: u32,
-    /// Milliseconds.
+    /// The duration in milliseconds.
     pub elapsed_ms: u64,
-    /// Tokens and cost of its turns; `null` where unknown.
+    /// Tokens and cost of its turns; `null` if unknown.
     #[serde(default)]
     pub usage: RunUsage,
     /// The task's line in the plan file.
     pub line: Option<u32>,
-    /// Whether the run was to work on it.
+    /// Whether the run includes it.
     pub selected: bool,
-    /// What is counted in each of its phases.
+    /// The counters of its phases.
     #[serde(skip)]
     pub counted: Counted,
 }
@@ -242,13 +242,13 @@ struct PhaseCounts {
 /// One review.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ReviewSummary {
-    /// Which review of the task, from 1.
+    /// The number of the review within the task, from 1.
     pub round: u32,
-    /// How many there may be.
+    /// The maximum number of reviews.
     pub of: u32,
-    /// What it came to.
+    /// The verdict.
     pub verdict: ReviewVerdict,
-    /// Findings that were open after it.
+    /// The number of findings that were open after it.
     pub open: u32,
 }
 
@@ -257,40 +257,40 @@ pub struct ReviewSummary {
 pub struct TurnSummary {
     /// Its number in the task.
     pub turn: u32,
-    /// The attempt that it belongs to; 0 where an older record does not tell.
+    /// Its attempt; 0 in older records.
     #[serde(default)]
     pub attempt: u32,
-    /// `implement`, `nudge`, `retry`, or the word of the phase that begins.
+    /// `implement`, `nudge`, `retry`, or the name of the phase that begins.
     pub purpose: String,
-    /// What the agent was told, relative to the run directory; its number is that of the turn's other files too.
+    /// The path of the prompt, relative to the run directory; the turn's other files have the same number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt: Option<String>,
-    /// Role, cycle and phase, where the task has several phases.
+    /// Role, cycle and phase, if the task has several phases.
     #[serde(default, flatten, skip_serializing_if = "Option::is_none")]
     pub place: Option<PhaseName>,
-    /// What it did.
+    /// The assessment of the turn.
     pub assessment: AssessmentKind,
-    /// The phrases that decided.
+    /// The phrases that decided the assessment.
     pub indicators: Vec<String>,
-    /// One line for a person.
+    /// A one-line description, for a person.
     pub detail: String,
-    /// The state before.
+    /// HEAD and tree before the turn.
     pub before: StateLine,
-    /// The state after.
+    /// HEAD and tree after the turn.
     pub after: StateLine,
     /// How the agent's process ended.
     pub exit: String,
-    /// Milliseconds.
+    /// The duration in milliseconds.
     pub elapsed_ms: u64,
-    /// Tokens and cost of this turn alone; `null` where unknown.
+    /// Tokens and cost of this turn alone; `null` if unknown.
     #[serde(default)]
     pub usage: RunUsage,
-    /// The session of the built-in agent in numbers; other agents have none.
+    /// Statistics of the built-in agent's session; absent for other agents.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub builtin: Option<Telemetry>,
 }
 
-/// HEAD and tree; all `null` when they could not be read.
+/// HEAD and tree; all `null` if they could not be read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct StateLine {
     /// HEAD's commit.
@@ -306,14 +306,14 @@ pub struct StateLine {
 pub struct HistoryLine {
     /// Its number.
     pub attempt: u32,
-    /// Role, cycle and phase, where the task has several phases.
+    /// Role, cycle and phase, if the task has several phases.
     #[serde(default, flatten, skip_serializing_if = "Option::is_none")]
     pub place: Option<PhaseName>,
     /// Files changed since the task began.
     pub changes: Vec<String>,
-    /// How it ended.
+    /// The result of the attempt.
     pub outcome: String,
-    /// One line for each of the first errors.
+    /// The first errors, one line each.
     pub errors: Vec<String>,
 }
 
@@ -324,27 +324,27 @@ pub struct CheckLine {
     pub name: String,
     /// Its kind.
     pub kind: CheckKind,
-    /// The attempt that it decided.
+    /// The attempt that it verified.
     pub attempt: u32,
     /// Whether it passed.
     pub passed: bool,
-    /// Tests that passed; `null` when the output does not tell.
+    /// The number of tests that passed; `null` if the output does not contain it.
     pub passed_count: Option<u64>,
-    /// Tests that failed; `null` when the output does not tell.
+    /// The number of tests that failed; `null` if the output does not contain it.
     pub failed_count: Option<u64>,
     /// Whether it hit its time limit.
     pub timed_out: bool,
-    /// Milliseconds.
+    /// The duration in milliseconds.
     pub elapsed_ms: u64,
-    /// Its log, relative to the run directory.
+    /// The path of its log, relative to the run directory.
     pub log: Option<String>,
-    /// When it ended, RFC 3339.
+    /// The time of its end, RFC 3339.
     pub ended_at: String,
-    /// How it ended, for a person.
+    /// The result in words.
     pub detail: String,
-    /// The end of its output when it failed, bounded.
+    /// The end of its output if it failed, cut to a limit.
     pub excerpt: Option<String>,
-    /// What it said about lines of files.
+    /// Its messages about lines of files.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(with = "Vec<serde_json::Value>")]
     pub diagnostics: Vec<super::checks::diagnostic::Diagnostic>,

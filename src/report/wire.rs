@@ -14,34 +14,34 @@ use crate::domain::summary::{HistoryLine, RunSummary, StateLine};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// One event of a run. Fields may be added, none removed, while `v` is 1; a reader passes over
-/// fields and events that it does not know.
+/// One event of a run. While `v` is 1, fields may be added, but none is removed. Ignore fields and events
+/// that you do not know.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct WireEvent {
-    /// Version of this format.
+    /// The version of this format.
     pub v: u32,
-    /// Counts up from 1 within the run.
+    /// The event's number within the run, from 1.
     pub seq: u64,
     /// Wall-clock time, RFC 3339 in UTC.
     pub ts: String,
-    /// Milliseconds since the run began, monotonic.
+    /// Milliseconds since the run began, from a monotonic clock.
     pub elapsed_ms: u64,
     /// What happened.
     #[serde(flatten)]
     pub body: Body,
-    /// The task's id, where it applies.
+    /// The task's id, if it applies.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task: Option<String>,
-    /// The attempt, where it applies.
+    /// The attempt, if it applies.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attempt: Option<u32>,
-    /// The turn, where it applies.
+    /// The turn, if it applies.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turn: Option<u32>,
-    /// The proof of which it is a part, where it applies.
+    /// The proof during which the event happened, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub proof: Option<Proof>,
-    /// Role, cycle and phase, where the task has several phases.
+    /// Role, cycle and phase, if the task has several phases.
     #[serde(default, flatten, skip_serializing_if = "Option::is_none")]
     pub place: Option<PhaseName>,
 }
@@ -57,30 +57,30 @@ pub enum Body {
         run_id: String,
         /// The plan.
         plan: WirePlan,
-        /// The branch that is checked out, short.
+        /// The short name of the checked-out branch.
         branch: Option<String>,
         /// HEAD's commit.
         base: Option<String>,
         /// The agent's name.
         agent: String,
-        /// Names of the checks in the order in which they run.
+        /// Names of the checks, in the order in which they run.
         checks: Vec<String>,
-        /// All tasks of the plan in the order of the run.
+        /// All tasks of the plan, in the order of the run.
         tasks: Vec<WireTask>,
-        /// Where the run is recorded.
+        /// The run directory.
         run_dir: String,
-        /// Whether it takes up an earlier run.
+        /// Whether it resumes an earlier run.
         resumed: bool,
-        /// The name under which it is told of on GitHub.
+        /// The run's name on GitHub.
         #[serde(skip_serializing_if = "Option::is_none")]
         name: Option<String>,
-        /// What it may cost, in one line.
+        /// The cost limits, in one line.
         #[serde(skip_serializing_if = "Option::is_none")]
         limits: Option<String>,
-        /// How far its children are confined.
+        /// How far its child processes are confined.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         sandbox: Option<SandboxLine>,
-        /// For each agent whether its key stays with Sprag.
+        /// For each agent, whether its key stays with Sprag.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         gateway: Vec<GatewayLine>,
     },
@@ -93,64 +93,65 @@ pub enum Body {
     /// A turn began.
     #[serde(rename = "turn.started")]
     TurnStarted {
-        /// `implement`, `nudge`, `retry`, or the word of the phase that begins: `test`, `review`, `fix`, `red`, `green`, `refactor`.
+        /// `implement`, `nudge`, `retry`, or the name of the phase that begins: `test`, `review`, `fix`,
+        /// `red`, `green`, `refactor`.
         purpose: String,
         /// The agent's name.
         agent: String,
-        /// The prompt's file, relative to the run directory.
+        /// The prompt's path, relative to the run directory.
         prompt: String,
     },
     /// The agent opened or resumed a session.
     #[serde(rename = "agent.session")]
     AgentSession {
-        /// The agent's own id of the session.
+        /// The agent's own id for the session.
         session_id: String,
     },
-    /// The agent wrote something.
+    /// The agent wrote a message.
     #[serde(rename = "agent.message")]
     AgentMessage {
         /// The whole text.
         text: String,
-        /// Whether it is the model's reasoning and not addressed to anybody.
+        /// Whether it is the model's reasoning.
         #[serde(default, skip_serializing_if = "is_false")]
         reasoning: bool,
     },
     /// The agent called a tool.
     #[serde(rename = "agent.tool_call")]
     AgentToolCall {
-        /// The agent's id of the call.
+        /// The agent's id for the call.
         #[serde(default)]
         id: Option<String>,
         /// The tool's name.
         name: String,
-        /// One line for a person: the command, the path.
+        /// A one-line description: the command or the path.
         #[serde(default)]
         summary: String,
     },
     /// A tool call ended.
     #[serde(rename = "agent.tool_result")]
     AgentToolResult {
-        /// The agent's id of the call.
+        /// The agent's id for the call.
         #[serde(default)]
         id: Option<String>,
         /// Whether it succeeded.
         ok: bool,
-        /// Exit code of a command.
+        /// The exit code, if the tool is a command.
         #[serde(default)]
         exit_code: Option<i32>,
-        /// The output's beginning.
+        /// The beginning of the output.
         #[serde(default)]
         summary: String,
     },
-    /// The agent says that it changed a file. The repository decides.
+    /// The agent reports that it changed a file. The repository decides.
     #[serde(rename = "agent.file_change")]
     AgentFileChange {
-        /// As the agent names it.
+        /// The path as the agent names it.
         path: String,
         /// `add`, `update`, `delete` …
         kind: String,
     },
-    /// The agent's own list of things to do, whole.
+    /// The agent's own complete to-do list.
     #[serde(rename = "agent.todo")]
     AgentTodo {
         /// Every item.
@@ -159,33 +160,33 @@ pub enum Body {
     /// Tokens and cost so far; `null` is unknown, not zero.
     #[serde(rename = "agent.usage")]
     AgentUsage {
-        /// What is known.
+        /// The values that are known.
         #[serde(flatten)]
         usage: WireUsage,
     },
-    /// An error that the agent reported.
+    /// The agent reported an error.
     #[serde(rename = "agent.error")]
     AgentError {
         /// The agent's text.
         message: String,
-        /// Whether the turn failed with it.
+        /// Whether the turn failed because of it.
         #[serde(default)]
         is_final: bool,
     },
-    /// A line that is not of the agent's protocol.
+    /// A line that is not part of the agent's protocol.
     #[serde(rename = "agent.raw")]
     AgentRaw {
-        /// The line, cut where it is very long.
+        /// The line, cut if it is very long.
         line: String,
     },
-    /// A turn goes on; told once a minute.
+    /// A turn is still running; sent once a minute.
     #[serde(rename = "turn.progress")]
     TurnProgress {
         /// Milliseconds since the turn began.
         duration_ms: u64,
-        /// The last tool call, in one line, where the agent tells of them.
+        /// The last tool call in one line, if the agent reports tool calls.
         last_tool: Option<String>,
-        /// Files that the agent says it changed, where it tells of them.
+        /// The number of files that the agent says it changed, if it reports them.
         changed_files: Option<u32>,
         /// Tokens and cost so far.
         usage: WireUsage,
@@ -195,22 +196,23 @@ pub enum Body {
     TurnEnded {
         /// How the agent's process ended.
         exit: String,
-        /// Milliseconds.
+        /// The duration in milliseconds.
         duration_ms: u64,
-        /// Tokens and cost of a turn that was cut short and is not assessed.
+        /// Tokens and cost of a turn that was cut short, which is not assessed.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         usage: Option<WireUsage>,
     },
-    /// It was decided what a turn did.
+    /// A turn was assessed.
     #[serde(rename = "turn.assessed")]
     TurnAssessed {
-        /// `implement`, `nudge`, `retry`, or the word of the phase that begins: `test`, `review`, `fix`, `red`, `green`, `refactor`.
+        /// `implement`, `nudge`, `retry`, or the name of the phase that begins: `test`, `review`, `fix`,
+        /// `red`, `green`, `refactor`.
         purpose: String,
-        /// What it did.
+        /// The assessment.
         assessment: AssessmentKind,
-        /// Up to 5 phrases of at most 120 characters that decided.
+        /// Up to 5 phrases of at most 120 characters that decided the assessment.
         indicators: Vec<String>,
-        /// One line for a person.
+        /// A one-line description, for a person.
         detail: String,
         /// HEAD and tree before.
         before: StateLine,
@@ -218,27 +220,27 @@ pub enum Body {
         after: StateLine,
         /// How the agent's process ended.
         exit: String,
-        /// Milliseconds.
+        /// The duration in milliseconds.
         duration_ms: u64,
         /// Tokens and cost of this turn alone.
         usage: WireUsage,
         /// The `FAILED:` report.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         failed_report: Option<WireFailedReport>,
-        /// What it leaves for later tasks: the texts of its `NOTE:` lines.
+        /// Its notes for later tasks: the texts of its `NOTE:` lines.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         notes: Vec<String>,
     },
-    /// A review came to a verdict.
+    /// A review gave a verdict.
     #[serde(rename = "review.ended")]
     ReviewEnded {
-        /// Which review of the task, from 1.
+        /// The number of the review within the task, from 1.
         round: u32,
-        /// How many there may be.
+        /// The maximum number of reviews.
         of: u32,
-        /// What it came to.
+        /// The verdict.
         verdict: ReviewVerdict,
-        /// What all reviews of the task have found so far.
+        /// The findings of all reviews of the task so far.
         findings: Vec<Finding>,
     },
     /// A check began.
@@ -256,116 +258,116 @@ pub enum Body {
         name: String,
         /// Its kind.
         kind: CheckKind,
-        /// How it ended.
+        /// The outcome.
         outcome: WireCheckOutcome,
         /// Whether it passed.
         passed: bool,
-        /// Its exit code, where it has one.
+        /// Its exit code, if it has one.
         exit_code: Option<i32>,
-        /// Why it was not run or had no end of its own, or the signal that ended it.
+        /// Why it was not run or was aborted, or the signal that ended it.
         detail: Option<String>,
-        /// Tests that passed; `null` when the output does not tell.
+        /// The number of tests that passed; `null` if the output does not contain it.
         passed_count: Option<u64>,
-        /// Tests that failed; `null` when the output does not tell.
+        /// The number of tests that failed; `null` if the output does not contain it.
         failed_count: Option<u64>,
-        /// Milliseconds.
+        /// The duration in milliseconds.
         duration_ms: u64,
-        /// Its log, relative to the run directory.
+        /// The path of its log, relative to the run directory.
         log: Option<String>,
-        /// One line for each of the first errors.
+        /// The first errors, one line each.
         errors: Vec<String>,
     },
-    /// The work goes on in another way than the straight one.
+    /// A nudge, retry or wait is scheduled.
     #[serde(rename = "retry.scheduled")]
     RetryScheduled {
-        /// Which way.
+        /// The kind.
         kind: WireRetry,
-        /// Which one, from 1.
+        /// Its number, from 1.
         n: u32,
-        /// Of how many.
+        /// The maximum number.
         of: u32,
-        /// Why, in one line.
+        /// The reason, in one line.
         reason: String,
-        /// Up to 5 phrases of at most 120 characters that show it.
+        /// Up to 5 phrases of at most 120 characters as evidence.
         indicators: Vec<String>,
-        /// Milliseconds until then.
+        /// The delay in milliseconds.
         delay_ms: u64,
-        /// The sentence of the log.
+        /// The sentence in the log.
         message: String,
     },
-    /// A proof began: the checks run on another tree, or once more.
+    /// A proof began: the checks run on another tree, or again on the same tree.
     #[serde(rename = "proof.started")]
     ProofStarted {},
-    /// A proof ended, and the work tree is as it was before.
+    /// A proof ended, and the work tree is restored.
     #[serde(rename = "proof.ended")]
     ProofEnded {
-        /// What the checks came to.
+        /// The result of the checks.
         result: ProofWord,
-        /// What failed, or why nothing is known.
+        /// The failures, or why the result is unknown.
         details: Vec<String>,
-        /// What is known now, in one sentence.
+        /// The conclusion, in one sentence.
         message: String,
-        /// How long it took, in milliseconds.
+        /// The duration in milliseconds.
         duration_ms: u64,
     },
-    /// A verification was spared.
+    /// A verification was not necessary.
     #[serde(rename = "verification.skipped")]
     VerificationSkipped {
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// A commit of Sprag's is in the branch.
+    /// A commit by Sprag is in the branch.
     #[serde(rename = "commit.created")]
     CommitCreated {
         /// Its id.
         commit: String,
         /// The first line of its message.
         subject: String,
-        /// Files in it.
+        /// The files in the commit.
         files: Vec<String>,
     },
     /// A commit was refused.
     #[serde(rename = "commit.rejected")]
     CommitRejected {
-        /// In whose words.
+        /// The output of the hook or of git.
         reason: String,
     },
-    /// A push was made or refused.
+    /// A push succeeded or was refused.
     #[serde(rename = "push.ended")]
     PushEnded(PushLine),
     /// A task ended.
     #[serde(rename = "task.ended")]
     TaskEnded {
-        /// Where it stands.
+        /// Its status.
         status: TaskEnd,
         /// The reason code.
         reason: Reason,
-        /// One line for a person.
+        /// The result in one line, for a person.
         message: String,
         /// Sprag's commit.
         commit: Option<String>,
-        /// Attempts begun.
+        /// The number of attempts.
         attempts: u32,
-        /// Turns begun.
+        /// The number of turns.
         turns: u32,
-        /// Nudges given.
+        /// The number of nudges.
         nudges: u32,
-        /// Verifications run.
+        /// The number of verifications.
         verifications: u32,
-        /// What the attempts came to.
+        /// The results of the attempts.
         history: Vec<HistoryLine>,
         /// Whether the task left any change.
         changes_made: bool,
         /// Files changed by the task.
         changed_files: Vec<String>,
-        /// The value that the task gave for the run's output schema; absent where there is none.
+        /// The value that the task returned for the run's output schema; absent if there is none.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         structured_output: Option<serde_json::Value>,
-        /// The failed work as a patch, relative to the run directory.
+        /// The path of the patch with the failed work, relative to the run directory.
         patch: Option<String>,
-        /// Commits that the agent made itself.
+        /// The number of commits that the agent made itself.
         agent_commits: u32,
-        /// Milliseconds.
+        /// The duration in milliseconds.
         duration_ms: u64,
     },
     /// A signal asked the run to stop.
@@ -374,25 +376,25 @@ pub enum Body {
         /// Its number.
         signal: i32,
     },
-    /// Children have asked for hosts that the setting `network` does not allow.
+    /// Child processes requested hosts that the setting `network` does not allow.
     #[serde(rename = "network.denied")]
     NetworkDenied {
-        /// The hosts, and how often each was asked for since the last such event.
+        /// The hosts, and how often each was requested since the last such event.
         hosts: Vec<DeniedHost>,
     },
-    /// Something that a person should know. With `code` it is a note that has no event of its own
-    /// and is no warning of `summary.json`.
+    /// A warning for a person. With `code` it is a note without its own event, which does not count as a
+    /// warning in `summary.json`.
     #[serde(rename = "warning")]
     Warning {
-        /// One line.
+        /// The text in one line.
         message: String,
-        /// What kind of note.
+        /// The kind of note.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         code: Option<WireNote>,
-        /// With `nudge_resolved`: the turns that it took within the attempt.
+        /// With `nudge_resolved`: the number of turns that it took within the attempt.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         k: Option<u32>,
-        /// With `nudge_resolved`: the turns that were allowed.
+        /// With `nudge_resolved`: the maximum number of turns.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         of: Option<u32>,
         /// With `agent_commits`: `<id> <author> <subject>`, oldest first.
@@ -415,16 +417,16 @@ pub enum Body {
     },
 }
 
-/// Which plan.
+/// The plan.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct WirePlan {
     /// Its title.
     pub title: String,
-    /// Its path; `null` when the plan is a prompt.
+    /// Its path; `null` if the plan is a prompt.
     pub path: Option<String>,
 }
 
-/// A task as the run's beginning announces it.
+/// A task, as listed at the beginning of the run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct WireTask {
     /// Its id.
@@ -433,48 +435,48 @@ pub struct WireTask {
     pub title: String,
     /// Whether it was done before the run.
     pub done: bool,
-    /// Whether the run is to work on it.
+    /// Whether the run includes it.
     pub selected: bool,
     /// Its line in the plan file.
     pub line: Option<u32>,
-    /// Its retries.
+    /// The maximum number of retries.
     pub max_retries: u32,
 }
 
-/// One item of an agent's list.
+/// One item of an agent's to-do list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct WireTodo {
-    /// What is to be done.
+    /// The text of the item.
     pub text: String,
-    /// How far it is.
+    /// The status of the item.
     pub status: WireTodoStatus,
 }
 
-/// How far an item of an agent's list is.
+/// The status of an item in an agent's to-do list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum WireTodoStatus {
-    /// Not begun.
+    /// Not started.
     Pending,
-    /// Being worked on.
+    /// In progress.
     InProgress,
-    /// Done, the agent says.
+    /// Done, according to the agent.
     Completed,
 }
 
 /// Tokens and cost; `null` is unknown, not zero.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct WireUsage {
-    /// Tokens sent to the model, cached ones included.
+    /// Input tokens, including cached ones.
     #[serde(default)]
     pub tokens_in: Option<u64>,
-    /// Of these, tokens served from a cache.
+    /// Input tokens served from a cache.
     #[serde(default)]
     pub tokens_cached: Option<u64>,
-    /// Tokens produced by the model.
+    /// Output tokens.
     #[serde(default)]
     pub tokens_out: Option<u64>,
-    /// US dollars.
+    /// The cost in US dollars.
     #[serde(default)]
     pub cost_usd: Option<f64>,
 }
@@ -484,21 +486,21 @@ pub struct WireUsage {
 pub struct WireFailedReport {
     /// The text after `FAILED:`.
     pub summary: String,
-    /// What was asked.
+    /// The requirements.
     pub requirements: Option<String>,
-    /// What stands in the way.
+    /// The problems.
     pub problems: Option<String>,
-    /// What could be done.
+    /// Possible solutions.
     pub solutions: Option<String>,
 }
 
-/// How a check ended.
+/// The outcome of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum WireCheckOutcome {
     /// It passed.
     Passed,
-    /// It exited with another code than 0.
+    /// It exited with a code other than 0.
     Failed,
     /// A signal ended it.
     Signalled,
@@ -506,31 +508,31 @@ pub enum WireCheckOutcome {
     TimedOut,
     /// It could not be started.
     NotStarted,
-    /// The run ended it.
+    /// The run aborted it.
     Aborted,
     /// It was not run.
     Skipped,
 }
 
-/// What is scheduled instead of going on.
+/// The kinds of repeated turns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum WireRetry {
-    /// The same turn again, more clearly.
+    /// The same turn again, with a more explicit prompt.
     Nudge,
     /// A new attempt.
     Retry,
-    /// The same turn again, later.
+    /// The same turn again, after a wait.
     Wait,
-    /// Another turn, for the value that the run's output schema asks for.
+    /// Another turn, for the value that the run's output schema requires.
     Output,
 }
 
-/// Notes that have no event of their own.
+/// Notes without their own event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum WireNote {
-    /// Nudges helped.
+    /// A turn did the work after one or more nudges.
     NudgeResolved,
     /// The agent made commits itself.
     AgentCommits,

@@ -10,19 +10,19 @@ pub const ROUNDS: u32 = 5;
 /// Nudges for a tester or a fixer that changes nothing.
 const NUDGES_OF_HELPERS: u32 = 1;
 
-/// What the agent is in a phase.
+/// The role of the agent in a phase.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
-    /// Does the task.
+    /// Does the work of the task.
     Implementer,
-    /// Adds the tests that the task calls for.
+    /// Adds the tests that the task needs.
     Tester,
-    /// Reads the work, changes nothing, and says whether it is acceptable.
+    /// Reviews the work without changing it, and gives a verdict.
     Reviewer,
-    /// Fixes what a reviewer has found.
+    /// Fixes a reviewer's findings.
     Fixer,
 }
 
@@ -38,25 +38,25 @@ impl Role {
     }
 }
 
-/// What is done in a phase.
+/// The kind of work in a phase.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "snake_case")]
 pub enum Phase {
-    /// The task is done.
+    /// The work of the task is done.
     Implement,
-    /// Tests are added to it.
+    /// Tests are added to the work.
     Test,
-    /// It is reviewed.
+    /// The work is reviewed.
     Review,
-    /// What a review has found is fixed.
+    /// The findings of a review are fixed.
     Fix,
-    /// Tests are written that fail.
+    /// Failing tests are written.
     Red,
-    /// They are made to pass.
+    /// The tests are made to pass.
     Green,
-    /// The result is improved, and they still pass.
+    /// The work is improved, and the tests still pass.
     Refactor,
 }
 
@@ -136,11 +136,11 @@ pub struct PhaseSpec {
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
 pub struct PhaseName {
-    /// What the agent is.
+    /// The role of the agent.
     pub role: Role,
     /// The round, from 1.
     pub cycle: u32,
-    /// What is done.
+    /// The phase.
     pub phase: Phase,
 }
 

@@ -6,18 +6,18 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A further run of the checks, on another tree or once more on the same.
+/// Another run of the checks, on another tree or again on the same tree.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "snake_case")]
 pub enum Proof {
-    /// On the tree on which the task started: what failed before the agent came?
+    /// On the tree on which the task started: what failed before the agent's work?
     Baseline,
-    /// On the same tree once more, before the task is given up: does the failure come back?
+    /// On the same tree again, before the task is given up: does the failure occur again?
     Flake,
-    /// On the result with every test file and check definition that existed before put back: does it
-    /// pass only because these were changed?
+    /// On the work with every earlier test file and check definition restored: does it pass only because
+    /// these were changed?
     OldTests,
     /// On the tree on which the task started, with the new tests: do they fail without the work?
     NewTests,
@@ -49,7 +49,7 @@ impl Proof {
     }
 }
 
-/// The result of a proof in one word.
+/// The result of a proof.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ProofWord {
@@ -57,7 +57,7 @@ pub enum ProofWord {
     Passed,
     /// At least one check failed.
     Failed,
-    /// It says nothing.
+    /// The result is unknown.
     Unknown,
 }
 
@@ -72,18 +72,18 @@ impl ProofWord {
     }
 }
 
-/// A proof as reports tell it.
+/// A proof, as reports show it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ProofLine {
-    /// Which.
+    /// The kind of proof.
     pub proof: Proof,
-    /// What the checks came to.
+    /// The result of the checks.
     pub result: ProofWord,
-    /// What failed, or why nothing is known.
+    /// The failures, or why the result is unknown.
     pub details: Vec<String>,
-    /// The attempt in which it was run.
+    /// The attempt in which it ran.
     pub attempt: u32,
-    /// How long it took, in milliseconds.
+    /// The duration in milliseconds.
     pub elapsed_ms: u64,
 }
 
@@ -271,19 +271,19 @@ impl TestChanges {
     }
 }
 
-/// Whom a failure is to be blamed on.
+/// The origin of a failure.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "snake_case")]
 pub enum Blame {
-    /// It passed before the agent came.
+    /// It passed before the agent's work.
     New,
-    /// It failed already on the tree on which the task started.
+    /// It already failed on the tree on which the task started.
     WasRedBefore,
     /// It failed and passed on the same tree.
     Flaky,
-    /// It cannot be told.
+    /// The origin is unknown.
     Unknown,
 }
 
@@ -299,21 +299,21 @@ impl Blame {
     }
 }
 
-/// A failing test, or a failing check whose tests cannot be told, and whom it is to be blamed on.
+/// A failing test, or a failing check that does not name its tests, with the origin of the failure.
 #[derive(
     Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
 pub struct BlamedTest {
     /// The check.
     pub check: String,
-    /// The test's id; `null` where the output does not tell the tests.
+    /// The test's id; `null` if the output does not name the tests.
     pub test: Option<String>,
-    /// Whom it is to be blamed on.
+    /// The origin of the failure.
     pub blame: Blame,
-    /// Where it failed, relative to the work tree; `null` where the output does not tell.
+    /// The file in which it failed, relative to the work tree; `null` if the output does not name it.
     #[serde(default)]
     pub path: Option<String>,
-    /// The line there.
+    /// The line in that file.
     #[serde(default)]
     pub line: Option<u32>,
 }

@@ -28,19 +28,19 @@ const MOST_EIGHTHS: usize = 16;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "role", rename_all = "snake_case")]
 pub enum Message {
-    /// How to work.
+    /// The system prompt.
     System {
         /// The text.
         text: String,
     },
-    /// What to do.
+    /// The task.
     Task {
         /// The text.
         text: String,
     },
     /// The model's response.
     Assistant {
-        /// What it wrote, its plan included.
+        /// Its text, including its plan.
         text: String,
         /// The tools that it called.
         calls: Vec<ToolCall>,
@@ -51,26 +51,26 @@ pub enum Message {
         id: String,
         /// The tool's name.
         name: String,
-        /// Whether it did what it should.
+        /// Whether it succeeded.
         ok: bool,
-        /// What it says.
+        /// The output.
         output: String,
     },
-    /// A message of the session to the model.
+    /// A note of the session to the model.
     Note {
         /// The text.
         text: String,
     },
 }
 
-/// How much a request may hold.
+/// The size limits of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Budget {
     /// The model's window, in tokens.
     pub window_tokens: usize,
-    /// Tokens of it that are kept for the response.
+    /// Tokens of the window that are reserved for the response.
     pub response_tokens: usize,
-    /// Tokens of it that the declarations of the tools take.
+    /// Tokens of the window that the tool declarations use.
     pub declared_tokens: usize,
 }
 

@@ -32,9 +32,9 @@ pub enum Remedy {
 /// An error of a model's API.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub struct ModelError {
-    /// What it is.
+    /// The kind of error.
     pub kind: ModelErrorKind,
-    /// The HTTP status, where there was one.
+    /// The HTTP status, if there was one.
     pub status: Option<u16>,
     /// The provider's text.
     pub message: String,

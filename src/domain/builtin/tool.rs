@@ -231,17 +231,17 @@ pub struct ToolCall {
     pub id: String,
     /// The tool's name.
     pub name: String,
-    /// What the model gave it.
+    /// Its arguments.
     pub arguments: Arguments,
 }
 
-/// What a model gave to a tool.
+/// The arguments of a tool call.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Arguments {
-    /// A value, not yet checked.
+    /// A value that is not validated yet.
     Given(Value),
-    /// Something that could not be read, and why.
+    /// Arguments that could not be parsed, with the reason.
     Unreadable(String),
 }
 
@@ -259,8 +259,8 @@ impl Arguments {
     }
 }
 
-/// A call that can be carried out. The names that other agents' tools have for the same arguments are
-/// understood too: models have seen those more often.
+/// A call that can be carried out. It also accepts the argument names of other agents' tools, which models
+/// have seen more often.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "tool", content = "arguments", rename_all = "snake_case")]
 pub enum ToolRequest {
@@ -306,7 +306,7 @@ pub enum ToolRequest {
             alias = "file"
         )]
         path: String,
-        /// The text to be replaced.
+        /// The text to replace.
         #[serde(
             alias = "old_string",
             alias = "oldString",
@@ -314,7 +314,7 @@ pub enum ToolRequest {
             alias = "old_text"
         )]
         search: String,
-        /// The text to put in its place.
+        /// The replacement.
         #[serde(
             alias = "new_string",
             alias = "newString",
@@ -333,7 +333,7 @@ pub enum ToolRequest {
             alias = "file"
         )]
         path: String,
-        /// Its whole content.
+        /// Its complete content.
         #[serde(alias = "contents", alias = "file_text", alias = "text")]
         content: String,
     },
@@ -350,9 +350,9 @@ pub enum ToolRequest {
     },
     /// Move a file.
     MoveFile {
-        /// Where it is.
+        /// The old path.
         from: String,
-        /// Where it shall be.
+        /// The new path.
         to: String,
     },
     /// Run a shell command.
@@ -360,7 +360,7 @@ pub enum ToolRequest {
         /// The command.
         #[serde(alias = "cmd")]
         command: String,
-        /// After how many seconds it is ended.
+        /// The time limit in seconds.
         #[serde(default, deserialize_with = "number")]
         timeout_seconds: Option<u64>,
     },
@@ -383,23 +383,23 @@ pub enum ToolRequest {
 /// One item of an `update_plan` call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PlanItem {
-    /// What is to be done.
+    /// The text of the item.
     #[serde(alias = "step", alias = "content", alias = "title")]
     pub text: String,
-    /// How far it is.
+    /// The state of the item.
     #[serde(default, alias = "status")]
     pub state: PlanItemState,
 }
 
-/// How far an item of an `update_plan` call is. Other agents' words are understood too.
+/// The state of an item of an `update_plan` call. It also accepts other agents' words.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PlanItemState {
-    /// Not begun.
+    /// Not started.
     #[default]
     #[serde(alias = "todo", alias = "not_started", alias = "open")]
     Pending,
-    /// Being worked on.
+    /// In progress.
     #[serde(alias = "in-progress", alias = "active")]
     InProgress,
     /// Done.
@@ -408,10 +408,10 @@ pub enum PlanItemState {
     /// Cannot be done.
     #[serde(alias = "failed")]
     Blocked,
-    /// No longer wanted.
+    /// Superseded.
     #[serde(alias = "cancelled", alias = "canceled", alias = "skipped")]
     Superseded,
-    /// There was nothing to do.
+    /// It was already satisfied.
     #[serde(alias = "already-satisfied")]
     AlreadySatisfied,
 }

@@ -14,13 +14,13 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::fmt;
 
-/// What a check tells.
+/// The kind of a check.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "snake_case")]
 pub enum CheckKind {
-    /// Runs before all others; its failure skips the rest.
+    /// A build. It runs before all others, and its failure skips the rest.
     Build,
     /// Tests.
     Test,

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Where a task stands at the end of a run.
+/// The status of a task at the end of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum TaskEnd {
@@ -13,7 +13,7 @@ pub enum TaskEnd {
     Failed,
     /// A person must act.
     Blocked,
-    /// Not reached, or interrupted: it can be taken up again.
+    /// Not reached, or interrupted: it can be resumed.
     Pending,
     /// Its dependency failed.
     Skipped,
@@ -62,8 +62,8 @@ pub enum Reason {
 pub enum RunStatus {
     /// Every selected task is done and verified.
     Success,
-    /// Every selected task is done, at least one without a proof that it is right: no check, changed
-    /// tests, or known failures.
+    /// Every selected task is done, at least one of them unverified: no check, changed tests, or known
+    /// failures.
     Unverified,
     /// There was nothing to do.
     NoWork,

@@ -5,14 +5,14 @@ use std::sync::LazyLock;
 
 use super::patterns::Pattern;
 
-/// What an agent reported with `FAILED: …`.
+/// An agent's `FAILED: …` report.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct FailedReport {
-    /// The text of the `FAILED:` line; the first line after it where that has none.
+    /// The text of the `FAILED:` line, or the first line after it if that text is empty.
     pub summary: String,
     /// The section "Requirements".
     pub requirements: Option<String>,
-    /// The section "Problems"; the rest of the text where no section is told apart.
+    /// The section "Problems", or the rest of the text if it has no sections.
     pub problems: Option<String>,
     /// The section "Possible solutions".
     pub solutions: Option<String>,

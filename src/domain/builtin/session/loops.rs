@@ -21,15 +21,15 @@ const ROUNDS: usize = 2;
 /// The number of steps that are remembered.
 const MEMORY: usize = 16;
 
-/// How going round in circles shows.
+/// The kinds of loops.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum LoopKind {
     /// The same calls several times in a row.
     IdenticalCalls,
-    /// A few different calls in turn.
+    /// A few different calls in a cycle.
     Cycle,
-    /// Nearly the same words several times in a row, with nothing changed.
+    /// Nearly the same reasoning several times in a row, without a change.
     Reasoning,
 }
 

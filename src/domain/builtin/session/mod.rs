@@ -47,55 +47,55 @@ use crate::agent::Usage;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What a session may use and when it gives up.
+/// The limits of a session, and when it gives up.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Limits {
-    /// Responses of the model.
+    /// The maximum number of responses.
     pub steps: u32,
-    /// Tool calls. The calls of one response are never taken apart, so that many can be exceeded.
+    /// The maximum number of tool calls. The calls of one response are never split, so this can be exceeded.
     pub tool_calls: u32,
-    /// Milliseconds.
+    /// The time limit in milliseconds.
     pub time_ms: u64,
-    /// Tokens in and out, as far as the provider counts them.
+    /// The token limit, input and output, as far as the provider reports them.
     pub tokens: Option<u64>,
-    /// US dollars, as far as the price is known.
+    /// The cost limit in US dollars, as far as the price is known.
     pub cost_usd: Option<f64>,
-    /// Responses in a row without anything that can be carried out.
+    /// The number of responses in a row without a usable action.
     pub format_errors: u32,
-    /// Failures of the API in a row that are waited out.
+    /// The number of API failures in a row after which the session waits and retries.
     pub waits: u32,
-    /// Times that a request is made smaller after the API called it too long.
+    /// The number of times that a request is shortened after the API refused its length.
     pub shrinks: u32,
-    /// Failed edits of one file in a row that call for a session on that file alone.
+    /// The number of failed edits of one file in a row that start a session on that file alone.
     pub edit_failures: u32,
-    /// Such sessions, one for each file at most.
+    /// The maximum number of such sessions, at most one per file.
     pub fix_slices: u32,
     /// When progress counts as stalled.
     pub thresholds: Thresholds,
 }
 
-/// When progress counts as stalled. The first four are worth a point of the score each.
+/// When progress counts as stalled. Each of the first four scores a point.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Thresholds {
     /// Steps without a change.
     pub no_change: u32,
-    /// Times that the same set of files is read without a change in between.
+    /// How often the same set of files is read without a change in between.
     pub same_reads: u32,
     /// Steps with no item finished, while there are items left.
     pub no_item: u32,
     /// Read-only steps among the last [`RECENT_STEPS`].
     pub read_only: u32,
-    /// Score from which the prompts demand an edit.
+    /// The score from which the prompts demand an edit.
     pub forced: u32,
-    /// Score from which a stalled session is given up.
+    /// The score from which a stalled session gives up.
     pub hatch_score: u32,
-    /// Items left with which it may be given up, at most.
+    /// The maximum number of items left with which it may give up.
     pub hatch_items: usize,
-    /// Steps without a change after which it may be given up.
+    /// Steps without a change after which it may give up.
     pub hatch_no_change: u32,
-    /// Steps with no item finished after which it may be given up.
+    /// Steps with no item finished after which it may give up.
     pub hatch_no_item: u32,
-    /// Identical steps in a row that make a loop.
+    /// The number of identical steps in a row that make a loop.
     pub identical: u32,
 }
 
@@ -137,11 +137,11 @@ impl Default for Thresholds {
     }
 }
 
-/// How a session ended.
+/// The reason why a session ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SessionExit {
-    /// The model said that it has finished, and that was accepted.
+    /// The model submitted its work, and this was accepted.
     Submitted,
     /// The limit of steps or of tool calls was reached.
     StepLimit,
@@ -151,11 +151,11 @@ pub enum SessionExit {
     CostLimit,
     /// The limit of time was reached.
     TimeLimit,
-    /// Response after response could not be carried out.
+    /// Too many responses in a row had no usable action.
     RepeatedFormatError,
-    /// There was no progress, and the repair turn brought no end either.
+    /// There was no progress, and the repair turn did not finish the plan.
     Stalled,
-    /// The model's API failed for good.
+    /// The model's API failed permanently.
     ModelError,
     /// The session was cancelled.
     Cancelled,
@@ -171,27 +171,27 @@ impl SessionExit {
     }
 }
 
-/// The next effect.
+/// The next step of a session.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "step", rename_all = "snake_case")]
 pub enum Step {
     /// Ask the model.
     AskModel(Ask),
-    /// Carry out every one of these calls, in this order.
+    /// Carry out these calls, in this order.
     ApplyTools {
         /// The calls.
         calls: Vec<OpenCall>,
     },
-    /// Run a session on one file alone.
+    /// Run a session on a single file.
     FixSlice(Slice),
-    /// Wait before the model is asked again.
+    /// Wait before the next request to the model.
     Wait {
-        /// How long at least, in milliseconds.
+        /// The minimum wait in milliseconds.
         ms: u64,
     },
     /// The session is over.
     End {
-        /// How.
+        /// The reason.
         exit: SessionExit,
     },
 }
@@ -199,43 +199,44 @@ pub enum Step {
 /// A request to the model.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Ask {
-    /// Results of the calls that were answered without touching the work tree.
+    /// Results of the calls that did not need the work tree.
     pub answers: Vec<Answer>,
-    /// What the session says to the model, in order.
+    /// The session's notes to the model, in order.
     pub notes: Vec<Note>,
-    /// How often the API called this session's requests too long: each makes the next ones smaller.
+    /// How often the API refused this session's requests for their length; each refusal shortens later
+    /// requests.
     pub refusals: u32,
 }
 
-/// The result of a call that the session itself answers.
+/// The result of a call that the session answers itself.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub struct Answer {
     /// The id of the call.
     pub id: String,
     /// The tool's name.
     pub name: String,
-    /// Whether it did what it should.
+    /// Whether it succeeded.
     pub ok: bool,
     /// The text.
     pub text: String,
 }
 
-/// Something that the session says to the model; [`texts::note`] words it.
+/// A note of the session to the model; [`texts::note`] has its text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "note", rename_all = "snake_case")]
 pub enum Note {
     /// The final words are not accepted yet.
     FinalSuppressed {
-        /// Why.
+        /// The reason.
         why: Suppressed,
         /// Items left.
         remaining: usize,
         /// The item to work on.
         next: Option<String>,
     },
-    /// Nothing in the response could be carried out.
+    /// The response had no usable action.
     FormatError {
-        /// What was wrong with it.
+        /// The problem.
         why: FormatError,
     },
     /// The session on one file ended.
@@ -245,9 +246,9 @@ pub enum Note {
         /// Whether it changed the file.
         changed: bool,
     },
-    /// The model goes round in circles.
+    /// The model repeats itself.
     LoopWarning {
-        /// How it shows.
+        /// The kind of loop.
         kind: LoopKind,
         /// Whether this is the last warning.
         strong: bool,
@@ -257,7 +258,7 @@ pub enum Note {
         /// The item to work on.
         next: Option<String>,
     },
-    /// A response was taken in that asked for nothing: a request must not end with what the model said.
+    /// A response without a request was processed: a request must not end with the model's own message.
     GoOn {
         /// The item to work on.
         next: Option<String>,
@@ -269,7 +270,7 @@ pub enum Note {
     },
 }
 
-/// Why final words are not accepted yet.
+/// The reason why final words are not accepted yet.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
@@ -277,45 +278,45 @@ pub enum Note {
 pub enum Suppressed {
     /// Items are left.
     ItemsLeft,
-    /// Nothing was changed and nothing satisfied.
+    /// Nothing was changed and nothing was satisfied.
     NothingChanged,
     /// An edit of the same response failed.
     EditFailed,
 }
 
-/// What is wrong with a response of which nothing can be carried out.
+/// The problem with a response without a usable action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FormatError {
     /// It has neither a call nor a block.
     NoAction,
-    /// It was cut off before it had one.
+    /// It was cut off before a call or a block.
     CutOff,
     /// None of its calls could be read.
     BadCalls,
 }
 
-/// A session on one file alone.
+/// A session on a single file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Slice {
     /// The file that could not be edited.
     pub file: String,
     /// The items left that name it.
     pub items: Vec<String>,
-    /// What it may use, all of it within what is left.
+    /// Its limits, within the remaining limits of the outer session.
     pub limits: Limits,
 }
 
-/// A call that is to be carried out.
+/// A call to carry out.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct OpenCall {
     /// The provider's id of the call.
     pub id: String,
-    /// What is to be done.
+    /// The request.
     pub request: ToolRequest,
 }
 
-/// What became of a step.
+/// The result of a step.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "observed", rename_all = "snake_case")]
 pub enum Observation {
@@ -323,14 +324,14 @@ pub enum Observation {
     ModelResponded(Response),
     /// The model's API failed.
     ModelFailed {
-        /// How.
+        /// The error.
         error: ModelError,
         /// The session's clock, in milliseconds.
         elapsed_ms: u64,
     },
     /// The calls were carried out.
     ToolsApplied {
-        /// What became of each, in the order of the calls.
+        /// The result of each call, in order.
         results: Vec<ToolResult>,
         /// The session's clock, in milliseconds.
         elapsed_ms: u64,
@@ -349,23 +350,22 @@ pub enum Observation {
 /// A response of the model.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Response {
-    /// What it wrote; for models without tool calling without the tool blocks (see
-    /// [`super::protocol::read`]).
+    /// Its text; for models without tool calling, without the tool blocks (see [`super::protocol::read`]).
     pub text: String,
-    /// The reasoning that it showed.
+    /// Its reasoning, as far as the provider returns it.
     #[serde(default)]
     pub reasoning: String,
     /// The tools that it called, in order.
     pub calls: Vec<ToolCall>,
-    /// What this response cost, the request included.
+    /// The tokens and cost of the response, including the request.
     pub usage: Usage,
-    /// Why it ended.
+    /// The reason why it ended.
     pub stop: StopReason,
     /// The session's clock, in milliseconds.
     pub elapsed_ms: u64,
 }
 
-/// Why a response ended.
+/// The reason why a response ended.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum StopReason {
@@ -374,35 +374,35 @@ pub enum StopReason {
     End,
     /// It reached its length limit.
     Length,
-    /// A filter cut it.
+    /// A content filter cut it off.
     Filter,
 }
 
-/// What became of a call.
+/// The result of a call.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub struct ToolResult {
-    /// Whether it did what it should.
+    /// Whether it succeeded.
     pub ok: bool,
-    /// What the model is told.
+    /// The output for the model.
     pub output: String,
-    /// The files that it changed: those whose content is not what it was.
+    /// The files whose content it changed.
     pub changed: Vec<String>,
     /// The files that it read.
     pub read: Vec<String>,
 }
 
-/// A session on one file that ended.
+/// The result of a session on a single file.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SliceEnded {
     /// The file.
     pub file: String,
     /// The files that it changed.
     pub changed: Vec<String>,
-    /// The responses that it took.
+    /// The number of responses.
     pub steps: u32,
-    /// The tool calls that it made.
+    /// The number of tool calls.
     pub tool_calls: u32,
-    /// What it cost.
+    /// Its tokens and cost.
     pub usage: Usage,
     /// The outer session's clock, in milliseconds.
     pub elapsed_ms: u64,

@@ -9,9 +9,9 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CompletionKind {
-    /// Something cannot be done, the model says, or could not be edited.
+    /// An item is blocked: the model says so, or its file could not be edited.
     Blocked,
-    /// Everything is finished, and verification says so too.
+    /// Everything is finished, and verification passed.
     CompleteVerified,
     /// Everything is finished, and nothing was verified.
     CompleteUnverified,
@@ -43,32 +43,32 @@ impl CompletionKind {
     }
 }
 
-/// The numbers of one session, for `summary.json`.
+/// The statistics of one session, for `summary.json`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Telemetry {
-    /// How it ended.
+    /// The reason why it ended.
     pub exit: SessionExit,
-    /// Items of the plan, without superseded ones.
+    /// The number of items of the plan, without superseded ones.
     pub plan_items: usize,
-    /// Of these, done or already satisfied.
+    /// The number of these items that are done or already satisfied.
     pub plan_finished: usize,
-    /// Blocks or calls that changed the plan after its registration, each one counted.
+    /// The number of blocks and calls that changed the plan after its registration.
     pub plan_update_count: u32,
-    /// Times that final words were not accepted.
+    /// How often final words were not accepted.
     pub final_suppressed: u32,
-    /// Repair messages.
+    /// The number of repair messages.
     pub repair_turns: u32,
-    /// The highest score of stagnation, from 0 to 4.
+    /// The highest stagnation score, from 0 to 4.
     pub stagnation_score_max: u32,
-    /// Requests that demanded an edit.
+    /// The number of requests that demanded an edit.
     pub forced_mode_steps: u32,
-    /// Sessions on one file alone.
+    /// The number of sessions on a single file.
     pub fix_slice_count: u32,
-    /// Tool calls, those of such sessions included.
+    /// The number of tool calls, including those of such sessions.
     pub tool_calls: u32,
-    /// Steps that did nothing but look.
+    /// The number of steps that only read.
     pub read_only_steps: u32,
-    /// Tokens in and out; `null` where the provider counted none.
+    /// Input and output tokens; `null` if the provider does not report them.
     pub tokens: Option<u64>,
     /// How complete the work is.
     pub completion_kind: CompletionKind,

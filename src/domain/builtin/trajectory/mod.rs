@@ -22,25 +22,24 @@ pub const VERSION: u32 = 1;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "record", rename_all = "snake_case")]
 pub enum Line {
-    /// A session begins. What follows is of this one, until it ends or another one begins.
+    /// A session begins. The following lines belong to it, until it ends or another session begins.
     Session(Box<Header>),
-    /// What is about to be done.
+    /// A step that is about to be done.
     Intent {
         /// The step.
         intent: Step,
-        /// The request that it makes, where it asks the model and nothing was taken out of the
-        /// session's texts.
+        /// The request, if the step asks the model and no secret was removed from the session's texts.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         request: Option<Request>,
     },
-    /// What came of it.
+    /// The result of the step.
     Observed {
         /// The observation.
         observation: Observation,
     },
 }
 
-/// What a session begins with.
+/// The start of a session.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Header {
     /// The version of the format.
@@ -54,15 +53,15 @@ pub struct Header {
     /// The turn that the session is of.
     #[serde(flatten)]
     pub turn: TurnName,
-    /// The file, where this is a session on one file alone: it stands between the step `fix_slice`
-    /// of the outer session and what came of that step.
+    /// The file, if this is a session on a single file. It is between the step `fix_slice` of the outer
+    /// session and that step's result.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slice: Option<String>,
-    /// What it may use.
+    /// The limits of the session.
     pub limits: Limits,
-    /// How much a request may hold.
+    /// The size limits of a request.
     pub budget: Budget,
-    /// What the model is told first: the system prompt and the task.
+    /// The first messages to the model: the system prompt and the task.
     pub messages: Vec<Message>,
 }
 
@@ -75,14 +74,14 @@ pub struct TurnName {
     pub attempt: u32,
     /// The turn, counted over the task, from 1.
     pub turn: u32,
-    /// What it is for: `implement`, `nudge`, `retry`.
+    /// The purpose: `implement`, `nudge`, `retry`.
     pub purpose: String,
 }
 
-/// A request in short: enough to see whether another one is the same.
+/// A summary of a request, sufficient to compare it with another one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Request {
-    /// The bytes of its messages as JSON.
+    /// The size of its messages as JSON, in bytes.
     pub bytes: usize,
     /// The BLAKE3 digest of its messages as JSON, in hexadecimal.
     pub blake3: String,
