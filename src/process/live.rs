@@ -1,7 +1,6 @@
 //! A running child: copies its input and output, watches its limits, and ends it.
 
 use std::borrow::Cow;
-use std::fs::File;
 use std::future::pending;
 use std::time::Duration;
 
@@ -14,6 +13,7 @@ use super::command::{CommandSpec, Input, Limits};
 use super::dialogue::{Dialogue, Next};
 use super::exit::{Ended, Exit, Leaked, RawStatus, StreamKind};
 use super::host::{Proc, State};
+use super::launcher::{self, Launcher};
 use super::registration::Registration;
 use super::registry;
 use super::service::Service;
@@ -104,7 +104,7 @@ async fn run_and(
     let leaked = live
         .sweep(left, cut_short.is_none(), spec.limits.grace)
         .await;
-    (live.finish(cut_short, leaked, output_held_open), None)
+    (live.finish(cut_short, leaked, output_held_open).await, None)
 }
 
 fn never_started(exit: Exit, began: Instant, stdin: &Input) -> Ended {
@@ -123,10 +123,14 @@ struct Live<'a> {
     registration: Registration,
     tree: Tree,
     child: Child,
-    report: Option<File>,
+    /// The child's launcher. It also keeps the child alive, see [`Launcher`].
+    launcher: Option<Launcher>,
     /// The first process of the child's namespace, which does not count as a descendant.
     first_process: Option<i32>,
+    /// Whether the child has ended. Its launcher may still wait for processes that the child has left.
     exited: bool,
+    /// Whether the started process, which is the launcher if there is one, has ended.
+    reaped: bool,
     raw: Option<RawStatus>,
     stdout: Output<ChildStdout>,
     stderr: Output<ChildStderr>,
@@ -170,14 +174,15 @@ impl<'a> Live<'a> {
         let Started {
             mut child,
             registration,
-            report,
+            launcher,
         } = started;
         Self {
             tree: Tree::new(registration.origin().clone()),
             registration,
-            report,
+            launcher,
             first_process: None,
             exited: false,
+            reaped: false,
             raw: None,
             stdout: Output::new(child.stdout.take()),
             stderr: Output::new(child.stderr.take()),
@@ -201,7 +206,8 @@ impl<'a> Live<'a> {
 
     /// Reads the launcher's report and applies it to the child's exit status.
     fn hear_launcher(&mut self) -> Report {
-        let report = self.report.take().map(Report::read).unwrap_or_default();
+        let report = self.launcher.as_mut().map(Launcher::report);
+        let report = report.unwrap_or_default();
         self.first_process = report.first_process;
         if let (Some(signal), Some(_)) = (report.signal, self.raw) {
             self.raw = Some(RawStatus::Signal(signal));
@@ -367,13 +373,15 @@ impl<'a> Live<'a> {
         true
     }
 
-    /// The processes that are left, without the first process of a namespace, which stays as long as
-    /// there are others. Checks several times, because one check can miss a process that starts a
-    /// successor and ends.
+    /// The processes that are left, without the launcher and the first process of a namespace, which
+    /// stay as long as there are others. Checks several times, because one check can miss a process
+    /// that starts a successor and ends.
     fn others(&mut self, left: &[Proc]) -> Vec<Proc> {
-        let first = self.first_process;
+        let launcher = self.launcher.is_some() && !self.reaped;
+        let launcher = launcher.then(|| self.registration.origin().main.pid);
+        let own = [self.first_process, launcher];
         let but_first = |procs: &[Proc]| -> Vec<Proc> {
-            let others = procs.iter().filter(|proc| Some(proc.pid) != first);
+            let others = procs.iter().filter(|proc| !own.contains(&Some(proc.pid)));
             others.copied().collect()
         };
         let is_alive = left.iter().any(|proc| proc.state != State::Dead);
@@ -428,13 +436,20 @@ impl<'a> Live<'a> {
         let service = Service::new(
             self.registration,
             self.tree,
+            (self.child, self.launcher),
             self.stdout.pipe,
             self.stderr.pipe,
         );
         (ended, service)
     }
 
-    fn finish(self, cut_short: Option<Exit>, leaked: Vec<Leaked>, output_held_open: bool) -> Ended {
+    async fn finish(
+        mut self,
+        cut_short: Option<Exit>,
+        leaked: Vec<Leaked>,
+        output_held_open: bool,
+    ) -> Ended {
+        self.registration.reap(&mut self.child).await;
         let ended = self.ended(cut_short, leaked, output_held_open);
         self.registration.release();
         ended
@@ -501,12 +516,20 @@ impl<'a> Live<'a> {
                     Some(count) => self.written += count,
                     None => self.stdin = None,
                 },
-                status = self.child.wait(), if !self.exited => {
+                status = self.child.wait(), if !self.reaped => {
                     self.registration.origin().set_reaped();
+                    self.reaped = true;
+                    if !self.exited {
+                        self.exited = true;
+                        // An error means that another process has reaped the child, so its exit
+                        // status is lost.
+                        self.raw = status.ok().map(RawStatus::from);
+                        return Woke::Exited;
+                    }
+                }
+                raw = launcher::stays(&mut self.launcher), if !self.exited => {
                     self.exited = true;
-                    // An error means that another process has reaped the child, so its exit status is
-                    // lost.
-                    self.raw = status.ok().map(RawStatus::from);
+                    self.raw = Some(raw);
                     return Woke::Exited;
                 }
                 () = reached(self.cancel, urgency) => return Woke::Cancelled,

@@ -13,6 +13,7 @@ mod dialogue;
 pub mod environment;
 mod exit;
 mod host;
+mod launcher;
 mod lines;
 mod live;
 mod log;

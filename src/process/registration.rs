@@ -3,6 +3,12 @@
 use super::host::Proc;
 use super::registry::{self, Origin};
 use super::tree::Tree;
+use std::time::Duration;
+use tokio::process::Child;
+use tokio::time::timeout;
+
+/// How long to wait for a launcher whose descendants have all ended.
+const REAPING: Duration = Duration::from_secs(1);
 
 /// Keeps a child registered. If it is dropped before [`Registration::release`], it kills the child and
 /// all of its descendants, so that an abandoned run leaves nothing behind.
@@ -32,6 +38,13 @@ impl Registration {
     /// Lets these descendants of an ended child continue while other children run.
     pub(super) fn keep(&self, members: &[Proc]) {
         registry::keep(&self.origin, members);
+    }
+
+    /// Waits for the end of the child after all of its descendants have ended.
+    pub(super) async fn reap(&self, child: &mut Child) {
+        if timeout(REAPING, child.wait()).await.is_ok() {
+            self.origin.set_reaped();
+        }
     }
 
     /// Removes the child from the registry without killing anything.

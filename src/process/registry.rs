@@ -55,14 +55,18 @@ pub(super) struct Origin {
     pub(super) main: Proc,
     /// A `NAME=value` in the environment of this child and of no other.
     pub(super) marker: String,
+    /// Whether the child is a launcher, which stays the ancestor of the processes that it was started for
+    /// until they have ended.
+    pub(super) is_launcher: bool,
     reaped: Arc<AtomicBool>,
 }
 
 impl Origin {
-    pub(super) fn new(main: Proc, marker: String) -> Self {
+    pub(super) fn new(main: Proc, marker: String, is_launcher: bool) -> Self {
         Self {
             main,
             marker,
+            is_launcher,
             reaped: Arc::new(AtomicBool::new(false)),
         }
     }
@@ -80,7 +84,7 @@ impl Origin {
 /// How to treat adopted orphans.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Custody {
-    /// Children that a run still waits for. They are never orphans.
+    /// Children that are still waited for. They are never orphans.
     pub(super) waited_for: Vec<i32>,
     /// Whether an orphan without a marker belongs to the only active run.
     pub(super) adopts: bool,
@@ -255,12 +259,11 @@ impl Registry {
         self.owns_every_child && self.active.len() <= 1
     }
 
+    /// Children that are waited for, including the launchers of processes that may continue.
     fn waited_for(&self) -> Vec<i32> {
-        self.active
-            .iter()
-            .filter(|o| !o.is_reaped())
-            .map(|o| o.main.pid)
-            .collect()
+        let kept = self.kept.iter().map(|it| &it.origin);
+        let unreaped = self.active.iter().chain(kept).filter(|it| !it.is_reaped());
+        unreaped.map(|it| it.main.pid).collect()
     }
 }
 
@@ -290,7 +293,7 @@ mod tests {
             start: 1,
             state: host::State::Running,
         };
-        Origin::new(main, "MARK=1".into())
+        Origin::new(main, "MARK=1".into(), false)
     }
 
     #[test]

@@ -4,10 +4,11 @@
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncReadExt as _};
-use tokio::process::{ChildStderr, ChildStdout};
+use tokio::process::{Child, ChildStderr, ChildStdout};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep};
 
+use super::launcher::Launcher;
 use super::registration::Registration;
 use super::registry;
 use super::tree::Tree;
@@ -25,6 +26,10 @@ pub struct Service {
     // Declared first to be dropped first: it kills what is still alive.
     registration: Registration,
     tree: Tree,
+    /// The process that was started. If it is a launcher, it is still running.
+    child: Child,
+    /// Dropping it ends the processes.
+    _launcher: Option<Launcher>,
     readers: [Option<JoinHandle<()>>; 2],
 }
 
@@ -33,12 +38,15 @@ impl Service {
     pub(super) fn new(
         registration: Registration,
         tree: Tree,
+        (child, launcher): (Child, Option<Launcher>),
         stdout: Option<ChildStdout>,
         stderr: Option<ChildStderr>,
     ) -> Self {
         Self {
             registration,
             tree,
+            child,
+            _launcher: launcher,
             readers: [
                 stdout.map(|pipe| tokio::spawn(discard(pipe))),
                 stderr.map(|pipe| tokio::spawn(discard(pipe))),
@@ -60,6 +68,7 @@ impl Service {
         for reader in self.readers.iter().flatten() {
             reader.abort();
         }
+        self.registration.reap(&mut self.child).await;
         registry::reap_orphans();
         self.registration.release();
     }

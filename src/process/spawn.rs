@@ -1,7 +1,7 @@
 //! Starts a child, and explains why it could not be started.
 
 use std::ffi::{OsStr, OsString};
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, OpenOptions};
 use std::io::{self, ErrorKind};
 use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::Duration;
 
-use rustix::fs::{OFlags, fcntl_setfl};
+use rustix::fs::OFlags;
 use rustix::io::{FdFlags, fcntl_setfd};
 use tokio::process::{Child, Command};
 use uuid::Uuid;
@@ -18,6 +18,7 @@ use uuid::Uuid;
 use super::command::{CommandSpec, Input};
 use super::exit::Exit;
 use super::host::{self, Proc, State};
+use super::launcher::Launcher;
 use super::marker::PROCESS_ID;
 use super::programs;
 use super::registration::Registration;
@@ -37,8 +38,8 @@ const PIPE_SIZE: usize = 1 << 20;
 pub(super) struct Started {
     pub(super) child: Child,
     pub(super) registration: Registration,
-    /// The launcher's report, if the child has a launcher.
-    pub(super) report: Option<File>,
+    /// The launcher, if the child has one.
+    pub(super) launcher: Option<Launcher>,
 }
 
 /// Starts a child in its own process group and registers it.
@@ -69,9 +70,17 @@ fn try_start(spec: &CommandSpec) -> Result<Started, Failure> {
     let stdin = open_input(&spec.stdin).map_err(Failure::Input)?;
     let confined = spec.sandbox.as_ref().map(|policy| confined(spec, policy));
     let confined = confined.transpose().map_err(Failure::Spawn)?;
-    let (program, args) = match &confined {
-        Some(it) => (it.launcher.as_os_str(), &it.args),
-        None => (spec.program.as_os_str(), &spec.args),
+    let (program, name, args) = match &confined {
+        Some(it) => (
+            sandbox::OWN_PROGRAM.as_ref(),
+            sandbox::NAME.as_ref(),
+            &it.args,
+        ),
+        None => (
+            spec.program.as_os_str(),
+            spec.program.as_os_str(),
+            &spec.args,
+        ),
     };
     #[expect(
         clippy::disallowed_methods,
@@ -79,6 +88,7 @@ fn try_start(spec: &CommandSpec) -> Result<Started, Failure> {
     )]
     let mut command = Command::new(program);
     command
+        .arg0(name)
         .args(args)
         .current_dir(&spec.cwd)
         .env_clear()
@@ -97,24 +107,24 @@ fn try_start(spec: &CommandSpec) -> Result<Started, Failure> {
         let child = command.spawn()?;
         let pid = child.id().and_then(|pid| i32::try_from(pid).ok());
         let pid = pid.ok_or_else(|| io::Error::other("the child has no process id"))?;
-        Ok((child, Origin::new(birth(pid), format!("{PROCESS_ID}={id}"))))
+        let origin = Origin::new(birth(pid), format!("{PROCESS_ID}={id}"), confined.is_some());
+        Ok((child, origin))
     });
     let (child, registration) = launched.map_err(Failure::Spawn)?;
     widen(&child);
     Ok(Started {
         child,
         registration,
-        report: confined.map(|it| it.report),
+        launcher: confined.map(|it| it.launcher),
     })
 }
 
 /// A child that is started through a launcher.
 struct Confined {
-    launcher: PathBuf,
+    launcher: Launcher,
     args: Vec<OsString>,
     /// The launcher's end of the pipe.
     told: OwnedFd,
-    report: File,
 }
 
 /// # Errors
@@ -129,9 +139,6 @@ fn confined(spec: &CommandSpec, policy: &Policy) -> io::Result<Confined> {
         return Err(kind.into());
     };
     let (report, told) = io::pipe()?;
-    // The report is read after the child has ended, without waiting for other processes that hold the
-    // pipe.
-    fcntl_setfl(&report, OFlags::NONBLOCK)?;
     let name = [spec.program.clone()];
     let launch = Launch {
         policy: policy.clone(),
@@ -143,10 +150,9 @@ fn confined(spec: &CommandSpec, policy: &Policy) -> io::Result<Confined> {
     let mut args = vec![sandbox::SUBCOMMAND.into()];
     args.extend(launch.arguments());
     Ok(Confined {
-        launcher: sandbox::OWN_PROGRAM.into(),
+        launcher: Launcher::new(OwnedFd::from(report).into())?,
         args,
         told: told.into(),
-        report: File::from(OwnedFd::from(report)),
     })
 }
 

@@ -109,8 +109,13 @@ impl Tree {
     }
 
     /// Kills every visible member. Returns how many were still alive. Call it until none is. From the
-    /// fourth round on, all members are stopped first, so that a fork bomb cannot outrun it.
+    /// fourth round on, all members are stopped first, so that a fork bomb cannot outrun it. Before that,
+    /// a launcher is spared: it ends by itself when its descendants have ended, and until then it kills
+    /// them if this process is killed.
     pub(super) fn kill_round(&mut self, round: u32) -> usize {
+        if self.origin.is_launcher && round < FREEZE_AFTER {
+            return self.kill_all_but_launcher();
+        }
         if self.group_is_certain() {
             host::signal_group(self.origin.main.pid, Signal::KILL);
         }
@@ -118,6 +123,15 @@ impl Tree {
             self.hunt();
         }
         kill_round(round, || self.members())
+    }
+
+    fn kill_all_but_launcher(&mut self) -> usize {
+        let launcher = self.origin.main.pid;
+        let members = self.members();
+        for member in members.iter().filter(|proc| proc.pid != launcher) {
+            host::signal(member, Signal::KILL);
+        }
+        members.len()
     }
 
     /// Orphans that can only come from this tree.

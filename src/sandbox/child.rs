@@ -4,14 +4,11 @@ use super::policy::{Launch, Policy, SUBCOMMAND};
 use super::{landlock, privileges, sockets};
 use crate::domain::sandbox::Level;
 use std::ffi::OsString;
-use std::fs::{self, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind};
 use std::os::unix::process::CommandExt as _;
 use std::process::Command;
 use std::time::Duration;
-
-/// The name under which launchers appear in lists of processes.
-pub(super) const NAME: &str = "sprag-sandbox";
 
 /// The exit code of a launcher that started nothing; its report says why.
 pub(super) const FAILED: u8 = 125;
@@ -78,15 +75,12 @@ pub(super) fn restrict(policy: &Policy) -> Result<(), Failure> {
     }
 }
 
-/// Executes the child's program in one of two ways.
+/// Starts the child, and returns its process id.
 #[expect(
     clippy::disallowed_methods,
-    reason = "the launcher becomes, or starts, the child that it was started for"
+    reason = "the launcher starts the child that it was started for"
 )]
-pub(super) fn execute<T>(
-    launch: &Launch,
-    way: impl Fn(&mut Command) -> io::Result<T>,
-) -> Result<T, Failure> {
+pub(super) fn spawn(launch: &Launch) -> Result<i32, Failure> {
     let mut command = Command::new(&launch.program);
     let mut args = launch.args.iter();
     if let Some(name) = args.next() {
@@ -94,15 +88,16 @@ pub(super) fn execute<T>(
     }
     command.args(args);
     let mut tries = 0;
-    loop {
-        match way(&mut command) {
+    let started = loop {
+        match command.spawn() {
             Err(error) if error.kind() == ErrorKind::ExecutableFileBusy && tries < BUSY_TRIES => {
                 tries += 1;
                 std::thread::sleep(BUSY_PAUSE);
             }
-            done => return done.map_err(Failure::NotExecuted),
+            done => break done.map_err(Failure::NotExecuted)?,
         }
-    }
+    };
+    i32::try_from(started.id()).map_err(|_| Failure::from("the child has no process id".to_owned()))
 }
 
 /// Closes everything that was inherited, but for the standard streams and these.
@@ -119,14 +114,16 @@ pub(super) fn close_descriptors_but(kept: &[i32]) {
     }
 }
 
+/// What takes the place of the child's pipes in [`let_go_of_standard_streams`].
+pub(super) fn nothing() -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).open("/dev/null")
+}
+
 /// Lets go of the child's pipes, so that they end when the child lets go of them.
-pub(super) fn let_go_of_standard_streams() -> io::Result<()> {
-    let nothing = OpenOptions::new()
-        .read(true)
-        .write(true)
-        .open("/dev/null")?;
-    rustix::stdio::dup2_stdin(&nothing)?;
-    rustix::stdio::dup2_stdout(&nothing)?;
-    rustix::stdio::dup2_stderr(&nothing)?;
+pub(super) fn let_go_of_standard_streams(nothing: &File) -> io::Result<()> {
+    rustix::stdio::dup2_stdin(nothing)?;
+    rustix::stdio::dup2_stdout(nothing)?;
+    rustix::stdio::dup2_stderr(nothing)?;
     Ok(())
 }

@@ -1,18 +1,17 @@
-//! The program that confines itself and becomes a child.
+//! The program that starts a confined child and ends as that does.
 
-use super::child::{FAILED, Failure, Stage, close_descriptors_but, execute, restrict};
+use super::child::{FAILED, Failure, Stage, close_descriptors_but};
 use super::policy::Launch;
 use super::report::Reporter;
-use super::{mounts, namespaces, network};
+use super::{mounts, namespaces, network, supervisor};
 use crate::domain::sandbox::Level;
 use std::ffi::OsString;
 use std::fs::{File, OpenOptions};
 use std::os::fd::AsRawFd as _;
-use std::os::unix::process::CommandExt as _;
 use std::process::ExitCode;
 
 /// Does what the arguments of the process say if they are a launcher's; `None` if they are not. It comes
-/// back only where the child could not be started, or once it has ended.
+/// back where the child could not be started, or once nothing of it is left.
 pub fn main(mut arguments: impl Iterator<Item = OsString>) -> Option<ExitCode> {
     let stage = Stage::read(arguments.next()?.to_str()?)?;
     let failed = Some(ExitCode::from(FAILED));
@@ -57,25 +56,13 @@ fn outer(launch: &Launch, reporter: &mut Reporter<File>) -> Result<ExitCode, Fai
         mounts::leave(network::namespace(Some(&entrance)))?;
         entrance.open()?;
     }
-    restrict(&launch.policy)?;
-    // Other rights make the kernel forget it.
-    end_with_parent()?;
-    execute(launch, |command| Err(command.exec()))
-}
-
-/// Has the kernel kill this process, and the program that it becomes, when the thread that has started it ends:
-/// no agent goes on spending where a run was killed. Runs start children in the main thread alone, which ends
-/// with the run.
-fn end_with_parent() -> Result<(), Failure> {
-    let signal = Some(rustix::process::Signal::KILL);
-    let set = rustix::process::set_parent_process_death_signal(signal);
-    set.map_err(|error| Failure::from(format!("the signal for the end of the run: {error}")))
+    supervisor::supervise(launch, reporter)
 }
 
 fn first(launch: &Launch, told: i32, reporter: &mut Reporter<File>) -> Result<ExitCode, Failure> {
     let told = reopened(told)?;
     close_descriptors_but(&[reporter.0.as_raw_fd(), told.as_raw_fd()]);
-    namespaces::be_first(launch, told)
+    namespaces::be_first(launch, told, &reporter.0)
 }
 
 /// A pipe that was handed over open, under another number that no executed program inherits.

@@ -1,8 +1,9 @@
 //! Confines children: policies, and the program that applies them.
 //!
 //! Every child that runs code of the repository or of an agent is started through a launcher, which is
-//! this program with a hidden subcommand: it restricts itself as a [`Policy`] says and then becomes the
-//! child. If a launcher cannot enforce the whole policy, it starts nothing.
+//! this program with a hidden subcommand: it restricts itself as a [`Policy`] says, starts the child, and
+//! ends with the same exit status. If a launcher cannot enforce the whole policy, it starts nothing. If
+//! Sprag itself is killed, the launcher kills everything that the child has started.
 
 mod caches;
 #[cfg(target_os = "linux")]
@@ -25,13 +26,15 @@ mod network;
 mod privileges;
 #[cfg(target_os = "linux")]
 mod sockets;
+#[cfg(target_os = "linux")]
+mod supervisor;
 
 pub use caches::{CACHES, Cache, Place, TOOLS, places};
 pub use files::{Surroundings, open_policy, policy};
 #[cfg(target_os = "linux")]
 pub use launcher::main;
-pub use policy::{Launch, Network, OWN_PROGRAM, Policy, SUBCOMMAND};
-pub use report::Report;
+pub use policy::{Launch, NAME, Network, OWN_PROGRAM, Policy, SUBCOMMAND};
+pub use report::{Report, Status};
 
 /// The highest level that the kernel supports, apart from namespaces, which have to be tried; and what
 /// is missing for the next level.

@@ -4,18 +4,19 @@
 //! and starts the *first process* in them; that one sets the mounts up, confines itself, starts the *child*
 //! and reaps whatever is left to it. Killing the first process ends everything in its namespace, whatever
 //! it has forked. The launcher ends as the child does, and leaves the first process behind only for as
-//! long as the child has left something running.
+//! long as the child has left something running. When the run is gone, the kernel kills the launcher, and the
+//! first process ends, with everything in its namespace.
 
 use super::child::{
-    FAILED, Failure, NAME, Stage, close_descriptors_but, execute, let_go_of_standard_streams,
-    restrict,
+    FAILED, Failure, Stage, close_descriptors_but, let_go_of_standard_streams, nothing, restrict,
+    spawn,
 };
-use super::policy::{Launch, OWN_PROGRAM};
-use super::report::Reporter;
+use super::policy::{Launch, NAME, OWN_PROGRAM};
+use super::report::{Reporter, Status};
+use super::supervisor::{Events, reap};
 use super::{mounts, network};
 use nix::sched::CloneFlags;
 use nix::sys::signal::SigSet;
-use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use rustix::io::{FdFlags, fcntl_setfd};
 use rustix::thread::{
     CapabilitySet, capabilities, clear_ambient_capability_set, configure_capability_in_ambient_set,
@@ -30,19 +31,25 @@ use std::process::{Child, Command, ExitCode};
 /// The number of the signal that kills.
 const KILL: i32 = 9;
 
+/// The word by which the first process tells that the child has left something running, and the other one.
+const LEAVES: &str = "leaves";
+const ALONE: &str = "alone";
+
 /// Starts the first process, waits for the child, and ends as it does.
 pub(super) fn launch(launch: &Launch, reporter: &mut Reporter<File>) -> Result<ExitCode, Failure> {
     // A signal for the whole group is for the child; the launcher has to see its end.
     let blocked = SigSet::all().thread_block();
     blocked.map_err(|error| format!("signals: {error}"))?;
     separate(launch)?;
+    // Other rights make the kernel forget it, so it comes after them.
+    end_with_parent()?;
     let (ends, told) = io::pipe().map_err(|error| format!("a pipe: {error}"))?;
     fcntl_setfd(&told, FdFlags::empty()).map_err(|error| format!("a pipe: {error}"))?;
     let mut first = first_process(launch, told.as_raw_fd())?;
     drop(told);
     close_descriptors_but(&[reporter.0.as_raw_fd(), ends.as_raw_fd()]);
     reporter.tell("first-process", first.id());
-    let let_go = let_go_of_standard_streams();
+    let let_go = nothing().and_then(|nothing| let_go_of_standard_streams(&nothing));
     let_go.map_err(|error| format!("standard streams: {error}"))?;
     let Some(end) = read_end(ends) else {
         // The first process has told what went wrong, or was killed.
@@ -66,34 +73,22 @@ struct End {
     leaves: bool,
 }
 
-#[derive(Clone, Copy)]
-enum Status {
-    Code(i32),
-    Signal(i32),
-}
-
-impl Status {
-    fn exit_code(self) -> ExitCode {
-        let code = match self {
-            Self::Code(code) => code,
-            Self::Signal(signal) => 128 + signal,
-        };
-        ExitCode::from(u8::try_from(code & 0xff).unwrap_or(u8::MAX))
-    }
-}
-
 fn read_end(mut from: impl Read) -> Option<End> {
     let mut text = String::new();
     from.read_to_string(&mut text).ok()?;
-    let mut words = text.split_whitespace();
-    let (kind, number) = (words.next()?, words.next()?.parse().ok()?);
+    let (left, status) = text.split_once(' ')?;
     Some(End {
-        status: match kind {
-            "code" => Status::Code(number),
-            _ => Status::Signal(number),
-        },
-        leaves: words.next()? == "leaves",
+        status: Status::read(status)?,
+        leaves: left == LEAVES,
     })
+}
+
+/// Has the kernel kill this process when the thread that has started it ends. Runs start children in the main thread
+/// alone, which ends with the run.
+fn end_with_parent() -> Result<(), Failure> {
+    let signal = Some(rustix::process::Signal::KILL);
+    let set = rustix::process::set_parent_process_death_signal(signal);
+    set.map_err(|error| Failure::from(format!("the signal for the end of the run: {error}")))
 }
 
 /// Leaves the namespaces of the run.
@@ -144,60 +139,33 @@ fn first_process(launch: &Launch, told: i32) -> Result<Child, Failure> {
 }
 
 /// What the first process does: mounts, confinement, the child, and its own end.
-pub(super) fn be_first(launch: &Launch, mut told: File) -> Result<ExitCode, Failure> {
+pub(super) fn be_first(launch: &Launch, told: File, report: &File) -> Result<ExitCode, Failure> {
     mounts::own_processes()?;
     mounts::places(&launch.policy)?;
     hand_on_no_more()?;
     mounts::enter(&launch.cwd)?;
     restrict(&launch.policy)?;
+    let events = Events::new().map_err(|error| format!("the end of the run: {error}"))?;
     let child = spawn(launch)?;
-    let let_go = let_go_of_standard_streams();
+    let let_go = nothing().and_then(|nothing| let_go_of_standard_streams(&nothing));
     let_go.map_err(|error| format!("standard streams: {error}"))?;
-    let status = reap_until(child);
-    let leaves = is_something_left();
-    let (kind, number) = match status {
-        Status::Code(code) => ("code", code),
-        Status::Signal(signal) => ("signal", signal),
-    };
-    let left = if leaves { "leaves" } else { "alone" };
-    let _ = told.write_all(format!("{kind} {number} {left}").as_bytes());
-    drop(told);
-    while leaves && is_anything_left_after_waiting() {}
+    let mut told = Some(told);
+    // What is left of the namespace ends with this process.
+    while events.wait(report) {
+        let reaped = reap(child);
+        let left = if reaped.is_something_left {
+            LEAVES
+        } else {
+            ALONE
+        };
+        if let Some(status) = reaped.status
+            && let Some(mut told) = told.take()
+        {
+            let _ = told.write_all(format!("{left} {status}").as_bytes());
+        }
+        if told.is_none() && !reaped.is_something_left {
+            break;
+        }
+    }
     Ok(ExitCode::SUCCESS)
-}
-
-fn spawn(launch: &Launch) -> Result<i32, Failure> {
-    let started = execute(launch, |command| command.spawn())?;
-    i32::try_from(started.id()).map_err(|_| Failure::from("the child has no process id".to_owned()))
-}
-
-/// Reaps whatever ends, until the child itself has.
-fn reap_until(child: i32) -> Status {
-    loop {
-        match waitpid(None, None) {
-            Ok(WaitStatus::Exited(pid, code)) if pid.as_raw() == child => {
-                return Status::Code(code);
-            }
-            Ok(WaitStatus::Signaled(pid, signal, _)) if pid.as_raw() == child => {
-                return Status::Signal(signal as i32);
-            }
-            Ok(_) | Err(nix::errno::Errno::EINTR) => {}
-            Err(_) => return Status::Signal(KILL),
-        }
-    }
-}
-
-/// Whether a process is left in the namespace besides this one, once those that have ended are reaped.
-fn is_something_left() -> bool {
-    loop {
-        match waitpid(None, Some(WaitPidFlag::WNOHANG)) {
-            Ok(WaitStatus::StillAlive) => return true,
-            Ok(_) | Err(nix::errno::Errno::EINTR) => {}
-            Err(_) => return false,
-        }
-    }
-}
-
-fn is_anything_left_after_waiting() -> bool {
-    !matches!(waitpid(None, None), Err(error) if error != nix::errno::Errno::EINTR)
 }

@@ -7,6 +7,9 @@ use std::path::PathBuf;
 /// The hidden subcommand of a launcher.
 pub const SUBCOMMAND: &str = "__sandbox";
 
+/// The name of launchers in lists of processes.
+pub const NAME: &str = "sprag-sandbox";
+
 /// This program, even if its file was replaced or removed.
 pub const OWN_PROGRAM: &str = "/proc/self/exe";
 

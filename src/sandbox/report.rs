@@ -1,9 +1,51 @@
 //! The launcher's report about a child, in addition to its exit code.
 
+use std::fmt;
 use std::io::{Read, Write};
+use std::process::ExitCode;
 
 /// The longest report, in bytes.
 const LIMIT: u64 = 8 << 10;
+
+/// The exit status of a child.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Status {
+    /// The exit code.
+    Code(i32),
+    /// The signal that ended it.
+    Signal(i32),
+}
+
+impl Status {
+    /// Parses the displayed form. `None` for any other text.
+    pub(super) fn read(text: &str) -> Option<Self> {
+        let (kind, number) = text.split_once(' ')?;
+        let number = number.parse().ok()?;
+        match kind {
+            "code" => Some(Self::Code(number)),
+            "signal" => Some(Self::Signal(number)),
+            _ => None,
+        }
+    }
+
+    /// The exit code with which a shell reports it.
+    pub(super) fn exit_code(self) -> ExitCode {
+        let code = match self {
+            Self::Code(code) => code,
+            Self::Signal(signal) => 128 + signal,
+        };
+        ExitCode::from(u8::try_from(code & 0xff).unwrap_or(u8::MAX))
+    }
+}
+
+impl fmt::Display for Status {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Code(code) => write!(f, "code {code}"),
+            Self::Signal(signal) => write!(f, "signal {signal}"),
+        }
+    }
+}
 
 /// The report of a launcher.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -16,6 +58,8 @@ pub struct Report {
     pub signal: Option<i32>,
     /// The first process of the child's namespace, which does not belong to the child.
     pub first_process: Option<i32>,
+    /// The exit status of the child, if it has left processes running and the launcher waits for them.
+    pub leaves: Option<Status>,
 }
 
 impl Report {
@@ -32,6 +76,7 @@ impl Report {
                 Some(("not-confined", why)) => report.not_confined = Some(why.to_owned()),
                 Some(("signal", number)) => report.signal = number.parse().ok(),
                 Some(("first-process", pid)) => report.first_process = pid.parse().ok(),
+                Some(("leaves", status)) => report.leaves = Status::read(status),
                 _ => {}
             }
         }
@@ -43,7 +88,7 @@ impl Report {
 pub(super) struct Reporter<W: Write>(pub(super) W);
 
 impl<W: Write> Reporter<W> {
-    pub(super) fn tell(&mut self, what: &str, value: impl std::fmt::Display) {
+    pub(super) fn tell(&mut self, what: &str, value: impl fmt::Display) {
         let line = format!("{what} {value}").replace('\n', " ");
         let _ = self.0.write_all(format!("{line}\n").as_bytes());
     }
@@ -61,14 +106,20 @@ mod tests {
         reporter.tell("signal", 9);
         reporter.tell("not-executed", 2);
         reporter.tell("not-confined", "no\nway");
+        reporter.tell("leaves", Status::Code(3));
         reporter.tell("something", "new");
         let expected = Report {
             not_executed: Some(2),
             not_confined: Some("no way".into()),
             signal: Some(9),
             first_process: Some(12),
+            leaves: Some(Status::Code(3)),
         };
         assert_eq!(Report::read(&told[..]), expected);
         assert_eq!(Report::read(&b""[..]), Report::default());
+        for status in [Status::Code(255), Status::Signal(9)] {
+            assert_eq!(Status::read(&status.to_string()), Some(status));
+        }
+        assert_eq!(Status::read("code"), None);
     }
 }

@@ -49,6 +49,7 @@ mod install_agent;
 mod interrupted;
 mod jj;
 mod killed;
+mod left_running;
 mod limits;
 mod network;
 mod on_github;

@@ -1,6 +1,5 @@
 //! What a confined agent, check, hook or setup command cannot reach, at each level that the machine has.
 
-use crate::support::proc::{signal, wait_until};
 use crate::support::project::{Project, Run, plan};
 use serde_json::{Value, json};
 use std::fs;
@@ -400,23 +399,6 @@ fn nothing_outlives_its_turn_whatever_it_forks() {
             .unwrap();
         assert_eq!(String::from_utf8_lossy(&chain.stdout), "");
     });
-}
-
-#[test]
-fn an_agent_ends_with_a_run_that_is_killed() {
-    let mut project = project(&[("plan.yaml", &plan("true"))]);
-    project.env("SPRAG_SANDBOX", "auto");
-    let agent = "echo $$ > \"$PWD/pid.new\"; mv pid.new pid; exec sleep 1000";
-    let args = ["run", "--plan", "plan.yaml", "--agent-command", agent];
-    let mut sprag = project.start(&args);
-    let pid = project.repo().join("pid");
-    wait_until("the agent works", || pid.exists());
-    let agent = fs::read_to_string(&pid).unwrap();
-    let agent = Path::new("/proc").join(agent.trim()).join("cwd");
-    assert!(agent.read_link().is_ok());
-    signal(sprag.id(), "KILL");
-    sprag.wait().unwrap();
-    wait_until("the agent has ended", || agent.read_link().is_err());
 }
 
 #[test]
