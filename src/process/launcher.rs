@@ -32,36 +32,42 @@ impl Launcher {
 
     /// The report so far.
     pub(super) fn report(&mut self) -> Report {
-        while self.take_in() {}
-        Report::read(&self.text[..])
+        let mut part = [0; 512];
+        loop {
+            // The runtime may not know yet that there is something to read.
+            let count = rustix::io::read(&self.told, &mut part);
+            if !self.add(&part, count) {
+                return Report::read(&self.text[..]);
+            }
+        }
     }
 
     /// Waits until the child has ended and has left processes running. Returns the child's exit status.
     async fn leaves(&mut self) -> RawStatus {
+        let mut part = [0; 512];
         loop {
-            if let Some(status) = self.report().leaves {
+            if let Some(status) = Report::read(&self.text[..]).leaves {
                 return status.into();
             }
             if self.is_over || self.told.readable().await.is_err() {
                 return pending().await;
             }
+            let count = self.told.try_read(&mut part);
+            self.add(&part, count);
         }
     }
 
-    /// Reads one part of the report. Returns whether there may be more.
-    fn take_in(&mut self) -> bool {
-        let mut part = [0; 512];
-        match self.told.try_read(&mut part) {
+    /// Adds what was read. Returns whether there may be more.
+    fn add<E: Into<io::Error>>(&mut self, part: &[u8], count: Result<usize, E>) -> bool {
+        match count.map_err(Into::into) {
             Ok(count) if count > 0 && self.text.len() < LIMIT => {
                 self.text.extend(part.get(..count).unwrap_or_default());
-                true
+                return true;
             }
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => false,
-            Ok(_) | Err(_) => {
-                self.is_over = true;
-                false
-            }
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            Ok(_) | Err(_) => self.is_over = true,
         }
+        false
     }
 }
 

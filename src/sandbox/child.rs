@@ -114,7 +114,7 @@ pub(super) fn close_descriptors_but(kept: &[i32]) {
     }
 }
 
-/// What takes the place of the child's pipes in [`let_go_of_standard_streams`].
+/// The file that replaces the child's pipes in [`let_go_of_standard_streams`].
 pub(super) fn nothing() -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).open("/dev/null")

@@ -1,4 +1,4 @@
-//! The program that starts a confined child and ends as that does.
+//! The program that starts a confined child and ends with its exit status.
 
 use super::child::{FAILED, Failure, Stage, close_descriptors_but};
 use super::policy::Launch;
@@ -10,8 +10,8 @@ use std::fs::{File, OpenOptions};
 use std::os::fd::AsRawFd as _;
 use std::process::ExitCode;
 
-/// Does what the arguments of the process say if they are a launcher's; `None` if they are not. It comes
-/// back where the child could not be started, or once nothing of it is left.
+/// Runs as a launcher if the arguments of the process say so, otherwise returns `None`. Returns when the child
+/// could not be started, or has ended with all of its descendants.
 pub fn main(mut arguments: impl Iterator<Item = OsString>) -> Option<ExitCode> {
     let stage = Stage::read(arguments.next()?.to_str()?)?;
     let failed = Some(ExitCode::from(FAILED));

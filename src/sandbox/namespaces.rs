@@ -4,8 +4,8 @@
 //! and starts the *first process* in them; that one sets the mounts up, confines itself, starts the *child*
 //! and reaps whatever is left to it. Killing the first process ends everything in its namespace, whatever
 //! it has forked. The launcher ends as the child does, and leaves the first process behind only for as
-//! long as the child has left something running. When the run is gone, the kernel kills the launcher, and the
-//! first process ends, with everything in its namespace.
+//! long as the child has left something running. If the run is gone, the kernel kills the launcher, and the
+//! first process ends, which ends everything in its namespace.
 
 use super::child::{
     FAILED, Failure, Stage, close_descriptors_but, let_go_of_standard_streams, nothing, restrict,
@@ -31,7 +31,7 @@ use std::process::{Child, Command, ExitCode};
 /// The number of the signal that kills.
 const KILL: i32 = 9;
 
-/// The word by which the first process tells that the child has left something running, and the other one.
+/// The first word of the report of the child's end: whether it has left processes running.
 const LEAVES: &str = "leaves";
 const ALONE: &str = "alone";
 
@@ -83,8 +83,8 @@ fn read_end(mut from: impl Read) -> Option<End> {
     })
 }
 
-/// Has the kernel kill this process when the thread that has started it ends. Runs start children in the main thread
-/// alone, which ends with the run.
+/// Makes the kernel kill this process when the thread that has started it ends. A run starts children only in its
+/// main thread, which ends with the run.
 fn end_with_parent() -> Result<(), Failure> {
     let signal = Some(rustix::process::Signal::KILL);
     let set = rustix::process::set_parent_process_death_signal(signal);
@@ -150,7 +150,7 @@ pub(super) fn be_first(launch: &Launch, told: File, report: &File) -> Result<Exi
     let let_go = nothing().and_then(|nothing| let_go_of_standard_streams(&nothing));
     let_go.map_err(|error| format!("standard streams: {error}"))?;
     let mut told = Some(told);
-    // What is left of the namespace ends with this process.
+    // All other processes of the namespace end with this one.
     while events.wait(report) {
         let reaped = reap(child);
         let left = if reaped.is_something_left {

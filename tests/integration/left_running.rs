@@ -4,7 +4,7 @@
 //! have all ended.
 
 use crate::sandbox::{User, everywhere};
-use crate::support::proc::{assert_nothing_left, children, end_of, left_in, signal, wait_until};
+use crate::support::proc::{assert_nothing_left, end_of, left_in, signal, wait_until};
 use crate::support::project::{Project, plan};
 use rustix::fs::{Mode, OFlags};
 use std::fs::{self, File};
@@ -186,11 +186,13 @@ fn a_child_that_stops_its_launcher_ends_with_a_run_that_is_killed() {
         fs::write(&go, "").unwrap();
         held.wait_for(count());
         let is_stopped = |pid: &u32| {
-            let status = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-            status.contains(") T ")
+            let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+            stat.contains(") T ")
         };
-        wait_until("a launcher or its child is stopped", || {
-            children(sprag.id()).iter().any(is_stopped)
+        wait_until("the agent is stopped", || {
+            let left = left_in(&project, &[]).into_iter();
+            let mut agents = left.filter(|(_, line)| line.contains("agent.sh"));
+            agents.any(|(pid, _)| is_stopped(&pid))
         });
         kill(&mut sprag);
         held.wait_for_end();
