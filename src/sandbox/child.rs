@@ -1,4 +1,4 @@
-//! What the processes of a launch have in common: how they confine themselves and start the child.
+//! Code shared by the processes of a launch: confining themselves and starting the child.
 
 use super::policy::{Launch, Policy, SUBCOMMAND};
 use super::{landlock, privileges, sockets};
@@ -10,21 +10,21 @@ use std::os::unix::process::CommandExt as _;
 use std::process::Command;
 use std::time::Duration;
 
-/// The exit code of a launcher that started nothing; its report says why.
+/// The exit code of a launcher that started nothing; its report contains the reason.
 pub(super) const FAILED: u8 = 125;
 
-/// A program that is still open for writing cannot be run. Somebody else's child may hold it open
-/// for the moment between fork and exec, so it is tried a few times.
+/// A program that is open for writing cannot be executed. Another process's child may hold it open
+/// between fork and exec, so the start is retried a few times.
 const BUSY_TRIES: u32 = 10;
 const BUSY_PAUSE: Duration = Duration::from_millis(20);
 
-/// Which of the processes of a launch this one is.
+/// The role of this process in a launch.
 pub(super) enum Stage {
-    /// The one that the run waits for.
+    /// The launcher, for which the run waits.
     Outer,
-    /// The first one of a namespace; `told` is the descriptor on which it tells how the child ended.
+    /// The first process of a namespace.
     First {
-        /// The descriptor.
+        /// The descriptor for reporting the child's end.
         told: i32,
     },
 }
@@ -62,7 +62,7 @@ impl From<String> for Failure {
     }
 }
 
-/// Confines this process and what it starts, but for namespaces.
+/// Confines the calling thread and everything that it starts, except for namespaces.
 pub(super) fn restrict(policy: &Policy) -> Result<(), Failure> {
     privileges::give_up().map_err(|error| format!("privileges: {error}"))?;
     match policy.level {
@@ -75,7 +75,7 @@ pub(super) fn restrict(policy: &Policy) -> Result<(), Failure> {
     }
 }
 
-/// Starts the child, and returns its process id.
+/// Starts the child and returns its process id.
 #[expect(
     clippy::disallowed_methods,
     reason = "the launcher starts the child that it was started for"
@@ -100,7 +100,7 @@ pub(super) fn spawn(launch: &Launch) -> Result<i32, Failure> {
     i32::try_from(started.id()).map_err(|_| Failure::from("the child has no process id".to_owned()))
 }
 
-/// Closes everything that was inherited, but for the standard streams and these.
+/// Closes all inherited descriptors except the standard streams and these.
 pub(super) fn close_descriptors_but(kept: &[i32]) {
     let listed = fs::read_dir("/proc/self/fd").into_iter().flatten();
     let numbers: Vec<i32> = listed
@@ -120,7 +120,7 @@ pub(super) fn nothing() -> io::Result<File> {
     options.read(true).write(true).open("/dev/null")
 }
 
-/// Lets go of the child's pipes, so that they end when the child lets go of them.
+/// Replaces the child's pipes in this process, so that they end when the child closes them.
 pub(super) fn let_go_of_standard_streams(nothing: &File) -> io::Result<()> {
     rustix::stdio::dup2_stdin(nothing)?;
     rustix::stdio::dup2_stdout(nothing)?;

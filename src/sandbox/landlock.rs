@@ -75,8 +75,8 @@ pub(super) fn is_enough() -> Result<(), String> {
     }
 }
 
-/// Restricts this process and its descendants to write only the paths of a policy and common devices.
-/// Paths that do not exist are left out.
+/// Restricts the calling thread, and everything that it starts, to write only the paths of a policy and
+/// common devices. Paths that do not exist are left out.
 pub(super) fn confine(policy: &Policy) -> Result<(), String> {
     let told = |error: RulesetError| format!("Landlock: {error}");
     let port = match policy.network {

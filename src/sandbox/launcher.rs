@@ -65,7 +65,7 @@ fn first(launch: &Launch, told: i32, reporter: &mut Reporter<File>) -> Result<Ex
     namespaces::be_first(launch, told, &reporter.0)
 }
 
-/// A pipe that was handed over open, under another number that no executed program inherits.
+/// Reopens an inherited pipe under another number, which no executed program inherits.
 fn reopened(number: i32) -> Result<File, Failure> {
     let place = format!("/proc/self/fd/{number}");
     let opened = OpenOptions::new().write(true).open(&place);

@@ -1,11 +1,11 @@
-//! The third level: namespaces of the child's own, and the process that is the first in them.
+//! Level 3: namespaces for the child, and their first process.
 //!
-//! Three processes take part. The *launcher*, which the run has started and waits for, makes the namespaces
-//! and starts the *first process* in them; that one sets the mounts up, confines itself, starts the *child*
-//! and reaps whatever is left to it. Killing the first process ends everything in its namespace, whatever
-//! it has forked. The launcher ends as the child does, and leaves the first process behind only for as
-//! long as the child has left something running. If the run is gone, the kernel kills the launcher, and the
-//! first process ends, which ends everything in its namespace.
+//! Three processes take part. The *launcher*, which the run has started and waits for, creates the
+//! namespaces and starts the *first process* in them. The first process makes the mounts, confines
+//! itself, starts the *child* and reaps orphans. Killing it ends all processes of its namespace. The
+//! launcher ends with the child's exit status. The first process stays only while processes of the child
+//! are running. If the run is killed, the kernel kills the launcher, and the first process ends, which
+//! ends its namespace.
 
 use super::child::{
     FAILED, Failure, Stage, close_descriptors_but, let_go_of_standard_streams, nothing, restrict,
@@ -28,20 +28,20 @@ use std::os::fd::AsRawFd as _;
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, ExitCode};
 
-/// The number of the signal that kills.
+/// The number of SIGKILL.
 const KILL: i32 = 9;
 
-/// The first word of the report of the child's end: whether it has left processes running.
+/// The first word of the report about the child's end: whether it has left processes running.
 const LEAVES: &str = "leaves";
 const ALONE: &str = "alone";
 
-/// Starts the first process, waits for the child, and ends as it does.
+/// Starts the first process, waits for the child, and ends with its exit status.
 pub(super) fn launch(launch: &Launch, reporter: &mut Reporter<File>) -> Result<ExitCode, Failure> {
-    // A signal for the whole group is for the child; the launcher has to see its end.
+    // Signals to the whole group are meant for the child; the launcher has to see its end.
     let blocked = SigSet::all().thread_block();
     blocked.map_err(|error| format!("signals: {error}"))?;
     separate(launch)?;
-    // Other rights make the kernel forget it, so it comes after them.
+    // After all changes of privileges, because these make the kernel forget the setting.
     end_with_parent()?;
     let (ends, told) = io::pipe().map_err(|error| format!("a pipe: {error}"))?;
     fcntl_setfd(&told, FdFlags::empty()).map_err(|error| format!("a pipe: {error}"))?;
@@ -52,7 +52,7 @@ pub(super) fn launch(launch: &Launch, reporter: &mut Reporter<File>) -> Result<E
     let let_go = nothing().and_then(|nothing| let_go_of_standard_streams(&nothing));
     let_go.map_err(|error| format!("standard streams: {error}"))?;
     let Some(end) = read_end(ends) else {
-        // The first process has told what went wrong, or was killed.
+        // The first process has reported the problem, or was killed.
         if first.wait().is_ok_and(|status| status.code().is_none()) {
             reporter.tell("signal", KILL);
         }
@@ -67,7 +67,7 @@ pub(super) fn launch(launch: &Launch, reporter: &mut Reporter<File>) -> Result<E
     Ok(end.status.exit_code())
 }
 
-/// How the child ended, and whether something of it is still running.
+/// The exit status of the child, and whether it has left processes running.
 struct End {
     status: Status,
     leaves: bool,
@@ -83,8 +83,8 @@ fn read_end(mut from: impl Read) -> Option<End> {
     })
 }
 
-/// Makes the kernel kill this process when the thread that has started it ends. A run starts children only in its
-/// main thread, which ends with the run.
+/// Makes the kernel kill this process when the thread that started it ends. A run starts children only
+/// in its main thread, which ends with the run.
 fn end_with_parent() -> Result<(), Failure> {
     let signal = Some(rustix::process::Signal::KILL);
     let set = rustix::process::set_parent_process_death_signal(signal);
@@ -102,7 +102,8 @@ fn separate(launch: &Launch) -> Result<(), Failure> {
     if !in_user_namespace {
         return Ok(());
     }
-    // The first process is another program, which only root would enter with the right to mount.
+    // The first process is executed as another program, in which only root would keep the right to
+    // mount.
     let hand_on = || {
         let mut sets = capabilities(None)?;
         sets.inheritable |= CapabilitySet::SYS_ADMIN;
@@ -112,7 +113,7 @@ fn separate(launch: &Launch) -> Result<(), Failure> {
     hand_on().map_err(|error| Failure::from(format!("capabilities: {error}")))
 }
 
-/// Keeps what [`separate`] has handed on from the child.
+/// Stops passing on the right to mount, so that the child does not get it.
 fn hand_on_no_more() -> Result<(), Failure> {
     let keep = || {
         clear_ambient_capability_set()?;
@@ -123,7 +124,7 @@ fn hand_on_no_more() -> Result<(), Failure> {
     keep().map_err(|error| Failure::from(format!("capabilities: {error}")))
 }
 
-/// Starts this program anew, as the first process of the namespace that was made last.
+/// Starts this program again, as the first process of the new namespaces.
 #[expect(
     clippy::disallowed_methods,
     reason = "the first process of a namespace is started by the one that made it"
@@ -138,7 +139,7 @@ fn first_process(launch: &Launch, told: i32) -> Result<Child, Failure> {
     started.map_err(|error| Failure::from(format!("the first process: {error}")))
 }
 
-/// What the first process does: mounts, confinement, the child, and its own end.
+/// The work of the first process: makes the mounts, confines itself, starts the child, and waits.
 pub(super) fn be_first(launch: &Launch, told: File, report: &File) -> Result<ExitCode, Failure> {
     mounts::own_processes()?;
     mounts::places(&launch.policy)?;

@@ -20,7 +20,7 @@ const KEPT: CapabilitySet = CapabilitySet::CHOWN
     .union(CapabilitySet::AUDIT_WRITE)
     .union(CapabilitySet::SETFCAP);
 
-/// Drops privileges for this process and all programs that it executes from now on.
+/// Drops privileges for the calling thread and all programs that it executes from now on.
 pub(super) fn give_up() -> io::Result<()> {
     set_no_new_privs(true)?;
     // A core dump could write secrets from memory to a file.

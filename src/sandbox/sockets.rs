@@ -16,7 +16,7 @@ const X32: i64 = 0x4000_0000;
 
 type Rules = BTreeMap<libc::c_long, Vec<SeccompRule>>;
 
-/// Blocks sockets, for this process and its descendants, that bypass the network restriction.
+/// Blocks sockets that bypass the network restriction, for the calling thread and everything that it starts.
 pub(super) fn limit(network: &Network) -> Result<(), String> {
     let told = |error: &dyn std::fmt::Display| format!("seccomp: {error}");
     let architecture =
