@@ -10,8 +10,8 @@ use std::fs::{File, OpenOptions};
 use std::os::fd::AsRawFd as _;
 use std::process::ExitCode;
 
-/// Runs as a launcher if the arguments of the process say so, otherwise returns `None`. Returns when the child
-/// could not be started, or has ended with all of its descendants.
+/// Runs as a launcher if the arguments of the process say so, otherwise returns `None`. Returns when the
+/// child could not be started, or has ended with all of its descendants.
 pub fn main(mut arguments: impl Iterator<Item = OsString>) -> Option<ExitCode> {
     let stage = Stage::read(arguments.next()?.to_str()?)?;
     let failed = Some(ExitCode::from(FAILED));
