@@ -43,13 +43,13 @@ pub enum Command {
     /// Run a plan or a prompt, task by task
     #[command(after_help = RUN_EXAMPLES)]
     Run(Box<RunArgs>),
-    /// Have the agent draft a plan, check it and write it to a new file; commits nothing without --pull-request
+    /// Draft a plan with the agent, check it and write it to a new file; commits nothing without --pull-request
     Plan(Box<PlanArgs>),
-    /// Show a whole run on a throw-away repository, without a key or a network
+    /// Show a complete run in a temporary repository, without a key or a network
     Demo(DemoArgs),
     /// Check the configuration and a plan, and print the result
     Check(CheckArgs),
-    /// Find the project's checks; write a configuration, an example plan and a workflow, overwriting nothing
+    /// Find the project's checks; write a configuration, an example plan and a workflow without overwriting files
     Init(InitArgs),
     /// List the runs of this repository, newest first, with the ids for other commands
     Runs(RunsArgs),

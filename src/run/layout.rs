@@ -139,11 +139,13 @@ pub struct Entry {
     pub written: &'static str,
 }
 
-const AS_TRUE: &str = "as it becomes true";
+const AS_TRUE: &str = "when the state changes";
 const BEFORE_EVENT: &str = "before the event that names it";
 const AT_END: &str = "at the end";
-const AFTER_SUMMARY: &str = "after the summary: a run that dies before is taken up to tell its end";
-const AS_IT_HAPPENS: &str = "as it happens; a torn last line is cut off when the run is taken up";
+const AFTER_SUMMARY: &str =
+    "after the summary: a run that dies before this is resumed to report its end";
+const AS_IT_HAPPENS: &str =
+    "as it happens; an incomplete last line is removed when the run is resumed";
 
 impl RunFile<'_> {
     /// One of each, with sample numbers and names, in the order of the documentation.
@@ -237,20 +239,20 @@ impl RunFile<'_> {
         let (path, durability, written): (Cow<'static, str>, _, _) = match self {
             Self::Manifest => whole(
                 "manifest.json",
-                "once and last: a directory without it is nobody's run",
+                "once and last: a directory without it is not a run",
             ),
             Self::History => log("history.jsonl", "before and after each effect"),
             Self::EventRecord => log(
                 "state/events.jsonl",
-                "before the record that follows from it; synced where an event holds what the history does not: turns, commits, ends",
+                "before the record that depends on it; synced if an event contains more than the history: turns, commits, ends",
             ),
             Self::Landing => whole(
                 "state/landing.json",
-                "before the branch is moved, for which commit and from where",
+                "before the branch is moved: the old and the new commit",
             ),
             Self::Move => whole(
                 "state/move.json",
-                "before the branch is moved onto commits of somebody else",
+                "before the branch is moved onto commits by others",
             ),
             Self::Plan => whole("state/plan", "before the manifest"),
             Self::Request => whole("state/request.json", "before the first event"),
@@ -274,7 +276,7 @@ impl RunFile<'_> {
             Self::Commits => derived("commits.patch".to_owned(), "at the end, before the report"),
             Self::Bundle => derived(
                 BUNDLE.to_owned(),
-                "at the end, where the commits are for another job or could not be pushed",
+                "at the end, if the commits are for another job or could not be pushed",
             ),
             Self::Ended => whole("state/ended", AFTER_SUMMARY),
             Self::Finished => whole("state/finished", AFTER_SUMMARY),

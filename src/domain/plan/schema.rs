@@ -18,7 +18,7 @@ pub fn plan() -> Json {
     };
     add(
         "$schema",
-        "Where this schema is.",
+        "The location of this schema.",
         json!({"type": "string"}),
     );
     add(
@@ -33,12 +33,12 @@ pub fn plan() -> Json {
     );
     add(
         "goal",
-        "What it is for; given to the agent with every task.",
+        "The purpose of the plan, in a sentence. The agent gets it with every task.",
         text(),
     );
     add(
         "details",
-        "More about it; given to the agent with every task.",
+        "The purpose of the plan, in full. The agent gets it with every task.",
         text(),
     );
     add(
@@ -48,25 +48,25 @@ pub fn plan() -> Json {
     );
     add(
         "priority",
-        "The plan's place in a queue. Default: medium.",
+        "The plan's priority in a queue. Default: medium.",
         Choice::<Priority>::kind().schema(),
     );
     add(
         "depends_on",
-        "Plans of a queue that must be done first: names of files without ending, or ids.",
+        "Plans of a queue that must be done first: ids, or file names without extension.",
         texts_schema(),
     );
     let tasks = json!({"type": "array", "minItems": 1, "items": task()});
     add(
         "tasks",
-        "The tasks, done in this order unless `depends_on` says otherwise.",
+        "The tasks, done in this order unless `depends_on` changes it.",
         tasks,
     );
     add_settings(&mut properties, |_| true);
     json!({
         "$schema": DRAFT,
         "title": "Sprag plan",
-        "description": "What an agent is to do, task by task.",
+        "description": "The work for an agent, task by task.",
         "type": "object",
         "properties": properties,
         "required": ["tasks"],
@@ -79,7 +79,7 @@ pub fn config() -> Json {
     let mut properties = Map::new();
     properties.insert(
         "$schema".to_owned(),
-        described(json!({"type": "string"}), "Where this schema is."),
+        described(json!({"type": "string"}), "The location of this schema."),
     );
     properties.insert(
         "setup".to_owned(),
@@ -92,7 +92,7 @@ pub fn config() -> Json {
     json!({
         "$schema": DRAFT,
         "title": "Sprag configuration",
-        "description": "What holds for every run in this repository unless a plan, a task, a variable or a flag says otherwise.",
+        "description": "Settings for every run in this repository. Plans, tasks, variables and flags override them.",
         "type": ["object", "null"],
         "properties": properties,
         "additionalProperties": false,
@@ -111,9 +111,9 @@ fn task() -> Json {
         "Unique in the plan. Default: t1, t2 … by position.",
         id,
     );
-    add("title", "What is to be done, on one line.", text());
-    add("description", "What is to be done, in full.", text());
-    add("acceptance", "What must hold afterwards.", texts_schema());
+    add("title", "The task in one line.", text());
+    add("description", "The task in full.", text());
+    add("acceptance", "The acceptance criteria.", texts_schema());
     add(
         "depends_on",
         "Ids of tasks that must be done first.",
@@ -121,18 +121,18 @@ fn task() -> Json {
     );
     add(
         "status",
-        "How far the task is. Sprag keeps this up to date.",
+        "The status of the task. Sprag updates it.",
         Choice::<TaskStatus>::kind().schema(),
     );
     let attempts = json!({"type": "integer", "minimum": 0, "maximum": u32::MAX});
     add(
         "attempts",
-        "Attempts made. Sprag keeps this up to date.",
+        "The number of attempts. Sprag updates it.",
         attempts,
     );
     add(
         "completed_at",
-        "When it was done. Sprag keeps this up to date.",
+        "When the task was done. Sprag updates it.",
         text(),
     );
     add_settings(&mut properties, |key| key.scope == Scope::Task);

@@ -201,7 +201,7 @@ settings! {
         /// Only review the pull request of the event, or otherwise the checked-out branch. Nothing is committed or pushed.
         review_only: bool = Truth, Run, is false;
         /// The branch or commit that `review_only` compares the branch with.
-        base: String = Text("REF"), Run, unset "the base branch of the pull request, else the default branch";
+        base: String = Text("REF"), Run, unset "the base branch of the pull request, otherwise the default branch";
         /// The conclusion of the check run of `review_only` if there are findings to fix. The exit code is 1 either way.
         review_findings: ReviewFindings = Choice::<ReviewFindings>::kind(), Run, is ReviewFindings::Neutral;
         /// Post the findings of `review_only` as one review on the pull request, with comments on lines and suggested changes. Findings are not posted twice.
@@ -255,7 +255,7 @@ settings! {
     }
     Delivery {
         /// Push the commits.
-        push: bool = Truth, Run, unset "true in Actions when there is a branch and a token that can, false elsewhere";
+        push: bool = Truth, Run, unset "true in Actions if there is a branch and a token that can push, false elsewhere";
         /// Whether to open a pull request for the pushed work.
         pull_request: PullRequest = Choice::<PullRequest>::kind(), Run, unset "none on a pull request, draft for issues and queues";
         /// How commits reach the remote: `git` pushes them, `api` creates them through GitHub's API, signed by GitHub.
@@ -277,7 +277,7 @@ settings! {
         /// Whether to colour the log.
         color: Color = Choice::<Color>::kind(), Process, is Color::Auto;
         /// The run directory: reports, transcripts, logs and patches.
-        run_dir: String = Text("DIR"), Run, unset "`$RUNNER_TEMP/sprag/<run-id>` in Actions, else under `$XDG_STATE_HOME`";
+        run_dir: String = Text("DIR"), Run, unset "`$RUNNER_TEMP/sprag/<run-id>` in Actions, otherwise under `$XDG_STATE_HOME`";
     }
     Triggers {
         /// The beginning of a comment line that asks for a run.
