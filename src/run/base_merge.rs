@@ -316,7 +316,7 @@ async fn resolve(
         Ok(merging) => merging,
         Err(error) => return Ok(Err(error.to_string())),
     };
-    let intent = match parts.tree.move_to(&marked.commit)? {
+    let intent = match parts.tree.move_to(&marked.commit, &mut parts.emit)? {
         Ok(intent) => intent,
         Err(error) => return Ok(Err(error.to_string())),
     };

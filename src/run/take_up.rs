@@ -112,8 +112,8 @@ fn commit_of(head: &Head) -> Option<RevId> {
     }
 }
 
-/// Undoes a move of the branch that was in progress when the run died, so that the branch is back where
-/// its work was verified.
+/// Undoes a move of the branch that was in progress when the run died, or finishes undoing it, so that the
+/// branch is back where its work was verified.
 ///
 /// # Errors
 /// When the repository is in a state that the move cannot have left.
@@ -122,12 +122,10 @@ pub fn undo_move(repo: &mut Repo, run_dir: &RunDir) -> anyhow::Result<()> {
         return Ok(());
     };
     let intent: MoveIntent = serde_json::from_slice(&bytes)?;
-    let exempt = Exempt::default();
+    let base = repo.base();
     // If the base has moved on from `to`, a commit made there has landed, and the branch stays.
-    if repo.base().as_ref() == Some(&intent.to) {
-        // Checks may have been running: their changes are discarded.
-        repo.restore_tree(&exempt)?;
-        repo.move_back(&intent, &exempt)?;
+    if base == Some(intent.from.clone()) || base == Some(intent.to.clone()) {
+        repo.undo_move(&intent, &Exempt::default())?;
     }
     run_dir.remove(RunFile::Move);
     Ok(())

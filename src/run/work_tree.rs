@@ -192,15 +192,27 @@ impl WorkTree {
     /// # Errors
     /// The outer error when the run's own state cannot be written, the inner one when the repository
     /// cannot be moved.
-    pub fn move_to(&mut self, to: &RevId) -> anyhow::Result<Result<MoveIntent, SwitchError>> {
+    pub fn move_to(
+        &mut self,
+        to: &RevId,
+        emit: &mut Emitter<'_>,
+    ) -> anyhow::Result<Result<MoveIntent, SwitchError>> {
         let exempt = self.exempt();
-        let intent = match self.repo.plan_move(to) {
+        let intent = match self.repo.plan_move(to, &exempt) {
             Ok(intent) => intent,
             Err(error) => return Ok(Err(error)),
         };
         self.run_dir.write_json(RunFile::Move, &intent)?;
-        let moved = self.repo.change().move_to(&intent, &exempt);
-        Ok(moved.map(|_| intent))
+        match self.repo.change().move_to(&intent, &exempt) {
+            Ok(_) => Ok(Ok(intent)),
+            Err(error) => {
+                match error.changed_nothing() {
+                    true => self.arrive(),
+                    false => self.move_back(&intent, emit),
+                }
+                Ok(Err(error))
+            }
+        }
     }
 
     /// Completes a move: the branch stays at the target, or at a commit made on top of it.
@@ -208,13 +220,13 @@ impl WorkTree {
         self.run_dir.remove(RunFile::Move);
     }
 
-    /// Undoes a move. A failure is a warning.
+    /// Undoes a move, even an incomplete one. A failure is a warning, and resuming the run tries again.
     pub fn move_back(&mut self, intent: &MoveIntent, emit: &mut Emitter<'_>) {
         let exempt = self.exempt();
-        if let Err(error) = self.repo.change().move_back(intent, &exempt) {
-            emit.warn(format!("the branch could not be put back: {error}"));
+        match self.repo.change().undo_move(intent, &exempt) {
+            Ok(_) => self.run_dir.remove(RunFile::Move),
+            Err(error) => emit.warn(format!("the branch could not be put back: {error}")),
         }
-        self.run_dir.remove(RunFile::Move);
     }
 }
 

@@ -45,6 +45,16 @@ pub enum SwitchError {
     Restore(CommitError),
 }
 
+impl SwitchError {
+    /// Whether the repository is certainly as it was before the move.
+    pub fn changed_nothing(&self) -> bool {
+        matches!(
+            self,
+            Self::Dirty(_) | Self::InTheWay(_) | Self::InProgress(_) | Self::HeadMoved { .. }
+        )
+    }
+}
+
 impl From<GitError> for SwitchError {
     fn from(error: GitError) -> Self {
         Self::Remote(RemoteError::Git(error))
@@ -110,22 +120,26 @@ impl Repo {
         self.settle(&to, &changes, &Exempt::default())
     }
 
-    /// Plans a [`Repo::move_to`] from the base to `to`, which must already be in the repository.
+    /// Plans a [`Repo::move_to`] from the base to `to`, which must already be in the repository. The work
+    /// tree then has nothing that undoing the move could lose.
     ///
     /// # Errors
-    /// When HEAD is not at the base.
-    pub fn plan_move(&self, to: &RevId) -> Result<MoveIntent, SwitchError> {
+    /// When HEAD is not at the base, the work tree has changes, or files are in the way.
+    pub fn plan_move(&self, to: &RevId, exempt: &Exempt) -> Result<MoveIntent, SwitchError> {
         let _open = self.unseal()?;
         let to = RevId(checked_id(to)?.to_owned());
         let head = self.head_state()?;
-        match (head.oid, self.base()) {
-            (Some(from), Some(base)) if from == base.0 => Ok(MoveIntent {
-                from: base,
-                to,
-                branch: head.branch,
-            }),
-            (found, _) => Err(moved(found)),
-        }
+        let from = match (head.oid, self.base()) {
+            (Some(from), Some(base)) if from == base.0 => base,
+            (found, _) => return Err(moved(found)),
+        };
+        self.refuse_dirty(exempt)?;
+        self.way_to(&to.0)?;
+        Ok(MoveIntent {
+            from,
+            to,
+            branch: head.branch,
+        })
     }
 
     /// Moves the branch, the work tree and the base as planned, so that the result can be verified again.
@@ -166,6 +180,24 @@ impl Repo {
         exempt: &Exempt,
     ) -> Result<Restored, SwitchError> {
         self.move_to(&intent.reversed(), exempt)
+    }
+
+    /// Undoes a move, wherever it, the work after it or an earlier undoing was interrupted. Changes in the
+    /// work tree are discarded.
+    ///
+    /// # Errors
+    /// As [`Repo::move_to`].
+    pub fn undo_move(
+        &mut self,
+        intent: &MoveIntent,
+        exempt: &Exempt,
+    ) -> Result<Restored, SwitchError> {
+        let arrived = self.base().as_ref() == Some(&intent.to);
+        let head = self.head_state()?.oid;
+        if arrived && head.as_ref() != Some(&intent.from.0) {
+            self.restore_tree(exempt).map_err(SwitchError::Restore)?;
+        }
+        self.move_back(intent, exempt)
     }
 
     /// Whether the repository has an incomplete history.

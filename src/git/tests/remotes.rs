@@ -444,7 +444,7 @@ fn work_is_put_on_top_of_a_moved_branch_verified_again_and_pushed() {
         check_artifacts: BTreeSet::from([b"dropping".to_vec()]),
         ..Exempt::default()
     };
-    let intent = f.repo.plan_move(&rebased.head).unwrap();
+    let intent = f.repo.plan_move(&rebased.head, &exempt).unwrap();
     f.repo.move_to(&intent, &exempt).unwrap();
     f.repo.move_to(&intent, &exempt).unwrap();
     assert_eq!(f.head(), rebased.head.0);
@@ -475,7 +475,7 @@ fn a_move_cut_off_after_the_branch_moved_is_finished() {
         .fetch(&o.remote, &theirs.0, None, &Cancel::new())
         .unwrap();
     let rebased = f.repo.rebase(&theirs, &[one], None).unwrap();
-    let intent = f.repo.plan_move(&rebased.head).unwrap();
+    let intent = f.repo.plan_move(&rebased.head, &Exempt::default()).unwrap();
     f.git(&["update-ref", "HEAD", &rebased.head.0]);
     f.repo.move_to(&intent, &Exempt::default()).unwrap();
     assert_eq!(

@@ -111,7 +111,7 @@ pub async fn move_and_verify(
     (to, before): (&RevId, &mut Before),
     checks: &[&TaskConfig],
 ) -> anyhow::Result<Moved> {
-    let intent = match tree.move_to(to)? {
+    let intent = match tree.move_to(to, emit)? {
         Ok(intent) => intent,
         Err(error) => return Ok(Moved::Back(NotMoved::Impossible(error.to_string()))),
     };

@@ -122,21 +122,19 @@ pub fn follow_remote(
     request: &PushRequest<'_>,
     to: &RevId,
 ) {
-    let exempt = tree.exempt();
-    let moved = tree
-        .repo
-        .fetch_for(request.remote, to, &request.cancel)
-        .map_err(|error| error.to_string())
-        .and_then(|_| tree.repo.plan_move(to).map_err(|error| error.to_string()))
-        .and_then(|intent| {
-            let moved = tree.repo.change().move_to(&intent, &exempt);
-            moved.map(drop).map_err(|error| error.to_string())
-        });
-    if let Err(why) = moved {
-        emit.warn(format!(
-            "the branch here is not where the remote's is: {why}"
-        ));
-    }
+    let fetched = tree.repo.fetch_for(request.remote, to, &request.cancel);
+    let moved = match fetched {
+        Ok(_) => tree.move_to(to, emit),
+        Err(error) => Ok(Err(error.into())),
+    };
+    let why = match moved {
+        Ok(Ok(_)) => return tree.arrive(),
+        Ok(Err(error)) => error.to_string(),
+        Err(error) => format!("{error:#}"),
+    };
+    emit.warn(format!(
+        "the branch here is not where the remote's is: {why}"
+    ));
 }
 
 impl Push<'_, '_> {

@@ -13,6 +13,7 @@ mod enterprise;
 mod kept_work;
 mod killed_machines;
 mod labels;
+mod moves;
 mod names;
 mod outcomes;
 mod plans;
@@ -44,7 +45,12 @@ const IS_FIXED: &str = "grep -q fixed a.txt";
 /// A repository with `a.txt`, a branch `feature` with a pull request onto `main` (number 1), and
 /// grace, who has write access.
 fn with_pull() -> Runner {
-    let runner = Runner::new(&[("a.txt", "broken")]);
+    with_pull_over(&[("a.txt", "broken")])
+}
+
+/// The same with these files on `main`.
+fn with_pull_over(files: &[(&str, &str)]) -> Runner {
+    let runner = Runner::new(files);
     runner.branch("feature", "b.txt", "feature");
     {
         let mut state = runner.github.state();

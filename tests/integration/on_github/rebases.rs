@@ -132,7 +132,7 @@ fn a_file_that_one_side_deleted_is_shown_between_markers_and_can_go() {
 }
 
 /// Commits the deletion of a file on a branch of the remote.
-fn drop_file(runner: &Runner, branch: &str, path: &str) {
+pub(super) fn drop_file(runner: &Runner, branch: &str, path: &str) {
     let bare = runner.bare();
     let listed = git(&bare, &["ls-tree", branch]);
     let kept = listed
