@@ -141,6 +141,9 @@ pub struct ReviewLine {
     pub of: u32,
     /// The verdict.
     pub verdict: ReviewVerdict,
+    /// Whether the reviewer gave no verdict, so that the review may be incomplete.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub incomplete: bool,
     /// The findings of all reviews of the task so far.
     pub findings: Vec<Finding>,
 }

@@ -60,6 +60,10 @@ pub struct Remark {
 pub struct Review {
     /// Whether the work is acceptable.
     pub verdict: ReviewVerdict,
+    /// Whether the message has no verdict. It may be incomplete then, so that a finding it does not have may
+    /// still be open.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub incomplete: bool,
     /// The findings.
     pub remarks: Vec<Remark>,
     /// The message, cut to its maximum length.
@@ -112,9 +116,10 @@ static SUGGESTION: Pattern = Pattern::new(r"^(\s*)(`{3,}|~{3,})suggestion\s*$");
 /// Reads a reviewer's final message. The verdict is the last line that consists of one; without a verdict,
 /// the work needs fixes.
 pub fn read_review(message: &str) -> Review {
-    let mut verdicts = message.lines().rev().filter_map(verdict);
+    let verdict = message.lines().rev().find_map(verdict);
     Review {
-        verdict: verdicts.next().unwrap_or(ReviewVerdict::NeedsFixes),
+        verdict: verdict.unwrap_or(ReviewVerdict::NeedsFixes),
+        incomplete: verdict.is_none(),
         remarks: remarks(message),
         text: cap_chars(message.trim(), MAX_TEXT).into_owned(),
     }
@@ -198,7 +203,7 @@ fn remark(line: &str) -> Option<Remark> {
 }
 
 /// Merges the review of a round into the earlier findings: a finding that is not found again is resolved, and
-/// all findings are resolved if the work is accepted.
+/// all findings are resolved if the work is accepted. A review without a verdict resolves nothing.
 pub fn take_review(findings: &mut Vec<Finding>, round: u32, review: &Review) {
     let accepted = review.verdict == ReviewVerdict::Acceptable;
     let mut new: Vec<&Remark> = review.remarks.iter().collect();
@@ -210,7 +215,7 @@ pub fn take_review(findings: &mut Vec<Finding>, round: u32, review: &Review) {
                 (finding.line, finding.end_line) = (again.line, again.end_line);
                 finding.suggestion.clone_from(&again.suggestion);
             }
-            _ => finding.resolved = true,
+            _ => finding.resolved = !review.incomplete,
         }
     }
     findings.extend(new.into_iter().map(|remark| Finding {
@@ -334,7 +339,7 @@ lost
         let mut findings = Vec::new();
         let first = read_review("- a:1: x\n- b:2: y\nVERDICT: NEEDS_FIXES");
         take_review(&mut findings, 1, &first);
-        let second = read_review("- b:5: y\n- c:1: z");
+        let second = read_review("- b:5: y\n- c:1: z\nVERDICT: NEEDS_FIXES");
         take_review(&mut findings, 2, &second);
         let told: Vec<(String, u32, bool)> = findings
             .iter()
@@ -348,7 +353,10 @@ lost
                 ("c:1: z".to_owned(), 2, false),
             ]
         );
-        take_review(&mut findings, 3, &read_review("VERDICT: ACCEPTABLE"));
+        take_review(&mut findings, 3, &read_review("- c:2: z"));
+        let open: Vec<String> = open(&findings).map(Finding::says).collect();
+        assert_eq!(open, ["b:5: y", "c:2: z"], "it may have been cut off");
+        take_review(&mut findings, 4, &read_review("VERDICT: ACCEPTABLE"));
         assert!(findings.iter().all(|it| it.resolved));
     }
 }

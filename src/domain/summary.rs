@@ -21,6 +21,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
+/// The agent's name of a run in which no agent works.
+pub const NO_AGENT: &str = "none";
+
 /// The current state of a run. Its serialized form is `summary.json`, a public interface: fields may be
 /// added, but none is removed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -248,6 +251,9 @@ pub struct ReviewSummary {
     pub of: u32,
     /// The verdict.
     pub verdict: ReviewVerdict,
+    /// Whether the reviewer gave no verdict, so that the review may be incomplete; absent if it gave one.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub incomplete: bool,
     /// The number of findings that were open after it.
     pub open: u32,
 }

@@ -184,12 +184,13 @@ impl<'a> Found<'a> {
     /// The first comments of the threads with this run name whose findings a review of a later commit no
     /// longer has. An incomplete review or another review of the same commit resolves nothing.
     fn gone(&self, told: &Told, head: &str) -> Vec<u64> {
-        // A review that has no findings but does not accept is a response without a verdict.
         let is_whole = |task: &TaskSummary| {
+            let gave_verdict = task.reviews.last().is_some_and(|last| !last.incomplete);
             let open = review::open(&task.findings).count();
             match task.reason {
-                Some(Reason::Acceptable) => true,
-                Some(Reason::ReviewFindings) => (1..MOST_FINDINGS).contains(&open),
+                Some(Reason::Acceptable) => gave_verdict,
+                // Some findings of a longer list may be missing.
+                Some(Reason::ReviewFindings) => gave_verdict && (1..MOST_FINDINGS).contains(&open),
                 _ => false,
             }
         };

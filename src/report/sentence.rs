@@ -3,10 +3,10 @@
 use super::text;
 use crate::domain::assess::AssessmentKind;
 use crate::domain::attempt::{Blame, BlamedTest, Phase, PhaseName, Role};
-use crate::domain::event::{RetryKind, TurnProgress};
+use crate::domain::event::{PushLine, RetryKind, TurnProgress};
 use crate::domain::outcome::{NOT_COMMITTED, Reason, RunStatus, TaskEnd};
 use crate::domain::review::{Finding, ReviewVerdict};
-use crate::domain::summary::{ReviewSummary, RunSummary, RunUsage, TaskSummary};
+use crate::domain::summary::{NO_AGENT, ReviewSummary, RunSummary, RunUsage, TaskSummary};
 
 /// Maximum number of indicators shown for one turn.
 pub const MOST_INDICATORS: usize = 5;
@@ -159,9 +159,26 @@ pub fn finding_state(finding: &Finding) -> String {
     }
 }
 
+/// What became of the commits on the remote, in one line.
+pub fn push(push: &PushLine) -> String {
+    let head = push.head.as_deref();
+    let head = head.map_or(String::new(), |id| format!(" at {}", short_id(id)));
+    let (word, branch) = match (&push.rescue, push.pushed) {
+        (_, true) => ("pushed", &push.branch),
+        (Some(rescue), false) => ("rescued to", rescue),
+        (None, false) => ("not pushed", &push.branch),
+    };
+    let branch = text::short_line(branch, 200);
+    let detail = text::short_line(&push.detail, 500);
+    format!("{word} {branch}{head}: {detail}")
+}
+
 /// A review in one line.
 pub fn review(review: &ReviewSummary) -> String {
-    let verdict = review.verdict.as_str();
+    let verdict = match review.incomplete {
+        true => "no verdict",
+        false => review.verdict.as_str(),
+    };
     let found = match (review.verdict, review.open) {
         (ReviewVerdict::Acceptable, _) => String::new(),
         (ReviewVerdict::NeedsFixes, open) => {
@@ -460,9 +477,13 @@ pub fn advice(summary: &RunSummary) -> Option<&'static str> {
             .iter()
             .all(|task| !task.message.starts_with(NOT_COMMITTED))
             .then_some("make the commit hook pass, or change what it asks for"),
-        Reason::Conflict => Some(
+        // No agent works where the work of several jobs is brought together.
+        Reason::Conflict if summary.agent == NO_AGENT => Some(
             "resolve it on the branch as it is now, or run the task again there; the commits of a job are in its run directory or branch",
         ),
+        Reason::Conflict => {
+            Some("merge the two branches by hand and push the result: nothing was changed here")
+        }
         Reason::MissingShard => {
             Some("run the tasks that are left: sprag matrix prints the rows for them")
         }

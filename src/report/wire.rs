@@ -240,6 +240,9 @@ pub enum Body {
         of: u32,
         /// The verdict.
         verdict: ReviewVerdict,
+        /// Whether the reviewer gave no verdict; absent if it gave one.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        incomplete: bool,
         /// The findings of all reviews of the task so far.
         findings: Vec<Finding>,
     },

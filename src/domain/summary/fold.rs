@@ -187,6 +187,7 @@ impl RunSummary {
             round: line.round,
             of: line.of,
             verdict: line.verdict,
+            incomplete: line.incomplete,
             open: u32::try_from(open.count()).unwrap_or(u32::MAX),
         };
         task.reviews.retain(|before| before.round != review.round);

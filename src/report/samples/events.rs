@@ -147,6 +147,7 @@ pub fn every_event() -> Vec<Event> {
         round: 1,
         of: 6,
         verdict: ReviewVerdict::NeedsFixes,
+        incomplete: false,
         findings: vec![finding(false)],
     })));
     tape.schedule(RetryKind::Wait, 1, 5, &[]);

@@ -206,6 +206,7 @@ fn reviewed(text: &str) -> EventKind {
         round: 1,
         of: 6,
         verdict: ReviewVerdict::NeedsFixes,
+        incomplete: false,
         findings: vec![Finding {
             end_line: None,
             suggestion: None,

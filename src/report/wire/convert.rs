@@ -148,6 +148,7 @@ fn review_ended(line: &ReviewLine) -> Body {
         round: line.round,
         of: line.of,
         verdict: line.verdict,
+        incomplete: line.incomplete,
         findings: line.findings.clone(),
     }
 }

@@ -240,6 +240,7 @@ fn review(
         round: row.cycle,
         of: last.map_or(row.cycle, |last| last.cycle),
         verdict: review.verdict,
+        incomplete: review.incomplete,
         findings,
     })));
     Some(review)

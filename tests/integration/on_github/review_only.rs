@@ -185,12 +185,17 @@ fn what_a_later_push_has_mended_is_resolved_and_nothing_else() {
     assert_eq!(ids.len(), 4);
     let resolved =
         |runner: &Runner| -> Vec<u64> { runner.github.state().resolved.iter().copied().collect() };
-    // Another review of the same commit, and one that did not come to its end, resolve nothing.
+    // Another review of the same commit, and those that did not come to their end, resolve nothing.
     review_now(&mut runner, &finds(&all[..1]), 1);
     assert_eq!(resolved(&runner), Vec::<u64>::new());
     runner.push("feature", "b.txt", "feature, and more");
     review_now(&mut runner, "echo 'I look.'; exit 1", 1);
     assert_eq!(resolved(&runner), Vec::<u64>::new());
+    let cut_off = format!("echo '- {}'", all[1]);
+    let step = review_now(&mut runner, &cut_off, 1);
+    assert_eq!(resolved(&runner), Vec::<u64>::new());
+    let told = "review 1 of at most 1: no verdict, 1 finding open";
+    assert!(step.run.stdout.contains(told), "{}", step.run.stdout);
     // Somebody has answered one, another name has told one, and two are found once more, one in other words.
     let line = |first: u64, path: &str| Line {
         path: path.to_owned(),

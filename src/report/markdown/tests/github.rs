@@ -170,6 +170,7 @@ fn what_reviews_came_to_and_found_is_told_with_what_is_open_first() {
         round: 2,
         of: 6,
         verdict: ReviewVerdict::NeedsFixes,
+        incomplete: false,
         open: 1,
     }];
     let around = samples::context();
