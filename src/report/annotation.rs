@@ -60,7 +60,7 @@ impl Annotation {
 }
 
 /// All annotations of a run, the most important first: errors of the last failing checks on lines of files,
-/// failed tasks, nudges, unfinished work, other warnings.
+/// failed tasks, a failed push, nudges, unfinished work, other warnings.
 pub fn annotations(summary: &RunSummary) -> Vec<Annotation> {
     let mut notes = Vec::new();
     for task in summary
@@ -80,6 +80,11 @@ pub fn annotations(summary: &RunSummary) -> Vec<Annotation> {
     for task in &summary.tasks {
         notes.extend(ended(summary, task));
     }
+    let unpushed = summary.push.iter().filter(|push| !push.pushed);
+    notes.extend(unpushed.map(|push| {
+        let title = "The commits are not on the branch";
+        on_plan(summary, None, Level::Error, title, &sentence::push(push))
+    }));
     for task in &summary.tasks {
         notes.extend(nudged(summary, task));
     }

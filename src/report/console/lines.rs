@@ -435,19 +435,11 @@ fn agent_lines(event: &AgentEvent, verbosity: Verbosity) -> Vec<Line> {
 }
 
 fn pushed(push: &PushLine) -> Vec<Line> {
-    let head = push.head.as_deref().map_or(String::new(), |id| {
-        format!(" at {}", sentence::short_id(id))
-    });
-    let (tone, word, branch) = match (&push.rescue, push.pushed) {
-        (_, true) => (Tone::Good, "pushed", &push.branch),
-        (Some(rescue), false) => (Tone::Warn, "rescued to", rescue),
-        (None, false) => (Tone::Warn, "not pushed", &push.branch),
+    let tone = match push.pushed {
+        true => Tone::Good,
+        false => Tone::Warn,
     };
-    let (branch, detail) = (
-        text::short_line(branch, 200),
-        text::short_line(&push.detail, 500),
-    );
-    let mut lines = vec![Line::new(tone, format!("{word} {branch}{head}: {detail}"))];
+    let mut lines = vec![Line::new(tone, sentence::push(push))];
     lines.extend(push.pull_request.as_ref().map(|pull| {
         let word = if pull.opened { "opened" } else { "updated" };
         let url = text::short_line(&pull.url, 300);

@@ -1,5 +1,6 @@
 //! GitHub's API in trouble: the work arrives, the report as far as it can, the exit code is the run's.
 
+use super::FIX;
 use super::pushes::{assert_checks_over, conclusion, fix, fix_on_push, on_pull, on_push};
 use crate::actions::commands;
 use crate::support::github::{Access, Area, Fault, Subject, Token, Trouble};
@@ -94,7 +95,7 @@ fn a_token_without_checks_has_annotations_in_the_log_and_the_step_summary() {
     let step = runner.step(&args).expect(1);
     assert_eq!(step.output("status"), "failed");
     assert_eq!(step.output("report-status"), "degraded");
-    assert!(step.summary.contains("Say fixed") || !step.summary.is_empty());
+    assert!(step.summary.contains("it says broken"), "{}", step.summary);
     let obeyed = commands(&step.run.stdout);
     let expected = ["::group::", "::endgroup::", "::error file=a.txt,line=1,"];
     for command in expected {
@@ -105,6 +106,23 @@ fn a_token_without_checks_has_annotations_in_the_log_and_the_step_summary() {
     assert_eq!(told, 1, "{}", step.run.stderr);
     assert!(runner.comment(number).is_some());
     assert!(runner.github.state().checks.is_empty());
+}
+
+#[test]
+fn a_token_that_may_only_read_has_the_failed_push_as_an_error_in_the_log() {
+    let (mut runner, _, _) = on_pull();
+    runner.github.token(TOKEN, Token::fork());
+    runner.server.read_only(TOKEN);
+    let agent = runner.project.agent(FIX);
+    let args = ["--agent-command", &agent, "--verify", "grep -q fixed a.txt"];
+    let step = runner.step(&args).expect(4);
+    let start = "::error file=.github,title=The commits are not on the branch::not pushed feature";
+    let obeyed = commands(&step.run.stdout);
+    let told = obeyed.iter().find(|line| line.starts_with(start));
+    assert!(
+        told.is_some_and(|line| line.contains("contents: write")),
+        "{obeyed:?}"
+    );
 }
 
 #[test]
