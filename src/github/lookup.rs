@@ -367,7 +367,7 @@ impl Asked<'_> {
         let mut request = place::request(self.actions, &authorised, self.triggers);
         request.comment.clone_from(&self.comment);
         request.continues = authorised.candidate.ask == Ask::Continue;
-        request.merges_base = ask == Ask::Rebase;
+        request.context.merges_base = ask == Ask::Rebase;
         let source = match (purpose, of_repository(&ask)) {
             (Purpose::Ask | Purpose::Publish, Some(source)) => source,
             (Purpose::Ask, None) => self.source(&authorised, &ask, &mut request).await,

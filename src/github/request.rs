@@ -34,9 +34,6 @@ pub struct RunRequest {
     /// Whether it asks to continue unfinished work.
     #[serde(default)]
     pub continues: bool,
-    /// Whether it only asks to merge the base branch.
-    #[serde(default)]
-    pub merges_base: bool,
     /// The review that requested the work, whose threads are answered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub review: Option<Review>,
@@ -139,7 +136,6 @@ impl RunRequest {
             comment: None,
             queued: None,
             continues: false,
-            merges_base: false,
             review: None,
             delivery: Delivery::default(),
         }

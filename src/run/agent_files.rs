@@ -8,7 +8,7 @@ use crate::context::Context;
 use crate::domain::settings::AgentConfig;
 use crate::domain::snapshot::RevId;
 use crate::error::{Error, Result};
-use crate::git::{BranchName, Repo};
+use crate::git::{BranchName, Repo, display_path};
 use crate::github::actions_environment::ActionsEnvironment;
 use crate::github::lookup::remote;
 use crate::github::request::RunRequest;
@@ -63,6 +63,17 @@ impl AgentFiles {
             branch,
             which,
         })
+    }
+
+    /// The branch whose version of a file the agent sees instead of the present one. The outer `None` means
+    /// that it sees the present one, the inner one that it sees no such file.
+    pub fn instead_of(&self, path: &[u8]) -> Option<Option<&str>> {
+        match self {
+            Self::From { branch, which, .. } if which.is_match(display_path(path)) => {
+                Some(branch.as_deref())
+            }
+            _ => None,
+        }
     }
 
     /// What the prompt tells the agent about these files.

@@ -234,6 +234,16 @@ fn not_for_an_agent(
         let names = display_paths(&kept);
         return Some(format!("it may not change protected paths: {names}"));
     }
+    let files = &parts.setup.agent_files;
+    let unseen = |path: &Vec<u8>| files.instead_of(path).map(|of| (path.clone(), of));
+    if let Some((path, of)) = paths.iter().find_map(unseen) {
+        let instead = match of {
+            Some(branch) => format!("it works with that of {branch}"),
+            None => "it works without it".to_owned(),
+        };
+        let name = display_path(&path);
+        return Some(format!("{name} configures the agent, and {instead}"));
+    }
     let login = require_logins(context, std::iter::once(config));
     login.err().map(|error| error.to_string())
 }

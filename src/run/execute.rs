@@ -6,7 +6,7 @@ use crate::domain::event::{EventKind, RunStarted};
 use crate::domain::outcome::{Outcome, run_end};
 use crate::domain::output_schema::OutputSchema;
 use crate::domain::settings::OnFinding;
-use crate::domain::summary::RunSummary;
+use crate::domain::summary::{NO_AGENT, RunSummary};
 use crate::error::{Error, Result};
 use crate::github::delivery::{Delivered, PATIENCE};
 use crate::github::queue::count_run;
@@ -255,7 +255,7 @@ async fn work(
     jj::begin(&parts.setup, &parts.tree, &mut parts.emit).await?;
     // Integration runs no agent, so it has no cost, and the other jobs already keep the work.
     let has_agent = shards.is_empty();
-    let merges_base = request.is_some_and(|it| it.merges_base);
+    let merges_base = request.is_some_and(|it| it.context.merges_base);
     // A merge is always made anew from its two sides, so it needs no saved work.
     let keeps_work = has_agent && !merges_base && parts.setup.reviewed.is_none();
     let kept = request.filter(|_| keeps_work);
@@ -267,7 +267,7 @@ async fn work(
     };
     let mut started = started(&mut parts, &all, &tasks, taken_up);
     if !has_agent {
-        (started.agent, started.model) = ("none".to_owned(), None);
+        (started.agent, started.model) = (NO_AGENT.to_owned(), None);
     }
     if !taken_up && has_agent && !merges_base {
         recall_notes(context, &mut parts)?;
@@ -434,7 +434,7 @@ async fn outcomes(
     };
     let outcomes = match stopped {
         None if !plan.shards.is_empty() => integrate(context, parts, plan).await?,
-        None => match request.filter(|it| it.merges_base) {
+        None => match request.filter(|it| it.context.merges_base) {
             Some(request) => merge_base(context, parts, plan, request).await?,
             None => {
                 let configs = plan.tasks.iter().map(|(_, start)| &start.config);

@@ -38,6 +38,9 @@ pub struct ReportContext {
     /// Whether the check run is neutral if a review-only run has findings, because a person decides.
     #[serde(default)]
     pub neutral_findings: bool,
+    /// Whether the run only merges the base branch.
+    #[serde(default)]
+    pub merges_base: bool,
     /// Further notes for the user, one line each.
     pub notes: Vec<String>,
 }

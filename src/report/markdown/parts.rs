@@ -221,7 +221,10 @@ fn again(summary: &RunSummary, around: &ReportContext) -> Vec<String> {
             "try the tasks again that are not done, with fresh retries",
         )
     };
-    let go_on = || say("continue", "go on where this run stopped");
+    let go_on = || match around.merges_base {
+        true => say("continue", "have the merge made anew"),
+        false => say("continue", "go on where this run stopped"),
+    };
     match status {
         RunStatus::Success | RunStatus::NoWork => Vec::new(),
         RunStatus::Unverified if summary.tasks.iter().any(sentence::has_proofs) => Vec::new(),

@@ -2,7 +2,9 @@
 
 use super::{IS_FIXED, own_comments, with_pull};
 use crate::support::github::{git, try_git};
+use crate::support::proc::{signal, wait_until};
 use crate::support::runner::{Runner, Step};
+use std::process::Stdio;
 
 /// Asks for it, with an agent that would be noticed and this check.
 fn asked(runner: &mut Runner, check: &str, code: i32) -> Step {
@@ -215,6 +217,60 @@ fn a_conflict_that_no_markers_can_show_or_no_check_judges_is_left_to_people() {
         let comment = runner.comment(1).unwrap();
         assert!(comment.contains("the agent was not asked to"), "{comment}");
     }
+}
+
+#[test]
+fn a_conflict_in_what_configures_the_agent_is_left_to_people_who_are_told_why() {
+    for (value, instead) in [
+        ("base", "works with that of main"),
+        ("none", "works without it"),
+    ] {
+        let mut runner = with_pull();
+        runner.push("feature", "CLAUDE.md", "ours");
+        runner.push("main", "CLAUDE.md", "theirs");
+        runner.project.env("SPRAG_PROTECTED_PATHS", ".github/**");
+        runner.project.env("SPRAG_AGENT_CONFIG", value);
+        let before = runner.at("feature");
+        let step = asked(&mut runner, "true", 3);
+        assert_eq!(step.output("reason"), "conflict");
+        assert_eq!(runner.at("feature"), before);
+        let comment = runner.comment(1).unwrap();
+        let told = format!("CLAUDE.md configures the agent, and it {instead}");
+        assert!(comment.contains(&told), "{comment}");
+        assert!(comment.contains("merge main by hand"), "{comment}");
+    }
+}
+
+#[test]
+fn a_merge_that_was_stopped_is_made_anew_when_it_is_continued() {
+    let mut runner = with_pull();
+    runner.push("main", "b.txt", "theirs");
+    let (ours, theirs) = (runner.at("feature"), runner.at("main"));
+    runner.say(1, "grace", "/sprag rebase");
+    let agent = "case $N in
+1) printf half > b.txt; touch $OUT/working; sleep 1000 & wait ;;
+*) grep -q '^<<<<<<< ' b.txt && printf both > b.txt ;;
+esac";
+    let agent = runner.project.agent(agent);
+    let args = ["--agent-command", &agent, "--verify", "grep -q both b.txt"];
+    let mut child = runner.command(&args);
+    let child = child.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let child = child.spawn().unwrap();
+    wait_until("the agent", || runner.project.outside("working").exists());
+    signal(child.id(), "TERM");
+    let output = child.wait_with_output().unwrap();
+    runner.ended(&output).expect(143);
+    let comment = runner.comment(1).unwrap();
+    let told = "`/sprag continue` to have the merge made anew";
+    assert!(comment.contains(told), "{comment}");
+    assert_eq!(runner.project.head(), ours);
+    assert_eq!(runner.project.status(), "");
+    runner.checkout("feature");
+    runner.say(1, "grace", "/sprag continue");
+    let step = runner.step(&args).expect(0);
+    assert_eq!(step.output("status"), "success");
+    assert_eq!(parents(&runner), [ours, theirs]);
+    assert_eq!(runner.file("feature", "b.txt"), "both");
 }
 
 #[test]
