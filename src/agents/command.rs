@@ -5,6 +5,7 @@ use super::turn::{ExitFacts, Invocation, Stdin, TurnReader, TurnRequest};
 use super::{json, text};
 use crate::domain::agent::{AgentEvent, AgentReport, TodoItem, TodoStatus, Usage};
 use crate::domain::api_error::classify_final;
+use crate::domain::settings::variables;
 use serde_json::Value;
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
@@ -53,13 +54,13 @@ pub struct TurnFacts<'a> {
 pub fn turn_env(turn: &TurnFacts<'_>) -> Vec<(OsString, OsString)> {
     let numbers = (turn.attempt.to_string(), turn.turn.to_string());
     let pairs: [(&str, &OsStr); 7] = [
-        ("SPRAG_PROMPT_FILE", turn.prompt_file.as_os_str()),
-        ("SPRAG_FINAL_FILE", turn.final_file.as_os_str()),
-        ("SPRAG_TASK_ID", turn.task_id.as_ref()),
-        ("SPRAG_ATTEMPT", numbers.0.as_ref()),
-        ("SPRAG_TURN", numbers.1.as_ref()),
-        ("SPRAG_PURPOSE", turn.purpose.as_ref()),
-        ("SPRAG_ROLE", turn.role.as_ref()),
+        (variables::PROMPT_FILE, turn.prompt_file.as_os_str()),
+        (variables::FINAL_FILE, turn.final_file.as_os_str()),
+        (variables::TASK_ID, turn.task_id.as_ref()),
+        (variables::ATTEMPT, numbers.0.as_ref()),
+        (variables::TURN, numbers.1.as_ref()),
+        (variables::PURPOSE, turn.purpose.as_ref()),
+        (variables::ROLE, turn.role.as_ref()),
     ];
     pairs
         .map(|(name, value)| (name.into(), value.into()))

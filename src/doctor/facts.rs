@@ -3,6 +3,7 @@
 use crate::agents::{CliSpec, Login};
 use crate::domain::sandbox::{GatewayLine, SandboxLine};
 use crate::domain::settings::Sandbox;
+use crate::domain::settings::variables::Unread;
 use crate::domain::snapshot::RevId;
 pub use crate::git::{Dirt, Nested};
 pub use crate::github::api::Standing;
@@ -147,6 +148,8 @@ pub struct Configuration {
     pub allow_dirty: bool,
     /// What the run is configured to do on GitHub.
     pub delivery: Delivery,
+    /// Variables that have a name like Sprag's and that nothing reads.
+    pub unread: Vec<Unread>,
 }
 
 /// A program that a command needs and that was not found.

@@ -196,6 +196,7 @@ impl Configured {
                 report: delivery.report == Report::Github,
                 dispatch: !delivery.dispatch_workflows.is_empty(),
             },
+            unread: settings::unread_variables(context),
         }
     }
 }

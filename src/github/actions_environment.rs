@@ -1,6 +1,7 @@
 //! The variables and inputs of a job: the repository, the token, the workflow run and the event.
 
 use crate::context::Context;
+use crate::domain::settings::variables;
 use crate::domain::trigger::place::{Place, WorkflowRun};
 use crate::domain::trigger::run_name::RunName;
 use crate::git::RETRY_PAUSES;
@@ -31,14 +32,14 @@ impl ActionsEnvironment {
         let mut pauses = RETRY_PAUSES;
         // Tests shorten the waits, because they have their own server.
         let set = |name: &str| Some(Duration::from_millis(context.var(name)?.parse().ok()?));
-        if let Some(spacing) = set("SPRAG_GITHUB_SPACING_MS") {
+        if let Some(spacing) = set(variables::GITHUB_SPACING) {
             limits.spacing = spacing;
         }
-        if let Some(pause) = set("SPRAG_GITHUB_RETRY_MS") {
+        if let Some(pause) = set(variables::GITHUB_RETRY) {
             limits.first_wait = pause;
             pauses = [pause; 3];
         }
-        if let Some(request) = set("SPRAG_GITHUB_REQUEST_MS") {
+        if let Some(request) = set(variables::GITHUB_REQUEST) {
             limits.request = request;
         }
         Some(Self {

@@ -9,11 +9,7 @@ use std::time::{Duration, Instant};
 use super::exit::Leaked;
 use super::host::{self, Proc, State};
 use super::{descent, tree};
-
-/// The variable that identifies the descendants of one child. [`super::run`] sets it.
-pub const PROCESS_ID: &str = "SPRAG_PROCESS_ID";
-/// The variable with a run's id in every process that the run starts. The caller sets it.
-pub const RUN_ID: &str = "SPRAG_RUN_ID";
+use crate::domain::settings::variables::{PROCESS_ID, RUN_ID};
 
 const OUTLAST_POLL: Duration = Duration::from_millis(5);
 

@@ -37,7 +37,7 @@ pub use exit::{CancelReason, Ended, Exit, Leaked, RawStatus, StreamKind};
 pub use lines::{Line, LineSplitter};
 pub use live::{run, run_keeping};
 pub use log::CappedLog;
-pub use marker::{PROCESS_ID, RUN_ID, kill_marked, outlast};
+pub use marker::{kill_marked, outlast};
 pub use programs::{find_program, is_executable};
 pub use registration::kill_descendants;
 pub use registry::{

@@ -19,10 +19,10 @@ use super::command::{CommandSpec, Input};
 use super::exit::Exit;
 use super::host::{self, Proc, State};
 use super::launcher::Launcher;
-use super::marker::PROCESS_ID;
 use super::programs;
 use super::registration::Registration;
 use super::registry::Origin;
+use crate::domain::settings::variables::PROCESS_ID;
 use crate::sandbox::{self, Launch, Policy, Report};
 
 /// A program that is open for writing cannot be executed. Another process's child may hold it open

@@ -20,6 +20,7 @@ use uuid::Uuid;
 
 use super::host::{self, Proc, State};
 use super::*;
+use crate::domain::settings::variables::{PROCESS_ID, RUN_ID};
 use std::ffi::OsString;
 use std::time::Duration;
 

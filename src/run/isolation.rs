@@ -6,7 +6,7 @@ mod places;
 use crate::agents::Agent;
 use crate::context::Context;
 use crate::domain::sandbox::{Enforcement, Level, NetworkLine, SandboxLine, refused_path};
-use crate::domain::settings::Sandbox;
+use crate::domain::settings::{Sandbox, variables};
 use crate::error::{Error, Result};
 use crate::gateway::{AllowList, Gateway};
 use crate::git::Real;
@@ -22,12 +22,6 @@ use tempfile::TempDir;
 
 /// The variable that names the directory for temporary files.
 pub const TEMPORARY: &str = "TMPDIR";
-
-/// The variable that limits the sandbox level. Tests set it to see every level on one machine.
-const LIMIT: &str = "SPRAG_SANDBOX_LIMIT";
-
-/// The variable that limits the network to its weaker enforcement, for the same reason.
-const NETWORK_LIMIT: &str = "SPRAG_NETWORK_LIMIT";
 
 /// The timeout for starting a confined child.
 const ATTEMPT: Duration = Duration::from_secs(10);
@@ -249,7 +243,7 @@ impl Isolation {
             ))
         })?;
         let port = proxy.port();
-        let is_limited = scope.context.var(NETWORK_LIMIT).is_some();
+        let is_limited = scope.context.var(variables::NETWORK_LIMIT).is_some();
         let place = proxy.place().filter(|_| !is_limited);
         let own = place.map(|socket| Network::Own {
             socket: socket.to_owned(),
@@ -323,12 +317,15 @@ async fn reached(scope: &Scope<'_>, is_strict: bool) -> Result<Isolation> {
             .hint("make room there, or name another place in TMPDIR")
     });
     let prepared = prepared?;
-    let limit = scope.context.var(LIMIT);
+    let limit = scope.context.var(variables::SANDBOX_LIMIT);
     let limit: Option<u8> = limit.and_then(|limit| limit.parse().ok());
     for form in forms(is_strict, highest) {
         let level = form.level();
         if limit.is_some_and(|limit| level.number() > limit) {
-            missing = Some(format!("leave to go further: {LIMIT} is set"));
+            missing = Some(format!(
+                "leave to go further: {} is set",
+                variables::SANDBOX_LIMIT
+            ));
             continue;
         }
         let policies = form.policies(&prepared);

@@ -166,7 +166,10 @@ pub fn prepare(
     before: Option<Before<'_>>,
 ) -> Result<Prepared> {
     let above = settings::above(context, flags)?;
-    let mut warnings = Vec::new();
+    let unread = settings::unread_variables(context).into_iter();
+    let mut warnings: Vec<String> = unread
+        .map(|it| format!("{}: {}", it.found, it.remedy))
+        .collect();
     let repo = before.map(|before| before.repo);
     let file = config_file(context, common, real.work_tree(), repo)?;
     let (mut plan, text, plan_file) = load(&source, &real, &mut warnings)?;

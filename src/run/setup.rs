@@ -5,12 +5,12 @@ use crate::domain::duration::{self, millis};
 use crate::domain::event::EventKind;
 use crate::domain::output_schema::OutputSchema;
 use crate::domain::sandbox::{Enforcement, NetworkLine};
-use crate::domain::settings::IfUnverified;
+use crate::domain::settings::{IfUnverified, variables};
 use crate::domain::snapshot::RevId;
 use crate::http::Network;
 use crate::process::environment::environment;
 use crate::process::take_survivors;
-use crate::process::{Cancel, CancelReason, RUN_ID};
+use crate::process::{Cancel, CancelReason};
 use crate::run::agent_files::AgentFiles;
 use crate::run::directory::RunDir;
 use crate::run::emitter::Emitter;
@@ -31,12 +31,6 @@ const WAIT_BASE_MS: u64 = 1_000;
 
 /// How many times an attempt waits because of transient errors.
 const WAITS: u32 = 5;
-
-/// The variable with the longest wait for a model, in milliseconds.
-const LONGEST_WAIT: &str = "SPRAG_MODEL_WAIT_MS";
-
-/// The variable with the interval between progress reports of a turn, as a duration.
-const HEARTBEAT: &str = "SPRAG_HEARTBEAT";
 
 /// The default interval between progress reports.
 const HEARTBEAT_EVERY: Duration = Duration::from_secs(60);
@@ -113,7 +107,7 @@ impl Setup {
             ));
         }
         let mut env = with_temporary(allowed.variables, &self.isolation);
-        env.push((RUN_ID.into(), self.run_id.clone().into()));
+        env.push((variables::RUN_ID.into(), self.run_id.clone().into()));
         if let (Some(line), Some(url)) = (self.isolation.network(), self.gateway.url()) {
             by_proxy(&mut env, &url, line);
         }
@@ -154,14 +148,14 @@ impl Setup {
     /// The longest wait for a model; longer waits are shortened. Tests set it, because they use their
     /// own server.
     pub fn longest_wait(&self) -> Duration {
-        let value = self.variable(LONGEST_WAIT);
+        let value = self.variable(variables::MODEL_WAIT);
         let value = value.and_then(|value| value.parse().ok());
         value.map_or(Duration::MAX, Duration::from_millis)
     }
 
     /// The interval between progress reports of a turn.
     pub fn heartbeat(&self) -> Duration {
-        let value = self.variable(HEARTBEAT);
+        let value = self.variable(variables::HEARTBEAT);
         let value = value.and_then(|value| duration::parse(value).ok());
         value
             .filter(|every| !every.is_zero())

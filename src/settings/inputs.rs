@@ -3,6 +3,7 @@
 
 use super::args::{Common, RunArgs, SettingFlags};
 use crate::context::Context;
+use crate::domain::settings::variables;
 use crate::error::{Error, Result};
 use clap::{Arg, ArgAction, Args as _};
 use std::path::{Path, PathBuf};
@@ -126,7 +127,7 @@ pub fn with_inputs(context: &Context, args: &RunArgs) -> Result<RunArgs> {
     }
     args.dry_run = args.dry_run || truth(context, "dry-run")?;
     if args.record.is_none() {
-        let named = input(context, "record").or_else(|| context.var("SPRAG_RECORD"));
+        let named = input(context, "record").or_else(|| context.var(variables::RECORD));
         let named = named.map(str::trim).filter(|path| !path.is_empty());
         args.record = named.map(PathBuf::from);
     }

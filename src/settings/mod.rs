@@ -13,6 +13,7 @@ use crate::domain::attempt::{PhasesAsked, Role, phases};
 use crate::domain::checks::verdict::Check;
 use crate::domain::plan::{self, Plan, Task};
 use crate::domain::protected_paths::ProtectedPaths;
+use crate::domain::settings::variables::{self, Unread};
 use crate::domain::settings::{self, Resolved, Settings, input_name, variable_name};
 use crate::domain::text_error::Located;
 use crate::error::{Error, Place, Result};
@@ -257,6 +258,12 @@ pub fn above(context: &Context, flags: &SettingFlags) -> Result<Settings> {
         }
     }
     Ok(flags.settings()?.or(inputs).or(variables))
+}
+
+/// The variables that are named like Sprag's own but that nothing reads.
+pub fn unread_variables(context: &Context) -> Vec<Unread> {
+    let set = context.env.iter().filter(|(_, value)| !value.is_empty());
+    variables::unread(set.filter_map(|(name, _)| name.to_str()))
 }
 
 /// The error for a value whose place already names the key, in the spelling that the user chose.

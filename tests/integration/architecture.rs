@@ -9,7 +9,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("permit", &["domain"]),
     ("plain_file", &[]),
     ("sandbox", &["domain"]),
-    ("process", &["sandbox"]),
+    ("process", &["domain", "sandbox"]),
     ("http", &["domain"]),
     ("agents", &["domain", "http", "process", "sandbox"]),
     ("gateway", &["agents", "domain", "http"]),
@@ -205,6 +205,29 @@ fn inputs_and_variables_of_settings_are_read_in_one_room() {
                 wrong.push(format!(
                     "{shown}:{number}: reads an input or a variable of a setting"
                 ));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// What is not in the table of variables is warned of as misspelt.
+#[test]
+fn variables_of_sprags_own_are_named_in_one_table() {
+    let mut wrong = Vec::new();
+    for (path, text) in all_sources() {
+        let shown = path.display().to_string();
+        // The words of the text protocol begin alike.
+        let homes = ["src/domain/settings/variables.rs", "src/domain/builtin/"];
+        if homes.iter().any(|home| shown.contains(home)) {
+            continue;
+        }
+        for (number, line) in product_lines(&text) {
+            // What is read when Sprag is built has to be spelt out.
+            let names = line.replace("option_env!(\"SPRAG_", "");
+            let own = names.replace("\"SPRAG_\"", "");
+            if own.contains("\"SPRAG_") {
+                wrong.push(format!("{shown}:{number}: {line}"));
             }
         }
     }

@@ -530,6 +530,31 @@ fn a_lock_that_a_killed_git_left() {
         doctor.contains("index.lock is held by another git process"),
         "{doctor}"
     );
+    let run = project.sprag(&[&RUN[..], &["--allow-dirty"]].concat());
+    assert_eq!(
+        run.summary["warnings"],
+        serde_json::json!([]),
+        "nothing is committed"
+    );
+}
+
+#[test]
+fn a_misspelt_variable_is_told_with_the_one_that_is_meant() {
+    let mut project = project();
+    project.env("SPRAG_MAX_RETRYS", "0");
+    project.env("SPRAG_TASK_ID", "of-an-agent-around-this-run");
+    let run = project.sprag(&RUN);
+    assert_eq!(
+        run.summary["warnings"],
+        serde_json::json!([
+            "the variable SPRAG_MAX_RETRYS is set, and nothing reads it: did you mean SPRAG_MAX_RETRIES?"
+        ])
+    );
+    let doctor = project.sprag(&["doctor"]).stdout;
+    assert!(
+        doctor.contains("did you mean SPRAG_MAX_RETRIES?"),
+        "{doctor}"
+    );
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Chooses the model, its address and the key, from only a name and the variables that are set.
 
 use super::models::{self, Price};
+use crate::domain::settings::variables::BASE_URL;
 use crate::domain::suggest::nearest;
 use std::fmt;
 
@@ -224,9 +225,6 @@ const PROVIDERS: &[Provider] = &[
 
 /// The provider that a job's own token pays for.
 const GITHUB: &str = "github";
-
-/// The variable with the URL of a server that replaces the provider's own.
-pub const BASE_URL: &str = "SPRAG_BASE_URL";
 
 /// Every variable that affects the choice.
 pub fn variables() -> impl Iterator<Item = &'static str> {

@@ -11,7 +11,7 @@ mod recording;
 mod tools;
 
 use access::Account;
-pub use access::{Access, BASE_URL, NoAccess, Secret, Wire, choose, key_variable, keys, variables};
+pub use access::{Access, NoAccess, Secret, Wire, choose, key_variable, keys, variables};
 pub use models::Price;
 pub use options::Options;
 pub use recording::Tape;

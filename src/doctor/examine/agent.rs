@@ -12,6 +12,8 @@ pub(super) fn configuration(facts: &Facts) -> Vec<Finding> {
         Ok(configuration) => {
             let mut findings = vec![valid(CHECK, configuration), checks(configuration)];
             findings.extend(programs(configuration));
+            let unread = configuration.unread.iter();
+            findings.extend(unread.map(|it| Finding::warn("variables", &it.found, &it.remedy)));
             findings
         }
         Err(Trouble { message, hints }) => {

@@ -11,6 +11,7 @@ pub mod choice;
 pub mod kind;
 pub mod roles;
 pub mod table;
+pub mod variables;
 
 pub use agents::AGENTS;
 pub use choice::{
@@ -178,7 +179,7 @@ pub fn input_name(key: &str) -> String {
 
 /// The variable of a key.
 pub fn variable_name(key: &str) -> String {
-    format!("SPRAG_{}", key.to_ascii_uppercase())
+    format!("{}{}", variables::PREFIX, key.to_ascii_uppercase())
 }
 
 impl Settings {
