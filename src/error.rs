@@ -92,6 +92,12 @@ impl Error {
         }
     }
 
+    /// What happened and what to do about it, for a place that has one line.
+    pub fn in_one_line(&self) -> String {
+        let parts = self.to_string();
+        parts.lines().map(str::trim).collect::<Vec<_>>().join("; ")
+    }
+
     fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
         Self {
             kind,

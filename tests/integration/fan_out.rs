@@ -271,6 +271,18 @@ fn of_two_shards_that_conflict_the_earlier_task_stays() {
 }
 
 #[test]
+fn a_shard_without_its_commits_is_missing_with_what_to_do() {
+    let project = project(&[("a", &[])], "true");
+    let pushed = shard(&project, "a", "a", WORK, 0);
+    fs::remove_file(Path::new(&pushed).join("work.bundle")).unwrap();
+    let run = integrate(&project, &[&pushed]).expect(1);
+    let told = warnings(&run);
+    let expected =
+        "summary.json tells of 1 commit, and there is no work.bundle; run with --no-push";
+    assert!(told.iter().any(|line| line.contains(expected)), "{told:?}");
+}
+
+#[test]
 fn a_shard_that_breaks_what_is_there_is_left_out() {
     let check = "test ! -e a -o ! -e b";
     let project = project(&[("a", &[]), ("b", &[]), ("c", &[])], check);

@@ -168,7 +168,7 @@ impl<'r, 'e> Reader<'r, 'e> {
 
     fn of_directory(&mut self, name: &str, path: &Path) -> Result<Shard, String> {
         let handed = handed_over::read(path, &self.parts.setup.redactor);
-        let handed = handed.map_err(|error| error.message)?;
+        let handed = handed.map_err(|error| error.in_one_line())?;
         let summary = &handed.summary;
         if let Some(usd) = summary.usage.cost_usd.filter(|usd| usd.is_finite()) {
             let spent = &mut self.parts.accounts.spent_by_shards;
