@@ -321,8 +321,10 @@ fn tell_start(context: &Context, parts: &mut Parts<'_>, started: RunStarted, war
         let what = "HEAD is detached: commits will be on no branch; the end of the run says how to name one";
         parts.emit.warn(what);
     }
+    let commits = !parts.setup.config.settings.allow_dirty && parts.setup.reviewed.is_none();
     // The lock may be released before the first commit, which waits for it for a while.
-    if let Some(lock) = parts.tree.repo.real().held_lock() {
+    let lock = parts.tree.repo.real().held_lock();
+    if let Some(lock) = lock.filter(|_| commits) {
         parts.emit.warn(format!(
             "{} is held by another git process, and nothing can be committed until it is gone: remove the file if no git is running",
             lock.display()
