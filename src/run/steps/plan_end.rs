@@ -1,7 +1,6 @@
 //! The commit at the end of a plan.
 
 use crate::domain::event::EventKind;
-use crate::domain::outcome::short;
 use crate::domain::protected_paths::ProtectedPaths;
 use crate::git::display_path;
 use crate::permit::Committable;
@@ -57,7 +56,7 @@ pub fn record_plan_end(
     let files = files.map(display_path).collect();
     emit.emit(EventKind::CommitCreated {
         commit: intent.commit.0.clone(),
-        subject: format!("{} ({})", intent.subject, short(&intent.commit)),
+        subject: intent.subject,
         files,
     });
     Ok(())
