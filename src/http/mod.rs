@@ -124,7 +124,12 @@ pub fn told(error: &(dyn StdError + 'static)) -> (String, bool) {
     let (mut text, mut fault) = (String::new(), None);
     each(error, &mut |error| {
         fault = fault.take().or_else(|| fault_of(error));
-        let words = error.to_string();
+        // The client's own prefix ("client error (Connect)") is of no use to a person.
+        let is_client = error.is::<hyper_util::client::legacy::Error>() && error.source().is_some();
+        let words = match is_client {
+            true => String::new(),
+            false => error.to_string(),
+        };
         // Wrapping errors repeat the message of the wrapped one.
         if !words.is_empty() && !text.ends_with(&words) {
             text = match text.as_str() {

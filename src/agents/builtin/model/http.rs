@@ -56,10 +56,8 @@ impl Http {
         let answer = self.client.send(request, self.idle).await;
         let answer = answer.map_err(|error| match error {
             TransportError::Unsent(text) => {
-                // The client's own prefix is of no use to a person.
-                let why = text.trim_start_matches("client error (Connect): ");
                 let to = to.unwrap_or_default();
-                ModelError::network(&format!("no connection to {to}: {why}"))
+                ModelError::network(&format!("no connection to {to}: {text}"))
             }
             error => failed(error, self.idle),
         })?;
