@@ -63,6 +63,11 @@ fn a_flaky_test_costs_no_work_and_is_named() {
     assert_eq!(runner.file("feature", "a.txt"), "fixed");
     assert!(step.summary.contains("flaky"), "{}", step.summary);
     assert!(step.summary.contains("test_clock"), "{}", step.summary);
+    assert_eq!(
+        runner.project.calls(),
+        1,
+        "the agent is not asked to mend it"
+    );
 }
 
 #[test]
@@ -139,17 +144,42 @@ fn another_agent_takes_over_after_a_failed_attempt_and_is_named() {
 }
 
 #[test]
+fn the_fallback_takes_over_from_an_agent_that_is_unavailable_and_is_named() {
+    let mut runner = with_pull();
+    runner.project.env("SPRAG_MODEL_WAIT_MS", "1");
+    runner.say(1, "grace", ASKED);
+    let other = runner.project.outside("other.sh");
+    fs::write(&other, format!("{FIX}\n")).unwrap();
+    let fallback = format!("{{agent_command: sh {}}}", other.display());
+    let args = ["--verify", IS_FIXED, "--fallback", &fallback];
+    let down = "echo 'Error: 503 Service Unavailable'; exit 1";
+    let step = job(&mut runner, down, &args, 0);
+    assert!(runner.project.calls() > 1, "it is waited for first");
+    assert_eq!(runner.file("feature", "a.txt"), "fixed");
+    let comment = runner.comment(1).unwrap();
+    assert!(comment.contains("takes over: command"), "{comment}");
+    assert!(
+        step.run.stdout.contains("`fallback`"),
+        "{}",
+        step.run.stdout
+    );
+}
+
+#[test]
 fn a_long_turn_tells_the_log_of_the_job_how_far_it_is() {
     let mut runner = with_pull();
     runner.project.env("SPRAG_HEARTBEAT", "100ms");
     runner.say(1, "grace", ASKED);
     // The agent goes on once its turn was told of.
     let script = format!(
-        "echo '{{\"event\":\"agent.tool_call\",\"name\":\"shell\",\"summary\":\"cargo test\"}}'\n\
+        "echo '{{\"event\":\"agent.usage\",\"tokens_in\":1200,\"tokens_out\":30,\"cost_usd\":0.25}}'\n\
+         echo '{{\"event\":\"agent.file_change\",\"path\":\"a.txt\"}}'\n\
+         echo '{{\"event\":\"agent.tool_call\",\"name\":\"shell\",\"summary\":\"cargo test\"}}'\n\
          events=$(dirname \"$SPRAG_PROMPT_FILE\")/../events.jsonl\n\
          until grep '\"turn.progress\"' \"$events\" | grep -q 'cargo test'; do sleep 0.05; done\n{FIX}"
     );
     let step = job(&mut runner, &script, &["--verify", IS_FIXED], 0);
     let log = &step.run.stdout;
-    assert!(log.contains("last: shell cargo test"), "{log}");
+    let told = "last: shell cargo test · 1 file changed · 1.2k in / 30 out tokens, $0.25";
+    assert!(log.contains(told), "{log}");
 }
