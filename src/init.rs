@@ -37,7 +37,7 @@ const SETUP: &str = "\
 setup:
 ";
 const NO_CHECKS: &str = "\
-# What decides whether a task is done. Nothing that could build or test this project was found:
+# The checks that verify each task. No command that builds or tests this project was found:
 # until there is a check, tasks are committed as `unverified`.
 # verify:
 #   - name: test
@@ -45,8 +45,8 @@ const NO_CHECKS: &str = "\
 #     kind: test
 ";
 const CHECKS: &str = "\
-# What decides whether a task is done. Above each check stands where it was found; `sprag init --try`
-# runs each once. Checks of kind build come first, and skip the rest when they fail.
+# The checks that verify each task. The comment above a check says where it was found; `sprag init
+# --try` runs each once. Checks of kind build run first; if one fails, the rest is skipped.
 verify:
 ";
 
@@ -175,13 +175,13 @@ pub fn workflow(version: &str, steps: &[String], form: Form) -> String {
 
 fn steps_section(steps: &[String]) -> String {
     if steps.is_empty() {
-        return "      # What the checks in .sprag/config.yaml need, for example
+        return "      # Tools for the checks in .sprag/config.yaml, for example
       # - uses: actions/setup-node@...
 "
         .to_owned();
     }
     let mut text =
-        "      # What the setup commands and the checks in .sprag/config.yaml need.\n".to_owned();
+        "      # Tools for the setup commands and the checks in .sprag/config.yaml.\n".to_owned();
     for line in steps.iter().flat_map(|step| step.lines()) {
         text += &format!("      {line}\n");
     }
