@@ -371,18 +371,19 @@ static COMPOUND_TRAILER: LazyLock<Option<Regex>> =
 static TRAILER_LIKE: LazyLock<Option<Regex>> =
     LazyLock::new(|| Regex::new(r"^(?:[A-Za-z0-9-]+\s*:|\(cherry picked from commit )").ok());
 /// A keyword that closes an issue, with the references after it. It allows more text between them than GitHub
-/// does.
+/// does. Names of owners and repositories are ASCII, and so are the classes here: Unicode's `\w` takes
+/// milliseconds to compile.
 static CLOSING: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(
-        r"(?i)\b(?:close[sd]?|fix(?:e[sd])?|resolve[sd]?)\b[^A-Za-z0-9#]{0,12}(?:GH-|[\w.-]*#)[0-9]+(?:(?:\s*(?:,|&|and)\s*)+(?:GH-|#)[0-9]+)*",
+        r"(?i)\b(?:close[sd]?|fix(?:e[sd])?|resolve[sd]?)\b[^A-Za-z0-9#]{0,12}(?:GH-|[0-9A-Za-z_.-]*#)[0-9]+(?:(?:\s*(?:,|&|and)\s*)+(?:GH-|#)[0-9]+)*",
     )
     .ok()
 });
 static OWN_ISSUE: LazyLock<Option<Regex>> =
-    LazyLock::new(|| Regex::new(r"(?i)(?:\bGH-|[\w.-]*#)(?<number>[0-9]+)").ok());
+    LazyLock::new(|| Regex::new(r"(?i)(?:\bGH-|[0-9A-Za-z_.-]*#)(?<number>[0-9]+)").ok());
 static FOREIGN_ISSUE: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(
-        r"(?i)(?<before>^|[^\w./-])(?:(?:https?://[^\s/]+|[\w-]+(?:\.[\w-]+)+(?::[0-9]+)?)/(?<url_repository>[\w.-]+/[\w.-]+)/(?:issues|pull|discussions)/(?<url_number>[0-9]+)|(?<repository>[\w.-]+/[\w.-]+)#(?<number>[0-9]+)\b)",
+        r"(?i)(?<before>^|[^0-9A-Za-z_./-])(?:(?:https?://[^\s/]+|[0-9A-Za-z_-]+(?:\.[0-9A-Za-z_-]+)+(?::[0-9]+)?)/(?<url_repository>[0-9A-Za-z_.-]+/[0-9A-Za-z_.-]+)/(?:issues|pull|discussions)/(?<url_number>[0-9]+)|(?<repository>[0-9A-Za-z_.-]+/[0-9A-Za-z_.-]+)#(?<number>[0-9]+)\b)",
     )
     .ok()
 });

@@ -1,6 +1,6 @@
 //! Regular expressions written as constants.
 
-use regex::{Captures, Regex, Replacer};
+use regex::{Captures, Regex, RegexBuilder, Replacer};
 use std::borrow::Cow;
 use std::sync::OnceLock;
 
@@ -10,6 +10,7 @@ use std::sync::OnceLock;
 /// up there and never as a panic in a run.
 pub(crate) struct Pattern {
     source: &'static str,
+    is_multi_line: bool,
     compiled: OnceLock<Option<Regex>>,
 }
 
@@ -18,6 +19,16 @@ impl Pattern {
     pub(crate) const fn new(source: &'static str) -> Self {
         Self {
             source,
+            is_multi_line: false,
+            compiled: OnceLock::new(),
+        }
+    }
+
+    /// A pattern with this source, whose `^` and `$` match at line ends.
+    pub(crate) const fn of_lines(source: &'static str) -> Self {
+        Self {
+            source,
+            is_multi_line: true,
             compiled: OnceLock::new(),
         }
     }
@@ -25,6 +36,11 @@ impl Pattern {
     /// Whether it occurs in `text`.
     pub(crate) fn is_match(&self, text: &str) -> bool {
         self.regex().is_some_and(|regex| regex.is_match(text))
+    }
+
+    /// How often it occurs in `text`, without overlaps.
+    pub(crate) fn count(&self, text: &str) -> usize {
+        self.regex().map_or(0, |regex| regex.find_iter(text).count())
     }
 
     /// Its first occurrence in `text`.
@@ -48,7 +64,10 @@ impl Pattern {
 
     fn regex(&self) -> Option<&Regex> {
         self.compiled
-            .get_or_init(|| Regex::new(self.source).ok())
+            .get_or_init(|| {
+                let mut builder = RegexBuilder::new(self.source);
+                builder.multi_line(self.is_multi_line).build().ok()
+            })
             .as_ref()
     }
 }

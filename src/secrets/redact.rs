@@ -330,7 +330,7 @@ static TOKENS: LazyLock<Option<Regex>> = LazyLock::new(|| {
         r"\bhf_[A-Za-z0-9]{30,}",
         r"\beyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}",
         r"-----BEGIN [A-Z ]*PRIVATE KEY-----(?s:.*?)(?:-----END [A-Z ]*PRIVATE KEY-----|\z)",
-        r"(?<before>://[^\s/:@]{0,200}:)[^\s/@]{3,500}(?<after>@)",
+        r"(?<before>://[^\s/:@]*:)[^\s/@]{3,}(?<after>@)",
     ];
     Regex::new(&shapes.join("|")).ok()
 });

@@ -11,6 +11,9 @@ const MAX_HINT: usize = 300;
 /// At most five distinct hints about the failures in `output`, the most specific first: missing dependencies,
 /// compile errors that cause others, missing files and commands, a full disk, memory, time, ports in use.
 pub fn hints(output: &str) -> Vec<String> {
+    if output.is_empty() {
+        return Vec::new();
+    }
     let plain = text::plain(output);
     let mut hints = Hints(Vec::new());
     for line in plain.lines() {

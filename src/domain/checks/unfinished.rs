@@ -5,25 +5,22 @@ use super::definitions::commands;
 use super::tools::TABLE;
 use crate::pattern::Pattern;
 use crate::text;
-use regex::{Regex, RegexBuilder};
 use std::sync::LazyLock;
 
 /// Whether a check's complete `output` shows tests that started and did not end, or lacks the line that the
 /// test runner always prints at its end. `run` is its command for `sh -e -c`, which exited with 0.
 pub(super) fn is_unfinished(run: &str, output: &str) -> bool {
-    static AROUND: LazyLock<Vec<(Regex, Regex)>> = LazyLock::new(|| {
-        let multi_line = |text: &str| RegexBuilder::new(text).multi_line(true).build().ok();
+    static AROUND: LazyLock<Vec<Around>> = LazyLock::new(|| {
         let rows = TABLE.iter().filter_map(|tool| tool.around);
-        rows.filter_map(|(before, after)| Some((multi_line(before)?, multi_line(after)?)))
-            .collect()
+        rows.map(|(before, after)| Around {
+            before: Pattern::of_lines(before),
+            after: Pattern::of_lines(after),
+        })
+        .collect()
     });
-    static RAN: Pattern = Pattern::new(r"(?m)^Ran \d+ tests? in [\d.]+s$");
+    static RAN: Pattern = Pattern::new(r"(?m)^Ran [0-9]+ tests? in [0-9.]+s$");
     let plain = text::plain(output);
-    let is_open = |(before, after): &(Regex, Regex)| {
-        let begun = before.find_iter(&plain).count();
-        begun > 0 && begun > after.find_iter(&plain).count()
-    };
-    if AROUND.iter().any(is_open) {
+    if !plain.trim().is_empty() && AROUND.iter().any(|around| around.is_open(&plain)) {
         return true;
     }
     // Redirected output is not visible here.
@@ -40,7 +37,21 @@ pub(super) fn is_unfinished(run: &str, output: &str) -> bool {
         words.next().is_some_and(|module| module == "unittest")
             && !words.any(|word| word == "-h" || word == "--help")
     };
-    !RAN.is_match(&plain) && commands(run).iter().any(is_unittest)
+    commands(run).iter().any(is_unittest) && !RAN.is_match(&plain)
+}
+
+/// The lines around the tests of every run of one tool.
+struct Around {
+    before: Pattern,
+    after: Pattern,
+}
+
+impl Around {
+    /// Whether more runs started than ended.
+    fn is_open(&self, output: &str) -> bool {
+        let started = self.before.count(output);
+        started > 0 && started > self.after.count(output)
+    }
 }
 
 #[cfg(test)]

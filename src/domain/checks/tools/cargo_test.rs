@@ -17,7 +17,7 @@ pub(super) const TOOL: Tool = Tool {
     read,
     counts,
     headers: &[r"---- .+ (?:stdout|stderr) ----$"],
-    around: Some((r"^running \d+ tests?$", r"^test result: ")),
+    around: Some((r"^running [0-9]+ tests?$", r"^test result: ")),
     ..Tool::NOTHING
 };
 

@@ -18,7 +18,7 @@ pub(super) const TOOL: Tool = Tool {
     headers: &[r"\ +\d+\)\ (?:test|doctest|property)\ .+\ \([A-Z][\w.]*\)$"],
     around: Some((
         r"^Running ExUnit with seed: ",
-        r"^(?:Result: .*|.*\d+ (?:tests?|doctests?|properties|property)\b.*|There are no tests to run|All tests have been excluded.*)$",
+        r"^(?:Result: .*|.*[0-9]+ (?:tests?|doctests?|properties|property)\b.*|There are no tests to run|All tests have been excluded.*)$",
     )),
     ..Tool::NOTHING
 };

@@ -14,8 +14,8 @@ pub(super) const TOOL: Tool = Tool {
     counts,
     headers: &[r".+:\d+:\ Failure$", r"unknown\ file:\ Failure$"],
     around: Some((
-        r"^\[==========\] Running \d+ tests? from ",
-        r"^\[==========\] \d+ tests? from .* ran\.",
+        r"^\[==========\] Running [0-9]+ tests? from ",
+        r"^\[==========\] [0-9]+ tests? from .* ran\.",
     )),
     ..Tool::NOTHING
 };

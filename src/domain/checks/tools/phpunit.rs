@@ -18,7 +18,7 @@ pub(super) const TOOL: Tool = Tool {
     counts,
     headers: &[r"\d+\)\ \S+::\S+"],
     around: Some((
-        r"^PHPUnit \d+\.\d+\S* by ",
+        r"^PHPUnit [0-9]+\.[0-9]+\S* by ",
         r"^(?:Time: |Available |No tests executed)",
     )),
     ..Tool::NOTHING

@@ -23,7 +23,7 @@ pub(super) const TOOL: Tool = Tool {
     headers: &[r"_{3,} .+ _{3,}$"],
     around: Some((
         r"^=+ test session starts =+$",
-        r"^=+ .*\b(?:passed|failed|errors?|skipped|deselected|xfailed|xpassed|warnings?|rerun|no tests ran|collected)\b.* in [\d.]+s",
+        r"^=+ .*\b(?:passed|failed|errors?|skipped|deselected|xfailed|xpassed|warnings?|rerun|no tests ran|collected)\b.* in [0-9.]+s",
     )),
     ..Tool::NOTHING
 };

@@ -18,7 +18,7 @@ pub(super) const TOOL: Tool = Tool {
     read,
     counts,
     headers: &[r"\s*not\ ok\ ", r"\#\ \ \ Failed\ test\ "],
-    around: Some((r"^TAP version \d+$", r"^1\.\.\d+")),
+    around: Some((r"^TAP version [0-9]+$", r"^1\.\.[0-9]+")),
     ..Tool::NOTHING
 };
 
