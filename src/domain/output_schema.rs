@@ -1,9 +1,11 @@
 //! The JSON value that the last task of a run must return, and the JSON Schema that it must fit.
 
 use crate::text::one_line;
+use boon::{CompileError, Compiler, SchemaIndex, Schemas, UrlLoader, ValidationError};
 use pulldown_cmark::{CodeBlockKind, Event, Parser, Tag, TagEnd};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use std::error::Error;
 use std::fmt;
 use std::sync::Arc;
 
@@ -14,11 +16,29 @@ pub const MAX_BYTES: usize = 100_000;
 const FAULTS: usize = 5;
 const MAX_FAULT: usize = 300;
 
+/// The address of the schema while it is compiled. Nothing is fetched from it.
+const ADDRESS: &str = "https://sprag.invalid/output-schema.json";
+
 /// A JSON Schema that validates values.
 #[derive(Clone)]
 pub struct OutputSchema {
     schema: Value,
-    validator: Arc<jsonschema::Validator>,
+    validator: Arc<Validator>,
+}
+
+/// A compiled schema.
+struct Validator {
+    schemas: Schemas,
+    index: SchemaIndex,
+}
+
+/// Refuses other documents than the schema itself.
+struct NoOther;
+
+impl UrlLoader for NoOther {
+    fn load(&self, url: &str) -> Result<Value, Box<dyn Error>> {
+        Err(format!("{url} is another document, and nothing is fetched").into())
+    }
 }
 
 /// The value in a final message.
@@ -55,11 +75,7 @@ impl OutputSchema {
         if !schema.is_object() {
             return Err("it must be a JSON object, such as {\"type\": \"object\"}".to_owned());
         }
-        if let Err(error) = jsonschema::meta::validate(&schema) {
-            return Err(format!("it is not a JSON Schema: {}", placed(&error)));
-        }
-        let validator = jsonschema::validator_for(&schema)
-            .map_err(|error| format!("it cannot be used: {}", placed(&error)))?;
+        let validator = compiled(&schema)?;
         Ok(Self {
             schema,
             validator: Arc::new(validator),
@@ -100,11 +116,11 @@ impl OutputSchema {
                 "the value has {size} bytes, and at most {MAX_BYTES} are allowed"
             ));
         }
-        let faults = self.validator.iter_errors(&value);
-        let mut shown: Vec<String> = faults.take(FAULTS + 1).map(|it| placed(&it)).collect();
-        if shown.is_empty() {
+        let Validator { schemas, index } = &*self.validator;
+        let Err(error) = schemas.validate(&value, *index) else {
             return StructuredOutput::Fits { value };
-        }
+        };
+        let mut shown = faults(&error);
         if shown.len() > FAULTS {
             shown.truncate(FAULTS);
             shown.push("and more".to_owned());
@@ -133,14 +149,43 @@ fn misfit(why: String) -> StructuredOutput {
     StructuredOutput::Misfit { why }
 }
 
-/// The fault and its position in the document.
-fn placed(error: &jsonschema::ValidationError<'_>) -> String {
-    let place = error.instance_path().to_string();
-    let place = match place.is_empty() {
-        true => "at its top".to_owned(),
-        false => format!("at {place}"),
-    };
-    one_line(&format!("{place}: {error}"), MAX_FAULT)
+fn compiled(schema: &Value) -> Result<Validator, String> {
+    let mut compiler = Compiler::new();
+    compiler.use_loader(Box::new(NoOther));
+    let mut schemas = Schemas::new();
+    let added = compiler.add_resource(ADDRESS, schema.clone());
+    match added.and_then(|()| compiler.compile(ADDRESS, &mut schemas)) {
+        Ok(index) => Ok(Validator { schemas, index }),
+        Err(CompileError::ValidationError { src, .. }) => {
+            Err(format!("it is not a JSON Schema: {}", faults(&src).join("; ")))
+        }
+        Err(error) => {
+            let why = error.to_string().replace(ADDRESS, "the schema");
+            Err(format!("it cannot be used: {}", one_line(&why, MAX_FAULT)))
+        }
+    }
+}
+
+/// The innermost faults with their positions in the document, at most one more than are reported.
+fn faults(error: &ValidationError<'_, '_>) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut open = vec![error];
+    while let Some(error) = open.pop() {
+        open.extend(error.causes.iter().rev());
+        if !error.causes.is_empty() {
+            continue;
+        }
+        let place = error.instance_location.to_string();
+        let place = match place.is_empty() {
+            true => "at its top".to_owned(),
+            false => format!("at {place}"),
+        };
+        found.push(one_line(&format!("{place}: {}", error.kind), MAX_FAULT));
+        if found.len() > FAULTS {
+            break;
+        }
+    }
+    found
 }
 
 fn is_strict(schema: &Value) -> bool {
