@@ -156,9 +156,10 @@ fn compiled(schema: &Value) -> Result<Validator, String> {
     let added = compiler.add_resource(ADDRESS, schema.clone());
     match added.and_then(|()| compiler.compile(ADDRESS, &mut schemas)) {
         Ok(index) => Ok(Validator { schemas, index }),
-        Err(CompileError::ValidationError { src, .. }) => {
-            Err(format!("it is not a JSON Schema: {}", faults(&src).join("; ")))
-        }
+        Err(CompileError::ValidationError { src, .. }) => Err(format!(
+            "it is not a JSON Schema: {}",
+            faults(&src).join("; ")
+        )),
         Err(error) => {
             let why = error.to_string().replace(ADDRESS, "the schema");
             Err(format!("it cannot be used: {}", one_line(&why, MAX_FAULT)))

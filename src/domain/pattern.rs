@@ -40,7 +40,8 @@ impl Pattern {
 
     /// How often it occurs in `text`, without overlaps.
     pub(crate) fn count(&self, text: &str) -> usize {
-        self.regex().map_or(0, |regex| regex.find_iter(text).count())
+        self.regex()
+            .map_or(0, |regex| regex.find_iter(text).count())
     }
 
     /// Its first occurrence in `text`.

@@ -16,7 +16,10 @@ pub(super) const TOOL: Tool = Tool {
     read,
     counts,
     headers: &[r"[A-Z]\S*\#test_\S+?(?:\ \[\S+\])?:$"],
-    around: Some((r"^# Running:$", r"^[0-9]+ (?:runs|tests), [0-9]+ assertions")),
+    around: Some((
+        r"^# Running:$",
+        r"^[0-9]+ (?:runs|tests), [0-9]+ assertions",
+    )),
     ..Tool::NOTHING
 };
 

@@ -17,7 +17,10 @@ pub(super) const TOOL: Tool = Tool {
     read,
     counts,
     headers: &[r"(?:FAIL|ERROR): \S+ \("],
-    around: Some((r"^Found [0-9]+ test\(s\)\.$", r"^Ran [0-9]+ tests? in [0-9.]+s$")),
+    around: Some((
+        r"^Found [0-9]+ test\(s\)\.$",
+        r"^Ran [0-9]+ tests? in [0-9.]+s$",
+    )),
     ..Tool::NOTHING
 };
 
