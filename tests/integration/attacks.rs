@@ -479,7 +479,7 @@ fn what_a_dead_turn_planted_is_not_believed_when_the_run_is_taken_up() {
            cp \"$OUT/canary.sh\" .git/hooks/post-index-change
            git config core.fsmonitor \"$OUT/canary.sh\"
            git tag evil
-           kill -9 $(cut -d' ' -f4 /proc/$PPID/stat)
+           kill_sprag
            sleep 60
          fi
          echo Done.",

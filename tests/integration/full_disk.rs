@@ -250,8 +250,7 @@ fn a_run_directory_that_is_read_only_keeps_the_run_for_later() {
     if !in_namespace("full_disk::a_run_directory_that_is_read_only_keeps_the_run_for_later") {
         return;
     }
-    let (project, agent) =
-        project("[ $N = 1 ] && { kill -9 $(cut -d' ' -f4 /proc/$PPID/stat); sleep 60; }");
+    let (project, agent) = project("[ $N = 1 ] && { kill_sprag; sleep 60; }");
     let state = state(&project);
     mount(&state, 8 << 10);
     project.run(&agent, &[]).expect(-9);

@@ -170,7 +170,7 @@ fn what_was_spent_is_counted_once() {
     let project = one_task();
     let usage = r#"printf '{"event":"agent.usage","tokens_in":40,"tokens_out":0}\n'"#;
     let killer = format!(
-        "{usage}; if [ $N = 2 ]; then kill -9 $(cut -d' ' -f4 /proc/$PPID/stat); sleep 60; fi
+        "{usage}; if [ $N = 2 ]; then kill_sprag; sleep 60; fi
          test $N -lt 3 || echo fixed > a.txt; echo $N >> a.txt; echo Done."
     );
     let agent = project.agent(&killer);
@@ -185,7 +185,7 @@ fn what_was_spent_is_counted_once() {
 fn the_prompt_of_a_turn_that_is_taken_up_is_whole() {
     let project = one_task();
     let agent = project.agent(
-        "if [ $N = 2 ]; then kill -9 $(cut -d' ' -f4 /proc/$PPID/stat); sleep 60; fi
+        "if [ $N = 2 ]; then kill_sprag; sleep 60; fi
          test $N = 1 && echo wrong > a.txt; test $N = 3 && echo fixed > a.txt; echo Done.",
     );
     assert_eq!(project.run(&agent, &[]).code, -9);
@@ -207,7 +207,7 @@ fn a_task_that_needed_nothing_keeps_its_status_through_a_kill() {
     let agent = project.agent(
         "case $SPRAG_TASK_ID-$N in
            one-*) echo 'ALREADY_SATISFIED: it is there' ;;
-           two-2) kill -9 $(cut -d' ' -f4 /proc/$PPID/stat); sleep 60 ;;
+           two-2) kill_sprag; sleep 60 ;;
            *) echo new > b.txt; echo Done. ;;
          esac",
     );

@@ -1,13 +1,13 @@
 //! What a run that is taken up again knows, and what it refuses.
 
-use crate::support::project::{Project, Run};
+use crate::support::project::{KILL_SPRAG, Project, Run};
 use crate::support::tasks::{FIX, fixable, several, warnings};
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 
 /// Kills `sprag` from inside of a turn of a command agent.
-const KILL: &str = "kill -9 $(cut -d' ' -f4 /proc/$PPID/stat); sleep 60";
+const KILL: &str = "kill_sprag; sleep 60";
 
 fn resume(project: &Project, more: &[&str]) -> Run {
     project.sprag(&[&["run", "--resume"], more].concat())
@@ -49,7 +49,7 @@ fn what_a_session_has_used_up_is_counted_once() {
         )
     };
     let script = format!(
-        "#!/bin/sh\nOUT={}\ncat > /dev/null\nN=$(( $(cat $OUT/n 2> /dev/null || echo 0) + 1 )); echo $N > $OUT/n\ncase $N in 1) echo wrong > a.txt; {} ;; 2) kill -9 $PPID; sleep 60 ;; *) echo fixed > a.txt; {} ;; esac\n",
+        "#!/bin/sh\n{KILL_SPRAG}OUT={}\ncat > /dev/null\nN=$(( $(cat $OUT/n 2> /dev/null || echo 0) + 1 )); echo $N > $OUT/n\ncase $N in 1) echo wrong > a.txt; {} ;; 2) kill_sprag; sleep 60 ;; *) echo fixed > a.txt; {} ;; esac\n",
         project.outside("").display(),
         total(100),
         total(250),

@@ -187,7 +187,7 @@ fn a_merge_is_begun_anew_where_the_run_died_while_its_conflicts_were_resolved() 
     let ours = runner.at("feature");
     runner.say(1, "grace", "/sprag rebase");
     let agent = "printf half > b.txt
-case $N in 1) kill -9 $(cut -d' ' -f4 /proc/$PPID/stat); sleep 60 ;; *) printf both > b.txt ;; esac";
+case $N in 1) kill_sprag; sleep 60 ;; *) printf both > b.txt ;; esac";
     let agent = runner.project.agent(agent);
     let args = ["--agent-command", &agent, "--verify", "grep -q both b.txt"];
     let killed = runner.command(&args).output().unwrap();

@@ -94,12 +94,12 @@ impl Project {
 
     /// Writes an agent: a shell script outside of the work tree that is run in it. Besides what
     /// Sprag sets, `$OUT` is a directory of the test's own; each turn's prompt is kept as
-    /// `$OUT/prompt-N` and the number of calls in `$OUT/calls`.
+    /// `$OUT/prompt-N` and the number of calls in `$OUT/calls`. `kill_sprag` kills the Sprag that runs it.
     pub fn agent(&self, script: &str) -> String {
         let out = self.root.path().join("agent");
         let path = out.join("agent.sh");
         let text = format!(
-            "OUT={out}\nN=$(( $(cat \"$OUT/calls\" 2>/dev/null || echo 0) + 1 ))\necho $N > \"$OUT/calls\"\ncat > \"$OUT/prompt-$N\"\nenv > \"$OUT/env-$N\"\n{script}\n",
+            "{KILL_SPRAG}OUT={out}\nN=$(( $(cat \"$OUT/calls\" 2>/dev/null || echo 0) + 1 ))\necho $N > \"$OUT/calls\"\ncat > \"$OUT/prompt-$N\"\nenv > \"$OUT/env-$N\"\n{script}\n",
             out = out.display()
         );
         fs::write(&path, text).unwrap();
@@ -309,6 +309,14 @@ impl Run {
             .collect()
     }
 }
+
+/// A shell function that kills the Sprag which has started the shell, above its launcher if it has one.
+pub const KILL_SPRAG: &str = "kill_sprag() {
+p=$PPID
+until grep -qx sprag /proc/$p/comm; do p=$(cut -d' ' -f4 /proc/$p/stat); done
+kill -9 $p
+}
+";
 
 /// A plan with one task `fix`, whose check is this command.
 pub fn plan(check: &str) -> String {
