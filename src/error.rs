@@ -139,14 +139,13 @@ pub fn machine_fault(error: &anyhow::Error) -> Option<&'static str> {
         })
 }
 
-const SPACE: &str = "make room there, then go on with sprag run --resume";
-const QUOTA: &str = "make room or raise the quota, then go on with sprag run --resume";
+const SPACE: &str = "free some space there, then continue with sprag run --resume";
+const QUOTA: &str = "free some space or raise the quota, then continue with sprag run --resume";
 const LIMIT: &str =
-    "raise the limit on the size of files (ulimit -f), then go on with sprag run --resume";
-const WRITABLE: &str = "make it writable for this user, then go on with sprag run --resume";
-const UNWRITTEN: &str =
-    "see that there is room and that it may be written, then go on with sprag run --resume";
-const DISK: &str = "check the disk, then go on with sprag run --resume";
+    "raise the limit on the size of files (ulimit -f), then continue with sprag run --resume";
+const WRITABLE: &str = "make it writable for this user, then continue with sprag run --resume";
+const UNWRITTEN: &str = "make sure that there is free space and that it can be written, then continue with sprag run --resume";
+const DISK: &str = "check the disk, then continue with sprag run --resume";
 
 fn fault_of(error: &io::Error) -> Option<&'static str> {
     match error.kind() {
@@ -220,7 +219,7 @@ mod tests {
         assert_eq!((full.kind, full.exit_code()), (ErrorKind::Environment, 4));
         assert_eq!(
             full.to_string(),
-            "/x cannot be written: no storage space\n  make room there, then go on with sprag run --resume"
+            "/x cannot be written: no storage space\n  free some space there, then continue with sprag run --resume"
         );
         assert_eq!(told(Io::ReadOnlyFilesystem).hints, [WRITABLE]);
         assert_eq!(told(Io::FileTooLarge).hints, [LIMIT]);

@@ -39,7 +39,7 @@ const LOGIN_REQUIRED: i64 = -32000;
 /// The code of the error that a method is unknown.
 const UNKNOWN_METHOD: i64 = -32601;
 
-const LOGIN_REMEDY: &str = "log the agent in, or pass its key on with `agent_env`";
+const LOGIN_REMEDY: &str = "log the agent in, or pass its key with `agent_env`";
 
 /// Conducts one turn and reads the agent's output.
 #[derive(Debug)]

@@ -87,8 +87,8 @@ const VARIABLES: &[Variable] = &[
     Variable::setting("ANTHROPIC_FOUNDRY_BASE_URL").only_with(FOUNDRY),
 ];
 
-const ROOT_REMEDY: &str = "run as another user, set IS_SANDBOX=1 in a container that is thrown \
-                           away, or leave --dangerously-skip-permissions out";
+const ROOT_REMEDY: &str = "run as another user, set IS_SANDBOX=1 in a disposable container, or leave \
+                           --dangerously-skip-permissions out";
 
 /// Settings for unattended use. The executor waits by itself and knows how long; claude's own ten retries
 /// would delay a turn by three minutes.

@@ -41,12 +41,14 @@ pub fn routes(agent: &Agent, around: &Surroundings<'_>) -> Result<Vec<Route>, St
         Agent::Builtin(_) => Ok(Vec::new()),
         Agent::Cli(CliAgent::Known(spec)) => route_of(spec, around).map(|route| vec![route]),
         // It is unknown whether the program uses a configured URL.
-        Agent::Cli(CliAgent::Acp { .. }) => Err("it is an agent by a protocol of its own".into()),
+        Agent::Cli(CliAgent::Acp { .. }) => {
+            Err("an ACP agent cannot be put behind the gateway".into())
+        }
         Agent::Cli(CliAgent::Command { .. }) => {
             let routes = PROVIDERS.iter().map(|provider| route(provider, around));
             let routes: Vec<Route> = routes.flatten().collect::<Result<_, _>>()?;
             match routes.is_empty() {
-                true => Err("no key of a provider that the gateway knows is in agent_env".into()),
+                true => Err("agent_env has no key of a provider that the gateway supports".into()),
                 false => Ok(routes),
             }
         }
@@ -77,7 +79,7 @@ fn route_of(spec: &CliSpec, around: &Surroundings<'_>) -> Result<Route, String> 
     }
     match behind.elsewhere.iter().find(|word| around.has_word(word)) {
         Some(word) => Err(format!(
-            "`{word}` in its arguments or its own configuration says whom it asks"
+            "`{word}` in its arguments or its own configuration selects another provider"
         )),
         None => Ok(route),
     }
@@ -106,7 +108,7 @@ fn route(provider: &'static Provider, around: &Surroundings<'_>) -> Option<Resul
     });
     if uri.is_none() {
         let name = set.map_or("", |(name, _)| name);
-        return Some(Err(format!("{name} is no address of http or https")));
+        return Some(Err(format!("{name} is not an http or https URL")));
     }
     Some(Ok(Route {
         provider,

@@ -223,7 +223,7 @@ impl CliSpec {
             return Login::Variable(variable.name.to_owned());
         }
         if let Some(name) = sources.agent_env.iter().find(|name| is_set(name)) {
-            return Login::Perhaps(format!("{name}, which `agent_env` passes on,"));
+            return Login::Perhaps(format!("{name}, which `agent_env` passes,"));
         }
         if let Some(option) = sources.login_option(self.login_options) {
             return Login::Perhaps(format!("{option} in `agent_args`"));

@@ -331,7 +331,7 @@ fn a_login_is_looked_for_where_the_agent_itself_keeps_it() {
     );
     assert_eq!(
         login(&[("EXTRA", "x")], &[], &[]),
-        perhaps("EXTRA, which `agent_env` passes on,")
+        perhaps("EXTRA, which `agent_env` passes,")
     );
     assert_eq!(
         login(&[], &[], &["--login-from=x"]),

@@ -96,7 +96,7 @@ fn found(proposal: &Proposal, is_tried: bool) -> String {
     section("not found:", proposal.not_found.clone());
     if !is_tried && !proposal.checks.is_empty() {
         text +=
-            "nothing of this was run: `sprag init --try` runs each once and says what came of it\n";
+            "nothing was run: `sprag init --try` runs each command once and prints the results\n";
     }
     text
 }
@@ -107,7 +107,7 @@ fn files(written: &Written) -> String {
         text += &format!("wrote {}\n", path.display());
     }
     for path in &written.kept {
-        text += &format!("left alone {}: it is there already\n", path.display());
+        text += &format!("kept {}: it already exists\n", path.display());
     }
     text
 }
@@ -147,7 +147,7 @@ fn try_once(
 fn left_behind(real: &Real, new: &BTreeSet<Vec<u8>>) -> Result<String> {
     let dirt = git::dirt(real).map_err(|error| Error::environment(error.to_string()))?;
     Ok(format!(
-        "  left behind by these commands: {}\n    what is no source belongs into .gitignore; a run neither minds nor commits it\n",
+        "  left behind by these commands: {}\n    add files that are not sources to .gitignore; a run ignores and does not commit them\n",
         holding(dirt.untracked, new).join(", ")
     ))
 }
@@ -157,7 +157,7 @@ fn to_mend(failed: &[String]) -> String {
     match failed {
         [] => String::new(),
         _ => format!(
-            "first mend, correct or take out of {CONFIG} what failed: {}\n",
+            "first fix the failed commands, or correct or remove them in {CONFIG}: {}\n",
             failed.join(", ")
         ),
     }

@@ -18,7 +18,7 @@ pub fn command(context: &Context) -> Result<u8> {
     let real = repository(context)?;
     let runs = past_runs(context, real.work_tree());
     if runs.is_empty() {
-        print("no run of this repository is recorded here; sprag run begins one\n")?;
+        print("no run of this repository is recorded here; sprag run starts one\n")?;
         return Ok(0);
     }
     let lines: String = runs.iter().map(line).collect();

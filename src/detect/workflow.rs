@@ -202,7 +202,7 @@ impl Workflows {
             } else if step.get("continue-on-error").is_some() || command.ends_with("|| true") {
                 Some("it may fail")
             } else if !matches!(shell, "bash" | "sh") {
-                Some("it is no script of sh or bash")
+                Some("it is not an sh or bash script")
             } else if [command.as_str(), directory.unwrap_or_default()]
                 .iter()
                 .any(|text| text.contains("${{"))

@@ -151,7 +151,7 @@ pub(crate) fn job() -> Facts {
     facts.trigger = Trigger::Asks {
         event: "issue_comment".into(),
         who: Some("anna".into()),
-        what: "a task in words: fix the flaky test".into(),
+        what: "a task: fix the flaky test".into(),
         needs_hub: true,
         of_fork: false,
     };

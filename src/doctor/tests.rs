@@ -331,8 +331,7 @@ fn an_event_is_said_in_the_words_of_what_it_asks_for() {
         said("issue_comment", comment("/sprag fix the\nbuild")),
         (
             State::Ok,
-            "issue_comment by anna asks for a task in words: fix the build, if that is permitted"
-                .to_owned()
+            "issue_comment by anna asks for a task: fix the build, if that is permitted".to_owned()
         )
     );
     assert_eq!(
@@ -348,7 +347,7 @@ fn an_event_is_said_in_the_words_of_what_it_asks_for() {
     );
     assert_eq!(state, State::Fail, "{found}");
     let schedule = said("schedule", json!({ "repository": repository }));
-    assert_eq!(schedule.1, "schedule asks for what the step itself names");
+    assert_eq!(schedule.1, "schedule asks for the work that the step names");
 }
 
 #[test]

@@ -272,7 +272,7 @@ pub struct RebasedLine {
 pub struct PullRequestLine {
     /// Its number.
     pub number: u64,
-    /// Its address.
+    /// Its URL.
     pub url: String,
     /// Whether the run opened it.
     pub opened: bool,

@@ -318,7 +318,10 @@ impl Outcome {
             Self::Verified { commit: None } => "checks passed; nothing was left to commit".into(),
             Self::Unverified {
                 accepted: false, ..
-            } => "no check is configured and the policy does not take unverified work".into(),
+            } => {
+                "no check is configured, and `if_unverified: fail` does not accept unverified work"
+                    .into()
+            }
             Self::Unverified {
                 commit: Some(id), ..
             } => {
@@ -326,17 +329,17 @@ impl Outcome {
             }
             Self::Unverified { commit: None, .. } => "done without a check".into(),
             Self::KnownFailures { commit, tests } => format!(
-                "{}; it fails only what failed before the task: {}",
+                "{}; its only failures existed before the task: {}",
                 in_branch(commit.as_ref()),
                 listed(tests)
             ),
             Self::ChangedExpectations { .. } => self.expectations(),
             Self::UnprovenTests { tests } => format!(
-                "the new tests are not proved: they do not fail without the change ({})",
+                "the new tests prove nothing: they pass without the change ({})",
                 listed(tests)
             ),
             Self::UnstableChecks { files } => format!(
-                "the checks change what they check every time they run, so nothing was verified: {}",
+                "the checks change the work tree every time they run, so nothing was verified: {}",
                 listed(files)
             ),
             Self::CheckCannotStart { check, program } => {
@@ -346,13 +349,13 @@ impl Outcome {
                 "already satisfied; the checks confirm it".into()
             }
             Self::AlreadySatisfied { verified: false } => {
-                "already satisfied, says the agent; no check confirms it".into()
+                "already satisfied according to the agent; no check confirms it".into()
             }
             Self::NoProgress { message, .. } => message.clone(),
             Self::PlanningOnly => "the agent planned and never changed a file".into(),
             Self::VerificationFailed => "the checks still fail and no retry is left".into(),
             Self::RepeatingFailure { times } => {
-                format!("the same failure came back {times} times in a row")
+                format!("the same failure occurred {times} times in a row")
             }
             Self::FailedReport { summary } if summary.is_empty() => {
                 "the agent reported that it cannot do the task".into()
@@ -374,7 +377,7 @@ impl Outcome {
             Self::PolicyViolation { what } => what.clone(),
             Self::AgentUnavailable { message } => message.clone(),
             Self::AgentCrashed { message } => message.clone(),
-            Self::TurnTimeout => "the agent's turn hit its time limit".into(),
+            Self::TurnTimeout => "the agent's turn reached its time limit".into(),
             Self::CommitRejected { message } => message.clone(),
             Self::Budget { message } => message.clone(),
             Self::Deadline => "the run's deadline was reached".into(),
@@ -401,18 +404,15 @@ impl Outcome {
             false => "nothing was committed".into(),
         };
         let what = match files.is_empty() {
-            true => "tests or check definitions were changed".to_owned(),
-            false => format!(
-                "what the checks are made of was changed ({})",
-                listed(files)
-            ),
+            true => "tests or check definitions changed".to_owned(),
+            false => format!("files that define the checks changed ({})", listed(files)),
         };
         match unknown {
             Some(why) => format!(
-                "{done}; {what}, and whether they pass as they were before is not known: {why}"
+                "{done}; {what}, and whether the checks pass with the original files is not known: {why}"
             ),
             None => format!(
-                "{done}; {what}, and as they were before these fail: {}",
+                "{done}; {what}, and with the original files, these fail: {}",
                 listed(tests)
             ),
         }

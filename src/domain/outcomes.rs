@@ -50,20 +50,20 @@ pub struct RunLine {
     pub commits: Vec<String>,
 }
 
-/// What Sprag's work of a period came to. A number that is `null` is not known.
+/// The outcomes of Sprag's work in a period. `null` means unknown.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Outcomes {
     /// Version of this format.
     pub v: u32,
     /// The beginning of the period, RFC 3339.
     pub since: String,
-    /// The branch that counts as the default one.
+    /// The branch that counts as the default branch.
     pub branch: String,
-    /// Runs that made a commit or say something of themselves.
+    /// Runs that made a commit or left a record.
     pub runs: u32,
-    /// Runs of these that say something of themselves; all that follows but commits and tasks is known of them alone.
+    /// Of these, runs that left a record; status, tasks, verified tasks, retries, nudges and cost are known only for them.
     pub runs_known: u32,
-    /// Runs by how they ended.
+    /// The number of runs for each status.
     pub statuses: BTreeMap<String, u32>,
     /// Tasks that were worked on.
     pub tasks: Option<u32>,
@@ -89,7 +89,7 @@ pub struct Outcomes {
     pub cost_usd: Option<f64>,
     /// Runs whose cost is known.
     pub runs_with_cost: u32,
-    /// US dollars of the runs whose cost is known, by each task of theirs that is on the default branch.
+    /// US dollars of the runs whose cost is known, per task of theirs that is on the default branch.
     pub cost_usd_per_merged_task: Option<f64>,
 }
 

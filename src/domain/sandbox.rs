@@ -16,9 +16,9 @@ pub enum Level {
     Off,
     /// No new privileges, no inherited descriptors, no core dumps.
     Privileges,
-    /// Writes only in named places; nothing outside can be traced or signalled.
+    /// Writes only in named places; outside processes cannot be traced or signalled.
     Files,
-    /// Namespaces of its own for processes, mounts and System V IPC.
+    /// Separate namespaces for processes, mounts and System V IPC.
     Namespaces,
 }
 
@@ -95,7 +95,7 @@ pub struct SandboxLine {
 pub struct NetworkLine {
     /// The allowed hosts.
     pub allow: Vec<String>,
-    /// What enforces it.
+    /// How the limit is enforced.
     pub enforced: Enforcement,
     /// The hosts that were requested but are not allowed; absent if there are none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -132,7 +132,7 @@ pub fn denied_words(denied: &[DeniedHost]) -> String {
         more => format!(" and {more} more"),
     };
     format!(
-        "`network` does not allow these hosts, which were asked for: {}{more}",
+        "`network` does not allow these requested hosts: {}{more}",
         hosts.join(", ")
     )
 }
@@ -172,11 +172,11 @@ impl NetworkLine {
             several => format!("{} hosts", several.len()),
         };
         let how = match self.enforced {
-            Enforcement::Namespace => "enforced by a network of its own",
+            Enforcement::Namespace => "enforced by a separate network namespace",
             Enforcement::TcpPort => {
-                "enforced but for one port: TCP to the proxy's port is open at any host"
+                "enforced except for one port: TCP to the proxy's port is open on any host"
             }
-            Enforcement::Nothing => "NOT enforced here: programs may ignore the proxy",
+            Enforcement::Nothing => "NOT enforced here: programs can ignore the proxy",
         };
         format!("network: {hosts} allowed, {how}")
     }

@@ -261,7 +261,7 @@ pub struct ReviewSummary {
 /// One turn.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TurnSummary {
-    /// Its number in the task.
+    /// The turn's number in the task.
     pub turn: u32,
     /// Its attempt; 0 in older records.
     #[serde(default)]
@@ -301,9 +301,9 @@ pub struct TurnSummary {
 pub struct StateLine {
     /// HEAD's commit.
     pub head: Option<String>,
-    /// Fingerprint of the working copy.
+    /// The fingerprint of the work tree.
     pub tree: Option<String>,
-    /// Whether the working copy differs from HEAD.
+    /// Whether the work tree differs from HEAD.
     pub dirty: Option<bool>,
 }
 
@@ -315,7 +315,7 @@ pub struct HistoryLine {
     /// Role, cycle and phase, if the task has several phases.
     #[serde(default, flatten, skip_serializing_if = "Option::is_none")]
     pub place: Option<PhaseName>,
-    /// Files changed since the task began.
+    /// Files changed since the task started.
     pub changes: Vec<String>,
     /// The result of the attempt.
     pub outcome: String,
@@ -338,7 +338,7 @@ pub struct CheckLine {
     pub passed_count: Option<u64>,
     /// The number of tests that failed; `null` if the output does not contain it.
     pub failed_count: Option<u64>,
-    /// Whether it hit its time limit.
+    /// Whether it reached its time limit.
     pub timed_out: bool,
     /// The duration in milliseconds.
     pub elapsed_ms: u64,

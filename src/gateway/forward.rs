@@ -73,7 +73,7 @@ pub(super) async fn forward(request: Request<Incoming>, shared: &Shared) -> Answ
     let is_asked = is_asked && matches!(method, Method::GET | Method::POST);
     let known = is_asked.then(|| provider.endpoint(&path));
     let Some(endpoint) = known.flatten() else {
-        let why = format!("{method} {path} is no request that it forwards");
+        let why = format!("{method} {path} is not a request that it forwards");
         return refusal(Some(provider), StatusCode::NOT_FOUND, &why);
     };
     if let Some(why) = endpoint.wire.and_then(|_| account.ledger.refusal()) {

@@ -59,7 +59,7 @@ pub(super) async fn proxy(mut request: Request<Incoming>, shared: &Arc<Shared>) 
     let uri = request.uri().clone();
     let port = uri.port_u16().or((!is_tunnel).then_some(80));
     let (Some(host), Some(port)) = (uri.host(), port) else {
-        return Refused::Failed("no host and port are asked for".into()).answer();
+        return Refused::Failed("the request names no host and port".into()).answer();
     };
     let is_own = shared.is_own(host, port);
     if is_own && !is_tunnel {
@@ -71,7 +71,7 @@ pub(super) async fn proxy(mut request: Request<Incoming>, shared: &Arc<Shared>) 
         return forward(request, shared).await;
     }
     if !is_tunnel && uri.scheme_str() != Some("http") {
-        return Refused::Failed("only http is passed on without a tunnel".into()).answer();
+        return Refused::Failed("only http is forwarded without a tunnel".into()).answer();
     }
     let connecting = async {
         match is_own {
@@ -144,7 +144,7 @@ async fn connect(
     }
     match (last, closed.first()) {
         (None, Some(address)) => Err(Refused::Denied(format!(
-            "{host} stands for {}, which is not public and not in the allow-list of the setting `network` itself",
+            "{host} resolves to {}, which is not public and not itself in the allow-list of the setting `network`",
             address.ip()
         ))),
         (Some(last), _) => Err(last),
@@ -184,7 +184,7 @@ async fn pass(mut request: Request<Incoming>, connected: Connected, shared: &Sha
     let uri = request.uri().clone();
     *request.headers_mut() = kept(request.headers());
     let Some(authority) = uri.authority().map(without_user) else {
-        return Refused::Failed("no host is asked for".into()).answer();
+        return Refused::Failed("the request names no host".into()).answer();
     };
     // The requested address decides, not a `Host` header that may differ.
     if let Ok(host) = authority.parse() {

@@ -32,7 +32,7 @@ pub enum GitError {
         command: String,
     },
     /// Pipes or devices in place of files blocked git, and it was killed.
-    #[error("git {command} was held by {}, a pipe or a device in the place of a file", display_paths(&shown(paths)))]
+    #[error("git {command} was blocked by {}, a pipe or device in place of a file", display_paths(&shown(paths)))]
     HeldBySpecialFiles {
         /// The subcommand.
         command: String,

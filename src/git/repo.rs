@@ -137,7 +137,7 @@ impl Repo {
         real_call(&self.real, &self.private.root)
     }
 
-    /// Whether a file is unchanged since the run began, by its change time, which no program can set. False
+    /// Whether a file is unchanged since the run started, by its change time, which no program can set. False
     /// if the time is unknown.
     pub(super) fn is_older_than_run(&self, path: &Path) -> bool {
         let changed = path.symlink_metadata().ok();

@@ -90,7 +90,7 @@ pub async fn commit(
             .map_or_else(|error| told(error), |facts| facts.tree.clone());
         if there != tree {
             return Err(NotMade::OtherTree(format!(
-                "GitHub made commit {at} of tree {there}, and tree {tree} was verified; look at {} before anything is merged",
+                "GitHub made commit {at} of tree {there}, and tree {tree} was verified; inspect {} before you merge anything",
                 push.branch.short()
             )));
         }

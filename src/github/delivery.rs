@@ -81,7 +81,7 @@ impl AfterPush<'_> {
         let repo = match repo {
             Ok(repo) => repo,
             Err(error) => {
-                troubles.push(format!("GitHub cannot be asked: {error}"));
+                troubles.push(format!("GitHub cannot be queried: {error}"));
                 return (false, troubles);
             }
         };
@@ -103,7 +103,9 @@ impl AfterPush<'_> {
             && let Err(error) = check_boxes(&repo, number, self.summary).await
         {
             let why = not_checked(&error);
-            troubles.push(format!("the checkboxes of issue #{number} stay: {why}"));
+            troubles.push(format!(
+                "the checkboxes of issue #{number} were not changed: {why}"
+            ));
         }
         for file in request.delivery.dispatch.iter().filter(|_| push.pushed) {
             let started = repo

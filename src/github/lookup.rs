@@ -134,7 +134,7 @@ pub async fn stranger(
     let shown = clean_line(login, 100);
     let is_bot = sender["type"] == "Bot" || login.ends_with("[bot]");
     if triggers.is_own(login) || (is_bot && !triggers.lists_bot(login)) {
-        let why = format!("{shown} is a bot or Sprag's own account, which starts nothing");
+        let why = format!("{shown} is a bot or Sprag's own account, which cannot start a run");
         return Ok(Some(Ended::nothing(why)));
     }
     if !needs_access || is_bot || triggers.lists_user(login) {
@@ -174,12 +174,17 @@ fn payload_of(path: &Path) -> Result<Value> {
     let shown = path.display();
     let mut bytes = Vec::new();
     let read = File::open(path).and_then(|file| file.take(MAX_PAYLOAD + 1).read_to_end(&mut bytes));
-    read.map_err(|error| Error::environment(format!("the event {shown} cannot be read: {error}")))?;
+    read.map_err(|error| {
+        Error::environment(format!("the event file {shown} cannot be read: {error}"))
+    })?;
     if bytes.len() as u64 > MAX_PAYLOAD {
-        return Err(Error::config(format!("the event {shown} is too large")));
+        return Err(Error::config(format!(
+            "the event file {shown} is too large"
+        )));
     }
-    serde_json::from_slice(&bytes)
-        .map_err(|error| Error::config(format!("the event {shown} is no JSON: {error}")))
+    serde_json::from_slice(&bytes).map_err(|error| {
+        Error::config(format!("the event file {shown} is not valid JSON: {error}"))
+    })
 }
 
 /// Decides what the event of this workflow run asks for.

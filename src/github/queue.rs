@@ -76,7 +76,7 @@ pub async fn choose(
             self::queued(context, actions, real, entry, &failed, &github, &base_ref).await?;
         if differs {
             request.context.notes.push(format!(
-                "queue: {0}: its branch has another text of the plan than {base_ref}, and is worked on by that; merge {base_ref} into {1} to change it",
+                "queue: {0}: its branch has another version of the plan than {base_ref}, and that version is used; merge {base_ref} into {1} to change it",
                 entry.name,
                 branch_of(&entry.name)
             ));
@@ -111,7 +111,10 @@ pub async fn choose(
         Next::NeedsPerson { .. } => Ok(Chosen::Over(Ended {
             status: RunStatus::Blocked,
             reason: Reason::Refused,
-            why: format!("no plan of {dir} can go on without a person: {}", reasons()),
+            why: format!(
+                "every plan of {dir} needs a person to continue: {}",
+                reasons()
+            ),
             remedy: Some(format!(
                 "Look at the last run of each. A plan that gave up after {MAX_FAILED_RUNS} failed runs is tried again once its file is edited."
             )),

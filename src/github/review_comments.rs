@@ -78,9 +78,7 @@ pub async fn post(
     };
     match asked.await {
         Ok(None) => Vec::new(),
-        Ok(Some(why)) => vec![format!(
-            "comments on what is no longer found are not resolved: {why}"
-        )],
+        Ok(Some(why)) => vec![format!("outdated comments could not be resolved: {why}")],
         Err(error) => vec![format!("the findings are not posted as a review: {error}")],
     }
 }

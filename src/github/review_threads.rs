@@ -83,7 +83,9 @@ impl Answers<'_> {
                 .answer_thread(self.number, of_task.thread, (&marker, &text), self.identity)
                 .await;
             if let Err(error) = told {
-                troubles.push(format!("a thread of the review is not answered: {error}"));
+                troubles.push(format!(
+                    "a reply to a review thread could not be posted: {error}"
+                ));
             }
             if is_fixed {
                 fixed.push(of_task.thread);
@@ -93,7 +95,7 @@ impl Answers<'_> {
             return troubles;
         }
         if let Err(why) = resolve(self.repo, self.number, &fixed).await {
-            troubles.push(format!("threads that were fixed are not resolved: {why}"));
+            troubles.push(format!("fixed threads could not be resolved: {why}"));
         }
         if !self.review.author.is_empty()
             && let Err(error) = self
@@ -101,7 +103,7 @@ impl Answers<'_> {
                 .request_review(self.number, &self.review.author)
                 .await
         {
-            troubles.push(format!("review is not asked for again: {error}"));
+            troubles.push(format!("the review could not be requested again: {error}"));
         }
         troubles
     }
@@ -111,7 +113,7 @@ impl Answers<'_> {
         let pushed = self.summary.push.as_ref().is_some_and(|push| push.pushed);
         let why = escaped(&short_line(&task.message, WORDS));
         let next = match &self.request.context.trigger_phrase {
-            Some(phrase) => format!(" `{phrase} continue` goes on with it."),
+            Some(phrase) => format!(" `{phrase} continue` continues it."),
             None => String::new(),
         };
         match (task.status, &task.commit) {
@@ -155,7 +157,7 @@ pub(super) async fn resolve(repo: &Repo, number: u64, firsts: &[u64]) -> Result<
         Ok::<_, Error>(())
     };
     resolved.await.map_err(|error| match error.is_not_found() {
-        true => format!("there is no GraphQL here, or not for this token ({error})"),
+        true => format!("GraphQL is not available here, or not with this token ({error})"),
         false => error.to_string(),
     })
 }

@@ -38,7 +38,7 @@ pub async fn add(
 }
 
 fn told(why: &str) -> String {
-    format!("what this run cost is not counted for max_cost_usd_per_day: {why}")
+    format!("the cost of this run is not counted for max_cost_usd_per_day: {why}")
 }
 
 async fn added(repo: &Repo, own: &str, spent: &[(String, f64)], head: &str) -> Result<(), Error> {

@@ -124,7 +124,7 @@ where
             if let Ok(data) = frame.into_data() {
                 let Some(left) = self.left.checked_sub(data.len()) else {
                     let most = self.most >> 20;
-                    let text = format!("the answer is larger than {most} MiB");
+                    let text = format!("the response is larger than {most} MiB");
                     return Err(TransportError::Broken(text));
                 };
                 self.left = left;

@@ -156,7 +156,7 @@ impl Service<Uri> for Path {
 /// The message for a proxy that rejects the login that it got (407).
 pub(super) fn refused_login(via: &super::Via) -> String {
     format!(
-        "the proxy {} wants a user and a password that it accepts; write them into {} as \
+        "the proxy {} requires a valid user and password; write them into {} as \
          http://USER:PASSWORD@HOST:PORT",
         via.proxy, via.variable
     )

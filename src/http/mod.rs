@@ -166,8 +166,8 @@ fn fault_of(error: &(dyn StdError + 'static)) -> Option<Fault> {
     };
     Some(Fault(match why {
         C::UnknownIssuer => format!(
-            "the server's certificate is signed by nobody who is trusted here; if a proxy or a \
-             server of your own signed it, name a file with its root certificate in {}",
+            "the server's certificate is not signed by a trusted authority; if your own proxy or \
+             server signed it, name a file with its root certificate in {}",
             roots::FILE
         ),
         _ => "the server's certificate cannot be accepted".to_owned(),

@@ -139,7 +139,7 @@ fn told(result: &CheckResult, exit: &Exit, said: &str, took: &str) -> String {
                 false => errors.concat(),
             };
             format!(
-                "    failed with {exit}{counts} ({took}): tasks are judged by it, so mend it first or take it out\n{shown}"
+                "    failed with {exit}{counts} ({took}): tasks are judged by it, so fix it first or remove it\n{shown}"
             )
         }
     }

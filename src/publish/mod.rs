@@ -421,7 +421,7 @@ impl Job<'_> {
             _ => run.moved(),
         };
         if self.request.delivery.via_api {
-            emit.warn("the commits are pushed as they are, without GitHub's signature: `sprag publish` does not make them by the API");
+            emit.warn("the commits are pushed without GitHub's signature: `sprag publish` does not create commits through the API");
         }
         push.rebased = taken.rebased;
         let done = self.follow_up(branch, &mut push, emit).await;
@@ -518,7 +518,7 @@ impl Job<'_> {
         let stray = self.summary.commits.iter();
         if let Some(stray) = stray.map(String::as_str).find(|id| !ids.contains(id)) {
             let error = Error::config(format!(
-                "{SUMMARY} tells of commit {stray}, which {BUNDLE} does not have"
+                "{SUMMARY} lists commit {stray}, which {BUNDLE} does not have"
             ));
             return Err(error.into());
         }

@@ -193,7 +193,7 @@ fn hand_on(out: &mut File, mut piece: &[u8]) -> io::Result<()> {
 }
 
 fn unread() -> io::Error {
-    io::Error::new(ErrorKind::TimedOut, "nobody reads it")
+    io::Error::new(ErrorKind::TimedOut, "the reader has stalled")
 }
 
 #[cfg(test)]
@@ -232,7 +232,10 @@ mod tests {
         let (taken, error) = (0..)
             .find_map(|taken| output.write_all(&block).err().map(|error| (taken, error)))
             .unwrap();
-        assert_eq!((taken, error.to_string().as_str()), (4, "nobody reads it"));
+        assert_eq!(
+            (taken, error.to_string().as_str()),
+            (4, "the reader has stalled")
+        );
         let again = output.write_all(b"x").unwrap_err();
         assert_eq!(again.kind(), ErrorKind::BrokenPipe);
         output.drain(Duration::ZERO).unwrap();

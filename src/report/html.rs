@@ -507,7 +507,8 @@ mod tests {
         let page = report(&samples::partial(), &sources);
         assert!(page.len() < SOURCES_BYTES + 64 * 1024);
         assert!(
-            page.contains("2 files more in the run directory.") && page.contains("(cut; the whole")
+            page.contains("2 files more in the run directory.")
+                && page.contains("(shortened; the full")
         );
     }
 }

@@ -132,7 +132,7 @@ fn instead_of_work((last, place): LastTurn, reason: &str) -> String {
         Some(AssessmentKind::PlanningOnly) => "appears to have planned but not executed",
         Some(AssessmentKind::AwaitingInput) => "asked instead of executing",
         Some(AssessmentKind::ReportsBlocked) => {
-            "says that it cannot go on but gave no FAILED report"
+            "says that it cannot continue but gave no FAILED report"
         }
         Some(AssessmentKind::ClaimsDone) => "says that the work is done but changed no file",
         Some(AssessmentKind::AlreadySatisfied) => {
@@ -239,20 +239,20 @@ pub fn reason(reason: Reason) -> &'static str {
         Reason::NoProgress => "the agent made no progress",
         Reason::PlanningOnly => "the agent never changed a file",
         Reason::VerificationFailed => "the checks still fail and no retry is left",
-        Reason::RepeatingFailure => "the same failure came back again and again",
+        Reason::RepeatingFailure => "the same failure occurred repeatedly",
         Reason::FailedReport => "the agent reported that it cannot do the task",
-        Reason::PolicyViolation => "the agent did what the policy forbids",
+        Reason::PolicyViolation => "the agent violated the policy",
         Reason::ReviewFindings => "a review still finds something to fix",
         Reason::Acceptable => "the reviewer accepts the change",
         Reason::OutputMismatch => "the final message does not fit the output schema",
         Reason::TddViolation => "no test failed before the work was done",
-        Reason::AgentUnavailable => "there is no agent to work with",
+        Reason::AgentUnavailable => "no agent is available",
         Reason::AgentCrashed => "the agent crashed",
-        Reason::TurnTimeout => "the agent's turn hit its time limit",
+        Reason::TurnTimeout => "the agent's turn reached its time limit",
         Reason::CommitRejected => "the commit was rejected",
-        Reason::UnstableChecks => "the checks change what they check every time they run",
+        Reason::UnstableChecks => "the checks change the work tree every time they run",
         Reason::ChangedExpectations => {
-            "the checks are not known to pass without changes of what they are made of"
+            "the checks may pass only because tests or check definitions changed"
         }
         Reason::Budget => "the token or cost limit was reached",
         Reason::Deadline => "the run's deadline was reached",
@@ -264,7 +264,7 @@ pub fn reason(reason: Reason) -> &'static str {
         Reason::Internal => "internal error",
         Reason::Refused => "request refused",
         Reason::Conflict => "both sides changed the same lines",
-        Reason::MissingShard => "no job brought the task",
+        Reason::MissingShard => "no job delivered the task",
     }
 }
 
@@ -392,12 +392,12 @@ pub fn next_steps(summary: &RunSummary) -> Vec<NextStep> {
         }
         Some(_) => {}
     }
-    steps.push(step("go on from here", resume(summary)));
+    steps.push(step("continue from here", resume(summary)));
     let patches = summary.tasks.iter().filter(|task| is_undone(task));
     if let Some(patch) = patches.filter_map(|task| task.patch.as_ref()).next() {
         let command = format!("git apply {}", quoted(&patch_path(summary, patch)));
         steps.push(step(
-            "take the unfinished work to a clean checkout",
+            "apply the unfinished work to a clean checkout",
             command,
         ));
     }
@@ -405,7 +405,7 @@ pub fn next_steps(summary: &RunSummary) -> Vec<NextStep> {
     if let Some(patch) = left {
         let command = format!("git apply -R {}", quoted(&patch_path(summary, patch)));
         steps.push(step(
-            "drop the unfinished work here; the patch still has it",
+            "discard the unfinished work here; the patch keeps it",
             command,
         ));
     }
@@ -417,7 +417,7 @@ fn name_commits(summary: &RunSummary) -> Option<NextStep> {
     let is_detached = summary.branch.is_none() && summary.push.is_none();
     let last = summary.commits.last().filter(|_| is_detached)?;
     Some(NextStep {
-        what: "the commits are on no branch; give them one".into(),
+        what: "the commits are not on a branch; create one for them".into(),
         command: Some(format!("git branch NAME {}", short_id(last))),
     })
 }
@@ -446,28 +446,28 @@ pub fn is_done_with_a_reservation(task: &TaskSummary) -> bool {
 pub fn advice(summary: &RunSummary) -> Option<&'static str> {
     match summary.reason? {
         Reason::PlanningOnly | Reason::NoProgress => Some(
-            "say in the task which files are to change and how, or try another model; where \
-                 nothing has to change, --if-no-changes ok takes that for a good end",
+            "say in the task which files to change and how, or try another model; if \
+                 nothing needs to change, use --if-no-changes ok",
         ),
         Reason::FailedReport => {
             Some("do what the report asks for, or change the task, then run it again")
         }
         Reason::ChangedExpectations => {
-            Some("read what was changed in tests and check definitions before you take the work")
+            Some("read the changes of tests and check definitions before you accept the work")
         }
-        Reason::UnstableChecks => Some(
-            "make the checks leave files that git tracks as they are, or commit what they write",
-        ),
+        Reason::UnstableChecks => {
+            Some("make the checks leave the work tree unchanged, or commit what they write")
+        }
         Reason::PolicyViolation => Some("read what the agent did before you run the task again"),
         Reason::ReviewFindings => {
-            Some("read what the review found: fix it, or say in the task why it is right as it is")
+            Some("fix the findings of the review, or say in the task why the work is right")
         }
         Reason::OutputMismatch => {
-            Some("make the output schema say no more than the task can answer")
+            Some("make the output schema require only what the task can provide")
         }
-        Reason::TddViolation => Some(
-            "say in the task what a test can see of it, or run it without --tdd where no test can",
-        ),
+        Reason::TddViolation => {
+            Some("say in the task what a test can observe, or run it without --tdd if no test can")
+        }
         Reason::RepeatingFailure | Reason::VerificationFailed => {
             Some("look at the failing check: its log is in the run directory")
         }
@@ -476,17 +476,15 @@ pub fn advice(summary: &RunSummary) -> Option<&'static str> {
             .tasks
             .iter()
             .all(|task| !task.message.starts_with(NOT_COMMITTED))
-            .then_some("make the commit hook pass, or change what it asks for"),
+            .then_some("make the commit hook pass, or change its rules"),
         // No agent works where the work of several jobs is brought together.
         Reason::Conflict if summary.agent == NO_AGENT => Some(
-            "resolve it on the branch as it is now, or run the task again there; the commits of a job are in its run directory or branch",
+            "resolve the conflict on the current branch, or run the task again there; the commits of each job are in its run directory or branch",
         ),
         Reason::Conflict => {
             Some("merge the two branches by hand and push the result: nothing was changed here")
         }
-        Reason::MissingShard => {
-            Some("run the tasks that are left: sprag matrix prints the rows for them")
-        }
+        Reason::MissingShard => Some("run the remaining tasks: sprag matrix prints their rows"),
         Reason::Budget => Some("raise --max-tokens or --max-cost-usd"),
         Reason::Deadline | Reason::TurnTimeout => {
             Some("give it more time (--deadline, --turn-timeout) or split the task")
@@ -609,7 +607,7 @@ mod tests {
         let steps = next_steps(&summary);
         let place = |what: &str| steps.iter().position(|step| step.what == what);
         let general = "install or grant what the message above names";
-        assert!(place(general).is_some() && place(general) < place("go on from here"));
+        assert!(place(general).is_some() && place(general) < place("continue from here"));
         let told = "codex was not found\n  install it: npm install codex\n  or use another agent";
         summary.warnings.push(told.into());
         let steps = next_steps(&summary);

@@ -24,7 +24,7 @@ pub struct WireEvent {
     pub seq: u64,
     /// Wall-clock time, RFC 3339 in UTC.
     pub ts: String,
-    /// Milliseconds since the run began, from a monotonic clock.
+    /// Milliseconds since the run started, from a monotonic clock.
     pub elapsed_ms: u64,
     /// What happened.
     #[serde(flatten)]
@@ -50,7 +50,7 @@ pub struct WireEvent {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "event")]
 pub enum Body {
-    /// The run began.
+    /// The run started.
     #[serde(rename = "run.started")]
     RunStarted {
         /// The run's id.
@@ -84,13 +84,13 @@ pub enum Body {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         gateway: Vec<GatewayLine>,
     },
-    /// A task began.
+    /// A task started.
     #[serde(rename = "task.started")]
     TaskStarted {
         /// Its title.
         title: String,
     },
-    /// A turn began.
+    /// A turn started.
     #[serde(rename = "turn.started")]
     TurnStarted {
         /// `implement`, `nudge`, `retry`, or the name of the phase that begins: `test`, `review`, `fix`,
@@ -157,7 +157,7 @@ pub enum Body {
         /// Every item.
         items: Vec<WireTodo>,
     },
-    /// Tokens and cost so far; `null` is unknown, not zero.
+    /// Tokens and cost so far; `null` means unknown, not zero.
     #[serde(rename = "agent.usage")]
     AgentUsage {
         /// The values that are known.
@@ -182,7 +182,7 @@ pub enum Body {
     /// A turn is still running; sent once a minute.
     #[serde(rename = "turn.progress")]
     TurnProgress {
-        /// Milliseconds since the turn began.
+        /// Milliseconds since the turn started.
         duration_ms: u64,
         /// The last tool call in one line, if the agent reports tool calls.
         last_tool: Option<String>,
@@ -246,7 +246,7 @@ pub enum Body {
         /// The findings of all reviews of the task so far.
         findings: Vec<Finding>,
     },
-    /// A check began.
+    /// A check started.
     #[serde(rename = "check.started")]
     CheckStarted {
         /// Its name.
@@ -467,7 +467,7 @@ pub enum WireTodoStatus {
     Completed,
 }
 
-/// Tokens and cost; `null` is unknown, not zero.
+/// Tokens and cost; `null` means unknown, not zero.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct WireUsage {
     /// Input tokens, including cached ones.
@@ -507,7 +507,7 @@ pub enum WireCheckOutcome {
     Failed,
     /// A signal ended it.
     Signalled,
-    /// It hit its time limit.
+    /// It reached its time limit.
     TimedOut,
     /// It could not be started.
     NotStarted,

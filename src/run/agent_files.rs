@@ -91,15 +91,15 @@ impl AgentFiles {
 fn base_branch(request: Option<&RunRequest>) -> Result<String> {
     let branch = request.and_then(|request| request.base_ref.clone());
     branch.ok_or_else(|| {
-        Error::config("agent_config is base, and no base branch is known here")
-            .hint("base needs an event that names one, such as a pull request; elsewhere use head or none")
+        Error::config("agent_config is base, but the base branch is unknown")
+            .hint("base needs an event that names one, such as a pull request; otherwise use head or none")
     })
 }
 
 fn tip(context: &Context, repo: &Repo, branch: &str) -> Result<RevId> {
     let failed = |error: &dyn std::fmt::Display| {
         Error::environment(format!(
-            "the agent's configuration cannot be taken from {branch}: {error}"
+            "the agent's configuration cannot be read from {branch}: {error}"
         ))
         .hint("give the job's token `contents: read`; `agent_config: none` works without any configuration of the repository")
     };

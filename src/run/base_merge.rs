@@ -134,7 +134,7 @@ fn fetched(context: &Context, parts: &mut Parts<'_>, request: &RunRequest) -> Re
     let branch = request.branch.as_ref().ok_or("the branch is not known")?;
     let ours = parts.tree.repo.base().ok_or("the checkout has no commit")?;
     let actions = ActionsEnvironment::of(context).ok_or("there is no access to GitHub")?;
-    let failed = |error: crate::git::RemoteError| format!("{base} cannot be had: {error}");
+    let failed = |error: crate::git::RemoteError| format!("{base} cannot be fetched: {error}");
     let remote = remote(context, &actions).map_err(failed)?;
     let name = BranchName::parse(base).map_err(failed)?;
     let (repo, cancel) = (&parts.tree.repo, &parts.setup.cancel);
@@ -162,7 +162,7 @@ fn attempt(
     let (ours, theirs) = (&tips.our_name, &tips.their_name);
     let over = |end, reason, why| Attempt::Over(ended(end, reason, why));
     if parts.tree.repo.contains_commit(&tips.ours, &tips.theirs) {
-        let why = format!("{ours} has everything of {theirs} already");
+        let why = format!("{ours} already contains all of {theirs}");
         return over(TaskEnd::Done, Reason::AlreadySatisfied, why);
     }
     if config.checks.is_empty() && config.settings.if_unverified == IfUnverified::Fail {
@@ -210,7 +210,7 @@ fn attempt(
         Err(why) => over(
             TaskEnd::Blocked,
             Reason::Conflict,
-            format!("{told}; the agent was not asked to: {why}"),
+            format!("{told}; the agent was not asked to resolve them: {why}"),
         ),
     }
 }
@@ -223,10 +223,10 @@ fn not_for_an_agent(
     paths: &[Vec<u8>],
 ) -> Option<String> {
     if config.checks.is_empty() {
-        return Some("no check is configured that could judge what it does".to_owned());
+        return Some("no check is configured to verify its work".to_owned());
     }
     if parts.setup.config.settings.allow_dirty {
-        return Some("nothing is committed with allow_dirty".to_owned());
+        return Some("allow_dirty commits nothing".to_owned());
     }
     let protected = |path: &&Vec<u8>| config.protected_paths.cover(path, false);
     let kept: Vec<Vec<u8>> = paths.iter().filter(protected).cloned().collect();

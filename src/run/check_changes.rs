@@ -81,7 +81,7 @@ pub fn check_changes(
     }
     for path in installed.changed(repo, &definitions) {
         found.unknown = Some(format!(
-            "{path} takes part in the checks, is in no commit, and is not what it was when the task began"
+            "{path} is used by the checks, is not committed, and changed since the task started"
         ));
         found.tests.definitions.push(path);
     }
@@ -120,7 +120,7 @@ fn definition(found: &mut CheckChanges, start: &Before<'_>, change: &Change, par
     }
     if change.newly_ignored {
         found.unknown = Some(format!(
-            "{path} takes part in the checks and would not be committed: a rule that the change adds ignores it"
+            "{path} is used by the checks and would not be committed, because the change adds a rule that ignores it"
         ));
     }
     found.tests.definitions.push(path);

@@ -56,7 +56,7 @@ async fn settled(
             told = Some(line);
         }
         Err(why) => parts.emit.warn(format!(
-            "what the runs of the last 24 hours cost is not known, and max_cost_usd_per_day does not hold for this run: {why}"
+            "the cost of the runs of the last 24 hours is unknown, so max_cost_usd_per_day does not limit this run: {why}"
         )),
     }
     told

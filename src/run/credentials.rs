@@ -13,13 +13,13 @@ pub fn hide_credentials(setup: &Setup, tree: &mut WorkTree, emit: &mut Emitter<'
     match tree.repo.change_credentials().hide_credentials() {
         Ok(left) => left.iter().for_each(|one| {
             emit.warn_once(&format!(
-                "{} in {} is within reach of the agent; check out with persist-credentials: false",
+                "{} in {} can be read by the agent; check out with persist-credentials: false",
                 one.key,
                 one.file.display()
             ));
         }),
         Err(error) => emit.warn(format!(
-            "the checkout's credentials are within reach of the agent: {error}"
+            "the agent can read the checkout's credentials: {error}"
         )),
     }
 }
@@ -31,7 +31,7 @@ pub fn restore_credentials(setup: &Setup, tree: &mut WorkTree, emit: &mut Emitte
     }
     if let Err(error) = tree.repo.change_credentials().restore_credentials() {
         emit.warn(format!(
-            "the checkout's credentials could not be put back: {error}"
+            "the checkout's credentials could not be restored: {error}"
         ));
     }
 }

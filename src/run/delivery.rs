@@ -82,7 +82,7 @@ pub(crate) async fn deliver(
         () = hurried(&stopped) => None,
     };
     let (done, troubles) = followed.unwrap_or_else(|| {
-        let why = "the run was stopped before its pull request and workflows were seen to";
+        let why = "the run was stopped before its pull request and workflows were handled";
         (false, vec![why.to_owned()])
     });
     troubles.into_iter().for_each(|why| parts.emit.warn(why));
@@ -171,7 +171,7 @@ async fn pushed_by_api(
         }
         Err(NotMade::Impossible(why)) => {
             parts.emit.warn(format!(
-                "the commits are pushed as they are, without GitHub's signature: {why}"
+                "the commits are pushed without GitHub's signature: {why}"
             ));
             None
         }

@@ -224,7 +224,7 @@ impl RunDir {
         let Versioned { v } = serde_json::from_slice(&text).with_context(damaged)?;
         if v != VERSION {
             bail!(
-                "{} is of version {v} and this Sprag knows version {VERSION}: go on with the Sprag that began the run",
+                "{} has version {v}, but this Sprag reads version {VERSION}: continue with the Sprag that started the run",
                 path.display()
             );
         }
@@ -394,11 +394,11 @@ fn sync_parent(path: &Path) -> io::Result<()> {
 fn adopt_empty(root: &Path) -> anyhow::Result<()> {
     let is_dir = fs::symlink_metadata(root)?.is_dir();
     if !is_dir {
-        bail!("{} is there and is not a directory", root.display());
+        bail!("{} exists and is not a directory", root.display());
     }
     if fs::read_dir(root)?.next().is_some() {
         bail!(
-            "{} is not empty: name a new directory, or --resume to go on with it",
+            "{} is not empty: name a new directory, or use --resume to continue its run",
             root.display()
         );
     }

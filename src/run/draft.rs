@@ -51,8 +51,8 @@ pub fn draft(context: &Context, args: &PlanArgs) -> Result<Drafted> {
     let given = args.settings.settings()?.pull_request;
     let above = settings::above(context, &args.settings)?;
     if above.allow_dirty == Some(true) {
-        return Err(Error::usage("--allow-dirty does not go with sprag plan")
-            .hint("commit or stash your changes: what the agent changes is undone, and yours would be too"));
+        return Err(Error::usage("--allow-dirty cannot be used with sprag plan")
+            .hint("commit or stash your changes: the agent's changes are undone, and yours would be lost too"));
     }
     let kind = given.filter(|kind| *kind != PullRequest::None);
     let text = match asked(context, (args, &above), &runtime)? {
@@ -130,7 +130,7 @@ fn output(context: &Context, args: &PlanArgs) -> Result<Option<PathBuf>> {
     };
     let path = context.cwd.join(path);
     if path.symlink_metadata().is_ok() {
-        let message = format!("--output {}: there is such a file already", path.display());
+        let message = format!("--output {}: this file already exists", path.display());
         return Err(Error::usage(message).hint("name a new file, or remove that one"));
     }
     let name = path.file_name().map(|name| name.to_string_lossy());
@@ -238,9 +238,9 @@ async fn new_branch(repo: &GithubRepo, name: &str) -> Result<String> {
         }
     }
     Err(Error::environment(format!(
-        "{BRANCHES} branches like sprag/plan-{name} are there already"
+        "{BRANCHES} branches like sprag/plan-{name} already exist"
     ))
-    .hint("remove those that are of no more use"))
+    .hint("remove those that are no longer needed"))
 }
 
 /// The plan of the drafting run: one task, whose work is to draft a plan.

@@ -318,7 +318,7 @@ fn tell_start(context: &Context, parts: &mut Parts<'_>, started: RunStarted, war
     let detached = started.branch.is_none() && started.base.is_some() && !context.in_actions();
     parts.emit.emit(EventKind::RunStarted(Box::new(started)));
     if detached {
-        let what = "HEAD is detached: commits will be on no branch; the end of the run says how to name one";
+        let what = "HEAD is detached: commits will not be on a branch; the end of the run says how to create one";
         parts.emit.warn(what);
     }
     let commits = !parts.setup.config.settings.allow_dirty && parts.setup.reviewed.is_none();

@@ -65,7 +65,7 @@ impl HandIn<'_> {
     /// Pushes the commits to a separate branch, because the remote branch has moved.
     pub fn moved(&self) -> PushLine {
         self.kept(&PushFailure::here(
-            "the branch has moved meanwhile, and this job runs no code of the project to verify the work on top of that",
+            "the branch has moved, and this job runs no code of the project, so it cannot verify the work on top of the new commits",
         ))
     }
 

@@ -45,10 +45,10 @@ pub fn read(dir: &Path, redactor: &Redactor) -> Result<HandedOver> {
     let bundle = bundle_in(dir)?;
     if bundle.is_none() && !summary.commits.is_empty() {
         let count = text::count(summary.commits.len() as u64, "commit");
-        return Err(Error::config(format!(
-            "{SUMMARY} tells of {count}, and there is no {BUNDLE}"
-        ))
-        .hint("run with --no-push, and hand both files over"));
+        return Err(
+            Error::config(format!("{SUMMARY} lists {count}, but there is no {BUNDLE}"))
+                .hint("run with --no-push, and hand both files over"),
+        );
     }
     Ok(HandedOver {
         summary: redactor
@@ -112,7 +112,7 @@ fn parse(bytes: &[u8]) -> Result<RunSummary> {
     let wrong = |error: serde_json::Error| damaged(error.line(), &error.to_string());
     match serde_json::from_slice::<Versioned>(bytes).map_err(wrong)?.v {
         1 => serde_json::from_slice(bytes).map_err(wrong),
-        v => Err(damaged(0, &format!("version {v} is not known here"))
+        v => Err(damaged(0, &format!("version {v} is unknown"))
             .hint("publish with the version of Sprag that ran")),
     }
 }
@@ -131,7 +131,7 @@ fn sound(summary: &RunSummary) -> std::result::Result<(), String> {
     let is_terminated = status == RunStatus::Cancelled && code == status.exit_code(Some(15));
     if code != status.exit_code(None) && !is_terminated {
         let status = status.as_str();
-        return Err(format!("exit_code {code} is not that of status {status}"));
+        return Err(format!("exit_code {code} does not match status {status}"));
     }
     let ids = summary.commits.iter().chain(&summary.head);
     if let Some(id) = ids.chain(&summary.base).find(|id| !is_id(id)) {
@@ -144,7 +144,7 @@ fn sound(summary: &RunSummary) -> std::result::Result<(), String> {
     let counted = (summary.tasks.len(), done.count());
     let totals = &summary.totals;
     if counted != (totals.tasks as usize, totals.done as usize) {
-        return Err("totals are not those of tasks".to_owned());
+        return Err("totals do not match the tasks".to_owned());
     }
     if summary.push.as_ref().is_some_and(|push| push.pushed) {
         return Err("the run has pushed its work itself, so nothing is left to publish".to_owned());
@@ -298,7 +298,7 @@ mod tests {
             (with(|value| value["totals"]["done"] = json!(3)), "totals"),
             (
                 with(|value| value["commits"] = json!(["a".repeat(40)])),
-                "tells of 1 commit, and there is no work.bundle",
+                "lists 1 commit, but there is no work.bundle",
             ),
         ];
         for (summary, expected) in cases {

@@ -121,7 +121,7 @@ impl Isolation {
         const SUDO: &str = "\"no new privileges\" flag is set";
         if self.policies.is_some() && output.contains(SUDO) {
             return Some(
-                "sudo cannot give rights in the sandbox: put what needs them into a step before Sprag's, or set \
+                "sudo does not work in the sandbox: move commands that need it into a step before Sprag's, or set \
                  `sandbox: off`"
                     .into(),
             );
@@ -139,11 +139,11 @@ impl Isolation {
         };
         let path = refused_path(output, is_meant)?;
         let remedy = match is_protected(Path::new(path)) {
-            true => "It holds what the run or its machine relies on; only `sandbox: off` allows it",
+            true => "The run or the machine relies on it; only `sandbox: off` allows it",
             false => "Name the directory in `sandbox_write` if the work needs it",
         };
         Some(format!(
-            "{path} could not be written: the sandbox keeps it as it is. {remedy}"
+            "{path} could not be written: the sandbox protects it. {remedy}"
         ))
     }
 
@@ -208,10 +208,10 @@ pub async fn isolation(scope: &Scope<'_>) -> Result<Isolation> {
         let enforced = found.limit_network(scope, &network.allow).await?;
         if wanted.required() >= Some(Level::Namespaces) && enforced != Enforcement::Namespace {
             return Err(Error::environment(
-                "`sandbox: require` asks for a network of the child's own, which `network` needs, and this machine \
-                 does not give one",
+                "`sandbox: require` with `network` needs a separate network namespace for child processes, which this \
+                 machine does not allow",
             )
-            .hint("docs/security.md says what enforces the allow-list where"));
+            .hint("docs/security.md says how the allow-list is enforced"));
         }
     }
     let level = found.line.level;
@@ -219,13 +219,13 @@ pub async fn isolation(scope: &Scope<'_>) -> Result<Isolation> {
         Some(required) if level < required => {
             let missing = found.line.missing.as_deref().unwrap_or("unknown");
             let message = format!(
-                "`sandbox: {}` asks for level {required}, and level {level} is what this machine gives: \
-                 missing is {missing}",
+                "`sandbox: {}` requires level {required}, but this machine allows only level {level}; \
+                 missing: {missing}",
                 wanted.word()
             );
             Err(Error::environment(message)
-                .hint("docs/security.md says where each level is to be had")
-                .hint("or take what there is: --sandbox auto"))
+                .hint("docs/security.md says what each level needs")
+                .hint("or use the highest available level: --sandbox auto"))
         }
         _ => Ok(found),
     }
@@ -314,7 +314,7 @@ async fn reached(scope: &Scope<'_>, is_strict: bool) -> Result<Isolation> {
     }
     let prepared = prepared(scope, is_strict).map_err(|error| {
         Error::environment(format!("no directory for temporary files: {error}"))
-            .hint("make room there, or name another place in TMPDIR")
+            .hint("free some space there, or name another place in TMPDIR")
     });
     let prepared = prepared?;
     let limit = scope.context.var(variables::SANDBOX_LIMIT);
@@ -462,8 +462,8 @@ impl Form {
             .filter(|(place, _)| prepared.named.contains(place));
         let told = told.map(|(place, protected)| {
             format!(
-                "sandbox_write: {} is not writable, because {} lies in it and must not be written; name what is \
-                 needed of it",
+                "sandbox_write: {} is not writable, because it contains {}, which must not be written; name only \
+                 the parts that are needed",
                 place.display(),
                 protected.display()
             )

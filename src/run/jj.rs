@@ -59,7 +59,7 @@ pub(crate) async fn prepare(
     }
     if context.find_program("jj").is_none() {
         return Err(Error::environment(format!(
-            "{} is a jj repository, too, and jj was not found on PATH",
+            "{} is also a jj repository, and jj was not found on PATH",
             real.work_tree().display()
         ))
         .hint("install jj, or remove .jj if the repository is used with git alone"));
@@ -74,7 +74,7 @@ pub(crate) async fn prepare(
         };
         jj.take_in(real, &since).await.map_err(|why| {
             Error::environment(format!(
-                "jj could not be told of the commits of an earlier run: {why}"
+                "the commits of an earlier run could not be imported into jj: {why}"
             ))
         })?;
     }
@@ -96,7 +96,7 @@ pub(crate) async fn begin(
         .ask(&["op", "log", "--no-graph", "--limit=1", "-T", "id"])
         .await;
     let operation =
-        operation.map_err(|why| anyhow::anyhow!("jj does not say where it is: {why}"))?;
+        operation.map_err(|why| anyhow::anyhow!("jj does not report its position: {why}"))?;
     Ok(real.note_untold(operation.trim())?)
 }
 
@@ -119,7 +119,7 @@ pub(crate) async fn tell(setup: &Setup, tree: &mut WorkTree, emit: &mut Emitter<
     };
     if let Err(why) = told {
         emit.warn(format!(
-            "jj was not told of the commits, which its next command or run takes in: {why}"
+            "the commits were not imported into jj; the next jj command or run imports them: {why}"
         ));
     }
     for what in setup.violations() {
@@ -127,7 +127,7 @@ pub(crate) async fn tell(setup: &Setup, tree: &mut WorkTree, emit: &mut Emitter<
     }
     let (raw, _) = tree.snapshot(emit);
     if raw.is_some_and(|raw| head_of(&raw) != tree.repo.base()) {
-        emit.warn("HEAD is not at the run's last commit any more: jj moved it");
+        emit.warn("HEAD is no longer at the run's last commit: jj moved it");
     }
 }
 

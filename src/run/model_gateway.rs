@@ -262,12 +262,14 @@ pub fn require_gateway<'t>(
     for task in tasks.flat_map(TaskConfig::in_each_role) {
         if let Some(Err(why)) = configurations.of_task(&task) {
             let message = format!(
-                "`gateway: on` keeps keys with Sprag, which the agent {} does not allow: {why}",
+                "`gateway: on` keeps keys with Sprag, which is not possible with the agent {}: {why}",
                 task.agent.name()
             );
             return Err(Error::agent(message)
                 .hint("docs/security.md says which agents can be behind the gateway, and how")
-                .hint("or give agents their keys where it cannot stand in: --gateway auto"));
+                .hint(
+                    "or give agents their keys if the gateway cannot replace them: --gateway auto",
+                ));
         }
     }
     Ok(())

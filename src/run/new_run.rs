@@ -37,7 +37,7 @@ pub(crate) fn begin_new(
     if let Some(closed) = prepared.real.closed() {
         return Err(
             Error::environment(format!("{} cannot be written", closed.display()))
-                .hint("run as the user that it belongs to, or change its permissions"),
+                .hint("run as its owner, or change its permissions"),
         );
     }
     let run_id = uuid::Uuid::now_v7().to_string();
@@ -57,10 +57,10 @@ pub(crate) fn begin_new(
     let in_use = std::fs::read_dir(&root).is_ok_and(|mut entries| entries.next().is_some());
     if in_use || (existed && !root.is_dir()) {
         return Err(Error::usage(format!(
-            "the run directory {} is there and is not an empty directory",
+            "the run directory {} exists and is not an empty directory",
             root.display()
         ))
-        .hint("name a new directory, or add --resume to go on with the run in it"));
+        .hint("name a new directory, or add --resume to continue the run in it"));
     }
     let run_dir = RunDir::create(&root, Arc::new(redactor(&context.env)))
         .map_err(|error| Error::environment(format!("{error:#}")))
@@ -100,7 +100,7 @@ pub(crate) fn refuse_read_only(real: &Real, commits: bool) -> Result<()> {
         if let Err(error) = rustix::fs::access(&place, rustix::fs::Access::WRITE_OK) {
             let message = format!("{} cannot be written: {error}", place.display());
             return Err(Error::environment(message)
-                .hint("run as a user that may write there, or mount it writable"));
+                .hint("run as a user that can write there, or mount it writable"));
         }
     }
     Ok(())
@@ -214,10 +214,10 @@ fn refuse_dirty(
     };
     let error = Error::config(format!("the work tree is not clean:\n    {shown}{more}"));
     let error = match jj::has_jj(&prepared.real) {
-        true => error.hint("run `jj new`, so that they are in a commit of their own, or use --allow-dirty (then nothing is committed)"),
+        true => error.hint("run `jj new`, so that they are in a separate commit, or use --allow-dirty (then nothing is committed)"),
         false => error.hint("commit or stash these files, or use --allow-dirty (then nothing is committed)"),
     };
-    Err(error.hint("to go on with an interrupted run use --resume"))
+    Err(error.hint("to continue an interrupted run, use --resume"))
 }
 
 /// The changed files for a message. Files in an untracked directory are shown as that directory.

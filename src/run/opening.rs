@@ -106,8 +106,8 @@ pub(super) fn recall(parts: &mut Parts<'_>, earlier: &Earlier) -> Result<()> {
     match changed_since_orderly_end(setup, tree, &mut parts.emit) {
         None => Ok(()),
         Some(strange) => Err(
-            Error::config(format!("the run cannot be taken up: {strange}"))
-                .hint("undo that, or commit or stash what is there and start a new run"),
+            Error::config(format!("the run cannot be resumed: {strange}"))
+                .hint("undo that, or commit or stash the changes and start a new run"),
         ),
     }
 }

@@ -55,7 +55,7 @@ impl OrderlyEnd {
     fn strange(&self, now: &RawSnapshot) -> Option<String> {
         let (then, is) = (place(&self.known), place(&now.known));
         if then != is {
-            return Some(format!("the run left {then}, and now it is {is}"));
+            return Some(format!("the run ended with {then}, and now it is {is}"));
         }
         let foreign: Vec<String> = now
             .dirty_paths()

@@ -48,7 +48,7 @@ pub fn gather(context: &Context, since: &str, branch: Option<&str>) -> Result<Ga
     let mut missing = Vec::new();
     if git::checkout(&real).is_ok_and(|it| it.depth.is_some()) {
         missing.push(
-            "the history of this checkout is cut off, and so is what is said here: fetch all of it (fetch-depth: 0)".to_owned(),
+            "the history of this checkout is incomplete, so the numbers are too: fetch all of it (fetch-depth: 0)".to_owned(),
         );
     }
     let mut runs = recorded(context, &real, since);
@@ -104,7 +104,7 @@ fn checked(
         .collect();
     if own.len() > ASKED {
         missing.push(format!(
-            "check runs are read of the newest {ASKED} of {} commits: give a later --since",
+            "check runs are read only for the newest {ASKED} of {} commits: give a later --since",
             own.len()
         ));
     }

@@ -81,10 +81,10 @@ pub fn directory(context: &Context, name: &Path) -> Result<PathBuf> {
     let mut named = runs.into_iter().filter(|run| run.is_named(id));
     match (named.next(), named.next()) {
         (Some(run), None) => Ok(run.dir),
-        (Some(_), Some(_)) => Err(
-            Error::usage(format!("more than one run has an id like {id}"))
-                .hint("sprag runs lists them; name more of the id"),
-        ),
+        (Some(_), Some(_)) => Err(Error::usage(format!(
+            "more than one run has an id that starts with {id}"
+        ))
+        .hint("sprag runs lists them; give more characters of the id")),
         (None, _) => Err(Error::usage(format!(
             "{id} is neither a directory nor the id of a run of this repository"
         ))
@@ -101,8 +101,8 @@ pub fn newest_ended(context: &Context) -> Result<PathBuf> {
     let runs = past_runs(context, real.work_tree());
     let ended = runs.into_iter().find(|run| run.summary().is_some());
     ended.map(|run| run.dir).ok_or_else(|| {
-        Error::usage("no run of this repository that has ended is recorded here")
-            .hint("sprag runs lists the runs; sprag run begins one")
+        Error::usage("no finished run of this repository is recorded here")
+            .hint("sprag runs lists the runs; sprag run starts one")
     })
 }
 

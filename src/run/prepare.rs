@@ -175,7 +175,7 @@ pub fn prepare(
     let (mut plan, text, plan_file) = load(&source, &real, &mut warnings)?;
     if is_foreign && bare(&mut plan) {
         warnings
-            .push("the plan is of a fork: its settings and setup commands are not followed".into());
+            .push("the plan is from a fork: its settings and setup commands are ignored".into());
     }
     let below = plan.settings.clone().or(file.settings);
     let sources = Sources::new(context, above, below);
@@ -196,7 +196,7 @@ pub fn prepare(
     if integrates && run.settings.allow_dirty {
         return Err(
             Error::usage("sprag integrate makes commits, and allow_dirty forbids them")
-                .hint("remove allow_dirty, and commit or stash what is in the work tree"),
+                .hint("remove allow_dirty, and commit or stash the changes in the work tree"),
         );
     }
     // Integration runs no agent, so a task needs none.
@@ -227,7 +227,7 @@ pub fn prepare(
         return Err(Error::config(format!(
             "the plan's status cannot be written back: {error:#}"
         ))
-        .hint("write the task as a plain mapping with its keys on lines of their own"));
+        .hint("write the task as a plain mapping with each key on its own line"));
     }
     Ok(Prepared {
         real,
@@ -399,7 +399,7 @@ fn alone(task: &Task, named: &[TaskId], book: &PlanState, warnings: &mut Vec<Str
 fn costly(task: &Task, config: &TaskConfig, warnings: &mut Vec<String>) {
     if config.settings.max_retries > COSTLY_RETRIES {
         warnings.push(format!(
-            "task {} may be retried {} times: more than {COSTLY_RETRIES} retries are costly",
+            "task {} has up to {} retries: more than {COSTLY_RETRIES} are costly",
             task.id, config.settings.max_retries
         ));
     }

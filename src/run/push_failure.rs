@@ -55,18 +55,21 @@ pub(crate) fn refused(kind: RefusalKind, words: &str) -> PushFailure {
     let (why, elsewhere) = match kind {
         RefusalKind::Protected => ("the branch is protected", true),
         RefusalKind::Workflows => (
-            "the token may not change workflow files (only an app with the permission `workflows` may)",
+            "the token cannot change workflow files (only an app with the permission `workflows` may)",
             false,
         ),
         RefusalKind::LargeFile => ("a file is too large for the remote", false),
         RefusalKind::Secret => ("the remote found a secret in the commits", false),
         RefusalKind::Hook => ("a hook of the remote declined", true),
         RefusalKind::Permission => (
-            "the token may not push (the job needs the permission `contents: write`)",
+            "the token cannot push (the job needs the permission `contents: write`)",
             false,
         ),
-        RefusalKind::NotFound => ("the repository is not there, or not for this token", false),
-        RefusalKind::Locked => ("another process holds the branch", true),
+        RefusalKind::NotFound => (
+            "the repository does not exist, or this token cannot access it",
+            false,
+        ),
+        RefusalKind::Locked => ("another process has locked the branch", true),
         RefusalKind::Other => ("the remote refused the push", true),
     };
     let why = match words.trim().is_empty() {

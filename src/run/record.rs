@@ -32,10 +32,10 @@ pub(crate) fn recorder(
     }
     let recorder =
         Recorder::create(&path, redactor(&context.env)).map_err(|error| match error.kind() {
-            ErrorKind::AlreadyExists => Error::usage(format!("{shown} is there already"))
+            ErrorKind::AlreadyExists => Error::usage(format!("{shown} already exists"))
                 .hint("a recording is a new file: name another one, or move that one away"),
             _ => Error::usage(format!("the recording {shown} cannot be made: {error}"))
-                .hint("name a file in a directory that is there and can be written"),
+                .hint("name a file in an existing directory that can be written"),
         })?;
     Ok(Some(recorder))
 }
@@ -50,7 +50,7 @@ fn refuse_other_agents(prepared: &Prepared) -> Result<()> {
             task.id,
             config.agent.name()
         ))
-        .hint("what other agents print is in turns/ of the run directory without it")
+        .hint("the output of other agents is in turns/ of the run directory in any case")
         .hint("or use --agent builtin")),
     }
 }

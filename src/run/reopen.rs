@@ -204,10 +204,10 @@ fn reopen_repository(real: Real, run_dir: &RunDir) -> Result<Repo> {
     outlast(&Repo::mark_of_children(&private), PATIENCE);
     let mut repo = Repo::reopen(real, &private).map_err(|error| {
         let error = anyhow::Error::from(error);
-        let message = format!("the run cannot be taken up: {}", told(&error));
+        let message = format!("the run cannot be resumed: {}", told(&error));
         match machine_fault(&error) {
             Some(remedy) => Error::environment(message).hint(remedy),
-            None => Error::config(message).hint("start a new run; what this one committed stays"),
+            None => Error::config(message).hint("start a new run; the commits of this one stay"),
         }
     })?;
     let has_base = repo
@@ -215,14 +215,14 @@ fn reopen_repository(real: Real, run_dir: &RunDir) -> Result<Repo> {
         .map_err(|error| Error::environment(error.to_string()))?;
     if let (Some(base), false) = (repo.base(), has_base) {
         let message = format!(
-            "the run cannot be taken up: this repository has no commit {} any more, from which it went on",
+            "the run cannot be resumed: this repository no longer has its start commit {}",
             base.0
         );
         return Err(Error::config(message).hint("fetch that commit, or start a new run"));
     }
     let settled = finish_landing(&mut repo, run_dir).and_then(|()| undo_move(&mut repo, run_dir));
     settled.map_err(|error| {
-        let message = format!("the run cannot be taken up: {}", told(&error));
+        let message = format!("the run cannot be resumed: {}", told(&error));
         let environment = Error::environment(message);
         machine_fault(&error)
             .into_iter()
@@ -244,9 +244,9 @@ fn changed_plan(source: &Source, text: &str, run_dir: &RunDir) -> Option<String>
     let shown = path.display();
     (!same).then(|| match source {
         Source::Known { .. } => format!(
-            "{shown} was edited: the run goes on with the plan as it was last committed; start a new run for the edited one"
+            "{shown} was edited; the run continues with the last committed version; start a new run for the edited one"
         ),
-        _ => format!("{shown} was edited since the run began: the run goes on with it as it is now"),
+        _ => format!("{shown} was edited since the run started; the run continues with the new version"),
     })
 }
 
@@ -308,7 +308,7 @@ fn with_flags_of(manifest: &Manifest, args: &RunArgs) -> Result<(Common, Setting
 /// continues.
 fn read_earlier(run_dir: &RunDir) -> Result<Earlier> {
     let damaged =
-        |error: anyhow::Error| Error::config(format!("the run cannot be taken up: {error:#}"));
+        |error: anyhow::Error| Error::config(format!("the run cannot be resumed: {error:#}"));
     let events = run_dir.read_events().map_err(damaged)?;
     let ended = run_dir.read_json(RunFile::Ended).unwrap_or(0);
     let by_events = Told::by(&events, ended);

@@ -188,7 +188,7 @@ impl Reporting {
                     is_job_token,
                 });
             }
-            Err(error) => self.warn(format!("GitHub is not told of the run: {error}")),
+            Err(error) => self.warn(format!("the run is not reported to GitHub: {error}")),
         }
     }
 

@@ -14,7 +14,7 @@ pub fn repository(context: &Context) -> Result<Real> {
     if !directory.is_dir() {
         return Err(
             Error::config(format!("there is no directory {}", directory.display()))
-                .hint("-C takes the work tree of a repository"),
+                .hint("-C needs the path of a repository's work tree"),
         );
     }
     let environment = git::Environment::new(context.env.iter().cloned());

@@ -61,11 +61,11 @@ pub(crate) fn restore(
     };
     let actions = ActionsEnvironment::of(context);
     let (Some(actions), Some(name)) = (actions, reference(request, source)) else {
-        return nothing("no branch and no access to GitHub are known here");
+        return nothing("the branch or the access to GitHub is unknown");
     };
     let failed = |error: &dyn std::fmt::Display| {
-        Error::environment(format!("{} cannot be taken up: {error}", name.full()))
-            .hint("run the job again, or ask for the work anew; what is kept stays where it is")
+        Error::environment(format!("{} cannot be restored: {error}", name.full()))
+            .hint("rerun the job, or make a new request; the kept work stays where it is")
     };
     let remote = remote(context, &actions).map_err(|error| failed(&error))?;
     let place = context.place_for_a_moment("sprag-restore-")?;
@@ -78,7 +78,7 @@ pub(crate) fn restore(
     let file = |name: &str| repo.file_of_kept_work(&work, name).ok().flatten();
     let meta = file(META).and_then(|bytes| KeptMeta::read(&bytes));
     let Some(meta) = meta else {
-        return nothing("what is kept is of another version of Sprag");
+        return nothing("the kept work is from another version of Sprag");
     };
     let kept = KEPT_FILES.map(|it| (it, file(&it.path())));
     let earlier = kept.iter().find_map(|(it, bytes)| {
@@ -87,7 +87,7 @@ pub(crate) fn restore(
     });
     let asked = earlier.map(|earlier| earlier.state.last_ask);
     if asked.as_ref() != Some(&request.state.last_ask) {
-        return nothing("what is kept was asked for in other words");
+        return nothing("the kept work is for a different request");
     }
     let branch = request.branch.as_ref().map(|branch| branch.name.as_str());
     let branch = BranchName::parse(branch.unwrap_or_default()).map_err(|error| failed(&error))?;

@@ -46,7 +46,7 @@ pub(crate) async fn reviewed_change(
 ) -> Result<Option<ReviewedChange>> {
     let failed = |error: &dyn std::fmt::Display| {
         Error::environment(format!(
-            "the change to be reviewed cannot be found: {error}"
+            "the change to review cannot be determined: {error}"
         ))
     };
     let private = context.place_for_a_moment("sprag-review-")?;
@@ -54,7 +54,7 @@ pub(crate) async fn reviewed_change(
     let repo = repo.map_err(|error| failed(&error))?;
     let of_pull = on_github.and_then(|(_, request)| pull_head(request));
     let Some(to) = of_pull.or_else(|| repo.base()) else {
-        return Err(Error::config("there is no commit that could be reviewed"));
+        return Err(Error::config("there is no commit to review"));
     };
     let (base, from) = match on_github {
         Some((actions, request)) => {
@@ -100,7 +100,7 @@ pub(crate) async fn reviewed_change(
 }
 
 fn no_base() -> Error {
-    Error::config("it is not known which branch the change is for")
+    Error::config("the branch that the change is for is unknown")
         .hint("name it with --base, such as --base main")
 }
 

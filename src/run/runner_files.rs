@@ -88,16 +88,18 @@ impl RunnerFile {
             {
                 return None;
             }
-            (Ok(metadata), _) if !metadata.is_file() => "was replaced by something that is no file",
-            (Ok(_), None) => "was made",
+            (Ok(metadata), _) if !metadata.is_file() => {
+                "was replaced by something that is not a file"
+            }
+            (Ok(_), None) => "was created",
             (Ok(_), Some(_)) => "was written to",
         };
         let done = match self.restore(now.is_ok(), is_own) {
-            Ok(()) => "and is as it was again",
-            Err(_) => "and cannot be put right",
+            Ok(()) => "this was undone",
+            Err(_) => "this could not be undone",
         };
         Some(format!(
-            "{}, a file of the runner's ({}), {what} {done}",
+            "{}, a file of the runner ({}), {what}; {done}",
             self.path.display(),
             self.variable
         ))
@@ -161,15 +163,15 @@ mod tests {
                 fs::write(&path, "A=1\nEVIL=1\n").unwrap()
             }),
             ("was removed", &|| fs::remove_file(&path).unwrap()),
-            ("no file", &|| {
+            ("not a file", &|| {
                 fs::remove_file(&path).unwrap();
                 symlink(&other, &path).unwrap();
             }),
-            ("no file", &|| {
+            ("not a file", &|| {
                 fs::remove_file(&path).unwrap();
                 rustix::fs::mkfifoat(rustix::fs::CWD, &path, rustix::fs::Mode::RWXU).unwrap();
             }),
-            ("no file", &|| {
+            ("not a file", &|| {
                 fs::remove_file(&path).unwrap();
                 fs::create_dir_all(path.join("deep")).unwrap();
             }),
@@ -197,7 +199,7 @@ mod tests {
         let path = dir.path().join("env");
         let files = of(&path);
         fs::write(&path, "EVIL=1\n").unwrap();
-        assert!(files.put_right().concat().contains("was made"));
+        assert!(files.put_right().concat().contains("was created"));
         assert!(!path.exists());
     }
 }

@@ -82,7 +82,7 @@ impl Setup {
     pub fn violations(&self) -> Vec<String> {
         let survivors = take_survivors().into_iter().map(|process| {
             format!(
-                "process {} could not be ended and may go on writing: {}",
+                "process {} could not be ended and may still write: {}",
                 process.pid, process.command
             )
         });
@@ -103,7 +103,7 @@ impl Setup {
         let allowed = environment(&self.env, extra);
         for name in &allowed.refused {
             emit.warn_once(&format!(
-                "{name} is the runner's own and is not passed on; remove it from agent_env or verify_env"
+                "{name} belongs to the runner and is not passed; remove it from agent_env or verify_env"
             ));
         }
         let mut env = with_temporary(allowed.variables, &self.isolation);

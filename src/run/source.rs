@@ -103,7 +103,7 @@ pub(crate) fn begin(context: &Context, args: &RunArgs, runtime: &Runtime) -> Res
             }
         })?;
         let Some(change) = found else {
-            let why = "there is nothing to review: the base has every commit already";
+            let why = "there is nothing to review: the base already has every commit";
             return Ok(Start::Over(Ended::nothing(why)));
         };
         let words = match &source {
@@ -130,9 +130,9 @@ fn to_be_reviewed(asked: Asked) -> Result<Asked> {
         Asked::Source(Source::Prompt(words)) => Ok(Asked::Source(Source::Prompt(words))),
         Asked::Event | Asked::Nothing => Ok(Asked::Source(Source::Prompt(String::new()))),
         Asked::Source(_) | Asked::Issue(_) | Asked::Queue(_) => Err(Error::usage(
-            "review_only reviews a pull request or a branch and works no plan, issue or queue off",
+            "review_only reviews a pull request or a branch; it does not run a plan, an issue or a queue",
         )
-        .hint("leave out the plan, the issue or the queue; a prompt may say what to look for")),
+        .hint("leave out the plan, the issue or the queue; a prompt can say what to look for")),
     }
 }
 

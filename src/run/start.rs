@@ -107,7 +107,7 @@ pub fn start(context: &Context, args: &RunArgs) -> Result<u8> {
 fn reviews_or_works(prepared: &Prepared) -> Result<()> {
     match prepared.run.settings.review_only == prepared.reviewed.is_some() {
         true => Ok(()),
-        false => Err(Error::config("review_only stands in the plan").hint(
+        false => Err(Error::config("review_only is set in the plan").hint(
             "give it on the command line, as an input of the action or in the configuration",
         )),
     }

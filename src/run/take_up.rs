@@ -31,7 +31,7 @@ pub fn take_up_run<'r>(
     if !killed.is_empty() {
         let count = killed.len();
         emit.warn(format!(
-            "{count} processes of the interrupted run were still there; they were ended"
+            "{count} processes of the interrupted run were still running; they were ended"
         ));
     }
     let states: Vec<TaskState> = tasks.map(|start| fold(&start.earlier)).collect();

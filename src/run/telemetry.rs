@@ -158,7 +158,7 @@ async fn post(
         text.rsplit_once('@').map_or(text, |(_, host)| host)
     });
     let told = |why: String| {
-        format!("OpenTelemetry: the collector at {host} did not take what the run came to: {why}")
+        format!("OpenTelemetry: the collector at {host} did not accept the data of the run: {why}")
     };
     let mut request =
         Request::post(target.address.clone()).header(CONTENT_TYPE, "application/json");
@@ -205,7 +205,7 @@ fn targets(context: &Context) -> Result<[Option<Target>; 2], String> {
             of_signal("PROTOCOL").filter(|(word, _)| *word == "grpc")
         {
             return Err(format!(
-                "OpenTelemetry: {variable} is {protocol}, but only OTLP over HTTP is spoken: set it to http/json"
+                "OpenTelemetry: {variable} is {protocol}, but only OTLP over HTTP is supported: set it to http/json"
             ));
         }
         let is_own = variable.contains(signal);
@@ -220,7 +220,7 @@ fn targets(context: &Context) -> Result<[Option<Target>; 2], String> {
         };
         let Some(address) = parsed.filter(is_http) else {
             return Err(format!(
-                "OpenTelemetry: {variable} is no address of http or https"
+                "OpenTelemetry: {variable} is not an http or https URL"
             ));
         };
         let headers = match of_signal("HEADERS") {
@@ -239,7 +239,11 @@ fn headers(text: &str, variable: &str) -> Result<Vec<(HeaderName, HeaderValue)>,
         Some((HeaderName::from_bytes(name.as_bytes()).ok()?, value))
     };
     let all: Option<Vec<_>> = pairs(text).map(read).collect();
-    all.ok_or_else(|| format!("OpenTelemetry: {variable} has something that is no header: write name=value, divided by commas"))
+    all.ok_or_else(|| {
+        format!(
+            "OpenTelemetry: {variable} has an invalid header: write name=value, separated by commas"
+        )
+    })
 }
 
 /// The resource attributes from the variables.

@@ -57,7 +57,7 @@ pub(crate) async fn settle(
         let secrets = secrets_in(&parts.setup, &parts.tree, raw, true);
         if !secrets.is_empty() {
             let why = format!(
-                "the work tree is not kept on GitHub: {}",
+                "the work tree is not saved on GitHub: {}",
                 secrets.join("; ")
             );
             parts.emit.warn(why);
@@ -76,15 +76,15 @@ pub(crate) async fn settle(
         &cancel,
     );
     let go_on = match trigger {
-        Some(phrase) => format!("`{phrase} continue`, or the job run again,"),
-        None => "the job run again, or `sprag run --resume --from-remote`,".to_owned(),
+        Some(phrase) => format!("`{phrase} continue`, or a rerun of the job,"),
+        None => "a rerun of the job, or `sprag run --resume --from-remote`,".to_owned(),
     };
     parts.emit.warn(match kept {
         Ok(()) => format!(
-            "the unfinished work is kept for 30 days as {}: {go_on} goes on with it",
+            "the unfinished work is kept for 30 days as {}: {go_on} continues it",
             keeper.name.full()
         ),
-        Err(why) => format!("the unfinished work is in this job alone: {why}"),
+        Err(why) => format!("the unfinished work is only in this job: {why}"),
     });
 }
 

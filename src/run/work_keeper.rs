@@ -93,7 +93,7 @@ impl WorkKeeper {
         let cancel = setup.cancel.beyond_deadline();
         match self.keep(setup, tree, None, 0, &cancel) {
             Ok(()) => self.known = tree.repo.base(),
-            Err(why) => emit.warn_once(&format!("the commits are in this job alone: {why}")),
+            Err(why) => emit.warn_once(&format!("the commits are only in this job: {why}")),
         }
     }
 

@@ -225,7 +225,7 @@ impl WorkTree {
         let exempt = self.exempt();
         match self.repo.change().undo_move(intent, &exempt) {
             Ok(_) => self.run_dir.remove(RunFile::Move),
-            Err(error) => emit.warn(format!("the branch could not be put back: {error}")),
+            Err(error) => emit.warn(format!("the branch could not be restored: {error}")),
         }
     }
 }

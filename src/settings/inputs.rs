@@ -143,8 +143,8 @@ fn refuse_path(context: &Context, words: &str) -> Result<()> {
     match context.cwd.join(words).is_file() {
         false => Ok(()),
         true => Err(
-            Error::usage(format!("the prompt `{words}` is the name of a file")).hint(format!(
-                "run it with --plan {words}, or take its text with --prompt-file {words}"
+            Error::usage(format!("the prompt `{words}` is a file name")).hint(format!(
+                "run it with --plan {words}, or use its text as the prompt with --prompt-file {words}"
             )),
         ),
     }

@@ -92,7 +92,7 @@ impl Sources {
         };
         if !is_named_above {
             return Err(Error::config(
-                "--replay stands in the agent_args of a plan or a configuration file",
+                "--replay is set in the agent_args of a plan or a configuration file",
             )
             .hint("give it on the command line: --agent builtin --agent-arg=--replay=FILE"));
         }
@@ -323,7 +323,7 @@ pub fn run_config(sources: &Sources, setup: Vec<String>) -> Result<RunConfig> {
     if settings.allow_dirty && settings.keep_going {
         return Err(
             Error::usage("--allow-dirty and --keep-going exclude each other").hint(
-                "going on restores the tree after a failed task, which would destroy your changes",
+                "--keep-going restores the tree after a failed task, which would destroy your changes",
             ),
         );
     }
@@ -356,7 +356,7 @@ pub fn task_config(sources: &Sources, task: &Task) -> Result<TaskConfig> {
         .resolve(sources.in_actions);
     if settings.tdd && settings.verify.is_empty() && !settings.review_only {
         return Err(Error::config(format!(
-            "task {} is to have its tests written first (tdd), and no check is configured that runs them",
+            "task {} uses `tdd`, but no check is configured that runs its tests",
             task.id
         ))
         .hint("name one: --verify 'COMMAND', or `verify` in plan or configuration"));
@@ -433,7 +433,7 @@ fn agent(all: &Resolved, sources: &Sources, of_role: bool) -> Result<Agent> {
                 true => String::new(),
                 false => format!("{}; ", missing.message),
             };
-            let none = none.hint(format!("or let the built-in agent work: {why}{first}"));
+            let none = none.hint(format!("or use the built-in agent: {why}{first}"));
             hints.fold(none, Error::hint)
         }),
         (name, _) => match agents::cli(name) {
@@ -481,8 +481,7 @@ fn no_access(missing: NoAccess) -> Error {
 }
 
 fn protected_set(globs: &[impl AsRef<str>]) -> Result<ProtectedPaths> {
-    ProtectedPaths::of(globs)
-        .map_err(|error| Error::config(format!("a glob cannot be read: {error}")))
+    ProtectedPaths::of(globs).map_err(|error| Error::config(format!("invalid glob: {error}")))
 }
 
 /// The set of paths that match one of these globs of agent configuration files, with the same rules as
@@ -500,7 +499,7 @@ fn glob_set(globs: &[impl AsRef<str>]) -> Result<GlobSet> {
         let glob = GlobBuilder::new(glob.as_ref())
             .literal_separator(true)
             .build()
-            .map_err(|error| Error::config(format!("a glob cannot be read: {error}")))?;
+            .map_err(|error| Error::config(format!("invalid glob: {error}")))?;
         builder.add(glob);
     }
     builder
@@ -515,7 +514,7 @@ fn glob_set(globs: &[impl AsRef<str>]) -> Result<GlobSet> {
 pub fn plan_of_prompt(prompt: &str) -> Result<Plan> {
     let text = prompt.trim();
     let Some(first) = text.lines().next() else {
-        return Err(Error::usage("the prompt is empty").hint("say what is to be done"));
+        return Err(Error::usage("the prompt is empty").hint("describe the work to do"));
     };
     let title = crate::domain::text::cap_chars(first.trim_start_matches(['#', ' ']), 72);
     let whole = text == title;

@@ -42,9 +42,7 @@ pub fn read(path: &Path) -> Result<Recording> {
         .and_then(|file| file.take(LARGEST).read_to_end(&mut bytes))
         .map_err(cannot)?;
     trajectory::read(&bytes).map_err(|why| {
-        Error::usage(format!(
-            "{shown} is not a recording that can be read: {why}"
-        ))
-        .hint("name a file that sprag run --record made, or turns/NN-builtin.jsonl of a run")
+        Error::usage(format!("{shown} is not a valid recording: {why}"))
+            .hint("name a file that sprag run --record made, or turns/NN-builtin.jsonl of a run")
     })
 }

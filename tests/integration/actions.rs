@@ -333,7 +333,8 @@ fn the_agent_and_the_checks_see_nothing_of_the_runner() {
             .contains(&"GREETING=hello".to_owned())
     );
     assert!(
-        run.stdout.contains("GITHUB_REPOSITORY is the runner's own"),
+        run.stdout
+            .contains("GITHUB_REPOSITORY belongs to the runner"),
         "{}",
         run.stdout
     );
@@ -404,7 +405,7 @@ fn a_missing_agent_is_told_in_the_outputs() {
     assert_eq!(
         run.stdout,
         format!(
-            "::error file=.github,title=Sprag cannot begin::no agent is configured%0Aname one: {}, or --agent-command 'COMMAND'; or set `agent` in .sprag/config.yaml%0Aor let the built-in agent work: set one of ANTHROPIC_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY, GOOGLE_API_KEY, OPENROUTER_API_KEY, DEEPSEEK_API_KEY, GROQ_API_KEY, MISTRAL_API_KEY, XAI_API_KEY%0Aor name a server that speaks OpenAI's format with SPRAG_BASE_URL\n",
+            "::error file=.github,title=Sprag cannot begin::no agent is configured%0Aname one: {}, or --agent-command 'COMMAND'; or set `agent` in .sprag/config.yaml%0Aor use the built-in agent: set one of ANTHROPIC_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY, GOOGLE_API_KEY, OPENROUTER_API_KEY, DEEPSEEK_API_KEY, GROQ_API_KEY, MISTRAL_API_KEY, XAI_API_KEY%0Aor name a server that speaks OpenAI's format with SPRAG_BASE_URL\n",
             crate::bad_input::agent_flags()
         )
     );

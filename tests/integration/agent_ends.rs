@@ -257,7 +257,7 @@ fn a_turn_over_its_limit_is_a_failed_attempt() {
     assert!(
         project
             .prompt(2)
-            .contains("command hit the time limit of 3 s. Continue where it stopped."),
+            .contains("command reached the time limit of 3 s. Continue where it stopped."),
         "{}",
         project.prompt(2)
     );

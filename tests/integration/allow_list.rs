@@ -254,7 +254,8 @@ fn from_a_network_of_its_own(user: User, sandbox: &str) {
     assert!(world.paths().is_empty());
     assert!(udp.recv(&mut [0; 8]).is_err(), "a datagram has left");
     assert!(
-        run.stdout.contains("enforced by a network of its own"),
+        run.stdout
+            .contains("enforced by a separate network namespace"),
         "{}",
         run.stdout
     );
@@ -352,7 +353,7 @@ fn without_namespaces(user: User, sandbox: &str) {
     assert_eq!(world.project.notes("tries"), ["tcp not", "proxy reached"]);
     assert!(world.paths().is_empty());
     assert!(udp.recv(&mut datagram).is_err(), "a datagram has left");
-    let told = "TCP to the proxy's port is open at any host";
+    let told = "TCP to the proxy's port is open on any host";
     assert!(run.stdout.contains(told), "{}", run.stdout);
 }
 

@@ -138,7 +138,7 @@ fn a_prompt_as_the_argument_and_as_a_flag() {
         &project,
         &["run", "plan.yaml"],
         2,
-        "error: the prompt `plan.yaml` is the name of a file\n  run it with --plan plan.yaml, or take its text with --prompt-file plan.yaml\n",
+        "error: the prompt `plan.yaml` is a file name\n  run it with --plan plan.yaml, or use its text as the prompt with --prompt-file plan.yaml\n",
     );
 }
 
@@ -195,7 +195,7 @@ fn an_empty_prompt() {
         &project(),
         &["run", "--prompt", " "],
         2,
-        "error: the prompt is empty\n  say what is to be done\n",
+        "error: the prompt is empty\n  describe the work to do\n",
     );
 }
 
@@ -241,7 +241,7 @@ fn an_empty_plan() {
 fn a_binary_plan() {
     refused_plan(
         b"\x7fELF\x02\x01\x00\x00",
-        "error: plan.yaml:1:7: a zero byte: this is no text file; save it as UTF-8 text\n",
+        "error: plan.yaml:1:7: a zero byte: this is not a text file; save it as UTF-8 text\n",
     );
     refused_plan(
         b"title: caf\xe9\n",
@@ -396,7 +396,7 @@ fn no_agent() {
         &["run", "--plan", "plan.yaml"],
         4,
         &format!(
-            "error: no agent is configured\n  name one: {}, or --agent-command 'COMMAND'; or set `agent` in .sprag/config.yaml\n  or let the built-in agent work: set one of ANTHROPIC_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY, GOOGLE_API_KEY, OPENROUTER_API_KEY, DEEPSEEK_API_KEY, GROQ_API_KEY, MISTRAL_API_KEY, XAI_API_KEY\n  or name a server that speaks OpenAI's format with SPRAG_BASE_URL\n",
+            "error: no agent is configured\n  name one: {}, or --agent-command 'COMMAND'; or set `agent` in .sprag/config.yaml\n  or use the built-in agent: set one of ANTHROPIC_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY, GOOGLE_API_KEY, OPENROUTER_API_KEY, DEEPSEEK_API_KEY, GROQ_API_KEY, MISTRAL_API_KEY, XAI_API_KEY\n  or name a server that speaks OpenAI's format with SPRAG_BASE_URL\n",
             agent_flags()
         ),
     );
@@ -436,7 +436,7 @@ fn not_a_repository() {
             "nowhere",
         ],
         2,
-        "error: there is no directory $ROOT/repo/nowhere\n  -C takes the work tree of a repository\n",
+        "error: there is no directory $ROOT/repo/nowhere\n  -C needs the path of a repository's work tree\n",
     );
 }
 
@@ -458,7 +458,7 @@ fn a_run_directory_that_is_in_use() {
             used.to_str().unwrap(),
         ],
         2,
-        "error: the run directory $ROOT/agent/used is there and is not an empty directory\n  name a new directory, or add --resume to go on with the run in it\n",
+        "error: the run directory $ROOT/agent/used exists and is not an empty directory\n  name a new directory, or add --resume to continue the run in it\n",
     );
     assert_eq!(fs::read_to_string(used.join("notes")).unwrap(), "kept");
 }
@@ -493,7 +493,7 @@ fn a_dirty_tree() {
         &project,
         &RUN,
         2,
-        "error: the work tree is not clean:\n    a.txt\n    new.txt\n  commit or stash these files, or use --allow-dirty (then nothing is committed)\n  to go on with an interrupted run use --resume\n",
+        "error: the work tree is not clean:\n    a.txt\n    new.txt\n  commit or stash these files, or use --allow-dirty (then nothing is committed)\n  to continue an interrupted run, use --resume\n",
     );
 }
 
@@ -508,7 +508,7 @@ fn a_directory_that_git_does_not_know() {
         &project,
         &RUN,
         2,
-        "error: the work tree is not clean:\n    a.txt\n    build/\n  commit or stash these files, or use --allow-dirty (then nothing is committed)\n  to go on with an interrupted run use --resume\n",
+        "error: the work tree is not clean:\n    a.txt\n    build/\n  commit or stash these files, or use --allow-dirty (then nothing is committed)\n  to continue an interrupted run, use --resume\n",
     );
 }
 
@@ -561,7 +561,7 @@ fn a_misspelt_variable_is_told_with_the_one_that_is_meant() {
 fn a_plan_with_a_conflict() {
     refused_plan(
         b"title: Example\n<<<<<<< HEAD\ngoal: one\n=======\ngoal: two\n>>>>>>> topic\n",
-        "error: plan.yaml:2:1: a merge left its conflict here: resolve it\n",
+        "error: plan.yaml:2:1: unresolved merge conflict: resolve it\n",
     );
 }
 

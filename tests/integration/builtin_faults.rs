@@ -181,7 +181,7 @@ fn an_answer_that_is_no_response_counts_for_nothing_and_is_told() {
             errors[3].contains("text/html") && errors[3].contains("Sign in"),
             "{errors:?}"
         );
-        assert_eq!(errors[4], "the answer is empty");
+        assert_eq!(errors[4], "the response is empty");
     }
 }
 

@@ -187,7 +187,7 @@ fn cost_warning() {
         ("5", vec![]),
         (
             "6",
-            vec!["task fix may be retried 6 times: more than 5 retries are costly"],
+            vec!["task fix has up to 6 retries: more than 5 are costly"],
         ),
     ] {
         let project = project(CHECK);

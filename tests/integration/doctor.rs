@@ -388,7 +388,7 @@ fn whether_the_key_of_the_model_stays_with_sprag_is_told() {
     assert!(own.starts_with("ok: it has its own login: "), "{own}");
     assert_eq!(code, 0);
     let (code, refused) = told(&project, &["--gateway", "on", elsewhere[0]]);
-    let why = "fail: `gateway: on` keeps the key of its model with Sprag, which cannot be: ";
+    let why = "fail: `gateway: on` keeps the key of its model with Sprag, which is not possible: ";
     assert!(refused.starts_with(why), "{refused}");
     assert_eq!(code, 4);
     project.env("OPENAI_BASE_URL", "nowhere");

@@ -277,8 +277,7 @@ fn a_shard_without_its_commits_is_missing_with_what_to_do() {
     fs::remove_file(Path::new(&pushed).join("work.bundle")).unwrap();
     let run = integrate(&project, &[&pushed]).expect(1);
     let told = warnings(&run);
-    let expected =
-        "summary.json tells of 1 commit, and there is no work.bundle; run with --no-push";
+    let expected = "summary.json lists 1 commit, but there is no work.bundle; run with --no-push";
     assert!(told.iter().any(|line| line.contains(expected)), "{told:?}");
 }
 

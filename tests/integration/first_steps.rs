@@ -17,7 +17,7 @@ fn init_names_the_steps_that_follow_and_they_work() {
          not found:\n  \
            a workflow in .github/workflows that runs for a push or a pull request\n  \
            a linter that its setup installs\n\
-         nothing of this was run: `sprag init --try` runs each once and says what came of it\n\
+         nothing was run: `sprag init --try` runs each command once and prints the results\n\
          wrote .sprag/config.yaml\n\
          wrote .sprag/plans/example.yaml\n\
          wrote .github/workflows/sprag.yml\n\
@@ -63,7 +63,7 @@ fn init_tries_what_it_proposes_and_says_what_came_of_it() {
         "test: python3 -m unittest    (test_app.py imports unittest)\n",
         "  check build `make build`: running\n    passed (",
         "    failed with code 1: 1 failed (",
-        "tasks are judged by it, so mend it first or take it out",
+        "tasks are judged by it, so fix it first or remove it",
         "      test_app.py:5: ",
         "no-such-linter",
         "left behind by these commands: ",
@@ -71,11 +71,7 @@ fn init_tries_what_it_proposes_and_says_what_came_of_it() {
     ] {
         assert!(run.stdout.contains(shown), "{shown}: {}", run.stdout);
     }
-    assert!(
-        !run.stdout.contains("nothing of this was run"),
-        "{}",
-        run.stdout
-    );
+    assert!(!run.stdout.contains("nothing was run"), "{}", run.stdout);
     let workflow = project.read(".github/workflows/sprag.yml");
     assert!(workflow.contains("actions/setup-python@") && workflow.contains("publish:"));
 }
@@ -88,7 +84,7 @@ fn a_run_begins_on_what_a_trial_left_behind() {
     let tried = project.sprag(&["init", "--try"]).expect(0).stdout;
     for shown in [
         "left behind by these commands: out/\n",
-        "first mend, correct or take out of .sprag/config.yaml what failed: check test\n",
+        "first fix the failed commands, or correct or remove them in .sprag/config.yaml: check test\n",
     ] {
         assert!(tried.contains(shown), "{shown}: {tried}");
     }

@@ -7,7 +7,7 @@ use std::fs;
 use std::path::PathBuf;
 
 const CHECK: &str = "grep -q fixed a.txt";
-const ROOM: &str = "make room there, then go on with sprag run --resume";
+const ROOM: &str = "free some space there, then continue with sprag run --resume";
 
 /// A project of two tasks, and the agent that does them after `before`.
 fn project(before: &str) -> (Project, String) {
@@ -220,7 +220,8 @@ fn no_room_in_the_work_tree() {
         stopped += 1;
         assert_eq!(run.code, 4, "{shown}");
         assert!(
-            run.stderr.contains(", then go on with sprag run --resume"),
+            run.stderr
+                .contains(", then continue with sprag run --resume"),
             "{shown}"
         );
         let resumed = project.sprag(&["run", "--resume"]);

@@ -212,7 +212,7 @@ fn a_test_runner_that_ends_before_its_tests_do_has_failed() {
             "{}",
             run.stdout
         );
-        let told = "failed: it ended with exit code 0 before its test runner had told the result";
+        let told = "failed: it ended with exit code 0 before its test runner printed a result";
         assert!(run.stdout.contains(told), "{}", run.stdout);
     }
 }

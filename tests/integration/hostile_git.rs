@@ -64,7 +64,7 @@ fn a_pipe_or_device_in_the_git_directory_holds_nothing_up() {
         let project = project();
         let script = format!("rm -f .git/{name}; {made} .git/{name}");
         let run = attack(&project, &script);
-        let said = format!(".git/{name} was a pipe or a device that git would read for ever");
+        let said = format!(".git/{name} was a pipe or device on which git would block forever");
         assert_survived(&project, &run, &script, &said);
     }
 }
@@ -98,7 +98,7 @@ fn a_pipe_that_rules_the_work_tree_is_removed_once_it_holds_git() {
     ] {
         let project = project();
         let run = attack(&project, made);
-        let said = format!("{path} was a pipe or a device that git would read for ever");
+        let said = format!("{path} was a pipe or device on which git would block forever");
         assert_survived(&project, &run, made, &said);
     }
 }
@@ -146,7 +146,7 @@ fn a_git_directory_without_what_git_needs_is_put_back() {
             "echo 'ref: ../../../etc/passwd' > .git/HEAD",
             "changes to .git/HEAD were undone",
         ),
-        ("echo rubbish > .git/index", "it was put back"),
+        ("echo rubbish > .git/index", "was invalid and was restored"),
         ("rm .git/index", ""),
     ] {
         let project = project();
@@ -350,7 +350,7 @@ fn a_file_too_large_for_github_is_committed_and_named() {
     let project = project();
     let run = attack(&project, "truncate -s 101M big.bin");
     assert_eq!(run.code, 0, "{}", run.stdout);
-    let said = "big.bin has 101 MiB; GitHub takes no file of more than 100 MiB";
+    let said = "big.bin has 101 MiB; GitHub refuses files larger than 100 MiB";
     assert_eq!(told(&run), said);
 }
 

@@ -68,7 +68,7 @@ fn orphans_are_reaped_while_it_runs_and_ended_with_it() {
     assert_eq!(run.summary["status"], "success");
     let warning = run.summary["warnings"][0].as_str().unwrap();
     assert!(
-        warning.starts_with("the agent left 2 processes behind"),
+        warning.starts_with("the agent left 2 processes running"),
         "{warning}"
     );
     assert_eq!(project.commits(), 2);

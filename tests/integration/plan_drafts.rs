@@ -64,7 +64,7 @@ fn an_invalid_draft_is_given_back_with_its_error_at_most_twice() {
     }
     let warned = warnings(&run);
     assert!(
-        warned[0].starts_with(&format!("draft 1 of 3 is no valid plan: {error}")),
+        warned[0].starts_with(&format!("draft 1 of 3 is not a valid plan: {error}")),
         "{warned:?}"
     );
     assert_eq!(project.read("plan.yaml"), PLAN.replace("\\n", "\n"));
@@ -122,11 +122,11 @@ fn what_else_the_agent_changes_is_undone_and_told() {
     assert_eq!(project.read("a.txt"), "text\n");
     let warned = warnings(&run).join("\n");
     assert!(
-        warned.contains("that is undone: a.txt, b.txt, new/file"),
+        warned.contains("the changes were undone: a.txt, b.txt, new/file"),
         "{warned}"
     );
     assert!(
-        warned.contains("they are off the branch and kept under refs/sprag/"),
+        warned.contains("they were removed from the branch and kept under refs/sprag/"),
         "{warned}"
     );
 }
@@ -168,7 +168,7 @@ fn settings_that_a_draft_brings_along_are_warned_of() {
     let warned = warnings(&run).join("\n");
     assert!(
         warned.contains(&format!(
-            "the plan brings setup along, which can start programs: read {FIRST}"
+            "the plan contains setup, which can start programs: read {FIRST}"
         )),
         "{warned}"
     );
@@ -187,14 +187,11 @@ fn the_command_line_is_checked_before_anything_is_asked() {
         &["CSV", "--issue", "1"],
         "--prompt and --issue were given together",
     );
-    refused(
-        &["CSV", "--output", "a.txt"],
-        "there is such a file already",
-    );
+    refused(&["CSV", "--output", "a.txt"], "this file already exists");
     refused(&["CSV", "--output", "b.txt"], "a plan is a YAML file");
     refused(
         &["CSV", "--allow-dirty"],
-        "--allow-dirty does not go with sprag plan",
+        "--allow-dirty cannot be used with sprag plan",
     );
     project.write("mine.txt", "mine\n");
     refused(&["CSV"], "the work tree is not clean");

@@ -126,7 +126,7 @@ fn daemons_of_a_check_are_ended_with_it_and_told() {
     assert_ended(&project, "daemons");
     let told = warnings(&run.summary);
     assert!(
-        told.len() == 1 && told[0].ends_with("processes behind; they were ended"),
+        told.len() == 1 && told[0].ends_with("processes running; they were ended"),
         "{told:?}"
     );
 }

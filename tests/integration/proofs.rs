@@ -175,14 +175,14 @@ fn what_was_red_before_is_tolerated_and_named_where_the_policy_says_so() {
     assert_eq!(blamed(&run), pairs(&[("c", "was_red_before")]));
     let message = run.task(0)["message"].as_str().unwrap();
     assert!(
-        message.ends_with("it fails only what failed before the task: c"),
+        message.ends_with("its only failures existed before the task: c"),
         "{message}"
     );
     assert_eq!(run.task(0)["changed_files"], json!(["work.txt"]));
     let report = std::fs::read_to_string(run.dir.as_ref().unwrap().join("report.md")).unwrap();
     let head = report.lines().take(3).collect::<String>();
     assert!(
-        head.contains("unverified") && head.contains("it fails only what failed before"),
+        head.contains("unverified") && head.contains("its only failures existed before"),
         "{head}"
     );
     assert_eq!(project.commits(), 3);
@@ -314,7 +314,7 @@ fn the_policy_may_block_or_only_warn_of_weaker_tests() {
     proved(&warned, &[]);
     let warnings = warned.summary["warnings"].to_string();
     assert!(
-        warnings.contains("changes tests that were there before: tests/a.sh"),
+        warnings.contains("changes existing tests: tests/a.sh"),
         "{warnings}"
     );
     let project = tested("test_changes: ok\n");
@@ -340,7 +340,7 @@ fn old_tests_that_cannot_be_judged_verify_nothing() {
     assert_eq!(run.summary["status"], "unverified");
     let message = run.task(0)["message"].as_str().unwrap();
     assert!(
-        message.contains("as they were before is not known: test timed out"),
+        message.contains("with the original files is not known: test timed out"),
         "{message}"
     );
 }

@@ -131,7 +131,7 @@ fn a_run_of_a_repository_that_was_made_anew_is_refused() {
     project.git(&[&identity[..], &["commit", "--quiet", "--message", "Other"]].concat());
     let refused = resume(&project, &wrong, &[]).expect(2).stderr;
     assert!(
-        refused.contains("this repository has no commit "),
+        refused.contains("this repository no longer has its start commit "),
         "{refused}"
     );
     assert!(refused.contains("start a new run"), "{refused}");
@@ -147,7 +147,7 @@ fn a_head_that_moved_meanwhile_is_refused() {
     let run = resume(&project, &agent, &[]);
     assert_eq!(run.code, 2, "{}\n{}", run.stdout, run.stderr);
     assert!(
-        run.stderr.contains("the run left main at"),
+        run.stderr.contains("the run ended with main at"),
         "{}",
         run.stderr
     );

@@ -175,7 +175,7 @@ fn a_review_takes_no_plan_and_no_plan_asks_for_one() {
     let planned = project.run(&agent, &[]);
     assert_eq!(planned.code, 2);
     assert!(
-        planned.stderr.contains("review_only stands in the plan"),
+        planned.stderr.contains("review_only is set in the plan"),
         "{}",
         planned.stderr
     );

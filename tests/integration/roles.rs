@@ -213,7 +213,7 @@ esac";
         "{}",
         run.summary["warnings"]
     );
-    for part in ["a.txt", "left.txt", "more.txt", "taken off the branch"] {
+    for part in ["a.txt", "left.txt", "more.txt", "removed from the branch"] {
         assert!(
             has_warning(&run, part),
             "{part}: {}",

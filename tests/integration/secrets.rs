@@ -152,7 +152,7 @@ fn a_secret_in_a_commit_of_the_agent_s_own_blocks_the_task() {
     ] {
         let mut project = fixable();
         let run = run(&mut project, &script, &[]);
-        assert_refused(&project, run, "a commit of the agent's own");
+        assert_refused(&project, run, "a commit by the agent");
     }
 }
 

@@ -45,8 +45,8 @@ fn after_failed_verifications_other_agents_take_over_in_order() {
     assert_eq!(end(&run.summary), ("success", "verified"));
     let told = warnings(&run).join("\n");
     for line in [
-        "task one: verification has failed, and `escalate` 1 of 2 takes over: command",
-        "task one: verification has failed, and `escalate` 2 of 2 takes over: command with the model large",
+        "task one: verification has failed; `escalate` 1 of 2 takes over: command",
+        "task one: verification has failed; `escalate` 2 of 2 takes over: command with the model large",
     ] {
         assert!(told.contains(line), "{told}");
         assert!(run.stdout.contains(line), "{}", run.stdout);

@@ -148,7 +148,7 @@ fn a_run_whose_output_nobody_reads_goes_on_to_its_end() {
     assert_eq!(project.commits(), 2);
     assert_eq!(run.summary["status"], "success");
     assert!(
-        warned(&run, "the log report is incomplete: nobody reads it"),
+        warned(&run, "the log report is incomplete: the reader has stalled"),
         "{}",
         run.summary
     );

@@ -77,7 +77,7 @@ fn an_edited_plan_in_the_tree_is_named_and_the_committed_one_counts() {
         .replace("title: Make two", "title: Make more");
     project.write("plan.yaml", &plan);
     let run = resume(&project, &[]).expect(0);
-    let said = "plan.yaml was edited: the run goes on with the plan as it was last committed; start a new run for the edited one";
+    let said = "plan.yaml was edited; the run continues with the last committed version; start a new run for the edited one";
     assert!(
         warnings(&run).iter().any(|text| text.ends_with(said)),
         "{:?}",
@@ -105,7 +105,7 @@ fn an_edited_plan_outside_of_the_tree_is_named_and_counts() {
     let text = fs::read_to_string(&plan).unwrap();
     fs::write(&plan, text.replace("title: Make two", "title: Make more")).unwrap();
     let run = resume(&project, &[]).expect(0);
-    let said = "plan.yaml was edited since the run began: the run goes on with it as it is now";
+    let said = "plan.yaml was edited since the run started; the run continues with the new version";
     assert!(
         warnings(&run).iter().any(|text| text.ends_with(said)),
         "{:?}",
@@ -138,7 +138,7 @@ fn what_cannot_be_taken_up_is_refused_and_left_as_it_is() {
         (
             "manifest.json",
             manifest.replace("\"v\": 1", "\"v\": 2"),
-            "is of version 2 and this Sprag knows version 1",
+            "has version 2, but this Sprag reads version 1",
         ),
         ("manifest.json", "{".into(), "manifest.json is damaged"),
         (
@@ -165,13 +165,13 @@ fn what_cannot_be_taken_up_is_refused_and_left_as_it_is() {
     let run = resume(&project, &[]).expect(2);
     assert!(
         run.stderr
-            .contains("the run cannot be taken up: cannot read"),
+            .contains("the run cannot be resumed: cannot read"),
         "{}",
         run.stderr
     );
     assert!(
         run.stderr
-            .contains("start a new run; what this one committed stays"),
+            .contains("start a new run; the commits of this one stay"),
         "{}",
         run.stderr
     );

@@ -157,7 +157,7 @@ esac"
         ["red-red", "red-nudge", "green-green", "refactor-refactor"]
     );
     assert_eq!(run.task(0)["reason"], "verified");
-    for part in ["a.txt", "x.txt", "taken off the branch"] {
+    for part in ["a.txt", "x.txt", "removed from the branch"] {
         assert!(
             has_warning(&run, part),
             "{part}: {}",
@@ -205,7 +205,7 @@ esac"
     assert_eq!(project.status(), "");
     assert!(!project.repo().join("d").exists());
     assert!(
-        has_warning(&run, "as before its last turn"),
+        has_warning(&run, "did not pass and was undone"),
         "{}",
         run.summary["warnings"]
     );

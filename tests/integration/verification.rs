@@ -47,7 +47,7 @@ fn repeating_failure() {
     assert_eq!(run.task(0)["reason"], "repeating_failure");
     assert_eq!(
         run.task(0)["message"],
-        "the same failure came back 3 times in a row"
+        "the same failure occurred 3 times in a row"
     );
     assert_eq!(run.task(0)["changes_made"], true);
     assert_eq!(project.commits(), 2);

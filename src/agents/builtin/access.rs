@@ -359,7 +359,7 @@ fn refuse_misspelt(provider: &Provider, model: Option<&str>) -> Result<(), NoAcc
                 None => format!("use one of {}", names().collect::<Vec<_>>().join(", ")),
             };
             Err(NoAccess::of(
-                format!("{name} is no provider of models"),
+                format!("{name} is not a known model provider"),
                 hint,
             ))
         }
@@ -389,7 +389,7 @@ fn check_url(variable: &str, url: &str) -> Result<(), NoAccess> {
     match usable {
         true => Ok(()),
         false => Err(NoAccess::of(
-            format!("{variable} is not an address of http or https"),
+            format!("{variable} is not an http or https URL"),
             "write it like https://models.example.com/v1".into(),
         )),
     }

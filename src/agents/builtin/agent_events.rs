@@ -119,10 +119,10 @@ fn explained(error: &ModelError, account: &Account<'_>) -> ApiError {
     let text = one_line(&api_error::plain(&error.message), LONGEST_ERROR);
     let keys = account.keys.join(" or ");
     let remedy = match (error.kind, account.keys) {
-        (ModelErrorKind::Login, []) => Some("give its server no or another key".to_owned()),
+        (ModelErrorKind::Login, []) => Some("remove or change the key for its server".to_owned()),
         (ModelErrorKind::Login, _) => Some(format!("set {keys} to a key that it accepts")),
         (ModelErrorKind::Permission, [_, ..]) => {
-            Some(format!("see what the key in {keys} may be used for"))
+            Some(format!("check the permissions of the key in {keys}"))
         }
         (ModelErrorKind::Quota, [_, ..]) => Some(format!(
             "add credit to the account, or set {keys} to another key"

@@ -98,11 +98,11 @@ impl Player {
         let (path, turn) = (self.tape.path.display(), self.turn);
         match session {
             Some(session) => format!(
-                "the recording {path} is over: its session {turn} has {}, and one more was asked for",
+                "the recording {path} has no further response: its session {turn} has {}, and one more was requested",
                 count(session.len() as u64, "response")
             ),
             None => format!(
-                "the recording {path} is over: it has {}, and turn {turn} of the run began",
+                "the recording {path} has no further session: it has {}, and turn {turn} of the run started",
                 count(self.tape.sessions.len() as u64, "session")
             ),
         }

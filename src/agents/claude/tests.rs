@@ -229,7 +229,7 @@ fn a_refusal_of_root_is_told_by_stderr_alone() {
     let stderr = include_str!(
         "../../../tests/fixtures/agent-events/claude/root_skip_permissions_refused.stderr.txt"
     );
-    let text = "--dangerously-skip-permissions cannot be used with root/sudo privileges for security reasons (run as another user, set IS_SANDBOX=1 in a container that is thrown away, or leave --dangerously-skip-permissions out)";
+    let text = "--dangerously-skip-permissions cannot be used with root/sudo privileges for security reasons (run as another user, set IS_SANDBOX=1 in a disposable container, or leave --dangerously-skip-permissions out)";
     let expected = AgentReport {
         api_error: Some(api_error(Unavailable, None, text)),
         ..AgentReport::default()

@@ -19,7 +19,7 @@ const FEW_REQUESTS: u64 = 50;
 
 pub(super) fn findings(facts: &Facts) -> Vec<Finding> {
     let ActionsJob::Inside(here) = &facts.actions_job else {
-        let found = "not looked at: this is no GitHub Actions job";
+        let found = "not checked: this is not a GitHub Actions job";
         return vec![Finding::unknown("github", found)];
     };
     let configuration = facts.configuration.as_ref();
@@ -86,7 +86,7 @@ impl Look<'_> {
                 let what = match kind {
                     TokenKind::Classic => "a personal token (ghp_)",
                     TokenKind::FineGrained => "a fine-grained personal token (github_pat_)",
-                    _ => "a person's token that an app got (gho_ or ghu_)",
+                    _ => "a person's token issued to an app (gho_ or ghu_)",
                 };
                 Finding::warn(
                     CHECK,
@@ -95,7 +95,7 @@ impl Look<'_> {
                 )
             }
             TokenKind::Other => {
-                Finding::unknown(CHECK, of("of a kind that its beginning does not tell"))
+                Finding::unknown(CHECK, of("of an unknown kind, according to its prefix"))
             }
         }
     }
@@ -114,7 +114,7 @@ impl Look<'_> {
                     self.needed,
                     REPOSITORY,
                     found,
-                    "pass the variables of the job on to this step",
+                    "pass the job's variables to this step",
                 ),
             ];
         };
@@ -131,13 +131,13 @@ impl Look<'_> {
                     Finding::fail(
                         REPOSITORY,
                         format!("{name}: {message}"),
-                        "give the job `permissions: contents: read`, or use a token that may see the repository",
+                        "give the job `permissions: contents: read`, or use a token that can read the repository",
                     ),
                 ],
                 RefusedKind::Away | RefusedKind::Setting => {
                     let remedy = match kind {
                         RefusedKind::Away => {
-                            "see that this machine reaches that address; githubstatus.com says how GitHub is"
+                            "make sure that this machine can reach that address; githubstatus.com shows GitHub's status"
                         }
                         _ => "see to GITHUB_API_URL and to the token",
                     };
@@ -159,13 +159,13 @@ impl Look<'_> {
         match (&answer.broke_off, left) {
             (Some(why), _) => Finding::warn(
                 check,
-                format!("{address} answers, but not to everything: {why}"),
-                "try again; githubstatus.com says how GitHub is",
+                format!("{address} answers only some requests: {why}"),
+                "try again; githubstatus.com shows GitHub's status",
             ),
             (None, Some((left, found))) if left < FEW_REQUESTS => Finding::warn(
                 check,
                 found,
-                "wait for the next hour, or use a token of its own for Sprag",
+                "wait for the next hour, or use a separate token for Sprag",
             ),
             (None, Some((_, found))) => Finding::ok(check, found),
             (None, None) => Finding::ok(check, format!("{address} answers")),
@@ -178,8 +178,8 @@ impl Look<'_> {
             return Finding::bad(
                 self.pushes,
                 check,
-                format!("{name} is archived: nothing can be written to it"),
-                "take it out of the archive, or run with --no-push and --report none",
+                format!("{name} is archived and cannot be changed"),
+                "unarchive it, or run with --no-push and --report none",
             );
         }
         let sight = match answer.private {
@@ -196,7 +196,7 @@ impl Look<'_> {
         let rights = self.answer().map(|answer| answer.rights.as_slice());
         let rights = rights.unwrap_or_default();
         let Some(Right { read, write, .. }) = rights.iter().find(|right| right.area == area) else {
-            let found = format!("not found out; needed to {used_for}");
+            let found = format!("unknown; needed to {used_for}");
             return Finding::unknown(check, found);
         };
         let wants_write = area != Area::Actions || self.delivery.dispatch;
@@ -205,11 +205,13 @@ impl Look<'_> {
             false => ("read", *read),
         };
         match standing {
-            Standing::Known => Finding::ok(check, format!("{wanted} is known: it can {used_for}")),
+            Standing::Known => {
+                Finding::ok(check, format!("{wanted} is confirmed: it can {used_for}"))
+            }
             Standing::Unknown => Finding::unknown(
                 check,
                 format!(
-                    "{wanted} is not known before it is used; to {used_for} it takes `permissions: {name}: {wanted}`"
+                    "{wanted} cannot be confirmed in advance; to {used_for}, the job needs `permissions: {name}: {wanted}`"
                 ),
             ),
             Standing::Refused => Finding::bad(
@@ -250,7 +252,7 @@ impl Look<'_> {
                     .to_owned()
             }
             (true, _) => format!(
-                "give the token that right, or use the job's own with `permissions: {name}: {wanted}`"
+                "give the token that permission, or use the job's own with `permissions: {name}: {wanted}`"
             ),
             (false, _) => format!("give the job `permissions: {name}: {wanted}`"),
         }

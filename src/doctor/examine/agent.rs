@@ -18,7 +18,7 @@ pub(super) fn configuration(facts: &Facts) -> Vec<Finding> {
         }
         Err(Trouble { message, hints }) => {
             let remedy = match hints.as_slice() {
-                [] => "mend it; sprag check says the same".to_owned(),
+                [] => "correct it; sprag check shows the same error".to_owned(),
                 hints => hints.join("\n"),
             };
             vec![
@@ -32,7 +32,7 @@ pub(super) fn configuration(facts: &Facts) -> Vec<Finding> {
 fn valid(check: &'static str, it: &Configuration) -> Finding {
     let found = match &it.file {
         Some(file) => format!("{file} is valid"),
-        None => "no file; every setting has its default or is set outside".to_owned(),
+        None => "no file; settings have their defaults or are set elsewhere".to_owned(),
     };
     Finding::ok(check, found)
 }
@@ -44,12 +44,12 @@ fn checks(it: &Configuration) -> Finding {
     match (it.checks.as_slice(), it.unverified_fails) {
         ([], true) => Finding::warn(
             CHECK,
-            "none, and `if_unverified: fail` lets no task pass that has none in its plan",
+            "none, and with `if_unverified: fail` every task without checks in its plan fails",
             REMEDY,
         ),
         ([], false) => Finding::warn(
             CHECK,
-            "none: tasks whose plan has none are committed as unverified",
+            "none: tasks without checks in their plan are committed as unverified",
             REMEDY,
         ),
         (names, _) => Finding::ok(CHECK, some_of(names, 8)),
@@ -86,7 +86,9 @@ fn gateway(agent: &Agent) -> Option<Finding> {
         (Some(why), false) => Finding::ok(CHECK, format!("it has its own login: {why}")),
         (Some(why), true) => Finding::fail(
             CHECK,
-            format!("`gateway: on` keeps the key of its model with Sprag, which cannot be: {why}"),
+            format!(
+                "`gateway: on` keeps the key of its model with Sprag, which is not possible: {why}"
+            ),
             "docs/security.md says which agents can be behind the gateway, and how; or set `gateway: auto`",
         ),
     })
@@ -123,7 +125,7 @@ fn of_agent(agent: Option<&Agent>) -> Vec<Finding> {
         }
         AgentKind::Recording(what) => vec![
             Finding::ok(CHECK, format!("builtin, {why}: {what}")),
-            Finding::ok("model-key", "none is used: no model is asked"),
+            Finding::ok("model-key", "none is needed: no model is used"),
         ],
         AgentKind::Command { program, found } => vec![command(program.as_deref(), *found)],
         AgentKind::Cli(cli) => {
@@ -146,7 +148,7 @@ fn command(program: Option<&str>, found: Option<bool>) -> Finding {
         (Some(program), Some(false)) => Finding::warn(
             CHECK,
             format!("a command that begins with {program}, which was not found"),
-            "install it or give its path; it is run by sh -c in the work tree",
+            "install it or give its path; `sh -c` runs it in the work tree",
         ),
         _ => Finding::ok(CHECK, "a command, run by sh -c in the work tree"),
     }
@@ -168,8 +170,8 @@ fn program(cli: &Cli) -> Finding {
         Err(why) => {
             return Finding::warn(
                 CHECK,
-                format!("{path} does not tell its version: {why}"),
-                format!("see that `{name} --version` works, or install it anew: {install}"),
+                format!("{path} does not print its version: {why}"),
+                format!("make sure that `{name} --version` works, or reinstall it: {install}"),
             );
         }
     };
@@ -206,7 +208,7 @@ fn login(cli: &Cli) -> Finding {
         Login::File(path) => Finding::ok(CHECK, format!("logged in ({path})")),
         Login::Perhaps(path) => Finding::warn(
             CHECK,
-            format!("no key is set; {path} may say how {name} is paid for"),
+            format!("no key is set; {path} may have a login or a key for {name}"),
             remedy(),
         ),
         Login::Nothing => Finding::fail(

@@ -45,7 +45,7 @@ pub(super) fn findings(facts: &Facts) -> Vec<Finding> {
         "temporary-directory",
         &machine.temporary,
         is_cli,
-        "make it, or set TMPDIR to a directory that this user can write: agents hang without one",
+        "create it, or set TMPDIR to a directory that this user can write: agents hang without one",
     ));
     findings
 }
@@ -55,7 +55,7 @@ fn user(machine: &Machine) -> Finding {
     match machine.is_root {
         true => Finding::warn(
             CHECK,
-            "root: an agent can read the secrets of every process in /proc, those of the runner included",
+            "root: an agent can read the secrets of every process in /proc, including the runner's",
             "run as another user, or give the job no secret but the model's key",
         ),
         false => Finding::ok(
@@ -74,7 +74,7 @@ fn sandbox(machine: &Machine) -> Finding {
         None => format!("{name}: not known"),
     };
     let found = format!(
-        "of the machine's own means, {}, {}",
+        "available on this machine: {}, {}",
         word("user namespaces", machine.user_namespaces),
         word("Landlock", machine.landlock)
     );
@@ -103,13 +103,13 @@ fn confinement(it: &Confinement) -> Finding {
     match it.setting {
         Sandbox::Off => Finding::warn(
             CHECK,
-            "`sandbox: off`: agents and checks may write and read whatever this user may",
+            "`sandbox: off`: agents and checks can read and write everything that this user can",
             "remove the setting: `auto`, the default, confines them",
         ),
         setting if setting.required().is_some_and(|level| highest < level) => Finding::fail(
             CHECK,
             format!(
-                "`sandbox: {}` asks for more than level {highest}, which a run gets here{why}",
+                "`sandbox: {}` requires more than level {highest}, which is the highest level here{why}",
                 setting.word()
             ),
             remedy(it),
@@ -123,7 +123,9 @@ fn confinement(it: &Confinement) -> Finding {
                 (Level::Namespaces, _) => Finding::ok(CHECK, found),
                 (Level::Files, Level::Namespaces) => Finding::ok(
                     CHECK,
-                    format!("{found}; `sandbox: require` gives level 3, with processes of its own"),
+                    format!(
+                        "{found}; `sandbox: require` gives level 3, with its own process namespace"
+                    ),
                 ),
                 (Level::Files, _) => {
                     Finding::ok(CHECK, format!("{found}; for level 3, {}", remedy(it)))
@@ -170,7 +172,7 @@ fn remedy(it: &Confinement) -> String {
             .into(),
         Obstacle::Unknown => format!(
             "allow namespaces of its own to a program of this user ({})",
-            it.highest.missing.as_deref().unwrap_or("the reason is not known")
+            it.highest.missing.as_deref().unwrap_or("the reason is unknown")
         ),
     }
 }
@@ -180,18 +182,18 @@ fn processes(machine: &Machine) -> Finding {
     match machine.subreaper {
         true => Finding::ok(
             CHECK,
-            "what an agent leaves behind comes to Sprag, which ends it",
+            "Sprag inherits the processes that an agent leaves behind, and ends them",
         ),
         false => Finding::warn(
             CHECK,
-            "this system does not hand over what an agent leaves behind",
-            "run on Linux, or in a container that is thrown away",
+            "on this system, Sprag does not inherit the processes that an agent leaves behind",
+            "run on Linux, or in a disposable container",
         ),
     }
 }
 
 fn room(check: &'static str, place: &Place, flag: &str) -> Finding {
-    let remedy = format!("make room there, or name another place with {flag}");
+    let remedy = format!("free some space there, or name another place with {flag}");
     let path = &place.path;
     if !place.writable {
         let remedy = format!("make it writable for this user, or name another place with {flag}");

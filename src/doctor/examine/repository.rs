@@ -21,7 +21,7 @@ pub(super) fn findings(facts: &Facts) -> Vec<Finding> {
         Ok(repository) => repository,
         // The missing git was already reported.
         Err(_) if facts.git.is_none() => {
-            return vec![Finding::unknown("repository", "not looked at without git")];
+            return vec![Finding::unknown("repository", "not checked without git")];
         }
         Err(Trouble { message, hints }) => {
             return vec![Finding::fail("repository", message, hints.join("\n"))];
@@ -49,7 +49,7 @@ fn top(repository: &Repository) -> Finding {
         Some(closed) => Finding::fail(
             "repository",
             format!("{closed} cannot be written"),
-            "run as the user that it belongs to, or change its permissions",
+            "run as its owner, or change its permissions",
         ),
     }
 }
@@ -90,7 +90,7 @@ fn work_tree(repository: &Repository, facts: &Facts) -> Finding {
         _ if allowed => Finding::warn(
             CHECK,
             format!("{found}; allow_dirty is set, so nothing will be committed"),
-            "commit or stash these files and leave allow_dirty out",
+            "commit or stash these files, and remove allow_dirty",
         ),
         ([], [one]) => Finding::warn(
             CHECK,
@@ -159,7 +159,7 @@ fn credentials(repository: &Repository) -> Finding {
         true => {
             "give actions/checkout `persist-credentials: false`: Sprag pushes with its own token"
         }
-        false => "take it out of your configuration: agents run as the same user and can use it",
+        false => "remove it from your configuration: agents run as the same user and can use it",
     };
     Finding::warn(
         CHECK,
@@ -180,7 +180,7 @@ fn jj(it: &Jj) -> Finding {
             installed: false, ..
         } => Finding::fail(
             CHECK,
-            "the repository is one of jj, too, and jj is not on PATH",
+            "the repository is also a jj repository, and jj is not on PATH",
             "install jj, or remove .jj if the repository is used with git alone",
         ),
         Jj { alone: false, .. } => Finding::ok(

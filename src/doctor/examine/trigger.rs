@@ -36,13 +36,13 @@ pub fn read(name: &str, event: &Event, settings: &TriggerSettings) -> Trigger {
 
 fn what(candidate: &Candidate) -> String {
     match &candidate.ask {
-        Ask::Instruction(text) => format!("a task in words: {}", one_line(text, SHOWN)),
+        Ask::Instruction(text) => format!("a task: {}", one_line(text, SHOWN)),
         Ask::Plan(path) => format!("the plan {}", one_line(path, SHOWN)),
         Ask::Retry => "the last work again".to_owned(),
-        Ask::Continue => "the last run to go on".to_owned(),
+        Ask::Continue => "the last run to be continued".to_owned(),
         Ask::Rebase => "the base branch to be merged".to_owned(),
-        Ask::Stop => "what runs to stop".to_owned(),
-        Ask::Status => "what runs to be told".to_owned(),
+        Ask::Stop => "all active runs to stop".to_owned(),
+        Ask::Status => "the status of active runs".to_owned(),
         Ask::Help => "help".to_owned(),
         Ask::IssuePlan => match &candidate.subject {
             Some(subject) => format!("the work that #{} describes", subject.number),
@@ -52,14 +52,14 @@ fn what(candidate: &Candidate) -> String {
             let name = candidate.checks_name.as_deref().unwrap_or("checks");
             format!("a fix of what failed in {}", one_line(name, SHOWN))
         }
-        Ask::Review { .. } => "what a review wants changed".to_owned(),
+        Ask::Review { .. } => "the changes that a review requests".to_owned(),
         Ask::Queue(dir) => format!("the next plan of {}", one_line(dir, SHOWN)),
         Ask::Dispatch { plan, queue, .. } => match (plan, queue) {
             (Some(plan), _) => format!("the plan {}", one_line(plan, SHOWN)),
             (_, Some(queue)) => format!("the next plan of {}", one_line(queue, SHOWN)),
-            _ => "a task in words".to_owned(),
+            _ => "a task".to_owned(),
         },
-        Ask::Configured => "what the step itself names".to_owned(),
+        Ask::Configured => "the work that the step names".to_owned(),
     }
 }
 
@@ -83,12 +83,12 @@ pub(super) fn finding(trigger: &Trigger) -> Option<Finding> {
         Trigger::Unreadable(why) => Finding::warn(
             CHECK,
             why,
-            "name a plan or a prompt in the step, or pass the event of the job on to it",
+            "name a plan or a prompt in the step, or pass the job's event to it",
         ),
         Trigger::Nothing { event, reason } => Finding::warn(
             CHECK,
             format!("{event} starts nothing: {reason}"),
-            "as it should be, if nothing was asked for; otherwise name a plan or a prompt in the step",
+            "nothing to fix if this run should do nothing; otherwise name a plan or a prompt in the step",
         ),
         Trigger::Refused {
             event,
@@ -115,8 +115,8 @@ pub(super) fn finding(trigger: &Trigger) -> Option<Finding> {
                 false => Finding::ok(CHECK, found),
                 true => Finding::warn(
                     CHECK,
-                    format!("{found}; for a fork the job's token only reads"),
-                    "the result is in the log and the step summary; a comment as the trigger gets a token that writes",
+                    format!("{found}; for a fork, the job's token can only read"),
+                    "the result is in the log and the step summary; a job triggered by a comment has a token that can write",
                 ),
             }
         }

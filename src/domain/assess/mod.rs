@@ -182,7 +182,7 @@ fn cut_off(facts: &TurnFacts<'_>) -> Option<Assessment> {
     let crashed = |detail| Some(plain(AssessmentKind::AgentCrashed, detail));
     match facts.exit {
         TurnExit::TimedOut { after_ms } => {
-            let detail = format!("{agent} hit the time limit of {} s", after_ms / 1000);
+            let detail = format!("{agent} reached the time limit of {} s", after_ms / 1000);
             Some(Assessment {
                 cut_off: Some(CutOff::TimeLimit),
                 ..plain(AssessmentKind::TurnTimeout, detail)
@@ -205,7 +205,7 @@ fn cut_off(facts: &TurnFacts<'_>) -> Option<Assessment> {
         }
         _ if facts.report.stopped_by.is_some() => {
             let limit = facts.report.stopped_by.as_deref().unwrap_or_default();
-            let detail = format!("{agent} hit a limit of its own: {limit}");
+            let detail = format!("{agent} reached its own limit: {limit}");
             Some(Assessment {
                 cut_off: Some(CutOff::OwnLimit),
                 ..plain(AssessmentKind::AgentCrashed, detail)
@@ -262,13 +262,16 @@ fn from_message(facts: &TurnFacts<'_>) -> Assessment {
         MessageClass::AwaitingInput => (K::AwaitingInput, "nothing changed and the agent asks"),
         MessageClass::ReportsBlocked | MessageClass::FailedReport => (
             K::ReportsBlocked,
-            "nothing changed and the agent says that it cannot go on",
+            "nothing changed and the agent says that it cannot continue",
         ),
         MessageClass::AlreadySatisfied => (
             K::AlreadySatisfied,
             "nothing changed and the agent says that nothing needs doing",
         ),
-        MessageClass::ClaimsDone => (K::ClaimsDone, "the agent says done and nothing changed"),
+        MessageClass::ClaimsDone => (
+            K::ClaimsDone,
+            "nothing changed and the agent says that it is done",
+        ),
         MessageClass::PlanningOnly => (K::PlanningOnly, "the agent planned and changed nothing"),
         MessageClass::Empty => (K::Empty, "the agent said nothing and changed nothing"),
         MessageClass::Error | MessageClass::Other => (K::NoChange, "nothing changed"),

@@ -39,9 +39,7 @@ impl Proof {
         match self {
             Self::Baseline => "running the checks on the tree on which the task started",
             Self::Flake => "running the checks once more on the same tree",
-            Self::OldTests => {
-                "running the checks with tests and check definitions as they were before"
-            }
+            Self::OldTests => "running the checks with the original tests and check definitions",
             Self::NewTests => {
                 "running the checks on the tree on which the task started, with the new tests"
             }
@@ -102,19 +100,19 @@ impl ProofLine {
             }
             (Proof::Flake, ProofWord::Failed) => format!("failed again: {details}"),
             (Proof::Flake, ProofWord::Unknown) => {
-                format!("the repeated run tells nothing: {details}")
+                format!("the repeated run is inconclusive: {details}")
             }
             (Proof::OldTests, ProofWord::Passed) => {
-                "the tests and check definitions as they were before pass with the change".into()
+                "the original tests and check definitions pass with the change".into()
             }
             (Proof::OldTests, ProofWord::Failed) => {
                 format!(
-                    "as the tests and check definitions were before, these fail with the change: {details}"
+                    "with the original tests and check definitions, these fail with the change: {details}"
                 )
             }
             (Proof::OldTests, ProofWord::Unknown) => {
                 format!(
-                    "whether the tests and check definitions as they were before pass with the change is not known: {details}"
+                    "whether the original tests and check definitions pass with the change is not known: {details}"
                 )
             }
             (Proof::NewTests, ProofWord::Passed) => {

@@ -66,7 +66,7 @@ pub enum Message {
 /// The size limits of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Budget {
-    /// The model's window, in tokens.
+    /// The model's context window, in tokens.
     pub window_tokens: usize,
     /// Tokens of the window that are reserved for the response.
     pub response_tokens: usize,

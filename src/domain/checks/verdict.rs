@@ -134,7 +134,7 @@ impl fmt::Display for CheckOutcome {
 
 /// The message for a check that ended before its tests did.
 const UNFINISHED: &str =
-    "failed: it ended with exit code 0 before its test runner had told the result of the tests";
+    "failed: it ended with exit code 0 before its test runner printed a result";
 
 /// One run of one check, with its interpreted output. The output itself is in the log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

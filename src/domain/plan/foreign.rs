@@ -266,10 +266,7 @@ pub(super) fn ignored(root: &Node, of_plan: &[&str], of_tasks: &[&str]) -> Optio
             names.push(name);
         }
     }
-    let message = format!(
-        "Sprag does not use these keys and ignores them: {}",
-        names.join(", ")
-    );
+    let message = format!("Sprag ignores these keys: {}", names.join(", "));
     Some(Fault::new(first, message))
 }
 

@@ -125,7 +125,7 @@ pub struct Task {
     pub title: String,
     /// The work to do. Empty if the title says everything.
     pub description: String,
-    /// What must hold afterwards.
+    /// Acceptance criteria: what must be true afterwards.
     pub acceptance: Vec<String>,
     /// Tasks that must be done first.
     pub depends_on: Vec<TaskId>,
@@ -314,7 +314,7 @@ pub(crate) fn text_of<'a>(name: &str, bytes: &'a [u8]) -> Result<&'a str, Locate
     if let Some(nul) = bytes.iter().position(|&byte| byte == 0) {
         return Err(fault(
             nul,
-            "a zero byte: this is no text file; save it as UTF-8 text",
+            "a zero byte: this is not a text file; save it as UTF-8 text",
         ));
     }
     let text = std::str::from_utf8(bytes).map_err(|error| {

@@ -18,9 +18,9 @@ macro_rules! choice {
 }
 
 choice! {
-    /// What becomes of commits that the agent makes itself.
+    /// How commits that the agent makes itself are treated.
     AgentCommits {
-        /// They are kept where each is what Sprag could have made, and the rest is committed on top.
+        /// They are kept if each is one that Sprag could have made; the rest is committed on top.
         Accept = "accept",
         /// They become one commit with the rest, made by Sprag.
         Squash = "squash",
@@ -29,13 +29,13 @@ choice! {
     }
 }
 choice! {
-    /// What something that was found means for the task.
+    /// The consequence of a finding for the task.
     OnFinding {
         /// The task fails.
         Fail = "fail",
         /// A warning.
         Warn = "warn",
-        /// Nothing is said.
+        /// No message.
         Ok = "ok",
     }
 }
@@ -47,7 +47,7 @@ impl Default for OnFinding {
     }
 }
 choice! {
-    /// What the check run of a review alone concludes where something has to be fixed.
+    /// The conclusion of the check run of a review-only run with findings to fix.
     ReviewFindings {
         /// Neither success nor failure: a person decides.
         Neutral = "neutral",
@@ -56,27 +56,27 @@ choice! {
     }
 }
 choice! {
-    /// What becomes of a task that changes protected paths.
+    /// How a task that changes protected paths is treated.
     OnProtected {
         /// It is blocked, with all of its work.
         Block = "block",
-        /// These changes are taken out and kept as a patch, and the rest goes on.
+        /// These changes are removed and kept as a patch; the task continues with the rest.
         Hold = "hold",
     }
 }
 choice! {
-    /// Where the files of the repository that configure an agent come from.
+    /// The source of the repository's files that configure an agent.
     AgentConfig {
         /// The tip of the base branch.
         Base = "base",
-        /// The tree that is worked on.
+        /// The tree of the work.
         Head = "head",
-        /// Nowhere: they are left out.
+        /// None: the files are removed.
         None = "none",
     }
 }
 choice! {
-    /// When the tree on which a task starts is checked.
+    /// When the checks run on the tree on which a task starts.
     Baseline {
         /// When the first verification of the task fails.
         OnFailure = "on-failure",
@@ -87,40 +87,40 @@ choice! {
     }
 }
 choice! {
-    /// What becomes of work that fails only what failed before the task.
+    /// How work whose only failures existed before the task is treated.
     KnownFailures {
         /// It fails.
         Fail = "fail",
-        /// It is committed, and the tests are named.
+        /// It is committed as unverified, and the tests are named.
         Tolerate = "tolerate",
     }
 }
 choice! {
-    /// What becomes of work that changes tests or check definitions which were there before.
+    /// How work that changes existing tests or check definitions is treated.
     TestChangePolicy {
-        /// It has to pass with the old ones too; else it is committed, but not called verified.
+        /// It must also pass with the old ones; otherwise it is committed, but not called verified.
         Prove = "prove",
-        /// It has to pass with the old ones too; else it is not committed.
+        /// It must also pass with the old ones; otherwise it is not committed.
         Fail = "fail",
         /// A warning names them.
         Warn = "warn",
-        /// Nothing is said.
+        /// No message.
         Ok = "ok",
     }
 }
 choice! {
-    /// Whether new tests have to fail without the work.
+    /// Whether new tests must fail without the work.
     ProveNewTests {
-        /// It is not asked.
+        /// Not required.
         Off = "off",
-        /// A warning names those that do not.
+        /// A warning names new tests that pass without the work.
         Warn = "warn",
-        /// The task fails where they do not.
+        /// The task fails if a new test passes without the work.
         Require = "require",
     }
 }
 choice! {
-    /// What becomes of a task without any check.
+    /// How a task without any check is treated.
     IfUnverified {
         /// It is committed and ends `unverified`.
         Accept = "accept",
@@ -151,18 +151,18 @@ choice! {
 choice! {
     /// Where the result is reported.
     Report {
-        /// To GitHub when the run is there and the token can.
+        /// To GitHub if the run is a job there and its token permits it.
         Auto = "auto",
         /// To GitHub.
         Github = "github",
-        /// Nowhere but in the log and the run directory.
+        /// Only in the log, the step summary and the run directory.
         None = "none",
     }
 }
 choice! {
     /// How far children are confined.
     Sandbox {
-        /// As far as the machine allows, and only where programs do not notice it.
+        /// As far as the machine allows without affecting ordinary programs.
         Auto = "auto",
         /// To the highest level.
         Require = "require",
@@ -180,9 +180,9 @@ choice! {
 choice! {
     /// Whether the keys of model providers stay with Sprag.
     Gateway {
-        /// Where the gateway can stand in for the key.
+        /// If the gateway can replace the key.
         Auto = "auto",
-        /// Nothing is started where it cannot.
+        /// Always; nothing is started if the gateway cannot replace the key.
         On = "on",
         /// Agents get their keys.
         Off = "off",
@@ -214,14 +214,14 @@ choice! {
         Each = "each",
         /// One for the threads of each file.
         File = "file",
-        /// One for all of the review.
+        /// One for the whole review.
         All = "all",
     }
 }
 choice! {
     /// Whether the log is coloured.
     Color {
-        /// Where the log can show it.
+        /// If the log can show colours.
         Auto = "auto",
         /// Always.
         Always = "always",

@@ -174,8 +174,7 @@ fn not_answered(candidate: &Candidate, facts: &Facts, state: &State) -> Result<(
         .as_deref()
         .is_some_and(|key| state.has_answered(key));
     if answered && facts.run_attempt <= 1 {
-        let reason =
-            "this was answered before; run the job again to have it done once more".to_owned();
+        let reason = "this request was already handled; rerun the job to repeat it".to_owned();
         return Err(Declined::Nothing { reason });
     }
     Ok(())
@@ -281,7 +280,7 @@ fn on_pull(authorised: &mut Authorised, pull: &PullFacts) -> Result<(), Refusal>
             authorised.report_only = true;
             let head = clean::clean_line(head, 150);
             let note = format!(
-                "The branch is of the fork {head}: nothing is pushed, the work is only reported."
+                "The branch belongs to the fork {head}: nothing is pushed, the work is only reported."
             );
             candidate.notes.push(note);
         }
@@ -295,7 +294,7 @@ fn on_pull(authorised: &mut Authorised, pull: &PullFacts) -> Result<(), Refusal>
         .as_ref()
         .is_some_and(|sha| *sha != pull.head_sha);
     if moved {
-        let note = "The pull request got other commits after this was asked for; the work is on the newest.";
+        let note = "The pull request has newer commits than the request; the run uses the newest.";
         candidate.notes.push(note.to_owned());
     }
     if let Some(subject) = candidate.subject.as_mut().filter(|it| it.title.is_empty()) {

@@ -91,14 +91,14 @@ pub enum Refusal {
     #[error("{login} has no write access to this repository")]
     NoWriteAccess { login: String },
     /// The asker can write to the repository, but the settings exclude them.
-    #[error("{login} is not one of those whom `allowed-associations` lists")]
+    #[error("`allowed-associations` does not list {login}'s association")]
     AssociationNotListed { login: String },
     /// GitHub did not answer the request for the asker's permission.
     #[error("could not determine {login}'s permission on this repository: {why}")]
     PermissionUnknown { login: String, why: String },
     /// Sprag's own comment could not be read. Without its record, a request could be carried out again and
     /// again.
-    #[error("could not read what earlier runs noted here: {why}")]
+    #[error("could not read the records of earlier runs here: {why}")]
     HistoryUnknown { why: String },
     /// GitHub did not answer the request for the pull request.
     #[error("could not determine the state of pull request #{number}")]
@@ -110,13 +110,13 @@ pub enum Refusal {
     #[error("the {what} is closed")]
     Closed { what: &'static str },
     /// Too many consecutive runs were started by machines.
-    #[error("{runs} runs in a row were started by no person")]
+    #[error("the last {runs} runs were all started by machines")]
     TooManyMachineRuns { runs: u32 },
     /// The daily limit is reached.
-    #[error("{runs} runs were started here today, and `max-runs-per-day` allows no more")]
+    #[error("{runs} runs were started here today, the limit of `max-runs-per-day`")]
     TooManyRunsToday { runs: u32 },
     /// `retry` or `continue` without an earlier run.
-    #[error("there is no earlier run here to go back to")]
+    #[error("there is no earlier run here to retry or continue")]
     NoEarlierRun,
     /// `rebase` on an issue.
     #[error("`rebase` is for a pull request, and this is an issue")]
@@ -220,13 +220,13 @@ impl Refusal {
             }
             Self::Closed { .. } => "Reopen it and ask again.",
             Self::TooManyMachineRuns { .. } => {
-                "Look at what keeps failing; a comment of a person starts the next run."
+                "Find out why it keeps failing; a comment by a person starts the next run."
             }
             Self::TooManyRunsToday { .. } => "Ask again tomorrow (UTC), or raise the limit.",
-            Self::NoEarlierRun => "Say what is to be done.",
+            Self::NoEarlierRun => "Describe the work to do.",
             Self::NotAPullRequest => "Ask for it on the pull request.",
             Self::PullRequestTarget => {
-                "Use `pull_request` or a comment as the trigger, or set `allow-pull-request-target` if that is meant."
+                "Use `pull_request` or a comment as the trigger, or set `allow-pull-request-target` if this is intended."
             }
             Self::SeveralSources => "Give exactly one of them.",
             Self::InvalidPath { .. } => "Name a file by its path from the repository's root.",

@@ -18,15 +18,12 @@ pub fn check_branch(name: &str) -> Result<(), &'static str> {
         (name.is_empty(), "is empty"),
         (name.len() > MAX_BRANCH_BYTES, "is too long"),
         (name.starts_with('-'), "begins with `-`"),
-        (
-            name.contains(control),
-            "has a character that nobody can see",
-        ),
+        (name.contains(control), "has an invisible character"),
         (name.contains(FORBIDDEN), "has a character that git forbids"),
         (name.contains(".."), "has `..`"),
         (
             name.contains("@{") || name == "@" || name == "HEAD",
-            "means something else to git",
+            "has a special meaning in git",
         ),
         (parts().any(str::is_empty), "has an empty part"),
         (
@@ -39,7 +36,7 @@ pub fn check_branch(name: &str) -> Result<(), &'static str> {
         ),
         (
             is_pull_ref(name),
-            "is that of a ref which GitHub makes for a pull request",
+            "is reserved for refs that GitHub creates for pull requests",
         ),
     ];
     let broken = rules.into_iter().find(|(broken, _)| *broken);
@@ -68,10 +65,7 @@ pub fn check_path(path: &str) -> Result<(), &'static str> {
     let rules: [(bool, &'static str); 8] = [
         (path.is_empty(), "is empty"),
         (path.len() > 1024, "is too long"),
-        (
-            path.contains(control),
-            "has a character that nobody can see",
-        ),
+        (path.contains(control), "has an invisible character"),
         (
             path.starts_with(['/', '~']) || drive,
             "is not relative to the repository",

@@ -390,7 +390,7 @@ fn checked(
         )));
     };
     if event.head_repository.is_some() && event.head_repository != event.common.repository {
-        return Err(nothing(format!("the {what} is of a fork")));
+        return Err(nothing(format!("the {what} is from a fork")));
     }
     if name == "workflow_run" && event.head_repository.is_none() {
         return Err(nothing("the workflow run is of a repository that is gone"));

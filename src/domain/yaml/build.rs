@@ -330,7 +330,7 @@ fn scan_fault(text: &str, error: &ScanError) -> Fault {
             line: index + 1,
             column: 1,
         };
-        return Fault::new(at, "a merge left its conflict here: resolve it");
+        return Fault::new(at, "unresolved merge conflict: resolve it");
     }
     // The parser reports a tab after a plain scalar at the end of the line before the tab.
     let lines_to_search = if info.contains("tab") { 2 } else { 1 };

@@ -50,10 +50,10 @@ pub enum SwapError {
     #[error("these paths cannot be brought to the other tree: {}", display_paths(.0))]
     InTheWay(Vec<Vec<u8>>),
     /// Another tree is already in place.
-    #[error("another tree is in the place of the work tree already")]
+    #[error("the work tree is already replaced by another tree")]
     Swapped,
     /// The work tree was not fully restored.
-    #[error("the work tree could not be brought back; these paths differ: {}", display_paths(.0))]
+    #[error("the work tree could not be restored; these paths differ: {}", display_paths(.0))]
     NotRestored(Vec<Vec<u8>>),
 }
 

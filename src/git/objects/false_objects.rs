@@ -39,7 +39,7 @@ impl Repo {
         attempt()
     }
 
-    /// Inspects everything in both object stores that may have changed since the run began, and removes files
+    /// Inspects everything in both object stores that may have changed since the run started, and removes files
     /// whose content does not match their object id. Returns a description of each.
     ///
     /// # Errors
@@ -82,7 +82,7 @@ impl Repo {
             let name = path.file_name().unwrap_or_default().as_bytes();
             if name.starts_with(LIST_OF_PACKS) && !self.is_older_than_run(path) {
                 remove(path)?;
-                told.push(format!("{} was removed: git makes it anew", shown(path)));
+                told.push(format!("{} was removed; git creates it again", shown(path)));
             }
         }
         for pack in files
@@ -97,7 +97,7 @@ impl Repo {
                 continue;
             }
             match self.index_of(pack)? {
-                None => told.push(format!("{} is no pack that git can read", shown(pack))),
+                None => told.push(format!("git cannot read the pack {}", shown(pack))),
                 Some(true_index) if read(&index).ok().as_ref() == Some(&true_index) => {}
                 Some(true_index) => {
                     for ending in DERIVED {
@@ -105,7 +105,7 @@ impl Repo {
                     }
                     crate::git::files::write_atomically(&index, &true_index)?;
                     told.push(format!(
-                        "the object store held something else under ids in {}; it was made anew",
+                        "the index {} of the object store did not match its pack; it was created again",
                         shown(&index)
                     ));
                 }

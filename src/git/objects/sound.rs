@@ -63,7 +63,7 @@ impl Repo {
         Ok(unsound.map(|id| (*id).to_owned()).collect())
     }
 
-    /// Whether a pack may have changed since the run began.
+    /// Whether a pack may have changed since the run started.
     pub(in crate::git) fn packs_may_lie(&self) -> bool {
         let own = self.own_objects();
         let listed = fs::read_to_string(own.join("info/alternates"));

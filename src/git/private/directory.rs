@@ -398,7 +398,7 @@ pub(in crate::git) fn write_ref(root: &Path, name: &str, content: &[u8]) -> Resu
     if !stays_inside || !(name == "HEAD" || name.starts_with("refs/")) {
         return Err(GitError::Private {
             path: root.to_path_buf(),
-            why: format!("`{name}` is no name of a ref"),
+            why: format!("`{name}` is not a valid ref name"),
         });
     }
     let path = git_dir(root).join(name);

@@ -35,7 +35,7 @@ impl Repo {
     }
 
     /// Like [`Repo::clear_entrances`], but everywhere in the git directories. Directories of loose objects
-    /// that have not changed since the run began are skipped, because no program can set a change time. If an
+    /// that have not changed since the run started are skipped, because no program can set a change time. If an
     /// object there blocks a git command, the command's own check reports it.
     pub(in crate::git) fn clear_git_dirs(&self) -> Result<Vec<String>, GitError> {
         let objects = self.real.common_dir.join("objects");
@@ -68,7 +68,7 @@ impl Repo {
             let shown = path.strip_prefix(&self.real.work_tree).unwrap_or(path);
             let shown = display_path(shown.as_os_str().as_bytes());
             told.push(format!(
-                "{shown} was a pipe or a device that git would read for ever; it was removed"
+                "{shown} was a pipe or device on which git would block forever; it was removed"
             ));
         }
         self.put_back(&mut told)?;
@@ -146,7 +146,7 @@ impl Repo {
             let content = fs::read(self.private.index()).map_err(io_error("read", &index))?;
             remove(&index)?;
             write(&index, &content)?;
-            told.push("the index of the repository was no index; it was put back".to_owned());
+            told.push("the repository's index was invalid and was restored".to_owned());
         }
         Ok(())
     }

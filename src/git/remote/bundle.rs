@@ -198,10 +198,10 @@ impl<'a> Header<'a> {
         let end =
             memchr::memmem::find(start, b"\n\n").ok_or_else(|| refused("it has no header"))?;
         let text =
-            std::str::from_utf8(&content[..end]).map_err(|_| refused("its header is no text"))?;
+            std::str::from_utf8(&content[..end]).map_err(|_| refused("its header is not text"))?;
         let mut lines = text.split('\n');
         if !matches!(lines.next(), Some("# v2 git bundle" | "# v3 git bundle")) {
-            return Err(refused("it is no git bundle"));
+            return Err(refused("it is not a git bundle"));
         }
         let (mut prerequisites, mut refs) = (Vec::new(), Vec::new());
         for line in lines {

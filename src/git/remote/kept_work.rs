@@ -71,7 +71,7 @@ impl Repo {
         let Some(base) = self.base() else {
             return Err(CommitError::Git(GitError::Private {
                 path: self.private.root.clone(),
-                why: "there is no commit to go on from".to_owned(),
+                why: "there is no base commit".to_owned(),
             }));
         };
         let index = self.scratch_index(&self.private.index())?;

@@ -256,7 +256,7 @@ impl Repo {
             && length > HUGE
         {
             raw.warnings.push(format!(
-                "{} has {} MiB; GitHub takes no file of more than 100 MiB",
+                "{} has {} MiB; GitHub refuses files larger than 100 MiB",
                 display_path(&change.path),
                 length >> 20
             ));

@@ -127,7 +127,10 @@ impl Client {
                 End::Unclear(error) => error,
             };
             if let Some(found) = look().await? {
-                self.note(&format!("{}: it had landed all the same", call.what()));
+                self.note(&format!(
+                    "{}: the request had succeeded after all",
+                    call.what()
+                ));
                 return Ok(found);
             }
             if sent >= self.inner.limits.attempts || self.left() == Some(Duration::ZERO) {
@@ -192,7 +195,9 @@ impl Client {
                     self.inner.wait(wait).await;
                 }
                 Next::Look(wait) => {
-                    self.note(&format!("{error}; it is not known whether it has landed"));
+                    self.note(&format!(
+                        "{error}; it is unknown whether the request succeeded"
+                    ));
                     self.inner.wait(wait).await;
                     return Ok(End::Unclear(error));
                 }
@@ -268,7 +273,7 @@ impl Client {
             }
             Err(TransportError::Late) => {
                 let limit = told(self.inner.limits.request);
-                lost(Fault::Lost, format!("no whole answer came within {limit}"))
+                lost(Fault::Lost, format!("no complete response within {limit}"))
             }
         }
     }
@@ -314,7 +319,7 @@ fn refusal_words(refusal: &Refusal, error: &Error) -> String {
 /// Parses a body as a `T` and ignores unknown fields.
 pub(super) fn read<T: DeserializeOwned>(what: &str, body: &[u8]) -> Result<T, Error> {
     serde_json::from_slice(body)
-        .map_err(|error| Error::protocol(what, format!("the answer cannot be understood: {error}")))
+        .map_err(|error| Error::protocol(what, format!("the response is invalid: {error}")))
 }
 
 fn told(wait: Duration) -> String {

@@ -94,7 +94,7 @@ impl Repo {
         }
         let created = answer.data.and_then(|data| data.create_commit_on_branch);
         let Some(oid) = created.and_then(|created| created.commit) else {
-            return Err(Error::protocol(&what, "the answer names no commit"));
+            return Err(Error::protocol(&what, "the response names no commit"));
         };
         self.read_back(&what, commit, &oid.oid).await?;
         Ok(oid.oid)
@@ -134,7 +134,7 @@ impl Repo {
     async fn read_back(&self, what: &str, commit: &CommitOnBranch, oid: &str) -> Result<(), Error> {
         let facts = self.git_commit(oid).await?;
         if !is_child(&facts, commit) {
-            let why = format!("{oid} is not the commit that was to be made");
+            let why = format!("{oid} is not the expected commit");
             return Err(Error::protocol(what, why));
         }
         let head = self

@@ -33,7 +33,7 @@ pub enum Error {
         message: String,
     },
     /// 409: the request conflicts with the present state.
-    #[error("{what}: in conflict with the present state (409): {message}")]
+    #[error("{what}: conflict with the current state (409): {message}")]
     Conflict {
         /// The request.
         what: String,
@@ -82,7 +82,7 @@ pub enum Error {
         why: String,
     },
     /// The overall deadline passed.
-    #[error("{what}: no time is left for this request")]
+    #[error("{what}: no time left for this request")]
     Deadline {
         /// The request.
         what: String,
@@ -137,7 +137,7 @@ impl Error {
             },
             _ => Self::Protocol {
                 what,
-                why: format!("an answer of status {status} was not expected"),
+                why: format!("unexpected status {status}"),
             },
         }
     }

@@ -58,7 +58,7 @@ async fn a_comment_whose_answer_was_lost_is_found_and_not_written_again() {
         assert_eq!(server.count("POST", COMMENTS), 1);
         let incidents = repo.client.take_incidents().join("\n");
         assert!(
-            incidents.contains("it had landed all the same"),
+            incidents.contains("the request had succeeded after all"),
             "{incidents}"
         );
     }

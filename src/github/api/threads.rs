@@ -156,7 +156,7 @@ impl Repo {
         let answer: Answer = read(&what, &answer.body)?;
         match (answer.errors.as_slice(), answer.data) {
             ([], Some(data)) => Ok(data),
-            ([], None) => Err(Error::protocol(&what, "the answer has no data")),
+            ([], None) => Err(Error::protocol(&what, "the response has no data")),
             (errors, _) => Err(Error::of_graphql(&what, errors)),
         }
     }

@@ -68,9 +68,9 @@ impl Transport {
     pub(super) fn new(settings: &Settings, network: &Network) -> Result<Self, Error> {
         let text = settings.api_url.trim_end_matches('/');
         let wrong = |why: &str| Error::protocol("the address of GitHub's API", why.to_owned());
-        let root: Uri = text.parse().map_err(|_| wrong("it is no URL"))?;
+        let root: Uri = text.parse().map_err(|_| wrong("it is not a valid URL"))?;
         let (Some(scheme), Some(host)) = (root.scheme_str(), root.host()) else {
-            return Err(wrong("it is no URL of a host"));
+            return Err(wrong("it is not a URL with a host"));
         };
         if scheme != "https" && !(scheme == "http" && is_loopback(host)) {
             return Err(wrong(
@@ -156,7 +156,7 @@ impl Transport {
         match ask.method == Method::GET || self.is_home(to) {
             true => Ok(()),
             false => Err(TransportError::Broken(format!(
-                "redirected to {host}, which is not asked to write"
+                "redirected to {host}; writes are not sent to other hosts"
             ))),
         }
     }
@@ -246,7 +246,7 @@ async fn kept(body: Body, keep: Keep) -> Result<Vec<u8>, TransportError> {
     let mut bytes = Vec::new();
     let broke_off = |error| match error {
         TransportError::Unsent(_) | TransportError::Lost(_) => {
-            TransportError::Lost("the answer broke off".to_owned())
+            TransportError::Lost("the response broke off".to_owned())
         }
         other => other,
     };
@@ -318,7 +318,7 @@ fn is_loopback(host: &str) -> bool {
 fn parsed(address: &str) -> Result<Uri, TransportError> {
     address
         .parse()
-        .map_err(|_| TransportError::Broken("the address is no URL".to_owned()))
+        .map_err(|_| TransportError::Broken("the address is not a valid URL".to_owned()))
 }
 
 /// The target of a `location` header, resolved against `from`.
@@ -330,7 +330,7 @@ fn resolved(from: &Uri, location: &str) -> Result<Uri, TransportError> {
     let mut parts = from.clone().into_parts();
     parts.path_and_query = location.parse().ok();
     Uri::from_parts(parts)
-        .map_err(|_| TransportError::Broken("redirected to what is no URL".to_owned()))
+        .map_err(|_| TransportError::Broken("redirected to an invalid URL".to_owned()))
 }
 
 /// The moment after `wait`, or a distant one if that overflows.

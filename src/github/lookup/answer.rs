@@ -190,7 +190,7 @@ impl Told<'_> {
             Ask::Stop => self.stop(authorised).await,
             Ask::Status => Ended::nothing(match authorised.state.last_status {
                 Some(status) => format!("the last run here ended {}", status.as_str()),
-                None => "no run is known to have ended here".to_owned(),
+                None => "no finished run is known here".to_owned(),
             }),
             _ => Ended::nothing("the commands are explained in the comment"),
         };
@@ -215,7 +215,7 @@ impl Told<'_> {
     /// Cancels the workflow runs that have an open check run on the pull request's head.
     async fn stop(&self, authorised: &Authorised) -> Ended {
         let Some(head) = &authorised.candidate.head_sha else {
-            return Ended::nothing("no run is under way here");
+            return Ended::nothing("no run is active here");
         };
         let there = self.repo.check_runs(head, self.place.name.as_str()).await;
         let open: Vec<u64> = match there {
@@ -236,7 +236,7 @@ impl Told<'_> {
             }
         }
         Ended::nothing(match stopped {
-            0 => "no run is under way here".to_owned(),
+            0 => "no run is active here".to_owned(),
             _ => format!("{} asked to stop", text::count(stopped, "run")),
         })
     }

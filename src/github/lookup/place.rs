@@ -120,7 +120,7 @@ pub fn of_pull_event(
         return Err(Error::config(
             "`pull_request_target` gives the pull request's code the repository's secrets",
         )
-        .hint("use `pull_request`, or set `allow-pull-request-target` if that is meant"));
+        .hint("use `pull_request`, or set `allow-pull-request-target` if this is intended"));
     }
     for name in [&pull.head_ref, &pull.base_ref] {
         refname::check_branch(name).map_err(|why| {
@@ -142,7 +142,7 @@ pub fn of_pull_event(
     request.base_ref = Some(pull.base_ref.clone());
     request.context.report_only = !is_own;
     if !is_own {
-        let note = "The branch is of a fork: nothing is pushed, the work is only reported.";
+        let note = "The branch belongs to a fork: nothing is pushed, the work is only reported.";
         request.context.notes.push(note.to_owned());
     }
     request.branch = Some(WorkBranch {

@@ -317,7 +317,7 @@ fn check_ended(result: &CheckResult, verbosity: Verbosity) -> Vec<Line> {
         }
         CheckOutcome::TimedOut { after_ms } => (
             Tone::Bad,
-            format!("hit its time limit of {}", ms(*after_ms)),
+            format!("reached its time limit of {}", ms(*after_ms)),
         ),
         CheckOutcome::NotStarted { why, .. } => (
             Tone::Bad,

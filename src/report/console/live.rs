@@ -42,7 +42,7 @@ impl Progress {
                 None => return,
             },
             EventKind::CheckStarted { name, .. } => format!("check {name}"),
-            EventKind::TurnEnded { .. } => "looking at what changed".into(),
+            EventKind::TurnEnded { .. } => "reading the changes".into(),
             EventKind::RetryScheduled { delay_ms, .. } if *delay_ms > 0 => {
                 format!("waiting {}", text::duration(*delay_ms))
             }

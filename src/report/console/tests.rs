@@ -117,11 +117,11 @@ fn a_failed_run_says_what_was_kept_and_what_to_type() {
         the changes of t2 are still in the work tree, not committed
       Next:
         look at the failing check: its log is in the run directory
-        go on from here:
+        continue from here:
           sprag run --resume --run-dir /runs/01H-run
-        take the unfinished work to a clean checkout:
+        apply the unfinished work to a clean checkout:
           git apply /runs/01H-run/patches/t2.patch
-        drop the unfinished work here; the patch still has it:
+        discard the unfinished work here; the patch keeps it:
           git apply -R /runs/01H-run/patches/t2.patch
       Report: /runs/01H-run/report.html
     ");
@@ -158,8 +158,8 @@ fn planning_is_named_with_what_shows_it() {
     ✗ Sprag: failed (planning_only): 0 of 1 task done in 2m 33s · 73.6k in (36.0k cached) / 8.6k out tokens, $0.24
       ✗ t1 Serve /report.csv: failed (planning_only): the agent planned and never changed a file; every check passes
       Next:
-        say in the task which files are to change and how, or try another model; where nothing has to change, --if-no-changes ok takes that for a good end
-        go on from here:
+        say in the task which files to change and how, or try another model; if nothing needs to change, use --if-no-changes ok
+        continue from here:
           sprag run --resume --run-dir /runs/01H-run
       Report: /runs/01H-run/report.html
     "#);
@@ -189,11 +189,11 @@ fn no_progress_and_cancel_have_the_sentences_of_the_contract() {
         the work of t1 as a patch: /runs/01H-run/patches/t1.patch
         the changes of t1 are still in the work tree, not committed
       Next:
-        go on from here:
+        continue from here:
           sprag run --resume --run-dir /runs/01H-run
-        take the unfinished work to a clean checkout:
+        apply the unfinished work to a clean checkout:
           git apply /runs/01H-run/patches/t1.patch
-        drop the unfinished work here; the patch still has it:
+        discard the unfinished work here; the patch keeps it:
           git apply -R /runs/01H-run/patches/t1.patch
       Report: /runs/01H-run/report.html
     ");
@@ -273,7 +273,7 @@ fn nudges_say_their_own_cause() {
     insta::assert_snapshot!(said.join("\n"), @r"
     nudge 1 of 3: Implementer appears to have planned but not executed
     nudge 1 of 3: Implementer asked instead of executing
-    nudge 1 of 3: Implementer says that it cannot go on but gave no FAILED report
+    nudge 1 of 3: Implementer says that it cannot continue but gave no FAILED report
     nudge 1 of 3: Implementer says that the work is done but changed no file
     nudge 1 of 3: Implementer ended without a message or a change
     nudge 1 of 3: Implementer changed no file

@@ -18,13 +18,13 @@ fn a_laptop_where_all_is_well() {
     ok       agent                codex, named by the configuration
     ok       agent-program        codex 0.169.0 (/usr/local/bin/codex), known to work
     ok       model-key            OPENAI_API_KEY is set
-    unknown  github               not looked at: this is no GitHub Actions job
+    unknown  github               not checked: this is not a GitHub Actions job
     ok       proxy                none is used
     ok       certificates         142 built-in roots and 140 of this machine
     ok       user                 not root; processes of the same user can still read each other's environment in /proc
-    ok       sandbox              of the machine's own means, user namespaces: yes, Landlock: yes
-    ok       sandbox-level        a run gets level 2 here, by `sandbox: auto`; `sandbox: require` gives level 3, with processes of its own
-    ok       processes            what an agent leaves behind comes to Sprag, which ends it
+    ok       sandbox              available on this machine: user namespaces: yes, Landlock: yes
+    ok       sandbox-level        a run gets level 2 here, by `sandbox: auto`; `sandbox: require` gives level 3, with its own process namespace
+    ok       processes            Sprag inherits the processes that an agent leaves behind, and ends them
     ok       run-directory        /home/anna/.local/state/sprag/widget-01020304, 14 GiB free
     ok       state-directory      /home/anna/.local/state/sprag
     ok       home                 /home/anna
@@ -52,18 +52,18 @@ fn a_usual_job() {
     ok       token                of the job or of an app (ghs_), acts as github-actions[bot]
     ok       api                  https://api.github.com answers; 993 of 1000 requests are left
     ok       github-repository    acme/widget, private
-    unknown  may-contents         write is not known before it is used; to push commits it takes `permissions: contents: write`
-    unknown  may-issues           write is not known before it is used; to comment on issues it takes `permissions: issues: write`
-    unknown  may-pull-requests    write is not known before it is used; to open pull requests and comment on them it takes `permissions: pull-requests: write`
-    unknown  may-checks           write is not known before it is used; to write check runs it takes `permissions: checks: write`
-    ok       may-actions          read is known: it can read the logs of failed jobs
-    ok       trigger              issue_comment by anna asks for a task in words: fix the flaky test, if that is permitted
+    unknown  may-contents         write cannot be confirmed in advance; to push commits, the job needs `permissions: contents: write`
+    unknown  may-issues           write cannot be confirmed in advance; to comment on issues, the job needs `permissions: issues: write`
+    unknown  may-pull-requests    write cannot be confirmed in advance; to open pull requests and comment on them, the job needs `permissions: pull-requests: write`
+    unknown  may-checks           write cannot be confirmed in advance; to write check runs, the job needs `permissions: checks: write`
+    ok       may-actions          read is confirmed: it can read the logs of failed jobs
+    ok       trigger              issue_comment by anna asks for a task: fix the flaky test, if that is permitted
     ok       proxy                none is used
     ok       certificates         142 built-in roots and 140 of this machine
     ok       user                 not root; processes of the same user can still read each other's environment in /proc
-    ok       sandbox              of the machine's own means, user namespaces: yes, Landlock: yes
-    ok       sandbox-level        a run gets level 2 here, by `sandbox: auto`; `sandbox: require` gives level 3, with processes of its own
-    ok       processes            what an agent leaves behind comes to Sprag, which ends it
+    ok       sandbox              available on this machine: user namespaces: yes, Landlock: yes
+    ok       sandbox-level        a run gets level 2 here, by `sandbox: auto`; `sandbox: require` gives level 3, with its own process namespace
+    ok       processes            Sprag inherits the processes that an agent leaves behind, and ends them
     ok       run-directory        /home/anna/.local/state/sprag/widget-01020304, 14 GiB free
     ok       state-directory      /home/anna/.local/state/sprag
     ok       home                 /home/anna

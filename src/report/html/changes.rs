@@ -21,7 +21,7 @@ pub fn changes(sources: &[Source]) -> Markup {
             h3 { "Commit " code { (sentence::short_id(commit.id)) } " " (text::short_line(commit.subject, 200)) }
             (files(commit.diff))
         }
-        @if shown(SourceKind::Commits).any(|source| source.cut) { p { "Further changes are cut; the repository has them all." } }
+        @if shown(SourceKind::Commits).any(|source| source.cut) { p { "Further changes are not shown; all of them are in the repository." } }
         @for source in patches {
             h3 { "Not committed: " code { (text::line(&source.name)) } (cut(source.cut)) }
             (files(&source.text))
@@ -32,7 +32,7 @@ pub fn changes(sources: &[Source]) -> Markup {
 /// For a file that was cut, says where the rest is.
 pub fn cut(is_cut: bool) -> &'static str {
     match is_cut {
-        true => " (cut; the whole is in the run directory)",
+        true => " (shortened; the full text is in the run directory)",
         false => "",
     }
 }

@@ -57,7 +57,7 @@ fn ended(summary: &RunSummary, around: &ReportContext, limits: &Limits) -> Strin
         .as_deref()
         .map_or(String::new(), |url| {
             let there = link("the check run of the pushed commit", url);
-            format!("The work was pushed, so the report goes on at {there}.")
+            format!("The work was pushed, so the report continues at {there}.")
         });
     super::blocks(&[
         happened_block(summary),

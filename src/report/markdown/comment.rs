@@ -60,7 +60,7 @@ pub(super) fn progress(summary: &RunSummary) -> String {
     };
     let turn = summary.turn.as_deref().map(sentence::turn_progress);
     format!(
-        "**Working on {} {}**, {}, {} since the run began{}",
+        "**Working on {} {}**, {}, {} since the run started{}",
         code(&task.id, 60),
         inline(&task.title, 120),
         parts::attempt(task),
@@ -115,7 +115,7 @@ pub fn status_comment(summary: Option<&RunSummary>, around: &ReportContext) -> S
 
 /// The commands that Sprag understands in a comment.
 pub fn help_comment(around: &ReportContext) -> String {
-    let body = super::blocks(&["### What Sprag can be told".into(), commands(around)]);
+    let body = super::blocks(&["### Sprag's commands".into(), commands(around)]);
     format!("{}{body}", marker_line(around))
 }
 
@@ -124,22 +124,19 @@ fn commands(around: &ReportContext) -> String {
         return "This repository starts Sprag by its workflow, not by comments.".into();
     };
     let rows = [
-        (
-            "<what is to be done>",
-            "does that on the branch of this pull request",
-        ),
-        ("run <plan file>", "works the plan off, task by task"),
+        ("<the task>", "does that on the branch of this pull request"),
+        ("run <plan file>", "runs the plan, task by task"),
         (
             "retry",
-            "tries the tasks again that are not done, with fresh retries",
+            "tries the unfinished tasks again, with new retries",
         ),
-        ("continue", "goes on where the last run stopped"),
+        ("continue", "continues where the last run stopped"),
         (
             "rebase",
             "merges the base branch into this pull request and runs the checks",
         ),
-        ("stop", "cancels the run that is under way"),
-        ("status", "says how things stand"),
+        ("stop", "cancels the active run"),
+        ("status", "shows the current state"),
         ("help", "says this"),
     ];
     let rows: Vec<String> = rows
@@ -147,7 +144,7 @@ fn commands(around: &ReportContext) -> String {
         .map(|(word, what)| format!("| {} | {what} |", code(&format!("{phrase} {word}"), 100)))
         .collect();
     format!(
-        "| Comment | What it does |\n|---|---|\n{}\n\nThe phrase stands at the beginning of a line, and whoever writes it needs write access.",
+        "| Comment | What it does |\n|---|---|\n{}\n\nThe command must be at the beginning of a line, and its author needs write access.",
         rows.join("\n")
     )
 }
@@ -171,7 +168,7 @@ pub(super) fn notice(around: &ReportContext) -> String {
         .iter()
         .find_map(|(shown, url)| Some(link(shown, url.as_deref()?)));
     match place {
-        Some(place) => format!("*This text was cut to fit. The whole of it is in the {place}.*"),
+        Some(place) => format!("*This text was shortened. The full text is in the {place}.*"),
         None => fit::NOTICE.to_owned(),
     }
 }

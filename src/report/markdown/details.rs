@@ -23,7 +23,7 @@ pub(super) fn all(summary: &RunSummary, limits: &Limits) -> String {
         .collect();
     if more > 0 {
         blocks.push(format!(
-            "The course of {} more is in the run directory.",
+            "Details of {} more are in the run directory.",
             text::count(more as u64, "task")
         ));
     }

@@ -4,7 +4,7 @@ use crate::report::text;
 
 /// The last line of a text that was cut.
 pub(super) const NOTICE: &str =
-    "*This report was cut to fit. The whole of it is in the run directory (`sprag report`).*";
+    "*This report was shortened. The full report is in the run directory (`sprag report`).*";
 
 /// Cuts `markdown` to `budget` bytes: complete lines from the start, then the ends of the fence and the
 /// details that are open there, then `notice`. A budget too small for this gives the start of the text, cut

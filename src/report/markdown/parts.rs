@@ -158,7 +158,7 @@ fn arrived(push: &PushLine, around: &ReportContext) -> String {
             }
         }
         (false, Some(rescue), Some(head)) => format!(
-            "{} did not take the push, so the work is on {}, whose head on the remote is {head}. {detail}",
+            "{} refused the push, so the work is on {}, whose head on the remote is {head}. {detail}",
             around.branch(&push.branch),
             around.branch(rescue)
         ),
@@ -178,7 +178,7 @@ pub(super) fn next(summary: &RunSummary, around: &ReportContext) -> String {
     let mut steps = Vec::new();
     if around.report_only {
         steps.push(
-            "this run may not write here, as always for a pull request from a fork: whoever can push takes its work from the patch".to_owned(),
+            "this run cannot write here, as always for a pull request from a fork: somebody who can push can apply the patch".to_owned(),
         );
     }
     let advice = sentence::advice(summary).filter(|_| summary.status != Some(RunStatus::Success));
@@ -215,15 +215,10 @@ fn again(summary: &RunSummary, around: &ReportContext) -> Vec<String> {
         ),
         None => format!("start the workflow again to {what}: tasks that are done are not repeated"),
     };
-    let redo = || {
-        say(
-            "retry",
-            "try the tasks again that are not done, with fresh retries",
-        )
-    };
+    let redo = || say("retry", "try the unfinished tasks again, with new retries");
     let go_on = || match around.merges_base {
-        true => say("continue", "have the merge made anew"),
-        false => say("continue", "go on where this run stopped"),
+        true => say("continue", "have the merge repeated"),
+        false => say("continue", "continue where this run stopped"),
     };
     match status {
         RunStatus::Success | RunStatus::NoWork => Vec::new(),
@@ -238,7 +233,7 @@ fn again(summary: &RunSummary, around: &ReportContext) -> Vec<String> {
             steps.push(go_on());
             steps
         }
-        RunStatus::Invalid => vec!["mend what is not valid".into(), redo()],
+        RunStatus::Invalid => vec!["correct the configuration or the plan".into(), redo()],
     }
 }
 
@@ -279,7 +274,7 @@ pub(super) fn notes(summary: &RunSummary, around: &ReportContext, limits: &Limit
         .collect();
     match (around.ci_will_not_start && pushed, started.is_empty()) {
         (true, true) => notes.push(
-            "CI does not start on a push with the job's token. Push with a token of an app or of a person, name the workflows in `dispatch-workflows`, or close and reopen the pull request.".to_owned(),
+            "CI does not start on a push with the job's token. Push with the token of an app or a person, name the workflows in `dispatch-workflows`, or close and reopen the pull request.".to_owned(),
         ),
         (_, false) => notes.push(format!(
             "CI does not start on a push with the job's token, so Sprag started {} for it.",
@@ -324,7 +319,7 @@ pub(super) fn places(summary: &RunSummary, around: &ReportContext) -> String {
         around
             .asked_by
             .as_deref()
-            .map(|login| format!("asked for by {}", code(login, 60))),
+            .map(|login| format!("requested by {}", code(login, 60))),
     );
     places.extend(summary.limits.as_deref().map(|limits| inline(limits, 300)));
     match places.is_empty() {

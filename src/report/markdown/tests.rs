@@ -78,9 +78,9 @@ fn partial() {
     **What to do next**
 
     - Look at the failing check: its log is in the run directory
-    - Go on from here: `sprag run --resume --run-dir /runs/01H-run`
-    - Take the unfinished work to a clean checkout: `git apply /runs/01H-run/patches/t2.patch`
-    - Drop the unfinished work here; the patch still has it: `git apply -R /runs/01H-run/patches/t2.patch`
+    - Continue from here: `sprag run --resume --run-dir /runs/01H-run`
+    - Apply the unfinished work to a clean checkout: `git apply /runs/01H-run/patches/t2.patch`
+    - Discard the unfinished work here; the patch keeps it: `git apply -R /runs/01H-run/patches/t2.patch`
 
     | Task | Status | Attempts | Commit | Time | Tokens, cost |
     |---|---|---:|---|---:|---:|
@@ -147,7 +147,7 @@ fn blocked() {
     **What to do next**
 
     - Do what the report asks for, or change the task, then run it again
-    - Go on from here: `sprag run --resume --run-dir /runs/01H-run`
+    - Continue from here: `sprag run --resume --run-dir /runs/01H-run`
 
     | Task | Status | Attempts | Commit | Time | Tokens, cost |
     |---|---|---:|---|---:|---:|
@@ -190,8 +190,8 @@ fn planning_only() {
 
     **What to do next**
 
-    - Say in the task which files are to change and how, or try another model; where nothing has to change, --if-no-changes ok takes that for a good end
-    - Go on from here: `sprag run --resume --run-dir /runs/01H-run`
+    - Say in the task which files to change and how, or try another model; if nothing needs to change, use --if-no-changes ok
+    - Continue from here: `sprag run --resume --run-dir /runs/01H-run`
 
     | Task | Status | Attempts | Commit | Time | Tokens, cost |
     |---|---|---:|---|---:|---:|
@@ -228,10 +228,10 @@ fn no_progress() {
 
     **What to do next**
 
-    - Say in the task which files are to change and how, or try another model; where nothing has to change, --if-no-changes ok takes that for a good end
-    - Go on from here: `sprag run --resume --run-dir /runs/01H-run`
-    - Take the unfinished work to a clean checkout: `git apply /runs/01H-run/patches/t1.patch`
-    - Drop the unfinished work here; the patch still has it: `git apply -R /runs/01H-run/patches/t1.patch`
+    - Say in the task which files to change and how, or try another model; if nothing needs to change, use --if-no-changes ok
+    - Continue from here: `sprag run --resume --run-dir /runs/01H-run`
+    - Apply the unfinished work to a clean checkout: `git apply /runs/01H-run/patches/t1.patch`
+    - Discard the unfinished work here; the patch keeps it: `git apply -R /runs/01H-run/patches/t1.patch`
 
     | Task | Status | Attempts | Commit | Time | Tokens, cost |
     |---|---|---:|---|---:|---:|
@@ -282,9 +282,9 @@ fn cancelled() {
 
     **What to do next**
 
-    - Go on from here: `sprag run --resume --run-dir /runs/01H-run`
-    - Take the unfinished work to a clean checkout: `git apply /runs/01H-run/patches/t1.patch`
-    - Drop the unfinished work here; the patch still has it: `git apply -R /runs/01H-run/patches/t1.patch`
+    - Continue from here: `sprag run --resume --run-dir /runs/01H-run`
+    - Apply the unfinished work to a clean checkout: `git apply /runs/01H-run/patches/t1.patch`
+    - Discard the unfinished work here; the patch keeps it: `git apply -R /runs/01H-run/patches/t1.patch`
 
     | Task | Status | Attempts | Commit | Time | Tokens, cost |
     |---|---|---:|---|---:|---:|
@@ -324,7 +324,7 @@ fn budget() {
     **What to do next**
 
     - Raise --max-tokens or --max-cost-usd
-    - Go on from here: `sprag run --resume --run-dir /runs/01H-run`
+    - Continue from here: `sprag run --resume --run-dir /runs/01H-run`
 
     | Task | Status | Attempts | Commit | Time | Tokens, cost |
     |---|---|---:|---|---:|---:|

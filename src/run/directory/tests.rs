@@ -62,7 +62,7 @@ fn a_manifest_of_another_version_is_refused_and_says_so() {
     fs::write(dir.path(RunFile::Manifest), "{\"v\":2,\"what\":[]}").unwrap();
     let error = format!("{:#}", dir.manifest().unwrap_err());
     assert!(
-        error.contains("is of version 2 and this Sprag knows version 1"),
+        error.contains("has version 2, but this Sprag reads version 1"),
         "{error}"
     );
 }

@@ -289,7 +289,7 @@ impl Integration<'_, '_> {
 
     /// Ends the tasks that no shard contains.
     fn end_missing(&mut self) {
-        let why = "no shard brought it; it can be run again".to_owned();
+        let why = "no shard delivered it; it can be run again".to_owned();
         self.end_others(&in_shard(TaskEnd::Pending, Reason::MissingShard, why));
     }
 
@@ -379,12 +379,14 @@ fn not_taken(shard: &str, failed: &NotMoved) -> Outcome {
         NotMoved::Fails(failing) => in_shard(
             TaskEnd::Failed,
             Reason::VerificationFailed,
-            format!("on top of the shards before, these checks fail with shard {shard}: {failing}"),
+            format!(
+                "on top of the earlier shards, these checks fail with shard {shard}: {failing}"
+            ),
         ),
         NotMoved::Impossible(why) => in_shard(
             TaskEnd::Failed,
             Reason::Environment,
-            format!("shard {shard} could not be taken: {why}"),
+            format!("shard {shard} could not be used: {why}"),
         ),
         NotMoved::Stopped => in_shard(TaskEnd::Pending, Reason::Cancelled, "stopped".to_owned()),
     }

@@ -117,13 +117,13 @@ impl<'r, 'e> Reader<'r, 'e> {
         };
         for shard in shards.iter().filter(|shard| shard.tasks.is_empty()) {
             let why = match shard.refused.as_slice() {
-                [] => "it did no task that is left".to_owned(),
+                [] => "it did none of the remaining tasks".to_owned(),
                 lines => lines.join("; "),
             };
             let name = &shard.name;
             self.parts
                 .emit
-                .warn(format!("nothing is taken of shard {name}: {why}"));
+                .warn(format!("nothing is used from shard {name}: {why}"));
         }
         shards.retain(|shard| !shard.tasks.is_empty());
         shards.sort_by_key(place);
@@ -277,7 +277,7 @@ impl<'r, 'e> Reader<'r, 'e> {
                 // status itself.
                 None if files.is_empty() => {}
                 None => shard.refused.push(format!(
-                    "commit {} names no task of the plan that is left",
+                    "commit {} names none of the remaining tasks of the plan",
                     short(&commit.id)
                 )),
             }
@@ -367,7 +367,7 @@ impl<'r, 'e> Reader<'r, 'e> {
             let others: Vec<&str> = others.map(|task| task.id.as_str()).collect();
             if !others.is_empty() {
                 self.parts.emit.warn(format!(
-                    "shard {}: {} is taken from another shard",
+                    "shard {}: {} is used from another shard",
                     shard.name,
                     others.join(", ")
                 ));

@@ -30,7 +30,7 @@ pub(crate) async fn run_agent_with_its_files(
                 .repo
                 .change()
                 .put_back_replaced(&Replaced::default())?;
-            let why = format!("its configuration could not be taken from the base: {error}");
+            let why = format!("its configuration could not be read from the base: {error}");
             return Ok(AgentEnd::not_started(why));
         }
     };
@@ -39,7 +39,7 @@ pub(crate) async fn run_agent_with_its_files(
         return ended;
     };
     let changed = parts.tree.repo.change().put_back_replaced(&replaced);
-    let changed = changed.context("the agent's configuration could not be put back")?;
+    let changed = changed.context("the agent's configuration could not be restored")?;
     let mut ended = ended?;
     ended.changed_configuration = changed.iter().map(|path| display_path(path)).collect();
     Ok(ended)
@@ -69,7 +69,7 @@ fn replace(parts: &mut Parts<'_>) -> Result<Option<Replaced>, SwapError> {
         None => "is left out".to_owned(),
     };
     parts.emit.warn_once(&format!(
-        "the agent's configuration {from} while it works, and these files differ from that: {}",
+        "the agent's configuration {from} during its turns; these files differ from it: {}",
         paths.join(", ")
     ));
     Ok(Some(replaced))

@@ -143,7 +143,7 @@ fn tell_of_leftovers(parts: &mut Parts<'_>, ended: &Ended, stderr: &str) {
         let left = ended.leaked.iter();
         let names: Vec<&str> = left.map(|one| one.command.as_str()).collect();
         parts.emit.warn(format!(
-            "the agent left {} processes behind; they were ended: {}",
+            "the agent left {} processes running; they were ended: {}",
             ended.leaked.len(),
             names.join(", ")
         ));
@@ -190,7 +190,7 @@ fn heed_gateway(
 ) {
     if let (Some(model), Some(_)) = (&cost.unpriced, limits.cost_usd) {
         emit.warn_once(&format!(
-            "the price of the model {model} is not known: max_cost_usd does not hold within a turn of it"
+            "the price of the model {model} is unknown: max_cost_usd does not limit a single turn"
         ));
     }
     let Some(refused) = &cost.refused else { return };

@@ -102,7 +102,7 @@ async fn drafted(
             Turn::Invalid(found, outcome) => {
                 let why = one_line(&found.why, 500);
                 parts.emit.warn(format!(
-                    "draft {number} of {MAX_DRAFTS} is no valid plan: {why}"
+                    "draft {number} of {MAX_DRAFTS} is not a valid plan: {why}"
                 ));
                 problem = Some(found);
                 last = outcome;
@@ -318,7 +318,7 @@ fn undo(
     let (id, task) = (&parts.setup.run_id, run.task.id.as_str());
     if let Some(kept) = parts.tree.repo.change().set_aside(id, task)? {
         parts.emit.warn(format!(
-            "the agent made commits while it drafted the plan; they are off the branch and kept under {kept}"
+            "the agent made commits while it drafted the plan; they were removed from the branch and kept under {kept}"
         ));
     }
     let is_as_before = || -> bool {
@@ -340,7 +340,7 @@ fn undo(
     if !undone.is_empty() {
         let names = display_paths(&undone);
         parts.emit.warn(format!(
-            "the agent changed files while it drafted the plan, and that is undone: {names}"
+            "the agent changed files while it drafted the plan; the changes were undone: {names}"
         ));
     }
     Ok(())
@@ -373,7 +373,7 @@ fn keep(
     if !draft.settings.is_empty() {
         let what = draft.settings.join(" and ");
         parts.emit.warn(format!(
-            "the plan brings {what} along, which can start programs: read {name} before you run it"
+            "the plan contains {what}, which can start programs: read {name} before you run it"
         ));
     }
     parts.accounts.changed_files.insert(name.clone());
@@ -406,7 +406,7 @@ fn commit(parts: &mut Parts<'_>, draft: &Draft, path: &Path) -> anyhow::Result<R
         .with_context(|| format!("{} lies outside of the repository", path.display()))?;
     let in_tree = in_tree.as_os_str().as_bytes().to_vec();
     let seen: Seen = parts.tree.snapshot(&mut parts.emit);
-    let raw = seen.0.context("the state of the work tree is not known")?;
+    let raw = seen.0.context("the state of the work tree is unknown")?;
     let content = PlanContent {
         path: in_tree.clone(),
         content: draft.text.clone().into_bytes(),

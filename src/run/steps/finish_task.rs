@@ -125,11 +125,11 @@ fn take_back_head(setup: &Setup, tree: &mut WorkTree, emit: &mut Emitter<'_>, ru
             // compared with them.
             setup.run_dir.remove(RunFile::TurnMark);
             emit.warn(format!(
-                "the branch is back where the task began; the agent's commits are kept under {kept}"
+                "the branch was reset to the start of the task; the agent's commits are kept under {kept}"
             ));
         }
         Err(error) => emit.warn(format!(
-            "the agent's commits could not be set aside: {error}"
+            "the agent's commits could not be removed from the branch: {error}"
         )),
     }
 }

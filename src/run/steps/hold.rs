@@ -41,7 +41,7 @@ pub(crate) fn hold_protected(
     }
     if let Err(why) = taken_out(parts, run, number, (&raw, &held), &paths) {
         parts.emit.warn(format!(
-            "changes of protected paths could not be taken out: {why:#}"
+            "changes of protected paths could not be removed: {why:#}"
         ));
     }
     parts.tree.snapshot(&mut parts.emit)
@@ -62,7 +62,7 @@ fn taken_out(
     repo.take_back(raw, |path| paths.contains(path))?;
     let names: Vec<String> = paths.iter().map(|path| display_path(path)).collect();
     parts.emit.warn(format!(
-        "protected paths were changed; the changes are taken out of task {} and kept as {}: {}",
+        "protected paths were changed; the changes were removed from task {} and kept as {}: {}",
         run.task.id,
         file.path(),
         names.join(", ")

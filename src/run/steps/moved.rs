@@ -142,9 +142,7 @@ pub async fn move_and_verify_with_reruns(
         match move_and_verify(setup, tree, memory, emit, place, checks).await? {
             Moved::Back(NotMoved::Fails(failing)) if left > 0 => {
                 left -= 1;
-                emit.warn(format!(
-                    "these checks failed and are run once more: {failing}"
-                ));
+                emit.warn(format!("these checks failed and run again: {failing}"));
             }
             moved => return Ok(moved),
         }

@@ -126,7 +126,7 @@ fn secrets_in_commits(setup: &Setup, tree: &WorkTree, head: &RevId) -> Findings 
         ..rules(setup, tree, &nothing)
     };
     let objects = Objects(&tree.repo);
-    let place = "a commit of the agent's own";
+    let place = "a commit by the agent";
     for OwnCommit { text, changed, .. } in &commits {
         findings.extend(judge(changed, &rules, &objects).in_place(place));
         findings.extend(judge_text(text, place, detector, &objects));

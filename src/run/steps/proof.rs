@@ -201,7 +201,7 @@ async fn in_its_place(
     // The work is restored in every case.
     let exempt = tree.exempt();
     let back = tree.repo.change().swap_back(&exempt);
-    back.context("`sprag run --resume` tries again to bring the work back")?;
+    back.context("`sprag run --resume` tries again to restore the work")?;
     tree.settle(Some(raw), emit);
     Ok(match (ran, put) {
         (Some(ran), _) => Ok((ran?, left)),

@@ -110,7 +110,7 @@ pub fn keep_for_publish(setup: &Setup, tree: &WorkTree, emit: &mut Emitter<'_>, 
         .bundle(&setup.run_dir.path(RunFile::Bundle), start, &head)
     {
         emit.warn(format!(
-            "the commits could not be kept in a bundle: {error}"
+            "the commits could not be saved in a bundle: {error}"
         ));
     }
 }
@@ -133,7 +133,7 @@ pub fn follow_remote(
         Err(error) => format!("{error:#}"),
     };
     emit.warn(format!(
-        "the branch here is not where the remote's is: {why}"
+        "the local branch differs from the remote one: {why}"
     ));
 }
 
@@ -165,7 +165,7 @@ impl Push<'_, '_> {
                 Err(error) => return Ok(Err(PushFailure::everywhere(error.to_string()))),
             };
             if state.moves == REBASES {
-                let why = format!("the branch moved {} times meanwhile", REBASES + 1);
+                let why = format!("the branch moved {} times during the push", REBASES + 1);
                 return Ok(Err(PushFailure::here(why)));
             }
             state.moves += 1;
@@ -239,7 +239,7 @@ impl Push<'_, '_> {
             }
         };
         self.emit.warn(format!(
-            "{} has moved to {}: the work is put on top of that and verified again",
+            "{} has moved to {}: the work is rebased onto it and verified again",
             self.request.branch.short(),
             short(&now)
         ));
@@ -261,9 +261,7 @@ impl Push<'_, '_> {
             Moved::Back(NotMoved::Fails(failing)) => Ok(Err(PushFailure::here(format!(
                 "the branch has moved, and on top of its new commits these checks fail: {failing}"
             )))),
-            Moved::Back(NotMoved::Stopped) => {
-                Ok(Err(PushFailure::here("the run was stopped meanwhile")))
-            }
+            Moved::Back(NotMoved::Stopped) => Ok(Err(PushFailure::here("the run was stopped"))),
             Moved::Back(NotMoved::Impossible(why)) => Ok(Err(PushFailure::here(why))),
         }
     }
@@ -300,7 +298,7 @@ impl Push<'_, '_> {
                 line.detail = format!("{}; the commits are in {}", failure.why, path.display());
             }
             Err(error) => self.emit.warn(format!(
-                "the commits could not be kept in a bundle, they are in this checkout alone: {error}"
+                "the commits could not be saved in a bundle; they are only in this checkout: {error}"
             )),
         }
         line

@@ -78,7 +78,7 @@ pub async fn run_setup(
                     said.trim()
                 );
                 let error = Error::environment(message)
-                    .hint("no agent was started; mend the command or remove it from `setup`");
+                    .hint("no agent was started; fix the command or remove it from `setup`");
                 return Err(match setup.isolation.refusal(&said) {
                     Some(refusal) => error.hint(refusal),
                     None => error,

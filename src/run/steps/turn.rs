@@ -121,10 +121,10 @@ fn tell_stand_in(parts: &mut Parts<'_>, run: &TaskRun<'_>, before: Option<StandI
     let why = match run.stand_in {
         now if now == before => return,
         Some(StandIn::Escalation(number)) => format!(
-            "verification has failed, and `escalate` {number} of {} takes over",
+            "verification has failed; `escalate` {number} of {} takes over",
             run.config.settings.escalate.len()
         ),
-        Some(StandIn::Fallback) => "the agent is unavailable, and `fallback` takes over".to_owned(),
+        Some(StandIn::Fallback) => "the agent is unavailable; `fallback` takes over".to_owned(),
         None => "the task's own agent works again".to_owned(),
     };
     let agent = run.config.agent.name();
@@ -385,7 +385,7 @@ fn violations(
                 .filter(|line| !run.agent_commits.contains(line))
                 .collect();
             if run.config.settings.agent_commits == AgentCommits::Reject && !made.is_empty() {
-                violations.push(format!("the agent made {} commits of its own", made.len()));
+                violations.push(format!("the agent made {} commits itself", made.len()));
             }
             run.agent_commits.extend(made);
             if run.config.settings.agent_commits == AgentCommits::Accept {
@@ -396,7 +396,7 @@ fn violations(
                             let found =
                                 of_own_commit(&parts.setup, &parts.tree, protected, &changed);
                             violations.extend(found.into_iter().map(|paths| {
-                                format!("commit {} of the agent's own: {paths}", commit.id)
+                                format!("commit {} by the agent: {paths}", commit.id)
                             }));
                         }
                         Err(error) => violations
@@ -431,7 +431,7 @@ fn tell_changed_configuration(
         return;
     }
     parts.emit.warn(format!(
-        "the agent changed its own configuration, and these changes are not kept: {}",
+        "the agent changed its own configuration; these changes are not kept: {}",
         changed.join(", ")
     ));
     if run.config.settings.on_protected == OnProtected::Hold {
@@ -461,7 +461,7 @@ fn tests_changed(parts: &mut Parts<'_>, run: &TaskRun<'_>, raw: &RawSnapshot) ->
     ] {
         if is_told && !paths.is_empty() {
             parts.emit.warn_once(&format!(
-                "task {} changes {what} that were there before: {}",
+                "task {} changes existing {what}: {}",
                 run.task.id,
                 paths.join(", ")
             ));

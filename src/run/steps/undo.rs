@@ -93,7 +93,7 @@ pub(crate) fn undo_what_may_not_change(
         Ok(undone) => undone,
         Err(error) => {
             parts.emit.warn(format!(
-                "{who} changed what it may not change now, and that could not be undone: {error:#}"
+                "{who} made changes that are not allowed in this phase, and they could not be undone: {error:#}"
             ));
             return Vec::new();
         }
@@ -103,14 +103,14 @@ pub(crate) fn undo_what_may_not_change(
         let ids: Vec<&str> = made.iter().map(|commit| commit.id.0.as_str()).collect();
         if !ids.is_empty() {
             parts.emit.warn(format!(
-                "{who} made commits, which it may not now; they were taken off the branch: {}",
+                "{who} made commits, which is not allowed in this phase; they were removed from the branch: {}",
                 ids.join(", ")
             ));
         }
     }
     if !undone.is_empty() {
         parts.emit.warn(format!(
-            "{who} changed files that it may not change now; the changes were undone: {}",
+            "{who} changed files that it may not change in this phase; the changes were undone: {}",
             display_paths(&undone)
         ));
     }
@@ -129,7 +129,7 @@ pub fn undo(
     if let (Some(raw), Some(start)) = (raw, phase_start(setup, run, key)) {
         match bring_back(tree, &raw, &start, |_| false) {
             Ok(undone) => emit.warn(format!(
-                "the work of task {} is as before its last turn, which did not pass: {}",
+                "the last turn of task {} did not pass and was undone: {}",
                 run.task.id,
                 display_paths(&undone)
             )),

@@ -38,7 +38,7 @@ pub async fn verify(
     let (verification, raw_after, after) = match recalled {
         Some(verification) => {
             emit.emit(EventKind::VerificationSkipped {
-                reason: "the checks have already judged this very tree".into(),
+                reason: "the checks already ran on this exact tree".into(),
             });
             (verification, raw_before.clone(), before.clone())
         }
@@ -180,7 +180,7 @@ pub async fn run_checks(
         }
         Progress::Leaked(check, count) => {
             emit.warn(format!(
-                "check {} left {count} processes behind; they were ended",
+                "check {} left {count} processes running; they were ended",
                 check.name
             ));
         }
@@ -226,7 +226,7 @@ fn load_matchers(
             None => Matchers {
                 matchers: Vec::new(),
                 warnings: vec![format!(
-                    "{file}: the commit that the run works from has no such file of problem matchers"
+                    "{file}: the start commit of the run has no such problem matcher file"
                 )],
             },
         };

@@ -103,7 +103,7 @@ fn stop_where_nothing_runs_says_so() {
     let id = runner.say(1, "grace", "/sprag stop");
     let step = runner.step(&[]).expect(0);
     assert!(
-        step.output("summary").contains("no run is under way"),
+        step.output("summary").contains("no run is active"),
         "{}",
         step.output("summary")
     );

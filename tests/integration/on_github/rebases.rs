@@ -215,7 +215,10 @@ fn a_conflict_that_no_markers_can_show_or_no_check_judges_is_left_to_people() {
         assert_eq!(runner.at("feature"), before);
         assert!(!runner.project.repo().join("called").exists());
         let comment = runner.comment(1).unwrap();
-        assert!(comment.contains("the agent was not asked to"), "{comment}");
+        assert!(
+            comment.contains("the agent was not asked to resolve them"),
+            "{comment}"
+        );
     }
 }
 
@@ -261,7 +264,7 @@ esac";
     let output = child.wait_with_output().unwrap();
     runner.ended(&output).expect(143);
     let comment = runner.comment(1).unwrap();
-    let told = "`/sprag continue` to have the merge made anew";
+    let told = "`/sprag continue` to have the merge repeated";
     assert!(comment.contains(told), "{comment}");
     assert_eq!(runner.project.head(), ours);
     assert_eq!(runner.project.status(), "");
@@ -276,7 +279,7 @@ esac";
 #[test]
 fn what_failed_before_the_merge_is_known_and_taken_where_the_settings_say_so() {
     for (policy, code, told) in [
-        ("tolerate", 0, "it fails only what failed before the task"),
+        ("tolerate", 0, "its only failures existed before the task"),
         ("fail", 1, "was red before"),
     ] {
         let mut runner = with_pull();

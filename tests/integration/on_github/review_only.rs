@@ -227,7 +227,7 @@ fn what_is_mended_is_said_where_threads_cannot_be_resolved() {
         .github
         .fault(Fault::every("POST", "/graphql", missing));
     let step = review_now(&mut runner, &finds(&[]), 0);
-    let told = "comments on what is no longer found are not resolved: there is no GraphQL here";
+    let told = "outdated comments could not be resolved: GraphQL is not available here";
     assert!(step.run.stdout.contains(told), "{}", step.run.stdout);
 }
 

@@ -76,7 +76,7 @@ fn the_settings_of_a_forks_plan_are_not_followed() {
     let step = runner.step(&["--agent-command", &agent]).expect(0);
     assert_eq!(runner.project.calls(), 1);
     assert!(!is_run(&runner));
-    assert!(step.run.stdout.contains("the plan is of a fork"));
+    assert!(step.run.stdout.contains("the plan is from a fork"));
 }
 
 #[test]

@@ -305,7 +305,7 @@ fn a_forged_directory_ends_with_2_and_nothing_is_pushed() {
     };
     forge(&handed, |summary| summary["status"] = json!("unverified"));
     forge(&handed, |summary| summary["exit_code"] = json!(1));
-    refused(&mut runner, "exit_code 1 is not that of status unverified");
+    refused(&mut runner, "exit_code 1 does not match status unverified");
     forge(&handed, |summary| {
         summary["commits"] = json!(["a".repeat(40)])
     });

@@ -51,7 +51,7 @@ fn killed_in_a_turn() {
     assert!(
         warnings(&run)
             .iter()
-            .any(|text| text.contains("of the interrupted run were still there")),
+            .any(|text| text.contains("of the interrupted run were still running")),
         "{:?}",
         warnings(&run)
     );

@@ -211,7 +211,7 @@ fn what_is_no_recording_is_refused_with_what_to_do() {
             "",
             "line 1: nothing was recorded; expected the header of a session",
         ),
-        ("what is this\n", "line 1: this is no line of JSON"),
+        ("what is this\n", "line 1: this is not a line of JSON"),
         (
             "[{\"role\":\"system\",\"text\":\"\"}]\n",
             "line 1: a list, as transcripts of versions before",
@@ -275,7 +275,7 @@ fn nothing_is_recorded_where_that_cannot_be() {
     let inside = project.repo().join("r.jsonl");
     let nowhere = project.outside("no/such/r.jsonl");
     for (file, why) in [
-        (&there, "is there already"),
+        (&there, "already exists"),
         (&inside, "lies inside the repository"),
         (&nowhere, "cannot be made"),
     ] {
@@ -385,7 +385,7 @@ fn a_recording_that_is_over_ends_the_run() {
     let run = played(&broken(), &short, &[]).expect(4);
     assert_eq!(run.task(0)["reason"], "agent_unavailable");
     let why = format!(
-        "the recording {} is over: its session 1 has 1 response, and one more",
+        "the recording {} has no further response: its session 1 has 1 response, and one more",
         short.display()
     );
     assert!(run.stdout.contains(&why), "{}", run.stdout);
@@ -395,8 +395,9 @@ fn a_recording_that_is_over_ends_the_run() {
         ("plan.yaml", &plan("grep -q never-there a.txt")),
     ]);
     let run = played(&other, &file, &[]).expect(4);
-    let why =
-        format!("the recording {shown} is over: it has 1 session, and turn 2 of the run began");
+    let why = format!(
+        "the recording {shown} has no further session: it has 1 session, and turn 2 of the run started"
+    );
     assert!(run.stdout.contains(&why), "{}", run.stdout);
 }
 
@@ -415,7 +416,7 @@ fn a_recording_is_named_where_a_provider_would_be() {
     let doctor = project.sprag(&["doctor", "--agent", "builtin", &argument]);
     let told = doctor.stdout;
     assert!(
-        told.contains(&what) && told.contains("no model is asked"),
+        told.contains(&what) && told.contains("no model is used"),
         "{told}"
     );
 }
@@ -433,7 +434,7 @@ fn the_repository_cannot_choose_a_recording() {
     project.commit_all("configure a recording");
     for command in [&["check"] as &[&str], &["run", "--plan", "plan.yaml"]] {
         let run = project.sprag(command).expect(2);
-        let why = "--replay stands in the agent_args of a plan or a configuration file";
+        let why = "--replay is set in the agent_args of a plan or a configuration file";
         assert!(run.stderr.contains(why), "{}", run.stderr);
         assert!(
             run.stderr.contains("--agent-arg=--replay=FILE"),

@@ -94,7 +94,7 @@ fn the_model_or_the_keys_decide() {
         (
             Some("m"),
             &[(BASE_URL, "models.example.com")],
-            "SPRAG_BASE_URL is not an address of http or https",
+            "SPRAG_BASE_URL is not an http or https URL",
         ),
         (
             None,
@@ -166,12 +166,12 @@ fn addresses_are_read_from_the_variables_of_the_providers_own_tools() {
         (
             Some("openai/m"),
             &[("OPENAI_API_KEY", "k"), ("OPENAI_BASE_URL", "localhost:1")],
-            "OPENAI_BASE_URL is not an address of http or https",
+            "OPENAI_BASE_URL is not an http or https URL",
         ),
         (
             Some("antropic/m"),
             &[("ANTHROPIC_API_KEY", "a")],
-            "antropic is no provider of models",
+            "antropic is not a known model provider",
         ),
         (
             Some("openai/m"),

@@ -124,7 +124,7 @@ fn request(
             value
         });
         let value = value.map_err(|_| {
-            ModelError::of_answer(401, "the key cannot be sent: it is no plain text", None)
+            ModelError::of_answer(401, "the key cannot be sent: it is not plain text", None)
         })?;
         request = request.header(HeaderName::from_static(name), value);
     }

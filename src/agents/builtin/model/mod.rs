@@ -265,12 +265,9 @@ async fn read(wire: Wire, number: u64, mut answer: Answer) -> Result<Reply, Mode
 fn no_response(kind: &str, body: &[u8]) -> String {
     let text = String::from_utf8_lossy(body);
     match (text.trim(), kind) {
-        ("", _) => "the answer is empty".to_owned(),
-        (text, "") => format!("the answer is no model's: {}", one_line(text, 200)),
-        (text, kind) => format!(
-            "the answer is {kind} and no model's: {}",
-            one_line(text, 200)
-        ),
+        ("", _) => "the response is empty".to_owned(),
+        (text, "") => format!("not a model's response: {}", one_line(text, 200)),
+        (text, kind) => format!("not a model's response but {kind}: {}", one_line(text, 200)),
     }
 }
 

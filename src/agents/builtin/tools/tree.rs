@@ -240,7 +240,7 @@ fn regular(path: &str, mode: RawMode) -> Result<(), String> {
         FileType::Directory => Err(format!(
             "{path} is a directory; list_files shows what is in it"
         )),
-        _ => Err(format!("{path} is no regular file")),
+        _ => Err(format!("{path} is not a regular file")),
     }
 }
 
@@ -251,8 +251,8 @@ fn why(path: &str, error: Errno) -> String {
             format!("{path} is a symbolic link; name the file that it leads to by its own path")
         }
         Errno::ISDIR => format!("{path} is a directory; list_files shows what is in it"),
-        Errno::NOTDIR => format!("a part of {path} is a file and no directory"),
-        Errno::NXIO => format!("{path} is no regular file"),
+        Errno::NOTDIR => format!("a part of {path} is a file, not a directory"),
+        Errno::NXIO => format!("{path} is not a regular file"),
         error => format!("{path} cannot be opened: {error}"),
     }
 }
@@ -416,7 +416,7 @@ mod tests {
                 .tree
                 .read("fifo")
                 .unwrap_err()
-                .contains("no regular file")
+                .contains("not a regular file")
         );
     }
 

@@ -81,7 +81,7 @@ pub struct Thresholds {
     pub no_change: u32,
     /// How often the same set of files is read without a change in between.
     pub same_reads: u32,
-    /// Steps with no item finished, while there are items left.
+    /// Steps without a finished item, while items are left.
     pub no_item: u32,
     /// Read-only steps among the last [`RECENT_STEPS`].
     pub read_only: u32,
@@ -225,7 +225,7 @@ pub struct Answer {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "note", rename_all = "snake_case")]
 pub enum Note {
-    /// The final words are not accepted yet.
+    /// The final message is not accepted yet.
     FinalSuppressed {
         /// The reason.
         why: Suppressed,
@@ -253,7 +253,7 @@ pub enum Note {
         /// Whether this is the last warning.
         strong: bool,
     },
-    /// There has been too little progress: the next response must edit.
+    /// There is too little progress: the next response must edit.
     Forced {
         /// The item to work on.
         next: Option<String>,
@@ -263,7 +263,7 @@ pub enum Note {
         /// The item to work on.
         next: Option<String>,
     },
-    /// The last chance: exactly one more response is taken.
+    /// The last chance: exactly one more response is accepted.
     Repair {
         /// The items left.
         open: Vec<String>,

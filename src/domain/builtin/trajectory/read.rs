@@ -93,7 +93,7 @@ impl Reader {
             }
             // A log's size limit may cut within a line.
             Err(_) if notice(first_line(after)).is_some() => return Ok(()),
-            Err(_) => return Err(wrong(number, "this is no line of JSON", self.expected())),
+            Err(_) => return Err(wrong(number, "this is not a line of JSON", self.expected())),
         };
         if self.skips && !is_outer_header(&value) {
             return Ok(());
@@ -103,7 +103,7 @@ impl Reader {
             return Err(no_header(number, &value));
         }
         let line: Line = serde_json::from_value(value).map_err(|error| {
-            let what = format!("this is no record of version {VERSION} ({error})");
+            let what = format!("this is not a record of version {VERSION} ({error})");
             wrong(number, &what, self.expected())
         })?;
         self.take(number, line)
@@ -253,7 +253,7 @@ fn wrong(line: usize, found: &str, expected: String) -> Unreadable {
 fn no_header(line: usize, value: &Value) -> Unreadable {
     let found = match value {
         Value::Array(_) => "a list, as transcripts of versions before the header begin",
-        _ => "this is no header",
+        _ => "this is not a header",
     };
     wrong(line, found, HEADER.into())
 }

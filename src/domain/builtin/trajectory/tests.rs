@@ -254,16 +254,16 @@ fn what_cannot_be_read_is_said_with_its_line() {
         (
             "garbage\n".into(),
             1,
-            "this is no line of JSON",
+            "this is not a line of JSON",
             "the header of a session",
         ),
         (
             "gar".into(),
             1,
-            "this is no line of JSON",
+            "this is not a line of JSON",
             "the header of a session",
         ),
-        ("\u{0}\n".into(), 1, "this is no line of JSON", "header"),
+        ("\u{0}\n".into(), 1, "this is not a line of JSON", "header"),
         (
             "[{\"role\":\"system\"}]\n".into(),
             1,
@@ -273,7 +273,7 @@ fn what_cannot_be_read_is_said_with_its_line() {
         (
             "{\"event\":\"run.started\"}\n".into(),
             1,
-            "this is no header",
+            "this is not a header",
             "header",
         ),
         (newer, 1, "version 2 of the format", "version 1"),
@@ -281,7 +281,7 @@ fn what_cannot_be_read_is_said_with_its_line() {
         (
             "{\"record\":\"session\",\"v\":1}\n".into(),
             1,
-            "this is no record of version 1 (missing field",
+            "this is not a record of version 1 (missing field",
             "header",
         ),
         (
@@ -329,7 +329,7 @@ fn what_cannot_be_read_is_said_with_its_line() {
         (
             format!("{}{{\"record\":\"x\"}}\n", joined(&[header(None)])),
             2,
-            "this is no record of version 1 (unknown variant",
+            "this is not a record of version 1 (unknown variant",
             "the next step",
         ),
     ];

@@ -231,7 +231,7 @@ fn bytes_that_are_no_text_are_refused_at_their_place() {
         ),
         (
             b"\x7fELF\0\0",
-            "p.yaml:1:5: a zero byte: this is no text file; save it as UTF-8 text",
+            "p.yaml:1:5: a zero byte: this is not a text file; save it as UTF-8 text",
         ),
     ] {
         let error = parse("p.yaml", bytes).expect_err("no text");

@@ -161,7 +161,7 @@ fn forks_are_only_reported_on() {
     assert!(done.report_only);
     assert_eq!(
         done.candidate.notes,
-        ["The branch is of the fork eve/tool: nothing is pushed, the work is only reported."]
+        ["The branch belongs to the fork eve/tool: nothing is pushed, the work is only reported."]
     );
     let gone = pulled(|pull| pull.head_repository = None);
     assert_eq!(
@@ -202,7 +202,7 @@ fn the_pull_request_as_it_is_now() {
     let moved = moved.expect("it is done");
     assert_eq!(moved.candidate.head_sha.as_deref(), Some(BASE));
     assert!(
-        moved.candidate.notes[0].contains("other commits"),
+        moved.candidate.notes[0].contains("newer commits"),
         "{:?}",
         moved.candidate.notes
     );
@@ -218,7 +218,7 @@ fn what_was_answered_is_not_answered_twice() {
     };
     assert_eq!(
         told("/sprag fix", &answered),
-        "nothing: this was answered before; run the job again to have it done once more"
+        "nothing: this request was already handled; rerun the job to repeat it"
     );
     let again = Facts {
         run_attempt: 2,
@@ -250,7 +250,7 @@ fn runs_that_nobody_asked_for_end() {
     let more = but(failed.clone(), "/workflow_run/id", json!(56));
     assert_eq!(
         ended(&go("workflow_run", &more, &facts)),
-        "blocked: 2 runs in a row were started by no person"
+        "blocked: the last 2 runs were all started by machines"
     );
     let person = go("issue_comment", &comment("/sprag fix"), &facts).expect("a person may");
     assert_eq!(person.next_state.depth, 0);
@@ -276,7 +276,7 @@ fn runs_of_a_day_are_limited() {
     };
     assert_eq!(
         told("/sprag fix", &facts),
-        "blocked: 20 runs were started here today, and `max-runs-per-day` allows no more"
+        "blocked: 20 runs were started here today, the limit of `max-runs-per-day`"
     );
     assert_eq!(told("/sprag stop", &facts), "Stop on Some(\"topic\")");
     facts.now_day = "2026-02-01".into();
@@ -290,7 +290,7 @@ fn runs_of_a_day_are_limited() {
 fn retry_needs_a_run() {
     assert_eq!(
         told("/sprag retry", &facts()),
-        "invalid: there is no earlier run here to go back to"
+        "invalid: there is no earlier run here to retry or continue"
     );
     let state = State {
         run_ids: vec!["r1".into()],

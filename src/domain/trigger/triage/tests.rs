@@ -209,7 +209,7 @@ fn failures() {
         |part: &str, value: Value| but(failed.clone(), &format!("/workflow_run/{part}"), value);
     is(
         at("head_repository", json!({"full_name": "eve/tool"})),
-        "nothing: the workflow run is of a fork",
+        "nothing: the workflow run is from a fork",
     );
     is(
         at("head_repository", Value::Null),
@@ -225,7 +225,7 @@ fn failures() {
     );
     is(
         at("head_branch", json!("7/merge")),
-        "invalid: the branch name `7/merge` is that of a ref which GitHub makes for a pull request",
+        "invalid: the branch name `7/merge` is reserved for refs that GitHub creates for pull requests",
     );
     let candidate = candidate(name, &failed);
     assert!(candidate.by_machine && candidate.needs.jobs && candidate.needs.pull_request);

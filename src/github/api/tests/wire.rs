@@ -67,7 +67,7 @@ async fn refusals_are_told_in_githubs_words_and_never_repeated() {
         (
             409,
             json!({ "message": "Git Repository is empty." }),
-            "GET /repos/octo/hello: in conflict with the present state (409): Git Repository is empty.",
+            "GET /repos/octo/hello: conflict with the current state (409): Git Repository is empty.",
         ),
         (
             422,
@@ -177,7 +177,7 @@ async fn silence_and_drips_end_at_the_deadlines() {
         let error = repo.facts().await.unwrap_err();
         assert_eq!(
             error.to_string(),
-            "GET /repos/octo/hello: GitHub cannot be reached: no whole answer came within 60 ms"
+            "GET /repos/octo/hello: GitHub cannot be reached: no complete response within 60 ms"
         );
         assert_eq!(server.asked().len(), 2);
         let soon = Instant::now() + Duration::from_millis(60);
@@ -235,7 +235,7 @@ async fn an_answer_that_is_too_large_or_no_json_is_an_error() {
     let error = server.repo().facts().await.unwrap_err();
     assert_eq!(
         error.to_string(),
-        "GET /repos/octo/hello: the answer is larger than 16 MiB"
+        "GET /repos/octo/hello: the response is larger than 16 MiB"
     );
     let server = Server::start(|_| Say::Answer(200, Vec::new(), "<html>".to_owned()));
     assert!(matches!(
@@ -390,7 +390,9 @@ async fn https_goes_through_the_proxy_and_not_for_hosts_without_one() {
         .unwrap_err();
     assert!(!error.is_temporary(), "{error}");
     assert!(
-        error.to_string().contains("wants a user and a password"),
+        error
+            .to_string()
+            .contains("requires a valid user and password"),
         "{error}"
     );
     let asked = proxy.asked();

@@ -307,7 +307,7 @@ fn a_task_list_of_spec_kit_loads() {
     );
     assert_eq!(
         warnings("tasks.md", SPEC_KIT),
-        ["tasks.md:4:1: Sprag does not use these keys and ignores them: `author`"]
+        ["tasks.md:4:1: Sprag ignores these keys: `author`"]
     );
     assert_eq!(
         error(
