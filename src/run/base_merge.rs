@@ -358,7 +358,7 @@ fn tell_growth(parts: &mut Parts<'_>, tips: &Tips) {
         .collect();
     if !more.is_empty() {
         parts.emit.warn(format!(
-            "{} differs from {} in more files than before the merge: {}",
+            "the branch {} differs from {} in more files than before the merge: {}",
             tips.our_name,
             tips.their_name,
             more.join(", ")

@@ -239,7 +239,7 @@ impl Push<'_, '_> {
             }
         };
         self.emit.warn(format!(
-            "{} has moved to {}: the work is rebased onto it and verified again",
+            "the branch {} has moved to {}: the work is rebased onto it and verified again",
             self.request.branch.short(),
             short(&now)
         ));

@@ -171,6 +171,10 @@ fn work_goes_on_top_of_what_somebody_pushed_meanwhile_and_is_verified_there() {
     let comment = runner.comment(number).unwrap();
     assert!(comment.contains(&head), "{comment}");
     assert!(comment.contains("verified there again"), "{comment}");
+    assert!(
+        comment.contains("The branch feature has moved to"),
+        "{comment}"
+    );
     assert_eq!(conclusion(&runner, &head), "success");
     assert_checks_over(&runner);
 }

@@ -4,6 +4,7 @@ use super::{IS_FIXED, own_comments, with_pull};
 use crate::support::github::{git, try_git};
 use crate::support::proc::{signal, wait_until};
 use crate::support::runner::{Runner, Step};
+use std::path::Path;
 use std::process::Stdio;
 
 /// Asks for it, with an agent that would be noticed and this check.
@@ -122,7 +123,7 @@ case $N in 1) printf more >> a.txt; touch new.txt ;; *) printf broken > a.txt; r
 fn a_file_that_one_side_deleted_is_shown_between_markers_and_can_go() {
     let mut runner = with_pull();
     runner.push("feature", "a.txt", "changed here");
-    drop_file(&runner, "main", "a.txt");
+    drop_file(&runner.bare(), "main", "a.txt");
     let agent = "grep -q 'changed here' a.txt && grep -q '^=======$' a.txt && rm a.txt";
     conflicting(&mut runner, agent, "! test -e a.txt", 0);
     let prompt = runner.project.prompt(1);
@@ -134,14 +135,13 @@ fn a_file_that_one_side_deleted_is_shown_between_markers_and_can_go() {
 }
 
 /// Commits the deletion of a file on a branch of the remote.
-pub(super) fn drop_file(runner: &Runner, branch: &str, path: &str) {
-    let bare = runner.bare();
-    let listed = git(&bare, &["ls-tree", branch]);
+pub(super) fn drop_file(bare: &Path, branch: &str, path: &str) {
+    let listed = git(bare, &["ls-tree", branch]);
     let kept = listed
         .lines()
         .filter(|line| !line.ends_with(&format!("\t{path}")));
     let kept: String = kept.map(|line| format!("{line}\n")).collect();
-    let tree = try_git(&bare, &["mktree"], &[], kept.as_bytes()).unwrap();
+    let tree = try_git(bare, &["mktree"], &[], kept.as_bytes()).unwrap();
     let who = ["AUTHOR", "COMMITTER"].map(|role| {
         let of = |what: &str| format!("GIT_{role}_{what}");
         [
@@ -155,9 +155,9 @@ pub(super) fn drop_file(runner: &Runner, branch: &str, path: &str) {
         .map(|(name, value)| (name.as_str(), *value))
         .collect();
     let args = ["commit-tree", tree.trim(), "-p", branch, "-m", "Drop it"];
-    let commit = try_git(&bare, &args, &who, b"").unwrap();
+    let commit = try_git(bare, &args, &who, b"").unwrap();
     let name = format!("refs/heads/{branch}");
-    git(&bare, &["update-ref", &name, commit.trim()]);
+    git(bare, &["update-ref", &name, commit.trim()]);
 }
 
 #[test]
