@@ -206,7 +206,7 @@ fn a_run_directory_is_one_and_of_this_repository() {
         .expect(2);
     assert!(
         used.stderr
-            .contains("is there and is not an empty directory"),
+            .contains("exists and is not an empty directory"),
         "{}",
         used.stderr
     );
