@@ -205,8 +205,7 @@ fn a_run_directory_is_one_and_of_this_repository() {
         .run(&agent, &["--run-dir", dir, "--allow-dirty"])
         .expect(2);
     assert!(
-        used.stderr
-            .contains("exists and is not an empty directory"),
+        used.stderr.contains("exists and is not an empty directory"),
         "{}",
         used.stderr
     );
