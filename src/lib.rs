@@ -35,8 +35,3 @@ pub mod init;
 pub mod print;
 
 pub mod commands;
-
-/// Replaces the allocator of musl, which is slow.
-#[cfg(target_env = "musl")]
-#[global_allocator]
-static ALLOCATOR: dlmalloc::GlobalDlmalloc = dlmalloc::GlobalDlmalloc;

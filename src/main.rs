@@ -13,6 +13,11 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
+/// Replaces the allocator of musl, which is slow.
+#[cfg(target_env = "musl")]
+#[global_allocator]
+static ALLOCATOR: dlmalloc::GlobalDlmalloc = dlmalloc::GlobalDlmalloc;
+
 fn main() -> ExitCode {
     if let Some(code) = sprag::sandbox::main(std::env::args_os().skip(1)) {
         return code;

@@ -161,7 +161,7 @@ fn compiled(schema: &Value) -> Result<Validator, String> {
             faults(&src).join("; ")
         )),
         Err(error) => {
-            let why = error.to_string().replace(ADDRESS, "the schema");
+            let why = format!("{error:#}").replace(ADDRESS, "the schema");
             Err(format!("it cannot be used: {}", one_line(&why, MAX_FAULT)))
         }
     }
@@ -290,6 +290,9 @@ mod tests {
         assert!(wrong.contains("at /properties/a/type: "), "{wrong}");
         let elsewhere = refused(r#"{"$ref": "https://example.invalid/schema.json"}"#);
         assert!(elsewhere.contains("example.invalid"), "{elsewhere}");
+        assert!(elsewhere.contains("nothing is fetched"), "{elsewhere}");
+        let around = refused(r#"{"properties": {"a": {"pattern": "^(?=x)y"}}}"#);
+        assert!(around.contains("at /properties/a/pattern: "), "{around}");
     }
 
     #[test]

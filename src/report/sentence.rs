@@ -175,9 +175,11 @@ pub fn push(push: &PushLine) -> String {
 
 /// A review in one line.
 pub fn review(review: &ReviewSummary) -> String {
-    let verdict = match review.incomplete {
-        true => "no verdict",
-        false => review.verdict.as_str(),
+    let verdict = review.verdict.as_str();
+    let missing = if review.incomplete {
+        " (no verdict)"
+    } else {
+        ""
     };
     let found = match (review.verdict, review.open) {
         (ReviewVerdict::Acceptable, _) => String::new(),
@@ -186,7 +188,7 @@ pub fn review(review: &ReviewSummary) -> String {
         }
     };
     format!(
-        "review {} of at most {}: {verdict}{found}",
+        "review {} of at most {}: {verdict}{missing}{found}",
         review.round, review.of
     )
 }

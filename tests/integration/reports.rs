@@ -411,7 +411,7 @@ fn init_writes_what_check_accepts_and_never_overwrites() {
     let second = project.sprag(&["init"]).expect(0);
     assert_eq!(files(&project.repo()), before);
     assert_eq!(
-        second.stdout.matches("left alone").count(),
+        second.stdout.matches(": it already exists").count(),
         3,
         "{}",
         second.stdout

@@ -126,7 +126,9 @@ fn a_token_that_may_not_write_issues_leaves_the_boxes_and_says_so() {
     let summary: serde_json::Value = serde_json::from_str(&summary).unwrap();
     let warnings = summary["warnings"].to_string();
     assert!(
-        warnings.contains(&format!("the checkboxes of issue #{number} stay: ")),
+        warnings.contains(&format!(
+            "the checkboxes of issue #{number} were not changed: "
+        )),
         "{warnings}"
     );
     assert_eq!(runner.github.state().issues[&number].body, BODY);

@@ -194,7 +194,7 @@ fn what_a_later_push_has_mended_is_resolved_and_nothing_else() {
     let cut_off = format!("echo '- {}'", all[1]);
     let step = review_now(&mut runner, &cut_off, 1);
     assert_eq!(resolved(&runner), Vec::<u64>::new());
-    let told = "review 1 of at most 1: no verdict, 1 finding open";
+    let told = "review 1 of at most 1: NEEDS_FIXES (no verdict), 1 finding open";
     assert!(step.run.stdout.contains(told), "{}", step.run.stdout);
     // Somebody has answered one, another name has told one, and two are found once more, one in other words.
     let line = |first: u64, path: &str| Line {

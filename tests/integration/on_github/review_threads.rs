@@ -173,7 +173,7 @@ fn without_graphql_the_threads_are_answered_and_not_resolved() {
     assert!(!told(&runner, threads[0]).1);
     let warned = &ended.run.stdout;
     assert!(
-        warned.contains("not resolved: GraphQL is not available here"),
+        warned.contains("fixed threads could not be resolved: GraphQL is not available here"),
         "{warned}"
     );
 }
