@@ -154,15 +154,19 @@ fn compiled(schema: &Value) -> Result<Validator, String> {
     compiler.use_loader(Box::new(NoOther));
     let mut schemas = Schemas::new();
     let added = compiler.add_resource(ADDRESS, schema.clone());
-    match added.and_then(|()| compiler.compile(ADDRESS, &mut schemas)) {
-        Ok(index) => Ok(Validator { schemas, index }),
-        Err(CompileError::ValidationError { src, .. }) => Err(format!(
-            "it is not a JSON Schema: {}",
-            faults(&src).join("; ")
-        )),
-        Err(error) => {
+    added.map_err(refusal)?;
+    let index = compiler.compile(ADDRESS, &mut schemas).map_err(refusal)?;
+    Ok(Validator { schemas, index })
+}
+
+fn refusal(error: CompileError) -> String {
+    match error {
+        CompileError::ValidationError { src, .. } => {
+            format!("it is not a JSON Schema: {}", faults(&src).join("; "))
+        }
+        error => {
             let why = format!("{error:#}").replace(ADDRESS, "the schema");
-            Err(format!("it cannot be used: {}", one_line(&why, MAX_FAULT)))
+            format!("it cannot be used: {}", one_line(&why, MAX_FAULT))
         }
     }
 }
