@@ -200,6 +200,25 @@ fn the_prompt_of_a_turn_that_is_taken_up_is_whole() {
     assert_eq!(turns, [1, 2]);
 }
 
+/// The reviewer changes what it may not and commits it, and then the run dies.
+#[test]
+fn a_reviewer_whose_turn_is_repeated_does_not_see_what_the_interrupted_one_changed() {
+    let project = one_task();
+    let agent = project.agent(
+        "if [ $SPRAG_ROLE = implementer ]; then echo fixed > a.txt; echo Done.; exit; fi
+         if grep -q mine a.txt || [ -e x.txt ]; then echo '- a.txt:1: not the work'; echo 'VERDICT: NEEDS_FIXES'; exit; fi
+         if [ $N = 2 ]; then echo mine > a.txt; echo x > x.txt; git add -A; git commit -q -m own; kill_sprag; sleep 60; fi
+         echo 'VERDICT: ACCEPTABLE'",
+    );
+    assert_eq!(project.run(&agent, &["--review"]).code, -9);
+    let run = resume(&project, &agent, &["--review"]);
+    assert_eq!(run.code, 0, "{}\n{}", run.stdout, run.stderr);
+    assert_eq!(project.calls(), 3);
+    assert_eq!(run.task(0)["status"], "done");
+    assert_eq!(project.git(&["show", "HEAD:a.txt"]), "fixed");
+    assert_eq!(project.status(), "");
+}
+
 #[test]
 fn a_task_that_needed_nothing_keeps_its_status_through_a_kill() {
     let plan = "title: Example\nverify:\n  - { name: test, run: 'true', kind: test }\ntasks:\n  - id: one\n    title: One\n  - id: two\n    title: Two\n";

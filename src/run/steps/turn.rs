@@ -54,10 +54,14 @@ pub async fn turn(
     let mark = turn_mark(parts, run, key);
     keep_phase_start(parts, run, key);
     let is_taken_up = matches!(run.journal.state.last, Last::Resumed(_));
+    if is_taken_up {
+        // A reviewer that is asked again must not judge what its interrupted turn has changed.
+        undo_what_may_not_change(parts, run, key, None);
+    }
     let plan = PlanBefore::read(&parts.tree, is_taken_up);
     let (number, end, usage) = call_agent(parts, run, key, purpose, &before).await?;
     let mut inspected = inspect(parts, mark);
-    let undone = undo_what_may_not_change(parts, run, key, &mut inspected);
+    let undone = undo_what_may_not_change(parts, run, key, inspected.as_mut().ok());
     let mut seen = parts.tree.snapshot(&mut parts.emit);
     if end.cancelled.is_none() {
         seen = hold_protected(parts, run, number, seen);

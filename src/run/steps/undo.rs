@@ -3,7 +3,7 @@
 
 use crate::domain::attempt::{Observation, TurnKey, Writes};
 use crate::domain::snapshot::RevId;
-use crate::git::{GitError, RawSnapshot, TreeId, TurnReport, display_path, display_paths};
+use crate::git::{RawSnapshot, TreeId, TurnReport, display_path, display_paths};
 use crate::run::directory::RunDir;
 use crate::run::emitter::Emitter;
 use crate::run::layout::RunFile;
@@ -58,12 +58,13 @@ fn phase_start(setup: &Setup, run: &TaskRun<'_>, key: TurnKey) -> Option<PhaseSt
     (start.task == run.task.id.as_str() && start.phase == key.phase).then_some(start)
 }
 
-/// Undoes changes that the phase does not allow, including commits. Returns the paths of the files.
+/// Undoes changes that the phase does not allow, including commits, which are taken out of the report. Returns
+/// the paths of the files.
 pub(crate) fn undo_what_may_not_change(
     parts: &mut Parts<'_>,
     run: &TaskRun<'_>,
     key: TurnKey,
-    inspected: &mut Result<TurnReport, GitError>,
+    report: Option<&mut TurnReport>,
 ) -> Vec<String> {
     let row = run.row(key);
     if row.writes == Writes::Anything {
@@ -98,7 +99,7 @@ pub(crate) fn undo_what_may_not_change(
             return Vec::new();
         }
     };
-    if let Ok(report) = inspected {
+    if let Some(report) = report {
         let made = std::mem::take(&mut report.agent_commits);
         let ids: Vec<&str> = made.iter().map(|commit| commit.id.0.as_str()).collect();
         if !ids.is_empty() {
