@@ -4,7 +4,7 @@ mod changes;
 mod files;
 
 use super::text;
-use super::{annotation, failure, sentence};
+use super::{annotation, failure, next_steps, sentence};
 use crate::domain::outcome::TaskEnd;
 use crate::domain::review;
 use crate::domain::sandbox::{denied_words, gateway_words};
@@ -98,13 +98,13 @@ pub fn report(summary: &RunSummary, sources: &Sources) -> String {
 
 fn head(summary: &RunSummary, title: &str) -> Markup {
     let state = summary.status.map_or("running", |status| status.as_str());
-    let next = sentence::next_steps(summary);
+    let next = next_steps::next_steps(summary);
     html! {
         header class=(format!("state-{state}")) {
             h1 { "Sprag: " (title) }
             @if let Some(reason) = summary.reason { p { (sentence::reason(reason)) " (" code { (reason.as_str()) } ")" } }
             (failed(summary))
-            @for kept in sentence::kept(summary) { p.kept { "Kept: " (kept) } }
+            @for kept in next_steps::kept(summary) { p.kept { "Kept: " (kept) } }
             @if !next.is_empty() {
                 h2 { "What to do next" }
                 ul { @for step in &next { li { (step.what) @if let Some(command) = &step.command { ": " code { (text::line(command)) } } } } }

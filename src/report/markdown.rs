@@ -15,7 +15,7 @@ pub use comment::{comment, help_comment, refusal_comment, status_comment};
 pub use context::ReportContext;
 pub use pull_request::pull_request;
 
-use super::{failure, sentence, text};
+use super::{failure, next_steps, sentence, text};
 use crate::domain::outcome::{Reason, RunStatus, TaskEnd};
 use crate::domain::sandbox::{SandboxLine, denied_words, gateway_words};
 use crate::domain::summary::{RunSummary, TaskSummary};
@@ -237,7 +237,7 @@ fn what_remains(summary: &RunSummary) -> String {
     ) {
         return String::new();
     }
-    let kept: Vec<String> = sentence::kept(summary)
+    let kept: Vec<String> = next_steps::kept(summary)
         .iter()
         .map(|entry| format!("- {}", upper_first(&inline(entry, 600))))
         .collect();
@@ -248,7 +248,7 @@ fn what_remains(summary: &RunSummary) -> String {
 }
 
 fn next(summary: &RunSummary) -> String {
-    let steps: Vec<String> = sentence::next_steps(summary)
+    let steps: Vec<String> = next_steps::next_steps(summary)
         .into_iter()
         .map(|step| match step.command {
             None => format!("- {}", upper_first(&inline(&step.what, 300))),

@@ -14,6 +14,7 @@ pub mod failure;
 pub mod html;
 pub mod jsonl;
 pub mod markdown;
+pub mod next_steps;
 pub mod otlp;
 pub mod outcomes;
 pub mod outputs;

@@ -4,7 +4,7 @@ use super::line::{Line, Tone, mark};
 use crate::domain::outcome::{Reason, RunStatus, TaskEnd};
 use crate::domain::summary::{RunSummary, TaskSummary};
 use crate::report::failure::{self, Failure};
-use crate::report::{annotation, outputs, sentence, text};
+use crate::report::{annotation, next_steps, outputs, sentence, text};
 
 /// Maximum number of listed tasks.
 const MOST_TASKS: usize = 30;
@@ -67,9 +67,9 @@ pub(super) fn lines(summary: &RunSummary) -> Vec<Line> {
     );
     lines.extend(list(
         if done { "Done:" } else { "Kept:" },
-        sentence::kept(summary),
+        next_steps::kept(summary),
     ));
-    let next = sentence::next_steps(summary)
+    let next = next_steps::next_steps(summary)
         .into_iter()
         .map(|step| match step.command {
             Some(command) => format!("{}:\n      {command}", step.what),

@@ -7,7 +7,7 @@ use crate::domain::agent::{TodoItem, TodoStatus};
 use crate::domain::event::PushLine;
 use crate::domain::outcome::{RunStatus, TaskEnd};
 use crate::domain::summary::{RunSummary, TaskSummary};
-use crate::report::{sentence, text};
+use crate::report::{next_steps, sentence, text};
 
 /// Maximum number of items of the agent's own list.
 const MOST_TODO: usize = 20;
@@ -181,7 +181,7 @@ pub(super) fn next(summary: &RunSummary, around: &ReportContext) -> String {
             "this run cannot write here, as always for a pull request from a fork: somebody who can push can apply the patch".to_owned(),
         );
     }
-    let advice = sentence::advice(summary).filter(|_| summary.status != Some(RunStatus::Success));
+    let advice = next_steps::advice(summary).filter(|_| summary.status != Some(RunStatus::Success));
     steps.extend(advice.map(|what| inline(what, 300)));
     steps.extend(again(summary, around));
     steps.extend(patch(summary, around));
@@ -229,7 +229,7 @@ fn again(summary: &RunSummary, around: &ReportContext) -> Vec<String> {
         RunStatus::Failed | RunStatus::Partial | RunStatus::Blocked => vec![redo()],
         RunStatus::Budget | RunStatus::Deadline | RunStatus::Cancelled => vec![go_on()],
         RunStatus::Environment => {
-            let mut steps = sentence::remedies(summary);
+            let mut steps = next_steps::remedies(summary);
             steps.push(go_on());
             steps
         }
