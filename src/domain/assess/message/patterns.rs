@@ -15,14 +15,12 @@ pub(super) struct Pattern(Option<Regex>);
 /// the cues lie. Unicode's own class has hundreds of ranges and takes ten times as long to compile.
 const WORD: &str =
     r"[0-9A-Za-z_\u{C0}-\u{1FFF}\u{2C00}-\u{2DFF}\u{3040}-\u{D7FF}\u{F900}-\u{FDFF}]";
-const NO_WORD: &str =
-    r"[^0-9A-Za-z_\u{C0}-\u{1FFF}\u{2C00}-\u{2DFF}\u{3040}-\u{D7FF}\u{F900}-\u{FDFF}]";
 
 impl Pattern {
     pub(super) fn new(pattern: &str) -> Self {
         let pattern = pattern
             .replace(r"\w", WORD)
-            .replace(r"\W", NO_WORD)
+            .replace(r"\W", &format!("[^{WORD}]"))
             .replace(r"\d", "[0-9]");
         Self(Regex::new(&pattern).ok())
     }
