@@ -1,5 +1,6 @@
 //! Every way a child can end, as data.
 
+use crate::sandbox::Status;
 use std::fmt;
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::ExitStatus;
@@ -113,17 +114,7 @@ impl fmt::Display for Exit {
     }
 }
 
-/// The wait status of a child, as the kernel reported it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum RawStatus {
-    /// Exited with this code.
-    Code(i32),
-    /// Ended by this signal.
-    Signal(i32),
-}
-
-impl From<ExitStatus> for RawStatus {
+impl From<ExitStatus> for Status {
     fn from(status: ExitStatus) -> Self {
         match (status.code(), status.signal()) {
             (Some(code), _) => Self::Code(code),
@@ -133,11 +124,11 @@ impl From<ExitStatus> for RawStatus {
     }
 }
 
-impl From<RawStatus> for Exit {
-    fn from(status: RawStatus) -> Self {
+impl From<Status> for Exit {
+    fn from(status: Status) -> Self {
         match status {
-            RawStatus::Code(code) => Self::Code(code),
-            RawStatus::Signal(signal) => Self::Signal(signal),
+            Status::Code(code) => Self::Code(code),
+            Status::Signal(signal) => Self::Signal(signal),
         }
     }
 }
@@ -159,7 +150,7 @@ pub struct Ended {
     /// Why it ended.
     pub exit: Exit,
     /// The wait status of the child itself. `None` if it was never started, or could not be ended.
-    pub raw: Option<RawStatus>,
+    pub raw: Option<Status>,
     /// The time from the start until the child and its descendants ended, on a monotonic clock.
     pub elapsed: Duration,
     /// The first 64 descendants that were alive after the child had ended by itself. If Sprag ended the

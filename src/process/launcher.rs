@@ -1,6 +1,5 @@
 //! The launcher of a child, as the run sees it.
 
-use super::exit::RawStatus;
 use crate::sandbox::{Report, Status};
 use std::fs::File;
 use std::future::pending;
@@ -37,17 +36,17 @@ impl Launcher {
             // The runtime may not know yet that there is something to read.
             let count = rustix::io::read(&self.told, &mut part);
             if !self.add(&part, count) {
-                return Report::read(&self.text[..]);
+                return Report::read(&self.text);
             }
         }
     }
 
     /// Waits until the child has ended and has left processes running. Returns the child's exit status.
-    async fn leaves(&mut self) -> RawStatus {
+    async fn leaves(&mut self) -> Status {
         let mut part = [0; 512];
         loop {
-            if let Some(status) = Report::read(&self.text[..]).leaves {
-                return status.into();
+            if let Some(status) = Report::read(&self.text).leaves {
+                return status;
             }
             if self.is_over || self.told.readable().await.is_err() {
                 return pending().await;
@@ -73,18 +72,9 @@ impl Launcher {
 
 /// Waits until the launcher, if there is one, reports that it waits for processes that the child has
 /// left running. Returns the child's exit status.
-pub(super) async fn stays(launcher: &mut Option<Launcher>) -> RawStatus {
+pub(super) async fn stays(launcher: &mut Option<Launcher>) -> Status {
     match launcher {
         Some(launcher) => launcher.leaves().await,
         None => pending().await,
-    }
-}
-
-impl From<Status> for RawStatus {
-    fn from(status: Status) -> Self {
-        match status {
-            Status::Code(code) => Self::Code(code),
-            Status::Signal(signal) => Self::Signal(signal),
-        }
     }
 }

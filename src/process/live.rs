@@ -4,28 +4,27 @@ use std::borrow::Cow;
 use std::future::pending;
 use std::time::Duration;
 
-use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::io::AsyncWriteExt as _;
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout};
 use tokio::time::{Instant, sleep_until};
 
 use super::cancel::{Cancel, Urgency};
 use super::command::{CommandSpec, Input, Limits};
 use super::dialogue::{Dialogue, Next};
-use super::exit::{Ended, Exit, Leaked, RawStatus, StreamKind};
+use super::exit::{Ended, Exit, Leaked, StreamKind};
 use super::host::{Proc, State};
 use super::launcher::{self, Launcher};
+use super::output::Output;
 use super::registration::Registration;
 use super::registry;
 use super::service::Service;
 use super::spawn::Started;
 use super::tree::{Tree, gives_up};
 use super::{marker, spawn};
-use crate::sandbox::Report;
+use crate::sandbox::{Report, Status};
 
 /// How long a child gets to exit by itself once its dialogue is over.
 const DISMISSAL: Duration = Duration::from_secs(1);
-/// The largest chunk of output, in bytes, that is passed on.
-const CHUNK: usize = 128 << 10;
 /// How often orphans are reaped while a child runs.
 const REAP_EVERY: Duration = Duration::from_secs(1);
 /// How often to check whether members of the tree are still alive.
@@ -96,7 +95,7 @@ async fn run_and(
     }
     let output_held_open = live.drain(cut_short.is_none()).await;
     let left = live.settle(cut_short.is_none()).await;
-    let succeeded = cut_short.is_none() && live.raw == Some(RawStatus::Code(0));
+    let succeeded = cut_short.is_none() && live.raw == Some(Status::Code(0));
     if keeps && succeeded && !left.is_empty() {
         let (ended, service) = live.keep(&left, output_held_open);
         return (ended, Some(service));
@@ -131,7 +130,7 @@ struct Live<'a> {
     exited: bool,
     /// Whether the started process, which is the launcher if there is one, has ended.
     reaped: bool,
-    raw: Option<RawStatus>,
+    raw: Option<Status>,
     stdout: Output<ChildStdout>,
     stderr: Output<ChildStderr>,
     stdin: Option<ChildStdin>,
@@ -142,12 +141,6 @@ struct Live<'a> {
     last_output: Instant,
     cancel: &'a Cancel,
     on_output: &'a mut dyn FnMut(StreamKind, &[u8]),
-}
-
-/// One of the child's outputs. `pipe` is `None` once it has ended or reading was given up.
-struct Output<P> {
-    pipe: Option<P>,
-    buffer: Vec<u8>,
 }
 
 /// Why [`Live::pump`] returned.
@@ -210,7 +203,7 @@ impl<'a> Live<'a> {
         let report = report.unwrap_or_default();
         self.first_process = report.first_process;
         if let (Some(signal), Some(_)) = (report.signal, self.raw) {
-            self.raw = Some(RawStatus::Signal(signal));
+            self.raw = Some(Status::Signal(signal));
         }
         report
     }
@@ -523,7 +516,7 @@ impl<'a> Live<'a> {
                         self.exited = true;
                         // An error means that another process has reaped the child, so its exit
                         // status is lost.
-                        self.raw = status.ok().map(RawStatus::from);
+                        self.raw = status.ok().map(Status::from);
                         return Woke::Exited;
                     }
                 }
@@ -559,31 +552,6 @@ impl<'a> Live<'a> {
 
     fn output_is_open(&self) -> bool {
         self.stdout.pipe.is_some() || self.stderr.pipe.is_some()
-    }
-}
-
-impl<P: AsyncRead + Unpin> Output<P> {
-    fn new(pipe: Option<P>) -> Self {
-        Self {
-            pipe,
-            buffer: vec![0; CHUNK],
-        }
-    }
-
-    async fn read(&mut self) -> usize {
-        match &mut self.pipe {
-            // A pipe that cannot be read counts as ended.
-            Some(pipe) => pipe.read(&mut self.buffer).await.unwrap_or(0),
-            None => pending().await,
-        }
-    }
-
-    /// The chunk that was read. An empty chunk means that the pipe has ended.
-    fn accept(&mut self, read: usize) -> &[u8] {
-        if read == 0 {
-            self.pipe = None;
-        }
-        self.buffer.get(..read).unwrap_or_default()
     }
 }
 

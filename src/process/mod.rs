@@ -18,6 +18,7 @@ mod lines;
 mod live;
 mod log;
 mod marker;
+mod output;
 mod programs;
 mod registration;
 mod registry;
@@ -30,10 +31,11 @@ mod tree;
 #[cfg(test)]
 mod tests;
 
+pub use crate::sandbox::Status;
 pub use cancel::{Cancel, listen, survive_file_size_limit, watch_parent};
 pub use command::{CommandSpec, Input, Limits, until_one_fails};
 pub use dialogue::Dialogue;
-pub use exit::{CancelReason, Ended, Exit, Leaked, RawStatus, StreamKind};
+pub use exit::{CancelReason, Ended, Exit, Leaked, StreamKind};
 pub use lines::{Line, LineSplitter};
 pub use live::{run, run_keeping};
 pub use log::CappedLog;

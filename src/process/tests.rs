@@ -124,10 +124,10 @@ fn ends_with(marker: &'static str, action: impl Fn(&Cancel)) -> impl FnMut(&str,
 #[tokio::test(flavor = "current_thread")]
 async fn a_child_that_ends_by_itself_is_told_by_its_status() {
     let cases = [
-        ("exit 0", RawStatus::Code(0)),
-        ("exit 126", RawStatus::Code(126)),
-        ("kill -KILL $$", RawStatus::Signal(9)),
-        ("exec >&- 2>&-; exit 7", RawStatus::Code(7)),
+        ("exit 0", Status::Code(0)),
+        ("exit 126", Status::Code(126)),
+        ("kill -KILL $$", Status::Signal(9)),
+        ("exec >&- 2>&-; exit 7", Status::Code(7)),
     ];
     for (script, raw) in cases {
         let seen = Trial::sh(script).run().await;
@@ -277,7 +277,7 @@ async fn a_cancelled_child_is_cancelled_whatever_it_exits_with() {
     let cancel = ends_with("ready\n", |cancel| cancel.trigger(CancelReason::Interrupt));
     let seen = Trial::sh(script).run_and(cancel).await;
     assert_eq!(seen.ended.exit, Exit::Cancelled(CancelReason::Interrupt));
-    assert_eq!(seen.ended.raw, Some(RawStatus::Code(0)));
+    assert_eq!(seen.ended.raw, Some(Status::Code(0)));
     assert_eq!((seen.stdout.as_str(), seen.left), ("ready\nbye\n", vec![]));
 }
 
@@ -293,7 +293,7 @@ async fn who_ignores_the_request_is_killed_after_the_grace() {
     assert_eq!(seen.ended.exit, Exit::Cancelled(CancelReason::Terminate));
     assert_eq!(
         (seen.ended.raw, seen.left),
-        (Some(RawStatus::Signal(9)), vec![])
+        (Some(Status::Signal(9)), vec![])
     );
 }
 
@@ -311,7 +311,7 @@ async fn force_does_not_wait_for_the_grace() {
     assert_eq!(seen.ended.exit, Exit::Cancelled(CancelReason::Interrupt));
     assert_eq!(
         (seen.ended.raw, seen.left),
-        (Some(RawStatus::Signal(9)), vec![])
+        (Some(Status::Signal(9)), vec![])
     );
 }
 
@@ -323,7 +323,7 @@ async fn a_stopped_child_can_be_cancelled() {
     assert_eq!(seen.ended.exit, Exit::Cancelled(CancelReason::Interrupt));
     assert_eq!(
         (seen.ended.raw, seen.left),
-        (Some(RawStatus::Signal(15)), vec![])
+        (Some(Status::Signal(15)), vec![])
     );
 }
 
@@ -471,7 +471,7 @@ async fn a_child_that_stays_when_its_dialogue_is_over_is_dismissed() {
     let (ended, _) = converse("echo bye; exec sleep 1000", AGES, false).await;
     assert_eq!(
         (ended.exit, ended.raw),
-        (Exit::Dismissed, Some(RawStatus::Signal(15)))
+        (Exit::Dismissed, Some(Status::Signal(15)))
     );
 }
 
@@ -483,7 +483,7 @@ async fn a_cancelled_child_hears_the_farewell_before_the_signal() {
     assert_eq!(ended.exit, Exit::Cancelled(CancelReason::Interrupt));
     let deaf = "trap 'exit 7' TERM; echo wait; while :; do sleep 0.05; done";
     let (ended, _) = converse(deaf, Duration::from_millis(800), true).await;
-    assert_eq!(ended.raw, Some(RawStatus::Code(7)));
+    assert_eq!(ended.raw, Some(Status::Code(7)));
 }
 
 #[cfg(target_os = "linux")]

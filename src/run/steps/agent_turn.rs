@@ -11,7 +11,7 @@ use crate::domain::builtin::trajectory::TurnName;
 use crate::domain::duration::millis;
 use crate::domain::sandbox::Level;
 use crate::gateway::{REFUSAL, SpendLimits, TurnCost};
-use crate::process::{self, CommandSpec, Ended, Exit, Input, Limits, RawStatus};
+use crate::process::{self, CommandSpec, Ended, Exit, Input, Limits, Status};
 use crate::run::emitter::Emitter;
 use crate::run::isolation::Purpose;
 use crate::run::layout::{Folder, RunFile};
@@ -161,8 +161,8 @@ fn report_of(heard: Heard, how: &Invocation, ended: &Ended) -> AgentReport {
         None => (None, false),
     };
     let (code, signal) = match ended.raw {
-        Some(RawStatus::Code(code)) => (Some(code), None),
-        Some(RawStatus::Signal(signal)) => (None, Some(signal)),
+        Some(Status::Code(code)) => (Some(code), None),
+        Some(Status::Signal(signal)) => (None, Some(signal)),
         None => (None, None),
     };
     let mut report = heard.reader.finish(ExitFacts {
