@@ -96,8 +96,8 @@ const PRIOR: &str = "git diff HEAD | sha256sum; \
 fn main() {
     let args: Vec<String> = std::env::args().skip(1).collect();
     match args.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        ["memory-of-status", root] => return print_peaks(|| Ground::at(root).status()),
-        ["memory-of-snapshot", root] => return print_peaks(|| Ground::at(root).reopen_and_look()),
+        ["memory-of-status", root] => return print_peaks(|| Fixture::at(root).status()),
+        ["memory-of-snapshot", root] => return print_peaks(|| Fixture::at(root).reopen_and_look()),
         _ => {}
     }
     let wanted: Vec<&String> = args.iter().filter(|arg| !arg.starts_with('-')).collect();
@@ -110,7 +110,7 @@ fn main() {
         if wanted.is_empty() || wanted.iter().any(|name| *name == case.name) {
             println!("\n{}", case.title);
             let dir = tempfile::tempdir().unwrap();
-            let ground = Ground::make(dir.path(), case);
+            let ground = Fixture::make(dir.path(), case);
             if case.cold {
                 ground.measure_cold(case);
             } else {
@@ -138,12 +138,12 @@ fn print_machine() {
 }
 
 /// A repository `repo`, a home and a run directory below one root.
-struct Ground {
+struct Fixture {
     root: PathBuf,
     environment: Vec<(&'static str, std::ffi::OsString)>,
 }
 
-impl Ground {
+impl Fixture {
     fn at(root: impl AsRef<Path>) -> Self {
         let root = root.as_ref().to_path_buf();
         let environment = vec![

@@ -14,7 +14,7 @@ use entries::{Contents, Rules, is_protected, judge, judge_text};
 pub mod entries;
 
 /// How many violations are listed.
-const TOLD: usize = 20;
+const MAX_LISTED: usize = 20;
 /// The longest target of a symbolic link, in bytes, that Linux accepts.
 const TARGET_BYTES: usize = 4095;
 /// The largest file, in bytes, that GitHub accepts.
@@ -42,7 +42,7 @@ pub struct Policy<'a> {
     pub messages: Messages<'a>,
     /// Secrets that no commit may contain, and a function that tells whether a commit contains a line of
     /// a text.
-    pub secrets: Option<(&'a Detector, Held<'a>)>,
+    pub secrets: Option<(&'a Detector, LineLookup<'a>)>,
 }
 
 /// The requirements for messages.
@@ -60,13 +60,13 @@ pub enum Messages<'a> {
 pub type Reader<'a> = &'a dyn Fn(&RevId, &[u8]) -> Option<Vec<u8>>;
 
 /// Whether a file of a commit contains a line of a text.
-pub type Held<'a> = &'a dyn Fn(&RevId, &str) -> bool;
+pub type LineLookup<'a> = &'a dyn Fn(&RevId, &str) -> bool;
 
 /// A commit and the functions to read it.
 struct OfCommit<'a> {
     commit: &'a CommitFacts,
     read: Reader<'a>,
-    held: Option<Held<'a>>,
+    held: Option<LineLookup<'a>>,
 }
 
 impl Contents for OfCommit<'_> {
@@ -82,7 +82,7 @@ impl Contents for OfCommit<'_> {
         (self.read)(self.commit.parents.first()?, path)
     }
 
-    fn held_before(&self, text: &str) -> bool {
+    fn contained_before(&self, text: &str) -> bool {
         let parent = self.commit.parents.first();
         let asked = self.held.zip(parent);
         asked.is_some_and(|(held, parent)| held(parent, text))
@@ -131,9 +131,9 @@ pub fn violations(line: &CommitLine, policy: &Policy<'_>, read: Reader<'_>) -> V
             }
         }
     }
-    let more = found.len().saturating_sub(TOLD);
+    let more = found.len().saturating_sub(MAX_LISTED);
     if more > 0 {
-        found.truncate(TOLD);
+        found.truncate(MAX_LISTED);
         found.push(format!("and {more} more"));
     }
     found

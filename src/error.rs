@@ -113,7 +113,7 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.message)?;
         if let Some(source) = &self.source {
-            write!(f, ": {}", told(source))?;
+            write!(f, ": {}", with_causes(source))?;
         }
         for hint in &self.hints {
             write!(f, "\n  {hint}")?;
@@ -173,12 +173,12 @@ fn fault_told(text: &str) -> Option<&'static str> {
         ("couldn't write", UNWRITTEN),
         ("unable to create", UNWRITTEN),
     ];
-    let told = words.iter().find(|(word, _)| text.contains(word));
-    told.map(|(_, remedy)| *remedy)
+    let with_causes = words.iter().find(|(word, _)| text.contains(word));
+    with_causes.map(|(_, remedy)| *remedy)
 }
 
 /// An error with its causes, without text that the previous one already contains.
-pub fn told(error: &anyhow::Error) -> String {
+pub fn with_causes(error: &anyhow::Error) -> String {
     let mut text = error.to_string();
     for cause in error.chain().skip(1).map(ToString::to_string) {
         if !text.ends_with(&cause) {
@@ -191,7 +191,7 @@ pub fn told(error: &anyhow::Error) -> String {
 impl From<anyhow::Error> for Error {
     fn from(source: anyhow::Error) -> Self {
         if let Some(remedy) = machine_fault(&source) {
-            return Self::environment(told(&source)).hint(remedy);
+            return Self::environment(with_causes(&source)).hint(remedy);
         }
         let message = "sprag failed".into();
         Self {
@@ -211,26 +211,26 @@ mod tests {
 
     #[test]
     fn a_machine_that_takes_no_more_is_no_failure_of_sprag() {
-        let told = |kind: Io| {
+        let with_causes = |kind: Io| {
             let error = Err::<(), _>(io::Error::from(kind)).context("/x cannot be written");
             Error::from(error.unwrap_err())
         };
-        let full = told(Io::StorageFull);
+        let full = with_causes(Io::StorageFull);
         assert_eq!((full.kind, full.exit_code()), (ErrorKind::Environment, 4));
         assert_eq!(
             full.to_string(),
             "/x cannot be written: no storage space\n  free some space there, then continue with sprag run --resume"
         );
-        assert_eq!(told(Io::ReadOnlyFilesystem).hints, [WRITABLE]);
-        assert_eq!(told(Io::FileTooLarge).hints, [LIMIT]);
-        assert_eq!(told(Io::InvalidData).kind, ErrorKind::Internal);
+        assert_eq!(with_causes(Io::ReadOnlyFilesystem).hints, [WRITABLE]);
+        assert_eq!(with_causes(Io::FileTooLarge).hints, [LIMIT]);
+        assert_eq!(with_causes(Io::InvalidData).kind, ErrorKind::Internal);
     }
 
     #[test]
     fn a_cause_is_said_once() {
         let cause = anyhow::anyhow!("disk full");
         let error = cause.context("cannot write /x: disk full").context("no");
-        assert_eq!(told(&error), "no: cannot write /x: disk full");
+        assert_eq!(with_causes(&error), "no: cannot write /x: disk full");
     }
 
     #[test]

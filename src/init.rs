@@ -25,7 +25,7 @@ pub const WORKFLOW: &str = ".github/workflows/sprag.yml";
 const FILE_LIMIT: u64 = 1 << 20;
 
 /// Maximum number of files that are read in a directory below the root.
-const MOST_FILES: usize = 200;
+const MAX_FILES: usize = 200;
 
 const NO_SETUP: &str = "\
 # Commands that run once, before the first turn.
@@ -120,7 +120,7 @@ fn list_below(root: &Path, directory: &str, is_read: impl Fn(&str) -> bool, list
         .into_iter()
         .flatten()
         .flatten();
-    for entry in entries.take(MOST_FILES) {
+    for entry in entries.take(MAX_FILES) {
         let Ok(name) = entry.file_name().into_string() else {
             continue;
         };

@@ -1,6 +1,6 @@
 //! The providers whose keys can stay with Sprag: their variables, URLs, requests and errors.
 
-use super::builtin::{Secret, Wire};
+use super::builtin::{Secret, WireFormat};
 use serde_json::{Value, json};
 
 /// A model provider whose key can stay with Sprag.
@@ -19,7 +19,7 @@ pub struct Provider {
     /// The prefix that paths of [`Self::endpoints`] have at the gateway but not at the provider.
     pub(super) prefix: &'static str,
     /// The known paths, and the wire format of their responses. `{model}` stands for one name.
-    endpoints: &'static [(&'static str, Option<Wire>)],
+    endpoints: &'static [(&'static str, Option<WireFormat>)],
     /// The format of its errors.
     errors: Errors,
 }
@@ -85,7 +85,7 @@ pub static ANTHROPIC: Provider = Provider {
     base: "https://api.anthropic.com",
     prefix: "",
     endpoints: &[
-        ("/v1/messages", Some(Wire::Messages)),
+        ("/v1/messages", Some(WireFormat::Messages)),
         ("/v1/messages/count_tokens", None),
         ("/v1/models", None),
         ("/v1/models/{model}", None),
@@ -105,9 +105,9 @@ pub static OPENAI: Provider = Provider {
     base: "https://api.openai.com/v1",
     prefix: "/v1",
     endpoints: &[
-        ("/responses", Some(Wire::Responses)),
-        ("/responses/compact", Some(Wire::Responses)),
-        ("/chat/completions", Some(Wire::Chat)),
+        ("/responses", Some(WireFormat::Responses)),
+        ("/responses/compact", Some(WireFormat::Responses)),
+        ("/chat/completions", Some(WireFormat::Chat)),
         ("/models", None),
         ("/models/{model}", None),
     ],
@@ -126,10 +126,13 @@ pub static GEMINI: Provider = Provider {
     base: "https://generativelanguage.googleapis.com",
     prefix: "",
     endpoints: &[
-        ("/v1beta/models/{model}:generateContent", Some(Wire::Gemini)),
+        (
+            "/v1beta/models/{model}:generateContent",
+            Some(WireFormat::Gemini),
+        ),
         (
             "/v1beta/models/{model}:streamGenerateContent",
-            Some(Wire::Gemini),
+            Some(WireFormat::Gemini),
         ),
         ("/v1beta/models/{model}:countTokens", None),
         ("/v1beta/models", None),
@@ -147,7 +150,7 @@ pub struct Endpoint<'p> {
     /// The path after the provider's base URL.
     pub path: &'p str,
     /// The wire format of its response, or `None` if the request is free.
-    pub wire: Option<Wire>,
+    pub wire: Option<WireFormat>,
     /// The model in the path.
     pub model: Option<&'p str>,
 }

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 /// Maximum length of a line that is read although it is not UTF-8: the replacement of invalid bytes can make
 /// it three times as long.
-const LONGEST_LOSSY: usize = 2 << 20;
+const MAX_LOSSY_BYTES: usize = 2 << 20;
 
 /// The JSON object on a line, if there is one.
 pub(super) fn object(line: &[u8]) -> Option<Value> {
@@ -17,7 +17,7 @@ pub(super) fn object(line: &[u8]) -> Option<Value> {
     }
     let value = match std::str::from_utf8(line) {
         Ok(text) => bounded::read(text)?,
-        Err(_) if line.len() > LONGEST_LOSSY => return None,
+        Err(_) if line.len() > MAX_LOSSY_BYTES => return None,
         Err(_) => bounded::read(&String::from_utf8_lossy(line))?,
     };
     Value::is_object(&value).then_some(value)

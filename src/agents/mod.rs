@@ -36,7 +36,7 @@ pub static CLIS: &[&CliSpec] = &[
 
 /// The maker of an agent's model, as OpenTelemetry's conventions name it: the agent's own provider, otherwise
 /// the one at the start of the model's name.
-pub fn maker_of(agent: &str, model: Option<&str>) -> Option<&'static str> {
+pub fn model_vendor(agent: &str, model: Option<&str>) -> Option<&'static str> {
     let spec = CLIS.iter().find(|spec| spec.name == agent);
     let own = spec.and_then(|spec| spec.gateway.as_ref());
     let named = || {

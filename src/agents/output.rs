@@ -145,12 +145,12 @@ pub(super) struct Chunks {
 
 impl Chunks {
     /// Maximum length of a part in bytes.
-    const MOST: usize = 64 << 10;
+    const MAX_PART_BYTES: usize = 64 << 10;
 
     /// Adds a chunk. Returns a part when it is full.
     pub(super) fn push(&mut self, piece: &str) -> Option<String> {
         self.text.push_str(piece);
-        if self.text.len() < Self::MOST {
+        if self.text.len() < Self::MAX_PART_BYTES {
             return None;
         }
         self.in_parts = true;

@@ -9,7 +9,7 @@ use hyper::Uri;
 use std::ffi::OsString;
 
 /// The configuration of an agent that may be put behind the gateway.
-pub struct Surroundings<'a> {
+pub struct GatewayCandidate<'a> {
     /// The environment that the agent would get.
     pub env: &'a [(OsString, OsString)],
     /// The environment of the run, which may name the job's own server.
@@ -20,7 +20,7 @@ pub struct Surroundings<'a> {
     pub configuration: &'a [String],
 }
 
-impl Surroundings<'_> {
+impl GatewayCandidate<'_> {
     fn value(&self, name: &str) -> Option<&str> {
         value(self.env, name)
     }
@@ -36,7 +36,7 @@ impl Surroundings<'_> {
 ///
 /// # Errors
 /// Why the agent cannot be put behind the gateway, as a fragment.
-pub fn routes(agent: &Agent, around: &Surroundings<'_>) -> Result<Vec<Route>, String> {
+pub fn routes(agent: &Agent, around: &GatewayCandidate<'_>) -> Result<Vec<Route>, String> {
     match agent {
         Agent::Builtin(_) => Ok(Vec::new()),
         Agent::Cli(CliAgent::Known(spec)) => route_of(spec, around).map(|route| vec![route]),
@@ -62,7 +62,7 @@ fn value<'e>(env: &'e [(OsString, OsString)], name: &str) -> Option<&'e str> {
     (!value.is_empty()).then_some(value)
 }
 
-fn route_of(spec: &CliSpec, around: &Surroundings<'_>) -> Result<Route, String> {
+fn route_of(spec: &CliSpec, around: &GatewayCandidate<'_>) -> Result<Route, String> {
     let behind = spec
         .gateway
         .ok_or_else(|| format!("{} has no setting for the address of its model", spec.name))?;
@@ -86,7 +86,10 @@ fn route_of(spec: &CliSpec, around: &Surroundings<'_>) -> Result<Route, String> 
 }
 
 /// The keys that are set for a provider, or `None` if there are none.
-fn route(provider: &'static Provider, around: &Surroundings<'_>) -> Option<Result<Route, String>> {
+fn route(
+    provider: &'static Provider,
+    around: &GatewayCandidate<'_>,
+) -> Option<Result<Route, String>> {
     let keys: Vec<_> = provider
         .keys
         .iter()

@@ -419,6 +419,6 @@ fn the_maker_of_models_is_the_agents_own_or_the_one_that_the_model_names() {
         ("builtin", Some("gpt"), None),
         ("command", None, None),
     ] {
-        assert_eq!(maker_of(agent, model), maker, "{agent} {model:?}");
+        assert_eq!(model_vendor(agent, model), maker, "{agent} {model:?}");
     }
 }

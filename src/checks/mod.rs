@@ -39,7 +39,7 @@ const ERRORS: usize = crate::domain::checks::verdict::HISTORY_ERRORS;
 
 /// The environment in which checks run.
 #[derive(Debug)]
-pub struct Surroundings<'a> {
+pub struct CheckContext<'a> {
     /// The work tree.
     pub work_tree: &'a Path,
     /// The complete environment variables.
@@ -88,7 +88,7 @@ pub enum Progress<'a> {
 /// the rest is skipped. `number` names the logs and is incremented.
 pub async fn run_checks(
     checks: &[Check],
-    around: &Surroundings<'_>,
+    context: &CheckContext<'_>,
     number: &mut u32,
     on_progress: &mut dyn FnMut(Progress<'_>),
 ) -> Verification {
@@ -100,7 +100,7 @@ pub async fn run_checks(
             None => {
                 *number += 1;
                 on_progress(Progress::Started(check));
-                let (result, output) = run_check(check, around, *number, on_progress).await;
+                let (result, output) = run_check(check, context, *number, on_progress).await;
                 outputs.push(output);
                 result
             }
@@ -200,30 +200,30 @@ fn skip_reason(results: &[CheckResult]) -> Option<&'static str> {
 
 async fn run_check(
     check: &Check,
-    around: &Surroundings<'_>,
+    context: &CheckContext<'_>,
     number: u32,
     on_progress: &mut dyn FnMut(Progress<'_>),
 ) -> (CheckResult, String) {
-    let name = (around.log)(number, &file_name(&check.name));
-    let log = CappedLog::create(&around.run_dir.join(&name)).ok();
-    let mut log = log.map(|log| Redacting::new(log, Arc::clone(around.redactor)));
+    let name = (context.log)(number, &file_name(&check.name));
+    let log = CappedLog::create(&context.run_dir.join(&name)).ok();
+    let mut log = log.map(|log| Redacting::new(log, Arc::clone(context.redactor)));
     let mut kept = HeadTail::new(HEAD, TAIL);
     let spec = CommandSpec {
         program: "sh".into(),
         args: until_one_fails(&check.run),
-        cwd: around.work_tree.to_path_buf(),
-        env: around.env.to_vec(),
+        cwd: context.work_tree.to_path_buf(),
+        env: context.env.to_vec(),
         stdin: Input::Null,
         limits: Limits {
             timeout: Some(Duration::from_millis(check.timeout_ms)),
             ..Limits::default()
         },
-        sandbox: around.sandbox.clone(),
+        sandbox: context.sandbox.clone(),
     };
     let before = check.junit.as_deref();
-    let before = before.and_then(|glob| reports::Before::look(around.work_tree, glob));
+    let before = before.and_then(|glob| reports::Before::look(context.work_tree, glob));
     let mut lost = log.is_none().then(|| format!("{name} cannot be written"));
-    let ended = run(&spec, around.cancel, &mut |_: StreamKind, chunk: &[u8]| {
+    let ended = run(&spec, context.cancel, &mut |_: StreamKind, chunk: &[u8]| {
         kept.push(chunk);
         if let Some(file) = &mut log
             && let Err(error) = file.write_all(chunk)
@@ -246,13 +246,13 @@ async fn run_check(
     let is_whole = kept.omitted() == 0;
     let output = text_of(kept);
     let elapsed_ms = millis(ended.elapsed);
-    let root = around.work_tree.display().to_string();
+    let root = context.work_tree.display().to_string();
     let outcome = outcome(&ended.exit);
     let before = before.filter(|_| outcome != CheckOutcome::Aborted);
     let mut tell = |what| on_progress(Progress::OddReport(check, what));
-    let report = before.and_then(|before| before.written(around.work_tree, &mut tell));
+    let report = before.and_then(|before| before.written(context.work_tree, &mut tell));
     let matchers = check.problem_matcher.as_deref();
-    let matchers = matchers.and_then(|file| around.matchers.get(file));
+    let matchers = matchers.and_then(|file| context.matchers.get(file));
     let evidence = Evidence {
         output: &output,
         is_whole,
@@ -262,7 +262,7 @@ async fn run_check(
     };
     let mut result = CheckResult::of_evidence(check, outcome, &evidence, elapsed_ms);
     if let CheckOutcome::NotStarted { program, why } = &mut result.outcome
-        && has_windows_line_endings(&around.work_tree.join(&*program))
+        && has_windows_line_endings(&context.work_tree.join(&*program))
     {
         *program = format!(
             "the interpreter of {program} (its first line ends in a carriage return, as on Windows)"

@@ -14,12 +14,12 @@ const MAX_REPORTS: usize = 200;
 const MAX_LOOKED_AT: usize = 200_000;
 
 /// The identity and the times of a file. A different value means that it was written.
-type Mark = (u64, u64, u64, i64, i64, i64, i64);
+type FileStamp = (u64, u64, u64, i64, i64, i64, i64);
 
 /// The reports that existed before the check started.
 pub(super) struct Before {
     glob: GlobMatcher,
-    marks: BTreeMap<PathBuf, Mark>,
+    marks: BTreeMap<PathBuf, FileStamp>,
 }
 
 impl Before {
@@ -74,7 +74,7 @@ impl Before {
 fn matching<'a>(
     work_tree: &'a Path,
     glob: &'a GlobMatcher,
-) -> impl Iterator<Item = (PathBuf, Mark)> + 'a {
+) -> impl Iterator<Item = (PathBuf, FileStamp)> + 'a {
     let mut walk = ignore::WalkBuilder::new(work_tree);
     walk.standard_filters(false)
         .follow_links(false)
@@ -94,7 +94,7 @@ fn matching<'a>(
         })
 }
 
-fn mark(of: &Metadata) -> Mark {
+fn mark(of: &Metadata) -> FileStamp {
     let times = (of.mtime(), of.mtime_nsec(), of.ctime(), of.ctime_nsec());
     (
         of.dev(),

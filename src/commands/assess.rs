@@ -13,7 +13,7 @@ use std::io::{BufRead as _, Read as _, Write as _, stdin, stdout};
 use std::path::Path;
 
 /// Longest final message that is read, in bytes.
-const LONGEST_MESSAGE: u64 = 64 << 20;
+const MAX_MESSAGE_BYTES: u64 = 64 << 20;
 
 #[derive(Deserialize)]
 struct MessageLine {
@@ -39,7 +39,7 @@ pub fn command(context: &Context, args: &AssessArgs) -> Result<u8> {
     }
     let mut bytes = Vec::new();
     input
-        .take(LONGEST_MESSAGE)
+        .take(MAX_MESSAGE_BYTES)
         .read_to_end(&mut bytes)
         .context("the message cannot be read")?;
     let reading = read_message(&String::from_utf8_lossy(&bytes), false);

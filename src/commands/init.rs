@@ -15,7 +15,7 @@ use crate::run::repository::repository;
 use std::collections::BTreeSet;
 
 /// The longest list of commands that are not proposed, in lines.
-const MOST_LEFT_OUT: usize = 8;
+const MAX_LEFT_OUT: usize = 8;
 
 /// The variable with the key that the written workflow passes to the agent.
 const KEY: &str = "OPENAI_API_KEY";
@@ -87,9 +87,9 @@ fn found(proposal: &Proposal, is_tried: bool) -> String {
     let mut left_out: Vec<String> = left_out
         .map(|it| format!("{}    ({})", it.what, it.from))
         .collect();
-    if left_out.len() > MOST_LEFT_OUT {
-        let more = left_out.len() - MOST_LEFT_OUT;
-        left_out.truncate(MOST_LEFT_OUT);
+    if left_out.len() > MAX_LEFT_OUT {
+        let more = left_out.len() - MAX_LEFT_OUT;
+        left_out.truncate(MAX_LEFT_OUT);
         left_out.push(format!("and {more} more"));
     }
     section("not proposed:", left_out);
@@ -145,10 +145,11 @@ fn try_once(
 }
 
 fn left_behind(real: &Real, new: &BTreeSet<Vec<u8>>) -> Result<String> {
-    let dirt = git::dirt(real).map_err(|error| Error::environment(error.to_string()))?;
+    let changes =
+        git::uncommitted_changes(real).map_err(|error| Error::environment(error.to_string()))?;
     Ok(format!(
         "  left behind by these commands: {}\n    add files that are not sources to .gitignore; a run ignores and does not commit them\n",
-        holding(dirt.untracked, new).join(", ")
+        holding(changes.untracked, new).join(", ")
     ))
 }
 

@@ -4,7 +4,7 @@
 use crate::domain::plan::keeps_settings;
 use crate::domain::protected_paths::ProtectedPaths;
 use crate::git::{ChangedPath, GITLINK, display_path};
-use crate::secrets::detect::{Detector, Seen};
+use crate::secrets::detect::{DetectedSecret, Detector};
 use std::collections::{BTreeMap, BTreeSet};
 
 const SYMLINK: u32 = 0o120_000;
@@ -38,7 +38,7 @@ pub trait Contents {
     /// The earlier content of a path.
     fn before(&self, path: &[u8]) -> Option<Vec<u8>>;
     /// Whether any file contained a line of this text before.
-    fn held_before(&self, text: &str) -> bool;
+    fn contained_before(&self, text: &str) -> bool;
 }
 
 /// The violations that were found.
@@ -184,12 +184,12 @@ struct Search<'c> {
 
 impl Search<'_> {
     /// A text that was committed before is not a secret.
-    fn is_held(&mut self, seen: &Seen) -> bool {
+    fn is_held(&mut self, seen: &DetectedSecret) -> bool {
         let contents = self.contents;
         *self
             .held
             .entry(seen.form.clone())
-            .or_insert_with(|| contents.held_before(&seen.form))
+            .or_insert_with(|| contents.contained_before(&seen.form))
     }
 
     fn names(&mut self, detector: &Detector, entry: &ChangedPath, findings: &mut Findings) {
@@ -254,7 +254,7 @@ mod tests {
             file.2.clone().map(String::into_bytes)
         }
 
-        fn held_before(&self, text: &str) -> bool {
+        fn contained_before(&self, text: &str) -> bool {
             let before = self.0.iter().filter_map(|file| file.2.as_deref());
             before.into_iter().any(|content| content.contains(text))
         }

@@ -25,7 +25,7 @@ const OTHER_BUSINESS: &[&str] = &[
 ];
 
 /// Maximum number of checks of one kind.
-const MOST_OF_A_KIND: usize = 3;
+const MAX_OF_A_KIND: usize = 3;
 
 /// Words that start a compound command of the shell.
 const COMPOUND: &[&str] = &[
@@ -244,8 +244,8 @@ impl Workflows {
         if known.iter().any(|it| it.run == run) {
             return;
         }
-        if known.iter().filter(|it| it.kind == kind).count() >= MOST_OF_A_KIND {
-            let because = format!("{MOST_OF_A_KIND} of a kind are enough to begin with");
+        if known.iter().filter(|it| it.kind == kind).count() >= MAX_OF_A_KIND {
+            let because = format!("{MAX_OF_A_KIND} of a kind are enough to begin with");
             self.leave_out(path, step, &run, &because);
             return;
         }

@@ -5,8 +5,8 @@ use crate::domain::sandbox::{GatewayLine, SandboxLine};
 use crate::domain::settings::Sandbox;
 use crate::domain::settings::variables::Unread;
 use crate::domain::snapshot::RevId;
-pub use crate::git::{Dirt, Nested};
-pub use crate::github::api::Standing;
+pub use crate::git::{Nested, UncommittedChanges};
+pub use crate::github::api::PermissionState;
 
 /// All facts.
 #[derive(Debug, Clone)]
@@ -16,9 +16,9 @@ pub struct Facts {
     /// The git program, or `None` if there is none.
     pub git: Option<Program>,
     /// The repository, or why it is unusable.
-    pub repository: Result<Repository, Trouble>,
+    pub repository: Result<Repository, Problem>,
     /// The configuration, or what is wrong with it.
-    pub configuration: Result<Configuration, Trouble>,
+    pub configuration: Result<Configuration, Problem>,
     /// The agent of a task without its own, or `None` if the configuration does not determine it.
     pub agent: Option<Agent>,
     /// The GitHub Actions job.
@@ -35,9 +35,9 @@ pub struct Facts {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Network {
     /// The servers that a run connects to, with the route to each.
-    pub routes: Vec<(String, Result<Route, Trouble>)>,
+    pub routes: Vec<(String, Result<Route, Problem>)>,
     /// A description of the trusted certificates, or why they cannot be loaded.
-    pub certificates: Result<String, Trouble>,
+    pub certificates: Result<String, Problem>,
 }
 
 /// The route to a server.
@@ -56,7 +56,7 @@ pub enum Route {
 
 /// A problem as a lowercase fragment, and its remedies.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Trouble {
+pub struct Problem {
     /// The problem.
     pub message: String,
     /// The remedies, one text each.
@@ -73,7 +73,7 @@ pub struct Program {
 }
 
 /// An answer, or why there is none.
-pub type Asked<T> = Result<T, String>;
+pub type Queried<T> = Result<T, String>;
 
 /// A usable repository.
 #[derive(Debug, Clone)]
@@ -85,15 +85,15 @@ pub struct Repository {
     /// The git lock that blocks commits, if one is held.
     pub lock: Option<String>,
     /// The committer in git's configuration, as `Name <mail>`.
-    pub identity: Asked<Option<String>>,
+    pub identity: Queried<Option<String>>,
     /// The differences from HEAD.
-    pub dirt: Asked<Dirt>,
+    pub changes: Queried<UncommittedChanges>,
     /// The checked-out commit and branch.
-    pub checkout: Asked<Checkout>,
+    pub checkout: Queried<Checkout>,
     /// Credentials in git's configuration.
-    pub credentials: Asked<Vec<Credential>>,
+    pub credentials: Queried<Vec<Credential>>,
     /// Submodules, and files of git-lfs.
-    pub nested: Asked<Nested>,
+    pub nested: Queried<Nested>,
     /// jj, if the repository is also one of jj.
     pub jj: Option<Jj>,
 }
@@ -193,7 +193,7 @@ pub struct Agent {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AgentKind {
     /// There is none.
-    None(Trouble),
+    None(Problem),
     /// The built-in agent.
     Builtin {
         /// The model.
@@ -226,7 +226,7 @@ pub struct Cli {
     /// Its path, if it is installed.
     pub path: Option<String>,
     /// Its version, or why it is unknown.
-    pub version: Asked<String>,
+    pub version: Queried<String>,
     /// Its login.
     pub login: Login,
 }
@@ -278,9 +278,9 @@ pub struct Right {
     /// The area, as a workflow's `permissions` name it.
     pub area: Area,
     /// Permission to read.
-    pub read: Standing,
+    pub read: PermissionState,
     /// Permission to write.
-    pub write: Standing,
+    pub write: PermissionState,
 }
 
 /// An area of `permissions`.

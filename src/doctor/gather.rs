@@ -11,7 +11,7 @@ use crate::agents::builtin::Source;
 use crate::cli::DoctorArgs;
 use crate::context::Context;
 use crate::doctor::{
-    self, Configuration, Confinement, Delivery, Facts, Machine, MissingProgram, Trouble,
+    self, Configuration, Confinement, Delivery, Facts, Machine, MissingProgram, Problem,
 };
 use crate::domain::settings::{IfUnverified, PullRequest, Report, Settings};
 use crate::error::{Error, Result};
@@ -113,11 +113,11 @@ async fn confinement(
         run_dir: None,
         makes: false,
     };
-    let reach = isolation::reach(&scope).await.ok()?;
+    let confinement_levels = isolation::confinement_levels(&scope).await.ok()?;
     Some(Confinement {
         setting: configured.run.settings.sandbox,
-        line: reach.line,
-        highest: reach.highest,
+        line: confinement_levels.line,
+        highest: confinement_levels.highest,
         obstacle: machine::obstacle(),
     })
 }
@@ -201,13 +201,13 @@ impl Configured {
     }
 }
 
-fn trouble(error: &Error) -> Trouble {
-    let cause = error.source.as_ref().map(crate::error::told);
+fn trouble(error: &Error) -> Problem {
+    let cause = error.source.as_ref().map(crate::error::with_causes);
     let message = match cause {
         Some(cause) => format!("{}: {cause}", error.message),
         None => error.message.clone(),
     };
-    Trouble {
+    Problem {
         message,
         hints: error.hints.clone(),
     }

@@ -26,7 +26,7 @@ pub(crate) fn laptop() -> Facts {
             closed: None,
             lock: None,
             identity: Ok(Some("Anna <anna@example.org>".into())),
-            dirt: Ok(Dirt::default()),
+            changes: Ok(UncommittedChanges::default()),
             checkout: Ok(Checkout {
                 branch: Some("main".into()),
                 commit: Some(RevId("3f2f3ad648251c0d4a8dcd52b2d1ea39a2b8f1de".into())),
@@ -89,8 +89,8 @@ pub(crate) fn laptop() -> Facts {
 fn right(area: Area) -> Right {
     Right {
         area,
-        read: Standing::Known,
-        write: Standing::Unknown,
+        read: PermissionState::Known,
+        write: PermissionState::Unknown,
     }
 }
 

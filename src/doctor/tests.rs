@@ -73,23 +73,23 @@ fn what_is_not_well_has_a_remedy_and_what_is_well_has_none() {
 
 #[test]
 fn a_tree_that_a_run_would_refuse_is_a_failure() {
-    let dirt = |changed: &[&str], untracked: &[&str]| Dirt {
+    let changes = |changed: &[&str], untracked: &[&str]| UncommittedChanges {
         changed: changed.iter().map(ToString::to_string).collect(),
         untracked: untracked.iter().map(ToString::to_string).collect(),
     };
     let table = [
-        (dirt(&[], &[]), false, State::Ok),
-        (dirt(&["a"], &[]), false, State::Fail),
-        (dirt(&[], &["plan.yaml"]), false, State::Warn),
-        (dirt(&[], &["a", "b"]), false, State::Fail),
-        (dirt(&["a"], &["b"]), true, State::Warn),
+        (changes(&[], &[]), false, State::Ok),
+        (changes(&["a"], &[]), false, State::Fail),
+        (changes(&[], &["plan.yaml"]), false, State::Warn),
+        (changes(&[], &["a", "b"]), false, State::Fail),
+        (changes(&["a"], &["b"]), true, State::Warn),
     ];
-    for (dirt, allowed, expected) in table {
+    for (changes, allowed, expected) in table {
         let found = state(laptop(), "work-tree", |facts| {
-            repository(facts).dirt = Ok(dirt.clone());
+            repository(facts).changes = Ok(changes.clone());
             configuration(facts).allow_dirty = allowed;
         });
-        assert_eq!(found, Some(expected), "{dirt:?} {allowed}");
+        assert_eq!(found, Some(expected), "{changes:?} {allowed}");
     }
 }
 
@@ -110,7 +110,7 @@ fn what_git_could_not_say_is_unknown_and_no_failure() {
     let why = || "git status failed".to_owned();
     *repository(&mut facts) = Repository {
         identity: Err(why()),
-        dirt: Err(why()),
+        changes: Err(why()),
         checkout: Err(why()),
         credentials: Err(why()),
         nested: Err(why()),
@@ -217,8 +217,8 @@ fn a_right_that_is_refused_is_a_failure_where_the_run_was_told_to_use_it() {
         move |facts: &mut Facts| {
             let right = Right {
                 area,
-                read: Standing::Known,
-                write: Standing::Refused,
+                read: PermissionState::Known,
+                write: PermissionState::Refused,
             };
             let mut answer = answer();
             answer.rights.retain(|known| known.area != area);
@@ -253,8 +253,8 @@ fn what_a_personal_token_cannot_is_said_with_what_can() {
     let mut known = answer();
     known.rights = vec![Right {
         area: Area::Checks,
-        read: Standing::Known,
-        write: Standing::Refused,
+        read: PermissionState::Known,
+        write: PermissionState::Refused,
     }];
     here(&mut facts).answer = Some(Ok(known));
     let findings = examine(&facts);
@@ -270,7 +270,7 @@ fn what_a_personal_token_cannot_is_said_with_what_can() {
 #[test]
 fn a_wrong_configuration_leaves_the_agent_unknown() {
     let mut facts = laptop();
-    facts.configuration = Err(Trouble {
+    facts.configuration = Err(Problem {
         message: ".sprag/config.yaml:3:1: unknown key `agnet`".into(),
         hints: Vec::new(),
     });
@@ -367,7 +367,7 @@ fn the_way_to_each_server_is_told_and_a_setting_that_cannot_be_used_is_a_failure
             "a through http://p:3128 (HTTPS_PROXY); b directly"
         )
     );
-    let trouble = || Trouble {
+    let trouble = || Problem {
         message: "it cannot be used".into(),
         hints: vec!["set it right".into()],
     };

@@ -6,7 +6,7 @@ use std::time::Duration;
 pub const EXPECTED: &str = "a duration such as 90s, 10m or 1h30m";
 
 /// The maximum duration: 30 days.
-pub const LONGEST: Duration = Duration::from_secs(30 * 24 * 3600);
+pub const MAX_DURATION: Duration = Duration::from_secs(30 * 24 * 3600);
 
 /// Reads `1h30m`, `10m`, `90s`, `500ms`, `1d`, or a plain number of seconds. Units are in descending order
 /// and appear once, each after a whole number, without blanks or signs.
@@ -86,7 +86,7 @@ fn unit_in_ms(unit: &str) -> Option<u64> {
 }
 
 fn within(duration: Duration) -> Option<Duration> {
-    (duration <= LONGEST).then_some(duration)
+    (duration <= MAX_DURATION).then_some(duration)
 }
 
 fn shortened(text: &str) -> String {
@@ -147,7 +147,7 @@ mod tests {
         #[test]
         fn no_text_panics(text in "\\PC{0,12}") {
             if let Ok(duration) = parse(&text) {
-                prop_assert!(duration <= LONGEST);
+                prop_assert!(duration <= MAX_DURATION);
             }
         }
     }

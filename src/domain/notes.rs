@@ -65,12 +65,12 @@ fn marked(line: &str) -> Option<&str> {
 pub struct Notebook {
     /// The plan that the notes are about.
     pub plan: String,
-    notes: Vec<Kept>,
+    notes: Vec<StoredNote>,
 }
 
 /// A note and the run that left it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Kept {
+struct StoredNote {
     run: String,
     #[serde(flatten)]
     note: Note,
@@ -104,14 +104,14 @@ impl Notebook {
 
     /// Adds a note of a run, unless the same task of that run already left it. The oldest notes make room.
     pub fn add(&mut self, run: &str, note: Note) {
-        let is_same = |known: &Kept| {
+        let is_same = |known: &StoredNote| {
             known.run == run && known.note.task == note.task && known.note.text == note.text
         };
         if self.notes.iter().any(is_same) {
             return;
         }
         let run = run.to_owned();
-        self.notes.push(Kept { run, note });
+        self.notes.push(StoredNote { run, note });
         let excess = self.notes.len().saturating_sub(MAX_KEPT);
         self.notes.drain(..excess);
     }
@@ -138,11 +138,11 @@ impl Notebook {
     /// The notes that the agent of a task reads: all except those of the same task in this run, newest first,
     /// within [`MAX_SHOWN`] characters. Empty if there are none.
     pub fn shown(&self, run: &str, task: &str) -> String {
-        let is_own = |kept: &&Kept| kept.run == run && kept.note.task == task;
-        let of_others: Vec<&Kept> = self.notes.iter().filter(|kept| !is_own(kept)).collect();
+        let is_own = |kept: &&StoredNote| kept.run == run && kept.note.task == task;
+        let of_others: Vec<&StoredNote> = self.notes.iter().filter(|kept| !is_own(kept)).collect();
         let mut lines: Vec<String> = Vec::new();
         let mut room = MAX_SHOWN - OMITTED_ROOM;
-        for Kept { note, .. } in of_others.iter().rev() {
+        for StoredNote { note, .. } in of_others.iter().rev() {
             let line = format!("- {}, task {}: {}", note.at, note.task, note.text);
             let length = line.chars().count() + 1;
             if length > room {

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The maximum number of findings read from one review.
-pub const MOST_FINDINGS: usize = 100;
+pub const MAX_FINDINGS: usize = 100;
 
 /// The maximum lengths of a finding's path and text, in characters.
 const MAX_PATH: usize = 500;
@@ -142,7 +142,7 @@ fn remarks(message: &str) -> Vec<Remark> {
     let mut follows_a_finding = false;
     while let Some(line) = lines.next() {
         if let Some(remark) = remark(line) {
-            if remarks.len() == MOST_FINDINGS {
+            if remarks.len() == MAX_FINDINGS {
                 break;
             }
             remarks.push(remark);

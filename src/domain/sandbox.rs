@@ -112,7 +112,7 @@ pub struct DeniedHost {
 }
 
 /// The maximum number of hosts that a run records.
-const MOST_DENIED: usize = 100;
+const MAX_DENIED: usize = 100;
 
 /// The maximum number of hosts in one line.
 const DENIED_IN_A_LINE: usize = 20;
@@ -155,7 +155,7 @@ impl NetworkLine {
     /// Adds refused hosts.
     pub fn note_denied(&mut self, hosts: &[DeniedHost]) {
         for new in hosts {
-            let has_room = self.denied.len() < MOST_DENIED;
+            let has_room = self.denied.len() < MAX_DENIED;
             match self.denied.iter_mut().find(|known| known.host == new.host) {
                 Some(known) => known.times = known.times.saturating_add(new.times),
                 None if has_room => self.denied.push(new.clone()),
@@ -316,7 +316,7 @@ mod tests {
         assert!(denied_words(&line.denied).ends_with("a.example (3 times), b.example"));
         let many: Vec<_> = (0..500).map(|n| host(format!("{n}.example"), 1)).collect();
         line.note_denied(&many);
-        assert_eq!(line.denied.len(), MOST_DENIED);
+        assert_eq!(line.denied.len(), MAX_DENIED);
         assert!(denied_words(&line.denied).ends_with("17.example and 80 more"));
     }
 

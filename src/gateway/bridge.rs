@@ -21,10 +21,10 @@ use tokio::time::timeout;
 
 /// The most network namespaces that are served at a time; the oldest is dropped. Only one child at a
 /// time needs its network, except for children that are just ending.
-const MOST: usize = 64;
+const MAX_NAMESPACES: usize = 64;
 
 /// How long a launcher may take to pass its listener.
-const PATIENCE: Duration = Duration::from_secs(5);
+const LISTENER_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A socket that receives listeners, with a random name.
 pub(super) fn place() -> io::Result<(String, UnixListener)> {
@@ -47,7 +47,7 @@ pub(super) async fn take_in(place: UnixListener, shared: Arc<Shared>, connection
         };
         let own = rustix::process::geteuid().as_raw();
         let is_own = stream.peer_cred().is_ok_and(|peer| peer.uid() == own);
-        let Ok(Ok(listener)) = timeout(PATIENCE, handed_in(&stream)).await else {
+        let Ok(Ok(listener)) = timeout(LISTENER_TIMEOUT, handed_in(&stream)).await else {
             continue;
         };
         let is_local = listener.local_addr().is_ok_and(|it| it.ip().is_loopback());
@@ -56,7 +56,7 @@ pub(super) async fn take_in(place: UnixListener, shared: Arc<Shared>, connection
         }
         let answering = accept(listener, Arc::clone(&shared), connections.clone());
         answered.push_back(tokio::spawn(answering).abort_handle());
-        while answered.len() > MOST {
+        while answered.len() > MAX_NAMESPACES {
             answered.pop_front().inspect(AbortHandle::abort);
         }
     }

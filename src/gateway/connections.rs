@@ -14,7 +14,7 @@ use tokio::net::TcpStream;
 use tokio::sync::Semaphore;
 
 /// The most connections at a time; further ones wait to be accepted.
-const MOST_CONNECTIONS: usize = 256;
+const MAX_CONNECTIONS: usize = 256;
 
 /// How long the head of a request may take to arrive.
 const HEAD: Duration = Duration::from_secs(60);
@@ -27,7 +27,7 @@ pub(super) type Connections = Arc<Semaphore>;
 
 /// The limit of connections for one gateway.
 pub(super) fn connections() -> Connections {
-    Arc::new(Semaphore::new(MOST_CONNECTIONS))
+    Arc::new(Semaphore::new(MAX_CONNECTIONS))
 }
 
 /// Serves a listener until the future is dropped.

@@ -4,7 +4,7 @@ use super::account::{Account, Request as Counted};
 use super::answer::{Answer, own, refusal};
 use super::body::Passing;
 use super::shared::Shared;
-use crate::agents::builtin::Wire;
+use crate::agents::builtin::WireFormat;
 use crate::agents::builtin::model::Meter;
 use crate::agents::gateway::{Endpoint, KeyHeader};
 use crate::http::{BoundedBody, TransportError};
@@ -22,13 +22,13 @@ use std::time::Duration;
 use tokio::sync::OwnedSemaphorePermit;
 
 /// The longest request, in bytes.
-const MOST_REQUEST: usize = 64 << 20;
+const MAX_REQUEST_BYTES: usize = 64 << 20;
 
 /// The longest error response that is passed on, in bytes.
-const MOST_ERROR: usize = 1 << 20;
+const MAX_ERROR_BYTES: usize = 1 << 20;
 
 /// How long a provider may take to start its response. The agent gives up before that.
-const LONGEST_WAIT: Duration = Duration::from_secs(60 * 60);
+const MAX_WAIT: Duration = Duration::from_secs(60 * 60);
 
 /// Headers of a single connection, and headers that the gateway sets itself.
 const DROPPED: &[HeaderName] = &[
@@ -48,7 +48,7 @@ const DROPPED_NAMES: &[&str] = &["keep-alive", "proxy-connection", "proxy-author
 
 /// The parts of a request body that the gateway reads.
 #[derive(Deserialize, Default)]
-struct Asked {
+struct RequestFields {
     #[serde(default)]
     model: String,
     #[serde(default)]
@@ -111,14 +111,14 @@ async fn pass(
     shared: &Shared,
 ) -> Result<Answer, Failed> {
     let (head, body) = request.into_parts();
-    let body = Limited::new(body, MOST_REQUEST).collect().await;
+    let body = Limited::new(body, MAX_REQUEST_BYTES).collect().await;
     let body = body.map_err(|error| {
         let why = format!("the request cannot be read, or is too long: {error}");
         (StatusCode::PAYLOAD_TOO_LARGE, why)
     })?;
     let mut body = body.to_bytes();
-    let asked: Asked = serde_json::from_slice(&body).unwrap_or_default();
-    if endpoint.wire == Some(Wire::Chat) && asked.stream {
+    let asked: RequestFields = serde_json::from_slice(&body).unwrap_or_default();
+    if endpoint.wire == Some(WireFormat::Chat) && asked.stream {
         body = with_usage(body, &account.route.upstream);
     }
     let model = endpoint.model.map_or(asked.model, str::to_owned);
@@ -130,7 +130,7 @@ async fn pass(
     *forwarded.method_mut() = head.method;
     *forwarded.uri_mut() = address;
     *forwarded.headers_mut() = sent_headers(&head.headers, account);
-    let answer = match shared.client.send(forwarded, LONGEST_WAIT).await {
+    let answer = match shared.client.send(forwarded, MAX_WAIT).await {
         Ok(answer) => answer,
         Err(error) => {
             if matches!(error, TransportError::Unsent(_)) {
@@ -251,9 +251,9 @@ fn is_kind(headers: &HeaderMap, kind: &str) -> bool {
 async fn error_of(answer: Response<Incoming>, account: &Account) -> Answer {
     let (head, body) = answer.into_parts();
     let mut text = Vec::new();
-    let mut body = BoundedBody::new(body, MOST_ERROR);
+    let mut body = BoundedBody::new(body, MAX_ERROR_BYTES);
     // If the body cannot be read completely, the rest is left out: the status is enough.
-    while let Ok(Some(chunk)) = body.chunk(LONGEST_WAIT).await {
+    while let Ok(Some(chunk)) = body.chunk(MAX_WAIT).await {
         text.extend_from_slice(&chunk);
     }
     let text = match head.headers.contains_key(CONTENT_ENCODING) {

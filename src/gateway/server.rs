@@ -16,10 +16,10 @@ use std::time::Duration;
 use tokio::sync::{Semaphore, oneshot};
 
 /// The most concurrent requests; further ones wait.
-const MOST_REQUESTS: usize = 32;
+const MAX_REQUESTS: usize = 32;
 
 /// The most concurrent tunnels; further ones are refused.
-const MOST_TUNNELS: usize = 256;
+const MAX_TUNNELS: usize = 256;
 
 /// The timeout for connecting to a provider.
 const CONNECT: Duration = Duration::from_secs(20);
@@ -71,12 +71,12 @@ impl Gateway {
                 runtime.block_on(async {
                     let shared = Shared {
                         client: Client::new(&network, Some(CONNECT)),
-                        requests: Arc::new(Semaphore::new(MOST_REQUESTS)),
+                        requests: Arc::new(Semaphore::new(MAX_REQUESTS)),
                         accounts: of_server,
                         network,
                         allow,
                         denied: of_proxy,
-                        tunnels: Arc::new(Semaphore::new(MOST_TUNNELS)),
+                        tunnels: Arc::new(Semaphore::new(MAX_TUNNELS)),
                         address,
                     };
                     let shared = Arc::new(shared);

@@ -43,8 +43,8 @@ pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// How many refused hosts are reported, and the longest name of one, in bytes.
-const MOST_HOSTS: usize = 100;
-const MOST_NAME: usize = 253;
+const MAX_HOSTS: usize = 100;
+const MAX_HOST_BYTES: usize = 253;
 
 /// The hosts that were requested and are not allowed, with the number of requests.
 #[derive(Debug, Default)]
@@ -52,9 +52,9 @@ pub(super) struct Denied(Mutex<BTreeMap<String, u64>>);
 
 impl Denied {
     pub(super) fn note(&self, host: &str) {
-        let host = host.get(..MOST_NAME).unwrap_or(host).to_owned();
+        let host = host.get(..MAX_HOST_BYTES).unwrap_or(host).to_owned();
         let mut denied = lock(&self.0);
-        if denied.len() < MOST_HOSTS || denied.contains_key(&host) {
+        if denied.len() < MAX_HOSTS || denied.contains_key(&host) {
             *denied.entry(host).or_default() += 1;
         }
     }

@@ -1,7 +1,7 @@
 use super::account::Request;
 use super::*;
 use crate::agents::builtin::model::Meter;
-use crate::agents::builtin::{Secret, Wire};
+use crate::agents::builtin::{Secret, WireFormat};
 use crate::agents::gateway::{ANTHROPIC, KeyHeader, Route};
 use crate::domain::builtin::tokens::estimate;
 use crate::http::Network;
@@ -182,7 +182,7 @@ fn what_a_provider_does_not_tell_is_estimated() {
     let gateway = Gateway::start(&Network::direct(), None).unwrap();
     let account = gateway.account(&route("http://127.0.0.1:1"));
     let mut request = Request::new(&account, "a-model-of-ones-own".into(), 400);
-    request.meter(Meter::new(Wire::Messages, true));
+    request.meter(Meter::new(WireFormat::Messages, true));
     let text = "word ".repeat(100);
     let delta = format!(
         "data: {{\"type\":\"content_block_delta\",\"index\":0,\"delta\":{{\"type\":\"text_delta\",\"text\":\"{text}\"}}}}\n\n"

@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 const TIMEOUT: Duration = Duration::from_secs(600);
 /// After this time, and again after ten times as long, a command that still runs is checked for special files
 /// that block it.
-const PATIENCE: Duration = Duration::from_secs(2);
+const BLOCKED_AFTER: Duration = Duration::from_secs(2);
 /// How often a cancellable command checks whether it was cancelled.
 const CANCEL_POLL: Duration = Duration::from_millis(100);
 const STDERR_KEPT: usize = 8 * 1024;
@@ -185,14 +185,14 @@ impl<'a> Call<'a> {
     }
 
     /// Like [`Self::durably`], but with one disk flush for all objects. Every file must be smaller than
-    /// [`Self::BIG`]: git streams larger files into a pack, which this mode does not support.
+    /// [`Self::IN_MEMORY_LIMIT`]: git streams larger files into a pack, which this mode does not support.
     pub(super) fn durably_together(self) -> Self {
-        let big = format!("core.bigFileThreshold={}", Self::BIG);
+        let big = format!("core.bigFileThreshold={}", Self::IN_MEMORY_LIMIT);
         self.durably().configured(&["core.fsyncMethod=batch", &big])
     }
 
     /// Size in bytes from which git does not hold a file in memory. This is git's own default.
-    pub(super) const BIG: u64 = 512 << 20;
+    pub(super) const IN_MEMORY_LIMIT: u64 = 512 << 20;
 
     fn configured(mut self, settings: &[&str]) -> Self {
         let settings = settings.iter().flat_map(|setting| ["-c", *setting]);
@@ -397,7 +397,7 @@ impl Pipes {
         on_stdout: &mut dyn FnMut(&[u8]),
         stderr: &mut Vec<u8>,
     ) -> Drained {
-        let mut patience = PATIENCE;
+        let mut patience = BLOCKED_AFTER;
         let mut look = Instant::now() + patience;
         let mut on_stderr = |chunk: &[u8]| {
             stderr.extend_from_slice(chunk);

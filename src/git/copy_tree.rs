@@ -9,7 +9,7 @@ use std::path::Path;
 /// Makes `to` identical to `from`: a file, a link, a whole directory, or nothing.
 pub(super) fn copy_tree(from: &Path, to: &Path) -> Result<(), GitError> {
     remove(to)?;
-    let Some(meta) = look(from)? else {
+    let Some(meta) = metadata(from)? else {
         return Ok(());
     };
     if let Some(parent) = to.parent() {
@@ -35,7 +35,7 @@ pub(super) fn copy_tree(from: &Path, to: &Path) -> Result<(), GitError> {
 
 /// Whether two paths have the same kind, executable bit and content, recursively for directories.
 pub(super) fn same(one: &Path, other: &Path) -> Result<bool, GitError> {
-    let (a, b) = match (look(one)?, look(other)?) {
+    let (a, b) = match (metadata(one)?, metadata(other)?) {
         (None, None) => return Ok(true),
         (Some(a), Some(b)) => (a, b),
         _ => return Ok(false),
@@ -65,7 +65,7 @@ pub(super) fn same(one: &Path, other: &Path) -> Result<bool, GitError> {
 
 /// Removes whatever is at `path`, without following a link.
 pub(super) fn remove(path: &Path) -> Result<(), GitError> {
-    match look(path)? {
+    match metadata(path)? {
         None => Ok(()),
         Some(meta) if meta.is_dir() => fs::remove_dir_all(path).map_err(io_error("remove", path)),
         Some(_) => fs::remove_file(path).map_err(io_error("remove", path)),
@@ -79,7 +79,7 @@ pub(super) fn make_dir(path: &Path) -> Result<(), GitError> {
 }
 
 /// The metadata of `path` itself, or `None` if it does not exist.
-pub(super) fn look(path: &Path) -> Result<Option<Metadata>, GitError> {
+pub(super) fn metadata(path: &Path) -> Result<Option<Metadata>, GitError> {
     match fs::symlink_metadata(path) {
         Ok(meta) => Ok(Some(meta)),
         Err(error) if is_absence(&error) => Ok(None),

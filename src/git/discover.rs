@@ -30,7 +30,7 @@ pub fn discover(start: &Path, environment: &Environment) -> Result<Real, Preflig
         .as_ref()
         .map(|it| Ok::<_, PreflightError>((it.git_dir(&git, environment)?, it.root.clone())))
         .transpose()?;
-    let asked = Asked {
+    let asked = Discovery {
         git: &git,
         start,
         environment,
@@ -75,7 +75,7 @@ pub fn discover(start: &Path, environment: &Environment) -> Result<Real, Preflig
 }
 
 /// Queries git about the directory in which Sprag was started.
-struct Asked<'a> {
+struct Discovery<'a> {
     git: &'a GitProgram,
     start: &'a Path,
     environment: &'a Environment,
@@ -91,7 +91,7 @@ struct Answers {
     object_format: String,
 }
 
-impl Asked<'_> {
+impl Discovery<'_> {
     fn call(&self) -> Call<'_> {
         let call = self.git.call(self.start);
         match &self.seen_through {
@@ -247,7 +247,7 @@ fn refuse_old(version: &str) -> Result<(), PreflightError> {
 
 /// Root may work in anybody's checkout, as is usual in a container job. Other users may work only in their
 /// own checkout or in one that `safe.directory` lists.
-fn refuse_foreign_owner(dirs: &[&PathBuf], asked: &Asked<'_>) -> Result<(), PreflightError> {
+fn refuse_foreign_owner(dirs: &[&PathBuf], asked: &Discovery<'_>) -> Result<(), PreflightError> {
     let user = rustix::process::geteuid();
     if user.is_root() {
         return Ok(());

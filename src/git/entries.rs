@@ -63,7 +63,7 @@ pub(super) fn split(path: &[u8]) -> (&[u8], &[u8]) {
 }
 
 /// Inspects every path below `top` in parallel.
-pub(super) fn look_at(top: &Path, paths: &[&[u8]]) -> Vec<OnDisk> {
+pub(super) fn inspect_all(top: &Path, paths: &[&[u8]]) -> Vec<OnDisk> {
     let workers = match paths.len() {
         // Finding the number of processors reads several system files, which does not pay off here.
         0..4 => 1,
@@ -72,19 +72,19 @@ pub(super) fn look_at(top: &Path, paths: &[&[u8]]) -> Vec<OnDisk> {
             .min(8),
     };
     if workers < 2 {
-        let mut looker = Looker::new(top);
-        return paths.iter().map(|path| looker.look(path)).collect();
+        let mut looker = PathInspector::new(top);
+        return paths.iter().map(|path| looker.inspect(path)).collect();
     }
     let next = AtomicUsize::new(0);
     let work = || {
-        let mut looker = Looker::new(top);
+        let mut looker = PathInspector::new(top);
         let mut seen = Vec::new();
         loop {
             let at = next.fetch_add(1, Ordering::Relaxed);
             let Some(path) = paths.get(at) else {
                 return seen;
             };
-            seen.push((at, looker.look(path)));
+            seen.push((at, looker.inspect(path)));
         }
     };
     let mut found: Vec<(usize, OnDisk)> = thread::scope(|scope| {
@@ -99,13 +99,13 @@ pub(super) fn look_at(top: &Path, paths: &[&[u8]]) -> Vec<OnDisk> {
 }
 
 /// Inspects paths, and caches which directories are real so that no path is followed through a link.
-pub(super) struct Looker<'a> {
+pub(super) struct PathInspector<'a> {
     top: &'a Path,
     real_directories: HashMap<Vec<u8>, bool>,
     buffer: Vec<u8>,
 }
 
-impl<'a> Looker<'a> {
+impl<'a> PathInspector<'a> {
     pub(super) fn new(top: &'a Path) -> Self {
         Self {
             top,
@@ -114,7 +114,7 @@ impl<'a> Looker<'a> {
         }
     }
 
-    pub(super) fn look(&mut self, path: &[u8]) -> OnDisk {
+    pub(super) fn inspect(&mut self, path: &[u8]) -> OnDisk {
         let full = self.top.join(as_path(path));
         let meta = full.symlink_metadata();
         if let Err(error) = &meta
@@ -254,7 +254,7 @@ mod tests {
             digest: *blake3::hash(b"../outside").as_bytes(),
         };
         assert_eq!(
-            look_at(&top, &paths),
+            inspect_all(&top, &paths),
             [
                 OnDisk::Missing,
                 link,

@@ -13,14 +13,14 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Time limit of one jj command.
-const PATIENCE: Duration = Duration::from_secs(120);
+const JJ_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// The file that exists while jj has not imported a run's commits. It holds the id of jj's operation before
 /// the run.
-const UNTOLD: &str = "sprag-untold";
+const UNIMPORTED: &str = "sprag-unimported";
 
 /// Options with which jj answers without reading the files.
-const QUIETLY: [&str; 3] = ["--no-pager", "--color=never", "--ignore-working-copy"];
+const READ_ONLY_OPTIONS: [&str; 3] = ["--no-pager", "--color=never", "--ignore-working-copy"];
 
 /// A template: the parents of the working-copy change on one line, then the bookmarks on them, one per line.
 const PARENTS: &str = "parents.map(|it| it.commit_id()).join(\" \") ++ \"\\n\" ++ \
@@ -80,7 +80,7 @@ impl Workspace {
             .store
             .join("worktrees")
             .join(format!("sprag-{}", &name[..16]));
-        if dir.join(UNTOLD).symlink_metadata().is_ok() {
+        if dir.join(UNIMPORTED).symlink_metadata().is_ok() {
             return Ok(dir);
         }
         let answer = self.asked(
@@ -194,13 +194,13 @@ impl Workspace {
     }
 
     fn asked(&self, args: &[&str], environment: &Environment) -> Result<Output, PreflightError> {
-        let mut call = self.jj.call(&self.root).timeout(PATIENCE);
+        let mut call = self.jj.call(&self.root).timeout(JJ_TIMEOUT);
         for name in ["HOME", "XDG_CONFIG_HOME", "JJ_CONFIG"] {
             if let Some(value) = environment.get(name) {
                 call = call.env(name, value);
             }
         }
-        let output = call.args(QUIETLY).args(args).status()?;
+        let output = call.args(READ_ONLY_OPTIONS).args(args).status()?;
         match output.status {
             Some(0) => Ok(output),
             _ => Err(PreflightError::Jj {
@@ -219,24 +219,24 @@ impl Real {
 
     /// The id of jj's operation before the run whose commits jj has not imported, or `None` if it has all
     /// commits.
-    pub fn untold_since(&self) -> Option<String> {
-        fs::read_to_string(self.git_dir.join(UNTOLD)).ok()
+    pub fn unimported_since(&self) -> Option<String> {
+        fs::read_to_string(self.git_dir.join(UNIMPORTED)).ok()
     }
 
-    /// Stores the id of jj's operation before a run, until [`Self::note_told`].
+    /// Stores the id of jj's operation before a run, until [`Self::mark_imported`].
     ///
     /// # Errors
     /// If the file cannot be written.
-    pub fn note_untold(&self, operation: &str) -> Result<(), GitError> {
-        write_atomically(&self.git_dir.join(UNTOLD), operation.as_bytes())
+    pub fn mark_unimported(&self, operation: &str) -> Result<(), GitError> {
+        write_atomically(&self.git_dir.join(UNIMPORTED), operation.as_bytes())
     }
 
     /// Records that jj has all commits.
     ///
     /// # Errors
     /// If the stored id cannot be removed.
-    pub fn note_told(&self) -> Result<(), GitError> {
-        let path = self.git_dir.join(UNTOLD);
+    pub fn mark_imported(&self) -> Result<(), GitError> {
+        let path = self.git_dir.join(UNIMPORTED);
         match fs::remove_file(&path) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
                 Err(io_error("remove", &path)(error))

@@ -32,7 +32,7 @@ pub use commit::conflict::{ConflictKind, ConflictedFile, MarkError, MarkedMerge,
 pub use commit::facts::{CommitFacts, CommitLine, NoLine};
 pub use commit::hooks::{Hook, HookInvocation};
 pub use commit::raw_commit::Signature;
-pub use commit::read_back::Seen;
+pub use commit::read_back::ParsedCommit;
 pub use commit::rebase::{RebaseError, Rebased, Rewritten};
 pub use commit::replaced_files::Replaced;
 pub use commit::request::{
@@ -56,13 +56,13 @@ pub use remote::exchange::{Credential, Remote};
 pub use remote::kept_work::{KEPT_WORK_REFS, KeptWork, KeptWorkRef};
 pub use remote::names::{BranchName, rescue_branch};
 pub use remote::push::{PushOutcome, PushSpec};
-pub use remote::refusal::{RETRY_PAUSES, Refusal, RefusalKind, Trouble, classify};
+pub use remote::refusal::{ExchangeFailure, RETRY_PAUSES, Refusal, RefusalKind, classify};
 pub use remote::switch::{MoveIntent, SwitchError};
 pub use repo::Repo;
 pub use snapshot::change::{Change, ChangeKind, Exempt, PlanExempt, RawSnapshot};
 pub use snapshot::contents::OwnCommit;
 pub use snapshot::listing::{ChangedPath, GITLINK};
 pub use survey::{
-    Checkout, Dirt, GitVersion, Nested, checkout, default_branch, dirt, git_version, history,
-    identity_of, nested, untracked_files,
+    Checkout, GitVersion, Nested, UncommittedChanges, checkout, default_branch, git_version,
+    history, identity_of, nested, uncommitted_changes, untracked_files,
 };

@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Time limit of one query, because a person waits for the answer.
-const PATIENCE: Duration = Duration::from_secs(60);
+const QUERY_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Maximum number of bytes that are read from an attributes file.
 const ATTRIBUTES_LIMIT: u64 = 1 << 20;
@@ -40,7 +40,7 @@ pub fn git_version(start: &Path, environment: &Environment) -> Option<GitVersion
         .find(|dir| dir.join(".git").symlink_metadata().is_ok());
     let search_path = environment.get("PATH").unwrap_or_default();
     let git = GitProgram::find("git", search_path, top.unwrap_or(start))?;
-    let call = git.call(Path::new("/")).timeout(PATIENCE);
+    let call = git.call(Path::new("/")).timeout(QUERY_TIMEOUT);
     let line = call.args(["--version"]).line().ok()?;
     let version = line.trim_start_matches("git version ").to_owned();
     let program = git.program.clone();
@@ -62,7 +62,7 @@ pub struct Checkout {
 
 /// Differences from HEAD. Paths are formatted for display.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Dirt {
+pub struct UncommittedChanges {
     /// Tracked files with changes, staged or not.
     pub changed: Vec<String>,
     /// Untracked files that are not ignored.
@@ -88,7 +88,7 @@ fn look(real: &Real) -> Call<'_> {
     let settings = ["-c", "core.fsmonitor=false", "-c", "core.quotePath=false"];
     start_call(real)
         .env("GIT_OPTIONAL_LOCKS", "0")
-        .timeout(PATIENCE)
+        .timeout(QUERY_TIMEOUT)
         .args(settings)
 }
 
@@ -156,7 +156,7 @@ pub fn checkout(real: &Real) -> Result<Checkout, GitError> {
 ///
 /// # Errors
 /// If git fails.
-pub fn dirt(real: &Real) -> Result<Dirt, GitError> {
+pub fn uncommitted_changes(real: &Real) -> Result<UncommittedChanges, GitError> {
     let args = [
         "status",
         "--porcelain=v1",
@@ -166,18 +166,18 @@ pub fn dirt(real: &Real) -> Result<Dirt, GitError> {
         "--ignore-submodules=dirty",
     ];
     let output = look(real).watching(real.roots()).args(args).run()?;
-    let mut dirt = Dirt::default();
+    let mut changes = UncommittedChanges::default();
     for entry in output.stdout.split(|byte| *byte == 0) {
         let Some((state, path)) = entry.split_at_checked(3) else {
             continue;
         };
         let path = display_path(path);
         match state {
-            b"?? " => dirt.untracked.push(path),
-            _ => dirt.changed.push(path),
+            b"?? " => changes.untracked.push(path),
+            _ => changes.changed.push(path),
         }
     }
-    Ok(dirt)
+    Ok(changes)
 }
 
 /// The untracked files that are not ignored, each with its own path.

@@ -2,8 +2,8 @@
 
 mod checkouts;
 mod commit;
+mod exports;
 mod guard;
-mod handed_over;
 mod hostile;
 mod ignore;
 mod objects;

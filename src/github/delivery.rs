@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 /// Time limit for everything on GitHub except the push itself.
-pub const PATIENCE: Duration = Duration::from_secs(120);
+pub const FOLLOW_UP_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// The result of delivering the work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

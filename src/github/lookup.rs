@@ -19,7 +19,7 @@ use crate::github::actions_environment::{self, ActionsEnvironment};
 use crate::github::api::Access;
 use crate::github::request::{Page, ReactTo, Review, RunRequest};
 use crate::settings::inputs;
-pub use answer::{Ended, declined, ended, not_begun};
+pub use answer::{JobEnd, declined, ended, not_begun};
 pub use fetch::EventLookup;
 pub use place::{at_the_ref, file_of_branch, on_branch, remote};
 use serde_json::Value;
@@ -31,11 +31,11 @@ use std::path::Path;
 const MAX_PAYLOAD: u64 = 32 << 20;
 
 /// The decision about an event.
-pub enum Beginning {
+pub enum EventDecision {
     /// The job ends without a run.
-    Over(Ended),
+    Over(JobEnd),
     /// A run starts.
-    Work(Box<Wanted>),
+    Work(Box<RequestedWork>),
 }
 
 /// What the event is read for.
@@ -49,9 +49,9 @@ pub enum Purpose {
     Publish,
 }
 
-impl Beginning {
+impl EventDecision {
     /// The requested work, or how the job ends. If no head commit is known, it is that of the workflow run.
-    pub fn wanted(self, context: &Context) -> std::result::Result<Wanted, Ended> {
+    pub fn wanted(self, context: &Context) -> std::result::Result<RequestedWork, JobEnd> {
         let mut wanted = match self {
             Self::Over(ended) => return Err(ended),
             Self::Work(wanted) => *wanted,
@@ -65,24 +65,24 @@ impl Beginning {
 
     /// The work that the step itself configures, on the branch of the workflow run.
     pub fn configured(context: &Context, actions: &ActionsEnvironment) -> Self {
-        Self::Work(Box::new(Wanted {
-            source: WantedSource::Configured,
+        Self::Work(Box::new(RequestedWork {
+            source: WorkSource::Configured,
             request: at_the_ref(context, actions.place.clone()),
         }))
     }
 }
 
 /// The requested work.
-pub struct Wanted {
+pub struct RequestedWork {
     /// The plan or the prompt.
-    pub source: WantedSource,
+    pub source: WorkSource,
     /// Who requested it, and where the work and the report go.
     pub request: RunRequest,
 }
 
 /// The source of the work. A path refers to the branch that is checked out later.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum WantedSource {
+pub enum WorkSource {
     /// The settings of the step.
     Configured,
     /// A plan file, relative to the work tree.
@@ -123,7 +123,7 @@ pub async fn stranger(
     repo: &crate::github::api::Repo,
     triggers: &TriggerSettings,
     needs_access: bool,
-) -> Result<Option<Ended>> {
+) -> Result<Option<JobEnd>> {
     let Some((_, path)) = actions_environment::event(context).filter(|_| !is_of_a_writer(context))
     else {
         return Ok(None);
@@ -135,7 +135,7 @@ pub async fn stranger(
     let is_bot = sender["type"] == "Bot" || login.ends_with("[bot]");
     if triggers.is_own(login) || (is_bot && !triggers.lists_bot(login)) {
         let why = format!("{shown} is a bot or Sprag's own account, which cannot start a run");
-        return Ok(Some(Ended::nothing(why)));
+        return Ok(Some(JobEnd::nothing(why)));
     }
     if !needs_access || is_bot || triggers.lists_user(login) {
         return Ok(None);
@@ -148,7 +148,7 @@ pub async fn stranger(
             why: error.to_string(),
         },
     };
-    Ok(Some(Ended::refused(&refusal)))
+    Ok(Some(JobEnd::refused(&refusal)))
 }
 
 /// Reads the event of this workflow run.
@@ -196,14 +196,14 @@ pub async fn begin(
     actions: &ActionsEnvironment,
     settings: &Settings,
     purpose: Purpose,
-) -> Result<Beginning> {
+) -> Result<EventDecision> {
     let explicit = purpose != Purpose::Ask;
     let event = match read(context) {
         Ok(event) => event,
         // Anybody who can push or dispatch may start a run, even if the payload cannot be read.
         Err(_) if explicit && is_of_a_writer(context) => {
-            return Ok(Beginning::Work(Box::new(Wanted {
-                source: WantedSource::Configured,
+            return Ok(EventDecision::Work(Box::new(RequestedWork {
+                source: WorkSource::Configured,
                 request: at_the_ref(context, actions.place.clone()),
             })));
         }
@@ -234,15 +234,15 @@ pub async fn begin(
         Triage::Nothing { reason } => {
             let request = place::of_pull_event(&event, &actions.place, explicit, &triggers)?;
             let Some(mut request) = request else {
-                return Ok(Beginning::Over(Ended::nothing(reason)));
+                return Ok(EventDecision::Over(JobEnd::nothing(reason)));
             };
             let is_target = context.var("GITHUB_EVENT_NAME") == Some("pull_request_target");
             if let Some(ended) = stranger(context, &repo, &triggers, is_target).await? {
-                return Ok(Beginning::Over(ended));
+                return Ok(EventDecision::Over(ended));
             }
             lookup.recall(&mut request).await;
-            return Ok(Beginning::Work(Box::new(Wanted {
-                source: WantedSource::Configured,
+            return Ok(EventDecision::Work(Box::new(RequestedWork {
+                source: WorkSource::Configured,
                 request,
             })));
         }
@@ -250,7 +250,9 @@ pub async fn begin(
             refusal,
             candidate: Some(candidate),
         } => (candidate, Some(refusal)),
-        Triage::Refused { refusal, .. } => return Ok(Beginning::Over(Ended::refused(&refusal))),
+        Triage::Refused { refusal, .. } => {
+            return Ok(EventDecision::Over(JobEnd::refused(&refusal)));
+        }
     };
     let mut found = lookup.facts(context, &candidate).await;
     if matches!(purpose, Purpose::Publish)
@@ -272,7 +274,7 @@ pub async fn begin(
     };
     match decided {
         Ok(authorised) => {
-            let asked = Asked {
+            let asked = AuthorisedRequest {
                 actions,
                 lookup,
                 triggers: &triggers,
@@ -282,7 +284,7 @@ pub async fn begin(
             asked.work(authorised, purpose).await
         }
         Err(declined) => {
-            let told = answer::Told {
+            let told = answer::ReplyTarget {
                 repo: &repo,
                 identity: identity.as_ref().ok(),
                 place: &actions.place,
@@ -292,7 +294,7 @@ pub async fn begin(
                 state: found.facts.state.unwrap_or_default(),
                 is_silent: settings.report == Some(Report::None),
             };
-            Ok(Beginning::Over(told.declined(&declined).await))
+            Ok(EventDecision::Over(told.declined(&declined).await))
         }
     }
 }
@@ -337,22 +339,22 @@ fn one_task(title: &str, task: &str) -> String {
 }
 
 /// The source if the request names a file or a directory of the repository.
-fn of_repository(ask: &Ask) -> Option<WantedSource> {
+fn of_repository(ask: &Ask) -> Option<WorkSource> {
     match ask {
         Ask::Plan(path)
         | Ask::Dispatch {
             plan: Some(path), ..
-        } => Some(WantedSource::Plan(path.clone())),
+        } => Some(WorkSource::Plan(path.clone())),
         Ask::Queue(dir)
         | Ask::Dispatch {
             queue: Some(dir), ..
-        } => Some(WantedSource::Queue(dir.clone())),
+        } => Some(WorkSource::Queue(dir.clone())),
         _ => None,
     }
 }
 
 /// An authorised request.
-struct Asked<'a> {
+struct AuthorisedRequest<'a> {
     actions: &'a ActionsEnvironment,
     lookup: EventLookup<'a>,
     triggers: &'a TriggerSettings,
@@ -360,10 +362,10 @@ struct Asked<'a> {
     is_silent: bool,
 }
 
-impl Asked<'_> {
-    async fn work(self, authorised: Authorised, purpose: Purpose) -> Result<Beginning> {
+impl AuthorisedRequest<'_> {
+    async fn work(self, authorised: Authorised, purpose: Purpose) -> Result<EventDecision> {
         if !authorised.candidate.ask.is_work() {
-            return Ok(Beginning::Over(self.answer(authorised).await));
+            return Ok(EventDecision::Over(self.answer(authorised).await));
         }
         let ask = match (&authorised.candidate.ask, &authorised.state.last_ask) {
             (Ask::Retry | Ask::Continue, Some(last)) => last.clone(),
@@ -376,11 +378,14 @@ impl Asked<'_> {
         let source = match (purpose, of_repository(&ask)) {
             (Purpose::Ask | Purpose::Publish, Some(source)) => source,
             (Purpose::Ask, None) => self.source(&authorised, &ask, &mut request).await,
-            _ => WantedSource::Configured,
+            _ => WorkSource::Configured,
         };
         let on_branch = place::branch_of(&self.lookup, &authorised, &ask, &mut request).await;
         on_branch.map_err(|error| Error::environment(error.to_string()))?;
-        Ok(Beginning::Work(Box::new(Wanted { source, request })))
+        Ok(EventDecision::Work(Box::new(RequestedWork {
+            source,
+            request,
+        })))
     }
 
     async fn source(
@@ -388,15 +393,15 @@ impl Asked<'_> {
         authorised: &Authorised,
         ask: &Ask,
         request: &mut RunRequest,
-    ) -> WantedSource {
+    ) -> WorkSource {
         match ask {
             Ask::Dispatch {
                 prompt: Some(text), ..
-            } => WantedSource::Prompt(text.clone()),
+            } => WorkSource::Prompt(text.clone()),
             Ask::Rebase => {
                 let base = authorised.base_ref.as_deref().unwrap_or("the base branch");
                 let title = format!("Merge {base}");
-                WantedSource::PlanText(one_task(&title, ""))
+                WorkSource::PlanText(one_task(&title, ""))
             }
             Ask::IssuePlan => {
                 let subject = authorised.candidate.subject.clone().unwrap_or_default();
@@ -410,7 +415,7 @@ impl Asked<'_> {
                 }
                 note_own(&mut request.state, &read.plan, is_own);
                 request.context.notes.extend(read.notes.iter().cloned());
-                WantedSource::PlanText(read.plan.texts())
+                WorkSource::PlanText(read.plan.texts())
             }
             Ask::Instruction(_)
             | Ask::FixRun { .. }
@@ -430,9 +435,9 @@ impl Asked<'_> {
                     return self.of_review(*review_id, &asked, &context, request);
                 }
                 let task = words::prompt(&asked, &context);
-                WantedSource::PlanText(one_task(&title(&asked), &task))
+                WorkSource::PlanText(one_task(&title(&asked), &task))
             }
-            _ => WantedSource::Configured,
+            _ => WorkSource::Configured,
         }
     }
 
@@ -443,7 +448,7 @@ impl Asked<'_> {
         asked: &Candidate,
         context: &words::Context,
         request: &mut RunRequest,
-    ) -> WantedSource {
+    ) -> WorkSource {
         let tasks = review::tasks(asked, context, self.triggers.rules.review_threads);
         let threads = tasks.iter().flat_map(|task| {
             let of_task = |thread: &u64| ThreadOfTask {
@@ -467,11 +472,11 @@ impl Asked<'_> {
             })
             .collect();
         let plan = serde_json::json!({ "title": title(asked), "tasks": tasks });
-        WantedSource::PlanText(plan.to_string())
+        WorkSource::PlanText(plan.to_string())
     }
 
-    async fn answer(self, authorised: Authorised) -> Ended {
-        let told = answer::Told {
+    async fn answer(self, authorised: Authorised) -> JobEnd {
+        let told = answer::ReplyTarget {
             repo: self.lookup.repo,
             identity: self.lookup.identity,
             place: &self.actions.place,

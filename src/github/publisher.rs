@@ -6,7 +6,7 @@
 
 mod check_and_comment;
 
-pub use check_and_comment::{CheckAndComment, End, Known, Published, Trouble};
+pub use check_and_comment::{CheckAndComment, End, Known, PublishProblems, Published};
 
 use crate::domain::agent::AgentEvent;
 use crate::domain::event::{Event, EventKind};

@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::git::{Real, Repo, path_within};
 use crate::github::actions_environment::ActionsEnvironment;
 use crate::github::api::Repo as Remote;
-use crate::github::lookup::{Ended, remote};
+use crate::github::lookup::{JobEnd, remote};
 use crate::github::request::{RunRequest, WorkBranch};
 use crate::process::Cancel;
 use crate::settings;
@@ -23,7 +23,7 @@ use std::time::{Duration, Instant};
 const FAILED: &str = "refs/sprag/queue/";
 
 /// Time limit for counting a run on GitHub.
-const PATIENCE: Duration = Duration::from_secs(20);
+const COUNT_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// File extensions of possible plans.
 const ENDINGS: [&str; 4] = ["yaml", "yml", "md", "json"];
@@ -33,7 +33,7 @@ pub enum Chosen {
     /// A plan, relative to the work tree. Its branch is set in the request.
     Plan(PathBuf),
     /// No plan, and how the job ends.
-    Over(Ended),
+    Over(JobEnd),
 }
 
 /// A plan file and the state of its work.
@@ -106,9 +106,9 @@ pub async fn choose(
             } else {
                 format!("{reason} ({all})")
             };
-            Ok(Chosen::Over(Ended::nothing(why)))
+            Ok(Chosen::Over(JobEnd::nothing(why)))
         }
-        Next::NeedsPerson { .. } => Ok(Chosen::Over(Ended {
+        Next::NeedsPerson { .. } => Ok(Chosen::Over(JobEnd {
             status: RunStatus::Blocked,
             reason: Reason::Refused,
             why: format!(
@@ -122,7 +122,7 @@ pub async fn choose(
         })),
         Next::Run { index, .. } => {
             let Some(entry) = entries.get(*index) else {
-                return Ok(Chosen::Over(Ended::nothing("there is no plan")));
+                return Ok(Chosen::Over(JobEnd::nothing("there is no plan")));
             };
             let name = branch_of(&entry.name);
             let at = entry.branch.clone();
@@ -145,7 +145,7 @@ pub async fn count_run(
     let actions = ActionsEnvironment::of(context)?;
     let github = actions.client().and_then(|client| {
         client
-            .until(Instant::now() + PATIENCE)
+            .until(Instant::now() + COUNT_TIMEOUT)
             .repo(&actions.place.repository)
     });
     let counted = match (github, status) {

@@ -4,7 +4,7 @@
 
 use crate::domain::outcome::Reason;
 use crate::domain::patch_lines::PatchLines;
-use crate::domain::review::{self, Finding, MOST_FINDINGS};
+use crate::domain::review::{self, Finding, MAX_FINDINGS};
 use crate::domain::summary::{RunSummary, TaskSummary};
 use crate::domain::text::fence_around;
 use crate::domain::trigger::run_name::RunName;
@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 const WORDS: usize = 1_000;
 
 /// Maximum number of comments of one review. GitHub's page is slow with more.
-const MOST: usize = 50;
+const MAX_COMMENTS: usize = 50;
 
 /// The reviewed state of the pull request: its head, and the lines that its diff shows.
 #[derive(Debug)]
@@ -51,7 +51,7 @@ pub async fn post(
         let client = actions.client()?.until(Instant::now() + patience);
         let identity = client.identity().await?;
         let repo = client.repo(&request.context.place.repository)?;
-        let told = Told::read(&repo, number, &identity).await?;
+        let told = PostedReviews::read(&repo, number, &identity).await?;
         let lines = PatchLines::read(&String::from_utf8_lossy(reviewed.patch));
         let name = &request.context.place.name;
         let found = Found::new(name, summary, &lines, &told);
@@ -85,7 +85,7 @@ pub async fn post(
 
 /// What Sprag has posted on the pull request before.
 #[derive(Debug, Default)]
-struct Told {
+struct PostedReviews {
     /// Texts of its reviews and comments.
     texts: Vec<String>,
     /// Lines that already have a comment by Sprag.
@@ -105,7 +105,7 @@ struct Thread {
     commit: Option<String>,
 }
 
-impl Told {
+impl PostedReviews {
     async fn read(repo: &Repo, number: u64, identity: &Identity) -> Result<Self, Error> {
         let mut told = Self::default();
         for review in repo.reviews(number).await? {
@@ -152,7 +152,12 @@ struct Found<'a> {
 }
 
 impl<'a> Found<'a> {
-    fn new(name: &'a RunName, summary: &'a RunSummary, lines: &PatchLines, told: &Told) -> Self {
+    fn new(
+        name: &'a RunName,
+        summary: &'a RunSummary,
+        lines: &PatchLines,
+        told: &PostedReviews,
+    ) -> Self {
         let mut found = Self {
             name,
             summary,
@@ -170,7 +175,7 @@ impl<'a> Found<'a> {
             let is_commented = is_shown && told.lines.contains(&(finding.path.clone(), last));
             if is_commented || told.has(&found.finding_marker(finding)) {
                 found.told += 1;
-            } else if is_shown && found.on_lines.len() < MOST {
+            } else if is_shown && found.on_lines.len() < MAX_COMMENTS {
                 found.on_lines.push(finding);
             } else {
                 found.elsewhere.push(finding);
@@ -181,14 +186,14 @@ impl<'a> Found<'a> {
 
     /// The first comments of the threads with this run name whose findings a review of a later commit no
     /// longer has. An incomplete review or another review of the same commit resolves nothing.
-    fn gone(&self, told: &Told, head: &str) -> Vec<u64> {
+    fn gone(&self, told: &PostedReviews, head: &str) -> Vec<u64> {
         let is_whole = |task: &TaskSummary| {
             let gave_verdict = task.reviews.last().is_some_and(|last| !last.incomplete);
             let open = review::open(&task.findings).count();
             match task.reason {
                 Some(Reason::Acceptable) => gave_verdict,
                 // Some findings of a longer list may be missing.
-                Some(Reason::ReviewFindings) => gave_verdict && (1..MOST_FINDINGS).contains(&open),
+                Some(Reason::ReviewFindings) => gave_verdict && (1..MAX_FINDINGS).contains(&open),
                 _ => false,
             }
         };
@@ -372,7 +377,7 @@ mod tests {
             finding("b.rs", (9, None), "missing"),
         ]);
         let (name, lines) = (RunName::chosen("x"), PatchLines::read(PATCH));
-        let found = Found::new(&name, &summary, &lines, &Told::default());
+        let found = Found::new(&name, &summary, &lines, &PostedReviews::default());
         let review = found.review("head").unwrap();
         assert_eq!(review.comments.len(), 2);
         let first = &review.comments[0];
@@ -405,8 +410,8 @@ mod tests {
             finding("b.rs", (9, None), "missing"),
         ]);
         let (name, lines) = (RunName::chosen("x"), PatchLines::read(PATCH));
-        let first = Found::new(&name, &summary, &lines, &Told::default());
-        let mut told = Told::default();
+        let first = Found::new(&name, &summary, &lines, &PostedReviews::default());
+        let mut told = PostedReviews::default();
         told.texts
             .push(first.comment(&summary.tasks[0].findings[0]).body);
         told.lines.insert(("a.rs".to_owned(), 3));
@@ -433,7 +438,7 @@ mod tests {
     fn the_text_of_a_posted_review_starts_nothing() {
         let summary = summary(vec![finding("a.rs", (2, None), "x")]);
         let (name, lines) = (RunName::default(), PatchLines::default());
-        let found = Found::new(&name, &summary, &lines, &Told::default());
+        let found = Found::new(&name, &summary, &lines, &PostedReviews::default());
         let body = found.review("head").unwrap().body;
         assert!(crate::domain::trigger::marker::is_marked(&body), "{body}");
     }

@@ -64,12 +64,12 @@ impl Connector {
     ///
     /// # Errors
     /// When the connection cannot be made.
-    pub async fn link(&self, to: Uri) -> Result<Link, BoxError> {
+    pub async fn link(&self, to: Uri) -> Result<ServerConnection, BoxError> {
         let mut path = self.path(&to)?;
         path.call(to).await
     }
 
-    fn connect(&self, to: Uri) -> Result<Connecting<MaybeHttpsStream<Link>>, Fault> {
+    fn connect(&self, to: Uri) -> Result<Connecting<MaybeHttpsStream<ServerConnection>>, Fault> {
         let path = self.path(&to)?;
         if to.scheme_str() == Some("https") {
             return Ok(HttpsConnector::from((path, self.tls()?)).call(to));
@@ -83,7 +83,7 @@ impl Connector {
 }
 
 impl Service<Uri> for Connector {
-    type Response = MaybeHttpsStream<Link>;
+    type Response = MaybeHttpsStream<ServerConnection>;
     type Error = BoxError;
     type Future = Connecting<Self::Response>;
 
@@ -109,9 +109,9 @@ struct Path {
 }
 
 impl Service<Uri> for Path {
-    type Response = Link;
+    type Response = ServerConnection;
     type Error = BoxError;
-    type Future = Connecting<Link>;
+    type Future = Connecting<ServerConnection>;
 
     fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
         self.tcp.poll_ready(context).map_err(Into::into)
@@ -122,17 +122,17 @@ impl Service<Uri> for Path {
             let connecting = self.tcp.call(to);
             return Box::pin(async move {
                 let stream = MaybeHttpsStream::Http(connecting.await?);
-                Ok(Link::new(stream, false))
+                Ok(ServerConnection::new(stream, false))
             });
         };
-        let mut hop = Hop {
+        let mut hop = ProxyConnector {
             tcp: self.tcp.clone(),
             tls: self.to_proxy.clone(),
         };
         let address = intercept.uri().clone();
         if to.scheme_str() != Some("https") {
             let connecting = hop.call(address);
-            return Box::pin(async move { Ok(Link::new(connecting.await?, true)) });
+            return Box::pin(async move { Ok(ServerConnection::new(connecting.await?, true)) });
         }
         let mut tunnel = Tunnel::new(address, hop);
         if let Some(login) = intercept.basic_auth() {
@@ -148,13 +148,13 @@ impl Service<Uri> for Path {
                 }
             })?;
             // A tunnel behaves like a direct connection.
-            Ok(Link::new(stream, false))
+            Ok(ServerConnection::new(stream, false))
         })
     }
 }
 
 /// The message for a proxy that rejects the login that it got (407).
-pub(super) fn refused_login(via: &super::Via) -> String {
+pub(super) fn refused_login(via: &super::ProxyInUse) -> String {
     format!(
         "the proxy {} requires a valid user and password; write them into {} as \
          http://USER:PASSWORD@HOST:PORT",
@@ -164,12 +164,12 @@ pub(super) fn refused_login(via: &super::Via) -> String {
 
 /// The connection to a proxy.
 #[derive(Clone)]
-struct Hop {
+struct ProxyConnector {
     tcp: HttpConnector,
     tls: Option<Arc<ClientConfig>>,
 }
 
-impl Service<Uri> for Hop {
+impl Service<Uri> for ProxyConnector {
     type Response = MaybeHttpsStream<TokioIo<TcpStream>>;
     type Error = BoxError;
     type Future = Connecting<Self::Response>;
@@ -189,25 +189,25 @@ impl Service<Uri> for Hop {
 
 /// A connection to a server or a proxy.
 #[derive(Debug)]
-pub struct Link {
+pub struct ServerConnection {
     stream: MaybeHttpsStream<TokioIo<TcpStream>>,
     /// Whether a proxy reads the requests, which must then have absolute addresses.
     proxied: bool,
 }
 
-impl Link {
+impl ServerConnection {
     fn new(stream: MaybeHttpsStream<TokioIo<TcpStream>>, proxied: bool) -> Self {
         Self { stream, proxied }
     }
 }
 
-impl Connection for Link {
+impl Connection for ServerConnection {
     fn connected(&self) -> Connected {
         self.stream.connected().proxy(self.proxied)
     }
 }
 
-impl Read for Link {
+impl Read for ServerConnection {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -217,7 +217,7 @@ impl Read for Link {
     }
 }
 
-impl Write for Link {
+impl Write for ServerConnection {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,

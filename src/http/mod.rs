@@ -13,8 +13,8 @@ mod roots;
 mod tests;
 
 pub use client::{BoundedBody, Client, TransportError};
-pub use connect::{Connector, Link};
-pub use proxy::Via;
+pub use connect::{Connector, ServerConnection};
+pub use proxy::ProxyInUse;
 pub use roots::Trusted;
 
 use crate::domain::wait::jittered_ms;
@@ -80,7 +80,7 @@ impl Network {
     ///
     /// # Errors
     /// When the proxy that is set for it cannot be used.
-    pub fn via(&self, to: &Uri) -> Result<Option<Via>, Fault> {
+    pub fn via(&self, to: &Uri) -> Result<Option<ProxyInUse>, Fault> {
         Ok(self.rules.proxy_for(to)?.map(|chosen| chosen.via))
     }
 
@@ -110,7 +110,7 @@ impl Network {
     /// # Errors
     /// When a proxy or a certificate file cannot be used.
     pub fn check(&self, to: &Uri) -> Result<(), Fault> {
-        let over_tls = |via: &Option<Via>| via.as_ref().is_some_and(|via| via.is_https);
+        let over_tls = |via: &Option<ProxyInUse>| via.as_ref().is_some_and(|via| via.is_https);
         let via = self.via(to)?;
         if to.scheme_str() == Some("https") || over_tls(&via) {
             self.roots.load()?;

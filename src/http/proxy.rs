@@ -8,7 +8,7 @@ use std::net::IpAddr;
 
 /// The proxy in use, without secrets.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Via {
+pub struct ProxyInUse {
     /// Such as `http://proxy.example.com:3128`, without user and password.
     pub proxy: String,
     /// The variable that names it.
@@ -21,7 +21,7 @@ pub struct Via {
 #[derive(Debug, Clone)]
 pub(super) struct Chosen {
     pub(super) intercept: Intercept,
-    pub(super) via: Via,
+    pub(super) via: ProxyInUse,
 }
 
 /// The configured proxies, and the hosts that bypass them.
@@ -83,7 +83,7 @@ impl Rules {
                  with %40 for an @ in the password"
             ))),
             Setting::Usable(variable) => Ok(Some(Chosen {
-                via: Via {
+                via: ProxyInUse {
                     proxy: intercept.uri().to_string().trim_end_matches('/').to_owned(),
                     variable,
                     is_https: intercept.uri().scheme_str() == Some("https"),

@@ -3,15 +3,15 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The most unread input that is kept for a child, in bytes.
-const MOST: usize = 16 << 20;
+const MAX_UNREAD_BYTES: usize = 16 << 20;
 
 /// A child's standard input that stays open: the reader of the child's output queues answers here, and
 /// they are written as soon as the child reads. Clones share the dialogue.
 #[derive(Debug, Clone, Default)]
-pub struct Dialogue(Arc<Mutex<Said>>);
+pub struct Dialogue(Arc<Mutex<DialogueState>>);
 
 #[derive(Debug, Default)]
-struct Said {
+struct DialogueState {
     unwritten: Vec<u8>,
     farewell: Option<Vec<u8>>,
     is_over: bool,
@@ -32,7 +32,7 @@ impl Dialogue {
     /// instead.
     pub fn say(&self, bytes: &[u8]) {
         let mut said = self.lock();
-        if said.unwritten.len().saturating_add(bytes.len()) > MOST {
+        if said.unwritten.len().saturating_add(bytes.len()) > MAX_UNREAD_BYTES {
             said.is_over = true;
         } else if !said.is_over {
             said.unwritten.extend_from_slice(bytes);
@@ -81,7 +81,7 @@ impl Dialogue {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Said> {
+    fn lock(&self) -> MutexGuard<'_, DialogueState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -24,11 +24,11 @@ use super::{marker, spawn};
 use crate::sandbox::{Report, Status};
 
 /// How long a child gets to exit by itself once its dialogue is over.
-const DISMISSAL: Duration = Duration::from_secs(1);
+const EXIT_GRACE: Duration = Duration::from_secs(1);
 /// How often orphans are reaped while a child runs.
 const REAP_EVERY: Duration = Duration::from_secs(1);
 /// How often to check whether members of the tree are still alive.
-const LOOK_EVERY: Duration = Duration::from_millis(20);
+const CHECK_INTERVAL: Duration = Duration::from_millis(20);
 /// After the child has ended: how long the output may stay silent and open, and how long it is read at
 /// most.
 const DRAIN_QUIET: Duration = Duration::from_millis(500);
@@ -38,10 +38,10 @@ const SETTLE: Duration = Duration::from_millis(200);
 /// How many checks in a row must find no orphan before none is assumed to be left, and the pause between
 /// two checks. A check is not a snapshot of the process table: it can miss a process that starts a
 /// successor and ends at the same time, but several checks cannot.
-const QUIET_LOOKS: u32 = 3;
+const QUIET_CHECKS: u32 = 3;
 const QUIET_PAUSE: Duration = Duration::from_millis(1);
 /// How many checks to make for processes that a namespace's first process reports as left.
-const LOOKS: u32 = 32;
+const MAX_CHECKS: u32 = 32;
 /// The pause between two rounds of killing.
 const KILL_PAUSE: Duration = Duration::from_millis(5);
 
@@ -145,7 +145,7 @@ struct Live<'a> {
 
 /// Why [`Live::pump`] returned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Woke {
+enum WakeReason {
     /// The given time has come.
     Due,
     /// The child itself has just ended.
@@ -216,9 +216,9 @@ impl<'a> Live<'a> {
             let (limit, _) = next_limit(limits, self.began, self.last_output).unzip();
             let due = limit.map_or(next_reap, |limit| next_reap.min(limit));
             match self.pump(due, Some(Urgency::Asked)).await {
-                Woke::Exited | Woke::Closed => return None,
-                Woke::Cancelled => return self.cancel.reason().map(Exit::Cancelled),
-                Woke::Due => {}
+                WakeReason::Exited | WakeReason::Closed => return None,
+                WakeReason::Cancelled => return self.cancel.reason().map(Exit::Cancelled),
+                WakeReason::Due => {}
             }
             let now = Instant::now();
             if now >= next_reap {
@@ -228,7 +228,7 @@ impl<'a> Live<'a> {
             }
             if self.dialogue.is_some_and(Dialogue::is_over) {
                 let since = *dismissed.get_or_insert(now);
-                if now >= since + DISMISSAL {
+                if now >= since + EXIT_GRACE {
                     return Some(Exit::Dismissed);
                 }
             }
@@ -252,8 +252,8 @@ impl<'a> Live<'a> {
         let began = Instant::now();
         let until = began + grace / 2;
         while !self.exited && !dialogue.is_over() && Instant::now() < until {
-            let look = until.min(Instant::now() + LOOK_EVERY);
-            if self.rest(look, Some(Urgency::Forced)).await == Woke::Cancelled {
+            let look = until.min(Instant::now() + CHECK_INTERVAL);
+            if self.rest(look, Some(Urgency::Forced)).await == WakeReason::Cancelled {
                 break;
             }
         }
@@ -270,9 +270,9 @@ impl<'a> Live<'a> {
             if self.exited && alive == 0 {
                 return;
             }
-            let look = Instant::now() + LOOK_EVERY;
+            let look = Instant::now() + CHECK_INTERVAL;
             let look = deadline.map_or(look, |deadline| look.min(deadline));
-            if self.rest(look, Some(Urgency::Forced)).await == Woke::Cancelled {
+            if self.rest(look, Some(Urgency::Forced)).await == WakeReason::Cancelled {
                 break;
             }
         }
@@ -307,7 +307,7 @@ impl<'a> Live<'a> {
             if Instant::now() >= due {
                 return true;
             }
-            if self.pump(due, urgency).await == Woke::Cancelled {
+            if self.pump(due, urgency).await == WakeReason::Cancelled {
                 return false;
             }
         }
@@ -322,7 +322,7 @@ impl<'a> Live<'a> {
         let mut left = self.tree.members();
         while ended_by_itself && !left.is_empty() && Instant::now() < patience {
             let look = Instant::now() + pause;
-            if self.rest(look, Some(Urgency::Asked)).await == Woke::Cancelled {
+            if self.rest(look, Some(Urgency::Asked)).await == WakeReason::Cancelled {
                 break;
             }
             pause *= 2;
@@ -354,7 +354,7 @@ impl<'a> Live<'a> {
         if self.first_process.is_some() {
             return true;
         }
-        for look in 0..QUIET_LOOKS {
+        for look in 0..QUIET_CHECKS {
             if look > 0 {
                 tokio::time::sleep(QUIET_PAUSE).await;
             }
@@ -380,7 +380,7 @@ impl<'a> Live<'a> {
         let is_alive = left.iter().any(|proc| proc.state != State::Dead);
         let mut others = but_first(left);
         let mut looks = 0;
-        while is_alive && others.is_empty() && looks < LOOKS {
+        while is_alive && others.is_empty() && looks < MAX_CHECKS {
             others = but_first(&self.tree.members());
             looks += 1;
         }
@@ -467,26 +467,26 @@ impl<'a> Live<'a> {
     }
 
     /// Waits until a time and moves data meanwhile, even if there is none left to move.
-    async fn rest(&mut self, until: Instant, urgency: Option<Urgency>) -> Woke {
+    async fn rest(&mut self, until: Instant, urgency: Option<Urgency>) -> WakeReason {
         loop {
             match self.pump(until, urgency).await {
-                Woke::Exited => {}
-                Woke::Closed => {
+                WakeReason::Exited => {}
+                WakeReason::Closed => {
                     tokio::select! {
-                        () = sleep_until(until) => return Woke::Due,
-                        () = reached(self.cancel, urgency) => return Woke::Cancelled,
+                        () = sleep_until(until) => return WakeReason::Due,
+                        () = reached(self.cancel, urgency) => return WakeReason::Cancelled,
                     }
                 }
-                woke @ (Woke::Due | Woke::Cancelled) => return woke,
+                woke @ (WakeReason::Due | WakeReason::Cancelled) => return woke,
             }
         }
     }
 
     /// Moves data in all directions until something else happens.
-    async fn pump(&mut self, until: Instant, urgency: Option<Urgency>) -> Woke {
+    async fn pump(&mut self, until: Instant, urgency: Option<Urgency>) -> WakeReason {
         loop {
             if self.exited && !self.output_is_open() {
-                return Woke::Closed;
+                return WakeReason::Closed;
             }
             self.prepare_input();
             let left = self.unwritten.get(self.written..).unwrap_or_default();
@@ -517,16 +517,16 @@ impl<'a> Live<'a> {
                         // An error means that another process has reaped the child, so its exit
                         // status is lost.
                         self.raw = status.ok().map(Status::from);
-                        return Woke::Exited;
+                        return WakeReason::Exited;
                     }
                 }
                 raw = launcher::stays(&mut self.launcher), if !self.exited => {
                     self.exited = true;
                     self.raw = Some(raw);
-                    return Woke::Exited;
+                    return WakeReason::Exited;
                 }
-                () = reached(self.cancel, urgency) => return Woke::Cancelled,
-                () = sleep_until(until) => return Woke::Due,
+                () = reached(self.cancel, urgency) => return WakeReason::Cancelled,
+                () = sleep_until(until) => return WakeReason::Due,
             }
         }
     }

@@ -26,19 +26,19 @@ struct Registry {
     started: u64,
     active: Vec<Origin>,
     /// Ended children whose descendants may continue.
-    kept: Vec<Kept>,
+    kept: Vec<EndedChild>,
     /// Processes that could not be ended since the last [`take_survivors`].
     survivors: Vec<Leaked>,
 }
 
 /// An ended child whose descendants may continue.
-struct Kept {
+struct EndedChild {
     origin: Origin,
     /// Its processes, by id and start time. This identifies them whatever their environment says.
     members: HashSet<(i32, u64)>,
 }
 
-impl Kept {
+impl EndedChild {
     /// Adds the processes that they have started since.
     fn grow(&mut self, procs: &[Proc]) {
         let members = &self.members;
@@ -83,7 +83,7 @@ impl Origin {
 
 /// How to treat adopted orphans.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Custody {
+pub(super) struct OrphanPolicy {
     /// Children that are still waited for. They are never orphans.
     pub(super) waited_for: Vec<i32>,
     /// Whether an orphan without a marker belongs to the only active run.
@@ -153,7 +153,7 @@ pub(super) fn start<T, E>(
 pub(super) fn keep(origin: &Origin, members: &[Proc]) {
     let mut registry = lock();
     registry.forget(origin);
-    registry.kept.push(Kept {
+    registry.kept.push(EndedChild {
         origin: origin.clone(),
         members: members.iter().map(Proc::identity).collect(),
     });
@@ -171,12 +171,12 @@ pub fn while_nothing_starts<T>(something: impl FnOnce() -> T) -> T {
 }
 
 /// How a child with this marker has to treat the current processes.
-pub(super) fn custody(procs: &[Proc], marker: &str) -> Custody {
+pub(super) fn orphan_policy(procs: &[Proc], marker: &str) -> OrphanPolicy {
     let mut registry = lock();
     registry.kept.iter_mut().for_each(|it| it.grow(procs));
     let others = registry.kept.iter();
     let others = others.filter(|it| it.origin.marker != marker);
-    Custody {
+    OrphanPolicy {
         waited_for: registry.waited_for(),
         adopts: registry.adopts(),
         kept: others.flat_map(|it| it.members.iter().copied()).collect(),

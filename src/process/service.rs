@@ -14,7 +14,7 @@ use super::registry;
 use super::tree::Tree;
 
 /// How often to check whether members of the tree are still alive.
-const LOOK_EVERY: Duration = Duration::from_millis(20);
+const CHECK_INTERVAL: Duration = Duration::from_millis(20);
 /// How many bytes of output are read and discarded at once.
 const CHUNK: usize = 16 << 10;
 
@@ -63,7 +63,7 @@ impl Service {
                 self.tree.kill_now();
                 break;
             }
-            sleep(LOOK_EVERY).await;
+            sleep(CHECK_INTERVAL).await;
         }
         for reader in self.readers.iter().flatten() {
             reader.abort();

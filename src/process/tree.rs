@@ -9,7 +9,7 @@ use rustix::process::Signal;
 
 use super::descent::claim;
 use super::host::{self, Proc, State};
-use super::registry::{self, Custody, Origin};
+use super::registry::{self, Origin, OrphanPolicy};
 
 /// Rounds of killing before all members are stopped first.
 const FREEZE_AFTER: u32 = 3;
@@ -52,11 +52,11 @@ impl Tree {
     /// The living members. Dead members that were adopted are reaped.
     pub(super) fn members(&mut self) -> Vec<Proc> {
         let procs = host::scan();
-        let custody = registry::custody(&procs, &self.origin.marker);
+        let orphan_policy = registry::orphan_policy(&procs, &self.origin.marker);
         let members = claim(
             &procs,
             host::own_pid(),
-            |proc| self.is_seed(proc, &custody),
+            |proc| self.is_seed(proc, &orphan_policy),
             |proc| {
                 proc.start >= self.origin.main.start
                     && host::environ_contains(proc.pid, &[self.origin.marker.as_bytes()])
@@ -68,7 +68,7 @@ impl Tree {
             .partition(|proc| proc.state == State::Dead);
         dead.iter()
             .filter(|proc| proc.parent == host::own_pid())
-            .filter(|proc| !custody.waited_for.contains(&proc.pid))
+            .filter(|proc| !orphan_policy.waited_for.contains(&proc.pid))
             .for_each(|proc| registry::reap(proc.pid));
         alive
     }
@@ -162,15 +162,15 @@ impl Tree {
         kill_until_gone(|round| self.kill_round(round));
     }
 
-    fn is_seed(&self, proc: &Proc, custody: &Custody) -> bool {
+    fn is_seed(&self, proc: &Proc, orphan_policy: &OrphanPolicy) -> bool {
         let main = &self.origin.main;
         let began_with_it = proc.start >= main.start;
         let in_its_group = proc.group == main.pid;
-        let orphan = custody.adopts
+        let orphan = orphan_policy.adopts
             && proc.parent == host::own_pid()
-            && !custody.waited_for.contains(&proc.pid)
+            && !orphan_policy.waited_for.contains(&proc.pid)
             && began_with_it
-            && !custody.kept.contains(&proc.identity());
+            && !orphan_policy.kept.contains(&proc.identity());
         self.known.contains(&proc.identity()) || (began_with_it && in_its_group) || orphan
     }
 

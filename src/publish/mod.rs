@@ -6,7 +6,7 @@
 //! and is read as untrusted input.
 
 use crate::cli::{Output, PublishArgs};
-use crate::commit_policy::{self, Held, Messages, Policy};
+use crate::commit_policy::{self, LineLookup, Messages, Policy};
 use crate::context::Context;
 use crate::domain::event::{EventKind, PushLine, RebasedLine};
 use crate::domain::outcome::{Reason, RunStatus, short};
@@ -21,8 +21,8 @@ use crate::git::{
     BranchName, BundleError, CommitLine, Real, Remote, Repo, display_path, path_within,
 };
 use crate::github::actions_environment::{self, ActionsEnvironment};
-use crate::github::delivery::{AfterPush, Delivered, PATIENCE, end_of};
-use crate::github::lookup::{self, Beginning, Ended, Purpose, Wanted, WantedSource};
+use crate::github::delivery::{AfterPush, Delivered, FOLLOW_UP_TIMEOUT, end_of};
+use crate::github::lookup::{self, EventDecision, JobEnd, Purpose, RequestedWork, WorkSource};
 use crate::github::queue::{self, Chosen};
 use crate::github::request::{RunRequest, WorkBranch};
 use crate::github::review_comments::{Reviewed, post};
@@ -30,13 +30,13 @@ use crate::github::spend;
 use crate::process::{self, Cancel, CancelReason};
 use crate::run::directory::RunDir;
 use crate::run::emitter::Emitter;
-use crate::run::hand_in::HandIn;
-use crate::run::handed_over::{self, HandedOver};
+use crate::run::foreign_push::ForeignPush;
 use crate::run::identity::identity_of_commits;
 use crate::run::layout::{BUNDLE, Folder, SUMMARY};
 use crate::run::reporting::Reporting;
 use crate::run::reviewed_change::{ReviewedChange, reviewed_change};
 use crate::run::source::of_issue;
+use crate::run::untrusted_run::{self, UntrustedRun};
 use crate::run::{past_runs, places, prepare};
 use crate::secrets::sources::detector;
 use crate::settings::{self, Sources, inputs};
@@ -58,9 +58,9 @@ pub fn command(context: &Context, args: &PublishArgs) -> Result<u8> {
             .hint("give the step the input github-token, or set GITHUB_REPOSITORY and GITHUB_TOKEN")
     })?;
     let redactor = crate::secrets::sources::redactor(&context.env);
-    let handed = handed_over::read(&past_runs::directory(context, &args.run_dir)?, &redactor)?;
+    let handed = untrusted_run::read(&past_runs::directory(context, &args.run_dir)?, &redactor)?;
     let real = crate::run::repository::repository(context)?;
-    let set = Set::of(context, args, &real)?;
+    let set = JobSettings::of(context, args, &real)?;
     if let Some(name) = name(context, &set, &handed.summary) {
         actions.place.name = name;
     }
@@ -70,8 +70,10 @@ pub fn command(context: &Context, args: &PublishArgs) -> Result<u8> {
         .map_err(anyhow::Error::from)?;
     let found = runtime.block_on(asked(context, &actions, &set.settings, &real, args))?;
     let (mut request, plan) = match found {
-        Asked::Over(ended) => return Ok(lookup::ended(context, &not_asked(ended), &mut stdout())),
-        Asked::Publish(request, plan) => (*request, plan),
+        EventRequest::Over(ended) => {
+            return Ok(lookup::ended(context, &not_asked(ended), &mut stdout()));
+        }
+        EventRequest::Publish(request, plan) => (*request, plan),
     };
     request.settle(&set.resolved, context.in_actions(), true);
     request.context.notes.push(NOTE.to_owned());
@@ -105,20 +107,20 @@ pub fn command(context: &Context, args: &PublishArgs) -> Result<u8> {
     };
     let ended = runtime.block_on(job.publish(&handed, &mut reporting));
     if let Err(error) = &ended {
-        reporting.broke_off(error);
+        reporting.record_error(error);
     }
     reporting.finish(context, &own);
     ended
 }
 
 /// This job's own flags, inputs and configuration.
-struct Set {
+struct JobSettings {
     settings: Settings,
     resolved: Resolved,
     protected: Arc<ProtectedPaths>,
 }
 
-impl Set {
+impl JobSettings {
     fn of(context: &Context, args: &PublishArgs, real: &Real) -> Result<Self> {
         let flags = args.settings.0.clone().and([("push", true.to_string())]);
         let above = settings::above(context, &flags)?;
@@ -141,7 +143,7 @@ impl Set {
 
 /// The name set for this job, else that of the job that did the work, because the comment with this name
 /// holds the state to continue from. `None` if neither is known.
-fn name(context: &Context, set: &Set, handed: &RunSummary) -> Option<RunName> {
+fn name(context: &Context, set: &JobSettings, handed: &RunSummary) -> Option<RunName> {
     if let Some(name) = &set.settings.name {
         return Some(RunName::chosen(name));
     }
@@ -149,8 +151,8 @@ fn name(context: &Context, set: &Set, handed: &RunSummary) -> Option<RunName> {
 }
 
 /// The request in this job's own event.
-enum Asked {
-    Over(Ended),
+enum EventRequest {
+    Over(JobEnd),
     /// The request, and the plan's path from the root of the tree.
     Publish(Box<RunRequest>, Option<String>),
 }
@@ -161,24 +163,24 @@ async fn asked(
     settings: &Settings,
     real: &Real,
     args: &PublishArgs,
-) -> Result<Asked> {
+) -> Result<EventRequest> {
     let has_event = context.in_actions() && actions_environment::event(context).is_some();
     let found = match args.issue {
         Some(number) => of_issue(context, actions, settings, number).await?,
         None if has_event => lookup::begin(context, actions, settings, Purpose::Publish).await?,
-        None => Beginning::configured(context, actions),
+        None => EventDecision::configured(context, actions),
     };
-    let Wanted {
+    let RequestedWork {
         source,
         mut request,
     } = match found.wanted(context) {
         Ok(wanted) => wanted,
-        Err(ended) => return Ok(Asked::Over(ended)),
+        Err(ended) => return Ok(EventRequest::Over(ended)),
     };
     let named = args.plan.as_deref().or_else(|| inputs::plan(context));
     let queue = match (&args.queue, named, &source) {
         (Some(dir), ..) => Some(dir.display().to_string()),
-        (None, None, WantedSource::Queue(dir)) => Some(dir.clone()),
+        (None, None, WorkSource::Queue(dir)) => Some(dir.clone()),
         _ => None,
     };
     if let Some(dir) = queue {
@@ -187,26 +189,26 @@ async fn asked(
         request.branch = None;
         let chosen = queue::choose(context, actions, real, dir, &mut request).await?;
         return Ok(match chosen {
-            Chosen::Over(ended) => Asked::Over(ended),
+            Chosen::Over(ended) => EventRequest::Over(ended),
             Chosen::Plan(path) => {
                 let path = path_within(&path, real.work_tree());
-                Asked::Publish(Box::new(request), Some(path))
+                EventRequest::Publish(Box::new(request), Some(path))
             }
         });
     }
     let plan = match (named, source) {
         (Some(path), _) => Some(path_within(&context.cwd.join(path), real.work_tree())),
-        (None, WantedSource::Plan(path)) => Some(path),
+        (None, WorkSource::Plan(path)) => Some(path),
         _ => None,
     };
-    Ok(Asked::Publish(Box::new(request), plan))
+    Ok(EventRequest::Publish(Box::new(request), plan))
 }
 
 /// An event that requests nothing did not cause a run, so the run directory comes from another event. A
 /// refused request did not cause one either, but then the job does not fail.
-fn not_asked(ended: Ended) -> Ended {
+fn not_asked(ended: JobEnd) -> JobEnd {
     match ended.reason {
-        Reason::NoWork => Ended {
+        Reason::NoWork => JobEnd {
             status: RunStatus::Blocked,
             reason: Reason::Refused,
             why: format!("the run directory is not published: {}", ended.why),
@@ -245,7 +247,7 @@ impl From<Error> for Refused {
 }
 
 /// Commits that were imported into the repository and meet the policy.
-struct Taken {
+struct ImportedCommits {
     facts: CommitLine,
     /// The last commit, after the messages were cleaned.
     head: RevId,
@@ -276,7 +278,7 @@ struct Job<'a> {
 }
 
 impl Job<'_> {
-    async fn publish(&self, handed: &HandedOver, reporting: &mut Reporting) -> Result<u8> {
+    async fn publish(&self, handed: &UntrustedRun, reporting: &mut Reporting) -> Result<u8> {
         process::listen(&self.cancel).map_err(anyhow::Error::from)?;
         let mut sink = |event| reporting.take(event);
         let mut emit = Emitter::new(&mut sink, 0, self.summary.elapsed_ms);
@@ -320,7 +322,7 @@ impl Job<'_> {
         if let Some(head) = head.filter(|_| is_counted) {
             let run = self.summary.run_id.clone();
             let spent = [(run.clone(), usd)];
-            let uncounted = spend::add(self.context, &run, &spent, head, PATIENCE).await;
+            let uncounted = spend::add(self.context, &run, &spent, head, FOLLOW_UP_TIMEOUT).await;
             uncounted.into_iter().for_each(|why| emit.warn(why));
         }
     }
@@ -344,7 +346,14 @@ impl Job<'_> {
                     head: &change.to.0,
                     patch: &patch,
                 };
-                post(self.actions, self.request, self.summary, reviewed, PATIENCE).await
+                post(
+                    self.actions,
+                    self.request,
+                    self.summary,
+                    reviewed,
+                    FOLLOW_UP_TIMEOUT,
+                )
+                .await
             }
             Err(error) => vec![format!("the findings are not posted as a review: {error}")],
         };
@@ -403,7 +412,7 @@ impl Job<'_> {
         let remote = lookup::remote(self.context, self.actions);
         let remote = remote.map_err(|error| Error::config(error.to_string()))?;
         let taken = self.take(&repo, &remote, branch, bundle)?;
-        let run = HandIn {
+        let run = ForeignPush {
             repo: &repo,
             remote: &remote,
             branch: BranchName::parse(&branch.name)
@@ -440,7 +449,7 @@ impl Job<'_> {
             request: self.request,
             branch,
             summary: self.summary,
-            patience: PATIENCE,
+            patience: FOLLOW_UP_TIMEOUT,
         };
         let (done, troubles) = after.follow_up(push).await;
         troubles.into_iter().for_each(|why| emit.warn(why));
@@ -473,7 +482,7 @@ impl Job<'_> {
         remote: &Remote,
         branch: &WorkBranch,
         bundle: &Path,
-    ) -> Result<Taken, Refused> {
+    ) -> Result<ImportedCommits, Refused> {
         let at = branch.at.clone().map(RevId);
         let tip = match (&at, repo.base()) {
             (Some(at), _) => at.clone(),
@@ -504,7 +513,7 @@ impl Job<'_> {
         let facts = repo.unbundle(bundle, &start).map_err(not_taken)?;
         self.check(repo, &facts)?;
         let (head, rebased) = harmless(repo, &start, &facts)?;
-        Ok(Taken {
+        Ok(ImportedCommits {
             fits: is_tip || at.is_none(),
             facts,
             head,
@@ -525,7 +534,7 @@ impl Job<'_> {
         let page = self.actions.place.run_url();
         let page = page.filter(|_| self.context.in_actions());
         let secrets = detector(&self.context.env);
-        let held: Held<'_> = &|commit, text| repo.holds(commit, text).unwrap_or(false);
+        let held: LineLookup<'_> = &|commit, text| repo.holds(commit, text).unwrap_or(false);
         let policy = Policy {
             protected: self.protected,
             plan: self.plan,

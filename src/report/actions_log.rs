@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Longest line in bytes that is written as one. A longer one is continued on the next line, so that a line
 /// of any length needs bounded memory.
-const LONGEST_LINE: usize = 64 * 1024;
+const MAX_LINE_BYTES: usize = 64 * 1024;
 
 /// Generates the token of one protected section. An agent must not be able to guess it.
 pub type Token = Box<dyn FnMut() -> String + Send>;
@@ -92,7 +92,7 @@ impl Log {
                 _ => {
                     self.after_return = false;
                     self.pending.push(byte);
-                    if self.pending.len() >= LONGEST_LINE {
+                    if self.pending.len() >= MAX_LINE_BYTES {
                         self.piece()?;
                     }
                 }

@@ -16,7 +16,7 @@ const ROOM: usize = 4 << 20;
 /// Number of bytes that are forwarded at once.
 const PIECE: usize = 8 << 10;
 /// How long a writer waits for space while the reader accepts nothing.
-const PATIENCE: Duration = Duration::from_secs(1);
+const WRITE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The stream. Clones write to the same one. A write accepts its data completely. It fails with the error of
 /// an earlier write, or if the buffer is full and the reader has accepted nothing for a second; then nothing
@@ -105,7 +105,7 @@ impl Write for BufferedOutput {
                 return Ok(bytes.len());
             }
             let moved;
-            (state, moved) = shared.wait(state, PATIENCE);
+            (state, moved) = shared.wait(state, WRITE_TIMEOUT);
             if !moved {
                 state.is_over = true;
                 return Err(unread());

@@ -5,18 +5,21 @@ use super::text;
 use crate::domain::summary::RunSummary;
 
 /// Maximum number of annotations of one check run. Hundreds of them freeze the page.
-pub const MOST: usize = 200;
+pub const MAX_ANNOTATIONS: usize = 200;
 
 const TITLE_BYTES: usize = 255;
 const TEXT_BYTES: usize = 64 * 1024;
 
-/// The most important annotations, at most [`MOST`], each with a first and a last line, and the number of
-/// those left out.
+/// The most important annotations, at most [`MAX_ANNOTATIONS`], each with a first and a last line, and the
+/// number of those left out.
 pub fn check_annotations(summary: &RunSummary) -> (Vec<Annotation>, usize) {
     let all = annotation::annotations(summary);
-    let rest = all.len().saturating_sub(MOST);
+    let rest = all.len().saturating_sub(MAX_ANNOTATIONS);
     (
-        all.into_iter().take(MOST).map(within_limits).collect(),
+        all.into_iter()
+            .take(MAX_ANNOTATIONS)
+            .map(within_limits)
+            .collect(),
         rest,
     )
 }
@@ -129,7 +132,10 @@ mod tests {
         summary.tasks[1].checks[1].excerpt = Some("é".repeat(70_000));
         let whole = annotation::annotations(&summary).len();
         let (notes, rest) = check_annotations(&summary);
-        assert_eq!((notes.len(), rest), (MOST, whole - MOST));
+        assert_eq!(
+            (notes.len(), rest),
+            (MAX_ANNOTATIONS, whole - MAX_ANNOTATIONS)
+        );
         for note in notes {
             assert!(note.title.len() <= TITLE_BYTES && note.message.len() <= TEXT_BYTES);
             assert!(

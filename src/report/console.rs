@@ -17,7 +17,7 @@ use std::io::{self, Write};
 
 /// Maximum number of terminal rows for a line of the log. Such lines stay, so they are not cut to one row,
 /// but a program can print a line of any length.
-const MOST_ROWS: usize = 3;
+const MAX_ROWS: usize = 3;
 
 /// Whether to use colours. `no_color` is the variable `NO_COLOR`, which counts if it is not empty and the
 /// setting is automatic. A terminal of type `dumb` does not count as one.
@@ -71,11 +71,11 @@ pub struct Style {
 pub struct Console {
     style: Style,
     progress: Progress,
-    to: To,
+    to: Destination,
     failure: Option<io::Error>,
 }
 
-enum To {
+enum Destination {
     Plain(Box<dyn Write + Send>),
     Live(Live),
 }
@@ -86,7 +86,7 @@ impl Console {
         Self {
             style,
             progress: Progress::default(),
-            to: To::Plain(out),
+            to: Destination::Plain(out),
             failure: None,
         }
     }
@@ -98,7 +98,7 @@ impl Console {
         style: Style,
         size: Box<dyn Fn() -> Size + Send + Sync>,
     ) -> Self {
-        let to = To::Live(Live::new(out, size));
+        let to = Destination::Live(Live::new(out, size));
         Self {
             style,
             progress: Progress::default(),
@@ -110,7 +110,7 @@ impl Console {
     fn write(&mut self, event: &Event, summary: &RunSummary) -> io::Result<()> {
         let ended = matches!(event.kind, EventKind::RunEnded { .. });
         match &mut self.to {
-            To::Plain(out) => {
+            Destination::Plain(out) => {
                 let mut text = String::new();
                 for line in lines(event, summary, &self.style) {
                     text.push_str(&line);
@@ -119,7 +119,7 @@ impl Console {
                 out.write_all(text.as_bytes())?;
                 out.flush()
             }
-            To::Live(live) => {
+            Destination::Live(live) => {
                 let width = live.width();
                 let within = |columns| Style {
                     width: Some(columns),
@@ -128,7 +128,7 @@ impl Console {
                 if ended {
                     live.finish();
                 }
-                let log = within(width.saturating_mul(MOST_ROWS));
+                let log = within(width.saturating_mul(MAX_ROWS));
                 live.print(&lines(event, summary, &log));
                 if !ended && self.style.verbosity != Verbosity::Quiet {
                     live.show(&frame(summary, &self.progress, &within(width)));

@@ -7,7 +7,7 @@ use crate::domain::summary::{CheckLine, RunSummary, TaskSummary};
 use std::collections::BTreeSet;
 
 /// Maximum number of shown failures of one check.
-const MOST_OF_A_CHECK: usize = 5;
+const MAX_OF_A_CHECK: usize = 5;
 /// Maximum length of a line in characters.
 const LINE_CHARS: usize = 300;
 /// Maximum number of lines of a tool's further output.
@@ -49,7 +49,7 @@ pub fn failures(summary: &RunSummary) -> Vec<Failure> {
 
 fn of_task(task: &TaskSummary) -> Vec<Failure> {
     let found = review::open(&task.findings)
-        .take(MOST_OF_A_CHECK)
+        .take(MAX_OF_A_CHECK)
         .map(|finding| Failure {
             task: task.id.clone(),
             check: None,
@@ -77,7 +77,7 @@ fn of_check(task: &TaskSummary, check: &CheckLine) -> Vec<Failure> {
     let told: Vec<Failure> = check
         .diagnostics
         .iter()
-        .take(MOST_OF_A_CHECK)
+        .take(MAX_OF_A_CHECK)
         .map(|it| {
             let numbers = [it.line, it.column].into_iter().flatten();
             let place = it.path.as_deref().map(|path| {

@@ -128,7 +128,7 @@ fn head(summary: &RunSummary, title: &str) -> Markup {
 }
 
 /// Maximum number of failures shown at the top.
-const MOST_FAILURES: usize = 20;
+const MAX_FAILURES: usize = 20;
 
 /// Each failure with its place and the first lines of its message.
 fn failed(summary: &RunSummary) -> Markup {
@@ -136,7 +136,7 @@ fn failed(summary: &RunSummary) -> Markup {
     html! {
         @if !all.is_empty() {
             h2 { "What failed" }
-            @for it in all.iter().take(MOST_FAILURES) {
+            @for it in all.iter().take(MAX_FAILURES) {
                 div.failure {
                     p {
                         @if let Some(place) = &it.place { code { (place) } " " }
@@ -146,7 +146,7 @@ fn failed(summary: &RunSummary) -> Markup {
                     @if !it.more.trim().is_empty() { (pre(&it.more)) }
                 }
             }
-            @if all.len() > MOST_FAILURES { p { (text::count((all.len() - MOST_FAILURES) as u64, "failure")) " more below." } }
+            @if all.len() > MAX_FAILURES { p { (text::count((all.len() - MAX_FAILURES) as u64, "failure")) " more below." } }
         }
     }
 }

@@ -39,7 +39,7 @@ pub(crate) struct Limits {
     lines: usize,
 }
 
-const LADDER: [Limits; 4] = [
+const DETAIL_LEVELS: [Limits; 4] = [
     Limits {
         rows: 1_000,
         details: 500,
@@ -73,7 +73,7 @@ const LADDER: [Limits; 4] = [
 /// The whole report within `budget_bytes`: how the run ended, what to do next, the table of tasks, the
 /// details of each task, warnings. Excerpts and details are shortened before anything is cut.
 pub fn step_summary(summary: &RunSummary, budget_bytes: usize) -> String {
-    smallest(&LADDER, budget_bytes, fit::NOTICE, |limits| {
+    smallest(&DETAIL_LEVELS, budget_bytes, fit::NOTICE, |limits| {
         whole(summary, limits)
     })
 }
@@ -156,21 +156,21 @@ fn happened_block(summary: &RunSummary) -> String {
 }
 
 /// Maximum number of failures that are shown first.
-const MOST_FAILURES: usize = 3;
+const MAX_FAILURES: usize = 3;
 
 /// The first failures, each with its place and the first line of its message.
 fn failed(summary: &RunSummary) -> String {
     let all = failure::failures(summary);
     let mut lines: Vec<String> = all
         .iter()
-        .take(MOST_FAILURES)
+        .take(MAX_FAILURES)
         .map(|it| {
             let place = it.place.as_deref().or(it.check.as_deref());
             let place = place.unwrap_or("review");
             format!("- {}: {}", code(place, 200), inline(&it.message, 300))
         })
         .collect();
-    let more = all.len().saturating_sub(MOST_FAILURES);
+    let more = all.len().saturating_sub(MAX_FAILURES);
     if more > 0 {
         lines.push(format!(
             "- … and {} more",

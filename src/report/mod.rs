@@ -198,13 +198,13 @@ mod tests {
 
     #[test]
     fn every_event_is_read_back_as_it_was_written() {
-        let tapes = [
-            samples::partial_tape(),
-            samples::planning_tape(),
-            samples::no_progress_tape(),
-            samples::cancelled_tape(),
+        let recorders = [
+            samples::partial_recorder(),
+            samples::planning_recorder(),
+            samples::no_progress_recorder(),
+            samples::cancelled_recorder(),
         ];
-        for event in tapes.iter().flat_map(|tape| &tape.events) {
+        for event in recorders.iter().flat_map(|recorder| &recorder.events) {
             let text = serde_json::to_string(event).unwrap();
             let back: Event = serde_json::from_str(&text).unwrap();
             assert_eq!(&back, event);

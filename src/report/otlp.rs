@@ -30,12 +30,12 @@ pub struct Origin {
 }
 
 /// Returns the maker of an agent's model, given the names of agent and model.
-pub type MakerOf = fn(&str, Option<&str>) -> Option<&'static str>;
+pub type VendorLookup = fn(&str, Option<&str>) -> Option<&'static str>;
 
 /// The fold of a run's events, without those of an earlier process of the same run.
 #[derive(Debug)]
 pub struct Telemetry {
-    maker_of: MakerOf,
+    model_vendor: VendorLookup,
     run_id: String,
     /// The name of the run's own agent, which holds for every turn.
     agent: String,
@@ -48,7 +48,7 @@ pub struct Telemetry {
 
 #[derive(Debug)]
 struct Span {
-    what: What,
+    what: SpanSubject,
     name: String,
     /// Number of the event that opened it. No other process of the run uses this number.
     seq: u64,
@@ -62,7 +62,7 @@ struct Span {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum What {
+enum SpanSubject {
     Run,
     Task,
     Turn,
@@ -76,9 +76,9 @@ const TOOLS_OF_A_TURN: usize = 1_000;
 
 impl Telemetry {
     /// The state before the first event.
-    pub fn new(maker_of: MakerOf) -> Self {
+    pub fn new(model_vendor: VendorLookup) -> Self {
         Self {
-            maker_of,
+            model_vendor,
             run_id: String::new(),
             agent: String::new(),
             model: None,
@@ -107,13 +107,13 @@ impl Telemetry {
             "run.started" => self.run_started(event),
             "task.started" => {
                 let id = text(event, "task").to_owned();
-                let span = self.open(What::Task, "sprag task".into(), event);
+                let span = self.open(SpanSubject::Task, "sprag task".into(), event);
                 span.set("cicd.pipeline.task.name", id);
             }
             "turn.started" => self.turn_started(event),
             "agent.session" => {
                 let id = text(event, "session_id").to_owned();
-                if let Some(turn) = self.innermost(What::Turn) {
+                if let Some(turn) = self.innermost(SpanSubject::Turn) {
                     turn.set("gen_ai.conversation.id", id);
                 }
             }
@@ -130,7 +130,7 @@ impl Telemetry {
                     .get("proof")
                     .and_then(Value::as_str)
                     .map(str::to_owned);
-                let span = self.open(What::Check, "sprag check".into(), event);
+                let span = self.open(SpanSubject::Check, "sprag check".into(), event);
                 span.set("cicd.pipeline.task.name", name);
                 span.set("sprag.check.kind", kind);
                 if let Some(proof) = proof {
@@ -141,7 +141,7 @@ impl Telemetry {
             "commit.created" => {
                 let commit = text(event, "commit").to_owned();
                 let at = self.last;
-                if let Some(task) = self.innermost(What::Task) {
+                if let Some(task) = self.innermost(SpanSubject::Task) {
                     task.commits.push((at, commit));
                 }
             }
@@ -167,7 +167,7 @@ impl Telemetry {
             ("vcs.ref.base.revision", event["base"].clone()),
             ("sprag.resumed", event["resumed"].clone()),
         ];
-        let span = self.open(What::Run, "sprag run".into(), event);
+        let span = self.open(SpanSubject::Run, "sprag run".into(), event);
         of_run
             .into_iter()
             .for_each(|(key, value)| span.set(key, value));
@@ -177,7 +177,7 @@ impl Telemetry {
         let agent = text(event, "agent").to_owned();
         let about = self.about_agent(&agent);
         let purpose = text(event, "purpose").to_owned();
-        let span = self.open(What::Turn, format!("invoke_agent {agent}"), event);
+        let span = self.open(SpanSubject::Turn, format!("invoke_agent {agent}"), event);
         span.attributes.extend(about);
         span.set("sprag.turn.purpose", purpose);
         for key in ["attempt", "turn"] {
@@ -193,7 +193,7 @@ impl Telemetry {
             ("gen_ai.agent.name", json!(agent)),
         ];
         let model = self.model.as_deref().filter(|_| agent == self.agent);
-        if let Some(maker) = (self.maker_of)(agent, model) {
+        if let Some(maker) = (self.model_vendor)(agent, model) {
             about.push(("gen_ai.provider.name", json!(maker)));
         }
         if let Some(model) = model {
@@ -209,13 +209,15 @@ impl Telemetry {
             return;
         };
         let of_turn = self.spans[turn..].iter();
-        let tools = of_turn.filter(|span| span.what == What::Tool).count();
+        let tools = of_turn
+            .filter(|span| span.what == SpanSubject::Tool)
+            .count();
         if tools == TOOLS_OF_A_TURN {
             return;
         }
         let name = text(event, "name").to_owned();
         let id = event["id"].clone();
-        let span = self.open(What::Tool, format!("execute_tool {name}"), event);
+        let span = self.open(SpanSubject::Tool, format!("execute_tool {name}"), event);
         span.parent = Some(turn);
         span.set("gen_ai.operation.name", "execute_tool");
         span.set("gen_ai.tool.name", name);
@@ -227,7 +229,7 @@ impl Telemetry {
         let last = self.last;
         let id = ("gen_ai.tool.call.id", event["id"].clone());
         let is_it = |span: &&mut Span| {
-            let is_open = span.what == What::Tool && span.end.is_none();
+            let is_open = span.what == SpanSubject::Tool && span.end.is_none();
             is_open && (id.1.is_null() || span.attributes.contains(&id))
         };
         if let Some(tool) = self.spans.iter_mut().rev().find(is_it) {
@@ -238,12 +240,12 @@ impl Telemetry {
     }
 
     fn turn_ended(&mut self, event: &Value) {
-        self.close(What::Turn);
+        self.close(SpanSubject::Turn);
         // For a turn that was cut short, nothing else reports its usage.
         if event.get("usage").is_some() {
             self.used(&event["usage"]);
             let exit = text(event, "exit").to_owned();
-            if let Some(turn) = self.latest(What::Turn) {
+            if let Some(turn) = self.latest(SpanSubject::Turn) {
                 turn.error = Some(exit);
             }
         }
@@ -258,7 +260,7 @@ impl Telemetry {
         let is_fault = ["agent_", "turn_timeout", "policy_violation"]
             .iter()
             .any(|fault| assessment.starts_with(fault));
-        if let Some(turn) = self.latest(What::Turn) {
+        if let Some(turn) = self.latest(SpanSubject::Turn) {
             turn.error = is_fault.then(|| assessment.clone());
             turn.set("sprag.turn.assessment", assessment);
         }
@@ -275,7 +277,7 @@ impl Telemetry {
             let Some(tokens) = usage[key].as_u64() else {
                 continue;
             };
-            if let Some(turn) = self.latest(What::Turn) {
+            if let Some(turn) = self.latest(SpanSubject::Turn) {
                 turn.set(attribute, tokens);
             }
             let mut about = about.clone();
@@ -283,12 +285,12 @@ impl Telemetry {
             #[expect(clippy::cast_precision_loss, reason = "far below the 2^53 that fit")]
             self.measure("gen_ai.client.token.usage", tokens as f64, about);
         }
-        let turn = self.latest(What::Turn);
+        let turn = self.latest(SpanSubject::Turn);
         if let (Some(turn), Some(cached)) = (turn, usage["tokens_cached"].as_u64()) {
             turn.set("gen_ai.usage.cache_read.input_tokens", cached);
         }
         if let Some(cost) = usage["cost_usd"].as_f64() {
-            if let Some(turn) = self.latest(What::Turn) {
+            if let Some(turn) = self.latest(SpanSubject::Turn) {
                 turn.set("sprag.cost", cost);
             }
             self.measure("sprag.cost", cost, about);
@@ -296,7 +298,7 @@ impl Telemetry {
     }
 
     fn about_latest_turn(&mut self) -> Vec<(&'static str, Value)> {
-        let turn = self.latest(What::Turn);
+        let turn = self.latest(SpanSubject::Turn);
         let of_turn = turn.map_or(&[][..], |turn| &turn.attributes);
         let shared = [
             "gen_ai.operation.name",
@@ -319,11 +321,11 @@ impl Telemetry {
             _ => "error",
         };
         // A skipped check has no start event.
-        if let Some(check) = self.innermost(What::Check) {
+        if let Some(check) = self.innermost(SpanSubject::Check) {
             check.set("cicd.pipeline.task.run.result", result);
             check.error = (!["success", "skip"].contains(&result)).then_some(outcome);
         }
-        self.close(What::Check);
+        self.close(SpanSubject::Check);
         let seconds = event["duration_ms"].as_f64().unwrap_or_default() / 1000.0;
         let about = vec![
             ("cicd.pipeline.task.name", event["name"].clone()),
@@ -345,7 +347,7 @@ impl Telemetry {
             task.attributes.contains(&name)
         };
         // A skipped task has no start event.
-        let Some(task) = self.innermost(What::Task).filter(is_its_own) else {
+        let Some(task) = self.innermost(SpanSubject::Task).filter(is_its_own) else {
             return;
         };
         task.error = match (status.as_str(), reason.as_str()) {
@@ -360,7 +362,7 @@ impl Telemetry {
         ] {
             task.set(name, event[key].clone());
         }
-        self.close(What::Task);
+        self.close(SpanSubject::Task);
     }
 
     fn run_ended(&mut self, event: &Value) {
@@ -378,13 +380,13 @@ impl Telemetry {
             ("sprag.run.reason", event["reason"].clone()),
             ("vcs.ref.head.revision", event["head"].clone()),
         ];
-        if let Some(run) = self.innermost(What::Run) {
+        if let Some(run) = self.innermost(SpanSubject::Run) {
             end.clone()
                 .into_iter()
                 .for_each(|(key, value)| run.set(key, value));
             run.error = (result != "success").then_some(status);
         }
-        self.close(What::Run);
+        self.close(SpanSubject::Run);
         #[expect(
             clippy::cast_precision_loss,
             reason = "of nanoseconds, only seconds are told"
@@ -395,9 +397,10 @@ impl Telemetry {
     }
 
     /// Starts a span inside the innermost open one that can contain it.
-    fn open(&mut self, what: What, name: String, event: &Value) -> &mut Span {
-        let holds =
-            |span: &Span| span.end.is_none() && [What::Run, What::Task].contains(&span.what);
+    fn open(&mut self, what: SpanSubject, name: String, event: &Value) -> &mut Span {
+        let holds = |span: &Span| {
+            span.end.is_none() && [SpanSubject::Run, SpanSubject::Task].contains(&span.what)
+        };
         let parent = self.spans.iter().rposition(holds);
         let index = self.spans.len();
         self.spans.push(Span {
@@ -415,18 +418,18 @@ impl Telemetry {
     }
 
     /// The innermost open span of this kind.
-    fn innermost(&mut self, what: What) -> Option<&mut Span> {
+    fn innermost(&mut self, what: SpanSubject) -> Option<&mut Span> {
         let is_it = |span: &&mut Span| span.what == what && span.end.is_none();
         self.spans.iter_mut().rev().find(is_it)
     }
 
     /// The latest span of this kind, open or ended.
-    fn latest(&mut self, what: What) -> Option<&mut Span> {
+    fn latest(&mut self, what: SpanSubject) -> Option<&mut Span> {
         self.spans.iter_mut().rev().find(|span| span.what == what)
     }
 
     /// Ends a span and all open spans in it.
-    fn close(&mut self, what: What) {
+    fn close(&mut self, what: SpanSubject) {
         let open = |span: &Span| span.what == what && span.end.is_none();
         let Some(from) = self.spans.iter().rposition(open) else {
             return;
@@ -516,7 +519,7 @@ impl Telemetry {
         }
         all.insert("name".into(), json!(span.name));
         // A turn is a client span, because the agent is another program. All others are internal.
-        let kind = if span.what == What::Turn { 3 } else { 1 };
+        let kind = if span.what == SpanSubject::Turn { 3 } else { 1 };
         all.insert("kind".into(), json!(kind));
         all.insert("startTimeUnixNano".into(), json!(span.start.to_string()));
         let end = span.end.unwrap_or(self.last);
@@ -541,7 +544,7 @@ impl Telemetry {
 
 impl Span {
     fn is_open_turn(&self) -> bool {
-        self.what == What::Turn && self.end.is_none()
+        self.what == SpanSubject::Turn && self.end.is_none()
     }
 
     /// Sets an attribute, unless its value is unknown.

@@ -32,7 +32,7 @@ impl ReportStatus {
 
 /// The values of outputs that are not in the summary.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Beyond {
+pub struct OtherOutputs {
     /// Whether the reports were delivered.
     pub report_status: ReportStatus,
     /// Path of the HTML report, if there is one.
@@ -122,7 +122,7 @@ pub const OUTPUTS: &[(&str, &str)] = &[
 ];
 
 /// The outputs in order. Unknown values are empty: an unknown cost is never `0`.
-pub fn outputs(summary: &RunSummary, beyond: &Beyond) -> Vec<(&'static str, String)> {
+pub fn outputs(summary: &RunSummary, beyond: &OtherOutputs) -> Vec<(&'static str, String)> {
     let totals = &summary.totals;
     let number = |n: Option<u64>| n.map_or_else(String::new, |n| n.to_string());
     let word = |text: Option<&String>| text.map_or_else(String::new, |text| text::line(text));
@@ -211,9 +211,9 @@ pub fn of_no_run(
         reason: Some(reason),
         ..RunSummary::default()
     };
-    let beyond = Beyond {
+    let beyond = OtherOutputs {
         report_status,
-        ..Beyond::default()
+        ..OtherOutputs::default()
     };
     let mut values = outputs(&summary, &beyond);
     for (name, value) in &mut values {
@@ -316,14 +316,14 @@ mod tests {
         let contract = "status, reason, tasks-total, tasks-done, attempts, retries, nudges, \
             commits, head-sha, branch, changed-files, known-failures, pull-request-number, pull-request-url, \
             tokens-in, tokens-out, cost-usd, run-dir, report-path, sandbox-level, report-status, summary, session-id, final-message, structured-output, matrix";
-        let all = outputs(&RunSummary::default(), &Beyond::default());
+        let all = outputs(&RunSummary::default(), &OtherOutputs::default());
         let names: Vec<&str> = all.iter().map(|(name, _)| *name).collect();
         assert_eq!(names.join(", "), contract);
     }
 
     #[test]
     fn outputs_read_back_as_they_were() {
-        let beyond = Beyond {
+        let beyond = OtherOutputs {
             report_status: ReportStatus::Degraded,
             report_path: Some("/runs/1/report.html".into()),
             session_id: Some("0192".into()),
@@ -395,7 +395,7 @@ mod tests {
     fn what_is_unknown_is_empty_and_never_zero() {
         let mut summary = samples::success();
         summary.usage = crate::domain::summary::RunUsage::default();
-        let all = outputs(&summary, &Beyond::default());
+        let all = outputs(&summary, &OtherOutputs::default());
         let unknown: Vec<&str> = all
             .iter()
             .filter(|(_, value)| value.is_empty())

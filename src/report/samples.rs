@@ -73,14 +73,14 @@ pub fn warning(message: &str) -> EventKind {
 }
 
 /// A recorder of a run's events.
-pub struct Tape {
+pub struct EventRecorder {
     pub events: Vec<Event>,
     at: (Option<String>, Option<u32>, Option<u32>),
     outcomes: Vec<Outcome>,
     nudges: u32,
 }
 
-impl Tape {
+impl EventRecorder {
     pub fn new(titles: &[&str], checks: &[&str]) -> Self {
         let tasks = titles.iter().zip(1u32..).map(|(title, n)| TaskLine {
             id: format!("t{n}"),
@@ -109,14 +109,14 @@ impl Tape {
             gateway: Vec::new(),
         };
         let at = (None, None, None);
-        let mut tape = Self {
+        let mut recorder = Self {
             events: Vec::new(),
             at,
             outcomes: Vec::new(),
             nudges: 0,
         };
-        tape.push(EventKind::RunStarted(Box::new(started)));
-        tape
+        recorder.push(EventKind::RunStarted(Box::new(started)));
+        recorder
     }
 
     pub fn push(&mut self, kind: EventKind) -> &mut Self {
@@ -323,8 +323,8 @@ pub fn attempt(attempt: u32, changes: &[&str], errors: &[&str]) -> HistoryEntry 
     }
 }
 
-fn commit(tape: &mut Tape, id: &str, subject: &str) -> Outcome {
-    tape.push(EventKind::CommitCreated {
+fn commit(recorder: &mut EventRecorder, id: &str, subject: &str) -> Outcome {
+    recorder.push(EventKind::CommitCreated {
         commit: id.into(),
         subject: subject.into(),
         files: vec!["src/report.rs".into()],
@@ -338,89 +338,98 @@ const FIRST: &str = "9b1e44c0aa27d5f3b6e8c1907f5d2a3e4c6b8d90";
 const PLANNED: [&str; 2] = ["I'll implement the route next", "1. Plan the columns"];
 const LEFT: &str = "assertion `left == right` failed: header differs";
 
-pub fn success_tape() -> Tape {
-    let mut tape = Tape::new(&["Serve /report.csv", "Quote fields"], &["build", "test"]);
-    tape.task("t1", "Serve /report.csv")
+pub fn success_recorder() -> EventRecorder {
+    let mut recorder =
+        EventRecorder::new(&["Serve /report.csv", "Quote fields"], &["build", "test"]);
+    recorder
+        .task("t1", "Serve /report.csv")
         .turn(1, AssessmentKind::PlanningOnly, &PLANNED)
         .schedule(RetryKind::Nudge, 1, 3, &PLANNED)
         .turn(1, AssessmentKind::Changed, &[])
         .push(EventKind::NudgeResolved { k: 2, of: 4 });
-    tape.check("build", None).check("test", Some((LEFT, 1)));
-    tape.schedule(RetryKind::Retry, 1, 3, &[]);
-    tape.turn(2, AssessmentKind::Changed, &[])
+    recorder.check("build", None).check("test", Some((LEFT, 1)));
+    recorder.schedule(RetryKind::Retry, 1, 3, &[]);
+    recorder
+        .turn(2, AssessmentKind::Changed, &[])
         .check("build", None)
         .check("test", None);
-    let verified = commit(&mut tape, FIRST, "Serve reports as CSV");
-    tape.end_task(
+    let verified = commit(&mut recorder, FIRST, "Serve reports as CSV");
+    recorder.end_task(
         verified,
         &[
             attempt(1, &["src/report.rs"], &[LEFT]),
             attempt(2, &["src/report.rs", "src/csv.rs"], &[]),
         ],
     );
-    tape.task("t2", "Quote fields")
+    recorder
+        .task("t2", "Quote fields")
         .turn(1, AssessmentKind::Changed, &[])
         .check("test", None);
     let verified = commit(
-        &mut tape,
+        &mut recorder,
         "c0ffee1234567890abcdef1234567890abcdef12",
         "Quote CSV fields",
     );
-    tape.end_task(verified, &[attempt(1, &["src/csv.rs"], &[])])
+    recorder
+        .end_task(verified, &[attempt(1, &["src/csv.rs"], &[])])
         .end();
-    tape
+    recorder
 }
 
 pub fn success() -> RunSummary {
-    success_tape().summary()
+    success_recorder().summary()
 }
 
-pub fn partial_tape() -> Tape {
+pub fn partial_recorder() -> EventRecorder {
     let titles = ["Serve /report.csv", "Quote fields", "Document the route"];
-    let mut tape = Tape::new(&titles, &["test"]);
-    tape.task("t1", titles[0])
+    let mut recorder = EventRecorder::new(&titles, &["test"]);
+    recorder
+        .task("t1", titles[0])
         .turn(1, AssessmentKind::Changed, &[])
         .check("test", None);
-    let verified = commit(&mut tape, FIRST, "Serve reports as CSV");
-    tape.end_task(verified, &[attempt(1, &["src/report.rs"], &[])]);
-    tape.task("t2", titles[1]);
-    tape.push(warning("files that the checks left behind: target/out.csv"));
+    let verified = commit(&mut recorder, FIRST, "Serve reports as CSV");
+    recorder.end_task(verified, &[attempt(1, &["src/report.rs"], &[])]);
+    recorder.task("t2", titles[1]);
+    recorder.push(warning("files that the checks left behind: target/out.csv"));
     for n in 1..=2 {
-        tape.turn(n, AssessmentKind::Changed, &[])
+        recorder
+            .turn(n, AssessmentKind::Changed, &[])
             .check("test", Some((LEFT, 2)));
         if n == 1 {
-            tape.schedule(RetryKind::Retry, 1, 3, &[]);
+            recorder.schedule(RetryKind::Retry, 1, 3, &[]);
         }
     }
     let files = ["src/csv.rs"];
-    tape.end_task(
+    recorder.end_task(
         Outcome::VerificationFailed,
         &[
             attempt(1, &files, &[LEFT]),
             attempt(2, &files, &[LEFT, "test csv::quote failed"]),
         ],
     );
-    tape.end();
-    tape
+    recorder.end();
+    recorder
 }
 
 pub fn partial() -> RunSummary {
-    partial_tape().summary()
+    partial_recorder().summary()
 }
 
 pub fn blocked() -> RunSummary {
-    let mut tape = Tape::new(&["Serve /report.csv"], &["test"]);
-    tape.task("t1", "Serve /report.csv")
+    let mut recorder = EventRecorder::new(&["Serve /report.csv"], &["test"]);
+    recorder
+        .task("t1", "Serve /report.csv")
         .turn(1, AssessmentKind::FailedReport, &[]);
     let summary = "the schema of the reports table is not in the repository";
-    tape.end_task(
-        Outcome::FailedReport {
-            summary: summary.into(),
-        },
-        &[],
-    )
-    .end();
-    let mut run = tape.summary();
+    recorder
+        .end_task(
+            Outcome::FailedReport {
+                summary: summary.into(),
+            },
+            &[],
+        )
+        .end();
+    let mut run = recorder.summary();
     run.tasks[0].failed_report = Some(FailedReport {
         summary: summary.into(),
         requirements: Some("- Serve every report as CSV\n- Keep the order of columns".into()),
@@ -430,36 +439,39 @@ pub fn blocked() -> RunSummary {
     run
 }
 
-pub fn planning_tape() -> Tape {
-    let mut tape = Tape::new(&["Serve /report.csv"], &["test"]);
-    tape.task("t1", "Serve /report.csv")
+pub fn planning_recorder() -> EventRecorder {
+    let mut recorder = EventRecorder::new(&["Serve /report.csv"], &["test"]);
+    recorder
+        .task("t1", "Serve /report.csv")
         .turn(1, AssessmentKind::PlanningOnly, &PLANNED);
     for n in 1..=3 {
-        tape.schedule(RetryKind::Nudge, n, 3, &PLANNED);
-        tape.turn(
+        recorder.schedule(RetryKind::Nudge, n, 3, &PLANNED);
+        recorder.turn(
             1,
             AssessmentKind::PlanningOnly,
             &["Proceeding with the route"],
         );
     }
-    tape.check("test", None);
-    tape.end_task(Outcome::PlanningOnly, &[]).end();
-    tape
+    recorder.check("test", None);
+    recorder.end_task(Outcome::PlanningOnly, &[]).end();
+    recorder
 }
 
 pub fn planning_only() -> RunSummary {
-    planning_tape().summary()
+    planning_recorder().summary()
 }
 
-pub fn no_progress_tape() -> Tape {
-    let mut tape = Tape::new(&["Serve /report.csv"], &["test"]);
-    tape.task("t1", "Serve /report.csv")
+pub fn no_progress_recorder() -> EventRecorder {
+    let mut recorder = EventRecorder::new(&["Serve /report.csv"], &["test"]);
+    recorder
+        .task("t1", "Serve /report.csv")
         .turn(1, AssessmentKind::Changed, &[]);
-    tape.check("test", Some((LEFT, 1)))
+    recorder
+        .check("test", Some((LEFT, 1)))
         .schedule(RetryKind::Retry, 1, 3, &[]);
-    tape.turn(2, AssessmentKind::ClaimsDone, &["All tests pass now"]);
+    recorder.turn(2, AssessmentKind::ClaimsDone, &["All tests pass now"]);
     let message = crate::domain::attempt::NO_FILE_CHANGES;
-    tape.push(EventKind::VerificationSkipped {
+    recorder.push(EventKind::VerificationSkipped {
         reason: message.into(),
     });
     let outcome = Outcome::NoProgress {
@@ -467,56 +479,63 @@ pub fn no_progress_tape() -> Tape {
         preflight: true,
         untouched: false,
     };
-    tape.end_task(outcome, &[attempt(1, &["src/report.rs"], &[LEFT])])
+    recorder
+        .end_task(outcome, &[attempt(1, &["src/report.rs"], &[LEFT])])
         .end();
-    tape
+    recorder
 }
 
 pub fn no_progress() -> RunSummary {
-    no_progress_tape().summary()
+    no_progress_recorder().summary()
 }
 
-pub fn cancelled_tape() -> Tape {
-    let mut tape = Tape::new(&["Serve /report.csv", "Quote fields"], &["test"]);
-    tape.task("t1", "Serve /report.csv")
+pub fn cancelled_recorder() -> EventRecorder {
+    let mut recorder = EventRecorder::new(&["Serve /report.csv", "Quote fields"], &["test"]);
+    recorder
+        .task("t1", "Serve /report.csv")
         .turn(1, AssessmentKind::Changed, &[]);
-    tape.push(EventKind::CancelRequested { signal: 15 });
+    recorder.push(EventKind::CancelRequested { signal: 15 });
     let history = [attempt(1, &["src/report.rs"], &[])];
-    tape.end_task(Outcome::Cancelled { signal: 15 }, &history)
+    recorder
+        .end_task(Outcome::Cancelled { signal: 15 }, &history)
         .end();
-    tape
+    recorder
 }
 
 pub fn cancelled() -> RunSummary {
-    cancelled_tape().summary()
+    cancelled_recorder().summary()
 }
 
 pub fn budget() -> RunSummary {
-    let mut tape = Tape::new(&["Serve /report.csv", "Quote fields"], &["test"]);
-    tape.task("t1", "Serve /report.csv")
+    let mut recorder = EventRecorder::new(&["Serve /report.csv", "Quote fields"], &["test"]);
+    recorder
+        .task("t1", "Serve /report.csv")
         .turn(1, AssessmentKind::Changed, &[])
         .check("test", None);
-    let verified = commit(&mut tape, FIRST, "Serve reports as CSV");
-    tape.end_task(verified, &[attempt(1, &["src/report.rs"], &[])]);
-    tape.task("t2", "Quote fields")
+    let verified = commit(&mut recorder, FIRST, "Serve reports as CSV");
+    recorder.end_task(verified, &[attempt(1, &["src/report.rs"], &[])]);
+    recorder
+        .task("t2", "Quote fields")
         .turn(1, AssessmentKind::Empty, &[]);
     let message = "the token limit is reached: 41100 of 40000".into();
-    tape.end_task(Outcome::Budget { message }, &[]).end();
-    tape.summary()
+    recorder.end_task(Outcome::Budget { message }, &[]).end();
+    recorder.summary()
 }
 
 pub fn unverified() -> RunSummary {
-    let mut tape = Tape::new(&["Serve /report.csv"], &[]);
-    tape.task("t1", "Serve /report.csv")
+    let mut recorder = EventRecorder::new(&["Serve /report.csv"], &[]);
+    recorder
+        .task("t1", "Serve /report.csv")
         .turn(1, AssessmentKind::Changed, &[]);
-    commit(&mut tape, FIRST, "Serve reports as CSV");
+    commit(&mut recorder, FIRST, "Serve reports as CSV");
     let outcome = Outcome::Unverified {
         commit: Some(RevId(FIRST.into())),
         accepted: true,
     };
-    tape.end_task(outcome, &[attempt(1, &["src/report.rs"], &[])])
+    recorder
+        .end_task(outcome, &[attempt(1, &["src/report.rs"], &[])])
         .end();
-    tape.summary()
+    recorder.summary()
 }
 
 /// All sample runs by name.

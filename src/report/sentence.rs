@@ -9,7 +9,7 @@ use crate::domain::review::{Finding, ReviewVerdict};
 use crate::domain::summary::{ReviewSummary, RunSummary, RunUsage, TaskSummary};
 
 /// Maximum number of indicators shown for one turn.
-pub const MOST_INDICATORS: usize = 5;
+pub const MAX_INDICATORS: usize = 5;
 /// Maximum length of an indicator in characters.
 pub const INDICATOR_CHARS: usize = 120;
 
@@ -20,7 +20,7 @@ pub fn indicators(all: &[String]) -> Vec<String> {
         .map(|text| text::short_line(text, INDICATOR_CHARS));
     shown
         .filter(|text| !text.is_empty())
-        .take(MOST_INDICATORS)
+        .take(MAX_INDICATORS)
         .collect()
 }
 

@@ -9,7 +9,7 @@ use std::io;
 
 /// Maximum number of annotations of one level that GitHub shows for a step. It drops the others without
 /// notice.
-pub const MOST_PER_LEVEL: usize = 10;
+pub const MAX_PER_LEVEL: usize = 10;
 
 /// Writes groups when tasks start and end, and annotations at the end of the run. Add it before the console,
 /// so that the end of a task is logged outside of its group.
@@ -94,8 +94,8 @@ pub fn annotation_commands(notes: &[Annotation]) -> Vec<String> {
         .flat_map(|level| {
             let of_level: Vec<&Annotation> =
                 notes.iter().filter(|note| note.level == level).collect();
-            let shown = match of_level.len() > MOST_PER_LEVEL {
-                true => MOST_PER_LEVEL - 1,
+            let shown = match of_level.len() > MAX_PER_LEVEL {
+                true => MAX_PER_LEVEL - 1,
                 false => of_level.len(),
             };
             let rest = of_level.len() - shown;

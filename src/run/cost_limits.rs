@@ -9,10 +9,10 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 /// How long reading or updating the spend of the day may take.
-const PATIENCE: Duration = Duration::from_secs(20);
+const SPEND_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// Same as [`PATIENCE`], while the job is being cancelled.
-const PATIENCE_OF_CANCELLED: Duration = Duration::from_secs(2);
+/// Same as [`SPEND_TIMEOUT`], while the job is being cancelled.
+const CANCELLED_SPEND_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Lowers the run's limit to the remainder of the daily limit. Returns one line of text about the
 /// limits; `None` if there are none. `elsewhere` is what the run spent on another machine.
@@ -43,7 +43,7 @@ async fn settled(
         .map(|limit| format!("this run may cost ${limit:.2}"));
     let day = settings.max_cost_usd_per_day.filter(|_| request.is_some());
     let Some(day) = day else { return told };
-    match spent_today(context, PATIENCE).await {
+    match spent_today(context, SPEND_TIMEOUT).await {
         Ok(spent) => {
             let left = (day - spent).max(0.0);
             let limit = settings.max_cost_usd.map_or(left, |limit| limit.min(left));
@@ -77,8 +77,8 @@ pub(crate) async fn count(context: &Context, parts: &mut Parts<'_>, request: &Ru
         return;
     };
     let patience = match parts.setup.cancel.beyond_deadline().reason() {
-        Some(_) => PATIENCE_OF_CANCELLED,
-        None => PATIENCE,
+        Some(_) => CANCELLED_SPEND_TIMEOUT,
+        None => SPEND_TIMEOUT,
     };
     let uncounted = add(context, &parts.setup.run_id, &spent, &head, patience).await;
     uncounted.into_iter().for_each(|why| parts.emit.warn(why));

@@ -9,7 +9,7 @@ use crate::error::Result;
 use crate::git::BranchName;
 use crate::github::actions_environment::ActionsEnvironment;
 use crate::github::api_commits::{ApiPush, NotMade, commit};
-use crate::github::delivery::{AfterPush, Delivered, PATIENCE};
+use crate::github::delivery::{AfterPush, Delivered, FOLLOW_UP_TIMEOUT};
 use crate::github::lookup::remote;
 use crate::github::request::{RunRequest, WorkBranch};
 use crate::process::Cancel;
@@ -22,7 +22,7 @@ use std::time::Duration;
 
 /// How long all requests to GitHub except the push may take while the job is being cancelled. GitHub
 /// kills a job 10 s after the first signal.
-const PATIENCE_OF_CANCELLED: Duration = Duration::from_secs(2);
+const CANCELLED_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Pushes the run's commits, opens or updates the pull request, and starts workflows.
 ///
@@ -57,14 +57,14 @@ pub(crate) async fn deliver(
         .chain(done.iter().cloned())
         .collect();
     let mut push = match push(context, &actions, parts, request, branch, start, &checks).await? {
-        Sent::Nothing => return Ok(Delivered::Not),
-        Sent::Impossible => return Ok(Delivered::Failed),
-        Sent::Line(line) => *line,
+        PushAttempt::Nothing => return Ok(Delivered::Not),
+        PushAttempt::Impossible => return Ok(Delivered::Failed),
+        PushAttempt::Line(line) => *line,
     };
     let stopped = parts.setup.cancel.beyond_deadline();
     let patience = match stopped.reason() {
-        Some(_) => PATIENCE_OF_CANCELLED,
-        None => PATIENCE,
+        Some(_) => CANCELLED_TIMEOUT,
+        None => FOLLOW_UP_TIMEOUT,
     };
     let summary = RunSummary::of(&parts.setup.run_dir.read_events()?);
     let redactor = std::sync::Arc::clone(&parts.setup.redactor);
@@ -90,14 +90,14 @@ pub(crate) async fn deliver(
     Ok(Delivered::of(done))
 }
 
-/// Returns [`PATIENCE_OF_CANCELLED`] after a signal.
+/// Returns [`CANCELLED_TIMEOUT`] after a signal.
 async fn hurried(stopped: &Cancel) {
     stopped.cancelled().await;
-    tokio::time::sleep(PATIENCE_OF_CANCELLED).await;
+    tokio::time::sleep(CANCELLED_TIMEOUT).await;
 }
 
 /// The result of trying to push.
-enum Sent {
+enum PushAttempt {
     /// There is nothing to push.
     Nothing,
     /// The push could not be tried.
@@ -114,13 +114,13 @@ async fn push(
     branch: &WorkBranch,
     start: RevId,
     checks: &[TaskConfig],
-) -> Result<Sent> {
+) -> Result<PushAttempt> {
     let named = BranchName::parse(&branch.name);
     let (remote, name) = match (remote(context, actions), named) {
         (Ok(remote), Ok(name)) => (remote, name),
         (Err(error), _) | (_, Err(error)) => {
             parts.emit.warn(format!("nothing can be pushed: {error}"));
-            return Ok(Sent::Impossible);
+            return Ok(PushAttempt::Impossible);
         }
     };
     let push_request = PushRequest {
@@ -144,7 +144,9 @@ async fn push(
             push_work(setup, tree, memory, &mut parts.emit, &push_request).await?
         }
     };
-    Ok(pushed.map_or(Sent::Nothing, |line| Sent::Line(Box::new(line))))
+    Ok(pushed.map_or(PushAttempt::Nothing, |line| {
+        PushAttempt::Line(Box::new(line))
+    }))
 }
 
 /// Lets GitHub recreate the commits through its API. `None` if it cannot: a warning says so, and the

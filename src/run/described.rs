@@ -56,7 +56,7 @@ pub fn task_settings(config: &TaskConfig, no_agent: Option<&Error>) -> String {
                     access.model, access.provider, access.base
                 );
             }
-            Source::Recording(tape) => text += &format!(" ({})", tape.describe()),
+            Source::Recording(recording) => text += &format!(" ({})", recording.describe()),
         },
         _ => {}
     }

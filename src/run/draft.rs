@@ -13,13 +13,13 @@ use crate::github::api::Repo as GithubRepo;
 use crate::github::lookup;
 use crate::github::request::{RunRequest, WorkBranch};
 use crate::process;
+use crate::run::draft_request::{DraftRequest, Written};
 use crate::run::execute::execute;
 use crate::run::lock::{RunLock, lock};
 use crate::run::prepare::{Selection, Source, prepare};
 use crate::run::repository::repository;
 use crate::run::source::{no_access, of_issue, source_text};
 use crate::run::start::runtime;
-use crate::run::wanted_draft::{WantedDraft, Written};
 use crate::settings;
 use std::cell::RefCell;
 use std::io::stdout;
@@ -56,8 +56,8 @@ pub fn draft(context: &Context, args: &PlanArgs) -> Result<Drafted> {
     }
     let kind = given.filter(|kind| *kind != PullRequest::None);
     let text = match asked(context, (args, &above), &runtime)? {
-        Asked::Text(text) => text,
-        Asked::Over(ended) => {
+        DraftInput::Text(text) => text,
+        DraftInput::Over(ended) => {
             let code = lookup::ended(context, &ended, &mut stdout());
             return Ok(Drafted {
                 code,
@@ -109,7 +109,7 @@ pub fn draft(context: &Context, args: &PlanArgs) -> Result<Drafted> {
         config.checks.clear();
     }
     let written: Rc<RefCell<Option<Written>>> = Rc::default();
-    prepared.draft = Some(WantedDraft {
+    prepared.draft = Some(DraftRequest {
         request: text,
         output,
         commits: kind.is_some(),
@@ -141,9 +141,9 @@ fn output(context: &Context, args: &PlanArgs) -> Result<Option<PathBuf>> {
     Ok(Some(path))
 }
 
-enum Asked {
+enum DraftInput {
     Text(String),
-    Over(lookup::Ended),
+    Over(lookup::JobEnd),
 }
 
 /// The text to plan from.
@@ -151,20 +151,22 @@ fn asked(
     context: &Context,
     (args, above): (&PlanArgs, &Settings),
     runtime: &Runtime,
-) -> Result<Asked> {
+) -> Result<DraftInput> {
     let prompt = args.words.as_ref().or(args.prompt.as_ref());
     match (prompt, args.issue) {
-        (Some(text), None) if !text.trim().is_empty() => Ok(Asked::Text(text.trim().to_owned())),
+        (Some(text), None) if !text.trim().is_empty() => {
+            Ok(DraftInput::Text(text.trim().to_owned()))
+        }
         (None, Some(number)) => {
             let actions = github(context, "--issue")?;
             let found = runtime.block_on(of_issue(context, &actions, above, number))?;
             let wanted = match found.wanted(context) {
                 Ok(wanted) => wanted,
-                Err(ended) => return Ok(Asked::Over(ended)),
+                Err(ended) => return Ok(DraftInput::Over(ended)),
             };
             let text = source_text(&wanted.source).unwrap_or_default();
             let read = plan::parse("issue.yaml", text.as_bytes()).map_err(settings::located)?;
-            Ok(Asked::Text(words(&read.value)))
+            Ok(DraftInput::Text(words(&read.value)))
         }
         (Some(_), Some(_)) => Err(Error::usage("--prompt and --issue were given together")
             .hint("give exactly one of --prompt TEXT, --issue N")),

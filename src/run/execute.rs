@@ -8,7 +8,7 @@ use crate::domain::output_schema::OutputSchema;
 use crate::domain::settings::OnFinding;
 use crate::domain::summary::{NO_AGENT, RunSummary};
 use crate::error::{Error, Result};
-use crate::github::delivery::{Delivered, PATIENCE};
+use crate::github::delivery::{Delivered, FOLLOW_UP_TIMEOUT};
 use crate::github::queue::count_run;
 use crate::github::request::RunRequest;
 use crate::github::review_comments::{Reviewed, post};
@@ -18,6 +18,7 @@ use crate::run::agent_files::AgentFiles;
 use crate::run::base_merge::merge_base;
 use crate::run::credentials::{hide_credentials, restore_credentials};
 use crate::run::delivery::deliver;
+use crate::run::draft_request::DraftRequest;
 use crate::run::emitter::Emitter;
 use crate::run::finish::{end, in_plan_order, note_ended};
 use crate::run::integrate::integrate;
@@ -25,20 +26,19 @@ use crate::run::isolation::{Isolation, Scope, isolation};
 use crate::run::jj;
 use crate::run::layout::RunFile;
 use crate::run::model_gateway::require_gateway;
-use crate::run::new_run::{Begun, begin_new, refuse_read_only};
+use crate::run::new_run::{OpenRun, begin_new, refuse_read_only};
 use crate::run::opening::{ends, parts, recall, run_plan};
 use crate::run::parts::Parts;
 use crate::run::prepare::Prepared;
 use crate::run::record::recorder;
 use crate::run::recorder::Recorder;
-use crate::run::reopen::{Earlier, TakenUp, spent_of};
+use crate::run::reopen::{Earlier, ResumedState, spent_of};
 use crate::run::reporting::Reporting;
 use crate::run::required_agents::{fall_back, require_logins, require_programs};
+use crate::run::resume::{make_room_after, resume_run};
 use crate::run::run_plan::RunPlan;
 use crate::run::started::started;
 use crate::run::steps::{Services, draft_plan, keep_for_publish, record_plan_end, run_setup};
-use crate::run::take_up::{make_room_after, take_up_run};
-use crate::run::wanted_draft::WantedDraft;
 use crate::run::work_keeper::WorkKeeper;
 use crate::run::{cost_limits, source, unfinished_work};
 use crate::settings::TaskConfig;
@@ -53,7 +53,7 @@ pub(crate) fn execute(
     args: &RunArgs,
     prepared: Prepared,
     request: Option<RunRequest>,
-    taken_up: Option<TakenUp>,
+    resumed: Option<ResumedState>,
     runtime: Runtime,
 ) -> Result<u8> {
     // Before the first child starts, so that what is read from the repository stays valid until the
@@ -65,32 +65,33 @@ pub(crate) fn execute(
     let replaced = fall_back(context, configs, logins);
     prepared.warnings.extend(replaced);
     let source = prepared.output_schema.as_ref();
-    let repo = taken_up.as_ref().map(|it| &*it.repo);
+    let repo = resumed.as_ref().map(|it| &*it.repo);
     let schema = source.map(|it| it.load(context, &prepared.real, request.as_ref(), repo));
     let schema = schema.transpose();
     let schema =
         schema.inspect_err(|error| not_begun(context, request.as_ref(), error, &runtime))?;
-    let ready = runtime.block_on(confined(context, &prepared, taken_up.as_ref()));
-    let begun = ready.and_then(|isolation| {
+    let ready = runtime.block_on(confined(context, &prepared, resumed.as_ref()));
+    let open_run = ready.and_then(|isolation| {
         let real = &prepared.real;
-        runtime.block_on(jj::prepare(context, real, &isolation, taken_up.is_some()))?;
-        let begun = begun(context, args, &prepared, taken_up)?;
+        runtime.block_on(jj::prepare(context, real, &isolation, resumed.is_some()))?;
+        let open_run = open_run(context, args, &prepared, resumed)?;
         isolation.make_directories();
-        Ok((begun, isolation))
+        Ok((open_run, isolation))
     });
-    let begun = begun.inspect_err(|error| not_begun(context, request.as_ref(), error, &runtime));
-    let ((begun, mut reporting, recorder), isolation) = begun?;
-    let run_dir = begun.run_dir.clone();
+    let open_run =
+        open_run.inspect_err(|error| not_begun(context, request.as_ref(), error, &runtime));
+    let ((open_run, mut reporting, recorder), isolation) = open_run?;
+    let run_dir = open_run.run_dir.clone();
     if let Some(request) = &request {
         run_dir.write(
             RunFile::Request,
             &serde_json::to_vec_pretty(request).map_err(anyhow::Error::from)?,
         )?;
-        let resumed = begun.earlier.is_some();
-        reporting.publish(context, request, &run_dir, &begun.run_id, resumed);
+        let resumed = open_run.earlier.is_some();
+        reporting.publish(context, request, &run_dir, &open_run.run_id, resumed);
     }
     let request = request.as_ref();
-    let made = (begun, isolation, schema);
+    let made = (open_run, isolation, schema);
     let working = work(context, prepared, made, recorder, request, &mut reporting);
     let ended = unless_it_panics(|| runtime.block_on(working));
     // Children that were ended late must not delay the exit.
@@ -103,7 +104,7 @@ pub(crate) fn execute(
         }
         Err(error) => {
             // The error is always printed; the reports are finished if possible.
-            reporting.broke_off(&error);
+            reporting.record_error(&error);
             reporting.finish(context, &run_dir);
             Err(error)
         }
@@ -129,10 +130,10 @@ fn unless_it_panics<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
 async fn confined(
     context: &Context,
     prepared: &Prepared,
-    taken_up: Option<&TakenUp>,
+    resumed: Option<&ResumedState>,
 ) -> Result<Isolation> {
     let tasks = prepared.tasks.iter().map(|(_, config)| config);
-    let run_dir = taken_up.map(|it| it.run_dir.root());
+    let run_dir = resumed.map(|it| it.run_dir.root());
     isolation(&Scope::of(
         context,
         &prepared.real,
@@ -154,12 +155,12 @@ pub(crate) fn not_begun(
     }
 }
 
-fn begun(
+fn open_run(
     context: &Context,
     args: &RunArgs,
     prepared: &Prepared,
-    taken_up: Option<TakenUp>,
-) -> Result<(Begun, Reporting, Option<Recorder>)> {
+    resumed: Option<ResumedState>,
+) -> Result<(OpenRun, Reporting, Option<Recorder>)> {
     if prepared.shards.is_empty() {
         let configs = || prepared.tasks.iter().map(|(_, config)| config);
         require_programs(context, configs())?;
@@ -171,12 +172,12 @@ fn begun(
     }
     refuse_read_only(&prepared.real, !prepared.run.settings.allow_dirty)?;
     let recorder = recorder(context, args, prepared)?;
-    let opened = match taken_up {
+    let opened = match resumed {
         None => begin_new(context, args, prepared),
         Some(it) => go_on(context, args, prepared, it),
     };
     match (opened, recorder) {
-        (Ok((begun, reporting)), recorder) => Ok((begun, reporting, recorder)),
+        (Ok((open_run, reporting)), recorder) => Ok((open_run, reporting, recorder)),
         (Err(error), recorder) => {
             recorder.into_iter().for_each(Recorder::discard);
             Err(error)
@@ -188,8 +189,8 @@ fn go_on(
     context: &Context,
     args: &RunArgs,
     prepared: &Prepared,
-    it: TakenUp,
-) -> Result<(Begun, Reporting)> {
+    it: ResumedState,
+) -> Result<(OpenRun, Reporting)> {
     let reporting = Reporting::open(
         context,
         &prepared.run.settings,
@@ -197,27 +198,27 @@ fn go_on(
         &it.run_dir,
         Some(&it.earlier.summary),
     )?;
-    let begun = Begun {
+    let open_run = OpenRun {
         run_dir: it.run_dir,
         run_id: it.run_id,
         earlier: Some(it.earlier),
         repo: it.repo,
     };
-    Ok((begun, reporting))
+    Ok((open_run, reporting))
 }
 
 async fn work(
     context: &Context,
     prepared: Prepared,
-    (mut begun, isolation, schema): (Begun, Isolation, Option<OutputSchema>),
+    (mut open_run, isolation, schema): (OpenRun, Isolation, Option<OutputSchema>),
     recorder: Option<Recorder>,
     request: Option<&RunRequest>,
     reporting: &mut Reporting,
 ) -> Result<u8> {
     let cancel = ends(context, prepared.run.settings.deadline)?;
-    reporting.heed(&cancel);
+    reporting.shorten_waits_after(&cancel);
     let mut sink = |event| reporting.take(event);
-    let earlier = begun.earlier.take();
+    let earlier = open_run.earlier.take();
     let (seq, before_ms) = earlier
         .as_ref()
         .map_or((0, 0), |earlier| (earlier.seq, earlier.summary.elapsed_ms));
@@ -237,11 +238,11 @@ async fn work(
         ..
     } = prepared;
     let no_changes = config.settings.if_no_changes;
-    let made = (begun, isolation);
+    let made = (open_run, isolation);
     let mut parts = parts(context, made, recorder, plan, config, cancel, emit);
     parts.setup.reviewed = reviewed;
     parts.setup.output_schema = schema;
-    let taken_up = earlier.is_some();
+    let resumed = earlier.is_some();
     let elsewhere = earlier.as_ref().filter(|it| it.elsewhere).map(spent_of);
     let is_elsewhere = elsewhere.is_some();
     match &earlier {
@@ -265,11 +266,11 @@ async fn work(
         true => cost_limits::settle(context, &mut parts, request, elsewhere).await,
         false => None,
     };
-    let mut started = started(&mut parts, &all, &tasks, taken_up);
+    let mut started = started(&mut parts, &all, &tasks, resumed);
     if !has_agent {
         (started.agent, started.model) = (NO_AGENT.to_owned(), None);
     }
-    if !taken_up && has_agent && !merges_base {
+    if !resumed && has_agent && !merges_base {
         recall_notes(context, &mut parts)?;
     }
     started.limits = limits;
@@ -279,9 +280,9 @@ async fn work(
     let just_failed = earlier.as_ref().and_then(Earlier::just_failed);
     let mut plan = run_plan(&parts, tasks, &named, earlier, no_changes);
     plan.shards = shards;
-    if taken_up {
+    if resumed {
         let starts = plan.tasks.iter().map(|(_, start)| start);
-        take_up_run(&parts.setup, &mut parts.tree, &mut parts.emit, starts)?;
+        resume_run(&parts.setup, &mut parts.tree, &mut parts.emit, starts)?;
     }
     if let Some((task, outcome)) = just_failed {
         make_room_after(
@@ -341,7 +342,7 @@ async fn work_off(
     parts: &mut Parts<'_>,
     plan: &RunPlan,
     done: &[TaskConfig],
-    (request, draft): (Option<&RunRequest>, Option<&WantedDraft>),
+    (request, draft): (Option<&RunRequest>, Option<&DraftRequest>),
     no_changes: OnFinding,
 ) -> Result<(BTreeMap<String, Outcome>, Delivered)> {
     let outcomes = match (draft, plan.tasks.first()) {
@@ -400,7 +401,7 @@ async fn tell_review(context: &Context, parts: &mut Parts<'_>, request: &RunRequ
     let summary = summary.map_err(anyhow::Error::from)?;
     let patience = match parts.setup.cancel.beyond_deadline().reason() {
         Some(_) => Duration::ZERO,
-        None => PATIENCE,
+        None => FOLLOW_UP_TIMEOUT,
     };
     let mut troubles = review_threads::answer(&actions, request, &summary, patience).await;
     if let Some(change) = posted {

@@ -202,7 +202,7 @@ pub async fn isolation(scope: &Scope<'_>) -> Result<Isolation> {
     let wanted = scope.run.settings.sandbox;
     let mut found = match wanted {
         Sandbox::Off => Isolation::default(),
-        _ => reached(scope, wanted.required().is_some()).await?,
+        _ => strongest(scope, wanted.required().is_some()).await?,
     };
     if let Some(network) = &scope.run.settings.network {
         let enforced = found.limit_network(scope, &network.allow).await?;
@@ -279,7 +279,7 @@ impl Isolation {
 }
 
 /// The confinement that the settings give on this machine, and the highest that is possible.
-pub struct Reach {
+pub struct ConfinementLevels {
     /// The confinement of a run.
     pub line: SandboxLine,
     /// The highest available level, and why level 3 is not available.
@@ -290,24 +290,24 @@ pub struct Reach {
 ///
 /// # Errors
 /// When no child can be started to find out.
-pub async fn reach(scope: &Scope<'_>) -> Result<Reach> {
-    let mut strict = reached(scope, true).await?;
+pub async fn confinement_levels(scope: &Scope<'_>) -> Result<ConfinementLevels> {
+    let mut strict = strongest(scope, true).await?;
     let highest = strict.line.clone();
     let mut found = match scope.run.settings.sandbox {
         Sandbox::Off => Isolation::default(),
-        Sandbox::Auto => reached(scope, false).await?,
+        Sandbox::Auto => strongest(scope, false).await?,
         _ => std::mem::take(&mut strict),
     };
     if let Some(network) = &scope.run.settings.network {
         found.limit_network(scope, &network.allow).await?;
     }
-    Ok(Reach {
+    Ok(ConfinementLevels {
         line: found.line,
         highest,
     })
 }
 
-async fn reached(scope: &Scope<'_>, is_strict: bool) -> Result<Isolation> {
+async fn strongest(scope: &Scope<'_>, is_strict: bool) -> Result<Isolation> {
     let (highest, mut missing) = sandbox::without_namespaces();
     if highest == Level::Off {
         return Ok(not_confined(missing));

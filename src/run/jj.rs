@@ -31,7 +31,7 @@ const SHOWN: usize = 2 << 10;
 const CONFIGURATION: [&str; 1] = ["JJ_CONFIG"];
 
 /// A temporary bookmark, so that jj imports commits that are on no bookmark.
-const PASSING: &str = "sprag-passing";
+const TEMPORARY_BOOKMARK: &str = "sprag-temporary";
 
 /// Whether the work tree is a working copy of a jj repository with the same git directory.
 pub(crate) fn has_jj(real: &Real) -> bool {
@@ -64,7 +64,7 @@ pub(crate) async fn prepare(
         ))
         .hint("install jj, or remove .jj if the repository is used with git alone"));
     }
-    if let (false, Some(since)) = (is_resumed, real.untold_since()) {
+    if let (false, Some(since)) = (is_resumed, real.unimported_since()) {
         let allowed = environment(&context.env, &CONFIGURATION.map(str::to_owned));
         let jj = Jj {
             cwd: real.work_tree(),
@@ -88,7 +88,7 @@ pub(crate) async fn begin(
     emit: &mut Emitter<'_>,
 ) -> anyhow::Result<()> {
     let real = tree.repo.real();
-    if !real.is_jj_alone() || real.untold_since().is_some() {
+    if !real.is_jj_alone() || real.unimported_since().is_some() {
         return Ok(());
     }
     let jj = Jj::of(setup, real, emit);
@@ -97,7 +97,7 @@ pub(crate) async fn begin(
         .await;
     let operation =
         operation.map_err(|why| anyhow::anyhow!("jj does not report its position: {why}"))?;
-    Ok(real.note_untold(operation.trim())?)
+    Ok(real.mark_unimported(operation.trim())?)
 }
 
 /// Makes jj import the run's commits. Afterwards its working-copy commit is on top of them. Existing jj
@@ -106,7 +106,7 @@ pub(crate) async fn begin(
 pub(crate) async fn tell(setup: &Setup, tree: &mut WorkTree, emit: &mut Emitter<'_>) {
     let real = tree.repo.real();
     let has_commits = tree.repo.base() != setup.start_commit();
-    let told = match real.untold_since() {
+    let told = match real.unimported_since() {
         Some(since) => Jj::of(setup, real, emit).take_in(real, &since).await,
         None => {
             let is_cancelled = setup.cancel.beyond_deadline().reason().is_some();
@@ -159,7 +159,7 @@ impl<'a> Jj<'a> {
     async fn take_in(&self, real: &Real, since: &str) -> std::result::Result<(), String> {
         let told = |error: GitError| error.to_string();
         let Some(head) = real.head_commit().map_err(told)? else {
-            return real.note_told().map_err(told);
+            return real.mark_imported().map_err(told);
         };
         let of = |revision: &str| {
             ["log", "--no-graph", "-r", revision, "-T", "commit_id"].map(str::to_owned)
@@ -167,7 +167,7 @@ impl<'a> Jj<'a> {
         let before = self.ask(&of("@")).await?;
         let parent = self.ask(&of("@-")).await?;
         if parent != head {
-            let passes = real.name_head(PASSING).map_err(told)?;
+            let passes = real.name_head(TEMPORARY_BOOKMARK).map_err(told)?;
             self.ask(&["git", "import"]).await?;
             // Commits that the agent made with jj: their content is in the files, and so either in the
             // run's commits or in the open work.
@@ -189,11 +189,12 @@ impl<'a> Jj<'a> {
             self.ask(&["restore", "--from", &before, "--into", "@"])
                 .await?;
             if passes {
-                self.ask(&["bookmark", "delete", PASSING]).await?;
+                self.ask(&["bookmark", "delete", TEMPORARY_BOOKMARK])
+                    .await?;
                 self.ask(&["git", "export"]).await?;
             }
         }
-        real.note_told().map_err(told)
+        real.mark_imported().map_err(told)
     }
 
     /// Runs a jj command and returns its standard output.

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
-const PATIENCE: Duration = Duration::from_secs(1);
+const LOCK_TIMEOUT: Duration = Duration::from_secs(1);
 const POLL: Duration = Duration::from_millis(10);
 
 /// Why the lock could not be acquired.
@@ -92,10 +92,10 @@ pub(crate) fn lock(context: &Context, real: &Real) -> ErrorResult<RunLock> {
     })
 }
 
-/// Retries for [`PATIENCE`]. If a holder is killed while it starts a child, the child's copy of the file
+/// Retries for [`LOCK_TIMEOUT`]. If a holder is killed while it starts a child, the child's copy of the file
 /// keeps the lock until the child executes its program.
 fn try_for_a_while(file: &File) -> Result<(), TryLockError> {
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + LOCK_TIMEOUT;
     loop {
         match file.try_lock() {
             Err(TryLockError::WouldBlock) if Instant::now() < deadline => thread::sleep(POLL),

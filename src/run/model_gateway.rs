@@ -1,7 +1,7 @@
 //! Decides which agents of a run use the model gateway, and what they get instead of their keys.
 
 use crate::agents::gateway::Route;
-use crate::agents::routes::{self, Surroundings};
+use crate::agents::routes::{self, GatewayCandidate};
 use crate::agents::{Agent, CLIS};
 use crate::context::Context;
 use crate::domain::sandbox::{DeniedHost, GatewayLine};
@@ -18,7 +18,7 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 /// The most bytes of an agent's configuration file that are read.
-const MOST_CONFIGURATION: u64 = 256 << 10;
+const MAX_CONFIGURATION_BYTES: u64 = 256 << 10;
 
 /// The variables that list hosts to reach without a proxy.
 const NO_PROXY: [&str; 2] = ["NO_PROXY", "no_proxy"];
@@ -94,7 +94,7 @@ impl Configurations {
         task: &TaskConfig,
         env: &[(OsString, OsString)],
     ) -> std::result::Result<Vec<Route>, String> {
-        let around = Surroundings {
+        let around = GatewayCandidate {
             env,
             job: &self.job,
             args: &task.settings.agent_args,
@@ -110,7 +110,9 @@ fn text_of(path: &Path) -> Option<String> {
     }
     let mut text = Vec::new();
     let file = File::open(path).ok()?;
-    file.take(MOST_CONFIGURATION).read_to_end(&mut text).ok()?;
+    file.take(MAX_CONFIGURATION_BYTES)
+        .read_to_end(&mut text)
+        .ok()?;
     Some(String::from_utf8_lossy(&text).into_owned())
 }
 

@@ -21,7 +21,7 @@ const ELSEWHERE: &str =
     "fix its permissions or free space, or name another directory with --run-dir";
 
 /// A run whose directories exist: a new one or a resumed one.
-pub(crate) struct Begun {
+pub(crate) struct OpenRun {
     pub(crate) run_dir: RunDir,
     pub(crate) run_id: String,
     pub(crate) earlier: Option<Earlier>,
@@ -33,7 +33,7 @@ pub(crate) fn begin_new(
     context: &Context,
     args: &RunArgs,
     prepared: &Prepared,
-) -> Result<(Begun, Reporting)> {
+) -> Result<(OpenRun, Reporting)> {
     if let Some(closed) = prepared.real.closed() {
         return Err(
             Error::environment(format!("{} cannot be written", closed.display()))
@@ -79,13 +79,13 @@ pub(crate) fn begin_new(
         }
     })?;
     run_dir.prune_siblings();
-    let begun = Begun {
+    let open_run = OpenRun {
         run_dir,
         run_id,
         earlier: None,
         repo,
     };
-    Ok((begun, reporting))
+    Ok((open_run, reporting))
 }
 
 /// Refuses a work tree, or a git directory to commit to, that is read-only, before an agent has worked.
@@ -222,7 +222,8 @@ fn refuse_dirty(
 
 /// The changed files for a message. Files in an untracked directory are shown as that directory.
 fn entries(dirty: &[&Change], real: &Real) -> Vec<String> {
-    let folded = git::dirt(real).map(|dirt| dirt.untracked);
+    let folded =
+        git::uncommitted_changes(real).map(|uncommitted_changes| uncommitted_changes.untracked);
     let folded = folded.unwrap_or_default();
     let entry = |change: &&Change| {
         let path = display_path(&change.path);

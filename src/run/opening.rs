@@ -12,7 +12,7 @@ use crate::run::agent_files::AgentFiles;
 use crate::run::emitter::Emitter;
 use crate::run::isolation::Isolation;
 use crate::run::model_gateway::ModelGateway;
-use crate::run::new_run::Begun;
+use crate::run::new_run::OpenRun;
 use crate::run::notes::Notes;
 use crate::run::orderly_end::changed_since_orderly_end;
 use crate::run::parts::Parts;
@@ -32,28 +32,28 @@ use std::time::Duration;
 /// All parts of a run in their initial state.
 pub(super) fn parts<'e>(
     context: &Context,
-    (begun, mut isolation): (Begun, Isolation),
+    (open_run, mut isolation): (OpenRun, Isolation),
     recorder: Option<Recorder>,
     plan: PlanState,
     config: RunConfig,
     cancel: Cancel,
     emit: Emitter<'e>,
 ) -> Parts<'e> {
-    let run_dir = begun.run_dir;
+    let run_dir = open_run.run_dir;
     let ignore = config.progress_ignore.clone();
     let network = actions_environment::network(context);
     let proxy = isolation.take_proxy();
     let gateway = ModelGateway::of(context, &config, &network, proxy);
     Parts {
-        notes: Notes::of(&run_dir, &begun.run_id, &plan),
-        tree: WorkTree::new(begun.repo, plan, run_dir.clone(), ignore),
+        notes: Notes::of(&run_dir, &open_run.run_id, &plan),
+        tree: WorkTree::new(open_run.repo, plan, run_dir.clone(), ignore),
         accounts: Accounts::of(&run_dir),
         emit,
         recorder,
         keeper: None,
         setup: Setup {
             run_dir,
-            run_id: begun.run_id,
+            run_id: open_run.run_id,
             network,
             env: context.env.clone(),
             is_root: context.is_root,

@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 const ASKED: usize = 300;
 
 /// How long all requests to GitHub may take together.
-const PATIENCE: Duration = Duration::from_secs(120);
+const REQUESTS_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// The results, and what could not be read.
 #[derive(Debug)]
@@ -111,7 +111,7 @@ fn checked(
     let mut found = Vec::new();
     let mut ask = async || {
         let client = actions.client().map_err(|error| error.to_string())?;
-        let client = client.until(Instant::now() + PATIENCE);
+        let client = client.until(Instant::now() + REQUESTS_TIMEOUT);
         let repo = client
             .repo(&actions.place.repository)
             .map_err(|error| error.to_string())?;

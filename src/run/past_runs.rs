@@ -14,7 +14,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The shortest abbreviation of a run id, in characters.
-const FEWEST: usize = 4;
+const MIN_ID_CHARS: usize = 4;
 
 /// How many characters of an id are shown: its random end, which differs between runs of the same
 /// minute.
@@ -46,7 +46,7 @@ impl PastRun {
 
     fn is_named(&self, name: &str) -> bool {
         let id = &self.manifest.run_id;
-        name.len() >= FEWEST && (id.starts_with(name) || id.ends_with(name))
+        name.len() >= MIN_ID_CHARS && (id.starts_with(name) || id.ends_with(name))
     }
 }
 
@@ -147,18 +147,18 @@ fn tried(context: &Context, work_tree: &Path) -> impl Iterator<Item = Vec<u8>> {
 ///
 /// # Errors
 /// When git fails.
-pub fn dirt_of_somebody(
+pub fn blocking_changes(
     context: &Context,
     real: &Real,
-) -> std::result::Result<git::Dirt, GitError> {
-    let mut dirt = git::dirt(real)?;
+) -> std::result::Result<git::UncommittedChanges, GitError> {
+    let mut changes = git::uncommitted_changes(real)?;
     let known = check_artifacts(context, real.work_tree());
-    if !dirt.untracked.is_empty() && !known.is_empty() {
+    if !changes.untracked.is_empty() && !known.is_empty() {
         let all = git::untracked_files(real)?;
         let unknown = all.difference(&known);
-        dirt.untracked = holding(dirt.untracked, unknown);
+        changes.untracked = holding(changes.untracked, unknown);
     }
-    Ok(dirt)
+    Ok(changes)
 }
 
 /// The entries of git's status that are or contain one of these files.

@@ -7,10 +7,10 @@ use crate::domain::plan::{self, Plan, Task, TaskId};
 use crate::domain::settings::{COSTLY_RETRIES, Settings};
 use crate::error::{Error, ErrorKind, Result};
 use crate::git::{Real, Repo, path_within};
+use crate::run::draft_request::DraftRequest;
 use crate::run::output_schema::SchemaSource;
 use crate::run::plan_state::{PlanFile, PlanState};
 use crate::run::reviewed_change::ReviewedChange;
-use crate::run::wanted_draft::WantedDraft;
 use crate::settings::{self, RunConfig, Sources, TaskConfig};
 use std::io::Read as _;
 use std::os::unix::ffi::OsStrExt as _;
@@ -72,7 +72,7 @@ pub struct Prepared {
     /// Warnings for the user.
     pub warnings: Vec<String>,
     /// The plan to draft, if this run only drafts one.
-    pub draft: Option<WantedDraft>,
+    pub draft: Option<DraftRequest>,
     /// The change to review, if this run only reviews.
     pub reviewed: Option<ReviewedChange>,
     /// The schema of the last task's structured output.

@@ -8,7 +8,7 @@ use crate::domain::event::{Event, EventKind};
 use crate::domain::outcome::{Outcome, TaskEnd};
 use crate::domain::plan::{StatusUpdate, TaskStatus, without_owned_keys};
 use crate::domain::summary::{RunSummary, TaskSummary};
-use crate::error::{Error, Result, machine_fault, told};
+use crate::error::{Error, Result, machine_fault, with_causes};
 use crate::git::{Real, Repo};
 use crate::github::request::RunRequest;
 use crate::process::outlast;
@@ -20,7 +20,7 @@ use crate::run::past_runs::directory;
 use crate::run::places::runs_of;
 use crate::run::plan_state::PlanState;
 use crate::run::prepare::{Before, Prepared, Selection, Source, in_base, prepare};
-use crate::run::take_up::{finish_landing, undo_move};
+use crate::run::resume::{finish_landing, undo_move};
 use crate::secrets::sources::redactor;
 use crate::settings;
 use serde::Deserialize as _;
@@ -30,7 +30,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// How long a git process of the dead run may keep running.
-const PATIENCE: Duration = Duration::from_secs(5);
+const GIT_EXIT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The state that an earlier process of this run reached.
 pub(crate) struct Earlier {
@@ -63,7 +63,7 @@ impl Earlier {
 }
 
 /// The state of a resumed run.
-pub(crate) struct TakenUp {
+pub(crate) struct ResumedState {
     pub(crate) run_dir: RunDir,
     pub(crate) run_id: String,
     pub(crate) earlier: Earlier,
@@ -74,7 +74,7 @@ pub(crate) struct TakenUp {
 pub(crate) struct Reopened {
     pub(crate) prepared: Prepared,
     pub(crate) request: Option<RunRequest>,
-    pub(crate) taken_up: TakenUp,
+    pub(crate) resumed: ResumedState,
     /// Held until the run ends.
     pub(crate) lock: RunLock,
 }
@@ -116,7 +116,7 @@ pub(crate) fn reopen(context: &Context, args: &RunArgs) -> Result<Reopened> {
     }
     let lock = lock(context, &real)?;
     let request = request(&run_dir)?;
-    taken_up(context, args, real, (run_dir, request), lock)
+    resumed(context, args, real, (run_dir, request), lock)
 }
 
 /// Resumes a run whose directory was restored from another machine, for this request.
@@ -130,12 +130,12 @@ pub(crate) fn reopen_restored(
     (run_dir, request): (RunDir, RunRequest),
     lock: RunLock,
 ) -> Result<Reopened> {
-    let mut reopened = taken_up(context, args, real, (run_dir, Some(request)), lock)?;
-    reopened.taken_up.earlier.elsewhere = true;
+    let mut reopened = resumed(context, args, real, (run_dir, Some(request)), lock)?;
+    reopened.resumed.earlier.elsewhere = true;
     Ok(reopened)
 }
 
-fn taken_up(
+fn resumed(
     context: &Context,
     args: &RunArgs,
     real: Real,
@@ -173,7 +173,7 @@ fn taken_up(
         prepared.book.text(),
         &run_dir,
     ));
-    let taken_up = TakenUp {
+    let resumed = ResumedState {
         run_dir,
         run_id: manifest.run_id,
         earlier,
@@ -182,7 +182,7 @@ fn taken_up(
     Ok(Reopened {
         prepared,
         request,
-        taken_up,
+        resumed,
         lock,
     })
 }
@@ -201,10 +201,10 @@ fn request(run_dir: &RunDir) -> Result<Option<RunRequest>> {
 /// Opens the repository as the dead process left it, after that process's git commands have ended.
 fn reopen_repository(real: Real, run_dir: &RunDir) -> Result<Repo> {
     let private = run_dir.folder(Folder::Git);
-    outlast(&Repo::mark_of_children(&private), PATIENCE);
+    outlast(&Repo::mark_of_children(&private), GIT_EXIT_TIMEOUT);
     let mut repo = Repo::reopen(real, &private).map_err(|error| {
         let error = anyhow::Error::from(error);
-        let message = format!("the run cannot be resumed: {}", told(&error));
+        let message = format!("the run cannot be resumed: {}", with_causes(&error));
         match machine_fault(&error) {
             Some(remedy) => Error::environment(message).hint(remedy),
             None => Error::config(message).hint("start a new run; the commits of this one stay"),
@@ -222,7 +222,7 @@ fn reopen_repository(real: Real, run_dir: &RunDir) -> Result<Repo> {
     }
     let settled = finish_landing(&mut repo, run_dir).and_then(|()| undo_move(&mut repo, run_dir));
     settled.map_err(|error| {
-        let message = format!("the run cannot be resumed: {}", told(&error));
+        let message = format!("the run cannot be resumed: {}", with_causes(&error));
         let environment = Error::environment(message);
         machine_fault(&error)
             .into_iter()
@@ -311,7 +311,7 @@ fn read_earlier(run_dir: &RunDir) -> Result<Earlier> {
         |error: anyhow::Error| Error::config(format!("the run cannot be resumed: {error:#}"));
     let events = run_dir.read_events().map_err(damaged)?;
     let ended = run_dir.read_json(RunFile::Ended).unwrap_or(0);
-    let by_events = Told::by(&events, ended);
+    let by_events = EventState::by(&events, ended);
     let mut outcomes = BTreeMap::new();
     let mut just_failed = None;
     let mut histories: BTreeMap<String, Vec<Record>> = BTreeMap::new();
@@ -354,29 +354,29 @@ fn read_earlier(run_dir: &RunDir) -> Result<Earlier> {
 
 /// State that only the events contain.
 #[derive(Default)]
-struct Told {
+struct EventState {
     /// Tasks that ended after the last event that a process reported at its orderly end.
     stands: BTreeSet<String>,
     /// Commits that the agent made, by task.
     agent_commits: BTreeMap<String, Vec<String>>,
 }
 
-impl Told {
+impl EventState {
     /// `ended` is the number of the last event of the last process that ended in order.
     fn by(events: &[Event], ended: u64) -> Self {
-        let mut told = Self::default();
+        let mut state = Self::default();
         for event in events {
             let task = event.task.clone().unwrap_or_default();
             match &event.kind {
-                EventKind::TaskEnded(_) if event.seq > ended => drop(told.stands.insert(task)),
-                EventKind::TaskStarted { .. } => drop(told.agent_commits.remove(&task)),
+                EventKind::TaskEnded(_) if event.seq > ended => drop(state.stands.insert(task)),
+                EventKind::TaskStarted { .. } => drop(state.agent_commits.remove(&task)),
                 EventKind::AgentCommits { commits } => {
-                    told.agent_commits.insert(task, commits.clone());
+                    state.agent_commits.insert(task, commits.clone());
                 }
                 _ => {}
             }
         }
-        told
+        state
     }
 }
 

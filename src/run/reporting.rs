@@ -9,7 +9,7 @@ use crate::domain::settings::{Color, Resolved};
 use crate::domain::summary::RunSummary;
 use crate::error::{Error, ErrorKind, Result};
 use crate::github::actions_environment::ActionsEnvironment;
-use crate::github::publisher::{CheckAndComment, End, Known, Publisher, Trouble};
+use crate::github::publisher::{CheckAndComment, End, Known, PublishProblems, Publisher};
 use crate::github::request::RunRequest;
 use crate::process::Cancel;
 use crate::report::actions_log::{ActionsLog, Token, neutral};
@@ -18,7 +18,7 @@ use crate::report::append::append_only;
 use crate::report::buffered_output::BufferedOutput;
 use crate::report::console::{Console, Size, Style, Verbosity, is_colored};
 use crate::report::jsonl::Jsonl;
-use crate::report::outputs::{Beyond, ReportStatus, github_output, outputs};
+use crate::report::outputs::{OtherOutputs, ReportStatus, github_output, outputs};
 use crate::report::workflow_command::{WorkflowCommands, annotation_commands};
 use crate::report::{Format, Reporters, markdown, render};
 use crate::run::conversation;
@@ -40,14 +40,14 @@ use std::time::{Duration, Instant};
 
 /// How long the end of a run waits for a stalled reader: a program, any reader of a cancelled run, and a
 /// person, who may have paused the terminal to read.
-const PATIENCE: Duration = Duration::from_secs(5);
-const PATIENCE_OF_CANCELLED: Duration = Duration::from_secs(1);
-const PATIENCE_WITH_PERSON: Duration = Duration::from_secs(600);
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(5);
+const CANCELLED_DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
+const TERMINAL_DRAIN_TIMEOUT: Duration = Duration::from_secs(600);
 
 /// How long the final report to GitHub may take, normally and while the job is being cancelled: its
 /// processes are killed 10 s after the first signal.
-const PATIENCE_OF_REPORT: Duration = Duration::from_secs(90);
-const PATIENCE_OF_CANCELLED_REPORT: Duration = Duration::from_secs(3);
+const REPORT_TIMEOUT: Duration = Duration::from_secs(90);
+const CANCELLED_REPORT_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// The name of the reporter for groups and annotations.
 const LOG_COMMANDS: &str = "annotations";
@@ -152,7 +152,7 @@ impl Reporting {
     }
 
     /// From now on, cuts all waiting short once a signal has been received.
-    pub fn heed(&mut self, cancel: &Cancel) {
+    pub fn shorten_waits_after(&mut self, cancel: &Cancel) {
         self.cancel = Some(cancel.beyond_deadline());
     }
 
@@ -201,8 +201,8 @@ impl Reporting {
         let dispatched = push.map_or(Vec::new(), |push| push.dispatched.clone());
         let is_cancelled = self.summary.status == Some(RunStatus::Cancelled);
         let patience = match is_cancelled {
-            true => PATIENCE_OF_CANCELLED_REPORT,
-            false => PATIENCE_OF_REPORT,
+            true => CANCELLED_REPORT_TIMEOUT,
+            false => REPORT_TIMEOUT,
         };
         let end = End {
             ci_will_not_start: push.is_some() && dispatched.is_empty() && publishing.is_job_token,
@@ -215,7 +215,7 @@ impl Reporting {
             &self.summary,
             end,
             || self.is_stopped(),
-            PATIENCE_OF_CANCELLED_REPORT,
+            CANCELLED_REPORT_TIMEOUT,
         );
         if !published.complete {
             self.status = ReportStatus::Degraded;
@@ -260,7 +260,7 @@ impl Reporting {
     }
 
     /// Reports that an error ended the run, instead of a decision.
-    pub fn broke_off(&mut self, error: &Error) {
+    pub fn record_error(&mut self, error: &Error) {
         let (status, reason) = match error.kind {
             ErrorKind::Usage | ErrorKind::Config => (RunStatus::Invalid, Reason::Invalid),
             ErrorKind::Environment => (RunStatus::Environment, Reason::Environment),
@@ -332,7 +332,7 @@ impl Reporting {
             self.append(&path, &text, "step summary");
         }
         if let Some(path) = context.path_var("GITHUB_OUTPUT") {
-            let beyond = Beyond {
+            let beyond = OtherOutputs {
                 report_status: self.status,
                 report_path: Some(
                     run_dir
@@ -396,9 +396,9 @@ impl Reporting {
         let is_cancelled = self.is_cancelled();
         for (name, output, has_person) in &self.outputs.0 {
             let patience = match (is_cancelled, has_person) {
-                (true, _) => PATIENCE_OF_CANCELLED,
-                (false, false) => PATIENCE,
-                (false, true) => PATIENCE_WITH_PERSON,
+                (true, _) => CANCELLED_DRAIN_TIMEOUT,
+                (false, false) => DRAIN_TIMEOUT,
+                (false, true) => TERMINAL_DRAIN_TIMEOUT,
             };
             if let Err(error) = output.drain(patience) {
                 self.status = ReportStatus::Degraded;
@@ -436,7 +436,7 @@ fn check_and_comment(request: &RunRequest, run_dir: &RunDir, run_id: &str) -> Ch
         keep: Box::new(move |known| {
             let _ = place.write_json(RunFile::OnGithub, known);
         }),
-        trouble: Trouble::default(),
+        trouble: PublishProblems::default(),
     }
 }
 

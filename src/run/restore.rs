@@ -22,22 +22,26 @@ use std::sync::Arc;
 
 /// How a run depends on unfinished work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Wanted {
+pub(crate) enum RestoreMode {
     /// It only continues unfinished work.
     Only,
     /// It continues unfinished work if there is any.
-    IfThere,
+    IfPresent,
 }
 
 /// Whether to look for unfinished work: its continuation was requested, or the job is a rerun.
-pub(crate) fn wanted(context: &Context, args: &RunArgs, request: &RunRequest) -> Option<Wanted> {
+pub(crate) fn wanted(
+    context: &Context,
+    args: &RunArgs,
+    request: &RunRequest,
+) -> Option<RestoreMode> {
     let may_push = request.branch.is_some() && !request.context.report_only;
     let attempt = context.var("GITHUB_RUN_ATTEMPT").unwrap_or("1");
     match (args.from_remote, request.continues || attempt != "1") {
         // A dry run changes nothing, and an integration can read its shards again.
         _ if args.dry_run || !args.shards.is_empty() => None,
-        (true, _) => Some(Wanted::Only),
-        (false, true) if may_push => Some(Wanted::IfThere),
+        (true, _) => Some(RestoreMode::Only),
+        (false, true) if may_push => Some(RestoreMode::IfPresent),
         _ => None,
     }
 }
@@ -52,11 +56,11 @@ pub(crate) fn restore(
     args: &RunArgs,
     real: &Real,
     (request, source): (&RunRequest, &Source),
-    wanted: Wanted,
+    wanted: RestoreMode,
 ) -> Result<Option<RunDir>> {
     let nothing = |why: &str| match wanted {
-        Wanted::IfThere => Ok(None),
-        Wanted::Only => Err(Error::config(format!("there is no unfinished work: {why}"))
+        RestoreMode::IfPresent => Ok(None),
+        RestoreMode::Only => Err(Error::config(format!("there is no unfinished work: {why}"))
             .hint("start a new run, without --resume and --from-remote")),
     };
     let actions = ActionsEnvironment::of(context);

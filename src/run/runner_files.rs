@@ -50,11 +50,8 @@ impl RunnerFiles {
 
     /// Restores every file that differs and returns one message for each. Call this after all children
     /// have ended.
-    pub fn put_right(&self) -> Vec<String> {
-        self.files
-            .iter()
-            .filter_map(RunnerFile::put_right)
-            .collect()
+    pub fn repair(&self) -> Vec<String> {
+        self.files.iter().filter_map(RunnerFile::repair).collect()
     }
 }
 
@@ -75,7 +72,7 @@ impl RunnerFile {
     }
 
     /// Restores the file and describes the change, if there is one.
-    fn put_right(&self) -> Option<String> {
+    fn repair(&self) -> Option<String> {
         let now = self.path.symlink_metadata();
         let is_own = now
             .as_ref()
@@ -183,13 +180,13 @@ mod tests {
             fs::write(&path, "A=1\n").unwrap();
             fs::write(&other, "theirs").unwrap();
             let files = of(&path);
-            assert_eq!(files.put_right(), Vec::<String>::new());
+            assert_eq!(files.repair(), Vec::<String>::new());
             attack();
-            let told = files.put_right().concat();
+            let told = files.repair().concat();
             assert!(told.contains(word) && told.contains("GITHUB_ENV"), "{told}");
             assert_eq!(fs::read_to_string(&path).unwrap(), "A=1\n");
             assert_eq!(fs::read_to_string(&other).unwrap(), "theirs");
-            assert_eq!(files.put_right(), Vec::<String>::new());
+            assert_eq!(files.repair(), Vec::<String>::new());
         }
     }
 
@@ -199,7 +196,7 @@ mod tests {
         let path = dir.path().join("env");
         let files = of(&path);
         fs::write(&path, "EVIL=1\n").unwrap();
-        assert!(files.put_right().concat().contains("was created"));
+        assert!(files.repair().concat().contains("was created"));
         assert!(!path.exists());
     }
 }

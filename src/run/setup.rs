@@ -87,7 +87,7 @@ impl Setup {
             )
         });
         self.runner_files
-            .put_right()
+            .repair()
             .into_iter()
             .chain(survivors)
             .collect()
@@ -115,7 +115,7 @@ impl Setup {
     }
 
     /// Emits an event with the denied hosts that children requested since the last call.
-    pub fn tell_denied(&self, emit: &mut Emitter<'_>) {
+    pub fn report_denied_hosts(&self, emit: &mut Emitter<'_>) {
         let hosts = self.gateway.denied();
         if !hosts.is_empty() {
             emit.emit(EventKind::HostsDenied { hosts });

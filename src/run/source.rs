@@ -9,7 +9,7 @@ use crate::domain::trigger::{Ask, refname};
 use crate::error::{Error, Result};
 use crate::git::Real;
 use crate::github::actions_environment::{self, ActionsEnvironment};
-use crate::github::lookup::{self, Beginning, Ended, Purpose, Wanted, WantedSource};
+use crate::github::lookup::{self, EventDecision, JobEnd, Purpose, RequestedWork, WorkSource};
 use crate::github::queue::{self, Chosen};
 use crate::github::request::{RunRequest, WorkBranch};
 use crate::report::actions_log::neutral;
@@ -24,7 +24,7 @@ use tokio::runtime::Runtime;
 /// The result of evaluating a command line.
 pub(crate) enum Start {
     /// There is nothing to run: the job ends here.
-    Over(Ended),
+    Over(JobEnd),
     /// A run starts.
     Run(Box<Ready>),
 }
@@ -44,7 +44,7 @@ pub(crate) struct Ready {
 }
 
 /// The request in the command line or the inputs.
-enum Asked {
+enum GivenSource {
     Source(Source),
     Issue(u64),
     Queue(String),
@@ -66,7 +66,7 @@ pub(crate) fn begin(context: &Context, args: &RunArgs, runtime: &Runtime) -> Res
     let only_reviews = settings.review_only == Some(true);
     let asked = match (asked, only_reviews) {
         (asked, true) => to_be_reviewed(asked)?,
-        (Asked::Nothing, false) => return Err(prepare::nothing_asked()),
+        (GivenSource::Nothing, false) => return Err(prepare::nothing_asked()),
         (asked, false) => asked,
     };
     let wanted = runtime.block_on(wanted(context, actions.as_ref(), &settings, &real, asked))?;
@@ -104,7 +104,7 @@ pub(crate) fn begin(context: &Context, args: &RunArgs, runtime: &Runtime) -> Res
         })?;
         let Some(change) = found else {
             let why = "there is nothing to review: the base already has every commit";
-            return Ok(Start::Over(Ended::nothing(why)));
+            return Ok(Start::Over(JobEnd::nothing(why)));
         };
         let words = match &source {
             Source::Prompt(words) => words.as_str(),
@@ -125,11 +125,11 @@ pub(crate) fn begin(context: &Context, args: &RunArgs, runtime: &Runtime) -> Res
 
 /// A review looks at the pull request of the event or at the current branch, whatever else the event
 /// requests. A prompt says what to look for.
-fn to_be_reviewed(asked: Asked) -> Result<Asked> {
+fn to_be_reviewed(asked: GivenSource) -> Result<GivenSource> {
     match asked {
-        Asked::Source(Source::Prompt(words)) => Ok(Asked::Source(Source::Prompt(words))),
-        Asked::Event | Asked::Nothing => Ok(Asked::Source(Source::Prompt(String::new()))),
-        Asked::Source(_) | Asked::Issue(_) | Asked::Queue(_) => Err(Error::usage(
+        GivenSource::Source(Source::Prompt(words)) => Ok(GivenSource::Source(Source::Prompt(words))),
+        GivenSource::Event | GivenSource::Nothing => Ok(GivenSource::Source(Source::Prompt(String::new()))),
+        GivenSource::Source(_) | GivenSource::Issue(_) | GivenSource::Queue(_) => Err(Error::usage(
             "review_only reviews a pull request or a branch; it does not run a plan, an issue or a queue",
         )
         .hint("leave out the plan, the issue or the queue; a prompt can say what to look for")),
@@ -209,7 +209,7 @@ pub(crate) fn tell(context: &Context, request: &RunRequest, error: &Error, runti
 }
 
 /// The one request in the command line.
-fn asked(context: &Context, args: &RunArgs) -> Result<Asked> {
+fn asked(context: &Context, args: &RunArgs) -> Result<GivenSource> {
     let named = [
         args.issue.map(|_| "--issue"),
         args.queue.as_ref().map(|_| "--queue"),
@@ -225,25 +225,25 @@ fn asked(context: &Context, args: &RunArgs) -> Result<Asked> {
         return Err(Error::usage(format!("{all} were given together")).hint(prepare::CHOICES));
     }
     if let Some(number) = args.issue {
-        return Ok(Asked::Issue(number));
+        return Ok(GivenSource::Issue(number));
     }
     if let Some(dir) = &args.queue {
         let dir = dir.display().to_string();
         let dir = dir.trim_end_matches('/').to_owned();
         refname::check_path(&dir).map_err(|why| Error::usage(format!("--queue {dir}: {why}")))?;
-        return Ok(Asked::Queue(dir));
+        return Ok(GivenSource::Queue(dir));
     }
     let is_event = args.event
         || (!has_source && context.in_actions() && actions_environment::event(context).is_some());
     match (is_event, has_source) {
-        (true, _) => Ok(Asked::Event),
-        (false, true) => Ok(Asked::Source(prepare::source(context, args)?)),
-        (false, false) => Ok(Asked::Nothing),
+        (true, _) => Ok(GivenSource::Event),
+        (false, true) => Ok(GivenSource::Source(prepare::source(context, args)?)),
+        (false, false) => Ok(GivenSource::Nothing),
     }
 }
 
 enum Found {
-    Over(Ended),
+    Over(JobEnd),
     /// A run without GitHub.
     Here(Source),
     There(Source, Box<RunRequest>),
@@ -254,18 +254,18 @@ async fn wanted(
     actions: Option<&ActionsEnvironment>,
     settings: &Settings,
     real: &Real,
-    asked: Asked,
+    asked: GivenSource,
 ) -> Result<Found> {
     let has_event = context.in_actions() && actions_environment::event(context).is_some();
-    let is_explicit = matches!(asked, Asked::Source(_) | Asked::Queue(_));
+    let is_explicit = matches!(asked, GivenSource::Source(_) | GivenSource::Queue(_));
     let Some(actions) = actions else {
         return without_github(context, settings, asked);
     };
     let wants = context.in_actions() || reaches_out(settings);
     let found = match &asked {
-        Asked::Source(source) if !wants => return Ok(Found::Here(source.clone())),
-        Asked::Issue(number) => of_issue(context, actions, settings, *number).await?,
-        Asked::Event => lookup::begin(context, actions, settings, Purpose::Ask).await?,
+        GivenSource::Source(source) if !wants => return Ok(Found::Here(source.clone())),
+        GivenSource::Issue(number) => of_issue(context, actions, settings, *number).await?,
+        GivenSource::Event => lookup::begin(context, actions, settings, Purpose::Ask).await?,
         _ if has_event => {
             let purpose = match is_explicit {
                 true => Purpose::Place,
@@ -273,9 +273,9 @@ async fn wanted(
             };
             lookup::begin(context, actions, settings, purpose).await?
         }
-        _ => Beginning::configured(context, actions),
+        _ => EventDecision::configured(context, actions),
     };
-    let Wanted {
+    let RequestedWork {
         source,
         mut request,
     } = match found.wanted(context) {
@@ -283,8 +283,8 @@ async fn wanted(
         Err(ended) => return Ok(Found::Over(ended)),
     };
     let queue = match (&asked, &source) {
-        (Asked::Queue(dir), _) => Some(dir.clone()),
-        (_, WantedSource::Queue(dir)) => Some(dir.clone()),
+        (GivenSource::Queue(dir), _) => Some(dir.clone()),
+        (_, WorkSource::Queue(dir)) => Some(dir.clone()),
         _ => None,
     };
     if let Some(dir) = queue {
@@ -297,10 +297,10 @@ async fn wanted(
         );
     }
     let source = match (asked, source) {
-        (_, WantedSource::Plan(path)) => Source::File(real.work_tree().join(path)),
-        (_, WantedSource::Prompt(text)) => Source::Prompt(text),
-        (_, WantedSource::PlanText(text)) => Source::Text(text),
-        (Asked::Source(source), _) => source,
+        (_, WorkSource::Plan(path)) => Source::File(real.work_tree().join(path)),
+        (_, WorkSource::Prompt(text)) => Source::Prompt(text),
+        (_, WorkSource::PlanText(text)) => Source::Text(text),
+        (GivenSource::Source(source), _) => source,
         _ => {
             return Err(
                 Error::usage("nothing to do: the event names no plan and no prompt")
@@ -326,24 +326,24 @@ pub(crate) fn no_access(context: &Context, what: &str) -> Error {
     error.hint(remedy)
 }
 
-fn without_github(context: &Context, settings: &Settings, asked: Asked) -> Result<Found> {
+fn without_github(context: &Context, settings: &Settings, asked: GivenSource) -> Result<Found> {
     let missing = |what: &str| no_access(context, what);
     match asked {
-        Asked::Source(_) if settings.push == Some(true) => Err(missing("--push")),
-        Asked::Source(_) if settings.report == Some(Report::Github) => {
+        GivenSource::Source(_) if settings.push == Some(true) => Err(missing("--push")),
+        GivenSource::Source(_) if settings.report == Some(Report::Github) => {
             Err(missing("--report github"))
         }
-        Asked::Source(source) => Ok(Found::Here(source)),
-        Asked::Issue(_) => Err(missing("--issue")),
-        Asked::Queue(_) => Err(missing("--queue")),
-        Asked::Event | Asked::Nothing => Err(missing("--event")),
+        GivenSource::Source(source) => Ok(Found::Here(source)),
+        GivenSource::Issue(_) => Err(missing("--issue")),
+        GivenSource::Queue(_) => Err(missing("--queue")),
+        GivenSource::Event | GivenSource::Nothing => Err(missing("--event")),
     }
 }
 
 /// The text of a source that is a plan without a file.
-pub(crate) fn source_text(source: &WantedSource) -> Option<&str> {
+pub(crate) fn source_text(source: &WorkSource) -> Option<&str> {
     match source {
-        WantedSource::PlanText(text) => Some(text),
+        WorkSource::PlanText(text) => Some(text),
         _ => None,
     }
 }
@@ -355,7 +355,7 @@ pub(crate) async fn of_issue(
     actions: &ActionsEnvironment,
     settings: &Settings,
     number: u64,
-) -> Result<Beginning> {
+) -> Result<EventDecision> {
     let asked = |error: crate::github::api::Error| Error::environment(error.to_string());
     let client = actions.client().map_err(asked)?;
     let repo = client.repo(&actions.place.repository).map_err(asked)?;
@@ -363,7 +363,7 @@ pub(crate) async fn of_issue(
         let mut triggers = lookup::trigger_settings(settings, context);
         triggers.own_login = client.identity().await.ok().map(|identity| identity.login);
         if let Some(ended) = lookup::stranger(context, &repo, &triggers, true).await? {
-            return Ok(Beginning::Over(ended));
+            return Ok(EventDecision::Over(ended));
         }
     }
     let found = repo.issue(number).await.map_err(asked)?;
@@ -374,7 +374,7 @@ pub(crate) async fn of_issue(
         );
     }
     if found.state != "open" {
-        return Ok(Beginning::Over(Ended::nothing(format!(
+        return Ok(EventDecision::Over(JobEnd::nothing(format!(
             "issue #{number} is closed"
         ))));
     }
@@ -409,8 +409,8 @@ pub(crate) async fn of_issue(
         ask: &Ask::IssuePlan,
     });
     lookup::note_own(&mut request.state, &plan.plan, is_own);
-    Ok(Beginning::Work(Box::new(Wanted {
-        source: WantedSource::PlanText(plan.plan.texts()),
+    Ok(EventDecision::Work(Box::new(RequestedWork {
+        source: WorkSource::PlanText(plan.plan.texts()),
         request,
     })))
 }

@@ -130,8 +130,8 @@ pub(crate) fn runtime() -> Result<Runtime> {
 
 fn go_on(context: &Context, args: &RunArgs, reopened: Reopened, runtime: Runtime) -> Result<u8> {
     let (prepared, request) = (reopened.prepared, reopened.request);
-    let taken_up = Some(reopened.taken_up);
-    let ended = execute(context, args, prepared, request, taken_up, runtime);
+    let resumed = Some(reopened.resumed);
+    let ended = execute(context, args, prepared, request, resumed, runtime);
     drop(reopened.lock);
     ended
 }

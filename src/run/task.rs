@@ -47,7 +47,7 @@ pub struct TaskRun<'t> {
     /// When the task started, in milliseconds on the run's clock.
     pub began_ms: u64,
     /// The agent that replaces the task's own agent.
-    pub stand_in: Option<StandIn>,
+    pub substitute: Option<SubstituteAgent>,
     /// Roles whose agents were unavailable.
     pub unavailable: Vec<Role>,
     /// The JSON Schema of the structured output, as shown to the agent.
@@ -56,7 +56,7 @@ pub struct TaskRun<'t> {
 
 /// The agent that replaces the task's own agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum StandIn {
+pub enum SubstituteAgent {
     /// An agent of `escalate`, counted from 1.
     Escalation(usize),
     /// The agent of `fallback`.
@@ -68,8 +68,8 @@ impl TaskRun<'_> {
     pub fn begin_turn(&mut self, key: TurnKey) {
         let role = key.name.map_or(Role::Implementer, |name| name.role);
         self.config.take_role(role);
-        let stand_in = self.take_stand_in(role);
-        let is_other = std::mem::replace(&mut self.stand_in, stand_in) != stand_in;
+        let substitute = self.take_substitute(role);
+        let is_other = std::mem::replace(&mut self.substitute, substitute) != substitute;
         if is_other {
             self.session = None;
         }
@@ -80,9 +80,9 @@ impl TaskRun<'_> {
     }
 
     /// Replaces the agent if it was unavailable or its work failed verification.
-    fn take_stand_in(&mut self, role: Role) -> Option<StandIn> {
+    fn take_substitute(&mut self, role: Role) -> Option<SubstituteAgent> {
         if self.unavailable.contains(&role) && self.config.take_fallback() {
-            return Some(StandIn::Fallback);
+            return Some(SubstituteAgent::Fallback);
         }
         let failed = |entry: &&HistoryEntry| {
             matches!(
@@ -95,7 +95,7 @@ impl TaskRun<'_> {
             Role::Implementer => self
                 .config
                 .take_escalation(failures)
-                .map(StandIn::Escalation),
+                .map(SubstituteAgent::Escalation),
             _ => None,
         }
     }
@@ -107,7 +107,7 @@ impl TaskRun<'_> {
     }
 
     /// Whether a turn in this phase must return the structured output.
-    pub fn owes_output(&self, key: TurnKey) -> bool {
+    pub fn needs_output(&self, key: TurnKey) -> bool {
         let row = self.row(key);
         let does_the_work = matches!(row.role, Role::Implementer | Role::Fixer);
         let is_of_work = does_the_work && !row.optional && row.expect == Expect::Pass;
@@ -129,7 +129,7 @@ impl TaskRun<'_> {
     pub fn output(&self, key: TurnKey) -> Option<&str> {
         self.output_schema
             .as_deref()
-            .filter(|_| self.owes_output(key))
+            .filter(|_| self.needs_output(key))
     }
 
     /// Whether the history keeps all final messages of the task, because not only the last one may be

@@ -3,7 +3,7 @@
 //!
 //! It is sent once, at the end, without retries: an observer must not delay a run.
 
-use crate::agents::maker_of;
+use crate::agents::model_vendor;
 use crate::context::Context;
 use crate::domain::agent::AgentEvent;
 use crate::domain::event::{Event, EventKind};
@@ -20,8 +20,8 @@ use percent_encoding::percent_decode_str;
 use std::time::Duration;
 
 /// How long the end of a run waits for a collector, normally and when the run is cancelled.
-const PATIENCE: Duration = Duration::from_secs(10);
-const PATIENCE_OF_CANCELLED: Duration = Duration::from_secs(1);
+const EXPORT_TIMEOUT: Duration = Duration::from_secs(10);
+const CANCELLED_EXPORT_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The two signals: the word in variable names and the path of the endpoint.
 const SIGNALS: [(&str, &str); 2] = [("TRACES", "v1/traces"), ("METRICS", "v1/metrics")];
@@ -60,14 +60,16 @@ impl Exporter {
         }
         let limit = context.var("OTEL_EXPORTER_OTLP_TIMEOUT");
         let limit = limit.and_then(|text| text.trim().parse().ok());
-        let limit = limit.map_or(PATIENCE, Duration::from_millis).min(PATIENCE);
+        let limit = limit
+            .map_or(EXPORT_TIMEOUT, Duration::from_millis)
+            .min(EXPORT_TIMEOUT);
         let temporality = context.var("OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE");
         let is_delta = |word: &str| {
             let words = ["delta", "lowmemory"];
             words.iter().any(|known| word.eq_ignore_ascii_case(known))
         };
         Some(Self {
-            telemetry: Telemetry::new(maker_of),
+            telemetry: Telemetry::new(model_vendor),
             origin: Origin {
                 resource: resource(context),
                 parent: context.var("TRACEPARENT").and_then(Parent::read),
@@ -112,7 +114,7 @@ impl Exporter {
             Some(redactor.redact(&text).into_owned())
         });
         let limit = match is_cancelled {
-            true => self.limit.min(PATIENCE_OF_CANCELLED),
+            true => self.limit.min(CANCELLED_EXPORT_TIMEOUT),
             false => self.limit,
         };
         let runtime = tokio::runtime::Builder::new_current_thread()

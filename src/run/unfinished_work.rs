@@ -14,13 +14,13 @@ use crate::run::work_keeper::WorkKeeper;
 use std::time::{Duration, Instant};
 
 /// How long saving may take while the job is being cancelled.
-const PATIENCE_OF_CANCELLED: Duration = Duration::from_secs(3);
+const CANCELLED_SAVE_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// How long GitHub may take to list the saved work.
-const PATIENCE: Duration = Duration::from_secs(20);
+const LIST_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// The most outdated references that one run checks.
-const LOOKED_AT: usize = 5;
+const MAX_CHECKED: usize = 5;
 
 /// At the end of a run: saves undelivered work, or removes the saved copy of delivered work.
 pub(crate) async fn settle(
@@ -43,7 +43,7 @@ pub(crate) async fn settle(
     let has_commits = base != parts.setup.start_commit() && delivered != Delivered::Done;
     let stopped = parts.setup.cancel.beyond_deadline();
     let cancel = match stopped.reason() {
-        Some(_) => ends_after(PATIENCE_OF_CANCELLED),
+        Some(_) => ends_after(CANCELLED_SAVE_TIMEOUT),
         None => stopped.clone(),
     };
     let has_notes = parts.notes.has_own();
@@ -95,7 +95,7 @@ async fn tidy(context: &Context, keeper: &mut WorkKeeper, parts: &mut Parts<'_>,
     };
     let client = actions
         .client()
-        .map(|it| it.until(Instant::now() + PATIENCE));
+        .map(|it| it.until(Instant::now() + LIST_TIMEOUT));
     let Ok(repo) = client.and_then(|client| client.repo(&actions.place.repository)) else {
         return;
     };
@@ -113,7 +113,7 @@ async fn tidy(context: &Context, keeper: &mut WorkKeeper, parts: &mut Parts<'_>,
     }
     let now = jiff::Timestamp::now().as_second();
     let others = there.iter().filter(|(name, _)| name != keeper.name.full());
-    for (name, commit) in others.take(LOOKED_AT) {
+    for (name, commit) in others.take(MAX_CHECKED) {
         let facts = repo.git_commit(commit).await;
         if facts.is_ok_and(|facts| is_outdated(&facts.message, now)) {
             // If this fails, a later run tries again.

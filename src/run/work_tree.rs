@@ -18,7 +18,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// The raw state of the repository, if it could be read, and the same as a value of the domain.
-pub type Seen = (Option<Arc<RawSnapshot>>, Snapshot);
+pub type SnapshotPair = (Option<Arc<RawSnapshot>>, Snapshot);
 
 /// The work tree of a run.
 pub struct WorkTree {
@@ -94,14 +94,14 @@ impl WorkTree {
     }
 
     /// Takes a new snapshot of the repository. Its warnings are emitted.
-    pub fn snapshot(&mut self, emit: &mut Emitter<'_>) -> Seen {
+    pub fn snapshot(&mut self, emit: &mut Emitter<'_>) -> SnapshotPair {
         let exempt = self.exempt();
         told(self.repo.snapshot(&exempt), emit)
     }
 
     /// As [`Self::snapshot`], but reuses the last one if no process started by Sprag can have changed
     /// the repository since. Do not stage, save or remove files based on it.
-    pub fn last_snapshot(&mut self, emit: &mut Emitter<'_>) -> Seen {
+    pub fn last_snapshot(&mut self, emit: &mut Emitter<'_>) -> SnapshotPair {
         let exempt = self.exempt();
         told(self.repo.last_snapshot(&exempt), emit)
     }
@@ -136,7 +136,7 @@ impl WorkTree {
 
     /// The state after the checks. Files that they created become check artifacts. Their changes to
     /// tracked files stay.
-    pub fn settle(&mut self, before: Option<&RawSnapshot>, emit: &mut Emitter<'_>) -> Seen {
+    pub fn settle(&mut self, before: Option<&RawSnapshot>, emit: &mut Emitter<'_>) -> SnapshotPair {
         let settled = self.take_artifacts(before, emit);
         let artifacts: Vec<&Vec<u8>> = self.check_artifacts.iter().collect();
         let contents = self.repo.contents_of(&artifacts);
@@ -146,7 +146,11 @@ impl WorkTree {
         settled
     }
 
-    fn take_artifacts(&mut self, before: Option<&RawSnapshot>, emit: &mut Emitter<'_>) -> Seen {
+    fn take_artifacts(
+        &mut self,
+        before: Option<&RawSnapshot>,
+        emit: &mut Emitter<'_>,
+    ) -> SnapshotPair {
         let (after, known) = self.snapshot(emit);
         let (Some(before), Some(after)) = (before, after) else {
             return (None, known);
@@ -230,7 +234,7 @@ impl WorkTree {
     }
 }
 
-fn told(seen: Result<Arc<RawSnapshot>, GitError>, emit: &mut Emitter<'_>) -> Seen {
+fn told(seen: Result<Arc<RawSnapshot>, GitError>, emit: &mut Emitter<'_>) -> SnapshotPair {
     match seen {
         Ok(raw) => {
             for warning in &raw.warnings {

@@ -114,14 +114,14 @@ pub(super) fn close_descriptors_but(kept: &[i32]) {
     }
 }
 
-/// The file that replaces the child's pipes in [`let_go_of_standard_streams`].
+/// The file that replaces the child's pipes in [`detach_standard_streams`].
 pub(super) fn nothing() -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).open("/dev/null")
 }
 
 /// Replaces the child's pipes in this process, so that they end when the child closes them.
-pub(super) fn let_go_of_standard_streams(nothing: &File) -> io::Result<()> {
+pub(super) fn detach_standard_streams(nothing: &File) -> io::Result<()> {
     rustix::stdio::dup2_stdin(nothing)?;
     rustix::stdio::dup2_stdout(nothing)?;
     rustix::stdio::dup2_stderr(nothing)?;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 /// The paths that a child works with. All are absolute and without links.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Surroundings {
+pub struct SandboxPaths {
     /// The work tree.
     pub work_tree: PathBuf,
     /// The git directory of the work tree.
@@ -31,7 +31,7 @@ const GIT_SHARED: &[&str] = &["objects", "refs", "logs"];
 /// write because they contain a protected path, each with that path.
 pub fn policy(
     level: Level,
-    around: &Surroundings,
+    around: &SandboxPaths,
     places: &[PathBuf],
 ) -> (Policy, Vec<(PathBuf, PathBuf)>) {
     let mut policy = Policy::of(level);
@@ -74,7 +74,7 @@ pub fn policy(
 /// The policy for a child whose programs notice the sandbox only when they write a protected path. It
 /// may write these places and all of git's own directory, and signal processes outside. Protected paths
 /// below such a place, and hidden sockets, need a mount namespace.
-pub fn open_policy(level: Level, around: &Surroundings, places: &[PathBuf]) -> Policy {
+pub fn open_policy(level: Level, around: &SandboxPaths, places: &[PathBuf]) -> Policy {
     let mut policy = Policy::of(level);
     policy.signals = true;
     policy.hidden.clone_from(&around.hidden);
@@ -109,8 +109,8 @@ pub fn open_policy(level: Level, around: &Surroundings, places: &[PathBuf]) -> P
     policy
 }
 
-fn writable_git(around: &Surroundings, policy: &mut Policy) {
-    let Surroundings {
+fn writable_git(around: &SandboxPaths, policy: &mut Policy) {
+    let SandboxPaths {
         work_tree,
         git_dir,
         common_dir,
@@ -125,9 +125,9 @@ fn writable_git(around: &Surroundings, policy: &mut Policy) {
     }
 }
 
-fn git(around: &Surroundings, policy: &mut Policy) {
+fn git(around: &SandboxPaths, policy: &mut Policy) {
     writable_git(around, policy);
-    let Surroundings {
+    let SandboxPaths {
         git_dir,
         common_dir,
         ..
@@ -145,8 +145,8 @@ fn git(around: &Surroundings, policy: &mut Policy) {
 mod tests {
     use super::*;
 
-    fn around() -> Surroundings {
-        Surroundings {
+    fn around() -> SandboxPaths {
+        SandboxPaths {
             work_tree: "/w".into(),
             git_dir: "/w/.git".into(),
             common_dir: "/w/.git".into(),
@@ -175,7 +175,7 @@ mod tests {
     #[test]
     fn what_is_protected_in_a_place_that_everybody_writes_is_read_only_and_cannot_be_moved_away() {
         let places = ["/tmp".into(), "/tmp/x/run/turn".into(), "/var/tmp".into()];
-        let around = Surroundings {
+        let around = SandboxPaths {
             protected: vec!["/tmp/x/run".into(), "/home/a/.local/state".into()],
             ..around()
         };
@@ -201,7 +201,7 @@ mod tests {
         let (own, _) = policy(Level::Namespaces, &around(), &[]);
         assert!(own.read_only.contains(&"/w/.git/config".into()));
         assert_eq!(own.pinned, [PathBuf::from("/w/.git")]);
-        let linked = Surroundings {
+        let linked = SandboxPaths {
             git_dir: "/main/.git/worktrees/w".into(),
             common_dir: "/main/.git".into(),
             ..around()

@@ -30,7 +30,7 @@ mod sockets;
 mod supervisor;
 
 pub use caches::{CACHES, Cache, Place, TOOLS, places};
-pub use files::{Surroundings, open_policy, policy};
+pub use files::{SandboxPaths, open_policy, policy};
 #[cfg(target_os = "linux")]
 pub use launcher::main;
 pub use policy::{Launch, NAME, Network, OWN_PROGRAM, Policy, SUBCOMMAND};

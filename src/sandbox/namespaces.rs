@@ -8,7 +8,7 @@
 //! ends its namespace.
 
 use super::child::{
-    FAILED, Failure, Stage, close_descriptors_but, let_go_of_standard_streams, nothing, restrict,
+    FAILED, Failure, Stage, close_descriptors_but, detach_standard_streams, nothing, restrict,
     spawn,
 };
 use super::policy::{Launch, NAME, OWN_PROGRAM};
@@ -49,7 +49,7 @@ pub(super) fn launch(launch: &Launch, reporter: &mut Reporter<File>) -> Result<E
     drop(told);
     close_descriptors_but(&[reporter.0.as_raw_fd(), ends.as_raw_fd()]);
     reporter.tell("first-process", first.id());
-    let let_go = nothing().and_then(|nothing| let_go_of_standard_streams(&nothing));
+    let let_go = nothing().and_then(|nothing| detach_standard_streams(&nothing));
     let_go.map_err(|error| format!("standard streams: {error}"))?;
     let Some(end) = read_end(ends) else {
         // The first process has reported the problem, or was killed.
@@ -104,17 +104,17 @@ fn separate(launch: &Launch) -> Result<(), Failure> {
     }
     // The first process is executed as another program, in which only root would keep the right to
     // mount.
-    let hand_on = || {
+    let keep_mount_capability = || {
         let mut sets = capabilities(None)?;
         sets.inheritable |= CapabilitySet::SYS_ADMIN;
         set_capabilities(None, sets)?;
         configure_capability_in_ambient_set(CapabilitySet::SYS_ADMIN, true)
     };
-    hand_on().map_err(|error| Failure::from(format!("capabilities: {error}")))
+    keep_mount_capability().map_err(|error| Failure::from(format!("capabilities: {error}")))
 }
 
 /// Stops passing on the right to mount, so that the child does not get it.
-fn hand_on_no_more() -> Result<(), Failure> {
+fn drop_mount_capability() -> Result<(), Failure> {
     let keep = || {
         clear_ambient_capability_set()?;
         let mut sets = capabilities(None)?;
@@ -143,12 +143,12 @@ fn first_process(launch: &Launch, told: i32) -> Result<Child, Failure> {
 pub(super) fn be_first(launch: &Launch, told: File, report: &File) -> Result<ExitCode, Failure> {
     mounts::own_processes()?;
     mounts::places(&launch.policy)?;
-    hand_on_no_more()?;
+    drop_mount_capability()?;
     mounts::enter(&launch.cwd)?;
     restrict(&launch.policy)?;
     let events = Events::new().map_err(|error| format!("the end of the run: {error}"))?;
     let child = spawn(launch)?;
-    let let_go = nothing().and_then(|nothing| let_go_of_standard_streams(&nothing));
+    let let_go = nothing().and_then(|nothing| detach_standard_streams(&nothing));
     let_go.map_err(|error| format!("standard streams: {error}"))?;
     let mut told = Some(told);
     // All other processes of the namespace end with this one.

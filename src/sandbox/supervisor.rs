@@ -5,7 +5,7 @@
 //! by SIGKILL, the kernel closes that end, and the launcher sees it. All descendants of the child are
 //! descendants of the launcher too, even if their own parents have ended, so it finds all of them.
 
-use super::child::{FAILED, Failure, let_go_of_standard_streams, nothing, restrict, spawn};
+use super::child::{FAILED, Failure, detach_standard_streams, nothing, restrict, spawn};
 use super::policy::Launch;
 use super::report::{Reporter, Status};
 use nix::errno::Errno;
@@ -35,7 +35,7 @@ pub(super) fn supervise(
     adopt_orphans().map_err(told)?;
     let nothing = nothing().map_err(told)?;
     let child = start(launch)?;
-    let_go_of_standard_streams(&nothing).map_err(told)?;
+    detach_standard_streams(&nothing).map_err(told)?;
     let mut status = None;
     let mut is_told = false;
     loop {

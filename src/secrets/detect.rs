@@ -10,7 +10,7 @@ use std::io::{self, ErrorKind, Read};
 
 /// Minimum length in bytes of a detected secret. Shorter values are often ordinary words, such as the
 /// password of a test database.
-pub const SHORTEST: usize = 12;
+pub const MIN_SECRET_BYTES: usize = 12;
 
 const CHUNK: usize = 64 * 1024;
 
@@ -29,19 +29,19 @@ pub struct Detector {
 struct Known {
     automaton: AhoCorasick,
     /// For each pattern, the variable and the form of the secret.
-    patterns: Vec<Seen>,
+    patterns: Vec<DetectedSecret>,
 }
 
 /// A secret that was found.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Seen {
+pub struct DetectedSecret {
     /// The variable with the secret.
     pub name: String,
     /// The matched form, after unescaping.
     pub form: String,
 }
 
-impl fmt::Debug for Seen {
+impl fmt::Debug for DetectedSecret {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(out, "Seen({})", self.name)
     }
@@ -60,7 +60,7 @@ impl Detector {
         let (mut exact, mut hex) = (BTreeMap::new(), BTreeMap::new());
         for (name, secret) in secrets {
             let parts = secrets_apart(secret.trim());
-            for part in parts.filter(|part| part.len() >= SHORTEST) {
+            for part in parts.filter(|part| part.len() >= MIN_SECRET_BYTES) {
                 for form in forms(part) {
                     if !form.is_ascii() {
                         for bytes in encodings(&form) {
@@ -110,7 +110,7 @@ impl Detector {
     ///
     /// # Errors
     /// When it cannot be read.
-    pub fn find(&self, from: &mut dyn Read) -> io::Result<BTreeSet<Seen>> {
+    pub fn find(&self, from: &mut dyn Read) -> io::Result<BTreeSet<DetectedSecret>> {
         let mut search = self.search();
         if self.is_idle() {
             return Ok(search.end());
@@ -126,7 +126,7 @@ impl Detector {
         }
     }
 
-    fn collect(&self, bytes: &[u8], seen: &mut BTreeSet<Seen>) {
+    fn collect(&self, bytes: &[u8], seen: &mut BTreeSet<DetectedSecret>) {
         for Known {
             automaton,
             patterns,
@@ -139,15 +139,15 @@ impl Detector {
 }
 
 /// Secrets by pattern.
-type Patterns = BTreeMap<Vec<u8>, Seen>;
+type Patterns = BTreeMap<Vec<u8>, DetectedSecret>;
 
 /// Adds a pattern for a form of a variable's secret. If several variables share it, the first by name is
 /// kept.
 fn note(patterns: &mut Patterns, bytes: Vec<u8>, (name, form): (&str, &str)) {
-    if bytes.len() < SHORTEST {
+    if bytes.len() < MIN_SECRET_BYTES {
         return;
     }
-    let seen = Seen {
+    let seen = DetectedSecret {
         name: name.to_owned(),
         form: form.to_owned(),
     };
@@ -189,7 +189,7 @@ fn encodings(text: &str) -> Vec<Vec<u8>> {
 #[derive(Debug)]
 pub struct Search<'d> {
     detector: &'d Detector,
-    seen: BTreeSet<Seen>,
+    seen: BTreeSet<DetectedSecret>,
     views: [View; 5],
 }
 
@@ -202,7 +202,7 @@ impl Search<'_> {
     }
 
     /// Ends the search and returns the secrets found.
-    pub fn end(mut self) -> BTreeSet<Seen> {
+    pub fn end(mut self) -> BTreeSet<DetectedSecret> {
         self.take(b"", true);
         self.seen
     }

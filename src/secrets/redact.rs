@@ -17,7 +17,7 @@ use std::sync::LazyLock;
 pub const MASK: &str = "***";
 
 /// Minimum length in bytes of a redacted secret. Shorter ones occur in ordinary text.
-pub const SHORTEST: usize = 8;
+pub const MIN_SECRET_BYTES: usize = 8;
 
 /// Removes known secrets in the usual encodings, and everything that looks like a token of a well-known
 /// service, from texts, in time linear in the text. A truncated, reversed or spelled out secret is not found.
@@ -44,7 +44,7 @@ impl Redactor {
         for secret in secrets.into_iter().map(str::trim) {
             match secret.len() {
                 0 => {}
-                1..SHORTEST => ignored += 1,
+                1..MIN_SECRET_BYTES => ignored += 1,
                 _ => {
                     known.extend(secrets_apart(secret).flat_map(forms));
                     known.extend(pieces(secret));
@@ -178,7 +178,7 @@ fn replaced(known: &AhoCorasick, text: &str) -> String {
 /// A secret and its long lines, each of which is a secret of its own.
 pub(crate) fn secrets_apart(secret: &str) -> impl Iterator<Item = &str> {
     let lines = secret.lines().map(str::trim);
-    std::iter::once(secret).chain(lines.filter(|line| line.len() >= 2 * SHORTEST))
+    std::iter::once(secret).chain(lines.filter(|line| line.len() >= 2 * MIN_SECRET_BYTES))
 }
 
 /// All characters except letters, digits and those that a URL may contain unescaped.
@@ -233,7 +233,7 @@ pub(crate) fn forms(secret: &str) -> Vec<String> {
     for shift in 0..3 {
         forms.extend(base64_forms(secret.as_bytes(), shift));
     }
-    forms.retain(|form| form.len() >= SHORTEST);
+    forms.retain(|form| form.len() >= MIN_SECRET_BYTES);
     forms
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 /// Maximum length in bytes of a line that is buffered completely. In a longer line, a secret across a cut
 /// could pass.
-const LONGEST: usize = 1 << 20;
+const MAX_LINE_BYTES: usize = 1 << 20;
 
 /// Writes complete lines without secrets. Text after the last line end is written when the stream is finished
 /// or dropped.
@@ -52,7 +52,7 @@ impl<W: Write> Write for Redacting<W> {
         self.line.extend_from_slice(bytes);
         if let Some(end) = memchr::memrchr(b'\n', &self.line) {
             self.pass_on(end + 1)?;
-        } else if self.line.len() > LONGEST {
+        } else if self.line.len() > MAX_LINE_BYTES {
             self.pass_on(self.line.len())?;
         }
         Ok(bytes.len())
@@ -113,7 +113,7 @@ mod tests {
     fn a_line_without_an_end_is_not_kept_for_ever() {
         let redactor = Arc::new(Redactor::new(["canary-secret-1234"]));
         let mut stream = Redacting::new(Vec::new(), redactor);
-        stream.write_all(&vec![b'x'; LONGEST + 1]).unwrap();
+        stream.write_all(&vec![b'x'; MAX_LINE_BYTES + 1]).unwrap();
         assert!(stream.line.is_empty());
     }
 }

@@ -1,7 +1,7 @@
 //! Unescapes text in chunks: escape sequences of URLs, source code and markup become their characters.
 
 /// Maximum length of an escape sequence in bytes: `\U0001F980` and `&#x0001F980;` are shorter.
-const LONGEST: usize = 14;
+const MAX_ESCAPE_BYTES: usize = 14;
 
 /// The named character references of markup.
 const NAMED: [(&[u8], u8); 5] = [
@@ -57,9 +57,9 @@ impl Unescape {
         let (mut plain, mut next) = (self.plain, self.plain);
         while let Some(first) = self.buffer.get(next).copied() {
             let rest = self.buffer.get(next..).unwrap_or_default();
-            let rest = rest.get(..LONGEST).unwrap_or(rest);
+            let rest = rest.get(..MAX_ESCAPE_BYTES).unwrap_or(rest);
             let (length, meant) = match escape(rest, is_end) {
-                Found::Open if !is_end && rest.len() < LONGEST => break,
+                Found::Open if !is_end && rest.len() < MAX_ESCAPE_BYTES => break,
                 Found::Open | Found::Plain => {
                     if let Some(place) = self.buffer.get_mut(plain) {
                         *place = first;
@@ -78,7 +78,7 @@ impl Unescape {
             // The character may complete a sequence that starts before it.
             let open = self.buffer.get(..plain).unwrap_or_default();
             let open = open
-                .get(plain.saturating_sub(LONGEST - 1)..)
+                .get(plain.saturating_sub(MAX_ESCAPE_BYTES - 1)..)
                 .unwrap_or_default();
             if let Some(at) = open.iter().copied().position(is_start) {
                 let again = open.get(at..).unwrap_or_default().to_vec();
@@ -88,7 +88,7 @@ impl Unescape {
         }
         let settled = match is_end {
             true => plain,
-            false => plain.saturating_sub(LONGEST - 1),
+            false => plain.saturating_sub(MAX_ESCAPE_BYTES - 1),
         };
         out.extend_from_slice(self.buffer.get(..settled).unwrap_or_default());
         self.buffer.drain(plain..next);
@@ -174,7 +174,7 @@ fn ended(before: usize, digits: &[u8], radix: u32, end: u8) -> Found {
         .take_while(|byte| char::from(**byte).is_digit(radix))
         .count();
     match digits.get(length) {
-        None if length < LONGEST => Found::Open,
+        None if length < MAX_ESCAPE_BYTES => Found::Open,
         Some(byte) if *byte == end => meant(before + length + 1, digits, length, radix),
         _ => Found::Plain,
     }

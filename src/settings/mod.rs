@@ -6,7 +6,7 @@ pub mod flags;
 pub mod inputs;
 pub mod recording;
 
-use crate::agents::builtin::{self, Builtin, NoAccess, Options, Tape};
+use crate::agents::builtin::{self, Builtin, ModelRecording, NoAccess, Options};
 use crate::agents::{self, Agent, CliAgent};
 use crate::context::Context;
 use crate::domain::attempt::{PhasesAsked, Role, phases};
@@ -43,11 +43,11 @@ pub struct Sources {
     models: Rc<HashMap<&'static str, String>>,
     /// The directory that relative paths on the command line refer to.
     cwd: PathBuf,
-    tapes: Tapes,
+    recordings: Recordings,
 }
 
 /// Cache of recordings: the tasks of a plan share one.
-type Tapes = Rc<RefCell<HashMap<PathBuf, Arc<Tape>>>>;
+type Recordings = Rc<RefCell<HashMap<PathBuf, Arc<ModelRecording>>>>;
 
 /// Cache of glob sets: most tasks of a plan share one.
 type Globs = Rc<RefCell<HashMap<Vec<String>, Arc<ProtectedPaths>>>>;
@@ -68,7 +68,7 @@ impl Sources {
             globs: Globs::default(),
             models: Rc::new(set.collect()),
             cwd: context.cwd.clone(),
-            tapes: Tapes::default(),
+            recordings: Recordings::default(),
         }
     }
 
@@ -82,7 +82,7 @@ impl Sources {
 
     /// The recording that supplies the responses. Only the person who starts a run may name one, and not the
     /// repository, because a recording determines what the agent does.
-    fn tape(&self, name: &Path, of_role: bool) -> Result<Arc<Tape>> {
+    fn recording(&self, name: &Path, of_role: bool) -> Result<Arc<ModelRecording>> {
         let is_named_above = match of_role {
             true => {
                 let above = &self.above;
@@ -97,13 +97,15 @@ impl Sources {
             .hint("give it on the command line: --agent builtin --agent-arg=--replay=FILE"));
         }
         let path = self.cwd.join(name);
-        if let Some(known) = self.tapes.borrow().get(&path) {
+        if let Some(known) = self.recordings.borrow().get(&path) {
             return Ok(Arc::clone(known));
         }
         let recording = recording::read(&path)?;
-        let tape = Arc::new(Tape::new(name.to_path_buf(), &recording));
-        self.tapes.borrow_mut().insert(path, Arc::clone(&tape));
-        Ok(tape)
+        let recording = Arc::new(ModelRecording::new(name.to_path_buf(), &recording));
+        self.recordings
+            .borrow_mut()
+            .insert(path, Arc::clone(&recording));
+        Ok(recording)
     }
 
     /// The paths that these globs protect.
@@ -461,7 +463,7 @@ fn built_in(
     if let Ok(options) = &read
         && let Some(name) = &options.replay
     {
-        let source = builtin::Source::Recording(sources.tape(name, of_role)?);
+        let source = builtin::Source::Recording(sources.recording(name, of_role)?);
         let options = options.clone();
         return Ok(Ok(Agent::Builtin(Box::new(Builtin { source, options }))));
     }

@@ -7,7 +7,7 @@ use std::io::Read as _;
 use std::path::Path;
 
 /// Maximum size in bytes of a recording: several turns, with at most 64 MiB for the transcript of each.
-const LARGEST: u64 = 256 << 20;
+const MAX_RECORDING_BYTES: u64 = 256 << 20;
 
 /// Reads a recording, or the trajectory of one turn.
 ///
@@ -30,16 +30,16 @@ pub fn read(path: &Path) -> Result<Recording> {
             ),
         );
     }
-    if metadata.len() > LARGEST {
+    if metadata.len() > MAX_RECORDING_BYTES {
         return Err(Error::usage(format!(
             "the recording {shown} has more than {} MiB",
-            LARGEST >> 20
+            MAX_RECORDING_BYTES >> 20
         ))
         .hint("replay its turns one by one: turns/NN-builtin.jsonl in the run directory"));
     }
     let mut bytes = Vec::new();
     fs::File::open(path)
-        .and_then(|file| file.take(LARGEST).read_to_end(&mut bytes))
+        .and_then(|file| file.take(MAX_RECORDING_BYTES).read_to_end(&mut bytes))
         .map_err(cannot)?;
     trajectory::read(&bytes).map_err(|why| {
         Error::usage(format!("{shown} is not a valid recording: {why}"))

@@ -10,7 +10,7 @@ use crate::support::project::Project;
 use crate::support::tasks::{FIX, FIXED};
 use serde_json::Value;
 use sprag::domain::summary::RunSummary;
-use sprag::report::outputs::{Beyond, outputs as all_outputs};
+use sprag::report::outputs::{OtherOutputs, outputs as all_outputs};
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
@@ -162,7 +162,7 @@ fn every_input_is_handed_on_and_nothing_else() {
 
 #[test]
 fn the_outputs_are_those_that_the_program_writes() {
-    let all = all_outputs(&RunSummary::default(), &Beyond::default());
+    let all = all_outputs(&RunSummary::default(), &OtherOutputs::default());
     let written: Vec<&str> = all.iter().map(|(name, _)| *name).collect();
     let (action, container) = (yaml("action.yml"), yaml("docker/action.yml"));
     assert_eq!(names(&action["outputs"]), written);

@@ -3,7 +3,7 @@
 
 use crate::support::http::Reply;
 use crate::support::model_calls;
-use crate::support::model_wire::{TOKENS_CACHED, TOKENS_IN, TOKENS_OUT, Wire, server_sent};
+use crate::support::model_wire::{TOKENS_CACHED, TOKENS_IN, TOKENS_OUT, WireFormat, server_sent};
 use crate::support::proc::{assert_nothing_left, end_of, signal, wait_until};
 use crate::support::project::{Project, Run, plan};
 use crate::support::scripted::{Scripted, answer};
@@ -85,7 +85,7 @@ fn within_a_command() {
         "run_command",
         json!({"command": command, "timeout_seconds": 500}),
     )];
-    let (_, events) = model_calls::reply(Wire::Chat, 1, "I wait.", &call);
+    let (_, events) = model_calls::reply(WireFormat::Chat, 1, "I wait.", &call);
     let body: String = events.iter().map(server_sent).collect();
     let call = Reply::Answer(answer(200, "text/event-stream", body));
     let run = cancelled(vec![call], |project, _| {

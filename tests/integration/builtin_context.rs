@@ -11,7 +11,7 @@ use sprag::domain::builtin::tokens::estimate;
 use std::fs;
 
 /// The most memory that Sprag may ever take, in KiB.
-const MOST: u64 = 100 << 10;
+const MAX_MEMORY_KIB: u64 = 100 << 10;
 
 /// Tokens of everything that a request tells the model, tools included.
 fn tokens(request: &Recorded) -> usize {
@@ -83,7 +83,7 @@ fn large_files_and_floods_take_neither_the_window_nor_the_memory() {
     let args = builtin(&mut project, &api.url(), "openai/m", &args);
     let (run, peak) = run_and_weigh(&project, &args);
     run.expect(0);
-    assert!(peak < MOST, "{peak} KiB");
+    assert!(peak < MAX_MEMORY_KIB, "{peak} KiB");
     let requests = api.model_requests();
     assert_eq!(requests.len(), 5);
     for request in &requests {

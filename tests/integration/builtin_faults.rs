@@ -2,7 +2,7 @@
 
 use crate::support::http::{Reply, Response};
 use crate::support::model_calls::{self, Call};
-use crate::support::model_wire::{TOKENS_CACHED, TOKENS_IN, TOKENS_OUT, Wire, server_sent};
+use crate::support::model_wire::{TOKENS_CACHED, TOKENS_IN, TOKENS_OUT, WireFormat, server_sent};
 use crate::support::project::{Project, Run, plan};
 use crate::support::scripted::{Scripted, answer, json};
 use crate::support::tasks::builtin;
@@ -10,11 +10,11 @@ use serde_json::{Value, json};
 use std::time::Duration;
 
 /// The formats, each with a model that speaks it and the last part of its address.
-const WIRES: [(Wire, &str); 4] = [
-    (Wire::Chat, "openai/m"),
-    (Wire::Responses, "openai-responses/m"),
-    (Wire::Messages, "anthropic/m"),
-    (Wire::Gemini, "gemini/m"),
+const WIRES: [(WireFormat, &str); 4] = [
+    (WireFormat::Chat, "openai/m"),
+    (WireFormat::Responses, "openai-responses/m"),
+    (WireFormat::Messages, "anthropic/m"),
+    (WireFormat::Gemini, "gemini/m"),
 ];
 
 const SAID: &str = "Grüße — 你好 🎉";
@@ -28,11 +28,11 @@ fn finish() -> Vec<Call> {
 }
 
 /// The events of a response, and how many of them come before the one that ends it.
-fn events(wire: Wire, calls: &[Call]) -> (Vec<String>, usize) {
+fn events(wire: WireFormat, calls: &[Call]) -> (Vec<String>, usize) {
     let (_, events) = model_calls::reply(wire, 1, SAID, calls);
     let after = match wire {
-        Wire::Chat | Wire::Messages => 2,
-        Wire::Responses | Wire::Gemini => 1,
+        WireFormat::Chat | WireFormat::Messages => 2,
+        WireFormat::Responses | WireFormat::Gemini => 1,
     };
     let before = events.len() - after;
     (events.iter().map(server_sent).collect(), before)
@@ -42,12 +42,12 @@ fn stream(body: impl Into<Vec<u8>>) -> Response {
     answer(200, "text/event-stream", body)
 }
 
-fn good(wire: Wire, calls: &[Call]) -> Reply {
+fn good(wire: WireFormat, calls: &[Call]) -> Reply {
     Reply::Answer(stream(events(wire, calls).0.concat()))
 }
 
 /// The answers that end the task.
-fn work(wire: Wire) -> [Reply; 2] {
+fn work(wire: WireFormat) -> [Reply; 2] {
     [good(wire, &write_fixed()), good(wire, &finish())]
 }
 
@@ -110,7 +110,7 @@ fn play(model: &str, script: Vec<Reply>, args: &[&str]) -> Played {
 }
 
 /// Plays these answers and then, if they are waited out, the work.
-fn before_the_work(wire: &(Wire, &str), faults: Vec<Reply>) -> Played {
+fn before_the_work(wire: &(WireFormat, &str), faults: Vec<Reply>) -> Played {
     let (wire, model) = *wire;
     play(model, faults.into_iter().chain(work(wire)).collect(), &[])
 }
@@ -440,7 +440,7 @@ fn what_is_not_known_of_a_stream_is_ignored() {
 #[test]
 fn a_model_without_thoughts_is_not_asked_for_them_again() {
     let refused = r#"{"error":{"message":"Encrypted content is not supported with this model.","type":"invalid_request_error","param":"include"}}"#;
-    let reasons = (Wire::Responses, "openai-responses/gpt-6.1-sol");
+    let reasons = (WireFormat::Responses, "openai-responses/gpt-6.1-sol");
     let played = before_the_work(&reasons, vec![json(400, refused)]).done();
     let asks = played.api.requests().into_iter().map(|request| {
         let body: Value = serde_json::from_slice(&request.body).unwrap();

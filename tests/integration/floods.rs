@@ -8,7 +8,7 @@ use std::os::unix::fs::PermissionsExt as _;
 const CHECK: &str = "grep -q fixed a.txt";
 const FIX: &str = "echo fixed > a.txt; echo Done.";
 /// The most that Sprag may ever take, in KiB.
-const MOST: u64 = 100 << 10;
+const MAX_MEMORY_KIB: u64 = 100 << 10;
 /// The most that a transcript or a check's log takes, in bytes, and a notice of what was cut.
 const LOG: u64 = (64 << 20) + 200;
 
@@ -33,7 +33,7 @@ fn weigh(project: &Project, args: &[&str], code: i32) -> Run {
     let (run, peak) = run_and_weigh(project, &all);
     let run = run.expect(code);
     eprintln!("{peak} KiB for {args:?}");
-    assert!(peak < MOST, "{peak} KiB");
+    assert!(peak < MAX_MEMORY_KIB, "{peak} KiB");
     for name in [
         "events.jsonl",
         "state/events.jsonl",

@@ -7,7 +7,7 @@ use std::fmt;
 
 /// A wire format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Wire {
+pub enum WireFormat {
     /// OpenAI's *chat completions*, which most servers speak.
     Chat,
     /// OpenAI's *responses*.
@@ -46,7 +46,7 @@ pub struct Access {
     /// The provider's name.
     pub provider: &'static str,
     /// Its wire format.
-    pub wire: Wire,
+    pub wire: WireFormat,
     /// The base URL, without a slash at its end.
     pub base: String,
     /// The provider's name of the model.
@@ -103,7 +103,7 @@ impl NoAccess {
 
 struct Provider {
     name: &'static str,
-    wire: Wire,
+    wire: WireFormat,
     base: &'static str,
     /// The variables for its key in order of precedence. Empty if it needs no key.
     keys: &'static [&'static str],
@@ -135,7 +135,7 @@ const fn chat(
 ) -> Provider {
     Provider {
         name,
-        wire: Wire::Chat,
+        wire: WireFormat::Chat,
         base,
         keys,
         bases: (&[], ""),
@@ -146,7 +146,7 @@ const fn chat(
 /// The providers, in the order in which their keys are looked for if no provider is named.
 const PROVIDERS: &[Provider] = &[
     Provider {
-        wire: Wire::Messages,
+        wire: WireFormat::Messages,
         bases: ANTHROPIC_BASES,
         ..chat(
             "anthropic",
@@ -156,7 +156,7 @@ const PROVIDERS: &[Provider] = &[
         )
     },
     Provider {
-        wire: Wire::Responses,
+        wire: WireFormat::Responses,
         bases: OPENAI_BASES,
         ..chat(
             "openai",
@@ -166,7 +166,7 @@ const PROVIDERS: &[Provider] = &[
         )
     },
     Provider {
-        wire: Wire::Gemini,
+        wire: WireFormat::Gemini,
         bases: GEMINI_BASES,
         ..chat(
             "gemini",
@@ -177,7 +177,7 @@ const PROVIDERS: &[Provider] = &[
     },
     // For servers that also support the newer format.
     Provider {
-        wire: Wire::Responses,
+        wire: WireFormat::Responses,
         bases: OPENAI_BASES,
         ..chat(
             "openai-responses",
@@ -275,8 +275,10 @@ pub fn choose(
     })?;
     let wire = match provider.wire {
         // Servers that replace OpenAI's own usually support only the older format.
-        Wire::Responses if provider.name == "openai" && base.as_deref().is_some_and(is_foreign) => {
-            Wire::Chat
+        WireFormat::Responses
+            if provider.name == "openai" && base.as_deref().is_some_and(is_foreign) =>
+        {
+            WireFormat::Chat
         }
         wire => wire,
     };

@@ -10,22 +10,22 @@ use crate::domain::builtin::tool::ToolRequest;
 use crate::domain::text::one_line;
 
 /// Maximum length in characters of a reported message. The trajectory contains all of it.
-const LONGEST: usize = 65_536;
+const MAX_MESSAGE_CHARS: usize = 65_536;
 
 /// Maximum length in characters of a reported error.
-const LONGEST_ERROR: usize = 1_000;
+const MAX_ERROR_CHARS: usize = 1_000;
 
 type Emit<'a> = &'a mut dyn FnMut(AgentEvent);
 
 pub(super) fn response(response: &Response, emit: Emit<'_>) {
     if !response.reasoning.trim().is_empty() {
         emit(AgentEvent::Reasoning {
-            text: cut(response.reasoning.trim_end(), LONGEST),
+            text: cut(response.reasoning.trim_end(), MAX_MESSAGE_CHARS),
         });
     }
     if !response.text.trim().is_empty() {
         emit(AgentEvent::Message {
-            text: cut(response.text.trim_end(), LONGEST),
+            text: cut(response.text.trim_end(), MAX_MESSAGE_CHARS),
         });
     }
     emit(AgentEvent::Usage(response.usage));
@@ -116,7 +116,7 @@ fn explained(error: &ModelError, account: &Account<'_>) -> ApiError {
     let provider = account.provider;
     let status = error.status.map(|status| format!(" ({status})"));
     let status = status.unwrap_or_default();
-    let text = one_line(&api_error::plain(&error.message), LONGEST_ERROR);
+    let text = one_line(&api_error::plain(&error.message), MAX_ERROR_CHARS);
     let keys = account.keys.join(" or ");
     let remedy = match (error.kind, account.keys) {
         (ModelErrorKind::Login, []) => Some("remove or change the key for its server".to_owned()),

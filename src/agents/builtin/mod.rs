@@ -11,10 +11,10 @@ mod recording;
 mod tools;
 
 use access::Account;
-pub use access::{Access, NoAccess, Secret, Wire, choose, key_variable, keys, variables};
+pub use access::{Access, NoAccess, Secret, WireFormat, choose, key_variable, keys, variables};
 pub use models::Price;
 pub use options::Options;
-pub use recording::Tape;
+pub use recording::ModelRecording;
 
 use crate::domain::agent::{AgentEvent, AgentReport};
 use crate::domain::builtin::context::{Budget, Message, declared_tokens};
@@ -52,7 +52,7 @@ pub enum Source {
     /// A model behind an API.
     Api(Access),
     /// A recording. No requests are sent.
-    Recording(Arc<Tape>),
+    Recording(Arc<ModelRecording>),
 }
 
 impl Source {
@@ -60,7 +60,7 @@ impl Source {
     fn names(&self) -> (&str, &str) {
         match self {
             Self::Api(access) => (access.provider, &access.model),
-            Self::Recording(tape) => ("recording", tape.model()),
+            Self::Recording(recording) => ("recording", recording.model()),
         }
     }
 
@@ -71,7 +71,7 @@ impl Source {
                 response_tokens: access.response_tokens,
                 ..Budget::default()
             },
-            Self::Recording(tape) => tape.budget().unwrap_or_default(),
+            Self::Recording(recording) => recording.budget().unwrap_or_default(),
         }
     }
 }
@@ -116,7 +116,7 @@ pub struct Turn<'a> {
 
 /// The end of a turn.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Ended {
+pub struct TurnEnd {
     /// How its session ended.
     pub exit: SessionExit,
     /// The report of the agent.
@@ -126,7 +126,7 @@ pub struct Ended {
 }
 
 /// Runs a turn.
-pub async fn run(turn: Turn<'_>) -> Ended {
+pub async fn run(turn: Turn<'_>) -> TurnEnd {
     let Builtin { source, options } = turn.agent;
     let own = options.limits();
     let limits = Limits {
@@ -155,7 +155,7 @@ pub async fn run(turn: Turn<'_>) -> Ended {
     runner.begin(&session, None);
     let exit = runner.run(&mut session).await;
     let state = session.state();
-    Ended {
+    TurnEnd {
         exit,
         report: agent_events::report(state, exit, &Account::of(provider)),
         telemetry: Telemetry::of(state, exit, None),
@@ -200,9 +200,9 @@ impl Responder {
                     turn.idle,
                 )))
             }
-            Source::Recording(tape) => {
+            Source::Recording(recording) => {
                 let pace = options.replay_pace.unwrap_or_default();
-                Self::Recording(Player::new(Arc::clone(tape), turn.number, pace))
+                Self::Recording(Player::new(Arc::clone(recording), turn.number, pace))
             }
         }
     }

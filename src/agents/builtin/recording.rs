@@ -12,14 +12,14 @@ use std::time::Duration;
 
 /// The responses of a recording.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Tape {
+pub struct ModelRecording {
     path: PathBuf,
     model: String,
     budget: Option<Budget>,
     sessions: Vec<Vec<Response>>,
 }
 
-impl Tape {
+impl ModelRecording {
     /// Takes the responses from the recording in this file.
     pub fn new(path: PathBuf, recording: &Recording) -> Self {
         let first = recording.sessions.first().map(|session| &session.header);
@@ -56,10 +56,10 @@ impl Tape {
     }
 }
 
-/// Plays one session of a tape for one turn.
+/// Plays one session of a recording for one turn.
 #[derive(Debug)]
 pub struct Player {
-    tape: Arc<Tape>,
+    recording: Arc<ModelRecording>,
     /// The number of the turn in the run, from 1. It selects the session with this number.
     turn: u32,
     next: usize,
@@ -67,9 +67,9 @@ pub struct Player {
 }
 
 impl Player {
-    pub(super) fn new(tape: Arc<Tape>, turn: u32, pace: Duration) -> Self {
+    pub(super) fn new(recording: Arc<ModelRecording>, turn: u32, pace: Duration) -> Self {
         Self {
-            tape,
+            recording,
             turn,
             next: 0,
             pace,
@@ -84,7 +84,7 @@ impl Player {
         let index = usize::try_from(self.turn)
             .unwrap_or(usize::MAX)
             .checked_sub(1);
-        let session = index.and_then(|index| self.tape.sessions.get(index));
+        let session = index.and_then(|index| self.recording.sessions.get(index));
         let response = session.and_then(|session| session.get(self.next));
         let Some(response) = response.cloned() else {
             return Err(ModelError::not_recorded(&self.nothing_left(session)));
@@ -95,7 +95,7 @@ impl Player {
     }
 
     fn nothing_left(&self, session: Option<&Vec<Response>>) -> String {
-        let (path, turn) = (self.tape.path.display(), self.turn);
+        let (path, turn) = (self.recording.path.display(), self.turn);
         match session {
             Some(session) => format!(
                 "the recording {path} has no further response: its session {turn} has {}, and one more was requested",
@@ -103,7 +103,7 @@ impl Player {
             ),
             None => format!(
                 "the recording {path} has no further session: it has {}, and turn {turn} of the run started",
-                count(self.tape.sessions.len() as u64, "session")
+                count(self.recording.sessions.len() as u64, "session")
             ),
         }
     }

@@ -7,16 +7,16 @@ use std::cell::Cell;
 use std::fmt;
 
 /// Maximum number of values of a line. Real lines have some hundreds.
-const MOST_VALUES: usize = 50_000;
+const MAX_VALUES: usize = 50_000;
 
 /// The longest string that is kept completely, in bytes. Of a longer one, this many bytes are kept, half from
 /// its start and half from its end.
-const LONGEST_TEXT: usize = 1 << 20;
+const MAX_TEXT_BYTES: usize = 1 << 20;
 
 /// Parses a text as a value, or returns `None` if it is not JSON. What exceeds the limits is left out.
 pub(super) fn read(text: &str) -> Option<Value> {
     let mut json = serde_json::Deserializer::from_str(text);
-    let left = Cell::new(MOST_VALUES);
+    let left = Cell::new(MAX_VALUES);
     let value = Bounded { left: &left }.deserialize(&mut json).ok()?;
     json.end().ok()?;
     Some(value)
@@ -101,11 +101,11 @@ impl<'de> Visitor<'de> for Bounded<'_> {
 }
 
 fn shortened(text: &str) -> String {
-    if text.len() <= LONGEST_TEXT {
+    if text.len() <= MAX_TEXT_BYTES {
         return text.to_owned();
     }
-    let head = text.floor_char_boundary(LONGEST_TEXT / 2);
-    let tail = text.ceil_char_boundary(text.len() - LONGEST_TEXT / 2);
+    let head = text.floor_char_boundary(MAX_TEXT_BYTES / 2);
+    let tail = text.ceil_char_boundary(text.len() - MAX_TEXT_BYTES / 2);
     let cut = tail - head;
     format!(
         "{}\n[… {cut} bytes cut …]\n{}",
@@ -130,23 +130,23 @@ mod tests {
 
     #[test]
     fn values_beyond_the_bound_are_left_out_and_what_came_before_is_kept() {
-        let zeros = "0,".repeat(4 * MOST_VALUES);
+        let zeros = "0,".repeat(4 * MAX_VALUES);
         let text = format!(r#"{{"type":"x","list":[{zeros}0],"more":{{"a":1}}}}"#);
         let value = read(&text).unwrap();
         assert_eq!(value["type"], "x");
         let kept = value["list"].as_array().unwrap().len();
-        assert_eq!((kept, value.get("more")), (MOST_VALUES - 3, None));
+        assert_eq!((kept, value.get("more")), (MAX_VALUES - 3, None));
         let broken = format!(r#"{{"list":[{zeros}0}}"#);
         assert_eq!(read(&broken), None);
     }
 
     #[test]
     fn a_long_text_keeps_its_beginning_and_its_end() {
-        let long = format!("FAILED: x\n{}\nlast", "é".repeat(LONGEST_TEXT));
+        let long = format!("FAILED: x\n{}\nlast", "é".repeat(MAX_TEXT_BYTES));
         let value = read(&json!({ "text": long }).to_string()).unwrap();
         let text = value["text"].as_str().unwrap();
         assert!(text.starts_with("FAILED: x\n") && text.ends_with("\nlast"));
-        assert!(text.len() <= LONGEST_TEXT + 64, "{}", text.len());
+        assert!(text.len() <= MAX_TEXT_BYTES + 64, "{}", text.len());
         let cut = long.len() - (text.len() - "\n[…  bytes cut …]\n".len() - 7);
         assert!(
             text.contains(&format!("\n[… {cut} bytes cut …]\n")),

@@ -1,6 +1,6 @@
 use super::*;
 use crate::agents::CLIS;
-use crate::agents::builtin::Wire;
+use crate::agents::builtin::WireFormat;
 use crate::agents::gateway::{ANTHROPIC, GEMINI, OPENAI};
 use std::ffi::OsStr;
 
@@ -14,7 +14,7 @@ fn routes_of(agent: &CliAgent, set: &[(&str, &str)], args: &[&str]) -> Result<Ve
     let args: Vec<String> = args.iter().map(|&arg| arg.to_owned()).collect();
     routes(
         &Agent::Cli(agent.clone()),
-        &Surroundings {
+        &GatewayCandidate {
             env: &env(set),
             job: &env(set),
             args: &args,
@@ -43,11 +43,11 @@ fn a_provider_is_asked_for_what_it_knows_and_nothing_else() {
     let of = |path: &str, wire| Some((path.to_owned(), wire, None));
     assert_eq!(
         asked(&ANTHROPIC, "/v1/messages"),
-        of("/v1/messages", Some(Wire::Messages))
+        of("/v1/messages", Some(WireFormat::Messages))
     );
     assert_eq!(
         asked(&OPENAI, "/v1/responses"),
-        of("/responses", Some(Wire::Responses))
+        of("/responses", Some(WireFormat::Responses))
     );
     assert_eq!(
         asked(
@@ -56,7 +56,7 @@ fn a_provider_is_asked_for_what_it_knows_and_nothing_else() {
         ),
         Some((
             "/v1beta/models/gemini-3.8-flash:streamGenerateContent".into(),
-            Some(Wire::Gemini),
+            Some(WireFormat::Gemini),
             Some("gemini-3.8-flash".into())
         ))
     );

@@ -1,8 +1,8 @@
 //! GitHub: the token, the API, the repository there, and each permission.
 
 use crate::doctor::facts::{
-    ActionsJob, Answer, Area, Delivery, Facts, JobFacts, Refused, RefusedKind, Right, Standing,
-    TokenKind, Trigger,
+    ActionsJob, Answer, Area, Delivery, Facts, JobFacts, PermissionState, Refused, RefusedKind,
+    Right, TokenKind, Trigger,
 };
 use crate::doctor::finding::Finding;
 
@@ -205,16 +205,16 @@ impl Look<'_> {
             false => ("read", *read),
         };
         match standing {
-            Standing::Known => {
+            PermissionState::Known => {
                 Finding::ok(check, format!("{wanted} is confirmed: it can {used_for}"))
             }
-            Standing::Unknown => Finding::unknown(
+            PermissionState::Unknown => Finding::unknown(
                 check,
                 format!(
                     "{wanted} cannot be confirmed in advance; to {used_for}, the job needs `permissions: {name}: {wanted}`"
                 ),
             ),
-            Standing::Refused => Finding::bad(
+            PermissionState::Refused => Finding::bad(
                 self.must(area),
                 check,
                 format!("{wanted} is refused: it cannot {used_for}"),

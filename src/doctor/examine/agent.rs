@@ -1,7 +1,7 @@
 //! The configuration and the agent that it chooses.
 
 use crate::agents::Login;
-use crate::doctor::facts::{Agent, AgentKind, Cli, Configuration, Facts, MissingProgram, Trouble};
+use crate::doctor::facts::{Agent, AgentKind, Cli, Configuration, Facts, MissingProgram, Problem};
 use crate::doctor::finding::{Finding, some_of};
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
@@ -16,7 +16,7 @@ pub(super) fn configuration(facts: &Facts) -> Vec<Finding> {
             findings.extend(unread.map(|it| Finding::warn("variables", &it.found, &it.remedy)));
             findings
         }
-        Err(Trouble { message, hints }) => {
+        Err(Problem { message, hints }) => {
             let remedy = match hints.as_slice() {
                 [] => "correct it; sprag check shows the same error".to_owned(),
                 hints => hints.join("\n"),
@@ -107,7 +107,7 @@ fn of_agent(agent: Option<&Agent>) -> Vec<Finding> {
         false => "named by the configuration",
     };
     match kind {
-        AgentKind::None(Trouble { message, hints }) => {
+        AgentKind::None(Problem { message, hints }) => {
             vec![Finding::fail(CHECK, message, hints.join("\n"))]
         }
         AgentKind::Builtin {

@@ -1,6 +1,6 @@
 //! The connections to the outside: proxies and certificates.
 
-use crate::doctor::facts::{Network, Route, Trouble};
+use crate::doctor::facts::{Network, Problem, Route};
 use crate::doctor::finding::Finding;
 
 pub(super) fn findings(network: &Network) -> Vec<Finding> {
@@ -13,7 +13,7 @@ fn proxy(network: &Network) -> Finding {
         .routes
         .iter()
         .filter_map(|(_, route)| route.as_ref().err());
-    if let Some(Trouble { message, hints }) = troubles.next() {
+    if let Some(Problem { message, hints }) = troubles.next() {
         return Finding::fail(CHECK, message, hints.join("\n"));
     }
     let words = network.routes.iter().filter_map(|(host, route)| {
@@ -24,7 +24,7 @@ fn proxy(network: &Network) -> Finding {
         Some(format!("{host} {route}"))
     });
     let words: Vec<String> = words.collect();
-    let is_used = |(_, route): &(String, Result<Route, Trouble>)| *route != Ok(Route::Direct);
+    let is_used = |(_, route): &(String, Result<Route, Problem>)| *route != Ok(Route::Direct);
     match network.routes.iter().any(is_used) {
         true => Finding::ok(CHECK, words.join("; ")),
         false => Finding::ok(CHECK, "none is used"),
@@ -35,6 +35,6 @@ fn certificates(network: &Network) -> Finding {
     const CHECK: &str = "certificates";
     match &network.certificates {
         Ok(words) => Finding::ok(CHECK, words),
-        Err(Trouble { message, hints }) => Finding::fail(CHECK, message, hints.join("\n")),
+        Err(Problem { message, hints }) => Finding::fail(CHECK, message, hints.join("\n")),
     }
 }

@@ -1,6 +1,8 @@
 //! git and the repository.
 
-use crate::doctor::facts::{Checkout, Credential, Dirt, Facts, Jj, Nested, Repository, Trouble};
+use crate::doctor::facts::{
+    Checkout, Credential, Facts, Jj, Nested, Problem, Repository, UncommittedChanges,
+};
 use crate::doctor::finding::{Finding, some_of};
 use crate::domain::outcome::short;
 use crate::domain::text::count;
@@ -23,7 +25,7 @@ pub(super) fn findings(facts: &Facts) -> Vec<Finding> {
         Err(_) if facts.git.is_none() => {
             return vec![Finding::unknown("repository", "not checked without git")];
         }
-        Err(Trouble { message, hints }) => {
+        Err(Problem { message, hints }) => {
             return vec![Finding::fail("repository", message, hints.join("\n"))];
         }
     };
@@ -78,8 +80,8 @@ fn identity(repository: &Repository, in_actions: bool) -> Finding {
 
 fn work_tree(repository: &Repository, facts: &Facts) -> Finding {
     const CHECK: &str = "work-tree";
-    let Dirt { changed, untracked } = match &repository.dirt {
-        Ok(dirt) => dirt,
+    let UncommittedChanges { changed, untracked } = match &repository.changes {
+        Ok(changes) => changes,
         Err(why) => return Finding::unknown(CHECK, why),
     };
     let all: Vec<String> = changed.iter().chain(untracked).cloned().collect();

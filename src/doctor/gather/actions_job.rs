@@ -2,8 +2,8 @@
 
 use crate::context::Context;
 use crate::doctor::{
-    ActionsJob, Answer, Area, JobFacts, Refused, RefusedKind, Right, Standing, TokenKind, Trigger,
-    read,
+    ActionsJob, Answer, Area, JobFacts, PermissionState, Refused, RefusedKind, Right, TokenKind,
+    Trigger, read,
 };
 use crate::domain::settings::Settings;
 use crate::domain::trigger::place::Place;
@@ -64,7 +64,7 @@ fn answer(survey: Survey, login: Option<String>) -> Answer {
     let standing = |wanted: Permission| {
         let mut known = survey.permissions.iter();
         let found = known.find(|(permission, _)| *permission == wanted);
-        found.map_or(Standing::Unknown, |(_, standing)| *standing)
+        found.map_or(PermissionState::Unknown, |(_, standing)| *standing)
     };
     let rights = [
         (Area::Contents, P::ContentsRead, P::ContentsWrite),

@@ -4,7 +4,7 @@ use crate::agents::builtin::{self, Builtin, Source};
 use crate::agents::{self, CliAgent, CliSpec};
 use crate::context::Context;
 use crate::doctor::gather::{Configured, trouble};
-use crate::doctor::{Agent, AgentKind, Asked, Cli};
+use crate::doctor::{Agent, AgentKind, Cli, Queried};
 use crate::domain::settings::Gateway;
 use crate::git::without_userinfo;
 use crate::process::environment::environment;
@@ -56,7 +56,7 @@ pub(crate) async fn look(
 fn built_in(context: &Context, agent: &Builtin) -> AgentKind {
     let access = match &agent.source {
         Source::Api(access) => access,
-        Source::Recording(tape) => return AgentKind::Recording(tape.describe()),
+        Source::Recording(recording) => return AgentKind::Recording(recording.describe()),
     };
     let var = |name: &str| match name {
         "GITHUB_TOKEN" => crate::settings::inputs::token(context).map(str::to_owned),
@@ -101,7 +101,7 @@ async fn cli(context: &Context, spec: &'static CliSpec, task: &TaskConfig, cance
 }
 
 /// Runs outside of the repository, so that none of its files affects the result.
-async fn version(context: &Context, program: &Path, cancel: &Cancel) -> Asked<String> {
+async fn version(context: &Context, program: &Path, cancel: &Cancel) -> Queried<String> {
     let spec = CommandSpec {
         program: program.into(),
         args: vec!["--version".into()],

@@ -1,7 +1,7 @@
 //! Facts about the connections to the outside. No connection is made.
 
 use crate::context::Context;
-use crate::doctor::{Network, Route, Trouble};
+use crate::doctor::{Network, Problem, Route};
 use crate::github::actions_environment;
 use crate::http::{self, Fault};
 use hyper::Uri;
@@ -34,7 +34,7 @@ pub(crate) fn look(context: &Context, model: Option<&str>) -> Network {
     }
 }
 
-fn certificates(network: &http::Network) -> Result<String, Trouble> {
+fn certificates(network: &http::Network) -> Result<String, Problem> {
     let trusted = network
         .trusted()
         .map_err(|fault| trouble(&fault, "a file of certificates"))?;
@@ -46,8 +46,8 @@ fn certificates(network: &http::Network) -> Result<String, Trouble> {
     Ok(format!("{built_in} built-in roots and {added} of {whose}"))
 }
 
-fn trouble(fault: &Fault, what: &str) -> Trouble {
-    Trouble {
+fn trouble(fault: &Fault, what: &str) -> Problem {
+    Problem {
         message: fault.to_string(),
         hints: vec![format!("set it to {what} that can be used, or unset it")],
     }

@@ -1,11 +1,11 @@
 //! Facts about git and the repository.
 
 use crate::context::Context;
-use crate::doctor::{Asked, Checkout, Credential, Jj, Program, Repository, Trouble};
+use crate::doctor::{Checkout, Credential, Jj, Problem, Program, Queried, Repository};
 use crate::error::Error;
 use crate::git::{self, GitError, Real};
 use crate::run::jj::has_jj;
-use crate::run::past_runs::dirt_of_somebody;
+use crate::run::past_runs::blocking_changes;
 
 pub(crate) fn program(context: &Context) -> Option<Program> {
     let environment = git::Environment::new(context.env.iter().cloned());
@@ -17,12 +17,12 @@ pub(crate) fn program(context: &Context) -> Option<Program> {
 }
 
 /// Splits the message about an unusable repository at its semicolon into problem and remedy.
-pub(crate) fn trouble(error: &Error) -> Trouble {
+pub(crate) fn trouble(error: &Error) -> Problem {
     let mut trouble = crate::doctor::gather::trouble(error);
     if trouble.hints.is_empty()
         && let Some((what, remedy)) = trouble.message.split_once("; ")
     {
-        trouble = Trouble {
+        trouble = Problem {
             hints: vec![remedy.to_owned()],
             message: what.to_owned(),
         };
@@ -37,7 +37,7 @@ pub(crate) fn look(context: &Context, real: &Real) -> Repository {
         lock: real.held_lock().map(|lock| lock.display().to_string()),
         identity: asked(git::identity_of(real))
             .map(|found| found.map(|identity| format!("{} <{}>", identity.name, identity.email))),
-        dirt: asked(dirt_of_somebody(context, real)),
+        changes: asked(blocking_changes(context, real)),
         checkout: asked(git::checkout(real)).map(|found| Checkout {
             branch: found.branch,
             commit: found.commit,
@@ -60,6 +60,6 @@ pub(crate) fn look(context: &Context, real: &Real) -> Repository {
     }
 }
 
-fn asked<T>(answer: Result<T, GitError>) -> Asked<T> {
+fn asked<T>(answer: Result<T, GitError>) -> Queried<T> {
     answer.map_err(|error| error.to_string())
 }

@@ -3,9 +3,9 @@ use ApiErrorClass::{Rejected, Transient, Unavailable};
 use proptest::prelude::*;
 
 /// Class, status and milliseconds to wait.
-type Told = Option<(ApiErrorClass, Option<u16>, Option<u64>)>;
+type Classified = Option<(ApiErrorClass, Option<u16>, Option<u64>)>;
 
-fn told(text: &str) -> Told {
+fn told(text: &str) -> Classified {
     classify_error_text(text).map(|e| (e.class, e.status, e.retry_after_ms))
 }
 

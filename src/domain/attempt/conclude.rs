@@ -5,7 +5,7 @@ use super::decide::{
     untouched, verify, verify_or_accept,
 };
 use super::output::without_output;
-use super::phases::{after_checks_of_tests, go_on, is_as_it_began, row, undo, without_tests};
+use super::phases::{after_checks_of_tests, go_on, is_at_phase_start, row, undo, without_tests};
 use super::{
     Expect, Grounds, Last, Policy, Proof, ProofResult, Step, TaskState, VerificationEnded,
     VerifyPurpose, names,
@@ -173,7 +173,7 @@ fn back_at_start(state: &TaskState) -> Outcome {
 }
 
 fn failed(policy: &Policy, state: &TaskState) -> Step {
-    if row(policy, state).optional && !state.undone && !is_as_it_began(state) {
+    if row(policy, state).optional && !state.undone && !is_at_phase_start(state) {
         return undo(policy, state);
     }
     if let Some((_, times)) = &state.failure
@@ -192,7 +192,7 @@ pub(super) fn accept(policy: &Policy, state: &TaskState, grounds: Grounds) -> St
         Tests::Prove(proof) => prove(state, proof),
         Tests::Refused(end) => Step::Finish(end),
         Tests::ProveNothing(_)
-            if row(policy, state).optional && !state.undone && !is_as_it_began(state) =>
+            if row(policy, state).optional && !state.undone && !is_at_phase_start(state) =>
         {
             undo(policy, state)
         }

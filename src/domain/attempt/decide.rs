@@ -18,7 +18,7 @@ use crate::snapshot::Snapshot;
 use crate::wait::WaitPolicy;
 
 /// The longest single wait, in milliseconds (five minutes).
-const LONGEST_WAIT_MS: u64 = 300_000;
+const MAX_WAIT_MS: u64 = 300_000;
 
 /// Number of consecutive turns that a limit may cut off without any change.
 const IDLE_CUTS: u32 = 2;
@@ -298,7 +298,7 @@ impl Policy {
         let policy = WaitPolicy {
             first_ms: self.wait_base_ms,
             factor: 3,
-            longest_ms: LONGEST_WAIT_MS,
+            longest_ms: MAX_WAIT_MS,
         };
         Ok(policy.wait_ms(waits.saturating_add(1), asked_ms))
     }

@@ -95,7 +95,7 @@ pub(super) fn without_tests(policy: &Policy, state: &TaskState) -> Option<Step> 
     if !tests_first || !is_known || state.tests.are_tests_touched() {
         return None;
     }
-    if row(policy, state).optional && !state.undone && !is_as_it_began(state) {
+    if row(policy, state).optional && !state.undone && !is_at_phase_start(state) {
         return Some(undo(policy, state));
     }
     let end = invalid("the tests that were written first are gone");
@@ -248,7 +248,7 @@ fn go_on_or_accept(policy: &Policy, state: &TaskState) -> Step {
 
 /// Restores the work to the start of the phase, once.
 pub(super) fn undo(policy: &Policy, state: &TaskState) -> Step {
-    if is_as_it_began(state) {
+    if is_at_phase_start(state) {
         return go_on_or_accept(policy, state);
     }
     match state.key {
@@ -259,13 +259,13 @@ pub(super) fn undo(policy: &Policy, state: &TaskState) -> Step {
 
 /// The step after the work was restored.
 pub(super) fn after_undo(policy: &Policy, state: &TaskState) -> Step {
-    match is_as_it_began(state) {
+    match is_at_phase_start(state) {
         true => go_on_or_accept(policy, state),
         false => verify_or_accept(policy, state, VerifyPurpose::Attempt),
     }
 }
 
-pub(super) fn is_as_it_began(state: &TaskState) -> bool {
+pub(super) fn is_at_phase_start(state: &TaskState) -> bool {
     let start = state.phase_start.as_ref().zip(state.current.as_ref());
     start.is_some_and(|(start, now)| same_tree(start, now))
 }

@@ -18,11 +18,11 @@ const FRAME: usize = 12;
 const SHORT: usize = 200;
 
 /// The minimum number of tokens allowed for a tool's output.
-const LEAST_OUTPUT: usize = 100;
+const MIN_OUTPUT_TOKENS: usize = 100;
 
 /// The upper limit of the correction factor for the estimate: the number of tokens that a provider counts for
 /// eight estimated tokens.
-const MOST_EIGHTHS: usize = 16;
+const MAX_CORRECTION_EIGHTHS: usize = 16;
 
 /// One message of a session.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -212,7 +212,7 @@ impl Context {
         }
         let tokens = usize::try_from(tokens).unwrap_or(usize::MAX);
         let eighths = tokens.saturating_mul(8).div_ceil(estimated);
-        self.eighths = self.eighths.max(eighths.min(MOST_EIGHTHS));
+        self.eighths = self.eighths.max(eighths.min(MAX_CORRECTION_EIGHTHS));
     }
 
     /// Records that the API rejected the last request as too long: the next one is a quarter smaller.
@@ -227,7 +227,7 @@ impl Context {
         let mut left = self.room() / 2;
         for mut message in results {
             if let Message::ToolResult { output, .. } = &mut message {
-                if let Cow::Owned(cut) = within(output, each.min(left).max(LEAST_OUTPUT)) {
+                if let Cow::Owned(cut) = within(output, each.min(left).max(MIN_OUTPUT_TOKENS)) {
                     *output = cut;
                 }
                 left = left.saturating_sub(estimate(output));

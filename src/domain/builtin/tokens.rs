@@ -95,7 +95,7 @@ impl Kind {
 
 /// The length of a run of lower-case letters beyond which it is not a word of any language: random text is
 /// split into pieces of two or three letters.
-const LONGEST_WORD: usize = 18;
+const MAX_WORD_CHARS: usize = 18;
 
 /// The cost of each further letter in such a run, in thousandths of a token.
 const RANDOM: usize = 500;
@@ -110,7 +110,7 @@ pub fn estimate(text: &str) -> usize {
     for c in text.chars() {
         let kind = Kind::of(c);
         run = if before == Some(kind) { run + 1 } else { 1 };
-        let random = kind == Kind::Lower && run > LONGEST_WORD;
+        let random = kind == Kind::Lower && run > MAX_WORD_CHARS;
         cost = cost.saturating_add(match random {
             true => RANDOM,
             false => kind.cost(before),
@@ -191,7 +191,7 @@ mod tests {
     }
 
     /// The maximum additional cost when a run is joined in the middle of a word.
-    const JOINED: usize = 1 + LONGEST_WORD * RANDOM / 1_000;
+    const JOINED: usize = 1 + MAX_WORD_CHARS * RANDOM / 1_000;
 
     proptest! {
         #[test]

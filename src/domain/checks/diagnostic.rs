@@ -314,8 +314,8 @@ impl Sink<'_> {
     }
 
     /// The messages about failed tests so far.
-    pub(super) fn told(&self) -> Told {
-        Told::of(&self.found)
+    pub(super) fn told(&self) -> TestFindings {
+        TestFindings::of(&self.found)
     }
 
     pub(super) fn push(
@@ -383,9 +383,9 @@ impl Sink<'_> {
 }
 
 /// The findings about failed tests, keyed by the last part of the test's name.
-pub(super) struct Told(BTreeMap<String, Vec<(String, usize)>>);
+pub(super) struct TestFindings(BTreeMap<String, Vec<(String, usize)>>);
 
-impl Told {
+impl TestFindings {
     fn of(found: &[Found]) -> Self {
         let mut told = Self(BTreeMap::new());
         for (index, found) in found.iter().enumerate() {
@@ -424,7 +424,7 @@ impl Told {
 
 /// `tests`, with the locations and messages of the findings about them.
 fn placed(tests: Vec<FailingTest>, found: &[Found]) -> Vec<FailingTest> {
-    let mut told = Told::of(found);
+    let mut told = TestFindings::of(found);
     let placed = tests.into_iter().map(|test| {
         let Some(best) = told.take(&test, found) else {
             return test;

@@ -166,12 +166,12 @@ impl Matcher {
     pub(super) fn parse(&self, lines: &[&str], sink: &mut Sink<'_>) {
         // For each of the first patterns, the captures of a match that ends on the line just above with that
         // pattern.
-        let mut begun: Vec<Option<Taken<'_>>> = vec![None; self.first.len()];
+        let mut begun: Vec<Option<CapturedParts<'_>>> = vec![None; self.first.len()];
         let mut found = 0;
         for (at, line) in lines.iter().enumerate() {
             let before = match begun.last() {
                 Some(before) => before.as_ref(),
-                None => Some(&Taken::NOTHING),
+                None => Some(&CapturedParts::NOTHING),
             };
             let issue = before.and_then(|before| self.last.take(line, before));
             if let Some(taken) = issue {
@@ -189,8 +189,12 @@ impl Matcher {
         }
     }
 
-    fn advanced<'t>(&self, line: &'t str, begun: &[Option<Taken<'t>>]) -> Vec<Option<Taken<'t>>> {
-        let before = std::iter::once(Some(Taken::NOTHING)).chain(begun.iter().copied());
+    fn advanced<'t>(
+        &self,
+        line: &'t str,
+        begun: &[Option<CapturedParts<'t>>],
+    ) -> Vec<Option<CapturedParts<'t>>> {
+        let before = std::iter::once(Some(CapturedParts::NOTHING)).chain(begun.iter().copied());
         self.first
             .iter()
             .zip(before)
@@ -222,12 +226,12 @@ impl Line {
         }
     }
 
-    fn take<'t>(&self, line: &'t str, before: &Taken<'t>) -> Option<Taken<'t>> {
+    fn take<'t>(&self, line: &'t str, before: &CapturedParts<'t>) -> Option<CapturedParts<'t>> {
         let found = self.regex.captures(line)?;
         let part =
             |group: Option<usize>, before: &'t str| of_group(&found, group).unwrap_or(before);
         let groups = &self.groups;
-        Some(Taken {
+        Some(CapturedParts {
             file: part(groups.file, before.file),
             from_path: part(groups.from_path, before.from_path),
             line: part(groups.line, before.line),
@@ -258,7 +262,7 @@ impl Groups {
 
 /// The captured groups of the lines so far.
 #[derive(Debug, Clone, Copy)]
-struct Taken<'t> {
+struct CapturedParts<'t> {
     file: &'t str,
     from_path: &'t str,
     line: &'t str,
@@ -268,8 +272,8 @@ struct Taken<'t> {
     message: &'t str,
 }
 
-impl Taken<'_> {
-    const NOTHING: Self = Taken {
+impl CapturedParts<'_> {
+    const NOTHING: Self = CapturedParts {
         file: "",
         from_path: "",
         line: "",

@@ -131,32 +131,32 @@ pub(super) fn derived_title(line: &str) -> String {
 /// Searches for cycles depth first, without recursion, because a plan may be a long chain.
 fn refuse_cycles(edges: &[Vec<usize>], drafts: &[Draft], ids: &[TaskId]) -> Result<(), Fault> {
     #[derive(Clone, Copy, PartialEq)]
-    enum Mark {
+    enum VisitState {
         New,
         Open,
         Closed,
     }
-    let mut marks = vec![Mark::New; edges.len()];
+    let mut marks = vec![VisitState::New; edges.len()];
     for start in 0..edges.len() {
         let mut path: Vec<(usize, usize)> = Vec::new();
-        if marks[start] == Mark::New {
-            marks[start] = Mark::Open;
+        if marks[start] == VisitState::New {
+            marks[start] = VisitState::Open;
             path.push((start, 0));
         }
         while let Some((task, next)) = path.last_mut() {
             let Some(&dependency) = edges[*task].get(*next) else {
-                marks[*task] = Mark::Closed;
+                marks[*task] = VisitState::Closed;
                 path.pop();
                 continue;
             };
             *next += 1;
             match marks[dependency] {
-                Mark::Closed => {}
-                Mark::New => {
-                    marks[dependency] = Mark::Open;
+                VisitState::Closed => {}
+                VisitState::New => {
+                    marks[dependency] = VisitState::Open;
                     path.push((dependency, 0));
                 }
-                Mark::Open => {
+                VisitState::Open => {
                     let from = path.iter().position(|(task, _)| *task == dependency);
                     let cycle: Vec<_> = path[from.unwrap_or(0)..].iter().map(|p| p.0).collect();
                     return Err(cycle_fault(&cycle, drafts, ids));

@@ -46,7 +46,7 @@ pub struct Candidate {
     /// The repository's default branch, if the event contains it.
     pub default_branch: Option<String>,
     /// The asker; `None` if the workflow itself (`schedule`, `push`) or a failure is the cause.
-    pub asker: Option<Asker>,
+    pub asker: Option<Requester>,
     /// Whether no person asked: a bot or a failed check did.
     pub by_machine: bool,
     /// The request.
@@ -89,7 +89,7 @@ impl Candidate {
 
 /// The account that asked.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Asker {
+pub struct Requester {
     /// The login.
     pub login: String,
     /// The association as GitHub words it, if the event contains it.
@@ -185,7 +185,7 @@ fn candidate(common: &Common, ask: Ask) -> Candidate {
 }
 
 /// A candidate on an issue or a pull request, requested by somebody.
-fn on_subject(mut from: Candidate, subject: &Subject, asker: Asker) -> Candidate {
+fn on_subject(mut from: Candidate, subject: &Subject, asker: Requester) -> Candidate {
     from.by_machine = asker.is_bot;
     from.needs = Needs {
         permission: !asker.is_bot,
@@ -209,7 +209,7 @@ fn asker(
     actor: &Actor,
     association: Option<&str>,
     settings: &TriggerSettings,
-) -> Result<Asker, Triage> {
+) -> Result<Requester, Triage> {
     let login = clean::clean_line(&actor.login, 100);
     if settings.is_own(&actor.login) {
         return Err(nothing(format!(
@@ -221,7 +221,7 @@ fn asker(
             "{login} is a bot that `allowed-bots` does not list"
         )));
     }
-    Ok(Asker {
+    Ok(Requester {
         login: actor.login.clone(),
         association: association
             .map(str::to_owned)
@@ -464,7 +464,7 @@ fn dispatch(event: &DispatchEvent, settings: &TriggerSettings) -> Result<Candida
     };
     let mut candidate = candidate(&event.common, ask);
     let sender = event.common.sender.as_ref();
-    candidate.asker = sender.map(|sender| Asker {
+    candidate.asker = sender.map(|sender| Requester {
         login: sender.login.clone(),
         association: None,
         is_bot: sender.is_bot,

@@ -13,7 +13,7 @@ use crate::git::snapshot::blobs::blob_at;
 use std::collections::{BTreeMap, HashSet};
 
 /// The largest file in bytes that is given to an agent to resolve its conflict.
-const LARGEST: usize = 4 << 20;
+const MAX_FILE_BYTES: usize = 4 << 20;
 
 /// The minimum length of the conflict markers that git writes.
 const MARKER_LENGTH: usize = 7;
@@ -251,7 +251,7 @@ fn is_regular(mode: u32) -> bool {
 }
 
 fn is_text(content: &[u8]) -> bool {
-    content.len() <= LARGEST && !content.contains(&0)
+    content.len() <= MAX_FILE_BYTES && !content.contains(&0)
 }
 
 /// The lines of a text without their line endings.

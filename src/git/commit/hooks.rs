@@ -1,7 +1,7 @@
 //! The project's commit hooks, in their state at the start of the run.
 
 use crate::git::commit::request::Staged;
-use crate::git::copy_tree::{copy_tree, look, make_dir};
+use crate::git::copy_tree::{copy_tree, make_dir, metadata};
 use crate::git::error::{GitError, io_error};
 use crate::git::objects::loose::loose_path;
 use crate::git::repo::Repo;
@@ -132,7 +132,7 @@ impl Repo {
         for id in staged.objects.ids() {
             let copy = loose_path(to, id);
             let from = loose_path(&own, id);
-            if look(&from)?.is_some() {
+            if metadata(&from)?.is_some() {
                 copy_tree(&from, &copy)?;
             }
         }

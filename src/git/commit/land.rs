@@ -4,7 +4,7 @@ use crate::domain::snapshot::RevId;
 use crate::git::bytes::as_path;
 use crate::git::commit::request::{CommitError, LandingIntent, PlanLanding, StagedTree, hex};
 use crate::git::copy_tree::{make_dir, remove};
-use crate::git::entries::{Digest, Looker, OnDisk, look_at, split};
+use crate::git::entries::{Digest, OnDisk, PathInspector, inspect_all, split};
 use crate::git::error::{GitError, io_error};
 use crate::git::files::{replace_file, sync_parent, write};
 use crate::git::objects::new_objects::NewObjects;
@@ -254,13 +254,13 @@ impl Repo {
         plan: &PlanLanding,
         known: Option<Vec<u8>>,
     ) -> Result<(), GitError> {
-        let seen = look_at(&self.real.work_tree, &[plan.path.as_slice()]);
+        let seen = inspect_all(&self.real.work_tree, &[plan.path.as_slice()]);
         let now = match seen.first() {
             Some(OnDisk::File { digest, .. }) => Some(hex(digest)),
             Some(OnDisk::Missing) => None,
             _ => return Ok(()),
         };
-        let is_real = Looker::new(&self.real.work_tree).is_real(split(&plan.path).0);
+        let is_real = PathInspector::new(&self.real.work_tree).is_real(split(&plan.path).0);
         if now != plan.before || !is_real {
             return Ok(());
         }

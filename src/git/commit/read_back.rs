@@ -9,7 +9,7 @@ use std::ffi::OsStr;
 
 /// A commit as libgit2 reads it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Seen {
+pub struct ParsedCommit {
     /// Its parents.
     pub parents: Vec<RevId>,
     /// Paths that differ from the first parent (from nothing, for a first commit), sorted.
@@ -19,7 +19,7 @@ pub struct Seen {
 impl Repo {
     /// Reads a commit back. `None` if there is no such commit or libgit2 cannot open the repository (sha256,
     /// reftable, or owned by another user).
-    pub fn read_back(&self, commit: &RevId) -> Option<Seen> {
+    pub fn read_back(&self, commit: &RevId) -> Option<ParsedCommit> {
         let repository = self.open_without_git()?;
         let commit = repository
             .find_commit(Oid::from_str(&commit.0).ok()?)
@@ -30,7 +30,7 @@ impl Repo {
             .collect();
         let before = commit.parent(0).ok().and_then(|parent| parent.tree().ok());
         let files = changed(&repository, before.as_ref(), &commit.tree().ok()?)?;
-        Some(Seen { parents, files })
+        Some(ParsedCommit { parents, files })
     }
 
     /// Submodules with changed or new files inside, as far as libgit2 can tell. git would run programs that

@@ -4,7 +4,7 @@
 use crate::domain::snapshot::RevId;
 use crate::git::commit::saved_files::{Saved, SavedFiles, read_record, write_record};
 use crate::git::commit::swap::{SwapError, TreeId};
-use crate::git::copy_tree::{look, make_dir, remove};
+use crate::git::copy_tree::{make_dir, metadata, remove};
 use crate::git::error::{GitError, io_error};
 use crate::git::repo::Repo;
 use crate::git::snapshot::change::RawSnapshot;
@@ -40,7 +40,7 @@ impl Repo {
         these: impl Fn(&[u8]) -> bool,
     ) -> Result<Replaced, SwapError> {
         let _open = self.unseal()?;
-        if look(&self.replaced_record())?.is_some() {
+        if metadata(&self.replaced_record())?.is_some() {
             return Err(SwapError::Swapped);
         }
         let now = self.write_tree_of(snapshot, &self.scratch_index(&self.private.index())?)?;
@@ -118,7 +118,7 @@ impl Repo {
     pub fn put_back_replaced(&mut self, replaced: &Replaced) -> Result<Vec<Vec<u8>>, GitError> {
         let _open = self.unseal()?;
         let mut changed = Vec::new();
-        if look(&self.replaced_record())?.is_none() {
+        if metadata(&self.replaced_record())?.is_none() {
             return Ok(changed);
         }
         for (path, placed) in &replaced.placed {

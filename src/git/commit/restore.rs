@@ -4,7 +4,7 @@ use crate::domain::snapshot::RevId;
 use crate::git::bytes::{as_path, display_path, nul_joined};
 use crate::git::commit::request::CommitError;
 use crate::git::copy_tree::is_absence;
-use crate::git::entries::{Looker, split};
+use crate::git::entries::{PathInspector, split};
 use crate::git::error::{GitError, io_error};
 use crate::git::remote::names::ref_component;
 use crate::git::repo::Repo;
@@ -152,7 +152,7 @@ impl Repo {
 
     /// Removes a new file and the directories that become empty.
     pub(in crate::git) fn remove_added(&self, path: &[u8]) -> Result<(), GitError> {
-        let mut looker = Looker::new(&self.real.work_tree);
+        let mut looker = PathInspector::new(&self.real.work_tree);
         if !looker.is_real(split(path).0) {
             return Ok(());
         }

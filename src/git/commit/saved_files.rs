@@ -2,7 +2,7 @@
 
 use crate::git::bytes::{as_path, nul_joined};
 use crate::git::command::Call;
-use crate::git::copy_tree::{is_absence, look, remove};
+use crate::git::copy_tree::{is_absence, metadata, remove};
 use crate::git::entries::split;
 use crate::git::error::{GitError, io_error};
 use crate::git::files::write_atomically;
@@ -49,7 +49,7 @@ pub(super) fn write_record(path: &Path, record: &impl Serialize) -> Result<(), G
 
 /// Reads a record, or returns `None` if there is none.
 pub(super) fn read_record<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, GitError> {
-    if look(path)?.is_none() {
+    if metadata(path)?.is_none() {
         return Ok(None);
     }
     let text = fs::read(path).map_err(io_error("read", path))?;
@@ -141,11 +141,11 @@ impl Repo {
         made: &mut Vec<Vec<u8>>,
     ) -> Result<Saved, GitError> {
         let full = self.real.work_tree.join(as_path(path));
-        let Some(meta) = look(&full)?.filter(|meta| !meta.is_dir()) else {
+        let Some(meta) = metadata(&full)?.filter(|meta| !meta.is_dir()) else {
             let mut missing = Vec::new();
             let mut directory = split(path).0;
             while !directory.is_empty()
-                && look(&self.real.work_tree.join(as_path(directory)))?.is_none()
+                && metadata(&self.real.work_tree.join(as_path(directory)))?.is_none()
             {
                 missing.push(directory.to_vec());
                 directory = split(directory).0;
@@ -173,7 +173,7 @@ impl Repo {
     /// Removes the file at a path and the directories that become empty.
     pub(in crate::git) fn take_away(&self, path: &[u8]) -> Result<(), GitError> {
         let full = self.real.work_tree.join(as_path(path));
-        match look(&full)? {
+        match metadata(&full)? {
             Some(meta) if !meta.is_dir() => {
                 fs::remove_file(&full).map_err(io_error("remove", &full))?;
             }
@@ -215,14 +215,14 @@ impl Repo {
         let ends = path.iter().enumerate().filter(|(_, byte)| **byte == b'/');
         for end in ends.map(|(at, _)| at) {
             let above = self.real.work_tree.join(as_path(&path[..end]));
-            match look(&above)? {
+            match metadata(&above)? {
                 Some(meta) if !meta.is_dir() => remove(&above)?,
                 Some(_) => {}
                 None => return Ok(()),
             }
         }
         let full = self.real.work_tree.join(as_path(path));
-        match look(&full)? {
+        match metadata(&full)? {
             Some(meta) if !meta.is_dir() => remove(&full),
             _ => Ok(()),
         }

@@ -7,7 +7,7 @@ use crate::git::commit::request::{
     CommitError, CommitRequest, Identity, LandingIntent, PlanContent, PlanLanding, Stage, Staged,
     StagedTree, hex,
 };
-use crate::git::entries::{Looker, OnDisk, look_at, split};
+use crate::git::entries::{OnDisk, PathInspector, inspect_all, split};
 use crate::git::error::{GitError, io_error};
 use crate::git::objects::loose::write_blob;
 use crate::git::preflight::Operation;
@@ -233,7 +233,7 @@ impl Repo {
         changes: &[&Change],
         entry: Option<PlanEntry>,
     ) -> Result<Vec<Vec<u8>>, GitError> {
-        let mut looker = Looker::new(&self.real.work_tree);
+        let mut looker = PathInspector::new(&self.real.work_tree);
         let (mut records, mut files) = (Vec::new(), Vec::new());
         let of_entry = |path: &[u8]| entry.as_ref().is_some_and(|entry| entry.path == path);
         for change in changes.iter().filter(|change| !of_entry(&change.path)) {
@@ -276,7 +276,7 @@ impl Repo {
     fn has_big(&self, files: &[&[u8]]) -> bool {
         files.iter().any(|path| {
             let meta = self.real.work_tree.join(as_path(path)).symlink_metadata();
-            meta.is_ok_and(|meta| meta.len() >= Call::BIG)
+            meta.is_ok_and(|meta| meta.len() >= Call::IN_MEMORY_LIMIT)
         })
     }
 
@@ -288,7 +288,7 @@ impl Repo {
         Ok(missing.map(<[u8]>::to_vec).collect())
     }
 
-    fn shape(&self, looker: &mut Looker<'_>, change: &Change) -> Shape {
+    fn shape(&self, looker: &mut PathInspector<'_>, change: &Change) -> Shape {
         let is_real = looker.is_real(split(&change.path).0);
         let path = self.real.work_tree.join(as_path(&change.path));
         match path.symlink_metadata() {
@@ -326,7 +326,7 @@ impl Repo {
                     .map_err(io_error("write to", &target.objects))?
             }
         };
-        let seen = look_at(&self.real.work_tree, &[plan.path.as_slice()]);
+        let seen = inspect_all(&self.real.work_tree, &[plan.path.as_slice()]);
         let (mode, before) = match seen.first() {
             Some(OnDisk::File {
                 executable, digest, ..

@@ -9,7 +9,7 @@ use crate::git::bytes::display_paths;
 use crate::git::commit::request::CommitError;
 use crate::git::commit::saved_files::{SavedFiles, read_record, write_record};
 use crate::git::commit::stage::{Target, committed, record};
-use crate::git::copy_tree::{look, make_dir, remove};
+use crate::git::copy_tree::{make_dir, metadata, remove};
 use crate::git::error::{GitError, io_error};
 use crate::git::remote::error::RemoteError;
 use crate::git::repo::Repo;
@@ -163,7 +163,7 @@ impl Repo {
         away: &BTreeSet<Vec<u8>>,
     ) -> Result<Vec<Vec<u8>>, SwapError> {
         let _open = self.unseal()?;
-        if look(&self.swap_record())?.is_some() {
+        if metadata(&self.swap_record())?.is_some() {
             return Err(SwapError::Swapped);
         }
         let dir = self.swap_dir();

@@ -3,7 +3,7 @@
 use crate::git::bytes::{as_path, nul_fields, nul_joined};
 use crate::git::command::Call;
 use crate::git::commit::request::CommitError;
-use crate::git::entries::{OnDisk, look_at, split};
+use crate::git::entries::{OnDisk, inspect_all, split};
 use crate::git::error::{GitError, io_error};
 use crate::git::objects::new_objects::NewObjects;
 use crate::git::repo::Repo;
@@ -104,7 +104,7 @@ impl Repo {
     /// Whether the work tree still has what the snapshot read, for a path that the commit leaves as in the
     /// base.
     fn lies_there(&self, path: &[u8], entry: &Entry) -> bool {
-        match look_at(&self.real.work_tree, &[path]).first() {
+        match inspect_all(&self.real.work_tree, &[path]).first() {
             Some(OnDisk::File { digest, .. } | OnDisk::Link { digest }) => *digest == entry.digest,
             Some(OnDisk::Directory) => self
                 .nested_head(path)
@@ -179,7 +179,7 @@ impl Repo {
             let paths = differing.into_iter().map(<[u8]>::to_vec).collect();
             return Err(CommitError::ConvertedOtherwise(paths));
         }
-        let seen = look_at(&self.real.work_tree, &differing);
+        let seen = inspect_all(&self.real.work_tree, &differing);
         let mut unlike = Vec::new();
         for (path, on_disk) in differing.into_iter().zip(seen) {
             if let OnDisk::File { digest, .. } = on_disk

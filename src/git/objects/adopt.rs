@@ -2,7 +2,7 @@
 //! files.
 
 use crate::git::commit::request::CommitError;
-use crate::git::copy_tree::{look, remove};
+use crate::git::copy_tree::{metadata, remove};
 use crate::git::error::{GitError, io_error};
 use crate::git::objects::loose::{UNFINISHED, loose_path, read_loose};
 use crate::git::objects::new_objects::NewObjects;
@@ -69,7 +69,7 @@ impl Repo {
                 flush_file_system(&shared)?;
             }
             for (file, to) in written {
-                if look(&to)?.is_some_and(|meta| meta.is_dir()) {
+                if metadata(&to)?.is_some_and(|meta| meta.is_dir()) {
                     remove(&to)?;
                 }
                 file.persist(&to)
@@ -103,7 +103,7 @@ impl Repo {
             found = true;
             let to = self.shared_objects().join("pack").join(name);
             let index = to.with_extension("idx");
-            if look(&to)?.is_some() && look(&index)?.is_some() {
+            if metadata(&to)?.is_some() && metadata(&index)?.is_some() {
                 continue;
             }
             fs::copy(&path, &to).map_err(io_error("copy to", &to))?;

@@ -2,7 +2,7 @@
 
 use crate::git::bytes::display_path;
 use crate::git::commit::request::CommitError;
-use crate::git::copy_tree::{look, make_dir, remove};
+use crate::git::copy_tree::{make_dir, metadata, remove};
 use crate::git::error::{GitError, io_error};
 use crate::git::objects::sound::loose_digest;
 use crate::git::repo::Repo;
@@ -93,7 +93,7 @@ impl Repo {
             let is_old = [pack, &index]
                 .iter()
                 .all(|path| self.is_older_than_run(path));
-            if is_old || look(&index)?.is_none() {
+            if is_old || metadata(&index)?.is_none() {
                 continue;
             }
             match self.index_of(pack)? {
@@ -141,7 +141,7 @@ fn read(path: &Path) -> Result<Vec<u8>, GitError> {
 
 /// The entries of a directory, or none if it does not exist.
 fn listed(dir: &Path) -> Result<Vec<PathBuf>, GitError> {
-    if !look(dir)?.is_some_and(|meta| meta.is_dir()) {
+    if !metadata(dir)?.is_some_and(|meta| meta.is_dir()) {
         return Ok(Vec::new());
     }
     let entries = fs::read_dir(dir).map_err(io_error("read", dir))?;

@@ -2,7 +2,7 @@
 
 use crate::git::bytes::{as_path, nul_joined};
 use crate::git::command::Call;
-use crate::git::copy_tree::{copy_tree, look, make_dir};
+use crate::git::copy_tree::{copy_tree, make_dir, metadata};
 use crate::git::entries::{Digest, hash};
 use crate::git::error::{GitError, io_error};
 use crate::git::files::{write, write_atomically};
@@ -196,7 +196,7 @@ fn refuse_location(real: &Real, root: &Path) -> Result<(), GitError> {
     if real.contains(&resolved) {
         return refuse("it lies inside the repository");
     }
-    if look(root)?.is_some() {
+    if metadata(root)?.is_some() {
         return refuse("something is there already");
     }
     Ok(())
@@ -301,7 +301,7 @@ fn copy_rules(real: &Real, root: &Path, settings: &Settings) -> Result<(), GitEr
 
 /// Excludes jj's own directory, which is not part of the work, whatever happens to jj's ignore file in it.
 fn exclude_jj(real: &Real, exclude: &Path) -> Result<(), GitError> {
-    if look(&real.work_tree.join(".jj"))?.is_none() {
+    if metadata(&real.work_tree.join(".jj"))?.is_none() {
         return Ok(());
     }
     let mut rules = fs::read(exclude).unwrap_or_default();

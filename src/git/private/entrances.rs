@@ -2,7 +2,7 @@
 //! that git needs to start.
 
 use crate::git::bytes::{as_path, display_path};
-use crate::git::copy_tree::{look, make_dir, remove};
+use crate::git::copy_tree::{make_dir, metadata, remove};
 use crate::git::entries::split;
 use crate::git::error::{GitError, io_error};
 use crate::git::files::{write, write_atomically};
@@ -142,7 +142,7 @@ impl Repo {
             told.push("changes to .git/HEAD were undone".to_owned());
         }
         let index = own.join("index");
-        if look(&index)?.is_some() && !is_index(&index) {
+        if metadata(&index)?.is_some() && !is_index(&index) {
             let content = fs::read(self.private.index()).map_err(io_error("read", &index))?;
             remove(&index)?;
             write(&index, &content)?;

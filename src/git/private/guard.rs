@@ -1,7 +1,7 @@
 //! Detects what a turn did to the repository itself, and restores it, reports it or treats it as a violation.
 
 use crate::domain::snapshot::{Head, RevId};
-use crate::git::copy_tree::{copy_tree, look, remove, same};
+use crate::git::copy_tree::{copy_tree, metadata, remove, same};
 use crate::git::error::GitError;
 use crate::git::preflight::Operation;
 use crate::git::private::directory::recorded_places;
@@ -266,7 +266,7 @@ impl Repo {
     fn readable_refs(&self, warnings: &mut Vec<String>) -> Result<Refs, GitError> {
         let packed = self.real.common_dir.join("packed-refs");
         self.refs().or_else(|error| {
-            if look(&packed)?.is_none() {
+            if metadata(&packed)?.is_none() {
                 return Err(error);
             }
             remove(&packed)?;
@@ -375,5 +375,5 @@ fn named(branch: Option<&String>, oid: Option<&String>) -> String {
 }
 
 fn is_directory(place: &Path) -> Result<bool, GitError> {
-    Ok(look(place)?.is_some_and(|found| found.is_dir()))
+    Ok(metadata(place)?.is_some_and(|found| found.is_dir()))
 }

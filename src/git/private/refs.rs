@@ -3,7 +3,7 @@
 use crate::domain::snapshot::RevId;
 use crate::git::bytes::as_path;
 use crate::git::command::Call;
-use crate::git::copy_tree::{copy_tree, look};
+use crate::git::copy_tree::{copy_tree, metadata};
 use crate::git::entries::resolve_gitfile;
 use crate::git::error::GitError;
 use crate::git::private::head::{HeadState, plain_nested_head, read_head};
@@ -199,7 +199,7 @@ impl Repo {
             self.real.common_dir.join("shallow"),
             self.private.git_dir().join("shallow"),
         );
-        match look(&from)? {
+        match metadata(&from)? {
             Some(meta) if !meta.is_file() => Ok(()),
             _ => copy_tree(&from, &copy),
         }

@@ -22,11 +22,11 @@ const FREE: [&str; 3] = ["tmp", "home", "git/objects"];
 #[derive(Debug, Clone)]
 pub(in crate::git) struct Seal {
     root: PathBuf,
-    held: Arc<Mutex<Held>>,
+    held: Arc<Mutex<SealState>>,
 }
 
 #[derive(Debug, Default)]
-struct Held {
+struct SealState {
     users: usize,
     digest: Option<[u8; 32]>,
 }
@@ -36,7 +36,7 @@ pub(in crate::git) struct Unsealed(Seal);
 
 impl Seal {
     pub(in crate::git) fn new(root: &Path) -> Self {
-        let held = Held {
+        let held = SealState {
             users: 0,
             digest: digest(root).ok(),
         };

@@ -10,7 +10,7 @@ use crate::git::files::write_atomically;
 use crate::git::private::calls::{HOME, git_dir};
 use crate::git::remote::error::RemoteError;
 use crate::git::remote::names::{checked_ref, is_id};
-use crate::git::remote::refusal::{Refusal, Trouble, classify};
+use crate::git::remote::refusal::{ExchangeFailure, Refusal, classify};
 use crate::git::repo::Repo;
 use crate::process::Cancel;
 use base64::Engine as _;
@@ -368,9 +368,9 @@ pub(in crate::git) fn told(
         return Ok(output);
     }
     match classify(&remote.clean(&output.stderr)) {
-        Trouble::Refused(refusal) => Err(RemoteError::Refused(refusal)),
-        Trouble::Transient(words) => Err(RemoteError::Transient(words)),
-        Trouble::Moved => Err(RemoteError::Transient(remote.clean(&output.stderr))),
+        ExchangeFailure::Refused(refusal) => Err(RemoteError::Refused(refusal)),
+        ExchangeFailure::Transient(words) => Err(RemoteError::Transient(words)),
+        ExchangeFailure::Moved => Err(RemoteError::Transient(remote.clean(&output.stderr))),
     }
 }
 

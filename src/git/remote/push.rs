@@ -6,7 +6,7 @@ use crate::git::error::GitError;
 use crate::git::remote::error::RemoteError;
 use crate::git::remote::exchange::{Remote, TRANSFER_LIMIT};
 use crate::git::remote::names::{BranchName, checked_id};
-use crate::git::remote::refusal::{Refusal, RefusalKind, Trouble, classify};
+use crate::git::remote::refusal::{ExchangeFailure, Refusal, RefusalKind, classify};
 use crate::git::repo::Repo;
 use crate::process::Cancel;
 
@@ -77,14 +77,14 @@ impl Repo {
         let call = self.remote_call(remote, cancel).timeout(TRANSFER_LIMIT);
         let call = call.args(PUSH).args([&lease, remote.url(), &refspec]);
         let said = match call.status() {
-            Ok(output) => Said::of(remote, &output, &name),
-            Err(error @ GitError::TimedOut { .. }) => Said::Trouble(error.to_string()),
+            Ok(output) => PushReport::of(remote, &output, &name),
+            Err(error @ GitError::TimedOut { .. }) => PushReport::Failed(error.to_string()),
             Err(error) => return Err(error.into()),
         };
         match said {
-            Said::UpToDate => Ok(PushOutcome::UpToDate),
-            Said::Done => self.seen_at_remote(remote, spec, None, cancel),
-            Said::Trouble(words) => self.seen_at_remote(remote, spec, Some(words), cancel),
+            PushReport::UpToDate => Ok(PushOutcome::UpToDate),
+            PushReport::Done => self.seen_at_remote(remote, spec, None, cancel),
+            PushReport::Failed(words) => self.seen_at_remote(remote, spec, Some(words), cancel),
         }
     }
 
@@ -111,9 +111,9 @@ impl Repo {
         };
         let in_place = now == spec.expected;
         Ok(match classify(&words) {
-            Trouble::Transient(words) if in_place => PushOutcome::Transient { words },
-            Trouble::Moved if in_place => PushOutcome::Transient { words },
-            Trouble::Refused(refusal) if in_place || is_final(refusal.kind) => {
+            ExchangeFailure::Transient(words) if in_place => PushOutcome::Transient { words },
+            ExchangeFailure::Moved if in_place => PushOutcome::Transient { words },
+            ExchangeFailure::Refused(refusal) if in_place || is_final(refusal.kind) => {
                 PushOutcome::Refused(refusal)
             }
             _ => PushOutcome::Moved { now },
@@ -160,7 +160,7 @@ fn is_final(kind: RefusalKind) -> bool {
 /// The result from git's report alone, because the remote could not be read back.
 fn unread(trouble: Option<String>, error: &RemoteError) -> PushOutcome {
     match trouble.as_deref().map(classify) {
-        Some(Trouble::Refused(refusal)) => PushOutcome::Refused(refusal),
+        Some(ExchangeFailure::Refused(refusal)) => PushOutcome::Refused(refusal),
         _ => PushOutcome::Transient {
             words: match trouble {
                 Some(words) => format!("{words}\n{error}"),
@@ -172,13 +172,13 @@ fn unread(trouble: Option<String>, error: &RemoteError) -> PushOutcome {
 
 /// git's report of a push.
 #[derive(Debug, PartialEq, Eq)]
-enum Said {
+enum PushReport {
     Done,
     UpToDate,
-    Trouble(String),
+    Failed(String),
 }
 
-impl Said {
+impl PushReport {
     fn of(remote: &Remote, output: &Output, name: &str) -> Self {
         let stdout = remote.clean(&String::from_utf8_lossy(&output.stdout));
         let line = stdout.lines().find_map(|line| Line::parse(line, name));
@@ -187,7 +187,7 @@ impl Said {
             Some(line) if line.flag != '!' && output.status == Some(0) => Self::Done,
             line => {
                 let summary = line.map(|line| line.summary).unwrap_or_default();
-                Self::Trouble(format!("{}\n{summary}", remote.clean(&output.stderr)))
+                Self::Failed(format!("{}\n{summary}", remote.clean(&output.stderr)))
             }
         }
     }
@@ -214,28 +214,28 @@ mod tests {
     use super::*;
     use std::path::Path;
 
-    fn said(status: i32, stdout: &str, stderr: &str) -> Said {
+    fn said(status: i32, stdout: &str, stderr: &str) -> PushReport {
         let output = Output {
             status: Some(status),
             stdout: stdout.as_bytes().to_vec(),
             stderr: stderr.to_owned(),
         };
-        Said::of(&Remote::local(Path::new("/r")), &output, "refs/heads/x")
+        PushReport::of(&Remote::local(Path::new("/r")), &output, "refs/heads/x")
     }
 
     #[test]
     fn only_the_line_of_the_branch_counts() {
         assert_eq!(
             said(0, "To /r\n \taaaa:refs/heads/x\ta..b\nDone\n", ""),
-            Said::Done
+            PushReport::Done
         );
         assert_eq!(
             said(0, "*\taaaa:refs/heads/x\t[new branch]\n", ""),
-            Said::Done
+            PushReport::Done
         );
         assert_eq!(
             said(0, "=\taaaa:refs/heads/x\t[up to date]\n", ""),
-            Said::UpToDate
+            PushReport::UpToDate
         );
         assert_eq!(
             said(
@@ -243,15 +243,15 @@ mod tests {
                 "!\taaaa:refs/heads/x\t[rejected] (stale info)\n",
                 "error: no"
             ),
-            Said::Trouble("error: no\n[rejected] (stale info)".to_owned())
+            PushReport::Failed("error: no\n[rejected] (stale info)".to_owned())
         );
         assert_eq!(
             said(0, " \taaaa:refs/heads/y\ta..b\nDone\n", ""),
-            Said::Trouble("\n".to_owned())
+            PushReport::Failed("\n".to_owned())
         );
         assert_eq!(
             said(128, "", "fatal: x"),
-            Said::Trouble("fatal: x\n".to_owned())
+            PushReport::Failed("fatal: x\n".to_owned())
         );
     }
 }

@@ -36,7 +36,7 @@ pub struct Refusal {
 
 /// Why an exchange with a remote failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Trouble {
+pub enum ExchangeFailure {
     /// A refusal. Repeating the exchange changes nothing.
     Refused(Refusal),
     /// The branch of the remote is not at the expected commit.
@@ -141,15 +141,15 @@ const MEANINGS: &[(&str, Meaning)] = &[
 ];
 
 /// Classifies `said`, which is git's error output together with the line about the branch.
-pub fn classify(said: &str) -> Trouble {
+pub fn classify(said: &str) -> ExchangeFailure {
     let lower = said.to_lowercase();
     let found = MEANINGS.iter().find(|(part, _)| lower.contains(part));
     let words = kept(said);
     match found.map(|(_, meaning)| meaning) {
-        Some(Moved) => Trouble::Moved,
-        Some(Transient) => Trouble::Transient(words),
-        Some(Kind(kind)) => Trouble::Refused(Refusal { kind: *kind, words }),
-        None => Trouble::Refused(Refusal { kind: Other, words }),
+        Some(Moved) => ExchangeFailure::Moved,
+        Some(Transient) => ExchangeFailure::Transient(words),
+        Some(Kind(kind)) => ExchangeFailure::Refused(Refusal { kind: *kind, words }),
+        None => ExchangeFailure::Refused(Refusal { kind: Other, words }),
     }
 }
 
@@ -187,9 +187,9 @@ mod tests {
 
     fn meant(said: &str) -> String {
         match classify(said) {
-            Trouble::Moved => "moved".to_owned(),
-            Trouble::Transient(_) => "transient".to_owned(),
-            Trouble::Refused(refusal) => format!("{:?}", refusal.kind),
+            ExchangeFailure::Moved => "moved".to_owned(),
+            ExchangeFailure::Transient(_) => "transient".to_owned(),
+            ExchangeFailure::Refused(refusal) => format!("{:?}", refusal.kind),
         }
     }
 
@@ -302,7 +302,7 @@ mod tests {
             "Writing objects: 100% (3/3)\rremote: \x1b[31mno\x1b[0m\nTotal 3\n{}",
             "x".repeat(5000)
         );
-        let Trouble::Refused(refusal) = classify(&said) else {
+        let ExchangeFailure::Refused(refusal) = classify(&said) else {
             panic!()
         };
         assert!(refusal.words.starts_with("[31mno[0m\nxxx"));

@@ -4,7 +4,7 @@ use crate::domain::snapshot::RevId;
 use crate::git::bytes::{as_path, display_paths};
 use crate::git::commit::request::CommitError;
 use crate::git::commit::restore::Restored;
-use crate::git::entries::{Looker, split};
+use crate::git::entries::{PathInspector, split};
 use crate::git::error::GitError;
 use crate::git::preflight::Operation;
 use crate::git::private::head::HeadState;
@@ -224,7 +224,7 @@ impl Repo {
     }
 
     fn refuse_in_the_way(&self, changes: &[RawDiff]) -> Result<(), SwitchError> {
-        let mut looker = Looker::new(&self.real.work_tree);
+        let mut looker = PathInspector::new(&self.real.work_tree);
         let added = changes.iter().filter(|change| change.before.mode == 0);
         let freed = |path: &[u8]| {
             changes

@@ -3,7 +3,7 @@
 use crate::domain::snapshot::RevId;
 use crate::git::bytes::{as_path, nul_fields};
 use crate::git::command::Call;
-use crate::git::entries::{Digest, Looker, OnDisk, look_at, split};
+use crate::git::entries::{Digest, OnDisk, PathInspector, inspect_all, split};
 use crate::git::error::{GitError, io_error};
 use crate::git::objects::loose::{Piece, loose_path, read_loose};
 use crate::git::objects::name::ObjectName;
@@ -120,7 +120,7 @@ impl Repo {
     /// Digests of the entries at these paths. They distinguish different contents, and a missing entry.
     pub fn contents_of(&self, paths: &[&Vec<u8>]) -> Vec<[u8; 32]> {
         let paths: Vec<&[u8]> = paths.iter().map(|path| path.as_slice()).collect();
-        let seen = look_at(&self.real.work_tree, &paths);
+        let seen = inspect_all(&self.real.work_tree, &paths);
         let digest = |seen: OnDisk| match seen {
             OnDisk::File { digest, .. } | OnDisk::Link { digest } => digest,
             _ => [0; 32],
@@ -133,7 +133,7 @@ impl Repo {
     /// # Errors
     /// When one cannot be removed.
     pub fn remove_files(&mut self, paths: &[Vec<u8>]) -> Result<(), GitError> {
-        let mut looker = Looker::new(&self.real.work_tree);
+        let mut looker = PathInspector::new(&self.real.work_tree);
         for path in paths {
             if looker.is_real(split(path).0) {
                 self.take_away(path)?;

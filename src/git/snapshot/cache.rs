@@ -31,11 +31,11 @@ impl LayoutCache {
 
 /// The result of the last comparison of the repository's index with the base.
 #[derive(Debug, Default)]
-pub(in crate::git) struct StagedCache(Mutex<Option<Seen>>);
+pub(in crate::git) struct StagedCache(Mutex<Option<StagedDiff>>);
 
 /// The differences of one index, identified by the digest of its bytes, from one base tree.
 #[derive(Debug)]
-struct Seen {
+struct StagedDiff {
     base_tree: String,
     index: Digest,
     staged: Arc<Vec<RawDiff>>,
@@ -49,7 +49,7 @@ impl StagedCache {
     }
 
     pub(in crate::git) fn put(&self, tree: &str, index: Digest, staged: &Arc<Vec<RawDiff>>) {
-        let seen = Seen {
+        let seen = StagedDiff {
             base_tree: tree.to_owned(),
             index,
             staged: Arc::clone(staged),

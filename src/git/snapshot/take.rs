@@ -2,7 +2,7 @@
 
 use crate::domain::snapshot::{Fingerprint, KnownSnapshot};
 use crate::git::bytes::{as_path, display_path, nul_fields};
-use crate::git::entries::{OnDisk, look_at};
+use crate::git::entries::{OnDisk, inspect_all};
 use crate::git::error::GitError;
 use crate::git::private::head::HeadState;
 use crate::git::repo::Repo;
@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::thread;
 
 /// GitHub refuses a push with a larger file. In bytes.
-const HUGE: u64 = 100 << 20;
+const MAX_PUSHED_FILE_BYTES: u64 = 100 << 20;
 
 /// Maximum size in bytes of a `.gitmodules` file.
 const GITMODULES_LIMIT: u64 = 1 << 20;
@@ -24,11 +24,11 @@ const GITMODULES_LIMIT: u64 = 1 << 20;
 /// The results of the queries that run in parallel.
 struct Listings {
     status: Status,
-    beside: Beside,
+    beside: ShortQueries,
 }
 
 /// The queries that are short compared with the status.
-struct Beside {
+struct ShortQueries {
     head: HeadState,
     layout: Arc<Layout>,
     staged: Result<Arc<Vec<RawDiff>>, GitError>,
@@ -58,7 +58,7 @@ impl Repo {
 
     fn take_snapshot(&self, exempt: &Exempt) -> Result<RawSnapshot, GitError> {
         let Listings { status, beside } = self.listings()?;
-        let Beside { head, layout, .. } = beside;
+        let ShortQueries { head, layout, .. } = beside;
         let mut warnings = status.warnings.clone();
         if let Err(error @ GitError::HeldBySpecialFiles { .. }) = beside.staged {
             return Err(error);
@@ -124,9 +124,9 @@ impl Repo {
         })
     }
 
-    fn beside_status(&self) -> Result<Beside, GitError> {
+    fn beside_status(&self) -> Result<ShortQueries, GitError> {
         let layout = self.layout()?;
-        Ok(Beside {
+        Ok(ShortQueries {
             head: self.head_state()?,
             staged: self.staged(),
             stray_rules: self.has_stray_rules(&layout),
@@ -223,7 +223,7 @@ impl Repo {
             candidates.into_iter().partition(is_artifact);
         let paths: Vec<&[u8]> = kept.iter().map(|one| one.path.as_slice()).collect();
         raw.warnings.extend(self.clear_beside(&paths)?);
-        let seen = look_at(&self.real.work_tree, &paths);
+        let seen = inspect_all(&self.real.work_tree, &paths);
         let mut unchanged = self.same_as_base(&kept, &seen)?;
         self.convert(&kept, &seen, &mut unchanged)?;
         raw.check_artifacts = dropped.into_iter().map(|one| one.path).collect();
@@ -253,7 +253,7 @@ impl Repo {
             path: candidate.path,
         };
         if let OnDisk::File { length, .. } = on_disk
-            && length > HUGE
+            && length > MAX_PUSHED_FILE_BYTES
         {
             raw.warnings.push(format!(
                 "{} has {} MiB; GitHub refuses files larger than 100 MiB",

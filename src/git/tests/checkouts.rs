@@ -7,7 +7,7 @@ use std::fs;
 
 #[test]
 fn a_sha256_repository_is_committed_to() {
-    let g = Ground::with_format("--object-format=sha256");
+    let g = Worktree::with_format("--object-format=sha256");
     g.write("x", "x");
     let mut f = g.start();
     assert_eq!(f.commit("First").0.len(), 64);
@@ -16,7 +16,7 @@ fn a_sha256_repository_is_committed_to() {
 
 #[test]
 fn a_sparse_checkout_commits_what_was_touched_and_no_deletion() {
-    let g = Ground::new();
+    let g = Worktree::new();
     g.write("far/away", "x");
     g.git(&["add", "."]);
     g.git(&["commit", "-qm", "far"]);
@@ -36,7 +36,7 @@ fn a_sparse_checkout_commits_what_was_touched_and_no_deletion() {
 
 #[test]
 fn a_filter_set_up_before_the_run_is_applied() {
-    let g = Ground::new();
+    let g = Worktree::new();
     g.git(&["config", "filter.shout.clean", "tr a-z A-Z"]);
     g.git(&["config", "filter.shout.smudge", "tr A-Z a-z"]);
     g.write(".gitattributes", "*.loud filter=shout\n");
@@ -53,7 +53,7 @@ fn a_filter_set_up_before_the_run_is_applied() {
 
 #[test]
 fn a_submodules_new_commit_is_recorded_and_nested_repositories_are_not() {
-    let g = Ground::new();
+    let g = Worktree::new();
     g.add_submodule("sub");
     let mut f = g.start();
     f.write("sub/a", "x\n");
@@ -85,7 +85,7 @@ fn a_reftable_repository_is_committed_to_and_guarded() {
     if !git_knows("--ref-format=reftable") {
         return;
     }
-    let g = Ground::with_format("--ref-format=reftable");
+    let g = Worktree::with_format("--ref-format=reftable");
     g.write("x", "x");
     g.git(&["add", "."]);
     g.git(&["commit", "-qm", "x"]);
@@ -102,7 +102,7 @@ fn a_reftable_repository_is_committed_to_and_guarded() {
 
 #[test]
 fn linked_work_trees_and_submodule_checkouts_are_committed_to() {
-    let g = Ground::new();
+    let g = Worktree::new();
     g.git(&["worktree", "add", "-q", "../linked", "-b", "other"]);
     let url = g.path(".");
     g.git(&[
@@ -142,7 +142,7 @@ fn linked_work_trees_and_submodule_checkouts_are_committed_to() {
 
 #[test]
 fn a_partial_clone_with_a_sparse_checkout_works_without_the_missing_blobs() {
-    let g = Ground::new();
+    let g = Worktree::new();
     g.write("far/away", "never fetched");
     g.git(&["add", "."]);
     g.git(&["commit", "-qm", "far"]);
@@ -192,7 +192,7 @@ fn a_partial_clone_with_a_sparse_checkout_works_without_the_missing_blobs() {
 
 #[test]
 fn executable_bits_do_not_count_where_the_file_system_cannot_keep_them() {
-    let g = Ground::new();
+    let g = Worktree::new();
     g.git(&["config", "core.fileMode", "false"]);
     let mut f = g.start();
     make_executable(&f.path("a"));
@@ -208,7 +208,7 @@ fn executable_bits_do_not_count_where_the_file_system_cannot_keep_them() {
 
 #[test]
 fn line_endings_are_converted_as_configured() {
-    let g = Ground::new();
+    let g = Worktree::new();
     g.git(&["config", "core.autocrlf", "true"]);
     g.write("plan.yaml", "status: pending\r\n");
     g.git(&["add", "."]);
@@ -237,7 +237,7 @@ fn line_endings_are_converted_as_configured() {
 
 #[test]
 fn a_directory_with_an_empty_git_directory_is_an_ordinary_one() {
-    let mut f = Ground::new().start();
+    let mut f = Worktree::new().start();
     fs::create_dir_all(f.path("odd/.git")).unwrap();
     f.write("odd/file", "x");
     f.commit("Odd");
@@ -250,7 +250,7 @@ fn a_directory_with_an_empty_git_directory_is_an_ordinary_one() {
 
 #[test]
 fn a_submodule_that_the_agent_added_is_committed_as_one() {
-    let mut f = Ground::new().start();
+    let mut f = Worktree::new().start();
     let url = f.path(".");
     f.git(&[
         "-c",

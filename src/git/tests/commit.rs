@@ -7,7 +7,7 @@ use std::os::unix::fs::symlink;
 
 #[test]
 fn a_commit_holds_exactly_the_work_tree_and_leaves_it_clean() {
-    let mut f = Ground::new().start();
+    let mut f = Worktree::new().start();
     f.write("a", "edited\n");
     f.remove("b");
     f.write("new/x", "x");
@@ -46,14 +46,14 @@ fn a_commit_holds_exactly_the_work_tree_and_leaves_it_clean() {
 
 #[test]
 fn a_first_commit_is_made_on_an_unborn_branch_and_one_on_a_detached_head() {
-    let g = Ground::unborn();
+    let g = Worktree::unborn();
     g.write("x", "x");
     let mut f = g.start();
     let first = f.commit("First");
     assert_eq!(f.git(&["rev-parse", "main"]), first.0);
     assert_eq!(f.status(), "");
 
-    let g = Ground::new();
+    let g = Worktree::new();
     g.git(&["checkout", "-q", "--detach"]);
     let mut f = g.start();
     f.write("a", "x");
@@ -66,7 +66,7 @@ fn a_first_commit_is_made_on_an_unborn_branch_and_one_on_a_detached_head() {
 
 #[test]
 fn a_token_for_another_tree_commits_nothing() {
-    let mut f = Ground::new().start();
+    let mut f = Worktree::new().start();
     f.write("a", "verified\n");
     let token = Committable::verified(f.snapshot().known.tree);
     f.write("a", "changed after\n");
@@ -93,7 +93,7 @@ fn a_token_for_another_tree_commits_nothing() {
 
 #[test]
 fn nothing_to_commit_is_no_commit() {
-    let mut f = Ground::new().start();
+    let mut f = Worktree::new().start();
     assert!(matches!(f.stage(None).unwrap(), Stage::Nothing));
     f.write("a", "x");
     f.git(&["commit", "-qam", "by the agent"]);
@@ -102,7 +102,7 @@ fn nothing_to_commit_is_no_commit() {
 
 #[test]
 fn the_rest_is_committed_on_top_of_the_agents_commit() {
-    let mut f = Ground::new().start();
+    let mut f = Worktree::new().start();
     f.write("a", "committed\n");
     f.git(&["commit", "-qam", "by the agent"]);
     let agents = f.head();
@@ -115,7 +115,7 @@ fn the_rest_is_committed_on_top_of_the_agents_commit() {
 
 #[test]
 fn squashing_puts_everything_into_one_commit_on_the_base() {
-    let mut f = Ground::new().start();
+    let mut f = Worktree::new().start();
     let base = f.repo.base();
     f.write("a", "committed\n");
     f.git(&["commit", "-qam", "by the agent"]);
@@ -140,7 +140,7 @@ fn squashing_puts_everything_into_one_commit_on_the_base() {
 
 #[test]
 fn the_plans_status_is_in_the_commit_and_in_no_file_before_it() {
-    let g = Ground::new();
+    let g = Worktree::new();
     g.write("plan.yaml", "status: pending\n");
     g.git(&["add", "."]);
     g.git(&["commit", "-qm", "plan"]);
@@ -169,7 +169,7 @@ fn the_plans_status_is_in_the_commit_and_in_no_file_before_it() {
 
 #[test]
 fn a_restart_after_the_branch_moved_finishes_the_rest_and_may_do_so_twice() {
-    let g = Ground::new();
+    let g = Worktree::new();
     g.write("plan.yaml", "status: pending\n");
     g.git(&["add", "."]);
     g.git(&["commit", "-qm", "plan"]);
@@ -205,7 +205,7 @@ fn a_restart_after_the_branch_moved_finishes_the_rest_and_may_do_so_twice() {
 
 #[test]
 fn a_branch_that_moved_meanwhile_is_left_alone() {
-    let mut f = Ground::new().start();
+    let mut f = Worktree::new().start();
     f.write("a", "x\n");
     let intent = f.intent("Late");
     f.git(&["commit", "-qam", "somebody else"]);
@@ -222,7 +222,7 @@ fn a_branch_that_moved_meanwhile_is_left_alone() {
 
 #[test]
 fn a_held_index_is_waited_for_and_then_reported_untouched() {
-    let mut f = Ground::new().start();
+    let mut f = Worktree::new().start();
     f.write("a", "x\n");
     let intent = f.intent("Held");
     let lock = f.path(".git/index.lock");
@@ -239,7 +239,7 @@ fn a_held_index_is_waited_for_and_then_reported_untouched() {
 
 #[test]
 fn conflicts_are_never_committed() {
-    let g = Ground::new();
+    let g = Worktree::new();
     g.git(&["checkout", "-qb", "other"]);
     g.write("a", "theirs\n");
     g.git(&["commit", "-qam", "theirs"]);
@@ -267,7 +267,7 @@ fn conflicts_are_never_committed() {
 
 #[test]
 fn what_only_new_rules_ignore_is_not_committed_and_what_progress_ignores_is() {
-    let mut f = Ground::new().start();
+    let mut f = Worktree::new().start();
     f.write(".gitignore", "build/\n");
     f.write("build/out", "x");
     f.commit("Ignore");
@@ -282,7 +282,7 @@ fn what_only_new_rules_ignore_is_not_committed_and_what_progress_ignores_is() {
 #[test]
 fn a_file_that_cannot_be_read_does_not_stop_a_snapshot() {
     use std::os::unix::fs::PermissionsExt;
-    let f = Ground::new().start();
+    let f = Worktree::new().start();
     f.write("locked", "x");
     fs::set_permissions(f.path("locked"), fs::Permissions::from_mode(0o000)).unwrap();
     let snapshot = f.snapshot();
@@ -294,7 +294,7 @@ fn a_file_that_cannot_be_read_does_not_stop_a_snapshot() {
 
 #[test]
 fn hooks_are_those_of_the_start_and_what_they_do_to_their_git_directory_is_lost() {
-    let g = Ground::new();
+    let g = Worktree::new();
     g.script(
         ".husky/_/pre-commit",
         ". \"$(dirname \"$0\")/../common.sh\"",
@@ -336,7 +336,7 @@ fn hooks_are_those_of_the_start_and_what_they_do_to_their_git_directory_is_lost(
 
 #[test]
 fn a_message_hook_may_change_the_message() {
-    let g = Ground::new();
+    let g = Worktree::new();
     g.script(
         ".git/hooks/commit-msg",
         "echo 'Ticket: 7' >> \"$1\"; test -n \"$(git diff --cached --name-only)\"",
@@ -370,7 +370,7 @@ fn run(hook: &crate::git::HookInvocation) -> bool {
 
 #[test]
 fn the_agents_head_can_become_the_base_without_a_commit() {
-    let mut f = Ground::new().start();
+    let mut f = Worktree::new().start();
     f.write("a", "x\n");
     f.git(&["commit", "-qam", "by the agent"]);
     let Head::At(head) = f.snapshot().known.head else {
@@ -383,7 +383,7 @@ fn the_agents_head_can_become_the_base_without_a_commit() {
 
 #[test]
 fn commits_are_signed_by_the_program_configured_at_the_start() {
-    let g = Ground::new();
+    let g = Worktree::new();
     let program = g.script("../signer", "cat > /dev/null; echo '-----BEGIN PGP SIGNATURE-----'; echo '-----END PGP SIGNATURE-----'; echo '[GNUPG:] SIG_CREATED ' >&2");
     g.git(&["config", "gpg.program", program.to_str().unwrap()]);
     g.git(&["config", "commit.gpgSign", "true"]);
@@ -411,7 +411,7 @@ fn commits_are_signed_by_the_program_configured_at_the_start() {
 
 #[test]
 fn an_index_lock_is_let_go_after_a_kill_if_it_was_ours() {
-    let f = Ground::new().start();
+    let f = Worktree::new().start();
     let reopen = || {
         let real = discover(&f.path("."), &environment(f.root())).unwrap();
         Repo::reopen(real, &f.root().join("run/git")).unwrap()
@@ -430,7 +430,7 @@ fn an_index_lock_is_let_go_after_a_kill_if_it_was_ours() {
 
 #[test]
 fn what_is_said_of_a_commit_is_read_back() {
-    let mut f = Ground::new().start();
+    let mut f = Worktree::new().start();
     f.write("a", "edited\n");
     f.remove("b");
     f.write(bytes_name(b"\xff"), "odd");
@@ -452,7 +452,7 @@ fn attributes_that_change_what_a_checkout_gives_are_refused() {
         ("b eol=lf\n", false),
         ("nothing eol=crlf\n", false),
     ] {
-        let mut g = Ground::new().start();
+        let mut g = Worktree::new().start();
         g.write("a", "fixed\n");
         g.write(".gitattributes", rules);
         let staged = g.stage(None);
@@ -464,7 +464,7 @@ fn attributes_that_change_what_a_checkout_gives_are_refused() {
         }
     }
     // The same for a file that is new together with its rules.
-    let mut g = Ground::new().start();
+    let mut g = Worktree::new().start();
     g.write("new.bat", "one\ntwo\n");
     g.write(".gitattributes", "*.bat eol=crlf\n");
     assert!(g.stage(None).is_err());

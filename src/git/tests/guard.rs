@@ -15,7 +15,7 @@ fn quiet(head: &str) -> TurnReport {
 
 #[test]
 fn a_turn_that_leaves_the_repository_alone_has_nothing_to_report() {
-    let mut f = Ground::new().start();
+    let mut f = Worktree::new().start();
     let mark = f.repo.mark_turn().unwrap();
     f.write("a", "x");
     f.git(&["add", "a"]);
@@ -24,7 +24,7 @@ fn a_turn_that_leaves_the_repository_alone_has_nothing_to_report() {
 
 #[test]
 fn commits_on_top_are_accepted_with_their_authors() {
-    let mut f = Ground::new().start();
+    let mut f = Worktree::new().start();
     let mark = f.repo.mark_turn().unwrap();
     f.write("a", "x");
     f.git(&[
@@ -52,7 +52,7 @@ fn commits_on_top_are_accepted_with_their_authors() {
 
 #[test]
 fn a_root_commit_on_an_unborn_branch_is_accepted() {
-    let mut f = Ground::unborn().start();
+    let mut f = Worktree::unborn().start();
     let mark = f.repo.mark_turn().unwrap();
     f.write("a", "x");
     f.git(&["add", "."]);
@@ -66,7 +66,7 @@ fn a_root_commit_on_an_unborn_branch_is_accepted() {
 
 #[test]
 fn configuration_hooks_and_info_are_put_back_with_a_warning() {
-    let mut f = Ground::new().start();
+    let mut f = Worktree::new().start();
     let mark = f.repo.mark_turn().unwrap();
     let config = f.read(".git/config");
     f.git(&["config", "user.email", "agent@example.org"]);
@@ -88,7 +88,7 @@ fn configuration_hooks_and_info_are_put_back_with_a_warning() {
 
 #[test]
 fn what_housekeeping_writes_for_dumb_clients_is_no_tampering() {
-    let mut f = Ground::new().start();
+    let mut f = Worktree::new().start();
     let mark = f.repo.mark_turn().unwrap();
     f.git(&["gc", "-q"]);
     f.git(&["update-server-info"]);
@@ -98,7 +98,7 @@ fn what_housekeeping_writes_for_dumb_clients_is_no_tampering() {
 
 #[test]
 fn a_link_in_the_place_of_info_is_undone_and_leaves_its_target_alone() {
-    let mut f = Ground::new().start();
+    let mut f = Worktree::new().start();
     let mark = f.repo.mark_turn().unwrap();
     f.write("target/refs", "kept");
     fs::remove_dir_all(f.path(".git/info")).unwrap();
@@ -110,7 +110,7 @@ fn a_link_in_the_place_of_info_is_undone_and_leaves_its_target_alone() {
 
 #[test]
 fn a_configuration_that_git_cannot_read_or_that_points_elsewhere_is_put_back() {
-    let mut f = Ground::new().start();
+    let mut f = Worktree::new().start();
     let mark = f.repo.mark_turn().unwrap();
     for evil in [
         "[core\n",
@@ -124,7 +124,7 @@ fn a_configuration_that_git_cannot_read_or_that_points_elsewhere_is_put_back() {
 
 #[test]
 fn switching_the_branch_is_a_violation_and_undone() {
-    let mut f = Ground::new().start();
+    let mut f = Worktree::new().start();
     let mark = f.repo.mark_turn().unwrap();
     let head = f.head();
     f.git(&["checkout", "-qb", "feature"]);
@@ -152,7 +152,7 @@ fn switching_the_branch_is_a_violation_and_undone() {
 
 #[test]
 fn rewriting_history_is_a_violation_and_undone() {
-    let mut f = Ground::new().start();
+    let mut f = Worktree::new().start();
     let head = f.head();
     let mark = f.repo.mark_turn().unwrap();
     f.git(&["commit", "-q", "--amend", "-m", "amended"]);
@@ -179,7 +179,7 @@ fn rewriting_history_is_a_violation_and_undone() {
 
 #[test]
 fn foreign_refs_are_put_back() {
-    let g = Ground::new();
+    let g = Worktree::new();
     g.git(&["branch", "kept"]);
     g.git(&["branch", "moved"]);
     g.git(&["tag", "v1"]);
@@ -216,7 +216,7 @@ fn foreign_refs_are_put_back() {
 
 #[test]
 fn a_branch_turned_into_a_link_to_another_is_put_back() {
-    let g = Ground::new();
+    let g = Worktree::new();
     g.git(&["branch", "other"]);
     let mut f = g.start();
     let mark = f.repo.mark_turn().unwrap();
@@ -231,7 +231,7 @@ fn a_branch_turned_into_a_link_to_another_is_put_back() {
 
 #[test]
 fn a_lock_left_by_the_turn_is_removed_and_one_from_before_is_not() {
-    let mut f = Ground::new().start();
+    let mut f = Worktree::new().start();
     let mark = f.repo.mark_turn().unwrap();
     f.write(".git/index.lock", "");
     let report = f.repo.inspect_turn(&mark).unwrap();
@@ -248,7 +248,7 @@ fn a_lock_left_by_the_turn_is_removed_and_one_from_before_is_not() {
 
 #[test]
 fn a_git_directory_that_was_replaced_is_not_used() {
-    let mut f = Ground::new().start();
+    let mut f = Worktree::new().start();
     let mark = f.repo.mark_turn().unwrap();
     fs::rename(f.path(".git"), f.root().join("stolen")).unwrap();
     assert!(matches!(
@@ -270,7 +270,7 @@ fn a_git_directory_that_was_replaced_is_not_used() {
 
 #[test]
 fn a_linked_work_trees_git_file_is_put_back() {
-    let g = Ground::new();
+    let g = Worktree::new();
     g.git(&["worktree", "add", "-q", "../linked", "-b", "other"]);
     let root = g.root().to_path_buf();
     let real = crate::git::discover(&root.join("linked"), &environment(&root)).unwrap();
@@ -290,7 +290,7 @@ fn a_linked_work_trees_git_file_is_put_back() {
 
 #[test]
 fn nothing_is_written_through_a_link_planted_in_the_git_directory() {
-    let mut f = Ground::new().start();
+    let mut f = Worktree::new().start();
     let outside = f.root().join("outside");
     fs::create_dir(&outside).unwrap();
     fs::write(outside.join("profile"), "precious").unwrap();

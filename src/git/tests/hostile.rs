@@ -21,7 +21,7 @@ const EVERY_HOOK: [&str; 12] = [
 
 #[test]
 fn nothing_planted_after_the_start_ever_runs() {
-    let mut f = Ground::new().start();
+    let mut f = Worktree::new().start();
     let mark = f.repo.mark_turn().unwrap();
     let canary = f.root().join("canary");
     let evil = format!("echo \"$0\" >> {}; cat", canary.display());
@@ -111,7 +111,7 @@ fn nothing_planted_after_the_start_ever_runs() {
 
 #[test]
 fn a_submodules_own_configuration_never_runs() {
-    let g = Ground::new();
+    let g = Worktree::new();
     g.add_submodule("sub");
     let mut f = g.start();
     let canary = f.root().join("canary");
@@ -145,7 +145,7 @@ fn a_submodules_own_configuration_never_runs() {
 
 #[test]
 fn programs_inside_the_work_tree_are_not_found_on_the_search_path() {
-    let g = Ground::new();
+    let g = Worktree::new();
     let canary = g.root().join("canary");
     g.script("bin/git", &format!("touch {}", canary.display()));
     let path = format!(

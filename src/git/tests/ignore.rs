@@ -20,7 +20,7 @@ proptest! {
 
     #[test]
     fn base_rules_ignore_what_git_ignores(rules in prop::collection::vec(rules(), 4)) {
-        let g = Ground::new();
+        let g = Worktree::new();
         for (directory, rules) in DIRECTORIES.iter().zip(&rules) {
             g.write(format!("{directory}.gitignore"), rules);
         }

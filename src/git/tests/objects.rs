@@ -116,7 +116,7 @@ fn assert_sound(g: &Fixture) {
 
 /// The ids that the blob and the trees of [`changed`] will have.
 fn future() -> [(String, &'static str); 3] {
-    let mut other = Ground::new().start();
+    let mut other = Worktree::new().start();
     other.write("dir/c", "fixed\n");
     let Stage::Ready(staged) = other.stage(None).unwrap() else {
         panic!("nothing to commit")
@@ -142,7 +142,7 @@ fn staged(g: &mut Fixture) -> Staged {
 fn objects_planted_before_staging_are_replaced() {
     for (id, kind) in future() {
         for how in EVERY_WAY {
-            let mut g = Ground::new().start();
+            let mut g = Worktree::new().start();
             g.write("dir/c", "fixed\n");
             plant(&g, (&id, kind), how);
             let intent = g.intent("Fix");
@@ -160,7 +160,7 @@ fn objects_planted_before_staging_are_replaced() {
 fn objects_planted_between_staging_and_landing_are_replaced() {
     for how in EVERY_WAY {
         for kind in ["blob", "tree", "commit"] {
-            let mut g = Ground::new().start();
+            let mut g = Worktree::new().start();
             g.write("dir/c", "fixed\n");
             let staged = staged(&mut g);
             let blob = g.git(&["hash-object", "dir/c"]);
@@ -180,7 +180,7 @@ fn objects_planted_between_staging_and_landing_are_replaced() {
 
 #[test]
 fn a_commit_planted_for_every_second_to_come_is_replaced() {
-    let mut g = Ground::new().start();
+    let mut g = Worktree::new().start();
     g.write("dir/c", "fixed\n");
     let staged = staged(&mut g);
     let now: u64 = g.git(&["log", "-1", "--format=%ct"]).parse().unwrap();
@@ -206,7 +206,7 @@ fn objects_of_sha256_are_replaced_too() {
     if !git_knows("--object-format=sha256") {
         return;
     }
-    let ground = Ground::with_format("--object-format=sha256");
+    let ground = Worktree::with_format("--object-format=sha256");
     ground.write("dir/c", "c\n");
     ground.git(&["add", "."]);
     ground.git(&["commit", "-qm", "start"]);
@@ -221,7 +221,7 @@ fn objects_of_sha256_are_replaced_too() {
 
 #[test]
 fn objects_are_in_the_repository_once_the_commit_lands_and_hooks_see_them_before() {
-    let ground = Ground::new();
+    let ground = Worktree::new();
     ground.script(".git/hooks/pre-commit", "git show :dir/c > \"$OUT\"");
     let mut g = ground.start();
     g.write("dir/c", "fixed\n");
@@ -258,7 +258,7 @@ fn objects_are_in_the_repository_once_the_commit_lands_and_hooks_see_them_before
 #[test]
 fn a_run_that_dies_before_its_branch_moves_leaves_a_sound_repository_and_goes_on() {
     for adopted in [false, true] {
-        let mut g = Ground::new().start();
+        let mut g = Worktree::new().start();
         g.write("dir/c", "fixed\n");
         let staged = staged(&mut g);
         let objects = staged.objects.clone();
@@ -286,7 +286,7 @@ fn a_run_that_dies_before_its_branch_moves_leaves_a_sound_repository_and_goes_on
 
 #[test]
 fn many_files_and_files_that_git_puts_into_packs_are_committed() {
-    let ground = Ground::new();
+    let ground = Worktree::new();
     ground.git(&["config", "core.bigFileThreshold", "2k"]);
     let mut g = ground.start();
     g.write("dir/c", "fixed\n");
@@ -307,7 +307,7 @@ fn many_files_and_files_that_git_puts_into_packs_are_committed() {
 
 #[test]
 fn what_cannot_be_put_right_is_named_and_not_committed() {
-    let mut g = Ground::new().start();
+    let mut g = Worktree::new().start();
     let head = g.head();
     g.write("dir/c", "fixed\n");
     // Packs in an alternate store do not belong to Sprag.
@@ -334,7 +334,7 @@ fn what_cannot_be_put_right_is_named_and_not_committed() {
 
 #[test]
 fn commits_of_the_agents_own_are_not_kept_where_something_else_lies_under_their_ids() {
-    let g = Ground::new().start();
+    let g = Worktree::new().start();
     g.write("dir/c", "own\n");
     g.git(&["commit", "-qam", "own"]);
     let head = crate::domain::snapshot::RevId(g.head());

@@ -112,7 +112,7 @@ fn work(f: &mut Fixture, path: &str, content: &str) -> RevId {
 
 #[test]
 fn a_branch_is_moved_forward_and_read_back() {
-    let mut f = Ground::new().start();
+    let mut f = Worktree::new().start();
     let o = origin_of(&f);
     let start = o.at("main");
     let new = work(&mut f, "a", "new\n");
@@ -135,7 +135,7 @@ fn a_branch_is_moved_forward_and_read_back() {
 
 #[test]
 fn a_branch_that_moved_or_exists_is_left_alone() {
-    let mut f = Ground::new().start();
+    let mut f = Worktree::new().start();
     let o = origin_of(&f);
     let start = o.at("main");
     let new = work(&mut f, "a", "new\n");
@@ -156,7 +156,7 @@ fn a_branch_that_moved_or_exists_is_left_alone() {
 
 #[test]
 fn a_branch_is_never_rewritten() {
-    let mut f = Ground::new().start();
+    let mut f = Worktree::new().start();
     let o = origin_of(&f);
     let start = o.at("main");
     let one = work(&mut f, "a", "one\n");
@@ -182,7 +182,7 @@ fn a_branch_is_never_rewritten() {
 
 #[test]
 fn what_the_remote_refuses_is_told_with_its_words() {
-    let mut f = Ground::new().start();
+    let mut f = Worktree::new().start();
     let o = origin_of(&f);
     let start = o.at("main");
     let new = work(&mut f, "a", "new\n");
@@ -211,7 +211,7 @@ fn what_the_remote_refuses_is_told_with_its_words() {
 
 #[test]
 fn a_push_whose_answer_is_lost_has_landed_all_the_same() {
-    let mut f = Ground::new().start();
+    let mut f = Worktree::new().start();
     let o = origin_of(&f);
     let start = o.at("main");
     let new = work(&mut f, "a", "new\n");
@@ -227,7 +227,7 @@ fn a_push_whose_answer_is_lost_has_landed_all_the_same() {
 
 #[test]
 fn a_missing_remote_is_a_refusal_and_a_cancelled_question_ends() {
-    let f = Ground::new().start();
+    let f = Worktree::new().start();
     let nowhere = Remote::local(&f.root().join("nowhere.git"));
     let asked = f
         .repo
@@ -256,7 +256,7 @@ fn a_missing_remote_is_a_refusal_and_a_cancelled_question_ends() {
 
 #[test]
 fn nothing_in_the_repository_decides_where_a_push_goes() {
-    let mut f = Ground::new().start();
+    let mut f = Worktree::new().start();
     let o = origin_of(&f);
     let start = o.at("main");
     let new = work(&mut f, "a", "new\n");
@@ -329,7 +329,7 @@ fn shallow_checkout(o: &Origin, root: &std::path::Path) -> Repo {
 
 #[test]
 fn a_shallow_detached_checkout_is_switched_committed_to_and_pushed() {
-    let mut f = Ground::new().start();
+    let mut f = Worktree::new().start();
     let o = origin_of(&f);
     let start = work(&mut f, "a", "on main\n");
     push(&f, &o, &spec("main", &start, Some(&o.at("main")))).unwrap();
@@ -375,7 +375,7 @@ fn a_shallow_detached_checkout_is_switched_committed_to_and_pushed() {
 
 #[test]
 fn only_a_clean_work_tree_is_switched() {
-    let mut f = Ground::new().start();
+    let mut f = Worktree::new().start();
     let o = origin_of(&f);
     let to = o.somebody_commits("main", "ignored", "theirs\n");
     let main = BranchName::parse("main").unwrap();
@@ -402,7 +402,7 @@ fn only_a_clean_work_tree_is_switched() {
 
 #[test]
 fn commits_of_a_local_branch_are_not_lost_when_it_is_moved() {
-    let mut f = Ground::new().start();
+    let mut f = Worktree::new().start();
     let o = origin_of(&f);
     let mine = work(&mut f, "mine", "mine\n");
     let theirs = o.somebody_commits("main", "x", "x\n");
@@ -421,7 +421,7 @@ fn commits_of_a_local_branch_are_not_lost_when_it_is_moved() {
 
 #[test]
 fn work_is_put_on_top_of_a_moved_branch_verified_again_and_pushed() {
-    let mut f = Ground::new().start();
+    let mut f = Worktree::new().start();
     let o = origin_of(&f);
     let one = work(&mut f, "a", "one\n");
     let two = work(&mut f, "new/file", "two\n");
@@ -467,7 +467,7 @@ fn work_is_put_on_top_of_a_moved_branch_verified_again_and_pushed() {
 
 #[test]
 fn a_move_cut_off_after_the_branch_moved_is_finished() {
-    let mut f = Ground::new().start();
+    let mut f = Worktree::new().start();
     let o = origin_of(&f);
     let one = work(&mut f, "a", "one\n");
     let theirs = o.somebody_commits("main", "x", "x\n");
@@ -492,7 +492,7 @@ fn a_move_cut_off_after_the_branch_moved_is_finished() {
 
 #[test]
 fn a_conflict_is_told_with_its_paths_and_changes_nothing() {
-    let mut f = Ground::new().start();
+    let mut f = Worktree::new().start();
     let o = origin_of(&f);
     let mine = work(&mut f, "a", "mine\n");
     let theirs = o.somebody_commits("main", "a", "theirs\n");

@@ -12,7 +12,7 @@ fn is_config(path: &[u8]) -> bool {
 
 /// The first commit is the base. The second changes, adds and removes the replaced files.
 fn on_a_head() -> (Fixture, crate::domain::snapshot::RevId) {
-    let ground = Ground::unborn();
+    let ground = Worktree::unborn();
     for (path, content) in [
         ("CLAUDE.md", "of the base\n"),
         (".claude/agents/gone.md", "of the base\n"),

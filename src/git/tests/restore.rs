@@ -17,7 +17,7 @@ fn mess(f: &Fixture) {
 
 #[test]
 fn a_patch_applies_and_leaves_no_trace() {
-    let f = Ground::new().start();
+    let f = Worktree::new().start();
     mess(&f);
     let snapshot = f.snapshot();
     let objects = f.git(&["count-objects"]);
@@ -54,7 +54,7 @@ fn a_patch_applies_and_leaves_no_trace() {
 
 #[test]
 fn a_patch_of_an_unborn_branch_applies_too() {
-    let f = Ground::unborn().start();
+    let f = Worktree::unborn().start();
     f.write("x", "x\n");
     let patch = f.repo.patch(&f.snapshot()).unwrap();
     let root = f.root();
@@ -71,7 +71,7 @@ fn a_patch_of_an_unborn_branch_applies_too() {
 
 #[test]
 fn a_restored_tree_is_the_base_again_but_for_check_artifacts_and_ignored_files() {
-    let g = Ground::new();
+    let g = Worktree::new();
     g.write(".gitignore", "*.log\n");
     g.git(&["add", "."]);
     g.git(&["commit", "-qm", "ignore"]);
@@ -110,7 +110,7 @@ fn a_restored_tree_is_the_base_again_but_for_check_artifacts_and_ignored_files()
 
 #[test]
 fn restoring_never_writes_through_a_link() {
-    let mut f = Ground::new().start();
+    let mut f = Worktree::new().start();
     let outside = f.root().join("outside");
     fs::create_dir(&outside).unwrap();
     fs::write(outside.join("c"), "precious").unwrap();
@@ -131,7 +131,7 @@ fn restoring_never_writes_through_a_link() {
 
 #[test]
 fn a_directory_in_the_place_of_a_file_gives_way() {
-    let mut f = Ground::new().start();
+    let mut f = Worktree::new().start();
     f.remove("a");
     f.write("a/b/c", "x");
     f.repo.restore_tree(&Exempt::default()).unwrap();
@@ -140,7 +140,7 @@ fn a_directory_in_the_place_of_a_file_gives_way() {
 
 #[test]
 fn a_failed_tasks_commits_are_kept_aside_and_its_changes_stay() {
-    let mut f = Ground::new().start();
+    let mut f = Worktree::new().start();
     let start = f.head();
     assert_eq!(f.repo.set_aside("run 1", "t1").unwrap(), None);
     f.write("a", "by the agent\n");

@@ -12,12 +12,12 @@ use std::path::{Path, PathBuf};
 
 /// A repository whose git logs every command to a file.
 struct Counted<'a> {
-    place: &'a Ground,
+    place: &'a Worktree,
     work_tree: PathBuf,
 }
 
 impl<'a> Counted<'a> {
-    fn new(place: &'a Ground) -> Self {
+    fn new(place: &'a Worktree) -> Self {
         let work_tree = place.root().join("w");
         Self { place, work_tree }
     }
@@ -70,7 +70,7 @@ fn changes(repo: &Repo) -> Vec<(String, crate::git::ChangeKind)> {
 
 #[test]
 fn a_tree_that_was_seen_before_costs_one_command() {
-    let g = Ground::new();
+    let g = Worktree::new();
     g.write(".gitattributes", "*.txt text\n");
     g.write("lines.txt", "one\n");
     g.git(&["add", "."]);
@@ -112,7 +112,7 @@ fn a_tree_that_was_seen_before_costs_one_command() {
 
 #[test]
 fn what_the_index_of_the_start_hides_or_adds_is_seen() {
-    let g = Ground::new();
+    let g = Worktree::new();
     g.write("kept", "1");
     g.git(&["add", "."]);
     g.git(&["commit", "-qm", "kept"]);
@@ -143,7 +143,7 @@ fn what_the_index_of_the_start_hides_or_adds_is_seen() {
 
 #[test]
 fn a_commit_of_ours_leaves_nothing_to_be_read_anew() {
-    let g = Ground::new();
+    let g = Worktree::new();
     let counted = Counted::new(&g);
     let mut repo = counted.open();
     for directory in ["", "dir/below/"] {
@@ -191,7 +191,7 @@ fn land(repo: &mut Repo) {
 
 #[test]
 fn a_forged_index_with_the_size_and_time_of_the_last_look_is_read() {
-    let g = Ground::new();
+    let g = Worktree::new();
     g.write(".gitignore", "*.log\n");
     g.git(&["add", "."]);
     g.git(&["commit", "-qm", "ignore"]);
@@ -217,7 +217,7 @@ fn a_forged_index_with_the_size_and_time_of_the_last_look_is_read() {
 
 #[test]
 fn an_index_in_parts_behind_a_link_or_gone_is_left_to_git() {
-    let g = Ground::new();
+    let g = Worktree::new();
     g.write(".gitignore", "*.log\n");
     g.git(&["add", "."]);
     g.git(&["commit", "-qm", "ignore"]);
@@ -243,7 +243,7 @@ fn an_index_in_parts_behind_a_link_or_gone_is_left_to_git() {
 
 #[test]
 fn other_attributes_than_those_of_the_base_are_asked_about_even_when_ignored() {
-    let g = Ground::new();
+    let g = Worktree::new();
     g.write(".gitattributes", "*.txt text\n");
     g.write(".gitignore", "/dir/.gitattributes\n");
     g.write("dir/x.txt", "one\n");
@@ -259,7 +259,7 @@ fn other_attributes_than_those_of_the_base_are_asked_about_even_when_ignored() {
 }
 
 /// HEAD as read by an ordinary git.
-fn heads_of_git(place: &Ground, dir: &Path) -> HeadState {
+fn heads_of_git(place: &Worktree, dir: &Path) -> HeadState {
     let ask = |args: &[&str]| {
         let output = try_git(place.root(), dir, args, b"");
         let text = String::from_utf8(output.stdout).unwrap();
@@ -272,8 +272,8 @@ fn heads_of_git(place: &Ground, dir: &Path) -> HeadState {
 }
 
 /// Brings HEAD into a state, and checks how many commands it takes to read it.
-fn head_takes(format: &str, arrange: impl FnOnce(&Ground), commands: usize) {
-    let g = Ground::with_format(format);
+fn head_takes(format: &str, arrange: impl FnOnce(&Worktree), commands: usize) {
+    let g = Worktree::with_format(format);
     g.write("a", "a\n");
     g.git(&["add", "."]);
     g.git(&["commit", "-qm", "start"]);
@@ -294,7 +294,7 @@ fn a_plain_head_is_read_without_git() {
         head_takes(format, |g| drop(g.git(&["checkout", "-q", "--detach"])), 0);
         head_takes(format, |g| drop(g.git(&["pack-refs", "--all"])), 0);
     }
-    let moved_after_packing = |g: &Ground| {
+    let moved_after_packing = |g: &Worktree| {
         g.git(&["pack-refs", "--all"]);
         g.git(&["commit", "-q", "--allow-empty", "-m", "later"]);
     };
@@ -308,7 +308,7 @@ fn a_plain_head_is_read_without_git() {
 
 #[test]
 fn any_other_head_is_what_git_says() {
-    let head = |content: &'static [u8]| move |g: &Ground| g.write(".git/HEAD", content);
+    let head = |content: &'static [u8]| move |g: &Worktree| g.write(".git/HEAD", content);
     head_takes(
         SHA1,
         |g| drop(g.git(&["checkout", "-q", "--orphan", "new"])),
@@ -321,22 +321,22 @@ fn any_other_head_is_what_git_says() {
     head_takes(SHA1, head(b""), 3);
     head_takes(SHA1, head(&[b'a'; 10_000]), 3);
     head_takes(SHA1, head(&[b'0'; 40]), 1);
-    let link = |g: &Ground| {
+    let link = |g: &Worktree| {
         g.remove(".git/HEAD");
         symlink("refs/heads/main", g.path(".git/HEAD")).unwrap();
     };
     head_takes(SHA1, link, 1);
-    let ref_to_a_ref = |g: &Ground| {
+    let ref_to_a_ref = |g: &Worktree| {
         g.git(&["symbolic-ref", "refs/heads/alias", "refs/heads/main"]);
         g.git(&["symbolic-ref", "HEAD", "refs/heads/alias"]);
     };
     head_takes(SHA1, ref_to_a_ref, 1);
-    let linked_ref = |g: &Ground| {
+    let linked_ref = |g: &Worktree| {
         fs::rename(g.path(".git/refs/heads/main"), g.root().join("main")).unwrap();
         symlink(g.root().join("main"), g.path(".git/refs/heads/main")).unwrap();
     };
     head_takes(SHA1, linked_ref, 1);
-    let packed_twice = |g: &Ground| {
+    let packed_twice = |g: &Worktree| {
         g.git(&["pack-refs", "--all"]);
         let packed = g.read(".git/packed-refs");
         let line = packed.lines().last().unwrap();
@@ -352,7 +352,7 @@ fn plain_files_beside_reftables_are_not_believed() {
         return;
     }
     head_takes(format, |_| {}, 1);
-    let forged = |g: &Ground| {
+    let forged = |g: &Worktree| {
         let old = g.git(&["rev-parse", "HEAD"]);
         g.git(&["commit", "-q", "--allow-empty", "-m", "hidden"]);
         fs::remove_file(g.path(".git/refs/heads")).unwrap();
@@ -364,7 +364,7 @@ fn plain_files_beside_reftables_are_not_believed() {
 
 #[test]
 fn a_linked_work_tree_has_its_own_head_and_shares_branches() {
-    let g = Ground::new();
+    let g = Worktree::new();
     g.git(&["worktree", "add", "-q", "../linked", "-b", "other"]);
     let counted = Counted {
         place: &g,
@@ -384,7 +384,7 @@ fn a_linked_work_tree_has_its_own_head_and_shares_branches() {
 
 #[test]
 fn a_submodules_commit_is_read_without_git() {
-    let g = Ground::new();
+    let g = Worktree::new();
     g.add_submodule("sub");
     let counted = Counted::new(&g);
     let repo = counted.open();

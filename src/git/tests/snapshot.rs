@@ -9,7 +9,7 @@ use std::os::unix::fs::symlink;
 
 #[test]
 fn a_clean_checkout_has_no_changes() {
-    let f = Ground::new().start();
+    let f = Worktree::new().start();
     let snapshot = f.snapshot();
     assert_eq!(named(&snapshot.changes), []);
     assert_eq!(snapshot.known.head, Head::At(RevId(f.head())));
@@ -21,7 +21,7 @@ fn a_clean_checkout_has_no_changes() {
 
 #[test]
 fn every_kind_of_change_is_seen() {
-    let f = Ground::new().start();
+    let f = Worktree::new().start();
     let mut trees = BTreeSet::from([f.tree()]);
     let mut expect = |what: &str, changes: &[(&str, _)]| {
         assert_eq!(f.changes(), changed(changes), "{what}");
@@ -64,7 +64,7 @@ fn every_kind_of_change_is_seen() {
 
 #[test]
 fn the_same_tree_has_the_same_fingerprint_whatever_git_was_told() {
-    let f = Ground::new().start();
+    let f = Worktree::new().start();
     f.write("a", "edited\n");
     f.write("new", "new\n");
     let tree = f.tree();
@@ -85,7 +85,7 @@ fn the_same_tree_has_the_same_fingerprint_whatever_git_was_told() {
 
 #[test]
 fn a_change_taken_back_is_none() {
-    let f = Ground::new().start();
+    let f = Worktree::new().start();
     let tree = f.tree();
     f.write("a", "edited\n");
     f.write("a", "a\n");
@@ -95,7 +95,7 @@ fn a_change_taken_back_is_none() {
 
 #[test]
 fn ignored_files_do_not_count_until_somebody_tracks_them() {
-    let g = Ground::new();
+    let g = Worktree::new();
     g.write(".gitignore", "*.log\n");
     g.git(&["add", "."]);
     g.git(&["commit", "-qm", "ignore"]);
@@ -114,7 +114,7 @@ fn ignored_files_do_not_count_until_somebody_tracks_them() {
 
 #[test]
 fn an_edited_gitignore_hides_nothing() {
-    let g = Ground::new();
+    let g = Worktree::new();
     g.write(".gitignore", "old\n");
     g.write("dir/.gitignore", "*.o\n!keep.o\n/top\n");
     g.git(&["add", "."]);
@@ -146,7 +146,7 @@ fn an_edited_gitignore_hides_nothing() {
 
 #[test]
 fn a_gitignore_that_hides_itself_beside_tracked_files_is_seen_and_a_tools_cache_is_not() {
-    let f = Ground::new().start();
+    let f = Worktree::new().start();
     f.write("cache/.gitignore", "*\n");
     f.write("cache/data", "x");
     assert_eq!(f.changes(), [], "a tool's own directory");
@@ -158,7 +158,7 @@ fn a_gitignore_that_hides_itself_beside_tracked_files_is_seen_and_a_tools_cache_
 
 #[test]
 fn nothing_that_git_can_be_told_hides_a_change() {
-    let f = Ground::new().start();
+    let f = Worktree::new().start();
     f.git(&["update-index", "--assume-unchanged", "a"]);
     f.git(&["update-index", "--skip-worktree", "b"]);
     f.write("a", "x\n");
@@ -188,7 +188,7 @@ fn nothing_that_git_can_be_told_hides_a_change() {
 
 #[test]
 fn flags_set_before_the_run_hide_nothing_either() {
-    let g = Ground::new();
+    let g = Worktree::new();
     g.git(&["update-index", "--assume-unchanged", "a"]);
     g.git(&["update-index", "--skip-worktree", "b"]);
     g.git(&["update-index", "--split-index"]);
@@ -200,7 +200,7 @@ fn flags_set_before_the_run_hide_nothing_either() {
 
 #[test]
 fn caches_made_before_the_run_hide_nothing_either() {
-    let g = Ground::new();
+    let g = Worktree::new();
     let nothing = g.script(".git/nothing-changed", "printf 'token\\0'");
     g.git(&["config", "core.fsmonitor", nothing.to_str().unwrap()]);
     g.git(&["config", "core.fsmonitorHookVersion", "2"]);
@@ -215,7 +215,7 @@ fn caches_made_before_the_run_hide_nothing_either() {
 
 #[test]
 fn a_forged_time_hides_nothing() {
-    let f = Ground::new().start();
+    let f = Worktree::new().start();
     f.snapshot();
     let time = fs::metadata(f.path("a")).unwrap().modified().unwrap();
     f.git(&["config", "core.checkStat", "minimal"]);
@@ -231,7 +231,7 @@ fn a_forged_time_hides_nothing() {
 
 #[test]
 fn files_that_are_only_touched_or_would_only_be_normalised_are_no_changes() {
-    let g = Ground::new();
+    let g = Worktree::new();
     g.write("crlf.txt", "one\r\ntwo\r\n");
     g.git(&["add", "."]);
     g.git(&["commit", "-qm", "crlf"]);
@@ -247,7 +247,7 @@ fn files_that_are_only_touched_or_would_only_be_normalised_are_no_changes() {
 
 #[test]
 fn an_unborn_branch_has_files_and_no_commit() {
-    let g = Ground::unborn();
+    let g = Worktree::unborn();
     g.write("first", "1");
     let f = g.start();
     let snapshot = f.snapshot();
@@ -262,7 +262,7 @@ fn an_unborn_branch_has_files_and_no_commit() {
 
 #[test]
 fn detached_shallow_worktree_and_sha256_checkouts_work() {
-    let g = Ground::new();
+    let g = Worktree::new();
     g.write("a", "2\n");
     g.git(&["commit", "-qam", "second"]);
     let root = g.root().to_path_buf();
@@ -293,7 +293,7 @@ fn detached_shallow_worktree_and_sha256_checkouts_work() {
         let branch = (place == "linked").then_some("refs/heads/other");
         assert_eq!(snapshot.known.branch.as_deref(), branch);
     }
-    let g = Ground::with_format("--object-format=sha256");
+    let g = Worktree::with_format("--object-format=sha256");
     g.write("x", "x");
     g.git(&["add", "."]);
     g.git(&["commit", "-qm", "x"]);
@@ -304,7 +304,7 @@ fn detached_shallow_worktree_and_sha256_checkouts_work() {
 
 #[test]
 fn names_of_any_bytes_are_paths() {
-    let f = Ground::new().start();
+    let f = Worktree::new().start();
     for name in [
         b"-rf".as_slice(),
         b"new\nline",
@@ -328,7 +328,7 @@ fn names_of_any_bytes_are_paths() {
 
 #[test]
 fn nested_repositories_are_named_and_not_entered() {
-    let f = Ground::new().start();
+    let f = Worktree::new().start();
     let tree = f.tree();
     f.git(&["init", "-q", "nested"]);
     f.write("nested/file", "x");
@@ -339,7 +339,7 @@ fn nested_repositories_are_named_and_not_entered() {
 
 #[test]
 fn a_submodule_is_the_commit_it_has_checked_out() {
-    let g = Ground::new();
+    let g = Worktree::new();
     g.add_submodule("sub");
     let f = g.start();
     assert_eq!(f.changes(), []);
@@ -361,7 +361,7 @@ fn a_submodule_is_the_commit_it_has_checked_out() {
 
 #[test]
 fn a_tracked_directory_turned_into_a_link_is_not_followed() {
-    let f = Ground::new().start();
+    let f = Worktree::new().start();
     fs::create_dir(f.root().join("outside")).unwrap();
     fs::write(f.root().join("outside/c"), "secret").unwrap();
     fs::remove_dir_all(f.path("dir")).unwrap();
@@ -371,7 +371,7 @@ fn a_tracked_directory_turned_into_a_link_is_not_followed() {
 
 #[test]
 fn what_is_exempt_does_not_count() {
-    let f = Ground::new().start();
+    let f = Worktree::new().start();
     let tree = f.tree();
     let mut globs = GlobSetBuilder::new();
     globs.add(Glob::new("notes/**").unwrap());
@@ -426,7 +426,7 @@ fn plan_exempt() -> Exempt {
 
 #[test]
 fn a_status_that_the_agent_writes_into_the_plan_is_no_change_and_the_rest_is() {
-    let g = Ground::new();
+    let g = Worktree::new();
     g.write("plan.yaml", "title: x\nstatus: pending\n");
     g.git(&["add", "."]);
     g.git(&["commit", "-qm", "plan"]);
@@ -466,7 +466,7 @@ fn what_cannot_be_worked_on_is_refused_with_the_remedy() {
         PreflightError::Bare { .. }
     ));
 
-    let g = Ground::new();
+    let g = Worktree::new();
     assert!(matches!(
         refusal(&g.path(".git")),
         PreflightError::InsideGitDirectory { .. }
@@ -486,7 +486,7 @@ fn what_cannot_be_worked_on_is_refused_with_the_remedy() {
 
 #[test]
 fn a_submodule_outside_of_a_sparse_checkout_or_not_checked_out_is_no_change() {
-    let g = Ground::new();
+    let g = Worktree::new();
     g.add_submodule("far/sub");
     g.git(&["submodule", "deinit", "-q", "--all"]);
     g.git(&["sparse-checkout", "set", "--cone", "dir"]);
@@ -497,14 +497,14 @@ fn a_submodule_outside_of_a_sparse_checkout_or_not_checked_out_is_no_change() {
 
 #[test]
 fn a_case_only_rename_is_a_deletion_and_an_addition() {
-    let f = Ground::new().start();
+    let f = Worktree::new().start();
     f.git(&["mv", "a", "A"]);
     assert_eq!(f.changes(), changed(&[("A", Added), ("a", Deleted)]));
 }
 
 #[test]
 fn the_private_directory_is_refused_inside_the_repository() {
-    let g = Ground::new();
+    let g = Worktree::new();
     for inside in ["run", ".git/sprag"] {
         let real = discover(&g.path("."), &environment(g.root())).unwrap();
         let refusal = crate::git::Repo::create(real, &g.path(inside).join("git")).unwrap_err();

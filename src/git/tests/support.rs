@@ -18,11 +18,11 @@ pub(super) struct Fixture {
     pub(super) repo: Repo,
 }
 
-pub(super) struct Ground {
+pub(super) struct Worktree {
     dir: tempfile::TempDir,
 }
 
-impl Ground {
+impl Worktree {
     /// A repository with one commit of `a`, `b` and `dir/c`.
     pub(super) fn new() -> Self {
         let ground = Self::unborn();
@@ -103,7 +103,7 @@ pub(super) trait Place {
     }
 }
 
-impl Place for Ground {
+impl Place for Worktree {
     fn root(&self) -> &Path {
         self.dir.path()
     }

@@ -35,7 +35,7 @@ pub(super) fn everything(top: &Path) -> BTreeMap<String, String> {
 
 /// A base, and a result with every kind of change.
 fn changed_in_every_way() -> Fixture {
-    let ground = Ground::unborn();
+    let ground = Worktree::unborn();
     for (path, content) in [
         ("same", "1\n"),
         ("edited", "old\n"),

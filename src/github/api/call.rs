@@ -3,7 +3,7 @@
 use super::client::Client;
 use super::error::Error;
 use super::policy::{self, Fault, Kind, Next, Now, Refusal};
-use super::transport::{Answer, Ask, Keep, after};
+use super::transport::{HttpRequest, HttpResponse, Keep, after};
 use crate::http::TransportError;
 use hyper::Method;
 use jiff::Timestamp;
@@ -16,14 +16,14 @@ use tokio::time::Instant;
 /// A request and its kind.
 #[derive(Debug, Clone)]
 pub(super) struct Call {
-    ask: Ask,
+    ask: HttpRequest,
     kind: Kind,
 }
 
 impl Call {
     /// A GET.
     pub(super) fn get(path: String) -> Self {
-        let ask = Ask {
+        let ask = HttpRequest {
             method: Method::GET,
             path,
             body: None,
@@ -54,7 +54,7 @@ impl Call {
     ) -> Result<Self, Error> {
         let body = serde_json::to_vec(body)
             .map_err(|error| Error::protocol(&format!("{method} {path}"), error.to_string()))?;
-        let ask = Ask {
+        let ask = HttpRequest {
             method,
             path,
             body: Some(body),
@@ -88,7 +88,7 @@ impl Call {
 
 /// The result of a request that was not finally refused.
 enum End {
-    Answered(Answer),
+    Answered(HttpResponse),
     /// The request may have succeeded. The wait before the check is over.
     Unclear(Error),
 }
@@ -106,7 +106,7 @@ impl Client {
     }
 
     /// Sends a request and returns its response. An unclear result is an error.
-    pub(super) async fn answer(&self, call: &Call) -> Result<Answer, Error> {
+    pub(super) async fn answer(&self, call: &Call) -> Result<HttpResponse, Error> {
         match self.drive(call, &mut 0).await? {
             End::Answered(answer) => Ok(answer),
             End::Unclear(error) => Err(error),
@@ -151,7 +151,7 @@ impl Client {
     {
         let mut all = Vec::new();
         let separator = if path.contains('?') { '&' } else { '?' };
-        for page in 1..=MOST_PAGES {
+        for page in 1..=MAX_PAGES {
             let call = Call::get(format!("{path}{separator}per_page={PAGE}&page={page}"));
             let answer = self.answer(&call).await?;
             let found = entries(read(&call.what(), &answer.body)?);
@@ -225,7 +225,7 @@ impl Client {
     }
 
     /// Sends the request once. The outer error is one that no retry can help.
-    async fn once(&self, call: &Call) -> Result<Result<Answer, Failed>, Error> {
+    async fn once(&self, call: &Call) -> Result<Result<HttpResponse, Failed>, Error> {
         let what = call.what();
         let out_of_time = || {
             let error = Error::Deadline { what: what.clone() };
@@ -278,7 +278,7 @@ impl Client {
         }
     }
 
-    fn judged(&self, what: &str, answer: Answer) -> Result<Answer, Failed> {
+    fn judged(&self, what: &str, answer: HttpResponse) -> Result<HttpResponse, Failed> {
         let body = String::from_utf8_lossy(&answer.body);
         let limited = answer.status == 200 && is_graphql_limit(what, &body);
         if (200..300).contains(&answer.status) && !limited {
@@ -298,7 +298,7 @@ type Failed = Box<(Fault, Error)>;
 
 /// Entries per page, and the maximum number of pages of a list.
 const PAGE: usize = 100;
-const MOST_PAGES: usize = 100;
+const MAX_PAGES: usize = 100;
 
 /// GraphQL reports an exceeded limit with status 200.
 fn is_graphql_limit(what: &str, body: &str) -> bool {

@@ -10,7 +10,7 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep};
 
 /// Maximum number of incidents that are kept until they are taken.
-const MOST_INCIDENTS: usize = 200;
+const MAX_INCIDENTS: usize = 200;
 
 /// The state that all clones of a client share.
 pub(super) struct Inner {
@@ -54,7 +54,7 @@ impl Inner {
             .incidents
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
-        if incidents.len() < MOST_INCIDENTS {
+        if incidents.len() < MAX_INCIDENTS {
             incidents.push(self.transport.without_token(incident));
         }
     }

@@ -4,7 +4,7 @@ use super::call::Call;
 use super::client::Repo;
 use super::error::Error;
 use super::facts::Facts;
-use super::transport::Answer;
+use super::transport::HttpResponse;
 
 /// A permission that a workflow's `permissions` can grant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -33,7 +33,7 @@ pub enum Permission {
 
 /// What is known about a permission.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Standing {
+pub enum PermissionState {
     /// The token has the permission.
     Known,
     /// The token does not have it.
@@ -44,7 +44,7 @@ pub enum Standing {
 
 /// The hourly rate limit of a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Rate {
+pub struct RateLimit {
     /// The requests that remain.
     pub remaining: u64,
     /// The limit.
@@ -57,9 +57,9 @@ pub struct Survey {
     /// The repository.
     pub facts: Facts,
     /// The rate limit, if GitHub reports it.
-    pub rate: Option<Rate>,
+    pub rate: Option<RateLimit>,
     /// Every permission once. Those that were not checked are unknown.
-    pub permissions: Vec<(Permission, Standing)>,
+    pub permissions: Vec<(Permission, PermissionState)>,
     /// The error that ended the survey early.
     pub broke_off: Option<Error>,
 }
@@ -84,18 +84,18 @@ impl Repo {
         let mut broke_off = None;
         for (reading, writing, path) in reads(&facts) {
             let read = match &broke_off {
-                Some(_) => Standing::Unknown,
+                Some(_) => PermissionState::Unknown,
                 None => match self.reads(&path, facts.private).await {
                     Ok(standing) => standing,
                     Err(error) => {
                         broke_off = Some(error);
-                        Standing::Unknown
+                        PermissionState::Unknown
                     }
                 },
             };
             permissions.push((reading, read));
             let standing = match (read, writing) {
-                (Standing::Refused, _) => Standing::Refused,
+                (PermissionState::Refused, _) => PermissionState::Refused,
                 (_, Permission::ChecksWrite) => write.checks,
                 _ => write.others,
             };
@@ -109,16 +109,16 @@ impl Repo {
         })
     }
 
-    async fn reads(&self, path: &str, private: bool) -> Result<Standing, Error> {
+    async fn reads(&self, path: &str, private: bool) -> Result<PermissionState, Error> {
         match self.client.answer(&Call::get(self.path(path))).await {
-            Ok(_) if private => Ok(Standing::Known),
-            Ok(_) => Ok(Standing::Unknown),
-            Err(Error::Forbidden { .. }) => Ok(Standing::Refused),
+            Ok(_) if private => Ok(PermissionState::Known),
+            Ok(_) => Ok(PermissionState::Unknown),
+            Err(Error::Forbidden { .. }) => Ok(PermissionState::Refused),
             // GitHub answers "not found" for private resources that the token may not read.
-            Err(Error::NotFound { .. }) if private => Ok(Standing::Refused),
+            Err(Error::NotFound { .. }) if private => Ok(PermissionState::Refused),
             // An empty repository has no commits (409), and a disabled issue tracker no issues (410).
             Err(Error::NotFound { .. } | Error::Conflict { .. } | Error::Invalid { .. }) => {
-                Ok(Standing::Unknown)
+                Ok(PermissionState::Unknown)
             }
             Err(error) => Err(error),
         }
@@ -145,12 +145,12 @@ fn reads(facts: &Facts) -> [(Permission, Permission, String); 5] {
     ]
 }
 
-fn rate(answer: &Answer) -> Option<Rate> {
+fn rate(answer: &HttpResponse) -> Option<RateLimit> {
     let number = |name: &str| -> Option<u64> {
         let value = answer.headers.get(name)?.to_str().ok()?;
         value.trim().parse().ok()
     };
-    Some(Rate {
+    Some(RateLimit {
         remaining: number("x-ratelimit-remaining")?,
         limit: number("x-ratelimit-limit")?,
     })
@@ -158,11 +158,15 @@ fn rate(answer: &Answer) -> Option<Rate> {
 
 /// What is known about writing before any attempt.
 struct Writing {
-    others: Standing,
-    checks: Standing,
+    others: PermissionState,
+    checks: PermissionState,
 }
 
-fn writing(transport: &super::transport::Transport, answer: &Answer, facts: &Facts) -> Writing {
+fn writing(
+    transport: &super::transport::Transport,
+    answer: &HttpResponse,
+    facts: &Facts,
+) -> Writing {
     let scopes = answer
         .headers
         .get("x-oauth-scopes")
@@ -170,14 +174,14 @@ fn writing(transport: &super::transport::Transport, answer: &Answer, facts: &Fac
     let scopes = scopes.filter(|scopes| !scopes.trim().is_empty());
     let pushes = facts.permissions.map(|permissions| permissions.push);
     if facts.archived {
-        let none = Standing::Refused;
+        let none = PermissionState::Refused;
         return Writing {
             others: none,
             checks: none,
         };
     }
     if transport.is_installation_token() {
-        let unknown = Standing::Unknown;
+        let unknown = PermissionState::Unknown;
         return Writing {
             others: unknown,
             checks: unknown,
@@ -188,15 +192,15 @@ fn writing(transport: &super::transport::Transport, answer: &Answer, facts: &Fac
         scopes.any(|scope| scope == "repo" || (scope == "public_repo" && !facts.private))
     });
     let others = match (scopes.is_some(), granted, pushes) {
-        (_, _, Some(false)) => Standing::Refused,
-        (true, true, Some(true)) => Standing::Known,
-        (true, false, _) => Standing::Refused,
-        _ => Standing::Unknown,
+        (_, _, Some(false)) => PermissionState::Refused,
+        (true, true, Some(true)) => PermissionState::Known,
+        (true, false, _) => PermissionState::Refused,
+        _ => PermissionState::Unknown,
     };
     // Classic scopes belong to people's tokens, and only apps may create check runs.
     let checks = match scopes {
-        Some(_) => Standing::Refused,
-        None => Standing::Unknown,
+        Some(_) => PermissionState::Refused,
+        None => PermissionState::Unknown,
     };
     Writing { others, checks }
 }

@@ -32,7 +32,7 @@ pub use checks::{
 pub use client::{Client, Repo};
 pub use comments::{Comment, Reaction, Target};
 pub use commit::{CommitOnBranch, MAX_COMMIT_BYTES};
-pub use doctor::{Permission, Rate, Standing, Survey};
+pub use doctor::{Permission, PermissionState, RateLimit, Survey};
 pub use error::Error;
 pub use facts::{Access, Author, Branch, CommitFacts, Facts, Permissions};
 pub use identity::Identity;

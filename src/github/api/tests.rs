@@ -5,7 +5,7 @@ mod wire;
 
 use super::*;
 use serde_json::{Value, json};
-use server::{Asked, Say, Server, json as answer, with};
+use server::{ReceivedRequest, Say, Server, json as answer, with};
 use std::sync::{Arc, Mutex};
 
 const COMMENTS: &str = "/repos/octo/hello/issues/7/comments";
@@ -170,7 +170,7 @@ async fn annotate(lands: bool) -> (Vec<u64>, usize, usize) {
     let there: Arc<Mutex<Vec<u64>>> = Arc::default();
     let lines = Arc::clone(&there);
     let mut patches = 0;
-    let server = Server::start(move |asked: &Asked| {
+    let server = Server::start(move |asked: &ReceivedRequest| {
         let mut there = lines.lock().unwrap();
         if asked.method == "PATCH" {
             patches += 1;
@@ -346,8 +346,8 @@ async fn nothing_is_written_to_learn_what_the_token_may_do() {
             .unwrap()
             .1
     };
-    assert_eq!(of(Permission::ContentsWrite), Standing::Known);
-    assert_eq!(of(Permission::ChecksWrite), Standing::Refused);
-    assert_eq!(of(Permission::ActionsRead), Standing::Refused);
+    assert_eq!(of(Permission::ContentsWrite), PermissionState::Known);
+    assert_eq!(of(Permission::ChecksWrite), PermissionState::Refused);
+    assert_eq!(of(Permission::ActionsRead), PermissionState::Refused);
     assert!(server.asked().iter().all(|asked| asked.method == "GET"));
 }

@@ -10,7 +10,7 @@ use hyper::header::{
     USER_AGENT,
 };
 use hyper::{Method, Request, Uri};
-use hyper_util::client::legacy::Client as Wire;
+use hyper_util::client::legacy::Client as WireFormat;
 use hyper_util::rt::TokioExecutor;
 use jiff::fmt::rfc2822;
 use octocrab::{AuthState, Octocrab, OctocrabBuilder};
@@ -21,7 +21,7 @@ use std::time::Duration;
 use tokio::time::{Instant, timeout_at};
 
 /// Maximum size in bytes of a response.
-pub(super) const MOST_BODY: usize = 16 << 20;
+pub(super) const MAX_BODY_BYTES: usize = 16 << 20;
 
 /// Maximum number of redirections that are followed.
 const REDIRECTIONS: usize = 5;
@@ -38,7 +38,7 @@ pub(super) struct Transport {
 
 /// A request to send.
 #[derive(Debug, Clone)]
-pub(super) struct Ask {
+pub(super) struct HttpRequest {
     pub(super) method: Method,
     /// The path below the API's root, starting with `/`, with its query.
     pub(super) path: String,
@@ -50,7 +50,7 @@ pub(super) struct Ask {
 /// The part of a body that is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Keep {
-    /// The whole body. More than [`MOST_BODY`] is an error.
+    /// The whole body. More than [`MAX_BODY_BYTES`] is an error.
     Whole,
     /// The last bytes, up to this number.
     Tail(usize),
@@ -58,7 +58,7 @@ pub(super) enum Keep {
 
 /// A response with any status.
 #[derive(Debug, Clone)]
-pub(super) struct Answer {
+pub(super) struct HttpResponse {
     pub(super) status: u16,
     pub(super) body: Vec<u8>,
     pub(super) headers: HeaderMap,
@@ -100,14 +100,14 @@ impl Transport {
     /// Sends one request, follows redirections and reads the response, all by `deadline`.
     pub(super) async fn send(
         &self,
-        ask: &Ask,
+        ask: &HttpRequest,
         deadline: Instant,
-    ) -> Result<Answer, TransportError> {
+    ) -> Result<HttpResponse, TransportError> {
         let sent = timeout_at(deadline, self.follow(ask));
         sent.await.unwrap_or(Err(TransportError::Late))
     }
 
-    async fn follow(&self, ask: &Ask) -> Result<Answer, TransportError> {
+    async fn follow(&self, ask: &HttpRequest) -> Result<HttpResponse, TransportError> {
         let address = match ask.path.as_str() {
             "/graphql" => self.graphql.clone(),
             path => format!("{}{path}", self.root.to_string().trim_end_matches('/')),
@@ -129,7 +129,7 @@ impl Transport {
                     false => Keep::Whole,
                 };
                 let body = kept(response.into_body(), keep).await?;
-                return Ok(Answer {
+                return Ok(HttpResponse {
                     status,
                     body,
                     headers,
@@ -145,7 +145,7 @@ impl Transport {
     }
 
     /// Another host gets neither the token nor a write.
-    fn may_follow(&self, ask: &Ask, to: &Uri) -> Result<(), TransportError> {
+    fn may_follow(&self, ask: &HttpRequest, to: &Uri) -> Result<(), TransportError> {
         let host = to.host().unwrap_or_default();
         let plain = to.scheme_str() != Some("https");
         if plain && !(self.root.scheme_str() == Some("http") && is_loopback(host)) {
@@ -166,7 +166,7 @@ impl Transport {
         to.scheme() == self.root.scheme() && to.authority() == self.root.authority()
     }
 
-    async fn once(&self, ask: &Ask, to: &Uri) -> Result<Response, TransportError> {
+    async fn once(&self, ask: &HttpRequest, to: &Uri) -> Result<Response, TransportError> {
         let mut request = Request::builder()
             .method(ask.method.clone())
             .uri(to)
@@ -192,7 +192,7 @@ impl Transport {
     /// octocrab starts a task for its queue, so the first request creates it inside the runtime.
     fn crab(&self) -> &Octocrab {
         self.crab.get_or_init(|| {
-            let wire = Wire::builder(TokioExecutor::new()).build(self.connector.clone());
+            let wire = WireFormat::builder(TokioExecutor::new()).build(self.connector.clone());
             let built = OctocrabBuilder::new_empty()
                 .with_service(wire)
                 .with_auth(AuthState::None)
@@ -239,7 +239,7 @@ type Response = hyper::Response<Body>;
 /// Reads the part of a body to keep. The caller sets the time limit.
 async fn kept(body: Body, keep: Keep) -> Result<Vec<u8>, TransportError> {
     let most = match keep {
-        Keep::Whole => MOST_BODY,
+        Keep::Whole => MAX_BODY_BYTES,
         Keep::Tail(_) => usize::MAX,
     };
     let mut body = BoundedBody::new(body, most);
@@ -271,7 +271,7 @@ fn cut_front(bytes: &mut Vec<u8>, most: usize) {
     bytes.drain(..surplus);
 }
 
-impl Answer {
+impl HttpResponse {
     /// The response's headers and text about limits.
     pub(super) fn refusal(&self) -> Refusal {
         let text = |name: &str| self.headers.get(name).and_then(|value| value.to_str().ok());

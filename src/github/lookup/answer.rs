@@ -21,11 +21,11 @@ use std::io::Write;
 use std::time::{Duration, Instant};
 
 /// The time limit for reporting that a run cannot start.
-const PATIENCE: Duration = Duration::from_secs(30);
+const REPORT_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The end of a job in which no run starts.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Ended {
+pub struct JobEnd {
     /// Its status.
     pub status: RunStatus,
     /// Its reason code.
@@ -38,7 +38,7 @@ pub struct Ended {
     pub incidents: Vec<String>,
 }
 
-impl Ended {
+impl JobEnd {
     /// There is nothing to do.
     pub fn nothing(why: impl Into<String>) -> Self {
         Self {
@@ -63,15 +63,15 @@ impl Ended {
 }
 
 /// The end of the job after a decision against a run.
-pub fn declined(declined: &Declined) -> Ended {
+pub fn declined(declined: &Declined) -> JobEnd {
     match declined {
-        Declined::Nothing { reason } => Ended::nothing(reason.clone()),
-        Declined::Refused(refusal) => Ended::refused(refusal),
+        Declined::Nothing { reason } => JobEnd::nothing(reason.clone()),
+        Declined::Refused(refusal) => JobEnd::refused(refusal),
     }
 }
 
 /// Reports the end to the job of the step and returns the exit code. `out` is the log.
-pub fn ended(context: &Context, ended: &Ended, out: &mut impl Write) -> u8 {
+pub fn ended(context: &Context, ended: &JobEnd, out: &mut impl Write) -> u8 {
     let is_refusal = ended.reason != Reason::NoWork;
     let in_actions = context.in_actions();
     let line = format!("{}: {}", ended.status.as_str(), text::line(&ended.why));
@@ -93,7 +93,7 @@ pub fn ended(context: &Context, ended: &Ended, out: &mut impl Write) -> u8 {
     ended.status.exit_code(None)
 }
 
-fn note(ended: &Ended) -> Annotation {
+fn note(ended: &JobEnd) -> Annotation {
     let lines = std::iter::once(&ended.why).chain(&ended.remedy);
     let lines: Vec<&str> = lines.map(String::as_str).collect();
     Annotation {
@@ -110,7 +110,7 @@ fn note(ended: &Ended) -> Annotation {
     }
 }
 
-fn to_the_job(context: &Context, ended: &Ended) -> anyhow::Result<()> {
+fn to_the_job(context: &Context, ended: &JobEnd) -> anyhow::Result<()> {
     let nowhere = ReportContext::default();
     if let Some(path) = context.path_var("GITHUB_STEP_SUMMARY") {
         let text = match ended.reason {
@@ -138,7 +138,7 @@ fn to_the_job(context: &Context, ended: &Ended) -> anyhow::Result<()> {
 }
 
 /// The destination of the answer to a request.
-pub struct Told<'a> {
+pub struct ReplyTarget<'a> {
     /// The repository.
     pub repo: &'a Repo,
     /// The account of the token.
@@ -157,9 +157,9 @@ pub struct Told<'a> {
     pub is_silent: bool,
 }
 
-impl Told<'_> {
+impl ReplyTarget<'_> {
     /// Reports a decision against a run, as far as the decision allows.
-    pub async fn declined(&self, declined: &Declined) -> Ended {
+    pub async fn declined(&self, declined: &Declined) -> JobEnd {
         let mut ended = self::declined(declined);
         if let Declined::Refused(refusal) = declined {
             self.refused(refusal.answer(), &mut ended).await;
@@ -167,7 +167,7 @@ impl Told<'_> {
         ended
     }
 
-    async fn refused(&self, answer: Answer, ended: &mut Ended) {
+    async fn refused(&self, answer: Answer, ended: &mut JobEnd) {
         if answer >= Answer::Reaction {
             self.react(Reaction::Confused, ended).await;
         }
@@ -180,7 +180,7 @@ impl Told<'_> {
     }
 
     /// Answers a request that needs no agent.
-    pub async fn answer(&self, authorised: &Authorised, phrase: &str) -> Ended {
+    pub async fn answer(&self, authorised: &Authorised, phrase: &str) -> JobEnd {
         let line = self.state.encode(&self.place.name);
         let context = ReportContext {
             trigger_phrase: Some(phrase.to_owned()),
@@ -188,11 +188,11 @@ impl Told<'_> {
         };
         let mut ended = match authorised.candidate.ask {
             Ask::Stop => self.stop(authorised).await,
-            Ask::Status => Ended::nothing(match authorised.state.last_status {
+            Ask::Status => JobEnd::nothing(match authorised.state.last_status {
                 Some(status) => format!("the last run here ended {}", status.as_str()),
                 None => "no finished run is known here".to_owned(),
             }),
-            _ => Ended::nothing("the commands are explained in the comment"),
+            _ => JobEnd::nothing("the commands are explained in the comment"),
         };
         self.react(Reaction::Rocket, &mut ended).await;
         let text = match (&authorised.candidate.ask, self.before().await) {
@@ -213,9 +213,9 @@ impl Told<'_> {
     }
 
     /// Cancels the workflow runs that have an open check run on the pull request's head.
-    async fn stop(&self, authorised: &Authorised) -> Ended {
+    async fn stop(&self, authorised: &Authorised) -> JobEnd {
         let Some(head) = &authorised.candidate.head_sha else {
-            return Ended::nothing("no run is active here");
+            return JobEnd::nothing("no run is active here");
         };
         let there = self.repo.check_runs(head, self.place.name.as_str()).await;
         let open: Vec<u64> = match there {
@@ -235,7 +235,7 @@ impl Told<'_> {
                 Err(error) => return unasked("the run could not be cancelled", &error),
             }
         }
-        Ended::nothing(match stopped {
+        JobEnd::nothing(match stopped {
             0 => "no run is active here".to_owned(),
             _ => format!("{} asked to stop", text::count(stopped, "run")),
         })
@@ -258,7 +258,7 @@ impl Told<'_> {
             .map(|comment| comment.body)
     }
 
-    async fn react(&self, reaction: Reaction, ended: &mut Ended) {
+    async fn react(&self, reaction: Reaction, ended: &mut JobEnd) {
         let Some(target) = self.react_to.filter(|_| !self.is_silent) else {
             return;
         };
@@ -267,7 +267,7 @@ impl Told<'_> {
         }
     }
 
-    async fn say(&self, text: String, ended: &mut Ended) {
+    async fn say(&self, text: String, ended: &mut JobEnd) {
         let Some(number) = self.number.filter(|_| !self.is_silent) else {
             return;
         };
@@ -299,7 +299,7 @@ pub async fn not_begun(
     let client = actions.client();
     let repo = client.as_ref().map_err(ToString::to_string);
     let repo = repo.and_then(|client| {
-        let client = client.until(Instant::now() + PATIENCE);
+        let client = client.until(Instant::now() + REPORT_TIMEOUT);
         client
             .repo(&request.context.place.repository)
             .map_err(|error| error.to_string())
@@ -317,7 +317,7 @@ pub async fn not_begun(
         }
     };
     let identity = client.identity().await;
-    let told = Told {
+    let told = ReplyTarget {
         repo: &repo,
         identity: identity.as_ref().ok(),
         place: &request.context.place,
@@ -327,7 +327,7 @@ pub async fn not_begun(
         state: request.state.clone().end(status),
         is_silent: false,
     };
-    let mut ended = Ended {
+    let mut ended = JobEnd {
         status,
         reason,
         why: error.message.clone(),
@@ -342,8 +342,8 @@ pub async fn not_begun(
     ended.incidents
 }
 
-fn unasked(what: &str, error: &Error) -> Ended {
-    Ended {
+fn unasked(what: &str, error: &Error) -> JobEnd {
+    JobEnd {
         status: RunStatus::Environment,
         reason: Reason::Environment,
         why: format!("{what}: {error}"),

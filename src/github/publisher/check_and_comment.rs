@@ -76,12 +76,12 @@ pub struct CheckAndComment {
     /// Called with every change of `known`.
     pub keep: Box<dyn FnMut(&Known) + Send>,
     /// What could not be published.
-    pub trouble: Trouble,
+    pub trouble: PublishProblems,
 }
 
 /// The problems with publishing, each reported once.
 #[derive(Debug, Clone, Default)]
-pub struct Trouble {
+pub struct PublishProblems {
     no_checks: bool,
     no_comment: bool,
     incidents: Vec<String>,
@@ -96,7 +96,7 @@ pub struct Trouble {
     identity: Option<Identity>,
 }
 
-impl Trouble {
+impl PublishProblems {
     fn say(&mut self, what: &str, error: &Error) {
         self.incomplete = true;
         let line = format!("{what}: {error}");

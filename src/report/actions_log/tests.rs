@@ -217,9 +217,9 @@ fn what_is_no_command_stays_as_it_is() {
 #[test]
 fn a_line_without_end_needs_bounded_memory() {
     let (mut log, sink) = actions_log();
-    let long = "é".repeat(LONGEST_LINE);
+    let long = "é".repeat(MAX_LINE_BYTES);
     log.write_all(long.as_bytes()).unwrap();
-    assert!(log.log().pending.len() < LONGEST_LINE);
+    assert!(log.log().pending.len() < MAX_LINE_BYTES);
     log.finish().unwrap();
     let text = sink.text();
     let letters: String = text

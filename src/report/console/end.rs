@@ -7,9 +7,9 @@ use crate::report::failure::{self, Failure};
 use crate::report::{annotation, next_steps, outputs, sentence, text};
 
 /// Maximum number of listed tasks.
-const MOST_TASKS: usize = 30;
+const MAX_TASKS: usize = 30;
 /// Maximum number of shown failures of a task.
-const MOST_FAILURES: usize = 3;
+const MAX_FAILURES: usize = 3;
 
 pub(super) fn lines(summary: &RunSummary) -> Vec<Line> {
     if summary.reason == Some(Reason::NoWork) {
@@ -41,11 +41,11 @@ pub(super) fn lines(summary: &RunSummary) -> Vec<Line> {
         .iter()
         .filter(|task| task.selected || task.reason.is_some());
     let failures = failure::failures(summary);
-    for one in happened.clone().take(MOST_TASKS) {
+    for one in happened.clone().take(MAX_TASKS) {
         lines.push(task(one));
         lines.extend(failed(one, &failures, &summary.run_dir));
     }
-    let more = happened.count().saturating_sub(MOST_TASKS);
+    let more = happened.count().saturating_sub(MAX_TASKS);
     if more > 0 {
         lines.push(Line::new(
             Tone::Dim,
@@ -99,15 +99,15 @@ fn failed(task: &TaskSummary, failures: &[Failure], run_dir: &str) -> Vec<Line> 
         let place = place.unwrap_or_default();
         Line::whole(Tone::Bad, format!("      {who}: {place}{}", it.message))
     };
-    let mut lines: Vec<Line> = of_task.iter().take(MOST_FAILURES).map(told).collect();
-    let more = of_task.len().saturating_sub(MOST_FAILURES);
+    let mut lines: Vec<Line> = of_task.iter().take(MAX_FAILURES).map(told).collect();
+    let more = of_task.len().saturating_sub(MAX_FAILURES);
     if more > 0 {
         lines.push(Line::new(Tone::Dim, format!("      and {more} more")));
     }
     let logs = annotation::last_failing(task).filter_map(|check| check.log.as_deref());
     let dir = text::line(run_dir);
     let dir = dir.trim_end_matches('/');
-    lines.extend(logs.take(MOST_FAILURES).map(|log| {
+    lines.extend(logs.take(MAX_FAILURES).map(|log| {
         let log = text::line(log);
         let path = match dir.is_empty() {
             true => log,

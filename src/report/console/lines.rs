@@ -19,9 +19,9 @@ use crate::report::{sentence, text};
 /// Maximum length in characters of foreign text in a line.
 const LINE_CHARS: usize = 2_000;
 /// Maximum number of failing tests that are named at the end of a task.
-const MOST_TESTS: usize = 20;
+const MAX_TESTS: usize = 20;
 /// Maximum number of review findings that are named.
-const MOST_FINDINGS: usize = 20;
+const MAX_FINDINGS: usize = 20;
 /// Maximum number of lines of one message of the agent.
 const MESSAGE_LINES: usize = 40;
 
@@ -204,7 +204,7 @@ fn run_started(started: &RunStarted, summary: &RunSummary) -> Vec<Line> {
     lines.extend(gateway.map(|words| Line::whole(Tone::Dim, text::short_line(&words, LINE_CHARS))));
     let limits = started.limits.iter();
     lines.extend(limits.map(|limits| Line::new(Tone::Dim, text::line(limits))));
-    lines.extend(taken_up(started, summary));
+    lines.extend(resumed(started, summary));
     lines
 }
 
@@ -231,7 +231,7 @@ fn task_heading(id: &str, title: &str, summary: &RunSummary) -> [Line; 2] {
 }
 
 /// The task at which a run is resumed. It has no second start event.
-fn taken_up(started: &RunStarted, summary: &RunSummary) -> Vec<Line> {
+fn resumed(started: &RunStarted, summary: &RunSummary) -> Vec<Line> {
     let current = summary.current.as_deref().filter(|_| started.resumed);
     let task = current.and_then(|id| summary.task(id));
     task.map_or_else(Vec::new, |task| {
@@ -250,10 +250,10 @@ fn reviewed(line: &ReviewLine, summary: &RunSummary, task: Option<&str>) -> Vec<
     let open: Vec<Line> = review::open(&line.findings)
         .map(|finding| indicator(&text::short_line(&finding.says(), LINE_CHARS)))
         .collect();
-    let more = open.len().saturating_sub(MOST_FINDINGS);
+    let more = open.len().saturating_sub(MAX_FINDINGS);
     let more = (more > 0).then(|| indicator(&format!("and {more} more")));
     std::iter::once(Line::new(tone, format!("  {says}")))
-        .chain(open.into_iter().take(MOST_FINDINGS))
+        .chain(open.into_iter().take(MAX_FINDINGS))
         .chain(more)
         .collect()
 }
@@ -460,7 +460,7 @@ fn agent_commits(commits: &[String]) -> Vec<Line> {
 /// The tests that failed last, each with the cause of its failure if known.
 fn failing_tests(ended: &TaskEnded) -> Vec<Line> {
     let tests = sentence::blamed(&ended.failing_tests);
-    let shown = tests.iter().take(MOST_TESTS);
+    let shown = tests.iter().take(MAX_TESTS);
     let mut lines: Vec<Line> = shown
         .map(|test| {
             let tone = match test.blame {
@@ -471,7 +471,7 @@ fn failing_tests(ended: &TaskEnded) -> Vec<Line> {
             Line::new(tone, format!("  failing test {says}"))
         })
         .collect();
-    let more = tests.len().saturating_sub(MOST_TESTS);
+    let more = tests.len().saturating_sub(MAX_TESTS);
     if more > 0 {
         let more = text::count(more as u64, "failing test");
         lines.push(Line::new(Tone::Dim, format!("  and {more} more")));

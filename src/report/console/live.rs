@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 /// Maximum number of tasks in the checklist. The current one is always shown.
-const MOST_TASKS: usize = 8;
+const MAX_TASKS: usize = 8;
 /// Number of columns for the spinner and the clock before the first line.
 const CLOCK_COLUMNS: usize = 12;
 
@@ -105,8 +105,8 @@ fn checklist(summary: &RunSummary) -> Vec<Line> {
         .position(|task| Some(task.id.as_str()) == current)
         .unwrap_or(0);
     let from = at
-        .saturating_sub(MOST_TASKS / 2)
-        .min(tasks.len().saturating_sub(MOST_TASKS));
+        .saturating_sub(MAX_TASKS / 2)
+        .min(tasks.len().saturating_sub(MAX_TASKS));
     let mut lines = Vec::new();
     if from > 0 {
         lines.push(Line::new(
@@ -114,7 +114,7 @@ fn checklist(summary: &RunSummary) -> Vec<Line> {
             format!("  … {} before", text::count(from as u64, "task")),
         ));
     }
-    for task in tasks.iter().skip(from).take(MOST_TASKS) {
+    for task in tasks.iter().skip(from).take(MAX_TASKS) {
         let (tone, sign) = match (Some(task.id.as_str()) == current, task.status) {
             (true, _) => (Tone::Heading, "▸"),
             (_, TaskEnd::Done) => (Tone::Good, mark(task.status)),
@@ -127,7 +127,7 @@ fn checklist(summary: &RunSummary) -> Vec<Line> {
         );
         lines.push(Line::new(tone, format!("  {sign} {id} {title}")));
     }
-    let after = tasks.len().saturating_sub(from + MOST_TASKS);
+    let after = tasks.len().saturating_sub(from + MAX_TASKS);
     if after > 0 {
         lines.push(Line::new(
             Tone::Dim,

@@ -4,7 +4,7 @@ use super::*;
 use crate::domain::agent::AgentEvent;
 use crate::domain::assess::AssessmentKind;
 use crate::domain::event::RetryKind;
-use crate::report::samples::{self, Sink, Tape};
+use crate::report::samples::{self, EventRecorder, Sink};
 use crate::report::text;
 use proptest::prelude::*;
 use std::sync::{Arc, Mutex};
@@ -29,7 +29,7 @@ fn with(verbosity: Verbosity) -> Style {
 
 #[test]
 fn a_good_run_says_what_was_done() {
-    insta::assert_snapshot!(log(&samples::success_tape().events, &Style::default()), @r#"
+    insta::assert_snapshot!(log(&samples::success_recorder().events, &Style::default()), @r#"
     Sprag: CSV export · 2 tasks · agent codex · checks build, test · branch feature/csv
     run 01H-run is recorded in /runs/01H-run
 
@@ -76,7 +76,7 @@ fn a_good_run_says_what_was_done() {
 
 #[test]
 fn a_failed_run_says_what_was_kept_and_what_to_type() {
-    insta::assert_snapshot!(log(&samples::partial_tape().events, &Style::default()), @r"
+    insta::assert_snapshot!(log(&samples::partial_recorder().events, &Style::default()), @r"
     Sprag: CSV export · 3 tasks · agent codex · checks test · branch feature/csv
     run 01H-run is recorded in /runs/01H-run
 
@@ -129,7 +129,7 @@ fn a_failed_run_says_what_was_kept_and_what_to_type() {
 
 #[test]
 fn planning_is_named_with_what_shows_it() {
-    insta::assert_snapshot!(log(&samples::planning_tape().events, &Style::default()), @r#"
+    insta::assert_snapshot!(log(&samples::planning_recorder().events, &Style::default()), @r#"
     Sprag: CSV export · 1 task · agent codex · checks test · branch feature/csv
     run 01H-run is recorded in /runs/01H-run
 
@@ -167,12 +167,12 @@ fn planning_is_named_with_what_shows_it() {
 
 #[test]
 fn no_progress_and_cancel_have_the_sentences_of_the_contract() {
-    let log = |tape: Tape| log(&tape.events, &Style::default());
+    let log = |recorder: EventRecorder| log(&recorder.events, &Style::default());
     assert!(
-        log(samples::no_progress_tape())
+        log(samples::no_progress_recorder())
             .contains("\n  No progress detected - agent made no file changes\n")
     );
-    insta::assert_snapshot!(log(samples::cancelled_tape()), @r"
+    insta::assert_snapshot!(log(samples::cancelled_recorder()), @r"
     Sprag: CSV export · 2 tasks · agent codex · checks test · branch feature/csv
     run 01H-run is recorded in /runs/01H-run
 
@@ -201,7 +201,7 @@ fn no_progress_and_cancel_have_the_sentences_of_the_contract() {
 
 #[test]
 fn quiet_is_warnings_and_the_end() {
-    let log = log(&samples::partial_tape().events, &with(Verbosity::Quiet));
+    let log = log(&samples::partial_recorder().events, &with(Verbosity::Quiet));
     let lines: Vec<&str> = log.lines().collect();
     assert_eq!(
         lines[0],
@@ -217,13 +217,13 @@ fn quiet_is_warnings_and_the_end() {
 
 #[test]
 fn verbose_tells_what_the_agent_does_and_trace_the_rest() {
-    let mut tape = Tape::new(&["One"], &[]);
-    tape.events.clear();
+    let mut recorder = EventRecorder::new(&["One"], &[]);
+    recorder.events.clear();
     for agent in samples::agent_events() {
-        tape.push(EventKind::Agent(agent));
+        recorder.push(EventKind::Agent(agent));
     }
-    assert_eq!(log(&tape.events, &Style::default()), "");
-    insta::assert_snapshot!(log(&tape.events, &with(Verbosity::Verbose)), @r"
+    assert_eq!(log(&recorder.events, &Style::default()), "");
+    insta::assert_snapshot!(log(&recorder.events, &with(Verbosity::Verbose)), @r"
     > I read the router.
     > Now the CSV.
     ~ columns first
@@ -233,7 +233,7 @@ fn verbose_tells_what_the_agent_does_and_trace_the_rest() {
     to do: 1 of 3 completed
     agent: Reconnecting 2/5
     ");
-    insta::assert_snapshot!(log(&tape.events, &with(Verbosity::Trace)), @r"
+    insta::assert_snapshot!(log(&recorder.events, &with(Verbosity::Trace)), @r"
     session session-1
     > I read the router.
     > Now the CSV.
@@ -262,11 +262,12 @@ fn nudges_say_their_own_cause() {
     let said: Vec<String> = kinds
         .into_iter()
         .map(|kind| {
-            let mut tape = Tape::new(&["One"], &[]);
-            tape.task("t1", "One")
+            let mut recorder = EventRecorder::new(&["One"], &[]);
+            recorder
+                .task("t1", "One")
                 .turn(1, kind, &[])
                 .schedule(RetryKind::Nudge, 1, 3, &[]);
-            let log = log(&tape.events, &Style::default());
+            let log = log(&recorder.events, &Style::default());
             log.lines().last().unwrap_or("").to_owned()
         })
         .collect();
@@ -282,14 +283,15 @@ fn nudges_say_their_own_cause() {
 
 #[test]
 fn indicators_are_at_most_five_of_at_most_120_characters() {
-    let mut tape = Tape::new(&["One"], &[]);
+    let mut recorder = EventRecorder::new(&["One"], &[]);
     let long = "é".repeat(200);
     let said = [long.as_str(), "two\nlines", "", "c", "d", "e", "f"];
-    tape.task("t1", "One")
+    recorder
+        .task("t1", "One")
         .turn(1, AssessmentKind::PlanningOnly, &[]);
-    let before = log(&tape.events, &Style::default()).lines().count();
-    tape.schedule(RetryKind::Nudge, 1, 3, &said);
-    let log = log(&tape.events, &Style::default());
+    let before = log(&recorder.events, &Style::default()).lines().count();
+    recorder.schedule(RetryKind::Nudge, 1, 3, &said);
+    let log = log(&recorder.events, &Style::default());
     let shown: Vec<&str> = log.lines().skip(before + 1).map(str::trim).collect();
     assert_eq!(shown[1..], ["\"two lines\"", "\"c\"", "\"d\"", "\"e\""]);
     assert_eq!(shown[0].chars().count(), 122);
@@ -297,14 +299,14 @@ fn indicators_are_at_most_five_of_at_most_120_characters() {
 
 #[test]
 fn colours_only_add_sequences() {
-    for tape in [
-        samples::success_tape(),
-        samples::partial_tape(),
-        samples::cancelled_tape(),
+    for recorder in [
+        samples::success_recorder(),
+        samples::partial_recorder(),
+        samples::cancelled_recorder(),
     ] {
-        let plain = log(&tape.events, &Style::default());
+        let plain = log(&recorder.events, &Style::default());
         let colour = log(
-            &tape.events,
+            &recorder.events,
             &Style {
                 color: true,
                 ..Style::default()
@@ -350,27 +352,29 @@ fn the_flags_name_the_verbosity() {
 
 #[test]
 fn the_frame_shows_where_the_run_is() {
-    let mut tape = Tape::new(
+    let mut recorder = EventRecorder::new(
         &["Serve /report.csv", "Quote fields", "Document"],
         &["test"],
     );
-    tape.task("t1", "Serve /report.csv")
+    recorder
+        .task("t1", "Serve /report.csv")
         .turn(1, AssessmentKind::Changed, &[]);
     let outcome = crate::domain::outcome::Outcome::Verified { commit: None };
-    tape.end_task(outcome, &[]);
-    tape.task("t2", "Quote fields")
+    recorder.end_task(outcome, &[]);
+    recorder
+        .task("t2", "Quote fields")
         .turn(1, AssessmentKind::Changed, &[]);
     for agent in samples::agent_events()
         .into_iter()
         .filter(|event| matches!(event, AgentEvent::Todo { .. } | AgentEvent::ToolCall { .. }))
     {
-        tape.push(EventKind::Agent(agent));
+        recorder.push(EventKind::Agent(agent));
     }
     let mut progress = Progress::default();
-    for event in &tape.events {
+    for event in &recorder.events {
         progress.apply(event);
     }
-    let shown = frame(&tape.summary(), &progress, &Style::default()).join("\n");
+    let shown = frame(&recorder.summary(), &progress, &Style::default()).join("\n");
     insta::assert_snapshot!(shown, @r"
     task 2 of 3 · attempt 1 · turn 1 · to do 1/3
       ✓ t1 Serve /report.csv
@@ -379,8 +383,8 @@ fn the_frame_shows_where_the_run_is() {
       › shell: cargo test ::error::x
     ");
     // A process that resumes the run starts with the known state.
-    let taken_up = frame(&tape.summary(), &Progress::default(), &Style::default());
-    assert_eq!(taken_up[0], "task 2 of 3 · to do 1/3");
+    let resumed = frame(&recorder.summary(), &Progress::default(), &Style::default());
+    assert_eq!(resumed[0], "task 2 of 3 · to do 1/3");
     let preparing = frame(
         &RunSummary::default(),
         &Progress::default(),
@@ -394,9 +398,9 @@ fn a_long_checklist_keeps_the_current_task_in_sight() {
     let titles: Vec<String> = (1..=30).map(|n| format!("Task {n}")).collect();
     let titles: Vec<&str> = titles.iter().map(String::as_str).collect();
     for current in [1, 2, 15, 29, 30] {
-        let mut tape = Tape::new(&titles, &[]);
-        tape.task(&format!("t{current}"), "x");
-        let shown = frame(&tape.summary(), &Progress::default(), &Style::default());
+        let mut recorder = EventRecorder::new(&titles, &[]);
+        recorder.task(&format!("t{current}"), "x");
+        let shown = frame(&recorder.summary(), &Progress::default(), &Style::default());
         assert!(
             shown
                 .iter()
@@ -411,14 +415,14 @@ fn a_long_checklist_keeps_the_current_task_in_sight() {
 fn the_plain_console_writes_what_the_lines_are() {
     let sink = Sink::default();
     let mut console = Console::new(Box::new(sink.clone()), Style::default());
-    let tape = samples::partial_tape();
+    let recorder = samples::partial_recorder();
     let mut summary = RunSummary::default();
-    for event in &tape.events {
+    for event in &recorder.events {
         summary.apply(event);
         console.report(event, &summary);
         assert_eq!(console.failure(), None);
     }
-    assert_eq!(sink.text(), log(&tape.events, &Style::default()) + "\n");
+    assert_eq!(sink.text(), log(&recorder.events, &Style::default()) + "\n");
 }
 
 #[test]
@@ -426,7 +430,7 @@ fn the_live_console_ends_with_the_whole_end_and_no_display() {
     let sink = Sink::default();
     let mut console = Console::live(Box::new(sink.clone()), Style::default(), of_size(60, 24));
     let mut summary = RunSummary::default();
-    for event in &samples::partial_tape().events {
+    for event in &samples::partial_recorder().events {
         summary.apply(event);
         console.report(event, &summary);
     }
@@ -455,11 +459,11 @@ fn the_display_leaves_nothing_on_the_terminal_whatever_is_typed() {
                 Console::live(Box::new(terminal.clone()), style, of_size(columns, rows));
             let mut summary = RunSummary::default();
             let (width, mut expected) = (usize::from(columns), Vec::new());
-            for event in &samples::partial_tape().events {
+            for event in &samples::partial_recorder().events {
                 summary.apply(event);
                 console.report(event, &summary);
                 let log = Style {
-                    width: Some(width * MOST_ROWS),
+                    width: Some(width * MAX_ROWS),
                     ..style
                 };
                 expected.extend(lines(event, &summary, &log));
@@ -507,7 +511,7 @@ fn a_drawing_goes_out_in_one_piece() {
     }
     let pieces = Pieces::default();
     let mut console = Console::live(Box::new(pieces.clone()), Style::default(), of_size(80, 24));
-    let events = samples::partial_tape().events;
+    let events = samples::partial_recorder().events;
     for count in 1..4 {
         let summary = RunSummary::of(&events[..count]);
         console.report(&events[count - 1], &summary);
@@ -538,7 +542,7 @@ fn a_closed_pipe_is_a_failure_of_the_reporter() {
             Ok(())
         }
     }
-    let events = samples::partial_tape().events;
+    let events = samples::partial_recorder().events;
     let closed = || Box::new(Closed(Arc::default()));
     let plain = Console::new(closed(), Style::default());
     let live = Console::live(closed(), Style::default(), of_size(80, 24));
@@ -551,12 +555,12 @@ fn a_closed_pipe_is_a_failure_of_the_reporter() {
 proptest! {
     #[test]
     fn foreign_text_stays_on_its_lines(text in any::<String>(), width in 1usize..100) {
-        let mut tape = Tape::new(&[&text], &[&text]);
-        tape.task("t1", &text).turn(1, AssessmentKind::PlanningOnly, &[&text]);
-        tape.schedule(RetryKind::Nudge, 1, 3, &[&text]);
-        tape.check(&text, Some((&text, 1)));
-        tape.push(samples::warning(&text));
-        let mut events = tape.events;
+        let mut recorder = EventRecorder::new(&[&text], &[&text]);
+        recorder.task("t1", &text).turn(1, AssessmentKind::PlanningOnly, &[&text]);
+        recorder.schedule(RetryKind::Nudge, 1, 3, &[&text]);
+        recorder.check(&text, Some((&text, 1)));
+        recorder.push(samples::warning(&text));
+        let mut events = recorder.events;
         let more = samples::every_event().into_iter().filter_map(|event| match event.kind {
             EventKind::Agent(_) => Some(event),
             _ => None,

@@ -1,7 +1,7 @@
 //! Compares the complete text for people.
 
 use super::*;
-use crate::doctor::{Agent, AgentKind, Trouble, examine, samples};
+use crate::doctor::{Agent, AgentKind, Problem, examine, samples};
 
 #[test]
 fn a_laptop_where_all_is_well() {
@@ -104,7 +104,7 @@ fn several_ways_out_stand_below_each_other() {
         gateway: None,
         requires_gateway: false,
         auto: true,
-        kind: AgentKind::None(Trouble {
+        kind: AgentKind::None(Problem {
             message: "no agent is configured".into(),
             hints: vec!["name one".into(), "or set a key".into()],
         }),

@@ -2,8 +2,8 @@
 
 use super::context::{ReportContext, link};
 use super::{
-    CHECK_RUN_BYTES, LADDER, Limits, comment, details, facts, happened_block, mermaid, parts,
-    table, title,
+    CHECK_RUN_BYTES, DETAIL_LEVELS, Limits, comment, details, facts, happened_block, mermaid,
+    parts, table, title,
 };
 use crate::domain::check_run::CheckOutput;
 use crate::domain::outcome::{Conclusion, Reason};
@@ -17,7 +17,7 @@ const TITLE_BYTES: usize = 255;
 pub fn check_run(summary: &RunSummary, around: &ReportContext) -> CheckOutput {
     let notice = comment::notice(around);
     let told = |part: fn(&RunSummary, &ReportContext, &Limits) -> String| {
-        super::smallest(&LADDER, CHECK_RUN_BYTES, &notice, |limits| {
+        super::smallest(&DETAIL_LEVELS, CHECK_RUN_BYTES, &notice, |limits| {
             part(summary, around, limits)
         })
     };

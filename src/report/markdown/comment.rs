@@ -3,7 +3,8 @@
 use super::context::{ReportContext, link};
 use super::escape::{code, inline};
 use super::{
-    COMMENT_BYTES, LADDER, Limits, details, facts, fit, happened_block, parts, run_icon, title,
+    COMMENT_BYTES, DETAIL_LEVELS, Limits, details, facts, fit, happened_block, parts, run_icon,
+    title,
 };
 use crate::domain::summary::RunSummary;
 use crate::report::{sentence, text};
@@ -14,7 +15,7 @@ use crate::report::{sentence, text};
 pub fn comment(summary: &RunSummary, around: &ReportContext) -> String {
     let marker = marker_line(around);
     let room = COMMENT_BYTES.saturating_sub(marker.len());
-    let rest = &LADDER[1..];
+    let rest = &DETAIL_LEVELS[1..];
     let body = super::smallest(rest, room, &notice(around), |limits| {
         body(summary, around, limits)
     });
@@ -100,7 +101,7 @@ pub fn status_comment(summary: Option<&RunSummary>, around: &ReportContext) -> S
     };
     let marker = marker_line(around);
     let room = COMMENT_BYTES.saturating_sub(marker.len());
-    let body = super::smallest(&LADDER[1..], room, &notice(around), |limits| {
+    let body = super::smallest(&DETAIL_LEVELS[1..], room, &notice(around), |limits| {
         super::blocks(&[
             heading(summary),
             happened_block(summary),

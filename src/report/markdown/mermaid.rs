@@ -4,9 +4,9 @@ use crate::domain::summary::{RunSummary, TaskSummary};
 use crate::report::text;
 
 /// Maximum number of tasks for a readable diagram.
-const MOST_TASKS: usize = 40;
+const MAX_TASKS: usize = 40;
 /// Maximum number of bars for a readable diagram.
-const MOST_BARS: usize = 120;
+const MAX_BARS: usize = 120;
 /// Number of characters that fit to the left of the bars.
 const LABEL_CHARS: usize = 26;
 /// The diagram's clock has no second day.
@@ -35,7 +35,7 @@ pub(super) fn timeline(summary: &RunSummary) -> String {
             at += seconds;
         }
     }
-    let readable = (2..=MOST_BARS).contains(&bars) && worked.len() <= MOST_TASKS;
+    let readable = (2..=MAX_BARS).contains(&bars) && worked.len() <= MAX_TASKS;
     if !readable || at >= DAY_SECONDS {
         return String::new();
     }

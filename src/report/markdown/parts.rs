@@ -10,7 +10,7 @@ use crate::domain::summary::{RunSummary, TaskSummary};
 use crate::report::{next_steps, sentence, text};
 
 /// Maximum number of items of the agent's own list.
-const MOST_TODO: usize = 20;
+const MAX_TODO_ITEMS: usize = 20;
 
 /// Every task with a box that is ticked when it is done, and below the current one the agent's own list.
 pub(super) fn checklist(summary: &RunSummary, around: &ReportContext, limits: &Limits) -> String {
@@ -86,7 +86,7 @@ pub(super) fn attempt(task: &TaskSummary) -> String {
 fn todo(items: &[TodoItem]) -> Vec<String> {
     let mut lines: Vec<String> = items
         .iter()
-        .take(MOST_TODO)
+        .take(MAX_TODO_ITEMS)
         .map(|item| {
             let text = inline(&item.text, 120);
             match item.status {
@@ -96,7 +96,7 @@ fn todo(items: &[TodoItem]) -> Vec<String> {
             }
         })
         .collect();
-    let more = items.len().saturating_sub(MOST_TODO);
+    let more = items.len().saturating_sub(MAX_TODO_ITEMS);
     if more > 0 {
         lines.push(format!("  - … and {more} more"));
     }

@@ -2,7 +2,7 @@
 
 use super::context::ReportContext;
 use super::escape::{code, inline};
-use super::{COMMENT_BYTES, LADDER, Limits, comment, parts};
+use super::{COMMENT_BYTES, DETAIL_LEVELS, Limits, comment, parts};
 use crate::domain::commit_message::without_references;
 use crate::domain::outcome::{Reason, TaskEnd};
 use crate::domain::summary::{RunSummary, TaskSummary};
@@ -26,9 +26,12 @@ pub fn pull_request(summary: &RunSummary, around: &ReportContext) -> (String, St
         .marker()
         .map_or(String::new(), |line| format!("\n{line}\n"));
     let room = COMMENT_BYTES.saturating_sub(marker.len());
-    let body = super::smallest(&LADDER[1..], room, &comment::notice(around), |limits| {
-        body(summary, around, limits)
-    });
+    let body = super::smallest(
+        &DETAIL_LEVELS[1..],
+        room,
+        &comment::notice(around),
+        |limits| body(summary, around, limits),
+    );
     (title, format!("{body}{marker}"))
 }
 

@@ -1,6 +1,6 @@
 //! Single sample events for the tests of the reports.
 
-use super::{FIRST, check, planning_tape, success_tape, warning};
+use super::{FIRST, check, planning_recorder, success_recorder, warning};
 use crate::domain::agent::{AgentEvent, TodoItem, TodoStatus, Usage};
 use crate::domain::attempt::{Proof, ProofLine, ProofWord};
 use crate::domain::checks::counts::Counts;
@@ -31,7 +31,7 @@ pub fn pushed() -> PushLine {
 
 /// A nudge after a turn with planning only.
 pub fn nudge() -> Event {
-    let events = planning_tape().events;
+    let events = planning_recorder().events;
     let is_nudge = |event: &Event| matches!(event.kind, EventKind::RetryScheduled { .. });
     events.into_iter().find(is_nudge).unwrap()
 }
@@ -102,13 +102,13 @@ pub fn finding(resolved: bool) -> Finding {
 
 /// At least one event of every kind.
 pub fn every_event() -> Vec<Event> {
-    let mut tape = success_tape();
-    tape.events.pop();
-    tape.at = (Some("t2".into()), Some(1), Some(1));
+    let mut recorder = success_recorder();
+    recorder.events.pop();
+    recorder.at = (Some("t2".into()), Some(1), Some(1));
     for agent in agent_events() {
-        tape.push(EventKind::Agent(agent));
+        recorder.push(EventKind::Agent(agent));
     }
-    tape.push(EventKind::TurnProgress(Box::new(TurnProgress {
+    recorder.push(EventKind::TurnProgress(Box::new(TurnProgress {
         elapsed_ms: 61_000,
         last_tool: Some("shell cargo test".into()),
         changed_files: Some(2),
@@ -131,44 +131,44 @@ pub fn every_event() -> Vec<Event> {
             counts: Counts::default(),
             ..check("lint", None)
         };
-        tape.push(EventKind::CheckEnded(Box::new(result)));
+        recorder.push(EventKind::CheckEnded(Box::new(result)));
     }
-    tape.push(EventKind::ProofStarted {
+    recorder.push(EventKind::ProofStarted {
         proof: Proof::Baseline,
     });
-    tape.push(EventKind::ProofEnded(Box::new(ProofLine {
+    recorder.push(EventKind::ProofEnded(Box::new(ProofLine {
         proof: Proof::Baseline,
         result: ProofWord::Failed,
         details: vec!["tests::total".into()],
         attempt: 1,
         elapsed_ms: 700,
     })));
-    tape.push(EventKind::ReviewEnded(Box::new(ReviewLine {
+    recorder.push(EventKind::ReviewEnded(Box::new(ReviewLine {
         round: 1,
         of: 6,
         verdict: ReviewVerdict::NeedsFixes,
         incomplete: false,
         findings: vec![finding(false)],
     })));
-    tape.schedule(RetryKind::Wait, 1, 5, &[]);
-    tape.push(EventKind::VerificationSkipped {
+    recorder.schedule(RetryKind::Wait, 1, 5, &[]);
+    recorder.push(EventKind::VerificationSkipped {
         reason: "known".into(),
     });
-    tape.push(EventKind::AgentCommits {
+    recorder.push(EventKind::AgentCommits {
         commits: vec!["abc123 somebody Fix".into()],
     });
-    tape.push(EventKind::CommitRejected {
+    recorder.push(EventKind::CommitRejected {
         reason: "hook says no".into(),
     });
-    tape.push(EventKind::PushEnded(Box::new(pushed())));
-    tape.push(EventKind::CancelRequested { signal: 2 });
-    tape.push(EventKind::HostsDenied {
+    recorder.push(EventKind::PushEnded(Box::new(pushed())));
+    recorder.push(EventKind::CancelRequested { signal: 2 });
+    recorder.push(EventKind::HostsDenied {
         hosts: vec![DeniedHost {
             host: "evil.example.com".into(),
             times: 2,
         }],
     });
-    tape.push(warning("the plan file is not in the work tree"));
-    tape.end();
-    tape.events
+    recorder.push(warning("the plan file is not in the work tree"));
+    recorder.end();
+    recorder.events
 }

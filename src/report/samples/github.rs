@@ -1,8 +1,8 @@
 //! Sample runs with the full context of the texts on GitHub.
 
 use super::{
-    BASE, FIRST, LEFT, Tape, attempt, blocked, budget, cancelled, check, commit, no_progress,
-    partial, planning_only, success, warning,
+    BASE, EventRecorder, FIRST, LEFT, attempt, blocked, budget, cancelled, check, commit,
+    no_progress, partial, planning_only, success, warning,
 };
 use crate::domain::agent::{AgentEvent, TodoItem, TodoStatus};
 use crate::domain::assess::AssessmentKind;
@@ -59,17 +59,19 @@ fn push(head: &str) -> PushLine {
 /// A run in its second task, second attempt.
 pub fn live() -> RunSummary {
     let titles = ["Serve /report.csv", "Quote fields", "Document the route"];
-    let mut tape = Tape::new(&titles, &["test"]);
-    tape.task("t1", titles[0])
+    let mut recorder = EventRecorder::new(&titles, &["test"]);
+    recorder
+        .task("t1", titles[0])
         .turn(1, AssessmentKind::Changed, &[])
         .check("test", None);
-    let verified = commit(&mut tape, FIRST, "Serve reports as CSV");
-    tape.end_task(verified, &[attempt(1, &["src/report.rs"], &[])]);
-    tape.task("t2", titles[1])
+    let verified = commit(&mut recorder, FIRST, "Serve reports as CSV");
+    recorder.end_task(verified, &[attempt(1, &["src/report.rs"], &[])]);
+    recorder
+        .task("t2", titles[1])
         .turn(1, AssessmentKind::Changed, &[])
         .check("test", Some((LEFT, 2)))
         .schedule(RetryKind::Retry, 1, 3, &[]);
-    tape.turn(2, AssessmentKind::Changed, &[]);
+    recorder.turn(2, AssessmentKind::Changed, &[]);
     let todo = |text: &str, status| TodoItem {
         text: text.into(),
         status,
@@ -79,12 +81,12 @@ pub fn live() -> RunSummary {
         todo("Quote fields that hold a comma", TodoStatus::InProgress),
         todo("Run the tests", TodoStatus::Pending),
     ];
-    tape.push(EventKind::Agent(AgentEvent::Todo { items }));
-    tape.summary()
+    recorder.push(EventKind::Agent(AgentEvent::Todo { items }));
+    recorder.summary()
 }
 
 fn begun() -> RunSummary {
-    Tape::new(&["Serve /report.csv"], &["test"]).summary()
+    EventRecorder::new(&["Serve /report.csv"], &["test"]).summary()
 }
 
 /// Every kind of run by name, with its context.
@@ -141,34 +143,37 @@ pub fn github_runs() -> Vec<(&'static str, RunSummary, ReportContext)> {
 
 /// A run in which every text is `text`.
 pub fn every_text(text: &str) -> RunSummary {
-    let mut tape = Tape::new(&["a", "b", "c"], &["test"]);
-    tape.task("t1", "a")
+    let mut recorder = EventRecorder::new(&["a", "b", "c"], &["test"]);
+    recorder
+        .task("t1", "a")
         .turn(1, AssessmentKind::Changed, &[text]);
-    let verified = commit(&mut tape, FIRST, text);
-    tape.end_task(verified, &[attempt(1, &[text], &[])]);
-    tape.task("t2", "b")
+    let verified = commit(&mut recorder, FIRST, text);
+    recorder.end_task(verified, &[attempt(1, &[text], &[])]);
+    recorder
+        .task("t2", "b")
         .turn(1, AssessmentKind::PlanningOnly, &[text])
         .turn(2, AssessmentKind::Changed, &[text]);
-    tape.push(EventKind::CheckEnded(Box::new(check(
+    recorder.push(EventKind::CheckEnded(Box::new(check(
         "test",
         Some((text, 2)),
     ))));
-    tape.push(reviewed(text));
-    tape.push(warning(text));
+    recorder.push(reviewed(text));
+    recorder.push(warning(text));
     let items = vec![TodoItem {
         text: text.into(),
         status: TodoStatus::InProgress,
     }];
-    tape.push(EventKind::Agent(AgentEvent::Todo { items }));
+    recorder.push(EventKind::Agent(AgentEvent::Todo { items }));
     let failed = crate::domain::outcome::Outcome::FailedReport {
         summary: text.into(),
     };
-    tape.end_task(
-        failed,
-        &[attempt(1, &[text], &[text]), attempt(2, &[text], &[text])],
-    )
-    .end();
-    let mut summary = tape.summary();
+    recorder
+        .end_task(
+            failed,
+            &[attempt(1, &[text], &[text]), attempt(2, &[text], &[text])],
+        )
+        .end();
+    let mut summary = recorder.summary();
     summary.push = Some(PushLine {
         branch: text.into(),
         detail: text.into(),

@@ -1,7 +1,7 @@
 //! Reads the shards of a plan. They are untrusted, because their jobs ran foreign code. A shard is a run
 //! directory with its commits in a bundle, or a branch.
 
-use crate::commit_policy::{Held, Messages, Policy, violations};
+use crate::commit_policy::{LineLookup, Messages, Policy, violations};
 use crate::context::Context;
 use crate::domain::agent::Usage;
 use crate::domain::attempt::BlamedTest;
@@ -12,12 +12,12 @@ use crate::domain::summary::TaskSummary;
 use crate::git::{BranchName, CommitLine, Remote, Repo, display_path};
 use crate::github::actions_environment::ActionsEnvironment;
 use crate::github::lookup;
-use crate::run::handed_over;
 use crate::run::identity::identity_of_commits;
 use crate::run::layout::SUMMARY;
 use crate::run::parts::Parts;
 use crate::run::past_runs;
 use crate::run::run_plan::RunPlan;
+use crate::run::untrusted_run;
 use crate::settings::TaskConfig;
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
@@ -167,7 +167,7 @@ impl<'r, 'e> Reader<'r, 'e> {
     }
 
     fn of_directory(&mut self, name: &str, path: &Path) -> Result<Shard, String> {
-        let handed = handed_over::read(path, &self.parts.setup.redactor);
+        let handed = untrusted_run::read(path, &self.parts.setup.redactor);
         let handed = handed.map_err(|error| error.in_one_line())?;
         let summary = &handed.summary;
         if let Some(usd) = summary.usage.cost_usd.filter(|usd| usd.is_finite()) {
@@ -325,7 +325,7 @@ impl<'r, 'e> Reader<'r, 'e> {
         let identities = [identity_of_commits(self.parts.setup.in_actions, repo)];
         let read = |commit: &RevId, path: &[u8]| repo.file_of(commit, path).ok().flatten();
         let detector = self.parts.setup.detector.as_ref();
-        let held: Held<'_> = &|commit, text| repo.holds(commit, text).unwrap_or(false);
+        let held: LineLookup<'_> = &|commit, text| repo.holds(commit, text).unwrap_or(false);
         let Some((_, any)) = self.configs.values().min_by_key(|(at, _)| *at) else {
             return Vec::new();
         };

@@ -6,7 +6,7 @@ use crate::context::Context;
 use crate::process::is_executable;
 use crate::run::places::{resolved, runs_of};
 use crate::run::runner_files;
-use crate::sandbox::{self, CACHES, Place, Surroundings, TOOLS};
+use crate::sandbox::{self, CACHES, Place, SandboxPaths, TOOLS};
 use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -46,7 +46,7 @@ const SYSTEM: &[&str] = &[
 
 /// The paths that do not depend on the level.
 pub(super) struct Prepared {
-    pub(super) around: Surroundings,
+    pub(super) around: SandboxPaths,
     /// The run's own directory for temporary files, in the strict form.
     pub(super) temporary: Option<TempDir>,
     pub(super) agent: Vec<PathBuf>,
@@ -91,7 +91,7 @@ pub(super) fn prepared(scope: &Scope<'_>, is_strict: bool) -> std::io::Result<Pr
     };
     let path = temporary.as_ref().map(|it| resolved(it.path()));
     Ok(Prepared {
-        around: Surroundings {
+        around: SandboxPaths {
             work_tree: resolved(scope.real.work_tree()),
             git_dir: resolved(scope.real.git_dir()),
             common_dir: resolved(scope.real.common_dir()),

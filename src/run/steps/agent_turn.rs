@@ -20,7 +20,7 @@ use crate::run::setup::Setup;
 use crate::run::steps::agent_end::AgentEnd;
 use crate::run::steps::builtin_turn::run_builtin;
 use crate::run::steps::heartbeat::beating;
-use crate::run::steps::listen::{Heard, Listener};
+use crate::run::steps::listen::{Listener, TurnOutput};
 use crate::run::steps::prompt::Prompt;
 use crate::run::task::TaskRun;
 use std::borrow::Cow;
@@ -110,7 +110,7 @@ pub(crate) async fn run_agent(
     spec.sandbox = confined.map(|policy| policy.and_write([scratch.path().to_path_buf()]));
     let file = RunFile::Transcript(number, run.config.agent.name());
     let (ended, heard) = drive(&parts.setup, &mut parts.emit, &spec, reader, file).await?;
-    tell_of_leftovers(parts, &ended, &heard.stderr);
+    warn_of_leftovers(parts, &ended, &heard.stderr);
     let mut report = report_of(heard, &how, &ended);
     let cancelled = match ended.exit {
         Exit::Cancelled(reason) => Some(reason),
@@ -119,7 +119,7 @@ pub(crate) async fn run_agent(
     let elapsed_ms = millis(ended.elapsed);
     let mut exit = turn_exit(&ended.exit, &agent);
     let by_gateway = parts.setup.gateway.end_turn();
-    heed_gateway(
+    apply_gateway_report(
         &mut parts.emit,
         &by_gateway,
         limits,
@@ -138,7 +138,7 @@ pub(crate) async fn run_agent(
 }
 
 /// Warns of processes that the agent left behind and of writes that the sandbox refused.
-fn tell_of_leftovers(parts: &mut Parts<'_>, ended: &Ended, stderr: &str) {
+fn warn_of_leftovers(parts: &mut Parts<'_>, ended: &Ended, stderr: &str) {
     if !ended.leaked.is_empty() {
         let left = ended.leaked.iter();
         let names: Vec<&str> = left.map(|one| one.command.as_str()).collect();
@@ -151,11 +151,11 @@ fn tell_of_leftovers(parts: &mut Parts<'_>, ended: &Ended, stderr: &str) {
     if let Some(refusal) = parts.setup.isolation.refusal(stderr) {
         parts.emit.warn(refusal);
     }
-    parts.setup.tell_denied(&mut parts.emit);
+    parts.setup.report_denied_hosts(&mut parts.emit);
 }
 
 /// The reader's report on the agent's output and its exit status.
-fn report_of(heard: Heard, how: &Invocation, ended: &Ended) -> AgentReport {
+fn report_of(heard: TurnOutput, how: &Invocation, ended: &Ended) -> AgentReport {
     let (final_file, final_file_cut) = match &how.final_message_file {
         Some(path) => read_end(path),
         None => (None, false),
@@ -182,7 +182,7 @@ fn report_of(heard: Heard, how: &Invocation, ended: &Ended) -> AgentReport {
 
 /// Applies what the gateway reports about a turn. An agent that met a limit there has not failed: its
 /// work so far counts, and the limit ends the task if it needs more.
-fn heed_gateway(
+fn apply_gateway_report(
     emit: &mut Emitter<'_>,
     cost: &TurnCost,
     limits: SpendLimits,
@@ -279,7 +279,7 @@ async fn drive(
     spec: &CommandSpec,
     reader: Box<dyn TurnReader>,
     transcript: RunFile<'_>,
-) -> anyhow::Result<(Ended, Heard)> {
+) -> anyhow::Result<(Ended, TurnOutput)> {
     let log = setup.run_dir.log(transcript)?;
     let listener = RefCell::new(Listener::new(reader, log, emit));
     let mut on_output = |stream, chunk: &[u8]| listener.borrow_mut().hear(stream, chunk);

@@ -1,6 +1,6 @@
 //! A turn of the built-in agent, which runs inside this process.
 
-use crate::agents::builtin::{self, Builtin, Ended, Turn};
+use crate::agents::builtin::{self, Builtin, Turn, TurnEnd};
 use crate::domain::assess::TurnExit;
 use crate::domain::builtin::session::{CompletionKind, SessionExit};
 use crate::domain::builtin::trajectory::{Line, TurnName};
@@ -25,7 +25,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// How long a model's server may be silent within a response.
-const LONGEST_SILENCE: Duration = Duration::from_secs(5 * 60);
+const MAX_SILENCE: Duration = Duration::from_secs(5 * 60);
 
 /// Runs the built-in agent. Its trajectory is the transcript of the turn.
 ///
@@ -80,7 +80,7 @@ pub(crate) async fn run_builtin(
         network: &network,
         cancel: &cancel,
         timeout: run.config.settings.turn_timeout,
-        idle: run.config.settings.stall_timeout.min(LONGEST_SILENCE),
+        idle: run.config.settings.stall_timeout.min(MAX_SILENCE),
         longest_wait,
         max_tokens,
         max_cost_usd,
@@ -105,7 +105,7 @@ pub(crate) async fn run_builtin(
             file.path()
         ));
     }
-    parts.setup.tell_denied(&mut parts.emit);
+    parts.setup.report_denied_hosts(&mut parts.emit);
     if let Some(why) = parts.recorder.as_mut().and_then(Recorder::lost) {
         parts.emit.warn(why);
     }
@@ -150,7 +150,7 @@ fn changes(seen: &mut Option<Arc<RawSnapshot>>, now: Option<Arc<RawSnapshot>>) -
 }
 
 /// The end of a session as the exit status of a process.
-fn turn_exit(ended: &Ended, after_ms: u64) -> TurnExit {
+fn turn_exit(ended: &TurnEnd, after_ms: u64) -> TurnExit {
     let is_complete = ended.telemetry.completion_kind == CompletionKind::CompleteUnverified;
     match ended.exit {
         SessionExit::ModelError => TurnExit::Code(1),

@@ -1,7 +1,7 @@
 //! Makes one commit from the verified tree and the plan's status.
 
 use crate::checks::permit_unchecked;
-use crate::commit_policy::{Held, Messages, Policy, violations};
+use crate::commit_policy::{LineLookup, Messages, Policy, violations};
 use crate::domain::attempt::{Grounds, Observation};
 use crate::domain::commit_message::{
     SuggestedMessage, compose, suggested_by_commit, suggested_commit_message,
@@ -149,7 +149,7 @@ fn own_commits_to_squash(
     }
     let file = tree.plan.file.as_ref();
     let plan = file.and_then(|file| std::str::from_utf8(file.in_tree.as_deref()?).ok());
-    let held: Held<'_> = &|commit, text| tree.repo.holds(commit, text).unwrap_or(false);
+    let held: LineLookup<'_> = &|commit, text| tree.repo.holds(commit, text).unwrap_or(false);
     let policy = Policy {
         protected: &run.config.protected_paths,
         plan,

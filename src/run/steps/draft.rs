@@ -13,6 +13,7 @@ use crate::domain::text::one_line;
 use crate::git::{PlanContent, RawSnapshot, display_path, display_paths, path_within};
 use crate::permit::Committable;
 use crate::run::directory::write_atomically;
+use crate::run::draft_request::{DraftRequest, Written};
 use crate::run::layout::RunFile;
 use crate::run::parts::Parts;
 use crate::run::setup::interruption;
@@ -25,8 +26,7 @@ use crate::run::steps::start_task::start_task;
 use crate::run::steps::turn::{spend, turn_usage};
 use crate::run::steps::wait::wait;
 use crate::run::task::{TaskRun, TaskStart};
-use crate::run::wanted_draft::{WantedDraft, Written};
-use crate::run::work_tree::{Seen, head_of};
+use crate::run::work_tree::{SnapshotPair, head_of};
 use anyhow::Context as _;
 use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
@@ -48,7 +48,7 @@ const PLAN_LIMIT: u64 = 1 << 20;
 pub async fn draft_plan(
     parts: &mut Parts<'_>,
     (task, start): &(Task, TaskStart),
-    wanted: &WantedDraft,
+    wanted: &DraftRequest,
 ) -> anyhow::Result<Outcome> {
     let (setup, tree) = (&parts.setup, &mut parts.tree);
     let (accounts, emit) = (&mut parts.accounts, &mut parts.emit);
@@ -69,7 +69,7 @@ pub async fn draft_plan(
 async fn drafted(
     parts: &mut Parts<'_>,
     run: &TaskRun<'_>,
-    wanted: &WantedDraft,
+    wanted: &DraftRequest,
 ) -> anyhow::Result<Result<Draft, Outcome>> {
     let mut problem: Option<Problem> = None;
     let mut last = Outcome::VerificationFailed;
@@ -350,7 +350,7 @@ fn undo(
 fn keep(
     parts: &mut Parts<'_>,
     draft: &Draft,
-    wanted: &WantedDraft,
+    wanted: &DraftRequest,
 ) -> anyhow::Result<Option<RevId>> {
     let work_tree = parts.tree.repo.real().work_tree().to_path_buf();
     let path = match &wanted.output {
@@ -405,7 +405,7 @@ fn commit(parts: &mut Parts<'_>, draft: &Draft, path: &Path) -> anyhow::Result<R
         .strip_prefix(parts.tree.repo.real().work_tree())
         .with_context(|| format!("{} lies outside of the repository", path.display()))?;
     let in_tree = in_tree.as_os_str().as_bytes().to_vec();
-    let seen: Seen = parts.tree.snapshot(&mut parts.emit);
+    let seen: SnapshotPair = parts.tree.snapshot(&mut parts.emit);
     let raw = seen.0.context("the state of the work tree is unknown")?;
     let content = PlanContent {
         path: in_tree.clone(),

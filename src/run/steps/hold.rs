@@ -8,7 +8,7 @@ use crate::run::layout::RunFile;
 use crate::run::parts::Parts;
 use crate::run::steps::policy::rules;
 use crate::run::task::TaskRun;
-use crate::run::work_tree::{Seen, head_of};
+use crate::run::work_tree::{SnapshotPair, head_of};
 use std::collections::BTreeSet;
 
 /// Removes changes of protected paths from the work of a turn if there are other changes. Returns the
@@ -18,8 +18,8 @@ pub(crate) fn hold_protected(
     parts: &mut Parts<'_>,
     run: &TaskRun<'_>,
     number: u32,
-    seen: Seen,
-) -> Seen {
+    seen: SnapshotPair,
+) -> SnapshotPair {
     let (Some(raw), after) = seen else {
         return seen;
     };

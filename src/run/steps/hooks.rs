@@ -77,7 +77,7 @@ async fn ask(
         kept.push(chunk)
     })
     .await;
-    setup.tell_denied(emit);
+    setup.report_denied_hosts(emit);
     if let Exit::Cancelled(reason) = ended.exit {
         let by = interruption(reason);
         return Ok(Hooked::Ended(Observation::interrupted(by)));

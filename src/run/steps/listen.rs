@@ -12,7 +12,7 @@ use memchr::{memchr, memchr_iter, memrchr};
 use std::io::Write as _;
 
 /// The longest line, in bytes, of an agent's protocol that is read whole.
-const LONGEST_LINE: usize = 16 << 20;
+const MAX_LINE_BYTES: usize = 16 << 20;
 /// How many bytes at the end of stderr are kept for an agent's error.
 const STDERR_TAIL: usize = 16 << 10;
 /// The limits on events of a turn: for the agent's protocol, and for other lines.
@@ -31,11 +31,11 @@ pub(super) struct Listener<'l, 'e> {
     lost: Option<String>,
     lines: LineSplitter,
     stderr: Tail,
-    teller: Teller<'l, 'e>,
+    limiter: EventLimiter<'l, 'e>,
 }
 
 /// The results once the turn is over.
-pub(super) struct Heard {
+pub(super) struct TurnOutput {
     pub(super) reader: Box<dyn TurnReader>,
     /// The end of its stderr, as plain text.
     pub(super) stderr: String,
@@ -48,15 +48,15 @@ impl<'l, 'e> Listener<'l, 'e> {
         Self {
             log: Some(log),
             lost: None,
-            lines: LineSplitter::new(LONGEST_LINE),
+            lines: LineSplitter::new(MAX_LINE_BYTES),
             stderr: Tail::new(STDERR_TAIL),
-            teller: Teller {
+            limiter: EventLimiter {
                 reader,
                 heartbeat: Heartbeat::new(),
                 emit,
                 protocol: PROTOCOL,
                 raw: RAW,
-                untold: 0,
+                dropped: 0,
             },
         }
     }
@@ -76,42 +76,42 @@ impl<'l, 'e> Listener<'l, 'e> {
     }
 
     fn stdout(&mut self, mut chunk: &[u8]) {
-        let teller = &mut self.teller;
+        let limiter = &mut self.limiter;
         while !chunk.is_empty() {
             // Once no more raw lines become events, they need not be split one by one.
-            if teller.raw.is_used_up() && self.lines.is_at_line_start() {
+            if limiter.raw.is_used_up() && self.lines.is_at_line_start() {
                 let (plain, rest) = chunk.split_at(plain_lines(chunk));
-                teller.pass_over(plain);
+                limiter.pass_over(plain);
                 chunk = rest;
             }
             let line = memchr(b'\n', chunk).map_or(chunk.len(), |end| end + 1);
-            let several = match teller.raw.is_used_up() {
+            let several = match limiter.raw.is_used_up() {
                 true => line,
                 false => chunk.len(),
             };
             let (now, later) = chunk.split_at(several);
-            self.lines.push(now, |line| teller.line(&line));
+            self.lines.push(now, |line| limiter.line(&line));
             chunk = later;
         }
     }
 
     /// Emits the progress of the turn.
     pub(super) fn beat(&mut self) {
-        let beat = self.teller.heartbeat.beat();
-        self.teller.emit.emit(beat);
+        let beat = self.limiter.heartbeat.beat();
+        self.limiter.emit.emit(beat);
     }
 
     /// Processes the end of the output.
-    pub(super) fn finish(mut self) -> Heard {
-        let mut teller = self.teller;
-        self.lines.finish(|line| teller.line(&line));
-        teller.tell_untold();
+    pub(super) fn finish(mut self) -> TurnOutput {
+        let mut limiter = self.limiter;
+        self.lines.finish(|line| limiter.line(&line));
+        limiter.report_dropped();
         let closed = self.log.map(|log| log.finish().and_then(CappedLog::close));
         if let Some(Err(error)) = closed {
             self.lost = Some(error.to_string());
         }
-        Heard {
-            reader: teller.reader,
+        TurnOutput {
+            reader: limiter.reader,
             stderr: clean_text(&self.stderr.into_bytes()),
             lost: self.lost,
         }
@@ -126,17 +126,17 @@ fn plain_lines(chunk: &[u8]) -> usize {
 }
 
 /// Makes events of lines up to the limits.
-struct Teller<'l, 'e> {
+struct EventLimiter<'l, 'e> {
     reader: Box<dyn TurnReader>,
     heartbeat: Heartbeat,
     emit: &'l mut Emitter<'e>,
     protocol: Allowance,
     raw: Allowance,
     /// The number of events that were dropped, or of lines that would have become events.
-    untold: u64,
+    dropped: u64,
 }
 
-impl Teller<'_, '_> {
+impl EventLimiter<'_, '_> {
     fn line(&mut self, line: &Line<'_>) {
         let events = match line {
             Line::Whole(bytes) => self.reader.line(bytes),
@@ -151,21 +151,21 @@ impl Teller<'_, '_> {
             if allowance.take(size(&event)) {
                 self.emit.emit(EventKind::Agent(event));
             } else {
-                self.untold += 1;
+                self.dropped += 1;
             }
         }
     }
 
     fn pass_over(&mut self, lines: &[u8]) {
-        self.untold += memchr_iter(b'\n', lines).count() as u64;
+        self.dropped += memchr_iter(b'\n', lines).count() as u64;
         self.reader.plain_lines(lines);
     }
 
-    fn tell_untold(&mut self) {
-        if self.untold > 0 {
+    fn report_dropped(&mut self) {
+        if self.dropped > 0 {
             let line = format!(
                 "[sprag: {} more lines or events of this turn are in its transcript only]",
-                self.untold
+                self.dropped
             );
             self.emit.emit(EventKind::Agent(AgentEvent::Raw { line }));
         }

@@ -3,7 +3,7 @@
 use crate::domain::snapshot::Snapshot;
 use crate::run::directory::write_atomically;
 use crate::run::emitter::Emitter;
-use crate::run::work_tree::{Seen, WorkTree};
+use crate::run::work_tree::{SnapshotPair, WorkTree};
 use std::fs::{self, Permissions};
 use std::path::{Path, PathBuf};
 
@@ -41,13 +41,13 @@ impl PlanBefore {
 
     /// Restores the plan file after a turn that started at `before` and ended as `seen`. Returns the new
     /// state. If the turn changed other files, too, its version of the plan stays.
-    pub fn put_right(
+    pub fn repair(
         &self,
         tree: &mut WorkTree,
         emit: &mut Emitter<'_>,
         before: &Snapshot,
-        seen: Seen,
-    ) -> Seen {
+        seen: SnapshotPair,
+    ) -> SnapshotPair {
         let now = tree.repo.work_file(&self.in_tree, PLAN_LIMIT);
         if now.as_ref() == Some(&self.content) || !self.is_in_reach(tree) {
             return seen;

@@ -180,7 +180,7 @@ impl Contents for Work<'_> {
         self.repo.base_file(path).ok().flatten()
     }
 
-    fn held_before(&self, text: &str) -> bool {
+    fn contained_before(&self, text: &str) -> bool {
         self.repo.base_holds(text).unwrap_or(false)
     }
 }
@@ -197,7 +197,7 @@ impl Contents for Objects<'_> {
         self.0.base_file(path).ok().flatten()
     }
 
-    fn held_before(&self, text: &str) -> bool {
+    fn contained_before(&self, text: &str) -> bool {
         self.0.base_holds(text).unwrap_or(false)
     }
 }

@@ -148,7 +148,7 @@ pub(crate) async fn baseline_of_commits(
     let result = match tree.snapshot(emit) {
         (Some(raw), before) => {
             let seen = (raw.as_ref(), &before);
-            let other = Ok((start.clone(), Away::new()));
+            let other = Ok((start.clone(), ExtraPaths::new()));
             let ran = in_its_place(setup, tree, memory, emit, config, seen, (proof, other)).await?;
             match ran {
                 Ok((verification, _)) if verification.verdict == Verdict::Aborted => None,
@@ -170,7 +170,7 @@ pub(crate) async fn baseline_of_commits(
 }
 
 /// Paths in the work tree that neither its tree nor the other tree contains.
-type Away = BTreeSet<Vec<u8>>;
+type ExtraPaths = BTreeSet<Vec<u8>>;
 
 /// Runs the checks on another tree in place of the work, then restores the work. Also returns the state
 /// that the checks left. The inner error says why they did not run.
@@ -181,7 +181,7 @@ async fn in_its_place(
     emit: &mut Emitter<'_>,
     config: &TaskConfig,
     (raw, before): (&RawSnapshot, &Snapshot),
-    (proof, other): (Proof, Result<(TreeId, Away), SwapError>),
+    (proof, other): (Proof, Result<(TreeId, ExtraPaths), SwapError>),
 ) -> anyhow::Result<Result<(Verification, Snapshot), String>> {
     let put = other.and_then(|(other, away)| {
         let swapped = tree.repo.change().swap_to(raw, &other, &away);

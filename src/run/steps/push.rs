@@ -92,7 +92,7 @@ pub async fn push_work(
             pushed: true,
             rescue: None,
             pull_request: None,
-            detail: push.told_of_push(&state),
+            detail: push.push_message(&state),
             rebased: state.rebased,
             dispatched: Vec::new(),
         },
@@ -304,7 +304,7 @@ impl Push<'_, '_> {
         line
     }
 
-    fn told_of_push(&self, state: &PushState) -> String {
+    fn push_message(&self, state: &PushState) -> String {
         let from = state.expected.as_ref().unwrap_or(&self.request.start);
         let count = self.tree.repo.commits_between(from, &state.head);
         let count = count.map_or(0, |commits| commits.len());

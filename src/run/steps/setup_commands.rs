@@ -59,7 +59,7 @@ pub async fn run_setup(
         })
         .await;
         services.0.extend(service);
-        setup.tell_denied(emit);
+        setup.report_denied_hosts(emit);
         let violations = setup.violations();
         if !violations.is_empty() {
             let what = format!("the setup command `{command}`: {}", violations.join("; "));

@@ -44,7 +44,7 @@ pub fn start_task<'t>(
         failed_on: None,
         agent_commits: Vec::new(),
         began_ms: emit.elapsed_ms(),
-        stand_in: None,
+        substitute: None,
         unavailable: accounts.unavailable.clone(),
     };
     emit.at(Some(task.id.as_str()), None, None);
@@ -61,13 +61,13 @@ pub fn start_task<'t>(
             title: task.title.clone(),
         });
     } else {
-        take_up(setup, tree, accounts, emit, (&mut run, start))?;
+        resume_task(setup, tree, accounts, emit, (&mut run, start))?;
     }
     Ok(run)
 }
 
 /// Determines how far the dead process came with the task.
-fn take_up(
+fn resume_task(
     setup: &Setup,
     tree: &mut WorkTree,
     accounts: &mut Accounts,

@@ -25,7 +25,7 @@ use crate::run::steps::plan_file::PlanBefore;
 use crate::run::steps::policy::{of_own_commit, of_work_paths, secrets_in};
 use crate::run::steps::prompt::write_prompt;
 use crate::run::steps::undo::{keep_phase_start, undo_what_may_not_change};
-use crate::run::task::{StandIn, TaskRun};
+use crate::run::task::{SubstituteAgent, TaskRun};
 use crate::run::work_tree::changed_paths;
 
 /// How many bytes at the end of a final message the history keeps.
@@ -41,9 +41,9 @@ pub async fn turn(
     key: TurnKey,
     purpose: &TurnPurpose,
 ) -> anyhow::Result<Observation> {
-    let before = run.stand_in;
+    let before = run.substitute;
     run.begin_turn(key);
-    tell_stand_in(parts, run, before);
+    announce_substitute(parts, run, before);
     let (found, now) = parts.tree.last_snapshot(&mut parts.emit);
     let nested = found.map_or_else(Vec::new, |raw| raw.nested.clone());
     run.journal.observe(Observation::TurnStarted {
@@ -66,7 +66,7 @@ pub async fn turn(
     if end.cancelled.is_none() {
         seen = hold_protected(parts, run, number, seen);
         if let Some(plan) = plan {
-            seen = plan.put_right(&mut parts.tree, &mut parts.emit, &before, seen);
+            seen = plan.repair(&mut parts.tree, &mut parts.emit, &before, seen);
         }
     }
     let (raw, after) = seen;
@@ -121,14 +121,16 @@ pub async fn turn(
 }
 
 /// Warns if another agent works from now on.
-fn tell_stand_in(parts: &mut Parts<'_>, run: &TaskRun<'_>, before: Option<StandIn>) {
-    let why = match run.stand_in {
+fn announce_substitute(parts: &mut Parts<'_>, run: &TaskRun<'_>, before: Option<SubstituteAgent>) {
+    let why = match run.substitute {
         now if now == before => return,
-        Some(StandIn::Escalation(number)) => format!(
+        Some(SubstituteAgent::Escalation(number)) => format!(
             "verification has failed; `escalate` {number} of {} takes over",
             run.config.settings.escalate.len()
         ),
-        Some(StandIn::Fallback) => "the agent is unavailable; `fallback` takes over".to_owned(),
+        Some(SubstituteAgent::Fallback) => {
+            "the agent is unavailable; `fallback` takes over".to_owned()
+        }
         None => "the task's own agent works again".to_owned(),
     };
     let agent = run.config.agent.name();
@@ -204,7 +206,7 @@ fn output(
         Some(value) => schema.judge(value.clone()),
         None => schema.read(run.final_message.as_deref().unwrap_or_default()),
     };
-    Some(given).filter(|given| run.owes_output(key) || given.value().is_some())
+    Some(given).filter(|given| run.needs_output(key) || given.value().is_some())
 }
 
 /// The end of the final message.
@@ -476,7 +478,7 @@ fn tests_changed(parts: &mut Parts<'_>, run: &TaskRun<'_>, raw: &RawSnapshot) ->
 
 /// The usage of the turn: as the gateway counted, else as the agent reports.
 pub(super) fn turn_usage(accounts: &mut Accounts, end: &AgentEnd) -> Usage {
-    let told = told_usage(accounts, end);
+    let told = turn_usage_of(accounts, end);
     end.by_gateway.usage.map_or(told, |counted| Usage {
         // The agent may know the price of a model that Sprag does not know.
         cost_usd: counted.cost_usd.or(told.cost_usd),
@@ -485,7 +487,7 @@ pub(super) fn turn_usage(accounts: &mut Accounts, end: &AgentEnd) -> Usage {
 }
 
 /// The usage that the agent reports, converted from session totals to this turn if necessary.
-fn told_usage(accounts: &mut Accounts, end: &AgentEnd) -> Usage {
+fn turn_usage_of(accounts: &mut Accounts, end: &AgentEnd) -> Usage {
     let usage = end.report.usage;
     let Some(session) = &end.report.session_id else {
         return usage;

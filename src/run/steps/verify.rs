@@ -1,6 +1,6 @@
 //! One verification: runs the checks, or reuses their result for the same tree.
 
-use crate::checks::{self, Progress, Surroundings, Verification};
+use crate::checks::{self, CheckContext, Progress, Verification};
 use crate::domain::attempt::{Interruption, Observation, VerificationEnded};
 use crate::domain::checks::verdict::Verdict;
 use crate::domain::checks::{Matchers, read_matchers};
@@ -160,7 +160,7 @@ pub async fn run_checks(
     tree.note_untracked(before)?;
     let env = setup.environment(&config.settings.verify_env, emit);
     load_matchers(setup, tree, memory, emit, config)?;
-    let around = Surroundings {
+    let around = CheckContext {
         work_tree: tree.repo.real().work_tree(),
         env: &env,
         sandbox: setup.isolation.policy(Purpose::Check),
@@ -191,7 +191,7 @@ pub async fn run_checks(
     };
     let ran =
         checks::run_checks(&config.checks, &around, &mut memory.begun, &mut on_progress).await;
-    setup.tell_denied(emit);
+    setup.report_denied_hosts(emit);
     if let Some(refusal) = setup.isolation.refusal(&ran.failing_output) {
         emit.warn(refusal);
     }

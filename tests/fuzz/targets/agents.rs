@@ -1,7 +1,7 @@
 //! What agents print and models answer.
 
 use super::{first_and_rest, text};
-use sprag::agents::builtin::Wire;
+use sprag::agents::builtin::WireFormat;
 use sprag::agents::builtin::model::Meter;
 use sprag::agents::{CliAgent, ExitFacts, OwnSandbox, RepositoryFiles, TurnRequest, cli};
 use sprag::domain::assess::message::{failed_report, read_message};
@@ -92,7 +92,12 @@ fn heard(agent: &CliAgent, data: &[u8], chunk: usize) -> String {
 }
 
 pub(super) fn model_response(data: &[u8]) {
-    for wire in [Wire::Chat, Wire::Responses, Wire::Messages, Wire::Gemini] {
+    for wire in [
+        WireFormat::Chat,
+        WireFormat::Responses,
+        WireFormat::Messages,
+        WireFormat::Gemini,
+    ] {
         for streams in [false, true] {
             let whole = metered(wire, streams, data, data.len().max(1));
             assert_eq!(whole, metered(wire, streams, data, 5));
@@ -100,7 +105,7 @@ pub(super) fn model_response(data: &[u8]) {
     }
 }
 
-fn metered(wire: Wire, streams: bool, data: &[u8], chunk: usize) -> String {
+fn metered(wire: WireFormat, streams: bool, data: &[u8], chunk: usize) -> String {
     let mut meter = Meter::new(wire, streams);
     data.chunks(chunk).for_each(|chunk| meter.push(chunk));
     meter.end();

@@ -87,7 +87,7 @@ pub const TARGETS: &[Target] = &[
             "examples/workflows",
         ],
     ),
-    row("handed-over", runs::handed_over, &[]),
+    row("handed-over", runs::untrusted_run, &[]),
     row("report", runs::report, &[]),
     row("history", runs::history, &[]),
     row("events", runs::events, &[]),

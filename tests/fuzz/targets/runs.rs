@@ -16,14 +16,14 @@ use sprag::report::html::Sources;
 use sprag::report::markdown::{self, CHECK_RUN_BYTES, COMMENT_BYTES, ReportContext};
 use sprag::report::{Format, check_annotation, outputs, render};
 use sprag::run::directory::HistoryLine;
-use sprag::run::handed_over::read;
+use sprag::run::untrusted_run::read;
 use sprag::secrets::redact::Redactor;
 use std::fs;
 
 const SECRET: &str = "kept-secret-0123456789";
 
 /// A run directory of another job.
-pub(super) fn handed_over(data: &[u8]) {
+pub(super) fn untrusted_run(data: &[u8]) {
     let dir = tempfile::tempdir().expect("a directory");
     fs::write(dir.path().join("summary.json"), data).expect("a file");
     fs::write(dir.path().join("work.bundle"), "").expect("a file");

@@ -140,7 +140,7 @@ impl Place {
         } else {
             assert!(!project.repo().join(".git").exists());
             for entry in fs::read_dir(self.store().join("worktrees")).unwrap() {
-                assert!(!entry.unwrap().path().join("sprag-untold").exists());
+                assert!(!entry.unwrap().path().join("sprag-unimported").exists());
             }
         }
     }

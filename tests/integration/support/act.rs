@@ -47,11 +47,11 @@ pub struct Ended {
     /// What act told of steps and of what they printed.
     pub log: Vec<Value>,
     /// What the last step of each job read of the outputs of the step `sprag`.
-    pub told: Vec<Told>,
+    pub told: Vec<StepOutputs>,
 }
 
 /// The outputs of the step `sprag` as a later step of its job read them.
-pub struct Told {
+pub struct StepOutputs {
     /// The key of the job.
     pub job: String,
     /// The row of the matrix; `null` without one.
@@ -60,7 +60,7 @@ pub struct Told {
     pub outputs: Value,
 }
 
-impl Told {
+impl StepOutputs {
     /// An output; empty when there is none.
     pub fn output(&self, name: &str) -> &str {
         self.outputs[name].as_str().unwrap_or_default()
@@ -75,7 +75,7 @@ impl Ended {
     }
 
     /// What the one job told that ran, or the one with this key.
-    pub fn job(&self, key: &str) -> &Told {
+    pub fn job(&self, key: &str) -> &StepOutputs {
         let mut found = self.told.iter().filter(|told| told.job == key);
         let (first, second) = (found.next(), found.next());
         assert!(second.is_none(), "two jobs {key}");
@@ -367,15 +367,15 @@ pub fn run(runner: &Runner, workflow: &str) -> Option<Ended> {
     })
 }
 
-fn read_told(dir: &Path) -> Vec<Told> {
+fn read_told(dir: &Path) -> Vec<StepOutputs> {
     let files = fs::read_dir(dir)
         .unwrap()
         .map(|entry| entry.unwrap().path());
-    let mut all: Vec<Told> = files
+    let mut all: Vec<StepOutputs> = files
         .map(|path| {
             let text = fs::read_to_string(path).unwrap();
             let mut value: Value = serde_json::from_str(&text).unwrap();
-            Told {
+            StepOutputs {
                 job: value["job"].as_str().unwrap().to_owned(),
                 matrix: value["matrix"].take(),
                 outputs: value["outputs"].take(),

@@ -9,7 +9,7 @@
 
 use super::http;
 use super::model_calls;
-use super::model_wire::{self, Answer, Wire};
+use super::model_wire::{self, Answer, WireFormat};
 use serde_json::{Value, json};
 use std::collections::VecDeque;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -279,28 +279,30 @@ fn answer(request: Recorded, state: &mut State) -> Option<Answer> {
         .unwrap_or_default()
         .to_owned();
     state.requests.push(request.clone());
-    Some(match (request.method.as_str(), Wire::of_path(&path)) {
-        ("HEAD", _) => Answer {
-            status: 200,
-            content_type: "text/plain",
-            retry_after: None,
-            body: String::new(),
+    Some(
+        match (request.method.as_str(), WireFormat::of_path(&path)) {
+            ("HEAD", _) => Answer {
+                status: 200,
+                content_type: "text/plain",
+                retry_after: None,
+                body: String::new(),
+            },
+            ("GET", _) if path.ends_with("/models") => {
+                Answer::json(200, &json!({ "object": "list", "models": [], "data": [] }))
+            }
+            ("POST", _) if path.ends_with("/count_tokens") => {
+                Answer::json(200, &json!({ "input_tokens": model_wire::TOKENS_IN }))
+            }
+            ("POST", Some(wire)) => return model_answer(wire, &request, state),
+            _ => Answer::json(
+                404,
+                &json!({ "error": { "message": format!("no route {path}") } }),
+            ),
         },
-        ("GET", _) if path.ends_with("/models") => {
-            Answer::json(200, &json!({ "object": "list", "models": [], "data": [] }))
-        }
-        ("POST", _) if path.ends_with("/count_tokens") => {
-            Answer::json(200, &json!({ "input_tokens": model_wire::TOKENS_IN }))
-        }
-        ("POST", Some(wire)) => return model_answer(wire, &request, state),
-        _ => Answer::json(
-            404,
-            &json!({ "error": { "message": format!("no route {path}") } }),
-        ),
-    })
+    )
 }
 
-fn model_answer(wire: Wire, request: &Recorded, state: &mut State) -> Option<Answer> {
+fn model_answer(wire: WireFormat, request: &Recorded, state: &mut State) -> Option<Answer> {
     state.answered += 1;
     let number = state.answered;
     let streams = request.path.contains("stream") || request.body["stream"] == true;

@@ -1,14 +1,14 @@
 //! Replies with any number of calls in the four wire formats that the built-in agent speaks. Streams
 //! come in small pieces, so that nothing in them is whole by luck.
 
-use super::model_wire::{Answer, TOKENS_CACHED, TOKENS_IN, TOKENS_OUT, Wire, server_sent};
+use super::model_wire::{Answer, TOKENS_CACHED, TOKENS_IN, TOKENS_OUT, WireFormat, server_sent};
 use serde_json::{Value, json};
 
 /// A call by its tool's name and arguments.
 pub type Call = (&'static str, Value);
 
 /// The `number`th reply.
-pub fn answer(wire: Wire, number: u32, text: &str, calls: &[Call], streams: bool) -> Answer {
+pub fn answer(wire: WireFormat, number: u32, text: &str, calls: &[Call], streams: bool) -> Answer {
     let (whole, events) = reply(wire, number, text, calls);
     match streams {
         true => stream(events.iter().map(server_sent).collect()),
@@ -17,11 +17,11 @@ pub fn answer(wire: Wire, number: u32, text: &str, calls: &[Call], streams: bool
 }
 
 /// A stream that lacks its last events.
-pub fn cut(wire: Wire, number: u32) -> Answer {
+pub fn cut(wire: WireFormat, number: u32) -> Answer {
     let calls = [("write_file", json!({"path": "cut.txt", "content": "x"}))];
     let (_, events) = reply(wire, number, "I begin", &calls);
     let kept = match wire {
-        Wire::Gemini => &events[..1],
+        WireFormat::Gemini => &events[..1],
         _ => &events[..events.len() - 3],
     };
     stream(kept.iter().map(server_sent).collect())
@@ -42,12 +42,12 @@ fn stream(body: String) -> Answer {
 }
 
 /// A reply whole, and as the events of a stream.
-pub fn reply(wire: Wire, number: u32, text: &str, calls: &[Call]) -> (Value, Vec<Value>) {
+pub fn reply(wire: WireFormat, number: u32, text: &str, calls: &[Call]) -> (Value, Vec<Value>) {
     match wire {
-        Wire::Chat => chat(number, text, calls),
-        Wire::Responses => responses(number, text, calls),
-        Wire::Messages => messages(number, text, calls),
-        Wire::Gemini => gemini(text, calls),
+        WireFormat::Chat => chat(number, text, calls),
+        WireFormat::Responses => responses(number, text, calls),
+        WireFormat::Messages => messages(number, text, calls),
+        WireFormat::Gemini => gemini(text, calls),
     }
 }
 

@@ -10,7 +10,7 @@ pub const TOKENS_OUT: u64 = 34;
 
 /// A wire format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Wire {
+pub enum WireFormat {
     /// OpenAI's `POST /v1/responses`.
     Responses,
     /// Anthropic's `POST /v1/messages`.
@@ -140,7 +140,7 @@ fn list<'a>(value: &'a Value, field: &str) -> &'a [Value] {
         .map_or(&[], Vec::as_slice)
 }
 
-impl Wire {
+impl WireFormat {
     /// The format that is spoken at a path.
     pub fn of_path(path: &str) -> Option<Self> {
         match path {

@@ -1,7 +1,7 @@
 //! Anthropic's *messages*.
 
 use super::assembly::{Assembly, count, error_in, list};
-use super::{Ask, arguments, kept, tool_name};
+use super::{RequestInputs, arguments, kept, tool_name};
 use crate::domain::builtin::context::Message;
 use crate::domain::builtin::model_error::ModelError;
 use crate::domain::builtin::session::StopReason;
@@ -14,7 +14,7 @@ use std::borrow::Cow;
 pub(super) struct Body<'a> {
     model: &'a str,
     max_tokens: usize,
-    messages: Vec<Sent<'a>>,
+    messages: Vec<RequestMessage<'a>>,
     stream: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     system: Option<[Block<'a>; 1]>,
@@ -23,7 +23,7 @@ pub(super) struct Body<'a> {
 }
 
 #[derive(Serialize)]
-struct Sent<'a> {
+struct RequestMessage<'a> {
     role: &'static str,
     content: Vec<Block<'a>>,
 }
@@ -41,7 +41,7 @@ struct Block<'a> {
 enum Content<'a> {
     Own(Own<'a>),
     /// An unmodified object.
-    Kept(&'a Value),
+    ReasoningState(&'a Value),
 }
 
 #[derive(Serialize)]
@@ -70,8 +70,8 @@ enum CacheControl {
 
 /// The body of a request. The cache breakpoints are at the end of the system prompt and of the newest
 /// message.
-pub(super) fn body<'a>(ask: &Ask<'a>) -> Body<'a> {
-    let mut messages: Vec<Sent<'a>> = Vec::new();
+pub(super) fn body<'a>(ask: &RequestInputs<'a>) -> Body<'a> {
+    let mut messages: Vec<RequestMessage<'a>> = Vec::new();
     for message in ask.messages {
         let Some((role, content)) = blocks(message, ask) else {
             continue;
@@ -79,7 +79,7 @@ pub(super) fn body<'a>(ask: &Ask<'a>) -> Body<'a> {
         // Roles must alternate, so the results of calls and the text with them are one message.
         match messages.last_mut() {
             Some(last) if last.role == role => last.content.extend(content),
-            _ => messages.push(Sent { role, content }),
+            _ => messages.push(RequestMessage { role, content }),
         }
     }
     let newest = messages.last_mut();
@@ -108,7 +108,10 @@ pub(super) fn tools() -> Value {
     declared.collect()
 }
 
-fn blocks<'a>(message: &'a Message, ask: &Ask<'a>) -> Option<(&'static str, Vec<Block<'a>>)> {
+fn blocks<'a>(
+    message: &'a Message,
+    ask: &RequestInputs<'a>,
+) -> Option<(&'static str, Vec<Block<'a>>)> {
     Some(match message {
         Message::System { .. } => return None,
         Message::Task { text } | Message::Note { text } => {
@@ -117,7 +120,7 @@ fn blocks<'a>(message: &'a Message, ask: &Ask<'a>) -> Option<(&'static str, Vec<
         Message::Assistant { text, calls } => {
             let kept = kept(ask, calls);
             if !kept.is_empty() {
-                return Some(("assistant", given_back(kept, calls)));
+                return Some(("assistant", returned_blocks(kept, calls)));
             }
             // The API refuses text that is only white space.
             let text = text.trim_end();
@@ -156,7 +159,7 @@ fn tool_use(call: &ToolCall) -> Block<'_> {
 }
 
 /// The unmodified blocks of a response with reasoning: each signature also covers the preceding blocks.
-fn given_back<'a>(kept: &'a [Value], calls: &'a [ToolCall]) -> Vec<Block<'a>> {
+fn returned_blocks<'a>(kept: &'a [Value], calls: &'a [ToolCall]) -> Vec<Block<'a>> {
     let mut calls = calls.iter();
     let blocks = kept
         .iter()
@@ -170,7 +173,7 @@ fn given_back<'a>(kept: &'a [Value], calls: &'a [ToolCall]) -> Vec<Block<'a>> {
                 None
             }
             _ => Some(Block {
-                content: Content::Kept(block),
+                content: Content::ReasoningState(block),
                 cache_control: None,
             }),
         });

@@ -7,8 +7,8 @@ use crate::domain::builtin::tool::{Arguments, ToolCall};
 use serde_json::Value;
 
 /// Maximum size in bytes of a response's text, and maximum number of its calls.
-const MOST_TEXT: usize = 16 << 20;
-const MOST_CALLS: usize = 256;
+const MAX_TEXT_BYTES: usize = 16 << 20;
+const MAX_CALLS: usize = 256;
 
 /// The types of parts that need not be sent back unmodified.
 const PLAIN: &[&str] = &["text", "tool_use", "message", "function_call"];
@@ -88,7 +88,7 @@ impl Assembly {
         });
         let at = match known {
             Some(at) => at,
-            None if self.calls.len() >= MOST_CALLS => {
+            None if self.calls.len() >= MAX_CALLS => {
                 return Err(ModelError::network("the response makes too many calls"));
             }
             None => {
@@ -210,7 +210,7 @@ impl Assembly {
 
     fn grow(&mut self, bytes: usize) -> Result<(), ModelError> {
         self.size = self.size.saturating_add(bytes);
-        match self.size > MOST_TEXT {
+        match self.size > MAX_TEXT_BYTES {
             true => Err(ModelError::network("the response is too long")),
             false => Ok(()),
         }

@@ -2,7 +2,7 @@
 
 use super::super::models;
 use super::assembly::{Assembly, count, error_in, list};
-use super::{AsText, Ask, arguments, kept, tool_name};
+use super::{AsText, RequestInputs, arguments, kept, tool_name};
 use crate::domain::builtin::context::Message;
 use crate::domain::builtin::model_error::ModelError;
 use crate::domain::builtin::session::StopReason;
@@ -22,7 +22,7 @@ const WHOLE_INDEX: u64 = u64::MAX;
 #[derive(Serialize)]
 pub(super) struct Body<'a> {
     model: &'a str,
-    messages: Vec<Sent<'a>>,
+    messages: Vec<RequestMessage<'a>>,
     stream: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     stream_options: Option<StreamOptions>,
@@ -40,7 +40,7 @@ struct StreamOptions {
 }
 
 #[derive(Serialize)]
-struct Sent<'a> {
+struct RequestMessage<'a> {
     role: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     tool_call_id: Option<&'a str>,
@@ -68,11 +68,11 @@ struct Function<'a> {
 }
 
 /// The body of a request.
-pub(super) fn body<'a>(ask: &Ask<'a>) -> Body<'a> {
+pub(super) fn body<'a>(ask: &RequestInputs<'a>) -> Body<'a> {
     let reasoning = models::is_reasoning(&ask.access.model);
     // Mistral reports the usage without being asked, and refuses the option.
     let counted = ask.stream && ask.access.provider != "mistral";
-    let mut messages: Vec<Sent<'a>> = Vec::new();
+    let mut messages: Vec<RequestMessage<'a>> = Vec::new();
     for message in ask.messages {
         // Mistral, and similar templates, refuse a user message after the result of a call.
         match (*message, messages.last_mut()) {
@@ -106,7 +106,7 @@ pub(super) fn tools() -> Value {
     declared.collect()
 }
 
-fn sent<'a>(message: &'a Message, ask: &Ask<'a>) -> Sent<'a> {
+fn sent<'a>(message: &'a Message, ask: &RequestInputs<'a>) -> RequestMessage<'a> {
     match message {
         Message::System { text } => plain("system", text),
         Message::Task { text } | Message::Note { text } => plain("user", text),
@@ -117,7 +117,7 @@ fn sent<'a>(message: &'a Message, ask: &Ask<'a>) -> Sent<'a> {
         }
         Message::Assistant { text, calls } => {
             let (whole, details) = thoughts_before(ask, calls);
-            Sent {
+            RequestMessage {
                 content: Some(Cow::from(text)).filter(|text| !text.is_empty()),
                 tool_calls: calls.iter().map(called).collect(),
                 whole,
@@ -125,15 +125,15 @@ fn sent<'a>(message: &'a Message, ask: &Ask<'a>) -> Sent<'a> {
                 ..plain("assistant", text)
             }
         }
-        Message::ToolResult { id, output, .. } => Sent {
+        Message::ToolResult { id, output, .. } => RequestMessage {
             tool_call_id: Some(id),
             ..plain("tool", output)
         },
     }
 }
 
-fn plain<'a>(role: &'static str, content: &'a str) -> Sent<'a> {
-    Sent {
+fn plain<'a>(role: &'static str, content: &'a str) -> RequestMessage<'a> {
+    RequestMessage {
         role,
         tool_call_id: None,
         content: Some(Cow::Borrowed(content)),
@@ -157,7 +157,7 @@ fn called(call: &ToolCall) -> Call<'_> {
 /// The reasoning before these calls, which is sent back with them: the text, and the parts. DeepSeek refuses
 /// calls without the text, even if it is empty.
 fn thoughts_before<'a>(
-    ask: &Ask<'a>,
+    ask: &RequestInputs<'a>,
     calls: &[ToolCall],
 ) -> (Option<Cow<'a, Value>>, Vec<&'a Value>) {
     let kept = kept(ask, calls);

@@ -1,7 +1,7 @@
 //! Google's *generateContent*.
 
 use super::assembly::{Assembly, count, error_in, list};
-use super::{Ask, arguments, tool_name};
+use super::{RequestInputs, arguments, tool_name};
 use crate::domain::builtin::context::Message;
 use crate::domain::builtin::model_error::ModelError;
 use crate::domain::builtin::session::StopReason;
@@ -79,7 +79,7 @@ enum Outcome<'a> {
 }
 
 /// The body of a request.
-pub(super) fn body<'a>(ask: &Ask<'a>) -> Body<'a> {
+pub(super) fn body<'a>(ask: &RequestInputs<'a>) -> Body<'a> {
     let mut contents: Vec<Content<'a>> = Vec::new();
     for message in ask.messages {
         let Some((role, parts)) = parts(message, ask) else {
@@ -111,7 +111,10 @@ pub(super) fn tools() -> Value {
     json!([{"functionDeclarations": declared.collect::<Value>()}])
 }
 
-fn parts<'a>(message: &'a Message, ask: &Ask<'a>) -> Option<(&'static str, Vec<Part<'a>>)> {
+fn parts<'a>(
+    message: &'a Message,
+    ask: &RequestInputs<'a>,
+) -> Option<(&'static str, Vec<Part<'a>>)> {
     Some(match message {
         Message::System { .. } => return None,
         Message::Task { text } | Message::Note { text } => ("user", vec![Part::Text { text }]),

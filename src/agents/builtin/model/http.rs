@@ -12,8 +12,8 @@ use std::time::Duration;
 const CONNECT: Duration = Duration::from_secs(20);
 
 /// Maximum size in bytes of a response that is read at once, and of an error.
-const MOST_BODY: usize = 32 << 20;
-const MOST_ERROR: usize = 64 << 10;
+const MAX_BODY_BYTES: usize = 32 << 20;
+const MAX_ERROR_BYTES: usize = 64 << 10;
 
 /// Connections to the model's server, reused for later requests.
 #[derive(Debug, Clone)]
@@ -73,7 +73,7 @@ impl Http {
         let mut answer = Answer {
             streams: kind.starts_with("text/event-stream"),
             kind,
-            body: BoundedBody::new(answer.into_body(), MOST_BODY),
+            body: BoundedBody::new(answer.into_body(), MAX_BODY_BYTES),
             idle: self.idle,
         };
         if status.is_success() {
@@ -83,8 +83,8 @@ impl Http {
         let mut text = Vec::new();
         while let Ok(Some(chunk)) = answer.chunk().await {
             text.extend_from_slice(&chunk);
-            if text.len() > MOST_ERROR {
-                text.truncate(MOST_ERROR);
+            if text.len() > MAX_ERROR_BYTES {
+                text.truncate(MAX_ERROR_BYTES);
                 break;
             }
         }

@@ -2,18 +2,18 @@
 
 use super::assembly::Assembly;
 use super::{event, priced, sse};
-use crate::agents::builtin::access::Wire;
+use crate::agents::builtin::access::WireFormat;
 use crate::agents::builtin::models;
 use crate::domain::agent::Usage;
 use crate::domain::builtin::tokens::estimate;
 
 /// Maximum size in bytes of a response that is not a stream of events.
-const MOST_WHOLE: usize = 32 << 20;
+const MAX_WHOLE_BYTES: usize = 32 << 20;
 
 /// Reads a forwarded response. Unreadable content is no error, because the response belongs to the agent.
 #[derive(Debug)]
 pub struct Meter {
-    wire: Wire,
+    wire: WireFormat,
     form: Form,
     assembly: Assembly,
 }
@@ -37,7 +37,7 @@ pub struct Metered {
 
 impl Meter {
     /// Creates a meter for a response in this format, as a stream of events or as a whole.
-    pub fn new(wire: Wire, streams: bool) -> Self {
+    pub fn new(wire: WireFormat, streams: bool) -> Self {
         Self {
             wire,
             form: match streams {
@@ -58,7 +58,7 @@ impl Meter {
                 }),
                 Err(_) => self.form = Form::Unreadable,
             },
-            Form::Whole(whole) if whole.len() + chunk.len() <= MOST_WHOLE => {
+            Form::Whole(whole) if whole.len() + chunk.len() <= MAX_WHOLE_BYTES => {
                 whole.extend_from_slice(chunk);
             }
             Form::Whole(_) => self.form = Form::Unreadable,

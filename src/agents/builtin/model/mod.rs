@@ -5,15 +5,15 @@ mod assembly;
 mod chat;
 mod gemini;
 mod http;
-mod kept;
 mod meter;
+mod reasoning_state;
 mod responses;
 mod sse;
 
 #[cfg(test)]
 mod tests;
 
-use super::access::{Access, Secret, Wire};
+use super::access::{Access, Secret, WireFormat};
 use super::models::Price;
 use super::options::Options;
 use crate::domain::agent::Usage;
@@ -27,8 +27,8 @@ use crate::domain::text::one_line;
 use crate::http::Network;
 use assembly::{Assembly, Reply};
 use http::{Answer, Http};
-use kept::Kept;
 pub use meter::{Meter, Metered, cost_of_sending};
+use reasoning_state::ReasoningState;
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 use std::borrow::Cow;
@@ -48,24 +48,24 @@ pub struct Model {
     number: u64,
     /// Whether the API is asked for encrypted reasoning, to be sent back.
     encrypted: bool,
-    kept: Kept,
+    kept: ReasoningState,
 }
 
 /// Words in errors about the parts that were sent back.
-const OF_WHAT_IS_GIVEN_BACK: &[&str] = &["thinking", "signature", "reasoning", "encrypted_content"];
+const REASONING_WORDS: &[&str] = &["thinking", "signature", "reasoning", "encrypted_content"];
 
 /// The inputs for the body of a request.
-struct Ask<'a> {
+struct RequestInputs<'a> {
     access: &'a Access,
     messages: &'a [&'a Message],
     tools: Option<&'a Value>,
     stream: bool,
     most_tokens: Option<usize>,
     encrypted: bool,
-    kept: &'a Kept,
+    kept: &'a ReasoningState,
 }
 
-impl<'a> Ask<'a> {
+impl<'a> RequestInputs<'a> {
     /// The system prompt.
     fn system(&self) -> Option<&'a str> {
         match self.messages.first() {
@@ -87,7 +87,7 @@ impl Model {
             access: access.clone(),
             number: 0,
             encrypted: true,
-            kept: Kept::default(),
+            kept: ReasoningState::default(),
         }
     }
 
@@ -101,7 +101,7 @@ impl Model {
                 Err(error) if self.tools.is_some() && has_no_tools(&error) => self.tools = None,
                 Err(error) if self.encrypted && has_no_thoughts(&error) => self.encrypted = false,
                 // A provider may refuse what it signed after an earlier message was shortened.
-                Err(error) if self.kept.any() && wants_nothing_back(&error) => self.kept.clear(),
+                Err(error) if self.kept.any() && refuses_reasoning(&error) => self.kept.clear(),
                 outcome => return outcome,
             }
         }
@@ -111,7 +111,7 @@ impl Model {
         self.number += 1;
         let by_text = self.tools.is_none().then(|| told_by_text(messages));
         let by_text: Option<Vec<&Message>> = by_text.as_ref().map(|it| it.iter().collect());
-        let body = body(&Ask {
+        let body = body(&RequestInputs {
             access: &self.access,
             messages: by_text.as_deref().unwrap_or(messages),
             tools: self.tools.as_ref(),
@@ -166,19 +166,19 @@ fn has_no_tools(error: &ModelError) -> bool {
 }
 
 /// Whether the API refused a request because of the parts that were sent back with its calls.
-fn wants_nothing_back(error: &ModelError) -> bool {
+fn refuses_reasoning(error: &ModelError) -> bool {
     let text = error.message.to_lowercase();
-    error.status == Some(400) && OF_WHAT_IS_GIVEN_BACK.iter().any(|word| text.contains(word))
+    error.status == Some(400) && REASONING_WORDS.iter().any(|word| text.contains(word))
 }
 
 /// The serialized body, written directly from the messages: a session sends all its messages with every
 /// request.
-fn body(ask: &Ask<'_>) -> Result<Vec<u8>, ModelError> {
+fn body(ask: &RequestInputs<'_>) -> Result<Vec<u8>, ModelError> {
     let body = match ask.access.wire {
-        Wire::Chat => serde_json::to_vec(&chat::body(ask)),
-        Wire::Responses => serde_json::to_vec(&responses::body(ask)),
-        Wire::Messages => serde_json::to_vec(&anthropic::body(ask)),
-        Wire::Gemini => serde_json::to_vec(&gemini::body(ask)),
+        WireFormat::Chat => serde_json::to_vec(&chat::body(ask)),
+        WireFormat::Responses => serde_json::to_vec(&responses::body(ask)),
+        WireFormat::Messages => serde_json::to_vec(&anthropic::body(ask)),
+        WireFormat::Gemini => serde_json::to_vec(&gemini::body(ask)),
     };
     body.map_err(|error| {
         ModelError::setup(&format!("the request cannot be written as JSON: {error}"))
@@ -186,21 +186,21 @@ fn body(ask: &Ask<'_>) -> Result<Vec<u8>, ModelError> {
 }
 
 /// The declarations of all tools.
-fn tools(wire: Wire) -> Value {
+fn tools(wire: WireFormat) -> Value {
     match wire {
-        Wire::Chat => chat::tools(),
-        Wire::Responses => responses::tools(),
-        Wire::Messages => anthropic::tools(),
-        Wire::Gemini => gemini::tools(),
+        WireFormat::Chat => chat::tools(),
+        WireFormat::Responses => responses::tools(),
+        WireFormat::Messages => anthropic::tools(),
+        WireFormat::Gemini => gemini::tools(),
     }
 }
 
-fn take(wire: Wire, value: &Value, into: &mut Assembly) -> Result<(), ModelError> {
+fn take(wire: WireFormat, value: &Value, into: &mut Assembly) -> Result<(), ModelError> {
     match wire {
-        Wire::Chat => chat::take(value, into),
-        Wire::Responses => responses::take(value, into),
-        Wire::Messages => anthropic::take(value, into),
-        Wire::Gemini => gemini::take(value, into),
+        WireFormat::Chat => chat::take(value, into),
+        WireFormat::Responses => responses::take(value, into),
+        WireFormat::Messages => anthropic::take(value, into),
+        WireFormat::Gemini => gemini::take(value, into),
     }
 }
 
@@ -210,12 +210,12 @@ fn address(access: &Access, stream: bool) -> (String, Vec<(&'static str, String)
     let key = access.key.as_ref().map(Secret::reveal);
     let bearer = || key.map(|key| ("authorization", format!("Bearer {key}")));
     match access.wire {
-        Wire::Chat => (
+        WireFormat::Chat => (
             format!("{base}/chat/completions"),
             bearer().into_iter().collect(),
         ),
-        Wire::Responses => (format!("{base}/responses"), bearer().into_iter().collect()),
-        Wire::Messages => {
+        WireFormat::Responses => (format!("{base}/responses"), bearer().into_iter().collect()),
+        WireFormat::Messages => {
             let key = key.map(|key| ("x-api-key", key.to_owned()));
             let version = ("anthropic-version", "2023-06-01".to_owned());
             (
@@ -223,7 +223,7 @@ fn address(access: &Access, stream: bool) -> (String, Vec<(&'static str, String)
                 key.into_iter().chain([version]).collect(),
             )
         }
-        Wire::Gemini => {
+        WireFormat::Gemini => {
             let method = match stream {
                 true => "streamGenerateContent?alt=sse",
                 false => "generateContent",
@@ -235,7 +235,7 @@ fn address(access: &Access, stream: bool) -> (String, Vec<(&'static str, String)
     }
 }
 
-async fn read(wire: Wire, number: u64, mut answer: Answer) -> Result<Reply, ModelError> {
+async fn read(wire: WireFormat, number: u64, mut answer: Answer) -> Result<Reply, ModelError> {
     let mut assembly = Assembly::default();
     if !answer.streams {
         let mut whole = Vec::new();
@@ -271,7 +271,7 @@ fn no_response(kind: &str, body: &[u8]) -> String {
     }
 }
 
-fn event(wire: Wire, data: &[u8], into: &mut Assembly) -> Result<(), ModelError> {
+fn event(wire: WireFormat, data: &[u8], into: &mut Assembly) -> Result<(), ModelError> {
     if data.trim_ascii() == b"[DONE]" || data.trim_ascii().is_empty() {
         return Ok(());
     }
@@ -292,13 +292,13 @@ fn arguments(call: &ToolCall) -> Cow<'_, Value> {
 /// The name of a tool in a form that can be sent. Models also call tools that do not exist, with names that
 /// providers refuse in the next request: they accept 1 to 64 of these characters.
 fn tool_name(name: &str) -> Cow<'_, str> {
-    const MOST: usize = 64;
+    const MAX_NAME_BYTES: usize = 64;
     let may_be = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
     match name {
         "" => Cow::Borrowed("unknown"),
-        name if name.len() <= MOST && name.chars().all(may_be) => Cow::Borrowed(name),
+        name if name.len() <= MAX_NAME_BYTES && name.chars().all(may_be) => Cow::Borrowed(name),
         name => {
-            let sent = name.chars().take(MOST);
+            let sent = name.chars().take(MAX_NAME_BYTES);
             sent.map(|c| if may_be(c) { c } else { '_' }).collect()
         }
     }
@@ -314,7 +314,7 @@ impl Serialize for AsText<'_> {
 }
 
 /// The parts that must be sent back with these calls.
-fn kept<'a>(ask: &Ask<'a>, calls: &[ToolCall]) -> &'a [Value] {
+fn kept<'a>(ask: &RequestInputs<'a>, calls: &[ToolCall]) -> &'a [Value] {
     let first = calls.first().map(|call| call.id.as_str());
     ask.kept.thoughts(first)
 }

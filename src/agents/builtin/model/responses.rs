@@ -2,7 +2,7 @@
 
 use super::super::models;
 use super::assembly::{Assembly, count, error_in, list};
-use super::{AsText, Ask, arguments, kept, tool_name};
+use super::{AsText, RequestInputs, arguments, kept, tool_name};
 use crate::domain::builtin::context::Message;
 use crate::domain::builtin::model_error::ModelError;
 use crate::domain::builtin::session::StopReason;
@@ -46,11 +46,11 @@ enum Item<'a> {
         output: &'a str,
     },
     /// An unmodified item.
-    Kept(&'a Value),
+    ReasoningState(&'a Value),
 }
 
 /// The body of a request. The provider is asked to store nothing.
-pub(super) fn body<'a>(ask: &Ask<'a>) -> Body<'a> {
+pub(super) fn body<'a>(ask: &RequestInputs<'a>) -> Body<'a> {
     let messages = ask.messages.iter();
     // A model without reasoning refuses the option.
     let encrypted = ask.encrypted && models::is_reasoning(&ask.access.model);
@@ -75,7 +75,7 @@ pub(super) fn tools() -> Value {
     declared.collect()
 }
 
-fn items<'a>(message: &'a Message, ask: &Ask<'a>) -> Vec<Item<'a>> {
+fn items<'a>(message: &'a Message, ask: &RequestInputs<'a>) -> Vec<Item<'a>> {
     let said = |role, content| Item::Said { role, content };
     match message {
         Message::System { .. } => Vec::new(),
@@ -91,7 +91,7 @@ fn items<'a>(message: &'a Message, ask: &Ask<'a>) -> Vec<Item<'a>> {
             let items = kept.iter().filter_map(|item| match item["type"].as_str() {
                 Some("message") => said.take(),
                 Some("function_call") => calls.next().map(called),
-                _ => Some(Item::Kept(item)),
+                _ => Some(Item::ReasoningState(item)),
             });
             items.collect()
         }

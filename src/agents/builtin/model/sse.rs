@@ -3,7 +3,7 @@
 //! Existing crates do not limit the length of an event, and only the data of each event is needed.
 
 /// Maximum length of an event in bytes.
-const LONGEST: usize = 16 << 20;
+const MAX_EVENT_BYTES: usize = 16 << 20;
 
 /// An incremental parser for the body.
 #[derive(Debug, Default)]
@@ -30,7 +30,7 @@ impl Events {
                 b'\n' | b'\r' => events.extend(self.end_line()),
                 _ => self.line.push(byte),
             }
-            if self.line.len() + self.data.len() > LONGEST {
+            if self.line.len() + self.data.len() > MAX_EVENT_BYTES {
                 return Err(TooLong);
             }
         }

@@ -44,7 +44,7 @@ fn request(model: &str) -> Value {
             text: "note".into(),
         },
     ];
-    let mut kept = Kept::default();
+    let mut kept = ReasoningState::default();
     let mut earlier = Reply {
         calls: vec![call("2", "b")],
         signatures: vec![Some("sig".to_owned())],
@@ -52,7 +52,7 @@ fn request(model: &str) -> Value {
     };
     kept.keep(&mut earlier, 1000);
     let access = access(model);
-    let body = body(&Ask {
+    let body = body(&RequestInputs {
         access: &access,
         messages: &messages.iter().collect::<Vec<_>>(),
         tools: Some(&tools(access.wire)),
@@ -261,13 +261,13 @@ fn what_was_read_from_and_written_to_the_cache_are_tokens_sent() {
 /// The next request after a response, which is one call of `read_file` in each of these tests.
 fn next_request(model: &str, events: &[Value]) -> Value {
     let mut reply = decode(model, events).unwrap();
-    let mut kept = Kept::default();
+    let mut kept = ReasoningState::default();
     kept.keep(&mut reply, 1000);
     let messages = [Message::Assistant {
         text: reply.text,
         calls: reply.calls,
     }];
-    let body = body(&Ask {
+    let body = body(&RequestInputs {
         access: &access(model),
         messages: &messages.iter().collect::<Vec<_>>(),
         tools: None,
@@ -382,7 +382,7 @@ fn an_error_about_what_was_given_back_is_known() {
         (500, "thinking failed", false),
     ] {
         let error = ModelError::of_answer(status, text, None);
-        assert_eq!(wants_nothing_back(&error), expected, "{text}");
+        assert_eq!(refuses_reasoning(&error), expected, "{text}");
     }
 }
 
@@ -421,7 +421,7 @@ fn thoughts_of_chat_completions_go_back_where_they_came_from() {
 
 #[test]
 fn old_thoughts_go_before_they_fill_the_window() {
-    let mut kept = Kept::default();
+    let mut kept = ReasoningState::default();
     for number in 0..20 {
         let call = ToolCall {
             id: format!("c{number}"),

@@ -5,8 +5,8 @@ use std::cmp::Reverse;
 use std::collections::HashMap;
 
 /// Maximum number of lines of a file and of the search text that are compared to find the nearest place.
-const MOST_LINES: usize = 20_000;
-const MOST_SEARCHED: usize = 200;
+const MAX_LINES: usize = 20_000;
+const MAX_CANDIDATES: usize = 200;
 /// Number of lines that are shown of the nearest place.
 const SHOWN: usize = 30;
 
@@ -87,8 +87,8 @@ fn line_of(text: &str, at: usize) -> usize {
 }
 
 fn missed(path: &str, text: &str, search: &str) -> String {
-    let lines: Vec<&str> = text.lines().take(MOST_LINES).collect();
-    let wanted: Vec<&str> = search.lines().take(MOST_SEARCHED).collect();
+    let lines: Vec<&str> = text.lines().take(MAX_LINES).collect();
+    let wanted: Vec<&str> = search.lines().take(MAX_CANDIDATES).collect();
     let Some(start) = nearest(&lines, &wanted) else {
         return format!(
             "the text searched for is not in {path}, nor is anything like it; read it again"

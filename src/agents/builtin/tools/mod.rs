@@ -18,7 +18,7 @@ const OUTPUT_HEAD: usize = 10 << 10;
 const OUTPUT_TAIL: usize = 14 << 10;
 /// The default and the maximum time limit of a command.
 const COMMAND_TIMEOUT: Duration = Duration::from_secs(120);
-const LONGEST_COMMAND: Duration = Duration::from_secs(600);
+const MAX_COMMAND_TIMEOUT: Duration = Duration::from_secs(600);
 /// Time limit for reading files.
 const LOOK_TIMEOUT: Duration = Duration::from_secs(60);
 
@@ -86,7 +86,7 @@ impl Toolbox {
                 // Models that send every parameter send 0 for none.
                 let asked = timeout_seconds.filter(|seconds| *seconds > 0);
                 let asked = asked.map_or(COMMAND_TIMEOUT, Duration::from_secs);
-                let timeout = asked.min(LONGEST_COMMAND).min(left);
+                let timeout = asked.min(MAX_COMMAND_TIMEOUT).min(left);
                 // Other changes must not be attributed to the command.
                 if std::mem::take(&mut self.changed) {
                     changes();

@@ -13,7 +13,7 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
 /// Maximum size in bytes of a file that is read.
-pub(super) const LARGEST: u64 = 8 << 20;
+pub(super) const MAX_FILE_BYTES: u64 = 8 << 20;
 
 /// A work tree.
 #[derive(Debug, Clone)]
@@ -55,13 +55,16 @@ impl Tree {
         let facts = fstat(&file).map_err(|error| why(path, error))?;
         regular(path, facts.st_mode)?;
         let size = u64::try_from(facts.st_size).unwrap_or_default();
-        if size > LARGEST {
+        if size > MAX_FILE_BYTES {
             return Err(format!(
                 "{path} has {size} bytes, too many to be read; use run_command to look at parts of it"
             ));
         }
         let mut bytes = Vec::new();
-        match File::from(file).take(LARGEST + 1).read_to_end(&mut bytes) {
+        match File::from(file)
+            .take(MAX_FILE_BYTES + 1)
+            .read_to_end(&mut bytes)
+        {
             Ok(_) => Ok(bytes),
             Err(error) => Err(format!("{path} cannot be read: {error}")),
         }
@@ -401,7 +404,7 @@ mod tests {
         let sample = sample();
         let root = sample.top.path().join("tree");
         let large = File::create(root.join("large")).unwrap();
-        large.set_len(LARGEST + 1).unwrap();
+        large.set_len(MAX_FILE_BYTES + 1).unwrap();
         rustix::fs::mknodat(
             rustix::fs::CWD,
             root.join("fifo"),

@@ -9,7 +9,7 @@ use super::*;
 use crate::assess::AssessmentKind as K;
 use crate::prompt::NudgeKind;
 use crate::settings::{Baseline, KnownFailures, ProveNewTests, TestChangePolicy};
-use properties::{Witness, check};
+use properties::{Effects, check};
 use proptest::prelude::*;
 use std::collections::{BTreeSet, HashSet, VecDeque};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -19,7 +19,7 @@ use world::{
 
 /// One value for all states with the same futures. Every field is named, so that a new field must be
 /// considered here; fields that no decision reads are left out.
-fn canonical(state: &TaskState, witness: &Witness) -> u64 {
+fn canonical(state: &TaskState, witness: &Effects) -> u64 {
     let TaskState {
         task_start,
         attempt_start,
@@ -131,11 +131,11 @@ fn hash_last(last: &Last, hasher: &mut DefaultHasher) {
 #[derive(Default)]
 struct Frontier {
     seen: HashSet<u64>,
-    queue: VecDeque<(TaskState, Witness, u32)>,
+    queue: VecDeque<(TaskState, Effects, u32)>,
 }
 
 impl Frontier {
-    fn push(&mut self, mut state: TaskState, witness: Witness, depth: u32) {
+    fn push(&mut self, mut state: TaskState, witness: Effects, depth: u32) {
         state.history.clear();
         if self.seen.insert(canonical(&state, &witness)) {
             self.queue.push_back((state, witness, depth));
@@ -146,7 +146,7 @@ impl Frontier {
 /// Visits every state that is reachable under a policy and returns their number.
 fn explore(policy: &Policy, world: World) -> usize {
     let mut frontier = Frontier::default();
-    frontier.push(start(), Witness::default(), 0);
+    frontier.push(start(), Effects::default(), 0);
     while let Some((state, witness, depth)) = frontier.queue.pop_front() {
         assert!(
             depth < 60 + 30 * policy.phases.len() as u32,
@@ -159,7 +159,7 @@ fn explore(policy: &Policy, world: World) -> usize {
             id: 1,
             step: step.clone(),
         });
-        let dead = Witness {
+        let dead = Effects {
             run: None,
             ..witness.clone()
         };
@@ -173,8 +173,8 @@ fn explore(policy: &Policy, world: World) -> usize {
             let again = resumed(crashed);
             if !is_asked_again(&state.last) {
                 assert_eq!(
-                    taken_up(&decide(policy, &again)),
-                    taken_up(&step),
+                    expected_after_crash(&decide(policy, &again)),
+                    expected_after_crash(&step),
                     "a crash changes what comes next"
                 );
             }
@@ -220,7 +220,7 @@ fn is_asked_again(last: &Last) -> bool {
 
 /// The step that must follow a crash. A wait is not repeated: the turn after it follows. A commit needs a new
 /// verification.
-fn taken_up(step: &Step) -> &'static str {
+fn expected_after_crash(step: &Step) -> &'static str {
     match step {
         Step::Wait { .. } | Step::RunAgent { .. } => "turn",
         Step::Verify { .. } => "verification",
@@ -283,7 +283,7 @@ fn without_commits_nothing_is_ever_committed() {
         ..with_proofs(policy(1, 0, true))
     };
     let mut frontier = Frontier::default();
-    frontier.push(start(), Witness::default(), 0);
+    frontier.push(start(), Effects::default(), 0);
     while let Some((state, witness, depth)) = frontier.queue.pop_front() {
         let step = decide(&policy, &state);
         check(&policy, &state, &witness, &step);
@@ -312,7 +312,7 @@ fn play(policy: &Policy, choices: &[prop::sample::Index]) -> (Vec<Record>, Optio
         id: 0,
         observation: began,
     }];
-    let mut witness = Witness::default();
+    let mut witness = Effects::default();
     for (id, choice) in (1u64..).zip(choices) {
         let state = fold(&history);
         let step = decide(policy, &state);

@@ -7,7 +7,7 @@ use crate::settings::{KnownFailures, ProveNewTests, TestChangePolicy};
 
 /// The effects that really happened, recorded independently of the state machine.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
-pub(super) struct Witness {
+pub(super) struct Effects {
     /// The tree on which this process last ran the checks to their end, and whether they passed without
     /// changing it.
     pub(super) run: Option<(Fingerprint, bool)>,
@@ -23,7 +23,7 @@ pub(super) struct Witness {
     pub(super) fits: bool,
 }
 
-impl Witness {
+impl Effects {
     pub(super) fn sees(&mut self, state: &TaskState, step: &Step, observation: &Observation) {
         let phase = state.key.and_then(|key| key.name).map(|name| name.phase);
         match observation {
@@ -59,7 +59,7 @@ impl Witness {
     }
 }
 
-pub(super) fn check(policy: &Policy, state: &TaskState, witness: &Witness, step: &Step) {
+pub(super) fn check(policy: &Policy, state: &TaskState, witness: &Effects, step: &Step) {
     check_phase(policy, state, witness, step);
     assert!(witness.reruns <= policy.flaky_reruns, "{state:?}");
     let interrupted = state.interrupted.is_some();
@@ -87,7 +87,7 @@ pub(super) fn check(policy: &Policy, state: &TaskState, witness: &Witness, step:
 }
 
 /// Retries, nudges and reviews stay within the limits of their rows, and every turn has a row.
-fn check_phase(policy: &Policy, state: &TaskState, witness: &Witness, step: &Step) {
+fn check_phase(policy: &Policy, state: &TaskState, witness: &Effects, step: &Step) {
     let most = policy
         .phases
         .iter()
@@ -108,19 +108,19 @@ fn check_phase(policy: &Policy, state: &TaskState, witness: &Witness, step: &Ste
         let is_plain = |row: &PhaseSpec| row.phase == Phase::Implement;
         let name = (!policy.phases.iter().all(is_plain)).then(|| row.name());
         assert_eq!(key.name, name);
-        assert_eq!(key.turn, state.turns() + 1 - u32::from(is_taken_up(state)));
+        assert_eq!(key.turn, state.turns() + 1 - u32::from(is_resumed(state)));
         if let TurnPurpose::Phase { phase, .. } = purpose {
             assert_eq!(*phase, row.phase);
         }
     }
 }
 
-fn is_taken_up(state: &TaskState) -> bool {
+fn is_resumed(state: &TaskState) -> bool {
     matches!(&state.last, Last::Resumed(step) if matches!(**step, Step::RunAgent { .. }))
 }
 
 /// A proof is requested only while it is missing and there is something to prove.
-fn check_proof(policy: &Policy, state: &TaskState, witness: &Witness, proof: Proof) {
+fn check_proof(policy: &Policy, state: &TaskState, witness: &Effects, proof: Proof) {
     assert!(policy.has_checks);
     let tree = state.current.as_ref().and_then(|current| current.tree());
     let is_open = |kept: &Option<(Fingerprint, ProofResult)>| {
@@ -149,7 +149,7 @@ fn has_start_tree(state: &TaskState) -> bool {
     same_tree(start.as_ref().unwrap(), current.as_ref().unwrap())
 }
 
-fn check_commit(policy: &Policy, state: &TaskState, witness: &Witness, grounds: Grounds) {
+fn check_commit(policy: &Policy, state: &TaskState, witness: &Effects, grounds: Grounds) {
     assert_eq!(grounds == Grounds::Unchecked, !policy.has_checks);
     assert!(
         !has_start_tree(state),
@@ -216,7 +216,7 @@ fn check_tests(policy: &Policy, state: &TaskState, tree: Option<&Fingerprint>) {
     }
 }
 
-fn check_end(policy: &Policy, state: &TaskState, witness: &Witness, outcome: &Outcome) {
+fn check_end(policy: &Policy, state: &TaskState, witness: &Effects, outcome: &Outcome) {
     let committed = matches!(state.last, Last::Committed(..));
     let done = outcome.task_end() == TaskEnd::Done;
     let satisfied = matches!(outcome, Outcome::AlreadySatisfied { .. });

@@ -171,7 +171,7 @@ fn outputs_of_one_response_share_half_of_the_room_and_keep_both_ends() {
     assert!(sizes[0] <= 1_000 && sizes[0] > 800, "{sizes:?}");
     assert!(sizes[1] <= 1_000 && sizes[1] > 800, "{sizes:?}");
     assert!(
-        sizes[2] <= 2_000 - sizes[0] - sizes[1] + LEAST_OUTPUT,
+        sizes[2] <= 2_000 - sizes[0] - sizes[1] + MIN_OUTPUT_TOKENS,
         "{sizes:?}"
     );
     let output = &outputs[0];

@@ -90,13 +90,13 @@ pub struct StepAccount {
     /// Its number, from 1.
     pub step: u32,
     /// The events, in order.
-    pub happened: Vec<Happened>,
+    pub happened: Vec<SessionEvent>,
 }
 
 /// An event in a session.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "what", rename_all = "snake_case")]
-pub enum Happened {
+pub enum SessionEvent {
     /// The session sent notes to the model.
     Told {
         /// The notes.
@@ -200,7 +200,7 @@ struct Player {
     /// The number of items, the number of finished ones, and the next one, as last reported.
     plan: (usize, usize, Option<String>),
     /// Events that are reported after the calls of the response, to keep them in order.
-    held: Vec<Happened>,
+    held: Vec<SessionEvent>,
 }
 
 impl Player {
@@ -272,7 +272,7 @@ impl Player {
         };
         self.tell_at(
             step,
-            Happened::Differs {
+            SessionEvent::Differs {
                 then: told_then,
                 now: told_now,
             },
@@ -291,8 +291,8 @@ impl Player {
         match intent {
             Step::AskModel(ask) => self.asked(entry, ask),
             Step::FixSlice(slice) => self.sliced(entry, slice),
-            Step::Wait { ms } => self.tell_at(self.responses + 1, Happened::Waited { ms: *ms }),
-            Step::End { exit } => self.tell(Happened::Ended { exit: *exit }),
+            Step::Wait { ms } => self.tell_at(self.responses + 1, SessionEvent::Waited { ms: *ms }),
+            Step::End { exit } => self.tell(SessionEvent::Ended { exit: *exit }),
             // Calls are reported with their results; calls without results are reported here.
             Step::ApplyTools { calls } if is_last(recorded, entry) => {
                 self.called(calls, &[]);
@@ -305,7 +305,7 @@ impl Player {
         let step = self.responses + 1;
         if !ask.notes.is_empty() {
             let notes = ask.notes.clone();
-            self.tell_at(step, Happened::Told { notes });
+            self.tell_at(step, SessionEvent::Told { notes });
         }
         if let Some(then) = &entry.request {
             self.requests += 1;
@@ -323,7 +323,7 @@ impl Player {
             self.differences.append(&mut player.differences);
             Box::new(player.account(inner))
         });
-        self.tell(Happened::Slice {
+        self.tell(SessionEvent::Slice {
             file: slice.file.clone(),
             changed: None,
             account,
@@ -335,7 +335,7 @@ impl Player {
             Observation::ModelResponded(response) => self.responded(response),
             Observation::ModelFailed { error, .. } => {
                 let error = excerpt(&error.message);
-                self.tell_at(self.responses + 1, Happened::Failed { error });
+                self.tell_at(self.responses + 1, SessionEvent::Failed { error });
             }
             Observation::ToolsApplied { results, .. } => {
                 let calls = self.session.state().open_calls().to_vec();
@@ -343,7 +343,7 @@ impl Player {
             }
             Observation::SliceEnded(ended) => self.slice_ended(ended),
             Observation::Waited { .. } => {}
-            Observation::Cancelled => self.tell(Happened::Cancelled),
+            Observation::Cancelled => self.tell(SessionEvent::Cancelled),
         }
     }
 
@@ -352,7 +352,7 @@ impl Player {
         let said = [&response.text, &response.reasoning];
         let said = said.into_iter().find(|text| !text.trim().is_empty());
         let text = said.map(|text| excerpt(text)).unwrap_or_default();
-        self.tell(Happened::Said { text });
+        self.tell(SessionEvent::Said { text });
         let requests: Vec<_> = response.calls.iter().map(ToolRequest::of).collect();
         let is_open = |it: &Result<ToolRequest, String>| matches!(it, Ok(it) if !is_answered(it));
         let last_open = requests.iter().rposition(is_open);
@@ -372,7 +372,7 @@ impl Player {
         for (index, call) in calls.iter().enumerate() {
             let result = results.get(index);
             let failed = result.filter(|result| !result.ok);
-            self.tell(Happened::Called {
+            self.tell(SessionEvent::Called {
                 tool: call.request.name().to_owned(),
                 about: excerpt(&call.request.about()),
                 ok: result.map(|result| result.ok),
@@ -387,7 +387,7 @@ impl Player {
     fn slice_ended(&mut self, ended: &SliceEnded) {
         let happened = self.steps.iter_mut().rev().flat_map(|it| &mut it.happened);
         let told = happened.rev().find_map(|it| match it {
-            Happened::Slice { changed, .. } => Some(changed),
+            SessionEvent::Slice { changed, .. } => Some(changed),
             _ => None,
         });
         if let Some(changed) = told {
@@ -404,7 +404,7 @@ impl Player {
         }
         let (items, finished, next) = now.clone();
         self.plan = now;
-        self.tell(Happened::Plan {
+        self.tell(SessionEvent::Plan {
             items,
             finished,
             next,
@@ -412,11 +412,11 @@ impl Player {
     }
 
     /// Reports an event of the current step.
-    fn tell(&mut self, happened: Happened) {
+    fn tell(&mut self, happened: SessionEvent) {
         self.tell_at(self.responses.max(1), happened);
     }
 
-    fn tell_at(&mut self, step: u32, happened: Happened) {
+    fn tell_at(&mut self, step: u32, happened: SessionEvent) {
         match self.steps.last_mut() {
             Some(last) if last.step == step => last.happened.push(happened),
             _ => self.steps.push(StepAccount {
@@ -456,14 +456,14 @@ fn is_answered(request: &ToolRequest) -> bool {
 }
 
 /// A call that the session itself answers.
-fn answered(name: &str, request: &Result<ToolRequest, String>) -> Option<Happened> {
+fn answered(name: &str, request: &Result<ToolRequest, String>) -> Option<SessionEvent> {
     let (ok, about, result) = match request {
         Ok(ToolRequest::Finish { summary }) => (true, excerpt(summary), String::new()),
         Ok(request) if is_answered(request) => (true, String::new(), String::new()),
         Ok(_) => return None,
         Err(why) => (false, String::new(), excerpt(why)),
     };
-    Some(Happened::Called {
+    Some(SessionEvent::Called {
         tool: excerpt(name),
         about,
         ok: Some(ok),

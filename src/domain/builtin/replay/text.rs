@@ -1,6 +1,6 @@
 //! The human-readable account.
 
-use super::{Account, Difference, Happened, Replay, StepAccount, excerpt};
+use super::{Account, Difference, Replay, SessionEvent, StepAccount, excerpt};
 use crate::builtin::session::{Ask, LoopKind, Note, Step, Suppressed, Telemetry};
 use crate::builtin::trajectory::Ending;
 use crate::duration;
@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 /// The maximum length of a step as JSON, in characters.
-const LONGEST_STEP: usize = 400;
+const MAX_STEP_CHARS: usize = 400;
 
 impl Replay {
     /// The account, followed by whether the decisions are the same.
@@ -115,7 +115,7 @@ fn push_step(step: &StepAccount, indent: &str, text: &mut String) {
             let _ = writeln!(text, "{indent}{number}  {line}");
             number = "    ".to_owned();
         }
-        if let Happened::Slice {
+        if let SessionEvent::Slice {
             account: Some(account),
             ..
         } = happened
@@ -125,21 +125,21 @@ fn push_step(step: &StepAccount, indent: &str, text: &mut String) {
     }
 }
 
-fn lines(happened: &Happened) -> Vec<String> {
+fn lines(happened: &SessionEvent) -> Vec<String> {
     match happened {
-        Happened::Told { notes } => notes
+        SessionEvent::Told { notes } => notes
             .iter()
             .map(|note| format!("told: {}", noted(note)))
             .collect(),
-        Happened::Said { text } if text.is_empty() => Vec::new(),
-        Happened::Said { text } => vec![format!("said: {text}")],
-        Happened::Called {
+        SessionEvent::Said { text } if text.is_empty() => Vec::new(),
+        SessionEvent::Said { text } => vec![format!("said: {text}")],
+        SessionEvent::Called {
             tool,
             about,
             ok,
             result,
         } => vec![called(tool, about, *ok, result)],
-        Happened::Plan {
+        SessionEvent::Plan {
             items,
             finished,
             next,
@@ -148,9 +148,9 @@ fn lines(happened: &Happened) -> Vec<String> {
             let next = next.map_or_else(String::new, |next| format!("; next: {next}"));
             vec![format!("plan: {finished} of {items} finished{next}")]
         }
-        Happened::Failed { error } => vec![format!("the model's API failed: {error}")],
-        Happened::Waited { ms } => vec![format!("waited {}", time(*ms))],
-        Happened::Slice { file, changed, .. } => {
+        SessionEvent::Failed { error } => vec![format!("the model's API failed: {error}")],
+        SessionEvent::Waited { ms } => vec![format!("waited {}", time(*ms))],
+        SessionEvent::Slice { file, changed, .. } => {
             let changed = match changed {
                 Some(true) => ", which changed it",
                 Some(false) => ", which did not change it",
@@ -158,9 +158,9 @@ fn lines(happened: &Happened) -> Vec<String> {
             };
             vec![format!("a session on {} alone{changed}", excerpt(file))]
         }
-        Happened::Cancelled => vec!["cancelled".into()],
-        Happened::Ended { exit } => vec![format!("ended: {}", word(exit))],
-        Happened::Differs { then, now } => vec![
+        SessionEvent::Cancelled => vec!["cancelled".into()],
+        SessionEvent::Ended { exit } => vec![format!("ended: {}", word(exit))],
+        SessionEvent::Differs { then, now } => vec![
             format!("DIFFERS, then: {then}"),
             format!("         now:  {now}"),
         ],
@@ -236,7 +236,7 @@ pub(super) fn both(then: &Step, now: &Step) -> (String, String) {
 
 fn json(step: &Step) -> String {
     let json = serde_json::to_string(step).unwrap_or_default();
-    cap_chars(&json, LONGEST_STEP).into_owned()
+    cap_chars(&json, MAX_STEP_CHARS).into_owned()
 }
 
 fn step(step: &Step) -> String {
@@ -262,7 +262,7 @@ fn step(step: &Step) -> String {
             });
             let calls: Vec<String> = calls.collect();
             let text = format!("carry out {}", calls.join(", "));
-            cap_chars(&text, LONGEST_STEP).into_owned()
+            cap_chars(&text, MAX_STEP_CHARS).into_owned()
         }
         Step::FixSlice(slice) => format!("a session on {} alone", excerpt(&slice.file)),
         Step::Wait { ms } => format!("wait {}", time(*ms)),

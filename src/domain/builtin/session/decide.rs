@@ -80,7 +80,7 @@ fn notes(state: &State, suppressed: Option<Suppressed>) -> Vec<Note> {
             .clone()
             .map(|(file, changed)| Note::SliceEnded { file, changed }),
     );
-    if state.is_past_hope() {
+    if state.is_stagnant() {
         notes.push(Note::Repair {
             open: open_items(state, |_| true),
         });

@@ -13,7 +13,7 @@ const SAME_THOUGHT: usize = 70;
 const SHORT_THOUGHT: usize = 8;
 
 /// The longest cycle that is detected, in steps.
-const LONGEST_CYCLE: usize = 3;
+const MAX_CYCLE: usize = 3;
 
 /// How often a sequence must have run to count as a cycle.
 const ROUNDS: usize = 2;
@@ -106,7 +106,7 @@ impl Loops {
                     && calls[..length].iter().any(|call| *call != calls[0])
             })
         };
-        if (2..=LONGEST_CYCLE).any(cycle) {
+        if (2..=MAX_CYCLE).any(cycle) {
             return Some(LoopKind::Cycle);
         }
         let thoughts = last(identical)?;

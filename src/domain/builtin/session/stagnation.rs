@@ -42,7 +42,7 @@ impl Stagnation {
     }
 
     /// Whether a session with this score may be given up.
-    pub fn is_past_hope(&self, thresholds: &Thresholds, remaining: usize) -> bool {
+    pub fn is_stagnant(&self, thresholds: &Thresholds, remaining: usize) -> bool {
         self.score(thresholds) >= thresholds.hatch_score
             && remaining <= thresholds.hatch_items
             && (self.no_change >= thresholds.hatch_no_change
@@ -177,10 +177,10 @@ mod tests {
             stagnation.add(&step(&["a"]));
         }
         assert_eq!(stagnation.score(&thresholds), 3);
-        assert!(!stagnation.is_past_hope(&thresholds, 1));
+        assert!(!stagnation.is_stagnant(&thresholds, 1));
         stagnation.add(&step(&["a"]));
         assert_eq!(stagnation.score(&thresholds), 4);
-        assert!(stagnation.is_past_hope(&thresholds, 10));
-        assert!(!stagnation.is_past_hope(&thresholds, 11));
+        assert!(stagnation.is_stagnant(&thresholds, 10));
+        assert!(!stagnation.is_stagnant(&thresholds, 11));
     }
 }

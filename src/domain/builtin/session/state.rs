@@ -254,10 +254,10 @@ impl State {
     }
 
     /// Whether there is too little progress to continue.
-    pub(super) fn is_past_hope(&self) -> bool {
+    pub(super) fn is_stagnant(&self) -> bool {
         let remaining = self.ledger.remaining();
         self.loops.verdict() == Verdict::Stop
-            || self.stagnation.is_past_hope(&self.thresholds, remaining)
+            || self.stagnation.is_stagnant(&self.thresholds, remaining)
     }
 
     /// Applies one record.

@@ -109,7 +109,7 @@ pub(super) fn is_acceptance(text: &str) -> bool {
 /// Extracts the acceptance criteria from a text: the items of the list after a line or an item "Acceptance",
 /// or of all lists under a heading of that name. The remaining text is tidied.
 pub(in crate::plan) fn split_acceptance(text: &str) -> (String, Vec<String>) {
-    let mut taker = Taker::default();
+    let mut taker = OutlineReader::default();
     for (event, range) in Parser::new_ext(text, options()).into_offset_iter() {
         taker.take(text, &event, range);
     }
@@ -127,7 +127,7 @@ pub(in crate::plan) fn split_acceptance(text: &str) -> (String, Vec<String>) {
 }
 
 #[derive(Default)]
-struct Taker {
+struct OutlineReader {
     criteria: Vec<String>,
     removed: Vec<Range<usize>>,
     /// The level and start offset of a section under such a heading.
@@ -142,7 +142,7 @@ struct Taker {
     item_begins: bool,
 }
 
-impl Taker {
+impl OutlineReader {
     fn take(&mut self, source: &str, event: &Event<'_>, range: Range<usize>) {
         match event {
             Event::Start(Tag::List(_)) if self.in_list > 0 => self.in_list += 1,

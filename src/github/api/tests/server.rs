@@ -10,14 +10,14 @@ use std::time::Duration;
 pub const TOKEN: &str = "ghp_canary0123456789";
 
 #[derive(Debug, Clone)]
-pub struct Asked {
+pub struct ReceivedRequest {
     pub method: String,
     pub path: String,
     pub headers: String,
     pub body: Value,
 }
 
-impl Asked {
+impl ReceivedRequest {
     pub fn is(&self, method: &str, path: &str) -> bool {
         self.method == method && self.path.split('?').next() == Some(path)
     }
@@ -46,11 +46,11 @@ pub fn with(status: u16, headers: &[&str], body: impl serde::Serialize) -> Say {
 
 pub struct Server {
     pub url: String,
-    asked: Arc<Mutex<Vec<Asked>>>,
+    asked: Arc<Mutex<Vec<ReceivedRequest>>>,
 }
 
 impl Server {
-    pub fn start(answer: impl FnMut(&Asked) -> Say + Send + 'static) -> Self {
+    pub fn start(answer: impl FnMut(&ReceivedRequest) -> Say + Send + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let asked = Arc::new(Mutex::new(Vec::new()));
@@ -65,7 +65,7 @@ impl Server {
         Self { url, asked }
     }
 
-    pub fn asked(&self) -> Vec<Asked> {
+    pub fn asked(&self) -> Vec<ReceivedRequest> {
         self.asked.lock().unwrap().clone()
     }
 
@@ -110,8 +110,8 @@ pub fn waits(client: &Client) -> Vec<Duration> {
 
 fn serve(
     stream: TcpStream,
-    answer: &Mutex<impl FnMut(&Asked) -> Say>,
-    record: &Mutex<Vec<Asked>>,
+    answer: &Mutex<impl FnMut(&ReceivedRequest) -> Say>,
+    record: &Mutex<Vec<ReceivedRequest>>,
 ) -> Option<()> {
     let mut reader = BufReader::new(stream.try_clone().ok()?);
     let mut stream = stream;
@@ -146,7 +146,7 @@ fn serve(
     }
 }
 
-fn request(reader: &mut BufReader<TcpStream>) -> Option<Asked> {
+fn request(reader: &mut BufReader<TcpStream>) -> Option<ReceivedRequest> {
     let mut first = String::new();
     reader.read_line(&mut first).ok().filter(|read| *read > 0)?;
     let mut words = first.split_whitespace();
@@ -165,7 +165,7 @@ fn request(reader: &mut BufReader<TcpStream>) -> Option<Asked> {
     });
     let mut body = vec![0; length.unwrap_or(0)];
     reader.read_exact(&mut body).ok()?;
-    Some(Asked {
+    Some(ReceivedRequest {
         method,
         path,
         headers: headers.to_lowercase(),

@@ -17,7 +17,7 @@ fn heard(chunks: &[&[u8]], raw: u32) -> (Vec<AgentEvent>, Option<String>) {
     let log = CappedLog::create(&directory.path().join("log")).unwrap();
     let log = Log::new(log, Default::default());
     let mut listener = Listener::new(Box::<command::Reader>::default(), log, &mut emit);
-    listener.teller.raw.events = raw;
+    listener.limiter.raw.events = raw;
     for chunk in chunks {
         listener.hear(StreamKind::Stdout, chunk);
     }
@@ -50,7 +50,7 @@ fn the_protocol_is_heard_in_a_flood_that_is_told_no_more() {
 
 #[test]
 fn the_end_of_a_line_of_any_length_is_in_the_final_message() {
-    let long = "x".repeat(LONGEST_LINE);
+    let long = "x".repeat(MAX_LINE_BYTES);
     let (told, message) = heard(&[b"{", long.as_bytes(), b"the end\n"], 9);
     assert_eq!(told.len(), 1);
     let message = message.unwrap();

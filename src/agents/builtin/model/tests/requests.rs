@@ -55,21 +55,21 @@ fn session() -> Vec<Message> {
 }
 
 /// The parts that are sent back with the calls 4 and 5 in a format.
-fn thoughts(wire: Wire) -> Vec<Value> {
+fn thoughts(wire: WireFormat) -> Vec<Value> {
     match wire {
-        Wire::Chat => vec![
+        WireFormat::Chat => vec![
             json!({"reasoning_content": "hm"}),
             json!({"type": "reasoning.text", "index": 0, "text": "hm", "signature": "s"}),
             json!("strange"),
         ],
-        Wire::Responses => vec![
+        WireFormat::Responses => vec![
             json!({"type": "reasoning", "summary": [], "encrypted_content": "e"}),
             json!({"type": "message"}),
             json!({"type": "function_call"}),
             json!({"type": "reasoning", "summary": [], "encrypted_content": "f"}),
             json!({"type": "function_call"}),
         ],
-        Wire::Messages => vec![
+        WireFormat::Messages => vec![
             json!({"type": "thinking", "thinking": "hm", "signature": "s"}),
             json!({"type": "text", "text": " "}),
             json!({"type": "text", "text": "so", "citations": null}),
@@ -77,11 +77,11 @@ fn thoughts(wire: Wire) -> Vec<Value> {
             json!({"type": "redacted_thinking", "data": "x"}),
             json!({"type": "tool_use"}),
         ],
-        Wire::Gemini => Vec::new(),
+        WireFormat::Gemini => Vec::new(),
     }
 }
 
-fn kept(wire: Wire) -> Kept {
+fn kept(wire: WireFormat) -> ReasoningState {
     let calls = ["4", "5"].map(|id| call(id, Arguments::Given(json!({}))));
     let mut reply = Reply {
         calls: calls.to_vec(),
@@ -89,7 +89,7 @@ fn kept(wire: Wire) -> Kept {
         thoughts: thoughts(wire),
         ..Reply::default()
     };
-    let mut kept = Kept::default();
+    let mut kept = ReasoningState::default();
     kept.keep(&mut reply, 1000);
     kept
 }
@@ -101,7 +101,7 @@ fn written(model: &str, messages: &[Message], native: bool) -> String {
     let by_text = (!native).then(|| told_by_text(&messages));
     let by_text: Option<Vec<&Message>> = by_text.as_ref().map(|it| it.iter().collect());
     let declared = native.then(|| tools(access.wire));
-    let body = body(&Ask {
+    let body = body(&RequestInputs {
         access: &access,
         messages: by_text.as_deref().unwrap_or(&messages),
         tools: declared.as_ref(),

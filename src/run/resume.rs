@@ -21,7 +21,7 @@ use crate::run::work_tree::WorkTree;
 ///
 /// # Errors
 /// When somebody has moved HEAD meanwhile.
-pub fn take_up_run<'r>(
+pub fn resume_run<'r>(
     setup: &Setup,
     tree: &mut WorkTree,
     emit: &mut Emitter<'_>,

@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 /// A plan to draft, instead of a plan to run.
 #[derive(Debug, Clone)]
-pub struct WantedDraft {
+pub struct DraftRequest {
     /// The text to plan from.
     pub request: String,
     /// The absolute path of the new file; `None` to name it after the plan.

@@ -21,7 +21,7 @@ const WORDS: usize = 200;
 
 /// A run as another job left it. The bundle is not opened yet.
 #[derive(Debug)]
-pub struct HandedOver {
+pub struct UntrustedRun {
     /// The validated summary, without this job's token.
     pub summary: RunSummary,
     /// The commits, where there are any.
@@ -32,7 +32,7 @@ pub struct HandedOver {
 ///
 /// # Errors
 /// When it is not a run directory, or a file that is needed is damaged.
-pub fn read(dir: &Path, redactor: &Redactor) -> Result<HandedOver> {
+pub fn read(dir: &Path, redactor: &Redactor) -> Result<UntrustedRun> {
     let shown = dir.display();
     let is_dir = fs::symlink_metadata(dir).is_ok_and(|about| about.is_dir());
     if !is_dir {
@@ -50,7 +50,7 @@ pub fn read(dir: &Path, redactor: &Redactor) -> Result<HandedOver> {
                 .hint("run with --no-push, and hand both files over"),
         );
     }
-    Ok(HandedOver {
+    Ok(UntrustedRun {
         summary: redactor
             .redacted(&summary)
             .map_err(anyhow::Error::from)?

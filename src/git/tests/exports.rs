@@ -33,7 +33,7 @@ fn refusal(repo: &Repo, bundle: &Path, base: &RevId) -> String {
 
 #[test]
 fn commits_go_from_one_job_to_the_next() {
-    let mut f = Ground::new().start();
+    let mut f = Worktree::new().start();
     let (dir, repo) = publisher(&f);
     let base = rev(&f, "HEAD");
     f.write("a", "one\n");
@@ -79,7 +79,7 @@ fn commits_go_from_one_job_to_the_next() {
 
 #[test]
 fn messages_are_changed_without_anything_else_and_those_that_stay_keep_their_ids() {
-    let mut f = Ground::new().start();
+    let mut f = Worktree::new().start();
     let (_, repo) = publisher(&f);
     let base = rev(&f, "HEAD");
     let made: Vec<RevId> = ["One", "Two", "Three"]
@@ -113,7 +113,7 @@ fn messages_are_changed_without_anything_else_and_those_that_stay_keep_their_ids
 
 #[test]
 fn only_a_line_of_commits_from_the_expected_one_is_taken() {
-    let mut f = Ground::new().start();
+    let mut f = Worktree::new().start();
     let (dir, repo) = publisher(&f);
     let base = rev(&f, "HEAD");
     f.write("a", "one\n");
@@ -182,7 +182,7 @@ fn only_a_line_of_commits_from_the_expected_one_is_taken() {
 
 #[test]
 fn a_damaged_or_oversized_bundle_is_refused() {
-    let mut f = Ground::new().start();
+    let mut f = Worktree::new().start();
     let (_, repo) = publisher(&f);
     let base = rev(&f, "HEAD");
     f.write("a", "one\n");
@@ -227,7 +227,7 @@ fn a_damaged_or_oversized_bundle_is_refused() {
 
 #[test]
 fn a_tree_that_writes_into_a_git_directory_is_refused() {
-    let f = Ground::new().start();
+    let f = Worktree::new().start();
     let (_, repo) = publisher(&f);
     let base = rev(&f, "HEAD");
     let blob = f.git(&["rev-parse", "HEAD:a"]);
@@ -266,7 +266,7 @@ fn hex_bytes(hex: &str) -> Vec<u8> {
 
 #[test]
 fn a_change_is_told_as_the_api_takes_it_or_not_at_all() {
-    let mut f = Ground::new().start();
+    let mut f = Worktree::new().start();
     let base = rev(&f, "HEAD");
     f.write("a", b"\x00\xff".as_slice());
     f.write("new file", "");
@@ -309,7 +309,7 @@ const HEADER: &str = "AUTHORIZATION: basic c2VjcmV0";
 
 #[test]
 fn a_checkouts_credential_is_out_of_use_for_the_agent_and_put_back_afterwards() {
-    let g = Ground::new();
+    let g = Worktree::new();
     let key = "http.https://github.com/.extraheader";
     g.git(&["config", key, HEADER]);
     let included = g.root().join("git-credentials-1.config");

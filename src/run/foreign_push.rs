@@ -8,7 +8,7 @@ use crate::process::Cancel;
 use crate::run::push_failure::{PushFailure, refused, rescued};
 
 /// A push of another job's commits.
-pub struct HandIn<'a> {
+pub struct ForeignPush<'a> {
     /// The repository that has the commits.
     pub repo: &'a Repo,
     /// The remote repository.
@@ -27,7 +27,7 @@ pub struct HandIn<'a> {
     pub cancel: &'a Cancel,
 }
 
-impl HandIn<'_> {
+impl ForeignPush<'_> {
     /// Pushes the commits to their branch, or to a separate one if that fails.
     pub async fn push(&self) -> PushLine {
         let mut pauses = RETRY_PAUSES.iter();

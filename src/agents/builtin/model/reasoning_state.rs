@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 /// The parts of a session's responses that are sent back.
 #[derive(Debug, Default)]
-pub(super) struct Kept {
+pub(super) struct ReasoningState {
     /// By call id.
     signatures: HashMap<String, String>,
     /// By the id of a response's first call, oldest first.
@@ -16,7 +16,7 @@ pub(super) struct Kept {
     size: usize,
 }
 
-impl Kept {
+impl ReasoningState {
     /// Stores what the next request needs. If the reasoning exceeds `most` bytes, the oldest is dropped down
     /// to half of that: providers accept requests without old reasoning, and a request must fit the window.
     pub(super) fn keep(&mut self, reply: &mut Reply, most: usize) {
