@@ -42,7 +42,7 @@ fn main() -> ExitCode {
                 Command::Run(_) | Command::Publish(_) | Command::Matrix(_) | Command::Integrate(_)
             );
             if in_actions && is_step {
-                tell(&context, &error);
+                report(&context, &error);
             }
             failed(&error, in_actions)
         }
@@ -78,15 +78,15 @@ fn not_parsed(error: &clap::Error) -> ExitCode {
     let what = text.split("\n\nUsage:").next().unwrap_or(text).trim_end();
     let error = Error::usage(what).hint("sprag run --help lists the flags");
     if context.is_run() {
-        tell(&context, &error);
+        report(&context, &error);
     }
     failed(&error, true)
 }
 
 /// Reports the error to the job. Does not wait long for a log that nobody reads.
-fn tell(context: &Context, error: &Error) {
+fn report(context: &Context, error: &Error) {
     if let Ok(mut log) = BufferedOutput::new(&std::io::stdout()) {
-        refusal::tell(context, error, &mut log);
+        refusal::report(context, error, &mut log);
         let _ = log.drain(Duration::from_secs(5));
     }
 }

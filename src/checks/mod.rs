@@ -221,7 +221,7 @@ async fn run_check(
         sandbox: context.sandbox.clone(),
     };
     let before = check.junit.as_deref();
-    let before = before.and_then(|glob| reports::Before::look(context.work_tree, glob));
+    let before = before.and_then(|glob| reports::EarlierReports::record(context.work_tree, glob));
     let mut lost = log.is_none().then(|| format!("{name} cannot be written"));
     let ended = run(&spec, context.cancel, &mut |_: StreamKind, chunk: &[u8]| {
         kept.push(chunk);

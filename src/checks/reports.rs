@@ -17,14 +17,14 @@ const MAX_LOOKED_AT: usize = 200_000;
 type FileStamp = (u64, u64, u64, i64, i64, i64, i64);
 
 /// The reports that existed before the check started.
-pub(super) struct Before {
+pub(super) struct EarlierReports {
     glob: GlobMatcher,
     marks: BTreeMap<PathBuf, FileStamp>,
 }
 
-impl Before {
+impl EarlierReports {
     /// Records the reports before the check runs, or returns `None` if the glob is invalid.
-    pub(super) fn look(work_tree: &Path, glob: &str) -> Option<Self> {
+    pub(super) fn record(work_tree: &Path, glob: &str) -> Option<Self> {
         let glob = GlobBuilder::new(glob)
             .literal_separator(true)
             .build()
@@ -118,7 +118,7 @@ fn contents(path: &Path) -> std::io::Result<Vec<u8>> {
 
 #[cfg(test)]
 mod tests {
-    use super::Before;
+    use super::EarlierReports;
     use std::fs;
 
     const FAILED: &str = "<testsuite><testcase name='t'><failure/></testcase></testsuite>";
@@ -130,8 +130,8 @@ mod tests {
         let root = tree.path();
         fs::create_dir_all(root.join("out/deep")).unwrap();
         fs::write(root.join("out/old.xml"), FAILED).unwrap();
-        let look = || Before::look(root, "out/**/*.xml").unwrap();
-        let before = look();
+        let record = || EarlierReports::record(root, "out/**/*.xml").unwrap();
+        let before = record();
         fs::write(root.join("out/deep/new.xml"), FAILED).unwrap();
         fs::write(root.join("elsewhere.xml"), FAILED).unwrap();
         fs::write(outside.path().join("far.xml"), FAILED).unwrap();
@@ -142,9 +142,9 @@ mod tests {
         let report = before.written(root, &mut |it| told.push(it)).unwrap();
         assert_eq!((report.failed, told), (1, Vec::new()));
         let mut told = Vec::new();
-        assert_eq!(look().written(root, &mut |it| told.push(it)), None);
+        assert_eq!(record().written(root, &mut |it| told.push(it)), None);
         assert_eq!(told, ["it wrote no report that its `junit` names"]);
-        let before = look();
+        let before = record();
         fs::write(root.join("out/old.xml"), "<html>").unwrap();
         let mut told = Vec::new();
         before.written(root, &mut |it| told.push(it)).unwrap();

@@ -24,7 +24,7 @@ pub(super) fn package(files: &Listing) -> Option<Toolchain> {
         let Some(text) = manifest["scripts"][script].as_str() else {
             continue;
         };
-        if never_tells(text) {
+        if is_placeholder_or_watcher(text) {
             continue;
         }
         // Without CI in its environment, this test runner waits for files to change.
@@ -148,7 +148,7 @@ pub(super) fn without_repeats(
 }
 
 /// Whether a script is the placeholder of `npm init`, or one that watches files and never ends.
-fn never_tells(script: &str) -> bool {
+fn is_placeholder_or_watcher(script: &str) -> bool {
     script.trim().is_empty()
         || script.contains("Error: no test specified")
         || script

@@ -219,7 +219,7 @@ impl Workflows {
             match because {
                 Some(because) => self.leave_out(path, step, &command, because),
                 None => {
-                    let run = in_its_place(&command, directory, &variables);
+                    let run = from_root(&command, directory, &variables);
                     self.take(path, step, what, &command, run);
                 }
             }
@@ -362,7 +362,7 @@ fn commands(script: &str) -> Vec<String> {
 }
 
 /// The command in the form in which `sh` runs it in the root of the project.
-fn in_its_place(command: &str, directory: Option<&str>, variables: &[(&str, &str)]) -> String {
+fn from_root(command: &str, directory: Option<&str>, variables: &[(&str, &str)]) -> String {
     let quoted = |text: &str| shlex::try_quote(text).map_or_else(|_| text.to_owned(), Into::into);
     let needs_bash = ["[[", "<(", "pipefail"]
         .iter()

@@ -50,8 +50,8 @@ pub async fn gather(context: &Context, args: &DoctorArgs) -> Result<Gathered> {
     let settings = configured.as_ref().map(|it| it.settings.clone());
     let asked = async {
         tokio::join!(
-            agent::look(context, configured.as_ref().ok(), work_tree, &cancel),
-            actions_job::look(context),
+            agent::gather(context, configured.as_ref().ok(), work_tree, &cancel),
+            actions_job::gather(context),
             machine::user_namespaces(context, &cancel),
             confinement(context, real.as_ref().ok(), configured.as_ref().ok()),
         )
@@ -80,7 +80,7 @@ pub async fn gather(context: &Context, args: &DoctorArgs) -> Result<Gathered> {
         in_actions: context.in_actions(),
         git,
         repository: match &real {
-            Ok(real) => Ok(repository::look(context, real)),
+            Ok(real) => Ok(repository::gather(context, real)),
             Err(error) => Err(repository::trouble(error)),
         },
         configuration: match &configured {
@@ -89,11 +89,11 @@ pub async fn gather(context: &Context, args: &DoctorArgs) -> Result<Gathered> {
         },
         agent,
         actions_job,
-        network: network::look(context, model.as_deref()),
+        network: network::gather(context, model.as_deref()),
         trigger: actions_job::trigger(context, &settings.unwrap_or_default()),
         machine: Machine {
             confinement,
-            ..machine::look(context, &runs, user_namespaces, subreaper)
+            ..machine::gather(context, &runs, user_namespaces, subreaper)
         },
     })))
 }

@@ -184,7 +184,7 @@ impl Request {
 
     /// The response is complete, or its reader is gone. Usage that the provider has not reported is
     /// estimated.
-    pub(super) fn settle(&mut self) {
+    pub(super) fn finish(&mut self) {
         let Some(mut meter) = self.meter.take() else {
             return;
         };
@@ -229,6 +229,6 @@ impl Request {
 
 impl Drop for Request {
     fn drop(&mut self) {
-        self.settle();
+        self.finish();
     }
 }

@@ -32,7 +32,7 @@ impl Body for Passing {
             };
             data.into_iter().for_each(|data| request.push(data));
             if is_over {
-                request.settle();
+                request.finish();
             }
         }
         Poll::Ready(frame)

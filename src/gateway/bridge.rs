@@ -35,7 +35,11 @@ pub(super) fn place() -> io::Result<(String, UnixListener)> {
 }
 
 /// Receives listeners until the gateway ends.
-pub(super) async fn take_in(place: UnixListener, shared: Arc<Shared>, connections: Connections) {
+pub(super) async fn receive_listeners(
+    place: UnixListener,
+    shared: Arc<Shared>,
+    connections: Connections,
+) {
     let Ok(place) = tokio::net::UnixListener::from_std(place) else {
         return;
     };
@@ -47,7 +51,7 @@ pub(super) async fn take_in(place: UnixListener, shared: Arc<Shared>, connection
         };
         let own = rustix::process::geteuid().as_raw();
         let is_own = stream.peer_cred().is_ok_and(|peer| peer.uid() == own);
-        let Ok(Ok(listener)) = timeout(LISTENER_TIMEOUT, handed_in(&stream)).await else {
+        let Ok(Ok(listener)) = timeout(LISTENER_TIMEOUT, receive_listener(&stream)).await else {
             continue;
         };
         let is_local = listener.local_addr().is_ok_and(|it| it.ip().is_loopback());
@@ -62,7 +66,7 @@ pub(super) async fn take_in(place: UnixListener, shared: Arc<Shared>, connection
     }
 }
 
-async fn handed_in(stream: &UnixStream) -> io::Result<TcpListener> {
+async fn receive_listener(stream: &UnixStream) -> io::Result<TcpListener> {
     loop {
         stream.readable().await?;
         match stream.try_io(Interest::READABLE, || received(stream)) {

@@ -136,7 +136,7 @@ async fn pass(
             if matches!(error, TransportError::Unsent(_)) {
                 counted.into_iter().for_each(Counted::forget);
             }
-            return Err((StatusCode::BAD_GATEWAY, told(error)));
+            return Err((StatusCode::BAD_GATEWAY, error_text(error)));
         }
     };
     let status = answer.status();
@@ -271,7 +271,7 @@ async fn error_of(answer: Response<Incoming>, account: &Account) -> Answer {
     answer
 }
 
-fn told(error: TransportError) -> String {
+fn error_text(error: TransportError) -> String {
     let why = match error {
         TransportError::Unsent(why) | TransportError::Lost(why) | TransportError::Broken(why) => {
             why

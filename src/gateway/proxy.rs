@@ -116,7 +116,7 @@ async fn connect(
         // The job's own proxy resolves the name.
         let connector = Connector::new(&shared.network, Some(CONNECT));
         let link = connector.link(uri).await;
-        let link = link.map_err(|error| failed(&crate::http::told(&*error).0))?;
+        let link = link.map_err(|error| failed(&crate::http::describe_error(&*error).0))?;
         return Ok(Connected {
             stream: Box::new(TokioIo::new(link)),
             is_proxied: !is_tunnel,

@@ -84,7 +84,7 @@ impl Gateway {
                     #[cfg(target_os = "linux")]
                     if let Some(place) = handed_in {
                         let (shared, connections) = (Arc::clone(&shared), connections.clone());
-                        tokio::spawn(super::bridge::take_in(place, shared, connections));
+                        tokio::spawn(super::bridge::receive_listeners(place, shared, connections));
                     }
                     tokio::select! {
                         _ = stopped => {}

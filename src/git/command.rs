@@ -54,9 +54,9 @@ impl Login {
     /// The read end of a pipe that holds the answer to git's credential request. Reading empties the pipe, so
     /// the password is never in the environment or in a file while git runs.
     fn pipe(&self) -> io::Result<OwnedFd> {
-        let (answer, mut told) = io::pipe()?;
+        let (answer, mut writer) = io::pipe()?;
         let password = self.password.expose_secret();
-        write!(told, "username={}\npassword={password}\n", self.user)?;
+        write!(writer, "username={}\npassword={password}\n", self.user)?;
         Ok(answer.into())
     }
 
@@ -522,10 +522,10 @@ mod tests {
             String::from_utf8_lossy(&output.stdout).into_owned()
         };
         let fill = "printf 'protocol=https\\nhost=example.org\\n\\n' | git credential fill";
-        let told = ask(login("example.org"), fill);
-        let is_whole =
-            told.contains("username=x-access-token\n") && told.contains("password=s3cret-token\n");
-        assert!(is_whole, "{told}");
+        let credentials = ask(login("example.org"), fill);
+        let is_whole = credentials.contains("username=x-access-token\n")
+            && credentials.contains("password=s3cret-token\n");
+        assert!(is_whole, "{credentials}");
         let twice = ask(
             login("example.org"),
             &format!("{fill} >/dev/null; {fill} 2>/dev/null; echo asked"),

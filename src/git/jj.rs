@@ -83,7 +83,7 @@ impl Workspace {
         if dir.join(UNIMPORTED).symlink_metadata().is_ok() {
             return Ok(dir);
         }
-        let answer = self.asked(
+        let answer = self.query(
             &["log", "--no-graph", "-r", "@", "-T", PARENTS],
             environment,
         )?;
@@ -130,7 +130,7 @@ impl Workspace {
         if is_there()? {
             return Ok(true);
         }
-        self.asked(&["git", "export"], environment)?;
+        self.query(&["git", "export"], environment)?;
         is_there()
     }
 
@@ -193,7 +193,7 @@ impl Workspace {
         Ok(())
     }
 
-    fn asked(&self, args: &[&str], environment: &Environment) -> Result<Output, PreflightError> {
+    fn query(&self, args: &[&str], environment: &Environment) -> Result<Output, PreflightError> {
         let mut call = self.jj.call(&self.root).timeout(JJ_TIMEOUT);
         for name in ["HOME", "XDG_CONFIG_HOME", "JJ_CONFIG"] {
             if let Some(value) = environment.get(name) {

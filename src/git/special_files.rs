@@ -60,8 +60,8 @@ pub(super) fn below(
             if is_special_file(&path) && is_read(&path) {
                 found.insert(path);
             } else if is_dot_git && let Some(elsewhere) = resolve_gitfile(&path) {
-                let entrances = ["HEAD", "config", "commondir", "packed-refs"];
-                let special = entrances.iter().map(|name| elsewhere.join(name));
+                let names = ["HEAD", "config", "commondir", "packed-refs"];
+                let special = names.iter().map(|name| elsewhere.join(name));
                 found.extend(special.filter(|path| is_special_file(path)));
             }
         }

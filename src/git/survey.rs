@@ -84,7 +84,7 @@ pub struct Nested {
 
 /// A command that reads the repository with the user's own configuration, before any foreign code has run in
 /// it.
-fn look(real: &Real) -> Call<'_> {
+fn query(real: &Real) -> Call<'_> {
     let settings = ["-c", "core.fsmonitor=false", "-c", "core.quotePath=false"];
     start_call(real)
         .env("GIT_OPTIONAL_LOCKS", "0")
@@ -109,7 +109,7 @@ pub fn identity_of(real: &Real) -> Result<Option<Identity>, GitError> {
 /// # Errors
 /// If git fails.
 pub fn checkout(real: &Real) -> Result<Checkout, GitError> {
-    let symbolic = look(real)
+    let symbolic = query(real)
         .args(["symbolic-ref", "--quiet", "HEAD"])
         .status()?;
     let branch = (symbolic.status == Some(0)).then(|| {
@@ -117,7 +117,7 @@ pub fn checkout(real: &Real) -> Result<Checkout, GitError> {
         let short = name.strip_prefix("refs/heads/");
         short.unwrap_or(&name).to_owned()
     });
-    let commit = look(real)
+    let commit = query(real)
         .args(["rev-parse", "--verify", "--quiet", "HEAD^{commit}"])
         .status()?;
     let commit = (commit.status == Some(0)).then(|| RevId(commit.line()));
@@ -130,16 +130,16 @@ pub fn checkout(real: &Real) -> Result<Checkout, GitError> {
         });
     };
     let point = format!("--points-at={}", at.0);
-    let refs = look(real)
+    let refs = query(real)
         .args(["for-each-ref", "--count=10", "--format=%(refname)", &point])
         .run()?;
     let refs = String::from_utf8_lossy(&refs.stdout);
-    let shallow = look(real)
+    let shallow = query(real)
         .args(["rev-parse", "--is-shallow-repository"])
         .line()?;
     let depth = match shallow == "true" {
         true => {
-            let counted = look(real).args(["rev-list", "--count", "HEAD"]).line()?;
+            let counted = query(real).args(["rev-list", "--count", "HEAD"]).line()?;
             Some(counted.parse().unwrap_or_default())
         }
         false => None,
@@ -165,7 +165,7 @@ pub fn uncommitted_changes(real: &Real) -> Result<UncommittedChanges, GitError> 
         "--untracked-files=normal",
         "--ignore-submodules=dirty",
     ];
-    let output = look(real).watching(real.roots()).args(args).run()?;
+    let output = query(real).watching(real.roots()).args(args).run()?;
     let mut changes = UncommittedChanges::default();
     for entry in output.stdout.split(|byte| *byte == 0) {
         let Some((state, path)) = entry.split_at_checked(3) else {
@@ -186,7 +186,7 @@ pub fn uncommitted_changes(real: &Real) -> Result<UncommittedChanges, GitError> 
 /// If git fails.
 pub fn untracked_files(real: &Real) -> Result<BTreeSet<Vec<u8>>, GitError> {
     let args = ["ls-files", "--others", "--exclude-standard", "-z"];
-    let output = look(real).watching(real.roots()).args(args).run()?;
+    let output = query(real).watching(real.roots()).args(args).run()?;
     Ok(nul_fields(&output.stdout).map(<[u8]>::to_vec).collect())
 }
 
@@ -196,7 +196,7 @@ pub fn untracked_files(real: &Real) -> Result<BTreeSet<Vec<u8>>, GitError> {
 /// If git fails.
 pub fn default_branch(real: &Real) -> Result<String, GitError> {
     for name in ["refs/remotes/origin/HEAD", "HEAD"] {
-        let symbolic = look(real)
+        let symbolic = query(real)
             .args(["symbolic-ref", "--quiet", name])
             .status()?;
         if symbolic.status == Some(0) {
@@ -218,7 +218,7 @@ pub fn history(
 ) -> Result<Vec<HistoryCommit>, GitError> {
     let log = |format: &str| {
         let texts = texts.iter().map(|text| format!("--grep={text}"));
-        look(real)
+        query(real)
             .args(["log", "-z", "--fixed-strings", "--no-show-signature"])
             .args([format!("--format={format}"), format!("--since={since}")])
             .args(texts)
@@ -245,7 +245,7 @@ pub fn history(
 /// # Errors
 /// If git fails.
 pub fn nested(real: &Real) -> Result<Nested, GitError> {
-    let layout = layout_of(look(real))?;
+    let layout = layout_of(query(real))?;
     let absent = layout.gitlinks.keys().filter(|path| {
         let dot_git = real.work_tree.join(as_path(path)).join(".git");
         dot_git.symlink_metadata().is_err()

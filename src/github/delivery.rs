@@ -75,7 +75,7 @@ impl AfterPush<'_> {
         let mut troubles = Vec::new();
         let repo = self.actions.client().and_then(|client| {
             client
-                .until(Instant::now() + self.patience)
+                .with_deadline(Instant::now() + self.patience)
                 .repo(&request.context.place.repository)
         });
         let repo = match repo {

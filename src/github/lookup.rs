@@ -19,7 +19,7 @@ use crate::github::actions_environment::{self, ActionsEnvironment};
 use crate::github::api::Access;
 use crate::github::request::{Page, ReactTo, Review, RunRequest};
 use crate::settings::inputs;
-pub use answer::{JobEnd, declined, ended, not_begun};
+pub use answer::{JobEnd, declined, ended, report_not_started};
 pub use fetch::EventLookup;
 pub use place::{at_the_ref, file_of_branch, on_branch, remote};
 use serde_json::Value;
@@ -51,7 +51,7 @@ pub enum Purpose {
 
 impl EventDecision {
     /// The requested work, or how the job ends. If no head commit is known, it is that of the workflow run.
-    pub fn wanted(self, context: &Context) -> std::result::Result<RequestedWork, JobEnd> {
+    pub fn into_work(self, context: &Context) -> std::result::Result<RequestedWork, JobEnd> {
         let mut wanted = match self {
             Self::Over(ended) => return Err(ended),
             Self::Work(wanted) => *wanted,
@@ -118,7 +118,7 @@ pub fn without_rights(context: &Context, file: Settings) -> Settings {
 
 /// Why the sender of the event may not start anything, if no candidate was judged. This applies to a bot that
 /// is not listed, Sprag's own account, and, if `needs_access`, anybody without write access.
-pub async fn stranger(
+pub async fn refuse_stranger(
     context: &Context,
     repo: &crate::github::api::Repo,
     triggers: &TriggerSettings,
@@ -191,7 +191,7 @@ fn payload_of(path: &Path) -> Result<Value> {
 ///
 /// # Errors
 /// When the event cannot be read or there is no token for GitHub.
-pub async fn begin(
+pub async fn decide(
     context: &Context,
     actions: &ActionsEnvironment,
     settings: &Settings,
@@ -237,7 +237,7 @@ pub async fn begin(
                 return Ok(EventDecision::Over(JobEnd::nothing(reason)));
             };
             let is_target = context.var("GITHUB_EVENT_NAME") == Some("pull_request_target");
-            if let Some(ended) = stranger(context, &repo, &triggers, is_target).await? {
+            if let Some(ended) = refuse_stranger(context, &repo, &triggers, is_target).await? {
                 return Ok(EventDecision::Over(ended));
             }
             lookup.recall(&mut request).await;

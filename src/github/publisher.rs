@@ -187,8 +187,8 @@ async fn follow(pages: &mut CheckAndComment, client: &Client, mut seen: watch::R
         let Latest { summary, end } = seen.borrow_and_update().clone();
         if let Some(end) = end {
             let client = match end.hurried {
-                true => client.until(end.until).hurried(),
-                false => client.until(end.until),
+                true => client.with_deadline(end.until).without_pauses(),
+                false => client.with_deadline(end.until),
             };
             pages.end(&client, &summary, &end).await;
             return;

@@ -145,7 +145,7 @@ pub async fn count_run(
     let actions = ActionsEnvironment::of(context)?;
     let github = actions.client().and_then(|client| {
         client
-            .until(Instant::now() + COUNT_TIMEOUT)
+            .with_deadline(Instant::now() + COUNT_TIMEOUT)
             .repo(&actions.place.repository)
     });
     let counted = match (github, status) {

@@ -15,7 +15,7 @@ use std::io::Write;
 use std::path::Path;
 
 /// Reports the error. `out` is the log of the step.
-pub fn tell(context: &Context, error: &Error, out: &mut impl Write) {
+pub fn report(context: &Context, error: &Error, out: &mut impl Write) {
     for command in annotation_commands(&[annotation(error)]) {
         // Without a log there is no other place to report it.
         let _ = writeln!(out, "{command}");

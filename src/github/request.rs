@@ -154,7 +154,7 @@ impl RunRequest {
 
     /// Decides where the work goes: as configured, otherwise as fits the environment. `token` says whether
     /// there is a token.
-    pub fn settle(&mut self, set: &Resolved, in_actions: bool, token: bool) {
+    pub fn resolve(&mut self, set: &Resolved, in_actions: bool, token: bool) {
         let can_push =
             token && self.branch.is_some() && !self.context.report_only && !set.review_only;
         self.context.neutral_findings =

@@ -48,7 +48,7 @@ pub async fn post(
         return vec!["the findings are not posted as a review: the run was stopped".to_owned()];
     }
     let asked = async {
-        let client = actions.client()?.until(Instant::now() + patience);
+        let client = actions.client()?.with_deadline(Instant::now() + patience);
         let identity = client.identity().await?;
         let repo = client.repo(&request.context.place.repository)?;
         let told = PostedReviews::read(&repo, number, &identity).await?;

@@ -32,7 +32,7 @@ pub async fn answer(
         return vec!["the threads of the review are not answered: the run was stopped".to_owned()];
     }
     let asked = async {
-        let client = actions.client()?.until(Instant::now() + patience);
+        let client = actions.client()?.with_deadline(Instant::now() + patience);
         let identity = client.identity().await?;
         Ok::<_, Error>((client.repo(&request.context.place.repository)?, identity))
     };
@@ -46,7 +46,7 @@ pub async fn answer(
                 summary,
                 number,
             };
-            answers.give().await
+            answers.post_replies().await
         }
         Err(error) => vec![format!(
             "the threads of the review are not answered: {error}"
@@ -64,7 +64,7 @@ struct Answers<'a> {
 }
 
 impl Answers<'_> {
-    async fn give(&self) -> Vec<String> {
+    async fn post_replies(&self) -> Vec<String> {
         let mut troubles = Vec::new();
         let mut fixed = Vec::new();
         let marker = self
@@ -77,7 +77,7 @@ impl Answers<'_> {
             let Some(task) = self.summary.task(&of_task.task) else {
                 continue;
             };
-            let (text, is_fixed) = self.told(task);
+            let (text, is_fixed) = self.reply(task);
             let told = self
                 .repo
                 .answer_thread(self.number, of_task.thread, (&marker, &text), self.identity)
@@ -109,7 +109,7 @@ impl Answers<'_> {
     }
 
     /// The reply to a thread about its task, and whether the task is fixed.
-    fn told(&self, task: &TaskSummary) -> (String, bool) {
+    fn reply(&self, task: &TaskSummary) -> (String, bool) {
         let pushed = self.summary.push.as_ref().is_some_and(|push| push.pushed);
         let why = escaped(&short_line(&task.message, WORDS));
         let next = match &self.request.context.trigger_phrase {

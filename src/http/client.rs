@@ -1,6 +1,6 @@
 //! The HTTP client: one request and its response, with limits of time and size and without redirections.
 
-use super::{Connector, Network, told};
+use super::{Connector, Network, describe_error};
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::{Body, Bytes, Incoming};
 use hyper::header::PROXY_AUTHORIZATION;
@@ -34,7 +34,7 @@ impl TransportError {
             unsent |= client.is_some_and(legacy::Error::is_connect);
             next = error.source();
         }
-        match (told(error), unsent) {
+        match (describe_error(error), unsent) {
             ((text, true), _) => Self::Broken(text),
             ((text, false), true) => Self::Unsent(text),
             ((text, false), false) => Self::Lost(text),

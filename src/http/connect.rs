@@ -144,7 +144,12 @@ impl Service<Uri> for Path {
                 let error: BoxError = error.into();
                 match error.to_string().contains("authorization required") {
                     true => BoxError::from(Fault(refused_login(&via))),
-                    false => format!("the proxy {}: {}", via.proxy, super::told(&*error).0).into(),
+                    false => format!(
+                        "the proxy {}: {}",
+                        via.proxy,
+                        super::describe_error(&*error).0
+                    )
+                    .into(),
                 }
             })?;
             // A tunnel behaves like a direct connection.

@@ -120,7 +120,7 @@ impl Network {
 }
 
 /// A connection error with its causes on one line, and whether it is a [`Fault`].
-pub fn told(error: &(dyn StdError + 'static)) -> (String, bool) {
+pub fn describe_error(error: &(dyn StdError + 'static)) -> (String, bool) {
     let (mut text, mut fault) = (String::new(), None);
     each(error, &mut |error| {
         fault = fault.take().or_else(|| fault_of(error));

@@ -203,15 +203,18 @@ fn what_is_told_of_an_error_says_everything_once_and_what_to_do() {
             E::InvalidCertificate(why),
         ))
     };
-    let (text, is_fault) = told(&wrapped(C::UnknownIssuer));
+    let (text, is_fault) = describe_error(&wrapped(C::UnknownIssuer));
     assert!(
         is_fault && text.contains("SSL_CERT_FILE") && text.ends_with("UnknownIssuer"),
         "{text}"
     );
-    let (text, is_fault) = told(&wrapped(C::Expired));
+    let (text, is_fault) = describe_error(&wrapped(C::Expired));
     assert!(is_fault && !text.contains("SSL_CERT_FILE"), "{text}");
     let reset = io::Error::other(io::Error::from(io::ErrorKind::ConnectionReset));
-    assert_eq!(told(&reset), ("connection reset".to_owned(), false));
+    assert_eq!(
+        describe_error(&reset),
+        ("connection reset".to_owned(), false)
+    );
     let fault = io::Error::other(Fault("set it right".to_owned()));
-    assert_eq!(told(&fault), ("set it right".to_owned(), true));
+    assert_eq!(describe_error(&fault), ("set it right".to_owned(), true));
 }

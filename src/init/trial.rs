@@ -61,7 +61,7 @@ pub async fn run_once(
         if result.outcome != CheckOutcome::Passed {
             failed.push(format!("check {}", check.name));
         }
-        say(&told(&result, &exit, &said, &took));
+        say(&result_text(&result, &exit, &said, &took));
     }
     Ok(failed)
 }
@@ -111,7 +111,7 @@ impl Trial<'_> {
     }
 }
 
-fn told(result: &CheckResult, exit: &Exit, said: &str, took: &str) -> String {
+fn result_text(result: &CheckResult, exit: &Exit, said: &str, took: &str) -> String {
     let number = |n: Option<u64>, word: &str| n.filter(|&n| n > 0).map(|n| format!("{n} {word}"));
     let counts: Vec<String> = [
         number(result.counts.failed, "failed"),

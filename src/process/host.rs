@@ -34,7 +34,7 @@ impl Proc {
 
     /// Whether the process still exists under this id, reaped or not.
     pub(super) fn still_holds_its_id(&self) -> bool {
-        look(self.pid).is_some_and(|now| now.identity() == self.identity())
+        find(self.pid).is_some_and(|now| now.identity() == self.identity())
     }
 }
 
@@ -51,10 +51,10 @@ pub(super) fn signal_group(leader: i32, signal: Signal) {
 }
 
 #[cfg(target_os = "linux")]
-pub(super) use linux::{children, command_line, environ_contains, is_ending, look, scan, signal};
+pub(super) use linux::{children, command_line, environ_contains, find, is_ending, scan, signal};
 #[cfg(not(target_os = "linux"))]
 pub(super) use portable::{
-    children, command_line, environ_contains, is_ending, look, scan, signal,
+    children, command_line, environ_contains, find, is_ending, scan, signal,
 };
 
 #[cfg(target_os = "linux")]
@@ -81,12 +81,12 @@ mod linux {
         entries
             .flatten()
             .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
-            .filter_map(look)
+            .filter_map(find)
             .collect()
     }
 
     /// One process, if it exists.
-    pub(in crate::process) fn look(pid: i32) -> Option<Proc> {
+    pub(in crate::process) fn find(pid: i32) -> Option<Proc> {
         parse_stat(&read(&format!("/proc/{pid}/stat"), MAX_STAT).ok()?)
     }
 
@@ -227,7 +227,7 @@ mod portable {
         Vec::new()
     }
 
-    pub(in crate::process) fn look(pid: i32) -> Option<Proc> {
+    pub(in crate::process) fn find(pid: i32) -> Option<Proc> {
         test_kill_process(Pid::from_raw(pid)?).ok()?;
         Some(Proc {
             pid,
@@ -326,7 +326,7 @@ mod tests {
 
     #[test]
     fn this_process_is_seen() {
-        let own = look(own_pid()).unwrap();
+        let own = find(own_pid()).unwrap();
         assert_eq!(own.pid, own_pid());
         assert!(scan().iter().any(|proc| proc.identity() == own.identity()));
         assert!(own.still_holds_its_id());
@@ -342,7 +342,7 @@ mod tests {
 
     #[test]
     fn a_signal_misses_a_process_that_took_over_the_id() {
-        let own = look(own_pid()).unwrap();
+        let own = find(own_pid()).unwrap();
         assert!(!signal(
             &Proc {
                 start: own.start + 1,

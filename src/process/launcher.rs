@@ -42,7 +42,7 @@ impl Launcher {
     }
 
     /// Waits until the child has ended and has left processes running. Returns the child's exit status.
-    async fn leaves(&mut self) -> Status {
+    async fn left_processes(&mut self) -> Status {
         let mut part = [0; 512];
         loop {
             if let Some(status) = Report::read(&self.text).leaves {
@@ -74,7 +74,7 @@ impl Launcher {
 /// left running. Returns the child's exit status.
 pub(super) async fn stays(launcher: &mut Option<Launcher>) -> Status {
     match launcher {
-        Some(launcher) => launcher.leaves().await,
+        Some(launcher) => launcher.left_processes().await,
         None => pending().await,
     }
 }

@@ -101,7 +101,7 @@ async fn run_and(
         return (ended, Some(service));
     }
     let leaked = live
-        .sweep(left, cut_short.is_none(), spec.limits.grace)
+        .end_descendants(left, cut_short.is_none(), spec.limits.grace)
         .await;
     (live.finish(cut_short, leaked, output_held_open).await, None)
 }
@@ -223,7 +223,7 @@ impl<'a> Live<'a> {
             let now = Instant::now();
             if now >= next_reap {
                 registry::reap_orphans();
-                registry::follow_kept();
+                registry::update_kept();
                 next_reap = now + REAP_EVERY;
             }
             if self.dialogue.is_some_and(Dialogue::is_over) {
@@ -253,7 +253,7 @@ impl<'a> Live<'a> {
         let until = began + grace / 2;
         while !self.exited && !dialogue.is_over() && Instant::now() < until {
             let look = until.min(Instant::now() + CHECK_INTERVAL);
-            if self.rest(look, Some(Urgency::Forced)).await == WakeReason::Cancelled {
+            if self.wait_until(look, Some(Urgency::Forced)).await == WakeReason::Cancelled {
                 break;
             }
         }
@@ -272,7 +272,7 @@ impl<'a> Live<'a> {
             }
             let look = Instant::now() + CHECK_INTERVAL;
             let look = deadline.map_or(look, |deadline| look.min(deadline));
-            if self.rest(look, Some(Urgency::Forced)).await == WakeReason::Cancelled {
+            if self.wait_until(look, Some(Urgency::Forced)).await == WakeReason::Cancelled {
                 break;
             }
         }
@@ -290,7 +290,7 @@ impl<'a> Live<'a> {
                 return;
             }
             round += 1;
-            self.rest(Instant::now() + KILL_PAUSE, None).await;
+            self.wait_until(Instant::now() + KILL_PAUSE, None).await;
         }
     }
 
@@ -322,7 +322,7 @@ impl<'a> Live<'a> {
         let mut left = self.tree.members();
         while ended_by_itself && !left.is_empty() && Instant::now() < patience {
             let look = Instant::now() + pause;
-            if self.rest(look, Some(Urgency::Asked)).await == WakeReason::Cancelled {
+            if self.wait_until(look, Some(Urgency::Asked)).await == WakeReason::Cancelled {
                 break;
             }
             pause *= 2;
@@ -336,21 +336,21 @@ impl<'a> Live<'a> {
     async fn end_orphans(&self) -> (bool, Vec<(Proc, String)>) {
         let began = Instant::now();
         let mut missed = Vec::new();
-        while !self.is_quiet().await {
+        while !self.has_no_orphans().await {
             if gives_up(began.elapsed(), || self.tree.orphans()) {
                 return (false, missed);
             }
             if missed.is_empty() {
                 missed = marker::describe(&self.tree.orphans());
             }
-            self.tree.hunt();
+            self.tree.kill_orphans();
         }
         (true, missed)
     }
 
     /// Whether several checks find no orphan. After the end of a namespace's first process no check is
     /// needed, because nothing of the namespace is left.
-    async fn is_quiet(&self) -> bool {
+    async fn has_no_orphans(&self) -> bool {
         if self.first_process.is_some() {
             return true;
         }
@@ -369,7 +369,7 @@ impl<'a> Live<'a> {
     /// The processes that are left, without the launcher and the first process of a namespace, which
     /// stay as long as there are others. Checks several times, because one check can miss a process
     /// that starts a successor and ends.
-    fn others(&mut self, left: &[Proc]) -> Vec<Proc> {
+    fn remaining(&mut self, left: &[Proc]) -> Vec<Proc> {
         let launcher = self.launcher.is_some() && !self.reaped;
         let launcher = launcher.then(|| self.registration.origin().main.pid);
         let own = [self.first_process, launcher];
@@ -388,14 +388,14 @@ impl<'a> Live<'a> {
     }
 
     /// Ends the descendants that outlived the child. Returns them if the child ended by itself.
-    async fn sweep(
+    async fn end_descendants(
         &mut self,
         left: Vec<Proc>,
         ended_by_itself: bool,
         grace: Duration,
     ) -> Vec<Leaked> {
         let mut described = if ended_by_itself {
-            marker::describe(&self.others(&left))
+            marker::describe(&self.remaining(&left))
         } else {
             Vec::new()
         };
@@ -416,10 +416,10 @@ impl<'a> Live<'a> {
         registry::reap_orphans();
         if !is_quiet || !left.is_empty() {
             let alive = marker::describe(&self.tree.members());
-            let survivors = marker::settle(alive).into_iter();
+            let survivors = marker::killed_processes(alive).into_iter();
             registry::note_survivors(survivors.filter(|it| !it.killed).collect());
         }
-        marker::settle(described)
+        marker::killed_processes(described)
     }
 
     /// Lets the descendants continue as a service.
@@ -467,7 +467,7 @@ impl<'a> Live<'a> {
     }
 
     /// Waits until a time and moves data meanwhile, even if there is none left to move.
-    async fn rest(&mut self, until: Instant, urgency: Option<Urgency>) -> WakeReason {
+    async fn wait_until(&mut self, until: Instant, urgency: Option<Urgency>) -> WakeReason {
         loop {
             match self.pump(until, urgency).await {
                 WakeReason::Exited => {}

@@ -47,7 +47,7 @@ pub fn kill_marked(marker: &str) -> Vec<Leaked> {
     };
     let described = describe(&find());
     tree::kill_all(&mut find);
-    settle(described)
+    killed_processes(described)
 }
 
 /// Waits up to `patience` until no process is left that was started with this `NAME=value` in its
@@ -79,9 +79,9 @@ pub(super) fn describe(procs: &[Proc]) -> Vec<(Proc, String)> {
 }
 
 /// The same processes after they were killed.
-pub(super) fn settle(described: Vec<(Proc, String)>) -> Vec<Leaked> {
+pub(super) fn killed_processes(described: Vec<(Proc, String)>) -> Vec<Leaked> {
     let leaked = described.into_iter().map(|(proc, command)| {
-        let now = host::look(proc.pid).filter(|now| now.identity() == proc.identity());
+        let now = host::find(proc.pid).filter(|now| now.identity() == proc.identity());
         let killed = now.is_none_or(|now| now.state == State::Dead);
         Leaked {
             pid: proc.pid,

@@ -40,7 +40,7 @@ struct EndedChild {
 
 impl EndedChild {
     /// Adds the processes that they have started since.
-    fn grow(&mut self, procs: &[Proc]) {
+    fn add_descendants(&mut self, procs: &[Proc]) {
         let members = &self.members;
         let is_member = |proc: &Proc| members.contains(&proc.identity());
         let found = claim(procs, host::own_pid(), is_member, |_| false);
@@ -173,7 +173,10 @@ pub fn while_nothing_starts<T>(something: impl FnOnce() -> T) -> T {
 /// How a child with this marker has to treat the current processes.
 pub(super) fn orphan_policy(procs: &[Proc], marker: &str) -> OrphanPolicy {
     let mut registry = lock();
-    registry.kept.iter_mut().for_each(|it| it.grow(procs));
+    registry
+        .kept
+        .iter_mut()
+        .for_each(|it| it.add_descendants(procs));
     let others = registry.kept.iter();
     let others = others.filter(|it| it.origin.marker != marker);
     OrphanPolicy {
@@ -197,17 +200,20 @@ pub(super) fn orphans(since: u64) -> Vec<Proc> {
     };
     let children = host::children().into_iter();
     let unknown = children.filter(|pid| !waited_for.contains(pid));
-    let orphans = unknown.filter_map(host::look);
+    let orphans = unknown.filter_map(host::find);
     orphans
         .filter(|proc| proc.start >= since && !is_kept(proc))
         .collect()
 }
 
 /// Updates the processes of services before these lose their parents.
-pub(super) fn follow_kept() {
+pub(super) fn update_kept() {
     if !lock().kept.is_empty() {
         let procs = host::scan();
-        lock().kept.iter_mut().for_each(|it| it.grow(&procs));
+        lock()
+            .kept
+            .iter_mut()
+            .for_each(|it| it.add_descendants(&procs));
     }
 }
 

@@ -177,7 +177,7 @@ fn birth(pid: i32) -> Proc {
         start: 0,
         state: State::Running,
     };
-    host::look(pid).unwrap_or(unseen)
+    host::find(pid).unwrap_or(unseen)
 }
 
 fn open_input(input: &Input) -> Result<Stdio, String> {

@@ -490,7 +490,7 @@ async fn a_cancelled_child_hears_the_farewell_before_the_signal() {
 #[test]
 fn a_process_is_ending_from_the_moment_it_is_killed() {
     let mut child = Command::new("sleep").arg("600").spawn().unwrap();
-    let proc = host::look(i32::try_from(child.id()).unwrap()).unwrap();
+    let proc = host::find(i32::try_from(child.id()).unwrap()).unwrap();
     assert!(!host::is_ending(&proc));
     assert!(host::signal(&proc, Signal::KILL));
     assert!(host::is_ending(&proc));

@@ -16,7 +16,7 @@ const FREEZE_AFTER: u32 = 3;
 /// The most rounds of stopping until no new member is found.
 const FREEZE_ROUNDS: u32 = 64;
 /// The most rounds of killing orphans.
-const HUNT_ROUNDS: u32 = 256;
+const ORPHAN_ROUNDS: u32 = 256;
 /// The most rounds of a blocking kill, and the pause between them.
 const BLOCKING_ROUNDS: u32 = 60;
 const BLOCKING_PAUSE: Duration = Duration::from_millis(5);
@@ -120,7 +120,7 @@ impl Tree {
             host::signal_group(self.origin.main.pid, Signal::KILL);
         }
         if round >= FREEZE_AFTER {
-            self.hunt();
+            self.kill_orphans();
         }
         kill_round(round, || self.members())
     }
@@ -141,8 +141,8 @@ impl Tree {
 
     /// Kills orphans as they appear. This is so fast that a process cannot escape for long by starting a
     /// successor and ending.
-    pub(super) fn hunt(&self) {
-        for _ in 0..HUNT_ROUNDS {
+    pub(super) fn kill_orphans(&self) {
+        for _ in 0..ORPHAN_ROUNDS {
             let orphans = self.orphans();
             let (dead, alive): (Vec<Proc>, Vec<Proc>) = orphans
                 .into_iter()
@@ -241,7 +241,7 @@ mod tests {
 
     #[test]
     fn what_can_only_end_is_waited_for_and_what_cannot_be_killed_is_given_up() {
-        let own = host::look(host::own_pid()).unwrap();
+        let own = host::find(host::own_pid()).unwrap();
         let gone = Proc {
             start: own.start + 1,
             ..own

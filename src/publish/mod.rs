@@ -68,21 +68,21 @@ pub fn command(context: &Context, args: &PublishArgs) -> Result<u8> {
         .enable_all()
         .build()
         .map_err(anyhow::Error::from)?;
-    let found = runtime.block_on(asked(context, &actions, &set.settings, &real, args))?;
+    let found = runtime.block_on(event_request(context, &actions, &set.settings, &real, args))?;
     let (mut request, plan) = match found {
         EventRequest::Over(ended) => {
             return Ok(lookup::ended(context, &not_asked(ended), &mut stdout()));
         }
         EventRequest::Publish(request, plan) => (*request, plan),
     };
-    request.settle(&set.resolved, context.in_actions(), true);
+    request.resolve(&set.resolved, context.in_actions(), true);
     request.context.notes.push(NOTE.to_owned());
     request.context.verified_elsewhere = true;
     let own = places::runs_of(context, real.work_tree());
     let own = own.join(uuid::Uuid::now_v7().to_string());
     let own = RunDir::create(&own, Arc::new(redactor))
         .map_err(|error| Error::environment(format!("{error:#}")))?;
-    let summary = begun(&handed.summary, &request, &own);
+    let summary = start_summary(&handed.summary, &request, &own);
     let mut reporting = Reporting::open(
         context,
         &set.resolved,
@@ -157,7 +157,7 @@ enum EventRequest {
     Publish(Box<RunRequest>, Option<String>),
 }
 
-async fn asked(
+async fn event_request(
     context: &Context,
     actions: &ActionsEnvironment,
     settings: &Settings,
@@ -167,13 +167,13 @@ async fn asked(
     let has_event = context.in_actions() && actions_environment::event(context).is_some();
     let found = match args.issue {
         Some(number) => of_issue(context, actions, settings, number).await?,
-        None if has_event => lookup::begin(context, actions, settings, Purpose::Publish).await?,
+        None if has_event => lookup::decide(context, actions, settings, Purpose::Publish).await?,
         None => EventDecision::configured(context, actions),
     };
     let RequestedWork {
         source,
         mut request,
-    } = match found.wanted(context) {
+    } = match found.into_work(context) {
         Ok(wanted) => wanted,
         Err(ended) => return Ok(EventRequest::Over(ended)),
     };
@@ -223,7 +223,7 @@ fn not_asked(ended: JobEnd) -> JobEnd {
 
 /// The summary as reported here, without the run's statements about the remote and about paths on its
 /// machine.
-fn begun(summary: &RunSummary, request: &RunRequest, own: &RunDir) -> RunSummary {
+fn start_summary(summary: &RunSummary, request: &RunRequest, own: &RunDir) -> RunSummary {
     RunSummary {
         push: None,
         branch: request.branch.as_ref().map(|branch| branch.name.clone()),

@@ -130,7 +130,7 @@ impl Shared {
     fn serve(&self, mut out: File) {
         let mut piece = Vec::with_capacity(PIECE);
         while self.take(&mut piece) {
-            let result = hand_on(&mut out, &piece);
+            let result = write_chunk(&mut out, &piece);
             let mut state = self.lock();
             state.is_writing = false;
             state.written += 1;
@@ -177,7 +177,7 @@ impl Shared {
 }
 
 /// Writes a complete chunk, even if the stream was made non-blocking.
-fn hand_on(out: &mut File, mut piece: &[u8]) -> io::Result<()> {
+fn write_chunk(out: &mut File, mut piece: &[u8]) -> io::Result<()> {
     while !piece.is_empty() {
         match out.write(piece) {
             Ok(0) => return Err(ErrorKind::WriteZero.into()),

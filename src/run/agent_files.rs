@@ -40,7 +40,7 @@ impl AgentFiles {
     ///
     /// # Errors
     /// When no base branch is known, or its tip cannot be fetched. There is no fallback.
-    pub(crate) fn settle(
+    pub(crate) fn resolve(
         context: &Context,
         repo: &Repo,
         set: Option<AgentConfig>,
@@ -77,7 +77,7 @@ impl AgentFiles {
     }
 
     /// What the prompt tells the agent about these files.
-    pub fn told_to_agent(&self) -> RepositoryFiles {
+    pub fn prompt_files(&self) -> RepositoryFiles {
         match self {
             Self::Present => RepositoryFiles::AsTheyAre,
             Self::From {

@@ -69,7 +69,7 @@ pub(crate) async fn merge_base(
         ..TaskEnded::without_turns(outcome.clone())
     };
     parts.emit.emit(EventKind::TaskEnded(Box::new(told)));
-    parts.emit.all_kept()?;
+    parts.emit.ensure_stored()?;
     parts.emit.at(None, None, None);
     Ok(BTreeMap::from([(id, outcome)]))
 }

@@ -16,7 +16,7 @@ const CANCELLED_SPEND_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Lowers the run's limit to the remainder of the daily limit. Returns one line of text about the
 /// limits; `None` if there are none. `elsewhere` is what the run spent on another machine.
-pub(crate) async fn settle(
+pub(crate) async fn apply_daily_limit(
     context: &Context,
     parts: &mut Parts<'_>,
     request: Option<&RunRequest>,

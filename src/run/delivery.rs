@@ -79,7 +79,7 @@ pub(crate) async fn deliver(
     let followed = tokio::select! {
         biased;
         followed = after.follow_up(&mut push) => Some(followed),
-        () = hurried(&stopped) => None,
+        () = after_signal(&stopped) => None,
     };
     let (done, troubles) = followed.unwrap_or_else(|| {
         let why = "the run was stopped before its pull request and workflows were handled";
@@ -91,7 +91,7 @@ pub(crate) async fn deliver(
 }
 
 /// Returns [`CANCELLED_TIMEOUT`] after a signal.
-async fn hurried(stopped: &Cancel) {
+async fn after_signal(stopped: &Cancel) {
     stopped.cancelled().await;
     tokio::time::sleep(CANCELLED_TIMEOUT).await;
 }

@@ -55,7 +55,7 @@ pub fn draft(context: &Context, args: &PlanArgs) -> Result<Drafted> {
             .hint("commit or stash your changes: the agent's changes are undone, and yours would be lost too"));
     }
     let kind = given.filter(|kind| *kind != PullRequest::None);
-    let text = match asked(context, (args, &above), &runtime)? {
+    let text = match input_of(context, (args, &above), &runtime)? {
         DraftInput::Text(text) => text,
         DraftInput::Over(ended) => {
             let code = lookup::ended(context, &ended, &mut stdout());
@@ -116,7 +116,7 @@ pub fn draft(context: &Context, args: &PlanArgs) -> Result<Drafted> {
         written: Rc::clone(&written),
     });
     if let Some(request) = &mut request {
-        request.settle(&prepared.run.settings, context.in_actions(), true);
+        request.resolve(&prepared.run.settings, context.in_actions(), true);
     }
     let code = execute(context, &run, prepared, request, None, runtime)?;
     let written = written.borrow().clone();
@@ -147,7 +147,7 @@ enum DraftInput {
 }
 
 /// The text to plan from.
-fn asked(
+fn input_of(
     context: &Context,
     (args, above): (&PlanArgs, &Settings),
     runtime: &Runtime,
@@ -160,7 +160,7 @@ fn asked(
         (None, Some(number)) => {
             let actions = github(context, "--issue")?;
             let found = runtime.block_on(of_issue(context, &actions, above, number))?;
-            let wanted = match found.wanted(context) {
+            let wanted = match found.into_work(context) {
                 Ok(wanted) => wanted,
                 Err(ended) => return Ok(DraftInput::Over(ended)),
             };

@@ -69,7 +69,7 @@ impl<'a> Emitter<'a> {
     ///
     /// # Errors
     /// When an event could not be stored.
-    pub fn all_kept(&mut self) -> anyhow::Result<()> {
+    pub fn ensure_stored(&mut self) -> anyhow::Result<()> {
         self.lost.take().map_or(Ok(()), Err)
     }
 
@@ -81,7 +81,7 @@ impl<'a> Emitter<'a> {
     }
 
     /// Warns if state could not be stored.
-    pub fn unless_kept(&mut self, kept: anyhow::Result<()>) {
+    pub fn warn_unless_stored(&mut self, kept: anyhow::Result<()>) {
         if let Err(error) = kept {
             self.warn(format!("{error:#}"));
         }

@@ -35,7 +35,7 @@ use crate::run::recorder::Recorder;
 use crate::run::reopen::{Earlier, ResumedState, spent_of};
 use crate::run::reporting::Reporting;
 use crate::run::required_agents::{fall_back, require_logins, require_programs};
-use crate::run::resume::{make_room_after, resume_run};
+use crate::run::resume::{clean_up_after, resume_run};
 use crate::run::run_plan::RunPlan;
 use crate::run::started::started;
 use crate::run::steps::{Services, draft_plan, keep_for_publish, record_plan_end, run_setup};
@@ -68,8 +68,8 @@ pub(crate) fn execute(
     let repo = resumed.as_ref().map(|it| &*it.repo);
     let schema = source.map(|it| it.load(context, &prepared.real, request.as_ref(), repo));
     let schema = schema.transpose();
-    let schema =
-        schema.inspect_err(|error| not_begun(context, request.as_ref(), error, &runtime))?;
+    let schema = schema
+        .inspect_err(|error| report_not_started(context, request.as_ref(), error, &runtime))?;
     let ready = runtime.block_on(confined(context, &prepared, resumed.as_ref()));
     let open_run = ready.and_then(|isolation| {
         let real = &prepared.real;
@@ -78,8 +78,8 @@ pub(crate) fn execute(
         isolation.make_directories();
         Ok((open_run, isolation))
     });
-    let open_run =
-        open_run.inspect_err(|error| not_begun(context, request.as_ref(), error, &runtime));
+    let open_run = open_run
+        .inspect_err(|error| report_not_started(context, request.as_ref(), error, &runtime));
     let ((open_run, mut reporting, recorder), isolation) = open_run?;
     let run_dir = open_run.run_dir.clone();
     if let Some(request) = &request {
@@ -144,14 +144,14 @@ async fn confined(
     .await
 }
 
-pub(crate) fn not_begun(
+pub(crate) fn report_not_started(
     context: &Context,
     request: Option<&RunRequest>,
     error: &Error,
     runtime: &Runtime,
 ) {
     if let Some(request) = request {
-        source::tell(context, request, error, runtime);
+        source::report_refusal(context, request, error, runtime);
     }
 }
 
@@ -251,9 +251,9 @@ async fn work(
         None => parts.tree.recall_artifacts(&mut parts.emit),
     }
     let set = parts.setup.config.settings.agent_config;
-    parts.setup.agent_files = AgentFiles::settle(context, &parts.tree.repo, set, request)?;
+    parts.setup.agent_files = AgentFiles::resolve(context, &parts.tree.repo, set, request)?;
     parts.setup.note_start_commit(parts.tree.repo.base())?;
-    jj::begin(&parts.setup, &parts.tree, &mut parts.emit).await?;
+    jj::record_operation(&parts.setup, &parts.tree, &mut parts.emit).await?;
     // Integration runs no agent, so it has no cost, and the other jobs already keep the work.
     let has_agent = shards.is_empty();
     let merges_base = request.is_some_and(|it| it.context.merges_base);
@@ -263,7 +263,7 @@ async fn work(
     let base = parts.tree.repo.base();
     parts.keeper = WorkKeeper::of(context, kept, (&source, base), is_elsewhere);
     let limits = match has_agent {
-        true => cost_limits::settle(context, &mut parts, request, elsewhere).await,
+        true => cost_limits::apply_daily_limit(context, &mut parts, request, elsewhere).await,
         false => None,
     };
     let mut started = started(&mut parts, &all, &tasks, resumed);
@@ -285,7 +285,7 @@ async fn work(
         resume_run(&parts.setup, &mut parts.tree, &mut parts.emit, starts)?;
     }
     if let Some((task, outcome)) = just_failed {
-        make_room_after(
+        clean_up_after(
             &parts.setup,
             &mut parts.tree,
             &mut parts.emit,
@@ -296,10 +296,10 @@ async fn work(
     // Setup, agent, checks and services run untrusted code.
     hide_credentials(&parts.setup, &mut parts.tree, &mut parts.emit);
     let asked = (request, draft.as_ref());
-    let worked = work_off(context, &mut parts, &plan, &done, asked, no_changes).await;
+    let worked = run_and_deliver(context, &mut parts, &plan, &done, asked, no_changes).await;
     restore_credentials(&parts.setup, &mut parts.tree, &mut parts.emit);
     let (outcomes, delivered) = worked?;
-    jj::tell(&parts.setup, &mut parts.tree, &mut parts.emit).await;
+    jj::import_commits(&parts.setup, &mut parts.tree, &mut parts.emit).await;
     Ok(end(&mut parts, &outcomes, no_changes, delivered))
 }
 
@@ -337,7 +337,7 @@ fn tell_start(context: &Context, parts: &mut Parts<'_>, started: RunStarted, war
 }
 
 /// Runs the plan and delivers the commits.
-async fn work_off(
+async fn run_and_deliver(
     context: &Context,
     parts: &mut Parts<'_>,
     plan: &RunPlan,
@@ -374,7 +374,7 @@ async fn work_off(
         tell_review(context, parts, request).await?;
         let (status, _) = run_end(&in_plan_order(&parts.tree.plan.plan, &outcomes), no_changes);
         let trigger = request.context.trigger_phrase.as_deref();
-        unfinished_work::settle(context, parts, (status, delivered), trigger).await;
+        unfinished_work::save_or_remove(context, parts, (status, delivered), trigger).await;
         cost_limits::count(context, parts, request).await;
     }
     // If this job may not write to GitHub, the job that publishes the run counts it.

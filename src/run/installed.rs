@@ -28,7 +28,7 @@ pub struct InstalledPrograms {
 
 impl InstalledPrograms {
     /// Adds the programs of these checks that are not recorded yet. Returns whether there were any.
-    pub fn look(&mut self, repo: &Repo, definitions: &Definitions) -> bool {
+    pub fn add(&mut self, repo: &Repo, definitions: &Definitions) -> bool {
         let before = (self.programs.len(), self.directories.len());
         let top = repo.real().work_tree();
         for path in installed(repo, definitions) {

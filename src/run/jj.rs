@@ -72,7 +72,7 @@ pub(crate) async fn prepare(
             sandbox: isolation.policy(Purpose::Setup),
             cancel: Cancel::new(),
         };
-        jj.take_in(real, &since).await.map_err(|why| {
+        jj.import_head(real, &since).await.map_err(|why| {
             Error::environment(format!(
                 "the commits of an earlier run could not be imported into jj: {why}"
             ))
@@ -82,7 +82,7 @@ pub(crate) async fn prepare(
 }
 
 /// Records jj's current operation, to mark that jj does not know the commits that follow.
-pub(crate) async fn begin(
+pub(crate) async fn record_operation(
     setup: &Setup,
     tree: &WorkTree,
     emit: &mut Emitter<'_>,
@@ -93,7 +93,7 @@ pub(crate) async fn begin(
     }
     let jj = Jj::of(setup, real, emit);
     let operation = jj
-        .ask(&["op", "log", "--no-graph", "--limit=1", "-T", "id"])
+        .run_jj(&["op", "log", "--no-graph", "--limit=1", "-T", "id"])
         .await;
     let operation =
         operation.map_err(|why| anyhow::anyhow!("jj does not report its position: {why}"))?;
@@ -103,18 +103,18 @@ pub(crate) async fn begin(
 /// Makes jj import the run's commits. Afterwards its working-copy commit is on top of them. Existing jj
 /// commits, bookmarks and operations stay. A cancelled run skips this in a repository that git can read
 /// directly, because the next jj command imports the commits there by itself.
-pub(crate) async fn tell(setup: &Setup, tree: &mut WorkTree, emit: &mut Emitter<'_>) {
+pub(crate) async fn import_commits(setup: &Setup, tree: &mut WorkTree, emit: &mut Emitter<'_>) {
     let real = tree.repo.real();
     let has_commits = tree.repo.base() != setup.start_commit();
     let told = match real.unimported_since() {
-        Some(since) => Jj::of(setup, real, emit).take_in(real, &since).await,
+        Some(since) => Jj::of(setup, real, emit).import_head(real, &since).await,
         None => {
             let is_cancelled = setup.cancel.beyond_deadline().reason().is_some();
             if !has_commits || is_cancelled || !has_jj(real) {
                 return;
             }
             let jj = Jj::of(setup, real, emit);
-            jj.ask(&["git", "import"]).await.map(drop)
+            jj.run_jj(&["git", "import"]).await.map(drop)
         }
     };
     if let Err(why) = told {
@@ -156,7 +156,7 @@ impl<'a> Jj<'a> {
 
     /// Makes jj import HEAD in a repository without a `.git` of its own. The working-copy change is
     /// rebased onto HEAD and keeps its files. `since` is jj's operation before the run.
-    async fn take_in(&self, real: &Real, since: &str) -> std::result::Result<(), String> {
+    async fn import_head(&self, real: &Real, since: &str) -> std::result::Result<(), String> {
         let told = |error: GitError| error.to_string();
         let Some(head) = real.head_commit().map_err(told)? else {
             return real.mark_imported().map_err(told);
@@ -164,16 +164,16 @@ impl<'a> Jj<'a> {
         let of = |revision: &str| {
             ["log", "--no-graph", "-r", revision, "-T", "commit_id"].map(str::to_owned)
         };
-        let before = self.ask(&of("@")).await?;
-        let parent = self.ask(&of("@-")).await?;
+        let before = self.run_jj(&of("@")).await?;
+        let parent = self.run_jj(&of("@-")).await?;
         if parent != head {
             let passes = real.name_head(TEMPORARY_BOOKMARK).map_err(told)?;
-            self.ask(&["git", "import"]).await?;
+            self.run_jj(&["git", "import"]).await?;
             // Commits that the agent made with jj: their content is in the files, and so either in the
             // run's commits or in the open work.
             let own = format!("(::@- ~ ::{head}) ~ at_operation({since}, all())");
             let args = ["log", "--no-graph", "-r", &own, "-T", "commit_id"];
-            if !self.ask(&args).await?.is_empty() {
+            if !self.run_jj(&args).await?.is_empty() {
                 let args = [
                     "squash",
                     "--from",
@@ -182,23 +182,23 @@ impl<'a> Jj<'a> {
                     "@",
                     "--use-destination-message",
                 ];
-                self.ask(&args).await?;
+                self.run_jj(&args).await?;
             }
-            self.ask(&["rebase", "-r", "@", "--onto", &head]).await?;
+            self.run_jj(&["rebase", "-r", "@", "--onto", &head]).await?;
             // A merge would lose the open work's content where it reverts or changes committed lines.
-            self.ask(&["restore", "--from", &before, "--into", "@"])
+            self.run_jj(&["restore", "--from", &before, "--into", "@"])
                 .await?;
             if passes {
-                self.ask(&["bookmark", "delete", TEMPORARY_BOOKMARK])
+                self.run_jj(&["bookmark", "delete", TEMPORARY_BOOKMARK])
                     .await?;
-                self.ask(&["git", "export"]).await?;
+                self.run_jj(&["git", "export"]).await?;
             }
         }
         real.mark_imported().map_err(told)
     }
 
     /// Runs a jj command and returns its standard output.
-    async fn ask(&self, args: &[impl AsRef<str>]) -> std::result::Result<String, String> {
+    async fn run_jj(&self, args: &[impl AsRef<str>]) -> std::result::Result<String, String> {
         let quiet = ["--no-pager", "--color=never", "--quiet"];
         let given = args.iter().map(AsRef::as_ref);
         let spec = CommandSpec {

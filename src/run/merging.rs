@@ -66,14 +66,14 @@ impl Merging {
             text.push_str(
                 "Conflict markers of the merge are left. Resolve each conflict and remove all of its markers:\n",
             );
-            tell(&mut text, &left);
+            append_names(&mut text, &left);
         }
         let strange: Vec<String> = self.untouched(raw);
         if !strange.is_empty() {
             text.push_str(
                 "Neither side of the merge changed these files, so the merge may not change them either. Put them back as they were, and remove the ones that are new:\n",
             );
-            tell(&mut text, &strange);
+            append_names(&mut text, &strange);
         }
         (!text.is_empty()).then_some(text)
     }
@@ -143,7 +143,7 @@ impl Merging {
     }
 }
 
-fn tell(text: &mut String, all: &[String]) {
+fn append_names(text: &mut String, all: &[String]) {
     for line in all.iter().take(NAMED) {
         let _ = writeln!(text, "{line}");
     }

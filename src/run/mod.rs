@@ -138,7 +138,7 @@ async fn run_task(
         }
         run.journal.intend(step.clone())?;
         let observation = perform(parts, &mut run, &step).await?;
-        parts.emit.all_kept()?;
+        parts.emit.ensure_stored()?;
         run.journal.observe(observation)?;
     };
     let (setup, tree) = (&parts.setup, &mut parts.tree);

@@ -179,7 +179,7 @@ impl ModelGateway {
             ));
         }
         if !self.is_proxy {
-            reach_directly(env);
+            bypass_proxy(env);
         }
         Ok(args)
     }
@@ -229,7 +229,7 @@ impl ModelGateway {
 }
 
 /// Excludes the gateway from any proxy, because a proxy elsewhere would look for it on its own machine.
-fn reach_directly(env: &mut Vec<(OsString, OsString)>) {
+fn bypass_proxy(env: &mut Vec<(OsString, OsString)>) {
     const GATEWAY: &str = "127.0.0.1";
     for name in NO_PROXY {
         match env.iter_mut().find(|(known, _)| known == name) {

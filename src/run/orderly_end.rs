@@ -30,7 +30,7 @@ pub fn note_orderly_end(setup: &Setup, tree: &mut WorkTree, emit: &mut Emitter<'
         known: raw.known.clone(),
     };
     let kept = setup.run_dir.write_json(RunFile::OrderlyEnd, &end);
-    emit.unless_kept(kept);
+    emit.warn_unless_stored(kept);
 }
 
 /// Why the run cannot be resumed: HEAD or files changed since it ended. A killed run has saved no state,
@@ -43,7 +43,7 @@ pub fn changed_since_orderly_end(
 ) -> Option<String> {
     let end: OrderlyEnd = setup.run_dir.read_json(RunFile::OrderlyEnd)?;
     tree.recall_artifacts(emit);
-    let strange = tree.snapshot(emit).0.and_then(|now| end.strange(&now));
+    let strange = tree.snapshot(emit).0.and_then(|now| end.difference(&now));
     if strange.is_none() {
         // If the file stayed and the resumed process were killed, its end would look orderly.
         setup.run_dir.remove(RunFile::OrderlyEnd);
@@ -52,7 +52,7 @@ pub fn changed_since_orderly_end(
 }
 
 impl OrderlyEnd {
-    fn strange(&self, now: &RawSnapshot) -> Option<String> {
+    fn difference(&self, now: &RawSnapshot) -> Option<String> {
         let (then, is) = (place(&self.known), place(&now.known));
         if then != is {
             return Some(format!("the run ended with {then}, and now it is {is}"));

@@ -111,7 +111,7 @@ fn checked(
     let mut found = Vec::new();
     let mut ask = async || {
         let client = actions.client().map_err(|error| error.to_string())?;
-        let client = client.until(Instant::now() + REQUESTS_TIMEOUT);
+        let client = client.with_deadline(Instant::now() + REQUESTS_TIMEOUT);
         let repo = client
             .repo(&actions.place.repository)
             .map_err(|error| error.to_string())?;

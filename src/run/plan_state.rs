@@ -146,7 +146,10 @@ impl PlanState {
     ///
     /// # Errors
     /// When the plan is written in a way that cannot be patched.
-    pub fn rehearse<'t>(&self, tasks: impl Iterator<Item = &'t TaskId>) -> anyhow::Result<()> {
+    pub fn ensure_writable<'t>(
+        &self,
+        tasks: impl Iterator<Item = &'t TaskId>,
+    ) -> anyhow::Result<()> {
         let Some(file) = &self.file else {
             return Ok(());
         };

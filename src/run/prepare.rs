@@ -173,7 +173,7 @@ pub fn prepare(
     let repo = before.map(|before| before.repo);
     let file = config_file(context, common, real.work_tree(), repo)?;
     let (mut plan, text, plan_file) = load(&source, &real, &mut warnings)?;
-    if is_foreign && bare(&mut plan) {
+    if is_foreign && strip_settings(&mut plan) {
         warnings
             .push("the plan is from a fork: its settings and setup commands are ignored".into());
     }
@@ -219,11 +219,11 @@ pub fn prepare(
             continue;
         }
         let config = task_config(&task)?;
-        alone(&task, &named, &book, &mut warnings);
-        costly(&task, &config, &mut warnings);
+        warn_of_open_dependencies(&task, &named, &book, &mut warnings);
+        warn_of_cost(&task, &config, &mut warnings);
         tasks.push((task, config));
     }
-    if let Err(error) = book.rehearse(tasks.iter().map(|(task, _)| &task.id)) {
+    if let Err(error) = book.ensure_writable(tasks.iter().map(|(task, _)| &task.id)) {
         return Err(Error::config(format!(
             "the plan's status cannot be written back: {error:#}"
         ))
@@ -247,7 +247,7 @@ pub fn prepare(
 }
 
 /// Reduces a plan to its tasks, without settings and setup commands. Returns whether there were any.
-fn bare(plan: &mut Plan) -> bool {
+fn strip_settings(plan: &mut Plan) -> bool {
     let empty = Settings::default();
     let had = !plan.setup.is_empty()
         || plan.settings != empty
@@ -380,7 +380,12 @@ fn select(plan: &Plan, only: &[TaskId]) -> Result<Vec<Task>> {
 }
 
 /// Warns that a task selected by id runs although a dependency is not done.
-fn alone(task: &Task, named: &[TaskId], book: &PlanState, warnings: &mut Vec<String>) {
+fn warn_of_open_dependencies(
+    task: &Task,
+    named: &[TaskId],
+    book: &PlanState,
+    warnings: &mut Vec<String>,
+) {
     let undone: Vec<&str> = task
         .depends_on
         .iter()
@@ -396,7 +401,7 @@ fn alone(task: &Task, named: &[TaskId], book: &PlanState, warnings: &mut Vec<Str
     }
 }
 
-fn costly(task: &Task, config: &TaskConfig, warnings: &mut Vec<String>) {
+fn warn_of_cost(task: &Task, config: &TaskConfig, warnings: &mut Vec<String>) {
     if config.settings.max_retries > COSTLY_RETRIES {
         warnings.push(format!(
             "task {} has up to {} retries: more than {COSTLY_RETRIES} are costly",

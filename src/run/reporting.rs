@@ -226,7 +226,7 @@ impl Reporting {
         if let (false, Some(log)) = (published.annotated, &self.actions_log) {
             let commands = annotation_commands(&annotations(&self.summary));
             let written = log.command(&commands).and_then(|()| log.finish());
-            self.degrade("annotations", written.map_err(Into::into));
+            self.note_written("annotations", written.map_err(Into::into));
             self.drain();
         }
     }
@@ -369,11 +369,11 @@ impl Reporting {
             }
             let text = render(&self.summary, &sources, format);
             let written = run_dir.write(RunFile::Report(format), text.as_bytes());
-            self.degrade(format.what(), written.map(drop));
+            self.note_written(format.what(), written.map(drop));
         }
     }
 
-    fn degrade(&mut self, what: &str, written: anyhow::Result<()>) {
+    fn note_written(&mut self, what: &str, written: anyhow::Result<()>) {
         let Err(error) = written else { return };
         self.status = ReportStatus::Degraded;
         // A failed write of the summary itself would hide the warning, so it is printed, too.
@@ -414,7 +414,7 @@ impl Reporting {
             file.write_all(text.as_bytes())
                 .with_context(|| path.display().to_string())
         });
-        self.degrade(what, written);
+        self.note_written(what, written);
     }
 }
 

@@ -30,7 +30,7 @@ pub(crate) enum RestoreMode {
 }
 
 /// Whether to look for unfinished work: its continuation was requested, or the job is a rerun.
-pub(crate) fn wanted(
+pub(crate) fn restore_mode(
     context: &Context,
     args: &RunArgs,
     request: &RunRequest,
@@ -109,7 +109,7 @@ pub(crate) fn restore(
     let mut own =
         Repo::create(real.clone(), &run_dir.folder(Folder::Git)).map_err(|error| failed(&error))?;
     if let Some(tree) = &work.tree {
-        own.lay_out(tree).map_err(|error| failed(&error))?;
+        own.check_out_tree(tree).map_err(|error| failed(&error))?;
     }
     written(&run_dir, real, &kept, meta).map_err(|error| failed(&error))?;
     Ok(Some(run_dir))

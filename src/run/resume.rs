@@ -12,7 +12,7 @@ use crate::run::directory::RunDir;
 use crate::run::emitter::Emitter;
 use crate::run::layout::RunFile;
 use crate::run::setup::Setup;
-use crate::run::steps::make_room;
+use crate::run::steps::restore_for_next;
 use crate::run::task::TaskStart;
 use crate::run::work_tree::WorkTree;
 
@@ -40,7 +40,7 @@ pub fn resume_run<'r>(
 }
 
 /// Cleans up after a failed task as the dead process was about to do.
-pub fn make_room_after(
+pub fn clean_up_after(
     setup: &Setup,
     tree: &mut WorkTree,
     emit: &mut Emitter<'_>,
@@ -51,7 +51,7 @@ pub fn make_room_after(
     let id = id.clone().find(|id| id.as_str() == task.id).cloned();
     if let Some(id) = id {
         let told = (task.patch.is_some(), task.changed_files.as_slice());
-        make_room(setup, tree, emit, (&id, task.attempts), outcome, told);
+        restore_for_next(setup, tree, emit, (&id, task.attempts), outcome, told);
     }
 }
 

@@ -56,8 +56,8 @@ enum GivenSource {
 ///
 /// # Errors
 /// When the command line names no work or too much, or the work is not possible in this environment.
-pub(crate) fn begin(context: &Context, args: &RunArgs, runtime: &Runtime) -> Result<Start> {
-    let asked = asked(context, args)?;
+pub(crate) fn decide(context: &Context, args: &RunArgs, runtime: &Runtime) -> Result<Start> {
+    let asked = given_source(context, args)?;
     let above = settings::above(context, &args.settings)?;
     let real = crate::run::repository::repository(context)?;
     let file = prepare::config_file(context, &args.common, real.work_tree(), None)?;
@@ -76,19 +76,22 @@ pub(crate) fn begin(context: &Context, args: &RunArgs, runtime: &Runtime) -> Res
         Found::Here(source) => (source, None, None),
         Found::There(source, mut request) => {
             request.may_tell(&settings, context.in_actions() && !args.dry_run);
-            let held = match (&actions, args.dry_run) {
-                (Some(actions), false) => {
-                    let path = prepare::config_path(context, &args.common, real.work_tree());
-                    let trusted = trusted_config(context, actions, &real, &request, &path);
-                    let held = trusted.and_then(|trusted| {
-                        let held = on_branch(context, actions, &real, &request)?;
-                        config = trusted.kept(context, &path)?;
-                        Ok(held)
-                    });
-                    Some(held.inspect_err(|error| tell(context, &request, error, runtime))?)
-                }
-                _ => None,
-            };
+            let held =
+                match (&actions, args.dry_run) {
+                    (Some(actions), false) => {
+                        let path = prepare::config_path(context, &args.common, real.work_tree());
+                        let trusted = trusted_config(context, actions, &real, &request, &path);
+                        let held = trusted.and_then(|trusted| {
+                            let held = on_branch(context, actions, &real, &request)?;
+                            config = trusted.kept(context, &path)?;
+                            Ok(held)
+                        });
+                        Some(held.inspect_err(|error| {
+                            report_refusal(context, &request, error, runtime)
+                        })?)
+                    }
+                    _ => None,
+                };
             (source, Some(*request), held)
         }
     };
@@ -99,7 +102,7 @@ pub(crate) fn begin(context: &Context, args: &RunArgs, runtime: &Runtime) -> Res
         let found = runtime.block_on(reviewed_change(context, on_github, &real, base));
         let found = found.inspect_err(|error| {
             if let Some(request) = &request {
-                tell(context, request, error, runtime);
+                report_refusal(context, request, error, runtime);
             }
         })?;
         let Some(change) = found else {
@@ -200,8 +203,13 @@ fn on_branch(
 }
 
 /// Reports to whoever requested a run that it cannot start.
-pub(crate) fn tell(context: &Context, request: &RunRequest, error: &Error, runtime: &Runtime) {
-    for incident in runtime.block_on(lookup::not_begun(context, request, error)) {
+pub(crate) fn report_refusal(
+    context: &Context,
+    request: &RunRequest,
+    error: &Error,
+    runtime: &Runtime,
+) {
+    for incident in runtime.block_on(lookup::report_not_started(context, request, error)) {
         let warning = neutral(&format!("warning: GitHub: {incident}"));
         // If stderr is closed, the message is lost.
         let _ = writeln!(stderr(), "{warning}");
@@ -209,7 +217,7 @@ pub(crate) fn tell(context: &Context, request: &RunRequest, error: &Error, runti
 }
 
 /// The one request in the command line.
-fn asked(context: &Context, args: &RunArgs) -> Result<GivenSource> {
+fn given_source(context: &Context, args: &RunArgs) -> Result<GivenSource> {
     let named = [
         args.issue.map(|_| "--issue"),
         args.queue.as_ref().map(|_| "--queue"),
@@ -265,20 +273,20 @@ async fn wanted(
     let found = match &asked {
         GivenSource::Source(source) if !wants => return Ok(Found::Here(source.clone())),
         GivenSource::Issue(number) => of_issue(context, actions, settings, *number).await?,
-        GivenSource::Event => lookup::begin(context, actions, settings, Purpose::Ask).await?,
+        GivenSource::Event => lookup::decide(context, actions, settings, Purpose::Ask).await?,
         _ if has_event => {
             let purpose = match is_explicit {
                 true => Purpose::Place,
                 false => Purpose::Ask,
             };
-            lookup::begin(context, actions, settings, purpose).await?
+            lookup::decide(context, actions, settings, purpose).await?
         }
         _ => EventDecision::configured(context, actions),
     };
     let RequestedWork {
         source,
         mut request,
-    } = match found.wanted(context) {
+    } = match found.into_work(context) {
         Ok(wanted) => wanted,
         Err(ended) => return Ok(Found::Over(ended)),
     };
@@ -362,7 +370,7 @@ pub(crate) async fn of_issue(
     if context.in_actions() {
         let mut triggers = lookup::trigger_settings(settings, context);
         triggers.own_login = client.identity().await.ok().map(|identity| identity.login);
-        if let Some(ended) = lookup::stranger(context, &repo, &triggers, true).await? {
+        if let Some(ended) = lookup::refuse_stranger(context, &repo, &triggers, true).await? {
             return Ok(EventDecision::Over(ended));
         }
     }

@@ -8,7 +8,7 @@ use crate::github::lookup;
 use crate::print::print;
 use crate::process;
 use crate::run::described::dry_run;
-use crate::run::execute::{execute, not_begun};
+use crate::run::execute::{execute, report_not_started};
 use crate::run::lock::lock;
 use crate::run::prepare::{Prepared, Selection, prepare};
 use crate::run::reopen::{Reopened, reopen, reopen_restored};
@@ -36,7 +36,7 @@ pub fn start(context: &Context, args: &RunArgs) -> Result<u8> {
         config,
         lock: held,
         reviewed,
-    } = match source::begin(context, args, &runtime)? {
+    } = match source::decide(context, args, &runtime)? {
         Start::Over(ended) => return Ok(lookup::ended(context, &ended, &mut stdout())),
         Start::Run(ready) => *ready,
     };
@@ -46,11 +46,11 @@ pub fn start(context: &Context, args: &RunArgs) -> Result<u8> {
     }
     let args = &args;
     if let Some(request) = &request
-        && let Some(wanted) = restore::wanted(context, args, request)
+        && let Some(wanted) = restore::restore_mode(context, args, request)
     {
         let found = restore(context, args, &real, (request, &source), wanted);
-        let found =
-            found.inspect_err(|error| not_begun(context, Some(request), error, &runtime))?;
+        let found = found
+            .inspect_err(|error| report_not_started(context, Some(request), error, &runtime))?;
         if let Some(run_dir) = found {
             let lock = match held {
                 Some(held) => held,
@@ -60,7 +60,7 @@ pub fn start(context: &Context, args: &RunArgs) -> Result<u8> {
             let mut reopened = reopen_restored(context, args, real, restored, lock)?;
             reopened.request = reopened.request.map(|mut request| {
                 let set = &reopened.prepared.run.settings;
-                request.settle(set, context.in_actions(), true);
+                request.resolve(set, context.in_actions(), true);
                 request
             });
             return go_on(context, args, reopened, runtime);
@@ -85,8 +85,8 @@ pub fn start(context: &Context, args: &RunArgs) -> Result<u8> {
         prepared.reviewed = reviewed;
         reviews_or_works(&prepared).map(|()| prepared)
     });
-    let prepared =
-        prepared.inspect_err(|error| not_begun(context, request.as_ref(), error, &runtime))?;
+    let prepared = prepared
+        .inspect_err(|error| report_not_started(context, request.as_ref(), error, &runtime))?;
     if args.dry_run {
         print(&dry_run(&prepared))?;
         return Ok(0);
@@ -97,7 +97,7 @@ pub fn start(context: &Context, args: &RunArgs) -> Result<u8> {
     };
     let request = request.map(|mut request| {
         let token = ActionsEnvironment::of(context).is_some();
-        request.settle(&prepared.run.settings, context.in_actions(), token);
+        request.resolve(&prepared.run.settings, context.in_actions(), token);
         request
     });
     execute(context, args, prepared, request, None, runtime)

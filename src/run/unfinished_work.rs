@@ -23,7 +23,7 @@ const LIST_TIMEOUT: Duration = Duration::from_secs(20);
 const MAX_CHECKED: usize = 5;
 
 /// At the end of a run: saves undelivered work, or removes the saved copy of delivered work.
-pub(crate) async fn settle(
+pub(crate) async fn save_or_remove(
     context: &Context,
     parts: &mut Parts<'_>,
     (status, delivered): (RunStatus, Delivered),
@@ -49,7 +49,7 @@ pub(crate) async fn settle(
     let has_notes = parts.notes.has_own();
     if has_landed || (dirty.is_none() && !has_commits && !has_notes) {
         if stopped.reason().is_none() {
-            tidy(context, &mut keeper, parts, &cancel).await;
+            remove_outdated(context, &mut keeper, parts, &cancel).await;
         }
         return;
     }
@@ -89,13 +89,18 @@ pub(crate) async fn settle(
 }
 
 /// Removes the saved copy of delivered work, and saved work of any request that is too old.
-async fn tidy(context: &Context, keeper: &mut WorkKeeper, parts: &mut Parts<'_>, cancel: &Cancel) {
+async fn remove_outdated(
+    context: &Context,
+    keeper: &mut WorkKeeper,
+    parts: &mut Parts<'_>,
+    cancel: &Cancel,
+) {
     let Some(actions) = ActionsEnvironment::of(context) else {
         return;
     };
     let client = actions
         .client()
-        .map(|it| it.until(Instant::now() + LIST_TIMEOUT));
+        .map(|it| it.with_deadline(Instant::now() + LIST_TIMEOUT));
     let Ok(repo) = client.and_then(|client| client.repo(&actions.place.repository)) else {
         return;
     };

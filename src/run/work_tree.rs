@@ -76,7 +76,7 @@ impl WorkTree {
     ) -> anyhow::Result<()> {
         let Some(raw) = raw else { return Ok(()) };
         let definitions = definitions_at_start(&self.repo, raw, checks);
-        match self.installed.look(&self.repo, &definitions) {
+        match self.installed.add(&self.repo, &definitions) {
             true => self
                 .run_dir
                 .write_json(RunFile::InstalledPrograms, &self.installed),
@@ -96,14 +96,14 @@ impl WorkTree {
     /// Takes a new snapshot of the repository. Its warnings are emitted.
     pub fn snapshot(&mut self, emit: &mut Emitter<'_>) -> SnapshotPair {
         let exempt = self.exempt();
-        told(self.repo.snapshot(&exempt), emit)
+        snapshot_pair(self.repo.snapshot(&exempt), emit)
     }
 
     /// As [`Self::snapshot`], but reuses the last one if no process started by Sprag can have changed
     /// the repository since. Do not stage, save or remove files based on it.
     pub fn last_snapshot(&mut self, emit: &mut Emitter<'_>) -> SnapshotPair {
         let exempt = self.exempt();
-        told(self.repo.last_snapshot(&exempt), emit)
+        snapshot_pair(self.repo.last_snapshot(&exempt), emit)
     }
 
     /// Records the untracked files before the checks run, so that it is known what the checks left
@@ -136,7 +136,11 @@ impl WorkTree {
 
     /// The state after the checks. Files that they created become check artifacts. Their changes to
     /// tracked files stay.
-    pub fn settle(&mut self, before: Option<&RawSnapshot>, emit: &mut Emitter<'_>) -> SnapshotPair {
+    pub fn collect_artifacts(
+        &mut self,
+        before: Option<&RawSnapshot>,
+        emit: &mut Emitter<'_>,
+    ) -> SnapshotPair {
         let settled = self.take_artifacts(before, emit);
         let artifacts: Vec<&Vec<u8>> = self.check_artifacts.iter().collect();
         let contents = self.repo.contents_of(&artifacts);
@@ -187,7 +191,7 @@ impl WorkTree {
     fn save_artifacts(&self, emit: &mut Emitter<'_>) {
         let list: Vec<&Vec<u8>> = self.check_artifacts.iter().collect();
         let saved = self.run_dir.write_json(RunFile::CheckArtifacts, &list);
-        emit.unless_kept(saved);
+        emit.warn_unless_stored(saved);
     }
 
     /// Moves branch, index and work tree to another commit. The move is recorded first, so that it can
@@ -234,7 +238,7 @@ impl WorkTree {
     }
 }
 
-fn told(seen: Result<Arc<RawSnapshot>, GitError>, emit: &mut Emitter<'_>) -> SnapshotPair {
+fn snapshot_pair(seen: Result<Arc<RawSnapshot>, GitError>, emit: &mut Emitter<'_>) -> SnapshotPair {
     match seen {
         Ok(raw) => {
             for warning in &raw.warnings {

@@ -29,13 +29,13 @@ pub fn main(mut arguments: impl Iterator<Item = OsString>) -> Option<ExitCode> {
     match done {
         Ok(code) => Some(code),
         Err(Failure::NotConfined(why)) => {
-            reporter.tell("not-confined", why);
+            reporter.write("not-confined", why);
             failed
         }
         Err(Failure::NotExecuted(error)) => {
             match error.raw_os_error() {
-                Some(number) => reporter.tell("not-executed", number),
-                None => reporter.tell("not-confined", error),
+                Some(number) => reporter.write("not-executed", number),
+                None => reporter.write("not-confined", error),
             }
             failed
         }

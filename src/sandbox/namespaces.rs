@@ -48,13 +48,13 @@ pub(super) fn launch(launch: &Launch, reporter: &mut Reporter<File>) -> Result<E
     let mut first = first_process(launch, told.as_raw_fd())?;
     drop(told);
     close_descriptors_but(&[reporter.0.as_raw_fd(), ends.as_raw_fd()]);
-    reporter.tell("first-process", first.id());
+    reporter.write("first-process", first.id());
     let let_go = nothing().and_then(|nothing| detach_standard_streams(&nothing));
     let_go.map_err(|error| format!("standard streams: {error}"))?;
     let Some(end) = read_end(ends) else {
         // The first process has reported the problem, or was killed.
         if first.wait().is_ok_and(|status| status.code().is_none()) {
-            reporter.tell("signal", KILL);
+            reporter.write("signal", KILL);
         }
         return Ok(ExitCode::from(FAILED));
     };
@@ -62,7 +62,7 @@ pub(super) fn launch(launch: &Launch, reporter: &mut Reporter<File>) -> Result<E
         let _ = first.wait();
     }
     if let Status::Signal(signal) = end.status {
-        reporter.tell("signal", signal);
+        reporter.write("signal", signal);
     }
     Ok(end.status.exit_code())
 }

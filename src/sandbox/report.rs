@@ -82,7 +82,7 @@ impl Report {
 pub(super) struct Reporter<W: Write>(pub(super) W);
 
 impl<W: Write> Reporter<W> {
-    pub(super) fn tell(&mut self, what: &str, value: impl fmt::Display) {
+    pub(super) fn write(&mut self, what: &str, value: impl fmt::Display) {
         let line = format!("{what} {value}").replace('\n', " ");
         let _ = self.0.write_all(format!("{line}\n").as_bytes());
     }
@@ -96,12 +96,12 @@ mod tests {
     fn what_is_told_is_read() {
         let mut told = Vec::new();
         let mut reporter = Reporter(&mut told);
-        reporter.tell("first-process", 12);
-        reporter.tell("signal", 9);
-        reporter.tell("not-executed", 2);
-        reporter.tell("not-confined", "no\nway");
-        reporter.tell("leaves", Status::Code(3));
-        reporter.tell("something", "new");
+        reporter.write("first-process", 12);
+        reporter.write("signal", 9);
+        reporter.write("not-executed", 2);
+        reporter.write("not-confined", "no\nway");
+        reporter.write("leaves", Status::Code(3));
+        reporter.write("something", "new");
         let expected = Report {
             not_executed: Some(2),
             not_confined: Some("no way".into()),

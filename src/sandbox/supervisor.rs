@@ -49,12 +49,12 @@ pub(super) fn supervise(
         let Some(status) = status else { continue };
         if !reaped.is_something_left {
             if let Status::Signal(signal) = status {
-                reporter.tell("signal", signal);
+                reporter.write("signal", signal);
             }
             return Ok(status.exit_code());
         }
         if !is_told {
-            reporter.tell("leaves", status);
+            reporter.write("leaves", status);
             is_told = true;
         }
     }

@@ -33,11 +33,11 @@ impl<W: Write> Redacting<W> {
     /// # Errors
     /// Those of the underlying writer.
     pub fn finish(mut self) -> io::Result<W> {
-        self.pass_on(self.line.len())?;
+        self.release(self.line.len())?;
         self.out.take().ok_or_else(|| ErrorKind::BrokenPipe.into())
     }
 
-    fn pass_on(&mut self, length: usize) -> io::Result<()> {
+    fn release(&mut self, length: usize) -> io::Result<()> {
         let lines = self.line.get(..length).unwrap_or_default();
         if let Some(out) = &mut self.out {
             out.write_all(&self.redactor.redact_bytes(lines))?;
@@ -51,9 +51,9 @@ impl<W: Write> Write for Redacting<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.line.extend_from_slice(bytes);
         if let Some(end) = memchr::memrchr(b'\n', &self.line) {
-            self.pass_on(end + 1)?;
+            self.release(end + 1)?;
         } else if self.line.len() > MAX_LINE_BYTES {
-            self.pass_on(self.line.len())?;
+            self.release(self.line.len())?;
         }
         Ok(bytes.len())
     }
@@ -66,7 +66,7 @@ impl<W: Write> Write for Redacting<W> {
 impl<W: Write> Drop for Redacting<W> {
     fn drop(&mut self) {
         // Nobody is left to report a failure to.
-        let _ = self.pass_on(self.line.len());
+        let _ = self.release(self.line.len());
         let _ = self.flush();
     }
 }

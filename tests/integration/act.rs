@@ -43,7 +43,7 @@ fn by_hand(runner: &mut Runner, inputs: &Value) {
 
 /// That the work was verified, pushed to this branch and reported.
 fn assert_done(runner: &Runner, ended: &Ended, branch: &str) {
-    let job = &ended.told.last().unwrap();
+    let job = &ended.outputs.last().unwrap();
     assert_eq!(job.output("status"), "success", "{}", ended.text());
     assert_eq!(runner.file(branch, "a.txt"), "fixed");
     assert_eq!(runner.log(branch)[0], "Say fixed");
@@ -98,7 +98,7 @@ fn the_comment_workflow_starts_no_job_for_another_comment_and_no_agent_for_a_str
     let Some(ended) = act::run(&runner, &example("comment.yml")) else {
         return;
     };
-    assert_eq!(ended.expect(true).told.len(), 0);
+    assert_eq!(ended.expect(true).outputs.len(), 0);
     runner.say(1, "mallory", "/sprag make a.txt say fixed");
     let ended = act::run(&runner, &example("comment.yml"))
         .unwrap()
@@ -335,9 +335,9 @@ fn the_matrix_of_plans_pushes_each_to_the_branch() {
     };
     let ended = ended.expect(true);
     let mut plans: Vec<String> = ended
-        .told
+        .outputs
         .iter()
-        .map(|told| told.matrix["plan"].to_string())
+        .map(|outputs| outputs.matrix["plan"].to_string())
         .collect();
     plans.sort_unstable();
     assert_eq!(plans, ["\"export\"", "\"import\"", "\"settings\""]);
@@ -360,10 +360,10 @@ fn one_plan_is_spread_over_jobs_and_brought_together() {
     };
     let ended = ended.expect(true);
     let work: Vec<&str> = ended
-        .told
+        .outputs
         .iter()
-        .filter(|told| told.job == "work")
-        .map(|told| told.matrix["tasks"].as_str().unwrap())
+        .filter(|outputs| outputs.job == "work")
+        .map(|outputs| outputs.matrix["tasks"].as_str().unwrap())
         .collect();
     assert_eq!(work, ["part-a part-b", "part-c"]);
     assert_eq!(ended.job("integrate").output("status"), "success");
@@ -389,19 +389,19 @@ fn several_agents_do_one_task_side_by_side_and_push_nothing() {
         return;
     };
     let ended = ended.expect(true);
-    assert_eq!(ended.told.len(), 2);
-    for (told, agent, cost) in [
-        (&ended.told[0], "claude", "0.25"),
-        (&ended.told[1], "codex", ""),
+    assert_eq!(ended.outputs.len(), 2);
+    for (outputs, agent, cost) in [
+        (&ended.outputs[0], "claude", "0.25"),
+        (&ended.outputs[1], "codex", ""),
     ] {
-        assert_eq!(told.matrix["agent"], agent);
+        assert_eq!(outputs.matrix["agent"], agent);
         assert_eq!(
-            told.output("status"),
+            outputs.output("status"),
             "success",
             "{agent}: {}",
             ended.text()
         );
-        assert_eq!(told.output("cost-usd"), cost, "{agent}");
+        assert_eq!(outputs.output("cost-usd"), cost, "{agent}");
         let kept = runner
             .project
             .outside("artifacts")

@@ -3,7 +3,7 @@
 
 use crate::builtin::{broken, calls, finish, played, run, session, write_fixed};
 use crate::support::model_api::{ModelApi, Recorded, Step};
-use crate::support::proc::run_and_weigh;
+use crate::support::proc::run_with_peak_memory;
 use crate::support::project::{Project, plan};
 use crate::support::tasks::builtin;
 use serde_json::{Value, json};
@@ -81,7 +81,7 @@ fn large_files_and_floods_take_neither_the_window_nor_the_memory() {
     .unwrap();
     let args = ["--agent-arg=--context-window=9000"];
     let args = builtin(&mut project, &api.url(), "openai/m", &args);
-    let (run, peak) = run_and_weigh(&project, &args);
+    let (run, peak) = run_with_peak_memory(&project, &args);
     run.expect(0);
     assert!(peak < MAX_MEMORY_KIB, "{peak} KiB");
     let requests = api.model_requests();

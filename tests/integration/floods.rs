@@ -1,6 +1,6 @@
 //! Output of any size and shape in bounded memory and bounded files.
 
-use crate::support::proc::{assert_nothing_left, run_and_weigh};
+use crate::support::proc::{assert_nothing_left, run_with_peak_memory};
 use crate::support::project::{Project, Run, plan};
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -30,7 +30,7 @@ fn flood(project: &Project, script: &str) -> Run {
 
 fn weigh(project: &Project, args: &[&str], code: i32) -> Run {
     let all = [&["run", "--plan", "plan.yaml"], args].concat();
-    let (run, peak) = run_and_weigh(project, &all);
+    let (run, peak) = run_with_peak_memory(project, &all);
     let run = run.expect(code);
     eprintln!("{peak} KiB for {args:?}");
     assert!(peak < MAX_MEMORY_KIB, "{peak} KiB");

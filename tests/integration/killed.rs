@@ -5,7 +5,7 @@
 //! `SPRAG_TEST_SEED` and `SPRAG_TEST_KILLS` choose others.
 
 use crate::support::kill::{
-    Dice, Hit, Moment, assert_same_end, each, end_of, has_told_its_end, killed, lines,
+    Dice, Hit, Moment, assert_same_end, each, end_of, has_reported_its_end, killed, lines,
 };
 use crate::support::project::{Project, Run};
 use serde_json::Value;
@@ -173,7 +173,7 @@ impl Story {
                 let run = project.left(code);
                 return (self.checked(&project, &run, &told), told);
             }
-            if has_told_its_end(&project) {
+            if has_reported_its_end(&project) {
                 let run = project.left(self.code);
                 return (self.checked(&project, &run, &told), told);
             }

@@ -3,7 +3,7 @@
 use crate::builtin::{calls, finish, run};
 use crate::support::model_api::{ModelApi, Recorded, Step};
 use crate::support::project::Project;
-use crate::support::prompt_cache::{front, share, tell};
+use crate::support::prompt_cache::{front, print_share, share};
 use crate::support::tasks::assessments;
 use serde_json::json;
 
@@ -78,7 +78,7 @@ fn nothing_changes_ahead_of_what_stays() {
         ];
         for (what, earlier, later) in shares {
             let share = share(earlier, later);
-            tell(&format!("{model}: {what}"), share);
+            print_share(&format!("{model}: {what}"), share);
             assert!(share > 0.5, "{model}: {what}: {share}");
         }
     }

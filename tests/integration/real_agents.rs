@@ -5,7 +5,7 @@ use crate::support::agent_clis;
 use crate::support::model_api::{ModelApi, Recorded, Step};
 use crate::support::model_wire::{TOKENS_IN, TOKENS_OUT};
 use crate::support::project::{Project, Run, plan};
-use crate::support::prompt_cache::{front, share, tell};
+use crate::support::prompt_cache::{front, print_share, share};
 use crate::support::real_crate::{self, BROKEN, FILE, GOOD, WORSE, broken_crate};
 use serde_json::{Value, json};
 use std::fs;
@@ -324,7 +324,7 @@ fn one_conversation(agent: Agent, requests: &[Recorded], run: &Run) {
     if matches!(agent, Codex | Claude) {
         for (earlier, later) in requests.iter().zip(&requests[1..]) {
             let share = share(earlier, later);
-            tell(agent.name(), share);
+            print_share(agent.name(), share);
             assert_eq!(front(earlier), front(later), "tools and system prompt");
             assert!(share > 0.9, "{share}");
         }

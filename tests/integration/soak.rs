@@ -4,7 +4,9 @@
 //!
 //! `SPRAG_TEST_FULL=1` (scripts/test-full) makes 300 runs; `SPRAG_TEST_SEED` and `SPRAG_TEST_RUNS` choose others.
 
-use crate::support::kill::{Dice, Moment, disturbed, each, has_told_its_end, left_behind, lines};
+use crate::support::kill::{
+    Dice, Moment, disturbed, each, has_reported_its_end, left_behind, lines,
+};
 use crate::support::proc::{left_in, wait_until};
 use crate::support::project::{Project, Run};
 use std::collections::BTreeSet;
@@ -203,7 +205,7 @@ impl World {
                         Some(run) => run,
                         None => {
                             self.holds(false);
-                            if has_told_its_end(&self.project) {
+                            if has_reported_its_end(&self.project) {
                                 return self.project.left(0);
                             }
                             continue;

@@ -25,7 +25,7 @@ const LIMITS: Limits = Limits {
     spacing: Duration::ZERO,
 };
 
-pub(crate) async fn look(context: &Context) -> ActionsJob {
+pub(crate) async fn gather(context: &Context) -> ActionsJob {
     if !context.in_actions() {
         return ActionsJob::Outside;
     }
@@ -51,8 +51,8 @@ async fn ask(context: &Context, place: &Place, token: &str) -> Result<Answer, Er
         token: SecretString::from(token.to_owned()),
         limits: LIMITS,
     };
-    let client = Client::through(settings, &actions_environment::network(context))?;
-    let client = client.until(Instant::now() + OVERALL);
+    let client = Client::with_network(settings, &actions_environment::network(context))?;
+    let client = client.with_deadline(Instant::now() + OVERALL);
     let survey = client.repo(&place.repository)?.survey().await?;
     let identity = client.identity().await.ok();
     let login = identity.filter(|identity| !identity.assumed);

@@ -23,7 +23,7 @@ const VERSION_TIMEOUT: Duration = Duration::from_secs(10);
 /// Maximum number of bytes that are read of its output.
 const VERSION_BYTES: usize = 4 << 10;
 
-pub(crate) async fn look(
+pub(crate) async fn gather(
     context: &Context,
     configured: Option<&Configured>,
     work_tree: &Path,

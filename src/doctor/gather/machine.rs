@@ -12,7 +12,7 @@ use std::time::Duration;
 /// Time limit for creating a namespace.
 const NAMESPACE_TIMEOUT: Duration = Duration::from_secs(5);
 
-pub(crate) fn look(
+pub(crate) fn gather(
     context: &Context,
     runs: &Path,
     user_namespaces: Option<bool>,

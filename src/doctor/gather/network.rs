@@ -7,7 +7,7 @@ use crate::http::{self, Fault};
 use hyper::Uri;
 
 /// Determines the routes to GitHub and to the model's server, if there is one.
-pub(crate) fn look(context: &Context, model: Option<&str>) -> Network {
+pub(crate) fn gather(context: &Context, model: Option<&str>) -> Network {
     let network = actions_environment::network(context);
     let api = context
         .var("GITHUB_API_URL")

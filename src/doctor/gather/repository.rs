@@ -30,21 +30,21 @@ pub(crate) fn trouble(error: &Error) -> Problem {
     trouble
 }
 
-pub(crate) fn look(context: &Context, real: &Real) -> Repository {
+pub(crate) fn gather(context: &Context, real: &Real) -> Repository {
     Repository {
         work_tree: real.work_tree().display().to_string(),
         closed: real.closed().map(|closed| closed.display().to_string()),
         lock: real.held_lock().map(|lock| lock.display().to_string()),
-        identity: asked(git::identity_of(real))
+        identity: queried(git::identity_of(real))
             .map(|found| found.map(|identity| format!("{} <{}>", identity.name, identity.email))),
-        changes: asked(blocking_changes(context, real)),
-        checkout: asked(git::checkout(real)).map(|found| Checkout {
+        changes: queried(blocking_changes(context, real)),
+        checkout: queried(git::checkout(real)).map(|found| Checkout {
             branch: found.branch,
             commit: found.commit,
             refs: found.refs,
             depth: found.depth,
         }),
-        credentials: asked(git::persisted_credentials(real)).map(|found| {
+        credentials: queried(git::persisted_credentials(real)).map(|found| {
             let shown = |it: git::PersistedCredential| Credential {
                 key: it.key,
                 file: it.file.display().to_string(),
@@ -52,7 +52,7 @@ pub(crate) fn look(context: &Context, real: &Real) -> Repository {
             };
             found.into_iter().map(shown).collect()
         }),
-        nested: asked(git::nested(real)),
+        nested: queried(git::nested(real)),
         jj: has_jj(real).then(|| Jj {
             alone: real.is_jj_alone(),
             installed: context.find_program("jj").is_some(),
@@ -60,6 +60,6 @@ pub(crate) fn look(context: &Context, real: &Real) -> Repository {
     }
 }
 
-fn asked<T>(answer: Result<T, GitError>) -> Queried<T> {
+fn queried<T>(answer: Result<T, GitError>) -> Queried<T> {
     answer.map_err(|error| error.to_string())
 }

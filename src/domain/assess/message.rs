@@ -2,13 +2,13 @@
 //!
 //! The repository decides whether anything happened; the message only decides how Sprag replies when nothing
 //! did. The message is normalised ([`normalise`]), every sentence is marked with the cues that it contains
-//! ([`patterns`]), and the class follows from their position: the beginning and above all the end count, the
+//! ([`cues`]), and the class follows from their position: the beginning and above all the end count, the
 //! middle hardly does.
 
+mod cues;
 mod decide;
 mod failed;
 mod normalise;
-mod patterns;
 #[cfg(test)]
 mod tests;
 

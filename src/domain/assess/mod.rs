@@ -317,7 +317,7 @@ fn one_line(text: &str) -> String {
 
 impl AssessmentKind {
     /// Whether the turn failed because the agent, or the service behind it, was unavailable.
-    pub fn is_of_agents_service(self) -> bool {
+    pub fn is_agent_unavailable(self) -> bool {
         matches!(self, Self::AgentUnavailable | Self::AgentTransient)
     }
 

@@ -3,7 +3,7 @@
 use super::conclude::{accept, after_baseline, after_commit, after_verification, give_up};
 use super::output::{after_output, without_output};
 use super::phases::{
-    after_turn_of_row, after_undo, before_checks_of_tests, hand_on, next_attempt,
+    after_turn_of_row, after_undo, before_checks_of_tests, join_attempt, next_attempt,
     rework_after_failure, row, row_at,
 };
 use super::{
@@ -166,7 +166,7 @@ pub(super) fn examine(policy: &Policy, state: &TaskState) -> Step {
     if let Some(outcome) = preflight(state) {
         return give_up(policy, state, outcome);
     }
-    hand_on(policy, state)
+    join_attempt(policy, state)
         .or_else(|| before_checks_of_tests(policy, state))
         .unwrap_or_else(|| verify_or_accept(policy, state, VerifyPurpose::Attempt))
 }

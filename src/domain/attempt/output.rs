@@ -1,7 +1,7 @@
 //! The value that the run's last task must return when an output schema is set.
 
 use super::decide::{give_nudge, limit, satisfied, untouched, verify_or_accept};
-use super::phases::{hand_on, row};
+use super::phases::{join_attempt, row};
 use super::{Policy, Step, TaskState, TurnEnded, TurnPurpose, VerifyPurpose};
 use crate::assess::AssessmentKind;
 use crate::outcome::Outcome;
@@ -48,7 +48,7 @@ pub(super) fn after_output(policy: &Policy, state: &TaskState, turn: &TurnEnded)
     );
     (is_asked && is_idle).then(|| match untouched(state) {
         true => satisfied(policy, state),
-        false => hand_on(policy, state)
+        false => join_attempt(policy, state)
             .unwrap_or_else(|| verify_or_accept(policy, state, VerifyPurpose::Attempt)),
     })
 }

@@ -170,7 +170,7 @@ fn lost(policy: &Policy, state: &TaskState, turn: &TurnEnded, row: PhaseSpec) ->
 }
 
 /// Passes work to the row that joins its attempt, once, before it is checked.
-pub(super) fn hand_on(policy: &Policy, state: &TaskState) -> Option<Step> {
+pub(super) fn join_attempt(policy: &Policy, state: &TaskState) -> Option<Step> {
     let then = index(state) + 1;
     let joins = policy.phases.get(then).is_some_and(|next| next.joins);
     let hands_on = joins && !state.begun.contains(&then);

@@ -362,7 +362,7 @@ impl TaskState {
             (Some(step), _) if step.follows_from_the_last_thing() => {}
             (Some(step), _) => self.last = Last::Resumed(step),
             // Whoever resumes the run has dealt with the agent's problem or has waited long enough.
-            (None, Last::Turn(turn)) if turn.assessment.kind.is_of_agents_service() => {
+            (None, Last::Turn(turn)) if turn.assessment.kind.is_agent_unavailable() => {
                 self.waits = 0;
                 self.idle_cuts = 0;
                 self.last = Last::Waited;

@@ -314,7 +314,7 @@ impl Sink<'_> {
     }
 
     /// The messages about failed tests so far.
-    pub(super) fn told(&self) -> TestFindings {
+    pub(super) fn test_findings(&self) -> TestFindings {
         TestFindings::of(&self.found)
     }
 
@@ -399,7 +399,7 @@ impl TestFindings {
     }
 
     /// Whether there is a finding about a test with this name.
-    pub(super) fn tells_of(&self, test: &str) -> bool {
+    pub(super) fn mentions(&self, test: &str) -> bool {
         let name = plain_name(test);
         let same = self.0.get(last_part(&name)).into_iter().flatten();
         same.into_iter()

@@ -102,10 +102,10 @@ pub fn unread<'a>(set: impl IntoIterator<Item = &'a str>) -> Vec<Unread> {
     let unread = set
         .into_iter()
         .filter(|name| name.starts_with(PREFIX) && !is_known(name));
-    unread.map(told).collect()
+    unread.map(unread_variable).collect()
 }
 
-fn told(name: &str) -> Unread {
+fn unread_variable(name: &str) -> Unread {
     let of_settings = NAMES.iter().map(|(key, _)| variable_name(key));
     let known: Vec<String> = of_settings
         .chain(OWN.iter().map(|&own| own.to_owned()))

@@ -289,7 +289,7 @@ impl RunSummary {
         task.status = ended.outcome.task_end();
         task.reason = Some(ended.outcome.reason());
         task.commit = ended.outcome.commit().map(|id| id.0.clone());
-        task.message = task.said_of_end(ended);
+        task.message = task.end_message(ended);
         task.history = ended.history.iter().map(HistoryLine::from).collect();
         task.changes_made = Some(ended.changes_made);
         task.changed_files.clone_from(&ended.changed_files);

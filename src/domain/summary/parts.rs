@@ -48,7 +48,7 @@ impl TaskSummary {
 
     /// A description of the task's end, which mentions what its last unchanged turn did, and the work that
     /// was not committed because commits are off.
-    pub(super) fn said_of_end(&self, ended: &TaskEnded) -> String {
+    pub(super) fn end_message(&self, ended: &TaskEnded) -> String {
         let last = self.turns.last().map(|turn| turn.assessment);
         let is_left = ended.outcome.commit().is_none()
             && ended.agent_commits == 0

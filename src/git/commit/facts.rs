@@ -118,8 +118,8 @@ impl Repo {
     /// A command that also reads the objects in this directory.
     pub(in crate::git) fn seeing(&self, objects: Option<&Path>) -> Call<'_> {
         match objects {
-            Some(objects) => self.apart().env("GIT_OBJECT_DIRECTORY", objects),
-            None => self.apart(),
+            Some(objects) => self.bare_call().env("GIT_OBJECT_DIRECTORY", objects),
+            None => self.bare_call(),
         }
     }
 

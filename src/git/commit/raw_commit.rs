@@ -93,7 +93,11 @@ impl Repo {
     }
 
     pub(in crate::git) fn raw_commit(&self, oid: &str) -> Result<RawCommit, GitError> {
-        let content = self.apart().args(["cat-file", "commit", oid]).run()?.stdout;
+        let content = self
+            .bare_call()
+            .args(["cat-file", "commit", oid])
+            .run()?
+            .stdout;
         RawCommit::parse(&content).ok_or_else(|| GitError::Malformed {
             command: "cat-file",
             what: format!("commit {oid}"),

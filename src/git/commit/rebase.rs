@@ -205,7 +205,8 @@ impl Repo {
 
     /// A command whose new objects stay in Sprag's own store until they are adopted.
     pub(super) fn making(&self) -> Call<'_> {
-        self.apart().env("GIT_OBJECT_DIRECTORY", self.own_objects())
+        self.bare_call()
+            .env("GIT_OBJECT_DIRECTORY", self.own_objects())
     }
 
     /// Creates a commit of `tree` on top of `parent`, whose tree is `before`, and copies it into the

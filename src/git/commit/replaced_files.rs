@@ -78,20 +78,21 @@ impl Repo {
     ///
     /// # Errors
     /// [`SwapError`]; after [`SwapError::InTheWay`] nothing was changed.
-    pub fn take_back(
+    pub fn restore_from_base(
         &mut self,
         snapshot: &RawSnapshot,
         these: impl Fn(&[u8]) -> bool,
     ) -> Result<(), SwapError> {
         let base = self.base_tree();
-        self.bring_back(snapshot, &base, these).map(drop)
+        self.restore_from_tree(snapshot, &base, these).map(drop)
     }
 
-    /// Like [`Repo::take_back`], but restores the files of another tree and returns the paths that differed.
+    /// Like [`Repo::restore_from_base`], but restores the files of another tree and returns the paths that
+    /// differed.
     ///
     /// # Errors
     /// [`SwapError`]; after [`SwapError::InTheWay`] nothing was changed.
-    pub fn bring_back(
+    pub fn restore_from_tree(
         &mut self,
         snapshot: &RawSnapshot,
         to: &TreeId,

@@ -79,7 +79,7 @@ impl Repo {
     /// Removes the files that differ, and writes those in `index`.
     pub(super) fn exchange(&self, diffs: &[RawDiff], index: &Path) -> Result<(), GitError> {
         for diff in diffs {
-            self.take_away(&diff.path)?;
+            self.remove_file(&diff.path)?;
         }
         let there = |diff: &&RawDiff| diff.after.mode != 0;
         let paths = diffs.iter().filter(there).map(|diff| diff.path.as_slice());
@@ -99,7 +99,7 @@ impl Repo {
     /// Restores the entries that [`Repo::save_all`] saved in `dir`.
     pub(super) fn put_back_all(&self, all: &SavedFiles, dir: &Path) -> Result<(), GitError> {
         for (path, _) in &all.saved {
-            self.clear_way(path)?;
+            self.remove_obstacle(path)?;
         }
         for (path, saved) in &all.saved {
             self.put_back_file(path, saved, dir)?;
@@ -171,7 +171,7 @@ impl Repo {
     }
 
     /// Removes the file at a path and the directories that become empty.
-    pub(in crate::git) fn take_away(&self, path: &[u8]) -> Result<(), GitError> {
+    pub(in crate::git) fn remove_file(&self, path: &[u8]) -> Result<(), GitError> {
         let full = self.real.work_tree.join(as_path(path));
         match metadata(&full)? {
             Some(meta) if !meta.is_dir() => {
@@ -211,7 +211,7 @@ impl Repo {
     }
 
     /// Removes the file or link at a path, or one in the place of a parent directory.
-    pub(in crate::git) fn clear_way(&self, path: &[u8]) -> Result<(), GitError> {
+    pub(in crate::git) fn remove_obstacle(&self, path: &[u8]) -> Result<(), GitError> {
         let ends = path.iter().enumerate().filter(|(_, byte)| **byte == b'/');
         for end in ends.map(|(at, _)| at) {
             let above = self.real.work_tree.join(as_path(&path[..end]));

@@ -265,8 +265,8 @@ impl Repo {
                 (true, true) => call.durably(),
                 (true, false) => call.durably_together(),
             };
-            let told = call.stdin(nul_joined(files.iter().copied())).run()?.stderr;
-            if told.contains(IGNORED) {
+            let stderr = call.stdin(nul_joined(files.iter().copied())).run()?.stderr;
+            if stderr.contains(IGNORED) {
                 return self.left_out(target, files);
             }
         }

@@ -254,11 +254,11 @@ impl Repo {
             match one.indexed {
                 _ if is_kept || (is_saved && one.indexed.is_some()) => {}
                 Some(_) => back.push(one.path),
-                None => self.take_away(&one.path)?,
+                None => self.remove_file(&one.path)?,
             }
         }
         for path in &back {
-            self.clear_way(path)?;
+            self.remove_obstacle(path)?;
         }
         self.check_out(&kept, back.iter().map(Vec::as_slice))?;
         self.remove_made(&record.files);

@@ -61,7 +61,7 @@ impl Repo {
             let same = match (entry, staged.get(change.path.as_slice())) {
                 (None, _) => false,
                 (Some(entry), Some(diff)) => self.is_as_read(entry, diff, tree, &digests)?,
-                (Some(entry), None) => self.lies_there(&change.path, entry),
+                (Some(entry), None) => self.is_as_snapshotted(&change.path, entry),
             };
             if !same {
                 unlike.push(change.path.clone());
@@ -103,7 +103,7 @@ impl Repo {
 
     /// Whether the work tree still has what the snapshot read, for a path that the commit leaves as in the
     /// base.
-    fn lies_there(&self, path: &[u8], entry: &Entry) -> bool {
+    fn is_as_snapshotted(&self, path: &[u8], entry: &Entry) -> bool {
         match inspect_all(&self.real.work_tree, &[path]).first() {
             Some(OnDisk::File { digest, .. } | OnDisk::Link { digest }) => *digest == entry.digest,
             Some(OnDisk::Directory) => self

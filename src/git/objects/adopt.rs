@@ -30,9 +30,9 @@ impl Repo {
         if self.adopt_once(objects)?.is_empty() {
             return Ok(Vec::new());
         }
-        let told = self.remove_false_objects()?;
+        let warnings = self.remove_false_objects()?;
         match self.adopt_once(objects)? {
-            unsound if unsound.is_empty() => Ok(told),
+            unsound if unsound.is_empty() => Ok(warnings),
             unsound => Err(CommitError::Unsound(unsound)),
         }
     }
@@ -107,7 +107,10 @@ impl Repo {
                 continue;
             }
             fs::copy(&path, &to).map_err(io_error("copy to", &to))?;
-            let call = self.apart().args(["index-pack", "-o"]).args([&index, &to]);
+            let call = self
+                .bare_call()
+                .args(["index-pack", "-o"])
+                .args([&index, &to]);
             call.durably().run()?;
         }
         Ok(found)

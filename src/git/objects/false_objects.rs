@@ -19,10 +19,10 @@ const DERIVED: [&str; 2] = ["rev", "bitmap"];
 
 impl Repo {
     /// Runs an operation that reads new objects. If it fails, removes the objects whose content does not
-    /// match their ids, adds them to `told`, and if there were any runs the operation once more.
+    /// match their ids, adds them to `warnings`, and if there were any runs the operation once more.
     pub(in crate::git) fn past_false_objects<T>(
         &self,
-        told: &mut Vec<String>,
+        warnings: &mut Vec<String>,
         attempt: impl Fn() -> Result<T, CommitError>,
     ) -> Result<T, CommitError> {
         let error = match attempt() {
@@ -35,7 +35,7 @@ impl Repo {
         if removed.is_empty() {
             return Err(error);
         }
-        told.extend(removed);
+        warnings.extend(removed);
         attempt()
     }
 
@@ -46,15 +46,15 @@ impl Repo {
     /// When a store cannot be read or changed.
     pub(in crate::git) fn remove_false_objects(&self) -> Result<Vec<String>, GitError> {
         self.refuse_links("HEAD")?;
-        let mut told = Vec::new();
+        let mut warnings = Vec::new();
         for store in [self.own_objects(), self.shared_objects()] {
-            self.remove_false_files(&store, &mut told)?;
-            self.mend_packs(&store.join("pack"), &mut told)?;
+            self.remove_false_files(&store, &mut warnings)?;
+            self.mend_packs(&store.join("pack"), &mut warnings)?;
         }
-        Ok(told)
+        Ok(warnings)
     }
 
-    fn remove_false_files(&self, store: &Path, told: &mut Vec<String>) -> Result<(), GitError> {
+    fn remove_false_files(&self, store: &Path, warnings: &mut Vec<String>) -> Result<(), GitError> {
         for fan_out in (0..=255).map(|number| format!("{number:02x}")) {
             for path in listed(&store.join(&fan_out))? {
                 let name = path
@@ -66,7 +66,7 @@ impl Repo {
                     && id.bytes().all(|byte| byte.is_ascii_hexdigit());
                 if is_id && !self.is_older_than_run(&path) && loose_digest(&path, &id).is_none() {
                     remove(&path)?;
-                    told.push(format!(
+                    warnings.push(format!(
                         "the object store held something else under the id {id}; it was removed"
                     ));
                 }
@@ -76,13 +76,13 @@ impl Repo {
     }
 
     /// Replaces indexes of packs that do not match the content of the pack.
-    fn mend_packs(&self, packs: &Path, told: &mut Vec<String>) -> Result<(), GitError> {
+    fn mend_packs(&self, packs: &Path, warnings: &mut Vec<String>) -> Result<(), GitError> {
         let files = listed(packs)?;
         for path in &files {
             let name = path.file_name().unwrap_or_default().as_bytes();
             if name.starts_with(LIST_OF_PACKS) && !self.is_older_than_run(path) {
                 remove(path)?;
-                told.push(format!("{} was removed; git creates it again", shown(path)));
+                warnings.push(format!("{} was removed; git creates it again", shown(path)));
             }
         }
         for pack in files
@@ -97,14 +97,14 @@ impl Repo {
                 continue;
             }
             match self.index_of(pack)? {
-                None => told.push(format!("git cannot read the pack {}", shown(pack))),
+                None => warnings.push(format!("git cannot read the pack {}", shown(pack))),
                 Some(true_index) if read(&index).ok().as_ref() == Some(&true_index) => {}
                 Some(true_index) => {
                     for ending in DERIVED {
                         remove(&pack.with_extension(ending))?;
                     }
                     crate::git::files::write_atomically(&index, &true_index)?;
-                    told.push(format!(
+                    warnings.push(format!(
                         "the index {} of the object store did not match its pack; it was created again",
                         shown(&index)
                     ));
@@ -121,7 +121,7 @@ impl Repo {
         let objects = scratch.path().join("objects");
         make_dir(&objects)?;
         let index = scratch.path().join("pack.idx");
-        let call = self.apart().env("GIT_OBJECT_DIRECTORY", &objects);
+        let call = self.bare_call().env("GIT_OBJECT_DIRECTORY", &objects);
         let made = call
             .args(["index-pack", "-o"])
             .args([&index, &pack.to_path_buf()])

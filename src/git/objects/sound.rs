@@ -58,7 +58,7 @@ impl Repo {
         &self,
         ids: &[&str],
     ) -> Result<Vec<String>, GitError> {
-        let found = self.object_digests_by(self.apart(), ids)?;
+        let found = self.object_digests_by(self.bare_call(), ids)?;
         let unsound = ids.iter().filter(|id| !found.contains_key(**id));
         Ok(unsound.map(|id| (*id).to_owned()).collect())
     }

@@ -204,7 +204,7 @@ impl Repo {
         let copy = dir.join("edited");
         write_atomically(&copy, &content)?;
         for one in found {
-            let call = self.apart().args(["config", "--file"]).args([&copy]);
+            let call = self.bare_call().args(["config", "--file"]).args([&copy]);
             let value = without_userinfo(&String::from_utf8_lossy(&one.value));
             let call = match one.shown.kind {
                 PersistedKind::Header => call.args(["--unset-all"]).args([&one.key]),

@@ -65,7 +65,7 @@ impl Repo {
             return Err(ApiChangesError::NotExpressible { why });
         }
         for (path, oid) in written {
-            let call = self.apart().args(["cat-file", "blob", oid]);
+            let call = self.bare_call().args(["cat-file", "blob", oid]);
             let content = call.run()?.stdout;
             if !is_blob(oid, &content) {
                 let why = format!("the object store holds something else under the id {oid}");

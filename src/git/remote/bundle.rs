@@ -68,7 +68,7 @@ impl Repo {
         self.refresh_shallow()?;
         let root = &self.private.root;
         write_ref(root, RESULT, format!("{head}\n").as_bytes())?;
-        let call = self.apart().args(["bundle", "create", "--quiet"]);
+        let call = self.bare_call().args(["bundle", "create", "--quiet"]);
         let made = call
             .args([path.as_os_str()])
             .args([RESULT, &format!("^{base}")]);

@@ -186,7 +186,7 @@ impl Repo {
         let _open = self.unseal()?;
         let call = self.remote_call(remote, cancel).timeout(ASK_LIMIT);
         let call = call.args(["ls-remote", "--quiet", &remote.url, refname]);
-        let answer = told(remote, call.status())?;
+        let answer = remote_error(remote, call.status())?;
         let text = String::from_utf8_lossy(&answer.stdout);
         let found = text.lines().find_map(|line| {
             let (id, name) = line.split_once('\t')?;
@@ -226,8 +226,8 @@ impl Repo {
         if let Some(depth) = depth {
             call = call.args([format!("--depth={}", depth.max(1))]);
         }
-        told(remote, call.args([remote.url.as_str(), &id.0]).status())?;
-        self.share_shallow()?;
+        remote_error(remote, call.args([remote.url.as_str(), &id.0]).status())?;
+        self.copy_shallow()?;
         let commit = format!("{}^{{commit}}", id.0);
         let is_there = self.call().args(["cat-file", "-e", &commit]).status()?;
         is_there.expect_success("fetch".to_owned())?;
@@ -294,7 +294,7 @@ impl Repo {
     /// A command that communicates with `remote`: in the private directory, without a work tree, with the
     /// object store of the repository, and with the credential in a pipe that only this process has.
     pub(in crate::git) fn remote_call(&self, remote: &Remote, cancel: &Cancel) -> Call<'_> {
-        let mut call = self.apart().cancelled_by(cancel);
+        let mut call = self.bare_call().cancelled_by(cancel);
         call = call.env("GIT_ALLOW_PROTOCOL", remote.protocols);
         for (name, value) in &remote.network {
             call = call.env(name, value);
@@ -309,7 +309,7 @@ impl Repo {
 
     /// A command in the private directory without a work tree, and so without its `.gitmodules`, attributes
     /// or nested repositories. New objects go to the repository.
-    pub(in crate::git) fn apart(&self) -> Call<'_> {
+    pub(in crate::git) fn bare_call(&self) -> Call<'_> {
         let root = &self.private.root;
         let call = self.real.git.call(root);
         call.env("HOME", root.join(HOME))
@@ -320,7 +320,7 @@ impl Repo {
     }
 
     /// Copies the boundary of a shallow history to the repository after a fetch has moved it.
-    fn share_shallow(&self) -> Result<(), GitError> {
+    fn copy_shallow(&self) -> Result<(), GitError> {
         let own = self.private.git_dir().join("shallow");
         let shared = self.real.common_dir.join("shallow");
         let Ok(borders) = fs::read(&own) else {
@@ -354,7 +354,7 @@ const FETCH: [&str; 7] = [
 ];
 
 /// Converts a failed command to a [`RemoteError`]. The credential is first removed from the error output.
-pub(in crate::git) fn told(
+pub(in crate::git) fn remote_error(
     remote: &Remote,
     output: Result<crate::git::command::Output, GitError>,
 ) -> Result<crate::git::command::Output, RemoteError> {

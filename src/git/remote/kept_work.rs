@@ -8,7 +8,7 @@ use crate::git::commit::stage::record;
 use crate::git::commit::swap::{SwapError, TreeId};
 use crate::git::error::GitError;
 use crate::git::remote::error::RemoteError;
-use crate::git::remote::exchange::{Remote, told};
+use crate::git::remote::exchange::{Remote, remote_error};
 use crate::git::remote::names::{checked_id, ref_component};
 use crate::git::repo::Repo;
 use crate::git::snapshot::change::RawSnapshot;
@@ -129,7 +129,7 @@ impl Repo {
         let own = self.private.git_dir().join("objects");
         let call = call.env("GIT_ALTERNATE_OBJECT_DIRECTORIES", own);
         let call = call.args(PUSH).args([remote.url(), &refspec]);
-        told(remote, call.status()).map(drop)
+        remote_error(remote, call.status()).map(drop)
     }
 
     /// Fetches the work that a ref of the remote keeps, or returns `None` if there is none. In a shallow
@@ -183,7 +183,7 @@ impl Repo {
     ///
     /// # Errors
     /// [`SwapError`].
-    pub fn lay_out(&mut self, tree: &TreeId) -> Result<(), SwapError> {
+    pub fn check_out_tree(&mut self, tree: &TreeId) -> Result<(), SwapError> {
         let _open = self.unseal()?;
         let diffs = self.diff_trees(self.base_tree().as_str(), tree.as_str())?;
         let bad = self.unswappable(&diffs);
@@ -191,9 +191,9 @@ impl Repo {
             return Err(SwapError::InTheWay(bad));
         }
         for diff in &diffs {
-            self.clear_way(&diff.path)?;
+            self.remove_obstacle(&diff.path)?;
             if diff.after.mode == 0 {
-                self.take_away(&diff.path)?;
+                self.remove_file(&diff.path)?;
             }
         }
         let index = self.scratch_index(&self.private.index())?;

@@ -83,14 +83,16 @@ impl Repo {
         };
         match said {
             PushReport::UpToDate => Ok(PushOutcome::UpToDate),
-            PushReport::Done => self.seen_at_remote(remote, spec, None, cancel),
-            PushReport::Failed(words) => self.seen_at_remote(remote, spec, Some(words), cancel),
+            PushReport::Done => self.compare_with_remote(remote, spec, None, cancel),
+            PushReport::Failed(words) => {
+                self.compare_with_remote(remote, spec, Some(words), cancel)
+            }
         }
     }
 
     /// Compares git's report of a push with the state of the remote. `trouble` is git's message if the push
     /// failed; the branch may have moved nevertheless if the response was lost.
-    fn seen_at_remote(
+    fn compare_with_remote(
         &self,
         remote: &Remote,
         spec: &PushSpec,
@@ -107,7 +109,7 @@ impl Repo {
             return Ok(PushOutcome::Pushed { head });
         }
         let Some(words) = trouble else {
-            return self.passed_by(remote, spec, now, cancel);
+            return self.branch_moved_on(remote, spec, now, cancel);
         };
         let in_place = now == spec.expected;
         Ok(match classify(&words) {
@@ -122,7 +124,7 @@ impl Repo {
 
     /// Handles an accepted push after which the branch is elsewhere: somebody pushed on top of it, or moved
     /// it.
-    fn passed_by(
+    fn branch_moved_on(
         &self,
         remote: &Remote,
         spec: &PushSpec,

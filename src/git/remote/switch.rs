@@ -108,9 +108,9 @@ impl Repo {
         self.refuse_dirty(&Exempt::default())?;
         let depth = self.is_shallow().then_some(1);
         self.fetch(remote, &to, depth, cancel)?;
-        let changes = self.way_to(&to)?;
+        let changes = self.changes_to(&to)?;
         let name = branch.full();
-        self.know_links(&name);
+        self.record_links(&name);
         self.put_branch(&name, &to)?;
         let call = self.move_ref("HEAD")?;
         let reason = "sprag: onto the branch of the pull request";
@@ -134,7 +134,7 @@ impl Repo {
             (found, _) => return Err(moved(found)),
         };
         self.refuse_dirty(exempt)?;
-        self.way_to(&to.0)?;
+        self.changes_to(&to.0)?;
         Ok(MoveIntent {
             from,
             to,
@@ -217,7 +217,7 @@ impl Repo {
     }
 
     /// The differences between the base and a commit, provided that nothing is in the place of its new files.
-    fn way_to(&self, to: &str) -> Result<Vec<RawDiff>, SwitchError> {
+    fn changes_to(&self, to: &str) -> Result<Vec<RawDiff>, SwitchError> {
         let changes = self.diff_trees(&self.private.state.base_tree, to)?;
         self.refuse_in_the_way(&changes)?;
         Ok(changes)
@@ -274,7 +274,7 @@ impl Repo {
     }
 
     /// Records the links that exist before the branch is first written: they belong to the owner.
-    fn know_links(&mut self, name: &str) {
+    fn record_links(&mut self, name: &str) {
         let found = links(&self.real, name).into_iter();
         let found: Vec<Vec<u8>> = found.map(|path| path.into_os_string().into_vec()).collect();
         let known = &mut self.private.state.links;

@@ -136,7 +136,7 @@ impl Repo {
         let mut looker = PathInspector::new(&self.real.work_tree);
         for path in paths {
             if looker.is_real(split(path).0) {
-                self.take_away(path)?;
+                self.remove_file(path)?;
             }
         }
         Ok(())

@@ -44,15 +44,15 @@ impl Repo {
     pub fn snapshot(&self, exempt: &Exempt) -> Result<RawSnapshot, GitError> {
         let _open = self.unseal()?;
         self.ensure_in_place()?;
-        let mut told = self.restore_configuration()?;
-        told.extend(self.clear_entrances()?);
+        let mut warnings = self.restore_configuration()?;
+        warnings.extend(self.clear_required_files()?);
         let mut taken = self.take_snapshot(exempt);
         if let Err(GitError::HeldBySpecialFiles { paths, .. }) = &taken {
-            told.extend(self.clear_found(paths)?);
+            warnings.extend(self.clear_found(paths)?);
             taken = self.take_snapshot(exempt);
         }
         let mut raw = taken?;
-        raw.warnings.splice(0..0, told);
+        raw.warnings.splice(0..0, warnings);
         Ok(raw)
     }
 
@@ -222,7 +222,7 @@ impl Repo {
         let (dropped, kept): (Vec<Candidate>, Vec<Candidate>) =
             candidates.into_iter().partition(is_artifact);
         let paths: Vec<&[u8]> = kept.iter().map(|one| one.path.as_slice()).collect();
-        raw.warnings.extend(self.clear_beside(&paths)?);
+        raw.warnings.extend(self.clear_attribute_files(&paths)?);
         let seen = inspect_all(&self.real.work_tree, &paths);
         let mut unchanged = self.same_as_base(&kept, &seen)?;
         self.convert(&kept, &seen, &mut unchanged)?;

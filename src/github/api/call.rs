@@ -113,12 +113,12 @@ impl Client {
         }
     }
 
-    /// Sends a request that creates something. Without a clear response, `look` checks whether it has
+    /// Sends a request that creates something. Without a clear response, `existing` checks whether it has
     /// succeeded, and the request is repeated only if not.
     pub(super) async fn create<T: DeserializeOwned>(
         &self,
         call: &Call,
-        look: impl AsyncFn() -> Result<Option<T>, Error>,
+        existing: impl AsyncFn() -> Result<Option<T>, Error>,
     ) -> Result<T, Error> {
         let mut sent = 0;
         loop {
@@ -126,7 +126,7 @@ impl Client {
                 End::Answered(answer) => return read(&call.what(), &answer.body),
                 End::Unclear(error) => error,
             };
-            if let Some(found) = look().await? {
+            if let Some(found) = existing().await? {
                 self.note(&format!(
                     "{}: the request had succeeded after all",
                     call.what()
@@ -191,7 +191,7 @@ impl Client {
             };
             match policy::next(&self.inner.limits, call.kind, &fault, &now) {
                 Next::Again(wait) => {
-                    self.note(&format!("{error}; again in {}", told(wait)));
+                    self.note(&format!("{error}; again in {}", wait_text(wait)));
                     self.inner.wait(wait).await;
                 }
                 Next::Look(wait) => {
@@ -272,7 +272,7 @@ impl Client {
                 Err(out_of_time())
             }
             Err(TransportError::Late) => {
-                let limit = told(self.inner.limits.request);
+                let limit = wait_text(self.inner.limits.request);
                 lost(Fault::Lost, format!("no complete response within {limit}"))
             }
         }
@@ -322,7 +322,7 @@ pub(super) fn read<T: DeserializeOwned>(what: &str, body: &[u8]) -> Result<T, Er
         .map_err(|error| Error::protocol(what, format!("the response is invalid: {error}")))
 }
 
-fn told(wait: Duration) -> String {
+fn wait_text(wait: Duration) -> String {
     match wait.as_secs() {
         0 => format!("{} ms", wait.as_millis()),
         _ => format!("{:.1} s", wait.as_secs_f64()),

@@ -218,7 +218,7 @@ impl Repo {
     /// See [`Error`]; `Forbidden` for every token that does not belong to an app.
     pub async fn create_check_run(&self, new: &NewCheckRun) -> Result<CheckRun, Error> {
         let call = Call::with_body(Method::POST, self.path("/check-runs"), Kind::Create, new)?;
-        let look = async || {
+        let existing = async || {
             let runs = self.check_runs(&new.head_sha, &new.name).await?;
             let same = |run: &CheckRun| {
                 run.external_id == new.external_id
@@ -227,7 +227,7 @@ impl Repo {
             };
             Ok(runs.into_iter().find(same))
         };
-        self.client.create(&call, look).await
+        self.client.create(&call, existing).await
     }
 
     /// A check run by its id.
@@ -314,11 +314,11 @@ impl Repo {
     /// Sends an update with annotations to a check run that has `before` of them.
     async fn add(&self, id: u64, update: &CheckUpdate, before: usize) -> Result<CheckRun, Error> {
         let call = self.patch(id, Kind::Create, update)?;
-        let look = async || {
+        let existing = async || {
             let run = self.check_run(id).await?;
             Ok(Some(run).filter(|run| run.annotations > before))
         };
-        self.client.create(&call, look).await
+        self.client.create(&call, existing).await
     }
 
     fn patch(&self, id: u64, kind: Kind, update: &CheckUpdate) -> Result<Call, Error> {

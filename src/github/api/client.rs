@@ -33,7 +33,7 @@ impl Client {
     ///
     /// # Errors
     /// As for [`Client::new`].
-    pub fn through(settings: Settings, network: &Network) -> Result<Self, Error> {
+    pub fn with_network(settings: Settings, network: &Network) -> Result<Self, Error> {
         Ok(Self {
             inner: Arc::new(Inner::new(settings, network)?),
             deadline: None,
@@ -44,7 +44,7 @@ impl Client {
     /// A clone with a deadline for everything that follows: requests, their responses and the waits between
     /// them.
     #[must_use]
-    pub fn until(&self, deadline: impl Into<Instant>) -> Self {
+    pub fn with_deadline(&self, deadline: impl Into<Instant>) -> Self {
         Self {
             deadline: Some(deadline.into()),
             ..self.clone()
@@ -53,7 +53,7 @@ impl Client {
 
     /// A clone without pauses between writes, for the last writes of a process that is about to be killed.
     #[must_use]
-    pub fn hurried(&self) -> Self {
+    pub fn without_pauses(&self) -> Self {
         Self {
             is_hurried: true,
             ..self.clone()
@@ -111,11 +111,11 @@ pub struct Repo {
 }
 
 impl Repo {
-    /// A clone with a deadline, as for [`Client::until`].
+    /// A clone with a deadline, as for [`Client::with_deadline`].
     #[must_use]
-    pub fn until(&self, deadline: impl Into<Instant>) -> Self {
+    pub fn with_deadline(&self, deadline: impl Into<Instant>) -> Self {
         Self {
-            client: self.client.until(deadline),
+            client: self.client.with_deadline(deadline),
             ..self.clone()
         }
     }

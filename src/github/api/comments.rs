@@ -148,8 +148,8 @@ impl Repo {
             let why = "the comment does not begin with its marker, so it could not be found again";
             return Err(Error::protocol(&call.what(), why));
         }
-        let look = async || self.own_comment(issue, marker, identity).await;
-        self.client.create(&call, look).await
+        let existing = async || self.own_comment(issue, marker, identity).await;
+        self.client.create(&call, existing).await
     }
 
     /// Replaces the text of a comment.

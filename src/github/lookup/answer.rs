@@ -87,7 +87,7 @@ pub fn ended(context: &Context, ended: &JobEnd, out: &mut impl Write) -> u8 {
             let _ = writeln!(out, "{command}");
         }
     }
-    if let Err(error) = to_the_job(context, ended) {
+    if let Err(error) = write_outputs(context, ended) {
         let _ = writeln!(out, "warning: {}", neutral(&format!("{error:#}")));
     }
     ended.status.exit_code(None)
@@ -110,7 +110,7 @@ fn note(ended: &JobEnd) -> Annotation {
     }
 }
 
-fn to_the_job(context: &Context, ended: &JobEnd) -> anyhow::Result<()> {
+fn write_outputs(context: &Context, ended: &JobEnd) -> anyhow::Result<()> {
     let nowhere = ReportContext::default();
     if let Some(path) = context.path_var("GITHUB_STEP_SUMMARY") {
         let text = match ended.reason {
@@ -175,7 +175,7 @@ impl ReplyTarget<'_> {
             let context = self.context();
             let remedy = ended.remedy.as_deref();
             let text = markdown::refusal_comment(&ended.why, remedy, &context);
-            self.say(text, ended).await;
+            self.comment(text, ended).await;
         }
     }
 
@@ -208,7 +208,7 @@ impl ReplyTarget<'_> {
                 format!("{line}\n{}{more}", rest.trim_end())
             }
         };
-        self.say(text, &mut ended).await;
+        self.comment(text, &mut ended).await;
         ended
     }
 
@@ -224,7 +224,7 @@ impl ReplyTarget<'_> {
                 .filter(|check| check.status != "completed")
                 .filter_map(|check| workflow_run(&check.details_url))
                 .collect(),
-            Err(error) => return unasked("the runs could not be found", &error),
+            Err(error) => return not_answered("the runs could not be found", &error),
         };
         let mut stopped = 0_u64;
         for run in &open {
@@ -232,7 +232,7 @@ impl ReplyTarget<'_> {
                 Ok(()) => stopped += 1,
                 // The run has ended without closing its check run.
                 Err(Error::Conflict { .. }) => {}
-                Err(error) => return unasked("the run could not be cancelled", &error),
+                Err(error) => return not_answered("the run could not be cancelled", &error),
             }
         }
         JobEnd::nothing(match stopped {
@@ -267,7 +267,7 @@ impl ReplyTarget<'_> {
         }
     }
 
-    async fn say(&self, text: String, ended: &mut JobEnd) {
+    async fn comment(&self, text: String, ended: &mut JobEnd) {
         let Some(number) = self.number.filter(|_| !self.is_silent) else {
             return;
         };
@@ -288,7 +288,7 @@ impl ReplyTarget<'_> {
 
 /// Reports to whoever asked for a run why it cannot start, such as a missing plan or agent. Returns what could
 /// not be reported.
-pub async fn not_begun(
+pub async fn report_not_started(
     context: &Context,
     request: &RunRequest,
     error: &error::Error,
@@ -299,7 +299,7 @@ pub async fn not_begun(
     let client = actions.client();
     let repo = client.as_ref().map_err(ToString::to_string);
     let repo = repo.and_then(|client| {
-        let client = client.until(Instant::now() + REPORT_TIMEOUT);
+        let client = client.with_deadline(Instant::now() + REPORT_TIMEOUT);
         client
             .repo(&request.context.place.repository)
             .map_err(|error| error.to_string())
@@ -342,7 +342,7 @@ pub async fn not_begun(
     ended.incidents
 }
 
-fn unasked(what: &str, error: &Error) -> JobEnd {
+fn not_answered(what: &str, error: &Error) -> JobEnd {
     JobEnd {
         status: RunStatus::Environment,
         reason: Reason::Environment,

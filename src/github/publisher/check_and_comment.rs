@@ -97,7 +97,7 @@ pub struct PublishProblems {
 }
 
 impl PublishProblems {
-    fn say(&mut self, what: &str, error: &Error) {
+    fn note_incident(&mut self, what: &str, error: &Error) {
         self.incomplete = true;
         let line = format!("{what}: {error}");
         if !self.incidents.contains(&line) {
@@ -113,7 +113,7 @@ impl CheckAndComment {
             return;
         };
         if self.resumed && !self.trouble.looked {
-            self.find_again(client, &repo).await;
+            self.find_created(client, &repo).await;
         }
         self.trouble.unsure = true;
         if !self.known.taken {
@@ -140,7 +140,7 @@ impl CheckAndComment {
         // Earlier failures are repaired now, unless they are permanent.
         self.trouble.incomplete = self.trouble.no_checks || self.trouble.no_comment;
         if self.trouble.unsure || (self.resumed && !self.trouble.looked) {
-            self.find_again(client, &repo).await;
+            self.find_created(client, &repo).await;
         }
         self.end_checks(&repo, summary, end).await;
         let status = summary.status.unwrap_or(RunStatus::Environment);
@@ -203,7 +203,7 @@ impl CheckAndComment {
         match client.repo(&self.request.context.place.repository) {
             Ok(repo) => Some(repo),
             Err(error) => {
-                self.trouble.say("nothing is published", &error);
+                self.trouble.note_incident("nothing is published", &error);
                 None
             }
         }
@@ -214,7 +214,7 @@ impl CheckAndComment {
             return;
         };
         if let Err(error) = repo.react(target, reaction).await {
-            self.trouble.say("no reaction", &error);
+            self.trouble.note_incident("no reaction", &error);
         }
     }
 
@@ -256,13 +256,13 @@ impl CheckAndComment {
         match shown {
             Ok(check) => {
                 self.trouble.reopened = true;
-                self.know_check(&check);
+                self.record_check(&check);
             }
-            Err(error) => self.no_check(&error),
+            Err(error) => self.check_not_created(&error),
         }
     }
 
-    fn know_check(&mut self, check: &CheckRun) {
+    fn record_check(&mut self, check: &CheckRun) {
         let page = page(check);
         if self.known.check.as_ref() != Some(&page) {
             self.known.check = Some(page);
@@ -271,10 +271,10 @@ impl CheckAndComment {
     }
 
     /// A token without the permission to write checks is expected: annotations and summary go to the log.
-    fn no_check(&mut self, error: &Error) {
+    fn check_not_created(&mut self, error: &Error) {
         let lasting = error.is_permission() || error.is_not_found();
         self.trouble.no_checks |= lasting;
-        self.trouble.say("no check run", error);
+        self.trouble.note_incident("no check run", error);
     }
 
     async fn show_comment(
@@ -301,10 +301,10 @@ impl CheckAndComment {
             None => self.new_comment(client, repo, number, &body).await,
         };
         match shown {
-            Ok(comment) => self.know_comment(&comment),
+            Ok(comment) => self.record_comment(&comment),
             Err(error) => {
                 self.trouble.no_comment |= error.is_permission();
-                self.trouble.say("no comment", &error);
+                self.trouble.note_incident("no comment", &error);
             }
         }
     }
@@ -345,7 +345,7 @@ impl CheckAndComment {
         Ok(identity)
     }
 
-    fn know_comment(&mut self, comment: &Comment) {
+    fn record_comment(&mut self, comment: &Comment) {
         let page = Page {
             id: comment.id,
             url: comment.html_url.clone(),
@@ -357,12 +357,12 @@ impl CheckAndComment {
     }
 
     /// Looks for what abandoned requests created: a second check run would stay open.
-    async fn find_again(&mut self, client: &Client, repo: &Repo) {
+    async fn find_created(&mut self, client: &Client, repo: &Repo) {
         self.trouble.looked = true;
         if let (None, Some(head)) = (&self.known.check, &self.request.context.head)
             && let Some(check) = self.own_check(repo, head).await
         {
-            self.know_check(&check);
+            self.record_check(&check);
         }
         if let (None, Some(number)) = (&self.known.comment, self.request.number)
             && let Ok(identity) = self.identity(client).await
@@ -370,7 +370,7 @@ impl CheckAndComment {
                 .own_comment(number, &self.name().marker(), &identity)
                 .await
         {
-            self.know_comment(&comment);
+            self.record_comment(&comment);
         }
     }
 
@@ -414,7 +414,8 @@ impl CheckAndComment {
                 self.supersede(repo, summary, &check).await;
             }
             Err(error) => {
-                self.trouble.say("no check run on the pushed head", &error);
+                self.trouble
+                    .note_incident("no check run on the pushed head", &error);
                 self.conclude(repo, summary).await;
             }
         }
@@ -429,11 +430,11 @@ impl CheckAndComment {
         };
         match ended {
             Ok(check) => {
-                self.know_check(&check);
+                self.record_check(&check);
                 self.annotate(repo, check.id, check.annotations, summary)
                     .await;
             }
-            Err(error) => self.no_check(&error),
+            Err(error) => self.check_not_created(&error),
         }
     }
 
@@ -464,7 +465,8 @@ impl CheckAndComment {
             details_url: None,
         };
         if let Err(error) = repo.update_check_run(page.id, &update).await {
-            self.trouble.say("the first check run stays open", &error);
+            self.trouble
+                .note_incident("the first check run stays open", &error);
         }
     }
 
@@ -479,7 +481,9 @@ impl CheckAndComment {
         let output = with_outcome(output, summary);
         match repo.add_annotations(check, &output, &notes, there).await {
             Ok(_) => self.trouble.annotated = true,
-            Err(error) => self.trouble.say("not every annotation is there", &error),
+            Err(error) => self
+                .trouble
+                .note_incident("not every annotation is there", &error),
         }
     }
 }

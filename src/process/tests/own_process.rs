@@ -149,7 +149,7 @@ mod inner {
         let mut service = Command::new("sleep").arg("1000").spawn().unwrap();
         let pid = i32::try_from(service.id()).unwrap();
         // Only a later tick of the kernel's clock distinguishes the two.
-        while host::look(pid).unwrap().start >= now_in_ticks(pid) {
+        while host::find(pid).unwrap().start >= now_in_ticks(pid) {
             std::thread::yield_now();
         }
         let seen = trial.run().await;
@@ -184,7 +184,7 @@ mod inner {
             assert_eq!(seen.ended.leaked.len(), 1);
         }
         let worker = fs::read_to_string(directory.path().join("worker")).unwrap();
-        assert!(host::look(worker.trim().parse().unwrap()).is_some());
+        assert!(host::find(worker.trim().parse().unwrap()).is_some());
         kept.unwrap().end(AGES).await;
         assert_eq!(host::children(), Vec::<i32>::new());
     }
@@ -192,9 +192,9 @@ mod inner {
     /// The start time of a process that starts now.
     fn now_in_ticks(after: i32) -> u64 {
         let mut probe = Command::new("true").spawn().unwrap();
-        let probed = host::look(i32::try_from(probe.id()).unwrap());
+        let probed = host::find(i32::try_from(probe.id()).unwrap());
         probe.wait().unwrap();
-        probed.or_else(|| host::look(after)).unwrap().start
+        probed.or_else(|| host::find(after)).unwrap().start
     }
 
     #[tokio::test(flavor = "current_thread")]

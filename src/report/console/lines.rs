@@ -29,7 +29,7 @@ const MESSAGE_LINES: usize = 40;
 pub fn lines(event: &Event, summary: &RunSummary, style: &Style) -> Vec<String> {
     let lines = match style.verbosity {
         Verbosity::Quiet => quiet(event, summary),
-        _ => told(event, summary, style.verbosity),
+        _ => event_lines(event, summary, style.verbosity),
     };
     lines.into_iter().map(|line| line.render(style)).collect()
 }
@@ -44,7 +44,7 @@ fn quiet(event: &Event, summary: &RunSummary) -> Vec<Line> {
     }
 }
 
-fn told(event: &Event, summary: &RunSummary, verbosity: Verbosity) -> Vec<Line> {
+fn event_lines(event: &Event, summary: &RunSummary, verbosity: Verbosity) -> Vec<Line> {
     let plain = |text: String| vec![Line::new(Tone::Plain, text)];
     let task = event.task.as_deref();
     match &event.kind {

@@ -180,7 +180,7 @@ impl Live {
             for line in lines {
                 self.screen.write(&format!("{line}\n"));
             }
-            self.screen.pass_on();
+            self.screen.flush_pending();
         } else if !lines.is_empty() {
             self.bar.println(lines.join("\n"));
         }
@@ -242,7 +242,7 @@ impl Screen {
     }
 
     /// Writes pending output, and keeps the first error for the reporter, because the library ignores errors.
-    fn pass_on(&self) {
+    fn flush_pending(&self) {
         let mut out = self.lock();
         let text = std::mem::take(&mut out.pending);
         let written = out.to.write_all(text.as_bytes());
@@ -312,7 +312,7 @@ impl TermLike for Screen {
     /// line and shift later drawings. At the left edge it does no harm.
     fn flush(&self) -> io::Result<()> {
         self.write("\r");
-        self.pass_on();
+        self.flush_pending();
         Ok(())
     }
 }

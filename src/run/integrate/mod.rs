@@ -106,7 +106,7 @@ impl Integration<'_, '_> {
             self.end(shard, task, &picked);
         }
         self.parts.tree.plan.save_outside()?;
-        self.parts.emit.all_kept()?;
+        self.parts.emit.ensure_stored()?;
         Ok(None)
     }
 

@@ -87,7 +87,7 @@ pub(crate) async fn run_agent(
             true => OwnSandbox::Off,
             false => OwnSandbox::On,
         },
-        repository_files: parts.setup.agent_files.told_to_agent(),
+        repository_files: parts.setup.agent_files.prompt_files(),
         is_root: parts.setup.is_root,
         output_schema: parts
             .setup
@@ -110,7 +110,7 @@ pub(crate) async fn run_agent(
     spec.sandbox = confined.map(|policy| policy.and_write([scratch.path().to_path_buf()]));
     let file = RunFile::Transcript(number, run.config.agent.name());
     let (ended, heard) = drive(&parts.setup, &mut parts.emit, &spec, reader, file).await?;
-    warn_of_leftovers(parts, &ended, &heard.stderr);
+    warn_of_left_processes(parts, &ended, &heard.stderr);
     let mut report = report_of(heard, &how, &ended);
     let cancelled = match ended.exit {
         Exit::Cancelled(reason) => Some(reason),
@@ -138,7 +138,7 @@ pub(crate) async fn run_agent(
 }
 
 /// Warns of processes that the agent left behind and of writes that the sandbox refused.
-fn warn_of_leftovers(parts: &mut Parts<'_>, ended: &Ended, stderr: &str) {
+fn warn_of_left_processes(parts: &mut Parts<'_>, ended: &Ended, stderr: &str) {
     if !ended.leaked.is_empty() {
         let left = ended.leaked.iter();
         let names: Vec<&str> = left.map(|one| one.command.as_str()).collect();
@@ -282,7 +282,7 @@ async fn drive(
 ) -> anyhow::Result<(Ended, TurnOutput)> {
     let log = setup.run_dir.log(transcript)?;
     let listener = RefCell::new(Listener::new(reader, log, emit));
-    let mut on_output = |stream, chunk: &[u8]| listener.borrow_mut().hear(stream, chunk);
+    let mut on_output = |stream, chunk: &[u8]| listener.borrow_mut().receive(stream, chunk);
     let working = process::run(spec, &setup.cancel, &mut on_output);
     let ended = beating(working, setup.heartbeat(), || listener.borrow_mut().beat()).await;
     let heard = listener.into_inner().finish();

@@ -21,7 +21,7 @@ use crate::run::layout::RunFile;
 use crate::run::setup::Setup;
 use crate::run::steps::hooks::{Hooked, ask_hooks};
 use crate::run::steps::landing::{
-    Forbidden, identity, land, name_leftovers, plan_name, stage, violation,
+    Forbidden, identity, land, plan_name, stage, violation, warn_of_remaining_changes,
 };
 use crate::run::steps::policy::secrets_in;
 use crate::run::task::TaskRun;
@@ -216,7 +216,7 @@ fn landed(
         subject: intent.subject.clone(),
         files,
     });
-    name_leftovers(tree, emit);
+    warn_of_remaining_changes(tree, emit);
 }
 
 fn mark_done(tree: &mut WorkTree, run: &TaskRun<'_>) -> anyhow::Result<()> {

@@ -203,7 +203,7 @@ async fn turn(
     let said = end.report.final_message.clone().unwrap_or_default();
     let file = RunFile::TurnMessage(turn_number);
     let kept = parts.setup.run_dir.write(file, said.as_bytes());
-    parts.emit.unless_kept(kept.map(drop));
+    parts.emit.warn_unless_stored(kept.map(drop));
     let assessment = assess(&TurnFacts {
         before: &before,
         after: &after,

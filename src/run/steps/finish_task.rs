@@ -11,7 +11,7 @@ use crate::run::accounts::Accounts;
 use crate::run::emitter::Emitter;
 use crate::run::layout::RunFile;
 use crate::run::setup::Setup;
-use crate::run::steps::landing::name_submodules;
+use crate::run::steps::landing::warn_of_submodules;
 use crate::run::task::TaskRun;
 use crate::run::work_tree::{WorkTree, changed_paths, head_of};
 use crate::secrets::redact::MASK;
@@ -51,11 +51,11 @@ pub fn finish_task(
     // The event comes first: a run that dies in between reports the end again instead of never.
     let told = (ended.patch.is_some(), ended.changed_files.clone());
     emit.emit(EventKind::TaskEnded(Box::new(ended)));
-    emit.all_kept()?;
+    emit.ensure_stored()?;
     run.journal.finish(outcome.clone())?;
     if outcome.task_end() != TaskEnd::Done {
         let attempts = run.journal.state.all_attempts();
-        make_room(
+        restore_for_next(
             setup,
             tree,
             emit,
@@ -103,7 +103,7 @@ fn finish_undone(
     if !setup.config.settings.allow_dirty {
         take_back_head(setup, tree, emit, run);
     }
-    name_submodules(tree, emit);
+    warn_of_submodules(tree, emit);
     let patch = save_patch(setup, tree, emit, run);
     // A merge is made anew from its two sides, so the tree is restored for moving the branch back.
     if tree.merging.is_some() {
@@ -221,7 +221,7 @@ fn without_secrets(setup: &Setup, emit: &mut Emitter<'_>, patch: Vec<u8>) -> Vec
 /// After a failed task, restores the tree for the next one, if there is one. `saved` says whether the
 /// work is saved as a patch; `files` are the changed files. This happens after the end of the task is
 /// recorded, so that a resumed run repeats it. Unsaved work and files of other people are never removed.
-pub fn make_room(
+pub fn restore_for_next(
     setup: &Setup,
     tree: &mut WorkTree,
     emit: &mut Emitter<'_>,

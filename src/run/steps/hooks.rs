@@ -37,15 +37,15 @@ pub(crate) async fn ask_hooks(
     message: String,
 ) -> anyhow::Result<Hooked> {
     let commit = (staged, raw);
-    match ask(setup, tree, emit, task, commit, (Hook::PreCommit, &message)).await? {
+    match run_hook(setup, tree, emit, task, commit, (Hook::PreCommit, &message)).await? {
         Hooked::Agreed(_) => {}
         ended @ Hooked::Ended(_) => return Ok(ended),
     }
     let hook = Hook::CommitMsg { message: &message };
-    ask(setup, tree, emit, task, commit, (hook, &message)).await
+    run_hook(setup, tree, emit, task, commit, (hook, &message)).await
 }
 
-async fn ask(
+async fn run_hook(
     setup: &Setup,
     tree: &mut WorkTree,
     emit: &mut Emitter<'_>,
@@ -87,7 +87,7 @@ async fn ask(
         let what = violations.join("; ");
         return Ok(Hooked::Ended(Observation::Violated { what }));
     }
-    let (_, after) = tree.settle(Some(raw), emit);
+    let (_, after) = tree.collect_artifacts(Some(raw), emit);
     let changed = after.tree().is_some_and(|tree| tree != raw.fingerprint());
     let may_change = !task.journal.state.hook_changed;
     if changed && (may_change || ended.exit.is_success()) {

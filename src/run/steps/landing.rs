@@ -92,7 +92,7 @@ pub(crate) fn land(
 }
 
 /// Warns of changes that no commit of this repository can contain.
-pub(crate) fn name_submodules(tree: &WorkTree, emit: &mut Emitter<'_>) {
+pub(crate) fn warn_of_submodules(tree: &WorkTree, emit: &mut Emitter<'_>) {
     let dirty = tree.repo.dirty_submodules();
     if !dirty.is_empty() {
         let names = display_paths(&dirty);
@@ -103,8 +103,8 @@ pub(crate) fn name_submodules(tree: &WorkTree, emit: &mut Emitter<'_>) {
 }
 
 /// Warns of changes that remain in the tree after a commit.
-pub(crate) fn name_leftovers(tree: &mut WorkTree, emit: &mut Emitter<'_>) {
-    name_submodules(tree, emit);
+pub(crate) fn warn_of_remaining_changes(tree: &mut WorkTree, emit: &mut Emitter<'_>) {
+    warn_of_submodules(tree, emit);
     let (Some(raw), _) = tree.last_snapshot(emit) else {
         return;
     };

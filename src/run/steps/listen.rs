@@ -62,7 +62,7 @@ impl<'l, 'e> Listener<'l, 'e> {
     }
 
     /// Processes a chunk of output.
-    pub(super) fn hear(&mut self, stream: StreamKind, chunk: &[u8]) {
+    pub(super) fn receive(&mut self, stream: StreamKind, chunk: &[u8]) {
         if let Some(log) = &mut self.log
             && let Err(error) = log.write_all(chunk)
         {
@@ -81,7 +81,7 @@ impl<'l, 'e> Listener<'l, 'e> {
             // Once no more raw lines become events, they need not be split one by one.
             if limiter.raw.is_used_up() && self.lines.is_at_line_start() {
                 let (plain, rest) = chunk.split_at(plain_lines(chunk));
-                limiter.pass_over(plain);
+                limiter.skip_lines(plain);
                 chunk = rest;
             }
             let line = memchr(b'\n', chunk).map_or(chunk.len(), |end| end + 1);
@@ -156,7 +156,7 @@ impl EventLimiter<'_, '_> {
         }
     }
 
-    fn pass_over(&mut self, lines: &[u8]) {
+    fn skip_lines(&mut self, lines: &[u8]) {
         self.dropped += memchr_iter(b'\n', lines).count() as u64;
         self.reader.plain_lines(lines);
     }

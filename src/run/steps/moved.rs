@@ -78,7 +78,7 @@ impl Before {
     }
 
     /// The result of these checks on the tree; `None` if the run was stopped.
-    async fn look_up(
+    async fn baseline(
         &mut self,
         setup: &Setup,
         tree: &mut WorkTree,
@@ -168,7 +168,7 @@ async fn verify_moved(
         seen.push(config);
         let (raw, _) = tree.last_snapshot(emit);
         let verification = run_checks(setup, tree, memory, emit, config, raw.as_deref()).await?;
-        tree.settle(raw.as_deref(), emit);
+        tree.collect_artifacts(raw.as_deref(), emit);
         let exempt = tree.exempt();
         if let Err(error) = tree.repo.change().restore_tree(&exempt) {
             let why = format!("the tree could not be restored: {error}");
@@ -181,7 +181,7 @@ async fn verify_moved(
         }
         let mut proofs = Proofs::default();
         if config.settings.baseline != Baseline::Off {
-            let found = before.look_up(setup, tree, memory, emit, config).await?;
+            let found = before.baseline(setup, tree, memory, emit, config).await?;
             let Some(found) = found else {
                 return Ok(Moved::Back(NotMoved::Stopped));
             };

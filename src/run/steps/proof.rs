@@ -114,7 +114,7 @@ async fn on_its_tree(
     };
     let other = tree_of(tree, proof, &raw, &changes).map(|other| (other, away));
     let seen = (raw.as_ref(), &before);
-    let ran = in_its_place(setup, tree, memory, emit, &run.config, seen, (proof, other)).await?;
+    let ran = on_other_tree(setup, tree, memory, emit, &run.config, seen, (proof, other)).await?;
     let (verification, left) = match ran {
         Ok(ran) => ran,
         Err(why) => return unknown(why),
@@ -149,7 +149,8 @@ pub(crate) async fn baseline_of_commits(
         (Some(raw), before) => {
             let seen = (raw.as_ref(), &before);
             let other = Ok((start.clone(), ExtraPaths::new()));
-            let ran = in_its_place(setup, tree, memory, emit, config, seen, (proof, other)).await?;
+            let ran =
+                on_other_tree(setup, tree, memory, emit, config, seen, (proof, other)).await?;
             match ran {
                 Ok((verification, _)) if verification.verdict == Verdict::Aborted => None,
                 Ok((verification, _)) => Some(result_of(&verification)),
@@ -174,7 +175,7 @@ type ExtraPaths = BTreeSet<Vec<u8>>;
 
 /// Runs the checks on another tree in place of the work, then restores the work. Also returns the state
 /// that the checks left. The inner error says why they did not run.
-async fn in_its_place(
+async fn on_other_tree(
     setup: &Setup,
     tree: &mut WorkTree,
     memory: &mut CheckMemory,
@@ -195,14 +196,14 @@ async fn in_its_place(
         Err(_) => None,
     };
     let left = match (&ran, proof) {
-        (Some(Ok(_)), Proof::Flake) => tree.settle(Some(raw), emit).1,
+        (Some(Ok(_)), Proof::Flake) => tree.collect_artifacts(Some(raw), emit).1,
         _ => before.clone(),
     };
     // The work is restored in every case.
     let exempt = tree.exempt();
     let back = tree.repo.change().swap_back(&exempt);
     back.context("`sprag run --resume` tries again to restore the work")?;
-    tree.settle(Some(raw), emit);
+    tree.collect_artifacts(Some(raw), emit);
     Ok(match (ran, put) {
         (Some(ran), _) => Ok((ran?, left)),
         (None, Err(error)) => Err(error.to_string()),

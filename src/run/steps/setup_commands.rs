@@ -86,7 +86,7 @@ pub async fn run_setup(
             }
         }
     }
-    tree.settle(before.as_deref(), emit);
+    tree.collect_artifacts(before.as_deref(), emit);
     // Services end with this process, so a resumed run has to start them again.
     if services.0.is_empty() {
         setup.run_dir.write(RunFile::SetupDone, b"")?;

@@ -83,12 +83,12 @@ pub async fn turn(
     run.final_message.clone_from(&end.report.final_message);
     let run_dir = &parts.setup.run_dir;
     let kept = conversation::keep_final_message(run_dir, run, number);
-    parts.emit.unless_kept(kept);
+    parts.emit.warn_unless_stored(kept);
     keep_session(parts, run);
     let place = (&parts.setup.run_dir, &*parts.setup.redactor);
     let message = run.final_message.as_deref();
     let (notes, kept) = parts.notes.take(place, run.task.id.as_str(), message);
-    parts.emit.unless_kept(kept);
+    parts.emit.warn_unless_stored(kept);
     let assessment = assess(&TurnFacts {
         before: &before,
         after: &after,
@@ -326,7 +326,7 @@ fn turn_mark(parts: &mut Parts<'_>, run: &TaskRun<'_>, key: TurnKey) -> Result<T
         .setup
         .run_dir
         .write_json(RunFile::TurnMark, &(of_turn, &mark));
-    parts.emit.unless_kept(kept);
+    parts.emit.warn_unless_stored(kept);
     Ok(mark)
 }
 
@@ -525,5 +525,5 @@ pub(super) fn spend(usage: &Usage) -> Spend {
 fn keep_session(parts: &mut Parts<'_>, run: &TaskRun<'_>) {
     let used = &parts.accounts.session_usage;
     let kept = conversation::keep_session(&parts.setup.run_dir, run, used);
-    parts.emit.unless_kept(kept);
+    parts.emit.warn_unless_stored(kept);
 }

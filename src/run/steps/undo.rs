@@ -50,7 +50,7 @@ pub(crate) fn keep_phase_start(parts: &mut Parts<'_>, run: &TaskRun<'_>, key: Tu
         ),
         Err(error) => Err(error.into()),
     };
-    parts.emit.unless_kept(kept);
+    parts.emit.warn_unless_stored(kept);
 }
 
 fn phase_start(setup: &Setup, run: &TaskRun<'_>, key: TurnKey) -> Option<PhaseStart> {
@@ -88,7 +88,7 @@ pub(crate) fn undo_what_may_not_change(
         Writes::Anything | Writes::Nothing => BTreeSet::new(),
     };
     let may_change = |path: &[u8]| tests.contains(&display_path(path));
-    let undone = bring_back(&mut parts.tree, &raw, &start, may_change);
+    let undone = restore_from_tree(&mut parts.tree, &raw, &start, may_change);
     let who = format!("the {} of task {}", row.role.as_str(), run.task.id);
     let undone = match undone {
         Ok(undone) => undone,
@@ -128,7 +128,7 @@ pub fn undo(
 ) -> Observation {
     let (raw, _) = tree.snapshot(emit);
     if let (Some(raw), Some(start)) = (raw, phase_start(setup, run, key)) {
-        match bring_back(tree, &raw, &start, |_| false) {
+        match restore_from_tree(tree, &raw, &start, |_| false) {
             Ok(undone) => emit.warn(format!(
                 "the last turn of task {} did not pass and was undone: {}",
                 run.task.id,
@@ -148,7 +148,7 @@ pub fn undo(
 }
 
 /// Restores files except the plan, which other code validates and corrects.
-fn bring_back(
+fn restore_from_tree(
     tree: &mut WorkTree,
     raw: &RawSnapshot,
     start: &PhaseStart,
@@ -158,7 +158,7 @@ fn bring_back(
     let plan = file.and_then(|file| file.in_tree.clone());
     let goes_back = |path: &[u8]| Some(path) != plan.as_deref() && !may_change(path);
     let repo = tree.repo.change();
-    let undone = repo.bring_back(raw, &start.tree, goes_back)?;
+    let undone = repo.restore_from_tree(raw, &start.tree, goes_back)?;
     repo.put_head_back(start.head.as_ref())?;
     // If the phase started on a clean tree, the index was clean, too.
     if start.head == repo.base() && start.tree == repo.base_tree() {

@@ -51,7 +51,7 @@ pub async fn verify(
                 let by = setup.interruption().unwrap_or(Interruption::Deadline);
                 return Ok(Observation::interrupted(by));
             }
-            let (raw_after, after) = tree.settle(raw_before, emit);
+            let (raw_after, after) = tree.collect_artifacts(raw_before, emit);
             (verification, raw_after, after)
         }
     };

@@ -47,7 +47,7 @@ pub struct Ended {
     /// What act told of steps and of what they printed.
     pub log: Vec<Value>,
     /// What the last step of each job read of the outputs of the step `sprag`.
-    pub told: Vec<StepOutputs>,
+    pub outputs: Vec<StepOutputs>,
 }
 
 /// The outputs of the step `sprag` as a later step of its job read them.
@@ -76,7 +76,7 @@ impl Ended {
 
     /// What the one job told that ran, or the one with this key.
     pub fn job(&self, key: &str) -> &StepOutputs {
-        let mut found = self.told.iter().filter(|told| told.job == key);
+        let mut found = self.outputs.iter().filter(|outputs| outputs.job == key);
         let (first, second) = (found.next(), found.next());
         assert!(second.is_none(), "two jobs {key}");
         let nothing = || panic!("no job {key} ran: {}", self.text());
@@ -290,7 +290,7 @@ pub fn run(runner: &Runner, workflow: &str) -> Option<Ended> {
         fs::create_dir(&dir).unwrap();
         dir
     };
-    let (told, artifacts) = (at("told"), at("artifacts"));
+    let (outputs, artifacts) = (at("told"), at("artifacts"));
     let file = runner.project.outside("workflow.yml");
     fs::write(&file, prepared.to_string()).unwrap();
 
@@ -351,7 +351,7 @@ pub fn run(runner: &Runner, workflow: &str) -> Option<Ended> {
         .env("SPRAG_GITHUB_SPACING_MS", "0")
         .env("ACT_ORIGIN", format!("file://{}", runner.bare().display()))
         .env("ACT_ARTIFACTS", &artifacts)
-        .env("ACT_TOLD", &told);
+        .env("ACT_TOLD", &outputs);
     let output = command.output().unwrap();
     let printed = [output.stdout, output.stderr].concat();
     let printed = String::from_utf8_lossy(&printed).into_owned();
@@ -363,11 +363,11 @@ pub fn run(runner: &Runner, workflow: &str) -> Option<Ended> {
     Some(Ended {
         succeeded: output.status.success(),
         log: printed.lines().map(line).collect(),
-        told: read_told(&told),
+        outputs: read_outputs(&outputs),
     })
 }
 
-fn read_told(dir: &Path) -> Vec<StepOutputs> {
+fn read_outputs(dir: &Path) -> Vec<StepOutputs> {
     let files = fs::read_dir(dir)
         .unwrap()
         .map(|entry| entry.unwrap().path());
@@ -382,6 +382,6 @@ fn read_told(dir: &Path) -> Vec<StepOutputs> {
             }
         })
         .collect();
-    all.sort_by_key(|told| (told.job.clone(), told.matrix.to_string()));
+    all.sort_by_key(|outputs| (outputs.job.clone(), outputs.matrix.to_string()));
     all
 }

@@ -246,7 +246,7 @@ fn descendants(known: &BTreeSet<u32>) -> Option<BTreeSet<u32>> {
 }
 
 /// Whether the newest run had nothing left to do but to exit.
-pub fn has_told_its_end(project: &Project) -> bool {
+pub fn has_reported_its_end(project: &Project) -> bool {
     let Some(dir) = project.run_dirs().into_iter().next_back() else {
         return false;
     };

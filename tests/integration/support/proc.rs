@@ -94,7 +94,7 @@ pub fn is_alive(pid: u32) -> bool {
 }
 
 /// Runs `sprag` to its end and returns what it left with the largest resident size it had, in KiB.
-pub fn run_and_weigh(project: &Project, args: &[&str]) -> (super::project::Run, u64) {
+pub fn run_with_peak_memory(project: &Project, args: &[&str]) -> (super::project::Run, u64) {
     let log = project.outside("log");
     let mut child = project
         .command(args)

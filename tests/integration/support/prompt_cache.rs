@@ -13,7 +13,7 @@ pub fn share(earlier: &Recorded, later: &Recorded) -> f64 {
 
 /// Says what was counted, for a person who asks the test to print it.
 #[expect(clippy::print_stdout, reason = "PERFORMANCE.md says how to see it")]
-pub fn tell(what: &str, share: f64) {
+pub fn print_share(what: &str, share: f64) {
     println!("{what}: {:.2} % of the request before", share * 100.0);
 }
 

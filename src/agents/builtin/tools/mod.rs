@@ -1,7 +1,7 @@
 //! The tools that access the work tree.
 
 mod edit;
-mod look;
+mod read_only;
 mod tree;
 
 use crate::domain::builtin::session::ToolResult;
@@ -63,7 +63,7 @@ impl Toolbox {
         let request = &request.clone().with_paths(|path| self.relative(path));
         match request {
             ToolRequest::ReadFile { path, start, end } => {
-                let read = look::read(&self.tree, path, *start, *end);
+                let read = read_only::read(&self.tree, path, *start, *end);
                 let mut result = told(read);
                 if result.ok {
                     result.read.extend(Tree::normal(path));
@@ -72,11 +72,12 @@ impl Toolbox {
             }
             ToolRequest::ListFiles { path } => {
                 let path = path.clone().unwrap_or_default();
-                self.look(move |tree| look::list(tree, &path)).await
+                self.read_only(move |tree| read_only::list(tree, &path))
+                    .await
             }
             ToolRequest::Search { pattern, path } => {
                 let (pattern, path) = (pattern.clone(), path.clone().unwrap_or_default());
-                self.look(move |tree| look::search(tree, &pattern, &path))
+                self.read_only(move |tree| read_only::search(tree, &pattern, &path))
                     .await
             }
             ToolRequest::RunCommand {
@@ -161,12 +162,12 @@ impl Toolbox {
     }
 
     /// Inspects many files on a separate thread, so that the call can be cancelled meanwhile.
-    async fn look(
+    async fn read_only(
         &self,
-        look: impl FnOnce(&Tree) -> Result<String, String> + Send + 'static,
+        read_only: impl FnOnce(&Tree) -> Result<String, String> + Send + 'static,
     ) -> ToolResult {
         let tree = self.tree.clone();
-        let looking = tokio::task::spawn_blocking(move || look(&tree));
+        let looking = tokio::task::spawn_blocking(move || read_only(&tree));
         tokio::select! {
             looked = tokio::time::timeout(LOOK_TIMEOUT, looking) => match looked {
                 Ok(Ok(outcome)) => told(outcome),

@@ -1,8 +1,8 @@
 //! Classifies a message from its cues and their positions.
 
 use super::MessageClass;
+use super::cues as cue;
 use super::normalise::{Kind, Normalised, Sentence};
-use super::patterns as cue;
 use std::cell::OnceCell;
 
 /// A sentence and its cues, which are evaluated on demand: most cues are never needed, and an unused pattern

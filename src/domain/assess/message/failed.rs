@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use std::sync::LazyLock;
 
-use super::patterns::Pattern;
+use super::cues::Cue;
 
 /// An agent's `FAILED: …` report.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -117,8 +117,8 @@ fn heading(line: &str) -> Option<(Section, &str)> {
     Some((section, text))
 }
 
-pub(super) static HEADING: LazyLock<Pattern> = LazyLock::new(|| {
-    Pattern::new(
+pub(super) static HEADING: LazyLock<Cue> = LazyLock::new(|| {
+    Cue::new(
         r"(?x) ^ \s* ( \#{0,6} ) \s* (?: \d+ [.)] \s* | [-+] \s+ )? \*{0,2} _{0,2}
         ( (?i: requirements? | problems? (?: \s encountered )? | (?: possible | potential | suggested | proposed )? \s* solutions? ) )
         ( \s* :? \s* \*{0,2} _{0,2} \s* :? ) ( .* ) $",

@@ -3,7 +3,7 @@
 
 use std::sync::LazyLock;
 
-use super::patterns::Pattern;
+use super::cues::Cue;
 
 /// Bytes read from the beginning and from the end of a long message. The part between them is never read, so
 /// the cost is bounded.
@@ -271,37 +271,35 @@ fn code_sentence() -> Sentence {
     }
 }
 
-static ANSI: LazyLock<Pattern> = LazyLock::new(|| Pattern::new(r"\x1b\[[0-9;?]*[ -/]*[@-~]"));
-static FENCE: LazyLock<Pattern> =
-    LazyLock::new(|| Pattern::new(r"^\s*(?:`{3,}|~{3,})\s*([\w+#.:/-]*)[^`]*$"));
-static MARKER: LazyLock<Pattern> =
-    LazyLock::new(|| Pattern::new(r"^\W*-{2,}\s*[A-Z][A-Z_ ]{2,}\s*-{2,}\W*$"));
-static STATUS: LazyLock<Pattern> = LazyLock::new(|| {
-    Pattern::new(r"^\W{0,4}([A-Z]+(?:_[A-Z]+)+|STATUS|RECOMMENDATION|STORY)\W{0,3}:\s*(.*)$")
+static ANSI: LazyLock<Cue> = LazyLock::new(|| Cue::new(r"\x1b\[[0-9;?]*[ -/]*[@-~]"));
+static FENCE: LazyLock<Cue> =
+    LazyLock::new(|| Cue::new(r"^\s*(?:`{3,}|~{3,})\s*([\w+#.:/-]*)[^`]*$"));
+static MARKER: LazyLock<Cue> =
+    LazyLock::new(|| Cue::new(r"^\W*-{2,}\s*[A-Z][A-Z_ ]{2,}\s*-{2,}\W*$"));
+static STATUS: LazyLock<Cue> = LazyLock::new(|| {
+    Cue::new(r"^\W{0,4}([A-Z]+(?:_[A-Z]+)+|STATUS|RECOMMENDATION|STORY)\W{0,3}:\s*(.*)$")
 });
-static RULE: LazyLock<Pattern> = LazyLock::new(|| Pattern::new(r"^\W+$"));
-static STAMP: LazyLock<Pattern> = LazyLock::new(|| {
-    Pattern::new(
+static RULE: LazyLock<Cue> = LazyLock::new(|| Cue::new(r"^\W+$"));
+static STAMP: LazyLock<Cue> = LazyLock::new(|| {
+    Cue::new(
         r"^[^.!?]{0,40}\b\d{1,2}:\d{2}:\d{2}\b[^.!?]*\b20\d\d\b|^\W*20\d\d-\d\d-\d\d[T ]\d\d:\d\d\S*\W*$",
     )
 });
-static EDIT: LazyLock<Pattern> =
-    LazyLock::new(|| Pattern::new(r"^(?:>{5,9} (?:REPLACE|UPDATED)|\*{3} End Patch)\s*$"));
-static TAG: LazyLock<Pattern> = LazyLock::new(|| Pattern::new(r"^(?:\[[A-Z?!]{1,6}\]\s*)+"));
-static HEADING: LazyLock<Pattern> = LazyLock::new(|| Pattern::new(r"^#{1,6}\s+"));
-static ITEM: LazyLock<Pattern> =
-    LazyLock::new(|| Pattern::new(r"^(?:[-*+•·]|\d{1,3}[.)]|[a-zA-Z]\))\s+(?:\[[ xX]\]\s*)?"));
-static BOLD_LINE: LazyLock<Pattern> = LazyLock::new(|| Pattern::new(r"^\*\*[^*]+\*\*:?$"));
-static LINK: LazyLock<Pattern> =
-    LazyLock::new(|| Pattern::new(r"\[([^\]]*)\]\((?:<[^>]*>|[^)]*)\)"));
-static INLINE_CODE: LazyLock<Pattern> = LazyLock::new(|| Pattern::new(r"`[^`]+`"));
-static SPACES: LazyLock<Pattern> = LazyLock::new(|| Pattern::new(r"\s+"));
-static SENTENCE_END: LazyLock<Pattern> =
-    LazyLock::new(|| Pattern::new(r#"[.!?]+["')\]]*\s+|[。]+\s*"#));
+static EDIT: LazyLock<Cue> =
+    LazyLock::new(|| Cue::new(r"^(?:>{5,9} (?:REPLACE|UPDATED)|\*{3} End Patch)\s*$"));
+static TAG: LazyLock<Cue> = LazyLock::new(|| Cue::new(r"^(?:\[[A-Z?!]{1,6}\]\s*)+"));
+static HEADING: LazyLock<Cue> = LazyLock::new(|| Cue::new(r"^#{1,6}\s+"));
+static ITEM: LazyLock<Cue> =
+    LazyLock::new(|| Cue::new(r"^(?:[-*+•·]|\d{1,3}[.)]|[a-zA-Z]\))\s+(?:\[[ xX]\]\s*)?"));
+static BOLD_LINE: LazyLock<Cue> = LazyLock::new(|| Cue::new(r"^\*\*[^*]+\*\*:?$"));
+static LINK: LazyLock<Cue> = LazyLock::new(|| Cue::new(r"\[([^\]]*)\]\((?:<[^>]*>|[^)]*)\)"));
+static INLINE_CODE: LazyLock<Cue> = LazyLock::new(|| Cue::new(r"`[^`]+`"));
+static SPACES: LazyLock<Cue> = LazyLock::new(|| Cue::new(r"\s+"));
+static SENTENCE_END: LazyLock<Cue> = LazyLock::new(|| Cue::new(r#"[.!?]+["')\]]*\s+|[。]+\s*"#));
 
 #[cfg(test)]
 pub(super) fn broken_patterns() -> usize {
-    let all: [&Pattern; 16] = [
+    let all: [&Cue; 16] = [
         &EDIT,
         &ANSI,
         &FENCE,

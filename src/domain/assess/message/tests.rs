@@ -41,7 +41,7 @@ fn messages_are_read_as_a_reader_reads_them() {
 
 #[test]
 fn every_pattern_compiles() {
-    let broken: Vec<_> = patterns::all()
+    let broken: Vec<_> = cues::all()
         .into_iter()
         .filter(|(_, p)| !p.compiles())
         .map(|(name, _)| name)

@@ -210,7 +210,7 @@ fn resumed(state: &TaskState) -> TaskState {
 /// could not be read.
 fn is_asked_again(last: &Last) -> bool {
     match last {
-        Last::Turn(turn) => turn.assessment.kind.is_of_agents_service(),
+        Last::Turn(turn) => turn.assessment.kind.is_agent_unavailable(),
         Last::Verified(_, ended) => {
             ended.passed_unread() || matches!(ended.verdict, Verdict::CannotStart { .. })
         }

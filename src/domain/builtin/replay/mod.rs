@@ -251,7 +251,7 @@ impl Player {
                 Record::Observed { observation } => {
                     self.observed(observation);
                     self.session.apply(&entry.record);
-                    self.tell_plan();
+                    self.push_plan();
                 }
             }
         }
@@ -270,7 +270,7 @@ impl Player {
             Step::AskModel(_) => self.responses + 1,
             _ => self.responses.max(1),
         };
-        self.tell_at(
+        self.push_event_at(
             step,
             SessionEvent::Differs {
                 then: told_then,
@@ -291,8 +291,10 @@ impl Player {
         match intent {
             Step::AskModel(ask) => self.asked(entry, ask),
             Step::FixSlice(slice) => self.sliced(entry, slice),
-            Step::Wait { ms } => self.tell_at(self.responses + 1, SessionEvent::Waited { ms: *ms }),
-            Step::End { exit } => self.tell(SessionEvent::Ended { exit: *exit }),
+            Step::Wait { ms } => {
+                self.push_event_at(self.responses + 1, SessionEvent::Waited { ms: *ms })
+            }
+            Step::End { exit } => self.push_event(SessionEvent::Ended { exit: *exit }),
             // Calls are reported with their results; calls without results are reported here.
             Step::ApplyTools { calls } if is_last(recorded, entry) => {
                 self.called(calls, &[]);
@@ -305,7 +307,7 @@ impl Player {
         let step = self.responses + 1;
         if !ask.notes.is_empty() {
             let notes = ask.notes.clone();
-            self.tell_at(step, SessionEvent::Told { notes });
+            self.push_event_at(step, SessionEvent::Told { notes });
         }
         if let Some(then) = &entry.request {
             self.requests += 1;
@@ -323,7 +325,7 @@ impl Player {
             self.differences.append(&mut player.differences);
             Box::new(player.account(inner))
         });
-        self.tell(SessionEvent::Slice {
+        self.push_event(SessionEvent::Slice {
             file: slice.file.clone(),
             changed: None,
             account,
@@ -335,7 +337,7 @@ impl Player {
             Observation::ModelResponded(response) => self.responded(response),
             Observation::ModelFailed { error, .. } => {
                 let error = excerpt(&error.message);
-                self.tell_at(self.responses + 1, SessionEvent::Failed { error });
+                self.push_event_at(self.responses + 1, SessionEvent::Failed { error });
             }
             Observation::ToolsApplied { results, .. } => {
                 let calls = self.session.state().open_calls().to_vec();
@@ -343,7 +345,7 @@ impl Player {
             }
             Observation::SliceEnded(ended) => self.slice_ended(ended),
             Observation::Waited { .. } => {}
-            Observation::Cancelled => self.tell(SessionEvent::Cancelled),
+            Observation::Cancelled => self.push_event(SessionEvent::Cancelled),
         }
     }
 
@@ -352,7 +354,7 @@ impl Player {
         let said = [&response.text, &response.reasoning];
         let said = said.into_iter().find(|text| !text.trim().is_empty());
         let text = said.map(|text| excerpt(text)).unwrap_or_default();
-        self.tell(SessionEvent::Said { text });
+        self.push_event(SessionEvent::Said { text });
         let requests: Vec<_> = response.calls.iter().map(ToolRequest::of).collect();
         let is_open = |it: &Result<ToolRequest, String>| matches!(it, Ok(it) if !is_answered(it));
         let last_open = requests.iter().rposition(is_open);
@@ -363,7 +365,7 @@ impl Player {
             };
             match last_open.is_some_and(|last| index > last) {
                 true => self.held.push(happened),
-                false => self.tell(happened),
+                false => self.push_event(happened),
             }
         }
     }
@@ -372,7 +374,7 @@ impl Player {
         for (index, call) in calls.iter().enumerate() {
             let result = results.get(index);
             let failed = result.filter(|result| !result.ok);
-            self.tell(SessionEvent::Called {
+            self.push_event(SessionEvent::Called {
                 tool: call.request.name().to_owned(),
                 about: excerpt(&call.request.about()),
                 ok: result.map(|result| result.ok),
@@ -380,7 +382,7 @@ impl Player {
             });
         }
         for happened in std::mem::take(&mut self.held) {
-            self.tell(happened);
+            self.push_event(happened);
         }
     }
 
@@ -395,7 +397,7 @@ impl Player {
         }
     }
 
-    fn tell_plan(&mut self) {
+    fn push_plan(&mut self) {
         let ledger = self.session.state().ledger();
         let next = ledger.next().map(|item| excerpt(&item.text));
         let now = (ledger.planned(), ledger.finished(), next);
@@ -404,7 +406,7 @@ impl Player {
         }
         let (items, finished, next) = now.clone();
         self.plan = now;
-        self.tell(SessionEvent::Plan {
+        self.push_event(SessionEvent::Plan {
             items,
             finished,
             next,
@@ -412,11 +414,11 @@ impl Player {
     }
 
     /// Reports an event of the current step.
-    fn tell(&mut self, happened: SessionEvent) {
-        self.tell_at(self.responses.max(1), happened);
+    fn push_event(&mut self, happened: SessionEvent) {
+        self.push_event_at(self.responses.max(1), happened);
     }
 
-    fn tell_at(&mut self, step: u32, happened: SessionEvent) {
+    fn push_event_at(&mut self, step: u32, happened: SessionEvent) {
         match self.steps.last_mut() {
             Some(last) if last.step == step => last.happened.push(happened),
             _ => self.steps.push(StepAccount {

@@ -129,14 +129,14 @@ fn sections(lines: &[&str], sink: &mut Sink<'_>) {
 /// location in any section, as with `--tb=no`, has at least its file.
 fn names(lines: &[&str], sink: &mut Sink<'_>) {
     let before = sink.tests.len();
-    let told = sink.told();
+    let told = sink.test_findings();
     let mut raised = raised(lines, sink);
     for (at, line) in lines.iter().enumerate() {
         if let Some(found) = SHORT.captures(line) {
             let (name, file) = (group(&found, 1), group(&found, 2));
             sink.test_in(name, file);
-            if !told.tells_of(name) {
-                let (shown, line) = told_before(&mut raised, at, file, group(&found, 3));
+            if !told.mentions(name) {
+                let (shown, line) = earlier_failure(&mut raised, at, file, group(&found, 3));
                 let place = Place::new(file, &line);
                 said_in_summary(shown, name, place, group(&found, 3), sink);
             }
@@ -185,7 +185,7 @@ fn raised(lines: &[&str], sink: &Sink<'_>) -> Vec<Raised> {
 
 /// The output line and the line of `file` of an earlier failure, otherwise the line `at` of the summary and
 /// no line of the file.
-fn told_before(raised: &mut Vec<Raised>, at: usize, file: &str, said: &str) -> (usize, String) {
+fn earlier_failure(raised: &mut Vec<Raised>, at: usize, file: &str, said: &str) -> (usize, String) {
     let start = said.trim_end_matches("...");
     let fits = |it: &Raised| !start.is_empty() && it.file == file && it.message.starts_with(start);
     match raised.iter().position(fits) {

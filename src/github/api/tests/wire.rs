@@ -141,7 +141,7 @@ async fn a_limit_that_is_far_away_ends_at_once() {
     let server = script(vec![with(429, &["retry-after: 30"], json!({}))]);
     let hurried = server
         .repo()
-        .until(Instant::now() + Duration::from_secs(20));
+        .with_deadline(Instant::now() + Duration::from_secs(20));
     assert!(matches!(
         hurried.facts().await,
         Err(Error::RateLimited { .. })
@@ -181,7 +181,7 @@ async fn silence_and_drips_end_at_the_deadlines() {
         );
         assert_eq!(server.asked().len(), 2);
         let soon = Instant::now() + Duration::from_millis(60);
-        let error = server.repo().until(soon).facts().await.unwrap_err();
+        let error = server.repo().with_deadline(soon).facts().await.unwrap_err();
         assert!(matches!(error, Error::Deadline { .. }), "{error}");
     }
 }
@@ -364,7 +364,7 @@ fn a_repository_is_named_by_owner_and_name() {
 #[tokio::test]
 async fn https_goes_through_the_proxy_and_not_for_hosts_without_one() {
     let proxy = Server::start(|_| with(407, &[], ""));
-    let through = |none_for: &str| {
+    let with_network = |none_for: &str| {
         let limits = Limits {
             attempts: 1,
             ..limits()
@@ -380,9 +380,9 @@ async fn https_goes_through_the_proxy_and_not_for_hosts_without_one() {
             "NO_PROXY" => Some(none_for.into()),
             _ => None,
         });
-        Client::through(settings, &network).unwrap()
+        Client::with_network(settings, &network).unwrap()
     };
-    let error = through("")
+    let error = with_network("")
         .repo("octo/hello")
         .unwrap()
         .facts()
@@ -404,7 +404,7 @@ async fn https_goes_through_the_proxy_and_not_for_hosts_without_one() {
             .contains("proxy-authorization: basic dxnlcjpwyxnz")
     );
     assert!(!asked[0].headers.contains(TOKEN));
-    through("github.invalid")
+    with_network("github.invalid")
         .repo("octo/hello")
         .unwrap()
         .facts()

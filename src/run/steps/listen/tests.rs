@@ -19,7 +19,7 @@ fn heard(chunks: &[&[u8]], raw: u32) -> (Vec<AgentEvent>, Option<String>) {
     let mut listener = Listener::new(Box::<command::Reader>::default(), log, &mut emit);
     listener.limiter.raw.events = raw;
     for chunk in chunks {
-        listener.hear(StreamKind::Stdout, chunk);
+        listener.receive(StreamKind::Stdout, chunk);
     }
     let report = listener.finish().reader.finish(ExitFacts::default());
     (told, report.final_message)

@@ -24,9 +24,9 @@ const INDEX_LEAST: u64 = 32;
 impl Repo {
     /// Removes special files from the places that git always reads, and restores HEAD, the directory of refs
     /// and the index if git could not start without them. Returns what it did.
-    pub(in crate::git) fn clear_entrances(&self) -> Result<Vec<String>, GitError> {
+    pub(in crate::git) fn clear_required_files(&self) -> Result<Vec<String>, GitError> {
         let mut found = BTreeSet::new();
-        for path in self.entrances() {
+        for path in self.required_files() {
             if is_special_file(&path) {
                 found.insert(path);
             }
@@ -34,7 +34,7 @@ impl Repo {
         self.clear(&found)
     }
 
-    /// Like [`Repo::clear_entrances`], but everywhere in the git directories. Directories of loose objects
+    /// Like [`Repo::clear_required_files`], but everywhere in the git directories. Directories of loose objects
     /// that have not changed since the run started are skipped, because no program can set a change time. If an
     /// object there blocks a git command, the command's own check reports it.
     pub(in crate::git) fn clear_git_dirs(&self) -> Result<Vec<String>, GitError> {
@@ -62,21 +62,24 @@ impl Repo {
     }
 
     fn clear(&self, found: &BTreeSet<PathBuf>) -> Result<Vec<String>, GitError> {
-        let mut told = Vec::new();
+        let mut warnings = Vec::new();
         for path in found {
             remove(path)?;
             let shown = path.strip_prefix(&self.real.work_tree).unwrap_or(path);
             let shown = display_path(shown.as_os_str().as_bytes());
-            told.push(format!(
+            warnings.push(format!(
                 "{shown} was a pipe or device on which git would block forever; it was removed"
             ));
         }
-        self.put_back(&mut told)?;
-        Ok(told)
+        self.put_back(&mut warnings)?;
+        Ok(warnings)
     }
 
     /// Removes special files that would block git when it reads the attributes for these paths.
-    pub(in crate::git) fn clear_beside(&self, paths: &[&[u8]]) -> Result<Vec<String>, GitError> {
+    pub(in crate::git) fn clear_attribute_files(
+        &self,
+        paths: &[&[u8]],
+    ) -> Result<Vec<String>, GitError> {
         let mut directories = BTreeSet::new();
         for path in paths {
             let mut directory = split(path).0;
@@ -91,7 +94,7 @@ impl Repo {
         self.clear(&rules.filter(|path| is_special_file(path)).collect())
     }
 
-    fn entrances(&self) -> Vec<PathBuf> {
+    fn required_files(&self) -> Vec<PathBuf> {
         let (own, shared) = (&self.real.git_dir, &self.real.common_dir);
         let branch = self.private.state.branch.as_deref();
         let mut paths = Vec::new();
@@ -121,7 +124,7 @@ impl Repo {
     }
 
     /// Restores HEAD and refs: git does not recognise a repository without them and a directory of objects.
-    fn put_back(&self, told: &mut Vec<String>) -> Result<(), GitError> {
+    fn put_back(&self, warnings: &mut Vec<String>) -> Result<(), GitError> {
         let (own, shared) = (&self.real.git_dir, &self.real.common_dir);
         let objects = shared.join("objects");
         if !objects.is_dir() {
@@ -131,7 +134,7 @@ impl Repo {
         if !refs.is_dir() {
             remove(&refs)?;
             make_dir(&refs)?;
-            told.push("changes to .git/refs were undone".to_owned());
+            warnings.push("changes to .git/refs were undone".to_owned());
         }
         let head = own.join("HEAD");
         if !is_head(&head)
@@ -139,14 +142,14 @@ impl Repo {
         {
             remove(&head)?;
             write_atomically(&head, line.as_bytes())?;
-            told.push("changes to .git/HEAD were undone".to_owned());
+            warnings.push("changes to .git/HEAD were undone".to_owned());
         }
         let index = own.join("index");
         if metadata(&index)?.is_some() && !is_index(&index) {
             let content = fs::read(self.private.index()).map_err(io_error("read", &index))?;
             remove(&index)?;
             write(&index, &content)?;
-            told.push("the repository's index was invalid and was restored".to_owned());
+            warnings.push("the repository's index was invalid and was restored".to_owned());
         }
         Ok(())
     }

@@ -9,14 +9,14 @@ use std::sync::LazyLock;
 /// A pattern that cannot fail at run time: an invalid one matches nothing, and a test asserts that all of
 /// them compile.
 #[derive(Debug)]
-pub(super) struct Pattern(Option<Regex>);
+pub(super) struct Cue(Option<Regex>);
 
 /// What `\w` stands for in a cue: digits, the underscore, and the ranges in which the letters of the languages of
 /// the cues lie. Unicode's own class has hundreds of ranges and takes ten times as long to compile.
 const WORD: &str =
     r"[0-9A-Za-z_\u{C0}-\u{1FFF}\u{2C00}-\u{2DFF}\u{3040}-\u{D7FF}\u{F900}-\u{FDFF}]";
 
-impl Pattern {
+impl Cue {
     pub(super) fn new(pattern: &str) -> Self {
         let pattern = pattern
             .replace(r"\w", WORD)
@@ -70,12 +70,12 @@ impl Pattern {
 
 macro_rules! cues {
     ($($(#[$doc:meta])* $name:ident = [$($pattern:expr),* $(,)?];)*) => {
-        $($(#[$doc])* pub(super) static $name: LazyLock<Pattern> =
-            LazyLock::new(|| Pattern::any_of(&[$($pattern),*]));)*
+        $($(#[$doc])* pub(super) static $name: LazyLock<Cue> =
+            LazyLock::new(|| Cue::any_of(&[$($pattern),*]));)*
 
         /// Every cue with its name, for the test that all patterns compile.
         #[cfg(test)]
-        pub(super) fn all() -> Vec<(&'static str, &'static Pattern)> {
+        pub(super) fn all() -> Vec<(&'static str, &'static Cue)> {
             vec![$((stringify!($name), &*$name)),*]
         }
     };
