@@ -1,13 +1,11 @@
 //! GitHub's own description of its API: which endpoints there are, and what requests and answers
 //! must look like.
 
-use jsonschema::{Registry, Validator};
+use boon::{Compiler, SchemaIndex, Schemas, ValidationError};
 use serde_json::{Map, Value, json};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::sync::{Arc, Mutex, OnceLock};
-
-use super::super::http::lock;
+use std::sync::OnceLock;
 
 const TEXT: &str = include_str!("../../../github-api/github.json");
 const URN: &str = "urn:github-api";
@@ -16,8 +14,9 @@ const URN: &str = "urn:github-api";
 pub struct Description {
     endpoints: Vec<Endpoint>,
     schemas: Value,
-    registry: Registry<'static>,
-    validators: Mutex<HashMap<String, Arc<Validator>>>,
+    compiled: Schemas,
+    /// The compiled form of each schema of an endpoint, by its text.
+    indexes: HashMap<String, SchemaIndex>,
 }
 
 /// A method of a path.
@@ -61,13 +60,22 @@ impl Description {
             let parameters = endpoint.parameters_of("path").count();
             (parameters, Reverse(endpoint.segments.len()))
         });
-        let schemas = json!({ "schemas": text["schemas"] });
-        let registry = Registry::new().add(URN, schemas.clone()).unwrap();
+        let own: Vec<&Value> = endpoints.iter().flat_map(Endpoint::schemas).collect();
+        let schemas = json!({ "schemas": text["schemas"], "own": own });
+        let mut compiler = Compiler::new();
+        compiler.add_resource(URN, schemas.clone()).unwrap();
+        let mut compiled = Schemas::new();
+        let mut indexes = HashMap::new();
+        for (number, schema) in own.iter().enumerate() {
+            let place = format!("{URN}#/own/{number}");
+            let index = compiler.compile(&place, &mut compiled).unwrap();
+            indexes.insert(schema.to_string(), index);
+        }
         Self {
             endpoints,
             schemas,
-            registry: registry.prepare().unwrap(),
-            validators: Mutex::default(),
+            compiled,
+            indexes,
         }
     }
 
@@ -152,25 +160,11 @@ impl Description {
     }
 
     fn faults(&self, schema: &Value, value: &Value) -> Vec<String> {
-        let validator = self.validator(schema);
-        let shown = |text: String| text.chars().take(300).collect::<String>();
-        let errors = validator.iter_errors(value);
-        let line = |error: jsonschema::ValidationError<'_>| {
-            let path = error.instance_path().to_string();
-            shown(format!("{path}: {}", error.masked()))
-        };
-        errors.map(line).collect()
-    }
-
-    fn validator(&self, schema: &Value) -> Arc<Validator> {
-        let key = schema.to_string();
-        if let Some(known) = lock(&self.validators).get(&key) {
-            return Arc::clone(known);
+        let index = self.indexes[&schema.to_string()];
+        match self.compiled.validate(value, index) {
+            Ok(()) => Vec::new(),
+            Err(error) => innermost(&error),
         }
-        let options = jsonschema::options().with_registry(&self.registry);
-        let made = Arc::new(options.build(schema).unwrap());
-        lock(&self.validators).insert(key, Arc::clone(&made));
-        made
     }
 
     fn resolved<'s>(&'s self, schema: &'s Value) -> &'s Value {
@@ -334,6 +328,13 @@ impl Endpoint {
         }
     }
 
+    /// Every schema of the endpoint.
+    fn schemas(&self) -> impl Iterator<Item = &Value> {
+        let parameters = self.parameters.iter().map(|parameter| &parameter.schema);
+        let all = parameters.chain([&self.body]).chain(self.answers.values());
+        all.filter(|schema| !schema.is_null())
+    }
+
     fn parameters_of(&self, place: &'static str) -> impl Iterator<Item = &Parameter> {
         let parameters = self.parameters.iter();
         parameters.filter(move |parameter| parameter.place == place)
@@ -400,6 +401,15 @@ pub fn decoded(text: &str) -> String {
         }
     }
     String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// What is wrong with a value, without what only follows from that.
+fn innermost(error: &ValidationError<'_, '_>) -> Vec<String> {
+    if !error.causes.is_empty() {
+        return error.causes.iter().flat_map(innermost).collect();
+    }
+    let line = format!("{}: {}", error.instance_location, error.kind);
+    vec![line.chars().take(300).collect()]
 }
 
 /// A parameter's text as the type that its schema wants, where it can be read as that.
