@@ -316,6 +316,24 @@ pub enum EventKind {
     TurnAssessed(Box<TurnLine>),
     /// A review gave a verdict.
     ReviewEnded(Box<ReviewLine>),
+    /// A setup command started.
+    SetupStarted {
+        /// The command.
+        command: String,
+    },
+    /// A setup command ended.
+    SetupEnded {
+        /// The command.
+        command: String,
+        /// How it ended.
+        exit: String,
+        /// Whether it succeeded.
+        passed: bool,
+        /// The duration in milliseconds.
+        elapsed_ms: u64,
+        /// The path of its log, relative to the run directory.
+        log: Option<String>,
+    },
     /// A check started.
     CheckStarted {
         /// Its name.

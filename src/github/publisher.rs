@@ -129,6 +129,8 @@ fn shows(kind: &EventKind) -> bool {
         | EventKind::RetryScheduled { .. }
         | EventKind::TaskEnded(_) => true,
         EventKind::TurnEnded { .. }
+        | EventKind::SetupStarted { .. }
+        | EventKind::SetupEnded { .. }
         | EventKind::CheckStarted { .. }
         | EventKind::NudgeResolved { .. }
         | EventKind::ProofStarted { .. }

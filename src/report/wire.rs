@@ -246,6 +246,26 @@ pub enum Body {
         /// The findings of all reviews of the task so far.
         findings: Vec<Finding>,
     },
+    /// A setup command started.
+    #[serde(rename = "setup.started")]
+    SetupStarted {
+        /// The command.
+        command: String,
+    },
+    /// A setup command ended.
+    #[serde(rename = "setup.ended")]
+    SetupEnded {
+        /// The command.
+        command: String,
+        /// How its process ended: `code 0`, a signal, or a time limit.
+        exit: String,
+        /// Whether it succeeded.
+        passed: bool,
+        /// The duration in milliseconds.
+        duration_ms: u64,
+        /// The path of its log, relative to the run directory.
+        log: Option<String>,
+    },
     /// A check started.
     #[serde(rename = "check.started")]
     CheckStarted {

@@ -28,7 +28,7 @@ pub enum Folder {
     Turns,
     /// Prompts, exactly as sent.
     Prompts,
-    /// Logs of the checks.
+    /// Logs of the setup commands and the checks.
     Checks,
     /// Patches with the work of failed tasks.
     Patches,
@@ -61,7 +61,7 @@ impl Folder {
     }
 }
 
-/// A file in a run directory. The numbers count turns or checks over the whole run.
+/// A file in a run directory. The numbers count turns, setup commands or checks over the whole run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RunFile<'a> {
     /// What is fixed when a run starts.
@@ -124,6 +124,8 @@ pub enum RunFile<'a> {
     Events,
     /// The output of an agent, named here, in a turn.
     Transcript(u32, &'a str),
+    /// The output of a setup command.
+    SetupLog(u32),
     /// The output of a check, named here.
     CheckLog(u32, &'a str),
 }
@@ -149,7 +151,7 @@ const AS_IT_HAPPENS: &str =
 
 impl RunFile<'_> {
     /// One of each, with sample numbers and names, in the order of the documentation.
-    pub const ALL: [RunFile<'static>; 33] = [
+    pub const ALL: [RunFile<'static>; 34] = [
         RunFile::Manifest,
         RunFile::History,
         RunFile::EventRecord,
@@ -182,6 +184,7 @@ impl RunFile<'_> {
         RunFile::Finished,
         RunFile::Events,
         RunFile::Transcript(1, "AGENT"),
+        RunFile::SetupLog(1),
         RunFile::CheckLog(1, "CHECK"),
     ];
 
@@ -226,6 +229,7 @@ impl RunFile<'_> {
             | Self::Commits
             | Self::Events
             | Self::Transcript(..)
+            | Self::SetupLog(_)
             | Self::CheckLog(..) => false,
         }
     }
@@ -283,6 +287,9 @@ impl RunFile<'_> {
             Self::Events => derived("events.jsonl".to_owned(), AS_IT_HAPPENS),
             Self::Transcript(number, agent) => {
                 derived(format!("turns/{number:02}-{agent}.jsonl"), AS_IT_HAPPENS)
+            }
+            Self::SetupLog(number) => {
+                derived(format!("verify/setup-{number:02}.log"), AS_IT_HAPPENS)
             }
             Self::CheckLog(number, check) => {
                 derived(format!("verify/{number:02}-{check}.log"), AS_IT_HAPPENS)

@@ -1,6 +1,7 @@
 //! Faults of the machine and of git that a run survives, or stops at with its state whole.
 
 use crate::support::project::{Project, plan};
+use serde_json::{Value, json};
 use std::ffi::OsStr;
 use std::fs;
 use std::io::{BufRead as _, BufReader};
@@ -258,6 +259,47 @@ fn a_setup_that_fails_is_reported() {
     assert_eq!(run.summary["exit_code"], 4);
     assert_eq!(run.events.last().unwrap()["event"], "run.ended");
     assert_eq!(project.calls(), 0);
+}
+
+#[test]
+fn each_setup_command_has_lines_events_and_a_log() {
+    let text = format!(
+        "setup: [ 'echo installing', 'echo half; exit 7' ]\n{}",
+        plan(CHECK)
+    );
+    let project = Project::new(&[("a.txt", "broken\n"), ("plan.yaml", &text)]);
+    let run = project.run(&project.agent(FIX), &[]).expect(4);
+    let names = ["run.started", "setup.started", "setup.ended"];
+    assert_eq!(run.event_names()[..3], names);
+    let of = |name: &str| -> Vec<Value> {
+        let events = run.events.iter().filter(|event| event["event"] == name);
+        events.cloned().collect()
+    };
+    let commands: Vec<Value> = of("setup.started")
+        .iter()
+        .map(|it| it["command"].clone())
+        .collect();
+    assert_eq!(commands, ["echo installing", "echo half; exit 7"]);
+    let ended = of("setup.ended");
+    let said = |it: &Value| (it["exit"].clone(), it["passed"].clone());
+    assert_eq!(said(&ended[0]), (json!("code 0"), json!(true)));
+    assert_eq!(said(&ended[1]), (json!("code 7"), json!(false)));
+    let log = |it: &Value| {
+        let dir = run.dir.as_ref().unwrap();
+        fs::read_to_string(dir.join(it["log"].as_str().unwrap())).unwrap()
+    };
+    assert_eq!(
+        (log(&ended[0]), log(&ended[1])),
+        ("installing\n".into(), "half\n".into())
+    );
+    for line in [
+        "setup echo installing: running",
+        "setup echo installing passed (",
+        "setup echo half; exit 7 failed: code 7 (",
+        "log: verify/setup-02.log",
+    ] {
+        assert!(run.stdout.contains(line), "{line}: {}", run.stdout);
+    }
 }
 
 #[test]

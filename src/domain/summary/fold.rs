@@ -75,6 +75,8 @@ impl RunSummary {
                 self.current = None;
             }
             EventKind::Agent(_)
+            | EventKind::SetupStarted { .. }
+            | EventKind::SetupEnded { .. }
             | EventKind::CheckStarted { .. }
             | EventKind::ProofStarted { .. }
             | EventKind::NudgeResolved { .. }

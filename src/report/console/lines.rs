@@ -78,6 +78,16 @@ fn event_lines(event: &Event, summary: &RunSummary, verbosity: Verbosity) -> Vec
         }
         EventKind::TurnAssessed(line) => assessed(event, line, verbosity),
         EventKind::ReviewEnded(line) => reviewed(line, summary, task),
+        EventKind::SetupStarted { command } => {
+            plain(format!("setup {}: running", text::short_line(command, 100)))
+        }
+        EventKind::SetupEnded {
+            command,
+            exit,
+            passed,
+            elapsed_ms,
+            log,
+        } => setup_ended(command, (exit, *passed), *elapsed_ms, log.as_deref()),
         EventKind::CheckStarted { name, .. } => {
             plain(format!("  check {}: running", text::short_line(name, 100)))
         }
@@ -162,6 +172,26 @@ fn event_lines(event: &Event, summary: &RunSummary, verbosity: Verbosity) -> Vec
         EventKind::RunEnded { .. } => end::lines(summary),
         EventKind::TurnEnded { .. } => Vec::new(),
     }
+}
+
+fn setup_ended(
+    command: &str,
+    (exit, passed): (&str, bool),
+    elapsed_ms: u64,
+    log: Option<&str>,
+) -> Vec<Line> {
+    let (command, took) = (text::short_line(command, 100), ms(elapsed_ms));
+    if passed {
+        let text = format!("setup {command} passed ({took})");
+        return vec![Line::new(Tone::Plain, text)];
+    }
+    let exit = text::line(exit);
+    let first = Line::new(
+        Tone::Bad,
+        format!("setup {command} failed: {exit} ({took})"),
+    );
+    let log = log.map(|log| Line::new(Tone::Dim, format!("  log: {}", text::line(log))));
+    std::iter::once(first).chain(log).collect()
 }
 
 fn run_started(started: &RunStarted, summary: &RunSummary) -> Vec<Line> {

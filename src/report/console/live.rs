@@ -41,6 +41,7 @@ impl Progress {
                 Some(action) => action,
                 None => return,
             },
+            EventKind::SetupStarted { command } => format!("setup {command}"),
             EventKind::CheckStarted { name, .. } => format!("check {name}"),
             EventKind::TurnEnded { .. } => "reading the changes".into(),
             EventKind::RetryScheduled { delay_ms, .. } if *delay_ms > 0 => {

@@ -114,6 +114,16 @@ pub fn every_event() -> Vec<Event> {
         changed_files: Some(2),
         usage: Usage::default(),
     })));
+    recorder.push(EventKind::SetupStarted {
+        command: "npm ci".into(),
+    });
+    recorder.push(EventKind::SetupEnded {
+        command: "npm ci".into(),
+        exit: "code 1".into(),
+        passed: false,
+        elapsed_ms: 1_200,
+        log: Some("verify/setup-01.log".into()),
+    });
     for outcome in [
         CheckOutcome::Signalled { signal: 9 },
         CheckOutcome::TimedOut { after_ms: 600_000 },

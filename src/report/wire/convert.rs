@@ -42,6 +42,22 @@ pub(super) fn body(event: &Event, summary: &RunSummary) -> Body {
         },
         EventKind::TurnAssessed(line) => turn_assessed(line),
         EventKind::ReviewEnded(line) => review_ended(line),
+        EventKind::SetupStarted { command } => Body::SetupStarted {
+            command: command.clone(),
+        },
+        EventKind::SetupEnded {
+            command,
+            exit,
+            passed,
+            elapsed_ms,
+            log,
+        } => Body::SetupEnded {
+            command: command.clone(),
+            exit: exit.clone(),
+            passed: *passed,
+            duration_ms: *elapsed_ms,
+            log: log.clone(),
+        },
         EventKind::CheckStarted { name, check } => Body::CheckStarted {
             name: name.clone(),
             kind: *check,

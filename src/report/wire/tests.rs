@@ -7,7 +7,7 @@ use crate::report::samples;
 use std::collections::BTreeSet;
 
 /// The event names of the contract, with `agent.*` and `commit.*` written out.
-const NAMES: [&str; 30] = [
+const NAMES: [&str; 32] = [
     "run.started",
     "task.started",
     "turn.started",
@@ -24,6 +24,8 @@ const NAMES: [&str; 30] = [
     "turn.ended",
     "turn.assessed",
     "review.ended",
+    "setup.started",
+    "setup.ended",
     "check.started",
     "check.ended",
     "proof.started",
@@ -160,9 +162,11 @@ fn the_samples_hold_every_kind_of_event() {
             EventKind::TurnProgress(_) => 30,
             EventKind::ReviewEnded(_) => 31,
             EventKind::HostsDenied { .. } => 32,
+            EventKind::SetupStarted { .. } => 33,
+            EventKind::SetupEnded { .. } => 34,
         })
         .collect();
-    assert_eq!(kinds, (0..33).collect());
+    assert_eq!(kinds, (0..35).collect());
 }
 
 #[test]

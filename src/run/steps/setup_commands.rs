@@ -1,15 +1,22 @@
 //! The setup commands, which run once before the first turn.
 
+use crate::domain::duration::millis;
+use crate::domain::event::EventKind;
 use crate::domain::outcome::Outcome;
 use crate::error::{Error, Result};
 use crate::process::{
-    CommandSpec, Exit, HeadTail, Input, Limits, Service, clean_text, run_keeping, until_one_fails,
+    CappedLog, CommandSpec, Exit, HeadTail, Input, Limits, Service, clean_text, run_keeping,
+    until_one_fails,
 };
+use crate::run::directory::RunDir;
 use crate::run::emitter::Emitter;
 use crate::run::isolation::Purpose;
 use crate::run::layout::RunFile;
 use crate::run::setup::{Setup, interruption};
 use crate::run::work_tree::WorkTree;
+use std::ffi::OsString;
+use std::io::Write as _;
+use std::path::Path;
 use std::time::Duration;
 
 /// The timeout of a setup command.
@@ -40,25 +47,9 @@ pub async fn run_setup(
     let (before, _) = tree.last_snapshot(emit);
     tree.note_untracked(before.as_deref())?;
     let env = setup.environment(&[], emit);
+    let work_tree = tree.repo.real().work_tree().to_path_buf();
     for command in setup.config.setup.clone() {
-        let spec = CommandSpec {
-            program: "sh".into(),
-            args: until_one_fails(&command),
-            cwd: tree.repo.real().work_tree().to_path_buf(),
-            env: env.clone(),
-            stdin: Input::Null,
-            limits: Limits {
-                timeout: Some(SETUP_TIMEOUT),
-                ..Limits::default()
-            },
-            sandbox: setup.isolation.policy(Purpose::Setup),
-        };
-        let mut kept = HeadTail::new(0, SHOWN);
-        let (ended, service) = run_keeping(&spec, &setup.cancel, &mut |_, chunk: &[u8]| {
-            kept.push(chunk)
-        })
-        .await;
-        services.0.extend(service);
+        let (exit, said) = run_command(setup, emit, services, (&command, &work_tree, &env)).await;
         setup.report_denied_hosts(emit);
         let violations = setup.violations();
         if !violations.is_empty() {
@@ -66,24 +57,12 @@ pub async fn run_setup(
             emit.warn(what.clone());
             return Ok(Some(Outcome::PolicyViolation { what }));
         }
-        match ended.exit {
+        match exit {
             Exit::Code(0) => {}
             Exit::Cancelled(reason) => {
                 return Ok(Some(interruption(reason).outcome()));
             }
-            exit => {
-                let said = clean_text(&kept.into_parts().1);
-                let message = format!(
-                    "the setup command `{command}` ended with {exit}:\n{}",
-                    said.trim()
-                );
-                let error = Error::environment(message)
-                    .hint("no agent was started; fix the command or remove it from `setup`");
-                return Err(match setup.isolation.refusal(&said) {
-                    Some(refusal) => error.hint(refusal),
-                    None => error,
-                });
-            }
+            exit => return Err(failed(setup, &command, &exit, &said)),
         }
     }
     tree.collect_artifacts(before.as_deref(), emit);
@@ -92,6 +71,77 @@ pub async fn run_setup(
         setup.run_dir.write(RunFile::SetupDone, b"")?;
     }
     Ok(None)
+}
+
+/// Runs one command. Returns how it ended and the end of its output.
+async fn run_command(
+    setup: &Setup,
+    emit: &mut Emitter<'_>,
+    services: &mut Services,
+    (command, work_tree, env): (&str, &Path, &[(OsString, OsString)]),
+) -> (Exit, String) {
+    let spec = CommandSpec {
+        program: "sh".into(),
+        args: until_one_fails(command),
+        cwd: work_tree.to_path_buf(),
+        env: env.to_vec(),
+        stdin: Input::Null,
+        limits: Limits {
+            timeout: Some(SETUP_TIMEOUT),
+            ..Limits::default()
+        },
+        sandbox: setup.isolation.policy(Purpose::Setup),
+    };
+    emit.emit(EventKind::SetupStarted {
+        command: command.to_owned(),
+    });
+    let file = new_log(&setup.run_dir);
+    let mut log = setup.run_dir.log(file);
+    let mut kept = HeadTail::new(0, SHOWN);
+    let (ended, service) = run_keeping(&spec, &setup.cancel, &mut |_, chunk: &[u8]| {
+        kept.push(chunk);
+        if let Ok(to) = &mut log
+            && let Err(error) = to.write_all(chunk)
+        {
+            log = Err(error);
+        }
+    })
+    .await;
+    services.0.extend(service);
+    let written = log.and_then(|log| log.finish().and_then(CappedLog::close));
+    let path = file.path().into_owned();
+    if let Err(error) = &written {
+        emit.warn(format!("the log {path} is incomplete: {error}"));
+    }
+    emit.emit(EventKind::SetupEnded {
+        command: command.to_owned(),
+        exit: ended.exit.to_string(),
+        passed: matches!(ended.exit, Exit::Code(0)),
+        elapsed_ms: millis(ended.elapsed),
+        log: setup.run_dir.has(file).then_some(path),
+    });
+    (ended.exit, clean_text(&kept.into_parts().1))
+}
+
+/// The first log that no earlier process of the run has written.
+fn new_log(run_dir: &RunDir) -> RunFile<'static> {
+    let mut numbers = 1..;
+    let free = numbers.find(|number| !run_dir.has(RunFile::SetupLog(*number)));
+    RunFile::SetupLog(free.unwrap_or(u32::MAX))
+}
+
+fn failed(setup: &Setup, command: &str, exit: &Exit, said: &str) -> Error {
+    let output = match said.trim() {
+        "" => String::new(),
+        said => format!(":\n{said}"),
+    };
+    let message = format!("the setup command `{command}` ended with {exit}{output}");
+    let error = Error::environment(message)
+        .hint("no agent was started; fix the command or remove it from `setup`");
+    match setup.isolation.refusal(said) {
+        Some(refusal) => error.hint(refusal),
+        None => error,
+    }
 }
 
 /// The processes that the setup commands left running for the run.
