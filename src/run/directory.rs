@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::fs::{self, DirBuilder, File};
 use std::io::{self, Write as _};
-use std::os::unix::fs::DirBuilderExt as _;
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -291,49 +291,73 @@ impl RunDir {
     }
 
     /// Removes the oldest runs next to this one and keeps the newest. Directories that are not runs
-    /// stay.
+    /// stay. Of a run that [`Self::list_in`] has listed there, only the link is removed.
     pub fn prune_siblings(&self) {
-        let Some(parent) = self.root.parent() else {
-            return;
-        };
-        let mut runs = runs_in(parent);
-        runs.sort();
-        let surplus = runs.len().saturating_sub(KEPT_RUNS);
-        for run in runs
-            .into_iter()
-            .take(surplus)
-            .filter(|run| run != &self.root)
-        {
-            // A new run starts even if an old one cannot be removed.
-            let _ = fs::remove_dir_all(run);
+        if let Some(parent) = self.root.parent() {
+            prune(parent, &self.root);
         }
+    }
+
+    /// Lists this run, which lies elsewhere, among the runs of its repository in `runs`, by a link.
+    ///
+    /// # Errors
+    /// When the link cannot be made.
+    pub fn list_in(&self, runs: &Path, run_id: &str) -> io::Result<()> {
+        fs::create_dir_all(runs)?;
+        let entries = fs::read_dir(runs)?.flatten().map(|entry| entry.path());
+        for link in entries.filter(|path| path.is_symlink() && !is_run(path)) {
+            // A link that stays does no harm, because no run is at its end.
+            let _ = fs::remove_file(link);
+        }
+        let link = runs.join(run_id);
+        std::os::unix::fs::symlink(&self.root, &link)?;
+        prune(runs, &link);
+        Ok(())
     }
 }
 
-/// The runs of a work tree in `parent`, with their manifests.
+/// Removes the oldest runs in `parent`, by their names, but not `newest`.
+fn prune(parent: &Path, newest: &Path) {
+    let mut runs = runs_in(parent);
+    runs.sort();
+    let surplus = runs.len().saturating_sub(KEPT_RUNS);
+    let old = runs.into_iter().take(surplus);
+    for run in old.filter(|run| run.as_path() != newest) {
+        // A new run starts even if an old one cannot be removed.
+        let _ = match run.is_symlink() {
+            true => fs::remove_file(run),
+            false => fs::remove_dir_all(run),
+        };
+    }
+}
+
+/// The runs of a work tree that are in `parent` or listed there, with their manifests.
 pub fn runs_of_tree(parent: &Path, work_tree: &Path) -> Vec<(PathBuf, Manifest)> {
     let runs = runs_in(parent).into_iter();
     let of_tree = runs.filter_map(|root| {
-        let redactor = Arc::default();
-        let manifest = RunDir {
-            root: root.clone(),
-            redactor,
-        }
-        .manifest()
-        .ok()?;
-        (manifest.work_tree == work_tree).then_some((root, manifest))
+        let root = match root.is_symlink() {
+            true => fs::canonicalize(root).ok()?,
+            false => root,
+        };
+        let run_dir = RunDir {
+            root,
+            redactor: Arc::default(),
+        };
+        let manifest = run_dir.manifest().ok()?;
+        (manifest.work_tree == work_tree).then_some((run_dir.root, manifest))
     });
     of_tree.collect()
 }
 
-/// The newest unfinished run of a work tree in `parent`.
+/// The newest unfinished run of a work tree that is in `parent` or listed there.
 pub fn newest_unfinished(parent: &Path, work_tree: &Path) -> Option<PathBuf> {
-    let runs = runs_of_tree(parent, work_tree)
-        .into_iter()
+    let runs = runs_of_tree(parent, work_tree).into_iter();
+    let unfinished = runs
         .filter(|(_, manifest)| !manifest.is_draft)
-        .map(|(run, _)| run);
-    runs.filter(|run| !run.join(&*RunFile::Finished.path()).exists())
-        .max()
+        .filter(|(run, _)| !run.join(&*RunFile::Finished.path()).exists());
+    // The ids start with the time.
+    let newest = unfinished.max_by_key(|(run, manifest)| (manifest.run_id.clone(), run.clone()));
+    newest.map(|(run, _)| run)
 }
 
 /// The history, open for appending. Every record is on disk before the next effect starts.
@@ -409,8 +433,18 @@ fn runs_in(parent: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(parent).into_iter().flatten().flatten();
     entries
         .map(|entry| entry.path())
-        .filter(|path| path.join(&*RunFile::Manifest.path()).is_file())
+        .filter(|path| is_run(path))
         .collect()
+}
+
+/// Whether this is the directory of a run, or a link to one of this user: somebody else could make a
+/// directory at the end of an old link, and a run that is resumed does what its files say.
+fn is_run(path: &Path) -> bool {
+    let own = || {
+        let user = rustix::process::geteuid().as_raw();
+        fs::metadata(path).is_ok_and(|found| found.uid() == user)
+    };
+    path.join(&*RunFile::Manifest.path()).is_file() && (!path.is_symlink() || own())
 }
 
 /// Serializes a path as text if it is UTF-8, else as bytes.

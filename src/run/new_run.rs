@@ -41,10 +41,10 @@ pub(crate) fn begin_new(
         );
     }
     let run_id = uuid::Uuid::now_v7().to_string();
-    let root = match prepared.run.run_dir(context) {
-        Some(dir) => dir,
-        None => runs_of(context, prepared.real.work_tree()).join(&run_id),
-    };
+    let runs = runs_of(context, prepared.real.work_tree());
+    let named = prepared.run.run_dir(context);
+    let is_named = named.is_some();
+    let root = named.unwrap_or_else(|| runs.join(&run_id));
     let absolute = resolved(&root);
     if prepared.real.contains(&absolute) {
         return Err(Error::usage(format!(
@@ -78,7 +78,11 @@ pub(crate) fn begin_new(
             _ => error,
         }
     })?;
-    run_dir.prune_siblings();
+    match is_named {
+        // The run works without the link, but later commands do not find it by its id.
+        true => drop(run_dir.list_in(&runs, &run_id)),
+        false => run_dir.prune_siblings(),
+    }
     let open_run = OpenRun {
         run_dir,
         run_id,

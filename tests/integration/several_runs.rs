@@ -100,6 +100,37 @@ fn an_agent_that_only_asks_has_not_planned_and_the_failing_checks_are_counted() 
 }
 
 #[test]
+fn a_run_in_a_directory_of_its_own_is_listed_resumed_and_its_files_are_known() {
+    let project = Project::new(&[("a.txt", "")]);
+    let check = "touch left.log; test ! -e bad";
+    let started = |agent: &str, name: &str| {
+        let dir = project.outside(name);
+        let dir = dir.to_str().unwrap();
+        let agent = project.agent(agent);
+        let flags = ["run", name, "--verify", check, "--agent-command", &agent];
+        project.sprag(&[&flags[..], &["--run-dir", dir, "--max-retries", "0"]].concat())
+    };
+    started("echo one > a.txt; echo Done.", "first").expect(0);
+    // What the check of the first run left behind is not somebody's work.
+    assert_eq!(project.status(), "?? left.log");
+    started("touch bad; echo Done.", "second").expect(1);
+    let listed = project.sprag(&["runs"]).expect(0).stdout;
+    let lines: Vec<&str> = listed.lines().collect();
+    assert!(lines[0].ends_with("second"), "{listed}");
+    assert!(lines[1].ends_with("1/1  first"), "{listed}");
+    let id = lines[1].split(' ').next().unwrap();
+    let report = project.sprag(&["report", id]).expect(0);
+    assert!(report.stdout.contains("first"), "{}", report.stdout);
+    // The newest unfinished run is the second one.
+    let agent = project.agent("rm -f bad; echo two > a.txt; echo Done.");
+    let flags = ["run", "--resume", "--max-retries", "1"];
+    let resumed = project.sprag(&[&flags[..], &["--agent-command", &agent]].concat());
+    let resumed = resumed.expect(0);
+    assert_eq!(resumed.summary["plan"]["title"], "second");
+    assert!(project.outside("first").join("summary.json").exists());
+}
+
+#[test]
 fn runs_are_listed_newest_first_with_ids_that_name_them() {
     let project = Project::new(&[("a.txt", "")]);
     let none = project.sprag(&["runs"]).expect(0).stdout;

@@ -162,10 +162,8 @@ fn files_behind_planted_links_stay_as_they_are() {
     );
 }
 
-#[test]
-fn the_newest_twenty_runs_stay() {
-    let temp = tempfile::tempdir().unwrap();
-    let manifest = Manifest {
+fn manifest() -> Manifest {
+    Manifest {
         shards: Vec::new(),
         text: None,
         v: 1,
@@ -178,7 +176,13 @@ fn the_newest_twenty_runs_stay() {
         is_draft: false,
         reviewed: None,
         flags: serde_json::Value::Null,
-    };
+    }
+}
+
+#[test]
+fn the_newest_twenty_runs_stay() {
+    let temp = tempfile::tempdir().unwrap();
+    let manifest = manifest();
     let mut last = None;
     for n in 0..25 {
         let dir = RunDir::create(&temp.path().join(format!("run-{n:02}")), Arc::default()).unwrap();
@@ -197,6 +201,45 @@ fn the_newest_twenty_runs_stay() {
     assert_eq!(
         newest_unfinished(temp.path(), Path::new("/w")),
         Some(temp.path().join("run-24"))
+    );
+}
+
+#[test]
+fn a_run_elsewhere_is_listed_and_never_removed() {
+    let temp = tempfile::tempdir().unwrap();
+    let (runs, elsewhere) = (temp.path().join("runs"), temp.path().join("elsewhere"));
+    let made = |root: &Path, run_id: &str| {
+        let dir = RunDir::create(root, Arc::default()).unwrap();
+        let manifest = Manifest {
+            run_id: run_id.into(),
+            ..manifest()
+        };
+        dir.write_manifest(&manifest).unwrap();
+        dir
+    };
+    for n in 0..KEPT_RUNS + 5 {
+        // The names are in another order than the ids.
+        let root = elsewhere.join(format!("run-{}", 99 - n));
+        let id = format!("{n:02}");
+        made(&root, &id).list_in(&runs, &id).unwrap();
+    }
+    assert_eq!(fs::read_dir(&elsewhere).unwrap().count(), KEPT_RUNS + 5);
+    let listed = runs_of_tree(&runs, Path::new("/w"));
+    assert_eq!(listed.len(), KEPT_RUNS);
+    let newest = fs::canonicalize(&elsewhere).unwrap().join("run-75");
+    assert_eq!(newest_unfinished(&runs, Path::new("/w")), Some(newest));
+    // A run here is newer than those elsewhere, and a removed run is no longer listed.
+    made(&runs.join("25"), "25").prune_siblings();
+    fs::remove_dir_all(&elsewhere).unwrap();
+    made(&elsewhere.join("last"), "24")
+        .list_in(&runs, "24b")
+        .unwrap();
+    let left = runs_of_tree(&runs, Path::new("/w"));
+    assert_eq!(left.len(), 2);
+    assert_eq!(fs::read_dir(&runs).unwrap().count(), 2);
+    assert_eq!(
+        newest_unfinished(&runs, Path::new("/w")),
+        Some(runs.join("25"))
     );
 }
 
