@@ -140,6 +140,9 @@ pub enum Stdin {
     Null,
 }
 
+/// How many lines at the end of stderr are taken for the error of a process that failed.
+const ERROR_LINES: usize = 5;
+
 /// The facts about the end of an agent's process.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ExitFacts<'a> {
@@ -170,7 +173,7 @@ impl ExitFacts<'_> {
         if !self.failed_by_itself() || self.code.is_some_and(|code| code >= 126) {
             return None;
         }
-        let message = match last_lines(self.stderr_tail, 5) {
+        let message = match last_lines(self.stderr_tail, ERROR_LINES) {
             lines if lines.is_empty() => "exited at once without saying why".to_owned(),
             lines => lines,
         };
@@ -180,6 +183,12 @@ impl ExitFacts<'_> {
             retry_after_ms: None,
             class: ApiErrorClass::Unavailable,
         }))
+    }
+
+    /// The API error in the last lines on stderr of a process that exited by itself with a failure.
+    pub fn api_error(&self) -> Option<ApiError> {
+        let failed = self.failed_by_itself();
+        failed.then(|| classify(None, &last_lines(self.stderr_tail, ERROR_LINES)))?
     }
 
     /// The final message in the agent's file, if it is not only white space.

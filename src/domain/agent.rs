@@ -170,4 +170,7 @@ pub struct AgentReport {
     pub structured_output: Option<serde_json::Value>,
     /// The last line that the agent wrote to stderr, used when it ends without a result.
     pub last_error_line: Option<String>,
+    /// The API error in the last lines that it wrote to stderr before it exited with a failure.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exit_error: Option<ApiError>,
 }

@@ -5,6 +5,7 @@
 //! waiting for a permanent error, or giving up on a temporary one, is worse than an ordinary failed attempt.
 
 use super::agent::{ApiError, ApiErrorClass};
+use super::pattern::Pattern;
 use super::text::cap_chars;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -306,7 +307,7 @@ fn kind_of(status: Option<u16>, lower: &str, says_when: bool) -> Option<ModelErr
         return Some(K::ContentFilter);
     }
     let spent = has(QUOTA);
-    if has(CREDENTIALS) || has(PERSON) || (spent && !says_when) {
+    if has(CREDENTIALS) || has(PERSON) || lacks_model(lower) || (spent && !says_when) {
         return Some(unavailable(status, lower));
     }
     if spent {
@@ -322,6 +323,14 @@ fn kind_of(status: Option<u16>, lower: &str, says_when: bool) -> Option<ModelErr
         _ if has(TRANSIENT) => Some(transient(status, lower)),
         _ => has(&["invalid_request_error"]).then_some(K::Rejected),
     }
+}
+
+/// Whether the text says of a model, by its name, that it does not exist.
+fn lacks_model(lower: &str) -> bool {
+    static LACKS: Pattern = Pattern::new(
+        r#"\bmodels?[\s:/]+["'`]?[\w.:/@-]+["'`]?,?\s+(?:(?:was|is) )?(?:not found|not_found|does not exist|doesn't exist)\b"#,
+    );
+    LACKS.is_match(lower)
 }
 
 fn transient(status: Option<u16>, lower: &str) -> ModelErrorKind {

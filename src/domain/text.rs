@@ -98,11 +98,17 @@ pub fn longest_run(text: &str, wanted: char) -> usize {
     longest
 }
 
+/// `1 process running; it was ended`, `2 processes running; they were ended`.
+pub fn left_running(n: u64) -> String {
+    let were = if n == 1 { "it was" } else { "they were" };
+    format!("{} running; {were} ended", count(n, "process"))
+}
+
 /// `1 task`, `2 tasks`.
 pub fn count(n: u64, one: &str) -> String {
     match n {
         1 => format!("1 {one}"),
-        _ if one.ends_with("ch") => format!("{n} {one}es"),
+        _ if one.ends_with("ch") || one.ends_with("ss") => format!("{n} {one}es"),
         _ => match one.strip_suffix("ry") {
             Some(stem) => format!("{n} {stem}ries"),
             None => format!("{n} {one}s"),

@@ -385,7 +385,7 @@ fn nothing_outlives_its_turn_whatever_it_forks() {
         };
         let run = run.expect(0);
         assert!(
-            run.stderr.contains("processes running") || run.stdout.contains("processes running"),
+            run.stderr.contains(" running; ") || run.stdout.contains(" running; "),
             "{}",
             run.stdout
         );

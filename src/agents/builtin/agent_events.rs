@@ -98,6 +98,7 @@ pub(super) fn report(state: &State, exit: SessionExit, account: &Account<'_>) ->
         last_error_line: state
             .model_error()
             .map(|error| one_line(&api_error::plain(&error.message), 300)),
+        exit_error: None,
     }
 }
 

@@ -38,6 +38,9 @@ fn only_a_person_can_help() {
             "There's an issue with the selected model (x). It may not exist or …",
             None,
         ),
+        ("Error: the model gpt-99 does not exist", None),
+        ("model \"llama9:70b\" not found, try pulling it first", None),
+        ("models/gemini-99 is not found for API version v1beta", None),
         (
             "{\"error\":{\"type\":\"invalid_request_error\",\"code\":\"model_not_found\"}}",
             None,

@@ -166,15 +166,21 @@ fn transient(facts: &TurnFacts<'_>) -> Option<Assessment> {
     })
 }
 
-/// The API error that the agent reported, or the one that is the final message of an unchanged turn.
+/// The API error that the agent reported; or, of an unchanged turn, the one that is its final message or
+/// with which it failed instead of giving one.
 fn api_error(facts: &TurnFacts<'_>) -> Option<ApiError> {
     if facts.report.api_error.is_some() {
         return facts.report.api_error.clone();
     }
+    if !unchanged(facts) {
+        return None;
+    }
     let text = said(facts);
-    let is_error = unchanged(facts)
-        && read_message(text, facts.report.final_message_cut).class == MessageClass::Error;
-    is_error.then(|| classify_error_text(text)).flatten()
+    match read_message(text, facts.report.final_message_cut).class {
+        MessageClass::Error => classify_error_text(text),
+        MessageClass::Empty | MessageClass::Other => facts.report.exit_error.clone(),
+        _ => None,
+    }
 }
 
 fn cut_off(facts: &TurnFacts<'_>) -> Option<Assessment> {

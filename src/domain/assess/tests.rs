@@ -47,6 +47,30 @@ fn kind(changed: bool, exit: TurnExit, report: &AgentReport) -> AssessmentKind {
 }
 
 #[test]
+fn an_agent_that_fails_with_an_api_error_on_stderr_is_not_a_crash() {
+    use AssessmentKind as K;
+    let error = |class| AgentReport {
+        exit_error: api_error(class, "429").api_error,
+        ..report("")
+    };
+    let said = |class, message| AgentReport {
+        final_message: Some(message),
+        ..error(class)
+    };
+    let failed = || TurnExit::Code(1);
+    let transient = error(ApiErrorClass::Transient);
+    assert_eq!(kind(false, failed(), &transient), K::AgentTransient);
+    let unavailable = error(ApiErrorClass::Unavailable);
+    assert_eq!(kind(false, failed(), &unavailable), K::AgentUnavailable);
+    let chatty = said(ApiErrorClass::Unavailable, "Starting version 3.".into());
+    assert_eq!(kind(false, failed(), &chatty), K::AgentUnavailable);
+    // What the agent did or said counts for more.
+    assert_eq!(kind(true, failed(), &transient), K::AgentCrashed);
+    let report = said(ApiErrorClass::Transient, "FAILED: no network".into());
+    assert_eq!(kind(false, failed(), &report), K::FailedReport);
+}
+
+#[test]
 fn every_class_has_its_rule() {
     use AssessmentKind as K;
     let ok = || TurnExit::Code(0);

@@ -10,6 +10,7 @@ use crate::domain::attempt::Role;
 use crate::domain::builtin::trajectory::TurnName;
 use crate::domain::duration::millis;
 use crate::domain::sandbox::Level;
+use crate::domain::text::left_running;
 use crate::gateway::{REFUSAL, SpendLimits, TurnCost};
 use crate::process::{self, CommandSpec, Ended, Exit, Input, Limits, Status};
 use crate::run::emitter::Emitter;
@@ -143,8 +144,8 @@ fn warn_of_left_processes(parts: &mut Parts<'_>, ended: &Ended, stderr: &str) {
         let left = ended.leaked.iter();
         let names: Vec<&str> = left.map(|one| one.command.as_str()).collect();
         parts.emit.warn(format!(
-            "the agent left {} processes running; they were ended: {}",
-            ended.leaked.len(),
+            "the agent left {}: {}",
+            left_running(ended.leaked.len() as u64),
             names.join(", ")
         ));
     }
@@ -165,14 +166,16 @@ fn report_of(heard: TurnOutput, how: &Invocation, ended: &Ended) -> AgentReport 
         Some(Status::Signal(signal)) => (None, Some(signal)),
         None => (None, None),
     };
-    let mut report = heard.reader.finish(ExitFacts {
+    let exit = ExitFacts {
         code,
         signal,
         killed_by_us: !matches!(ended.exit, Exit::Code(_) | Exit::Signal(_)),
         stderr_tail: &heard.stderr,
         final_file: final_file.as_deref(),
         final_file_cut,
-    });
+    };
+    let mut report = heard.reader.finish(exit);
+    report.exit_error = exit.api_error();
     let mut error_lines = heard.stderr.lines().map(str::trim);
     report.last_error_line = error_lines
         .rfind(|line| !line.is_empty())
@@ -196,6 +199,7 @@ fn apply_gateway_report(
     let Some(refused) = &cost.refused else { return };
     emit.warn(format!("the gateway refuses further requests: {refused}"));
     report.api_error = None;
+    report.exit_error = None;
     let is_refusal = |message: &String| message.contains(REFUSAL);
     if report.final_message.as_ref().is_some_and(is_refusal) {
         report.final_message = None;

@@ -6,6 +6,7 @@ use crate::domain::checks::verdict::Verdict;
 use crate::domain::checks::{Matchers, read_matchers};
 use crate::domain::event::EventKind;
 use crate::domain::snapshot::Snapshot;
+use crate::domain::text::left_running;
 use crate::git::{RawSnapshot, display_path};
 use crate::run::accounts::CheckMemory;
 use crate::run::check_changes::definitions_at_start;
@@ -180,8 +181,9 @@ pub async fn run_checks(
         }
         Progress::Leaked(check, count) => {
             emit.warn(format!(
-                "check {} left {count} processes running; they were ended",
-                check.name
+                "check {} left {}",
+                check.name,
+                left_running(count as u64)
             ));
         }
         Progress::OddReport(check, what) => {

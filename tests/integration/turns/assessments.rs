@@ -73,10 +73,9 @@ fn already_satisfied() {
     assert_eq!(project.checks(), 2);
     // Its status rides in the next commit.
     assert_eq!(project.commits(), 3);
-    assert_eq!(
-        statuses(&project.git(&["show", "HEAD:plan.yaml"])),
-        ["done", "done"]
-    );
+    let plan = project.git(&["show", "HEAD:plan.yaml"]);
+    assert_eq!(statuses(&plan), ["done", "done"]);
+    assert_eq!(plan.matches("completed_at: ").count(), 2, "{plan}");
     assert_eq!(end(&run.summary), ("success", "verified"));
 }
 
@@ -271,6 +270,25 @@ fn agent_crashed() {
     assert!(prompt.contains("Continue where it stopped."), "{prompt}");
     assert_eq!(project.read("b.txt"), "half\n");
     assert_eq!(project.status(), "");
+}
+
+#[test]
+fn an_api_error_on_stderr_is_not_a_crash() {
+    let project = fixable();
+    let agent = project.agent("echo 'Error: 401 Unauthorized: invalid api key' >&2; exit 1");
+    let run = project.run(&agent, &[]).expect(4);
+    assert_eq!(project.calls(), 1);
+    assert_eq!(end(run.task(0)), ("failed", "agent_unavailable"));
+    assert_eq!(run.task(0)["retries"], 0);
+    let message = run.task(0)["message"].as_str().unwrap();
+    assert!(message.contains("401 Unauthorized"), "{message}");
+
+    let agent = project.agent(&format!(
+        "[ $N = 2 ] && {{ echo 'HTTP 429 Too Many Requests, retry in 1s' >&2; exit 1; }}; {FIX}"
+    ));
+    let run = project.run(&agent, &[]).expect(0);
+    assert_eq!(assessments(run.task(0)), ["agent_transient", "changed"]);
+    assert_eq!(run.task(0)["attempts"], 1);
 }
 
 #[test]
