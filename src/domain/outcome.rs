@@ -7,7 +7,7 @@ pub use words::{Conclusion, Reason, RunStatus, TaskEnd};
 
 use super::settings::OnFinding;
 use super::snapshot::RevId;
-use super::text::count;
+use super::text::{count, one_line};
 use serde::{Deserialize, Serialize};
 
 /// Prefix of the message of a rejected commit when git or the repository, rather than a hook, is the cause.
@@ -311,6 +311,10 @@ impl Outcome {
 
     /// A one-line description.
     pub fn message(&self) -> String {
+        one_line(&self.in_words(), MESSAGE_CHARS)
+    }
+
+    fn in_words(&self) -> String {
         match self {
             Self::Verified { commit: Some(id) } => {
                 format!("checks passed, committed {}", short(id))
@@ -435,6 +439,9 @@ fn without_agent(end: TaskEnd, reason: Reason) -> RunStatus {
 
 /// The maximum number of names that a message lists.
 const LISTED: usize = 5;
+
+/// The longest description, in characters.
+const MESSAGE_CHARS: usize = 1_000;
 
 fn listed(names: &[String]) -> String {
     let shown = names.get(..LISTED).unwrap_or(names).join(", ");

@@ -561,7 +561,7 @@ fn steps(retry: &Retry<'_>) -> String {
     let steps: &[&str] = if retry.commit_rejected.is_some() {
         &[
             "Analyse what the hook wrote: which rule does the change break, and where?",
-            "Change the files so that the hook accepts them. Never disable or bypass a hook.",
+            "Change the files so that the hook accepts them, or suggest another commit message if it refuses the message. Never disable or bypass a hook.",
             "Make sure that the checks still pass.",
         ]
     } else if retry.failing.trim().is_empty() && retry.failing_checks.is_empty() {

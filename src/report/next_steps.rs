@@ -127,6 +127,9 @@ fn name_commits(summary: &RunSummary) -> Option<NextStep> {
 /// The remedy for the reason of the run's end.
 pub fn advice(summary: &RunSummary) -> Option<&'static str> {
     match summary.reason? {
+        Reason::PlanningOnly | Reason::NoProgress if summary.status == Some(RunStatus::NoWork) => {
+            Some("say in the task which files to change and how, or try another model")
+        }
         Reason::PlanningOnly | Reason::NoProgress => Some(
             "say in the task which files to change and how, or try another model; if \
                  nothing needs to change, use --if-no-changes ok",

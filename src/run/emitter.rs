@@ -3,6 +3,7 @@
 use crate::domain::attempt::{PhaseName, Proof};
 use crate::domain::duration::millis;
 use crate::domain::event::{Event, EventKind};
+use crate::process::{Cancel, CancelReason};
 use std::collections::HashSet;
 use std::time::Instant;
 
@@ -19,6 +20,8 @@ pub struct Emitter<'a> {
     proof: Option<Proof>,
     phase: Option<PhaseName>,
     warned: HashSet<String>,
+    /// Until a signal has been reported.
+    cancel: Option<Cancel>,
 }
 
 impl<'a> Emitter<'a> {
@@ -42,11 +45,28 @@ impl<'a> Emitter<'a> {
             proof: None,
             phase: None,
             warned: HashSet::new(),
+            cancel: None,
         }
+    }
+
+    /// Reports a signal that sets `cancel`, before the first event that may result from it.
+    #[must_use]
+    pub fn reporting(mut self, cancel: Cancel) -> Self {
+        self.cancel = Some(cancel);
+        self
     }
 
     /// Sends an event.
     pub fn emit(&mut self, kind: EventKind) {
+        let reason = self.cancel.as_ref().and_then(Cancel::reason);
+        if let Some(signal) = reason.and_then(CancelReason::signal) {
+            self.cancel = None;
+            self.send(EventKind::CancelRequested { signal });
+        }
+        self.send(kind);
+    }
+
+    fn send(&mut self, kind: EventKind) {
         self.seq += 1;
         let event = Event {
             seq: self.seq,

@@ -222,7 +222,7 @@ async fn work(
     let (seq, before_ms) = earlier
         .as_ref()
         .map_or((0, 0), |earlier| (earlier.seq, earlier.summary.elapsed_ms));
-    let emit = Emitter::new(&mut sink, seq, before_ms);
+    let emit = Emitter::new(&mut sink, seq, before_ms).reporting(cancel.clone());
     let Prepared {
         book: plan,
         run: config,

@@ -232,3 +232,10 @@ impl PlanState {
         has_all.then_some((text, present))
     }
 }
+
+/// The current time in UTC, rounded to seconds.
+pub(crate) fn completed_at() -> String {
+    let now = jiff::Timestamp::now();
+    let rounded = now.round(jiff::Unit::Second).unwrap_or(now);
+    rounded.to_string()
+}

@@ -18,7 +18,7 @@ use crate::run::layout::{Folder, RunFile};
 use crate::run::lock::{RunLock, lock};
 use crate::run::past_runs::directory;
 use crate::run::places::runs_of;
-use crate::run::plan_state::PlanState;
+use crate::run::plan_state::{PlanState, completed_at};
 use crate::run::prepare::{Before, Prepared, Selection, Source, in_base, prepare};
 use crate::run::resume::{finish_landing, undo_move};
 use crate::secrets::sources::redactor;
@@ -419,7 +419,7 @@ pub(crate) fn recall_statuses(book: &mut PlanState, earlier: &Earlier, keep_goin
         let update = StatusUpdate {
             status,
             attempts,
-            completed_at: None,
+            completed_at: (status == TaskStatus::Done).then(completed_at),
         };
         book.set(&id, update);
     }

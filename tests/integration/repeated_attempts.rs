@@ -334,3 +334,20 @@ fn path_safety() {
         );
     }
 }
+
+#[test]
+fn a_failure_of_another_tree_is_not_compared_with_a_rerun() {
+    let project = project("echo \"broken by $(cat a.txt)\"; false");
+    let agent =
+        "case $N in 2) echo pear > a.txt ;; *) echo apple > a.txt ;; esac; echo 'All done.'";
+    let run = run(&project, agent, &[]).expect(1);
+    let returned = "No progress detected - agent returned to the state of attempt 1";
+    assert_eq!(run.task(0)["message"], returned);
+    // The rerun was of the tree of attempt 1, which failed every time.
+    let failing = run.task(0)["failing_tests"].as_array().unwrap();
+    assert!(!failing.is_empty());
+    for test in failing {
+        assert_ne!(test["blame"], "flaky", "{test}");
+    }
+    assert!(!run.stdout.contains("flaky"), "{}", run.stdout);
+}

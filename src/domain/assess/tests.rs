@@ -62,7 +62,7 @@ fn an_agent_that_fails_with_an_api_error_on_stderr_is_not_a_crash() {
     assert_eq!(kind(false, failed(), &transient), K::AgentTransient);
     let unavailable = error(ApiErrorClass::Unavailable);
     assert_eq!(kind(false, failed(), &unavailable), K::AgentUnavailable);
-    let chatty = said(ApiErrorClass::Unavailable, "Starting version 3.".into());
+    let chatty = said(ApiErrorClass::Unavailable, "Version 3.1".into());
     assert_eq!(kind(false, failed(), &chatty), K::AgentUnavailable);
     // What the agent did or said counts for more.
     assert_eq!(kind(true, failed(), &transient), K::AgentCrashed);

@@ -264,6 +264,9 @@ pub enum Observation {
     HookRejected {
         /// The hook's output.
         message: String,
+        /// Whether it refused the commit message, not the files.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        of_message: bool,
     },
     /// A hook changed the tree.
     HookChangedTree {
@@ -347,6 +350,9 @@ pub struct TurnEnded {
     /// The end of the agent's final message, when the task has several phases or must return a value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
+    /// The commit message that the agent suggests.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub suggested: Option<String>,
     /// The reviewer's verdict and findings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub review: Option<Review>,
@@ -457,4 +463,18 @@ pub struct FailedTree {
     pub attempt: u32,
     /// The tree.
     pub tree: Fingerprint,
+    /// The checks that failed.
+    pub failed: Vec<FailedCheck>,
+}
+
+/// What a hook wrote, as the errors of an attempt: without the first line, which says which hook it was, if
+/// there are others.
+fn said_by_hook(message: &str) -> Vec<String> {
+    let mut lines = message.lines().filter(|line| !line.trim().is_empty());
+    let first = lines.next();
+    let said: Vec<String> = lines.map(|line| line.trim().to_owned()).collect();
+    match said.is_empty() {
+        true => first.into_iter().map(str::to_owned).collect(),
+        false => said,
+    }
 }

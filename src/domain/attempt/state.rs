@@ -3,7 +3,7 @@
 use super::{
     FailedTree, Grounds, Interruption, Observation, Phase, PhaseName, Proof, ProofResult, Proofs,
     Proved, Record, Role, Spend, Step, TestChanges, TurnEnded, TurnKey, TurnPurpose,
-    VerificationEnded, VerifyPurpose,
+    VerificationEnded, VerifyPurpose, said_by_hook,
 };
 use crate::assess::AssessmentKind;
 use crate::checks::verdict::{AttemptOutcome, HistoryEntry, Verdict};
@@ -12,7 +12,6 @@ use crate::output_schema::StructuredOutput;
 use crate::prompt::NudgeKind;
 use crate::review::{Finding, Review, ReviewVerdict, take_review};
 use crate::snapshot::{Fingerprint, RevId, Snapshot};
-use crate::text;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -102,6 +101,11 @@ pub struct TaskState {
     pub failed_trees: Vec<FailedTree>,
     /// The tree that a commit hook last refused.
     pub rejected: Option<Snapshot>,
+    /// The commit message that the agent suggested last.
+    pub suggested: Option<String>,
+    /// The suggested commit message that a commit hook last refused; empty if there was none, `None` if the
+    /// hook refused the files.
+    pub refused_message: Option<String>,
     /// The last failure's fingerprint, and how often it occurred in a row.
     pub failure: Option<(String, u32)>,
     /// The results of the attempts.
@@ -300,14 +304,16 @@ impl TaskState {
                 };
                 self.last = Last::Committed(commit.clone(), grounds);
             }
-            Observation::HookRejected { message } => {
+            Observation::HookRejected {
+                message,
+                of_message,
+            } => {
                 self.rejected.clone_from(&self.current);
+                self.refused_message =
+                    of_message.then(|| self.suggested.clone().unwrap_or_default());
                 self.hook_message = Some(message.clone());
                 self.last_failure = None;
-                self.record_attempt(
-                    AttemptOutcome::CommitRejected,
-                    &[text::first_line(message).to_owned()],
-                );
+                self.record_attempt(AttemptOutcome::CommitRejected, &said_by_hook(message));
                 self.last = Last::HookRejected(message.clone());
             }
             Observation::HookChangedTree { after } => {
@@ -392,10 +398,9 @@ impl TaskState {
 
     fn proved(&mut self, proved: &Proved) {
         self.elapsed_ms = proved.elapsed_ms;
-        let failed = match &self.last_failure {
-            Some(ended) if ended.after.tree() == proved.tree.as_ref() => ended.failed.as_slice(),
-            _ => &[],
-        };
+        let is_that = |failed: &&FailedTree| Some(&failed.tree) == proved.tree.as_ref();
+        let failed = self.failed_trees.iter().find(is_that);
+        let failed = failed.map_or(&[][..], |tree| tree.failed.as_slice());
         self.proofs.take(proved, failed);
         if proved.proof == Proof::Flake {
             self.verifications += 1;
@@ -405,6 +410,12 @@ impl TaskState {
     }
 
     fn turn_ended(&mut self, turn: &TurnEnded) {
+        // A hook that refused the message may accept another one for the same files.
+        let is_other = turn.suggested.is_some() && turn.suggested != self.refused_message;
+        if self.refused_message.is_some() && is_other {
+            self.rejected = None;
+        }
+        self.suggested.clone_from(&turn.suggested);
         self.current = Some(turn.after.clone());
         self.changes.clone_from(&turn.changes);
         self.tests.clone_from(&turn.tests);
@@ -539,6 +550,7 @@ impl TaskState {
                 self.failed_trees.push(FailedTree {
                     attempt,
                     tree: tree.clone(),
+                    failed: ended.failed.clone(),
                 });
             }
         }

@@ -144,6 +144,7 @@ fn bare_values(line: &str) -> Cow<'_, str> {
     static HEX: Pattern = Pattern::new(r"\b[0-9a-f]{7,64}\b");
     static EPOCH: Pattern = Pattern::new(r"\b1[5-9]\d{8}(?:\d{3}|\d{6}|\d{9})?(?:\.\d+)?\b");
     static PORT: Pattern = Pattern::new(r"(?i)\b(port:?) \d{2,5}\b");
+    static ID: Pattern = Pattern::new(r"(?i)\b(\w*id)([ =:#]{1,2})\d{5,}\b");
     if !line.contains(|c: char| c.is_ascii_digit()) {
         return Cow::Borrowed(line);
     }
@@ -159,6 +160,7 @@ fn bare_values(line: &str) -> Cow<'_, str> {
         }
     });
     let text = EPOCH.replace_all(&text, "<time>");
+    let text = ID.replace_all(&text, "$1$2<id>");
     Cow::Owned(PORT.replace_all(&text, "$1 <port>").into_owned())
 }
 

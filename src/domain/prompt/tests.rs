@@ -276,7 +276,7 @@ trailing whitespace in src/a.rs:3
 ## What to do now
 
 1. Analyse what the hook wrote: which rule does the change break, and where?
-2. Change the files so that the hook accepts them. Never disable or bypass a hook.
+2. Change the files so that the hook accepts them, or suggest another commit message if it refuses the message. Never disable or bypass a hook.
 3. Make sure that the checks still pass.
 "#);
 }

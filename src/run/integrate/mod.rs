@@ -13,8 +13,9 @@ use crate::domain::plan::{StatusUpdate, Task, TaskStatus};
 use crate::domain::snapshot::RevId;
 use crate::git::{RebaseError, display_path, display_paths};
 use crate::run::parts::Parts;
+use crate::run::plan_state::completed_at;
 use crate::run::run_plan::RunPlan;
-use crate::run::steps::{Before, Moved, NotMoved, completed_at, move_and_verify_with_reruns};
+use crate::run::steps::{Before, Moved, NotMoved, move_and_verify_with_reruns};
 use crate::settings::TaskConfig;
 use std::collections::{BTreeMap, BTreeSet};
 

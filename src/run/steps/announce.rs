@@ -3,14 +3,16 @@
 use crate::domain::assess::AssessmentKind;
 use crate::domain::attempt::{Last, Step, TurnPurpose};
 use crate::domain::event::{EventKind, RetryKind};
-use crate::domain::outcome::Outcome;
 use crate::domain::output_schema::StructuredOutput;
 use crate::domain::prompt::NudgeKind;
-use crate::domain::text::first_line;
+use crate::domain::text::one_line;
 use crate::run::emitter::Emitter;
 use crate::run::task::TaskRun;
 
-/// Sets the context of the following events, and announces nudges, retries, waits and a cancellation.
+/// The longest reason of an announcement, in characters.
+const REASON_CHARS: usize = 300;
+
+/// Sets the context of the following events, and announces nudges, retries and waits.
 pub fn announce(emit: &mut Emitter<'_>, run: &TaskRun<'_>, step: &Step) {
     let state = &run.journal.state;
     let (attempt, turn) = match step {
@@ -37,9 +39,6 @@ pub fn announce(emit: &mut Emitter<'_>, run: &TaskRun<'_>, step: &Step) {
         (turn > 0).then_some(turn),
     );
     emit.in_phase(phase);
-    if let Step::Finish(Outcome::Cancelled { signal }) = step {
-        emit.emit(EventKind::CancelRequested { signal: *signal });
-    }
 }
 
 fn scheduled(run: &TaskRun<'_>, step: &Step) -> Option<EventKind> {
@@ -54,7 +53,7 @@ fn scheduled(run: &TaskRun<'_>, step: &Step) -> Option<EventKind> {
             turn.assessment.indicators.clone(),
         ),
         Last::Verified(_, ended) => (reason_of(&ended.failing_checks, &ended.errors), Vec::new()),
-        Last::HookRejected(message) => (first_line(message).to_owned(), Vec::new()),
+        Last::HookRejected(message) => (one_line(message, REASON_CHARS), Vec::new()),
         _ => (String::new(), Vec::new()),
     };
     match step {

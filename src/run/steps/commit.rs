@@ -18,6 +18,7 @@ use crate::run::accounts::Accounts;
 use crate::run::emitter::Emitter;
 use crate::run::identity::identity_of_commits;
 use crate::run::layout::RunFile;
+use crate::run::plan_state::completed_at;
 use crate::run::setup::Setup;
 use crate::run::steps::hooks::{Hooked, ask_hooks};
 use crate::run::steps::landing::{
@@ -55,7 +56,7 @@ pub async fn commit(
             },
         },
     };
-    if let Observation::CommitFailed { message } | Observation::HookRejected { message } =
+    if let Observation::CommitFailed { message } | Observation::HookRejected { message, .. } =
         &observation
     {
         emit.emit(EventKind::CommitRejected {
@@ -308,11 +309,4 @@ pub(crate) fn recover_commit(
     run.journal.observe(Observation::Committed {
         commit: Some(commit),
     })
-}
-
-/// The current time in UTC, rounded to seconds.
-pub(crate) fn completed_at() -> String {
-    let now = jiff::Timestamp::now();
-    let rounded = now.round(jiff::Unit::Second).unwrap_or(now);
-    rounded.to_string()
 }

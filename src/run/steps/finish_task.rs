@@ -10,6 +10,7 @@ use crate::git::RawSnapshot;
 use crate::run::accounts::Accounts;
 use crate::run::emitter::Emitter;
 use crate::run::layout::RunFile;
+use crate::run::plan_state::completed_at;
 use crate::run::setup::Setup;
 use crate::run::steps::landing::warn_of_submodules;
 use crate::run::task::TaskRun;
@@ -79,7 +80,7 @@ fn finish_done(
         let update = StatusUpdate {
             status: TaskStatus::Done,
             attempts: Some(run.journal.state.all_attempts()),
-            completed_at: None,
+            completed_at: Some(completed_at()),
         };
         tree.plan.set(&run.task.id, update);
         if !setup.config.settings.allow_dirty {

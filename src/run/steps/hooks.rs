@@ -100,12 +100,18 @@ async fn run_hook(
             Hook::PreCommit => "pre-commit",
             Hook::CommitMsg { .. } => "commit-msg",
         };
+        let output = match words.trim() {
+            "" => String::new(),
+            words => format!(":\n{words}"),
+        };
         let message = format!(
-            "the {name} hook refused the commit ({}):\n{}",
-            ended.exit,
-            words.trim()
+            "the {name} hook refused the commit ({}){output}",
+            ended.exit
         );
-        return Ok(Hooked::Ended(Observation::HookRejected { message }));
+        return Ok(Hooked::Ended(Observation::HookRejected {
+            message,
+            of_message: matches!(hook, Hook::CommitMsg { .. }),
+        }));
     }
     let message = match hook {
         Hook::PreCommit => message.to_owned(),

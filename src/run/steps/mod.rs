@@ -30,7 +30,6 @@ mod wait;
 
 pub use announce::announce;
 pub use commit::commit;
-pub(crate) use commit::completed_at;
 pub(crate) use draft::draft_plan;
 pub use finish_task::{finish_task, restore_for_next};
 pub(crate) use landing::{identity, plan_name};

@@ -6,12 +6,14 @@ use crate::domain::attempt::{
     Expect, Last, Observation, Role, Spend, TestChanges, TurnEnded, TurnKey, TurnPurpose,
 };
 use crate::domain::builtin::trajectory::TurnName;
+use crate::domain::commit_message::suggested_commit_message;
 use crate::domain::event::{EventKind, ReviewLine, TurnLine};
 use crate::domain::notes::Note;
 use crate::domain::output_schema::StructuredOutput;
 use crate::domain::review::{Review, read_review, take_review};
 use crate::domain::settings::{AgentCommits, OnProtected, TestChangePolicy};
 use crate::domain::snapshot::Snapshot;
+use crate::domain::text::count;
 use crate::git::{GitError, RawSnapshot, TurnMark, TurnReport};
 use crate::run::accounts::Accounts;
 use crate::run::conversation;
@@ -115,9 +117,17 @@ pub async fn turn(
         elapsed_ms: parts.emit.elapsed_ms(),
         undone,
         message: run.keeps_messages().then(|| end_of_message(run)).flatten(),
+        suggested: suggested(run),
         review,
         output: output(parts, run, key, &end),
     })))
+}
+
+/// The commit message that the turn's final message suggests.
+fn suggested(run: &TaskRun<'_>) -> Option<String> {
+    let message = suggested_commit_message(run.final_message.as_deref()?)?;
+    let whole = format!("{}\n\n{}", message.subject, message.body);
+    Some(whole.trim_end().to_owned())
 }
 
 /// Warns if another agent works from now on.
@@ -391,7 +401,8 @@ fn violations(
                 .filter(|line| !run.agent_commits.contains(line))
                 .collect();
             if run.config.settings.agent_commits == AgentCommits::Reject && !made.is_empty() {
-                violations.push(format!("the agent made {} commits itself", made.len()));
+                let commits = count(made.len() as u64, "commit");
+                violations.push(format!("the agent made {commits} itself"));
             }
             run.agent_commits.extend(made);
             if run.config.settings.agent_commits == AgentCommits::Accept {

@@ -168,6 +168,36 @@ fn commit_msg_rejects() {
     assert_eq!(subjects(&project)[0], "Fix: the file");
 }
 
+#[test]
+fn another_message_is_enough_if_the_hook_refused_the_message() {
+    let project = fixable();
+    project.hook(
+        "commit-msg",
+        "grep -q '^Fix: ' \"$1\" || { echo 'begin with Fix:'; echo 'as in Fix: x'; exit 1; }",
+    );
+    let agent = project.agent("echo fixed > a.txt; [ $N = 1 ] && echo 'SUGGESTED_COMMIT_MESSAGE: The file' || echo 'SUGGESTED_COMMIT_MESSAGE: Fix: the file'");
+    let run = project.run(&agent, &[]).expect(0);
+    assert_eq!((project.calls(), project.checks()), (2, 1));
+    assert_eq!(subjects(&project)[0], "Fix: the file");
+    let errors = serde_json::json!(["begin with Fix:", "as in Fix: x"]);
+    assert_eq!(run.task(0)["history"][0]["errors"], errors);
+    assert!(project.prompt(2).contains("  - begin with Fix:\n"));
+}
+
+#[test]
+fn the_same_message_is_not_tried_again() {
+    let project = fixable();
+    project.hook("commit-msg", "echo 'begin with Fix:'; exit 1");
+    let agent = project.agent(&format!("{FIX}; echo 'SUGGESTED_COMMIT_MESSAGE: The file'"));
+    let run = project.run(&agent, &[]).expect(1);
+    assert_eq!((project.calls(), project.checks()), (2, 1));
+    assert_eq!(end(run.task(0)), ("failed", "commit_rejected"));
+    assert_eq!(
+        run.task(0)["message"],
+        "the commit-msg hook refused the commit (code 1): begin with Fix:"
+    );
+}
+
 // A hook that formats gives a new tree, which is verified once more and committed.
 #[test]
 fn post_commit_dirt() {

@@ -90,6 +90,10 @@ fn ctrl_c_and_sigterm() {
         let requested = events(&run, "cancel.requested");
         assert_eq!(requested.len(), 1);
         assert_eq!(requested[0]["signal"], if code == 130 { 2 } else { 15 });
+        // The end of the turn is what came of it.
+        let names = run.event_names();
+        let at = |name| names.iter().position(|it| *it == name).unwrap();
+        assert_eq!(at("cancel.requested") + 1, at("turn.ended"), "{names:?}");
         // What is there is accepted, and the task is finished with one commit.
         let resumed = project
             .sprag(&["run", "--resume", "--agent-command", &agent])

@@ -2,8 +2,8 @@
 
 use crate::support::project::Project;
 use crate::support::tasks::{
-    FIX, assert_nothing_recorded, assessments, end, ends, events, files_of, fixable, kept, plan_of,
-    several, statuses, subjects, warnings,
+    FIX, assert_nothing_recorded, assessments, end, ends, events, files_of, fixable, kept, logged,
+    plan_of, several, statuses, subjects, warnings,
 };
 use serde_json::json;
 
@@ -90,6 +90,8 @@ fn skip_empty_commit() {
         assert_eq!(end(run.task(0)), ("failed", "no_progress"), "{policy}");
         let warned = warnings(&run).contains(&"a task changed nothing");
         assert_eq!(warned, warning != "-", "{policy}");
+        let offered = logged(&run, "--if-no-changes ok");
+        assert_eq!(offered, policy == "fail", "{}", run.stdout);
         assert_eq!(run.summary["commits"], json!([]));
         assert_nothing_recorded(&project, &head);
         assert_eq!(project.status(), "");

@@ -102,6 +102,7 @@ impl Played<'_> {
             Step::Commit { .. } => match (self.script.hook, tree.as_str()) {
                 (Hook::Rejects, "a") => Observation::HookRejected {
                     message: "no".into(),
+                    of_message: false,
                 },
                 (Hook::ChangesToB, "a") => Observation::HookChangedTree {
                     after: at("h0", "b"),

@@ -47,6 +47,8 @@ fn canonical(state: &TaskState, witness: &Effects) -> u64 {
         idle_cuts,
         failed_trees,
         rejected,
+        suggested,
+        refused_message,
         failure,
         history: _,
         last_failure: _,
@@ -92,6 +94,7 @@ fn canonical(state: &TaskState, witness: &Effects) -> u64 {
     let last_failed = failed_trees.last().map(|failed| failed.attempt);
     (trees, last_failed, idle_cuts).hash(&mut hasher);
     (failure, hook_message, hook_changed).hash(&mut hasher);
+    (suggested, refused_message).hash(&mut hasher);
     (tests, red_tests, prepared, interrupted, witness).hash(&mut hasher);
     let Proofs {
         baseline,

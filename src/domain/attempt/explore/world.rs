@@ -150,6 +150,7 @@ fn cut_off(kind: K, cut_off: Option<CutOff>, after: Snapshot) -> Observation {
         elapsed_ms: 0,
         undone: Vec::new(),
         message: None,
+        suggested: None,
         review: None,
         output: None,
     }))
@@ -268,9 +269,12 @@ pub(super) fn observations(world: World, state: &TaskState, step: &Step) -> Vec<
             all.push(Observation::Committed {
                 commit: Some(RevId("c".into())),
             });
-            all.push(Observation::HookRejected {
-                message: "no".into(),
-            });
+            for of_message in [false, true] {
+                all.push(Observation::HookRejected {
+                    message: "no".into(),
+                    of_message,
+                });
+            }
             all.push(Observation::HookChangedTree {
                 after: at("h0", "b"),
             });

@@ -218,6 +218,11 @@ fn what_changes_from_run_to_run_does_not_count() {
             "id 6ba7b810-9dad-11d1-80b4-00c04fd430c8 failed",
         ),
         (
+            "number",
+            "request id=323420826 failed",
+            "request id=99834127 failed",
+        ),
+        (
             "duration",
             "2 tests, 1 error in 1.02s",
             "2 tests, 1 error in 0.9s",
