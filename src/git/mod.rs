@@ -63,6 +63,6 @@ pub use snapshot::change::{Change, ChangeKind, Exempt, PlanExempt, RawSnapshot};
 pub use snapshot::contents::OwnCommit;
 pub use snapshot::listing::{ChangedPath, GITLINK};
 pub use survey::{
-    Checkout, GitVersion, Nested, UncommittedChanges, checkout, default_branch, git_version,
-    history, identity_of, nested, uncommitted_changes, untracked_files,
+    Checkout, GitVersion, Nested, UncommittedChanges, checkout, git_version, history, identity_of,
+    merge_target, nested, uncommitted_changes, untracked_files,
 };

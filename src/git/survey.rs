@@ -194,7 +194,7 @@ pub fn untracked_files(real: &Real) -> Result<BTreeSet<Vec<u8>>, GitError> {
 ///
 /// # Errors
 /// If git fails.
-pub fn default_branch(real: &Real) -> Result<String, GitError> {
+pub fn merge_target(real: &Real) -> Result<String, GitError> {
     for name in ["refs/remotes/origin/HEAD", "HEAD"] {
         let symbolic = query(real)
             .args(["symbolic-ref", "--quiet", name])

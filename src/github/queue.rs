@@ -61,7 +61,7 @@ pub async fn choose(
     let github = client.repo(&actions.place.repository).map_err(asked)?;
     let base_ref = match &request.base_ref {
         Some(name) => name.clone(),
-        None => github.facts().await.map_err(asked)?.default_branch,
+        None => github.default_branch().await.map_err(asked)?,
     };
     let branches = github
         .refs_below("refs/heads/sprag/")

@@ -251,11 +251,9 @@ fn not_for_an_agent(
 /// Accepts a merge without conflicts if the checks pass on it.
 async fn taken(parts: &mut Parts<'_>, config: &TaskConfig, merge: Merge) -> anyhow::Result<End> {
     let nothing = |end, reason, why| Ok(End::of(ended(end, reason, why)));
-    let (setup, tree) = (&parts.setup, &mut parts.tree);
-    let (memory, emit) = (&mut parts.accounts.checks, &mut parts.emit);
-    let mut before = Before::at(tree.repo.base_tree());
+    let mut before = Before::at(parts.tree.repo.base_tree());
     let place = (&merge.commit, &mut before);
-    let moved = move_and_verify_with_reruns(setup, tree, memory, emit, place, &[config]).await?;
+    let moved = move_and_verify_with_reruns(&mut parts.for_checks(), place, &[config]).await?;
     let known = match moved {
         Moved::There(known) => known,
         Moved::Back(NotMoved::Fails(failing)) => {

@@ -138,11 +138,7 @@ async fn push(
     };
     let pushed = match pushed {
         Some(line) => Some(line),
-        None => {
-            let memory = &mut parts.accounts.checks;
-            let (setup, tree) = (&parts.setup, &mut parts.tree);
-            push_work(setup, tree, memory, &mut parts.emit, &push_request).await?
-        }
+        None => push_work(&mut parts.for_checks(), &push_request).await?,
     };
     Ok(pushed.map_or(PushAttempt::Nothing, |line| {
         PushAttempt::Line(Box::new(line))

@@ -208,7 +208,7 @@ fn on_a_branch(
         let repo = client.repo(&actions.place.repository).map_err(asked)?;
         let mut request = lookup::at_the_ref(context, actions.place.clone());
         if request.base_ref.is_none() {
-            request.base_ref = Some(repo.facts().await.map_err(asked)?.default_branch);
+            request.base_ref = Some(repo.default_branch().await.map_err(asked)?);
         }
         request.branch = Some(WorkBranch {
             name: new_branch(&repo, name).await?,

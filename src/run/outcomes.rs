@@ -41,7 +41,7 @@ pub fn gather(context: &Context, since: &str, branch: Option<&str>) -> Result<Ga
         |error: git::GitError| Error::environment(format!("the history cannot be read: {error}"));
     let branch = match branch {
         Some(named) => named.to_owned(),
-        None => git::default_branch(&real).map_err(failed)?,
+        None => git::merge_target(&real).map_err(failed)?,
     };
     let texts = [RUN_TRAILER.trim_end(), "This reverts commit"];
     let history = git::history(&real, &since.to_string(), &branch, &texts).map_err(failed)?;

@@ -1,6 +1,6 @@
 //! The parts of a run in progress.
 
-use crate::run::accounts::Accounts;
+use crate::run::accounts::{Accounts, CheckMemory};
 use crate::run::emitter::Emitter;
 use crate::run::notes::Notes;
 use crate::run::recorder::Recorder;
@@ -24,4 +24,28 @@ pub struct Parts<'e> {
     pub recorder: Option<Recorder>,
     /// Saves unfinished work on GitHub, if the run may push.
     pub(crate) keeper: Option<WorkKeeper>,
+}
+
+impl<'e> Parts<'e> {
+    /// The parts that running checks uses.
+    pub fn for_checks(&mut self) -> CheckParts<'_, 'e> {
+        CheckParts {
+            setup: &self.setup,
+            tree: &mut self.tree,
+            memory: &mut self.accounts.checks,
+            emit: &mut self.emit,
+        }
+    }
+}
+
+/// The parts of a run that running checks uses.
+pub struct CheckParts<'p, 'e> {
+    /// What is fixed.
+    pub setup: &'p Setup,
+    /// The repository and the files that checks left behind.
+    pub tree: &'p mut WorkTree,
+    /// Results of checks.
+    pub memory: &'p mut CheckMemory,
+    /// Sends events.
+    pub emit: &'p mut Emitter<'e>,
 }

@@ -117,7 +117,7 @@ fn pull_head(request: &RunRequest) -> Option<RevId> {
 
 async fn default_branch(actions: &ActionsEnvironment) -> std::result::Result<String, api::Error> {
     let repo = actions.client()?.repo(&actions.place.repository)?;
-    Ok(repo.facts().await?.default_branch)
+    repo.default_branch().await
 }
 
 /// The merge base, with as much history fetched as that needs.

@@ -394,7 +394,7 @@ pub(crate) async fn of_issue(
         at: at.map(|branch| branch.sha),
     });
     if request.base_ref.is_none() {
-        request.base_ref = Some(repo.facts().await.map_err(asked)?.default_branch);
+        request.base_ref = Some(repo.default_branch().await.map_err(asked)?);
     }
     request.number = Some(number);
     request.context.trigger_phrase = Some(settings.clone().resolve(false).trigger_phrase);

@@ -4,6 +4,7 @@
 
 use crate::domain::outcome::{RunStatus, TaskEnd};
 use crate::domain::summary::RunSummary;
+use crate::domain::trigger::refname::is_commit_id;
 use crate::error::{Error, Place, Result};
 use crate::plain_file;
 use crate::report::text;
@@ -134,7 +135,7 @@ fn sound(summary: &RunSummary) -> std::result::Result<(), String> {
         return Err(format!("exit_code {code} does not match status {status}"));
     }
     let ids = summary.commits.iter().chain(&summary.head);
-    if let Some(id) = ids.chain(&summary.base).find(|id| !is_id(id)) {
+    if let Some(id) = ids.chain(&summary.base).find(|id| !is_commit_id(id)) {
         return Err(format!("`{id}` is not the id of a commit"));
     }
     let done = summary
@@ -150,11 +151,6 @@ fn sound(summary: &RunSummary) -> std::result::Result<(), String> {
         return Err("the run has pushed its work itself, so nothing is left to publish".to_owned());
     }
     Ok(())
-}
-
-fn is_id(text: &str) -> bool {
-    let is_hex = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
-    matches!(text.len(), 40 | 64) && text.bytes().all(is_hex)
 }
 
 #[cfg(test)]

@@ -1,9 +1,9 @@
 //! Commits a conflicting merge with conflict markers in the files, for an agent that resolves it.
 
 use crate::domain::snapshot::RevId;
-use crate::git::bytes::{display_paths, nul_fields};
+use crate::git::bytes::display_paths;
 use crate::git::commit::raw_commit::RawCommit;
-use crate::git::commit::rebase::RebaseError;
+use crate::git::commit::rebase::{MERGE_TREE, RebaseError, merge_tree};
 use crate::git::commit::request::Identity;
 use crate::git::commit::stage::record;
 use crate::git::error::GitError;
@@ -120,26 +120,18 @@ impl Repo {
         &self,
         ours: &str,
         theirs: &str,
-    ) -> Result<(String, BTreeMap<Vec<u8>, Stages>), GitError> {
+    ) -> Result<(String, BTreeMap<Vec<u8>, Stages>), RebaseError> {
         let call = self.making().args(["-c", "merge.conflictStyle=zdiff3"]);
-        let call = call.args(["merge-tree", "--write-tree", "-z", "--no-messages"]);
-        let output = call.args([ours, theirs]).status()?;
-        let mut fields = nul_fields(&output.stdout);
-        let tree = String::from_utf8_lossy(fields.next().unwrap_or_default());
-        let tree = tree.trim().to_owned();
+        let (tree, fields) = merge_tree(call.args(MERGE_TREE).args([ours, theirs]))?;
         let malformed = |what: &[u8]| GitError::Malformed {
             command: "merge-tree",
             what: String::from_utf8_lossy(what).into_owned(),
         };
-        if output.status != Some(1) || !is_id(&tree) {
-            return Err(GitError::Failed {
-                command: "merge-tree".to_owned(),
-                status: output.status,
-                stderr: output.stderr,
-            });
+        if fields.is_empty() {
+            return Err(malformed(b"no conflict").into());
         }
         let mut conflicts: BTreeMap<Vec<u8>, Stages> = BTreeMap::new();
-        for field in fields {
+        for field in &fields {
             let (path, stage, entry) = read_stage(field).ok_or_else(|| malformed(field))?;
             let stages = conflicts.entry(path).or_default();
             if let Some(slot) = stages.get_mut(stage) {

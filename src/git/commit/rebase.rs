@@ -66,6 +66,30 @@ pub enum RebaseError {
 /// git's exit code for an unknown option.
 const USAGE: i32 = 129;
 
+/// The command for [`merge_tree`].
+pub(super) const MERGE_TREE: [&str; 4] = ["merge-tree", "--write-tree", "-z", "--no-messages"];
+
+/// Runs `git merge-tree`. Returns the tree of the merge and git's entries for the files in conflict.
+pub(super) fn merge_tree(call: Call<'_>) -> Result<(String, Vec<Vec<u8>>), RebaseError> {
+    let output = call.status()?;
+    let mut fields = nul_fields(&output.stdout);
+    let tree = String::from_utf8_lossy(fields.next().unwrap_or_default());
+    let tree = tree.trim().to_owned();
+    match output.status {
+        Some(0 | 1) if is_id(&tree) => Ok((tree, fields.map(<[u8]>::to_vec).collect())),
+        Some(0 | 1) => Err(RebaseError::Git(GitError::Malformed {
+            command: "merge-tree",
+            what: tree,
+        })),
+        Some(USAGE) => Err(RebaseError::OldGit),
+        status => Err(RebaseError::Git(GitError::Failed {
+            command: "merge-tree".to_owned(),
+            status,
+            stderr: output.stderr,
+        })),
+    }
+}
+
 impl Repo {
     /// Puts commits, oldest first, on top of `onto`. Author, committer, their dates, message and encoding are
     /// preserved. Signatures are recreated if the configuration asks for signed commits. The file `kept`
@@ -146,39 +170,18 @@ impl Repo {
         kept: Option<&[u8]>,
     ) -> Result<String, RebaseError> {
         let base = parent.map(|parent| format!("--merge-base={parent}"));
-        let args = [
-            "merge-tree",
-            "--write-tree",
-            "-z",
-            "--name-only",
-            "--no-messages",
-        ];
-        let call = self.making().args(args).args(base).args([onto, &commit.0]);
-        let output = call.status()?;
-        let mut fields = nul_fields(&output.stdout);
-        let tree = String::from_utf8_lossy(fields.next().unwrap_or_default());
-        let tree = tree.trim().to_owned();
-        match output.status {
-            Some(0) | Some(1) if !is_id(&tree) => Err(RebaseError::Git(GitError::Malformed {
-                command: "merge-tree",
-                what: tree,
-            })),
-            Some(0 | 1) => {
-                let conflicts = fields.filter(|path| Some(*path) != kept);
-                let paths: Vec<Vec<u8>> = conflicts.map(<[u8]>::to_vec).collect();
-                let commit = commit.clone();
-                match (paths.is_empty(), kept) {
-                    (false, _) => Err(RebaseError::Conflict { commit, paths }),
-                    (true, Some(path)) => Ok(self.with_file_of(&tree, onto, path)?),
-                    (true, None) => Ok(tree),
-                }
-            }
-            Some(USAGE) => Err(RebaseError::OldGit),
-            status => Err(RebaseError::Git(GitError::Failed {
-                command: "merge-tree".to_owned(),
-                status,
-                stderr: output.stderr,
-            })),
+        let call = self
+            .making()
+            .args(MERGE_TREE)
+            .args(["--name-only"])
+            .args(base);
+        let (tree, mut paths) = merge_tree(call.args([onto, &commit.0]))?;
+        paths.retain(|path| Some(path.as_slice()) != kept);
+        let commit = commit.clone();
+        match (paths.is_empty(), kept) {
+            (false, _) => Err(RebaseError::Conflict { commit, paths }),
+            (true, Some(path)) => Ok(self.with_file_of(&tree, onto, path)?),
+            (true, None) => Ok(tree),
         }
     }
 

@@ -167,6 +167,14 @@ impl Repo {
         self.client.call(&Call::get(self.path(""))).await
     }
 
+    /// The name of the default branch.
+    ///
+    /// # Errors
+    /// As for [`Repo::facts`].
+    pub async fn default_branch(&self) -> Result<String, Error> {
+        Ok(self.facts().await?.default_branch)
+    }
+
     /// The access of a user to the repository. For a custom role, the highest permission that GitHub reports
     /// counts.
     ///

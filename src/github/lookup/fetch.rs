@@ -67,8 +67,7 @@ impl EventLookup<'_> {
             }
         }
         if candidate.default_branch.is_none() {
-            let facts = self.repo.facts().await;
-            found.facts.default_branch = facts.ok().map(|facts| facts.default_branch);
+            found.facts.default_branch = self.repo.default_branch().await.ok();
         }
         if let Some(head) = candidate.head_sha.as_ref().filter(|_| needs.jobs) {
             let commit = self.repo.git_commit(head).await;

@@ -64,17 +64,14 @@ fn scheduled(run: &TaskRun<'_>, step: &Step) -> Option<EventKind> {
                     n,
                     kind: NudgeKind::Output,
                 },
-        } => Some(EventKind::RetryScheduled {
-            how: RetryKind::Output,
-            n: *n,
-            of: run.row(*key).nudges,
-            reason: match &state.output {
+        } => {
+            let reason = match &state.output {
                 Some(StructuredOutput::Misfit { why }) => why.clone(),
                 _ => String::new(),
-            },
-            indicators: Vec::new(),
-            delay_ms: 0,
-        }),
+            };
+            let count = (*n, run.row(*key).nudges);
+            Some(retry_scheduled(RetryKind::Output, count, reason))
+        }
         Step::RunAgent {
             key,
             purpose: TurnPurpose::Nudge { n, kind },
@@ -97,15 +94,35 @@ fn scheduled(run: &TaskRun<'_>, step: &Step) -> Option<EventKind> {
             indicators,
             delay_ms: 0,
         }),
-        Step::Wait { ms, why } => Some(EventKind::RetryScheduled {
-            how: RetryKind::Wait,
-            n: state.waits + 1,
-            of: run.policy.waits,
-            reason: why.clone(),
-            indicators: Vec::new(),
-            delay_ms: *ms,
-        }),
+        Step::Wait { ms, why } => {
+            let count = (state.waits + 1, run.policy.waits);
+            Some(wait_scheduled(count, why.clone(), *ms))
+        }
         _ => None,
+    }
+}
+
+/// The event for repetition `n` of `of`, at once and without indicators.
+pub(super) fn retry_scheduled(how: RetryKind, (n, of): (u32, u32), reason: String) -> EventKind {
+    EventKind::RetryScheduled {
+        how,
+        n,
+        of,
+        reason,
+        indicators: Vec::new(),
+        delay_ms: 0,
+    }
+}
+
+/// The event for wait `n` of `of`.
+pub(super) fn wait_scheduled((n, of): (u32, u32), reason: String, delay_ms: u64) -> EventKind {
+    EventKind::RetryScheduled {
+        how: RetryKind::Wait,
+        n,
+        of,
+        reason,
+        indicators: Vec::new(),
+        delay_ms,
     }
 }
 

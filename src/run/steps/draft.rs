@@ -19,6 +19,7 @@ use crate::run::parts::Parts;
 use crate::run::setup::interruption;
 use crate::run::steps::agent_end::AgentEnd;
 use crate::run::steps::agent_files::run_agent_with_its_files;
+use crate::run::steps::announce::{retry_scheduled, wait_scheduled};
 use crate::run::steps::finish_task::finish_task;
 use crate::run::steps::landing::{identity, land, stage};
 use crate::run::steps::prompt::keep_prompt;
@@ -86,14 +87,11 @@ async fn drafted(
             return Ok(Err(Outcome::Budget { message }));
         }
         if let Some(problem) = &problem {
-            parts.emit.emit(EventKind::RetryScheduled {
-                how: RetryKind::Retry,
-                n: number - 1,
-                of: MAX_DRAFTS - 1,
-                reason: one_line(&problem.why, 500),
-                indicators: Vec::new(),
-                delay_ms: 0,
-            });
+            let count = (number - 1, MAX_DRAFTS - 1);
+            let why = one_line(&problem.why, 500);
+            parts
+                .emit
+                .emit(retry_scheduled(RetryKind::Retry, count, why));
         }
         let text = prompt(&wanted.request, problem.as_ref());
         match lasting_turn(parts, run, (number, &mut turns), &text).await? {
@@ -154,14 +152,8 @@ async fn lasting_turn(
             }
         };
         waits += 1;
-        parts.emit.emit(EventKind::RetryScheduled {
-            how: RetryKind::Wait,
-            n: waits,
-            of: run.policy.waits,
-            reason: why,
-            indicators: Vec::new(),
-            delay_ms: ms,
-        });
+        let count = (waits, run.policy.waits);
+        parts.emit.emit(wait_scheduled(count, why, ms));
         wait(&parts.setup, ms).await;
         if let Some(by) = parts.setup.interruption() {
             return Ok(Turn::Ended(by.outcome()));

@@ -63,22 +63,26 @@ pub async fn perform(
     if let Some(by) = parts.setup.interruption() {
         return Ok(Observation::interrupted(by));
     }
-    let (setup, tree) = (&parts.setup, &mut parts.tree);
-    let (accounts, emit) = (&mut parts.accounts, &mut parts.emit);
     match step {
         Step::RunAgent { key, purpose } => turn(parts, run, *key, purpose).await,
         Step::Verify { .. } => {
-            let verified = verify(setup, tree, &mut accounts.checks, emit, run).await?;
-            Ok(unless_violated(setup, emit, verified))
+            let verified = verify(&mut parts.for_checks(), run).await?;
+            Ok(unless_violated(&parts.setup, &mut parts.emit, verified))
         }
         Step::Prove { proof, .. } => {
-            let memory = &mut accounts.checks;
-            let proved = prove(setup, tree, memory, emit, run, *proof).await?;
-            Ok(unless_violated(setup, emit, proved))
+            let proved = prove(&mut parts.for_checks(), run, *proof).await?;
+            Ok(unless_violated(&parts.setup, &mut parts.emit, proved))
         }
-        Step::Undo { key } => Ok(undo(setup, tree, emit, run, *key)),
-        Step::Commit { grounds } => commit(setup, tree, accounts, emit, run, *grounds).await,
-        Step::Wait { ms, .. } => Ok(wait::wait(setup, *ms).await),
+        Step::Undo { key } => {
+            let (setup, tree) = (&parts.setup, &mut parts.tree);
+            Ok(undo(setup, tree, &mut parts.emit, run, *key))
+        }
+        Step::Commit { grounds } => {
+            let (setup, tree) = (&parts.setup, &mut parts.tree);
+            let (accounts, emit) = (&mut parts.accounts, &mut parts.emit);
+            commit(setup, tree, accounts, emit, run, *grounds).await
+        }
+        Step::Wait { ms, .. } => Ok(wait::wait(&parts.setup, *ms).await),
         Step::Finish(_) => Ok(Observation::Waited),
     }
 }

@@ -6,12 +6,9 @@ use crate::domain::checks::verdict::{Check, Verdict};
 use crate::domain::settings::{Baseline, KnownFailures};
 use crate::domain::snapshot::RevId;
 use crate::git::TreeId;
-use crate::run::accounts::CheckMemory;
-use crate::run::emitter::Emitter;
-use crate::run::setup::Setup;
+use crate::run::parts::CheckParts;
 use crate::run::steps::proof::baseline_of_commits;
 use crate::run::steps::verify::run_checks;
-use crate::run::work_tree::WorkTree;
 use crate::settings::TaskConfig;
 use std::fmt;
 
@@ -80,17 +77,14 @@ impl Before {
     /// The result of these checks on the tree; `None` if the run was stopped.
     async fn baseline(
         &mut self,
-        setup: &Setup,
-        tree: &mut WorkTree,
-        memory: &mut CheckMemory,
-        emit: &mut Emitter<'_>,
+        parts: &mut CheckParts<'_, '_>,
         config: &TaskConfig,
     ) -> anyhow::Result<Option<ProofResult>> {
         let mut known = self.known.iter();
         if let Some((_, result)) = known.find(|(checks, _)| *checks == config.checks) {
             return Ok(Some(result.clone()));
         }
-        let found = baseline_of_commits(setup, tree, memory, emit, config, &self.tree).await?;
+        let found = baseline_of_commits(parts, config, &self.tree).await?;
         if let Some(result) = &found {
             self.known.push((config.checks.clone(), result.clone()));
         }
@@ -104,21 +98,18 @@ impl Before {
 /// # Errors
 /// When the run's own state cannot be written.
 pub async fn move_and_verify(
-    setup: &Setup,
-    tree: &mut WorkTree,
-    memory: &mut CheckMemory,
-    emit: &mut Emitter<'_>,
+    parts: &mut CheckParts<'_, '_>,
     (to, before): (&RevId, &mut Before),
     checks: &[&TaskConfig],
 ) -> anyhow::Result<Moved> {
-    let intent = match tree.move_to(to, emit)? {
+    let intent = match parts.tree.move_to(to, parts.emit)? {
         Ok(intent) => intent,
         Err(error) => return Ok(Moved::Back(NotMoved::Impossible(error.to_string()))),
     };
-    let moved = verify_moved(setup, tree, memory, emit, before, checks).await?;
+    let moved = verify_moved(parts, before, checks).await?;
     match &moved {
-        Moved::There(_) => tree.arrive(),
-        Moved::Back(_) => tree.move_back(&intent, emit),
+        Moved::There(_) => parts.tree.arrive(),
+        Moved::Back(_) => parts.tree.move_back(&intent, parts.emit),
     }
     Ok(moved)
 }
@@ -128,10 +119,7 @@ pub async fn move_and_verify(
 /// # Errors
 /// When the run's own state cannot be written.
 pub async fn move_and_verify_with_reruns(
-    setup: &Setup,
-    tree: &mut WorkTree,
-    memory: &mut CheckMemory,
-    emit: &mut Emitter<'_>,
+    parts: &mut CheckParts<'_, '_>,
     (to, before): (&RevId, &mut Before),
     checks: &[&TaskConfig],
 ) -> anyhow::Result<Moved> {
@@ -139,10 +127,12 @@ pub async fn move_and_verify_with_reruns(
     let mut left = reruns.max().unwrap_or(0);
     loop {
         let place = (to, &mut *before);
-        match move_and_verify(setup, tree, memory, emit, place, checks).await? {
+        match move_and_verify(parts, place, checks).await? {
             Moved::Back(NotMoved::Fails(failing)) if left > 0 => {
                 left -= 1;
-                emit.warn(format!("these checks failed and run again: {failing}"));
+                parts
+                    .emit
+                    .warn(format!("these checks failed and run again: {failing}"));
             }
             moved => return Ok(moved),
         }
@@ -152,10 +142,7 @@ pub async fn move_and_verify_with_reruns(
 /// Runs every set of checks on the current tree. Changes that the checks make are undone, because the
 /// commits are accepted as they are.
 async fn verify_moved(
-    setup: &Setup,
-    tree: &mut WorkTree,
-    memory: &mut CheckMemory,
-    emit: &mut Emitter<'_>,
+    parts: &mut CheckParts<'_, '_>,
     before: &mut Before,
     checks: &[&TaskConfig],
 ) -> anyhow::Result<Moved> {
@@ -166,11 +153,11 @@ async fn verify_moved(
             continue;
         }
         seen.push(config);
-        let (raw, _) = tree.last_snapshot(emit);
-        let verification = run_checks(setup, tree, memory, emit, config, raw.as_deref()).await?;
-        tree.collect_artifacts(raw.as_deref(), emit);
-        let exempt = tree.exempt();
-        if let Err(error) = tree.repo.change().restore_tree(&exempt) {
+        let (raw, _) = parts.tree.last_snapshot(parts.emit);
+        let verification = run_checks(parts, config, raw.as_deref()).await?;
+        parts.tree.collect_artifacts(raw.as_deref(), parts.emit);
+        let exempt = parts.tree.exempt();
+        if let Err(error) = parts.tree.repo.change().restore_tree(&exempt) {
             let why = format!("the tree could not be restored: {error}");
             return Ok(Moved::Back(NotMoved::Impossible(why)));
         }
@@ -181,7 +168,7 @@ async fn verify_moved(
         }
         let mut proofs = Proofs::default();
         if config.settings.baseline != Baseline::Off {
-            let found = before.baseline(setup, tree, memory, emit, config).await?;
+            let found = before.baseline(parts, config).await?;
             let Some(found) = found else {
                 return Ok(Moved::Back(NotMoved::Stopped));
             };

@@ -12,7 +12,7 @@ use crate::git::{RawSnapshot, SwapError, TreeId, display_path};
 use crate::run::accounts::CheckMemory;
 use crate::run::check_changes::CheckChanges;
 use crate::run::emitter::Emitter;
-use crate::run::setup::Setup;
+use crate::run::parts::CheckParts;
 use crate::run::steps::verify::{check_work, judge, run_checks};
 use crate::run::task::TaskRun;
 use crate::run::work_tree::WorkTree;
@@ -25,34 +25,33 @@ use std::collections::{BTreeMap, BTreeSet};
 /// # Errors
 /// When the run's own state cannot be written, or the work tree cannot be restored.
 pub async fn prove(
-    setup: &Setup,
-    tree: &mut WorkTree,
-    memory: &mut CheckMemory,
-    emit: &mut Emitter<'_>,
+    parts: &mut CheckParts<'_, '_>,
     run: &mut TaskRun<'_>,
     proof: Proof,
 ) -> anyhow::Result<Observation> {
-    let began = begin(emit, proof);
-    let fingerprint = tree.last_snapshot(emit).1.tree().cloned();
+    let began = begin(parts.emit, proof);
+    let fingerprint = parts.tree.last_snapshot(parts.emit).1.tree().cloned();
     // A merge starts from a tree with conflict markers, which cannot be a baseline.
-    let known = known_baseline(memory, run, proof).filter(|_| tree.merging.is_none());
+    let known = known_baseline(parts.memory, run, proof).filter(|_| parts.tree.merging.is_none());
     let result = match known {
         Some(known) => Some(known),
-        None => on_its_tree(setup, tree, memory, emit, run, proof).await?,
+        None => on_its_tree(parts, run, proof).await?,
     };
     let Some(result) = result else {
-        let by = setup.interruption().unwrap_or(Interruption::Deadline);
+        let by = parts.setup.interruption().unwrap_or(Interruption::Deadline);
         return Ok(Observation::interrupted(by));
     };
-    let elapsed_ms = emit.elapsed_ms();
+    let elapsed_ms = parts.emit.elapsed_ms();
     let took = elapsed_ms.saturating_sub(began);
     let line = line_of(proof, &result, run.journal.state.attempt(), took);
     let is_told = run.config.settings.prove_new_tests == ProveNewTests::Warn;
     if is_told && proof == Proof::NewTests && line.result != ProofWord::Failed {
         let tests = run.journal.state.tests.added.join(", ");
-        emit.warn(format!("task {}: {} ({tests})", run.task.id, line.says()));
+        parts
+            .emit
+            .warn(format!("task {}: {} ({tests})", run.task.id, line.says()));
     }
-    emit.emit(EventKind::ProofEnded(Box::new(line)));
+    parts.emit.emit(EventKind::ProofEnded(Box::new(line)));
     Ok(Observation::Proved(Box::new(Proved {
         proof,
         tree: fingerprint,
@@ -89,22 +88,19 @@ fn known_baseline(memory: &CheckMemory, run: &TaskRun<'_>, proof: Proof) -> Opti
 
 /// Runs the checks, even if a result for the tree is known. `None` if the run was stopped.
 async fn on_its_tree(
-    setup: &Setup,
-    tree: &mut WorkTree,
-    memory: &mut CheckMemory,
-    emit: &mut Emitter<'_>,
+    parts: &mut CheckParts<'_, '_>,
     run: &mut TaskRun<'_>,
     proof: Proof,
 ) -> anyhow::Result<Option<ProofResult>> {
     let unknown = |why: String| Ok(Some(ProofResult::Unknown { why }));
-    let (raw, before) = tree.snapshot(emit);
+    let (raw, before) = parts.tree.snapshot(parts.emit);
     let Some(raw) = raw else {
         return unknown("the work tree could not be read".into());
     };
     if let Some(why) = cannot_prove(run).filter(|_| proof != Proof::Flake) {
         return unknown(why);
     }
-    let changes = tree.check_changes(&raw, &run.config.checks);
+    let changes = parts.tree.check_changes(&raw, &run.config.checks);
     if let Some(why) = changes.unknown.clone().filter(|_| proof == Proof::OldTests) {
         return unknown(why);
     }
@@ -112,9 +108,9 @@ async fn on_its_tree(
         Proof::OldTests => changes.left.clone(),
         Proof::Baseline | Proof::Flake | Proof::NewTests => BTreeSet::new(),
     };
-    let other = tree_of(tree, proof, &raw, &changes).map(|other| (other, away));
+    let other = tree_of(parts.tree, proof, &raw, &changes).map(|other| (other, away));
     let seen = (raw.as_ref(), &before);
-    let ran = on_other_tree(setup, tree, memory, emit, &run.config, seen, (proof, other)).await?;
+    let ran = on_other_tree(parts, &run.config, seen, (proof, other)).await?;
     let (verification, left) = match ran {
         Ok(ran) => ran,
         Err(why) => return unknown(why),
@@ -123,7 +119,7 @@ async fn on_its_tree(
         return Ok(None);
     }
     if proof == Proof::Flake {
-        judge(memory, run, (&before, &left), &verification);
+        judge(parts.memory, run, (&before, &left), &verification);
     }
     match left.same_as(&before) {
         Some(true) => Ok(Some(result_of(&verification))),
@@ -136,21 +132,17 @@ async fn on_its_tree(
 /// # Errors
 /// As [`prove`].
 pub(crate) async fn baseline_of_commits(
-    setup: &Setup,
-    tree: &mut WorkTree,
-    memory: &mut CheckMemory,
-    emit: &mut Emitter<'_>,
+    parts: &mut CheckParts<'_, '_>,
     config: &TaskConfig,
     start: &TreeId,
 ) -> anyhow::Result<Option<ProofResult>> {
     let proof = Proof::Baseline;
-    let began = begin(emit, proof);
-    let result = match tree.snapshot(emit) {
+    let began = begin(parts.emit, proof);
+    let result = match parts.tree.snapshot(parts.emit) {
         (Some(raw), before) => {
             let seen = (raw.as_ref(), &before);
             let other = Ok((start.clone(), ExtraPaths::new()));
-            let ran =
-                on_other_tree(setup, tree, memory, emit, config, seen, (proof, other)).await?;
+            let ran = on_other_tree(parts, config, seen, (proof, other)).await?;
             match ran {
                 Ok((verification, _)) if verification.verdict == Verdict::Aborted => None,
                 Ok((verification, _)) => Some(result_of(&verification)),
@@ -162,11 +154,11 @@ pub(crate) async fn baseline_of_commits(
         }),
     };
     if let Some(result) = &result {
-        let took = emit.elapsed_ms().saturating_sub(began);
+        let took = parts.emit.elapsed_ms().saturating_sub(began);
         let line = line_of(proof, result, 1, took);
-        emit.emit(EventKind::ProofEnded(Box::new(line)));
+        parts.emit.emit(EventKind::ProofEnded(Box::new(line)));
     }
-    emit.proving(None);
+    parts.emit.proving(None);
     Ok(result)
 }
 
@@ -176,34 +168,29 @@ type ExtraPaths = BTreeSet<Vec<u8>>;
 /// Runs the checks on another tree in place of the work, then restores the work. Also returns the state
 /// that the checks left. The inner error says why they did not run.
 async fn on_other_tree(
-    setup: &Setup,
-    tree: &mut WorkTree,
-    memory: &mut CheckMemory,
-    emit: &mut Emitter<'_>,
+    parts: &mut CheckParts<'_, '_>,
     config: &TaskConfig,
     (raw, before): (&RawSnapshot, &Snapshot),
     (proof, other): (Proof, Result<(TreeId, ExtraPaths), SwapError>),
 ) -> anyhow::Result<Result<(Verification, Snapshot), String>> {
     let put = other.and_then(|(other, away)| {
-        let swapped = tree.repo.change().swap_to(raw, &other, &away);
+        let swapped = parts.tree.repo.change().swap_to(raw, &other, &away);
         swapped.map(drop)
     });
     let ran = match &put {
-        Ok(()) if proof == Proof::Flake => {
-            Some(check_work(setup, tree, memory, emit, config, Some(raw)).await)
-        }
-        Ok(()) => Some(run_checks(setup, tree, memory, emit, config, Some(raw)).await),
+        Ok(()) if proof == Proof::Flake => Some(check_work(parts, config, Some(raw)).await),
+        Ok(()) => Some(run_checks(parts, config, Some(raw)).await),
         Err(_) => None,
     };
     let left = match (&ran, proof) {
-        (Some(Ok(_)), Proof::Flake) => tree.collect_artifacts(Some(raw), emit).1,
+        (Some(Ok(_)), Proof::Flake) => parts.tree.collect_artifacts(Some(raw), parts.emit).1,
         _ => before.clone(),
     };
     // The work is restored in every case.
-    let exempt = tree.exempt();
-    let back = tree.repo.change().swap_back(&exempt);
+    let exempt = parts.tree.exempt();
+    let back = parts.tree.repo.change().swap_back(&exempt);
     back.context("`sprag run --resume` tries again to restore the work")?;
-    tree.collect_artifacts(Some(raw), emit);
+    parts.tree.collect_artifacts(Some(raw), parts.emit);
     Ok(match (ran, put) {
         (Some(ran), _) => Ok((ran?, left)),
         (None, Err(error)) => Err(error.to_string()),

@@ -8,9 +8,9 @@ use crate::git::{
     BranchName, PushOutcome, PushSpec, Refusal, RefusalKind, Remote, RemoteError, Rewritten,
 };
 use crate::process::Cancel;
-use crate::run::accounts::CheckMemory;
 use crate::run::emitter::Emitter;
 use crate::run::layout::RunFile;
+use crate::run::parts::CheckParts;
 use crate::run::push_failure::{PushFailure, refused, rescue_of};
 use crate::run::setup::Setup;
 use crate::run::steps::moved::{Before, Moved, NotMoved, move_and_verify};
@@ -48,11 +48,8 @@ struct PushState {
 }
 
 /// The parts of a run that a push uses.
-struct Push<'a, 'e> {
-    setup: &'a Setup,
-    tree: &'a mut WorkTree,
-    memory: &'a mut CheckMemory,
-    emit: &'a mut Emitter<'e>,
+struct Push<'a, 'p, 'e> {
+    parts: &'a mut CheckParts<'p, 'e>,
     request: &'a PushRequest<'a>,
 }
 
@@ -61,13 +58,10 @@ struct Push<'a, 'e> {
 /// # Errors
 /// When the run's own state cannot be written.
 pub async fn push_work(
-    setup: &Setup,
-    tree: &mut WorkTree,
-    memory: &mut CheckMemory,
-    emit: &mut Emitter<'_>,
+    parts: &mut CheckParts<'_, '_>,
     request: &PushRequest<'_>,
 ) -> anyhow::Result<Option<PushLine>> {
-    let Some(head) = tree.repo.base().filter(|head| *head != request.start) else {
+    let Some(head) = parts.tree.repo.base().filter(|head| *head != request.start) else {
         return Ok(None);
     };
     let mut state = PushState {
@@ -76,13 +70,7 @@ pub async fn push_work(
         rebased: Vec::new(),
         moves: 0,
     };
-    let mut push = Push {
-        setup,
-        tree,
-        memory,
-        emit,
-        request,
-    };
+    let mut push = Push { parts, request };
     let ended = push.push_until(&mut state).await?;
     let branch = request.branch.short().to_owned();
     Ok(Some(match ended {
@@ -137,7 +125,7 @@ pub fn follow_remote(
     ));
 }
 
-impl Push<'_, '_> {
+impl Push<'_, '_, '_> {
     async fn push_until(
         &mut self,
         state: &mut PushState,
@@ -179,10 +167,11 @@ impl Push<'_, '_> {
     async fn pushed(&self, spec: &PushSpec) -> Result<PushOutcome, RemoteError> {
         let mut pauses = self.request.pauses.iter();
         loop {
-            let outcome = self
-                .tree
-                .repo
-                .push(self.request.remote, spec, &self.request.cancel)?;
+            let outcome =
+                self.parts
+                    .tree
+                    .repo
+                    .push(self.request.remote, spec, &self.request.cancel)?;
             let passes = match &outcome {
                 PushOutcome::Transient { .. } => true,
                 PushOutcome::Refused(Refusal { kind, .. }) => *kind == RefusalKind::Locked,
@@ -204,23 +193,25 @@ impl Push<'_, '_> {
         state: &mut PushState,
         now: RevId,
     ) -> anyhow::Result<Result<(), PushFailure>> {
-        let fetched = self
-            .tree
-            .repo
-            .fetch_for(self.request.remote, &now, &self.request.cancel);
+        let fetched =
+            self.parts
+                .tree
+                .repo
+                .fetch_for(self.request.remote, &now, &self.request.cancel);
         if let Err(error) = fetched {
             return Ok(Err(PushFailure::here(format!(
                 "the branch has moved, and its new commits cannot be fetched: {error}"
             ))));
         }
         // If the branch was moved back, the removed commits must not return with the work.
-        let is_forward = |was: &RevId| self.tree.repo.contains_commit(&now, was);
+        let is_forward = |was: &RevId| self.parts.tree.repo.contains_commit(&now, was);
         let was_taken_back = !state.expected.as_ref().is_none_or(is_forward);
-        if !was_taken_back && self.tree.repo.contains_commit(&state.head, &now) {
+        if !was_taken_back && self.parts.tree.repo.contains_commit(&state.head, &now) {
             state.expected = Some(now);
             return Ok(Ok(()));
         }
         let commits = match self
+            .parts
             .tree
             .repo
             .commits_between(&self.request.start, &state.head)
@@ -229,7 +220,7 @@ impl Push<'_, '_> {
             Err(error) => return Ok(Err(PushFailure::here(error.to_string()))),
         };
         let commits = state.current(&commits);
-        let rebased = match self.tree.repo.rebase(&now, &commits, None) {
+        let rebased = match self.parts.tree.repo.rebase(&now, &commits, None) {
             Ok(rebased) => rebased,
             Err(error) => {
                 return Ok(Err(PushFailure::here(format!(
@@ -238,20 +229,19 @@ impl Push<'_, '_> {
                 ))));
             }
         };
-        self.emit.warn(format!(
+        self.parts.emit.warn(format!(
             "the branch {} has moved to {}: the work is rebased onto it and verified again",
             self.request.branch.short(),
             short(&now)
         ));
         let checks: Vec<&TaskConfig> = self.request.checks.iter().collect();
-        let before = match self.tree.repo.tree_id_of(&now) {
+        let before = match self.parts.tree.repo.tree_id_of(&now) {
             Ok(tree) => &mut Before::at(tree),
             Err(error) => return Ok(Err(PushFailure::here(error.to_string()))),
         };
-        let (setup, tree, memory) = (self.setup, &mut *self.tree, &mut *self.memory);
-        self.emit.at(None, None, None);
+        self.parts.emit.at(None, None, None);
         let place = (&rebased.head, before);
-        match move_and_verify(setup, tree, memory, self.emit, place, &checks).await? {
+        match move_and_verify(self.parts, place, &checks).await? {
             Moved::There(_) => {
                 state.note(&rebased.commits);
                 state.head = rebased.head;
@@ -280,7 +270,7 @@ impl Push<'_, '_> {
             dispatched: Vec::new(),
         };
         if failure.elsewhere {
-            let spec = rescue_of(&self.setup.run_id, &state.head);
+            let spec = rescue_of(&self.parts.setup.run_id, &state.head);
             let there = match self.pushed(&spec).await {
                 Ok(PushOutcome::Pushed { head }) => Some(head),
                 Ok(PushOutcome::UpToDate) => Some(state.head.clone()),
@@ -292,12 +282,12 @@ impl Push<'_, '_> {
                 return line;
             }
         }
-        let path = self.setup.run_dir.path(RunFile::Bundle);
-        match self.tree.repo.bundle(&path, &self.request.start, &state.head) {
+        let path = self.parts.setup.run_dir.path(RunFile::Bundle);
+        match self.parts.tree.repo.bundle(&path, &self.request.start, &state.head) {
             Ok(()) => {
                 line.detail = format!("{}; the commits are in {}", failure.why, path.display());
             }
-            Err(error) => self.emit.warn(format!(
+            Err(error) => self.parts.emit.warn(format!(
                 "the commits could not be saved in a bundle; they are only in this checkout: {error}"
             )),
         }
@@ -306,7 +296,7 @@ impl Push<'_, '_> {
 
     fn push_message(&self, state: &PushState) -> String {
         let from = state.expected.as_ref().unwrap_or(&self.request.start);
-        let count = self.tree.repo.commits_between(from, &state.head);
+        let count = self.parts.tree.repo.commits_between(from, &state.head);
         let count = count.map_or(0, |commits| commits.len());
         let word = if count == 1 { "commit" } else { "commits" };
         match state.rebased.is_empty() {

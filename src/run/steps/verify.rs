@@ -10,11 +10,10 @@ use crate::domain::text::left_running;
 use crate::git::{RawSnapshot, display_path};
 use crate::run::accounts::CheckMemory;
 use crate::run::check_changes::definitions_at_start;
-use crate::run::emitter::Emitter;
 use crate::run::isolation::Purpose;
 use crate::run::layout::RunFile;
 use crate::run::merging;
-use crate::run::setup::Setup;
+use crate::run::parts::CheckParts;
 use crate::run::task::TaskRun;
 use crate::run::work_tree::WorkTree;
 use crate::settings::TaskConfig;
@@ -24,21 +23,18 @@ use crate::settings::TaskConfig;
 /// # Errors
 /// When the run's own state cannot be written.
 pub async fn verify(
-    setup: &Setup,
-    tree: &mut WorkTree,
-    memory: &mut CheckMemory,
-    emit: &mut Emitter<'_>,
+    parts: &mut CheckParts<'_, '_>,
     run: &mut TaskRun<'_>,
 ) -> anyhow::Result<Observation> {
-    let (raw_before, before) = tree.last_snapshot(emit);
+    let (raw_before, before) = parts.tree.last_snapshot(parts.emit);
     let recalled = before
         .tree()
-        .and_then(|now| memory.recall(now, &run.config))
+        .and_then(|now| parts.memory.recall(now, &run.config))
         .cloned();
     // A recalled result applies to exactly the tree that it was looked up by.
     let (verification, raw_after, after) = match recalled {
         Some(verification) => {
-            emit.emit(EventKind::VerificationSkipped {
+            parts.emit.emit(EventKind::VerificationSkipped {
                 reason: "the checks already ran on this exact tree".into(),
             });
             (verification, raw_before.clone(), before.clone())
@@ -46,18 +42,18 @@ pub async fn verify(
         None => {
             let raw_before = raw_before.as_deref();
             let config = &run.config;
-            as_checks_leave_it(tree, raw_before, config)?;
-            let verification = check_work(setup, tree, memory, emit, config, raw_before).await?;
+            as_checks_leave_it(parts.tree, raw_before, config)?;
+            let verification = check_work(parts, config, raw_before).await?;
             if verification.verdict == Verdict::Aborted {
-                let by = setup.interruption().unwrap_or(Interruption::Deadline);
+                let by = parts.setup.interruption().unwrap_or(Interruption::Deadline);
                 return Ok(Observation::interrupted(by));
             }
-            let (raw_after, after) = tree.collect_artifacts(raw_before, emit);
+            let (raw_after, after) = parts.tree.collect_artifacts(raw_before, parts.emit);
             (verification, raw_after, after)
         }
     };
-    judge(memory, run, (&before, &after), &verification);
-    let changes = |raw| tree.check_changes(raw, &run.config.checks).tests;
+    judge(parts.memory, run, (&before, &after), &verification);
+    let changes = |raw| parts.tree.check_changes(raw, &run.config.checks).tests;
     let tests = raw_after.as_deref().map(changes).unwrap_or_default();
     let altered = match (raw_before.as_deref(), raw_after.as_deref()) {
         (Some(before), Some(after)) => altered(before, after),
@@ -74,7 +70,7 @@ pub async fn verify(
         verdict: verification.verdict,
         before,
         after,
-        elapsed_ms: emit.elapsed_ms(),
+        elapsed_ms: parts.emit.elapsed_ms(),
     })))
 }
 
@@ -124,23 +120,22 @@ fn altered(before: &RawSnapshot, after: &RawSnapshot) -> Vec<String> {
 /// # Errors
 /// When the run's own state cannot be written.
 pub(crate) async fn check_work(
-    setup: &Setup,
-    tree: &WorkTree,
-    memory: &mut CheckMemory,
-    emit: &mut Emitter<'_>,
+    parts: &mut CheckParts<'_, '_>,
     config: &TaskConfig,
     before: Option<&RawSnapshot>,
 ) -> anyhow::Result<Verification> {
-    let merging = tree.merging.as_ref().zip(before);
-    let problem = merging.and_then(|(merging, raw)| merging.problem(&tree.repo, raw));
+    let merging = parts.tree.merging.as_ref().zip(before);
+    let problem = merging.and_then(|(merging, raw)| merging.problem(&parts.tree.repo, raw));
     let Some(problem) = problem else {
-        return run_checks(setup, tree, memory, emit, config, before).await;
+        return run_checks(parts, config, before).await;
     };
     let failed = Verification::failed_before(merging::CHECK, &problem);
     for result in &failed.results {
         let (name, check) = (result.name.clone(), result.kind);
-        emit.emit(EventKind::CheckStarted { name, check });
-        emit.emit(EventKind::CheckEnded(Box::new(result.clone())));
+        parts.emit.emit(EventKind::CheckStarted { name, check });
+        parts
+            .emit
+            .emit(EventKind::CheckEnded(Box::new(result.clone())));
     }
     Ok(failed)
 }
@@ -151,78 +146,80 @@ pub(crate) async fn check_work(
 /// # Errors
 /// When the run's own state cannot be written.
 pub async fn run_checks(
-    setup: &Setup,
-    tree: &WorkTree,
-    memory: &mut CheckMemory,
-    emit: &mut Emitter<'_>,
+    parts: &mut CheckParts<'_, '_>,
     config: &TaskConfig,
     before: Option<&RawSnapshot>,
 ) -> anyhow::Result<Verification> {
-    tree.note_untracked(before)?;
-    let env = setup.environment(&config.settings.verify_env, emit);
-    load_matchers(setup, tree, memory, emit, config)?;
+    parts.tree.note_untracked(before)?;
+    let env = parts
+        .setup
+        .environment(&config.settings.verify_env, parts.emit);
+    load_matchers(parts, config)?;
     let around = CheckContext {
-        work_tree: tree.repo.real().work_tree(),
+        work_tree: parts.tree.repo.real().work_tree(),
         env: &env,
-        sandbox: setup.isolation.policy(Purpose::Check),
-        cancel: &setup.cancel,
-        run_dir: setup.run_dir.root(),
+        sandbox: parts.setup.isolation.policy(Purpose::Check),
+        cancel: &parts.setup.cancel,
+        run_dir: parts.setup.run_dir.root(),
         log: |number, check| RunFile::CheckLog(number, check).path().into_owned(),
-        redactor: &setup.redactor,
-        matchers: &memory.matchers,
+        redactor: &parts.setup.redactor,
+        matchers: &parts.memory.matchers,
     };
     let mut on_progress = |progress: Progress<'_>| match progress {
-        Progress::Started(check) => emit.emit(EventKind::CheckStarted {
+        Progress::Started(check) => parts.emit.emit(EventKind::CheckStarted {
             name: check.name.clone(),
             check: check.kind,
         }),
         Progress::Ended(result) => {
-            emit.emit(EventKind::CheckEnded(Box::new(result.clone())));
+            parts
+                .emit
+                .emit(EventKind::CheckEnded(Box::new(result.clone())));
         }
         Progress::Leaked(check, count) => {
-            emit.warn(format!(
+            parts.emit.warn(format!(
                 "check {} left {}",
                 check.name,
                 left_running(count as u64)
             ));
         }
         Progress::OddReport(check, what) => {
-            emit.warn(format!("check {}: {what}", check.name));
+            parts.emit.warn(format!("check {}: {what}", check.name));
         }
-        Progress::LogLost(why) => emit.warn(format!("a check's log is incomplete: {why}")),
+        Progress::LogLost(why) => parts
+            .emit
+            .warn(format!("a check's log is incomplete: {why}")),
     };
-    let ran =
-        checks::run_checks(&config.checks, &around, &mut memory.begun, &mut on_progress).await;
-    setup.report_denied_hosts(emit);
-    if let Some(refusal) = setup.isolation.refusal(&ran.failing_output) {
-        emit.warn(refusal);
+    let ran = checks::run_checks(
+        &config.checks,
+        &around,
+        &mut parts.memory.begun,
+        &mut on_progress,
+    )
+    .await;
+    parts.setup.report_denied_hosts(parts.emit);
+    if let Some(refusal) = parts.setup.isolation.refusal(&ran.failing_output) {
+        parts.emit.warn(refusal);
     }
     Ok(ran)
 }
 
 /// Loads the problem matchers that the checks name, as they were when the run first read them. A copy is
 /// saved, so that neither the agent's commits nor a resume change them.
-fn load_matchers(
-    setup: &Setup,
-    tree: &WorkTree,
-    memory: &mut CheckMemory,
-    emit: &mut Emitter<'_>,
-    config: &TaskConfig,
-) -> anyhow::Result<()> {
+fn load_matchers(parts: &mut CheckParts<'_, '_>, config: &TaskConfig) -> anyhow::Result<()> {
     let named = config.checks.iter();
     for file in named.filter_map(|check| check.problem_matcher.clone()) {
-        if memory.matchers.contains_key(&file) {
+        if parts.memory.matchers.contains_key(&file) {
             continue;
         }
         let digest = blake3::hash(file.as_bytes()).to_hex();
         let copy = RunFile::Matcher(&digest);
-        let bytes = match setup.run_dir.read(copy) {
+        let bytes = match parts.setup.run_dir.read(copy) {
             Some(bytes) => Some(bytes),
-            None => tree.repo.base_file(file.as_bytes())?,
+            None => parts.tree.repo.base_file(file.as_bytes())?,
         };
         let read = match &bytes {
             Some(bytes) => {
-                setup.run_dir.write(copy, bytes)?;
+                parts.setup.run_dir.write(copy, bytes)?;
                 read_matchers(&file, bytes)
             }
             None => Matchers {
@@ -233,9 +230,9 @@ fn load_matchers(
             },
         };
         for warning in read.warnings {
-            emit.warn(warning);
+            parts.emit.warn(warning);
         }
-        memory.matchers.insert(file, read.matchers);
+        parts.memory.matchers.insert(file, read.matchers);
     }
     Ok(())
 }
