@@ -3,7 +3,7 @@
 pub use crate::settings::args::{Common, FlagsOf, Output, RunArgs, SettingFlags};
 
 use crate::report::Format;
-use crate::settings::args::Chosen;
+use crate::settings::args::SelectedKeys;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::{Path, PathBuf};
 
@@ -111,7 +111,7 @@ pub struct DemoArgs {
     pub settings: FlagsOf<DemoArgs>,
 }
 
-impl Chosen for DemoArgs {
+impl SelectedKeys for DemoArgs {
     const KEYS: &'static [&'static str] = &["events", "color"];
 }
 
@@ -237,7 +237,7 @@ pub struct PublishArgs {
     pub settings: FlagsOf<PublishArgs>,
 }
 
-impl Chosen for PublishArgs {
+impl SelectedKeys for PublishArgs {
     const KEYS: &'static [&'static str] = &["pull_request", "report"];
 }
 
@@ -281,7 +281,7 @@ pub struct IntegrateArgs {
     pub settings: FlagsOf<IntegrateArgs>,
 }
 
-impl Chosen for IntegrateArgs {
+impl SelectedKeys for IntegrateArgs {
     const KEYS: &'static [&'static str] = &[
         "verify",
         "verify_timeout",

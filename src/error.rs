@@ -20,7 +20,7 @@ pub enum ErrorKind {
 
 /// A location in a file, and the problem there.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
+pub struct Location {
     /// The file, relative to the work tree if it lies there.
     pub file: String,
     /// The line, from 1.
@@ -37,7 +37,7 @@ pub struct Error {
     /// What happened, in lower case and without a full stop.
     pub message: String,
     /// The location in a file, if there is one. The message contains it, too.
-    pub at: Option<Place>,
+    pub at: Option<Location>,
     /// Remedies, one per line.
     pub hints: Vec<String>,
     /// The underlying error.
@@ -59,7 +59,7 @@ impl Error {
     }
 
     /// An error at a location in a file; `whole` is the message including the location.
-    pub fn located(whole: impl Into<String>, at: Place) -> Self {
+    pub fn located(whole: impl Into<String>, at: Location) -> Self {
         Self {
             at: Some(at),
             ..Self::new(ErrorKind::Config, whole)
@@ -173,8 +173,8 @@ fn fault_told(text: &str) -> Option<&'static str> {
         ("couldn't write", UNWRITTEN),
         ("unable to create", UNWRITTEN),
     ];
-    let with_causes = words.iter().find(|(word, _)| text.contains(word));
-    with_causes.map(|(_, remedy)| *remedy)
+    let known = words.iter().find(|(word, _)| text.contains(word));
+    known.map(|(_, remedy)| *remedy)
 }
 
 /// An error with its causes, without text that the previous one already contains.
@@ -211,19 +211,19 @@ mod tests {
 
     #[test]
     fn a_machine_that_takes_no_more_is_no_failure_of_sprag() {
-        let with_causes = |kind: Io| {
+        let of_kind = |kind: Io| {
             let error = Err::<(), _>(io::Error::from(kind)).context("/x cannot be written");
             Error::from(error.unwrap_err())
         };
-        let full = with_causes(Io::StorageFull);
+        let full = of_kind(Io::StorageFull);
         assert_eq!((full.kind, full.exit_code()), (ErrorKind::Environment, 4));
         assert_eq!(
             full.to_string(),
             "/x cannot be written: no storage space\n  free some space there, then continue with sprag run --resume"
         );
-        assert_eq!(with_causes(Io::ReadOnlyFilesystem).hints, [WRITABLE]);
-        assert_eq!(with_causes(Io::FileTooLarge).hints, [LIMIT]);
-        assert_eq!(with_causes(Io::InvalidData).kind, ErrorKind::Internal);
+        assert_eq!(of_kind(Io::ReadOnlyFilesystem).hints, [WRITABLE]);
+        assert_eq!(of_kind(Io::FileTooLarge).hints, [LIMIT]);
+        assert_eq!(of_kind(Io::InvalidData).kind, ErrorKind::Internal);
     }
 
     #[test]

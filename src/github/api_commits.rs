@@ -21,14 +21,14 @@ pub struct ApiPush<'a> {
 
 /// Why the API did not create the commits.
 #[derive(Debug)]
-pub enum NotMade {
+pub enum ApiCommitError {
     /// It is not possible: the API cannot express a commit, or the branch has moved.
     Impossible(String),
     /// GitHub created a commit whose tree is not the verified one.
     OtherTree(String),
 }
 
-impl From<String> for NotMade {
+impl From<String> for ApiCommitError {
     fn from(why: String) -> Self {
         Self::Impossible(why)
     }
@@ -38,11 +38,11 @@ impl From<String> for NotMade {
 /// ones. `None` if there are no commits.
 ///
 /// # Errors
-/// [`NotMade`].
+/// [`ApiCommitError`].
 pub async fn commit(
     actions: &ActionsEnvironment,
     push: ApiPush<'_>,
-) -> Result<Option<PushLine>, NotMade> {
+) -> Result<Option<PushLine>, ApiCommitError> {
     let told = |error: &dyn std::fmt::Display| error.to_string();
     let Some(head) = push.repo.base().filter(|head| head != push.start) else {
         return Ok(None);
@@ -89,7 +89,7 @@ pub async fn commit(
             .as_ref()
             .map_or_else(|error| told(error), |facts| facts.tree.clone());
         if there != tree {
-            return Err(NotMade::OtherTree(format!(
+            return Err(ApiCommitError::OtherTree(format!(
                 "GitHub made commit {at} of tree {there}, and tree {tree} was verified; inspect {} before you merge anything",
                 push.branch.short()
             )));

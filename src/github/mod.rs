@@ -12,3 +12,10 @@ pub mod request;
 pub mod review_comments;
 pub mod review_threads;
 pub mod spend;
+
+/// A failed request fails a run because of its environment.
+impl From<api::Error> for crate::error::Error {
+    fn from(error: api::Error) -> Self {
+        Self::environment(error.to_string())
+    }
+}

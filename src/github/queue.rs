@@ -29,7 +29,7 @@ const COUNT_TIMEOUT: Duration = Duration::from_secs(20);
 const ENDINGS: [&str; 4] = ["yaml", "yml", "md", "json"];
 
 /// The selection from a queue.
-pub enum Chosen {
+pub enum Selection {
     /// A plan, relative to the work tree. Its branch is set in the request.
     Plan(PathBuf),
     /// No plan, and how the job ends.
@@ -55,20 +55,16 @@ pub async fn choose(
     real: &Real,
     dir: &str,
     request: &mut RunRequest,
-) -> Result<Chosen> {
-    let asked = |error: crate::github::api::Error| Error::environment(error.to_string());
-    let client = actions.client().map_err(asked)?;
-    let github = client.repo(&actions.place.repository).map_err(asked)?;
+) -> Result<Selection> {
+    let client = actions.client()?;
+    let github = client.repo(&actions.place.repository)?;
     let base_ref = match &request.base_ref {
         Some(name) => name.clone(),
-        None => github.default_branch().await.map_err(asked)?,
+        None => github.default_branch().await?,
     };
-    let branches = github
-        .refs_below("refs/heads/sprag/")
-        .await
-        .map_err(asked)?;
+    let branches = github.refs_below("refs/heads/sprag/").await?;
     let branches: BTreeMap<String, String> = branches.into_iter().collect();
-    let failed = github.refs_below(FAILED).await.map_err(asked)?;
+    let failed = github.refs_below(FAILED).await?;
     let entries = entries(real, dir, &branches)?;
     let mut queued = Vec::new();
     for entry in &entries {
@@ -106,9 +102,9 @@ pub async fn choose(
             } else {
                 format!("{reason} ({all})")
             };
-            Ok(Chosen::Over(JobEnd::nothing(why)))
+            Ok(Selection::Over(JobEnd::nothing(why)))
         }
-        Next::NeedsPerson { .. } => Ok(Chosen::Over(JobEnd {
+        Next::NeedsPerson { .. } => Ok(Selection::Over(JobEnd {
             status: RunStatus::Blocked,
             reason: Reason::Refused,
             why: format!(
@@ -122,13 +118,13 @@ pub async fn choose(
         })),
         Next::Run { index, .. } => {
             let Some(entry) = entries.get(*index) else {
-                return Ok(Chosen::Over(JobEnd::nothing("there is no plan")));
+                return Ok(Selection::Over(JobEnd::nothing("there is no plan")));
             };
             let name = branch_of(&entry.name);
             let at = entry.branch.clone();
             request.branch = Some(WorkBranch { name, at });
             request.queued = Some(failed_prefix(entry));
-            Ok(Chosen::Plan(entry.path.clone()))
+            Ok(Selection::Plan(entry.path.clone()))
         }
     }
 }

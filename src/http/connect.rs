@@ -1,6 +1,6 @@
 //! Connections: TCP, through a proxy if one is set for the address, and TLS for https.
 
-use super::proxy::Chosen;
+use super::proxy::ProxyRoute;
 use super::{Fault, Network};
 use hyper::Uri;
 use hyper::rt::{Read, ReadBufCursor, Write};
@@ -103,7 +103,7 @@ impl Service<Uri> for Connector {
 #[derive(Clone)]
 struct Path {
     tcp: HttpConnector,
-    proxy: Option<Chosen>,
+    proxy: Option<ProxyRoute>,
     /// The TLS settings for a proxy that requires TLS itself.
     to_proxy: Option<Arc<ClientConfig>>,
 }
@@ -118,7 +118,7 @@ impl Service<Uri> for Path {
     }
 
     fn call(&mut self, to: Uri) -> Self::Future {
-        let Some(Chosen { intercept, via }) = self.proxy.clone() else {
+        let Some(ProxyRoute { intercept, via }) = self.proxy.clone() else {
             let connecting = self.tcp.call(to);
             return Box::pin(async move {
                 let stream = MaybeHttpsStream::Http(connecting.await?);

@@ -19,7 +19,7 @@ pub struct ProxyInUse {
 
 /// The proxy selected for an address.
 #[derive(Debug, Clone)]
-pub(super) struct Chosen {
+pub(super) struct ProxyRoute {
     pub(super) intercept: Intercept,
     pub(super) via: ProxyInUse,
 }
@@ -64,7 +64,7 @@ impl Rules {
 
     /// The proxy for an address. Requests to this machine never use one, because a proxy elsewhere would
     /// look for them on its own machine.
-    pub(super) fn proxy_for(&self, to: &Uri) -> Result<Option<Chosen>, Fault> {
+    pub(super) fn proxy_for(&self, to: &Uri) -> Result<Option<ProxyRoute>, Fault> {
         if to.host().is_none_or(is_loopback) {
             return Ok(None);
         }
@@ -82,7 +82,7 @@ impl Rules {
                  http://proxy.example.com:3128 or http://user:password@proxy.example.com:3128, \
                  with %40 for an @ in the password"
             ))),
-            Setting::Usable(variable) => Ok(Some(Chosen {
+            Setting::Usable(variable) => Ok(Some(ProxyRoute {
                 via: ProxyInUse {
                     proxy: intercept.uri().to_string().trim_end_matches('/').to_owned(),
                     variable,

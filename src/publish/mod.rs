@@ -23,7 +23,7 @@ use crate::git::{
 use crate::github::actions_environment::{self, ActionsEnvironment};
 use crate::github::delivery::{AfterPush, Delivered, FOLLOW_UP_TIMEOUT, end_of};
 use crate::github::lookup::{self, EventDecision, JobEnd, Purpose, RequestedWork, WorkSource};
-use crate::github::queue::{self, Chosen};
+use crate::github::queue::{self, Selection};
 use crate::github::request::{RunRequest, WorkBranch};
 use crate::github::review_comments::{Reviewed, post};
 use crate::github::spend;
@@ -189,8 +189,8 @@ async fn event_request(
         request.branch = None;
         let chosen = queue::choose(context, actions, real, dir, &mut request).await?;
         return Ok(match chosen {
-            Chosen::Over(ended) => EventRequest::Over(ended),
-            Chosen::Plan(path) => {
+            Selection::Over(ended) => EventRequest::Over(ended),
+            Selection::Plan(path) => {
                 let path = path_within(&path, real.work_tree());
                 EventRequest::Publish(Box::new(request), Some(path))
             }

@@ -8,7 +8,7 @@ use crate::domain::summary::RunSummary;
 use crate::error::Result;
 use crate::git::BranchName;
 use crate::github::actions_environment::ActionsEnvironment;
-use crate::github::api_commits::{ApiPush, NotMade, commit};
+use crate::github::api_commits::{ApiCommitError, ApiPush, commit};
 use crate::github::delivery::{AfterPush, Delivered, FOLLOW_UP_TIMEOUT};
 use crate::github::lookup::remote;
 use crate::github::request::{RunRequest, WorkBranch};
@@ -167,13 +167,13 @@ async fn pushed_by_api(
             }
             Some(line)
         }
-        Err(NotMade::Impossible(why)) => {
+        Err(ApiCommitError::Impossible(why)) => {
             parts.emit.warn(format!(
                 "the commits are pushed without GitHub's signature: {why}"
             ));
             None
         }
-        Err(NotMade::OtherTree(why)) => {
+        Err(ApiCommitError::OtherTree(why)) => {
             parts.emit.warn(why.clone());
             Some(PushLine {
                 branch: push_request.branch.short().to_owned(),

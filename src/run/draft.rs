@@ -202,13 +202,12 @@ fn on_a_branch(
     runtime: &Runtime,
 ) -> Result<(RunRequest, RunLock)> {
     let actions = github(context, "--pull-request")?;
-    let asked = |error: crate::github::api::Error| Error::environment(error.to_string());
     let request = runtime.block_on(async {
-        let client = actions.client().map_err(asked)?;
-        let repo = client.repo(&actions.place.repository).map_err(asked)?;
+        let client = actions.client()?;
+        let repo = client.repo(&actions.place.repository)?;
         let mut request = lookup::at_the_ref(context, actions.place.clone());
         if request.base_ref.is_none() {
-            request.base_ref = Some(repo.default_branch().await.map_err(asked)?);
+            request.base_ref = Some(repo.default_branch().await?);
         }
         request.branch = Some(WorkBranch {
             name: new_branch(&repo, name).await?,

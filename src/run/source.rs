@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::git::Real;
 use crate::github::actions_environment::{self, ActionsEnvironment};
 use crate::github::lookup::{self, EventDecision, JobEnd, Purpose, RequestedWork, WorkSource};
-use crate::github::queue::{self, Chosen};
+use crate::github::queue::{self, Selection};
 use crate::github::request::{RunRequest, WorkBranch};
 use crate::report::actions_log::neutral;
 use crate::run::lock::{RunLock, lock};
@@ -26,11 +26,11 @@ pub(crate) enum Start {
     /// There is nothing to run: the job ends here.
     Over(JobEnd),
     /// A run starts.
-    Run(Box<Ready>),
+    Run(Box<PreparedSource>),
 }
 
 /// The source and request of a run. Its branch is checked out.
-pub(crate) struct Ready {
+pub(crate) struct PreparedSource {
     pub(crate) source: Source,
     pub(crate) real: Real,
     pub(crate) request: Option<RunRequest>,
@@ -57,19 +57,19 @@ enum GivenSource {
 /// # Errors
 /// When the command line names no work or too much, or the work is not possible in this environment.
 pub(crate) fn decide(context: &Context, args: &RunArgs, runtime: &Runtime) -> Result<Start> {
-    let asked = given_source(context, args)?;
+    let given = given_source(context, args)?;
     let above = settings::above(context, &args.settings)?;
     let real = crate::run::repository::repository(context)?;
     let file = prepare::config_file(context, &args.common, real.work_tree(), None)?;
     let settings = above.or(lookup::without_rights(context, file.settings));
     let actions = ActionsEnvironment::named(context, settings.name.as_deref());
     let only_reviews = settings.review_only == Some(true);
-    let asked = match (asked, only_reviews) {
-        (asked, true) => to_be_reviewed(asked)?,
+    let given = match (given, only_reviews) {
+        (given, true) => to_be_reviewed(given)?,
         (GivenSource::Nothing, false) => return Err(prepare::nothing_asked()),
-        (asked, false) => asked,
+        (given, false) => given,
     };
-    let wanted = runtime.block_on(wanted(context, actions.as_ref(), &settings, &real, asked))?;
+    let wanted = runtime.block_on(wanted(context, actions.as_ref(), &settings, &real, given))?;
     let mut config = None;
     let (source, request, lock) = match wanted {
         Found::Over(ended) => return Ok(Start::Over(ended)),
@@ -116,7 +116,7 @@ pub(crate) fn decide(context: &Context, args: &RunArgs, runtime: &Runtime) -> Re
         let plan = runtime.block_on(plan_of_review(on_github, &change, words));
         (source, reviewed) = (Source::Text(plan), Some(change));
     }
-    Ok(Start::Run(Box::new(Ready {
+    Ok(Start::Run(Box::new(PreparedSource {
         source,
         real,
         request,
@@ -128,8 +128,8 @@ pub(crate) fn decide(context: &Context, args: &RunArgs, runtime: &Runtime) -> Re
 
 /// A review looks at the pull request of the event or at the current branch, whatever else the event
 /// requests. A prompt says what to look for.
-fn to_be_reviewed(asked: GivenSource) -> Result<GivenSource> {
-    match asked {
+fn to_be_reviewed(given: GivenSource) -> Result<GivenSource> {
+    match given {
         GivenSource::Source(Source::Prompt(words)) => Ok(GivenSource::Source(Source::Prompt(words))),
         GivenSource::Event | GivenSource::Nothing => Ok(GivenSource::Source(Source::Prompt(String::new()))),
         GivenSource::Source(_) | GivenSource::Issue(_) | GivenSource::Queue(_) => Err(Error::usage(
@@ -262,15 +262,15 @@ async fn wanted(
     actions: Option<&ActionsEnvironment>,
     settings: &Settings,
     real: &Real,
-    asked: GivenSource,
+    given: GivenSource,
 ) -> Result<Found> {
     let has_event = context.in_actions() && actions_environment::event(context).is_some();
-    let is_explicit = matches!(asked, GivenSource::Source(_) | GivenSource::Queue(_));
+    let is_explicit = matches!(given, GivenSource::Source(_) | GivenSource::Queue(_));
     let Some(actions) = actions else {
-        return without_github(context, settings, asked);
+        return without_github(context, settings, given);
     };
     let wants = context.in_actions() || reaches_out(settings);
-    let found = match &asked {
+    let found = match &given {
         GivenSource::Source(source) if !wants => return Ok(Found::Here(source.clone())),
         GivenSource::Issue(number) => of_issue(context, actions, settings, *number).await?,
         GivenSource::Event => lookup::decide(context, actions, settings, Purpose::Ask).await?,
@@ -290,7 +290,7 @@ async fn wanted(
         Ok(wanted) => wanted,
         Err(ended) => return Ok(Found::Over(ended)),
     };
-    let queue = match (&asked, &source) {
+    let queue = match (&given, &source) {
         (GivenSource::Queue(dir), _) => Some(dir.clone()),
         (_, WorkSource::Queue(dir)) => Some(dir.clone()),
         _ => None,
@@ -299,12 +299,12 @@ async fn wanted(
         request.branch = None;
         return Ok(
             match queue::choose(context, actions, real, &dir, &mut request).await? {
-                Chosen::Over(ended) => Found::Over(ended),
-                Chosen::Plan(path) => Found::There(Source::File(path), Box::new(request)),
+                Selection::Over(ended) => Found::Over(ended),
+                Selection::Plan(path) => Found::There(Source::File(path), Box::new(request)),
             },
         );
     }
-    let source = match (asked, source) {
+    let source = match (given, source) {
         (_, WorkSource::Plan(path)) => Source::File(real.work_tree().join(path)),
         (_, WorkSource::Prompt(text)) => Source::Prompt(text),
         (_, WorkSource::PlanText(text)) => Source::Text(text),
@@ -334,9 +334,9 @@ pub(crate) fn no_access(context: &Context, what: &str) -> Error {
     error.hint(remedy)
 }
 
-fn without_github(context: &Context, settings: &Settings, asked: GivenSource) -> Result<Found> {
+fn without_github(context: &Context, settings: &Settings, given: GivenSource) -> Result<Found> {
     let missing = |what: &str| no_access(context, what);
-    match asked {
+    match given {
         GivenSource::Source(_) if settings.push == Some(true) => Err(missing("--push")),
         GivenSource::Source(_) if settings.report == Some(Report::Github) => {
             Err(missing("--report github"))
@@ -364,9 +364,8 @@ pub(crate) async fn of_issue(
     settings: &Settings,
     number: u64,
 ) -> Result<EventDecision> {
-    let asked = |error: crate::github::api::Error| Error::environment(error.to_string());
-    let client = actions.client().map_err(asked)?;
-    let repo = client.repo(&actions.place.repository).map_err(asked)?;
+    let client = actions.client()?;
+    let repo = client.repo(&actions.place.repository)?;
     if context.in_actions() {
         let mut triggers = lookup::trigger_settings(settings, context);
         triggers.own_login = client.identity().await.ok().map(|identity| identity.login);
@@ -374,7 +373,7 @@ pub(crate) async fn of_issue(
             return Ok(EventDecision::Over(ended));
         }
     }
-    let found = repo.issue(number).await.map_err(asked)?;
+    let found = repo.issue(number).await?;
     if found.is_pull {
         return Err(
             Error::usage(format!("#{number} is a pull request, not an issue"))
@@ -388,13 +387,13 @@ pub(crate) async fn of_issue(
     }
     let mut request = lookup::at_the_ref(context, actions.place.clone());
     let name = format!("sprag/issue-{number}");
-    let at = repo.branch(&name).await.map_err(asked)?;
+    let at = repo.branch(&name).await?;
     request.branch = Some(WorkBranch {
         name,
         at: at.map(|branch| branch.sha),
     });
     if request.base_ref.is_none() {
-        request.base_ref = Some(repo.default_branch().await.map_err(asked)?);
+        request.base_ref = Some(repo.default_branch().await?);
     }
     request.number = Some(number);
     request.context.trigger_phrase = Some(settings.clone().resolve(false).trigger_phrase);

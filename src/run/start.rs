@@ -13,7 +13,7 @@ use crate::run::lock::lock;
 use crate::run::prepare::{Prepared, Selection, prepare};
 use crate::run::reopen::{Reopened, reopen, reopen_restored};
 use crate::run::restore::{self, restore};
-use crate::run::source::{self, Ready, Start};
+use crate::run::source::{self, PreparedSource, Start};
 use crate::settings::inputs::with_inputs;
 use std::io::stdout;
 use tokio::runtime::Runtime;
@@ -29,7 +29,7 @@ pub fn start(context: &Context, args: &RunArgs) -> Result<u8> {
     if args.resume && !args.from_remote {
         return go_on(context, args, reopen(context, args)?, runtime);
     }
-    let Ready {
+    let PreparedSource {
         source,
         real,
         request,

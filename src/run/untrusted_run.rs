@@ -5,7 +5,7 @@
 use crate::domain::outcome::{RunStatus, TaskEnd};
 use crate::domain::summary::RunSummary;
 use crate::domain::trigger::refname::is_commit_id;
-use crate::error::{Error, Place, Result};
+use crate::error::{Error, Location, Result};
 use crate::plain_file;
 use crate::report::text;
 use crate::run::layout::{BUNDLE, SUMMARY};
@@ -102,7 +102,7 @@ fn damaged(line: usize, what: &str) -> Error {
     };
     let line = line.max(1);
     let file = SUMMARY.to_owned();
-    Error::located(whole, Place { file, line, what })
+    Error::located(whole, Location { file, line, what })
 }
 
 fn parse(bytes: &[u8]) -> Result<RunSummary> {

@@ -187,7 +187,7 @@ impl TypedValueParser for AnyText {
 }
 
 /// A command's selection of settings.
-pub trait Chosen {
+pub trait SelectedKeys {
     /// The keys that it has flags for.
     const KEYS: &'static [&'static str];
 }
@@ -202,7 +202,7 @@ impl<C> Default for FlagsOf<C> {
     }
 }
 
-impl<C: Chosen> Args for FlagsOf<C> {
+impl<C: SelectedKeys> Args for FlagsOf<C> {
     fn augment_args(command: Command) -> Command {
         let keys = settings::keys();
         let chosen = keys.iter().filter(|key| C::KEYS.contains(&key.name));
@@ -214,7 +214,7 @@ impl<C: Chosen> Args for FlagsOf<C> {
     }
 }
 
-impl<C: Chosen> FromArgMatches for FlagsOf<C> {
+impl<C: SelectedKeys> FromArgMatches for FlagsOf<C> {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
         Ok(Self(SettingFlags::from_arg_matches(matches)?, PhantomData))
     }

@@ -16,7 +16,7 @@ use crate::domain::protected_paths::ProtectedPaths;
 use crate::domain::settings::variables::{self, Unread};
 use crate::domain::settings::{self, Resolved, Settings, input_name, variable_name};
 use crate::domain::text_error::Located;
-use crate::error::{Error, Place, Result};
+use crate::error::{Error, Location, Result};
 use args::SettingFlags;
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use std::cell::RefCell;
@@ -279,7 +279,7 @@ fn unreadable(key: &str, place: &str, why: &str) -> Error {
 /// The error for a place in a plan or configuration file.
 pub fn located(located: Located) -> Error {
     let whole = located.to_string();
-    let place = Place {
+    let place = Location {
         file: located.file,
         line: located.at.line,
         what: located.message,

@@ -41,15 +41,15 @@ pub(super) fn after_verification(
         return after_checks_of_tests(policy, state, ended);
     }
     match met(&ended.verdict) {
-        Met::Yes if purpose == VerifyPurpose::Satisfied && untouched(state) => {
+        Expected::Yes if purpose == VerifyPurpose::Satisfied && untouched(state) => {
             nothing_to_do(policy, state, true)
         }
-        Met::Yes if is_back_at_start(state) => Step::Finish(back_at_start(state)),
-        Met::Yes => accept(policy, state, Grounds::Passed),
-        Met::No => {
+        Expected::Yes if is_back_at_start(state) => Step::Finish(back_at_start(state)),
+        Expected::Yes => accept(policy, state, Grounds::Passed),
+        Expected::No => {
             known_failures(policy, state, purpose, ended).unwrap_or_else(|| failed(policy, state))
         }
-        Met::NotRun => verify_or_accept(
+        Expected::NotRun => verify_or_accept(
             &Policy {
                 has_checks: false,
                 ..policy.clone()
@@ -57,23 +57,25 @@ pub(super) fn after_verification(
             state,
             purpose,
         ),
-        Met::Aborted => Step::Finish(Outcome::Deadline),
+        Expected::Aborted => Step::Finish(Outcome::Deadline),
     }
 }
 
-enum Met {
+enum Expected {
     Yes,
     No,
     NotRun,
     Aborted,
 }
 
-fn met(verdict: &Verdict) -> Met {
+fn met(verdict: &Verdict) -> Expected {
     match verdict {
-        Verdict::Passed => Met::Yes,
-        Verdict::Failed { .. } | Verdict::TimedOut { .. } | Verdict::CannotStart { .. } => Met::No,
-        Verdict::NotRun => Met::NotRun,
-        Verdict::Aborted => Met::Aborted,
+        Verdict::Passed => Expected::Yes,
+        Verdict::Failed { .. } | Verdict::TimedOut { .. } | Verdict::CannotStart { .. } => {
+            Expected::No
+        }
+        Verdict::NotRun => Expected::NotRun,
+        Verdict::Aborted => Expected::Aborted,
     }
 }
 

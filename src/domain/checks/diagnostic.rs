@@ -188,13 +188,13 @@ impl Found {
 
 /// A location as a tool prints it.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Place<'a> {
+pub(super) struct Location<'a> {
     pub(super) path: &'a str,
     pub(super) line: &'a str,
     pub(super) column: &'a str,
 }
 
-impl<'a> Place<'a> {
+impl<'a> Location<'a> {
     /// A line of a file.
     pub(super) fn new(path: &'a str, line: &'a str) -> Self {
         let column = "";
@@ -254,7 +254,7 @@ impl Sink<'_> {
     }
 
     /// Adds an error; use [`Sink::push`] to set the other fields.
-    pub(super) fn error(&mut self, at: usize, place: Place<'_>, message: &str) -> &mut Found {
+    pub(super) fn error(&mut self, at: usize, place: Location<'_>, message: &str) -> &mut Found {
         self.push(at, place, Severity::Error, None, message)
     }
 
@@ -263,7 +263,7 @@ impl Sink<'_> {
     pub(super) fn failure(
         &mut self,
         at: usize,
-        place: Place<'_>,
+        place: Location<'_>,
         test: &str,
         message: &str,
     ) -> &mut Found {
@@ -279,7 +279,7 @@ impl Sink<'_> {
     pub(super) fn failing(
         &mut self,
         at: usize,
-        place: Place<'_>,
+        place: Location<'_>,
         test: &str,
         message: &str,
     ) -> &mut Found {
@@ -307,7 +307,7 @@ impl Sink<'_> {
     pub(super) fn test_in(&mut self, name: &str, file: &str) {
         if self.tests.len() < MAX_FAILING_TESTS {
             let test = FailingTest::named(name);
-            let place = Place::new(file, "");
+            let place = Location::new(file, "");
             self.tests
                 .extend(test.map(|test| test.at(place, self.root)));
         }
@@ -321,7 +321,7 @@ impl Sink<'_> {
     pub(super) fn push(
         &mut self,
         at: usize,
-        place: Place<'_>,
+        place: Location<'_>,
         severity: Severity,
         code: Option<&str>,
         message: &str,

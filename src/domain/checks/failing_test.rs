@@ -1,6 +1,6 @@
 //! The failed tests, as values that can be compared between runs.
 
-use super::diagnostic::{self, Place};
+use super::diagnostic::{self, Location};
 use super::{normalise, path};
 use crate::text;
 use serde::{Deserialize, Serialize};
@@ -44,7 +44,7 @@ impl FailingTest {
     }
 
     /// The same test with a location; a location outside the root is dropped.
-    pub(super) fn at(self, place: Place<'_>, root: &str) -> Self {
+    pub(super) fn at(self, place: Location<'_>, root: &str) -> Self {
         let file = path::relative(place.path, root);
         let line = diagnostic::number(place.line).filter(|_| file.is_some());
         Self { file, line, ..self }

@@ -4,7 +4,7 @@
 //! Neither nesting nor declared entities can make it use more resources than the length of the text warrants.
 
 use super::counts::Counts;
-use super::diagnostic::{self, Diagnostic, MAX_DIAGNOSTICS, Place, Severity, Sink};
+use super::diagnostic::{self, Diagnostic, Location, MAX_DIAGNOSTICS, Severity, Sink};
 use super::failing_test::{self, FailingTest, MAX_FAILING_TESTS};
 use super::path;
 use super::tools::is_file;
@@ -271,8 +271,8 @@ impl Case {
 
     /// The location of the failure according to its text, otherwise the start of the test according to the
     /// report.
-    fn place<'a>(&'a self, body: &'a str, root: &str) -> Option<Place<'a>> {
-        let own = Place {
+    fn place<'a>(&'a self, body: &'a str, root: &str) -> Option<Location<'a>> {
+        let own = Location {
             path: &self.file,
             line: &self.line,
             column: "",
@@ -282,11 +282,11 @@ impl Case {
 }
 
 /// The first location in a failure's text that is inside the project.
-fn placed<'b>(body: &'b str, root: &str) -> Option<Place<'b>> {
+fn placed<'b>(body: &'b str, root: &str) -> Option<Location<'b>> {
     body.lines()
         .map(diagnostic::beginning)
         .filter_map(|line| PLACED.captures(line))
-        .map(|found| Place {
+        .map(|found| Location {
             path: group(&found, 1),
             line: group(&found, 2),
             column: group(&found, 3),

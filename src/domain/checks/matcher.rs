@@ -3,7 +3,7 @@
 
 mod ecma;
 
-use super::diagnostic::{MAX_DIAGNOSTICS, Place, Severity, Sink};
+use super::diagnostic::{Location, MAX_DIAGNOSTICS, Severity, Sink};
 use super::path;
 use crate::text;
 use ecma::translated;
@@ -285,7 +285,7 @@ impl CapturedParts<'_> {
 
     fn push(&self, at: usize, default: Option<Severity>, sink: &mut Sink<'_>) {
         let file = beside(self.from_path, self.file);
-        let place = Place {
+        let place = Location {
             path: &file,
             line: self.line.trim(),
             column: self.column.trim(),

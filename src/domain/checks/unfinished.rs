@@ -10,9 +10,9 @@ use std::sync::LazyLock;
 /// Whether a check's complete `output` shows tests that started and did not end, or lacks the line that the
 /// test runner always prints at its end. `run` is its command for `sh -e -c`, which exited with 0.
 pub(super) fn is_unfinished(run: &str, output: &str) -> bool {
-    static AROUND: LazyLock<Vec<Around>> = LazyLock::new(|| {
+    static AROUND: LazyLock<Vec<RunFrame>> = LazyLock::new(|| {
         let rows = TABLE.iter().filter_map(|tool| tool.around);
-        rows.map(|(before, after)| Around {
+        rows.map(|(before, after)| RunFrame {
             before: Pattern::of_lines(before),
             after: Pattern::of_lines(after),
         })
@@ -41,12 +41,12 @@ pub(super) fn is_unfinished(run: &str, output: &str) -> bool {
 }
 
 /// The lines around the tests of every run of one tool.
-struct Around {
+struct RunFrame {
     before: Pattern,
     after: Pattern,
 }
 
-impl Around {
+impl RunFrame {
     /// Whether more runs started than ended.
     fn is_open(&self, output: &str) -> bool {
         let started = self.before.count(output);

@@ -1,7 +1,7 @@
 //! What the prompt says about the issue or pull request. Text by other people is data: it is cleaned, put in
 //! a fence that it cannot end, and labelled as data, not instructions.
 
-use super::payload::Place;
+use super::payload::DiffLines;
 use super::triage::Candidate;
 use super::{Ask, clean, head, job_log};
 use crate::text::fenced;
@@ -55,7 +55,7 @@ pub struct ReviewComment {
     /// Its author.
     pub author: String,
     /// Its location.
-    pub place: Place,
+    pub place: DiffLines,
     /// Its text.
     pub body: String,
 }
@@ -236,7 +236,7 @@ fn failed_jobs(page: &mut Page, jobs: &[FailedJob]) {
     note_left_out(page, left_out, "failed job", "failed jobs");
 }
 
-fn place(page: &mut Page, place: Option<&Place>) {
+fn place(page: &mut Page, place: Option<&DiffLines>) {
     if let Some(place) = place {
         let label = format!(
             "The comment is on {}, in this piece of the diff:",
@@ -246,7 +246,7 @@ fn place(page: &mut Page, place: Option<&Place>) {
     }
 }
 
-fn spot(place: &Place) -> String {
+fn spot(place: &DiffLines) -> String {
     let path = clean::clean_line(&place.path, 300);
     place
         .line

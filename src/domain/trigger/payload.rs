@@ -146,12 +146,12 @@ pub struct CommentEvent {
     /// When it was written, in GitHub's format.
     pub created_at: Option<String>,
     /// Its location in the diff, for a comment on lines.
-    pub place: Option<Place>,
+    pub place: Option<DiffLines>,
 }
 
 /// Lines of a pull request's diff.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Place {
+pub struct DiffLines {
     /// The file.
     pub path: String,
     /// The last of the lines in the file, if it still exists there.
@@ -347,7 +347,7 @@ fn pull_refs(pull: &Fields<'_>) -> Result<PullRefs, PayloadError> {
 fn comment(root: &Fields<'_>, on: &str) -> Result<CommentEvent, PayloadError> {
     let item = root.need(root.child("comment")?, "comment")?;
     let place = match on {
-        "pull_request" => Some(Place {
+        "pull_request" => Some(DiffLines {
             path: item.name("path")?.unwrap_or_default(),
             line: item.id("line")?.or(item.id("original_line")?),
             hunk: item.text("diff_hunk")?,

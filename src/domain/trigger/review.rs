@@ -127,7 +127,7 @@ fn task_of(
 mod tests {
     use super::*;
     use crate::trigger::Ask;
-    use crate::trigger::payload::Place;
+    use crate::trigger::payload::DiffLines;
     use crate::trigger::tests::{candidate, review_comment};
 
     fn comment(id: u64, reply_to: Option<u64>, path: &str, body: &str) -> ReviewComment {
@@ -135,7 +135,7 @@ mod tests {
             id,
             reply_to,
             author: "grace".into(),
-            place: Place {
+            place: DiffLines {
                 path: path.into(),
                 line: Some(3),
                 hunk: "@@".into(),

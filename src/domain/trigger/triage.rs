@@ -1,8 +1,8 @@
 //! Determines what an event requests, from the event alone.
 
 use super::payload::{
-    Actor, CheckedEvent, CommentEvent, Common, DispatchEvent, Event, Place, PullRefs, PushEvent,
-    ReviewEvent, Subject, SubjectEvent,
+    Actor, CheckedEvent, CommentEvent, Common, DiffLines, DispatchEvent, Event, PullRefs,
+    PushEvent, ReviewEvent, Subject, SubjectEvent,
 };
 use super::settings::TriggerSettings;
 use super::{Ask, Refusal, clean, marker, phrase, refname};
@@ -60,7 +60,7 @@ pub struct Candidate {
     /// The event's branch, checked by [`refname::check_branch`].
     pub head_ref: Option<String>,
     /// The location of the comment in the diff.
-    pub place: Option<Place>,
+    pub place: Option<DiffLines>,
     /// The review's text.
     pub review_body: Option<String>,
     /// The name of the workflow or app whose checks failed.

@@ -11,6 +11,16 @@ use std::path::Path;
 /// Maximum number of paths in a command line. Beyond it, git is asked about all paths.
 const PATHS_PER_COMMAND: usize = 200;
 
+/// The command for the differences between two trees, which are its last arguments.
+const DIFF_TREE: [&str; 6] = [
+    "diff-tree",
+    "-r",
+    "--raw",
+    "-z",
+    "--no-abbrev",
+    "--no-renames",
+];
+
 impl Repo {
     /// The differences between the work tree and `index`, including untracked files.
     pub(in crate::git) fn status(&self, index: &Path) -> Result<Status, GitError> {
@@ -67,16 +77,8 @@ impl Repo {
         from: &str,
         to: &str,
     ) -> Result<Vec<RawDiff>, GitError> {
-        let args = [
-            "diff-tree",
-            "-r",
-            "-t",
-            "--raw",
-            "-z",
-            "--no-abbrev",
-            "--no-renames",
-        ];
-        parse_raw(&self.call().args(args).args([from, to]).run()?.stdout)
+        let call = self.call().args(DIFF_TREE).args(["-t", from, to]);
+        parse_raw(&call.run()?.stdout)
     }
 
     /// Like [`Repo::diff_trees`], with a command that may read other object stores.
@@ -86,17 +88,7 @@ impl Repo {
         from: &str,
         to: &str,
     ) -> Result<Vec<RawDiff>, GitError> {
-        let args = [
-            "diff-tree",
-            "-r",
-            "--raw",
-            "-z",
-            "--no-abbrev",
-            "--no-renames",
-            from,
-            to,
-        ];
-        parse_raw(&call.args(args).run()?.stdout)
+        parse_raw(&call.args(DIFF_TREE).args([from, to]).run()?.stdout)
     }
 
     /// The differences between the base and the repository's own index, to which the agent may have staged.

@@ -157,7 +157,7 @@ fn rate(answer: &HttpResponse) -> Option<RateLimit> {
 }
 
 /// What is known about writing before any attempt.
-struct Writing {
+struct WriteAccess {
     others: PermissionState,
     checks: PermissionState,
 }
@@ -166,7 +166,7 @@ fn writing(
     transport: &super::transport::Transport,
     answer: &HttpResponse,
     facts: &Facts,
-) -> Writing {
+) -> WriteAccess {
     let scopes = answer
         .headers
         .get("x-oauth-scopes")
@@ -175,14 +175,14 @@ fn writing(
     let pushes = facts.permissions.map(|permissions| permissions.push);
     if facts.archived {
         let none = PermissionState::Refused;
-        return Writing {
+        return WriteAccess {
             others: none,
             checks: none,
         };
     }
     if transport.is_installation_token() {
         let unknown = PermissionState::Unknown;
-        return Writing {
+        return WriteAccess {
             others: unknown,
             checks: unknown,
         };
@@ -202,5 +202,5 @@ fn writing(
         Some(_) => PermissionState::Refused,
         None => PermissionState::Unknown,
     };
-    Writing { others, checks }
+    WriteAccess { others, checks }
 }

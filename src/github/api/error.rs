@@ -119,7 +119,7 @@ impl Error {
     /// The error for an unsuccessful status.
     pub(super) fn of_answer(what: &str, status: u16, body: &str) -> Self {
         let what = what.to_owned();
-        let Words { message, fields } = words(status, body);
+        let RefusalBody { message, fields } = words(status, body);
         match status {
             401 => Self::Unauthorised { what, message },
             403 => Self::Forbidden { what, message },
@@ -181,7 +181,7 @@ pub(super) struct GraphqlError {
 }
 
 /// The message in the body of a refusal.
-struct Words {
+struct RefusalBody {
     message: String,
     fields: Vec<String>,
 }
@@ -189,7 +189,7 @@ struct Words {
 /// Maximum length in characters of a text of GitHub's in an error.
 const WORDS: usize = 500;
 
-fn words(status: u16, body: &str) -> Words {
+fn words(status: u16, body: &str) -> RefusalBody {
     let parsed: Option<Value> = serde_json::from_str(body).ok();
     let message = parsed
         .as_ref()
@@ -205,7 +205,7 @@ fn words(status: u16, body: &str) -> Words {
         None => Vec::new(),
     };
     let message = message.map_or_else(plain, str::to_owned);
-    Words {
+    RefusalBody {
         message: short(&message),
         fields: fields.iter().map(|field| short(field)).collect(),
     }

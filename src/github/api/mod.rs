@@ -38,7 +38,8 @@ pub use facts::{Access, Author, Branch, CommitFacts, Facts, Permissions};
 pub use identity::Identity;
 pub use issues::IssueFacts;
 pub use pulls::{
-    NewLineComment, NewPull, NewReview, Pull, PullChange, PullEnd, PullFacts, Review, ReviewComment,
+    NewLineComment, NewPull, NewReview, Pull, PullBranch, PullChange, PullFacts, Review,
+    ReviewComment,
 };
 pub use settings::{Limits, Settings};
 pub use threads::ReviewThread;

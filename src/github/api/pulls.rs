@@ -26,9 +26,9 @@ pub struct PullFacts {
     /// Whether it is a draft.
     pub draft: bool,
     /// The branch with its commits.
-    pub head: PullEnd,
+    pub head: PullBranch,
     /// The branch that it is merged into.
-    pub base: PullEnd,
+    pub base: PullBranch,
     /// Its author.
     pub author: Option<Author>,
     /// The names of its labels.
@@ -43,7 +43,7 @@ pub struct PullFacts {
 
 /// One end of a pull request.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PullEnd {
+pub struct PullBranch {
     /// The branch, without `refs/heads/`.
     pub branch: String,
     /// The commit.
@@ -183,8 +183,8 @@ struct RawPull {
     state: String,
     #[serde(default)]
     draft: bool,
-    head: RawEnd,
-    base: RawEnd,
+    head: RawBranchOfPull,
+    base: RawBranchOfPull,
     user: Option<Author>,
     #[serde(default)]
     labels: Vec<Label>,
@@ -197,7 +197,7 @@ struct RawPull {
 }
 
 #[derive(Deserialize)]
-struct RawEnd {
+struct RawBranchOfPull {
     #[serde(rename = "ref", default)]
     branch: String,
     #[serde(default)]
@@ -210,8 +210,8 @@ struct RawRepo {
     full_name: String,
 }
 
-impl From<RawEnd> for PullEnd {
-    fn from(raw: RawEnd) -> Self {
+impl From<RawBranchOfPull> for PullBranch {
+    fn from(raw: RawBranchOfPull) -> Self {
         Self {
             branch: raw.branch,
             sha: raw.sha,

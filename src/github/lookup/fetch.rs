@@ -4,7 +4,7 @@ use crate::context::Context;
 use crate::domain::trigger::authorise::{Facts, PullFacts};
 use crate::domain::trigger::context as words;
 use crate::domain::trigger::marker::{self, State};
-use crate::domain::trigger::payload::Place;
+use crate::domain::trigger::payload::DiffLines;
 use crate::domain::trigger::run_name::RunName;
 use crate::domain::trigger::triage::Candidate;
 use crate::domain::trigger::{Ask, job_log};
@@ -230,7 +230,7 @@ fn on_lines(comment: crate::github::api::ReviewComment) -> words::ReviewComment 
             .author
             .map(|author| author.login)
             .unwrap_or_default(),
-        place: Place {
+        place: DiffLines {
             path: comment.path,
             line: comment.line.map(u64::from),
             hunk: comment.diff_hunk,

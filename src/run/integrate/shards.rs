@@ -62,7 +62,7 @@ pub(super) struct Work {
 }
 
 /// The location of a shard.
-enum Place {
+enum ShardLocation {
     Directory(PathBuf),
     Branch(RevId),
 }
@@ -96,8 +96,8 @@ impl<'r, 'e> Reader<'r, 'e> {
         for name in named {
             for (name, place) in self.places(name) {
                 let read = match place {
-                    Place::Directory(path) => self.of_directory(&name, &path),
-                    Place::Branch(tip) => self.of_branch(&name, &tip),
+                    ShardLocation::Directory(path) => self.of_directory(&name, &path),
+                    ShardLocation::Branch(tip) => self.of_branch(&name, &tip),
                 };
                 match read {
                     Ok(shard) => shards.push(shard),
@@ -132,21 +132,21 @@ impl<'r, 'e> Reader<'r, 'e> {
 
     /// The locations that a name refers to: a run directory or id, a directory of run directories, or a
     /// branch.
-    fn places(&mut self, name: &str) -> Vec<(String, Place)> {
+    fn places(&mut self, name: &str) -> Vec<(String, ShardLocation)> {
         let path = self.context.cwd.join(name);
         if path.is_dir() {
             return directories(&path)
                 .into_iter()
-                .map(|path| (path.display().to_string(), Place::Directory(path)))
+                .map(|path| (path.display().to_string(), ShardLocation::Directory(path)))
                 .collect();
         }
         if let Ok(branch) = BranchName::parse(name)
             && let Some(tip) = self.tip_of(&branch)
         {
-            return vec![(name.to_owned(), Place::Branch(tip))];
+            return vec![(name.to_owned(), ShardLocation::Branch(tip))];
         }
         match past_runs::directory(self.context, Path::new(name)) {
-            Ok(path) if path.is_dir() => vec![(name.to_owned(), Place::Directory(path))],
+            Ok(path) if path.is_dir() => vec![(name.to_owned(), ShardLocation::Directory(path))],
             _ => {
                 self.parts.emit.warn(format!(
                     "shard {name} is missing: there is no such directory, branch or run"

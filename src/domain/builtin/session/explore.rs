@@ -106,7 +106,7 @@ fn limits(steps: u32, hatch_no_change: u32, identical: u32) -> Limits {
 
 /// The parts of the path to a state that the properties need.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
-struct Way {
+struct PathFacts {
     /// Responses since the repair message, if it was sent.
     since_repair: Option<u32>,
     /// The number of work calls made.
@@ -117,7 +117,7 @@ struct Way {
     updates: u32,
 }
 
-impl Way {
+impl PathFacts {
     fn step(mut self, step: &Step) -> Self {
         match step {
             Step::AskModel(ask) if repairs(ask) => {
@@ -147,7 +147,7 @@ fn repairs(ask: &Ask) -> bool {
 }
 
 /// Checks the properties that every session must have.
-fn check_step(limits: &Limits, state: &State, way: Way, step: &Step) {
+fn check_step(limits: &Limits, state: &State, way: PathFacts, step: &Step) {
     let cancelled = matches!(
         step,
         Step::End {
@@ -206,7 +206,7 @@ fn check_step(limits: &Limits, state: &State, way: Way, step: &Step) {
     assert!(state.counts.refusals <= limits.shrinks);
 }
 
-fn canonical(state: &State, way: Way) -> u64 {
+fn canonical(state: &State, way: PathFacts) -> u64 {
     let mut state = state.clone();
     state.answers.clear();
     state.usage = Usage::default();
@@ -243,7 +243,7 @@ fn labels(step: &Step) -> Vec<String> {
 
 fn explore(limits: &Limits, reached: &mut BTreeSet<String>) -> usize {
     let mut seen = HashSet::new();
-    let mut queue = VecDeque::from([(State::new(limits), Way::default(), 0u32)]);
+    let mut queue = VecDeque::from([(State::new(limits), PathFacts::default(), 0u32)]);
     while let Some((state, way, depth)) = queue.pop_front() {
         if !seen.insert(canonical(&state, way)) {
             continue;
@@ -326,7 +326,7 @@ fn play(
         "task".into(),
     );
     let mut history = Vec::new();
-    let mut way = Way::default();
+    let mut way = PathFacts::default();
     for (any, choice) in choices {
         let step = decide(limits, session.state());
         check_step(limits, session.state(), way, &step);

@@ -3,7 +3,7 @@
 use super::tap::BATS_PLACE;
 use super::{Tool, ToolKind};
 use crate::checks::counts::{Counts, Tally, optional_number};
-use crate::checks::diagnostic::{Output, Place, Sink, below};
+use crate::checks::diagnostic::{Location, Output, Sink, below};
 use crate::pattern::{Pattern, group};
 
 /// See [`Tool`].
@@ -32,7 +32,7 @@ fn read(output: Output<'_>, sink: &mut Sink<'_>) {
             line.starts_with("   ") && !POINT.is_match(line)
         });
         let place = below.iter().find_map(|line| BATS_PLACE.captures(line));
-        let place = place.map(|found| Place::new(group(&found, 1), group(&found, 2)));
+        let place = place.map(|found| Location::new(group(&found, 1), group(&found, 2)));
         let said: Vec<&str> = below
             .iter()
             .filter(|line| !BATS_PLACE.is_match(line))

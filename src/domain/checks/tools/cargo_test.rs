@@ -2,7 +2,7 @@
 
 use super::{Tool, ToolKind};
 use crate::checks::counts::{Counts, Tally};
-use crate::checks::diagnostic::{Output, Place, Sink};
+use crate::checks::diagnostic::{Location, Output, Sink};
 use crate::pattern::{Pattern, group};
 
 /// See [`Tool`].
@@ -43,7 +43,7 @@ fn read(output: Output<'_>, sink: &mut Sink<'_>) {
 fn panics(lines: &[&str], sink: &mut Sink<'_>) {
     for (at, line) in lines.iter().enumerate() {
         if let Some(found) = NEW.captures(line) {
-            let place = Place {
+            let place = Location {
                 path: group(&found, 2),
                 line: group(&found, 3),
                 column: group(&found, 4),
@@ -73,7 +73,7 @@ fn old(lines: &[&str], at: usize, test: &str, first: &str, sink: &mut Sink<'_>) 
     for line in std::iter::once(first).chain(rest).take(MESSAGE_LINES) {
         if let Some(found) = OLD_END.captures(line) {
             message.push_str(group(&found, 1));
-            let place = Place {
+            let place = Location {
                 path: group(&found, 2),
                 line: group(&found, 3),
                 column: group(&found, 4),
@@ -86,7 +86,7 @@ fn old(lines: &[&str], at: usize, test: &str, first: &str, sink: &mut Sink<'_>) 
     }
 }
 
-fn panicked(at: usize, place: Place<'_>, thread: &str, message: &str, sink: &mut Sink<'_>) {
+fn panicked(at: usize, place: Location<'_>, thread: &str, message: &str, sink: &mut Sink<'_>) {
     let message = match message.trim() {
         "" => "panicked",
         message => message,
@@ -107,14 +107,14 @@ fn quiet(lines: &[&str], sink: &mut Sink<'_>) {
         if let Some(found) = SECTION.captures(line) {
             test = found.get(1).map_or("", |name| name.as_str());
         } else if let Some(found) = CALM.captures(line).filter(|_| !test.is_empty()) {
-            let place = Place {
+            let place = Location {
                 path: group(&found, 2),
                 line: group(&found, 3),
                 column: group(&found, 4),
             };
             sink.failure(at, place, test, group(&found, 1));
         } else if line.starts_with("Error: ") && !test.is_empty() {
-            sink.failure(at, Place::default(), test, line);
+            sink.failure(at, Location::default(), test, line);
         } else if line.starts_with("failures:") {
             test = "";
         }

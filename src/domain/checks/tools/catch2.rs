@@ -2,7 +2,7 @@
 
 use super::{Tool, ToolKind};
 use crate::checks::counts::{Counts, Tally, worded};
-use crate::checks::diagnostic::{Output, Place, Sink};
+use crate::checks::diagnostic::{Location, Output, Sink};
 use crate::pattern::{Pattern, group};
 
 /// See [`Tool`].
@@ -45,7 +45,7 @@ fn read(output: Output<'_>, sink: &mut Sink<'_>) {
                 .map(|line| line.trim())
                 .collect();
             let number = [group(&found, 2), group(&found, 3)].concat();
-            let place = Place::new(group(&found, 1), &number);
+            let place = Location::new(group(&found, 1), &number);
             sink.failing(at, place, &name, &said.join("\n"))
                 .lines(at..at + 1 + said.len());
         }

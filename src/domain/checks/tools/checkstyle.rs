@@ -1,7 +1,7 @@
 //! Checkstyle in its plain format.
 
 use super::{Tool, ToolKind};
-use crate::checks::diagnostic::{Output, Place, Severity, Sink};
+use crate::checks::diagnostic::{Location, Output, Severity, Sink};
 use crate::pattern::{Pattern, group};
 
 /// See [`Tool`].
@@ -27,7 +27,7 @@ fn read(output: Output<'_>, sink: &mut Sink<'_>) {
                 _ => Severity::Note,
             };
             let code = Some(group(&found, 5));
-            sink.push(at, Place::of(&found), severity, code, group(&found, 4));
+            sink.push(at, Location::of(&found), severity, code, group(&found, 4));
         }
     }
 }

@@ -1,7 +1,7 @@
 //! clang-tidy. Its messages have the format of a compiler's, with the check's name at the end.
 
 use super::{Tool, ToolKind};
-use crate::checks::diagnostic::{Output, Place, Severity, Sink};
+use crate::checks::diagnostic::{Location, Output, Severity, Sink};
 use crate::pattern::{Pattern, group};
 
 /// See [`Tool`].
@@ -31,7 +31,7 @@ fn read(output: Output<'_>, sink: &mut Sink<'_>) {
         let below = lines.iter().skip(at + 1);
         let shown = below.take_while(|line| line.starts_with(' ')).count();
         let code = Some(group(&found, 6));
-        sink.push(at, Place::of(&found), severity, code, group(&found, 5))
+        sink.push(at, Location::of(&found), severity, code, group(&found, 5))
             .lines(at..at + 1 + shown);
     }
 }

@@ -2,7 +2,7 @@
 
 use super::{Tool, ToolKind};
 use crate::checks::counts::{Counts, Tally};
-use crate::checks::diagnostic::{Output, Place, Sink};
+use crate::checks::diagnostic::{Location, Output, Sink};
 use crate::pattern::{Pattern, group};
 
 /// See [`Tool`].
@@ -25,7 +25,7 @@ fn read(output: Output<'_>, sink: &mut Sink<'_>) {
     static LISTED: Pattern = Pattern::new(r"^\t\s*\d+ - (\S.*) \([A-Z][^()]*\)(?:\s.*)?$");
     for (at, line) in output.lines.iter().enumerate() {
         if let Some(found) = FAILED.captures(line) {
-            sink.failing(at, Place::default(), group(&found, 1), group(&found, 2));
+            sink.failing(at, Location::default(), group(&found, 1), group(&found, 2));
         } else if let Some(found) = LISTED.captures(line) {
             sink.test(group(&found, 1));
         }

@@ -2,7 +2,7 @@
 
 use super::{Tool, ToolKind};
 use crate::checks::counts::{Counts, Tally, optional_number};
-use crate::checks::diagnostic::{Output, Place, Sink, below};
+use crate::checks::diagnostic::{Location, Output, Sink, below};
 use crate::pattern::{Pattern, group};
 
 /// See [`Tool`].
@@ -43,12 +43,12 @@ fn read(output: Output<'_>, sink: &mut Sink<'_>) {
         }
         let frames = below.iter().filter_map(|line| FRAME.captures(line));
         let mut own = frames.filter(|frame| sink.relative(group(frame, 1)).is_some());
-        let begin = Place {
+        let begin = Location {
             path: group(&found, 2),
             line: group(&found, 3),
             column: group(&found, 4),
         };
-        let place = own.next().map_or(begin, |frame| Place::of(&frame));
+        let place = own.next().map_or(begin, |frame| Location::of(&frame));
         let said = below
             .iter()
             .take_while(|line| !line.trim().starts_with("at "));

@@ -2,7 +2,7 @@
 
 use super::{Tool, ToolKind};
 use crate::checks::counts::{Counts, Tally, sum};
-use crate::checks::diagnostic::{Output, Place, Sink, below};
+use crate::checks::diagnostic::{Location, Output, Sink, below};
 use crate::pattern::{Pattern, group};
 
 /// See [`Tool`].
@@ -36,7 +36,7 @@ fn read(output: Output<'_>, sink: &mut Sink<'_>) {
         let mut own = frames.filter(|frame| sink.relative(group(frame, 1)).is_some());
         let place = own
             .next()
-            .map(|frame| Place::new(group(&frame, 1), group(&frame, 2)));
+            .map(|frame| Location::new(group(&frame, 1), group(&frame, 2)));
         let said = below
             .iter()
             .skip_while(|line| line.trim() != "Error Message:");

@@ -1,7 +1,7 @@
 //! ESLint: its formats `stylish`, `unix`, `compact` and `json`. stylelint prints some of them too.
 
 use super::{Tool, ToolKind};
-use crate::checks::diagnostic::{self, Output, Place, Severity, Sink};
+use crate::checks::diagnostic::{self, Location, Output, Severity, Sink};
 use crate::pattern::{Pattern, group};
 use serde::Deserialize;
 
@@ -39,7 +39,7 @@ fn parse(lines: &[&str], sink: &mut Sink<'_>) {
     let mut file = "";
     for (at, line) in lines.iter().enumerate() {
         if let Some(found) = ROW.captures(line).filter(|_| !file.is_empty()) {
-            let place = Place {
+            let place = Location {
                 path: file,
                 line: group(&found, 1),
                 column: group(&found, 2),
@@ -48,10 +48,10 @@ fn parse(lines: &[&str], sink: &mut Sink<'_>) {
             push(at, place, word, rule, group(&found, 4), sink);
         } else if let Some(found) = UNIX.captures(line) {
             let (word, rule) = (group(&found, 5), group(&found, 6));
-            push(at, Place::of(&found), word, rule, group(&found, 4), sink);
+            push(at, Location::of(&found), word, rule, group(&found, 4), sink);
         } else if let Some(found) = COMPACT.captures(line) {
             let (word, rule) = (group(&found, 4), group(&found, 6));
-            push(at, Place::of(&found), word, rule, group(&found, 5), sink);
+            push(at, Location::of(&found), word, rule, group(&found, 5), sink);
         } else {
             file = if is_heading(line) {
                 line.trim_end()
@@ -62,7 +62,7 @@ fn parse(lines: &[&str], sink: &mut Sink<'_>) {
     }
 }
 
-fn push(at: usize, place: Place<'_>, word: &str, rule: &str, text: &str, sink: &mut Sink<'_>) {
+fn push(at: usize, place: Location<'_>, word: &str, rule: &str, text: &str, sink: &mut Sink<'_>) {
     let severity = match word {
         "error" | "Error" => Severity::Error,
         _ => Severity::Warning,
@@ -116,7 +116,7 @@ fn parse_json(lines: &[&str], sink: &mut Sink<'_>) {
 fn one_of_json(at: usize, part: usize, path: &str, message: &Message, sink: &mut Sink<'_>) {
     let text = |number: Option<u32>| number.map(|it| it.to_string()).unwrap_or_default();
     let (line, column) = (text(message.line), text(message.column));
-    let place = Place {
+    let place = Location {
         path,
         line: &line,
         column: &column,

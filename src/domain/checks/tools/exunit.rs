@@ -2,7 +2,7 @@
 
 use super::{Tool, ToolKind};
 use crate::checks::counts::{Counts, Tally, optional_number};
-use crate::checks::diagnostic::{Output, Place, Sink, below};
+use crate::checks::diagnostic::{Location, Output, Sink, below};
 use crate::pattern::{Pattern, group};
 
 /// See [`Tool`].
@@ -42,9 +42,9 @@ fn read(output: Output<'_>, sink: &mut Sink<'_>) {
         });
         let matching = |pattern: &'static Pattern| {
             let found = below.iter().find_map(|line| pattern.captures(line));
-            found.map(|found| Place::of(&found))
+            found.map(|found| Location::of(&found))
         };
-        let own = |place: &Place<'_>| sink.relative(place.path).is_some();
+        let own = |place: &Location<'_>| sink.relative(place.path).is_some();
         let place = matching(&FRAME).filter(own).or_else(|| matching(&BEGIN));
         let said = below.iter().take_while(|line| line.trim() != "stacktrace:");
         let said = said.filter(|line| !BEGIN.is_match(line) && !line.trim().is_empty());

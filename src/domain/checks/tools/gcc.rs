@@ -1,7 +1,7 @@
 //! gcc, clang and the linkers that they call.
 
 use super::{Tool, ToolKind};
-use crate::checks::diagnostic::{Output, Place, Severity, Sink};
+use crate::checks::diagnostic::{Location, Output, Severity, Sink};
 use crate::pattern::{Pattern, group};
 
 /// See [`Tool`].
@@ -46,11 +46,11 @@ fn read(output: Output<'_>, sink: &mut Sink<'_>) {
     let lines = output.lines;
     for (at, line) in lines.iter().enumerate() {
         if let Some(found) = LINKED.captures(line) {
-            let place = Place::new(group(&found, 1), group(&found, 2));
+            let place = Location::new(group(&found, 1), group(&found, 2));
             let place = if is_source(place.path) {
                 place
             } else {
-                Place::default()
+                Location::default()
             };
             sink.error(at, place, group(&found, 3));
         } else if let Some(found) = LINKER.captures(line) {
@@ -67,7 +67,7 @@ fn read(output: Output<'_>, sink: &mut Sink<'_>) {
 
 /// Reads a compiler message with its notes. A note without a message is left to other parsers.
 fn message(lines: &[&str], at: usize, found: &regex::Captures<'_>, sink: &mut Sink<'_>) {
-    let place = Place::of(found);
+    let place = Location::of(found);
     let severity = match group(found, 4) {
         "warning" => Severity::Warning,
         "note" => return,
@@ -123,14 +123,14 @@ fn with_notes(lines: &[&str], at: usize, text: &str, sink: &mut Sink<'_>) -> Str
 
 /// For a message about a file outside the project: the nearest location above it, inside the project, that
 /// included the file or used a template in it.
-fn reached_from<'a>(lines: &[&'a str], at: usize, sink: &Sink<'_>) -> Option<Place<'a>> {
+fn reached_from<'a>(lines: &[&'a str], at: usize, sink: &Sink<'_>) -> Option<Location<'a>> {
     let above = lines.get(at.saturating_sub(REACH)..at)?;
     above
         .iter()
         .rev()
         .take_while(|line| !MESSAGE.is_match(line))
         .filter_map(|line| INCLUDED.captures(line).or_else(|| USED.captures(line)))
-        .map(|found| Place::of(&found))
+        .map(|found| Location::of(&found))
         .find(|place| sink.relative(place.path).is_some())
 }
 
@@ -141,7 +141,7 @@ fn linker(lines: &[&str], at: usize, text: &str, sink: &mut Sink<'_>) {
         .find_map(|line| REFERENCED.captures(line));
     let place = found
         .as_ref()
-        .map(|found| Place::new(group(found, 1), group(found, 2)));
+        .map(|found| Location::new(group(found, 1), group(found, 2)));
     sink.error(at, place.unwrap_or_default(), text);
 }
 

@@ -2,7 +2,7 @@
 
 use super::{Tool, ToolKind};
 use crate::checks::counts::Counts;
-use crate::checks::diagnostic::{Output, Place, Sink};
+use crate::checks::diagnostic::{Location, Output, Sink};
 use crate::pattern::{Pattern, group};
 
 /// See [`Tool`].
@@ -39,7 +39,7 @@ fn read(output: Output<'_>, sink: &mut Sink<'_>) {
     let mut test = String::new();
     for (at, line) in lines.iter().enumerate() {
         if let Some(found) = COMPILED.captures(line) {
-            sink.error(at, Place::of(&found), group(&found, 4));
+            sink.error(at, Location::of(&found), group(&found, 4));
         } else if !tests {
             continue;
         } else if let Some(found) = FAILED.captures(line).or_else(|| RUN.captures(line)) {
@@ -56,7 +56,7 @@ fn logged(lines: &[&str], at: usize, found: &regex::Captures<'_>, test: &str, si
     if test.is_empty() {
         return;
     }
-    let place = Place::new(group(found, 1), group(found, 2));
+    let place = Location::new(group(found, 1), group(found, 2));
     let mut message = group(found, 3).to_owned();
     let deeper = lines
         .iter()
@@ -76,7 +76,7 @@ fn panicked(lines: &[&str], at: usize, message: &str, sink: &mut Sink<'_>) {
         .filter_map(|(at, line)| FRAME.captures(line).map(|found| (at, found)))
         .find(|(_, found)| sink.relative(group(found, 1)).is_some());
     let Some((at, found)) = own else { return };
-    let place = Place::new(group(&found, 1), group(&found, 2));
+    let place = Location::new(group(&found, 1), group(&found, 2));
     sink.error(at, place, &format!("panic: {message}"));
 }
 

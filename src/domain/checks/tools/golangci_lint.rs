@@ -1,7 +1,7 @@
 //! golangci-lint in its text format.
 
 use super::{Tool, ToolKind};
-use crate::checks::diagnostic::{Output, Place, Severity, Sink, below};
+use crate::checks::diagnostic::{Location, Output, Severity, Sink, below};
 use crate::pattern::{Pattern, group};
 
 /// See [`Tool`].
@@ -22,7 +22,7 @@ fn read(output: Output<'_>, sink: &mut Sink<'_>) {
             continue;
         };
         let source = below(output.lines, at, 2, |line| line.starts_with(['\t', ' ']));
-        let (place, code) = (Place::of(&found), Some(group(&found, 5)));
+        let (place, code) = (Location::of(&found), Some(group(&found, 5)));
         sink.push(at, place, Severity::Error, code, group(&found, 4))
             .lines(at..at + 1 + source.len());
     }

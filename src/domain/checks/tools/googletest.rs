@@ -2,7 +2,7 @@
 
 use super::{Tool, ToolKind};
 use crate::checks::counts::{Counts, Tally};
-use crate::checks::diagnostic::{Output, Place, Sink, below};
+use crate::checks::diagnostic::{Location, Output, Sink, below};
 use crate::pattern::{Pattern, group};
 
 /// See [`Tool`].
@@ -49,12 +49,12 @@ fn read(output: Output<'_>, sink: &mut Sink<'_>) {
                 !line.starts_with('[') && !ASSERTION.is_match(line)
             });
             let message = [group(&found, 5), &said.join("\n")].concat();
-            sink.failure(at, Place::new(&path, &number), name, &message)
+            sink.failure(at, Location::new(&path, &number), name, &message)
                 .lines(at..at + 1 + said.len());
         }
     }
     if let Some((at, name)) = running {
-        sink.failing(at, Place::default(), name, "it began and never ended");
+        sink.failing(at, Location::default(), name, "it began and never ended");
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::jvm;
 use super::{Tool, ToolKind};
-use crate::checks::diagnostic::{Output, Place, Sink, below};
+use crate::checks::diagnostic::{Location, Output, Sink, below};
 use crate::pattern::{Pattern, group};
 
 /// See [`Tool`].
@@ -48,7 +48,7 @@ fn read(output: Output<'_>, sink: &mut Sink<'_>) {
                 )
             }
         };
-        sink.failing(at, Place::new(&place.0, &place.1), name, &said)
+        sink.failing(at, Location::new(&place.0, &place.1), name, &said)
             .lines(at..at + 1 + below.len());
     }
 }

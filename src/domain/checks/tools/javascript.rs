@@ -1,7 +1,7 @@
 //! The common parts of jest, vitest, mocha and Node's own test runner: frames, and the lines between a
 //! failure's header and its first frame.
 
-use crate::checks::diagnostic::{Place, Sink};
+use crate::checks::diagnostic::{Location, Sink};
 use crate::pattern::{Pattern, group};
 
 /// The header of a failure in any of these tools; it ends the failure above it.
@@ -28,22 +28,22 @@ const REACH: usize = 60;
 
 /// The lines of a failure below its header.
 #[derive(Default)]
-pub(super) struct Below<'a> {
+pub(super) struct FailureLines<'a> {
     /// The lines of its message.
     pub(super) message: Vec<&'a str>,
     /// The first frame inside the project, and the line that names it.
-    pub(super) frame: Option<(usize, Place<'a>)>,
+    pub(super) frame: Option<(usize, Location<'a>)>,
     /// A location that the message itself names, with its message: a file could not be parsed.
-    pub(super) syntax: Option<(Place<'a>, String)>,
+    pub(super) syntax: Option<(Location<'a>, String)>,
     /// The index of the line after the failure.
     pub(super) end: usize,
 }
 
 /// Reads the lines below the line `header`, up to the next failure.
-pub(super) fn below<'a>(lines: &[&'a str], header: usize, sink: &Sink<'_>) -> Below<'a> {
-    let mut read = Below {
+pub(super) fn below<'a>(lines: &[&'a str], header: usize, sink: &Sink<'_>) -> FailureLines<'a> {
+    let mut read = FailureLines {
         end: header + 1,
-        ..Below::default()
+        ..FailureLines::default()
     };
     let mut in_message = true;
     for (at, line) in lines.iter().enumerate().skip(header + 1).take(REACH) {
@@ -53,14 +53,14 @@ pub(super) fn below<'a>(lines: &[&'a str], header: usize, sink: &Sink<'_>) -> Be
         read.end = at + 1;
         if let Some(found) = FRAME.captures(line) {
             in_message = false;
-            let place = Place::of(&found);
+            let place = Location::of(&found);
             if is_own(place.path, sink) {
                 read.frame = Some((at, place));
                 break;
             }
         } else if in_message {
             if let Some(found) = SYNTAX.captures(line).filter(|_| read.syntax.is_none()) {
-                let place = Place {
+                let place = Location {
                     path: group(&found, 2),
                     line: group(&found, 4),
                     column: group(&found, 5),
@@ -87,7 +87,7 @@ pub(super) fn failure(lines: &[&str], header: usize, test: &str, file: &str, sin
     } else if let Some((place, said)) = read.syntax {
         sink.failure(header, place, test, &said).lines(range);
     } else if is_own(file, sink) {
-        sink.failure(header, Place::new(file, ""), test, &message)
+        sink.failure(header, Location::new(file, ""), test, &message)
             .lines(range);
     }
 }

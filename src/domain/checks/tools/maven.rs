@@ -3,7 +3,7 @@
 use super::jvm;
 use super::{Tool, ToolKind};
 use crate::checks::counts::{Counts, Tally, optional_number, sum};
-use crate::checks::diagnostic::{Output, Place, Sink, below};
+use crate::checks::diagnostic::{Location, Output, Sink, below};
 use crate::pattern::{Pattern, group};
 
 /// See [`Tool`].
@@ -37,7 +37,7 @@ fn read(output: Output<'_>, sink: &mut Sink<'_>) {
         let told = jvm::place(&below, class_of(name)).unwrap_or_default();
         let said = below.iter().take_while(|line| !line.starts_with("\tat "));
         let said: Vec<&str> = said.copied().collect();
-        sink.failing(at, Place::new(&told.0, &told.1), name, &said.join("\n"))
+        sink.failing(at, Location::new(&told.0, &told.1), name, &said.join("\n"))
             .lines(at..at + 1 + below.len());
     }
 }

@@ -2,7 +2,7 @@
 
 use super::{Tool, ToolKind};
 use crate::checks::counts::{Counts, Tally, optional_number, sum};
-use crate::checks::diagnostic::{Output, Place, Sink, below};
+use crate::checks::diagnostic::{Location, Output, Sink, below};
 use crate::pattern::{Pattern, group};
 
 /// See [`Tool`].
@@ -36,8 +36,8 @@ fn read(output: Output<'_>, sink: &mut Sink<'_>) {
         };
         let below = below(lines, at, REACH, |line| !line.is_empty());
         let frames = below.iter().filter_map(|line| FRAME.captures(line));
-        let mut places = frames.map(|found| Place::of(&found));
-        let own = Place::new(group(&found, 2), group(&found, 3));
+        let mut places = frames.map(|found| Location::of(&found));
+        let own = Location::new(group(&found, 2), group(&found, 3));
         let place = match own.path.is_empty() {
             false => Some(own),
             true => places.find(|place| sink.relative(place.path).is_some()),

@@ -1,7 +1,7 @@
 //! mypy.
 
 use super::{Tool, ToolKind};
-use crate::checks::diagnostic::{Output, Place, Severity, Sink, below, number};
+use crate::checks::diagnostic::{Location, Output, Severity, Sink, below, number};
 use crate::pattern::{Pattern, group};
 
 /// See [`Tool`].
@@ -45,7 +45,7 @@ fn read(output: Output<'_>, sink: &mut Sink<'_>) {
             .iter()
             .skip(end)
             .take_while(|line| line.starts_with("    "));
-        sink.push(at, Place::of(&found), severity, code, text)
+        sink.push(at, Location::of(&found), severity, code, text)
             .until(number(group(&found, 4)), number(group(&found, 5)))
             .lines(at..end + source.take(2).count());
     }

@@ -1,7 +1,7 @@
 //! `file:line:column: message`, the format of gcc and many other tools.
 
 use super::{Tool, ToolKind};
-use crate::checks::diagnostic::{Output, Place, Severity, Sink};
+use crate::checks::diagnostic::{Location, Output, Severity, Sink};
 use crate::pattern::{Pattern, group};
 
 /// See [`Tool`].
@@ -37,7 +37,7 @@ fn read(output: Output<'_>, sink: &mut Sink<'_>) {
         let Some(found) = PLACED.captures(line) else {
             continue;
         };
-        let place = Place::of(&found);
+        let place = Location::of(&found);
         let Some(severity) = severity(group(&found, 4), place) else {
             continue;
         };
@@ -50,7 +50,7 @@ fn read(output: Output<'_>, sink: &mut Sink<'_>) {
 }
 
 /// A line with neither a severity nor a column is much more likely a log line than a diagnostic.
-fn severity(word: &str, place: Place<'_>) -> Option<Severity> {
+fn severity(word: &str, place: Location<'_>) -> Option<Severity> {
     match word.to_ascii_lowercase().as_str() {
         "error" | "fatal error" => Some(Severity::Error),
         "warning" => Some(Severity::Warning),

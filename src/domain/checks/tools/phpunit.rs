@@ -2,7 +2,7 @@
 
 use super::{Tool, ToolKind};
 use crate::checks::counts::{Counts, Tally};
-use crate::checks::diagnostic::{Output, Place, Sink, below};
+use crate::checks::diagnostic::{Location, Output, Sink, below};
 use crate::pattern::{Pattern, group};
 
 /// See [`Tool`].
@@ -39,7 +39,7 @@ fn read(output: Output<'_>, sink: &mut Sink<'_>) {
             !FAILED.is_match(line) && line != "--"
         });
         let frames = below.iter().filter_map(|line| FRAME.captures(line));
-        let mut places = frames.map(|found| Place::of(&found));
+        let mut places = frames.map(|found| Location::of(&found));
         let own = |path: &str| {
             let path = sink.relative(path);
             path.is_some_and(|path| !path.contains("vendor/"))

@@ -1,7 +1,7 @@
 //! pyright and basedpyright.
 
 use super::{Tool, ToolKind};
-use crate::checks::diagnostic::{Output, Place, Severity, Sink};
+use crate::checks::diagnostic::{Location, Output, Severity, Sink};
 use crate::pattern::{Pattern, group};
 
 /// See [`Tool`].
@@ -45,7 +45,7 @@ fn read(output: Output<'_>, sink: &mut Sink<'_>) {
             Some(found) => (group(found, 1), Some(group(found, 2))),
             None => (message.as_str(), None),
         };
-        sink.push(at, Place::of(&found), severity, rule, text);
+        sink.push(at, Location::of(&found), severity, rule, text);
     }
 }
 

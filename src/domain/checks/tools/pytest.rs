@@ -3,7 +3,7 @@
 use super::python;
 use super::{Tool, ToolKind};
 use crate::checks::counts::{Counts, Tally, worded};
-use crate::checks::diagnostic::{Found, Output, Place, Sink};
+use crate::checks::diagnostic::{Found, Location, Output, Sink};
 use crate::pattern::{Pattern, group};
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -50,14 +50,14 @@ fn read(output: Output<'_>, sink: &mut Sink<'_>) {
 struct Failure<'a> {
     name: &'a str,
     explained: Vec<&'a str>,
-    place: Option<(usize, Place<'a>)>,
+    place: Option<(usize, Location<'a>)>,
     exception: &'a str,
     lines: Range<usize>,
 }
 
 impl<'a> Failure<'a> {
     /// A later frame replaces an earlier one, unless it is outside the project.
-    fn frame(&mut self, at: usize, place: Place<'a>, exception: &'a str, sink: &Sink<'_>) {
+    fn frame(&mut self, at: usize, place: Location<'a>, exception: &'a str, sink: &Sink<'_>) {
         if self.place.is_none() || sink.relative(place.path).is_some() {
             self.place = Some((at, place));
         }
@@ -110,10 +110,10 @@ fn sections(lines: &[&str], sink: &mut Sink<'_>) {
             if let Some(found) = EXPLAINED.captures(line) {
                 failure.explained.push(group(&found, 1).trim());
             } else if let Some(found) = RAISED.captures(line) {
-                let place = Place::new(group(&found, 1), group(&found, 2));
+                let place = Location::new(group(&found, 1), group(&found, 2));
                 failure.frame(at, place, group(&found, 3).trim(), sink);
             } else if let Some(found) = python::FRAME.captures(line) {
-                let place = Place::new(group(&found, 1), group(&found, 2));
+                let place = Location::new(group(&found, 1), group(&found, 2));
                 failure.frame(at, place, "", sink);
             } else if python::EXCEPTION.is_match(line) {
                 failure.exception = line;
@@ -137,7 +137,7 @@ fn names(lines: &[&str], sink: &mut Sink<'_>) {
             sink.test_in(name, file);
             if !told.mentions(name) {
                 let (shown, line) = earlier_failure(&mut raised, at, file, group(&found, 3));
-                let place = Place::new(file, &line);
+                let place = Location::new(file, &line);
                 said_in_summary(shown, name, place, group(&found, 3), sink);
             }
         } else if let Some(found) = VERBOSE.captures(line) {
@@ -157,7 +157,7 @@ fn names(lines: &[&str], sink: &mut Sink<'_>) {
 }
 
 /// A failure that `--tb=line` prints on a single line, with the index of that line.
-struct Raised {
+struct ShortFailure {
     at: usize,
     file: String,
     line: String,
@@ -165,7 +165,7 @@ struct Raised {
 }
 
 /// The failures that are printed on a single line and belong to no section.
-fn raised(lines: &[&str], sink: &Sink<'_>) -> Vec<Raised> {
+fn raised(lines: &[&str], sink: &Sink<'_>) -> Vec<ShortFailure> {
     let known: BTreeSet<usize> = sink.found.iter().map(Found::at).collect();
     let begin = lines.iter().position(|line| BEGIN.is_match(line));
     let below = lines.iter().enumerate().skip(begin.unwrap_or(lines.len()));
@@ -173,7 +173,7 @@ fn raised(lines: &[&str], sink: &Sink<'_>) -> Vec<Raised> {
         .filter(|(at, _)| !known.contains(at))
         .filter_map(|(at, line)| {
             let found = RAISED.captures(line)?;
-            Some(Raised {
+            Some(ShortFailure {
                 at,
                 file: sink.relative(group(&found, 1))?,
                 line: group(&found, 2).to_owned(),
@@ -185,9 +185,15 @@ fn raised(lines: &[&str], sink: &Sink<'_>) -> Vec<Raised> {
 
 /// The output line and the line of `file` of an earlier failure, otherwise the line `at` of the summary and
 /// no line of the file.
-fn earlier_failure(raised: &mut Vec<Raised>, at: usize, file: &str, said: &str) -> (usize, String) {
+fn earlier_failure(
+    raised: &mut Vec<ShortFailure>,
+    at: usize,
+    file: &str,
+    said: &str,
+) -> (usize, String) {
     let start = said.trim_end_matches("...");
-    let fits = |it: &Raised| !start.is_empty() && it.file == file && it.message.starts_with(start);
+    let fits =
+        |it: &ShortFailure| !start.is_empty() && it.file == file && it.message.starts_with(start);
     match raised.iter().position(fits) {
         Some(index) => {
             let found = raised.remove(index);
@@ -197,7 +203,7 @@ fn earlier_failure(raised: &mut Vec<Raised>, at: usize, file: &str, said: &str) 
     }
 }
 
-fn said_in_summary(at: usize, name: &str, place: Place<'_>, said: &str, sink: &mut Sink<'_>) {
+fn said_in_summary(at: usize, name: &str, place: Location<'_>, said: &str, sink: &mut Sink<'_>) {
     let said = if said.is_empty() { "failed" } else { said };
     let test = name.strip_prefix(place.path);
     match test.map(|test| test.trim_start_matches("::")) {

@@ -1,7 +1,7 @@
 //! Python tracebacks.
 
 use super::{Tool, ToolKind};
-use crate::checks::diagnostic::{Place, Sink};
+use crate::checks::diagnostic::{Location, Sink};
 use crate::pattern::{Pattern, group};
 
 /// See [`Tool`].
@@ -21,7 +21,7 @@ pub(super) static EXCEPTION: Pattern = Pattern::new(
 
 /// Adds the locations of tracebacks, each at the last frame inside the project.
 pub(super) fn tracebacks(lines: &[&str], sink: &mut Sink<'_>) {
-    let mut last: Option<(usize, Place<'_>)> = None;
+    let mut last: Option<(usize, Location<'_>)> = None;
     for (at, line) in lines.iter().enumerate() {
         if line
             .trim_start()
@@ -29,7 +29,7 @@ pub(super) fn tracebacks(lines: &[&str], sink: &mut Sink<'_>) {
         {
             last = None;
         } else if let Some(found) = FRAME.captures(line) {
-            let place = Place::new(group(&found, 1), group(&found, 2));
+            let place = Location::new(group(&found, 1), group(&found, 2));
             if last.is_none() || sink.relative(place.path).is_some() {
                 last = Some((at, place));
             }

@@ -2,7 +2,7 @@
 
 use super::{Tool, ToolKind};
 use crate::checks::counts::{Counts, Tally, optional_number};
-use crate::checks::diagnostic::{Output, Place, Sink};
+use crate::checks::diagnostic::{Location, Output, Sink};
 use crate::pattern::{Pattern, group};
 
 /// See [`Tool`].
@@ -53,7 +53,7 @@ fn failure(lines: &[&str], header: usize, title: &str, name: &str, sink: &mut Si
         .copied()
         .collect();
     let frames = below.iter().filter_map(|line| FRAME.captures(line));
-    let mut places = frames.map(|found| Place::new(group(&found, 1), group(&found, 2)));
+    let mut places = frames.map(|found| Location::new(group(&found, 1), group(&found, 2)));
     let place = places.find(|place| sink.relative(place.path).is_some());
     let said = below.iter().take_while(|line| !FRAME.is_match(line));
     let said: Vec<&str> = said

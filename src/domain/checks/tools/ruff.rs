@@ -1,7 +1,7 @@
 //! ruff: `check` in its full and concise formats, and `format --check`.
 
 use super::{Tool, ToolKind};
-use crate::checks::diagnostic::{Output, Place, Severity, Sink};
+use crate::checks::diagnostic::{Location, Output, Severity, Sink};
 use crate::pattern::{Pattern, group};
 
 /// See [`Tool`].
@@ -35,15 +35,19 @@ fn read(output: Output<'_>, sink: &mut Sink<'_>) {
             let block = lines.iter().skip(at).take(BLOCK);
             let block = block.take_while(|line| !line.trim().is_empty()).count();
             let code = Some(group(&header, 1));
-            let (place, message) = (Place::of(&found), group(&header, 2));
+            let (place, message) = (Location::of(&found), group(&header, 2));
             sink.push(at + 1, place, Severity::Error, code, message)
                 .lines(at..at + block);
         } else if let Some(found) = CONCISE.captures(line) {
             let code = Some(group(&found, 4));
-            let place = Place::of(&found);
+            let place = Location::of(&found);
             sink.push(at, place, Severity::Error, code, group(&found, 5));
         } else if let Some(found) = FORMAT.captures(line) {
-            sink.error(at, Place::new(group(&found, 1), ""), "it is not formatted");
+            sink.error(
+                at,
+                Location::new(group(&found, 1), ""),
+                "it is not formatted",
+            );
         }
     }
 }

@@ -1,7 +1,7 @@
 //! rustc, clippy and cargo in their human-readable formats.
 
 use super::{Tool, ToolKind};
-use crate::checks::diagnostic::{Output, Place, Severity, Sink};
+use crate::checks::diagnostic::{Location, Output, Severity, Sink};
 use crate::pattern::{Pattern, group};
 
 /// See [`Tool`].
@@ -54,11 +54,17 @@ fn read(output: Output<'_>, sink: &mut Sink<'_>) {
         };
         match place {
             Some((placed_at, found)) => {
-                sink.push(placed_at, Place::of(&found), severity, Some(code), message)
-                    .lines(at..at + 1 + block.len());
+                sink.push(
+                    placed_at,
+                    Location::of(&found),
+                    severity,
+                    Some(code),
+                    message,
+                )
+                .lines(at..at + 1 + block.len());
             }
             None if is_unplaced(severity, cargo || !code.is_empty(), message) => {
-                sink.push(at, Place::default(), severity, Some(code), message);
+                sink.push(at, Location::default(), severity, Some(code), message);
             }
             None => {}
         }

@@ -2,7 +2,7 @@
 
 use super::{Tool, ToolKind};
 use crate::checks::counts::{Counts, Tally, optional_number, sum};
-use crate::checks::diagnostic::{Output, Place, Sink};
+use crate::checks::diagnostic::{Location, Output, Sink};
 use crate::pattern::{Pattern, group};
 
 /// See [`Tool`].
@@ -44,12 +44,12 @@ fn read(output: Output<'_>, sink: &mut Sink<'_>) {
             let said = lines.get(at + 1).and_then(|line| SAID.captures(line));
             let place = said
                 .as_ref()
-                .map(|it| Place::new(group(it, 2), group(it, 3)));
+                .map(|it| Location::new(group(it, 2), group(it, 3)));
             let message = said.as_ref().map_or("", |it| group(it, 1));
             sink.failing(at, place.unwrap_or_default(), &name, message)
                 .lines(at..at + 2);
         } else if let Some(found) = MUNIT.captures(line) {
-            let place = Place::new(group(&found, 3), group(&found, 4));
+            let place = Location::new(group(&found, 3), group(&found, 4));
             let message = format!("{} {}", group(&found, 2), group(&found, 5));
             sink.failing(at, place, group(&found, 1), &message);
         }

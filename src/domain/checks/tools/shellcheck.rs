@@ -1,7 +1,7 @@
 //! ShellCheck: its formats `tty` and `gcc`.
 
 use super::{Tool, ToolKind};
-use crate::checks::diagnostic::{Output, Place, Severity, Sink, number};
+use crate::checks::diagnostic::{Location, Output, Severity, Sink, number};
 use crate::pattern::{Pattern, group};
 
 /// See [`Tool`].
@@ -33,7 +33,7 @@ fn read(output: Output<'_>, sink: &mut Sink<'_>) {
             let column = group(&found, 1).chars().count() + 1;
             let last = column + group(&found, 2).len() - 1;
             let column_text = column.to_string();
-            let place = Place {
+            let place = Location {
                 path,
                 line: line_number,
                 column: &column_text,
@@ -46,7 +46,7 @@ fn read(output: Output<'_>, sink: &mut Sink<'_>) {
         } else if let Some(found) = GCC.captures(line) {
             let code = Some(group(&found, 6));
             let severity = severity(group(&found, 4));
-            sink.push(at, Place::of(&found), severity, code, group(&found, 5));
+            sink.push(at, Location::of(&found), severity, code, group(&found, 5));
         }
     }
 }

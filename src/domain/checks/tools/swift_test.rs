@@ -2,7 +2,7 @@
 
 use super::{Tool, ToolKind};
 use crate::checks::counts::{Counts, Tally, optional_number};
-use crate::checks::diagnostic::{Output, Place, Sink};
+use crate::checks::diagnostic::{Location, Output, Sink};
 use crate::pattern::{Pattern, group};
 
 /// See [`Tool`].
@@ -33,14 +33,14 @@ fn read(output: Output<'_>, sink: &mut Sink<'_>) {
         Pattern::new(r"^✘ Test (.+?) recorded an issue .*?at (\S+?\.swift):(\d+):(\d+): (.*)$");
     for (at, line) in output.lines.iter().enumerate() {
         if let Some(found) = ASSERTED.captures(line) {
-            let place = Place::new(group(&found, 1), group(&found, 2));
+            let place = Location::new(group(&found, 1), group(&found, 2));
             let test = plain(group(&found, 3));
             let message = group(&found, 4).trim_end_matches(" - ");
             sink.failure(at, place, &test, message);
         } else if let Some(found) = FAILED.captures(line) {
             sink.test(&plain(group(&found, 1)));
         } else if let Some(found) = ISSUE.captures(line) {
-            let place = Place {
+            let place = Location {
                 path: group(&found, 2),
                 line: group(&found, 3),
                 column: group(&found, 4),

@@ -2,7 +2,7 @@
 
 use super::{Tool, ToolKind};
 use crate::checks::counts::Counts;
-use crate::checks::diagnostic::{Output, Place, Sink, below};
+use crate::checks::diagnostic::{Location, Output, Sink, below};
 use crate::pattern::{Pattern, group};
 
 /// See [`Tool`].
@@ -50,7 +50,7 @@ fn read(output: Output<'_>, sink: &mut Sink<'_>) {
     for (at, line) in lines.iter().enumerate() {
         if let Some(found) = PERL_FAILED.captures(line) {
             let below = lines.get(at + 1).and_then(|line| PERL_PLACE.captures(line));
-            let place = below.map(|found| Place::new(group(&found, 1), group(&found, 2)));
+            let place = below.map(|found| Location::new(group(&found, 1), group(&found, 2)));
             let said = lines.iter().skip(at + 2).take(REACH);
             let said: Vec<&str> = said
                 .take_while(|line| line.starts_with("#  ") && !PERL_FAILED.is_match(line))
@@ -75,7 +75,7 @@ fn point(lines: &[&str], at: usize, name: &str, sink: &mut Sink<'_>) {
         let text = line.trim_start();
         line.starts_with(['#', ' ']) && !text.starts_with("ok ") && !text.starts_with("not ok ")
     });
-    let own = |place: &Place<'_>| {
+    let own = |place: &Location<'_>| {
         sink.relative(place.path)
             .is_some_and(|it| !it.starts_with("node:"))
     };
@@ -83,7 +83,7 @@ fn point(lines: &[&str], at: usize, name: &str, sink: &mut Sink<'_>) {
         below
             .iter()
             .filter_map(|line| pattern.captures(line))
-            .map(|found| Place::of(&found))
+            .map(|found| Location::of(&found))
     });
     let place = places.into_iter().find(own);
     sink.test(name);

@@ -1,7 +1,7 @@
 //! The TypeScript compiler in its plain and pretty formats; C# and F# compilers print the plain one too.
 
 use super::{Tool, ToolKind};
-use crate::checks::diagnostic::{Output, Place, Severity, Sink};
+use crate::checks::diagnostic::{Location, Output, Severity, Sink};
 use crate::pattern::{Pattern, group};
 
 /// See [`Tool`].
@@ -48,7 +48,7 @@ fn read(output: Output<'_>, sink: &mut Sink<'_>) {
             true => TOOL.name,
             false => "dotnet",
         };
-        sink.push(at, Place::of(&found), severity, Some(code), &message);
+        sink.push(at, Location::of(&found), severity, Some(code), &message);
     }
 }
 

@@ -3,7 +3,7 @@
 use super::python::{EXCEPTION, FRAME};
 use super::{Tool, ToolKind};
 use crate::checks::counts::{Counts, Tally, keyed};
-use crate::checks::diagnostic::{Output, Place, Sink};
+use crate::checks::diagnostic::{Location, Output, Sink};
 use crate::pattern::{Pattern, group};
 
 /// See [`Tool`].
@@ -55,7 +55,7 @@ fn read(output: Output<'_>, sink: &mut Sink<'_>) {
 fn failure(lines: &[&str], header: usize, name: &str, sink: &mut Sink<'_>) {
     let below = lines.iter().enumerate().skip(header + 1).take(REACH);
     let mut rules = 0;
-    let mut last: Option<(usize, Place<'_>)> = None;
+    let mut last: Option<(usize, Location<'_>)> = None;
     let mut message: Vec<&str> = Vec::new();
     let mut end = header + 1;
     for (at, line) in below {
@@ -65,7 +65,7 @@ fn failure(lines: &[&str], header: usize, name: &str, sink: &mut Sink<'_>) {
         }
         end = at + 1;
         if let Some(found) = FRAME.captures(line) {
-            let place = Place::new(group(&found, 1), group(&found, 2));
+            let place = Location::new(group(&found, 1), group(&found, 2));
             if last.is_none() || sink.relative(place.path).is_some() {
                 last = Some((at, place));
             }

@@ -2,7 +2,7 @@
 
 use super::{Tool, ToolKind};
 use crate::checks::counts::{Counts, Tally};
-use crate::checks::diagnostic::{Output, Place, Sink};
+use crate::checks::diagnostic::{Location, Output, Sink};
 use crate::pattern::{Pattern, group};
 
 /// See [`Tool`].
@@ -27,7 +27,7 @@ fn read(output: Output<'_>, sink: &mut Sink<'_>) {
         let Some(found) = FAILED.captures(line) else {
             continue;
         };
-        let place = Place::new(group(&found, 2), group(&found, 3));
+        let place = Location::new(group(&found, 2), group(&found, 3));
         let name = [group(&found, 1), group(&found, 4)].concat();
         sink.failing(at, place, &name, group(&found, 5));
     }

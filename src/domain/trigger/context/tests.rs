@@ -181,7 +181,7 @@ proptest! {
         (subject.title, subject.body, subject.author) = (long(0), long(1), long(2));
         context.comments = (0..5).map(|n| said(n, &long(3), &long(4), "2026-01-31T09:00:00Z")).collect();
         context.jobs = vec![FailedJob { name: long(1), step: Some(long(2)), log: long(3) }];
-        authorised.place = Some(Place { path: long(0), line: Some(1), hunk: long(4) });
+        authorised.place = Some(DiffLines { path: long(0), line: Some(1), hunk: long(4) });
         let text = prompt(&authorised, &context);
         let budget = if budget == 0 { DEFAULT_BUDGET } else { budget.max(MIN_BUDGET) };
         prop_assert!(text.len() <= budget, "{} of {budget}", text.len());
