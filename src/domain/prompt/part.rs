@@ -69,8 +69,36 @@ pub struct FixPart<'a> {
     pub failing: &'a str,
 }
 
+/// The form of a final message is a contract with `assess` and with the commit, word for word.
+const RULES: &str = "\
+## Rules
+
+- Work in the current directory and change the files now. What counts is what is in the files when you end, not what you say.
+- Nobody will answer questions or grant permission. Decide yourself and go on.
+- DO NOT commit your changes - the executor will handle the commit
+- Do only this task. Do not edit the plan's status.
+- End your final message with a line of this form; further lines up to `END_COMMIT_MESSAGE` become the body:
+  SUGGESTED_COMMIT_MESSAGE: <message>
+- What later tasks should know, say anywhere in your final message in lines of this form: NOTE: <one line>
+- If the task cannot be done, make no half of it. Begin your final message with this line, followed by the sections `Requirements:`, `Problems:` and `Possible solutions:`:
+  FAILED: <summary in one line>";
+
+/// For an agent that starts on a task of which nothing is done yet.
+const SATISFIED: &str = "\
+- If everything that the task asks for is already there, change nothing and begin your final message with this line:
+  ALREADY_SATISFIED: <why>";
+
+/// The rules for a turn of this part.
+pub(super) fn rules(part: &Part<'_>) -> String {
+    match part {
+        Part::Implement | Part::Red | Part::Green(_) => format!("{RULES}\n{SATISFIED}"),
+        Part::Test | Part::Fix(_) | Part::Refactor => RULES.to_owned(),
+        Part::Review(_) => REVIEWERS_RULES.to_owned(),
+    }
+}
+
 /// The rules for a reviewer, in place of those for the other roles.
-pub(super) const REVIEWERS_RULES: &str = "\
+const REVIEWERS_RULES: &str = "\
 ## Rules
 
 - You review the work on this task. Read the files in the current directory and judge; run what you need to judge.
