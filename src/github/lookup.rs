@@ -15,6 +15,7 @@ use crate::domain::trigger::settings::TriggerSettings;
 use crate::domain::trigger::triage::{self, Candidate, Triage};
 use crate::domain::trigger::{Ask, Refusal, context as words, issue, payload};
 use crate::error::{Error, Result};
+use crate::git::Real;
 use crate::github::actions_environment::{self, ActionsEnvironment};
 use crate::github::api::Access;
 use crate::github::request::{Page, ReactTo, Review, RunRequest};
@@ -50,12 +51,20 @@ pub enum Purpose {
 }
 
 impl EventDecision {
-    /// The requested work, or how the job ends. If no head commit is known, it is that of the workflow run.
-    pub fn into_work(self, context: &Context) -> std::result::Result<RequestedWork, JobEnd> {
+    /// The requested work, or how the job ends. Work in a job that the event places on no branch goes to the
+    /// branch that is checked out. If no head commit is known, it is that of the workflow run.
+    pub fn into_work(
+        self,
+        context: &Context,
+        real: &Real,
+    ) -> std::result::Result<RequestedWork, JobEnd> {
         let mut wanted = match self {
             Self::Over(ended) => return Err(ended),
             Self::Work(wanted) => *wanted,
         };
+        if wanted.request.branch.is_none() && context.in_actions() {
+            place::at_the_checkout(context, real, &mut wanted.request);
+        }
         let head = &mut wanted.request.context.head;
         if head.is_none() {
             *head = context.var("GITHUB_SHA").map(str::to_owned);

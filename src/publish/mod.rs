@@ -173,7 +173,7 @@ async fn event_request(
     let RequestedWork {
         source,
         mut request,
-    } = match found.into_work(context) {
+    } = match found.into_work(context, real) {
         Ok(wanted) => wanted,
         Err(ended) => return Ok(EventRequest::Over(ended)),
     };

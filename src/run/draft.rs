@@ -55,7 +55,7 @@ pub fn draft(context: &Context, args: &PlanArgs) -> Result<Drafted> {
             .hint("commit or stash your changes: the agent's changes are undone, and yours would be lost too"));
     }
     let kind = given.filter(|kind| *kind != PullRequest::None);
-    let text = match input_of(context, (args, &above), &runtime)? {
+    let text = match input_of(context, &real, (args, &above), &runtime)? {
         DraftInput::Text(text) => text,
         DraftInput::Over(ended) => {
             let code = lookup::ended(context, &ended, &mut stdout());
@@ -149,6 +149,7 @@ enum DraftInput {
 /// The text to plan from.
 fn input_of(
     context: &Context,
+    real: &Real,
     (args, above): (&PlanArgs, &Settings),
     runtime: &Runtime,
 ) -> Result<DraftInput> {
@@ -160,7 +161,7 @@ fn input_of(
         (None, Some(number)) => {
             let actions = github(context, "--issue")?;
             let found = runtime.block_on(of_issue(context, &actions, above, number))?;
-            let wanted = match found.into_work(context) {
+            let wanted = match found.into_work(context, real) {
                 Ok(wanted) => wanted,
                 Err(ended) => return Ok(DraftInput::Over(ended)),
             };

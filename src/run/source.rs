@@ -2,7 +2,8 @@
 
 use crate::cli::RunArgs;
 use crate::context::Context;
-use crate::domain::settings::{Report, Settings};
+use crate::domain::queue::branch_of;
+use crate::domain::settings::{PullRequest, Report, Settings};
 use crate::domain::trigger::issue;
 use crate::domain::trigger::marker::Begin;
 use crate::domain::trigger::{Ask, refname};
@@ -286,7 +287,7 @@ async fn wanted(
     let RequestedWork {
         source,
         mut request,
-    } = match found.into_work(context) {
+    } = match found.into_work(context, real) {
         Ok(wanted) => wanted,
         Err(ended) => return Ok(Found::Over(ended)),
     };
@@ -316,7 +317,44 @@ async fn wanted(
             );
         }
     };
+    off_the_base(actions, settings, &source, &mut request).await?;
     Ok(Found::There(source, Box::new(request)))
+}
+
+/// Gives work a branch of its own if it would be on the branch that its pull request is for: `sprag/<plan>`,
+/// which later runs continue, or one named after the workflow run.
+async fn off_the_base(
+    actions: &ActionsEnvironment,
+    settings: &Settings,
+    source: &Source,
+    request: &mut RunRequest,
+) -> Result<()> {
+    let opens = settings.push != Some(false)
+        && settings
+            .pull_request
+            .is_some_and(|kind| kind != PullRequest::None);
+    let branch = request.branch.as_ref().map(|branch| &branch.name);
+    if !opens || request.is_pull || branch.is_none() || branch != request.base_ref.as_ref() {
+        return Ok(());
+    }
+    let plan = match source {
+        Source::File(path) => path.file_stem(),
+        _ => None,
+    };
+    let name = match (plan, &actions.place.run) {
+        (Some(stem), _) => branch_of(&stem.to_string_lossy()),
+        (None, Some(run)) => branch_of(&format!("run-{}", run.id)),
+        (None, None) => return Ok(()),
+    };
+    let asked = |error: crate::github::api::Error| Error::environment(error.to_string());
+    let client = actions.client().map_err(asked)?;
+    let repo = client.repo(&actions.place.repository).map_err(asked)?;
+    let at = repo.branch(&name).await.map_err(asked)?;
+    request.branch = Some(WorkBranch {
+        name,
+        at: at.map(|branch| branch.sha),
+    });
+    Ok(())
 }
 
 /// Whether settings require GitHub outside of GitHub Actions.

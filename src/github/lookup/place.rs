@@ -9,7 +9,7 @@ use crate::domain::trigger::refname;
 use crate::domain::trigger::settings::TriggerSettings;
 use crate::domain::trigger::{Ask, clean};
 use crate::error::{Error, Result};
-use crate::git::{BranchName, Credential, Real, Remote, Repo};
+use crate::git::{self, BranchName, Credential, Real, Remote, Repo};
 use crate::github::actions_environment::ActionsEnvironment;
 use crate::github::lookup::fetch::EventLookup;
 use crate::github::request::{ReactTo, RunRequest, WorkBranch};
@@ -99,6 +99,32 @@ pub fn at_the_ref(context: &Context, place: Place) -> RunRequest {
     request
 }
 
+/// Sets the branch of a request that no event places anywhere: the one that is checked out, if the remote is
+/// known to have it. With a detached HEAD it is the branch of the workflow run, if its commit is the one that
+/// is checked out.
+pub fn at_the_checkout(context: &Context, real: &Real, request: &mut RunRequest) {
+    let Ok(there) = git::checkout(real) else {
+        return;
+    };
+    let of_workflow = at_the_ref(context, request.context.place.clone());
+    let at = there.commit.map(|commit| commit.0);
+    let Some(name) = there.branch else {
+        request.branch = of_workflow.branch.filter(|branch| branch.at == at);
+        return;
+    };
+    let of_remote = |full: &String| {
+        let remote = full.strip_prefix("refs/remotes/");
+        let short = remote.and_then(|remote| remote.split_once('/'));
+        short.is_some_and(|(_, short)| short == name)
+    };
+    let is_known = of_workflow.branch.is_some_and(|branch| branch.name == name)
+        || there.refs.iter().any(of_remote);
+    if is_known && refname::check_branch(&name).is_ok() {
+        request.context.head.clone_from(&at);
+        request.branch = Some(WorkBranch { name, at });
+    }
+}
+
 /// The run request for a step that configures its own work, on the pull request of the event: on its head
 /// branch and never on the merge ref.
 ///
@@ -169,6 +195,9 @@ pub fn on_branch(
         return Ok(());
     };
     let name = BranchName::parse(&branch.name).map_err(|error| Error::config(error.to_string()))?;
+    if request.number.is_none() && is_checked_out(real, branch) {
+        return Ok(());
+    }
     let private = context.place_for_a_moment("sprag-switch-")?;
     let location = private.path().join("git");
     let failed = |error: &dyn std::fmt::Display| {
@@ -186,6 +215,15 @@ pub fn on_branch(
     repo.switch_to(&remote, &name, &to, &Cancel::new())
         .map_err(|error| failed(&error))?;
     Ok(())
+}
+
+/// Whether HEAD is on this branch, at this commit. Then the remote need not have the commit.
+fn is_checked_out(real: &Real, branch: &WorkBranch) -> bool {
+    git::checkout(real).is_ok_and(|there| {
+        there.branch.as_ref() == Some(&branch.name)
+            && branch.at.is_some()
+            && there.commit.map(|commit| commit.0) == branch.at
+    })
 }
 
 /// The content of a file in a branch of the remote, or `None` if the branch does not have it.
@@ -225,10 +263,7 @@ pub fn file_of_branch(
 ///
 /// # Errors
 /// An invalid URL.
-pub fn remote(
-    context: &Context,
-    actions: &ActionsEnvironment,
-) -> Result<Remote, crate::git::RemoteError> {
+pub fn remote(context: &Context, actions: &ActionsEnvironment) -> Result<Remote, git::RemoteError> {
     let credential = Credential::token(actions.token.clone());
     let variables = context
         .env

@@ -87,6 +87,79 @@ fn a_dispatch_names_a_plan() {
     runner.checks();
 }
 
+fn scheduled(runner: &mut Runner) {
+    let event = json!({ "repository": repository(), "schedule": "0 3 * * *" });
+    runner.event("schedule", "refs/heads/main", &event);
+}
+
+#[test]
+fn a_schedule_pushes_what_the_step_names_to_the_branch_that_is_checked_out() {
+    for branch in ["main", "feature"] {
+        let mut runner = with_pull();
+        runner.push(branch, "plans/mend.yaml", PLAN);
+        for args in [
+            &["--plan", "plans/mend.yaml"][..],
+            &["--prompt", "Say more.", "--verify", "true"],
+        ] {
+            runner.checkout(branch);
+            scheduled(&mut runner);
+            let before = runner.at(branch);
+            let agent = runner.project.agent("echo fixed >> a.txt");
+            let args = [args, &["--agent-command", &agent]].concat();
+            let step = runner.step(&args).expect(0);
+            assert_eq!(step.output("branch"), branch);
+            assert_eq!(step.output("head-sha"), runner.at(branch));
+            assert_ne!(runner.at(branch), before, "{args:?}");
+        }
+    }
+    let mut runner = with_pull();
+    runner.push("main", "plans/mend.yaml", PLAN);
+    let head = runner.at("main");
+    runner.checkout_detached(&head);
+    scheduled(&mut runner);
+    let agent = runner.project.agent(FIX);
+    let args = ["--plan", "plans/mend.yaml", "--agent-command", &agent];
+    runner.step(&args).expect(0);
+    assert_eq!(runner.log("main")[0], "Say fixed");
+}
+
+#[test]
+fn a_wanted_pull_request_has_a_branch_of_its_own_which_the_next_run_continues() {
+    let mut runner = with_pull();
+    let plan = format!("{PLAN}  - {{ id: more, title: Say more }}\n");
+    runner.push("main", "plans/mend.yaml", &plan);
+    let main = runner.at("main");
+    let run = |runner: &mut Runner, args: &[&str], branch: &str| {
+        runner.checkout("main");
+        scheduled(runner);
+        let agent = runner
+            .project
+            .agent("echo \"fixed $SPRAG_TASK_ID\" >> a.txt");
+        let args = [
+            args,
+            &["--pull-request", "ready", "--agent-command", &agent],
+        ]
+        .concat();
+        let step = runner.step(&args).expect(0);
+        assert_eq!(runner.at("main"), main);
+        assert_eq!(step.output("branch"), branch);
+        assert_eq!(step.output("head-sha"), runner.at(branch));
+        let state = runner.github.state();
+        let pulls = state.pulls.iter().filter(|(_, pull)| pull.head == branch);
+        let numbers: Vec<String> = pulls.map(|(number, _)| number.to_string()).collect();
+        assert_eq!(numbers, [step.output("pull-request-number")]);
+    };
+    let plan = ["--plan", "plans/mend.yaml"];
+    run(
+        &mut runner,
+        &[&plan[..], &["--task", "only"]].concat(),
+        "sprag/mend",
+    );
+    run(&mut runner, &plan, "sprag/mend");
+    assert_eq!(runner.log("sprag/mend").len(), 4);
+    run(&mut runner, &["--prompt", "Say it."], "sprag/run-4711");
+}
+
 #[test]
 fn a_push_works_off_the_configured_plan_and_not_for_its_own_commits() {
     let mut runner = with_pull();
