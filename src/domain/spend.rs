@@ -13,6 +13,14 @@ pub const DAY: u64 = 24 * 60 * 60;
 /// The number of units per dollar in which amounts are recorded.
 const PARTS: f64 = 10_000.0;
 
+/// Dollars with cents, or with four decimal places below one cent.
+pub fn dollars(usd: f64) -> String {
+    match usd > 0.0 && usd < 0.01 {
+        true => format!("${usd:.4}"),
+        false => format!("${usd:.2}"),
+    }
+}
+
 /// The reference that records the cost of a run. `at` is in seconds since 1970.
 pub fn entry(at: u64, run_id: &str, usd: f64) -> String {
     // A run's cost is far below the conversion's limit.

@@ -3,6 +3,7 @@
 use crate::agents::builtin::model::{Meter, cost_of_sending};
 use crate::agents::gateway::Route;
 use crate::domain::agent::Usage;
+use crate::domain::spend::dollars;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// What may still be spent.
@@ -122,7 +123,9 @@ impl Ledger {
             }
             (_, Some(limit)) if cost >= limit => {
                 format!(
-                    "the cost limit is reached within this turn: ${cost:.2} of ${limit:.2} that were left"
+                    "the cost limit is reached within this turn: {} of {} that were left",
+                    dollars(cost),
+                    dollars(limit)
                 )
             }
             _ => return None,

@@ -1,8 +1,8 @@
 //! Cleans foreign text for display, and formats values that every report shows in the same way.
 
+pub use crate::domain::spend::dollars;
 pub use crate::domain::text::count;
 use std::borrow::Cow;
-use std::fmt::Write as _;
 use unicode_width::UnicodeWidthChar;
 
 /// Makes one line of plain text: removes ANSI sequences and control, bidirectional, zero-width and tag
@@ -121,19 +121,6 @@ pub fn tokens(n: u64) -> String {
             let (whole, tenth) = scaled(1_000_000);
             format!("{whole}.{tenth}M")
         }
-    }
-}
-
-/// Dollars with cents, or with four decimal places below one cent.
-pub fn dollars(usd: f64) -> String {
-    let mut text = String::new();
-    let written = match usd > 0.0 && usd < 0.01 {
-        true => write!(text, "${usd:.4}"),
-        false => write!(text, "${usd:.2}"),
-    };
-    match written {
-        Ok(()) => text,
-        Err(_) => String::new(),
     }
 }
 

@@ -10,6 +10,9 @@ use crate::run::layout::Folder;
 use crate::settings::{RunConfig, TaskConfig};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+/// What an agent may cost if nothing is left: the smallest sum that a command line shows as more than zero.
+const LEAST_DOLLARS: f64 = 0.0001;
+
 /// The running totals of a run.
 #[derive(Debug, Default)]
 pub struct Accounts {
@@ -66,7 +69,7 @@ impl Accounts {
     /// Same as [`Self::dollars_left`], for agents. Never zero, because agents treat zero as no limit.
     pub fn cost_left(&self, config: &RunConfig, task: Spend) -> Option<f64> {
         let left = self.dollars_left(config, task);
-        left.map(|left| left.max(0.01))
+        left.map(|left| left.max(LEAST_DOLLARS))
     }
 
     /// Tokens that a task that has spent `task` may still use: at least one. `None`: there is no limit.

@@ -2,6 +2,7 @@
 
 use crate::context::Context;
 use crate::domain::attempt::Spend;
+use crate::domain::spend::dollars;
 use crate::github::request::RunRequest;
 use crate::github::spend::{add, spent_today};
 use crate::run::parts::Parts;
@@ -40,7 +41,7 @@ async fn settled(
     let settings = &mut parts.setup.config.settings;
     let mut told = settings
         .max_cost_usd
-        .map(|limit| format!("this run may cost ${limit:.2}"));
+        .map(|limit| format!("this run may cost {}", dollars(limit)));
     let day = settings.max_cost_usd_per_day.filter(|_| request.is_some());
     let Some(day) = day else { return told };
     match spent_today(context, SPEND_TIMEOUT).await {
@@ -48,10 +49,12 @@ async fn settled(
             let left = (day - spent).max(0.0);
             let limit = settings.max_cost_usd.map_or(left, |limit| limit.min(left));
             settings.max_cost_usd = Some(limit);
-            let mut line = format!("this run may cost ${limit:.2}");
+            let mut line = format!("this run may cost {}", dollars(limit));
             let _ = write!(
                 line,
-                "; all runs of the repository ${day:.2} in 24 hours, of which ${spent:.2} are spent"
+                "; all runs of the repository {} in 24 hours, of which {} are spent",
+                dollars(day),
+                dollars(spent)
             );
             told = Some(line);
         }

@@ -244,6 +244,11 @@ fn limits_end_the_session_after_what_was_answered_is_applied() {
             &["--agent-arg=--price=1000,1000,1000", "--max-cost-usd", "1"],
             5,
         ),
+        (
+            "cost_limit",
+            &["--agent-arg=--price=1,1,1", "--max-cost-usd", "0.001"],
+            5,
+        ),
     ] {
         let (project, run, requests) = limited(work(), args);
         assert_eq!(first(&run)["exit"], exit, "{args:?}");
@@ -258,6 +263,10 @@ fn limits_end_the_session_after_what_was_answered_is_applied() {
             run.task(0)
         );
     }
+    let below_a_cent = &["--agent-arg=--price=1,1,1", "--max-cost-usd", "0.001"];
+    let (_, run, _) = limited(work(), below_a_cent);
+    let told = "the cost limit is reached: $0.0012 of $0.0010";
+    assert_eq!(run.task(0)["message"], told);
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! What a task has spent of the limited resources.
 
+use crate::spend::dollars;
 use serde::{Deserialize, Serialize};
 
 /// Tokens and dollars.
@@ -24,7 +25,9 @@ impl Spend {
                 Some(format!("the token limit is reached: {tokens} of {limit}"))
             }
             (_, Some(limit)) if cost >= limit => Some(format!(
-                "the cost limit is reached: ${cost:.2} of ${limit:.2}"
+                "the cost limit is reached: {} of {}",
+                dollars(cost),
+                dollars(limit)
             )),
             _ => None,
         }
