@@ -192,7 +192,14 @@ impl Client {
             match policy::next(&self.inner.limits, call.kind, &fault, &now) {
                 Next::Again(wait) => {
                     self.note(&format!("{error}; again in {}", wait_text(wait)));
+                    let is_limit = matches!(&fault, Fault::Answered(refusal) if refusal.is_limit());
+                    if is_limit {
+                        self.inner.hold(wait);
+                    }
                     self.inner.wait(wait).await;
+                    if is_limit {
+                        self.inner.released();
+                    }
                 }
                 Next::Look(wait) => {
                     self.note(&format!(
@@ -232,6 +239,13 @@ impl Client {
             self.note(&error.to_string());
             error
         };
+        if let Some(wait) = self.inner.held().filter(|_| !self.is_hurried) {
+            if self.left().is_some_and(|left| left <= wait) {
+                return Err(out_of_time());
+            }
+            self.inner.wait(wait).await;
+            self.inner.released();
+        }
         let mut turn = None;
         if call.kind != Kind::Read {
             let mut last = self.inner.last_write.lock().await;

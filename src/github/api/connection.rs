@@ -4,10 +4,15 @@ use super::error::Error;
 use super::settings::{Limits, Settings};
 use super::transport::Transport;
 use crate::http::Network;
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::time::{Instant, sleep};
+
+/// Until when no request may be sent to the API at this URL. A limit applies to the token, so it outlives the
+/// request that met it and the client that sent it.
+static HOLDS: Mutex<BTreeMap<String, Instant>> = Mutex::new(BTreeMap::new());
 
 /// Maximum number of incidents that are kept until they are taken.
 const MAX_INCIDENTS: usize = 200;
@@ -16,6 +21,7 @@ const MAX_INCIDENTS: usize = 200;
 pub(super) struct Inner {
     pub(super) transport: Transport,
     pub(super) limits: Limits,
+    api_url: String,
     pub(super) sent: AtomicU64,
     incidents: Mutex<Vec<String>>,
     pub(super) last_write: tokio::sync::Mutex<Option<Instant>>,
@@ -28,6 +34,7 @@ impl Inner {
         Ok(Self {
             transport: Transport::new(&settings, network)?,
             limits: settings.limits,
+            api_url: settings.api_url,
             sent: AtomicU64::new(0),
             incidents: Mutex::default(),
             last_write: tokio::sync::Mutex::new(None),
@@ -59,6 +66,25 @@ impl Inner {
         }
     }
 
+    /// Lets no request of this process be sent before `wait` is over, because GitHub asks for it.
+    pub(super) fn hold(&self, wait: Duration) {
+        let until = Instant::now() + wait;
+        let mut holds = holds();
+        let known = holds.entry(self.api_url.clone()).or_insert(until);
+        *known = until.max(*known);
+    }
+
+    /// How long GitHub wants no further request, if a limit was met.
+    pub(super) fn held(&self) -> Option<Duration> {
+        let until = holds().get(&self.api_url).copied()?;
+        Some(until.saturating_duration_since(Instant::now())).filter(|wait| !wait.is_zero())
+    }
+
+    /// Ends the hold, which was waited for.
+    pub(super) fn released(&self) {
+        holds().remove(&self.api_url);
+    }
+
     pub(super) async fn wait(&self, wait: Duration) {
         #[cfg(test)]
         if let Some(waits) = self.waits.lock().unwrap().as_mut() {
@@ -69,4 +95,8 @@ impl Inner {
             sleep(wait).await;
         }
     }
+}
+
+fn holds() -> MutexGuard<'static, BTreeMap<String, Instant>> {
+    HOLDS.lock().unwrap_or_else(PoisonError::into_inner)
 }

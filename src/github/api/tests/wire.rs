@@ -115,6 +115,45 @@ async fn limits_are_waited_for_as_told_and_once() {
 }
 
 #[tokio::test]
+async fn a_limit_holds_for_other_clients_when_the_one_that_met_it_is_abandoned() {
+    let server = script(vec![with(429, &["retry-after: 30"], json!({}))]);
+    let live = Client::new(Settings {
+        api_url: server.url.clone(),
+        token: TOKEN.into(),
+        limits: limits(),
+    });
+    let live = live.unwrap().repo("octo/hello").unwrap();
+    tokio::select! {
+        _ = live.facts() => panic!("the wait was not kept"),
+        () = async {
+            while live.client.inner.held().is_none() {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        } => {}
+    }
+    let last = server.client();
+    last.repo("octo/hello").unwrap().facts().await.unwrap();
+    let waited = waits(&last);
+    assert_eq!(waited.len(), 1);
+    assert!(waited[0] > Duration::from_secs(20), "{waited:?}");
+    assert_eq!(server.asked().len(), 2);
+
+    live.client.inner.hold(Duration::from_secs(30));
+    let now = std::time::Instant::now();
+    let soon = last.until(now + Duration::from_secs(5));
+    let refused = soon.repo("octo/hello").unwrap().facts().await.unwrap_err();
+    assert!(matches!(refused, Error::Deadline { .. }), "{refused}");
+    assert_eq!(server.asked().len(), 2, "there is no time for the wait");
+    soon.hurried()
+        .repo("octo/hello")
+        .unwrap()
+        .facts()
+        .await
+        .unwrap();
+    assert_eq!(server.asked().len(), 3);
+}
+
+#[tokio::test]
 async fn a_limit_that_is_far_away_ends_at_once() {
     let headers = [
         "x-ratelimit-remaining: 0",
