@@ -296,8 +296,18 @@ impl CheckAndComment {
             ..self.context()
         };
         let body = markdown::comment(summary, &context);
-        let shown = match &self.known.comment {
-            Some(page) => repo.update_comment(page.id, &body).await,
+        let known = self.known.comment.as_ref().map(|page| page.id);
+        let updated = match known {
+            Some(id) => Some(repo.update_comment(id, &body).await),
+            None => None,
+        };
+        let shown = match updated {
+            // Somebody has deleted the comment. Only the end of the run is worth another one.
+            Some(Err(error)) if error.is_not_found() => match summary.status {
+                None => return,
+                Some(_) => self.new_comment(client, repo, number, &body).await,
+            },
+            Some(updated) => updated,
             None => self.new_comment(client, repo, number, &body).await,
         };
         match shown {
