@@ -24,6 +24,9 @@ use std::collections::BTreeMap;
 /// The agent's name of a run in which no agent works.
 pub const NO_AGENT: &str = "none";
 
+/// The beginning of the warning that names files that only checks have left in the work tree.
+pub const LEFTOVERS: &str = "files that only the checks left behind were not committed";
+
 /// The current state of a run. Its serialized form is `summary.json`, a public interface: fields may be
 /// added, but none is removed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -3,9 +3,10 @@
 use super::{sentence, text};
 use crate::domain::assess::AssessmentKind;
 use crate::domain::attempt::{Blame, BlamedTest};
+use crate::domain::checks::verdict::CheckKind;
 use crate::domain::outcome::{Reason, TaskEnd};
 use crate::domain::review;
-use crate::domain::summary::{CheckLine, RunSummary, TaskSummary};
+use crate::domain::summary::{CheckLine, LEFTOVERS, RunSummary, TaskSummary};
 use std::collections::HashSet;
 
 /// The severity of an annotation.
@@ -60,7 +61,7 @@ impl Annotation {
 }
 
 /// All annotations of a run, the most important first: errors of the last failing checks on lines of files,
-/// failed tasks, a failed push, nudges, unfinished work, other warnings.
+/// failed tasks, a failed push, nudges, warnings, skipped checks and tasks, leftovers.
 pub fn annotations(summary: &RunSummary) -> Vec<Annotation> {
     let mut notes = Vec::new();
     for task in summary
@@ -89,7 +90,14 @@ pub fn annotations(summary: &RunSummary) -> Vec<Annotation> {
         notes.extend(nudged(summary, task));
     }
     for message in &summary.warnings {
-        notes.push(on_plan(summary, None, Level::Warning, "Sprag", message));
+        let level = match message.starts_with(LEFTOVERS) {
+            true => Level::Notice,
+            false => Level::Warning,
+        };
+        notes.push(on_plan(summary, None, level, "Sprag", message));
+    }
+    for task in &summary.tasks {
+        notes.extend(skipped(summary, task));
     }
     for task in &summary.tasks {
         notes.extend(not_reached(summary, task));
@@ -251,6 +259,35 @@ fn nudged(summary: &RunSummary, task: &TaskSummary) -> Option<Annotation> {
         &title,
         &lines.join("\n"),
     ))
+}
+
+/// The checks that did not run because a build failed.
+fn skipped(summary: &RunSummary, task: &TaskSummary) -> Option<Annotation> {
+    let failed = last_failing(task).find(|check| check.kind == CheckKind::Build);
+    let failed = failed.filter(|_| sentence::is_undone(task))?;
+    let ran = task
+        .checks
+        .iter()
+        .filter(|check| check.attempt == failed.attempt);
+    let ran: HashSet<&str> = ran.map(|check| check.name.as_str()).collect();
+    let names = summary.checks.iter().map(String::as_str);
+    let left: Vec<String> = names
+        .filter(|name| !ran.contains(name))
+        .map(str::to_owned)
+        .collect();
+    (!left.is_empty() && summary.checks.contains(&failed.name)).then(|| {
+        let title = format!(
+            "{}: {} skipped",
+            task.id,
+            text::count(left.len() as u64, "check")
+        );
+        let why = format!(
+            "not run because the check {} failed: {}",
+            failed.name,
+            text::some_of(&left, 20)
+        );
+        on_plan(summary, Some(task), Level::Notice, &title, &why)
+    })
 }
 
 fn not_reached(summary: &RunSummary, task: &TaskSummary) -> Option<Annotation> {

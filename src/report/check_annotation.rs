@@ -83,6 +83,33 @@ mod tests {
     }
 
     #[test]
+    fn skipped_checks_and_leftovers_are_notices() {
+        use crate::domain::checks::verdict::CheckKind;
+        use crate::domain::summary::LEFTOVERS;
+        let mut summary = samples::partial();
+        let left = format!("{LEFTOVERS}: a.log; add them to .gitignore");
+        summary.warnings = vec![left.clone(), "something else".into()];
+        summary.checks = vec!["test".into(), "lint".into()];
+        let failing = |summary: &mut RunSummary, kind| {
+            for check in &mut summary.tasks[1].checks {
+                check.kind = kind;
+            }
+            check_annotations(summary).0
+        };
+        let levels = |notes: &[Annotation], message: &str| -> Vec<Level> {
+            let found = notes.iter().filter(|note| note.message == message);
+            found.map(|note| note.level).collect()
+        };
+        let notes = failing(&mut summary, CheckKind::Test);
+        let skipped = "not run because the check test failed: lint";
+        assert_eq!(levels(&notes, &left), [Level::Notice]);
+        assert_eq!(levels(&notes, "something else"), [Level::Warning]);
+        assert_eq!(levels(&notes, skipped), []);
+        let notes = failing(&mut summary, CheckKind::Build);
+        assert_eq!(levels(&notes, skipped), [Level::Notice]);
+    }
+
+    #[test]
     fn columns_stand_on_one_line_only() {
         let mut summary = samples::partial();
         let place = &mut summary.tasks[1].checks[1].diagnostics[0];

@@ -4,7 +4,7 @@ use super::{annotation, text};
 use crate::domain::outcome::TaskEnd;
 use crate::domain::review;
 use crate::domain::summary::{CheckLine, RunSummary, TaskSummary};
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
 /// Maximum number of shown failures of one check.
 const MAX_OF_A_CHECK: usize = 5;
@@ -28,7 +28,7 @@ pub struct Failure {
     pub more: String,
 }
 
-/// The failures that keep tasks from being done, in the order of the tasks.
+/// The failures that keep tasks from being done, in the order of the tasks: the first ones of each check.
 pub fn failures(summary: &RunSummary) -> Vec<Failure> {
     let undone = summary
         .tasks
@@ -45,6 +45,26 @@ pub fn failures(summary: &RunSummary) -> Vec<Failure> {
         ))
     };
     undone.flat_map(of_task).filter(is_new).collect()
+}
+
+/// How many failures keep a task from being done. [`failures`] has the first ones of each check.
+pub fn count(task: &TaskSummary) -> usize {
+    if task.status == TaskEnd::Done {
+        return 0;
+    }
+    let mut seen = HashSet::new();
+    for check in annotation::last_failing(task) {
+        let name = check.name.as_str();
+        let places = check.diagnostics.iter().map(|it| {
+            let place = (it.path.as_deref(), it.line, it.column);
+            (name, Some((place, it.message.as_str())))
+        });
+        seen.extend(places);
+        if check.diagnostics.is_empty() {
+            seen.insert((name, None));
+        }
+    }
+    seen.len() + review::open(&task.findings).count()
 }
 
 fn of_task(task: &TaskSummary) -> Vec<Failure> {
@@ -108,6 +128,7 @@ fn of_check(task: &TaskSummary, check: &CheckLine) -> Vec<Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::checks::diagnostic::Diagnostic;
     use crate::report::samples;
 
     #[test]
@@ -117,5 +138,21 @@ mod tests {
         assert_eq!(told[0].check.as_deref(), Some("test"));
         assert!(!told[0].message.is_empty());
         assert_eq!(failures(&samples::success()), []);
+    }
+
+    #[test]
+    fn all_failures_are_counted_and_none_twice() {
+        let mut summary = samples::partial();
+        let place = summary.tasks[1].checks[1].diagnostics[0].clone();
+        let many = (1..=100).chain(1..=100).map(|line| Diagnostic {
+            line: Some(line),
+            ..place.clone()
+        });
+        summary.tasks[1].checks[1].diagnostics = many.collect();
+        assert_eq!(failures(&summary).len(), MAX_OF_A_CHECK);
+        assert_eq!(count(&summary.tasks[1]), 100);
+        summary.tasks[1].checks[1].diagnostics.clear();
+        assert_eq!(count(&summary.tasks[1]), 1);
+        assert_eq!(count(&summary.tasks[0]), 0);
     }
 }

@@ -133,6 +133,8 @@ const MAX_FAILURES: usize = 20;
 /// Each failure with its place and the first lines of its message.
 fn failed(summary: &RunSummary) -> Markup {
     let all = failure::failures(summary);
+    let counted: usize = summary.tasks.iter().map(failure::count).sum();
+    let more = counted.saturating_sub(all.len().min(MAX_FAILURES));
     html! {
         @if !all.is_empty() {
             h2 { "What failed" }
@@ -146,7 +148,7 @@ fn failed(summary: &RunSummary) -> Markup {
                     @if !it.more.trim().is_empty() { (pre(&it.more)) }
                 }
             }
-            @if all.len() > MAX_FAILURES { p { (text::count((all.len() - MAX_FAILURES) as u64, "failure")) " more below." } }
+            @if more > 0 { p { (text::count(more as u64, "failure")) " more below." } }
         }
     }
 }

@@ -100,6 +100,7 @@ fn whole(summary: &RunSummary, limits: &Limits) -> String {
     blocks(&[
         headline(summary),
         facts(summary),
+        delivered(summary),
         what_remains(summary),
         next(summary),
         table(summary, limits),
@@ -170,7 +171,8 @@ fn failed(summary: &RunSummary) -> String {
             format!("- {}: {}", code(place, 200), inline(&it.message, 300))
         })
         .collect();
-    let more = all.len().saturating_sub(MAX_FAILURES);
+    let counted: usize = summary.tasks.iter().map(failure::count).sum();
+    let more = counted.max(all.len()).saturating_sub(MAX_FAILURES);
     if more > 0 {
         lines.push(format!(
             "- … and {} more",
@@ -228,6 +230,20 @@ fn facts(summary: &RunSummary) -> String {
         }
     }
     upper_first(&facts.join(" · "))
+}
+
+/// Where the work went, or why it is not there.
+fn delivered(summary: &RunSummary) -> String {
+    let Some(push) = &summary.push else {
+        return String::new();
+    };
+    let words = upper_first(&inline(&sentence::push(push), 900));
+    let pull = push.pull_request.as_ref();
+    let pull = pull.map(|pull| {
+        let shown = format!("pull request {}", pull.number);
+        format!(" · {}", context::link(&shown, &pull.url))
+    });
+    format!("{words}{}", pull.unwrap_or_default())
 }
 
 fn what_remains(summary: &RunSummary) -> String {

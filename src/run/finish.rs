@@ -5,6 +5,7 @@ use crate::domain::outcome::{Outcome, Reason, run_end};
 use crate::domain::plan::Plan;
 use crate::domain::settings::OnFinding;
 use crate::domain::snapshot::{Head, Snapshot};
+use crate::domain::summary::LEFTOVERS;
 use crate::git::display_paths;
 use crate::github::delivery::{Delivered, end_of};
 use crate::process::CancelReason;
@@ -113,9 +114,9 @@ fn name_check_artifacts(parts: &mut Parts<'_>) {
         .map(|path| ignored_as(path))
         .collect();
     let names = display_paths(&Vec::from_iter(shown));
-    parts.emit.warn_once(&format!(
-        "files that only the checks left behind were not committed: {names}; add them to .gitignore"
-    ));
+    parts
+        .emit
+        .warn_once(&format!("{LEFTOVERS}: {names}; add them to .gitignore"));
 }
 
 /// The `.gitignore` entry for a file: the tool's directory that contains it, or the file itself.

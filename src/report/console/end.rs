@@ -100,7 +100,8 @@ fn failed(task: &TaskSummary, failures: &[Failure], run_dir: &str) -> Vec<Line> 
         Line::whole(Tone::Bad, format!("      {who}: {place}{}", it.message))
     };
     let mut lines: Vec<Line> = of_task.iter().take(MAX_FAILURES).map(told).collect();
-    let more = of_task.len().saturating_sub(MAX_FAILURES);
+    let all = failure::count(task).max(of_task.len());
+    let more = all.saturating_sub(MAX_FAILURES);
     if more > 0 {
         lines.push(Line::new(Tone::Dim, format!("      and {more} more")));
     }

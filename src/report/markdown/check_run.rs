@@ -8,6 +8,7 @@ use super::{
 use crate::domain::check_run::CheckOutput;
 use crate::domain::outcome::{Conclusion, Reason};
 use crate::domain::summary::RunSummary;
+use crate::report::check_annotation::check_annotations;
 use crate::report::text as words;
 
 /// Maximum size of a title in bytes.
@@ -16,19 +17,20 @@ const TITLE_BYTES: usize = 255;
 /// The content of the check run, within GitHub's limits.
 pub fn check_run(summary: &RunSummary, around: &ReportContext) -> CheckOutput {
     let notice = comment::notice(around);
-    let told = |part: fn(&RunSummary, &ReportContext, &Limits) -> String| {
-        super::smallest(&DETAIL_LEVELS, CHECK_RUN_BYTES, &notice, |limits| {
-            part(summary, around, limits)
-        })
+    let told = |part: &dyn Fn(&Limits) -> String| {
+        super::smallest(&DETAIL_LEVELS, CHECK_RUN_BYTES, &notice, part)
+    };
+    let shown = match summary.status {
+        None => told(&|limits| live(summary, around, limits)),
+        Some(_) => {
+            let rest = without_annotation(summary, around);
+            told(&|limits| ended(summary, around, &rest, limits))
+        }
     };
     CheckOutput {
         title: words::head_bytes(&super::upper_first(&title(summary)), TITLE_BYTES).to_owned(),
-        summary: told(if summary.status.is_none() {
-            live
-        } else {
-            ended
-        }),
-        text: told(|summary, _, limits| details::all(summary, limits))
+        summary: shown,
+        text: told(&|limits| details::all(summary, limits))
             .trim_end()
             .to_owned(),
         conclusion: summary.status.map(|status| match status.conclusion() {
@@ -51,7 +53,12 @@ fn live(summary: &RunSummary, around: &ReportContext, limits: &Limits) -> String
     ])
 }
 
-fn ended(summary: &RunSummary, around: &ReportContext, limits: &Limits) -> String {
+fn ended(
+    summary: &RunSummary,
+    around: &ReportContext,
+    without_annotation: &str,
+    limits: &Limits,
+) -> String {
     let elsewhere = around
         .superseded_by
         .as_deref()
@@ -63,6 +70,7 @@ fn ended(summary: &RunSummary, around: &ReportContext, limits: &Limits) -> Strin
         happened_block(summary),
         elsewhere,
         facts(summary),
+        without_annotation.to_owned(),
         table(summary, limits),
         mermaid::timeline(summary),
         parts::commits(summary, around, limits),
@@ -70,4 +78,21 @@ fn ended(summary: &RunSummary, around: &ReportContext, limits: &Limits) -> Strin
         parts::notes(summary, around, limits),
         parts::places(summary, around),
     ])
+}
+
+/// How many annotations the check run leaves out, and where they are.
+fn without_annotation(summary: &RunSummary, around: &ReportContext) -> String {
+    let (_, rest) = check_annotations(summary);
+    if rest == 0 {
+        return String::new();
+    }
+    let all = match (&around.artifact_url, around.place.run_url()) {
+        (Some(url), _) => link("artifact", url),
+        (None, Some(url)) => link("workflow run", &url),
+        (None, None) => "run directory".to_owned(),
+    };
+    format!(
+        "{} more, for which a check run has no room: the report of the {all} has the whole output of the checks.",
+        words::count(rest as u64, "annotation")
+    )
 }

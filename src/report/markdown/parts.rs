@@ -16,7 +16,10 @@ const MAX_TODO_ITEMS: usize = 20;
 pub(super) fn checklist(summary: &RunSummary, around: &ReportContext, limits: &Limits) -> String {
     let mut lines = Vec::new();
     for task in summary.tasks.iter().take(limits.rows) {
-        let is_current = summary.status.is_none() && summary.current.as_ref() == Some(&task.id);
+        // The last task stays the current one while its work is delivered.
+        let is_current = summary.status.is_none()
+            && task.reason.is_none()
+            && summary.current.as_ref() == Some(&task.id);
         lines.push(item(summary, task, is_current, around));
         if is_current {
             lines.extend(todo(&summary.todo));

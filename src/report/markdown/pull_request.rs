@@ -82,11 +82,14 @@ fn verified(summary: &RunSummary, limits: &Limits) -> String {
         lines.push("**Not at all**: no check is configured.".to_owned());
     } else {
         let passed = done().filter(is(Reason::Verified)).count();
-        lines.push(format!(
-            "After each of {} these checks passed on exactly the tree that was committed: {}.",
-            text::count(passed as u64, "task"),
-            checks.join(", ")
-        ));
+        let checks = checks.join(", ");
+        lines.push(match passed {
+            0 => format!("**Not at all**: no task was verified by these checks: {checks}."),
+            1 => format!("These checks passed on exactly the tree that was committed: {checks}."),
+            _ => format!(
+                "After each of {passed} tasks these checks passed on exactly the tree that was committed: {checks}."
+            ),
+        });
     }
     let satisfied = done().filter(is(Reason::AlreadySatisfied)).count();
     if satisfied > 0 {

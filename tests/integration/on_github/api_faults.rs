@@ -123,6 +123,15 @@ fn a_token_that_may_only_read_has_the_failed_push_as_an_error_in_the_log() {
         told.is_some_and(|line| line.contains("contents: write")),
         "{obeyed:?}"
     );
+    let told = step
+        .summary
+        .lines()
+        .find(|line| line.starts_with("Not pushed feature"));
+    assert!(
+        told.is_some_and(|line| line.contains("contents: write")),
+        "{}",
+        step.summary
+    );
 }
 
 #[test]

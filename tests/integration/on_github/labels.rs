@@ -143,6 +143,7 @@ fn opened(runner: &Runner, branch: &str, number: u64) -> u64 {
     assert_eq!((opened.base.as_str(), opened.draft), ("main", true));
     let body = &state.issues[pull].body;
     assert!(body.contains(&format!("Closes #{number}")), "{body}");
+    assert!(!body.contains("in progress"), "{body}");
     *pull
 }
 

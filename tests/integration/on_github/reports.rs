@@ -49,6 +49,20 @@ fn annotations_come_in_batches_up_to_200() {
             assert!(batch.is_none_or(|batch| batch.len() <= 50));
         }
         assert_checks_over(&runner);
+        let state = runner.github.state();
+        let summary = state.checks[0].summary.as_deref().unwrap();
+        let rest = summary
+            .lines()
+            .find_map(|line| line.split_once(" annotations more, for which"));
+        let rest: usize = rest.map_or(0, |(count, _)| count.parse().unwrap());
+        // The task and the kept work have annotations of their own.
+        let all = places + 1..=places + 3;
+        assert!(rest == 0 || all.contains(&(rest + 200)), "{summary}");
+        assert_eq!(rest > 0, places > 200, "{summary}");
+        let linked = summary.contains("the report of the [workflow run](http");
+        assert_eq!(linked, places > 200, "{summary}");
+        let failures = format!("… and {} failures more", places - 3);
+        assert!(summary.contains(&failures), "{summary}");
     }
 }
 
@@ -200,6 +214,33 @@ fn of_the_comments_of_two_runs_that_began_at_once_the_first_stays() {
     assert!(comment.contains(&runner.at("feature")), "{comment}");
     let state = runner.github.state();
     assert!(state.comments.iter().any(|comment| comment.id == first));
+}
+
+#[test]
+fn a_comment_that_somebody_deletes_meanwhile_is_written_again_at_the_end() {
+    let (mut runner, number, _) = on_pull();
+    let agent = runner.project.agent(
+        "touch \"$OUT/here\"; until test -e \"$OUT/go\"; do sleep 0.05; done\nprintf fixed > a.txt",
+    );
+    let args = ["--agent-command", &agent, "--verify", "grep -q fixed a.txt"];
+    let child = runner
+        .command(&args)
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    wait_until("the comment", || {
+        runner.project.outside("here").exists() && runner.comment(number).is_some()
+    });
+    let is_own = |author: &str| author == "github-actions[bot]";
+    let mut state = runner.github.state();
+    state.comments.retain(|comment| !is_own(&comment.author));
+    drop(state);
+    std::fs::write(runner.project.outside("go"), "").unwrap();
+    let step = runner.ended(&child.wait_with_output().unwrap()).expect(0);
+    assert_eq!(step.output("report-status"), "ok");
+    let comment = runner.comment(number).unwrap();
+    assert!(comment.contains(&runner.at("feature")), "{comment}");
 }
 
 #[test]
