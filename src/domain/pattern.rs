@@ -38,12 +38,6 @@ impl Pattern {
         self.regex().is_some_and(|regex| regex.is_match(text))
     }
 
-    /// How often it occurs in `text`, without overlaps.
-    pub(crate) fn count(&self, text: &str) -> usize {
-        self.regex()
-            .map_or(0, |regex| regex.find_iter(text).count())
-    }
-
     /// Its first occurrence in `text`.
     pub(crate) fn captures<'t>(&self, text: &'t str) -> Option<Captures<'t>> {
         self.regex()?.captures(text)

@@ -10,17 +10,22 @@ use std::sync::LazyLock;
 /// Whether a check's complete `output` shows tests that started and did not end, or lacks the line that the
 /// test runner always prints at its end. `run` is its command for `sh -e -c`, which exited with 0.
 pub(super) fn is_unfinished(run: &str, output: &str) -> bool {
-    static AROUND: LazyLock<Vec<RunFrame>> = LazyLock::new(|| {
-        let rows = TABLE.iter().filter_map(|tool| tool.around);
-        rows.map(|(before, after)| RunFrame {
-            before: Pattern::of_lines(before),
-            after: Pattern::of_lines(after),
-        })
-        .collect()
+    static RUNNERS: LazyLock<Vec<Runner>> = LazyLock::new(|| {
+        let rows = TABLE.iter().flat_map(|tool| {
+            let must_end = tool.around.map(|lines| (lines, true));
+            [must_end, tool.encloses.map(|lines| (lines, false))]
+        });
+        rows.flatten()
+            .map(|((before, after), must_end)| Runner {
+                before: Pattern::of_lines(before),
+                after: Pattern::of_lines(after),
+                must_end,
+            })
+            .collect()
     });
     static RAN: Pattern = Pattern::new(r"(?m)^Ran [0-9]+ tests? in [0-9.]+s$");
     let plain = text::plain(output);
-    if !plain.trim().is_empty() && AROUND.iter().any(|around| around.is_open(&plain)) {
+    if !plain.trim().is_empty() && has_open_run(&RUNNERS, &plain) {
         return true;
     }
     // Redirected output is not visible here.
@@ -40,17 +45,62 @@ pub(super) fn is_unfinished(run: &str, output: &str) -> bool {
     commands(run).iter().any(is_unittest) && !RAN.is_match(&plain)
 }
 
-/// The lines around the tests of every run of one tool.
-struct RunFrame {
-    before: Pattern,
-    after: Pattern,
+/// Whether a run of tests has no end. A run within a complete run of another tool needs none: that tool, which
+/// started it, says how all its tests ended.
+fn has_open_run(runners: &[Runner], output: &str) -> bool {
+    let runs: Vec<Runs> = runners.iter().map(|runner| runner.runs(output)).collect();
+    let is_enclosed = |at: usize, own: usize| {
+        let others = runs.iter().enumerate().filter(|(index, _)| *index != own);
+        let mut whole = others.flat_map(|(_, runs)| &runs.whole);
+        whole.any(|(start, end)| (*start..*end).contains(&at))
+    };
+    let must_end = runners.iter().zip(&runs).enumerate();
+    must_end
+        .filter(|(_, (runner, runs))| runner.must_end && runs.lacks_ends)
+        .any(|(own, (_, runs))| runs.open.iter().any(|start| !is_enclosed(*start, own)))
 }
 
-impl RunFrame {
-    /// Whether more runs started than ended.
-    fn is_open(&self, output: &str) -> bool {
-        let started = self.before.count(output);
-        started > 0 && started > self.after.count(output)
+/// The lines around the tests of every run of one tool.
+struct Runner {
+    before: Pattern,
+    after: Pattern,
+    must_end: bool,
+}
+
+/// The runs of one tool in an output, by the positions of their lines.
+struct Runs {
+    whole: Vec<(usize, usize)>,
+    open: Vec<usize>,
+    /// Whether there are more starts than ends.
+    lacks_ends: bool,
+}
+
+impl Runner {
+    fn runs(&self, output: &str) -> Runs {
+        let at = |pattern: &Pattern| -> Vec<usize> {
+            let found = pattern.captures_iter(output);
+            let found = found.filter_map(|found| Some(found.get(0)?.start()));
+            found.collect()
+        };
+        let (starts, ends) = (at(&self.before), at(&self.after));
+        let lacks_ends = starts.len() > ends.len();
+        let starts = starts.into_iter().map(|at| (at, true));
+        let mut lines: Vec<(usize, bool)> = starts
+            .chain(ends.into_iter().map(|at| (at, false)))
+            .collect();
+        lines.sort_unstable();
+        let (mut open, mut whole) = (Vec::new(), Vec::new());
+        for (at, is_start) in lines {
+            match is_start {
+                true => open.push(at),
+                false => whole.extend(open.pop().map(|start| (start, at))),
+            }
+        }
+        Runs {
+            whole,
+            open,
+            lacks_ends,
+        }
     }
 }
 
@@ -84,6 +134,28 @@ mod tests {
                 "{first}"
             );
         }
+    }
+
+    #[test]
+    fn tests_inside_a_complete_run_of_another_tool_need_no_end_of_their_own() {
+        let vitest = " RUN  v4.1.2 /a\n";
+        let tap = "TAP version 13\n# Subtest: a\nok 1 - a\n";
+        let end = "\n Test Files  2 passed (2)\n      Tests  23 passed (23)\n";
+        let inside = format!("{vitest}{tap}{end}");
+        assert!(!is_unfinished("make test", &inside), "{inside}");
+        for open in [
+            tap.to_owned(),
+            format!("{vitest}{tap}"),
+            format!("{vitest}{end}{tap}"),
+            format!("{tap}{vitest}{end}"),
+            format!("{inside}{tap}"),
+            format!("===== test session starts =====\n{tap}"),
+        ] {
+            assert!(is_unfinished("make test", &open), "{open}");
+        }
+        let pytest =
+            format!("===== test session starts =====\n{tap}===== 1 passed in 0.01s =====\n");
+        assert!(!is_unfinished("make test", &pytest), "{pytest}");
     }
 
     #[test]

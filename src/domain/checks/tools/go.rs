@@ -4,6 +4,7 @@ use super::{Tool, ToolKind};
 use crate::checks::counts::Counts;
 use crate::checks::diagnostic::{Location, Output, Sink};
 use crate::pattern::{Pattern, group};
+use std::collections::BTreeSet;
 
 /// See [`Tool`].
 pub(super) const TOOL: Tool = Tool {
@@ -19,6 +20,7 @@ pub(super) const TOOL: Tool = Tool {
     read,
     counts,
     around: None,
+    encloses: None,
     headers: &[r"\s*--- FAIL: ", r"FAIL\t", r"panic: "],
     hint,
 };
@@ -27,6 +29,7 @@ static COMPILED: Pattern =
     Pattern::new(r"^(?:vet: )?((?:[A-Za-z]:)?[^\s:]+\.go):(\d+):(\d+): (.+)$");
 static LOGGED: Pattern = Pattern::new(r"^\s+([^\s:]+\.go):(\d+): (.*)$");
 static FAILED: Pattern = Pattern::new(r"^\s*--- FAIL: (\S+)");
+static SUCCEEDED: Pattern = Pattern::new(r"^\s*--- (?:PASS|SKIP): (\S+)");
 static RUN: Pattern = Pattern::new(r"^=== (?:RUN|CONT|NAME)\s+(\S+)");
 static PANIC: Pattern = Pattern::new(r"^panic: (.+)$");
 static FRAME: Pattern = Pattern::new(r"^\t(\S+\.go):(\d+)(?: \+0x[0-9a-f]+)?$");
@@ -36,20 +39,38 @@ fn read(output: Output<'_>, sink: &mut Sink<'_>) {
     let lines = output.lines;
     names(lines, sink);
     let tests = lines.iter().any(|line| FAIL.is_match(line));
+    let succeeded = succeeded(lines);
     let mut test = String::new();
     for (at, line) in lines.iter().enumerate() {
         if let Some(found) = COMPILED.captures(line) {
             sink.error(at, Location::of(&found), group(&found, 4));
         } else if !tests {
             continue;
-        } else if let Some(found) = FAILED.captures(line).or_else(|| RUN.captures(line)) {
+        } else if let Some(found) = [&FAILED, &SUCCEEDED, &RUN]
+            .into_iter()
+            .find_map(|pattern| pattern.captures(line))
+        {
             test = group(&found, 1).to_owned();
         } else if let Some(found) = LOGGED.captures(line) {
-            logged(lines, at, &found, &test, sink);
+            if !succeeded.contains(test.as_str()) {
+                logged(lines, at, &found, &test, sink);
+            }
         } else if let Some(found) = PANIC.captures(line) {
             panicked(lines, at, group(&found, 1), sink);
         }
     }
+}
+
+/// The tests that passed or were skipped and did not fail in another package or run: with `-v`, what they log
+/// has the form of a failure.
+fn succeeded<'a>(lines: &[&'a str]) -> BTreeSet<&'a str> {
+    let named = |pattern: &Pattern| -> BTreeSet<&'a str> {
+        let found = lines.iter().filter_map(|line| pattern.captures(line));
+        found
+            .filter_map(|found| found.get(1).map(|name| name.as_str()))
+            .collect()
+    };
+    &named(&SUCCEEDED) - &named(&FAILED)
 }
 
 fn logged(lines: &[&str], at: usize, found: &regex::Captures<'_>, test: &str, sink: &mut Sink<'_>) {
@@ -127,4 +148,30 @@ fn counts(lines: &[&str]) -> Option<Counts> {
         passed: (runs > 0).then_some(passed),
         failed: (!uncounted).then_some(failed),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::checks::verdict::{Check, CheckKind, CheckOutcome, CheckResult};
+
+    #[test]
+    fn what_a_passed_test_logs_is_no_error() {
+        let output = "=== RUN   TestGood\n    a_test.go:3: only a note\n--- PASS: TestGood (0.00s)\n\
+            === RUN   TestBad\n    a_test.go:9: got 1, want 2\n--- FAIL: TestBad (0.00s)\n\
+            === RUN   TestLast\n--- SKIP: TestLast (0.00s)\n    a_test.go:20: not here\n\
+            FAIL\nFAIL\texample.org/a\t0.1s\nFAIL\n";
+        let check = Check {
+            name: "test".to_owned(),
+            run: "go test -v ./...".to_owned(),
+            kind: CheckKind::Test,
+            timeout_ms: 1_000,
+            junit: None,
+            problem_matcher: None,
+        };
+        let result =
+            CheckResult::read(&check, CheckOutcome::Failed { exit: 1 }, output, 1, "/work");
+        let places: Vec<_> = result.diagnostics.iter().map(|it| it.line).collect();
+        assert_eq!(places, [Some(9)], "{:?}", result.diagnostics);
+        assert_eq!(result.errors.len(), 1, "{:?}", result.errors);
+    }
 }

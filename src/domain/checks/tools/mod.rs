@@ -76,6 +76,9 @@ pub(super) struct Tool {
     pub(super) counts: fn(&[&str]) -> Option<Counts>,
     /// Regular expressions for a line before the tests of every run, and for a line after them.
     pub(super) around: Option<(&'static str, &'static str)>,
+    /// Like `around`, for a tool that prints the second line only in some of its modes: a run that has both
+    /// shows how the tests ended, but a run that lacks the second is not an unfinished one.
+    pub(super) encloses: Option<(&'static str, &'static str)>,
     /// Regular expressions for the first line of everything about one failure.
     pub(super) headers: &'static [&'static str],
     /// Advice about the failure that a line reports.
@@ -136,6 +139,7 @@ impl Tool {
         read: |_, _| {},
         counts: |_| None,
         around: None,
+        encloses: None,
         headers: &[],
         hint: |_| None,
     };

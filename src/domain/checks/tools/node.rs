@@ -14,6 +14,7 @@ pub(super) const TOOL: Tool = Tool {
     read,
     counts,
     around: None,
+    encloses: None,
     headers: &[r"\s*(?:✖|✗|✘|×)\ "],
     hint,
 };

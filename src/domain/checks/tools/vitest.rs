@@ -13,6 +13,7 @@ pub(super) const TOOL: Tool = Tool {
     signs: &[r"^ FAIL  \S", r"^\s+(?:Test Files|Tests)  \d"],
     read,
     counts,
+    encloses: Some((r"^ ?RUN +v[0-9]", r"^ +Test Files +[0-9]")),
     headers: &[r"\ FAIL\ \ \S"],
     ..Tool::NOTHING
 };
