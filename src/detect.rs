@@ -7,6 +7,7 @@
 
 mod command;
 mod machine;
+mod matrix;
 mod node;
 mod python;
 mod tools;
@@ -39,13 +40,14 @@ pub fn is_python_test(name: &str) -> bool {
 }
 
 /// The recognised manifests in the root.
-const MANIFESTS: [&str; 19] = [
+const MANIFESTS: [&str; 20] = [
     "CMakeLists.txt",
     "Cargo.toml",
     "GNUmakefile",
     "Justfile",
     "Makefile",
     "Pipfile",
+    "build.zig",
     "composer.json",
     "deno.json",
     "deno.jsonc",
@@ -182,9 +184,7 @@ pub fn propose(files: &Listing) -> Proposal {
     let has_tests = commands
         .iter()
         .any(|command| command.kind == CheckKind::Test);
-    if setup.is_empty() {
-        setup.extend(guessed.iter().flat_map(|found| found.setup.clone()));
-    }
+    let has_setup = !setup.is_empty();
     for found in guessed {
         left_out.extend(found.left_out);
         let known = commands.clone();
@@ -193,6 +193,14 @@ pub fn propose(files: &Listing) -> Proposal {
                 .iter()
                 .all(|other| other.kind != it.kind || !other.is_of_ci())
         };
+        // Where CI runs the tests without a command for the dependencies, an action has installed them.
+        if !has_setup && (!has_tests || BY_ACTIONS.contains(&found.from.as_str())) {
+            setup.extend(found.setup);
+        } else if !has_tests {
+            let other = |it: &Found<String>| setup.iter().all(|known| !installs_same(known, it));
+            let more: Vec<Found<String>> = found.setup.into_iter().filter(other).collect();
+            setup.extend(more);
+        }
         commands.extend(
             found
                 .commands
@@ -215,14 +223,41 @@ pub fn propose(files: &Listing) -> Proposal {
             from: commands[index].from.clone(),
         })
         .collect();
+    let needed: Vec<&str> = setup
+        .iter()
+        .map(|it| it.what.as_str())
+        .chain(checks.iter().map(|it| it.what.run.as_str()))
+        .collect();
+    let needs = machine::Needs {
+        languages: &languages,
+        versions: &ci.versions,
+        actions: &ci.actions,
+        machine: &ci.machine,
+        commands: &needed,
+    };
     Proposal {
-        steps: machine::steps(files, &languages, &ci.versions, &ci.machine),
+        steps: machine::steps(files, &needs),
         not_found: not_found(&ci.read, &checks),
         setup,
         checks,
         left_out,
         workflows: ci.read,
     }
+}
+
+/// Manifests whose dependencies an action of CI often installs, so that no command shows how.
+const BY_ACTIONS: [&str; 5] = [
+    "Gemfile",
+    "composer.json",
+    "gems.rb",
+    "mix.exs",
+    "package.json",
+];
+
+/// Whether two setup commands are of one package manager. Those of pip may install different things.
+fn installs_same(one: &Found<String>, other: &Found<String>) -> bool {
+    let program = |it: &Found<String>| it.what.split_whitespace().next().map(str::to_owned);
+    program(one) == program(other) && !other.what.contains("pip install")
 }
 
 fn not_found(workflows: &[String], checks: &[Found<Check>]) -> Vec<String> {
@@ -327,6 +362,8 @@ fn guessed(files: &Listing) -> Vec<Toolchain> {
         tools::ruby,
         tools::php,
         tools::cmake,
+        tools::zig,
+        tools::cabal,
     ]
     .into_iter()
     .filter_map(|detect| detect(files))

@@ -1,6 +1,9 @@
 //! Classifies a shell command by its words: it prepares, builds, tests or lints, or it is unrelated to
 //! checks.
 
+#[cfg(test)]
+mod tests;
+
 use crate::domain::checks::definitions::is_assignment;
 use crate::domain::checks::verdict::CheckKind;
 use crate::domain::checks::verdict::CheckKind::{Build, Lint, Test};
@@ -39,6 +42,9 @@ const PROGRAMS: &[(&[&str], Rule)] = &[
             ("check", Check(Build)),
             ("test", Check(Test)),
             ("nextest run", Check(Test)),
+            ("llvm-cov", Check(Test)),
+            ("hack test", Check(Test)),
+            ("tarpaulin", Check(Test)),
             ("clippy", Check(Lint)),
             ("fmt", Check(Lint)),
             ("fetch", Setup),
@@ -273,6 +279,62 @@ const ONLY_LOOKS: &[&str] = &[
     "--verify-no-changes",
 ];
 
+/// Flags of test runners that only list or compile the tests.
+const RUNS_NONE: &[&str] = &[
+    "--no-run",
+    "--no-run-tests",
+    "--collect-only",
+    "--list",
+    "--listTests",
+    "--help",
+    "--version",
+];
+
+/// Options of `tox` and `nox` that are followed by the names of what to run.
+const ENVIRONMENTS: &[&str] = &["-e", "--env", "-s", "--session", "--sessions"];
+
+/// Options of cargo that choose what is tested, and whether a value follows.
+const CARGO_CHOICES: &[(&str, bool)] = &[
+    ("--workspace", false),
+    ("--all", false),
+    ("--all-features", false),
+    ("--no-default-features", false),
+    ("--locked", false),
+    ("--features", true),
+    ("-F", true),
+    ("--package", true),
+    ("-p", true),
+    ("--exclude", true),
+    ("--manifest-path", true),
+];
+
+/// A run of `cargo test` on the same packages, for a command that also measures coverage or tries every
+/// combination of features, and therefore needs a program that Cargo does not have.
+pub(super) fn plain_test(command: &str) -> Option<String> {
+    let words: Vec<&str> = command.split_whitespace().collect();
+    let at = words.iter().position(|word| *word == "cargo")?;
+    let (variables, arguments) = (&words[..at], &words[at + 1..]);
+    if !variables.iter().all(|word| is_assignment(word)) {
+        return None;
+    }
+    let first = plain(arguments).next()?;
+    if !matches!(first, "llvm-cov" | "hack" | "tarpaulin") {
+        return None;
+    }
+    let mut kept: Vec<&str> = variables.to_vec();
+    kept.extend(["cargo", "test"]);
+    let mut rest = arguments.iter().copied().take_while(|word| *word != "--");
+    while let Some(word) = rest.next() {
+        let name = word.split('=').next().unwrap_or(word);
+        let choice = CARGO_CHOICES.iter().find(|(choice, _)| *choice == name);
+        if let Some((_, has_value)) = choice {
+            kept.push(word);
+            kept.extend((*has_value && name == word).then(|| rest.next()).flatten());
+        }
+    }
+    Some(kept.join(" "))
+}
+
 /// The purpose of a command, or `None` if it is unknown or irrelevant to the project's state.
 pub(super) fn purpose(command: &str) -> Option<Purpose> {
     let words = shlex::split(command)?;
@@ -299,7 +361,13 @@ fn of_words(words: &[&str]) -> Option<Purpose> {
         return None;
     }
     if let Some(rule) = rule(&program) {
-        return by_rule(rule, &program, arguments, &flagless);
+        let found = by_rule(rule, &program, arguments, &flagless);
+        let runs_none = arguments.iter().any(|word| RUNS_NONE.contains(word));
+        return match (found, program.as_str()) {
+            (Some(Check(Test)), "cargo" | "stack") if runs_none => Some(Check(Build)),
+            (Some(Check(Test)), _) if runs_none => None,
+            _ => found,
+        };
     }
     if program == "node" && arguments.contains(&"--test") {
         return Some(Check(Test));
@@ -328,6 +396,9 @@ fn by_rule(rule: Rule, program: &str, arguments: &[&str], flagless: &[&str]) -> 
                 .map(|(_, purpose)| *purpose)
         }
         Named(skipped, without) => {
+            if matches!(program, "tox" | "nox") {
+                return of_environments(arguments);
+            }
             let mut names = flagless.iter().filter(|word| !skipped.contains(*word));
             // A package's scripts have the same form as the commands of its manager.
             match (program, names.next()) {
@@ -339,11 +410,6 @@ fn by_rule(rule: Rule, program: &str, arguments: &[&str], flagless: &[&str]) -> 
                     Some(if is_global { Machine } else { Setup })
                 }
                 ("npm" | "pnpm" | "yarn" | "bun", Some(&"t" | &"tst")) => Some(Check(Test)),
-                ("tox" | "nox", Some(name)) => match named(name) {
-                    Some(Check(Lint)) => Some(Check(Lint)),
-                    _ if name.contains("doc") => None,
-                    _ => Some(Check(Test)),
-                },
                 ("make" | "gmake", Some(&"install")) => None,
                 // Like npx: runs a tool of the package.
                 ("yarn" | "pnpm" | "bun", Some(name)) if self::rule(name).is_some() => {
@@ -355,13 +421,59 @@ fn by_rule(rule: Rule, program: &str, arguments: &[&str], flagless: &[&str]) -> 
     }
 }
 
+/// The purpose of a call of `tox` or `nox`: a test, unless every environment that it names is known to be
+/// something else.
+fn of_environments(arguments: &[&str]) -> Option<Purpose> {
+    let own = arguments.iter().take_while(|word| **word != "--");
+    let own: Vec<&str> = own.copied().collect();
+    let mut names: Vec<&str> = Vec::new();
+    for (at, word) in own.iter().enumerate() {
+        match word.split_once('=') {
+            Some((option, value)) if ENVIRONMENTS.contains(&option) => names.push(value),
+            None if ENVIRONMENTS.contains(word) => {
+                let values = own[at + 1..].iter();
+                names.extend(values.take_while(|value| !value.starts_with('-')));
+            }
+            _ => {}
+        }
+    }
+    let names = names.iter().flat_map(|name| name.split(','));
+    let mut purposes = names.map(|name| match named(name) {
+        Some(Check(Lint)) => Some(Check(Lint)),
+        _ if name.contains("doc") => None,
+        _ if STATIC.iter().any(|tool| name.contains(tool)) => Some(Check(Lint)),
+        _ => Some(Check(Test)),
+    });
+    let first = purposes.next().unwrap_or(Some(Check(Test)));
+    match purposes.any(|purpose| purpose == Some(Check(Test))) {
+        true => Some(Check(Test)),
+        false => first,
+    }
+}
+
+/// Tools that read the code without running it, as environments of `tox` and `nox` are named after them.
+const STATIC: &[&str] = &[
+    "mypy",
+    "pyright",
+    "typing",
+    "ruff",
+    "flake8",
+    "black",
+    "isort",
+    "pre-commit",
+    "pre_commit",
+    "manifest",
+    "packaging",
+    "zizmor",
+];
+
 /// The purpose of a task, target or script according to its name.
 fn named(name: &str) -> Option<Purpose> {
     let name = name.rsplit('/').next().unwrap_or(name).to_ascii_lowercase();
     let has = |words: &[&str]| words.iter().any(|word| name.contains(word));
     let formats = has(&["fmt", "format", "prettier"]);
     if has(&[
-        "deploy", "publish", "release", "watch", "fix", "bench", "upload", "clean", "audit",
+        "deploy", "publish", "release", "watch", "fix", "bench", "upload", "clean", "audit", "doc",
     ]) {
         None
     } else if formats {
@@ -430,78 +542,4 @@ fn plain<'a>(arguments: &'a [&'a str]) -> impl Iterator<Item = &'a str> {
 fn after_assignments<'a, 'b>(words: &'a [&'b str]) -> &'a [&'b str] {
     let at = words.iter().position(|word| !is_assignment(word));
     &words[at.unwrap_or(words.len())..]
-}
-
-#[cfg(test)]
-mod tests {
-    use super::Purpose::{Check, Machine, Setup};
-    use super::{Purpose, purpose};
-    use crate::domain::checks::verdict::CheckKind::{Build, Lint, Test};
-
-    #[test]
-    fn a_command_is_known_by_its_words() {
-        let table: [(&str, Option<Purpose>); 58] = [
-            ("cargo build --locked", Some(Check(Build))),
-            ("cargo +stable test --all-features", Some(Check(Test))),
-            ("cargo nextest run", Some(Check(Test))),
-            ("cargo fmt --all -- --check", Some(Check(Lint))),
-            ("cargo fmt", None),
-            ("cargo publish", None),
-            ("go test -race ./...", Some(Check(Test))),
-            ("go mod download", Some(Setup)),
-            ("go mod tidy", None),
-            ("npm ci", Some(Setup)),
-            ("npm install -g pnpm", Some(Machine)),
-            ("npm test", Some(Check(Test))),
-            ("npm run build --if-present", Some(Check(Build))),
-            ("npm run test:unit", Some(Check(Test))),
-            ("npm run lint", Some(Check(Lint))),
-            ("npm run lint:fix", None),
-            ("npm publish", None),
-            ("yarn", Some(Setup)),
-            ("yarn eslint .", Some(Check(Lint))),
-            ("npx prettier --check .", Some(Check(Lint))),
-            ("npx prettier --write .", None),
-            ("node --test", Some(Check(Test))),
-            ("node test/run.js", Some(Check(Test))),
-            ("python -m pip install -e .[test]", Some(Setup)),
-            ("python3 -m pytest -q", Some(Check(Test))),
-            ("python -m unittest discover", Some(Check(Test))),
-            ("python setup.py test", None),
-            ("pip3 install tox", Some(Setup)),
-            ("uv run --locked pytest", Some(Check(Test))),
-            ("uv run --group tests mypy src", Some(Check(Lint))),
-            ("uv sync", Some(Setup)),
-            ("poetry install", Some(Setup)),
-            ("coverage run -m pytest", Some(Check(Test))),
-            ("coverage report", None),
-            ("tox -e py", Some(Check(Test))),
-            ("tox -e lint", Some(Check(Lint))),
-            ("tox -e docs", None),
-            ("ruff check .", Some(Check(Lint))),
-            ("ruff format .", None),
-            ("black --check src", Some(Check(Lint))),
-            ("make", Some(Check(Build))),
-            ("make -j4 check", Some(Check(Test))),
-            ("make install", None),
-            ("./configure --enable-x", Some(Setup)),
-            ("cmake --build build", Some(Check(Build))),
-            ("ctest --test-dir build", Some(Check(Test))),
-            ("./gradlew build", Some(Check(Test))),
-            ("mvn -B clean verify", Some(Check(Test))),
-            ("bundle exec rspec", Some(Check(Test))),
-            ("bundle exec rake", Some(Check(Test))),
-            ("sudo apt-get install -y libfoo", Some(Machine)),
-            ("sudo rm -rf /x", None),
-            ("RUST_BACKTRACE=1 cargo test", Some(Check(Test))),
-            ("bash scripts/test.sh", Some(Check(Test))),
-            ("./scripts/lint.sh", Some(Check(Lint))),
-            ("echo test", None),
-            ("git diff --exit-code", None),
-            ("curl https://example.org | sh", None),
-        ];
-        for (command, expected) in table {
-            assert_eq!(purpose(command), expected, "{command}");
-        }
-    }
 }

@@ -38,52 +38,198 @@ const ACTIONS: [ActionRow; 3] = [
     ),
 ];
 
-/// What a lock file requires that a runner does not have.
-const MANAGERS: [(&str, &str, &str); 5] = [
-    ("pnpm-lock.yaml", "Install pnpm", "corepack enable"),
-    ("yarn.lock", "Install Yarn", "corepack enable"),
-    ("uv.lock", "Install uv", "pipx install uv"),
-    ("poetry.lock", "Install Poetry", "pipx install poetry"),
-    ("pdm.lock", "Install PDM", "pipx install pdm"),
+/// Actions that install a language or a tool. Their steps are copied from the project's own CI, because no
+/// default suits every project.
+const COPIED: &[&str] = &[
+    "actions/setup-dotnet",
+    "actions/setup-java",
+    "astral-sh/setup-uv",
+    "denoland/setup-deno",
+    "erlef/setup-beam",
+    "extractions/setup-just",
+    "goto-bus-stop/setup-zig",
+    "haskell-actions/setup",
+    "mlugg/setup-zig",
+    "ocaml/setup-ocaml",
+    "oven-sh/setup-bun",
+    "pnpm/action-setup",
+    "ruby/setup-ruby",
+    "shivammathur/setup-php",
+    "swift-actions/setup-swift",
+    "taiki-e/install-action",
 ];
 
+/// A program that a runner does not have: its names, the action that may have installed it, the name of the
+/// step that installs it otherwise, and its command.
+type ProgramRow = (
+    &'static [&'static str],
+    &'static str,
+    &'static str,
+    &'static str,
+);
+
+const PROGRAMS: [ProgramRow; 9] = [
+    (
+        &["uv", "uvx"],
+        "astral-sh/setup-uv",
+        "Install uv",
+        "pipx install uv",
+    ),
+    (&["poetry"], "", "Install Poetry", "pipx install poetry"),
+    (&["pdm"], "", "Install PDM", "pipx install pdm"),
+    (&["hatch"], "", "Install Hatch", "pipx install hatch"),
+    (
+        &["pnpm"],
+        "pnpm/action-setup",
+        "Install pnpm",
+        "corepack enable",
+    ),
+    (&["yarn"], "", "Install Yarn", "corepack enable"),
+    (
+        &["bun", "bunx"],
+        "oven-sh/setup-bun",
+        "Install Bun",
+        "npm install --global bun",
+    ),
+    (
+        &["deno"],
+        "denoland/setup-deno",
+        "Install Deno",
+        "npm install --global deno",
+    ),
+    (
+        &["mix", "elixir"],
+        "erlef/setup-beam",
+        "Install Elixir",
+        "sudo apt-get update && sudo apt-get install --yes elixir",
+    ),
+];
+
+/// The step of a known action, as lines of YAML, or `None` if the action is unknown or an input depends on
+/// the run. Inputs that keep a cache are left out: other workflows read it.
+pub(super) fn setup_action(uses: &str, inputs: &[(&str, Option<String>)]) -> Option<String> {
+    let action = uses.split('@').next().unwrap_or(uses);
+    if !COPIED.contains(&action) || uses.contains(|c: char| c.is_whitespace() || c == '"') {
+        return None;
+    }
+    let mut text = format!("- uses: {uses}");
+    let mut is_first = true;
+    for (name, value) in inputs {
+        if name.split('-').any(|word| word.starts_with("cache")) {
+            continue;
+        }
+        if std::mem::take(&mut is_first) {
+            text += "\n  with:";
+        }
+        let value = serde_json::Value::from(value.as_deref()?.trim_end());
+        text += &format!("\n    {name}: {value}");
+    }
+    Some(text)
+}
+
+/// What the workflows of the project, the proposed commands and the manifests say about the machine.
+pub(super) struct Needs<'a> {
+    /// The languages of the manifests.
+    pub languages: &'a [&'a str],
+    /// The versions of languages in the project's CI.
+    pub versions: &'a BTreeMap<String, String>,
+    /// Steps with an action in the project's CI.
+    pub actions: &'a [Found<String>],
+    /// Commands in the project's CI that install something.
+    pub machine: &'a [Found<String>],
+    /// The proposed setup commands and checks.
+    pub commands: &'a [&'a str],
+}
+
 /// The steps, each as lines of YAML without indentation.
-pub(super) fn steps(
-    files: &Listing,
-    languages: &[&str],
-    versions: &BTreeMap<String, String>,
-    machine: &[Found<String>],
-) -> Vec<String> {
+pub(super) fn steps(files: &Listing, needs: &Needs<'_>) -> Vec<String> {
     let mut steps = Vec::new();
     for (language, action, version_files, otherwise, cache) in ACTIONS {
-        if !languages.contains(&language) && !versions.contains_key(language) {
+        if !needs.languages.contains(&language) && !needs.versions.contains_key(language) {
             continue;
         }
         let version = match version_files.iter().find(|name| files.has(name)) {
             Some(file) => format!("{language}-version-file: {file}"),
             None => {
-                let version = versions.get(language).map_or(otherwise, String::as_str);
+                let version = needs
+                    .versions
+                    .get(language)
+                    .map_or(otherwise, String::as_str);
                 format!("{language}-version: {}", serde_json::Value::from(version))
             }
         };
         let cache = cache.map_or(String::new(), |line| format!("\n    {line}"));
         steps.push(format!("- uses: {action}\n  with:\n    {version}{cache}"));
     }
-    if languages.contains(&"rust") {
+    if needs.languages.contains(&"rust") {
         let run = match files.has_any(&["rust-toolchain.toml", "rust-toolchain"]) {
             true => "rustup toolchain install",
             false => "rustup toolchain install stable --profile minimal --component rustfmt,clippy",
         };
         steps.push(step("Install Rust", run));
     }
-    for (_, name, run) in MANAGERS.iter().filter(|(lock, ..)| files.has(lock)) {
-        steps.push(step(name, run));
+    let is_used = |found: &&Found<String>| {
+        let Some(program) = installed_program(&found.what) else {
+            return true;
+        };
+        let call = program.strip_prefix("cargo-");
+        let call = call.map_or_else(|| program.to_owned(), |name| format!("cargo {name}"));
+        needs.commands.iter().any(|command| command.contains(&call))
+    };
+    for found in needs.actions.iter().filter(is_used) {
+        steps.push(format!("# {}\n{}", found.from, found.what));
     }
-    for found in machine {
-        let command = serde_json::Value::from(found.what.as_str());
-        steps.push(format!("# {}\n- run: {command}", found.from));
+    let installed = |action: &str| {
+        let prefix = format!("- uses: {action}@");
+        let mut actions = needs.actions.iter();
+        !action.is_empty() && actions.any(|it| it.what.starts_with(&prefix))
+    };
+    for (names, action, title, run) in PROGRAMS {
+        if !installed(action) && needs.commands.iter().any(|command| calls(command, names)) {
+            steps.push(step(title, run));
+        }
+    }
+    for found in needs.machine.iter().filter(is_used) {
+        let run = as_root(&found.what);
+        if PROGRAMS.iter().all(|(.., own)| *own != run) {
+            let run = serde_json::Value::from(run);
+            steps.push(format!("# {}\n- run: {run}", found.from));
+        }
     }
     steps
+}
+
+/// The program that Cargo or the action `install-action` installs. Many belong to steps that are not proposed.
+fn installed_program(what: &str) -> Option<&str> {
+    let by_action = what
+        .contains("taiki-e/install-action@")
+        .then(|| what.split_once("tool: \""))
+        .flatten();
+    if let Some((_, rest)) = by_action {
+        return rest.split(['"', '@', ',']).next();
+    }
+    let arguments = what.strip_prefix("cargo install ")?;
+    arguments
+        .split_whitespace()
+        .find(|word| !word.starts_with('-'))
+}
+
+/// Whether a command calls one of the programs.
+fn calls(command: &str, names: &[&str]) -> bool {
+    let parts = command.split(" && ");
+    let mut words = parts.flat_map(|part| {
+        let words = part.split_whitespace();
+        words.skip_while(|word| word.contains('=')).take(1)
+    });
+    words.any(|word| names.contains(&word))
+}
+
+/// A command of a package manager with the rights that a runner's user lacks.
+fn as_root(command: &str) -> String {
+    match command.split_whitespace().next() {
+        Some("apt" | "apt-get") => format!("sudo {command}"),
+        _ => command.to_owned(),
+    }
 }
 
 fn step(name: &str, run: &str) -> String {

@@ -253,6 +253,7 @@ fn pip_install(files: &Listing) -> Option<String> {
         .filter(|name| files.has(name))
         .map(|name| format!("-r {name}"))
         .collect();
+    what.extend(group(files).map(|group| format!("--group {group}")));
     if files.has("setup.py") || files.line_starts("pyproject.toml", "[project]") {
         what.push(match extra(files) {
             Some(extra) => format!("-e '.[{extra}]'"),
@@ -295,19 +296,30 @@ fn is_installed(files: &Listing, package: &str) -> bool {
         .nth(1)
         .unwrap_or("");
     let chosen = extra(files).map_or(String::new(), |extra| list(extras, extra));
+    let groups = text.split("[dependency-groups]").nth(1).unwrap_or("");
+    let grouped = group(files).map_or(String::new(), |group| list(groups, group));
     let own = list(text.split("[project]").nth(1).unwrap_or(""), "dependencies");
-    [own, chosen]
+    [own, chosen, grouped]
         .iter()
         .any(|list| list.split([',', '[', '\n']).any(begins))
 }
 
 /// The extra with the test dependencies, by its usual names.
 fn extra(files: &Listing) -> Option<&'static str> {
+    test_key(files, "[project.optional-dependencies]")
+}
+
+/// The group of dependencies for the tests, by its usual names.
+fn group(files: &Listing) -> Option<&'static str> {
+    test_key(files, "[dependency-groups]")
+}
+
+fn test_key(files: &Listing, table: &str) -> Option<&'static str> {
     let keys: Vec<&str> = files
         .read("pyproject.toml")
         .lines()
         .map(str::trim)
-        .skip_while(|line| *line != "[project.optional-dependencies]")
+        .skip_while(|line| *line != table)
         .skip(1)
         .take_while(|line| !line.starts_with('['))
         .filter_map(|line| Some(line.split_once('=')?.0.trim()))

@@ -1,4 +1,5 @@
 mod ci;
+mod jobs;
 mod names;
 
 use super::{CHECK_TIMEOUT_MS, Found, Listing, propose};

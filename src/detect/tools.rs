@@ -94,10 +94,10 @@ pub(super) fn dotnet(files: &Listing) -> Option<Toolchain> {
 }
 
 pub(super) fn ruby(files: &Listing) -> Option<Toolchain> {
-    if !files.has("Gemfile") {
-        return None;
-    }
-    let mut found = Toolchain::of("Gemfile");
+    let manifest = ["Gemfile", "gems.rb"]
+        .into_iter()
+        .find(|name| files.has(name))?;
+    let mut found = Toolchain::of(manifest);
     found.setup("bundle install");
     if files.has_any(&[".rspec", "spec"]) {
         found.check("ruby", Test, "bundle exec rspec");
@@ -201,6 +201,34 @@ const SIMPLE: [(&str, &str, Option<&str>, &str, &str); 9] = [
         "prove --blib --recurse t",
     ),
 ];
+
+/// Zig's build script, if it has a step for tests.
+pub(super) fn zig(files: &Listing) -> Option<Toolchain> {
+    let has_tests = files.read("build.zig").contains("step(\"test\"");
+    let mut found = files.has("build.zig").then(|| Toolchain::of("build.zig"))?;
+    found.check("zig", Build, "zig build");
+    if has_tests {
+        found.check("zig", Test, "zig build test");
+    }
+    Some(found)
+}
+
+/// A Haskell package that Stack does not build.
+pub(super) fn cabal(files: &Listing) -> Option<Toolchain> {
+    let manifest = files.ending(&[".cabal"]).next();
+    let manifest = files
+        .has("cabal.project")
+        .then_some("cabal.project")
+        .or(manifest)?;
+    if files.has("stack.yaml") {
+        return None;
+    }
+    let mut found = Toolchain::of(manifest);
+    found.setup("cabal update");
+    found.check("cabal", Build, "cabal build all --enable-tests");
+    found.check("cabal", Test, "cabal test all");
+    Some(found)
+}
 
 pub(super) fn simple(files: &Listing) -> Vec<Toolchain> {
     SIMPLE

@@ -1,12 +1,14 @@
 //! Reads the project's own CI: the `run:` steps of its workflows, as setup commands and checks.
 
-use super::command::{Purpose, purpose};
+use super::command::{Purpose, plain_test, purpose};
+use super::machine::setup_action;
+use super::matrix::{Row, is_other_system, numbers};
 use super::{Command, Found, Listing, Toolchain};
 use crate::domain::checks::verdict::CheckKind;
 use crate::domain::yaml::{self, Node};
 use std::collections::BTreeMap;
 
-/// Words in the names of workflows that do not check a change.
+/// Words in the names of workflows and jobs that do not check a change, or check it on a machine of their own.
 const OTHER_BUSINESS: &[&str] = &[
     "bench",
     "codeql",
@@ -15,13 +17,18 @@ const OTHER_BUSINESS: &[&str] = &[
     "docs",
     "fuzz",
     "label",
+    "minimal",
+    "miri",
+    "msrv",
     "nightly",
     "pages",
     "publish",
     "release",
+    "sanitiz",
     "scorecard",
     "sprag",
     "stale",
+    "valgrind",
 ];
 
 /// Maximum number of checks of one kind.
@@ -43,12 +50,36 @@ pub(super) struct Workflows {
     pub found: Toolchain,
     /// Commands that install something on the machine.
     pub machine: Vec<Found<String>>,
+    /// Steps that install a language or a tool with an action, as lines of YAML.
+    pub actions: Vec<Found<String>>,
     /// Versions of the languages, by the action that installs them.
     pub versions: BTreeMap<String, String>,
     /// Commands that look like checks but cannot be used, with the reason.
     pub left_out: Vec<Found<String>>,
     /// Workflows that were read.
     pub read: Vec<String>,
+    /// The tests and builds that were accepted, to recognise the same ones in another job.
+    accepted: Vec<Accepted>,
+}
+
+/// The tool of an accepted test or build, and where it was found.
+#[derive(Debug)]
+struct Accepted {
+    tool: String,
+    kind: CheckKind,
+    directory: String,
+    job: String,
+}
+
+/// A job, as far as its steps depend on it.
+struct Job<'a> {
+    path: &'a str,
+    name: &'a str,
+    row: Row,
+    /// The variables of the workflow and the job.
+    variables: Vec<(&'a str, &'a str)>,
+    directory: Option<&'a str>,
+    may_fail: bool,
 }
 
 /// Reads the workflows of the project that run for a change.
@@ -106,74 +137,97 @@ fn runs_for_a_change(root: &Node) -> bool {
 }
 
 impl Workflows {
-    fn job(&mut self, path: &str, root: &Node, name: &str, job: &Node) {
-        let runner = job.get("runs-on").and_then(Node::text).unwrap_or("");
-        if runner.starts_with("windows") || runner.starts_with("macos") {
+    /// Reads a job. What it installs counts only if one of its checks does.
+    fn job(&mut self, path: &str, root: &Node, name: &str, node: &Node) {
+        let lower = name.to_ascii_lowercase();
+        if OTHER_BUSINESS.iter().any(|word| lower.contains(*word)) {
             return;
         }
-        let services = job.get("services").map(Node::entries).unwrap_or_default();
-        if let Some(service) = services.first() {
-            let what = format!("job {name}");
-            self.leave_out(
-                path,
-                job,
-                &what,
-                &format!("it needs the service {}", service.key),
-            );
+        let row = Row::of(node);
+        let runs_on = node.get("runs-on");
+        let runner = runs_on.and_then(Node::text).unwrap_or("");
+        let runner = row.fill(runner).unwrap_or_default();
+        if is_other_system(&runner) {
             return;
         }
-        let defaults = [Some(root), Some(job)];
-        let directory = defaults.iter().flatten().rev().find_map(|node| {
+        let labels = runs_on.map(Node::items).unwrap_or_default();
+        let mut labels = labels.iter().filter_map(Node::text);
+        let own_runner = runner == "self-hosted" || labels.any(|label| label == "self-hosted");
+        let container = node.get("container").map(|container| {
+            let image = container.get("image").unwrap_or(container);
+            format!("it runs in the container {}", image.text().unwrap_or(""))
+        });
+        let services = node.get("services").map(Node::entries).unwrap_or_default();
+        let service = services.first();
+        let because = service
+            .map(|service| format!("it needs the service {}", service.key))
+            .or(container)
+            .or(own_runner.then(|| "it needs the project's own runner".to_owned()));
+        if let Some(because) = because {
+            return self.leave_out(path, node, &format!("job {name}"), &because);
+        }
+        let levels = [Some(root), Some(node)];
+        let directory = levels.iter().flatten().rev().find_map(|node| {
             node.get("defaults")?
                 .get("run")?
                 .get("working-directory")?
                 .text()
         });
-        let matrix = job
-            .get("strategy")
-            .and_then(|strategy| strategy.get("matrix"));
-        for step in job.get("steps").map(Node::items).unwrap_or_default() {
-            self.version(step, matrix);
+        let job = Job {
+            path,
+            name,
+            row,
+            variables: levels
+                .iter()
+                .flatten()
+                .flat_map(|node| variables(node))
+                .collect(),
+            directory,
+            may_fail: is_true(node.get("continue-on-error")),
+        };
+        let before = self.found.commands.len();
+        let (setup, machine) = (self.found.setup.len(), self.machine.len());
+        let actions = self.actions.len();
+        for step in node.get("steps").map(Node::items).unwrap_or_default() {
+            self.action(&job, step);
             if let Some(script) = step.get("run").and_then(Node::text) {
-                let directory = step
-                    .get("working-directory")
-                    .and_then(Node::text)
-                    .or(directory);
-                self.step(path, step, script, directory);
+                self.step(&job, step, script);
             }
+        }
+        if self.found.commands.len() == before {
+            self.found.setup.truncate(setup);
+            self.machine.truncate(machine);
+            self.actions.truncate(actions);
         }
     }
 
-    /// Records the version of a language that a step installs: the literal one, or the highest in the job's
-    /// matrix.
-    fn version(&mut self, step: &Node, matrix: Option<&Node>) {
+    /// Records what a step installs with an action: the version of a language, the literal one or the highest
+    /// in the job's matrix, or the whole step if the action is a known one.
+    fn action(&mut self, job: &Job<'_>, step: &Node) {
         let Some(uses) = step.get("uses").and_then(Node::text) else {
             return;
         };
+        let inputs = step.get("with").map(Node::entries).unwrap_or_default();
+        let inputs: Vec<(&str, Option<String>)> = inputs
+            .iter()
+            .filter_map(|entry| Some((entry.key.as_str(), job.row.fill(entry.value.text()?))))
+            .collect();
+        if let Some(what) = setup_action(uses, &inputs) {
+            let known = self.actions.iter().any(|known| known.what == what);
+            if !known {
+                let from = place(job.path, step);
+                self.actions.push(Found { what, from });
+            }
+            return;
+        }
         let action = uses.split('@').next().unwrap_or(uses);
         let Some(language) = action.strip_prefix("actions/setup-") else {
             return;
         };
         let key = format!("{language}-version");
-        let Some(version) = step
-            .get("with")
-            .and_then(|with| with.get(&key))
-            .and_then(Node::text)
-        else {
-            return;
-        };
-        let version = match version.split_once("matrix.") {
-            None => Some(version.to_owned()),
-            Some((_, name)) => {
-                let name = name.trim_end_matches('}').trim();
-                let values = matrix.and_then(|matrix| matrix.get(name)).map(Node::items);
-                let values = values.unwrap_or_default().iter().filter_map(Node::text);
-                let stable = values.filter(|value| numbers(value).is_some());
-                stable.max_by_key(|value| numbers(value)).map(str::to_owned)
-            }
-        };
-        let plain = version.filter(|version| !version.contains("${{") && !version.contains('\n'));
-        if let Some(version) = plain {
+        let version = inputs.into_iter().find(|(name, _)| *name == key);
+        let version = version.and_then(|(_, version)| version);
+        if let Some(version) = version.filter(|version| !version.contains('\n')) {
             let known = self
                 .versions
                 .entry(language.to_owned())
@@ -184,70 +238,115 @@ impl Workflows {
         }
     }
 
-    fn step(&mut self, path: &str, step: &Node, script: &str, directory: Option<&str>) {
+    fn step(&mut self, job: &Job<'_>, step: &Node, script: &str) {
         let shell = step.get("shell").and_then(Node::text).unwrap_or("bash");
-        let variables: Vec<(&str, &str)> = step
-            .get("env")
-            .map(Node::entries)
-            .unwrap_or_default()
-            .iter()
-            .filter_map(|entry| Some((entry.key.as_str(), entry.value.text()?)))
-            .collect();
+        let directory = step.get("working-directory").and_then(Node::text);
+        let directory = directory.or(job.directory);
+        let may_fail = job.may_fail || is_true(step.get("continue-on-error"));
+        let condition = step.get("if").and_then(Node::text);
+        let condition = condition.map(|condition| job.row.holds(condition));
+        if condition == Some(Some(false)) {
+            return;
+        }
         for command in commands(script) {
             let Some(what) = purpose_of(&command) else {
                 continue;
             };
-            let because = if step.get("if").is_some() {
-                Some("it runs on a condition")
-            } else if step.get("continue-on-error").is_some() || command.ends_with("|| true") {
-                Some("it may fail")
+            let own = variables(step);
+            let inherited = job.variables.iter().copied();
+            let inherited = inherited.filter(|(name, _)| {
+                let used = [format!("${name}"), format!("${{{name}}}")];
+                used.iter().any(|used| command.contains(used.as_str()))
+                    && own.iter().all(|(other, _)| other != name)
+            });
+            // A workflow for pull requests of forks works without secrets.
+            let given = own.iter().copied();
+            let given = given.filter(|(_, value)| !value.contains("secrets."));
+            let variables: Option<Vec<(&str, String)>> = inherited
+                .chain(given)
+                .map(|(name, value)| Some((name, job.row.fill(value)?)))
+                .collect();
+            let filled = job.row.fill(&command);
+            let directory = directory.map(|directory| job.row.fill(directory));
+            let because = if condition == Some(None) {
+                "it runs on a condition"
+            } else if may_fail || succeeds_anyway(&command) {
+                "it may fail"
             } else if !matches!(shell, "bash" | "sh") {
-                Some("it is not an sh or bash script")
-            } else if [command.as_str(), directory.unwrap_or_default()]
-                .iter()
-                .any(|text| text.contains("${{"))
-                || variables.iter().any(|(_, value)| value.contains("${{"))
-            {
-                Some("it depends on an expression of the workflow")
+                "it is not an sh or bash script"
             } else if command.contains("GITHUB_") || command.contains("RUNNER_") {
-                Some("it speaks to the runner")
+                "it speaks to the runner"
             } else if command.contains('\n') {
-                Some("it is a script of several lines; put it into a file and name that")
+                "it is a script of several lines; put it into a file and name that"
+            } else if let (Some(command), Some(variables), false) =
+                (filled, variables, directory == Some(None))
+            {
+                self.take(job, step, what, &command, directory.flatten(), &variables);
+                continue;
             } else {
-                None
+                "it depends on an expression of the workflow"
             };
-            match because {
-                Some(because) => self.leave_out(path, step, &command, because),
-                None => {
-                    let run = from_root(&command, directory, &variables);
-                    self.take(path, step, what, &command, run);
-                }
-            }
+            self.leave_out(job.path, step, &command, because);
         }
     }
 
-    /// Records a command of a step. `run` is the command with its directory and its variables.
-    fn take(&mut self, path: &str, step: &Node, what: Purpose, command: &str, run: String) {
-        let from = place(path, step);
+    /// Records a command of a step, to run with its directory and its variables.
+    fn take(
+        &mut self,
+        job: &Job<'_>,
+        step: &Node,
+        what: Purpose,
+        command: &str,
+        directory: Option<String>,
+        variables: &[(&str, String)],
+    ) {
+        let from = place(job.path, step);
+        let directory = directory.unwrap_or_default();
         let list = match what {
-            Purpose::Check(kind) => return self.check(path, step, kind, command, run),
+            Purpose::Check(kind) => {
+                let plain = plain_test(command).filter(|_| kind == CheckKind::Test);
+                let command = plain.unwrap_or_else(|| command.to_owned());
+                let run = from_root(&command, &directory, variables);
+                return self.check(job, step, kind, &command, run, directory);
+            }
             Purpose::Setup => &mut self.found.setup,
             Purpose::Machine => &mut self.machine,
         };
-        if list.iter().all(|known| known.what != run) {
-            list.push(Found { what: run, from });
+        let what = from_root(command, &directory, variables);
+        if list.iter().all(|known| known.what != what) {
+            list.push(Found { what, from });
         }
     }
 
-    fn check(&mut self, path: &str, step: &Node, kind: CheckKind, command: &str, run: String) {
+    fn check(
+        &mut self,
+        job: &Job<'_>,
+        step: &Node,
+        kind: CheckKind,
+        command: &str,
+        run: String,
+        directory: String,
+    ) {
+        let path = job.path;
         let known = &self.found.commands;
         if known.iter().any(|it| it.run == run) {
             return;
         }
+        let last = command.rsplit(" && ").next().unwrap_or(command);
+        let tool = last.split_whitespace().find(|word| !word.contains('='));
+        let tool = tool.unwrap_or("ci").rsplit('/').next().unwrap_or("ci");
+        let is_word = |c: &char| c.is_ascii_alphanumeric() || *c == '-';
+        let tool: String = tool.chars().filter(is_word).collect();
+        let elsewhere = self.accepted.iter().find(|it| {
+            it.tool == tool && it.kind == kind && it.directory == directory && it.job != job.name
+        });
+        if let Some(other) = elsewhere {
+            let because = format!("the job {} has a {} with {tool}", other.job, kind.as_str());
+            return self.leave_out(path, step, &run, &because);
+        }
         if known.iter().filter(|it| it.kind == kind).count() >= MAX_OF_A_KIND {
             let because = format!("{MAX_OF_A_KIND} of a kind are enough to begin with");
-            self.leave_out(path, step, &run, &because);
-            return;
+            return self.leave_out(path, step, &run, &because);
         }
         let of_kind = |it: &&Command| it.kind == kind;
         if let Some(plain) = known
@@ -270,12 +369,16 @@ impl Workflows {
             self.left_out.push(Found { what, from });
             return;
         }
-        let last = command.rsplit(" && ").next().unwrap_or(command);
-        let tool = last.split_whitespace().find(|word| !word.contains('='));
-        let tool = tool.unwrap_or("ci").rsplit('/').next().unwrap_or("ci");
-        let is_word = |c: &char| c.is_ascii_alphanumeric() || *c == '-';
+        if matches!(kind, CheckKind::Build | CheckKind::Test) {
+            self.accepted.push(Accepted {
+                tool: tool.clone(),
+                kind,
+                directory,
+                job: job.name.to_owned(),
+            });
+        }
         self.found.commands.push(Command {
-            tool: tool.chars().filter(is_word).collect(),
+            tool,
             kind,
             run,
             from: place(path, step),
@@ -310,12 +413,27 @@ fn place(path: &str, node: &Node) -> String {
     format!("{path}:{}", node.at.line)
 }
 
-fn numbers(version: &str) -> Option<Vec<u32>> {
-    let parts = version
-        .trim_start_matches('v')
-        .trim_end_matches(".x")
-        .split('.');
-    parts.map(|part| part.parse().ok()).collect()
+/// The variables that a workflow, a job or a step sets.
+fn variables(node: &Node) -> Vec<(&str, &str)> {
+    let entries = node.get("env").map(Node::entries).unwrap_or_default();
+    let named = entries
+        .iter()
+        .filter_map(|entry| Some((entry.key.as_str(), entry.value.text()?)));
+    named.collect()
+}
+
+fn is_true(node: Option<&Node>) -> bool {
+    // An expression there usually spares the experimental rows of a matrix.
+    node.and_then(Node::text) == Some("true")
+}
+
+/// Whether the failure of a command is ignored, as in `make lint || true`.
+fn succeeds_anyway(command: &str) -> bool {
+    let last = command.rsplit_once("||").map(|(_, last)| last.trim());
+    last.is_some_and(|last| {
+        let first = last.split_whitespace().next().unwrap_or_default();
+        matches!(first, "true" | ":" | "echo") || last == "exit 0"
+    })
 }
 
 /// The purpose of a command or a script: a check if any of its lines is one, otherwise that of its first
@@ -327,6 +445,15 @@ fn purpose_of(command: &str) -> Option<Purpose> {
     check.or(found.first()).copied()
 }
 
+/// Whether a line only prepares, clears or prints the measure of coverage of `cargo llvm-cov`.
+fn is_about_coverage(line: &str) -> bool {
+    let call = line.split_once("cargo llvm-cov ");
+    call.is_some_and(|(_, rest)| {
+        let first = rest.split_whitespace().next().unwrap_or_default();
+        matches!(first, "show-env" | "clean" | "report")
+    })
+}
+
 /// The commands of a script, one per line. A script that only works as a whole is one command: if it has `cd`
 /// or `export`, its lines are joined, and a compound command is left unchanged.
 fn commands(script: &str) -> Vec<String> {
@@ -334,6 +461,7 @@ fn commands(script: &str) -> Vec<String> {
     let lines = script.lines().map(str::trim);
     let lines: Vec<&str> = lines
         .filter(|line| !line.is_empty() && !line.starts_with('#') && !line.starts_with("set -"))
+        .filter(|line| !is_about_coverage(line))
         .collect();
     let first = |line: &str| {
         line.split_whitespace()
@@ -362,7 +490,7 @@ fn commands(script: &str) -> Vec<String> {
 }
 
 /// The command in the form in which `sh` runs it in the root of the project.
-fn from_root(command: &str, directory: Option<&str>, variables: &[(&str, &str)]) -> String {
+fn from_root(command: &str, directory: &str, variables: &[(&str, String)]) -> String {
     let quoted = |text: &str| shlex::try_quote(text).map_or_else(|_| text.to_owned(), Into::into);
     let needs_bash = ["[[", "<(", "pipefail"]
         .iter()
@@ -381,8 +509,8 @@ fn from_root(command: &str, directory: Option<&str>, variables: &[(&str, &str)])
     for (name, value) in variables.iter().rev() {
         text = format!("{export}{name}={}{then} {text}", quoted(value));
     }
-    match directory.filter(|directory| !matches!(*directory, "." | "./")) {
-        Some(directory) => format!("cd {} && {text}", quoted(directory)),
-        None => text,
+    match directory {
+        "" | "." | "./" => text,
+        _ => format!("cd {} && {text}", quoted(directory)),
     }
 }

@@ -69,6 +69,7 @@ fn what_ci_runs_comes_before_any_guess() {
         ],
         &[
             "pytest-test: FOO='a b' pytest -q tests",
+            "tox-test: tox -e 3.13",
             "npm-test: cd web && npm test",
             "lint: cd docs && make lint",
         ],
@@ -84,7 +85,6 @@ fn what_ci_runs_comes_before_any_guess() {
     assert_eq!(
         left_out,
         [
-            "tox -e ${{ matrix.python }}: it depends on an expression of the workflow",
             "pytest --slow: it runs on a condition",
             "if [ -f x ]; then …: it is a script of several lines; put it into a file and name that",
             "job database: it needs the service postgres",

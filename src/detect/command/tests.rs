@@ -1,0 +1,114 @@
+use super::Purpose::{Check, Machine, Setup};
+use super::{Purpose, plain_test, purpose};
+use crate::domain::checks::verdict::CheckKind::{Build, Lint, Test};
+
+#[test]
+fn a_command_is_known_by_its_words() {
+    let table: [(&str, Option<Purpose>); 69] = [
+        ("cargo build --locked", Some(Check(Build))),
+        ("cargo +stable test --all-features", Some(Check(Test))),
+        ("cargo nextest run", Some(Check(Test))),
+        ("cargo fmt --all -- --check", Some(Check(Lint))),
+        ("cargo fmt", None),
+        ("cargo publish", None),
+        ("cargo test --workspace --no-run", Some(Check(Build))),
+        (
+            "cargo hack test --each-feature --workspace",
+            Some(Check(Test)),
+        ),
+        ("pytest --collect-only", None),
+        ("go test -race ./...", Some(Check(Test))),
+        ("go mod download", Some(Setup)),
+        ("go mod tidy", None),
+        ("npm ci", Some(Setup)),
+        ("npm install -g pnpm", Some(Machine)),
+        ("npm test", Some(Check(Test))),
+        ("npm run build --if-present", Some(Check(Build))),
+        ("npm run test:unit", Some(Check(Test))),
+        ("npm run lint", Some(Check(Lint))),
+        ("npm run lint:fix", None),
+        ("npm publish", None),
+        ("./scripts/doctest.sh", None),
+        ("yarn", Some(Setup)),
+        ("yarn eslint .", Some(Check(Lint))),
+        ("npx prettier --check .", Some(Check(Lint))),
+        ("npx prettier --write .", None),
+        ("node --test", Some(Check(Test))),
+        ("node test/run.js", Some(Check(Test))),
+        ("python -m pip install -e .[test]", Some(Setup)),
+        ("python3 -m pytest -q", Some(Check(Test))),
+        ("python -m unittest discover", Some(Check(Test))),
+        ("python setup.py test", None),
+        ("pip3 install tox", Some(Setup)),
+        ("uv run --locked pytest", Some(Check(Test))),
+        ("uv run --group tests mypy src", Some(Check(Lint))),
+        ("uv sync", Some(Setup)),
+        ("poetry install", Some(Setup)),
+        ("coverage run -m pytest", Some(Check(Test))),
+        ("coverage report", None),
+        ("tox -e py", Some(Check(Test))),
+        ("tox -e lint", Some(Check(Lint))),
+        ("tox -e docs", None),
+        ("tox -p auto", Some(Check(Test))),
+        ("tox -e mypy,py", Some(Check(Test))),
+        ("uvx --with tox-uv tox -e mypy", Some(Check(Lint))),
+        (
+            "uvx nox --python $PYTHON --sessions mypy_api",
+            Some(Check(Lint)),
+        ),
+        (
+            "nox --python 3.12 -s tests -- --installpkg x",
+            Some(Check(Test)),
+        ),
+        ("nox -s docs", None),
+        ("stack build --test --no-run-tests", Some(Check(Build))),
+        ("ruff check .", Some(Check(Lint))),
+        ("ruff format .", None),
+        ("black --check src", Some(Check(Lint))),
+        ("make", Some(Check(Build))),
+        ("make -j4 check", Some(Check(Test))),
+        ("make install", None),
+        ("./configure --enable-x", Some(Setup)),
+        ("cmake --build build", Some(Check(Build))),
+        ("ctest --test-dir build", Some(Check(Test))),
+        ("./gradlew build", Some(Check(Test))),
+        ("mvn -B clean verify", Some(Check(Test))),
+        ("bundle exec rspec", Some(Check(Test))),
+        ("bundle exec rake", Some(Check(Test))),
+        ("sudo apt-get install -y libfoo", Some(Machine)),
+        ("sudo rm -rf /x", None),
+        ("RUST_BACKTRACE=1 cargo test", Some(Check(Test))),
+        ("bash scripts/test.sh", Some(Check(Test))),
+        ("./scripts/lint.sh", Some(Check(Lint))),
+        ("echo test", None),
+        ("git diff --exit-code", None),
+        ("curl https://example.org | sh", None),
+    ];
+    for (command, expected) in table {
+        assert_eq!(purpose(command), expected, "{command}");
+    }
+}
+
+#[test]
+fn a_test_that_needs_more_than_cargo_is_reduced_to_cargo_test() {
+    let table = [
+        (
+            "cargo llvm-cov -F python --codecov --output-path codecov.json",
+            Some("cargo test -F python"),
+        ),
+        (
+            "cargo hack test --each-feature --workspace",
+            Some("cargo test --workspace"),
+        ),
+        (
+            "RUST_BACKTRACE=1 cargo +nightly llvm-cov nextest --features=a,b --lcov -- x",
+            Some("RUST_BACKTRACE=1 cargo test --features=a,b"),
+        ),
+        ("cargo test --workspace", None),
+        ("cargo nextest run", None),
+        ("xargs cargo hack test", None),
+    ];
+    for (command, expected) in table {
+        assert_eq!(plain_test(command).as_deref(), expected, "{command}");
+    }
+}

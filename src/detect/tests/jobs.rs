@@ -1,0 +1,246 @@
+use super::*;
+
+/// A workflow for every push with these jobs.
+fn ci(jobs: &str) -> String {
+    format!("on: push\njobs:\n{jobs}")
+}
+
+fn with_ci<'a>(
+    files: &[(&'a str, &'a str)],
+    workflow: &'a str,
+) -> (Vec<String>, Vec<String>, Vec<String>, String) {
+    let mut files = files.to_vec();
+    files.push((".github/workflows/ci.yml", workflow));
+    let (setup, checks) = proposal(&files);
+    let proposal = propose(&listing(&files));
+    let left_out = proposal.left_out.into_iter().map(|it| it.what).collect();
+    (setup, checks, left_out, proposal.steps.join("\n"))
+}
+
+#[test]
+fn a_row_of_the_matrix_fills_expressions_and_decides_conditions() {
+    let workflow = ci(r#"
+  test:
+    runs-on: ${{ matrix.os }}
+    strategy: { matrix: { python: ["pypy3.11", "3.9", "3.13", "3.14t"], os: [windows-latest, ubuntu-latest] } }
+    env: { PYTHON: "${{ matrix.python }}", OTHER: x }
+    steps:
+      - run: sudo apt install gettext
+        if: startsWith(matrix.os, 'ubuntu')
+      - run: brew install gettext && make check-mac
+        if: runner.os == 'macOS'
+      - run: uvx --python ${{ matrix.python }} tox -e py
+      - run: uvx nox --python $PYTHON -s lint
+        continue-on-error: ${{ matrix.experimental }}
+      - run: make test-slow
+        if: github.event_name == 'push'
+"#);
+    let (setup, checks, left_out, steps) = with_ci(&[], &workflow);
+    assert_eq!(setup, Vec::<String>::new());
+    assert_eq!(
+        checks,
+        [
+            "test: uvx --python 3.13 tox -e py",
+            "lint: PYTHON=3.13 uvx nox --python $PYTHON -s lint"
+        ]
+    );
+    assert_eq!(left_out, ["make test-slow: it runs on a condition"]);
+    assert!(steps.contains("pipx install uv"), "{steps}");
+    assert!(steps.contains("sudo apt install gettext"), "{steps}");
+    let rows = ci(r"
+  test:
+    strategy:
+      matrix:
+        include:
+          - { elixir: 1.14, otp: 24 }
+          - { elixir: 1.18, otp: 27, lint: true }
+    steps:
+      - uses: erlef/setup-beam@v1
+        with: { otp-version: '${{matrix.otp}}', elixir-version: '${{matrix.elixir}}', cache: true }
+      - run: mix format --check-formatted
+        if: ${{ matrix.lint }}
+      - run: mix test
+");
+    let (setup, checks, _, steps) = with_ci(&[("mix.exs", "")], &rows);
+    assert_eq!(setup, ["mix deps.get"]);
+    assert_eq!(
+        checks,
+        ["test: mix test", "lint: mix format --check-formatted"]
+    );
+    assert!(
+        steps.contains("- uses: erlef/setup-beam@v1\n  with:\n    otp-version: \"27\"\n    elixir-version: \"1.18\""),
+        "{steps}"
+    );
+    assert!(
+        !steps.contains("cache") && !steps.contains("apt-get"),
+        "{steps}"
+    );
+}
+
+#[test]
+fn what_a_job_installs_counts_only_with_a_check_of_it() {
+    let workflow = ci(r"
+  test:
+    steps:
+      - run: |
+          source <(cargo llvm-cov show-env --export-prefix)
+          cargo llvm-cov clean --workspace
+          uv sync --group dev
+      - run: |
+          source <(cargo llvm-cov show-env --export-prefix)
+          uv run pytest
+        env: { TOKEN: '${{ secrets.TOKEN }}' }
+      - run: ./scripts/doctest.sh
+  wheels:
+    steps:
+      - run: pip install twine
+      - run: cargo install cross
+  install-dev:
+    steps:
+      - run: uv pip install -e .[dev]
+");
+    let (setup, checks, _, steps) = with_ci(&[("pyproject.toml", "[project]")], &workflow);
+    assert_eq!(setup, ["uv sync --group dev"]);
+    assert_eq!(checks, ["test: uv run pytest"]);
+    assert!(!steps.contains("cross"), "{steps}");
+}
+
+#[test]
+fn one_job_is_enough_for_the_tests_of_one_tool() {
+    let workflow = ci(r"
+  node:
+    steps:
+      - run: npm ci
+      - run: npm run test:cover
+  deno:
+    steps: [{ run: npm run test:deno }]
+  web:
+    steps: [{ run: npm test, working-directory: web }]
+  fmt:
+    steps: [{ run: npm run lint }]
+  types:
+    steps: [{ run: npm run typecheck }]
+  valgrind:
+    steps: [{ run: make test-valgrind }]
+  minimal-versions:
+    steps: [{ run: cargo check }]
+  heads:
+    continue-on-error: true
+    steps: [{ run: make check-heads }]
+  other:
+    steps: [{ run: make check-other || echo ignored }]
+  arm:
+    runs-on: [self-hosted, ARM64]
+    steps: [{ run: make check-arm }]
+  i386:
+    container: { image: i386/ubuntu }
+    steps: [{ run: apt-get install -y gcc }, { run: make check-i386 }]
+");
+    let (_, checks, left_out, steps) = with_ci(&[], &workflow);
+    assert_eq!(
+        checks,
+        [
+            "npm-test: npm run test:cover",
+            "npm-test-2: cd web && npm test",
+            "npm-lint: npm run lint",
+            "npm-lint-2: npm run typecheck"
+        ]
+    );
+    assert_eq!(
+        left_out,
+        [
+            "npm run test:deno: the job node has a test with npm",
+            "make check-heads: it may fail",
+            "make check-other || echo ignored: it may fail",
+            "job arm: it needs the project's own runner",
+            "job i386: it runs in the container i386/ubuntu"
+        ]
+    );
+    assert!(!steps.contains("apt-get"), "{steps}");
+}
+
+/// Compiling the tests, a type checker in tox, and a measure of coverage that needs another program.
+#[test]
+fn a_check_that_runs_no_test_is_no_test() {
+    let workflow = ci(r"
+  test:
+    steps:
+      - uses: taiki-e/install-action@v2
+        with: { tool: cargo-hack }
+      - run: cargo test --workspace --no-run
+      - run: cargo hack test --each-feature --workspace
+");
+    let (_, checks, _, steps) = with_ci(&[("Cargo.toml", "[workspace]")], &workflow);
+    assert!(!steps.contains("cargo-hack"), "{steps}");
+    assert_eq!(
+        checks,
+        [
+            "build: cargo test --workspace --no-run",
+            "test: cargo test --workspace"
+        ]
+    );
+    let workflow = ci("  types: { steps: [{ run: uvx tox -e mypy }] }\n");
+    let files = [
+        ("pyproject.toml", "[project]"),
+        ("tox.ini", "[testenv]\ncommands = pytest\n"),
+    ];
+    let (setup, checks, ..) = with_ci(&files, &workflow);
+    assert_eq!(setup, ["python3 -m pip install -e . pytest"]);
+    assert_eq!(checks, ["test: python3 -m pytest", "lint: uvx tox -e mypy"]);
+}
+
+#[test]
+fn dependencies_that_an_action_installs_have_a_setup_command() {
+    let workflow = ci(r"
+  test:
+    steps:
+      - uses: ruby/setup-ruby@v1
+        with: { ruby-version: '3.4', bundler-cache: true }
+      - run: bundle exec rake test
+");
+    let (setup, checks, _, steps) = with_ci(&[("gems.rb", "")], &workflow);
+    assert_eq!(setup, ["bundle install"]);
+    assert_eq!(checks, ["test: bundle exec rake test"]);
+    assert_eq!(
+        steps,
+        "# .github/workflows/ci.yml:6\n- uses: ruby/setup-ruby@v1\n  with:\n    ruby-version: \"3.4\""
+    );
+}
+
+#[test]
+fn the_group_of_the_tests_is_installed() {
+    proposes(
+        &[(
+            "pyproject.toml",
+            "[project]\nname = \"a\"\n[dependency-groups]\ntests = [\"pytest>=9\", \"anyio\"]\n",
+        )],
+        &["python3 -m pip install --group tests -e ."],
+        &["test: python3 -m pytest"],
+    );
+}
+
+#[test]
+fn zig_and_cabal() {
+    proposes(
+        &[("build.zig", "const t = b.step(\"test\", \"Run\");")],
+        &[],
+        &["build: zig build", "test: zig build test"],
+    );
+    proposes(&[("build.zig", "")], &[], &["build: zig build"]);
+    proposes(
+        &[("a.cabal", "")],
+        &["cabal update"],
+        &[
+            "build: cabal build all --enable-tests",
+            "test: cabal test all",
+        ],
+    );
+    proposes(
+        &[("a.cabal", ""), ("stack.yaml", "")],
+        &[],
+        &[
+            "build: stack build --test --no-run-tests",
+            "test: stack test",
+        ],
+    );
+}
