@@ -176,7 +176,7 @@ fn left_to_do(repository: Option<&str>, form: Form, looks_public: bool) -> Strin
          1. gh secret set {KEY}\n  \
          2. {page}: tick \"Allow GitHub Actions to create and approve pull requests\"\n  \
          3. git add {CONFIG} {EXAMPLE_PLAN} {WORKFLOW} && git commit -m 'Add Sprag' && git push\n\
-         on this machine, once that is committed: sprag doctor, then sprag run 'fix the flaky test' --agent NAME\n"
+         on this machine, once that is committed: sprag doctor --agent NAME, then sprag run 'fix the flaky test' --agent NAME\n"
     );
     if looks_public && form == Form::OneJob {
         text += &format!(

@@ -25,7 +25,7 @@ fn init_names_the_steps_that_follow_and_they_work() {
            1. gh secret set OPENAI_API_KEY\n  \
            2. the repository's page, Settings > Actions > General: tick \"Allow GitHub Actions to create and approve pull requests\"\n  \
            3. git add .sprag/config.yaml .sprag/plans/example.yaml .github/workflows/sprag.yml && git commit -m 'Add Sprag' && git push\n\
-         on this machine, once that is committed: sprag doctor, then sprag run 'fix the flaky test' --agent NAME\n"
+         on this machine, once that is committed: sprag doctor --agent NAME, then sprag run 'fix the flaky test' --agent NAME\n"
     );
     let configured = format!(
         "agent_command: 'true'\n{}",

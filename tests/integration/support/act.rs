@@ -172,7 +172,7 @@ fn machine(runner: &Runner) -> PathBuf {
     write_program(&bin.join("npm"), npm);
     let built = env!("CARGO_BIN_EXE_sprag");
     let install = format!(
-        "#!/bin/sh\necho \"$*\" >> '{}'\nln -s '{built}' '{}'\n",
+        "#!/bin/sh\necho \"$*\" >> '{}'\nln -sf '{built}' '{}'\n",
         runner.project.outside("cargo").display(),
         cargo.join("sprag").display()
     );
@@ -262,16 +262,24 @@ fn actions(runner: &Runner, workflow: &Value) -> Vec<String> {
     let steps = jobs.flat_map(|job| job["steps"].as_array().unwrap());
     let used = steps.filter_map(|step| step["uses"].as_str());
     let here = |uses: &str| {
-        let name = uses.split('@').next().unwrap();
-        let dir = match name.strip_prefix("actions/") {
-            Some(name) => Path::new(ROOT).join("tests/act").join(name),
-            None => own.clone(),
+        let (name, version) = uses.split_once('@').unwrap();
+        // An action may lie in a directory of its repository: OWNER/NAME/DIRECTORY.
+        let mut parts = name.splitn(3, '/');
+        let (owner, name) = (parts.next().unwrap(), parts.next().unwrap());
+        let dir = match owner {
+            "actions" => Path::new(ROOT).join("tests/act").join(name),
+            _ => own.clone(),
         };
         assert!(
-            dir.join("action.yml").is_file(),
+            dir.join(parts.next().unwrap_or(""))
+                .join("action.yml")
+                .is_file(),
             "nothing stands for {uses}"
         );
-        format!("--local-repository={uses}={}", dir.display())
+        format!(
+            "--local-repository={owner}/{name}@{version}={}",
+            dir.display()
+        )
     };
     let mut all: Vec<String> = used.map(here).collect();
     all.sort_unstable();
