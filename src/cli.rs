@@ -370,3 +370,49 @@ pub enum SchemaName {
     /// One line of a recorded session.
     Trajectory,
 }
+
+/// What the user most likely meant, if the command line has a prompt without quotes or lacks the command.
+pub fn tip(error: &clap::Error) -> Option<&'static str> {
+    use clap::error::{ContextKind, ContextValue, ErrorKind};
+    let text = |kind| match error.get(kind) {
+        Some(ContextValue::String(text)) => Some(text.as_str()),
+        _ => None,
+    };
+    let usage = error.get(ContextKind::Usage).map(ToString::to_string);
+    let of_run = usage.is_some_and(|usage| usage.contains("sprag run"));
+    match error.kind() {
+        ErrorKind::UnknownArgument => {
+            let argument = text(ContextKind::InvalidArg)?;
+            match (argument.starts_with('-'), of_run) {
+                (false, true) => Some("put the prompt in quotes: sprag run 'fix the flaky test'"),
+                (true, false) if error.get(ContextKind::SuggestedArg).is_none() => {
+                    Some("name a command first: sprag run --plan plan.yaml")
+                }
+                _ => None,
+            }
+        }
+        ErrorKind::InvalidSubcommand => text(ContextKind::InvalidSubcommand)?
+            .contains(' ')
+            .then_some("a prompt is given to run: sprag run 'fix the flaky test'"),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Cli, tip};
+    use clap::Parser as _;
+
+    #[test]
+    fn a_prompt_without_quotes_or_without_its_command_is_recognised() {
+        let of = |line: &[&str]| {
+            let error = Cli::try_parse_from(["sprag"].iter().chain(line)).unwrap_err();
+            tip(&error).unwrap_or_default()
+        };
+        assert!(of(&["run", "fix", "the", "test"]).starts_with("put the prompt in quotes"));
+        assert!(of(&["fix the test"]).contains("sprag run"));
+        assert!(of(&["--plan", "p.yaml"]).starts_with("name a command"));
+        assert_eq!(of(&["run", "--agnet", "x"]), "");
+        assert_eq!(of(&["ruun"]), "");
+    }
+}

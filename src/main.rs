@@ -71,6 +71,10 @@ fn not_parsed(error: &clap::Error) -> ExitCode {
     let in_actions = Context::of_process().ok().filter(Context::in_actions);
     let Some(context) = in_actions.filter(|_| error.use_stderr()) else {
         let _ = error.print();
+        if let Some(tip) = sprag::cli::tip(error) {
+            // If stderr is closed, the message is lost.
+            let _ = writeln!(std::io::stderr(), "\n  tip: {tip}");
+        }
         return ExitCode::from(if error.use_stderr() { 2 } else { 0 });
     };
     let text = error.to_string();

@@ -8,7 +8,7 @@ use crate::git::path_within;
 use crate::print::print;
 use crate::report;
 use crate::run::described::task_settings;
-use crate::run::prepare::{config_file, read_plan, without_agent};
+use crate::run::prepare::{config_file, config_path, read_plan, without_agent};
 use crate::run::repository::repository;
 use crate::settings::{self, Sources, TaskConfig};
 use serde_json::json;
@@ -24,7 +24,15 @@ pub fn command(context: &Context, args: &CheckArgs) -> Result<u8> {
     let above = settings::above(context, &SettingFlags::default())?;
     let Some(path) = args.plan.as_ref().or(args.plan_flag.as_ref()) else {
         let sources = Sources::new(context, above, file.settings);
-        return check_configuration(&sources, file.setup);
+        let path = config_path(context, &args.common, real.work_tree());
+        let title = match path.is_file() {
+            true => "the configuration is valid".to_owned(),
+            false => format!(
+                "the configuration is valid: there is no {}, so every setting has its default or is set elsewhere",
+                settings::DEFAULT_FILE
+            ),
+        };
+        return check_configuration(&sources, file.setup, &title);
     };
     let path = context.cwd.join(path);
     let name = path_within(&path, real.work_tree());
@@ -62,10 +70,10 @@ pub fn command(context: &Context, args: &CheckArgs) -> Result<u8> {
 }
 
 /// Shows the settings of a task that overrides nothing.
-fn check_configuration(sources: &Sources, setup: Vec<String>) -> Result<u8> {
+fn check_configuration(sources: &Sources, setup: Vec<String>, title: &str) -> Result<u8> {
     let run = settings::run_config(sources, setup)?;
     let plan = settings::plan_of_prompt("any")?;
-    let mut text = "the configuration is valid\n".to_owned();
+    let mut text = format!("{title}\n");
     for command in &run.setup {
         text += &format!("  setup: {command}\n");
     }

@@ -7,6 +7,7 @@ use crate::domain::settings::variables::Unread;
 use crate::domain::snapshot::RevId;
 pub use crate::git::{Nested, UncommittedChanges};
 pub use crate::github::api::PermissionState;
+use crate::run::programs::MissingProgram;
 
 /// All facts.
 #[derive(Debug, Clone)]
@@ -150,17 +151,6 @@ pub struct Configuration {
     pub delivery: Delivery,
     /// Variables that have a name like Sprag's and that nothing reads.
     pub unread: Vec<Unread>,
-}
-
-/// A program that a command needs and that was not found.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct MissingProgram {
-    /// The command, as it is named for people.
-    pub of: String,
-    /// Whether it is a setup command.
-    pub in_setup: bool,
-    /// The program, as the command names it.
-    pub program: String,
 }
 
 /// What a run is configured to do on GitHub, independent of the environment.

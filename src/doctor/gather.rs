@@ -10,16 +10,15 @@ use crate::agents::Agent;
 use crate::agents::builtin::Source;
 use crate::cli::DoctorArgs;
 use crate::context::Context;
-use crate::doctor::{
-    self, Configuration, Confinement, Delivery, Facts, Machine, MissingProgram, Problem,
-};
+use crate::doctor::{Configuration, Confinement, Delivery, Facts, Machine, Problem};
 use crate::domain::settings::{IfUnverified, PullRequest, Report, Settings};
 use crate::error::{Error, Result};
 use crate::git::{Real, path_within};
-use crate::process::{self, Cancel, CancelReason, find_program};
+use crate::process::{self, Cancel, CancelReason};
 use crate::run::isolation::{self, Scope};
 use crate::run::places;
 use crate::run::prepare::{config_file, config_path, without_agent};
+use crate::run::programs;
 use crate::run::repository::repository as discover;
 use crate::settings::{self, RunConfig, Sources, TaskConfig};
 use std::path::Path;
@@ -153,37 +152,13 @@ fn configured(context: &Context, args: &DoctorArgs, work_tree: &Path) -> Result<
 }
 
 impl Configured {
-    /// The missing programs of checks and setup commands.
-    fn missing(&self, context: &Context, work_tree: &Path) -> Vec<MissingProgram> {
-        let search_path = context.var_os("PATH").unwrap_or_default();
-        let is_missing =
-            |program: &String| find_program(program.as_ref(), search_path, work_tree).is_none();
-        let setup = self.run.setup.iter().map(|line| ("setup".to_owned(), line));
-        let checks = self.task.checks.iter();
-        let checks = checks.map(|check| (format!("check {}", check.name), &check.run));
-        let commands = setup
-            .map(|it| (true, it))
-            .chain(checks.map(|it| (false, it)));
-        commands
-            .flat_map(|(in_setup, (of, line))| {
-                let programs = doctor::command_line::programs(line).into_iter();
-                let missing = programs.filter(is_missing);
-                missing.map(move |program| MissingProgram {
-                    of: of.clone(),
-                    in_setup,
-                    program,
-                })
-            })
-            .collect()
-    }
-
     fn facts(&self, context: &Context, work_tree: &Path) -> Configuration {
         let delivery = &self.run.settings;
         let checks = self.task.checks.iter();
         Configuration {
             file: self.file.clone(),
             checks: checks.map(|check| check.name.clone()).collect(),
-            missing: self.missing(context, work_tree),
+            missing: programs::missing(context, work_tree, &self.run.setup, &self.task.checks),
             has_setup: !self.run.setup.is_empty(),
             unverified_fails: self.task.settings.if_unverified == IfUnverified::Fail,
             allow_dirty: delivery.allow_dirty,

@@ -1,6 +1,5 @@
 //! `sprag doctor`: the conditions for a run here. [`gather`] collects the facts, and [`examine`] judges them.
 
-pub mod command_line;
 mod examine;
 mod facts;
 mod finding;

@@ -5,6 +5,7 @@ use super::*;
 use crate::agents::Login;
 use crate::domain::trigger::payload;
 use crate::domain::trigger::settings::TriggerSettings;
+use crate::run::programs::MissingProgram;
 use serde_json::json;
 
 /// The state of one check after a change.
@@ -393,6 +394,7 @@ fn a_program_that_a_command_needs_is_missed_before_the_run() {
             of: "check lint".into(),
             in_setup,
             program: "eslint".into(),
+            also_called: None,
         };
         configuration.missing = vec![missing.clone(), missing];
         let findings = examine(&facts);
@@ -404,6 +406,26 @@ fn a_program_that_a_command_needs_is_missed_before_the_run() {
     assert_eq!(finding(false, false), State::Fail);
     assert_eq!(finding(true, false), State::Warn);
     assert_eq!(finding(true, true), State::Fail);
+}
+
+#[test]
+fn a_program_that_has_another_name_here_is_told_by_it() {
+    let mut facts = laptop();
+    let Ok(configuration) = &mut facts.configuration else {
+        panic!("the sample has a configuration");
+    };
+    configuration.missing = vec![MissingProgram {
+        of: "check test".into(),
+        in_setup: false,
+        program: "python".into(),
+        also_called: Some("python3"),
+    }];
+    let findings = examine(&facts);
+    let found = findings.into_iter().find(|it| it.check == "programs");
+    assert_eq!(
+        found.unwrap().remedy.as_deref(),
+        Some("python3 is installed: write python3 instead of python")
+    );
 }
 
 #[test]

@@ -4,9 +4,21 @@
 ///
 /// Differences in case, `-` and `_` are ignored, so `maxRetries` and `max-retries` find `max_retries`. Apart
 /// from these, at most a third of the characters may differ (rounded up, and at most four); a transposition
-/// counts once. Of equally similar names, the first wins.
+/// counts once. Of equally similar names, the first wins. A whole word of a single name finds that name:
+/// `retries` stands for `max_retries`.
 pub fn nearest<'a>(given: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let wanted = folded(given);
+    let known: Vec<&'a str> = known.into_iter().collect();
+    let close = known
+        .iter()
+        .any(|name| strsim::osa_distance(&wanted, &folded(name)) <= 1);
+    let mut with_word = known.iter().filter(|name| {
+        let mut words = name.split(['-', '_']);
+        words.any(|word| folded(word) == wanted)
+    });
+    if let (false, Some(name), None) = (close, with_word.next(), with_word.next()) {
+        return Some(name);
+    }
     let allowed = wanted.chars().count().div_ceil(3).clamp(1, 4);
     known
         .into_iter()
@@ -29,10 +41,26 @@ pub fn unknown_key<'a>(
     known: impl IntoIterator<Item = &'a str>,
     schema: &str,
 ) -> String {
-    match nearest(key, known) {
+    let known: Vec<&str> = known.into_iter().collect();
+    let near = nearest(key, known.iter().copied());
+    if let (None, Some(variable)) = (near, secret_variable(key)) {
+        return format!(
+            "`{key}` is not a key of {whole}: a secret does not belong in a file; set the environment variable {variable}"
+        );
+    }
+    match near {
         Some(name) => format!("`{key}` is not a key of {whole} (did you mean `{name}`?)"),
         None => format!("`{key}` is not a key of {whole}; `sprag schema {schema}` lists them"),
     }
+}
+
+/// The environment variable for a key that names a secret.
+fn secret_variable(key: &str) -> Option<String> {
+    let key = key.replace('-', "_").to_ascii_uppercase();
+    let is_secret = ["API_KEY", "APIKEY", "TOKEN", "SECRET", "PASSWORD"]
+        .iter()
+        .any(|end| key.ends_with(end));
+    is_secret.then_some(key)
 }
 
 fn folded(name: &str) -> String {
@@ -57,9 +85,24 @@ mod tests {
             ("MAX-TOKENS", Some("max_tokens")),
             ("modle", Some("model")),
             ("verfy", Some("verify")),
+            ("retries", Some("max_retries")),
+            ("Tokens", Some("max_tokens")),
+            ("max", None),
         ] {
             assert_eq!(nearest(given, KEYS), expected, "{given}");
         }
+    }
+
+    #[test]
+    fn a_secret_is_sent_to_the_environment() {
+        assert_eq!(
+            unknown_key("openai-api-key", "the configuration", KEYS, "config"),
+            "`openai-api-key` is not a key of the configuration: a secret does not belong in a file; set the environment variable OPENAI_API_KEY"
+        );
+        assert_eq!(
+            unknown_key("max_token", "the configuration", KEYS, "config"),
+            "`max_token` is not a key of the configuration (did you mean `max_tokens`?)"
+        );
     }
 
     #[test]

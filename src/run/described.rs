@@ -42,7 +42,11 @@ pub fn dry_run(prepared: &Prepared) -> String {
 /// The settings of a task, one per line. `no_agent` is the error to show if no agent is configured.
 pub fn task_settings(config: &TaskConfig, no_agent: Option<&Error>) -> String {
     let mut text = match no_agent {
-        Some(error) => format!("  agent: none ({})", error.hints.join("; ")),
+        // The first remedy is enough here: `sprag doctor` prints all of them.
+        Some(error) => {
+            let remedy = error.hints.first().map_or("", String::as_str);
+            format!("  agent: none ({remedy})")
+        }
         None => format!("  agent: {}", config.agent.name()),
     };
     match (&config.agent, no_agent) {

@@ -38,6 +38,7 @@ pub mod past_runs;
 pub mod places;
 pub mod plan_state;
 pub mod prepare;
+pub mod programs;
 mod push_failure;
 pub mod record;
 pub mod recorder;

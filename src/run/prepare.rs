@@ -10,6 +10,7 @@ use crate::git::{Real, Repo, path_within};
 use crate::run::draft_request::DraftRequest;
 use crate::run::output_schema::SchemaSource;
 use crate::run::plan_state::{PlanFile, PlanState};
+use crate::run::programs;
 use crate::run::reviewed_change::ReviewedChange;
 use crate::settings::{self, RunConfig, Sources, TaskConfig};
 use std::io::Read as _;
@@ -89,7 +90,7 @@ pub struct Selection<'a> {
 }
 
 /// The hint that lists the possible sources of a run.
-pub const CHOICES: &str = "give exactly one of --plan FILE, --prompt TEXT, --prompt-file FILE|-, --issue N, --queue DIR, --event";
+pub const CHOICES: &str = "give exactly one of a prompt in quotes, --plan FILE, --prompt-file FILE|-, --issue N, --queue DIR, --event";
 
 /// Whether the arguments name a plan or a prompt.
 pub fn has_source(args: &RunArgs) -> bool {
@@ -221,6 +222,9 @@ pub fn prepare(
         let config = task_config(&task)?;
         warn_of_open_dependencies(&task, &named, &book, &mut warnings);
         warn_of_cost(&task, &config, &mut warnings);
+        if run.setup.is_empty() && !integrates {
+            warn_of_missing_programs(context, &real, &config, &mut warnings);
+        }
         tasks.push((task, config));
     }
     if let Err(error) = book.ensure_writable(tasks.iter().map(|(task, _)| &task.id)) {
@@ -283,7 +287,10 @@ pub fn config_file(
     let bytes = match (of_base, repo.and(path.strip_prefix(work_tree).ok())) {
         (Some(bytes), _) => bytes,
         (None, Some(_)) if !is_asked_for => return Ok(config_file::ConfigFile::default()),
-        _ if !is_asked_for && !path.exists() => return Ok(config_file::ConfigFile::default()),
+        _ if !is_asked_for && !path.exists() => {
+            settings::refuse_misplaced(work_tree)?;
+            return Ok(config_file::ConfigFile::default());
+        }
         _ => settings::read_file(&path, "configuration file")?,
     };
     let name = path_within(&path, work_tree);
@@ -398,6 +405,28 @@ fn warn_of_open_dependencies(
             task.id,
             undone.join(", ")
         ));
+    }
+}
+
+/// Warns of checks that cannot start here: each turn would be paid for before the run finds out.
+fn warn_of_missing_programs(
+    context: &Context,
+    real: &Real,
+    config: &TaskConfig,
+    warnings: &mut Vec<String>,
+) {
+    for missing in programs::missing(context, real.work_tree(), &[], &config.checks) {
+        let other = missing.also_called.map_or_else(
+            || "`sprag doctor` looks for all of them".to_owned(),
+            |other| format!("{other} is, so write {other} there"),
+        );
+        let warning = format!(
+            "{} needs {}, which is not installed here; {other}",
+            missing.of, missing.program
+        );
+        if !warnings.contains(&warning) {
+            warnings.push(warning);
+        }
     }
 }
 

@@ -140,7 +140,15 @@ pub fn with_inputs(context: &Context, args: &RunArgs) -> Result<RunArgs> {
 
 /// Refuses a path as a prompt: `sprag run plan.yaml` is almost certainly not meant as one.
 fn refuse_path(context: &Context, words: &str) -> Result<()> {
-    match context.cwd.join(words).is_file() {
+    let is_there = context.cwd.join(words).is_file();
+    let ending = Path::new(words).extension().and_then(|it| it.to_str());
+    let looks_like_one = !words.contains(char::is_whitespace)
+        && matches!(ending, Some("yaml" | "yml" | "md" | "json"));
+    match is_there {
+        false if looks_like_one => Err(Error::usage(format!(
+            "the prompt `{words}` looks like the name of a file, and there is no such file"
+        ))
+        .hint(format!("check the path, and run a plan with --plan {words}"))),
         false => Ok(()),
         true => Err(
             Error::usage(format!("the prompt `{words}` is a file name")).hint(format!(

@@ -30,6 +30,40 @@ use std::sync::Arc;
 /// The default path of the configuration file, relative to the work tree.
 pub const DEFAULT_FILE: &str = ".sprag/config.yaml";
 
+/// Names that the configuration file is given by mistake.
+const MISPLACED: [&str; 7] = [
+    ".sprag/config.yml",
+    ".sprag/config.json",
+    ".sprag/sprag.yaml",
+    ".sprag.yaml",
+    ".sprag.yml",
+    "sprag.yaml",
+    "sprag.yml",
+];
+
+/// Refuses to go on without a configuration where one seems to be meant but has another name: the work would
+/// be committed without its checks. A plan may have any name.
+///
+/// # Errors
+/// When there is such a file.
+pub fn refuse_misplaced(work_tree: &Path) -> Result<()> {
+    let is_plan = |path: &Path| {
+        let text = fs::read_to_string(path).unwrap_or_default();
+        text.lines().any(|line| line.starts_with("tasks:"))
+    };
+    let found = MISPLACED.into_iter().find(|name| {
+        let path = work_tree.join(name);
+        path.is_file() && !is_plan(&path)
+    });
+    match found {
+        Some(name) => Err(Error::config(format!(
+            "{name} is not read: the configuration is {DEFAULT_FILE}"
+        ))
+        .hint(format!("mkdir -p .sprag && git mv {name} {DEFAULT_FILE}"))),
+        None => Ok(()),
+    }
+}
+
 /// All sources of settings except the task.
 #[derive(Debug, Clone)]
 pub struct Sources {

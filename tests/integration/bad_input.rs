@@ -91,7 +91,7 @@ fn no_source() {
         &project(),
         &["run"],
         2,
-        "error: nothing to do: no plan and no prompt was given\n  give exactly one of --plan FILE, --prompt TEXT, --prompt-file FILE|-, --issue N, --queue DIR, --event\n",
+        "error: nothing to do: no plan and no prompt was given\n  give exactly one of a prompt in quotes, --plan FILE, --prompt-file FILE|-, --issue N, --queue DIR, --event\n",
     );
 }
 
@@ -107,7 +107,7 @@ fn two_sources() {
             &[&RUN[..], &more].concat(),
             2,
             &format!(
-                "error: {named} were given together\n  give exactly one of --plan FILE, --prompt TEXT, --prompt-file FILE|-, --issue N, --queue DIR, --event\n"
+                "error: {named} were given together\n  give exactly one of a prompt in quotes, --plan FILE, --prompt-file FILE|-, --issue N, --queue DIR, --event\n"
             ),
         );
     }
@@ -135,7 +135,7 @@ fn a_prompt_as_the_argument_and_as_a_flag() {
         &project,
         &[&RUN[..], &["x"]].concat(),
         2,
-        "error: --plan and --prompt were given together\n  give exactly one of --plan FILE, --prompt TEXT, --prompt-file FILE|-, --issue N, --queue DIR, --event\n",
+        "error: --plan and --prompt were given together\n  give exactly one of a prompt in quotes, --plan FILE, --prompt-file FILE|-, --issue N, --queue DIR, --event\n",
     );
     refused(
         &project,

@@ -34,6 +34,7 @@ mod doctor;
 mod examples;
 mod fan_out;
 mod faults;
+mod first_mistakes;
 mod first_steps;
 mod floods;
 mod full_disk;

@@ -1,8 +1,9 @@
 //! The configuration and the agent that it chooses.
 
 use crate::agents::Login;
-use crate::doctor::facts::{Agent, AgentKind, Cli, Configuration, Facts, MissingProgram, Problem};
+use crate::doctor::facts::{Agent, AgentKind, Cli, Configuration, Facts, Problem};
 use crate::doctor::finding::{Finding, some_of};
+use crate::run::programs::MissingProgram;
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
 
@@ -60,6 +61,13 @@ fn checks(it: &Configuration) -> Finding {
 fn programs(it: &Configuration) -> Option<Finding> {
     const CHECK: &str = "programs";
     const REMEDY: &str = "install it, correct the command, or let a `setup` command install it";
+    let other = it.missing.iter().find_map(|missing| {
+        let other = missing.also_called?;
+        Some(format!(
+            "{other} is installed: write {other} instead of {}",
+            missing.program
+        ))
+    });
     let told = |missing: &MissingProgram| format!("{} needs {}", missing.of, missing.program);
     let names: BTreeSet<String> = it.missing.iter().map(told).collect();
     let names: Vec<String> = names.into_iter().collect();
@@ -68,7 +76,8 @@ fn programs(it: &Configuration) -> Option<Finding> {
     }
     let found = format!("not found: {}", some_of(&names, 8));
     let surely = !it.has_setup || it.missing.iter().any(|missing| missing.in_setup);
-    Some(Finding::bad(surely, CHECK, found, REMEDY))
+    let remedy = other.unwrap_or_else(|| REMEDY.to_owned());
+    Some(Finding::bad(surely, CHECK, found, remedy))
 }
 
 pub(super) fn findings(agent: Option<&Agent>) -> Vec<Finding> {

@@ -161,7 +161,10 @@ impl Node {
             _ if self.is_null() => "nothing".to_owned(),
             Value::Scalar { text, style } => {
                 let line = text.lines().next().unwrap_or_default();
-                let mut shown: String = line.chars().take(40).collect();
+                let mut shown: String = match is_like_a_secret(line) {
+                    true => "***".to_owned(),
+                    false => line.chars().take(40).collect(),
+                };
                 if shown.len() < text.len() {
                     shown.push('…');
                 }
@@ -174,6 +177,16 @@ impl Node {
             Value::Map { .. } => "a mapping".to_owned(),
         }
     }
+}
+
+/// Whether a text has a word that may be a secret: the messages about a file end up in logs that others read.
+fn is_like_a_secret(text: &str) -> bool {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+    let words = text.split(|c| !is_part(c));
+    words.filter(|word| word.len() >= 20).any(|word| {
+        let has = |kind: fn(&char) -> bool| word.chars().any(|c| kind(&c));
+        has(char::is_ascii_digit) && has(char::is_ascii_alphabetic)
+    })
 }
 
 /// Reads a text with one YAML document. `None` if the document has no value.

@@ -414,6 +414,11 @@ fn agent_lines(event: &AgentEvent, verbosity: Verbosity) -> Vec<Line> {
                 format!("    agent error: {}", text::short_line(message, 500)),
             )]
         }
+        // It shows why a turn takes long; a final one ends the turn and is told then.
+        AgentEvent::Error {
+            message,
+            is_final: false,
+        } => dim(format!("    agent: {}", text::short_line(message, 500))),
         _ if verbosity < Verbosity::Verbose => Vec::new(),
         AgentEvent::Message { text } => block(Tone::Plain, "    > ", text, MESSAGE_LINES),
         AgentEvent::Reasoning { text } => block(Tone::Dim, "    ~ ", text, MESSAGE_LINES),
@@ -447,9 +452,6 @@ fn agent_lines(event: &AgentEvent, verbosity: Verbosity) -> Vec<Line> {
                 .filter(|item| item.status == TodoStatus::Completed)
                 .count();
             dim(format!("    to do: {done} of {} completed", items.len()))
-        }
-        AgentEvent::Error { message, .. } => {
-            dim(format!("    agent: {}", text::short_line(message, 500)))
         }
         _ if verbosity < Verbosity::Trace => Vec::new(),
         AgentEvent::SessionStarted { session_id } => {

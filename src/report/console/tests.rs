@@ -222,7 +222,10 @@ fn verbose_tells_what_the_agent_does_and_trace_the_rest() {
     for agent in samples::agent_events() {
         recorder.push(EventKind::Agent(agent));
     }
-    assert_eq!(log(&recorder.events, &Style::default()), "");
+    assert_eq!(
+        log(&recorder.events, &Style::default()),
+        "    agent: Reconnecting 2/5"
+    );
     insta::assert_snapshot!(log(&recorder.events, &with(Verbosity::Verbose)), @r"
     > I read the router.
     > Now the CSV.

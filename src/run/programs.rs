@@ -1,6 +1,11 @@
-//! Determines which programs a shell command line starts, without running it.
+//! Determines which programs the commands of a run start, without running them, and which of those are
+//! missing.
 
+use crate::context::Context;
 use crate::domain::checks::definitions::is_assignment;
+use crate::domain::checks::verdict::Check;
+use crate::process::find_program;
+use std::path::Path;
 
 /// Words that are followed by a command.
 const BEFORE_A_COMMAND: &[&str] = &["!", "command", "env", "exec", "nice", "nohup", "time"];
@@ -19,9 +24,67 @@ const COMPOUND: &[&str] = &[
     "then", "until", "while", "{", "}",
 ];
 
+/// Other names under which a program may be installed.
+const ALSO_CALLED: &[(&str, &str)] = &[
+    ("fd", "fdfind"),
+    ("gmake", "make"),
+    ("make", "gmake"),
+    ("nodejs", "node"),
+    ("node", "nodejs"),
+    ("pip", "pip3"),
+    ("pip3", "pip"),
+    ("python", "python3"),
+    ("python3", "python"),
+];
+
+/// A program that a command needs and that is not there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MissingProgram {
+    /// The command, as it is named for people.
+    pub of: String,
+    /// Whether it is a setup command.
+    pub in_setup: bool,
+    /// The program, as the command names it.
+    pub program: String,
+    /// Another name under which it is there.
+    pub also_called: Option<&'static str>,
+}
+
+/// The programs that setup commands and checks need and that are not there. A setup command may install the
+/// program of a check.
+pub fn missing(
+    context: &Context,
+    work_tree: &Path,
+    setup: &[String],
+    checks: &[Check],
+) -> Vec<MissingProgram> {
+    let search_path = context.var_os("PATH").unwrap_or_default();
+    let is_there = |program: &str| find_program(program.as_ref(), search_path, work_tree).is_some();
+    let setup = setup.iter().map(|line| (true, "setup".to_owned(), line));
+    let checks = checks.iter();
+    let checks = checks.map(|check| (false, format!("check {}", check.name), &check.run));
+    setup
+        .chain(checks)
+        .flat_map(|(in_setup, of, line)| {
+            let missing = programs(line).into_iter();
+            let missing = missing.filter(|program| !is_there(program));
+            missing.map(move |program| {
+                let others = ALSO_CALLED.iter().filter(|(name, _)| *name == program);
+                let mut others = others.map(|(_, other)| *other);
+                MissingProgram {
+                    of: of.clone(),
+                    in_setup,
+                    also_called: others.find(|other| is_there(other)),
+                    program,
+                }
+            })
+        })
+        .collect()
+}
+
 /// The programs that a command line starts unconditionally, in order. Everything that depends on a condition,
 /// a variable or another program's output is left out, and so is everything after it that it may affect.
-pub fn programs(line: &str) -> Vec<String> {
+fn programs(line: &str) -> Vec<String> {
     let mut found = Vec::new();
     let mut elsewhere = false;
     for command in simple_commands(line) {

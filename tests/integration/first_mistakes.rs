@@ -1,0 +1,90 @@
+//! Mistakes of the first hour: what is meant has another name, another place or no quotes.
+
+use crate::support::project::Project;
+
+const RUN: [&str; 4] = ["run", "mend a.txt", "--agent-command", "echo fixed > a.txt"];
+
+fn project() -> Project {
+    Project::new(&[("a.txt", "broken\n")])
+}
+
+#[test]
+fn a_configuration_with_another_name_is_not_passed_over() {
+    for name in [
+        ".sprag/config.yml",
+        ".sprag.yaml",
+        "sprag.yml",
+        "sprag.yaml",
+    ] {
+        let project = project();
+        project.write(name, "verify: ['false']\n");
+        project.commit_all("configuration");
+        for args in [&["check"][..], &RUN] {
+            assert_eq!(
+                project.sprag(args).expect(2).stderr,
+                format!(
+                    "error: {name} is not read: the configuration is .sprag/config.yaml\n  mkdir -p .sprag && git mv {name} .sprag/config.yaml\n"
+                )
+            );
+        }
+        // With a configuration in its place, the other file may be anything.
+        project.write(".sprag/config.yaml", "verify: ['true']\n");
+        project.commit_all("both");
+        project.sprag(&["check"]).expect(0);
+    }
+    let project = project();
+    project.write(
+        "sprag.yaml",
+        "title: A plan\ntasks:\n  - { id: a, title: A }\n",
+    );
+    let said = project.sprag(&["check"]).expect(0).stdout;
+    assert!(said.contains("there is no .sprag/config.yaml"), "{said}");
+}
+
+#[test]
+fn a_secret_in_a_file_is_neither_taken_nor_shown() {
+    let secret = "sk-proj-abcdefghijklm0123456789";
+    for (text, expected) in [
+        (
+            format!("openai_api_key: {secret}\n"),
+            "error: .sprag/config.yaml:1:1: `openai_api_key` is not a key of the configuration: a secret does not belong in a file; set the environment variable OPENAI_API_KEY\n",
+        ),
+        (
+            format!("agent_env: [OPENAI_API_KEY={secret}]\n"),
+            "error: .sprag/config.yaml:1:13: agent_env must be a list of names of environment variables, got ***…\n",
+        ),
+    ] {
+        let project = project();
+        project.write(".sprag/config.yaml", &text);
+        let run = project.sprag(&["check"]).expect(2);
+        assert_eq!(run.stderr, expected);
+    }
+}
+
+#[test]
+fn a_prompt_that_names_a_missing_file_or_lacks_quotes_starts_nothing() {
+    let project = project();
+    let run = project.sprag(&["run", "plans/a.yaml", "--agent-command", "true"]);
+    assert_eq!(
+        run.expect(2).stderr,
+        "error: the prompt `plans/a.yaml` looks like the name of a file, and there is no such file\n  check the path, and run a plan with --plan plans/a.yaml\n"
+    );
+    let run = project.sprag(&["run", "fix", "the", "test"]).expect(2);
+    assert!(
+        run.stderr
+            .ends_with("\n  tip: put the prompt in quotes: sprag run 'fix the flaky test'\n"),
+        "{}",
+        run.stderr
+    );
+}
+
+#[test]
+fn a_check_that_cannot_start_is_told_before_the_first_turn() {
+    let project = project();
+    project.write(".sprag/config.yaml", "verify: [no-such-program --all]\n");
+    project.commit_all("configuration");
+    let run = project.sprag(&RUN).expect(4);
+    let warning = "warning: check no-such-program --all needs no-such-program, which is not installed here; `sprag doctor` looks for all of them";
+    let (warned, turn) = (run.stdout.find(warning), run.stdout.find("turn 1"));
+    assert!(warned.is_some() && warned < turn, "{}", run.stdout);
+}
