@@ -269,7 +269,7 @@ fn agent_commits_rejected() {
         .run(&agent, &["--agent-commits", "reject"])
         .expect(3);
     assert_eq!(end(run.task(0)), ("blocked", "policy_violation"));
-    assert_eq!(run.task(0)["message"], "the agent made 1 commits itself");
+    assert_eq!(run.task(0)["message"], "the agent made 1 commit itself");
     assert_eq!(project.checks(), 0);
     assert_nothing_recorded(&project, &head);
     assert_eq!(project.read("a.txt"), "fixed\n");
