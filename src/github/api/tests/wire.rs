@@ -140,11 +140,11 @@ async fn a_limit_holds_for_other_clients_when_the_one_that_met_it_is_abandoned()
 
     live.client.inner.hold(Duration::from_secs(30));
     let now = std::time::Instant::now();
-    let soon = last.until(now + Duration::from_secs(5));
+    let soon = last.with_deadline(now + Duration::from_secs(5));
     let refused = soon.repo("octo/hello").unwrap().facts().await.unwrap_err();
     assert!(matches!(refused, Error::Deadline { .. }), "{refused}");
     assert_eq!(server.asked().len(), 2, "there is no time for the wait");
-    soon.hurried()
+    soon.without_pauses()
         .repo("octo/hello")
         .unwrap()
         .facts()
