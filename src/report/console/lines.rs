@@ -108,26 +108,7 @@ fn event_lines(event: &Event, summary: &RunSummary, verbosity: Verbosity) -> Vec
             let says = text::short_line(&line.says(), LINE_CHARS);
             vec![Line::new(tone, format!("  {says}"))]
         }
-        EventKind::RetryScheduled {
-            how,
-            n,
-            of,
-            reason,
-            indicators,
-            delay_ms,
-        } => {
-            let last = sentence::last_assessment(summary, task);
-            let say = match verbosity >= Verbosity::Verbose {
-                true => sentence::scheduled,
-                false => sentence::counted,
-            };
-            let message = say(*how, (*n, *of), reason, *delay_ms, (last, event.phase));
-            let said = sentence::indicators(indicators);
-            let first = Line::new(Tone::Warn, format!("  {message}"));
-            std::iter::once(first)
-                .chain(said.iter().map(|text| indicator(text)))
-                .collect()
-        }
+        EventKind::RetryScheduled { .. } => retry_scheduled(event, summary, verbosity),
         EventKind::NudgeResolved { k, of } => {
             if verbosity < Verbosity::Verbose {
                 return Vec::new();
@@ -172,6 +153,31 @@ fn event_lines(event: &Event, summary: &RunSummary, verbosity: Verbosity) -> Vec
         EventKind::RunEnded { .. } => end::lines(summary),
         EventKind::TurnEnded { .. } => Vec::new(),
     }
+}
+
+fn retry_scheduled(event: &Event, summary: &RunSummary, verbosity: Verbosity) -> Vec<Line> {
+    let EventKind::RetryScheduled {
+        how,
+        n,
+        of,
+        reason,
+        indicators,
+        delay_ms,
+    } = &event.kind
+    else {
+        return Vec::new();
+    };
+    let last = sentence::last_assessment(summary, event.task.as_deref());
+    let say = match verbosity >= Verbosity::Verbose {
+        true => sentence::scheduled,
+        false => sentence::counted,
+    };
+    let message = say(*how, (*n, *of), reason, *delay_ms, (last, event.phase));
+    let said = sentence::indicators(indicators);
+    let first = Line::new(Tone::Warn, format!("  {message}"));
+    std::iter::once(first)
+        .chain(said.iter().map(|text| indicator(text)))
+        .collect()
 }
 
 fn setup_ended(

@@ -5,6 +5,7 @@ use super::{
     WireTodoStatus, WireUsage,
 };
 use crate::domain::agent::{AgentEvent, TodoStatus, Usage};
+use crate::domain::attempt::ProofLine;
 use crate::domain::checks::verdict::{CheckOutcome, CheckResult};
 use crate::domain::event::{
     Event, EventKind, RetryKind, ReviewLine, RunStarted, TaskEnded, TaskLine, TurnLine,
@@ -72,6 +73,7 @@ pub(super) fn body(event: &Event, summary: &RunSummary) -> Body {
             delay_ms,
         } => {
             let last = sentence::last_assessment(summary, event.task.as_deref());
+            let last = (last, event.phase);
             Body::RetryScheduled {
                 kind: retry_kind(*how),
                 n: *n,
@@ -79,13 +81,7 @@ pub(super) fn body(event: &Event, summary: &RunSummary) -> Body {
                 reason: reason.clone(),
                 indicators: sentence::indicators(indicators),
                 delay_ms: *delay_ms,
-                message: sentence::scheduled(
-                    *how,
-                    (*n, *of),
-                    reason,
-                    *delay_ms,
-                    (last, event.phase),
-                ),
+                message: sentence::scheduled(*how, (*n, *of), reason, *delay_ms, last),
             }
         }
         EventKind::NudgeResolved { k, of } => {
@@ -95,12 +91,7 @@ pub(super) fn body(event: &Event, summary: &RunSummary) -> Body {
             note(message, WireNote::NudgeResolved, Some(counts), Vec::new())
         }
         EventKind::ProofStarted { .. } => Body::ProofStarted {},
-        EventKind::ProofEnded(line) => Body::ProofEnded {
-            result: line.result,
-            details: line.details.clone(),
-            message: line.says(),
-            duration_ms: line.elapsed_ms,
-        },
+        EventKind::ProofEnded(line) => proof_ended(line),
         EventKind::VerificationSkipped { reason } => Body::VerificationSkipped {
             reason: reason.clone(),
         },
@@ -113,11 +104,7 @@ pub(super) fn body(event: &Event, summary: &RunSummary) -> Body {
             subject: subject.clone(),
             files: files.clone(),
         },
-        EventKind::AgentCommits { commits } => {
-            let count = text::count(commits.len() as u64, "commit");
-            let message = format!("the agent made {count} itself");
-            note(message, WireNote::AgentCommits, None, commits.clone())
-        }
+        EventKind::AgentCommits { commits } => agent_commits(commits),
         EventKind::CommitRejected { reason } => Body::CommitRejected {
             reason: reason.clone(),
         },
@@ -127,13 +114,7 @@ pub(super) fn body(event: &Event, summary: &RunSummary) -> Body {
         EventKind::HostsDenied { hosts } => Body::NetworkDenied {
             hosts: hosts.clone(),
         },
-        EventKind::Warning { message } => Body::Warning {
-            message: message.clone(),
-            code: None,
-            k: None,
-            of: None,
-            commits: Vec::new(),
-        },
+        EventKind::Warning { message } => warning(message),
         EventKind::RunEnded {
             status,
             reason,
@@ -147,6 +128,31 @@ pub(super) fn body(event: &Event, summary: &RunSummary) -> Body {
             head: head.clone(),
             changed_files: changed_files.clone(),
         },
+    }
+}
+
+fn proof_ended(line: &ProofLine) -> Body {
+    Body::ProofEnded {
+        result: line.result,
+        details: line.details.clone(),
+        message: line.says(),
+        duration_ms: line.elapsed_ms,
+    }
+}
+
+fn agent_commits(commits: &[String]) -> Body {
+    let count = text::count(commits.len() as u64, "commit");
+    let message = format!("the agent made {count} itself");
+    note(message, WireNote::AgentCommits, None, commits.to_vec())
+}
+
+fn warning(message: &str) -> Body {
+    Body::Warning {
+        message: message.to_owned(),
+        code: None,
+        k: None,
+        of: None,
+        commits: Vec::new(),
     }
 }
 
