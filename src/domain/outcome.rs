@@ -412,6 +412,7 @@ impl Outcome {
             false => format!("files that define the checks changed ({})", listed(files)),
         };
         match unknown {
+            Some(why) if files.is_empty() => format!("{done}: {why}"),
             Some(why) => format!(
                 "{done}; {what}, and whether the checks pass with the original files is not known: {why}"
             ),

@@ -9,6 +9,7 @@ pub use github::{context, every_text, github_runs, live};
 use crate::domain::agent::Usage;
 use crate::domain::assess::AssessmentKind;
 use crate::domain::assess::message::FailedReport;
+use crate::domain::checks::Said;
 use crate::domain::checks::counts::Counts;
 use crate::domain::checks::diagnostic::Diagnostic;
 use crate::domain::checks::verdict::{
@@ -293,6 +294,7 @@ pub fn check(name: &str, failure: Option<(&str, u64)>) -> CheckResult {
             passed: Some(12),
             failed: Some(failure.map_or(0, |(_, count)| count)),
         },
+        said: Said::default(),
         elapsed_ms: 8_300,
         log: Some(format!("verify/01-{name}.log")),
         diagnostics: failed

@@ -2,7 +2,7 @@
 
 use crate::domain::attempt::TestChanges;
 use crate::domain::checks::definitions::{Definitions, Entry, Part, Restored, Role, Start};
-use crate::domain::checks::tests_changed::{is_test, may_rule_others};
+use crate::domain::checks::tests_changed::{holds_tests, is_test, may_rule_others};
 use crate::domain::checks::verdict::Check;
 use crate::git::{Change, ChangeKind, RawSnapshot, Repo, display_path};
 use crate::run::installed::InstalledPrograms;
@@ -53,7 +53,11 @@ pub fn check_changes(
         let is_new = change.kind == ChangeKind::Added;
         let role = match is_new {
             true => definitions.of_new(&path, &start),
-            false => definitions.of_old(&path),
+            false => definitions.of_old(&path).or_else(|| {
+                let old = start.old(&change.path);
+                let is_test = old.is_some_and(|old| holds_tests(&path, &old));
+                is_test.then_some(Role::Test)
+            }),
         };
         match role {
             None if start.is_left(change) => {
@@ -70,12 +74,7 @@ pub fn check_changes(
             }
             Some(Role::Test) => found.tests.changed.push(path),
             Some(Role::Definition(part)) => {
-                definition(
-                    &mut found,
-                    &start,
-                    change,
-                    if is_new { Part::Whole } else { part },
-                );
+                definition(&mut found, &start, change, part);
             }
         }
     }
@@ -109,6 +108,13 @@ fn definition(found: &mut CheckChanges, start: &Before<'_>, change: &Change, par
     let path = display_path(&change.path);
     let restored = match change.kind {
         ChangeKind::Modified => start.restored(&change.path, part),
+        // A new file counts if it has a part that decides.
+        ChangeKind::Added if part != Part::Whole => {
+            let new = start.repo.work_file(&change.path, MAX_BYTES);
+            let new = new.and_then(|new| String::from_utf8(new).ok());
+            let decides = new.is_none_or(|new| part.restored(part.empty(), &new).is_some());
+            decides.then_some(Restored::Old)
+        }
         _ => Some(Restored::Old),
     };
     match restored {

@@ -52,6 +52,7 @@ mod jj;
 mod killed;
 mod left_running;
 mod limits;
+mod lost_tests;
 mod network;
 mod on_github;
 mod one_tree;

@@ -231,7 +231,11 @@ fn tests_to_prove(policy: &Policy, state: &TaskState) -> Tests {
         let kept = kept.as_ref().filter(|(of, _)| Some(of) == tree);
         kept.map(|(_, result)| result.clone())
     };
-    if state.tests.touch_what_was_there() && policy.test_changes.is_proved() {
+    if let Some(step) = expected_reports(policy, state) {
+        return step;
+    }
+    let lost = || !state.reported.lost_since(&state.proofs.at_start).is_empty();
+    if policy.test_changes.is_proved() && (state.tests.touch_what_was_there() || lost()) {
         match proved(&state.proofs.old_tests) {
             None => return Tests::Prove(Proof::OldTests),
             Some(ProofResult::Passed) => {}
@@ -260,6 +264,14 @@ fn tests_to_prove(policy: &Policy, state: &TaskState) -> Tests {
         }
     }
     Tests::Settled
+}
+
+/// Before a pass without the expected report of its tests is judged, finds out once what the checks
+/// reported on the tree from which the task started.
+fn expected_reports(policy: &Policy, state: &TaskState) -> Option<Tests> {
+    let is_open = state.proofs.baseline.is_none() && policy.baseline != Baseline::Off;
+    let is_doubtful = !state.reported.doubtful.is_empty() && policy.test_changes.is_proved();
+    (is_open && is_doubtful).then_some(Tests::Prove(Proof::Baseline))
 }
 
 /// Whether tests that failed before the work began have changed since. They must then be shown again to fail

@@ -27,6 +27,7 @@ pub use spend::Spend;
 pub use state::{Last, TaskState};
 
 use super::assess::Assessment;
+use super::checks::Reported;
 use super::checks::verdict::Verdict;
 use super::outcome::Outcome;
 use super::output_schema::StructuredOutput;
@@ -376,6 +377,9 @@ pub struct VerificationEnded {
     /// Test files that differ from those at the start of the task.
     #[serde(default)]
     pub tests: TestChanges,
+    /// What the checks reported about their tests.
+    #[serde(default)]
+    pub reported: Reported,
     /// The checks that failed.
     #[serde(default)]
     pub failed: Vec<FailedCheck>,

@@ -1,5 +1,6 @@
 //! Further runs of the checks that show how much a verdict is worth and what caused a failure.
 
+use crate::checks::Reported;
 use crate::checks::verdict::Verdict;
 use crate::snapshot::Fingerprint;
 use schemars::JsonSchema;
@@ -202,6 +203,9 @@ pub struct Proved {
     /// The result.
     #[serde(flatten)]
     pub result: ProofResult,
+    /// What the checks reported about their tests.
+    #[serde(default)]
+    pub reported: Reported,
     /// The run's clock, in milliseconds.
     pub elapsed_ms: u64,
 }
@@ -336,6 +340,8 @@ impl BlamedTest {
 pub struct Proofs {
     /// The result of the checks on the tree on which the task started.
     pub baseline: Option<ProofResult>,
+    /// What the checks reported there about their tests.
+    pub at_start: Reported,
     /// How often the checks ran again on a tree that had failed.
     pub reruns: u32,
     /// The tree that passed in such a rerun.
@@ -351,12 +357,27 @@ pub struct Proofs {
 impl Proofs {
     /// Records a proof; `failed` lists the earlier failures on that tree.
     pub fn take(&mut self, proved: &Proved, failed: &[FailedCheck]) {
-        let of_tree = || Some((proved.tree.clone()?, proved.result.clone()));
+        let of_tree = || Some((proved.tree.clone()?, self.weighed(proved)));
         match proved.proof {
-            Proof::Baseline => self.baseline = Some(proved.result.clone()),
+            Proof::Baseline => {
+                self.baseline = Some(proved.result.clone());
+                self.at_start.clone_from(&proved.reported);
+            }
             Proof::OldTests => self.old_tests = of_tree(),
             Proof::NewTests => self.new_tests = of_tree(),
             Proof::Flake => self.rerun(proved, failed),
+        }
+    }
+
+    /// The result of a proof. That the original tests pass is not known if most of those that ran at the
+    /// start of the task did not run.
+    pub fn weighed(&self, proved: &Proved) -> ProofResult {
+        let lost = proved.reported.lost_since(&self.at_start);
+        match (proved.proof, &proved.result) {
+            (Proof::OldTests, ProofResult::Passed) if !lost.is_empty() => ProofResult::Unknown {
+                why: lost.join("; "),
+            },
+            (_, result) => result.clone(),
         }
     }
 

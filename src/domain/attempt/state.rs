@@ -6,6 +6,7 @@ use super::{
     VerificationEnded, VerifyPurpose, said_by_hook,
 };
 use crate::assess::AssessmentKind;
+use crate::checks::Reported;
 use crate::checks::verdict::{AttemptOutcome, HistoryEntry, Verdict};
 use crate::commit_message::suggested_commit_message;
 use crate::output_schema::StructuredOutput;
@@ -120,6 +121,8 @@ pub struct TaskState {
     pub changes: Vec<String>,
     /// The test files among the changes.
     pub tests: TestChanges,
+    /// What the last verification reported about its tests.
+    pub reported: Reported,
     /// The digest of the tests that failed before the work began, when tests are written first.
     pub red_tests: Option<String>,
     /// The results of the proofs.
@@ -493,6 +496,7 @@ impl TaskState {
         self.elapsed_ms = ended.elapsed_ms;
         self.current = Some(ended.after.clone());
         self.tests.clone_from(&ended.tests);
+        self.reported.clone_from(&ended.reported);
         self.judged = ended.judged().cloned();
         self.has_passed = ended.verdict == Verdict::Passed;
         let purpose = match self.open.as_deref() {

@@ -4,7 +4,9 @@
 //! A change to one of these files may make a check pass without doing the work. The files are therefore
 //! determined from the state at the start of the task, never from what an agent left.
 
+mod configured;
 mod families;
+mod modules;
 mod part;
 mod shell;
 mod table;
@@ -56,12 +58,18 @@ pub enum Role {
 #[derive(Debug, Default)]
 pub struct Definitions {
     families: BTreeSet<usize>,
+    /// Whether a command runs a test runner that always reports a result.
+    runs_tests: bool,
     /// Programs, scripts and configuration files of the work tree, and links on the paths to them.
     named: BTreeSet<String>,
     /// Programs that a package manager has installed in the work tree.
     installed: BTreeSet<String>,
     /// Files that would run instead of an installed module.
     shadows: BTreeSet<String>,
+    /// Directories from which Python loads modules before its own.
+    module_dirs: BTreeSet<String>,
+    /// Files, and patterns for files, that a definition reads if they exist.
+    optional: BTreeSet<String>,
     /// Directories and files that a command passes to a test runner.
     tests: BTreeSet<String>,
     /// Names of test files that the project configures.
@@ -79,6 +87,9 @@ impl Definitions {
 
     /// How a path that existed at the start affects the checks.
     pub fn of_old(&self, path: &str) -> Option<Role> {
+        if self.optional.iter().any(|name| fits(name, path)) {
+            return Some(WHOLE);
+        }
         if self.named.contains(path) {
             return Some(
                 self.listed(path)
@@ -97,13 +108,15 @@ impl Definitions {
     /// How a new path affects the checks. It is a definition only if it may override an existing definition
     /// or leave out existing tests.
     pub fn of_new(&self, path: &str, start: &dyn Start) -> Option<Role> {
-        let shadows = self.shadows.contains(path) && start.has_tests();
-        let replaces = self
-            .listed(path)
-            .is_some_and(|file| counts_when_added(file.added, path, start));
-        match shadows || replaces {
-            true => Some(WHOLE),
-            false => self.is_test(path).then_some(Role::Test),
+        let shadows = self.shadows.contains(path) || self.replaces_a_module(path);
+        let is_read = self.optional.iter().any(|name| fits(name, path));
+        if is_read || (shadows && start.has_tests()) {
+            return Some(WHOLE);
+        }
+        let listed = self.listed(path);
+        match listed.filter(|file| counts_when_added(file.added, path, start)) {
+            Some(file) => Some(Role::Definition(file.part)),
+            None => self.is_test(path).then_some(Role::Test),
         }
     }
 
@@ -113,10 +126,32 @@ impl Definitions {
         self.named.iter().chain(&self.installed).map(String::as_str)
     }
 
+    /// Whether the checks run a test runner that reports a result whenever its tests end.
+    pub fn runs_tests(&self) -> bool {
+        self.runs_tests
+    }
+
     /// The names of the ecosystems whose programs the checks run.
     pub fn families(&self) -> Vec<&'static str> {
         let families = self.families.iter().filter_map(|at| FAMILIES.get(*at));
         families.map(|family| family.name).collect()
+    }
+
+    /// Whether Python would load a new file instead of a module of its own or of a test runner.
+    fn replaces_a_module(&self, path: &str) -> bool {
+        self.module_dirs.iter().any(|dir| {
+            let below = match dir.is_empty() {
+                true => Some(path),
+                false => path
+                    .strip_prefix(dir.as_str())
+                    .and_then(|it| it.strip_prefix('/')),
+            };
+            let module = below.and_then(|it| match it.split_once('/') {
+                Some((package, _)) => Some(package),
+                None => it.strip_suffix(".py"),
+            });
+            module.is_some_and(|module| modules::PYTHON_MODULES.contains(&module))
+        })
     }
 
     fn listed(&self, path: &str) -> Option<&'static table::File> {
@@ -141,6 +176,7 @@ const WHOLE: Role = Role::Definition(Part::Whole);
 fn counts_when_added(added: Added, path: &str, start: &dyn Start) -> bool {
     match added {
         Added::Never => false,
+        Added::Always => true,
         Added::WithTests => start.has_tests(),
         Added::Beside(others) => {
             let dirs = [parent(path), parent(parent(path)), ""];

@@ -15,6 +15,7 @@ pub mod junit;
 mod matcher;
 mod normalise;
 mod path;
+mod reported;
 #[cfg(test)]
 mod tests;
 pub mod tests_changed;
@@ -28,4 +29,5 @@ pub use failing_test::{FailingTest, MAX_FAILING_TESTS, failing_tests};
 pub use fingerprint::{check_fingerprint, combined, fingerprint};
 pub use hints::hints;
 pub use matcher::{MAX_MATCHER_BYTES, Matcher, Matchers, read_matchers};
+pub use reported::{Reported, Said};
 pub use tools::{ToolKind, tools};

@@ -5,21 +5,58 @@ use crate::pattern::Pattern;
 /// Test directories and file names of the common toolchains.
 static TEST_PATH: Pattern = Pattern::new(
     r"(?x)
-        (?:^|/)(?:tests?|__tests__|spec|specs|testdata|__snapshots__)/
-        | (?:^|/)test_[^/]*\.py$
+        (?:^|/)(?:[Tt]ests?|__tests__|[Ss]pecs?|testdata|test[-_]data|__snapshots__|__fixtures__|goldens?|e2e)/
+        | (?:^|/)(?:[Tt]est_[^/]*\.(?:py|rb|jl|lua|c|cc|cpp|cxx|sh)|test-[^/]*\.(?:sh|[cm]?[jt]sx?))$
         | (?:^|/)conftest\.py$
-        | _test\.(?:go|py|rb|exs|dart|c|cc|cpp|rs)$
-        | _spec\.rb$
-        | \.(?:test|spec)\.[cm]?[jt]sx?$
-        | (?:^|/)[^/]*Tests?\.(?:java|kt|cs|swift|scala|php)$
-        | (?:^|/)tests?\.(?:rs|py|sh|js|ts)$
-        | \.snap$
+        | _tests?\.(?:go|py|rb|exs|dart|c|cc|cpp|cxx|rs|sh|clj[cs]?|[cm]?[jt]sx?)$
+        | _unittest\.(?:c|cc|cpp|cxx)$
+        | _spec\.(?:rb|lua|[cm]?[jt]sx?)$ | _SUITE\.erl$
+        | [.-](?:test|spec|cy)\.[cm]?[jt]sx?$
+        | [a-z0-9]Spec\.(?:[cm]?[jt]sx?|scala|groovy|kt|cs|hs|swift)$
+        | (?:^|/)[^/]*(?:Tests?|TestCase)\.(?:java|kt|groovy|cs|swift|scala|php)$
+        | (?:^|/)Test[A-Z][^/]*\.java$ | [a-z0-9]IT\.(?:java|kt)$
+        | (?:^|/)tests?\.(?:rs|py|sh|[cm]?[jt]sx?|c|cc|cpp|cxx|rb|pl|php)$
+        | (?:^|/)t/[^/]*\.t$ | \.(?:bats|feature|snap|golden)$ | \.approved\.[^/]*$
         ",
 );
 
 /// Whether a path is a test by the conventions of the common toolchains.
 pub fn is_test(path: &str) -> bool {
     TEST_PATH.is_match(path)
+}
+
+/// Whether the content of a file is that of a test, wherever it lies and whatever it is called: configuration
+/// may have a test runner look anywhere.
+pub fn holds_tests(path: &str, text: &str) -> bool {
+    static JAVASCRIPT: Pattern =
+        Pattern::new(r#"(?m)^\s*(?:describe|it|test|suite|specify)(?:\.\w+)*\s*\(\s*["'`]"#);
+    static ASSERTS: Pattern =
+        Pattern::new(r"\bexpect\s*\(|\bassert\b|\bnode:test\b|\.should\b|\bchai\b");
+    static C: Pattern = Pattern::new(
+        r"(?m)^\s*(?:TEST(?:_F|_P|_CASE|_METHOD)?|TYPED_TEST|SCENARIO|BOOST_AUTO_TEST_CASE|START_TEST)\s*\(",
+    );
+    static RUBY: Pattern =
+        Pattern::new(r"(?m)^\s*RSpec\.describe\b|<\s*(?:Minitest::Test|Test::Unit::TestCase)\b");
+    static JVM: Pattern = Pattern::new(r"(?m)^\s*@(?:Test|ParameterizedTest|RepeatedTest)\b");
+    static DOTNET: Pattern =
+        Pattern::new(r"(?m)^\s*\[(?:Fact|Theory|Test|TestCase|TestMethod|TestClass|TestFixture)\b");
+    static PYTHON: Pattern = Pattern::new(r"(?m)^class \w+\((?:\w+\.)?\w*TestCase\)\s*:");
+    static OTHERS: Pattern = Pattern::new(
+        r"(?m)^\s*use ExUnit\.Case\b|\bextends (?:\\?PHPUnit\\Framework\\)?TestCase\b|:\s*XCTestCase\b",
+    );
+    let (_, ending) = path.rsplit_once('.').unwrap_or_default();
+    match ending {
+        "js" | "cjs" | "mjs" | "jsx" | "ts" | "cts" | "mts" | "tsx" => {
+            JAVASCRIPT.is_match(text) && ASSERTS.is_match(text)
+        }
+        "c" | "cc" | "cpp" | "cxx" | "m" | "mm" => C.is_match(text),
+        "rb" => RUBY.is_match(text),
+        "java" | "kt" | "groovy" | "scala" => JVM.is_match(text),
+        "cs" | "fs" | "vb" => DOTNET.is_match(text),
+        "py" => PYTHON.is_match(text),
+        "ex" | "exs" | "php" | "swift" => OTHERS.is_match(text),
+        _ => false,
+    }
 }
 
 /// Whether a new test file may control the tests beside it: its text contains something that test runners
@@ -43,7 +80,7 @@ pub fn may_rule_others(path: &str, text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{is_test, may_rule_others};
+    use super::{holds_tests, is_test, may_rule_others};
 
     #[test]
     fn what_runs_before_all_tests_or_ends_the_process_may_rule_others() {
@@ -70,6 +107,45 @@ mod tests {
     }
 
     #[test]
+    fn tests_are_told_by_what_they_hold() {
+        for (path, text) in [
+            (
+                "qa/a.js",
+                "const {expect} = require('chai');\ndescribe('a', () => { it('b', () => expect(1)) })",
+            ),
+            (
+                "qa/a.ts",
+                "import test from 'node:test';\ntest(\"a\", () => {});",
+            ),
+            (
+                "checks/a.cc",
+                "#include <gtest/gtest.h>\nTEST(A, B) { EXPECT_EQ(1, 1); }",
+            ),
+            ("qa/a.rb", "RSpec.describe A do\nend"),
+            ("qa/A.java", "class A {\n  @Test\n  void a() {}\n}"),
+            ("qa/A.cs", "class A {\n  [Fact]\n  public void B() {}\n}"),
+            (
+                "qa/a.py",
+                "import unittest\nclass A(unittest.TestCase):\n    pass\n",
+            ),
+            ("qa/A.php", "class A extends TestCase {}"),
+        ] {
+            assert!(holds_tests(path, text), "{path}");
+        }
+        for (path, text) in [
+            ("src/a.js", "export const it = (x) => x;\nit(1)"),
+            ("src/a.js", "router.test('/x', f)"),
+            ("src/a.js", "test('a', 1)"),
+            ("src/a.py", "def test_connection(self):\n    pass\n"),
+            ("src/A.java", "// @Test\nclass A {}"),
+            ("src/a.c", "static int TEST(void);"),
+            ("docs/a.md", "describe('a'); expect(1)"),
+        ] {
+            assert!(!holds_tests(path, text), "{path} {text}");
+        }
+    }
+
+    #[test]
     fn tests_are_told_by_where_they_are_and_how_they_are_called() {
         for path in [
             "tests/run.rs",
@@ -85,6 +161,19 @@ mod tests {
             "src/parser/tests.rs",
             "test.sh",
             "src/a.snap",
+            "app-test.js",
+            "test-app.mjs",
+            "test.mjs",
+            "app_test.ts",
+            "Tests/AppTests/A.swift",
+            "src/userSpec.js",
+            "src/TestUser.java",
+            "src/UserIT.java",
+            "t/basic.t",
+            "qa/a.bats",
+            "out/two.golden",
+            "src/__fixtures__/a.json",
+            "test_util.c",
         ] {
             assert!(is_test(path), "{path}");
         }
@@ -93,6 +182,12 @@ mod tests {
             "latest/a.rs",
             "src/contest.py",
             "attestation.go",
+            "src/Testimonials.java",
+            "src/latest.js",
+            "src/fastest-path.js",
+            "contest-app.js",
+            "src/spec.md",
+            "testify.py",
         ] {
             assert!(!is_test(path), "{path}");
         }

@@ -6,7 +6,7 @@ use super::counts::{Counts, counts};
 use super::diagnostic::{self, Diagnostic};
 use super::junit::Report;
 use super::unfinished::is_unfinished;
-use super::{FailingCheck, FailingTest, Matcher};
+use super::{FailingCheck, FailingTest, Matcher, Said};
 use crate::attempt::{FailedCheck, PhaseName};
 use crate::text;
 use schemars::JsonSchema;
@@ -148,6 +148,9 @@ pub struct CheckResult {
     pub outcome: CheckOutcome,
     /// The numbers of passed and failed tests, as far as the output states them.
     pub counts: Counts,
+    /// What else it reported about its tests.
+    #[serde(default)]
+    pub said: Said,
     /// The duration in milliseconds.
     pub elapsed_ms: u64,
     /// The path of its log, relative to the run directory.
@@ -227,6 +230,15 @@ impl CheckResult {
                 evidence.counts()
             } else {
                 Counts::UNKNOWN
+            },
+            said: if ran {
+                Said::read(
+                    output,
+                    evidence.is_whole,
+                    evidence.report.map(Report::counts),
+                )
+            } else {
+                Said::default()
             },
             elapsed_ms,
             log: None,

@@ -4,6 +4,7 @@ use crate::checks::Verification;
 use crate::domain::attempt::{
     Interruption, Observation, Proof, ProofLine, ProofResult, ProofWord, Proved, TestChanges,
 };
+use crate::domain::checks::Reported;
 use crate::domain::checks::verdict::Verdict;
 use crate::domain::event::EventKind;
 use crate::domain::settings::ProveNewTests;
@@ -37,12 +38,20 @@ pub async fn prove(
         Some(known) => Some(known),
         None => on_its_tree(parts, run, proof).await?,
     };
-    let Some(result) = result else {
+    let Some((result, reported)) = result else {
         let by = parts.setup.interruption().unwrap_or(Interruption::Deadline);
         return Ok(Observation::interrupted(by));
     };
     let elapsed_ms = parts.emit.elapsed_ms();
     let took = elapsed_ms.saturating_sub(began);
+    let proved = Proved {
+        proof,
+        tree: fingerprint,
+        result,
+        reported,
+        elapsed_ms,
+    };
+    let result = run.journal.state.proofs.weighed(&proved);
     let line = line_of(proof, &result, run.journal.state.attempt(), took);
     let is_told = run.config.settings.prove_new_tests == ProveNewTests::Warn;
     if is_told && proof == Proof::NewTests && line.result != ProofWord::Failed {
@@ -52,12 +61,7 @@ pub async fn prove(
             .warn(format!("task {}: {} ({tests})", run.task.id, line.says()));
     }
     parts.emit.emit(EventKind::ProofEnded(Box::new(line)));
-    Ok(Observation::Proved(Box::new(Proved {
-        proof,
-        tree: fingerprint,
-        result,
-        elapsed_ms,
-    })))
+    Ok(Observation::Proved(Box::new(proved)))
 }
 
 /// Emits the start of a proof. Returns its time on the run's clock.
@@ -80,10 +84,19 @@ fn line_of(proof: Proof, result: &ProofResult, attempt: u32, elapsed_ms: u64) ->
 }
 
 /// The result on the tree at the start of the task, if this task or an earlier one ran the checks on it.
-fn known_baseline(memory: &CheckMemory, run: &TaskRun<'_>, proof: Proof) -> Option<ProofResult> {
+fn known_baseline(memory: &CheckMemory, run: &TaskRun<'_>, proof: Proof) -> Option<Found> {
     let start = run.journal.state.task_start.as_ref()?.tree()?;
     let known = memory.recall(start, &run.config);
-    known.filter(|_| proof == Proof::Baseline).map(result_of)
+    known.filter(|_| proof == Proof::Baseline).map(found)
+}
+
+/// The result of a proof, and what the checks reported about their tests.
+type Found = (ProofResult, Reported);
+
+fn found(verification: &Verification) -> Found {
+    // Whether more was to be expected is asked of the work only.
+    let reported = Reported::of(&verification.results, |_| false);
+    (result_of(verification), reported)
 }
 
 /// Runs the checks, even if a result for the tree is known. `None` if the run was stopped.
@@ -91,8 +104,8 @@ async fn on_its_tree(
     parts: &mut CheckParts<'_, '_>,
     run: &mut TaskRun<'_>,
     proof: Proof,
-) -> anyhow::Result<Option<ProofResult>> {
-    let unknown = |why: String| Ok(Some(ProofResult::Unknown { why }));
+) -> anyhow::Result<Option<Found>> {
+    let unknown = |why: String| Ok(Some((ProofResult::Unknown { why }, Reported::default())));
     let (raw, before) = parts.tree.snapshot(parts.emit);
     let Some(raw) = raw else {
         return unknown("the work tree could not be read".into());
@@ -122,7 +135,7 @@ async fn on_its_tree(
         judge(parts.memory, run, (&before, &left), &verification);
     }
     match left.same_as(&before) {
-        Some(true) => Ok(Some(result_of(&verification))),
+        Some(true) => Ok(Some(found(&verification))),
         _ => unknown("the checks changed what they checked".into()),
     }
 }

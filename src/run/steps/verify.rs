@@ -3,7 +3,7 @@
 use crate::checks::{self, CheckContext, Progress, Verification};
 use crate::domain::attempt::{Interruption, Observation, VerificationEnded};
 use crate::domain::checks::verdict::Verdict;
-use crate::domain::checks::{Matchers, read_matchers};
+use crate::domain::checks::{Matchers, Reported, read_matchers};
 use crate::domain::event::EventKind;
 use crate::domain::snapshot::Snapshot;
 use crate::domain::text::left_running;
@@ -61,6 +61,12 @@ pub async fn verify(
     };
     Ok(Observation::Verified(Box::new(VerificationEnded {
         failed: verification.failed(),
+        reported: reported(
+            parts.tree,
+            raw_before.as_deref(),
+            &run.config,
+            &verification,
+        ),
         tests,
         altered,
         errors: verification.errors(),
@@ -72,6 +78,22 @@ pub async fn verify(
         after,
         elapsed_ms: parts.emit.elapsed_ms(),
     })))
+}
+
+/// What the checks reported about their tests.
+pub(crate) fn reported(
+    tree: &WorkTree,
+    raw: Option<&RawSnapshot>,
+    config: &TaskConfig,
+    verification: &Verification,
+) -> Reported {
+    let runs_tests = |name: &str| {
+        let check = config.checks.iter().find(|check| check.name == name);
+        raw.zip(check).is_some_and(|(raw, check)| {
+            definitions_at_start(&tree.repo, raw, std::slice::from_ref(check)).runs_tests()
+        })
+    };
+    Reported::of(&verification.results, runs_tests)
 }
 
 /// Removes untracked files that the checks create themselves if they were changed since, so that no

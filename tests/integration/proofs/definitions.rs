@@ -213,7 +213,17 @@ fn honest_work_beside_a_changed_definition_is_verified() {
         let project = project(&files, cheat.check, "max_retries: 0\n");
         let agent = format!("{}; echo fixed > work.txt; echo Done.", cheat.agent);
         let run = run(&project, &agent, &[]).expect(0);
-        proved(&run, &[("old_tests", "passed")]);
+        // A stand-in for a test runner that reports no test is asked for its report at the start too.
+        let all = proofs(&run);
+        let last = all
+            .last()
+            .map(|(proof, result)| (proof.as_str(), result.as_str()));
+        assert_eq!(
+            last,
+            Some(("old_tests", "passed")),
+            "{}: {all:?}",
+            cheat.name
+        );
         assert_eq!(
             run.task(0)["reason"],
             "verified",

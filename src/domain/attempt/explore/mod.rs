@@ -57,6 +57,7 @@ fn canonical(state: &TaskState, witness: &Effects) -> u64 {
         changes: _,
         tests,
         red_tests,
+        reported,
         proofs,
         judged,
         has_passed,
@@ -98,13 +99,15 @@ fn canonical(state: &TaskState, witness: &Effects) -> u64 {
     (tests, red_tests, prepared, interrupted, witness).hash(&mut hasher);
     let Proofs {
         baseline,
+        at_start,
         reruns,
         passed_again,
         flaky: _,
         old_tests,
         new_tests,
     } = proofs;
-    (baseline, reruns, passed_again, old_tests, new_tests).hash(&mut hasher);
+    (baseline, at_start, reported).hash(&mut hasher);
+    (reruns, passed_again, old_tests, new_tests).hash(&mut hasher);
     hash_last(last, &mut hasher);
     open.hash(&mut hasher);
     hasher.finish()
@@ -167,7 +170,7 @@ fn explore(policy: &Policy, world: World) -> usize {
             ..witness.clone()
         };
         if let Step::Finish(outcome) = &step {
-            if state.interrupted.is_some() || (world == World::Crashes && outcome.ends_run()) {
+            if state.interrupted.is_some() || (world.has_crashes() && outcome.ends_run()) {
                 frontier.push(resumed(&state), dead, depth + 1);
             }
             continue;
@@ -181,7 +184,7 @@ fn explore(policy: &Policy, world: World) -> usize {
                     "a crash changes what comes next"
                 );
             }
-            if world == World::Crashes {
+            if world.has_crashes() {
                 frontier.push(again, dead.clone(), depth + 1);
             }
         }
@@ -254,6 +257,17 @@ explored! {
     without_a_check: policy(2, 1, false), Whole, 100;
     neither_retries_nor_nudges: policy(0, 0, true), Whole, 100;
     with_the_proofs_of_the_defaults: with_proofs(policy(0, 0, true)), Crashes, 1_000;
+    with_tests_that_no_longer_run: with_proofs(policy(0, 0, true)), Silence, 1_000;
+    with_tests_that_no_longer_run_and_known_failures: Policy {
+        known_failures: KnownFailures::Tolerate,
+        ..with_proofs(policy(0, 0, true))
+    }, Silence, 1_000;
+    with_tests_that_no_longer_run_and_a_first_baseline: Policy {
+        baseline: Baseline::First,
+        test_changes: TestChangePolicy::Fail,
+        flaky_reruns: 0,
+        ..with_proofs(policy(1, 0, true))
+    }, Silence, 1_000;
     with_known_failures: Policy {
         known_failures: KnownFailures::Tolerate,
         ..with_proofs(policy(0, 0, true))

@@ -3,7 +3,7 @@
 use super::super::*;
 use crate::outcome::TaskEnd;
 use crate::review::ReviewVerdict;
-use crate::settings::{KnownFailures, ProveNewTests, TestChangePolicy};
+use crate::settings::{Baseline, KnownFailures, ProveNewTests, TestChangePolicy};
 
 /// The effects that really happened, recorded independently of the state machine.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
@@ -247,7 +247,17 @@ fn check_end(policy: &Policy, state: &TaskState, witness: &Effects, outcome: &Ou
     if let Last::Verified(VerifyPurpose::Evidence { .. }, _) = &state.last {
         assert!(!done, "evidence made a task done");
     }
-    let is_proved = policy.test_changes.is_proved() && !state.tests.changed.is_empty();
+    let has_lost = !state.reported.lost_since(&state.proofs.at_start).is_empty();
+    let is_doubtful = !state.reported.doubtful.is_empty() && policy.baseline != Baseline::Off;
+    if matches!(outcome, Outcome::Verified { .. }) && policy.test_changes.is_proved() && is_doubtful
+    {
+        assert!(
+            state.proofs.baseline.is_some(),
+            "nothing to compare with: {state:?}"
+        );
+    }
+    let is_touched = has_lost || !state.tests.changed.is_empty();
+    let is_proved = policy.test_changes.is_proved() && is_touched;
     if matches!(outcome, Outcome::Verified { .. }) && is_proved {
         let old = state.proofs.old_tests.as_ref().map(|(_, result)| result);
         assert_eq!(old, Some(&ProofResult::Passed), "{state:?}");

@@ -6,6 +6,7 @@ use crate::output_schema::StructuredOutput;
 use crate::review::read_review;
 use crate::settings::{Baseline, KnownFailures, ProveNewTests, TestChangePolicy};
 use crate::snapshot::{Head, KnownSnapshot};
+use std::collections::BTreeSet;
 
 /// The task's start, two changed trees, and one of these as a commit by the agent.
 const STATES: [(&str, &str); 4] = [("h0", "base"), ("h0", "a"), ("h0", "b"), ("h1", "a")];
@@ -17,6 +18,15 @@ pub(super) enum World {
     Whole,
     /// One turn of each kind, and a crash before every record.
     Crashes,
+    /// The same with few results of checks, one of them a pass that reports no tests.
+    Silence,
+}
+
+impl World {
+    /// Whether a crash comes before every record.
+    pub(super) fn has_crashes(self) -> bool {
+        self != Self::Whole
+    }
 }
 
 pub(super) fn policy(retries: u32, nudges: u32, has_checks: bool) -> Policy {
@@ -193,6 +203,7 @@ pub(super) fn verification(verdict: Verdict, before: &Snapshot, after: Snapshot)
     };
     Observation::Verified(Box::new(VerificationEnded {
         failed,
+        reported: Reported::default(),
         verdict,
         before: before.clone(),
         altered: Vec::new(),
@@ -232,8 +243,37 @@ pub(super) fn proved(proof: Proof, tree: &Snapshot, result: ProofResult) -> Obse
         proof,
         tree: tree.tree().cloned(),
         result,
+        reported: Reported::default(),
         elapsed_ms: 0,
     }))
+}
+
+/// What a check reports that ran this number of tests; `None` if it reported no result, although one was to
+/// be expected.
+fn report(ran: Option<u64>) -> Reported {
+    let check = || "test".to_owned();
+    let silent: BTreeSet<String> = ran.is_none().then(check).into_iter().collect();
+    Reported {
+        ran: ran.map(|ran| (check(), ran)).into_iter().collect(),
+        doubtful: silent.clone(),
+        silent,
+        contradictory: BTreeSet::new(),
+    }
+}
+
+/// The same observation of checks that report so much about their tests.
+fn reporting(observation: Observation, ran: Option<u64>) -> Observation {
+    match observation {
+        Observation::Verified(mut ended) => {
+            ended.reported = report(ran);
+            Observation::Verified(ended)
+        }
+        Observation::Proved(mut proved) => {
+            proved.reported = report(ran);
+            Observation::Proved(proved)
+        }
+        other => other,
+    }
 }
 
 fn unknown() -> Snapshot {
@@ -251,7 +291,7 @@ pub(super) fn observations(world: World, state: &TaskState, step: &Step) -> Vec<
         Step::RunAgent { key, .. } => match key.name.map(|name| name.phase) {
             Some(Phase::Review) => reviews(&current, &mut all),
             Some(Phase::Red) => tests(&current, &mut all),
-            _ if world == World::Crashes => few_turns(&current, &mut all),
+            _ if world.has_crashes() => few_turns(&current, &mut all),
             _ => turns(&current, &mut all),
         },
         Step::Undo { .. } => {
@@ -259,7 +299,7 @@ pub(super) fn observations(world: World, state: &TaskState, step: &Step) -> Vec<
             all.push(brought_back(current));
         }
         Step::Verify { .. } => verifications(world, &current, &mut all),
-        Step::Prove { proof, .. } => proofs(*proof, &current, &mut all),
+        Step::Prove { proof, .. } => proofs(world, *proof, &current, &mut all),
         Step::Commit { .. } if current.tree().is_none() => {
             all.push(Observation::CommitFailed {
                 message: "no".into(),
@@ -374,6 +414,15 @@ fn few_turns(current: &Snapshot, all: &mut Vec<Observation>) {
 }
 
 fn verifications(world: World, current: &Snapshot, all: &mut Vec<Observation>) {
+    if world == World::Silence {
+        let passed = || verification(Verdict::Passed, current, current.clone());
+        all.extend([
+            passed(),
+            reporting(passed(), None),
+            verification(failed("f1"), current, current.clone()),
+        ]);
+        return;
+    }
     let verdicts = [failed("f2"), Verdict::TimedOut { checks: vec![] }];
     let other = match current.tree() {
         Some(tree) if tree.0 == "b" => at("h0", "a"),
@@ -397,7 +446,7 @@ fn verifications(world: World, current: &Snapshot, all: &mut Vec<Observation>) {
     }
 }
 
-fn proofs(proof: Proof, current: &Snapshot, all: &mut Vec<Observation>) {
+fn proofs(world: World, proof: Proof, current: &Snapshot, all: &mut Vec<Observation>) {
     let failed = ProofResult::Failed {
         failed: failure("f1"),
     };
@@ -409,9 +458,15 @@ fn proofs(proof: Proof, current: &Snapshot, all: &mut Vec<Observation>) {
             program: "x".into(),
         });
     }
-    all.extend(
-        results
-            .into_iter()
-            .map(|result| proved(proof, current, result)),
-    );
+    let ran = (world == World::Silence).then_some(4);
+    for result in results {
+        all.push(match ran {
+            Some(_) => reporting(proved(proof, current, result), ran),
+            None => proved(proof, current, result),
+        });
+    }
+    // The original tests pass, and none of them ran.
+    if world == World::Silence && proof == Proof::OldTests {
+        all.push(reporting(proved(proof, current, ProofResult::Passed), None));
+    }
 }

@@ -37,6 +37,23 @@ const fn partly(name: &'static str, part: Part) -> File {
     }
 }
 
+/// A file that weakens the checks of its program wherever it is added, such as the configuration of a linter.
+const fn always(name: &'static str) -> File {
+    File {
+        name,
+        part: WHOLE,
+        added: Added::Always,
+    }
+}
+
+const fn partly_with_tests(name: &'static str, part: Part) -> File {
+    File {
+        name,
+        part,
+        added: Added::WithTests,
+    }
+}
+
 /// A `package.json` except its dependencies and the keys that describe the package.
 const PACKAGE_JSON: Part = Part::Json(&[
     "author",
@@ -220,6 +237,7 @@ pub const FAMILIES: &[Family] = &[
             "tape",
             "ts-node",
             "tsc",
+            "stylelint",
             "tsx",
             "turbo",
             "vite",
@@ -256,8 +274,8 @@ pub const FAMILIES: &[Family] = &[
             with_tests("wdio.conf.*"),
             with_tests("bunfig.toml"),
             with_tests("__mocks__/"),
-            alone(".nycrc*"),
-            alone(".c8rc*"),
+            always(".nycrc*"),
+            always(".c8rc*"),
             alone("deno.json*"),
             alone("gulpfile.*"),
             alone("Gruntfile.*"),
@@ -279,12 +297,15 @@ pub const FAMILIES: &[Family] = &[
                 ],
             ),
             beside(".eslintrc*", &["package.json"]),
-            beside(".eslintignore", &["package.json"]),
+            always(".eslintignore"),
             beside(".prettierrc*", &["package.json"]),
-            beside(".prettierignore", &["package.json"]),
-            alone("prettier.config.*"),
-            alone("biome.json*"),
-            alone("xo.config.*"),
+            always(".prettierignore"),
+            always("prettier.config.*"),
+            always("eslint-suppressions.json"),
+            always(".stylelintrc*"),
+            always(".stylelintignore"),
+            always("biome.json*"),
+            always("xo.config.*"),
         ],
     },
     Family {
@@ -317,8 +338,8 @@ pub const FAMILIES: &[Family] = &[
             "uvx",
         ],
         files: &[
-            partly("pyproject.toml", PYPROJECT),
-            partly(
+            partly_with_tests("pyproject.toml", PYPROJECT),
+            partly_with_tests(
                 "setup.cfg",
                 Part::Ini(&[
                     "bdist_wheel",
@@ -341,16 +362,18 @@ pub const FAMILIES: &[Family] = &[
             with_tests("usercustomize.py"),
             alone("noxfile.py"),
             alone("hatch.toml"),
-            alone(".coveragerc"),
+            always(".coveragerc"),
             alone("manage.py"),
-            alone("mypy.ini"),
-            alone(".mypy.ini"),
-            alone(".flake8"),
-            alone("ruff.toml"),
-            alone(".ruff.toml"),
-            alone("pylintrc"),
-            alone(".pylintrc"),
-            alone("pyrightconfig.json"),
+            always("mypy.ini"),
+            always(".mypy.ini"),
+            always(".flake8"),
+            always("ruff.toml"),
+            always(".ruff.toml"),
+            always("pylintrc"),
+            always(".pylintrc"),
+            always("pyrightconfig.json"),
+            always(".basedpyright/"),
+            always(".bandit"),
         ],
     },
     Family {
@@ -385,7 +408,7 @@ pub const FAMILIES: &[Family] = &[
         files: &[
             partly("go.mod", Part::GoMod),
             beside("go.work", &["go.mod"]),
-            alone(".golangci.*"),
+            always(".golangci.*"),
             alone("magefile.go"),
         ],
     },
@@ -401,7 +424,7 @@ pub const FAMILIES: &[Family] = &[
             alone("*.rake"),
             with_tests(".rspec"),
             with_tests(".rspec-local"),
-            alone(".rubocop*.yml"),
+            always(".rubocop*.yml"),
             alone(".simplecov"),
             alone("cucumber.yml"),
             alone("config/environments/test.rb"),
@@ -419,10 +442,10 @@ pub const FAMILIES: &[Family] = &[
             with_tests("phpunit.xml.dist"),
             with_tests("phpunit.dist.xml"),
             alone("codeception.*"),
-            alone("phpstan.*"),
-            alone("psalm.xml*"),
-            alone("phpcs.xml*"),
-            alone(".php-cs-fixer*"),
+            always("phpstan*"),
+            always("psalm.xml*"),
+            always("phpcs.xml*"),
+            always(".php-cs-fixer*"),
         ],
     },
     Family {
@@ -454,7 +477,7 @@ pub const FAMILIES: &[Family] = &[
             alone("build.sbt"),
             alone("project/*.sbt"),
             alone("build.xml"),
-            alone("checkstyle*.xml"),
+            always("checkstyle*.xml"),
             alone("project.clj"),
             alone("build.sc"),
             alone("BUILD"),
@@ -478,6 +501,22 @@ pub const FAMILIES: &[Family] = &[
             alone("SConstruct"),
             alone("SConscript"),
             alone("xmake.lua"),
+        ],
+    },
+    Family {
+        name: "linters of C and C++",
+        programs: &[
+            "clang-format",
+            "clang-tidy",
+            "cppcheck",
+            "cpplint",
+            "run-clang-tidy",
+        ],
+        files: &[
+            always(".clang-tidy"),
+            always(".clang-format"),
+            always(".clang-format-ignore"),
+            always("CPPLINT.cfg"),
         ],
     },
     Family {
@@ -510,12 +549,12 @@ pub const FAMILIES: &[Family] = &[
         files: &[
             alone("mix.exs"),
             alone(".formatter.exs"),
-            alone(".credo.exs"),
+            always(".credo.exs"),
             alone("Package.swift"),
             with_tests("dart_test.yaml"),
-            alone("analysis_options.yaml"),
-            alone(".pre-commit-config.yaml"),
-            alone(".shellcheckrc"),
+            always("analysis_options.yaml"),
+            always(".pre-commit-config.yaml"),
+            always(".shellcheckrc"),
             alone(".shellspec"),
             with_tests(".proverc"),
             alone("Makefile.PL"),

@@ -32,6 +32,14 @@ pub enum Restored {
 }
 
 impl Part {
+    /// The content of a file that decides nothing.
+    pub const fn empty(self) -> &'static str {
+        match self {
+            Self::Json(_) => "{}",
+            _ => "",
+        }
+    }
+
     /// The file with this part restored; `None` if the part is the same in both. A file that does not parse
     /// counts as a whole.
     pub fn restored(self, old: &str, new: &str) -> Option<Restored> {

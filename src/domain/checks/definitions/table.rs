@@ -30,6 +30,8 @@ pub struct File {
 pub enum Added {
     /// Never: it overrides nothing.
     Never,
+    /// Always: it may make a check pass that runs its program.
+    Always,
     /// If there were tests, which it may leave out.
     WithTests,
     /// If one of these existed, beside it, one directory up, or at the top of the work tree.
@@ -57,6 +59,11 @@ pub const RUNNERS: &[&str] = &[
     "tape",
     "unittest",
     "vitest",
+];
+
+/// Test runners that report a known result at their end unless options or configuration change the format.
+pub const REPORTING: &[&str] = &[
+    "bats", "jest", "mocha", "phpunit", "py.test", "pytest", "rspec", "vitest",
 ];
 
 /// Programs that run the script in their arguments.
@@ -91,3 +98,6 @@ pub const INSTALLED: &[&str] = &[".venv/bin", "node_modules/.bin", "vendor/bin",
 
 /// Programs that run the scripts of a `package.json`.
 pub const PACKAGE_MANAGERS: &[&str] = &["bun", "npm", "pnpm", "yarn"];
+
+/// Directories that conventionally contain the work itself.
+pub const PRODUCT_DIRECTORIES: &[&str] = &["", "app", "bin", "lib", "packages", "pkg", "src"];

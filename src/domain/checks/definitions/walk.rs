@@ -2,11 +2,15 @@
 
 use super::families::FAMILIES;
 use super::shell::{self, is_assignment};
-use super::table::{Family, INSTALLED, INTERPRETERS, PACKAGE_MANAGERS, RUNNERS, SHELLS};
+use super::table::{
+    Family, INSTALLED, INTERPRETERS, PACKAGE_MANAGERS, PRODUCT_DIRECTORIES, REPORTING, RUNNERS,
+    SHELLS,
+};
 use super::{Definitions, Entry, Start, base, fits, joined, parent};
 use crate::checks::tests_changed::is_test;
-use crate::pattern::Pattern;
 use std::collections::BTreeSet;
+
+mod settings;
 
 /// The maximum depth to which scripts that name scripts are followed.
 const MAX_DEPTH: u32 = 8;
@@ -46,9 +50,6 @@ const WORDS_OF_CHECKS: &[&str] = &[
 /// The maximum number of links in a path.
 const MAX_LINKS: u32 = 40;
 
-/// Directories that conventionally contain the work itself.
-const PRODUCT_DIRECTORIES: &[&str] = &["", "app", "bin", "lib", "packages", "pkg", "src"];
-
 /// Words that precede a command.
 const BEFORE_A_COMMAND: &[&str] = &[
     "!", "command", "do", "elif", "else", "env", "eval", "exec", "if", "nice", "nohup", "sudo",
@@ -63,12 +64,14 @@ pub(super) fn definitions<'a>(
     let mut walk = Walk {
         start,
         found: Definitions::default(),
+        configurations: BTreeSet::new(),
         seen: BTreeSet::new(),
     };
     for command in commands {
         walk.shell(command, &Place::default());
     }
     walk.read_test_settings();
+    walk.read_configurations();
     walk.found
 }
 
@@ -101,6 +104,8 @@ impl Place {
 struct Walk<'a> {
     start: &'a dyn Start,
     found: Definitions,
+    /// Configuration files that options name.
+    configurations: BTreeSet<String>,
     /// Texts already followed, with their directory and whether a script runs them.
     seen: BTreeSet<(String, bool, String)>,
 }
@@ -184,6 +189,7 @@ impl Walk<'_> {
     /// Follows the known effects of a program's arguments; returns `false` for an unknown program.
     fn program(&mut self, name: &str, rest: &[String], place: &Place) -> bool {
         let known = self.family_of(name);
+        self.found.runs_tests |= REPORTING.contains(&name);
         if only_parses(name, rest) {
             return true;
         }
@@ -233,7 +239,12 @@ impl Walk<'_> {
     /// Records the files that options name.
     fn option_files(&mut self, rest: &[String], place: &Place) {
         let mut after_option = false;
+        let mut configures = false;
         for word in rest {
+            configures = match after_option && !word.starts_with('-') {
+                true => configures,
+                false => word == "-c" || word.starts_with("--config"),
+            };
             let value = match word.strip_prefix('-') {
                 Some(option) => option.split_once('=').map(|(_, value)| value),
                 None => after_option.then_some(word.as_str()),
@@ -242,6 +253,9 @@ impl Walk<'_> {
             if let Some(value) = value
                 && let Some((path, Entry::File { .. })) = self.resolve(place, value)
             {
+                if configures {
+                    self.configurations.insert(path.clone());
+                }
                 self.found.named.insert(path);
             }
         }
@@ -250,6 +264,7 @@ impl Walk<'_> {
     fn interpreter(&mut self, name: &str, rest: &[String], place: &Place) {
         let tests = rest.iter().any(|word| word == "--test" || word == "test");
         if ["node", "nodejs", "bun", "deno"].contains(&name) && tests {
+            self.found.runs_tests = true;
             self.runner(rest, place);
         }
         let mut words = rest.iter();
@@ -257,6 +272,7 @@ impl Walk<'_> {
         while let Some(word) = words.next() {
             if word == "-m" || word == "-c" {
                 let module = words.next().filter(|_| word == "-m");
+                self.found.module_dirs.insert(place.dir.clone());
                 if let Some(module) = module {
                     self.module(module, place);
                 }
@@ -404,8 +420,7 @@ impl Walk<'_> {
         let here = place.below(dir.clone(), dir);
         for name in named {
             if let Some((path, Entry::File { .. })) = self.resolve(&here, name) {
-                let text = self.start.read(&path).unwrap_or_default();
-                self.found.named.insert(path);
+                let text = self.with_included(&path, &here, 0);
                 let recipes = shell::recipes(&text, &goals);
                 self.shell(&recipes, &here);
                 return;
@@ -463,45 +478,22 @@ impl Walk<'_> {
         for word in interpreter.split_whitespace() {
             self.family_of(base(word));
         }
+        let is_javascript = ["js", "cjs", "mjs", "ts"].contains(&extension);
         for word in shell::words(&text) {
             let name = base(word);
             if name.len() > 2 {
                 self.family_of(name);
             }
             let extension = name.rsplit_once('.').map_or("", |(_, extension)| extension);
-            if word.contains('/')
-                && let Some((path, Entry::File { executable })) = self.resolve(&here, word)
+            if !word.contains('/') {
+                continue;
+            }
+            if let Some((path, Entry::File { executable })) = self.resolve(&here, word)
                 && (executable || SHELLS.contains(&extension))
             {
                 self.script(path, &here);
-            }
-        }
-    }
-
-    /// Reads pytest's settings for the locations and names of tests.
-    fn read_test_settings(&mut self) {
-        if !self.found.families().contains(&"Python") {
-            return;
-        }
-        for file in [
-            "pytest.ini",
-            ".pytest.ini",
-            "pyproject.toml",
-            "tox.ini",
-            "setup.cfg",
-        ] {
-            let text = self.start.read(file).unwrap_or_default();
-            for found in TEST_SETTINGS.captures_iter(&text) {
-                let is_list = |c: char| c.is_whitespace() || "[]\"',".contains(c);
-                let words = found[2].split(is_list).filter(|word| !word.is_empty());
-                let words: Vec<String> = words.map(str::to_owned).collect();
-                match &found[1] {
-                    "testpaths" => self.runner(&words, &Place::default()),
-                    _ => self
-                        .found
-                        .test_names
-                        .extend(words.into_iter().filter(|word| word != "*.py")),
-                }
+            } else if is_javascript {
+                self.module_of_checks(&here, word);
             }
         }
     }
@@ -563,10 +555,6 @@ impl Walk<'_> {
         Some((path, entry))
     }
 }
-
-static TEST_SETTINGS: Pattern = Pattern::new(
-    r"(?m)^\s*(testpaths|python_files)\s*=\s*(\[[^\]]*\]|[^\n]*(?:\n[ \t]+[^\n=]+$)*)",
-);
 
 fn is_command_option(word: &str) -> bool {
     let short = word.strip_prefix('-').filter(|rest| !rest.starts_with('-'));

@@ -44,6 +44,7 @@ mod unittest;
 mod unity;
 mod vitest;
 
+pub(super) use node::hollow_results;
 pub(super) use other::is_file;
 
 use super::counts::Counts;

@@ -5,6 +5,7 @@ use super::{Tool, ToolKind};
 use crate::checks::counts::{Counts, Tally};
 use crate::checks::diagnostic::{Output, Sink};
 use crate::pattern::{Pattern, group};
+use std::collections::BTreeSet;
 
 /// See [`Tool`].
 pub(super) const TOOL: Tool = Tool {
@@ -52,6 +53,22 @@ fn counts(lines: &[&str]) -> Option<Counts> {
         failed: said.failed.filter(|_| kinds.1),
         ..said
     })
+}
+
+/// The number of results that stand for a file in which no test ran: they have the path of the file as their
+/// name. A file with tests is reported under the names of its tests.
+pub(in crate::checks) fn hollow_results(lines: &[&str]) -> u64 {
+    static FILE: Pattern = Pattern::new(
+        r"^(?:(?:not )?ok \d+ - ((?:/|[A-Za-z]:\\)\S.*\.[cm]?[jt]sx?)|[✔✖] (\S.*\.[cm]?[jt]sx?) \([\d.]+m?s\))$",
+    );
+    let files = lines.iter().filter_map(|line| {
+        let found = FILE.captures(line)?;
+        let name = found.get(1).or_else(|| found.get(2))?;
+        Some(name.as_str().to_owned())
+    });
+    // Failures are repeated at the end.
+    let files: BTreeSet<String> = files.collect();
+    u64::try_from(files.len()).unwrap_or(u64::MAX)
 }
 
 fn hint(line: &str) -> Option<String> {

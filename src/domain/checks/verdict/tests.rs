@@ -160,6 +160,10 @@ fn a_passing_check_carries_counts_and_nothing_else() {
         kind: CheckKind::Test,
         outcome: CheckOutcome::Passed,
         counts: Counts::of(3, 0),
+        said: Said {
+            is_reported: true,
+            hollow: 0,
+        },
         elapsed_ms: 7,
         log: None,
         diagnostics: Vec::new(),

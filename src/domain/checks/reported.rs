@@ -1,0 +1,259 @@
+//! What checks report about the tests that they ran, and whether tests were lost since the start of a task.
+//!
+//! Code under test may end its test runner with exit code 0, and configuration may leave tests out. Neither
+//! shows in an exit code, but both show in what the runner reports, compared with its report on the tree on
+//! which the task started.
+
+use super::counts::Counts;
+use super::tools::{TABLE, hollow_results};
+use super::verdict::{CheckOutcome, CheckResult};
+use crate::text;
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What one run of a check reported about its tests.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Said {
+    /// Whether a known tool reported the result of its tests.
+    pub is_reported: bool,
+    /// Results that stand for a file in which no test ran, as `node --test` reports them.
+    pub hollow: u64,
+}
+
+impl Said {
+    /// What an output says. `report` has the numbers of the check's report files, if it wrote any. In an
+    /// output that is not whole, the result may be in the part that is missing.
+    pub fn read(output: &str, is_whole: bool, report: Option<Counts>) -> Self {
+        let plain = text::plain(output);
+        let lines: Vec<&str> = plain.lines().collect();
+        let is_reported = || TABLE.iter().any(|tool| (tool.counts)(&lines).is_some());
+        Self {
+            is_reported: !is_whole || report.is_some() || is_reported(),
+            hollow: match report {
+                Some(_) => 0,
+                None => hollow_results(&lines),
+            },
+        }
+    }
+}
+
+/// What the checks of a verification reported about their tests, by check.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Reported {
+    /// The number of tests that passed or failed, when the output states it.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub ran: BTreeMap<String, u64>,
+    /// Checks that ended without the result of any test.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub silent: BTreeSet<String>,
+    /// Checks that passed although they reported failed tests.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub contradictory: BTreeSet<String>,
+    /// Checks of which more is to be expected: they run a test runner that always reports a result, and
+    /// none was reported, files in which no test ran count as passed, or tests have failed.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub doubtful: BTreeSet<String>,
+}
+
+impl Reported {
+    /// What these results report. `runs_tests` tells by name whether a check runs a test runner that always
+    /// reports a result.
+    pub fn of(results: &[CheckResult], runs_tests: impl Fn(&str) -> bool) -> Self {
+        let mut all = Self::default();
+        for result in results {
+            let has_ended = matches!(
+                result.outcome,
+                CheckOutcome::Passed | CheckOutcome::Failed { .. }
+            );
+            if !has_ended {
+                continue;
+            }
+            let (name, said) = (&result.name, result.said);
+            if let Some(passed) = result.counts.passed {
+                let ran = passed.saturating_add(result.counts.failed.unwrap_or(0));
+                all.ran
+                    .insert(name.clone(), ran.saturating_sub(said.hollow));
+            }
+            let passed = result.outcome == CheckOutcome::Passed;
+            if !said.is_reported {
+                all.silent.insert(name.clone());
+            }
+            let contradicts = passed && result.counts.failed.is_some_and(|failed| failed > 0);
+            if contradicts {
+                all.contradictory.insert(name.clone());
+            }
+            let is_odd = contradicts || said.hollow > 0;
+            if passed && (is_odd || !said.is_reported && runs_tests(name)) {
+                all.doubtful.insert(name.clone());
+            }
+        }
+        all
+    }
+
+    /// One line for each check that reported tests at the `start` and has now lost most of them: it reports
+    /// none at all, or less than half as many. The same for each check that passes in spite of failed tests,
+    /// which it did not do at the start.
+    pub fn lost_since(&self, start: &Self) -> Vec<String> {
+        let lost = |(check, before): (&String, &u64)| {
+            if self.contradictory.contains(check) && !start.contradictory.contains(check) {
+                return Some(format!(
+                    "check {check} passed, although it reported failed tests"
+                ));
+            }
+            let now = match self.ran.get(check) {
+                Some(now) => *now,
+                None if self.silent.contains(check) => 0,
+                // It reported something, and the number cannot be known.
+                None => return None,
+            };
+            let is_lost = *before > 0 && now < before.div_ceil(2);
+            let tests = |number: u64| match number {
+                0 => "none".to_owned(),
+                1 => "1 test".to_owned(),
+                _ => format!("{number} tests"),
+            };
+            is_lost.then(|| {
+                let (before, now) = (tests(*before), tests(now));
+                format!("check {check} ran {before} on the tree on which the task started, and {now} with the change")
+            })
+        };
+        start.ran.iter().filter_map(lost).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::verdict::{Check, CheckKind};
+    use super::*;
+
+    fn result(output: &str, outcome: CheckOutcome) -> CheckResult {
+        let check = Check {
+            name: "test".into(),
+            run: "npm test".into(),
+            kind: CheckKind::Test,
+            timeout_ms: 0,
+            junit: None,
+            problem_matcher: None,
+        };
+        CheckResult::read(&check, outcome, output, 0, "")
+    }
+
+    fn passed(output: &str) -> Reported {
+        Reported::of(&[result(output, CheckOutcome::Passed)], |_| true)
+    }
+
+    fn failed(output: &str) -> Reported {
+        Reported::of(&[result(output, CheckOutcome::Failed { exit: 1 })], |_| {
+            true
+        })
+    }
+
+    /// Outputs of runs with three tests, and of the same runs that code under test has ended.
+    const RUNS: [(&str, &str); 7] = [
+        (
+            "\n  t\n    ✔ a\n\n  3 passing (4ms)\n",
+            "\n> x@1 test\n> mocha\n\n",
+        ),
+        (
+            "Test Suites: 1 passed, 1 total\nTests:       3 passed, 3 total\n",
+            "",
+        ),
+        (" Test Files  1 passed (1)\n      Tests  3 passed (3)\n", ""),
+        ("...\n3 passed in 0.01s\n", ""),
+        (
+            "...\n\nFinished in 0.01 seconds (files took 0.1 seconds to load)\n3 examples, 0 failures\n",
+            "",
+        ),
+        (
+            "✔ a (1ms)\n✔ b (1ms)\n✔ c (1ms)\nℹ tests 3\nℹ pass 3\nℹ fail 0\n",
+            "✔ /w/a.test.js (30.1ms)\nℹ tests 1\nℹ pass 1\nℹ fail 0\n",
+        ),
+        (
+            "TAP version 13\n# Subtest: a\nok 1 - a\nok 2 - b\nok 3 - c\n1..3\n# tests 3\n# pass 3\n# fail 0\n",
+            "TAP version 13\n# Subtest: /w/a.test.js\nok 1 - /w/a.test.js\n1..1\n# tests 1\n# pass 1\n# fail 0\n",
+        ),
+    ];
+
+    #[test]
+    fn a_runner_that_code_under_test_has_ended_has_lost_its_tests() {
+        for (whole, ended) in RUNS {
+            let (start, now) = (passed(whole), passed(ended));
+            assert_eq!(start.ran.get("test"), Some(&3), "{whole}");
+            assert!(start.doubtful.is_empty(), "{whole}");
+            assert!(now.doubtful.contains("test"), "{ended}");
+            let lost = now.lost_since(&start);
+            assert_eq!(lost.len(), 1, "{ended}");
+            assert!(
+                lost[0].contains("3 tests") && lost[0].contains("none"),
+                "{lost:?}"
+            );
+            assert_eq!(start.lost_since(&start), [""; 0]);
+            // A check that never reported anything has nothing to lose.
+            assert_eq!(now.lost_since(&now), [""; 0]);
+        }
+    }
+
+    #[test]
+    fn every_number_is_lost_if_it_is_less_than_half() {
+        let of = |ran: Option<u64>, is_silent: bool| Reported {
+            ran: ran
+                .into_iter()
+                .map(|ran| ("test".to_owned(), ran))
+                .collect(),
+            silent: is_silent.then(|| "test".to_owned()).into_iter().collect(),
+            ..Reported::default()
+        };
+        for before in 0..20 {
+            let start = of(Some(before), false);
+            for now in 0..25 {
+                let lost = !of(Some(now), false).lost_since(&start).is_empty();
+                assert_eq!(lost, now * 2 < before, "{before} {now}");
+            }
+            let is_lost = |now: Reported| !now.lost_since(&start).is_empty();
+            assert_eq!(is_lost(of(None, true)), before > 0);
+            // Unknown numbers are no evidence, and neither is an unknown start.
+            assert!(!is_lost(of(None, false)));
+            assert!(
+                of(Some(before), false)
+                    .lost_since(&of(None, true))
+                    .is_empty()
+            );
+        }
+    }
+
+    #[test]
+    fn failed_tests_at_the_start_have_run_too() {
+        let start = failed("1 failed, 2 passed in 0.1s\n");
+        assert_eq!(start.ran.get("test"), Some(&3));
+        assert_eq!(passed("").lost_since(&start).len(), 1);
+        assert!(passed("3 passed in 0.1s\n").lost_since(&start).is_empty());
+    }
+
+    #[test]
+    fn files_without_a_test_that_always_counted_are_not_lost() {
+        let plain = passed("✔ /w/a.js (30.1ms)\nℹ tests 1\nℹ pass 1\nℹ fail 0\n");
+        assert!(plain.doubtful.contains("test"));
+        assert!(plain.lost_since(&plain).is_empty());
+        let red = failed(
+            "✖ /w/a.js (30.1ms)\nℹ tests 1\nℹ pass 0\nℹ fail 1\n\n✖ failing tests:\n\n✖ /w/a.js (30.1ms)\n",
+        );
+        assert!(plain.lost_since(&red).is_empty(), "{red:?}");
+    }
+
+    #[test]
+    fn a_pass_with_failed_tests_is_one_only_where_failures_never_counted() {
+        let contradictory = passed("1 failed, 2 passed in 0.1s\n");
+        assert!(contradictory.doubtful.contains("test"));
+        for start in ["1 failed, 2 passed in 0.1s\n", "3 passed in 0.1s\n"] {
+            assert_eq!(contradictory.lost_since(&failed(start)).len(), 1);
+        }
+        assert!(contradictory.lost_since(&contradictory).is_empty());
+        assert!(contradictory.lost_since(&Reported::default()).is_empty());
+    }
+
+    #[test]
+    fn a_check_of_an_unknown_tool_is_not_doubtful() {
+        let unknown = Reported::of(&[result("ok\n", CheckOutcome::Passed)], |_| false);
+        assert!(unknown.doubtful.is_empty() && unknown.silent.contains("test"));
+    }
+}

@@ -1,0 +1,94 @@
+//! Checks that pass because tests no longer run: code under test ends the test runner, or configuration under any
+//! name leaves tests out.
+
+use crate::support::project::{Project, Run, plan};
+use serde_json::Value;
+
+/// A stand-in for mocha: it runs each test in a process of its own shell, together with the code under test, and
+/// reports like the real one.
+const MOCHA: &str = "#!/bin/sh
+. ./app.sh
+n=0 f=0
+for test in $(sed -n 's/^spec: //p' .mocharc.yml); do
+  if . ./$test; then n=$((n + 1)); else f=$((f + 1)); fi
+done
+printf '\n  %s passing (4ms)\n  %s failing\n' $n $f
+test $f = 0
+";
+const TEST: &str = "test \"$(two)\" = 2\n";
+const BROKEN: &str = "two() { echo 1; }\n";
+
+fn project(mocha: &str) -> Project {
+    let files = [
+        ("app.sh", BROKEN),
+        ("runner/mocha", mocha),
+        (".mocharc.yml", "spec: qa/*.sh\n"),
+        ("qa/one.sh", TEST),
+        ("qa/two.sh", "true\n"),
+    ];
+    let mut project = Project::new(&files);
+    project.env("SPRAG_BASELINE", "on-failure");
+    project.env("SPRAG_TEST_CHANGES", "prove");
+    project.write("plan.yaml", &plan("sh runner/mocha"));
+    project.commit_all("plan");
+    project
+}
+
+fn run(project: &Project, agent: &str) -> Run {
+    project.run(&project.agent(agent), &["--max-retries", "0"])
+}
+
+fn proofs(run: &Run) -> Vec<(String, String)> {
+    let word = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let proofs = run.task(0)["proofs"].as_array().unwrap().iter();
+    proofs
+        .map(|proof| (word(&proof["proof"]), word(&proof["result"])))
+        .collect()
+}
+
+fn pair(proof: &str, result: &str) -> (String, String) {
+    (proof.to_owned(), result.to_owned())
+}
+
+#[test]
+fn code_that_ends_its_test_runner_verifies_nothing() {
+    let run = run(&project(MOCHA), "echo 'exit 0' > app.sh; echo Done.").expect(0);
+    assert_eq!(run.summary["status"], "unverified", "{}", run.stdout);
+    assert_eq!(run.task(0)["reason"], "changed_expectations");
+    assert_eq!(
+        proofs(&run),
+        [pair("baseline", "failed"), pair("old_tests", "unknown")]
+    );
+}
+
+#[test]
+fn tests_that_all_run_need_no_further_proof() {
+    let run = run(
+        &project(MOCHA),
+        "echo 'two() { echo 2; }' > app.sh; echo Done.",
+    )
+    .expect(0);
+    assert_eq!(run.summary["status"], "success", "{}", run.stdout);
+    assert_eq!(proofs(&run), []);
+}
+
+#[test]
+fn a_test_runner_that_never_reports_a_result_is_no_evidence() {
+    let quiet = MOCHA.replace("printf", ": printf");
+    assert_ne!(quiet, MOCHA);
+    let run = run(
+        &project(&quiet),
+        "echo 'two() { echo 2; }' > app.sh; echo Done.",
+    )
+    .expect(0);
+    assert_eq!(run.summary["status"], "success", "{}", run.stdout);
+    assert_eq!(proofs(&run), [pair("baseline", "failed")]);
+}
+
+#[test]
+fn tests_in_directories_that_only_the_configuration_names_are_tests() {
+    let run = run(&project(MOCHA), "echo true > qa/one.sh; echo Done.").expect(0);
+    assert_eq!(run.summary["status"], "unverified", "{}", run.stdout);
+    assert_eq!(run.task(0)["reason"], "changed_expectations");
+    assert!(run.stdout.contains("qa/one.sh"), "{}", run.stdout);
+}
