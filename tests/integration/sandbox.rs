@@ -375,12 +375,14 @@ fn nothing_outlives_its_turn_whatever_it_forks() {
     everywhere(&[1, 2, 3], |user, level| {
         let check = "B=\"$TMPDIR/chain.sh.beat\"; a=$(cat \"$B\"); sleep 0.3; test \"$a\" = \"$(cat \"$B\")\"";
         let project = project(&[("plan.yaml", &plan(check))]);
-        // Each process starts its successor and ends, and is in a session of its own.
+        // Each process of the chain starts its successor and ends, and is in a session of its own. A scan can miss
+        // the whole chain, but not the process that waits.
         let agent = "cat > \"$TMPDIR/chain.sh\" <<'END'\n\
                      env -i setsid sh \"$0\" & \n\
                      echo $$ > \"$0.beat\"\n\
                      END\n\
                      env -i setsid sh \"$TMPDIR/chain.sh\" &\n\
+                     env -i setsid sleep 600 &\n\
                      sleep 0.2; echo fixed > a.txt";
         let Some(run) = run(user, &project, level, agent, &[]) else {
             return;
