@@ -153,6 +153,18 @@ pub enum Outcome {
         /// That task's id.
         on: String,
     },
+    /// The agent drafted a valid plan.
+    Drafted {
+        /// The commit with the plan, if one was asked for.
+        commit: Option<RevId>,
+    },
+    /// No draft of a plan was valid.
+    NoValidDraft {
+        /// The number of drafts.
+        drafts: u32,
+        /// What is wrong with the last one.
+        why: String,
+    },
     /// No agent of this run worked on the task: another job did, or a merge of the base branch has conflicts
     /// that nobody resolved. `end`, `reason` and `message` say how that ended. Records use the name of the
     /// first use, `in_shard`.
@@ -178,6 +190,7 @@ impl Outcome {
             | Self::KnownFailures { .. }
             | Self::ChangedExpectations { accepted: true, .. }
             | Self::AlreadySatisfied { .. }
+            | Self::Drafted { .. }
             | Self::Acceptable => TaskEnd::Done,
             Self::Unverified {
                 accepted: false, ..
@@ -185,6 +198,7 @@ impl Outcome {
             | Self::NoProgress { .. }
             | Self::PlanningOnly
             | Self::VerificationFailed
+            | Self::NoValidDraft { .. }
             | Self::UnprovenTests { .. }
             | Self::RepeatingFailure { .. }
             | Self::CheckCannotStart { .. }
@@ -210,7 +224,7 @@ impl Outcome {
     /// The reason code.
     pub fn reason(&self) -> Reason {
         match self {
-            Self::Verified { .. } => Reason::Verified,
+            Self::Verified { .. } | Self::Drafted { .. } => Reason::Verified,
             Self::Unverified { .. } | Self::KnownFailures { .. } => Reason::Unverified,
             Self::ChangedExpectations { .. } => Reason::ChangedExpectations,
             Self::UnstableChecks { .. } => Reason::UnstableChecks,
@@ -218,7 +232,9 @@ impl Outcome {
             Self::AlreadySatisfied { .. } => Reason::AlreadySatisfied,
             Self::NoProgress { .. } => Reason::NoProgress,
             Self::PlanningOnly => Reason::PlanningOnly,
-            Self::VerificationFailed | Self::UnprovenTests { .. } => Reason::VerificationFailed,
+            Self::VerificationFailed | Self::NoValidDraft { .. } | Self::UnprovenTests { .. } => {
+                Reason::VerificationFailed
+            }
             Self::RepeatingFailure { .. } => Reason::RepeatingFailure,
             Self::FailedReport { .. } => Reason::FailedReport,
             Self::ReviewFindings { .. } => Reason::ReviewFindings,
@@ -243,6 +259,7 @@ impl Outcome {
         match self {
             Self::Verified { .. }
             | Self::AlreadySatisfied { verified: true }
+            | Self::Drafted { .. }
             | Self::Acceptable => RunStatus::Success,
             Self::Unverified { accepted: true, .. }
             | Self::KnownFailures { .. }
@@ -262,6 +279,7 @@ impl Outcome {
             | Self::NoProgress { .. }
             | Self::PlanningOnly
             | Self::VerificationFailed
+            | Self::NoValidDraft { .. }
             | Self::UnprovenTests { .. }
             | Self::RepeatingFailure { .. }
             | Self::AgentCrashed { .. }
@@ -301,6 +319,7 @@ impl Outcome {
     pub fn commit(&self) -> Option<&RevId> {
         match self {
             Self::Verified { commit }
+            | Self::Drafted { commit }
             | Self::Unverified { commit, .. }
             | Self::KnownFailures { commit, .. }
             | Self::ChangedExpectations { commit, .. }
@@ -358,6 +377,16 @@ impl Outcome {
             Self::NoProgress { message, .. } => message.clone(),
             Self::PlanningOnly => "the agent planned and never changed a file".into(),
             Self::VerificationFailed => "the checks still fail and no retry is left".into(),
+            Self::Drafted { commit: None } => "the draft is a valid plan".into(),
+            Self::Drafted { commit: Some(id) } => {
+                format!("the draft is a valid plan, committed {}", short(id))
+            }
+            Self::NoValidDraft { drafts, why } => {
+                format!(
+                    "no valid plan in {}: {why}",
+                    count(u64::from(*drafts), "draft")
+                )
+            }
             Self::RepeatingFailure { times } => {
                 format!("the same failure occurred {times} times in a row")
             }

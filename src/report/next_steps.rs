@@ -153,6 +153,9 @@ pub fn advice(summary: &RunSummary) -> Option<&'static str> {
         Reason::TddViolation => {
             Some("say in the task what a test can observe, or run it without --tdd if no test can")
         }
+        Reason::VerificationFailed if summary.tasks.iter().all(|task| task.checks.is_empty()) => {
+            Some("say more exactly what is wanted, or try another model")
+        }
         Reason::RepeatingFailure | Reason::VerificationFailed => {
             Some("look at the failing check: its log is in the run directory")
         }

@@ -68,11 +68,18 @@ fn an_invalid_draft_is_given_back_with_its_error_at_most_twice() {
         "{warned:?}"
     );
     assert_eq!(project.read("plan.yaml"), PLAN.replace("\\n", "\n"));
+    assert_eq!(run.task(0)["message"], "the draft is a valid plan");
 
     project.commit_all("plan");
     let again = draft(&project, "echo 'I will plan it.'", &["CSV"]).expect(1);
     assert_eq!(project.calls(), 6);
     assert_eq!(again.summary["status"], "failed");
+    let message = again.task(0)["message"].as_str().unwrap();
+    assert!(
+        message.starts_with("no valid plan in 3 drafts: "),
+        "{message}"
+    );
+    assert!(!again.stdout.contains("check"), "{}", again.stdout);
     assert_eq!(project.status(), "");
 }
 

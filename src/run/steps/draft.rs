@@ -55,7 +55,7 @@ pub async fn draft_plan(
     let (accounts, emit) = (&mut parts.accounts, &mut parts.emit);
     let mut run = start_task(setup, tree, accounts, emit, task, (start, false))?;
     let outcome = match drafted(parts, &run, wanted).await? {
-        Ok(draft) => Outcome::Verified {
+        Ok(draft) => Outcome::Drafted {
             commit: keep(parts, &draft, wanted)?,
         },
         Err(outcome) => outcome,
@@ -73,7 +73,7 @@ async fn drafted(
     wanted: &DraftRequest,
 ) -> anyhow::Result<Result<Draft, Outcome>> {
     let mut problem: Option<Problem> = None;
-    let mut last = Outcome::VerificationFailed;
+    let mut last = None;
     let mut turns = 0;
     for number in 1..=MAX_DRAFTS {
         parts
@@ -102,19 +102,23 @@ async fn drafted(
                 parts.emit.warn(format!(
                     "draft {number} of {MAX_DRAFTS} is not a valid plan: {why}"
                 ));
+                last = Some(outcome.unwrap_or(Outcome::NoValidDraft {
+                    drafts: number,
+                    why,
+                }));
                 problem = Some(found);
-                last = outcome;
             }
         }
     }
-    Ok(Err(last))
+    Ok(Err(last.unwrap_or(Outcome::VerificationFailed)))
 }
 
 /// The result of one turn.
 enum Turn {
     Draft(Box<Draft>),
-    /// The turn gave no valid plan. The outcome applies if no further turn follows.
-    Invalid(Problem, Outcome),
+    /// The turn gave no valid plan. The outcome, if it is another than that, applies if no further turn
+    /// follows.
+    Invalid(Problem, Option<Outcome>),
     Ended(Outcome),
 }
 
@@ -246,7 +250,7 @@ async fn turn(
             draft: String::new(),
             why: message.clone(),
         };
-        Turn::Invalid(problem, outcome)
+        Turn::Invalid(problem, Some(outcome))
     };
     Ok(Ok(match assessment.kind {
         AssessmentKind::AgentTransient => {
@@ -269,7 +273,7 @@ async fn turn(
         AssessmentKind::TurnTimeout => died(Outcome::TurnTimeout),
         _ => match drafts {
             Ok(draft) => Turn::Draft(draft),
-            Err(problem) => Turn::Invalid(problem, Outcome::VerificationFailed),
+            Err(problem) => Turn::Invalid(problem, None),
         },
     }))
 }
