@@ -379,13 +379,19 @@ pub fn tip(error: &clap::Error) -> Option<&'static str> {
         _ => None,
     };
     let usage = error.get(ContextKind::Usage).map(ToString::to_string);
-    let of_run = usage.is_some_and(|usage| usage.contains("sprag run"));
+    // After the heading and the program's name, which may be another one.
+    let command = usage
+        .as_deref()
+        .and_then(|usage| usage.split_whitespace().nth(2));
+    let command = command.filter(|word| !word.starts_with(['[', '<', '-']));
     match error.kind() {
         ErrorKind::UnknownArgument => {
             let argument = text(ContextKind::InvalidArg)?;
-            match (argument.starts_with('-'), of_run) {
-                (false, true) => Some("put the prompt in quotes: sprag run 'fix the flaky test'"),
-                (true, false) if error.get(ContextKind::SuggestedArg).is_none() => {
+            match (argument.starts_with('-'), command) {
+                (false, Some("run")) => {
+                    Some("put the prompt in quotes: sprag run 'fix the flaky test'")
+                }
+                (true, None) if error.get(ContextKind::SuggestedArg).is_none() => {
                     Some("name a command first: sprag run --plan plan.yaml")
                 }
                 _ => None,
@@ -413,6 +419,8 @@ mod tests {
         assert!(of(&["fix the test"]).contains("sprag run"));
         assert!(of(&["--plan", "p.yaml"]).starts_with("name a command"));
         assert_eq!(of(&["run", "--agnet", "x"]), "");
+        assert_eq!(of(&["run", "--setup", "x"]), "");
+        assert_eq!(of(&["check", "--setup", "x"]), "");
         assert_eq!(of(&["ruun"]), "");
     }
 }

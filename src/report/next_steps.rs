@@ -137,9 +137,9 @@ pub fn advice(summary: &RunSummary) -> Option<&'static str> {
         Reason::FailedReport => {
             Some("do what the report asks for, or change the task, then run it again")
         }
-        Reason::ChangedExpectations => {
-            Some("read the changes of tests and check definitions before you accept the work")
-        }
+        Reason::ChangedExpectations => Some(
+            "find out what became of the tests and check definitions before you accept the work",
+        ),
         Reason::UnstableChecks => {
             Some("make the checks leave the work tree unchanged, or commit what they write")
         }
