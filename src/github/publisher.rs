@@ -5,6 +5,7 @@
 //! line in the log; it never fails the run.
 
 mod check_and_comment;
+mod check_fields;
 
 pub use check_and_comment::{CheckAndComment, End, Known, PublishProblems, Published};
 

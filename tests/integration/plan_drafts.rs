@@ -79,7 +79,8 @@ fn an_invalid_draft_is_given_back_with_its_error_at_most_twice() {
         message.starts_with("no valid plan in 3 drafts: "),
         "{message}"
     );
-    assert!(!again.stdout.contains("check"), "{}", again.stdout);
+    assert!(again.stdout.contains("say more exactly what is wanted"));
+    assert!(!again.stdout.contains("failing check"), "{}", again.stdout);
     assert_eq!(project.status(), "");
 }
 

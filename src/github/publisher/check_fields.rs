@@ -1,0 +1,113 @@
+//! Converts reports into the fields of a check run.
+
+use crate::domain::check_run::CheckOutput;
+use crate::domain::outcome;
+use crate::domain::outcomes::RunLine;
+use crate::domain::summary::RunSummary;
+use crate::github::api::{
+    Annotation, AnnotationLevel, CheckUpdate, Conclusion, NewCheckRun, Output,
+};
+use crate::report::annotation::{Annotation as Note, Level};
+use crate::report::markdown;
+
+/// The update that turns an existing check run into this one.
+pub(super) fn ending(new: &NewCheckRun) -> CheckUpdate {
+    CheckUpdate {
+        status: Some(new.status),
+        conclusion: new.conclusion,
+        output: new.output.clone(),
+        details_url: None,
+    }
+}
+
+/// A report as the output of a check run, without annotations.
+pub(super) fn plain_output(text: &CheckOutput) -> Output {
+    Output {
+        title: text.title.clone(),
+        summary: text.summary.clone(),
+        text: Some(text.text.clone()).filter(|text| !text.is_empty()),
+        annotations: Vec::new(),
+    }
+}
+
+/// Adds the result of the run below the text, invisibly, in the form that `sprag outcomes` reads.
+pub(super) fn with_outcome(output: Output, summary: &RunSummary) -> Output {
+    let marker = RunLine::of(summary).marker();
+    let text = output.text.unwrap_or_default();
+    let room = markdown::CHECK_RUN_BYTES.saturating_sub(marker.len() + 2);
+    let text = match text.len() <= room {
+        true => format!("{text}\n\n{marker}"),
+        false => text,
+    };
+    Output {
+        text: Some(text.trim_start().to_owned()),
+        ..output
+    }
+}
+
+/// An annotation as GitHub takes it.
+pub(super) fn annotated(note: &Note) -> Annotation {
+    let first = note.line.unwrap_or(1);
+    Annotation {
+        path: note.path.clone(),
+        start_line: first,
+        end_line: note.end_line.unwrap_or(first),
+        start_column: note.columns().map(|(first, _)| first),
+        end_column: note.columns().map(|(_, last)| last),
+        annotation_level: match note.level {
+            Level::Error => AnnotationLevel::Failure,
+            Level::Warning => AnnotationLevel::Warning,
+            Level::Notice => AnnotationLevel::Notice,
+        },
+        message: note.message.clone(),
+        title: Some(note.title.clone()),
+        raw_details: note.details.clone(),
+    }
+}
+
+/// The conclusion as GitHub names it.
+pub(super) fn conclusion(conclusion: outcome::Conclusion) -> Conclusion {
+    match conclusion {
+        outcome::Conclusion::Success => Conclusion::Success,
+        outcome::Conclusion::Neutral => Conclusion::Neutral,
+        outcome::Conclusion::Failure => Conclusion::Failure,
+        outcome::Conclusion::ActionRequired => Conclusion::ActionRequired,
+        outcome::Conclusion::TimedOut => Conclusion::TimedOut,
+        outcome::Conclusion::Cancelled => Conclusion::Cancelled,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::annotated;
+    use crate::domain::summary::RunSummary;
+    use crate::report::check_annotation::check_annotations;
+    use crate::report::samples;
+    use serde_json::json;
+
+    #[test]
+    fn places_and_details_of_a_diagnostic_reach_the_check_run() {
+        let mut summary = samples::partial();
+        let found = &mut summary.tasks[1].checks[1].diagnostics[0];
+        (found.column, found.end_column) = (Some(7), Some(12));
+        found.details = Some("left: 1\nright: 2".into());
+        let sent = |summary: &RunSummary| {
+            let (notes, _) = check_annotations(summary);
+            serde_json::to_value(annotated(&notes[0])).unwrap()
+        };
+        let first = sent(&summary);
+        for (field, value) in [
+            ("start_line", json!(41)),
+            ("end_line", json!(41)),
+            ("start_column", json!(7)),
+            ("end_column", json!(12)),
+            ("raw_details", json!("left: 1\nright: 2")),
+        ] {
+            assert_eq!(first[field], value, "{field}");
+        }
+        summary.tasks[1].checks[1].diagnostics[0].end_line = Some(43);
+        let first = sent(&summary);
+        assert_eq!(first["end_line"], json!(43));
+        assert_eq!(first.get("start_column"), None);
+    }
+}
