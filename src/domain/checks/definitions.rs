@@ -150,7 +150,7 @@ impl Definitions {
                 Some((package, _)) => Some(package),
                 None => it.strip_suffix(".py"),
             });
-            module.is_some_and(|module| modules::PYTHON_MODULES.contains(&module))
+            module.is_some_and(modules::is_known_to_python)
         })
     }
 

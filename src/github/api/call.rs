@@ -193,12 +193,10 @@ impl Client {
                 Next::Again(wait) => {
                     self.note(&format!("{error}; again in {}", wait_text(wait)));
                     let is_limit = matches!(&fault, Fault::Answered(refusal) if refusal.is_limit());
-                    if is_limit {
-                        self.inner.hold(wait);
-                    }
+                    let held = is_limit.then(|| self.inner.hold(wait));
                     self.inner.wait(wait).await;
-                    if is_limit {
-                        self.inner.released();
+                    if let Some(until) = held {
+                        self.inner.released(until);
                     }
                 }
                 Next::Look(wait) => {
@@ -239,12 +237,13 @@ impl Client {
             self.note(&error.to_string());
             error
         };
-        if let Some(wait) = self.inner.held().filter(|_| !self.is_hurried) {
+        if let Some(until) = self.inner.held().filter(|_| !self.is_hurried) {
+            let wait = until.saturating_duration_since(Instant::now());
             if self.left().is_some_and(|left| left <= wait) {
                 return Err(out_of_time());
             }
             self.inner.wait(wait).await;
-            self.inner.released();
+            self.inner.released(until);
         }
         let mut turn = None;
         if call.kind != Kind::Read {

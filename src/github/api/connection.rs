@@ -66,23 +66,31 @@ impl Inner {
         }
     }
 
-    /// Lets no request of this process be sent before `wait` is over, because GitHub asks for it.
-    pub(super) fn hold(&self, wait: Duration) {
+    /// Lets no request of this process be sent before `wait` is over, because GitHub asks for it. Returns the
+    /// end of this wait.
+    pub(super) fn hold(&self, wait: Duration) -> Instant {
         let until = Instant::now() + wait;
         let mut holds = holds();
         let known = holds.entry(self.api_url.clone()).or_insert(until);
         *known = until.max(*known);
+        until
     }
 
-    /// How long GitHub wants no further request, if a limit was met.
-    pub(super) fn held(&self) -> Option<Duration> {
-        let until = holds().get(&self.api_url).copied()?;
-        Some(until.saturating_duration_since(Instant::now())).filter(|wait| !wait.is_zero())
+    /// Until when GitHub wants no further request, if a limit was met.
+    pub(super) fn held(&self) -> Option<Instant> {
+        let until = holds().get(&self.api_url).copied();
+        until.filter(|until| *until > Instant::now())
     }
 
-    /// Ends the hold, which was waited for.
-    pub(super) fn released(&self) {
-        holds().remove(&self.api_url);
+    /// Ends the hold that was waited for until then. One that another request has prolonged meanwhile stays.
+    pub(super) fn released(&self, until: Instant) {
+        let mut holds = holds();
+        if holds
+            .get(&self.api_url)
+            .is_some_and(|known| *known <= until)
+        {
+            holds.remove(&self.api_url);
+        }
     }
 
     pub(super) async fn wait(&self, wait: Duration) {

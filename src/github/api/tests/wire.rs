@@ -138,7 +138,9 @@ async fn a_limit_holds_for_other_clients_when_the_one_that_met_it_is_abandoned()
     assert!(waited[0] > Duration::from_secs(20), "{waited:?}");
     assert_eq!(server.asked().len(), 2);
 
+    let first = live.client.inner.hold(Duration::from_secs(10));
     live.client.inner.hold(Duration::from_secs(30));
+    last.inner.released(first);
     let now = std::time::Instant::now();
     let soon = last.with_deadline(now + Duration::from_secs(5));
     let refused = soon.repo("octo/hello").unwrap().facts().await.unwrap_err();
