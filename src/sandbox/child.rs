@@ -1,7 +1,7 @@
 //! Code shared by the processes of a launch: confining themselves and starting the child.
 
 use super::policy::{Launch, Policy, SUBCOMMAND};
-use super::{landlock, privileges, sockets};
+use super::{landlock, privileges, sockets, system_calls};
 use crate::domain::sandbox::Level;
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
@@ -67,7 +67,10 @@ pub(super) fn restrict(policy: &Policy) -> Result<(), Failure> {
     privileges::give_up().map_err(|error| format!("privileges: {error}"))?;
     match policy.level {
         Level::Off | Level::Privileges => {}
-        Level::Files | Level::Namespaces => landlock::confine(policy)?,
+        Level::Files | Level::Namespaces => {
+            landlock::confine(policy)?;
+            system_calls::refuse_reach()?;
+        }
     }
     match &policy.network {
         Some(network) => Ok(sockets::limit(network)?),

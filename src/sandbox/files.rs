@@ -17,7 +17,8 @@ pub struct SandboxPaths {
     pub temporary: PathBuf,
     /// Paths that it must not write wherever they lie: run directories, the runner's files, programs.
     pub protected: Vec<PathBuf>,
-    /// Sockets of programs that would act for the child outside of the sandbox.
+    /// Sockets of programs that would act for the child outside of the sandbox. In the strict form, a place
+    /// that is such a socket itself stays reachable.
     pub hidden: Vec<PathBuf>,
 }
 
@@ -37,7 +38,8 @@ pub fn policy(
     let mut policy = Policy::of(level);
     policy.write = vec![around.work_tree.clone(), around.temporary.clone()];
     policy.write_below = vec![around.temporary.clone()];
-    policy.hidden.clone_from(&around.hidden);
+    let hidden = around.hidden.iter().filter(|path| !places.contains(path));
+    policy.hidden = hidden.cloned().collect();
     git(around, &mut policy);
     let mut refused = Vec::new();
     for place in places {
@@ -170,6 +172,17 @@ mod tests {
         assert!(three.write.contains(&"/home/.cache".into()));
         assert!(three.read_only.contains(&"/home/.cache/bin".into()));
         assert_eq!(refused, []);
+    }
+
+    #[test]
+    fn a_socket_stays_hidden_unless_it_is_named_itself() {
+        let around = SandboxPaths {
+            hidden: vec!["/run/docker.sock".into(), "/run/user/1/bus".into()],
+            ..around()
+        };
+        let places = ["/run/docker.sock".into(), "/run/user/1".into()];
+        let (three, _) = policy(Level::Namespaces, &around, &places);
+        assert_eq!(three.hidden, [PathBuf::from("/run/user/1/bus")]);
     }
 
     #[test]

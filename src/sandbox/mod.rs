@@ -11,6 +11,7 @@ mod child;
 mod files;
 #[cfg(target_os = "linux")]
 mod launcher;
+mod listeners;
 mod policy;
 mod report;
 
@@ -28,11 +29,14 @@ mod privileges;
 mod sockets;
 #[cfg(target_os = "linux")]
 mod supervisor;
+#[cfg(target_os = "linux")]
+mod system_calls;
 
 pub use caches::{CACHES, Cache, Place, TOOLS, places};
 pub use files::{SandboxPaths, open_policy, policy};
 #[cfg(target_os = "linux")]
 pub use launcher::main;
+pub use listeners::reachable_sockets;
 pub use policy::{Launch, NAME, Network, OWN_PROGRAM, Policy, SUBCOMMAND};
 pub use report::{Report, Status};
 

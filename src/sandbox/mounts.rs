@@ -4,11 +4,25 @@ use super::child::Failure;
 use super::network::{self, Entrance};
 use super::policy::Policy;
 use nix::sched::{CloneFlags, unshare};
+use rustix::fs::StatVfsMountFlags;
+use rustix::io::Errno;
 use rustix::mount::{
     MountFlags, MountPropagationFlags, mount, mount_bind_recursive, mount_change, mount_remount,
 };
+use std::ffi::OsString;
 use std::fs;
+use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Path, PathBuf};
+
+/// The kernel's list of the mounts of this process.
+const MOUNTS: &str = "/proc/self/mountinfo";
+
+/// The directories that a child has for itself at level 3.
+const OWN_MEMORY: &str = "/dev/shm";
+const OWN_TERMINALS: &str = "/dev/pts";
+
+/// The errors of paths that a child cannot reach either.
+const UNREACHABLE: &[Errno] = &[Errno::ACCESS, Errno::NOENT, Errno::NOTCONN, Errno::STALE];
 
 /// Leaves these namespaces of the run. Returns whether that needed a user namespace. Root needs none,
 /// and without one files keep their owners.
@@ -43,17 +57,24 @@ pub(super) fn own(policy: &Policy, cwd: &Path, entrance: Option<Entrance>) -> Re
     enter(cwd)
 }
 
-/// Mounts a process table and shared memory for the namespace.
+/// Mounts a process table, shared memory and pseudo-terminals for the namespace.
 pub(super) fn own_processes() -> Result<(), Failure> {
     private()?;
     let plain = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
     let proc = Path::new("/proc");
     mount("proc", proc, "proc", plain, None).map_err(|error| at(proc, error))?;
-    let memory = Path::new("/dev/shm");
+    let memory = Path::new(OWN_MEMORY);
     if memory.is_dir() {
         let flags = MountFlags::NOSUID | MountFlags::NODEV;
         mount("tmpfs", memory, "tmpfs", flags, Some(c"mode=1777"))
             .map_err(|error| at(memory, error))?;
+    }
+    let terminals = Path::new(OWN_TERMINALS);
+    if terminals.is_dir() {
+        let flags = MountFlags::NOSUID | MountFlags::NOEXEC;
+        let options = c"newinstance,ptmxmode=0666,mode=0620";
+        mount("devpts", terminals, "devpts", flags, Some(options))
+            .map_err(|error| at(terminals, error))?;
     }
     Ok(())
 }
@@ -64,7 +85,7 @@ pub(super) fn enter(cwd: &Path) -> Result<(), Failure> {
     entered.map_err(|error| Failure::from(format!("{}: {error}", cwd.display())))
 }
 
-fn at(path: &Path, error: rustix::io::Errno) -> Failure {
+fn at(path: &Path, error: Errno) -> Failure {
     Failure::from(format!("mount on {}: {error}", path.display()))
 }
 
@@ -75,6 +96,67 @@ fn private() -> Result<(), Failure> {
     mount_change(root, private).map_err(|error| at(root, error))
 }
 
+/// Makes everything read-only except the writable paths of a policy and the namespace's own directories,
+/// so that files outside do not change in any way. Landlock does not cover modes, owners, times and
+/// extended attributes.
+pub(super) fn read_only_outside(policy: &Policy) -> Result<(), Failure> {
+    let is_inner = |path: &PathBuf| {
+        let mut places = policy.write.iter();
+        places.any(|place| path.starts_with(place) && path != place)
+    };
+    let mut kept: Vec<PathBuf> = policy.write.clone();
+    kept.retain(|path| !is_inner(path) && path.symlink_metadata().is_ok());
+    for path in &kept {
+        mount_bind_recursive(path, path).map_err(|error| at(path, error))?;
+    }
+    kept.extend([OWN_MEMORY, OWN_TERMINALS].map(PathBuf::from));
+    let mut outside = mount_points().map_err(|error| format!("{MOUNTS}: {error}"))?;
+    outside.retain(|path| !kept.iter().any(|place| path.starts_with(place)));
+    let failed: Vec<Failure> = outside
+        .iter()
+        .filter_map(|path| remount(path, true).err().map(|error| at(path, error)))
+        .collect();
+    // A mount below another one, or in a directory that this user cannot enter, has no path.
+    let is_writable = |path: &PathBuf| match rustix::fs::statvfs(path) {
+        Ok(found) => !found.f_flag.contains(StatVfsMountFlags::RDONLY),
+        Err(error) => !UNREACHABLE.contains(&error),
+    };
+    match outside.iter().find(|path| is_writable(path)) {
+        None => Ok(()),
+        Some(path) => Err(failed
+            .into_iter()
+            .next()
+            .unwrap_or_else(|| format!("{} cannot be mounted read-only", path.display()).into())),
+    }
+}
+
+/// The directories that mounts have been made on, from the list of the kernel. Automatic mounts, which
+/// reading could trigger, are left out.
+fn mount_points() -> std::io::Result<Vec<PathBuf>> {
+    let list = fs::read(MOUNTS)?;
+    let lines = list.split(|byte| *byte == b'\n');
+    let point = |line: &[u8]| {
+        let mut fields = line.split(|byte| *byte == b' ');
+        let path = unescaped(fields.nth(4)?);
+        let kind = fields.skip_while(|field| *field != b"-").nth(1)?;
+        (kind != b"autofs").then(|| PathBuf::from(OsString::from_vec(path)))
+    };
+    Ok(lines.filter_map(point).collect())
+}
+
+/// A path of the list: white space and backslashes are octal numbers there.
+fn unescaped(field: &[u8]) -> Vec<u8> {
+    let mut parts = field.split(|byte| *byte == b'\\');
+    let mut path = parts.next().unwrap_or_default().to_vec();
+    for part in parts {
+        let (digits, rest) = part.split_at_checked(3).unwrap_or((part, b""));
+        let number = std::str::from_utf8(digits).ok();
+        path.extend(number.and_then(|digits| u8::from_str_radix(digits, 8).ok()));
+        path.extend_from_slice(rest);
+    }
+    path
+}
+
 /// Makes the mounts of a policy.
 pub(super) fn places(policy: &Policy) -> Result<(), Failure> {
     for (path, access) in in_order(policy) {
@@ -83,7 +165,11 @@ pub(super) fn places(policy: &Policy) -> Result<(), Failure> {
         }
         let onto = |source: &Path| mount_bind_recursive(source, &path);
         let done = match access {
-            Mode::Hidden => onto(Path::new("/dev/null")),
+            // A program may remove its socket at any time.
+            Mode::Hidden => match onto(Path::new("/dev/null")) {
+                Err(Errno::NOENT) => Ok(()),
+                done => done,
+            },
             Mode::ReadOnly => onto(&path).and_then(|()| remount(&path, true)),
             Mode::Pinned => onto(&path),
             Mode::Writable => onto(&path).and_then(|()| remount(&path, false)),
@@ -116,7 +202,7 @@ fn in_order(policy: &Policy) -> Vec<(PathBuf, Mode)> {
 
 /// Makes a mount read-only or writable. Its other flags stay, because only root may change some of them.
 fn remount(path: &Path, read_only: bool) -> rustix::io::Result<()> {
-    use rustix::fs::StatVfsMountFlags as Has;
+    use StatVfsMountFlags as Has;
     let has = rustix::fs::statvfs(path)?.f_flag;
     let mut flags = MountFlags::BIND;
     for (property, flag) in [
@@ -135,4 +221,16 @@ fn remount(path: &Path, read_only: bool) -> rustix::io::Result<()> {
         flags |= MountFlags::RDONLY;
     }
     mount_remount(path, flags, "")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_mounts_of_this_machine_are_directories_and_files() {
+        assert!(mount_points().unwrap().contains(&PathBuf::from("/proc")));
+        assert_eq!(unescaped(br"/a\040b\134c"), br"/a b\c");
+        assert_eq!(unescaped(b"/plain"), b"/plain");
+    }
 }

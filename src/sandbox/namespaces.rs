@@ -11,6 +11,7 @@ use super::child::{
     FAILED, Failure, Stage, close_descriptors_but, detach_standard_streams, nothing, restrict,
     spawn,
 };
+use super::listeners::reachable_sockets;
 use super::policy::{Launch, NAME, OWN_PROGRAM};
 use super::report::{Reporter, Status};
 use super::supervisor::{Events, reap};
@@ -26,7 +27,15 @@ use std::fs::File;
 use std::io::{self, Read, Write as _};
 use std::os::fd::AsRawFd as _;
 use std::os::unix::process::CommandExt as _;
+use std::path::PathBuf;
 use std::process::{Child, Command, ExitCode};
+
+/// Sockets of services that answer who a user is.
+const NAME_SERVICES: &[&str] = &[
+    "/run/systemd/userdb",
+    "/run/nslcd",
+    "/var/lib/sss/pipes/nss",
+];
 
 /// The number of SIGKILL.
 const KILL: i32 = 9;
@@ -40,6 +49,7 @@ pub(super) fn launch(launch: &Launch, reporter: &mut Reporter<File>) -> Result<E
     // Signals to the whole group are meant for the child; the launcher has to see its end.
     let blocked = SigSet::all().thread_block();
     blocked.map_err(|error| format!("signals: {error}"))?;
+    let launch = &with_sockets_hidden(launch);
     separate(launch)?;
     // After all changes of privileges, because these make the kernel forget the setting.
     end_with_parent()?;
@@ -81,6 +91,22 @@ fn read_end(mut from: impl Read) -> Option<End> {
         status: Status::read(status)?,
         leaves: left == LEAVES,
     })
+}
+
+/// The same launch with all sockets hidden that others listen on, except in places that the child may write,
+/// and those that programs ask for the names of users.
+fn with_sockets_hidden(launch: &Launch) -> Launch {
+    let mut launch = launch.clone();
+    let policy = &mut launch.policy;
+    let is_kept = |path: &PathBuf| {
+        let mut kept = policy.write.iter().map(PathBuf::as_path);
+        kept.any(|place| path.starts_with(place))
+            || NAME_SERVICES.iter().any(|place| path.starts_with(place))
+    };
+    let mut hidden = reachable_sockets();
+    hidden.retain(|path| !is_kept(path) && !policy.hidden.contains(path));
+    policy.hidden.extend(hidden);
+    launch
 }
 
 /// Makes the kernel kill this process when the thread that started it ends. A run starts children only
@@ -142,6 +168,7 @@ fn first_process(launch: &Launch, told: i32) -> Result<Child, Failure> {
 /// The work of the first process: makes the mounts, confines itself, starts the child, and waits.
 pub(super) fn be_first(launch: &Launch, told: File, report: &File) -> Result<ExitCode, Failure> {
     mounts::own_processes()?;
+    mounts::read_only_outside(&launch.policy)?;
     mounts::places(&launch.policy)?;
     drop_mount_capability()?;
     mounts::enter(&launch.cwd)?;

@@ -3,34 +3,16 @@
 //! to open a TCP connection.
 
 use super::policy::Network;
-use nix::libc;
-use seccompiler::{
-    BackendError, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
-    SeccompRule, TargetArch, apply_filter,
-};
-use std::collections::BTreeMap;
-
-/// The bit that marks system calls of the second interface (x32) of x86-64.
 #[cfg(target_arch = "x86_64")]
-const X32: i64 = 0x4000_0000;
-
-type Rules = BTreeMap<libc::c_long, Vec<SeccompRule>>;
+use super::system_calls::X32;
+use super::system_calls::{Condition, Rules, all, compiled, is, told};
+use nix::libc;
+use seccompiler::{BackendError, SeccompCmpOp, SeccompRule, apply_filter};
 
 /// Blocks sockets that bypass the network restriction, for the calling thread and everything that it starts.
 pub(super) fn limit(network: &Network) -> Result<(), String> {
-    let told = |error: &dyn std::fmt::Display| format!("seccomp: {error}");
-    let architecture =
-        TargetArch::try_from(std::env::consts::ARCH).map_err(|error| told(&error))?;
     let rules = rules(network).map_err(|error| told(&error))?;
-    let refused = u32::try_from(libc::EACCES).unwrap_or(1);
-    let filter = SeccompFilter::new(
-        rules,
-        SeccompAction::Allow,
-        SeccompAction::Errno(refused),
-        architecture,
-    );
-    let filter = filter.map_err(|error| told(&error))?;
-    let program = seccompiler::BpfProgram::try_from(filter).map_err(|error| told(&error))?;
+    let program = compiled(rules, libc::EACCES)?;
     apply_filter(&program).map_err(|error| told(&error))
 }
 
@@ -102,14 +84,4 @@ fn all_but_tcp() -> Result<Vec<SeccompRule>, BackendError> {
         refused.push(all([of(family)].into_iter().chain(other_protocol))?);
     }
     Ok(refused)
-}
-
-type Condition = Result<SeccompCondition, BackendError>;
-
-fn is(argument: u8, how: SeccompCmpOp, value: u64) -> Condition {
-    SeccompCondition::new(argument, SeccompCmpArgLen::Dword, how, value)
-}
-
-fn all(conditions: impl IntoIterator<Item = Condition>) -> Result<SeccompRule, BackendError> {
-    SeccompRule::new(conditions.into_iter().collect::<Result<_, _>>()?)
 }

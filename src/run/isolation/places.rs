@@ -270,11 +270,38 @@ fn runner_entries(directory: &Path) -> Vec<PathBuf> {
     own.map(|entry| entry.path()).collect()
 }
 
-/// The sockets that this user can reach.
+/// The sockets of the user's session: of its services, and of programs that hold its terminals and keys. An
+/// agent may get the variable that names an `ssh-agent`, so that one stays.
+fn of_the_session(context: &Context, runtime: &Path) -> Vec<PathBuf> {
+    let user = rustix::process::geteuid().as_raw();
+    let tmux = context.path_var("TMUX_TMPDIR");
+    let tmux = tmux.unwrap_or_else(|| "/tmp".into());
+    let home = context.path_var("HOME").unwrap_or_default();
+    let directories = [
+        runtime.to_path_buf(),
+        tmux.join(format!("tmux-{user}")),
+        "/run/screen".into(),
+        home.join(".screen"),
+        home.join(".gnupg"),
+    ];
+    let directories = directories.map(|path| resolved(&path));
+    let ssh_agent = context.path_var("SSH_AUTH_SOCK");
+    let ssh_agent = ssh_agent.map(|path| resolved(&path));
+    let mut found = sandbox::reachable_sockets();
+    found.retain(|path| {
+        let mut session = directories.iter();
+        session.any(|place| path.starts_with(place)) && Some(path) != ssh_agent.as_ref()
+    });
+    found
+}
+
+/// The sockets that this user can reach and through which a program outside acts for whoever connects. At
+/// level 3 the launcher hides all others, too.
 fn hidden(context: &Context) -> Vec<PathBuf> {
     use rustix::fs::{Access, access};
     let mut all: Vec<PathBuf> = SOCKETS.iter().map(PathBuf::from).collect();
     let runtime = runtime_directory(context);
+    all.extend(of_the_session(context, &runtime));
     all.extend(USER_SOCKETS.iter().map(|name| runtime.join(name)));
     let host = context.var_os("DOCKER_HOST").and_then(OsStr::to_str);
     let host = host.and_then(|host| host.strip_prefix("unix://"));
