@@ -117,7 +117,16 @@ async fn pass(
         (StatusCode::PAYLOAD_TOO_LARGE, why)
     })?;
     let mut body = body.to_bytes();
-    let asked: RequestFields = serde_json::from_slice(&body).unwrap_or_default();
+    let asked = match serde_json::from_slice::<RequestFields>(&body) {
+        // A provider could take another of two models than the one that is counted.
+        Err(error) if error.is_data() && endpoint.wire.is_some() => {
+            return Err((
+                StatusCode::BAD_REQUEST,
+                format!("the request is ambiguous: {error}"),
+            ));
+        }
+        asked => asked.unwrap_or_default(),
+    };
     if endpoint.wire == Some(WireFormat::Chat) && asked.stream {
         body = with_usage(body, &account.route.upstream);
     }

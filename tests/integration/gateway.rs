@@ -187,6 +187,8 @@ fn the_gateway_forwards_nothing_but_what_it_is_for() {
       code "$base/v1/../v1/responses" -d '{}' -H "$key"
       code -X DELETE "$base/v1/models/gpt-5.5" -H "$key"
       code "$base/v1/messages" -d '{}' -H "$key"
+      code "$base/v1/responses" -d '{"model":"gpt-5-nano","model":"gpt-5.5"}' -H "$key"
+      code "$base/v1/responses" -d '{"model":"gpt-5.5","stream":true,"stream":false}' -H "$key"
       code -x "$base" http://example.com/v1/models -H "$key"
       head -c 70000000 /dev/zero | code "$base/v1/responses" -H "$key" --data-binary @-
       code "$base/"
@@ -194,7 +196,7 @@ fn the_gateway_forwards_nothing_but_what_it_is_for() {
     project.run(&project.agent(script), &[]).expect(0);
     let codes = project.notes("codes");
     let expected = [
-        "401", "401", "404", "404", "404", "404", "404", "404", "413", "200",
+        "401", "401", "404", "404", "404", "404", "404", "400", "400", "404", "413", "200",
     ];
     assert_eq!(codes, expected);
     assert_eq!(api.requests(), []);
