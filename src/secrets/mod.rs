@@ -6,3 +6,4 @@ pub mod redact;
 pub mod redact_stream;
 pub mod sources;
 mod unescape;
+mod views;

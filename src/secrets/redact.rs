@@ -1,6 +1,7 @@
 //! Redacts secrets in everything that leaves the run.
 
-use aho_corasick::{AhoCorasick, MatchKind};
+use crate::secrets::views::View;
+use aho_corasick::{AhoCorasick, BuildError, MatchKind};
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 use percent_encoding::{AsciiSet, CONTROLS, NON_ALPHANUMERIC, utf8_percent_encode};
@@ -11,6 +12,7 @@ use serde_json::Value;
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::fmt;
+use std::ops::Range;
 use std::sync::LazyLock;
 
 /// The replacement for a secret.
@@ -19,11 +21,16 @@ pub const MASK: &str = "***";
 /// Minimum length in bytes of a redacted secret. Shorter ones occur in ordinary text.
 pub const MIN_SECRET_BYTES: usize = 8;
 
+/// Minimum length in bytes of a secret that is also redacted where characters are escaped or interrupted.
+const MIN_HIDDEN_BYTES: usize = 12;
+
 /// Removes known secrets in the usual encodings, and everything that looks like a token of a well-known
 /// service, from texts, in time linear in the text. A truncated, reversed or spelled out secret is not found.
 #[derive(Clone, Default)]
 pub struct Redactor {
     known: Option<AhoCorasick>,
+    /// The same secrets for texts in which characters are escaped or interrupted.
+    hidden: Option<AhoCorasick>,
     ignored: usize,
 }
 
@@ -36,32 +43,37 @@ impl fmt::Debug for Redactor {
 
 impl Redactor {
     /// Creates a redactor for these secrets: in clear text, in Base64 at any offset and hexadecimal (both
-    /// also wrapped), with percent encoding, and as in JSON, HTML and Sprag's own Markdown. Each long line of
-    /// a multi-line secret counts as a secret too.
+    /// also wrapped), with percent encoding, and as in JSON, HTML and Sprag's own Markdown; long ones also with
+    /// any characters escaped, and with line breaks or sequences of terminals between them. Each long line of a
+    /// multi-line secret counts as a secret too.
     pub fn new<'a>(secrets: impl IntoIterator<Item = &'a str>) -> Self {
         let mut known = BTreeSet::new();
+        let mut hidden = BTreeSet::new();
         let mut ignored = 0;
         for secret in secrets.into_iter().map(str::trim) {
             match secret.len() {
                 0 => {}
                 1..MIN_SECRET_BYTES => ignored += 1,
                 _ => {
-                    known.extend(secrets_apart(secret).flat_map(forms));
+                    let forms: Vec<String> = secrets_apart(secret).flat_map(forms).collect();
+                    let views = forms.iter().flat_map(|it| View::all(it.as_bytes(), false));
+                    hidden.extend(views.map(|view| view.bytes));
+                    known.extend(forms);
                     known.extend(pieces(secret));
                 }
             }
         }
-        let built = (!known.is_empty()).then(|| {
-            AhoCorasick::builder()
-                .match_kind(MatchKind::LeftmostLongest)
-                .build(&known)
-        });
-        match built.transpose() {
-            Ok(known) => Self { known, ignored },
+        hidden.retain(|form: &Vec<u8>| form.len() >= MIN_HIDDEN_BYTES);
+        match (automaton(&known), automaton(&hidden)) {
+            (Ok(known), Ok(hidden)) => Self {
+                known,
+                hidden,
+                ignored,
+            },
             // This fails only for more than two thousand million bytes of secrets.
-            Err(_) => Self {
-                known: None,
+            _ => Self {
                 ignored: usize::MAX,
+                ..Self::default()
             },
         }
     }
@@ -77,10 +89,33 @@ impl Redactor {
             Some(known) if known.is_match(text) => Cow::Owned(replaced(known, text)),
             _ => Cow::Borrowed(text),
         };
-        match known {
+        let shown = match self.places(&known) {
+            places if places.is_empty() => known,
+            places => Cow::Owned(masked(&known, places)),
+        };
+        match shown {
             Cow::Borrowed(text) => without_tokens(text),
             Cow::Owned(text) => Cow::Owned(without_tokens(&text).into_owned()),
         }
+    }
+
+    /// The places of secrets whose characters are escaped or interrupted in a text.
+    fn places(&self, text: &str) -> Vec<Range<usize>> {
+        let text = text.as_bytes();
+        let hidden = self.hidden.as_ref().filter(|_| View::concerns(text));
+        let found = hidden.filter(|hidden| {
+            let views = View::all(text, false);
+            views.iter().any(|view| hidden.is_match(&view.bytes))
+        });
+        let Some(hidden) = found else {
+            return Vec::new();
+        };
+        let views = View::all(text, true);
+        let places = views.iter().flat_map(|view| {
+            let found = hidden.find_iter(&view.bytes);
+            found.filter_map(|found| view.place(&found.range()))
+        });
+        places.collect()
     }
 
     /// The same for bytes. Text that is not UTF-8 is changed only if it contains a secret.
@@ -170,6 +205,38 @@ fn replaced(known: &AhoCorasick, text: &str) -> String {
             out.push_str(MASK);
         }
         end = found.end();
+    }
+    out.push_str(text.get(end..).unwrap_or_default());
+    out
+}
+
+/// Finds these patterns, the longest at each place; `None` if there are none.
+fn automaton<P: AsRef<[u8]>>(patterns: &BTreeSet<P>) -> Result<Option<AhoCorasick>, BuildError> {
+    let built = (!patterns.is_empty()).then(|| {
+        AhoCorasick::builder()
+            .match_kind(MatchKind::LeftmostLongest)
+            .build(patterns)
+    });
+    built.transpose()
+}
+
+/// The text with these places masked. Their line breaks stay, so that every line remains one.
+fn masked(text: &str, mut places: Vec<Range<usize>>) -> String {
+    places.sort_by_key(|place| place.start);
+    let mut out = String::with_capacity(text.len());
+    let mut end = 0;
+    for place in places {
+        let start = place.start.max(end);
+        let (Some(before), Some(secret)) = (text.get(end..start), text.get(start..place.end))
+        else {
+            continue;
+        };
+        out.push_str(before);
+        if end == 0 || place.start > end {
+            out.push_str(MASK);
+        }
+        out.extend(secret.chars().filter(|c| matches!(c, '\n' | '\r')));
+        end = place.end;
     }
     out.push_str(text.get(end..).unwrap_or_default());
     out
@@ -380,6 +447,54 @@ mod tests {
         assert_eq!(redactor().ignored(), 1);
         assert_eq!(redactor().redact("a short word"), "a short word");
         assert!(!format!("{:?}", redactor()).contains("c4nary"));
+    }
+
+    #[test]
+    fn a_secret_is_gone_whatever_interrupts_or_escapes_it() {
+        let secret = "k3y-0f/the+job=&<x>";
+        let redactor = Redactor::new([secret]);
+        let each = |form: &dyn Fn(char) -> String| -> String { secret.chars().map(form).collect() };
+        let forms = [
+            each(&|c| format!("\\u{:04x}", u32::from(c))),
+            each(&|c| format!("\\\\u{:04X}", u32::from(c))),
+            each(&|c| format!("%{:02x}", u32::from(c))),
+            each(&|c| format!("={:02X}", u32::from(c))),
+            each(&|c| format!("&#{};", u32::from(c))),
+            each(&|c| format!("&#x{:x};", u32::from(c))),
+            each(&|c| format!("\\x{:02x}", u32::from(c))),
+            each(&|c| format!("{c}\u{200b}")),
+            each(&|c| format!("{c}\0")),
+            each(&|c| format!("\u{1b}[1;31m{c}\u{1b}[0m")),
+            each(&|c| format!("\\u001b[31m{c}\\033[m")),
+            each(&|c| format!("{c}\u{1b}]8;;https://a.example\u{1b}\\")),
+            each(&|c| format!("{c}\\n")),
+            "k3y-0f/the\r\n    +job=&<x>".to_owned(),
+            "k3y-0f=\n/the+job=3D&<x>".replace("=\n", "\n"),
+            "k3y-0f/the \n\n +job=&amp;&lt;x&gt;".to_owned(),
+            format!(
+                "{}\n {}",
+                &STANDARD_NO_PAD.encode(secret)[..9],
+                &STANDARD_NO_PAD.encode(secret)[9..]
+            ),
+        ];
+        for form in forms {
+            let shown = redactor.redact(&form).into_owned();
+            let left: String = shown.chars().filter(char::is_ascii_alphanumeric).collect();
+            assert!(
+                shown.contains(MASK) && left.len() <= 24 && !left.contains(['j', 'y']),
+                "{form:?}: {shown:?}"
+            );
+            let told = redactor
+                .redact(&format!("before\n{form}\nafter"))
+                .into_owned();
+            assert!(
+                told.starts_with("before\n") && told.ends_with("\nafter"),
+                "{told:?}"
+            );
+        }
+        let text = "a list = [\n  1,\n  2\n]\u{1b}[0m 100% & more\n";
+        assert_eq!(redactor.redact(text), text);
+        assert_eq!(redactor.redact("k3y-0f/the\n+job"), "k3y-0f/the\n+job");
     }
 
     #[test]

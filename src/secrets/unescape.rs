@@ -107,7 +107,24 @@ impl Unescape {
     }
 }
 
-fn is_start(byte: u8) -> bool {
+/// The length of the escape sequence at the start of the bytes, and the bytes that it stands for. Line breaks
+/// as in JSON count as sequences, too.
+pub(super) fn first_meant(rest: &[u8]) -> Option<(usize, Vec<u8>)> {
+    if let [b'\\', b'n' | b'r', ..] = rest {
+        return Some((2, vec![b'\n']));
+    }
+    match escape(rest.get(..MAX_ESCAPE_BYTES).unwrap_or(rest), true) {
+        Found::Character(length, meant) => {
+            Some((length, meant.encode_utf8(&mut [0; 4]).as_bytes().to_vec()))
+        }
+        Found::Byte(length, meant) => Some((length, vec![meant])),
+        Found::Nothing(length) => Some((length, Vec::new())),
+        Found::Open | Found::Plain => None,
+    }
+}
+
+/// Whether a byte may start an escape sequence.
+pub(super) fn is_start(byte: u8) -> bool {
     matches!(byte, b'%' | b'=' | b'\\' | b'&')
 }
 

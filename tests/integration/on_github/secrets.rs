@@ -12,7 +12,16 @@ const KEY: &str = "canary-model-key-7f3a9c";
 /// The forms of a secret that a text must not have.
 fn forms(secret: &str) -> Vec<String> {
     let hex: String = secret.bytes().map(|byte| format!("{byte:02x}")).collect();
-    vec![secret.to_owned(), BASE64_STANDARD.encode(secret), hex]
+    let escaped = |form: fn(char) -> String| secret.chars().map(form).collect();
+    vec![
+        secret.to_owned(),
+        BASE64_STANDARD.encode(secret),
+        hex,
+        escaped(|c| format!("%{:02x}", u32::from(c))),
+        escaped(|c| format!("&#{};", u32::from(c))),
+        escaped(|c| format!("{c}\u{200b}")),
+        escaped(|c| format!("{c}\u{1b}[0m")),
+    ]
 }
 
 /// Every file of a run directory, but for the private git directory.
