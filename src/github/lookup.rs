@@ -13,7 +13,7 @@ use crate::domain::trigger::marker::{Begin, State};
 use crate::domain::trigger::review::{self, ThreadOfTask};
 use crate::domain::trigger::settings::TriggerSettings;
 use crate::domain::trigger::triage::{self, Candidate, Triage};
-use crate::domain::trigger::{Ask, Refusal, context as words, issue, payload};
+use crate::domain::trigger::{Refusal, Request, context as words, issue, payload};
 use crate::error::{Error, Result};
 use crate::git::Real;
 use crate::github::actions_environment::{self, ActionsEnvironment};
@@ -43,7 +43,7 @@ pub enum EventDecision {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Purpose {
     /// The event determines the work.
-    Ask,
+    Event,
     /// The step's settings determine the work. The event says who asked, and on which branch.
     Place,
     /// This job publishes the work of another job of the workflow run. The run is not counted twice.
@@ -206,7 +206,7 @@ pub async fn decide(
     settings: &Settings,
     purpose: Purpose,
 ) -> Result<EventDecision> {
-    let explicit = purpose != Purpose::Ask;
+    let explicit = purpose != Purpose::Event;
     let event = match read(context) {
         Ok(event) => event,
         // Anybody who can push or dispatch may start a run, even if the payload cannot be read.
@@ -326,8 +326,8 @@ fn title(candidate: &Candidate) -> String {
         (None, _) => String::new(),
     };
     match &candidate.ask {
-        Ask::Instruction(text) => clean_line(text.lines().next().unwrap_or_default(), 72),
-        Ask::Review { .. } => format!("Do what the review{at} asks for"),
+        Request::Instruction(text) => clean_line(text.lines().next().unwrap_or_default(), 72),
+        Request::Review { .. } => format!("Do what the review{at} asks for"),
         _ => {
             let name = candidate
                 .checks_name
@@ -348,14 +348,14 @@ fn one_task(title: &str, task: &str) -> String {
 }
 
 /// The source if the request names a file or a directory of the repository.
-fn of_repository(ask: &Ask) -> Option<WorkSource> {
+fn of_repository(ask: &Request) -> Option<WorkSource> {
     match ask {
-        Ask::Plan(path)
-        | Ask::Dispatch {
+        Request::Plan(path)
+        | Request::Dispatch {
             plan: Some(path), ..
         } => Some(WorkSource::Plan(path.clone())),
-        Ask::Queue(dir)
-        | Ask::Dispatch {
+        Request::Queue(dir)
+        | Request::Dispatch {
             queue: Some(dir), ..
         } => Some(WorkSource::Queue(dir.clone())),
         _ => None,
@@ -377,16 +377,16 @@ impl AuthorisedRequest<'_> {
             return Ok(EventDecision::Over(self.answer(authorised).await));
         }
         let ask = match (&authorised.candidate.ask, &authorised.state.last_ask) {
-            (Ask::Retry | Ask::Continue, Some(last)) => last.clone(),
+            (Request::Retry | Request::Continue, Some(last)) => last.clone(),
             (ask, _) => ask.clone(),
         };
         let mut request = place::request(self.actions, &authorised, self.triggers);
         request.comment.clone_from(&self.comment);
-        request.continues = authorised.candidate.ask == Ask::Continue;
-        request.context.merges_base = ask == Ask::Rebase;
+        request.continues = authorised.candidate.ask == Request::Continue;
+        request.context.merges_base = ask == Request::Rebase;
         let source = match (purpose, of_repository(&ask)) {
-            (Purpose::Ask | Purpose::Publish, Some(source)) => source,
-            (Purpose::Ask, None) => self.source(&authorised, &ask, &mut request).await,
+            (Purpose::Event | Purpose::Publish, Some(source)) => source,
+            (Purpose::Event, None) => self.source(&authorised, &ask, &mut request).await,
             _ => WorkSource::Configured,
         };
         let on_branch = place::branch_of(&self.lookup, &authorised, &ask, &mut request).await;
@@ -400,42 +400,42 @@ impl AuthorisedRequest<'_> {
     async fn source(
         &self,
         authorised: &Authorised,
-        ask: &Ask,
+        ask: &Request,
         request: &mut RunRequest,
     ) -> WorkSource {
         match ask {
-            Ask::Dispatch {
+            Request::Dispatch {
                 prompt: Some(text), ..
             } => WorkSource::Prompt(text.clone()),
-            Ask::Rebase => {
+            Request::Rebase => {
                 let base = authorised.base_ref.as_deref().unwrap_or("the base branch");
                 let title = format!("Merge {base}");
                 WorkSource::PlanText(one_task(&title, ""))
             }
-            Ask::IssuePlan => {
+            Request::IssuePlan => {
                 let subject = authorised.candidate.subject.clone().unwrap_or_default();
                 let is_own = |title: &str| authorised.state.is_done(title);
                 let mut read = issue::plan(&subject.title, &subject.body, is_own);
                 let of_run = |task: &Task| is_own(&task.title);
                 match authorised.candidate.ask {
-                    Ask::Continue => read.plan.set_status(TaskStatus::Done, of_run),
-                    Ask::Retry => read.plan.set_status(TaskStatus::Pending, of_run),
+                    Request::Continue => read.plan.set_status(TaskStatus::Done, of_run),
+                    Request::Retry => read.plan.set_status(TaskStatus::Pending, of_run),
                     _ => {}
                 }
                 note_own(&mut request.state, &read.plan, is_own);
                 request.context.notes.extend(read.notes.iter().cloned());
                 WorkSource::PlanText(read.plan.texts())
             }
-            Ask::Instruction(_)
-            | Ask::FixRun { .. }
-            | Ask::FixSuite { .. }
-            | Ask::Review { .. } => {
+            Request::Instruction(_)
+            | Request::FixRun { .. }
+            | Request::FixSuite { .. }
+            | Request::Review { .. } => {
                 let asked = Candidate {
                     ask: ask.clone(),
                     ..authorised.candidate.clone()
                 };
                 let mut context = self.lookup.context(&asked, request).await;
-                if let Ask::Review { review_id } = ask {
+                if let Request::Review { review_id } = ask {
                     if authorised.candidate.ask != *ask {
                         self.lookup
                             .drop_resolved(&asked, &mut context, request)

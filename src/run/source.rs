@@ -6,7 +6,7 @@ use crate::domain::queue::branch_of;
 use crate::domain::settings::{PullRequest, Report, Settings};
 use crate::domain::trigger::issue;
 use crate::domain::trigger::marker::Begin;
-use crate::domain::trigger::{Ask, refname};
+use crate::domain::trigger::{Request, refname};
 use crate::error::{Error, Result};
 use crate::git::Real;
 use crate::github::actions_environment::{self, ActionsEnvironment};
@@ -274,11 +274,11 @@ async fn wanted(
     let found = match &given {
         GivenSource::Source(source) if !wants => return Ok(Found::Here(source.clone())),
         GivenSource::Issue(number) => of_issue(context, actions, settings, *number).await?,
-        GivenSource::Event => lookup::decide(context, actions, settings, Purpose::Ask).await?,
+        GivenSource::Event => lookup::decide(context, actions, settings, Purpose::Event).await?,
         _ if has_event => {
             let purpose = match is_explicit {
                 true => Purpose::Place,
-                false => Purpose::Ask,
+                false => Purpose::Event,
             };
             lookup::decide(context, actions, settings, purpose).await?
         }
@@ -451,7 +451,7 @@ pub(crate) async fn of_issue(
         day: &day,
         answers: None,
         by_machine: false,
-        ask: &Ask::IssuePlan,
+        ask: &Request::IssuePlan,
     });
     lookup::note_own(&mut request.state, &plan.plan, is_own);
     Ok(EventDecision::Work(Box::new(RequestedWork {

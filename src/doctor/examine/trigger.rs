@@ -3,7 +3,7 @@
 use crate::doctor::facts::Trigger;
 use crate::doctor::finding::Finding;
 use crate::domain::text::one_line;
-use crate::domain::trigger::Ask;
+use crate::domain::trigger::Request;
 use crate::domain::trigger::payload::Event;
 use crate::domain::trigger::settings::TriggerSettings;
 use crate::domain::trigger::triage::{Candidate, Needs, Triage, triage};
@@ -36,30 +36,30 @@ pub fn read(name: &str, event: &Event, settings: &TriggerSettings) -> Trigger {
 
 fn what(candidate: &Candidate) -> String {
     match &candidate.ask {
-        Ask::Instruction(text) => format!("a task: {}", one_line(text, SHOWN)),
-        Ask::Plan(path) => format!("the plan {}", one_line(path, SHOWN)),
-        Ask::Retry => "the last work again".to_owned(),
-        Ask::Continue => "the last run to be continued".to_owned(),
-        Ask::Rebase => "the base branch to be merged".to_owned(),
-        Ask::Stop => "all active runs to stop".to_owned(),
-        Ask::Status => "the status of active runs".to_owned(),
-        Ask::Help => "help".to_owned(),
-        Ask::IssuePlan => match &candidate.subject {
+        Request::Instruction(text) => format!("a task: {}", one_line(text, SHOWN)),
+        Request::Plan(path) => format!("the plan {}", one_line(path, SHOWN)),
+        Request::Retry => "the last work again".to_owned(),
+        Request::Continue => "the last run to be continued".to_owned(),
+        Request::Rebase => "the base branch to be merged".to_owned(),
+        Request::Stop => "all active runs to stop".to_owned(),
+        Request::Status => "the status of active runs".to_owned(),
+        Request::Help => "help".to_owned(),
+        Request::IssuePlan => match &candidate.subject {
             Some(subject) => format!("the work that #{} describes", subject.number),
             None => "the work that it describes".to_owned(),
         },
-        Ask::FixRun { .. } | Ask::FixSuite { .. } => {
+        Request::FixRun { .. } | Request::FixSuite { .. } => {
             let name = candidate.checks_name.as_deref().unwrap_or("checks");
             format!("a fix of what failed in {}", one_line(name, SHOWN))
         }
-        Ask::Review { .. } => "the changes that a review requests".to_owned(),
-        Ask::Queue(dir) => format!("the next plan of {}", one_line(dir, SHOWN)),
-        Ask::Dispatch { plan, queue, .. } => match (plan, queue) {
+        Request::Review { .. } => "the changes that a review requests".to_owned(),
+        Request::Queue(dir) => format!("the next plan of {}", one_line(dir, SHOWN)),
+        Request::Dispatch { plan, queue, .. } => match (plan, queue) {
             (Some(plan), _) => format!("the plan {}", one_line(plan, SHOWN)),
             (_, Some(queue)) => format!("the next plan of {}", one_line(queue, SHOWN)),
             _ => "a task".to_owned(),
         },
-        Ask::Configured => "the work that the step names".to_owned(),
+        Request::Configured => "the work that the step names".to_owned(),
     }
 }
 

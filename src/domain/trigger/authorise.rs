@@ -3,7 +3,7 @@
 use super::marker::{Begin, State};
 use super::settings::TriggerSettings;
 use super::triage::{Candidate, checked_branch};
-use super::{Ask, Refusal, clean};
+use super::{Refusal, Request, clean};
 
 /// The fetched facts. A fact that [`super::triage::Needs`] does not name keeps its default.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -260,7 +260,7 @@ fn place_on_branch(authorised: &mut Authorised, candidate: &Candidate, head: &st
     let is_default = authorised.base_ref.as_deref() == Some(head);
     let is_queue = matches!(
         candidate.ask,
-        Ask::Queue(_) | Ask::Dispatch { queue: Some(_), .. }
+        Request::Queue(_) | Request::Dispatch { queue: Some(_), .. }
     );
     if is_queue {
         authorised.base_ref = Some(head.to_owned());
@@ -354,7 +354,7 @@ fn within_limits(
 }
 
 fn has_run_before(candidate: &Candidate, facts: &Facts) -> Result<(), Refusal> {
-    let again = matches!(candidate.ask, Ask::Retry | Ask::Continue);
+    let again = matches!(candidate.ask, Request::Retry | Request::Continue);
     let ran = facts
         .state
         .as_ref()
@@ -362,7 +362,7 @@ fn has_run_before(candidate: &Candidate, facts: &Facts) -> Result<(), Refusal> {
     if again && !ran {
         return Err(Refusal::NoEarlierRun);
     }
-    if candidate.ask == Ask::Rebase && !candidate.is_pull() {
+    if candidate.ask == Request::Rebase && !candidate.is_pull() {
         return Err(Refusal::NotAPullRequest);
     }
     Ok(())

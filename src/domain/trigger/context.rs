@@ -3,7 +3,7 @@
 
 use super::payload::DiffLines;
 use super::triage::Candidate;
-use super::{Ask, clean, head, job_log};
+use super::{Request, clean, head, job_log};
 use crate::text::fenced;
 use std::fmt::Write as _;
 
@@ -168,15 +168,15 @@ fn request(candidate: &Candidate, context: &Context, most: usize) -> String {
         format!("{login} asks you")
     });
     match &candidate.ask {
-        Ask::Instruction(text) => {
+        Request::Instruction(text) => {
             let text = clean::clean(text);
             let cut = head(text.trim(), most.saturating_sub(200));
             format!("{who} on{place}:\n\n{cut}")
         }
-        Ask::Dispatch {
+        Request::Dispatch {
             prompt: Some(text), ..
         } => head(clean::clean(text).trim(), most.saturating_sub(200)).to_owned(),
-        Ask::FixRun { .. } | Ask::FixSuite { .. } => {
+        Request::FixRun { .. } | Request::FixSuite { .. } => {
             let name = candidate
                 .checks_name
                 .as_deref()
@@ -194,7 +194,7 @@ fn request(candidate: &Candidate, context: &Context, most: usize) -> String {
                  with `FAILED:`. Do not make checks pass by weakening them."
             )
         }
-        Ask::Review { .. } => {
+        Request::Review { .. } => {
             let has_text = candidate
                 .review_body
                 .as_ref()

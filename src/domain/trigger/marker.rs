@@ -2,7 +2,7 @@
 //! Readers must check that the comment is Sprag's own.
 
 use super::run_name::RunName;
-use super::{Ask, head};
+use super::{Request, head};
 use crate::outcome::RunStatus;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -42,7 +42,7 @@ pub struct State {
     /// The status of the last run; `None` while a run is in progress or before the first.
     pub last_status: Option<RunStatus>,
     /// The request of the last run, for `retry` and `continue`. Also `None` if it was too long to keep.
-    pub last_ask: Option<Ask>,
+    pub last_ask: Option<Request>,
     /// The plan file of the last run.
     pub plan_path: Option<String>,
     /// The check run of the last run.
@@ -65,7 +65,7 @@ pub struct Begin<'a> {
     /// Whether no person requested it.
     pub by_machine: bool,
     /// The request.
-    pub ask: &'a Ask,
+    pub ask: &'a Request,
 }
 
 impl State {
@@ -80,14 +80,14 @@ impl State {
         let today = self.runs_by_day.entry(run.day.to_owned()).or_default();
         *today = today.saturating_add(1);
         self.note_answered(run.answers);
-        if !matches!(run.ask, Ask::Retry | Ask::Continue) {
+        if !matches!(run.ask, Request::Retry | Request::Continue) {
             self.last_ask = Some(run.ask.clone());
             self.plan_path = match run.ask {
-                Ask::Plan(path) => Some(path.clone()),
+                Request::Plan(path) => Some(path.clone()),
                 _ => None,
             };
         }
-        if *run.ask != Ask::Continue {
+        if *run.ask != Request::Continue {
             self.done.clear();
         }
         self.last_status = None;
@@ -208,10 +208,10 @@ impl State {
     }
 }
 
-fn ask_bytes(ask: &Ask) -> usize {
+fn ask_bytes(ask: &Request) -> usize {
     match ask {
-        Ask::Instruction(text) | Ask::Plan(text) | Ask::Queue(text) => text.len(),
-        Ask::Dispatch {
+        Request::Instruction(text) | Request::Plan(text) | Request::Queue(text) => text.len(),
+        Request::Dispatch {
             plan,
             prompt,
             queue,
@@ -267,7 +267,7 @@ mod tests {
             day: "2026-01-31",
             answers: Some(key),
             by_machine,
-            ask: &Ask::Instruction("fix -- it -->".to_owned()),
+            ask: &Request::Instruction("fix -- it -->".to_owned()),
         })
     }
 
@@ -278,7 +278,7 @@ mod tests {
                 day: "2026-01-31",
                 answers: Some("comment-1"),
                 by_machine,
-                ask: &Ask::IssuePlan,
+                ask: &Request::IssuePlan,
             };
             let before = begun(State::default(), "comment-0", true);
             let once = before.clone().begin(&run);
@@ -307,7 +307,11 @@ mod tests {
         state.note_done(["Write it", &long]);
         let state = decode(&line(&state.end(RunStatus::Partial)), &name()).unwrap();
         assert!(state.is_done("Write it") && state.is_done(&long) && !state.is_done("Test it"));
-        for (ask, kept) in [(Ask::Continue, 2), (Ask::Retry, 0), (Ask::IssuePlan, 0)] {
+        for (ask, kept) in [
+            (Request::Continue, 2),
+            (Request::Retry, 0),
+            (Request::IssuePlan, 0),
+        ] {
             let next = state.clone().begin(&Begin {
                 day: "2026-02-01",
                 answers: None,
@@ -325,7 +329,7 @@ mod tests {
             day: "2026-02-01",
             answers: None,
             by_machine: false,
-            ask: &Ask::Retry,
+            ask: &Request::Retry,
         });
         assert_eq!(again.last_ask, state.last_ask);
     }
@@ -368,7 +372,7 @@ mod tests {
             answered.push(long.clone());
             let state = State {
                 run_ids, answered, depth, runs_by_day: days,
-                last_ask: Some(Ask::Instruction(long.repeat(20))),
+                last_ask: Some(Request::Instruction(long.repeat(20))),
                 last_status: Some(RunStatus::Blocked),
                 ..State::default()
             };
@@ -396,7 +400,7 @@ mod tests {
         let answered = (0..200)
             .map(|n| format!("{n}:{}", "x".repeat(190)))
             .collect();
-        let last_ask = Some(Ask::Instruction("y".repeat(MAX_ASK_BYTES)));
+        let last_ask = Some(Request::Instruction("y".repeat(MAX_ASK_BYTES)));
         let line = State {
             answered,
             last_ask,

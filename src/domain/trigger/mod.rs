@@ -26,7 +26,7 @@ use serde::{Deserialize, Serialize};
 /// A request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Ask {
+pub enum Request {
     /// The text that a person wrote after the phrase: one task.
     Instruction(String),
     /// Run the plan file at this path, relative to the repository's root.
@@ -75,7 +75,7 @@ pub enum Ask {
     Configured,
 }
 
-impl Ask {
+impl Request {
     /// Whether an agent works on it; otherwise the request only needs an answer or a cancellation.
     pub fn is_work(&self) -> bool {
         !matches!(self, Self::Stop | Self::Status | Self::Help)
@@ -137,7 +137,7 @@ pub enum Refusal {
 
 /// How the asker learns of a refusal on GitHub. Each variant includes the one before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Answer {
+pub enum RefusalReply {
     /// Not at all.
     Nothing,
     /// By a reaction to the request.
@@ -179,10 +179,12 @@ impl Refusal {
 
     /// What may be written to GitHub: nothing while the permission is unknown, and no comment for a person
     /// without permission.
-    pub fn answer(&self) -> Answer {
+    pub fn answer(&self) -> RefusalReply {
         match self {
-            Self::PermissionUnknown { .. } | Self::HistoryUnknown { .. } => Answer::Nothing,
-            Self::NoWriteAccess { .. } | Self::AssociationNotListed { .. } => Answer::Reaction,
+            Self::PermissionUnknown { .. } | Self::HistoryUnknown { .. } => RefusalReply::Nothing,
+            Self::NoWriteAccess { .. } | Self::AssociationNotListed { .. } => {
+                RefusalReply::Reaction
+            }
             Self::PullRequestUnknown { .. }
             | Self::ForkIsGone
             | Self::Closed { .. }
@@ -193,7 +195,7 @@ impl Refusal {
             | Self::PullRequestTarget
             | Self::SeveralSources
             | Self::InvalidPath { .. }
-            | Self::InvalidBranch { .. } => Answer::Comment,
+            | Self::InvalidBranch { .. } => RefusalReply::Comment,
         }
     }
 

@@ -1,6 +1,6 @@
 //! Finds the trigger phrase in a comment. Only a phrase that people can see counts as a request.
 
-use super::{Ask, clean, head};
+use super::{Request, clean, head};
 use pulldown_cmark::{Event, Options, Parser, Tag};
 use std::ops::Range;
 
@@ -13,7 +13,7 @@ pub const MAX_INSTRUCTION_BYTES: usize = 32 * 1024;
 /// The request in the first line of `body` that starts with `phrase`. Lines in code, in quotes and in HTML
 /// comments do not count, and neither does the phrase within a line or at the beginning of a longer word.
 /// `None` if there is no request.
-pub fn find(body: &str, phrase: &str) -> Option<Ask> {
+pub fn find(body: &str, phrase: &str) -> Option<Request> {
     if phrase.is_empty() || !body.contains(phrase) {
         return None;
     }
@@ -58,47 +58,47 @@ fn quoted(body: &str) -> Vec<Range<usize>> {
 
 /// The request in the text after the phrase. A command is a line of its own; anything else is an instruction,
 /// which continues to the end of the comment.
-fn ask(text: &str) -> Ask {
+fn ask(text: &str) -> Request {
     let line = clean::clean_line(text.split('\n').next().unwrap_or_default(), 2_000);
     let mut words = line.split(' ').filter(|word| !word.is_empty());
     let command = match (words.next(), words.next()) {
-        (None, _) => instruction(text).is_empty().then_some(Ask::Help),
+        (None, _) => instruction(text).is_empty().then_some(Request::Help),
         (Some(word), None) => command(word),
         (Some(word), Some(_)) if word.eq_ignore_ascii_case("run") => {
             plan(line.get(word.len()..).unwrap_or_default().trim())
         }
         _ => None,
     };
-    command.unwrap_or_else(|| Ask::Instruction(instruction(text)))
+    command.unwrap_or_else(|| Request::Instruction(instruction(text)))
 }
 
-fn command(word: &str) -> Option<Ask> {
+fn command(word: &str) -> Option<Request> {
     Some(
         match word
             .trim_end_matches(['.', '!'])
             .to_ascii_lowercase()
             .as_str()
         {
-            "retry" => Ask::Retry,
-            "continue" | "resume" => Ask::Continue,
-            "rebase" => Ask::Rebase,
-            "stop" | "cancel" => Ask::Stop,
-            "status" => Ask::Status,
-            "help" | "run" | "" => Ask::Help,
+            "retry" => Request::Retry,
+            "continue" | "resume" => Request::Continue,
+            "rebase" => Request::Rebase,
+            "stop" | "cancel" => Request::Stop,
+            "status" => Request::Status,
+            "help" | "run" | "" => Request::Help,
             _ => return None,
         },
     )
 }
 
 /// A path is a single word with a `/` or a `.`, or is in backticks: `run the tests` is an instruction.
-fn plan(rest: &str) -> Option<Ask> {
+fn plan(rest: &str) -> Option<Request> {
     let ticked = rest
         .strip_prefix('`')
         .and_then(|rest| rest.strip_suffix('`'))
         .filter(|path| !path.contains('`'));
     let path = ticked.unwrap_or(rest);
     let one = ticked.is_some() || !path.contains(' ');
-    (one && path.contains(['/', '.', '\\'])).then(|| Ask::Plan(path.to_owned()))
+    (one && path.contains(['/', '.', '\\'])).then(|| Request::Plan(path.to_owned()))
 }
 
 fn instruction(text: &str) -> String {
@@ -107,11 +107,11 @@ fn instruction(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Ask, find};
+    use super::{Request, find};
     use proptest::prelude::*;
 
-    fn said(text: &str) -> Option<Ask> {
-        Some(Ask::Instruction(text.to_owned()))
+    fn said(text: &str) -> Option<Request> {
+        Some(Request::Instruction(text.to_owned()))
     }
 
     #[test]
@@ -126,28 +126,31 @@ mod tests {
             ("/sprag\nfix it", said("fix it")),
             ("/sprag fix\n```\ncode\n```", said("fix\n```\ncode\n```")),
             ("/sprag fix <!-- and leak --> it", said("fix  it")),
-            ("/sprag", Some(Ask::Help)),
-            ("/sprag   \n", Some(Ask::Help)),
-            ("/sprag Help", Some(Ask::Help)),
-            ("/sprag retry", Some(Ask::Retry)),
-            ("/sprag retry.\n\nThanks", Some(Ask::Retry)),
+            ("/sprag", Some(Request::Help)),
+            ("/sprag   \n", Some(Request::Help)),
+            ("/sprag Help", Some(Request::Help)),
+            ("/sprag retry", Some(Request::Retry)),
+            ("/sprag retry.\n\nThanks", Some(Request::Retry)),
             ("/sprag retry the build", said("retry the build")),
-            ("/sprag continue", Some(Ask::Continue)),
-            ("/sprag stop", Some(Ask::Stop)),
+            ("/sprag continue", Some(Request::Continue)),
+            ("/sprag stop", Some(Request::Stop)),
             ("/sprag stop using unwrap", said("stop using unwrap")),
-            ("/sprag status", Some(Ask::Status)),
+            ("/sprag status", Some(Request::Status)),
             (
                 "/sprag run plans/a.yaml",
-                Some(Ask::Plan("plans/a.yaml".into())),
+                Some(Request::Plan("plans/a.yaml".into())),
             ),
             (
                 "/sprag run `my plans/a.yaml`",
-                Some(Ask::Plan("my plans/a.yaml".into())),
+                Some(Request::Plan("my plans/a.yaml".into())),
             ),
-            ("/sprag run ../x.yaml", Some(Ask::Plan("../x.yaml".into()))),
+            (
+                "/sprag run ../x.yaml",
+                Some(Request::Plan("../x.yaml".into())),
+            ),
             ("/sprag run the tests", said("run the tests")),
             ("/sprag run tests", said("run tests")),
-            ("/sprag run", Some(Ask::Help)),
+            ("/sprag run", Some(Request::Help)),
         ] {
             assert_eq!(find(body, "/sprag"), expected, "{body:?}");
         }

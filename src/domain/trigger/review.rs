@@ -126,7 +126,7 @@ fn task_of(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::trigger::Ask;
+    use crate::trigger::Request;
     use crate::trigger::payload::DiffLines;
     use crate::trigger::tests::{candidate, review_comment};
 
@@ -146,7 +146,7 @@ mod tests {
 
     fn told(by: ReviewThreads, body: &str) -> Vec<(String, String, Vec<u64>)> {
         let candidate = Candidate {
-            ask: Ask::Review { review_id: 9 },
+            ask: Request::Review { review_id: 9 },
             review_body: Some(body.to_owned()),
             ..candidate("pull_request_review_comment", &review_comment("/sprag x"))
         };

@@ -5,7 +5,7 @@ use super::payload::{
     PushEvent, ReviewEvent, Subject, SubjectEvent,
 };
 use super::settings::TriggerSettings;
-use super::{Ask, Refusal, clean, marker, phrase, refname};
+use super::{Refusal, Request, clean, marker, phrase, refname};
 
 /// The prefix of the branches that Sprag creates for its own pull requests.
 pub const OWN_BRANCHES: &str = "sprag/";
@@ -50,7 +50,7 @@ pub struct Candidate {
     /// Whether no person asked: a bot or a failed check did.
     pub by_machine: bool,
     /// The request.
-    pub ask: Ask,
+    pub ask: Request,
     /// The issue or pull request.
     pub subject: Option<Subject>,
     /// The comment, which receives the reactions.
@@ -164,7 +164,7 @@ fn nothing(reason: impl Into<String>) -> Triage {
 }
 
 /// A candidate with the fields that all events have.
-fn candidate(common: &Common, ask: Ask) -> Candidate {
+fn candidate(common: &Common, ask: Request) -> Candidate {
     Candidate {
         default_branch: common.default_branch.clone(),
         asker: None,
@@ -288,7 +288,7 @@ fn labelled(event: &SubjectEvent, settings: &TriggerSettings) -> Result<Candidat
     let sender = event.common.sender.clone().unwrap_or_default();
     let asker = asker(&sender, None, settings)?;
     let mut candidate = on_subject(
-        candidate(&event.common, Ask::IssuePlan),
+        candidate(&event.common, Request::IssuePlan),
         &event.subject,
         asker,
     );
@@ -335,7 +335,7 @@ fn review(event: &ReviewEvent, settings: &TriggerSettings) -> Result<Candidate, 
             );
             return Err(nothing(reason));
         }
-        None => Ask::Review {
+        None => Request::Review {
             review_id: event.id,
         },
     };
@@ -400,8 +400,8 @@ fn checked(
         return Err(nothing(format!("the {what} is of the default branch")));
     }
     let ask = match name {
-        "workflow_run" => Ask::FixRun { run_id: event.id },
-        _ => Ask::FixSuite { suite_id: event.id },
+        "workflow_run" => Request::FixRun { run_id: event.id },
+        _ => Request::FixSuite { suite_id: event.id },
     };
     let mut candidate = candidate(&event.common, ask);
     candidate.by_machine = true;
@@ -440,9 +440,9 @@ fn checked(
 }
 
 /// The queue in the settings, otherwise the source that the step configures.
-fn source(settings: &TriggerSettings) -> Ask {
+fn source(settings: &TriggerSettings) -> Request {
     let queue = settings.queue.clone().filter(|queue| !queue.is_empty());
-    queue.map_or(Ask::Configured, Ask::Queue)
+    queue.map_or(Request::Configured, Request::Queue)
 }
 
 fn configured(common: &Common, settings: &TriggerSettings) -> Candidate {
@@ -453,7 +453,7 @@ fn dispatch(event: &DispatchEvent, settings: &TriggerSettings) -> Result<Candida
     let given = [&event.plan, &event.prompt, &event.queue];
     let ask = match given.into_iter().flatten().count() {
         0 => source(settings),
-        1 => Ask::Dispatch {
+        1 => Request::Dispatch {
             plan: event.plan.clone(),
             prompt: event.prompt.as_deref().map(clean::clean),
             queue: event.queue.clone(),
@@ -503,10 +503,10 @@ fn push(event: &PushEvent, settings: &TriggerSettings) -> Result<Candidate, Tria
 /// Checks the branch names and paths from the event.
 fn checked_names(candidate: &Candidate) -> Result<(), Refusal> {
     let wrong_path = match &candidate.ask {
-        Ask::Plan(path) | Ask::Queue(path) => {
+        Request::Plan(path) | Request::Queue(path) => {
             refname::check_path(path).err().map(|what| (path, what))
         }
-        Ask::Dispatch { plan, queue, .. } => plan
+        Request::Dispatch { plan, queue, .. } => plan
             .iter()
             .chain(queue)
             .find_map(|path| refname::check_path(path).err().map(|what| (path, what))),

@@ -5,7 +5,7 @@ use crate::domain::outcome::{Reason, RunStatus};
 use crate::domain::trigger::authorise::{Authorised, Declined};
 use crate::domain::trigger::marker::{MARKER, State};
 use crate::domain::trigger::place::Place;
-use crate::domain::trigger::{Answer, Ask, Refusal};
+use crate::domain::trigger::{Refusal, RefusalReply, Request};
 use crate::error::{self, ErrorKind};
 use crate::github::actions_environment::ActionsEnvironment;
 use crate::github::api::{Error, Identity, Reaction, Repo};
@@ -167,11 +167,11 @@ impl ReplyTarget<'_> {
         ended
     }
 
-    async fn refused(&self, answer: Answer, ended: &mut JobEnd) {
-        if answer >= Answer::Reaction {
+    async fn refused(&self, answer: RefusalReply, ended: &mut JobEnd) {
+        if answer >= RefusalReply::Reaction {
             self.react(Reaction::Confused, ended).await;
         }
-        if answer >= Answer::Comment {
+        if answer >= RefusalReply::Comment {
             let context = self.context();
             let remedy = ended.remedy.as_deref();
             let text = markdown::refusal_comment(&ended.why, remedy, &context);
@@ -187,8 +187,8 @@ impl ReplyTarget<'_> {
             ..self.context()
         };
         let mut ended = match authorised.candidate.ask {
-            Ask::Stop => self.stop(authorised).await,
-            Ask::Status => JobEnd::nothing(match authorised.state.last_status {
+            Request::Stop => self.stop(authorised).await,
+            Request::Status => JobEnd::nothing(match authorised.state.last_status {
                 Some(status) => format!("the last run here ended {}", status.as_str()),
                 None => "no finished run is known here".to_owned(),
             }),
@@ -196,13 +196,13 @@ impl ReplyTarget<'_> {
         };
         self.react(Reaction::Rocket, &mut ended).await;
         let text = match (&authorised.candidate.ask, self.before().await) {
-            (Ask::Help, None) => markdown::help_comment(&context),
+            (Request::Help, None) => markdown::help_comment(&context),
             (_, None) => markdown::status_comment(None, &context),
             (ask, Some(before)) => {
                 let rest = before.split_once('\n').map_or("", |(_, rest)| rest);
                 let help = without_marker(&markdown::help_comment(&context));
                 let more = match ask {
-                    Ask::Help if !rest.contains(help.trim()) => format!("\n\n---\n\n{help}"),
+                    Request::Help if !rest.contains(help.trim()) => format!("\n\n---\n\n{help}"),
                     _ => String::new(),
                 };
                 format!("{line}\n{}{more}", rest.trim_end())
@@ -335,8 +335,8 @@ pub async fn report_not_started(
         incidents: Vec::new(),
     };
     let answer = match request.delivery.comment {
-        true => Answer::Comment,
-        false => Answer::Reaction,
+        true => RefusalReply::Comment,
+        false => RefusalReply::Reaction,
     };
     told.refused(answer, &mut ended).await;
     ended.incidents

@@ -7,7 +7,7 @@ use crate::domain::trigger::marker::{self, State};
 use crate::domain::trigger::payload::DiffLines;
 use crate::domain::trigger::run_name::RunName;
 use crate::domain::trigger::triage::Candidate;
-use crate::domain::trigger::{Ask, job_log};
+use crate::domain::trigger::{Request, job_log};
 use crate::github::api::{Error, Identity, Job, PullFacts as Pull, Repo};
 use crate::github::request::{Page, RunRequest};
 
@@ -118,7 +118,8 @@ impl EventLookup<'_> {
                 Err(error) => note("The conversation could not be read", &error),
             }
         }
-        if let (Ask::Review { review_id }, Some(number)) = (&candidate.ask, candidate.number()) {
+        if let (Request::Review { review_id }, Some(number)) = (&candidate.ask, candidate.number())
+        {
             match self.repo.review_comments(number, *review_id).await {
                 Ok(comments) => {
                     context.review_comments = comments.into_iter().map(on_lines).collect()
@@ -127,8 +128,8 @@ impl EventLookup<'_> {
             }
         }
         let jobs = match candidate.ask {
-            Ask::FixRun { run_id } => Some(self.repo.jobs(run_id).await),
-            Ask::FixSuite { suite_id } => Some(self.repo.jobs_of_suite(suite_id).await),
+            Request::FixRun { run_id } => Some(self.repo.jobs(run_id).await),
+            Request::FixSuite { suite_id } => Some(self.repo.jobs_of_suite(suite_id).await),
             _ => None,
         };
         match jobs {

@@ -7,7 +7,7 @@ use crate::domain::trigger::payload::Event;
 use crate::domain::trigger::place::Place;
 use crate::domain::trigger::refname;
 use crate::domain::trigger::settings::TriggerSettings;
-use crate::domain::trigger::{Ask, clean};
+use crate::domain::trigger::{Request, clean};
 use crate::error::{Error, Result};
 use crate::git::{self, BranchName, Credential, Real, Remote, Repo};
 use crate::github::actions_environment::ActionsEnvironment;
@@ -52,10 +52,13 @@ pub fn request(
 pub async fn branch_of(
     lookup: &EventLookup<'_>,
     authorised: &Authorised,
-    ask: &Ask,
+    ask: &Request,
     request: &mut RunRequest,
 ) -> Result<(), crate::github::api::Error> {
-    if matches!(ask, Ask::Queue(_) | Ask::Dispatch { queue: Some(_), .. }) {
+    if matches!(
+        ask,
+        Request::Queue(_) | Request::Dispatch { queue: Some(_), .. }
+    ) {
         return Ok(());
     }
     let candidate = &authorised.candidate;
@@ -64,8 +67,8 @@ pub async fn branch_of(
         (Some(_), Some(number), _) if authorised.report_only => format!("sprag/pull-{number}"),
         (Some(name), ..) => name.clone(),
         (None, Some(number), _) => format!("sprag/issue-{number}"),
-        (None, None, Ask::FixRun { run_id }) => format!("sprag/fix-{run_id}"),
-        (None, None, Ask::FixSuite { suite_id }) => format!("sprag/fix-{suite_id}"),
+        (None, None, Request::FixRun { run_id }) => format!("sprag/fix-{run_id}"),
+        (None, None, Request::FixSuite { suite_id }) => format!("sprag/fix-{suite_id}"),
         (None, None, _) => return Ok(()),
     };
     let at = match (&authorised.branch, &candidate.head_sha) {

@@ -9,8 +9,8 @@ mod text;
 mod tests;
 
 use super::session::{
-    Ask, Note, Observation, OpenCall, Record, Response, Session, SessionExit, Slice, SliceEnded,
-    Step, Telemetry, ToolResult, decide,
+    ModelRequest, Note, Observation, OpenCall, Record, Response, Session, SessionExit, Slice,
+    SliceEnded, Step, Telemetry, ToolResult, decide,
 };
 use super::texts;
 use super::tool::ToolRequest;
@@ -303,7 +303,7 @@ impl Player {
         }
     }
 
-    fn asked(&mut self, entry: &Entry, ask: &Ask) {
+    fn asked(&mut self, entry: &Entry, ask: &ModelRequest) {
         let step = self.responses + 1;
         if !ask.notes.is_empty() {
             let notes = ask.notes.clone();

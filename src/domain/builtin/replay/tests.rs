@@ -282,7 +282,7 @@ fn a_difference_that_words_do_not_show_is_shown_as_json() {
             && !ask.notes.is_empty()
         {
             ask.refusals = 0;
-            ask.answers.push(crate::builtin::session::Answer {
+            ask.answers.push(crate::builtin::session::CallAnswer {
                 id: "x".into(),
                 name: "finish".into(),
                 ok: true,

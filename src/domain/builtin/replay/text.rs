@@ -1,7 +1,7 @@
 //! The human-readable account.
 
 use super::{Account, Difference, Replay, SessionEvent, StepAccount, excerpt};
-use crate::builtin::session::{Ask, LoopKind, Note, Step, Suppressed, Telemetry};
+use crate::builtin::session::{LoopKind, ModelRequest, Note, Step, Suppressed, Telemetry};
 use crate::builtin::trajectory::Ending;
 use crate::duration;
 use crate::text::{cap_chars, grouped};
@@ -241,7 +241,7 @@ fn json(step: &Step) -> String {
 
 fn step(step: &Step) -> String {
     match step {
-        Step::AskModel(Ask {
+        Step::AskModel(ModelRequest {
             notes, refusals, ..
         }) => {
             let mut text = String::from("ask the model");

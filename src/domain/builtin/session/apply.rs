@@ -4,8 +4,8 @@ use super::loops::Trace;
 use super::stagnation::StepFacts;
 use super::state::{FinalWords, Last, OpenStep};
 use super::{
-    Answer, FormatError, Observation, OpenCall, Repair, Response, SliceEnded, State, StopReason,
-    ToolResult,
+    CallAnswer, FormatError, Observation, OpenCall, Repair, Response, SliceEnded, State,
+    StopReason, ToolResult,
 };
 use crate::agent::Usage;
 use crate::assess::message::{MessageClass, failed_report, read_message};
@@ -129,7 +129,7 @@ impl State {
             }
             Err(why) => (false, why),
         };
-        self.answers.push(Answer {
+        self.answers.push(CallAnswer {
             id: call.id.clone(),
             name: call.name.clone(),
             ok,

@@ -3,7 +3,7 @@
 use super::loops::Verdict;
 use super::state::Last;
 use super::telemetry::slice_limits;
-use super::{Ask, Limits, Note, Repair, SessionExit, Slice, State, Step, Suppressed};
+use super::{Limits, ModelRequest, Note, Repair, SessionExit, Slice, State, Step, Suppressed};
 use crate::builtin::ledger::{Item, same_file};
 use crate::builtin::model_error::{ModelError, Remedy};
 
@@ -104,7 +104,7 @@ fn notes(state: &State, suppressed: Option<Suppressed>) -> Vec<Note> {
 }
 
 fn ask(state: &State, notes: Vec<Note>) -> Step {
-    Step::AskModel(Ask {
+    Step::AskModel(ModelRequest {
         answers: state.answers.clone(),
         notes,
         refusals: state.counts.refusals,
@@ -120,9 +120,9 @@ fn after_failure(limits: &Limits, state: &State, error: &ModelError) -> Step {
         Remedy::Shrink if state.counts.refusals < limits.shrinks => {
             return match over_limit(limits, state) {
                 Some(exit) => end(exit),
-                None => Step::AskModel(Ask {
+                None => Step::AskModel(ModelRequest {
                     refusals: state.counts.refusals + 1,
-                    ..Ask::default()
+                    ..ModelRequest::default()
                 }),
             };
         }

@@ -141,7 +141,7 @@ impl PathFacts {
     }
 }
 
-fn repairs(ask: &Ask) -> bool {
+fn repairs(ask: &ModelRequest) -> bool {
     let mut notes = ask.notes.iter();
     notes.any(|note| matches!(note, Note::Repair { .. }))
 }

@@ -176,7 +176,7 @@ impl SessionExit {
 #[serde(tag = "step", rename_all = "snake_case")]
 pub enum Step {
     /// Ask the model.
-    AskModel(Ask),
+    AskModel(ModelRequest),
     /// Carry out these calls, in this order.
     ApplyTools {
         /// The calls.
@@ -198,9 +198,9 @@ pub enum Step {
 
 /// A request to the model.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Ask {
+pub struct ModelRequest {
     /// Results of the calls that did not need the work tree.
-    pub answers: Vec<Answer>,
+    pub answers: Vec<CallAnswer>,
     /// The session's notes to the model, in order.
     pub notes: Vec<Note>,
     /// How often the API refused this session's requests for their length; each refusal shortens later
@@ -210,7 +210,7 @@ pub struct Ask {
 
 /// The result of a call that the session answers itself.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-pub struct Answer {
+pub struct CallAnswer {
     /// The id of the call.
     pub id: String,
     /// The tool's name.
@@ -543,7 +543,7 @@ impl Session {
         self.context.messages()
     }
 
-    fn asked(&mut self, ask: &Ask) {
+    fn asked(&mut self, ask: &ModelRequest) {
         for answer in &ask.answers {
             self.context.push(Message::ToolResult {
                 id: answer.id.clone(),

@@ -2,8 +2,8 @@
 
 use super::loops::{Loops, Verdict};
 use super::{
-    Answer, Ask, FormatError, Limits, Note, OpenCall, Record, SessionExit, Slice, Stagnation, Step,
-    Suppressed, Thresholds,
+    CallAnswer, FormatError, Limits, ModelRequest, Note, OpenCall, Record, SessionExit, Slice,
+    Stagnation, Step, Suppressed, Thresholds,
 };
 use crate::agent::Usage;
 use crate::builtin::ledger::Ledger;
@@ -99,7 +99,7 @@ pub struct State {
     pub(super) elapsed_ms: u64,
     pub(super) last: Last,
     pub(super) open: Vec<OpenCall>,
-    pub(super) answers: Vec<Answer>,
+    pub(super) answers: Vec<CallAnswer>,
     pub(super) step: OpenStep,
     pub(super) final_words: Option<FinalWords>,
     /// The last response, if it was only text and did not count as the final message.
@@ -276,7 +276,7 @@ impl State {
         }
     }
 
-    fn ask(&mut self, ask: &Ask) {
+    fn ask(&mut self, ask: &ModelRequest) {
         self.answers.clear();
         self.counts.refusals = ask.refusals;
         for note in &ask.notes {

@@ -90,7 +90,7 @@ pub(super) fn carry_out(open: &OpenCall) -> ToolResult {
 /// A session run to its end with a model that follows a script and then repeats the script's last line.
 struct Played {
     session: Session,
-    asks: Vec<Ask>,
+    asks: Vec<ModelRequest>,
     slices: Vec<Slice>,
     exit: SessionExit,
 }

@@ -1,6 +1,6 @@
 use super::*;
 use crate::builtin::session::{
-    Ask, Limits, Observation, OpenCall, Response, Slice, SliceEnded, Step, ToolResult,
+    Limits, ModelRequest, Observation, OpenCall, Response, Slice, SliceEnded, Step, ToolResult,
 };
 use crate::builtin::tool::ToolRequest;
 use crate::output_schema::OutputSchema;
@@ -44,7 +44,7 @@ fn intent(intent: Step) -> Line {
 
 fn ask() -> Line {
     Line::Intent {
-        intent: Step::AskModel(Ask::default()),
+        intent: Step::AskModel(ModelRequest::default()),
         request: Some(Request::of(&[&Message::Note { text: "n".into() }])),
     }
 }

@@ -166,7 +166,7 @@ fn tool_calls_for_plan_and_final_are_what_their_blocks_are() {
     assert_eq!(played.exit, SessionExit::Submitted);
     assert_eq!(played.list(), format!("- [x] {A}\n- [=] {B}"));
     assert_eq!(played.telemetry().plan_update_count, 1);
-    let answer = |text: &str| Answer {
+    let answer = |text: &str| CallAnswer {
         id: "update_plan-1".into(),
         name: "update_plan".into(),
         ok: true,
