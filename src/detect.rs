@@ -217,10 +217,11 @@ pub fn propose(files: &Listing) -> Proposal {
     }
     node::without_repeats(files, &mut commands, &mut left_out);
     commands.sort_by_key(|command| command.kind);
-    let checks: Vec<Found<Check>> = (0..commands.len())
-        .map(|index| Found {
-            what: named(&commands, index),
-            from: commands[index].from.clone(),
+    let of_commands = named(&commands).into_iter().zip(&commands);
+    let checks: Vec<Found<Check>> = of_commands
+        .map(|(what, command)| Found {
+            what,
+            from: command.from.clone(),
         })
         .collect();
     let needed: Vec<&str> = setup
@@ -373,31 +374,44 @@ fn guessed(files: &Listing) -> Vec<Toolchain> {
     found
 }
 
-/// Gives a command the shortest unique name.
-fn named(commands: &[Command], index: usize) -> Check {
-    let command = &commands[index];
-    let kind = match command.kind {
+/// The commands as checks, each with the shortest unique name: its kind, else what it does, else its tool.
+fn named(commands: &[Command]) -> Vec<Check> {
+    let of_kind = |kind| commands.iter().filter(move |it| it.kind == kind).count();
+    let is_alone = |command: &Command| of_kind(command.kind) == 1;
+    let words: Vec<Option<String>> = commands
+        .iter()
+        .map(|command| match is_alone(command) {
+            true => Some(kind_word(command.kind).to_owned()),
+            false => command::word(&command.run).filter(|word| word != kind_word(command.kind)),
+        })
+        .collect();
+    let mut names: Vec<String> = Vec::new();
+    for (command, word) in commands.iter().zip(&words) {
+        let is_unique =
+            |word: &&String| words.iter().flatten().filter(|it| it == word).count() == 1;
+        let own = word.as_ref().filter(is_unique).cloned();
+        let name = own.unwrap_or_else(|| format!("{}-{}", command.tool, kind_word(command.kind)));
+        let mut numbered = (2..).map(|number| format!("{name}-{number}"));
+        let free = match names.contains(&name) {
+            false => Some(name.clone()),
+            true => numbered.find(|name| !names.contains(name)),
+        };
+        names.push(free.unwrap_or(name));
+    }
+    let checks = commands.iter().zip(names);
+    checks.map(|(command, name)| check(command, name)).collect()
+}
+
+fn kind_word(kind: CheckKind) -> &'static str {
+    match kind {
         CheckKind::Build => "build",
         CheckKind::Test => "test",
         CheckKind::Lint => "lint",
         CheckKind::Other => "check",
-    };
-    let others = || {
-        commands
-            .iter()
-            .enumerate()
-            .filter(|(at, other)| *at != index && other.kind == command.kind)
-    };
-    let same_tool_before = others()
-        .filter(|(at, other)| *at < index && other.tool == command.tool)
-        .count();
-    let name = if others().next().is_none() {
-        kind.to_owned()
-    } else if same_tool_before == 0 {
-        format!("{}-{kind}", command.tool)
-    } else {
-        format!("{}-{kind}-{}", command.tool, same_tool_before + 1)
-    };
+    }
+}
+
+fn check(command: &Command, name: String) -> Check {
     Check {
         name,
         run: command.run.clone(),

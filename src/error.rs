@@ -98,6 +98,22 @@ impl Error {
         parts.lines().map(str::trim).collect::<Vec<_>>().join("; ")
     }
 
+    /// The same error with every text changed by `change`. Its source becomes a part of the message.
+    pub fn with_texts(&self, change: impl Fn(&str) -> String) -> Self {
+        let source = self.source.as_ref();
+        let source = source.map_or(String::new(), |source| format!(": {}", with_causes(source)));
+        Self {
+            kind: self.kind,
+            message: change(&format!("{}{source}", self.message)),
+            at: self.at.as_ref().map(|at| Location {
+                what: change(&at.what),
+                ..at.clone()
+            }),
+            hints: self.hints.iter().map(|hint| change(hint)).collect(),
+            source: None,
+        }
+    }
+
     fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
         Self {
             kind,

@@ -7,6 +7,8 @@ use sprag::context::Context;
 use sprag::error::{Error, Result};
 use sprag::github::refusal;
 use sprag::report::buffered_output::BufferedOutput;
+use sprag::run::repository::for_others;
+use sprag::secrets::sources::redactor;
 use sprag::settings::inputs;
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -37,6 +39,12 @@ fn main() -> ExitCode {
         Ok(code) => ExitCode::from(code),
         Err(error) => {
             let in_actions = context.in_actions();
+            let redactor = redactor(&context.env);
+            let error = error.with_texts(|text| redactor.redact(text).into_owned());
+            let error = match in_actions {
+                true => for_others(&context, &error),
+                false => error,
+            };
             let is_step = matches!(
                 cli.command,
                 Command::Run(_) | Command::Publish(_) | Command::Matrix(_) | Command::Integrate(_)

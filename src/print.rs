@@ -1,13 +1,23 @@
 //! Prints the result of a command.
 
+use crate::context::Context;
 use crate::error::Result;
+use crate::secrets::sources::redactor;
 use std::io::{ErrorKind, Write as _, stdout};
 
-/// Prints to standard output. A closed pipe is not an error.
+/// Prints to standard output, without secrets. A closed pipe is not an error.
 ///
 /// # Errors
 /// When it cannot be written for another reason.
-pub fn print(text: &str) -> Result<()> {
+pub fn print(context: &Context, text: &str) -> Result<()> {
+    print_fixed(&redactor(&context.env).redact(text))
+}
+
+/// Prints a text that depends on nothing that a user has written.
+///
+/// # Errors
+/// As [`print`].
+pub fn print_fixed(text: &str) -> Result<()> {
     let mut out = stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(anyhow::Error::from(error)

@@ -12,6 +12,7 @@ pub mod command;
 pub mod gateway;
 mod gemini;
 mod json;
+mod key_names;
 mod opencode;
 mod output;
 mod qwen;
@@ -20,6 +21,7 @@ mod spec;
 mod text;
 mod turn;
 
+pub use key_names::key_slip;
 pub use spec::{CliSpec, Login, LoginFiles, LoginSources, Package, Variable, VariableKind};
 pub use turn::{
     ExitFacts, Invocation, OwnSandbox, RepositoryFiles, Stdin, TurnReader, TurnRequest,

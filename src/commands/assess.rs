@@ -47,7 +47,7 @@ pub fn command(context: &Context, args: &AssessArgs) -> Result<u8> {
     for indicator in &reading.indicators {
         text += &format!("  {indicator}\n");
     }
-    print(&text)?;
+    print(context, &text)?;
     Ok(0)
 }
 

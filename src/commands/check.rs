@@ -32,7 +32,7 @@ pub fn command(context: &Context, args: &CheckArgs) -> Result<u8> {
                 settings::DEFAULT_FILE
             ),
         };
-        return check_configuration(&sources, file.setup, &title);
+        return check_configuration(context, &sources, file.setup, &title);
     };
     let path = context.cwd.join(path);
     let name = path_within(&path, real.work_tree());
@@ -45,7 +45,7 @@ pub fn command(context: &Context, args: &CheckArgs) -> Result<u8> {
         tasks.push((task, without_agent(&sources, task)?));
     }
     if args.json {
-        return check_json(&plan, &tasks, &warnings);
+        return check_json(context, &plan, &tasks, &warnings);
     }
     let mut text: String = warnings
         .iter()
@@ -65,12 +65,17 @@ pub fn command(context: &Context, args: &CheckArgs) -> Result<u8> {
         );
         text += &task_settings(config, no_agent.as_ref());
     }
-    print(&text)?;
+    print(context, &text)?;
     Ok(0)
 }
 
 /// Shows the settings of a task that overrides nothing.
-fn check_configuration(sources: &Sources, setup: Vec<String>, title: &str) -> Result<u8> {
+fn check_configuration(
+    context: &Context,
+    sources: &Sources,
+    setup: Vec<String>,
+    title: &str,
+) -> Result<u8> {
     let run = settings::run_config(sources, setup)?;
     let plan = settings::plan_of_prompt("any")?;
     let mut text = format!("{title}\n");
@@ -81,11 +86,12 @@ fn check_configuration(sources: &Sources, setup: Vec<String>, title: &str) -> Re
         let (config, no_agent) = without_agent(sources, task)?;
         text += &task_settings(&config, no_agent.as_ref());
     }
-    print(&text)?;
+    print(context, &text)?;
     Ok(0)
 }
 
 fn check_json(
+    context: &Context,
     plan: &plan::Plan,
     tasks: &[(&Task, (TaskConfig, Option<Error>))],
     warnings: &[String],
@@ -106,6 +112,6 @@ fn check_json(
         })
         .collect();
     let value = json!({"title": plan.title, "tasks": tasks, "warnings": warnings});
-    print(&format!("{value:#}\n"))?;
+    print(context, &format!("{value:#}\n"))?;
     Ok(0)
 }

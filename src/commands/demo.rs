@@ -47,18 +47,21 @@ pub fn command(context: &Context, args: &DemoArgs) -> Result<u8> {
     make_repository(&repository)?;
     write_files(&place, &[RECORDING])?;
     let run_dir = place.join("run");
-    print(&format!(
-        "A throw-away repository, and the built-in agent with recorded responses: no key, no network.\n\n  {}\n\n",
-        repository.display()
-    ))?;
+    print(
+        context,
+        &format!(
+            "A throw-away repository, and the built-in agent with recorded responses: no key, no network.\n\n  {}\n\n",
+            repository.display()
+        ),
+    )?;
     let pace = context.stdout_is_terminal.then_some(PACE);
     let code = start(
         &surroundings(context, &place, repository),
         &arguments(&place.join(RECORDING.0), pace, run_dir.clone(), args),
     )?;
     let run_dir = RunDir::open(&run_dir, std::sync::Arc::default())?;
-    print(&on_github(&place, &run_dir)?)?;
-    print(&closing(&place, &run_dir))?;
+    print(context, &on_github(&place, &run_dir)?)?;
+    print(context, &closing(&place, &run_dir))?;
     Ok(code)
 }
 

@@ -30,10 +30,13 @@ pub fn command(context: &Context, args: &DoctorArgs) -> Result<u8> {
         Gathered::Cancelled(_) => return Ok(143),
     };
     let findings = examine(&facts);
-    print(&match args.json {
-        true => json(&findings),
-        false => text(&findings, color(context, args)),
-    })?;
+    print(
+        context,
+        &match args.json {
+            true => json(&findings),
+            false => text(&findings, color(context, args)),
+        },
+    )?;
     Ok(if could_work(&findings) { 0 } else { 4 })
 }
 

@@ -34,10 +34,10 @@ pub fn command(context: &Context, args: &InitArgs) -> Result<u8> {
         true => Form::TwoJobs,
         false => Form::OneJob,
     };
-    print(&found(&proposal, args.r#try))?;
+    print(context, &found(&proposal, args.r#try))?;
     let written = write_new(root, &proposal, form)
         .map_err(|error| Error::environment(format!("{error:#}")))?;
-    print(&files(&written))?;
+    print(context, &files(&written))?;
     let tried = match args.r#try {
         true => try_once(context, &real, &proposal)?,
         false => Ok(Vec::new()),
@@ -47,14 +47,13 @@ pub fn command(context: &Context, args: &InitArgs) -> Result<u8> {
         Err(CancelReason::Interrupt) => return Ok(130),
         Err(_) => return Ok(143),
     };
-    print(&to_mend(&failed))?;
+    print(context, &to_mend(&failed))?;
     let origin = real.origin();
     let name = origin.as_deref().and_then(on_github);
-    print(&left_to_do(
-        name,
-        form,
-        name.is_some() && listing.has_licence(),
-    ))?;
+    print(
+        context,
+        &left_to_do(name, form, name.is_some() && listing.has_licence()),
+    )?;
     Ok(0)
 }
 
@@ -126,12 +125,12 @@ fn try_once(
     let untracked =
         || git::untracked_files(real).map_err(|error| Error::environment(error.to_string()));
     let before = untracked()?;
-    print("trying:\n")?;
+    print(context, "trying:\n")?;
     let cancel = Cancel::new();
     let tried = runtime.block_on(async {
         listen(&cancel).map_err(anyhow::Error::from)?;
         let mut say = |text: &str| {
-            let _ = print(text);
+            let _ = print(context, text);
         };
         let root = real.work_tree();
         Ok::<_, Error>(trial::run_once(root, &context.env, proposal, &cancel, &mut say).await)
@@ -139,7 +138,7 @@ fn try_once(
     let new: BTreeSet<Vec<u8>> = untracked()?.difference(&before).cloned().collect();
     if !new.is_empty() {
         remember_tried(context, real.work_tree(), &new)?;
-        print(&left_behind(real, &new)?)?;
+        print(context, &left_behind(real, &new)?)?;
     }
     Ok(tried)
 }

@@ -28,7 +28,7 @@ pub fn command(context: &Context, args: &MatrixArgs) -> Result<u8> {
     }
     let rows = matrix(&plan, args.shards.map(usize::from));
     let rows = serde_json::to_string(&rows).map_err(anyhow::Error::from)?;
-    print(&format!("{rows}\n"))?;
+    print(context, &format!("{rows}\n"))?;
     if let Some(file) = context.path_var("GITHUB_OUTPUT") {
         let delimiter = format!("sprag_{}", uuid::Uuid::new_v4().simple());
         let text = github_output(&[("matrix", rows)], &delimiter);

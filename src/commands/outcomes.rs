@@ -27,6 +27,6 @@ pub fn command(context: &Context, args: &OutcomesArgs) -> Result<u8> {
         (false, true) => markdown(outcomes, missing),
         (false, false) => terminal(outcomes, missing),
     };
-    print(&text)?;
+    print(context, &text)?;
     Ok(0)
 }

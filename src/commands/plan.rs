@@ -15,12 +15,15 @@ pub fn command(context: &Context, args: &PlanArgs) -> Result<u8> {
     let drafted = draft(context, args)?;
     if let Some(written) = drafted.written.filter(|_| drafted.code == 0) {
         let tasks = text::count(written.tasks as u64, "task");
-        print(&format!(
-            "\n{} is written: {} ({tasks})\n  read it, then: sprag run --plan {}\n",
-            written.path,
-            text::line(&written.title),
-            written.path
-        ))?;
+        print(
+            context,
+            &format!(
+                "\n{} is written: {} ({tasks})\n  read it, then: sprag run --plan {}\n",
+                written.path,
+                text::line(&written.title),
+                written.path
+            ),
+        )?;
     }
     Ok(drafted.code)
 }

@@ -26,10 +26,10 @@ pub fn command(context: &Context, args: &ReplayArgs) -> Result<u8> {
     };
     let replay = replay(&recording);
     match args.format {
-        ReplayFormat::Text => print(&replay.text())?,
+        ReplayFormat::Text => print(context, &replay.text())?,
         ReplayFormat::Json => {
             let json = serde_json::to_string_pretty(&replay).map_err(anyhow::Error::from)?;
-            print(&format!("{json}\n"))?;
+            print(context, &format!("{json}\n"))?;
         }
     }
     Ok(u8::from(!replay.same))

@@ -31,6 +31,6 @@ pub fn command(context: &Context, args: &ReportArgs) -> Result<u8> {
         true => sources(&dir),
         false => Vec::new(),
     };
-    print(&render(&summary, &sources, args.format))?;
+    print(context, &render(&summary, &sources, args.format))?;
     Ok(0)
 }

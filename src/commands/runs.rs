@@ -4,6 +4,7 @@ use crate::context::Context;
 use crate::error::Result;
 use crate::print::print;
 use crate::report::{sentence, text};
+use crate::run::lock::active_run;
 use crate::run::past_runs::{PastRun, past_runs};
 use crate::run::repository::repository;
 
@@ -18,19 +19,28 @@ pub fn command(context: &Context) -> Result<u8> {
     let real = repository(context)?;
     let runs = past_runs(context, real.work_tree());
     if runs.is_empty() {
-        print("no run of this repository is recorded here; sprag run starts one\n")?;
+        print(
+            context,
+            "no run of this repository is recorded here; sprag run starts one\n",
+        )?;
         return Ok(0);
     }
-    let lines: String = runs.iter().map(line).collect();
-    print(&lines)?;
-    print("sprag report ID, sprag replay ID and sprag run --resume ID take these ids\n")?;
+    let active = active_run(context, &real);
+    let is_active = |run: &PastRun| active.as_ref() == Some(&run.manifest.run_id);
+    let lines: String = runs.iter().map(|run| line(run, is_active(run))).collect();
+    print(context, &lines)?;
+    print(
+        context,
+        "sprag report ID, sprag replay ID and sprag run --resume ID take these ids\n",
+    )?;
     Ok(0)
 }
 
-fn line(run: &PastRun) -> String {
+fn line(run: &PastRun, is_active: bool) -> String {
     let summary = run.summary();
     let summary = summary.as_ref();
     let state = match summary.and_then(|summary| summary.status) {
+        _ if is_active => "running",
         Some(status) => sentence::status(status),
         None => "unfinished",
     };

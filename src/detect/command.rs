@@ -383,6 +383,34 @@ fn of_words(words: &[&str]) -> Option<Purpose> {
     named(script).or(in_tests)
 }
 
+/// Subcommands that do not say what a check does.
+const VAGUE: &[&str] = &[
+    "run", "check", "build", "test", "compile", "verify", "package", "install",
+];
+
+/// The word of a command that says what it does: the subcommand, the script or the program.
+pub(super) fn word(command: &str) -> Option<String> {
+    let command = command.rsplit("&&").next()?;
+    let words = shlex::split(command)?;
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let words = after_assignments(&words);
+    let (at, rule) = (0..words.len()).find_map(|at| Some((at, rule(&program(words[at]))?)))?;
+    let own = program(words[at]);
+    let flagless: Vec<&str> = plain(&words[at + 1..]).collect();
+    let word = match rule {
+        Is(_) => own,
+        Args(_) => (*flagless.first()?).to_owned(),
+        Named(..) if matches!(own.as_str(), "tox" | "nox") => return None,
+        Named(skipped, _) => (*flagless.iter().find(|word| !skipped.contains(*word))?).to_owned(),
+    };
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+    let word: String = word
+        .chars()
+        .map(|c| if is_plain(c) { c } else { '-' })
+        .collect();
+    (!VAGUE.contains(&word.as_str())).then_some(word)
+}
+
 fn by_rule(rule: Rule, program: &str, arguments: &[&str], flagless: &[&str]) -> Option<Purpose> {
     match rule {
         Is(purpose) => Some(purpose),

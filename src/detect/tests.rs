@@ -198,7 +198,7 @@ fn two_linters_of_one_tool_keep_apart() {
             r#"{"scripts":{"lint":"eslint","typecheck":"tsc"}}"#,
         )],
         &[],
-        &["npm-lint: npm run lint", "npm-lint-2: npm run typecheck"],
+        &["npm-lint: npm run lint", "typecheck: npm run typecheck"],
     );
 }
 

@@ -219,6 +219,8 @@ pub struct Cli {
     pub version: Queried<String>,
     /// Its login.
     pub login: Login,
+    /// What is wrong with the variables that may hold its key, if it has no login.
+    pub key_slip: Option<String>,
 }
 
 /// Whether this is a step of a GitHub Actions job, and the facts about the job.

@@ -6,6 +6,7 @@ use super::assess::{AssessmentKind, message::FailedReport};
 use super::attempt::{BlamedTest, PhaseName, Proof, ProofLine};
 use super::builtin::session::Telemetry;
 use super::checks::verdict::{CheckKind, CheckResult, HistoryEntry};
+use super::continuation::Continuation;
 use super::notes::Note;
 use super::outcome::{Outcome, Reason, RunStatus};
 use super::review::{Finding, ReviewVerdict};
@@ -97,6 +98,9 @@ pub struct RunStarted {
     /// For each agent, whether its key stays with Sprag.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub gateway: Vec<GatewayLine>,
+    /// How a person continues it.
+    #[serde(default, skip_serializing_if = "Continuation::is_here")]
+    pub continuation: Continuation,
 }
 
 /// A completed turn, as reports show it.

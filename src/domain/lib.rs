@@ -12,6 +12,7 @@ pub mod check_run;
 pub mod checks;
 pub mod commit_message;
 pub mod config_file;
+pub mod continuation;
 pub mod draft;
 pub mod duration;
 pub mod event;

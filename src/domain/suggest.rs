@@ -28,6 +28,11 @@ pub fn nearest<'a>(given: &str, known: impl IntoIterator<Item = &'a str>) -> Opt
         .map(|(_, name)| name)
 }
 
+/// Whether one of two different names is the other one with one typing error.
+pub fn is_typing_error(given: &str, known: &str) -> bool {
+    strsim::osa_distance(given, known) == 1
+}
+
 /// ` (did you mean "x"?)` for the nearest of `known`, or nothing: to append to a message.
 pub fn did_you_mean<'a>(given: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     nearest(given, known).map_or_else(String::new, |name| format!(" (did you mean `{name}`?)"))

@@ -9,6 +9,7 @@ use super::assess::message::FailedReport;
 use super::attempt::{BlamedTest, Phase, PhaseName, Proof, ProofLine};
 use super::builtin::session::Telemetry;
 use super::checks::verdict::{CheckKind, CheckOutcome, CheckResult};
+use super::continuation::Continuation;
 use super::event::{
     Event, EventKind, PushLine, RetryKind, ReviewLine, RunStarted, TaskEnded, TurnLine,
     TurnProgress,
@@ -76,6 +77,9 @@ pub struct RunSummary {
     /// For each agent, whether its key stayed with Sprag; absent if no agent calls a model itself.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub gateway: Vec<GatewayLine>,
+    /// How a person continues the run if it is not completely done; absent for a command on its machine.
+    #[serde(default, skip_serializing_if = "Continuation::is_here")]
+    pub continuation: Continuation,
     /// Files changed by the run.
     pub changed_files: Vec<String>,
     /// Sprag's commits, oldest first.
@@ -380,6 +384,7 @@ impl Default for RunSummary {
             sandbox: None,
             gateway: Vec::new(),
             changed_files: Vec::new(),
+            continuation: Continuation::default(),
             commits: Vec::new(),
             push: None,
             warnings: Vec::new(),

@@ -155,10 +155,14 @@ async fn opened(
 ) -> Result<PullRequestLine, Error> {
     let (title, body) = pull_request(summary, &request.context);
     let body = match request.number.filter(|_| !request.is_pull) {
-        Some(number) => format!("{body}\n\nCloses #{number}.\n"),
+        Some(number) if is_complete(summary) => format!("{body}\n\nCloses #{number}.\n"),
+        Some(number) => format!("{body}\n\nPart of #{number}.\n"),
         None => body,
     };
-    let base = request.base_ref.clone().unwrap_or_default();
+    let base = match &request.base_ref {
+        Some(base) => base.clone(),
+        None => repo.default_branch().await?,
+    };
     let there = repo.open_pulls_of(&branch.name, &base).await?;
     if let Some(pull) = there.first() {
         let change = PullChange {
@@ -185,6 +189,13 @@ async fn opened(
         url: pull.html_url,
         opened: true,
     })
+}
+
+/// Whether every task of the plan is done and verified, so that merging the work closes its issue.
+fn is_complete(summary: &RunSummary) -> bool {
+    let reserved = [Reason::Unverified, Reason::ChangedExpectations].map(Some);
+    let mut tasks = summary.tasks.iter();
+    tasks.all(|task| task.status == TaskEnd::Done && !reserved.contains(&task.reason))
 }
 
 fn not_opened(error: &Error) -> String {

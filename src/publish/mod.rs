@@ -16,6 +16,7 @@ use crate::domain::snapshot::RevId;
 use crate::domain::summary::RunSummary;
 use crate::domain::trigger::refname;
 use crate::domain::trigger::run_name::RunName;
+use crate::domain::trigger::triage::OWN_BRANCHES;
 use crate::error::{Error, Result};
 use crate::git::{
     BranchName, BundleError, CommitLine, Real, Remote, Repo, display_path, path_within,
@@ -68,7 +69,9 @@ pub fn command(context: &Context, args: &PublishArgs) -> Result<u8> {
         .enable_all()
         .build()
         .map_err(anyhow::Error::from)?;
-    let found = runtime.block_on(event_request(context, &actions, &set.settings, &real, args))?;
+    let worked_on = handed.summary.branch.as_deref();
+    let asked = event_request(context, &actions, &set.settings, (&real, worked_on), args);
+    let found = runtime.block_on(asked)?;
     let (mut request, plan) = match found {
         EventRequest::Over(ended) => {
             return Ok(lookup::ended(context, &not_asked(ended), &mut stdout()));
@@ -87,7 +90,7 @@ pub fn command(context: &Context, args: &PublishArgs) -> Result<u8> {
         context,
         &set.resolved,
         Output::default(),
-        &own,
+        (&own, real.work_tree()),
         Some(&summary),
     )?;
     reporting.publish(context, &request, &own, &summary.run_id, false);
@@ -161,7 +164,7 @@ async fn event_request(
     context: &Context,
     actions: &ActionsEnvironment,
     settings: &Settings,
-    real: &Real,
+    (real, worked_on): (&Real, Option<&str>),
     args: &PublishArgs,
 ) -> Result<EventRequest> {
     let has_event = context.in_actions() && actions_environment::event(context).is_some();
@@ -201,6 +204,10 @@ async fn event_request(
         (None, WorkSource::Plan(path)) => Some(path),
         _ => None,
     };
+    // Work that did not continue the plan's own branch gets a new one.
+    let is_on_base = worked_on == request.base_ref.as_deref();
+    let of_plan = plan.as_deref().map(Path::new).filter(|_| !is_on_base);
+    lookup::off_the_base(actions, settings, of_plan, &mut request).await?;
     Ok(EventRequest::Publish(Box::new(request), plan))
 }
 
@@ -226,6 +233,7 @@ fn not_asked(ended: JobEnd) -> JobEnd {
 fn start_summary(summary: &RunSummary, request: &RunRequest, own: &RunDir) -> RunSummary {
     RunSummary {
         push: None,
+        continuation: request.continuation(),
         branch: request.branch.as_ref().map(|branch| branch.name.clone()),
         run_dir: own.root().display().to_string(),
         ..summary.clone()
@@ -457,12 +465,20 @@ impl Job<'_> {
     }
 
     /// The branch of the work according to this job's event, which must be the branch that the run was
-    /// on.
+    /// on, or a new branch for work on the base branch.
     fn branch(&self) -> Result<&WorkBranch> {
+        let is_new = |branch: &WorkBranch| {
+            branch.name.starts_with(OWN_BRANCHES)
+                && !self.request.is_pull
+                && self.request.number.is_none()
+                && self.request.queued.is_none()
+                && self.request.base_ref.as_deref() == self.worked_on
+        };
         match &self.request.branch {
             None => Err(Error::config("this event has no branch for the work")
                 .hint("give sprag publish the --issue or --queue of the run")),
             Some(branch) if self.worked_on == Some(branch.name.as_str()) => Ok(branch),
+            Some(branch) if is_new(branch) => Ok(branch),
             Some(branch) => {
                 let worked_on = self.worked_on.unwrap_or("no branch");
                 let worked_on = crate::report::text::line(worked_on);

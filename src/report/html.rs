@@ -3,6 +3,7 @@
 mod changes;
 mod files;
 
+use super::next_steps::NextStep;
 use super::text;
 use super::{annotation, failure, next_steps, sentence};
 use crate::domain::outcome::TaskEnd;
@@ -96,6 +97,16 @@ pub fn report(summary: &RunSummary, sources: &Sources) -> String {
     page.into_string()
 }
 
+fn next_step(step: &NextStep) -> Markup {
+    match step {
+        NextStep::Advice(what) => html! { (what) },
+        NextStep::Command { what, command } => html! { (what) ": " code { (text::line(command)) } },
+        NextStep::Comment { text, what } => {
+            html! { "comment " code { (text::line(text)) } " to " (what) }
+        }
+    }
+}
+
 fn head(summary: &RunSummary, title: &str) -> Markup {
     let state = summary.status.map_or("running", |status| status.as_str());
     let next = next_steps::next_steps(summary);
@@ -107,7 +118,7 @@ fn head(summary: &RunSummary, title: &str) -> Markup {
             @for kept in next_steps::kept(summary) { p.kept { "Kept: " (kept) } }
             @if !next.is_empty() {
                 h2 { "What to do next" }
-                ul { @for step in &next { li { (step.what) @if let Some(command) = &step.command { ": " code { (text::line(command)) } } } } }
+                ul { @for step in &next { li { (next_step(step)) } } }
             }
             dl {
                 (fact("Plan", &summary.plan.title))

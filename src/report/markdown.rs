@@ -15,6 +15,7 @@ pub use comment::{comment, help_comment, refusal_comment, status_comment};
 pub use context::ReportContext;
 pub use pull_request::pull_request;
 
+use super::next_steps::NextStep;
 use super::{failure, next_steps, sentence, text};
 use crate::domain::outcome::{Reason, RunStatus, TaskEnd};
 use crate::domain::sandbox::{SandboxLine, denied_words, gateway_words};
@@ -264,19 +265,29 @@ fn what_remains(summary: &RunSummary) -> String {
 }
 
 fn next(summary: &RunSummary) -> String {
-    let steps: Vec<String> = next_steps::next_steps(summary)
-        .into_iter()
-        .map(|step| match step.command {
-            None => format!("- {}", upper_first(&inline(&step.what, 300))),
-            Some(command) => {
-                let what = upper_first(&inline(&step.what, 300));
-                format!("- {what}: {}", code(&command, 2_000))
-            }
-        })
+    next_list(next_steps::next_steps(summary).iter().map(next_step))
+}
+
+/// The next steps as a list.
+fn next_list(steps: impl Iterator<Item = String>) -> String {
+    let steps: Vec<String> = steps
+        .map(|step| format!("- {}", upper_first(&step)))
         .collect();
     match steps.is_empty() {
         true => String::new(),
         false => format!("**What to do next**\n\n{}", steps.join("\n")),
+    }
+}
+
+fn next_step(step: &NextStep) -> String {
+    match step {
+        NextStep::Advice(what) => inline(what, 300),
+        NextStep::Command { what, command } => {
+            format!("{}: {}", inline(what, 300), code(command, 2_000))
+        }
+        NextStep::Comment { text, what } => {
+            format!("comment {} to {}", code(text, 80), inline(what, 300))
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::sentence::{has_proofs, is_undone, short_id};
 use super::text;
+use crate::domain::continuation::Continuation;
 use crate::domain::outcome::{NOT_COMMITTED, Reason, RunStatus, TaskEnd};
 use crate::domain::summary::{NO_AGENT, RunSummary, TaskSummary};
 
@@ -38,7 +39,7 @@ pub fn kept(summary: &RunSummary) -> Vec<String> {
             ));
         }
     }
-    if let Some(task) = left_in_tree(summary) {
+    if let Some(task) = left_in_tree(summary).filter(|_| summary.continuation.is_here()) {
         let id = text::short_line(&task.id, 60);
         kept.push(format!(
             "the changes of {id} are still in the work tree, not committed"
@@ -49,79 +50,146 @@ pub fn kept(summary: &RunSummary) -> Vec<String> {
 
 /// A next step for a person.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NextStep {
-    /// Its purpose, as a fragment that the command, if any, follows.
-    pub what: String,
-    /// The command to type.
-    pub command: Option<String>,
+pub enum NextStep {
+    /// In words.
+    Advice(String),
+    /// A command to type.
+    Command {
+        /// Its purpose, as a fragment that the command follows.
+        what: String,
+        /// The command.
+        command: String,
+    },
+    /// A comment to write on the issue or pull request.
+    Comment {
+        /// The comment.
+        text: String,
+        /// Its purpose, as a fragment that follows `to`.
+        what: String,
+    },
+}
+
+impl NextStep {
+    fn command(what: impl Into<String>, command: impl Into<String>) -> Self {
+        Self::Command {
+            what: what.into(),
+            command: command.into(),
+        }
+    }
 }
 
 /// The next steps for a person, the most useful first. Empty if everything is done and verified.
 pub fn next_steps(summary: &RunSummary) -> Vec<NextStep> {
-    let step = |what: &str, command: String| NextStep {
-        what: what.into(),
-        command: Some(command),
-    };
-    let mut steps: Vec<NextStep> = advice(summary)
-        .into_iter()
-        .map(|what| NextStep {
-            what: what.into(),
-            command: None,
-        })
-        .collect();
-    steps.extend(name_commits(summary));
+    steps(summary, &summary.continuation)
+}
+
+/// The next steps for a person who can continue the run in this way.
+pub fn steps(summary: &RunSummary, continuation: &Continuation) -> Vec<NextStep> {
+    let is_here = continuation.is_here();
+    let advice = advice(summary).map(str::to_owned).map(NextStep::Advice);
+    let mut steps: Vec<NextStep> = advice.into_iter().collect();
+    steps.extend(name_commits(summary).filter(|_| is_here));
     match summary.status {
-        None | Some(RunStatus::Success | RunStatus::NoWork | RunStatus::Invalid) => return steps,
+        None | Some(RunStatus::Success | RunStatus::NoWork) => return steps,
+        Some(RunStatus::Invalid) if is_here => return steps,
+        Some(RunStatus::Invalid) => {
+            let what = "correct the configuration or the plan";
+            steps.push(NextStep::Advice(what.into()));
+        }
         Some(RunStatus::Unverified) if summary.tasks.iter().any(has_proofs) => return steps,
         Some(RunStatus::Unverified) => {
+            let what = "add a check to .sprag/config.yaml, so that work is verified";
             let check = "verify: [{ name: test, run: <command>, kind: test }]";
-            steps.push(step(
-                "add a check to .sprag/config.yaml, so that work is verified",
-                check.into(),
-            ));
-            steps.push(step(
-                "or name one for a single run",
-                "sprag run --verify '<command>'".into(),
-            ));
+            steps.push(NextStep::command(what, check));
+            let single = "or name one for a single run";
+            let command = "sprag run --verify '<command>'";
+            steps.extend(is_here.then(|| NextStep::command(single, command)));
             return steps;
         }
         Some(RunStatus::Environment) => {
-            let what = remedies(summary).into_iter();
-            steps.extend(what.map(|what| NextStep {
-                what,
-                command: None,
-            }));
+            steps.extend(remedies(summary).into_iter().map(NextStep::Advice));
         }
         Some(_) => {}
     }
-    steps.push(step("continue from here", resume(summary)));
-    let patches = summary.tasks.iter().filter(|task| is_undone(task));
-    if let Some(patch) = patches.filter_map(|task| task.patch.as_ref()).next() {
-        let command = format!("git apply {}", quoted(&patch_path(summary, patch)));
-        steps.push(step(
-            "apply the unfinished work to a clean checkout",
-            command,
-        ));
-    }
-    let left = left_in_tree(summary).and_then(|task| task.patch.as_ref());
-    if let Some(patch) = left {
-        let command = format!("git apply -R {}", quoted(&patch_path(summary, patch)));
-        steps.push(step(
-            "discard the unfinished work here; the patch keeps it",
-            command,
-        ));
+    match continuation {
+        Continuation::Here => {
+            steps.push(NextStep::command("continue from here", resume(summary)));
+            steps.extend(patches(summary));
+        }
+        Continuation::Anew => {
+            let what = "start the same command again; nothing was changed here";
+            steps.push(NextStep::Advice(what.into()));
+        }
+        Continuation::Job {
+            phrase,
+            merges_base,
+        } => {
+            steps.extend(again(summary, phrase.as_deref(), *merges_base));
+            steps.extend(patch_of_job(summary));
+        }
     }
     steps
+}
+
+/// How to continue a run of a job.
+fn again(summary: &RunSummary, phrase: Option<&str>, merges_base: bool) -> Option<NextStep> {
+    let (word, what) = match summary.status? {
+        RunStatus::Failed | RunStatus::Partial | RunStatus::Blocked | RunStatus::Invalid => {
+            ("retry", "try the unfinished tasks again, with new retries")
+        }
+        _ if merges_base => ("continue", "have the merge repeated"),
+        _ => ("continue", "continue where this run stopped"),
+    };
+    Some(match phrase {
+        Some(phrase) => NextStep::Comment {
+            text: format!("{phrase} {word}"),
+            what: what.into(),
+        },
+        None => NextStep::Advice(format!(
+            "start the workflow again to {what}: tasks that are done are not repeated"
+        )),
+    })
+}
+
+/// How to apply the unfinished work of a job elsewhere.
+fn patch_of_job(summary: &RunSummary) -> Option<NextStep> {
+    let (task, patch) = undone_patches(summary).next()?;
+    let id = text::short_line(&task.id, 60);
+    let what = format!(
+        "the unfinished work of {id} is in the run directory, which the output run-dir names. In a clean checkout"
+    );
+    let command = format!("git apply {}", quoted(&text::line(patch)));
+    Some(NextStep::command(what, command))
+}
+
+/// How to apply or discard the unfinished work on this machine.
+fn patches(summary: &RunSummary) -> Vec<NextStep> {
+    let path = |patch: &str| quoted(&patch_path(summary, patch));
+    let first = undone_patches(summary).next().map(|(_, patch)| {
+        let what = "apply the unfinished work to a clean checkout";
+        NextStep::command(what, format!("git apply {}", path(patch)))
+    });
+    let left = left_in_tree(summary).and_then(|task| task.patch.as_ref());
+    let left = left.map(|patch| {
+        let what = "discard the unfinished work here; the patch keeps it";
+        NextStep::command(what, format!("git apply -R {}", path(patch)))
+    });
+    first.into_iter().chain(left).collect()
+}
+
+fn undone_patches(summary: &RunSummary) -> impl Iterator<Item = (&TaskSummary, &String)> {
+    let undone = summary.tasks.iter().filter(|task| is_undone(task));
+    undone.filter_map(|task| Some((task, task.patch.as_ref()?)))
 }
 
 /// How to keep commits that are on no branch.
 fn name_commits(summary: &RunSummary) -> Option<NextStep> {
     let is_detached = summary.branch.is_none() && summary.push.is_none();
     let last = summary.commits.last().filter(|_| is_detached)?;
-    Some(NextStep {
-        what: "the commits are not on a branch; create one for them".into(),
-        command: Some(format!("git branch NAME {}", short_id(last))),
-    })
+    Some(NextStep::command(
+        "the commits are not on a branch; create one for them",
+        format!("git branch NAME {}", short_id(last)),
+    ))
 }
 
 /// The remedy for the reason of the run's end.
@@ -228,16 +296,49 @@ mod tests {
     use crate::report::samples;
 
     fn commands(summary: &RunSummary) -> Vec<String> {
-        next_steps(summary)
-            .into_iter()
-            .filter_map(|step| step.command)
-            .collect()
+        let steps = next_steps(summary).into_iter();
+        let commands = steps.filter_map(|step| match step {
+            NextStep::Command { command, .. } => Some(command),
+            _ => None,
+        });
+        commands.collect()
     }
 
     #[test]
     fn every_run_that_is_not_a_success_names_a_command() {
         for (name, summary) in samples::all() {
             assert_eq!(commands(&summary).is_empty(), name == "success", "{name}");
+        }
+    }
+
+    #[test]
+    fn a_job_names_no_command_for_a_machine_that_is_gone() {
+        let job = |phrase: Option<&str>| Continuation::Job {
+            phrase: phrase.map(str::to_owned),
+            merges_base: false,
+        };
+        for (name, mut summary) in samples::all() {
+            summary.continuation = job(Some("/sprag"));
+            let steps = next_steps(&summary);
+            let told = format!("{steps:?} {:?}", kept(&summary));
+            assert!(!told.contains("sprag run"), "{name}: {told}");
+            assert!(!told.contains("still in the work tree"), "{name}: {told}");
+            let done = matches!(
+                summary.status,
+                None | Some(RunStatus::Success | RunStatus::Unverified)
+            );
+            let comments = |step: &NextStep| matches!(step, NextStep::Comment { .. });
+            assert_eq!(!done, steps.iter().any(comments), "{name}: {told}");
+            summary.continuation = job(None);
+            let told = format!("{:?}", next_steps(&summary));
+            assert_eq!(
+                !done,
+                told.contains("start the workflow again"),
+                "{name}: {told}"
+            );
+            summary.continuation = Continuation::Anew;
+            let told = format!("{:?}", next_steps(&summary));
+            assert!(!told.contains("--resume"), "{name}: {told}");
         }
     }
 
@@ -282,16 +383,16 @@ mod tests {
         summary.status = Some(RunStatus::Environment);
         summary.reason = Some(Reason::AgentUnavailable);
         let steps = next_steps(&summary);
-        let place = |what: &str| steps.iter().position(|step| step.what == what);
         let general = "install or grant what the message above names";
-        assert!(place(general).is_some() && place(general) < place("continue from here"));
+        assert!(steps.contains(&NextStep::Advice(general.into())));
+        assert!(
+            matches!(steps.last(), Some(NextStep::Command { .. })),
+            "{steps:?}"
+        );
         let told = "codex was not found\n  install it: npm install codex\n  or use another agent";
         summary.warnings.push(told.into());
         let steps = next_steps(&summary);
-        let whats: Vec<&str> = steps.iter().map(|step| step.what.as_str()).collect();
-        assert_eq!(
-            whats[..2],
-            ["install it: npm install codex", "or use another agent"]
-        );
+        let told = ["install it: npm install codex", "or use another agent"];
+        assert_eq!(steps[..2], told.map(|what| NextStep::Advice(what.into())));
     }
 }

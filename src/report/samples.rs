@@ -15,6 +15,7 @@ use crate::domain::checks::diagnostic::Diagnostic;
 use crate::domain::checks::verdict::{
     AttemptOutcome, CheckKind, CheckOutcome, CheckResult, HistoryEntry,
 };
+use crate::domain::continuation::Continuation;
 use crate::domain::event::{
     Event, EventKind, RetryKind, RunStarted, TaskEnded, TaskLine, TurnLine,
 };
@@ -108,6 +109,7 @@ impl EventRecorder {
             host: None,
             sandbox: None,
             gateway: Vec::new(),
+            continuation: Continuation::Here,
         };
         let at = (None, None, None);
         let mut recorder = Self {

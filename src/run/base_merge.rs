@@ -8,6 +8,7 @@ use crate::domain::outcome::{Outcome, Reason, TaskEnd, short};
 use crate::domain::prompt::MergeText;
 use crate::domain::settings::{AgentCommits, IfUnverified, ProveNewTests, TestChangePolicy};
 use crate::domain::snapshot::RevId;
+use crate::domain::text::first_line;
 use crate::git::{BranchName, ConflictKind, MarkedMerge, RebaseError, display_path, display_paths};
 use crate::github::actions_environment::ActionsEnvironment;
 use crate::github::lookup::remote;
@@ -52,6 +53,7 @@ pub(crate) async fn merge_base(
     });
     let end = match attempt {
         Attempt::Merged(merge) => taken(parts, &start.config, *merge).await?,
+        Attempt::Landed(commit) => landed(parts, &start.config, commit),
         Attempt::Over(outcome) => End::of(outcome),
         Attempt::Conflict(_) => return Ok(BTreeMap::new()),
     };
@@ -80,6 +82,8 @@ enum Attempt {
     Over(Outcome),
     /// A merge without a conflict.
     Merged(Box<Merge>),
+    /// An earlier process of this run has verified the merge and moved the branch to it.
+    Landed(RevId),
     /// Conflicts for the agent to resolve.
     Conflict(Box<Conflict>),
 }
@@ -161,7 +165,12 @@ fn attempt(
 ) -> Attempt {
     let (ours, theirs) = (&tips.our_name, &tips.their_name);
     let over = |end, reason, why| Attempt::Over(ended(end, reason, why));
-    if parts.tree.repo.contains_commit(&tips.ours, &tips.theirs) {
+    let repo = &parts.tree.repo;
+    if repo.contains_commit(&tips.ours, &tips.theirs) {
+        let start = parts.setup.start_commit();
+        if start.is_some_and(|start| !repo.contains_commit(&start, &tips.theirs)) {
+            return Attempt::Landed(tips.ours);
+        }
         let why = format!("{ours} already contains all of {theirs}");
         return over(TaskEnd::Done, Reason::AlreadySatisfied, why);
     }
@@ -246,6 +255,29 @@ fn not_for_an_agent(
     }
     let login = require_logins(context, std::iter::once(config));
     login.err().map(|error| error.to_string())
+}
+
+/// The end of a run whose merge is on the branch already.
+fn landed(parts: &mut Parts<'_>, config: &TaskConfig, commit: RevId) -> End {
+    let files = parts.tree.repo.read_back(&commit);
+    let files = files.map(|seen| seen.files).unwrap_or_default();
+    let message = parts.tree.repo.message_of(&commit).unwrap_or_default();
+    parts.emit.emit(EventKind::CommitCreated {
+        commit: commit.0.clone(),
+        subject: first_line(&message).to_owned(),
+        files: files.clone(),
+    });
+    let commit = Some(commit);
+    End {
+        files,
+        ..End::of(match config.checks.is_empty() {
+            false => Outcome::Verified { commit },
+            true => Outcome::Unverified {
+                commit,
+                accepted: true,
+            },
+        })
+    }
 }
 
 /// Accepts a merge without conflicts if the checks pass on it.

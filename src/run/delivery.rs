@@ -90,6 +90,29 @@ pub(crate) async fn deliver(
     Ok(Delivered::of(done))
 }
 
+/// Warns of commits that are lost with the machine of the job, because they cannot be pushed.
+pub(crate) fn warn_of_lost_commits(
+    context: &Context,
+    parts: &mut Parts<'_>,
+    request: Option<&RunRequest>,
+) {
+    let wants = parts.setup.config.settings.push != Some(false);
+    let has_commits = parts.tree.repo.base() != parts.setup.start_commit();
+    if !context.in_actions() || !wants || !has_commits {
+        return;
+    }
+    let why = match request {
+        None => "the step has no token; give it the input github-token",
+        Some(request) if request.branch.is_none() => {
+            "the checkout is on no branch; check one out before this step"
+        }
+        Some(_) => return,
+    };
+    parts.emit.warn(format!(
+        "the commits are not pushed and are lost with this job: {why}"
+    ));
+}
+
 /// Returns [`CANCELLED_TIMEOUT`] after a signal.
 async fn after_signal(stopped: &Cancel) {
     stopped.cancelled().await;

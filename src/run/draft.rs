@@ -77,7 +77,7 @@ pub fn draft(context: &Context, args: &PlanArgs) -> Result<Drafted> {
             path.display()
         )));
     }
-    let (mut request, _lock) = match kind {
+    let (mut request, mut lock) = match kind {
         Some(_) => {
             let (request, lock) = on_a_branch(context, args, &real, &name, &runtime)?;
             (Some(request), lock)
@@ -118,7 +118,7 @@ pub fn draft(context: &Context, args: &PlanArgs) -> Result<Drafted> {
     if let Some(request) = &mut request {
         request.resolve(&prepared.run.settings, context.in_actions(), true);
     }
-    let code = execute(context, &run, prepared, request, None, runtime)?;
+    let code = execute(context, &run, prepared, request, None, runtime, &mut lock)?;
     let written = written.borrow().clone();
     Ok(Drafted { code, written })
 }

@@ -2,6 +2,7 @@
 
 use crate::cli::RunArgs;
 use crate::context::Context;
+use crate::domain::continuation::Continuation;
 use crate::domain::event::{EventKind, RunStarted};
 use crate::domain::outcome::{Outcome, run_end};
 use crate::domain::output_schema::OutputSchema;
@@ -17,7 +18,7 @@ use crate::process;
 use crate::run::agent_files::AgentFiles;
 use crate::run::base_merge::merge_base;
 use crate::run::credentials::{hide_credentials, restore_credentials};
-use crate::run::delivery::deliver;
+use crate::run::delivery::{deliver, warn_of_lost_commits};
 use crate::run::draft_request::DraftRequest;
 use crate::run::emitter::Emitter;
 use crate::run::finish::{end, in_plan_order, note_ended};
@@ -25,6 +26,7 @@ use crate::run::integrate::integrate;
 use crate::run::isolation::{Isolation, Scope, isolation};
 use crate::run::jj;
 use crate::run::layout::RunFile;
+use crate::run::lock::RunLock;
 use crate::run::model_gateway::require_gateway;
 use crate::run::new_run::{OpenRun, begin_new, refuse_read_only};
 use crate::run::opening::{ends, parts, recall, run_plan};
@@ -55,6 +57,7 @@ pub(crate) fn execute(
     request: Option<RunRequest>,
     resumed: Option<ResumedState>,
     runtime: Runtime,
+    lock: &mut RunLock,
 ) -> Result<u8> {
     // Before the first child starts, so that what is read from the repository stays valid until the
     // first turn.
@@ -82,6 +85,7 @@ pub(crate) fn execute(
         .inspect_err(|error| report_not_started(context, request.as_ref(), error, &runtime));
     let ((open_run, mut reporting, recorder), isolation) = open_run?;
     let run_dir = open_run.run_dir.clone();
+    lock.name_run(&open_run.run_id);
     if let Some(request) = &request {
         run_dir.write(
             RunFile::Request,
@@ -195,7 +199,7 @@ fn go_on(
         context,
         &prepared.run.settings,
         args.output,
-        &it.run_dir,
+        (&it.run_dir, prepared.real.work_tree()),
         Some(&it.earlier.summary),
     )?;
     let open_run = OpenRun {
@@ -243,6 +247,8 @@ async fn work(
     parts.setup.reviewed = reviewed;
     parts.setup.output_schema = schema;
     let resumed = earlier.is_some();
+    let mut warnings = warnings;
+    warnings.extend(request.and_then(RunRequest::new_branch_note));
     let elsewhere = earlier.as_ref().filter(|it| it.elsewhere).map(spent_of);
     let is_elsewhere = elsewhere.is_some();
     match &earlier {
@@ -274,6 +280,15 @@ async fn work(
         recall_notes(context, &mut parts)?;
     }
     started.limits = limits;
+    started.continuation = match (request, draft.is_some()) {
+        (_, true) => Continuation::Anew,
+        (Some(request), false) if context.in_actions() => request.continuation(),
+        (None, false) if context.in_actions() => Continuation::Job {
+            phrase: None,
+            merges_base: false,
+        },
+        _ => Continuation::Here,
+    };
     started.host = context.host();
     started.name = request.map(|it| it.context.place.name.as_str().to_owned());
     tell_start(context, &mut parts, started, &warnings);
@@ -370,6 +385,9 @@ async fn run_and_deliver(
             Delivered::Not
         }
     };
+    if delivered == Delivered::Not {
+        warn_of_lost_commits(context, parts, request);
+    }
     if let Some(request) = request {
         tell_review(context, parts, request).await?;
         let (status, _) = run_end(&in_plan_order(&parts.tree.plan.plan, &outcomes), no_changes);

@@ -14,6 +14,9 @@ use std::time::{Duration, Instant};
 const LOCK_TIMEOUT: Duration = Duration::from_secs(1);
 const POLL: Duration = Duration::from_millis(10);
 
+/// What stands before the run's id in the text of a lock.
+const RUN: &str = ", run ";
+
 /// Why the lock could not be acquired.
 #[derive(Debug, thiserror::Error)]
 pub enum LockError {
@@ -53,8 +56,7 @@ impl RunLock {
     /// # Errors
     /// [`LockError::Held`] if another run holds the lock, [`LockError::Io`] if the file is unusable.
     pub fn acquire(state_dir: &Path, common_dir: &Path, holder: &str) -> Result<Self, LockError> {
-        let key = blake3::hash(common_dir.as_os_str().as_bytes()).to_hex();
-        let path = state_dir.join(format!("{}.lock", &key[..32]));
+        let path = lock_file(state_dir, common_dir);
         let io = |source| LockError::Io {
             path: path.clone(),
             source,
@@ -72,6 +74,31 @@ impl RunLock {
             Err(TryLockError::Error(source)) => Err(io(source)),
         }
     }
+
+    /// Names the run in the text of the lock. A failure is ignored, because the text is only for people.
+    pub fn name_run(&mut self, run_id: &str) {
+        let holder = format!("pid {}{RUN}{run_id}", std::process::id());
+        let _ = write_holder(&mut self.file, &holder);
+    }
+}
+
+fn lock_file(state_dir: &Path, common_dir: &Path) -> PathBuf {
+    let key = blake3::hash(common_dir.as_os_str().as_bytes()).to_hex();
+    state_dir.join(format!("{}.lock", &key[..32]))
+}
+
+/// The id of the run that is working on this repository now, in this or another process.
+pub fn active_run(context: &Context, real: &Real) -> Option<String> {
+    let path = lock_file(&context.state_home().join("locks"), real.common_dir());
+    let mut file = File::open(path).ok()?;
+    match file.try_lock_shared() {
+        Err(TryLockError::WouldBlock) => {}
+        // The lock is free; closing the file releases the shared one.
+        _ => return None,
+    }
+    let holder = read_holder(&mut file);
+    let (_, run) = holder.split_once(RUN)?;
+    Some(run.to_owned())
 }
 
 /// Locks a repository for this process.

@@ -2,7 +2,7 @@
 
 use crate::agents::gateway::Route;
 use crate::agents::routes::{self, GatewayCandidate};
-use crate::agents::{Agent, CLIS};
+use crate::agents::{Agent, CLIS, CliAgent};
 use crate::context::Context;
 use crate::domain::sandbox::{DeniedHost, GatewayLine};
 use crate::domain::settings;
@@ -10,6 +10,7 @@ use crate::error::{Error, Result};
 use crate::gateway::{Gateway, SpendLimits, TurnCost};
 use crate::http::Network;
 use crate::process::environment::environment;
+use crate::secrets::sources::holds_secret;
 use crate::settings::{RunConfig, TaskConfig};
 use std::cell::OnceCell;
 use std::ffi::OsString;
@@ -26,6 +27,7 @@ const NO_PROXY: [&str; 2] = ["NO_PROXY", "no_proxy"];
 /// The gateway of a run. It starts for the first agent that needs it.
 pub struct ModelGateway {
     setting: settings::Gateway,
+    is_asked_for: bool,
     network: Network,
     configurations: Configurations,
     server: OnceCell<Gateway>,
@@ -75,9 +77,22 @@ impl Configurations {
         Some(self.routes(task, &env))
     }
 
-    /// Whether the key of a task's agent stays with Sprag; `None` for the built-in agent.
-    fn line(&self, setting: settings::Gateway, task: &TaskConfig) -> Option<GatewayLine> {
+    /// Whether the key of a task's agent stays with Sprag; `None` for the built-in agent, and for a command
+    /// that gets no key unless `is_asked_for`.
+    fn line(
+        &self,
+        (setting, is_asked_for): (settings::Gateway, bool),
+        task: &TaskConfig,
+    ) -> Option<GatewayLine> {
         let routes = self.of_task(task)?;
+        let is_command = matches!(
+            task.agent,
+            Agent::Cli(CliAgent::Command { .. } | CliAgent::Acp { .. })
+        );
+        let mut passed = task.settings.agent_env.iter();
+        if is_command && !is_asked_for && !passed.any(|name| holds_secret(name)) {
+            return None;
+        }
         let why = match setting {
             settings::Gateway::Off => Some("`gateway: off`".to_owned()),
             _ => routes.err(),
@@ -126,6 +141,7 @@ impl ModelGateway {
     ) -> Self {
         Self {
             setting: config.settings.gateway,
+            is_asked_for: is_asked_for(context, config),
             network: network.clone(),
             configurations: Configurations::read(context),
             is_proxy: proxy.is_some(),
@@ -214,7 +230,9 @@ impl ModelGateway {
     pub fn lines<'t>(&self, tasks: impl Iterator<Item = &'t TaskConfig>) -> Vec<GatewayLine> {
         let mut lines: Vec<GatewayLine> = Vec::new();
         for task in tasks.flat_map(TaskConfig::in_each_role) {
-            let line = self.configurations.line(self.setting, &task);
+            let line = self
+                .configurations
+                .line((self.setting, self.is_asked_for), &task);
             let known = |line: &GatewayLine| lines.iter().any(|it| it.agent == line.agent);
             let new = line.filter(|line| !known(line));
             lines.extend(new);
@@ -245,7 +263,17 @@ fn bypass_proxy(env: &mut Vec<(OsString, OsString)>) {
 
 /// Whether the key of a task's agent would stay with Sprag; `None` for the built-in agent.
 pub fn line(context: &Context, run: &RunConfig, task: &TaskConfig) -> Option<GatewayLine> {
-    Configurations::read(context).line(run.settings.gateway, task)
+    let asked = (run.settings.gateway, is_asked_for(context, run));
+    Configurations::read(context).line(asked, task)
+}
+
+/// Whether the user chose how the gateway is used, or set a limit that holds within a turn only behind it.
+fn is_asked_for(context: &Context, run: &RunConfig) -> bool {
+    let default = settings::Settings::default().resolve(context.in_actions());
+    let set = &run.settings;
+    set.gateway != default.gateway
+        || set.max_tokens.is_some()
+        || set.max_cost_usd != default.max_cost_usd
 }
 
 /// Fails if an agent would need its key although `gateway: on` keeps keys with Sprag.

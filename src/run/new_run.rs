@@ -66,8 +66,13 @@ pub(crate) fn begin_new(
         .map_err(|error| Error::environment(format!("{error:#}")))
         .map_err(|error| error.hint(ELSEWHERE))?;
     let ready = open_repository(context, prepared, &run_dir).and_then(|repo| {
-        let reporting =
-            Reporting::open(context, &prepared.run.settings, args.output, &run_dir, None)?;
+        let reporting = Reporting::open(
+            context,
+            &prepared.run.settings,
+            args.output,
+            (&run_dir, prepared.real.work_tree()),
+            None,
+        )?;
         record(context, args, prepared, &run_dir, &run_id)?;
         Ok((repo, reporting))
     });

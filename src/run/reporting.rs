@@ -24,6 +24,7 @@ use crate::report::{Format, Reporters, markdown, render};
 use crate::run::conversation;
 use crate::run::directory::RunDir;
 use crate::run::layout::RunFile;
+use crate::run::repository::relative;
 use crate::run::telemetry::Exporter;
 use crate::secrets::redact::Redactor;
 use crate::secrets::sources::redactor;
@@ -75,6 +76,8 @@ pub struct Reporting {
     redactor: Redactor,
     /// Set by a signal, even after the last task.
     cancel: Option<Cancel>,
+    /// The work tree of a job, to which paths in warnings are relative.
+    work_tree: Option<PathBuf>,
 }
 
 /// A run that is reported to GitHub.
@@ -93,7 +96,7 @@ impl Reporting {
         context: &Context,
         settings: &Resolved,
         output: Output,
-        run_dir: &RunDir,
+        (run_dir, work_tree): (&RunDir, &Path),
         earlier: Option<&RunSummary>,
     ) -> Result<Self> {
         let mut reporters = Reporters::default();
@@ -148,6 +151,7 @@ impl Reporting {
             telemetry: Exporter::of(context),
             redactor,
             cancel: None,
+            work_tree: context.in_actions().then(|| work_tree.to_path_buf()),
         })
     }
 
@@ -244,8 +248,11 @@ impl Reporting {
     ///
     /// # Errors
     /// When it cannot be stored for resuming the run. All reports have received it nevertheless.
-    pub fn take(&mut self, event: Event) -> anyhow::Result<()> {
+    pub fn take(&mut self, mut event: Event) -> anyhow::Result<()> {
         self.seq = event.seq;
+        if let (EventKind::Warning { message }, Some(root)) = (&mut event.kind, &self.work_tree) {
+            *message = relative(message, root);
+        }
         let clean = redacted(&self.redactor, &event)?;
         self.summary.apply(&clean);
         let kept = self.keep(&event, &clean);

@@ -3,6 +3,7 @@
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::git::{self, Real};
+use std::path::Path;
 
 /// The repository that contains the working directory.
 ///
@@ -25,4 +26,22 @@ pub fn repository(context: &Context) -> Result<Real> {
         }
         _ => Error::config(error.to_string()),
     })
+}
+
+/// The error for people elsewhere, such as on GitHub: paths in the repository are relative to it.
+#[must_use]
+pub fn for_others(context: &Context, error: &Error) -> Error {
+    match repository(context) {
+        Ok(real) => error.with_texts(|text| relative(text, real.work_tree())),
+        Err(_) => error.with_texts(str::to_owned),
+    }
+}
+
+/// The text with paths relative to the work tree.
+#[must_use]
+pub fn relative(text: &str, work_tree: &Path) -> String {
+    match work_tree.to_str() {
+        Some(root) if root.len() > 1 => text.replace(&format!("{root}/"), ""),
+        _ => text.to_owned(),
+    }
 }

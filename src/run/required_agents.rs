@@ -1,6 +1,6 @@
 //! What an agent needs before its first turn: its program, and a key or a login.
 
-use crate::agents::{Agent, CliAgent, CliSpec, Login, LoginSources};
+use crate::agents::{Agent, CliAgent, CliSpec, Login, LoginSources, key_slip};
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::settings::TaskConfig;
@@ -78,7 +78,10 @@ pub fn require_logins<'t>(
             spec.keys.join(" or "),
             file.unwrap_or_default()
         );
-        return Err(Error::agent(message)
+        let slip = key_slip(spec.keys, &context.env);
+        return Err(slip
+            .into_iter()
+            .fold(Error::agent(message), Error::hint)
             .hint(spec.login_remedy())
             .hint("or use another agent: --agent NAME or --agent-command 'COMMAND'"));
     }

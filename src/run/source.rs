@@ -2,8 +2,7 @@
 
 use crate::cli::RunArgs;
 use crate::context::Context;
-use crate::domain::queue::branch_of;
-use crate::domain::settings::{PullRequest, Report, Settings};
+use crate::domain::settings::{Report, Settings};
 use crate::domain::trigger::issue;
 use crate::domain::trigger::marker::Begin;
 use crate::domain::trigger::{Request, refname};
@@ -16,6 +15,7 @@ use crate::github::request::{RunRequest, WorkBranch};
 use crate::report::actions_log::neutral;
 use crate::run::lock::{RunLock, lock};
 use crate::run::prepare::{self, Source};
+use crate::run::repository::for_others;
 use crate::run::reviewed_change::{ReviewedChange, plan_of_review, reviewed_change};
 use crate::settings;
 use std::io::{Write as _, stderr};
@@ -210,7 +210,8 @@ pub(crate) fn report_refusal(
     error: &Error,
     runtime: &Runtime,
 ) {
-    for incident in runtime.block_on(lookup::report_not_started(context, request, error)) {
+    let error = for_others(context, error);
+    for incident in runtime.block_on(lookup::report_not_started(context, request, &error)) {
         let warning = neutral(&format!("warning: GitHub: {incident}"));
         // If stderr is closed, the message is lost.
         let _ = writeln!(stderr(), "{warning}");
@@ -317,44 +318,12 @@ async fn wanted(
             );
         }
     };
-    off_the_base(actions, settings, &source, &mut request).await?;
-    Ok(Found::There(source, Box::new(request)))
-}
-
-/// Gives work a branch of its own if it would be on the branch that its pull request is for: `sprag/<plan>`,
-/// which later runs continue, or one named after the workflow run.
-async fn off_the_base(
-    actions: &ActionsEnvironment,
-    settings: &Settings,
-    source: &Source,
-    request: &mut RunRequest,
-) -> Result<()> {
-    let opens = settings.push != Some(false)
-        && settings
-            .pull_request
-            .is_some_and(|kind| kind != PullRequest::None);
-    let branch = request.branch.as_ref().map(|branch| &branch.name);
-    if !opens || request.is_pull || branch.is_none() || branch != request.base_ref.as_ref() {
-        return Ok(());
-    }
-    let plan = match source {
-        Source::File(path) => path.file_stem(),
+    let plan = match &source {
+        Source::File(path) => Some(path.as_path()),
         _ => None,
     };
-    let name = match (plan, &actions.place.run) {
-        (Some(stem), _) => branch_of(&stem.to_string_lossy()),
-        (None, Some(run)) => branch_of(&format!("run-{}", run.id)),
-        (None, None) => return Ok(()),
-    };
-    let asked = |error: crate::github::api::Error| Error::environment(error.to_string());
-    let client = actions.client().map_err(asked)?;
-    let repo = client.repo(&actions.place.repository).map_err(asked)?;
-    let at = repo.branch(&name).await.map_err(asked)?;
-    request.branch = Some(WorkBranch {
-        name,
-        at: at.map(|branch| branch.sha),
-    });
-    Ok(())
+    lookup::off_the_base(actions, settings, plan, &mut request).await?;
+    Ok(Found::There(source, Box::new(request)))
 }
 
 /// Whether settings require GitHub outside of GitHub Actions.

@@ -88,10 +88,10 @@ pub fn start(context: &Context, args: &RunArgs) -> Result<u8> {
     let prepared = prepared
         .inspect_err(|error| report_not_started(context, request.as_ref(), error, &runtime))?;
     if args.dry_run {
-        print(&dry_run(&prepared))?;
+        print(context, &dry_run(&prepared))?;
         return Ok(0);
     }
-    let _lock = match held {
+    let mut lock = match held {
         Some(held) => held,
         None => lock(context, &prepared.real)?,
     };
@@ -100,7 +100,7 @@ pub fn start(context: &Context, args: &RunArgs) -> Result<u8> {
         request.resolve(&prepared.run.settings, context.in_actions(), token);
         request
     });
-    execute(context, args, prepared, request, None, runtime)
+    execute(context, args, prepared, request, None, runtime, &mut lock)
 }
 
 /// Only trusted sources may turn a run into a review: the plan that it runs may not.
@@ -129,9 +129,14 @@ pub(crate) fn runtime() -> Result<Runtime> {
 }
 
 fn go_on(context: &Context, args: &RunArgs, reopened: Reopened, runtime: Runtime) -> Result<u8> {
-    let (prepared, request) = (reopened.prepared, reopened.request);
-    let resumed = Some(reopened.resumed);
-    let ended = execute(context, args, prepared, request, resumed, runtime);
-    drop(reopened.lock);
-    ended
+    let Reopened {
+        prepared,
+        request,
+        resumed,
+        mut lock,
+    } = reopened;
+    let resumed = Some(resumed);
+    execute(
+        context, args, prepared, request, resumed, runtime, &mut lock,
+    )
 }

@@ -1,5 +1,6 @@
 //! The event that reports the start of a run.
 
+use crate::domain::continuation::Continuation;
 use crate::domain::event::{RunStarted, TaskLine};
 use crate::domain::plan::{Task, TaskId};
 use crate::run::parts::Parts;
@@ -60,6 +61,7 @@ pub(super) fn started(
             .setup
             .gateway
             .lines(tasks.iter().map(|(_, config)| config)),
+        continuation: Continuation::Here,
     }
 }
 

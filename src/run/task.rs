@@ -52,6 +52,8 @@ pub struct TaskRun<'t> {
     pub unavailable: Vec<Role>,
     /// The JSON Schema of the structured output, as shown to the agent.
     pub output_schema: Option<String>,
+    /// The drafts of a plan and the turns for them, which are not in the history.
+    pub drafts: (u32, u32),
 }
 
 /// The agent that replaces the task's own agent.

@@ -25,6 +25,12 @@ pub fn detector(environment: &[(OsString, OsString)]) -> Option<Detector> {
     (!detector.is_idle()).then_some(detector)
 }
 
+/// Whether the name of a variable says that its whole value is a secret.
+pub fn holds_secret(name: &str) -> bool {
+    let plain = name.to_ascii_uppercase().replace('-', "_");
+    ENDS.iter().any(|end| plain.ends_with(end))
+}
+
 /// The secrets of the environment with the names of their variables.
 fn secrets(environment: &[(OsString, OsString)]) -> impl Iterator<Item = (&str, &str)> {
     let texts = environment
@@ -32,7 +38,7 @@ fn secrets(environment: &[(OsString, OsString)]) -> impl Iterator<Item = (&str, 
         .filter_map(|(name, value)| Some((name.to_str()?, value.to_str()?)));
     texts.flat_map(|(name, value)| {
         let plain = name.to_ascii_uppercase().replace('-', "_");
-        let values: Vec<&str> = if ENDS.iter().any(|end| plain.ends_with(end)) {
+        let values: Vec<&str> = if holds_secret(name) {
             vec![value]
         } else if plain.ends_with("_PROXY") {
             password(value).into_iter().collect()

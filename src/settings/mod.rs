@@ -75,6 +75,8 @@ pub struct Sources {
     globs: Globs,
     /// The variables that determine how a model is reached.
     models: Rc<HashMap<&'static str, String>>,
+    /// What is wrong with the variables that may hold the key of a model.
+    key_slip: Option<String>,
     /// The directory that relative paths on the command line refer to.
     cwd: PathBuf,
     recordings: Recordings,
@@ -101,6 +103,7 @@ impl Sources {
             in_actions: context.in_actions(),
             globs: Globs::default(),
             models: Rc::new(set.collect()),
+            key_slip: agents::key_slip(&builtin::keys().collect::<Vec<_>>(), &context.env),
             cwd: context.cwd.clone(),
             recordings: Recordings::default(),
         }
@@ -504,7 +507,10 @@ fn built_in(
     let var = |name: &str| sources.models.get(name).cloned();
     let access = match builtin::choose(all.model.as_deref(), &var) {
         Ok(access) => access,
-        Err(missing) => return Ok(Err(missing)),
+        Err(mut missing) => {
+            missing.hints.splice(0..0, sources.key_slip.clone());
+            return Ok(Err(missing));
+        }
     };
     let source = builtin::Source::Api(access);
     let options = read?;

@@ -60,7 +60,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("detect", &["domain"]),
     ("init", &["detect", "domain", "process"]),
     ("error", &[]),
-    ("print", &["error"]),
+    ("print", &["context", "error", "secrets"]),
     ("context", &["process"]),
     ("settings", &["agents", "context", "domain", "error"]),
     ("cli", &["report", "settings"]),

@@ -319,6 +319,14 @@ fn no_agent_no_program_and_no_key() {
         remedy.contains("npm install --global @openai/codex"),
         "{remedy}"
     );
+    bare.env("OPENAI_KEY", "canary-0123456789");
+    let (run, found) = doctor(&bare, &["--agent", "codex"]);
+    let remedy = found["model-key"]["remedy"].as_str().unwrap();
+    assert!(
+        remedy.contains("OPENAI_KEY is set, which nothing reads: rename it to OPENAI_API_KEY"),
+        "{remedy}"
+    );
+    assert!(!run.stdout.contains("canary"), "{}", run.stdout);
 
     let broken = project(CONFIG);
     program(&broken.outside("bin/codex"), "exit 3");

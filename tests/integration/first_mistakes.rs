@@ -88,3 +88,79 @@ fn a_check_that_cannot_start_is_told_before_the_first_turn() {
     let (warned, turn) = (run.stdout.find(warning), run.stdout.find("turn 1"));
     assert!(warned.is_some() && warned < turn, "{}", run.stdout);
 }
+
+#[test]
+fn a_key_under_another_name_is_named_and_not_shown() {
+    let mut project = project();
+    project.env("CLAUDE_API_KEY", "canary-0123456789");
+    let slip = "CLAUDE_API_KEY is set, which nothing reads: rename it to ANTHROPIC_API_KEY";
+    for agent in ["auto", "builtin"] {
+        let run = project
+            .sprag(&["run", "mend a.txt", "--agent", agent])
+            .expect(4);
+        assert!(run.stderr.contains(slip), "{}", run.stderr);
+        assert!(!run.stderr.contains("canary"), "{}", run.stderr);
+    }
+    project.env("ANTHROPIC_API_KEY", "");
+    let run = project
+        .sprag(&["run", "mend a.txt", "--agent", "builtin"])
+        .expect(4);
+    assert!(
+        run.stderr.contains("ANTHROPIC_API_KEY is empty: "),
+        "{}",
+        run.stderr
+    );
+}
+
+#[test]
+fn a_secret_in_a_command_is_masked_wherever_the_command_is_shown() {
+    let secret = "ghp_0123456789abcdefghijklmnopqrstuvwxyz";
+    let mut project = project();
+    project.env("DEPLOY_TOKEN", "canary-0123456789");
+    let check = format!("curl -H 'Authorization: Bearer {secret}' canary-0123456789");
+    project.write(".sprag/config.yaml", &format!("verify: [\"{check}\"]\n"));
+    let plan = "title: Mend\ntasks: [{ id: a, title: A }]\n";
+    project.write("plan.yaml", plan);
+    project.commit_all("plan");
+    for args in [
+        &["check"][..],
+        &["check", "plan.yaml"],
+        &["check", "plan.yaml", "--json"],
+        &["doctor"],
+        &["run", "mend", "--agent-command", "true", "--dry-run"],
+    ] {
+        let run = project.sprag(args);
+        let told = format!("{}{}", run.stdout, run.stderr);
+        assert!(
+            !told.contains(secret) && !told.contains("canary"),
+            "{args:?}: {told}"
+        );
+    }
+    project.write("Makefile", &format!("test:\n\t{check}\n"));
+    let workflow = format!(
+        "on: push\njobs:\n  a:\n    runs-on: ubuntu-24.04\n    steps: [{{ run: \"TOKEN={secret} make test\" }}]\n"
+    );
+    project.write(".github/workflows/ci.yml", &workflow);
+    let run = project.sprag(&["init"]).expect(0);
+    assert!(!run.stdout.contains(secret), "{}", run.stdout);
+}
+
+#[test]
+fn the_model_gateway_is_told_of_where_a_key_or_a_limit_depends_on_it() {
+    for (args, is_told) in [
+        (&[][..], false),
+        (&["--gateway", "off"], true),
+        (&["--max-tokens", "1000"], true),
+        (&["--agent-env", "OPENROUTER_API_KEY"], true),
+        (&["--agent-env", "RUSTUP_HOME"], false),
+    ] {
+        let project = project();
+        let run = project.sprag(&[&RUN[..], args].concat());
+        assert_eq!(
+            run.stdout.contains("model gateway"),
+            is_told,
+            "{}",
+            run.stdout
+        );
+    }
+}

@@ -219,6 +219,12 @@ fn a_run_that_drafts_is_not_resumed() {
     let project = project();
     let run = draft(&project, "echo nothing", &["CSV"]).expect(1);
     assert!(kept(&run, "prompts/01.md").contains("# Draft a plan"));
+    assert!(
+        run.stdout.contains(" · 3 attempts, 3 turns, "),
+        "{}",
+        run.stdout
+    );
+    assert!(!run.stdout.contains("--resume"), "{}", run.stdout);
     let dir = run.dir.clone().unwrap();
     let resumed = project
         .sprag(&["run", "--resume", "--run-dir", dir.to_str().unwrap()])

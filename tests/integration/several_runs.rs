@@ -1,5 +1,6 @@
 //! What one run in a repository means for the next, and how a person finds a run again.
 
+use crate::support::proc::wait_until;
 use crate::support::project::Project;
 use crate::support::tasks::{FIX, fixable, fixable_by, logged};
 
@@ -128,6 +129,22 @@ fn a_run_in_a_directory_of_its_own_is_listed_resumed_and_its_files_are_known() {
     let resumed = resumed.expect(0);
     assert_eq!(resumed.summary["plan"]["title"], "second");
     assert!(project.outside("first").join("summary.json").exists());
+}
+
+#[test]
+fn a_run_is_listed_as_running_while_its_process_lives() {
+    let project = Project::new(&[("a.txt", "")]);
+    let agent = project
+        .agent("touch $OUT/begun; until [ -e $OUT/go ]; do sleep 0.02; done; echo a > a.txt");
+    let mut child = project.start(&["run", "First", "--agent-command", &agent]);
+    let begun = project.outside("begun");
+    wait_until("the agent works", || begun.exists());
+    let state = || project.sprag(&["runs"]).expect(0).stdout;
+    assert!(state().contains("  running  "), "{}", state());
+    child.kill().unwrap();
+    child.wait().unwrap();
+    wait_until("the lock is free", || state().contains("  unfinished  "));
+    std::fs::write(project.outside("go"), "").unwrap();
 }
 
 #[test]

@@ -68,7 +68,7 @@ fn what_ci_runs_comes_before_any_guess() {
             "cd web && npm ci",
         ],
         &[
-            "pytest-test: FOO='a b' pytest -q tests",
+            "pytest: FOO='a b' pytest -q tests",
             "tox-test: tox -e 3.13",
             "npm-test: cd web && npm test",
             "lint: cd docs && make lint",

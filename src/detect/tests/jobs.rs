@@ -140,10 +140,10 @@ fn one_job_is_enough_for_the_tests_of_one_tool() {
     assert_eq!(
         checks,
         [
-            "npm-test: npm run test:cover",
-            "npm-test-2: cd web && npm test",
+            "test-cover: npm run test:cover",
+            "npm-test: cd web && npm test",
             "npm-lint: npm run lint",
-            "npm-lint-2: npm run typecheck"
+            "typecheck: npm run typecheck"
         ]
     );
     assert_eq!(

@@ -211,7 +211,9 @@ fn compare(one: &str, other: &str) -> Ordering {
 fn login(cli: &Cli) -> Finding {
     const CHECK: &str = "model-key";
     let name = cli.spec.name;
-    let remedy = || cli.spec.login_remedy();
+    let slip = cli.key_slip.iter().cloned();
+    let remedies = slip.chain([cli.spec.login_remedy()]);
+    let remedy = || remedies.collect::<Vec<_>>().join("\n");
     match &cli.login {
         Login::Variable(name) => Finding::ok(CHECK, format!("{name} is set")),
         Login::File(path) => Finding::ok(CHECK, format!("logged in ({path})")),

@@ -125,6 +125,7 @@ impl RunSummary {
         self.run_dir.clone_from(&started.run_dir);
         self.name.clone_from(&started.name);
         self.limits.clone_from(&started.limits);
+        self.continuation.clone_from(&started.continuation);
         // For a resumed run, the weaker confinement counts.
         self.sandbox = match (self.sandbox.take(), &started.sandbox) {
             (Some(before), Some(now)) => Some(before.lesser(now)),

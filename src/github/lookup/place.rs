@@ -1,6 +1,8 @@
 //! Determines the branch for an event's work, and checks it out.
 
 use crate::context::Context;
+use crate::domain::queue;
+use crate::domain::settings::{PullRequest, Settings};
 use crate::domain::snapshot::RevId;
 use crate::domain::trigger::authorise::Authorised;
 use crate::domain::trigger::payload::Event;
@@ -102,9 +104,9 @@ pub fn at_the_ref(context: &Context, place: Place) -> RunRequest {
     request
 }
 
-/// Sets the branch of a request that no event places anywhere: the one that is checked out, if the remote is
-/// known to have it. With a detached HEAD it is the branch of the workflow run, if its commit is the one that
-/// is checked out.
+/// Sets the branch of a request that no event places anywhere: the one that is checked out, which the push
+/// creates if the remote is not known to have it. With a detached HEAD it is the branch of the workflow run,
+/// if its commit is the one that is checked out, or else a new branch named after the workflow run.
 pub fn at_the_checkout(context: &Context, real: &Real, request: &mut RunRequest) {
     let Ok(there) = git::checkout(real) else {
         return;
@@ -112,7 +114,9 @@ pub fn at_the_checkout(context: &Context, real: &Real, request: &mut RunRequest)
     let of_workflow = at_the_ref(context, request.context.place.clone());
     let at = there.commit.map(|commit| commit.0);
     let Some(name) = there.branch else {
-        request.branch = of_workflow.branch.filter(|branch| branch.at == at);
+        let of_workflow = of_workflow.branch.filter(|branch| branch.at == at);
+        request.new_branch = of_workflow.is_none();
+        request.branch = of_workflow.or_else(|| of_run(&request.context.place));
         return;
     };
     let of_remote = |full: &String| {
@@ -122,10 +126,63 @@ pub fn at_the_checkout(context: &Context, real: &Real, request: &mut RunRequest)
     };
     let is_known = of_workflow.branch.is_some_and(|branch| branch.name == name)
         || there.refs.iter().any(of_remote);
-    if is_known && refname::check_branch(&name).is_ok() {
-        request.context.head.clone_from(&at);
-        request.branch = Some(WorkBranch { name, at });
+    if refname::check_branch(&name).is_err() {
+        return;
     }
+    let at = at.filter(|_| is_known);
+    if is_known {
+        request.context.head.clone_from(&at);
+    }
+    request.new_branch = !is_known;
+    request.branch = Some(WorkBranch { name, at });
+}
+
+/// A new branch named after the workflow run.
+fn of_run(place: &Place) -> Option<WorkBranch> {
+    let run = place.run.as_ref()?;
+    Some(WorkBranch {
+        name: queue::branch_of(&format!("run-{}", run.id)),
+        at: None,
+    })
+}
+
+/// Gives work a branch of its own if it would be on the branch that its pull request is for: `sprag/<plan>`,
+/// which later runs continue, or one named after the workflow run, which a rerun of the job continues.
+///
+/// # Errors
+/// When GitHub cannot be asked for the branch.
+pub async fn off_the_base(
+    actions: &ActionsEnvironment,
+    settings: &Settings,
+    plan: Option<&Path>,
+    request: &mut RunRequest,
+) -> Result<()> {
+    let Some(branch) = &request.branch else {
+        return Ok(());
+    };
+    let opens = settings.review_only != Some(true)
+        && settings
+            .pull_request
+            .is_some_and(|kind| kind != PullRequest::None);
+    let is_on_base = opens && !request.is_pull && request.base_ref.as_ref() == Some(&branch.name);
+    let of_run = of_run(&actions.place);
+    let of_plan = plan.and_then(Path::file_stem).map(|stem| WorkBranch {
+        name: queue::branch_of(&stem.to_string_lossy()),
+        at: None,
+    });
+    let own = match is_on_base {
+        true => of_plan.or(of_run),
+        false => of_run.filter(|of_run| of_run == branch),
+    };
+    let Some(mut own) = own else { return Ok(()) };
+    let asked = |error: crate::github::api::Error| Error::environment(error.to_string());
+    let client = actions.client().map_err(asked)?;
+    let repo = client.repo(&actions.place.repository).map_err(asked)?;
+    let there = repo.branch(&own.name).await.map_err(asked)?;
+    own.at = there.map(|branch| branch.sha);
+    request.new_branch &= !is_on_base && own.at.is_none();
+    request.branch = Some(own);
+    Ok(())
 }
 
 /// The run request for a step that configures its own work, on the pull request of the event: on its head
@@ -220,12 +277,12 @@ pub fn on_branch(
     Ok(())
 }
 
-/// Whether HEAD is on this branch, at this commit. Then the remote need not have the commit.
+/// Whether HEAD is on this branch and, if the remote has the branch, at its commit. Then the remote need not
+/// have the commit.
 fn is_checked_out(real: &Real, branch: &WorkBranch) -> bool {
     git::checkout(real).is_ok_and(|there| {
         there.branch.as_ref() == Some(&branch.name)
-            && branch.at.is_some()
-            && there.commit.map(|commit| commit.0) == branch.at
+            && (branch.at.is_none() || there.commit.map(|commit| commit.0) == branch.at)
     })
 }
 

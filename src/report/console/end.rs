@@ -4,6 +4,7 @@ use super::line::{Line, Tone, mark};
 use crate::domain::outcome::{Reason, RunStatus, TaskEnd};
 use crate::domain::summary::{RunSummary, TaskSummary};
 use crate::report::failure::{self, Failure};
+use crate::report::next_steps::NextStep;
 use crate::report::{annotation, next_steps, outputs, sentence, text};
 
 /// Maximum number of listed tasks.
@@ -71,9 +72,10 @@ pub(super) fn lines(summary: &RunSummary) -> Vec<Line> {
     ));
     let next = next_steps::next_steps(summary)
         .into_iter()
-        .map(|step| match step.command {
-            Some(command) => format!("{}:\n      {command}", step.what),
-            None => step.what,
+        .map(|step| match step {
+            NextStep::Advice(what) => what,
+            NextStep::Command { what, command } => format!("{what}:\n      {command}"),
+            NextStep::Comment { text, what } => format!("comment {text} to {what}"),
         });
     lines.extend(list("Next:", next.collect()));
     if !summary.run_dir.is_empty() {

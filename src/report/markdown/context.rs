@@ -1,6 +1,7 @@
 //! The context of the texts on GitHub beyond the run itself: URLs, and who asked.
 
 use super::escape::code;
+use crate::domain::continuation::Continuation;
 use crate::domain::trigger::place::Place;
 use crate::report::{sentence, text};
 use serde::{Deserialize, Serialize};
@@ -46,6 +47,14 @@ pub struct ReportContext {
 }
 
 impl ReportContext {
+    /// How a person continues the run.
+    pub fn continuation(&self) -> Continuation {
+        Continuation::Job {
+            phrase: self.trigger_phrase.clone(),
+            merges_base: self.merges_base,
+        }
+    }
+
     /// The hidden line, if it is exactly one HTML comment.
     pub(super) fn marker(&self) -> Option<String> {
         let line = text::line(self.state_line.as_deref()?);

@@ -184,83 +184,19 @@ pub(super) fn next(summary: &RunSummary, around: &ReportContext) -> String {
             "this run cannot write here, as always for a pull request from a fork: somebody who can push can apply the patch".to_owned(),
         );
     }
-    let advice = next_steps::advice(summary).filter(|_| summary.status != Some(RunStatus::Success));
-    steps.extend(advice.map(|what| inline(what, 300)));
-    steps.extend(again(summary, around));
-    steps.extend(patch(summary, around));
+    let own = next_steps::steps(summary, &around.continuation());
+    let is_success = summary.status == Some(RunStatus::Success);
+    let told = own.iter().filter(|_| !is_success);
+    steps.extend(told.map(super::next_step));
     let pull = summary
         .push
         .as_ref()
         .and_then(|push| push.pull_request.as_ref());
-    if let Some(pull) = pull.filter(|_| summary.status == Some(RunStatus::Success)) {
+    if let Some(pull) = pull.filter(|_| is_success) {
         let shown = format!("pull request {}", pull.number);
         steps.push(format!("review {}", link(&shown, &pull.url)));
     }
-    let steps: Vec<String> = steps
-        .iter()
-        .map(|step| format!("- {}", upper_first(step)))
-        .collect();
-    match steps.is_empty() {
-        true => String::new(),
-        false => format!("**What to do next**\n\n{}", steps.join("\n")),
-    }
-}
-
-/// How to resume the run.
-fn again(summary: &RunSummary, around: &ReportContext) -> Vec<String> {
-    let Some(status) = summary.status else {
-        return Vec::new();
-    };
-    let say = |word: &str, what: &str| match &around.trigger_phrase {
-        Some(phrase) => format!(
-            "comment {} to {what}",
-            code(&format!("{phrase} {word}"), 80)
-        ),
-        None => format!("start the workflow again to {what}: tasks that are done are not repeated"),
-    };
-    let redo = || say("retry", "try the unfinished tasks again, with new retries");
-    let go_on = || match around.merges_base {
-        true => say("continue", "have the merge repeated"),
-        false => say("continue", "continue where this run stopped"),
-    };
-    match status {
-        RunStatus::Success | RunStatus::NoWork => Vec::new(),
-        RunStatus::Unverified if summary.tasks.iter().any(sentence::has_proofs) => Vec::new(),
-        RunStatus::Unverified => vec![
-            "add a check to `.sprag/config.yaml`, so that work is verified: `verify: [{ name: test, run: <command>, kind: test }]`".into(),
-        ],
-        RunStatus::Failed | RunStatus::Partial | RunStatus::Blocked => vec![redo()],
-        RunStatus::Budget | RunStatus::Deadline | RunStatus::Cancelled => vec![go_on()],
-        RunStatus::Environment => {
-            let mut steps = next_steps::remedies(summary);
-            steps.push(go_on());
-            steps
-        }
-        RunStatus::Invalid => vec!["correct the configuration or the plan".into(), redo()],
-    }
-}
-
-fn patch(summary: &RunSummary, around: &ReportContext) -> Option<String> {
-    let undone = summary
-        .tasks
-        .iter()
-        .filter(|task| sentence::is_undone(task));
-    let (task, patch) = undone
-        .filter_map(|task| Some((task, task.patch.as_ref()?)))
-        .next()?;
-    let place = match &around.artifact_url {
-        Some(url) => link("artifact", url),
-        None => "run directory".into(),
-    };
-    let command = shlex::try_quote(&text::line(patch)).map_or_else(
-        |_| format!("git apply {}", text::line(patch)),
-        |quoted| format!("git apply {quoted}"),
-    );
-    Some(format!(
-        "the unfinished work of {} is in the run's {place}. In a clean checkout: {}",
-        code(&task.id, 60),
-        code(&command, 300)
-    ))
+    super::next_list(steps.into_iter())
 }
 
 /// Notes about CI on the pushed commits, and the other notes.

@@ -11,6 +11,7 @@ use crate::domain::outcome::NOT_COMMITTED;
 use crate::domain::plan::{StatusUpdate, TaskStatus};
 use crate::domain::settings::AgentCommits;
 use crate::domain::snapshot::{RevId, Snapshot};
+use crate::domain::text::first_line;
 use crate::error::machine_fault;
 use crate::git::{LandingIntent, RawSnapshot};
 use crate::permit::Committable;
@@ -102,7 +103,7 @@ async fn try_commit(
     let protected = Arc::clone(&run.config.protected_paths);
     let (permit, policy) = ((permit, raw.as_ref()), (setup, protected.as_ref()));
     let Some(staged) = stage(tree, permit, policy, plan, parent)? else {
-        return nothing_to_commit(tree, accounts, run, (&raw, squashed.is_some()));
+        return nothing_to_commit(tree, accounts, emit, run, (&raw, squashed.is_some()));
     };
     let message = message(setup, tree, run, squashed.as_ref());
     let message = match ask_hooks(setup, tree, emit, run, (&staged, &raw), message).await? {
@@ -180,6 +181,7 @@ fn own_commits_to_squash(
 fn nothing_to_commit(
     tree: &mut WorkTree,
     accounts: &mut Accounts,
+    emit: &mut Emitter<'_>,
     run: &TaskRun<'_>,
     (raw, squashed): (&RawSnapshot, bool),
 ) -> anyhow::Result<Observation> {
@@ -189,10 +191,31 @@ fn nothing_to_commit(
     }
     if let Some(head) = head_of(raw).filter(|head| Some(head) != tree.repo.base().as_ref()) {
         tree.repo.change().advance_base(&head)?;
+        tell_kept(tree, emit, run, &head);
         accounts.changed_files.extend(changed_paths(raw));
     }
     mark_done(tree, run)?;
     Ok(Observation::Committed { commit: None })
+}
+
+/// Reports the agent's own commits that are on the branch, whose last commit is `head`.
+fn tell_kept(tree: &WorkTree, emit: &mut Emitter<'_>, run: &TaskRun<'_>, head: &RevId) {
+    let ids = run
+        .agent_commits
+        .iter()
+        .filter_map(|it| it.split(' ').next());
+    for id in ids.map(|id| RevId(id.to_owned())) {
+        if !tree.repo.contains_commit(head, &id) {
+            continue;
+        }
+        let message = tree.repo.message_of(&id).unwrap_or_default();
+        let files = tree.repo.read_back(&id).map(|seen| seen.files);
+        emit.emit(EventKind::CommitCreated {
+            commit: id.0,
+            subject: first_line(&message).to_owned(),
+            files: files.unwrap_or_default(),
+        });
+    }
 }
 
 /// The bookkeeping after the commit has landed.
@@ -206,6 +229,7 @@ fn landed(
     tree.plan.saved();
     carry_verdict(tree, accounts, run);
     accounts.changed_files.extend(files.iter().cloned());
+    tell_kept(tree, emit, run, &intent.commit);
     // Reports the files that are read back from the commit. Its parent may be a commit of the agent, so
     // they may not be all that the task changed.
     let files = tree

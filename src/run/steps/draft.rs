@@ -54,7 +54,7 @@ pub async fn draft_plan(
     let (setup, tree) = (&parts.setup, &mut parts.tree);
     let (accounts, emit) = (&mut parts.accounts, &mut parts.emit);
     let mut run = start_task(setup, tree, accounts, emit, task, (start, false))?;
-    let outcome = match drafted(parts, &run, wanted).await? {
+    let outcome = match drafted(parts, &mut run, wanted).await? {
         Ok(draft) => Outcome::Drafted {
             commit: keep(parts, &draft, wanted)?,
         },
@@ -69,16 +69,17 @@ pub async fn draft_plan(
 /// Requests drafts until one is valid.
 async fn drafted(
     parts: &mut Parts<'_>,
-    run: &TaskRun<'_>,
+    run: &mut TaskRun<'_>,
     wanted: &DraftRequest,
 ) -> anyhow::Result<Result<Draft, Outcome>> {
     let mut problem: Option<Problem> = None;
     let mut last = None;
-    let mut turns = 0;
     for number in 1..=MAX_DRAFTS {
-        parts
-            .emit
-            .at(Some(run.task.id.as_str()), Some(number), Some(turns + 1));
+        parts.emit.at(
+            Some(run.task.id.as_str()),
+            Some(number),
+            Some(run.drafts.1 + 1),
+        );
         if let Some(by) = parts.setup.interruption() {
             return Ok(Err(by.outcome()));
         }
@@ -94,7 +95,7 @@ async fn drafted(
                 .emit(retry_scheduled(RetryKind::Retry, count, why));
         }
         let text = prompt(&wanted.request, problem.as_ref());
-        match lasting_turn(parts, run, (number, &mut turns), &text).await? {
+        match lasting_turn(parts, run, number, &text).await? {
             Turn::Draft(draft) => return Ok(Ok(*draft)),
             Turn::Ended(outcome) => return Ok(Err(outcome)),
             Turn::Invalid(found, outcome) => {
@@ -131,20 +132,21 @@ struct Transient {
 /// A turn, repeated after a wait as long as errors are transient, as in every run.
 async fn lasting_turn(
     parts: &mut Parts<'_>,
-    run: &TaskRun<'_>,
-    (number, turns): (u32, &mut u32),
+    run: &mut TaskRun<'_>,
+    number: u32,
     text: &str,
 ) -> anyhow::Result<Turn> {
     let mut waits = 0;
     loop {
-        *turns += 1;
+        run.drafts = (number, run.drafts.1 + 1);
+        let turns = run.drafts.1;
         parts
             .emit
-            .at(Some(run.task.id.as_str()), Some(number), Some(*turns));
+            .at(Some(run.task.id.as_str()), Some(number), Some(turns));
         let Transient {
             why,
             retry_after_ms,
-        } = match turn(parts, run, (number, *turns), text.to_owned()).await? {
+        } = match turn(parts, run, (number, turns), text.to_owned()).await? {
             Ok(came) => return Ok(came),
             Err(transient) => transient,
         };

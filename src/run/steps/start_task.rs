@@ -35,6 +35,7 @@ pub fn start_task<'t>(
         task,
         config: start.config.clone(),
         policy,
+        drafts: (0, 0),
         output_schema: owed.map(OutputSchema::text),
         journal: Journal::new(task.id.as_str(), history, &start.earlier),
         final_message: None,

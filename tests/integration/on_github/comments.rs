@@ -88,6 +88,15 @@ fn a_failed_run_is_done_again_on_retry_and_the_comment_stays_one() {
     );
     let told = runner.comment(1).unwrap();
     assert!(told.contains("/sprag retry"), "{told}");
+    // The log and the step summary name the same next step, and no command for a machine that is gone.
+    let retry = "to try the unfinished tasks again, with new retries";
+    for text in [&told, &step.summary, &step.run.stdout] {
+        assert!(
+            text.contains(retry) && text.contains("/sprag retry"),
+            "{text}"
+        );
+        assert!(!text.contains("sprag run --resume"), "{text}");
+    }
 
     runner.checkout("main");
     let second = runner.say(1, "grace", "/sprag retry");
@@ -285,6 +294,10 @@ fn a_plan_that_is_not_there_is_said_where_it_was_asked_for() {
     assert_eq!(runner.server.pushes(), 0);
     let comment = runner.comment(1).unwrap();
     assert!(comment.contains("plans/none.yaml"), "{comment}");
+    let root = runner.project.repo().display().to_string();
+    for text in [&comment, &step.summary, &step.run.stdout, &step.run.stderr] {
+        assert!(!text.contains(&root), "{text}");
+    }
     assert_eq!(
         runner.reactions(Subject::Comment(id)).last().unwrap(),
         "confused"

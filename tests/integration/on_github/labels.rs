@@ -43,7 +43,7 @@ fn a_label_on_an_issue_brings_a_branch_a_draft_and_a_comment() {
             .project
             .git(&["rev-parse", "refs/remotes/origin/main"])
     );
-    let pull = opened(&runner, &branch, number);
+    let pull = opened(&runner, &branch, &format!("Closes #{number}"));
     assert_eq!(step.output("pull-request-number"), pull.to_string());
     assert_eq!(step.output("branch"), branch);
     let comment = runner.comment(number).unwrap();
@@ -134,15 +134,15 @@ fn a_token_that_may_not_write_issues_leaves_the_boxes_and_says_so() {
     assert_eq!(runner.github.state().issues[&number].body, BODY);
 }
 
-/// The draft pull request of a branch that closes the issue; there is no other of that branch.
-fn opened(runner: &Runner, branch: &str, number: u64) -> u64 {
+/// The draft pull request of a branch that names the issue like this; there is no other of that branch.
+fn opened(runner: &Runner, branch: &str, named: &str) -> u64 {
     let state = runner.github.state();
     let mut pulls = state.pulls.iter().filter(|(_, pull)| pull.head == branch);
     let (pull, opened) = pulls.next().unwrap();
     assert!(pulls.next().is_none());
     assert_eq!((opened.base.as_str(), opened.draft), ("main", true));
     let body = &state.issues[pull].body;
-    assert!(body.contains(&format!("Closes #{number}")), "{body}");
+    assert!(body.contains(&format!("\n{named}.\n")), "{body}");
     assert!(!body.contains("in progress"), "{body}");
     *pull
 }
@@ -161,7 +161,7 @@ fn a_second_label_goes_on_with_the_branch_and_its_pull_request() {
     let second = runner.step(&["--agent-command", &agent]).expect(0);
     assert_eq!(runner.file(&branch, "c.txt"), "1\n2\n");
     assert_eq!(runner.log(&branch).len(), 3);
-    let pull = opened(&runner, &branch, number).to_string();
+    let pull = opened(&runner, &branch, &format!("Part of #{number}")).to_string();
     assert_eq!(
         (
             first.output("pull-request-number"),
@@ -171,6 +171,32 @@ fn a_second_label_goes_on_with_the_branch_and_its_pull_request() {
     );
     assert_eq!(own_comments(&runner), 1);
     runner.checks();
+}
+
+#[test]
+fn an_issue_is_closed_by_its_pull_request_only_if_all_of_it_is_done_and_verified() {
+    let mut runner = with_pull();
+    let number = issue(&runner, BODY);
+    let branch = format!("sprag/issue-{number}");
+    runner.labelled(number, "grace");
+    let agent = runner.project.agent(
+        "case $SPRAG_TASK_ID,$N in t2,*) echo c > c.txt ;; *,[1-9]) exit 1 ;; esac; echo d > d.txt",
+    );
+    let args = [
+        "--agent-command",
+        &agent,
+        "--verify",
+        "true",
+        "--max-retries",
+        "0",
+    ];
+    runner.step(&args).expect(1);
+    opened(&runner, &branch, &format!("Part of #{number}"));
+    runner.project.agent("echo $SPRAG_TASK_ID >> d.txt");
+    runner.checkout("main");
+    runner.say(number, "grace", "/sprag retry");
+    runner.step(&args).expect(0);
+    opened(&runner, &branch, &format!("Closes #{number}"));
 }
 
 #[test]
@@ -205,7 +231,7 @@ fn continue_leaves_out_what_is_done_of_an_issue_and_retry_does_not() {
     runner.say(number, "grace", "/sprag retry");
     runner.step(&args).expect(0);
     assert_eq!(runner.file(&branch, "d.txt"), "t3\nt2\nt3\n");
-    opened(&runner, &branch, number);
+    opened(&runner, &branch, &format!("Closes #{number}"));
     assert_eq!(own_comments(&runner), 1);
 }
 
@@ -262,7 +288,7 @@ fn an_issue_can_be_named_by_a_flag() {
     runner.checkout("main");
     runner.step(&args).expect(0);
     assert_eq!(runner.file(&branch, "c.txt"), "1\n2\n");
-    opened(&runner, &branch, number);
+    opened(&runner, &branch, &format!("Part of #{number}"));
     assert!(runner.comment(number).is_some());
     runner.checks();
 

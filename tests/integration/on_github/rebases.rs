@@ -200,6 +200,29 @@ case $N in 1) kill_sprag; sleep 60 ;; *) printf both > b.txt ;; esac";
 }
 
 #[test]
+fn a_merge_that_the_run_had_made_before_it_died_is_its_work() {
+    let mut runner = with_pull();
+    runner.push("main", "a.txt", "fixed");
+    let (ours, theirs) = (runner.at("feature"), runner.at("main"));
+    runner.say(1, "grace", "/sprag rebase");
+    let args = ["--agent-command", "false", "--verify", IS_FIXED];
+    let (named, pid) = std::sync::mpsc::channel();
+    runner
+        .server
+        .move_before_next_push(move |_| signal(pid.recv().unwrap(), "KILL"));
+    let mut child = runner.command(&args).stdout(Stdio::null()).spawn().unwrap();
+    named.send(child.id()).unwrap();
+    assert_eq!(child.wait().unwrap().code(), None);
+    let step = runner.step(&["--resume"]).expect(0);
+    assert_eq!(parents(&runner), [ours, theirs]);
+    let merge = runner.at("feature");
+    assert_eq!(
+        ["reason", "commits", "head-sha"].map(|it| step.output(it)),
+        ["verified", &merge, &merge]
+    );
+}
+
+#[test]
 fn a_conflict_that_no_markers_can_show_or_no_check_judges_is_left_to_people() {
     for (content, check) in [("the\0irs", "true"), ("theirs", "")] {
         let mut runner = with_pull();

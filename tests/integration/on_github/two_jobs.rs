@@ -1,7 +1,7 @@
 //! A job that may only read does the work, and another one publishes it.
 
 use crate::support::github::{Access, Area, Token, git};
-use crate::support::runner::{Runner, Step, TOKEN, comment_event, label_event};
+use crate::support::runner::{Runner, Step, TOKEN, comment_event, label_event, repository};
 use serde_json::{Value, json};
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -215,6 +215,46 @@ fn an_issue_gets_a_branch_and_a_pull_request() {
     assert_eq!(runner.file(&name, "a.txt"), "fixed");
     assert_eq!(step.output("branch"), name);
     assert!(step.output("pull-request-url").contains("/pull/"));
+}
+
+#[test]
+fn a_wanted_pull_request_has_a_branch_of_its_own_whichever_job_wants_it() {
+    for both in [false, true] {
+        for plan in [false, true] {
+            let mut runner = Runner::new(&[("a.txt", "broken")]);
+            if plan {
+                let text = "title: Mend it\ntasks:\n  - { id: only, title: Say fixed }\n";
+                runner.push("main", "plans/mend.yaml", text);
+                runner.checkout("main");
+            }
+            let main = runner.at("main");
+            let inputs = match plan {
+                true => json!({ "plan": "plans/mend.yaml" }),
+                false => json!({ "prompt": "Make a.txt say fixed." }),
+            };
+            let event = json!({ "repository": repository(), "ref": "refs/heads/main", "inputs": inputs,
+                "sender": { "login": "ada", "type": "User" } });
+            runner.event("workflow_dispatch", "refs/heads/main", &event);
+            let want = |runner: &mut Runner, is: bool| {
+                let kind = if is { "draft" } else { "" };
+                runner.project.env("SPRAG_PULL_REQUEST", kind);
+            };
+            want(&mut runner, both);
+            let handed = work(&mut runner, FIX, 0);
+            want(&mut runner, true);
+            let step = publish(&mut runner, &handed, &[]).expect(0);
+            let branch = match both && plan {
+                true => "sprag/mend",
+                false => "sprag/run-4711",
+            };
+            assert_eq!(step.output("branch"), branch, "{both} {plan}");
+            assert_eq!(runner.file(branch, "a.txt"), "fixed");
+            assert_eq!(runner.at("main"), main);
+            let state = runner.github.state();
+            let pulls = state.pulls.values().map(|pull| (&*pull.head, &*pull.base));
+            assert_eq!(pulls.collect::<Vec<_>>(), [(branch, "main")]);
+        }
+    }
 }
 
 #[test]

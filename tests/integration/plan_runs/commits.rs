@@ -106,7 +106,7 @@ fn empty_commit_all() {
         "checks passed; nothing was left to commit"
     );
     assert_eq!(run.task(0)["commit"], json!(null));
-    assert_eq!(run.summary["commits"], json!([]));
+    assert_eq!(run.summary["commits"], json!([project.head()]));
     assert_eq!(run.summary["head"], project.head().as_str());
     assert_eq!(run.summary["changed_files"], json!(["a.txt"]));
 }
@@ -131,6 +131,8 @@ fn agent_commits() {
     );
     assert_eq!(files_of(&project, "HEAD"), ["a.txt", "plan.yaml"]);
     assert_eq!(files_of(&project, "HEAD~1"), ["b.txt"]);
+    let own = project.git(&["rev-parse", "HEAD~1"]);
+    assert_eq!(run.summary["commits"], json!([own, project.head()]));
     assert_eq!(
         project.git(&["log", "-1", "--format=%an", "HEAD~1"]),
         "Tester"
