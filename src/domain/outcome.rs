@@ -42,9 +42,12 @@ pub enum Outcome {
         commit: Option<RevId>,
         /// Whether the policy accepts such work (`test_changes: prove`).
         accepted: bool,
-        /// The changed tests and check definitions.
+        /// The changed tests and check definitions, and what the checks saw and the commit does not have.
         #[serde(default)]
         files: Vec<String>,
+        /// Whether the commit has none of the files.
+        #[serde(default)]
+        not_committed: bool,
         /// The failures with the original files: tests, or checks whose tests are unknown.
         tests: Vec<String>,
         /// Why it is unknown whether the original files pass, if it is.
@@ -426,6 +429,7 @@ impl Outcome {
             commit,
             accepted,
             files,
+            not_committed,
             tests,
             unknown,
         } = self
@@ -438,15 +442,25 @@ impl Outcome {
         };
         let what = match files.is_empty() {
             true => "tests or check definitions changed".to_owned(),
+            false if *not_committed => {
+                format!(
+                    "a fresh checkout does not have what the checks saw ({})",
+                    listed(files)
+                )
+            }
             false => format!("files that define the checks changed ({})", listed(files)),
+        };
+        let otherwise = match not_committed {
+            true => "without it",
+            false => "with the original files",
         };
         match unknown {
             Some(why) if files.is_empty() => format!("{done}: {why}"),
             Some(why) => format!(
-                "{done}; {what}, and whether the checks pass with the original files is not known: {why}"
+                "{done}; {what}, and whether the checks pass {otherwise} is not known: {why}"
             ),
             None => format!(
-                "{done}; {what}, and with the original files, these fail: {}",
+                "{done}; {what}, and {otherwise}, these fail: {}",
                 listed(tests)
             ),
         }

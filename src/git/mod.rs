@@ -61,7 +61,7 @@ pub use remote::switch::{MoveIntent, SwitchError};
 pub use repo::Repo;
 pub use snapshot::change::{Change, ChangeKind, Exempt, PlanExempt, RawSnapshot};
 pub use snapshot::contents::OwnCommit;
-pub use snapshot::listing::{ChangedPath, GITLINK};
+pub use snapshot::listing::{ChangedPath, GITLINK, SYMLINK};
 pub use survey::{
     Checkout, GitVersion, Nested, UncommittedChanges, checkout, git_version, history, identity_of,
     merge_target, nested, uncommitted_changes, untracked_files,

@@ -2,14 +2,16 @@
 
 use crate::domain::attempt::TestChanges;
 use crate::domain::checks::definitions::{Definitions, Entry, Part, Restored, Role, Start};
+use crate::domain::checks::test_helpers::{Use, may_help_tests, may_name_others, use_of};
 use crate::domain::checks::tests_changed::{holds_tests, is_test, may_rule_others};
 use crate::domain::checks::verdict::Check;
-use crate::git::{Change, ChangeKind, RawSnapshot, Repo, display_path};
+use crate::git::{Change, ChangeKind, GITLINK, RawSnapshot, Repo, SYMLINK, display_path};
 use crate::run::installed::InstalledPrograms;
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Component, Path};
 
 /// The largest file, in bytes, that is read to find out what a check does.
 const MAX_BYTES: u64 = 1 << 20;
@@ -22,8 +24,9 @@ pub struct CheckChanges {
     /// Content of files of which only a part defines checks: that part as before the task, the rest as
     /// it is now.
     pub mixed: BTreeMap<Vec<u8>, Vec<u8>>,
-    /// Files that the commit removes although they still exist in the work tree.
-    pub left: BTreeSet<Vec<u8>>,
+    /// What the checks see and a fresh checkout of the commit does not have: files that the commit removes
+    /// although they still exist, and what git leaves out of it, also if checks made it.
+    pub away: BTreeSet<Vec<u8>>,
     /// Why the result of the checks without these changes cannot be known, if that is the case.
     pub unknown: Option<String>,
 }
@@ -45,6 +48,8 @@ pub fn check_changes(
     if raw.changes.is_empty() && raw.uncounted.is_empty() {
         return found;
     }
+    let (new, mut left) = installed.new_uncommitted(repo, raw);
+    found.away = new;
     let start = Before::new(repo, raw);
     let commands = checks.iter().map(|check| check.run.as_str());
     let definitions = Definitions::of(commands, &start);
@@ -55,14 +60,16 @@ pub fn check_changes(
             true => definitions.of_new(&path, &start),
             false => definitions.of_old(&path).or_else(|| {
                 let old = start.old(&change.path);
-                let is_test = old.is_some_and(|old| holds_tests(&path, &old));
+                let is_test = old.is_some_and(|old| {
+                    holds_tests(&path, &old)
+                        || may_help_tests(&path, &old) && start.only_tests_use(&path, &definitions)
+                });
                 is_test.then_some(Role::Test)
             }),
         };
         match role {
-            None if start.is_left(change) => {
-                found.tests.left.push(path);
-                found.left.insert(change.path.clone());
+            None if start.is_left(change) || start.leads_out(change, raw) => {
+                left.insert(change.path.clone());
             }
             None => {}
             Some(Role::Test) if is_new => {
@@ -84,8 +91,24 @@ pub fn check_changes(
         ));
         found.tests.definitions.push(path);
     }
+    found.tests.left = left.iter().map(|path| display_path(path)).collect();
+    found.away.append(&mut left);
     found.tests.digest = digest(&found.tests, &start, raw);
     found
+}
+
+/// Whether a link leads out of the work tree.
+fn leads_out(link: &Path, target: &Path) -> bool {
+    let mut depth = link.components().count().saturating_sub(1);
+    for component in target.components() {
+        match component {
+            Component::CurDir => {}
+            Component::ParentDir if depth > 0 => depth -= 1,
+            Component::Normal(_) => depth += 1,
+            _ => return true,
+        }
+    }
+    false
 }
 
 /// A digest of the names, modes and content of the test files.
@@ -161,6 +184,44 @@ impl<'r> Before<'r> {
         let meta = full.symlink_metadata();
         change.kind == ChangeKind::Deleted
             && meta.is_ok_and(|meta| meta.is_file() || meta.is_symlink())
+    }
+
+    /// Whether tests load a file and no other code names it.
+    fn only_tests_use(&self, helper: &str, definitions: &Definitions) -> bool {
+        let paths = self.repo.base_paths().unwrap_or_default();
+        let paths = paths.iter().map(|path| display_path(path));
+        let is_of_tests = |path: &str, text: &str| {
+            let role = definitions.of_old(path);
+            matches!(role, Some(Role::Test | Role::Definition(Part::Whole)))
+                || holds_tests(path, text)
+        };
+        let mut is_used = false;
+        for path in paths.filter(|path| path != helper && may_name_others(path)) {
+            let Some(text) = self.read(&path) else {
+                continue;
+            };
+            match use_of(helper, &path, &text) {
+                Use::None => {}
+                Use::Loads | Use::Names if !is_of_tests(&path, &text) => return false,
+                Use::Loads => is_used = true,
+                Use::Names => {}
+            }
+        }
+        is_used
+    }
+
+    /// Whether a change is a link out of the work tree or a new submodule: a fresh checkout has something else
+    /// there, or nothing.
+    fn leads_out(&self, change: &Change, raw: &RawSnapshot) -> bool {
+        match raw.content(&change.path) {
+            Some((SYMLINK, _)) => {
+                let path = std::ffi::OsStr::from_bytes(&change.path);
+                let target = std::fs::read_link(self.repo.real().work_tree().join(path));
+                target.is_ok_and(|target| leads_out(Path::new(path), &target))
+            }
+            Some((GITLINK, _)) => change.kind == ChangeKind::Added,
+            _ => false,
+        }
     }
 
     fn old(&self, path: &[u8]) -> Option<String> {

@@ -2,20 +2,24 @@
 //! manager installs. They are compared with their state before the agent could change them.
 
 use crate::domain::checks::definitions::Definitions;
-use crate::git::Repo;
+use crate::domain::checks::uncommitted::may_be_needed;
+use crate::git::{RawSnapshot, Repo, display_path};
 use crate::plain_file;
+use crate::run::packages::{Moment, changed_in_place};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::Read as _;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 /// The most files of a package that go into its digest.
 const MAX_FILES: usize = 4_000;
 /// The most bytes of a file that go into its digest.
 const MAX_BYTES: u64 = 16 << 20;
-/// The directory of modules that belong to a program, and of code that Python runs at every start.
-const SITE_PACKAGES: &str = "site-packages";
+/// Where a machine has its own programs, which no package has to bring.
+const MACHINE: &[&str] = &["/bin", "/usr/bin"];
 
 /// The state of each program when the run first saw that a check runs it.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -24,12 +28,23 @@ pub struct InstalledPrograms {
     programs: BTreeMap<String, String>,
     /// The directories of installed programs that existed.
     directories: BTreeSet<String>,
+    /// When the first of them was recorded.
+    #[serde(default)]
+    since: Option<Moment>,
+    /// What no commit contains and was there when the task started: ignored files and directories, and
+    /// repositories of their own. Caches are left out.
+    #[serde(default)]
+    uncommitted: BTreeSet<Vec<u8>>,
+    /// The same, made by checks since then.
+    #[serde(default)]
+    made_by_checks: BTreeSet<Vec<u8>>,
 }
 
 impl InstalledPrograms {
     /// Adds the programs of these checks that are not recorded yet. Returns whether there were any.
     pub fn add(&mut self, repo: &Repo, definitions: &Definitions) -> bool {
-        let before = (self.programs.len(), self.directories.len());
+        let before = (self.since, self.programs.len(), self.directories.len());
+        self.since = self.since.or_else(now);
         let top = repo.real().work_tree();
         for path in installed(repo, definitions) {
             if !self.programs.contains_key(path)
@@ -41,10 +56,38 @@ impl InstalledPrograms {
         let there = |dir: &&&str| top.join(dir).is_dir() && !repo.has_tracked_files(dir);
         let there = Definitions::INSTALLED.iter().filter(there);
         self.directories.extend(there.map(|dir| (*dir).to_owned()));
-        before != (self.programs.len(), self.directories.len())
+        before != (self.since, self.programs.len(), self.directories.len())
     }
 
-    /// Programs that were modified or removed, or that now shadow another program.
+    /// Records what no commit contains at the start of a task. Returns whether the record differs.
+    pub fn start_task(&mut self, uncommitted: BTreeSet<Vec<u8>>) -> bool {
+        self.made_by_checks.clear();
+        let before = std::mem::replace(&mut self.uncommitted, uncommitted);
+        before != self.uncommitted
+    }
+
+    /// Records what checks have made. Returns whether any of it is new.
+    pub fn add_made_by_checks(&mut self, made: BTreeSet<Vec<u8>>) -> bool {
+        let before = self.made_by_checks.len();
+        self.made_by_checks.extend(made);
+        before != self.made_by_checks.len()
+    }
+
+    /// What no commit contains and was not there when the task started. The second set is the part that only
+    /// the agent can have made.
+    pub fn new_uncommitted(
+        &self,
+        repo: &Repo,
+        raw: &RawSnapshot,
+    ) -> (BTreeSet<Vec<u8>>, BTreeSet<Vec<u8>>) {
+        let mut new = uncommitted(repo, raw);
+        new.retain(|path| !self.uncommitted.contains(path));
+        let by_agent = new.difference(&self.made_by_checks).cloned().collect();
+        (new, by_agent)
+    }
+
+    /// Programs that were modified or removed, or that now shadow another program, and files that were changed
+    /// in installed packages.
     pub fn changed(&self, repo: &Repo, definitions: &Definitions) -> BTreeSet<String> {
         let top = repo.real().work_tree();
         let mut changed: BTreeSet<String> = self
@@ -54,13 +97,30 @@ impl InstalledPrograms {
             .map(|(path, _)| path.clone())
             .collect();
         let is_new = |path: &&str| {
-            let directory = path.rsplit_once('/').map_or("", |(directory, _)| directory);
-            self.directories.contains(directory) && !self.programs.contains_key(*path)
+            let (directory, name) = path.rsplit_once('/').unwrap_or_default();
+            let precedes = || MACHINE.iter().any(|dir| Path::new(dir).join(name).exists());
+            !self.programs.contains_key(*path)
+                && (self.directories.contains(directory) || precedes())
         };
         let new = installed(repo, definitions).filter(is_new);
         changed.extend(new.map(str::to_owned));
+        if let Some(since) = self.since {
+            changed.extend(changed_in_place(repo, &definitions.families(), since));
+        }
         changed
     }
+}
+
+/// What checks see in the work tree and a fresh checkout of its commit does not have.
+pub fn uncommitted(repo: &Repo, raw: &RawSnapshot) -> BTreeSet<Vec<u8>> {
+    let top = repo.real().work_tree();
+    let is_needed = |path: &&Vec<u8>| {
+        let full = top.join(std::ffi::OsStr::from_bytes(path));
+        let meta = full.symlink_metadata();
+        meta.is_ok_and(|meta| may_be_needed(&display_path(path), meta.is_dir()))
+    };
+    let ignored = raw.ignored.iter().filter(is_needed);
+    ignored.chain(&raw.nested).cloned().collect()
 }
 
 /// The programs that checks run from directories without tracked files.
@@ -73,22 +133,28 @@ fn installed<'d>(repo: &Repo, definitions: &'d Definitions) -> impl Iterator<Ite
     definitions.programs().filter(is_installed)
 }
 
-/// A digest of a link, or of a file with its package; `None` if there is neither.
+fn now() -> Option<Moment> {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).ok()?;
+    let seconds = i64::try_from(now.as_secs()).ok()?;
+    Some((seconds, i64::from(now.subsec_nanos())))
+}
+
+/// A digest of a link or a file with its package; `None` if there is neither.
 fn digest(top: &Path, path: &str) -> Option<String> {
     let full = top.join(path);
     let meta = full.symlink_metadata().ok()?;
     let mut hasher = blake3::Hasher::new();
+    let mut files = Vec::new();
     if meta.is_symlink() {
         let target = fs::read_link(&full).ok()?;
         hasher
             .update(b"link")
             .update(target.as_os_str().as_encoded_bytes());
-        return Some(hasher.finalize().to_hex().to_string());
-    }
-    if !meta.is_file() {
+    } else if meta.is_file() {
+        files.push(full.clone());
+    } else {
         return None;
     }
-    let mut files = vec![full.clone()];
     for root in around(top, path) {
         below(&root, &mut files);
     }
@@ -126,14 +192,9 @@ fn around(top: &Path, path: &str) -> Vec<PathBuf> {
     }
     let mut found = Vec::new();
     for version in sorted(&environment.join("lib")) {
-        let packages = version.join(SITE_PACKAGES);
+        let packages = version.join("site-packages");
         found.push(packages.join(name));
         found.push(packages.join(format!("_{name}")));
-        let runs_at_start = |path: &PathBuf| {
-            let name = path.file_name().unwrap_or_default().to_string_lossy();
-            name.ends_with(".pth") || name == "sitecustomize.py" || name == "usercustomize.py"
-        };
-        found.extend(sorted(&packages).into_iter().filter(runs_at_start));
     }
     found
 }

@@ -9,7 +9,7 @@ use crate::run::cached_repo::CachedRepo;
 use crate::run::check_changes::{CheckChanges, check_changes, definitions_at_start};
 use crate::run::directory::RunDir;
 use crate::run::emitter::Emitter;
-use crate::run::installed::InstalledPrograms;
+use crate::run::installed::{InstalledPrograms, uncommitted};
 use crate::run::layout::RunFile;
 use crate::run::merging::Merging;
 use crate::run::plan_state::PlanState;
@@ -64,8 +64,8 @@ impl WorkTree {
         check_changes(&self.repo, raw, checks, &self.installed)
     }
 
-    /// Records the installed programs that these checks run and no commit contains, before an agent
-    /// works.
+    /// Records what these checks see and no commit contains, before an agent works: the programs that are
+    /// installed, and other files that git leaves out.
     ///
     /// # Errors
     /// When the record cannot be written.
@@ -76,11 +76,31 @@ impl WorkTree {
     ) -> anyhow::Result<()> {
         let Some(raw) = raw else { return Ok(()) };
         let definitions = definitions_at_start(&self.repo, raw, checks);
-        match self.installed.add(&self.repo, &definitions) {
+        let is_new = self.installed.add(&self.repo, &definitions);
+        let left_out = uncommitted(&self.repo, raw);
+        match self.installed.start_task(left_out) || is_new {
             true => self
                 .run_dir
                 .write_json(RunFile::InstalledPrograms, &self.installed),
             false => Ok(()),
+        }
+    }
+
+    /// Records what the checks made and no commit contains.
+    fn note_made_by_checks(
+        &mut self,
+        before: &RawSnapshot,
+        after: &RawSnapshot,
+        emit: &mut Emitter<'_>,
+    ) {
+        let there: BTreeSet<&Vec<u8>> = before.ignored.iter().chain(&before.nested).collect();
+        let mut made = uncommitted(&self.repo, after);
+        made.retain(|path| !there.contains(path));
+        if self.installed.add_made_by_checks(made) {
+            let saved = self
+                .run_dir
+                .write_json(RunFile::InstalledPrograms, &self.installed);
+            emit.warn_unless_stored(saved);
         }
     }
 
@@ -104,6 +124,26 @@ impl WorkTree {
     pub fn last_snapshot(&mut self, emit: &mut Emitter<'_>) -> SnapshotPair {
         let exempt = self.exempt();
         snapshot_pair(self.repo.last_snapshot(&exempt), emit)
+    }
+
+    /// As [`Self::last_snapshot`], after git has converted the changed files as for a fresh checkout, so that
+    /// checks judge what is committed.
+    ///
+    /// # Errors
+    /// When a file cannot be written.
+    pub fn as_checked_out(&mut self, emit: &mut Emitter<'_>) -> anyhow::Result<SnapshotPair> {
+        let (raw, known) = self.last_snapshot(emit);
+        // What git cannot convert is refused at the commit.
+        let files = raw
+            .as_deref()
+            .map(|raw| self.repo.checked_out_otherwise(raw));
+        match files.and_then(Result::ok).filter(|files| !files.is_empty()) {
+            None => Ok((raw, known)),
+            Some(files) => {
+                self.repo.change().rewrite(&files)?;
+                Ok(self.snapshot(emit))
+            }
+        }
     }
 
     /// Records the untracked files before the checks run, so that it is known what the checks left
@@ -159,6 +199,7 @@ impl WorkTree {
         let (Some(before), Some(after)) = (before, after) else {
             return (None, known);
         };
+        self.note_made_by_checks(before, &after, emit);
         let there: BTreeSet<&[u8]> = paths(before).collect();
         let new = new_files(&after, |path| there.contains(path));
         if new.is_empty() {

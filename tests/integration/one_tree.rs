@@ -105,6 +105,33 @@ fn attributes_that_give_a_fresh_checkout_other_files_block_the_task() {
 }
 
 #[test]
+fn checks_see_changed_files_as_a_fresh_checkout_has_them() {
+    for (rules, before, work, checked) in [
+        ("* text=auto", "x\\n", "fixed\\r\\n", "fixed\\n"),
+        ("*.txt text eol=lf", "x\\n", "fixed\\r\\n", "fixed\\n"),
+        ("*.txt text eol=crlf", "x\\r\\n", "fixed\\n", "fixed\\r\\n"),
+        ("*.txt -text", "x\\n", "fixed\\r\\n", "fixed\\r\\n"),
+    ] {
+        let check =
+            format!("printf '{checked}' | cmp - a.txt && printf '{checked}' | cmp - new.txt");
+        let project = fixable_by(&check);
+        project.write(".gitattributes", &format!("{rules}\n"));
+        project.write("a.txt", &before.replace("\\r", "\r").replace("\\n", "\n"));
+        project.commit_all("rules");
+        let script = format!("printf '{work}' > a.txt; cp a.txt new.txt; chmod 755 new.txt");
+        let run = run(&project, &script, &["--max-retries", "0"]).expect(0);
+        assert_eq!(end(run.task(0)), ("done", "verified"), "{rules}");
+        is_what_was_checked(&project);
+        assert!(
+            project
+                .git(&["ls-tree", "HEAD", "new.txt"])
+                .starts_with("100755")
+        );
+        assert_eq!(project.status(), "", "{rules}");
+    }
+}
+
+#[test]
 fn what_git_cannot_convert_is_not_committed() {
     let project = fixable_by("grep -q fixed a.txt");
     let script = "echo fixed > a.txt; echo 'a.txt working-tree-encoding=UTF-16' > .gitattributes";

@@ -338,6 +338,7 @@ fn changed_expectations(state: &TaskState, commit: Option<RevId>, accepted: bool
         commit,
         accepted,
         files: state.tests.touched(),
+        not_committed: !state.tests.are_rewritten(),
         tests,
         unknown,
     }

@@ -241,8 +241,8 @@ pub struct TestChanges {
     /// existing definition.
     #[serde(default)]
     pub definitions: Vec<String>,
-    /// Files that the work removes from the repository but that still exist in the work tree as ignored
-    /// files.
+    /// What the checks see and a fresh checkout of the work does not have: files that it removes from the
+    /// repository and that still exist, new ignored files, repositories, and links out of the work tree.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left: Vec<String>,
     /// A digest of these test files' content; empty when there are none.
@@ -259,7 +259,12 @@ impl TestChanges {
     /// Whether the checks may pass only because a test or definition that they rely on changed, or because of
     /// files that a fresh checkout does not have.
     pub fn touch_what_was_there(&self) -> bool {
-        !(self.changed.is_empty() && self.definitions.is_empty() && self.left.is_empty())
+        self.are_rewritten() || !self.left.is_empty()
+    }
+
+    /// Whether tests or definitions of the checks are others than before.
+    pub fn are_rewritten(&self) -> bool {
+        !(self.changed.is_empty() && self.definitions.is_empty())
     }
 
     /// The changed files, definitions first.

@@ -16,10 +16,12 @@ mod matcher;
 mod normalise;
 mod path;
 mod reported;
+pub mod test_helpers;
 #[cfg(test)]
 mod tests;
 pub mod tests_changed;
 mod tools;
+pub mod uncommitted;
 mod unfinished;
 pub mod verdict;
 

@@ -149,7 +149,7 @@ mod tests {
     }
 
     /// Outputs of runs with three tests, and of the same runs that code under test has ended.
-    const RUNS: [(&str, &str); 7] = [
+    const RUNS: [(&str, &str); 8] = [
         (
             "\n  t\n    ✔ a\n\n  3 passing (4ms)\n",
             "\n> x@1 test\n> mocha\n\n",
@@ -160,6 +160,7 @@ mod tests {
         ),
         (" Test Files  1 passed (1)\n      Tests  3 passed (3)\n", ""),
         ("...\n3 passed in 0.01s\n", ""),
+        ("...s                  [100%]\n", "."),
         (
             "...\n\nFinished in 0.01 seconds (files took 0.1 seconds to load)\n3 examples, 0 failures\n",
             "",

@@ -26,6 +26,10 @@ pub(super) enum Saved {
     Link {
         target: Vec<u8>,
     },
+    /// A directory that is moved away as a whole, under this number.
+    Directory {
+        number: usize,
+    },
     /// A file whose content is saved under this number.
     File {
         number: usize,
@@ -94,6 +98,18 @@ impl Repo {
             all.saved.push((diff.path.clone(), saved));
         }
         Ok(all)
+    }
+
+    /// Moves the saved directories to `dir`.
+    pub(super) fn move_directories(&self, all: &SavedFiles, dir: &Path) -> Result<(), GitError> {
+        for (path, saved) in &all.saved {
+            if let Saved::Directory { number } = saved {
+                let full = self.real.work_tree.join(as_path(path));
+                let moved = fs::rename(&full, dir.join(number.to_string()));
+                moved.map_err(io_error("move", &full))?;
+            }
+        }
+        Ok(())
     }
 
     /// Restores the entries that [`Repo::save_all`] saved in `dir`.
@@ -231,8 +247,11 @@ impl Repo {
     /// Restores a saved entry from `dir` to its path.
     fn put_back_file(&self, path: &[u8], saved: &Saved, dir: &Path) -> Result<(), GitError> {
         let full = self.real.work_tree.join(as_path(path));
-        if matches!(saved, Saved::Nothing) {
-            return Ok(());
+        let is_there = |number: &usize| metadata(&dir.join(number.to_string()));
+        match saved {
+            Saved::Nothing => return Ok(()),
+            Saved::Directory { number } if is_there(number)?.is_none() => return Ok(()),
+            _ => {}
         }
         // A check may have made a directory in the place of the file.
         remove(&full)?;
@@ -241,6 +260,7 @@ impl Repo {
         }
         let written = match saved {
             Saved::Nothing => Ok(()),
+            Saved::Directory { number } => fs::rename(dir.join(number.to_string()), &full),
             Saved::Link { target } => symlink(as_path(target), &full),
             Saved::File { number, mode } => {
                 File::open(dir.join(number.to_string())).and_then(|mut from| {

@@ -5,9 +5,9 @@
 //! have read it in between.
 
 use crate::domain::snapshot::RevId;
-use crate::git::bytes::display_paths;
+use crate::git::bytes::{as_path, display_paths};
 use crate::git::commit::request::CommitError;
-use crate::git::commit::saved_files::{SavedFiles, read_record, write_record};
+use crate::git::commit::saved_files::{Saved, SavedFiles, read_record, write_record};
 use crate::git::commit::stage::{Target, committed, record};
 use crate::git::copy_tree::{make_dir, metadata, remove};
 use crate::git::error::{GitError, io_error};
@@ -151,7 +151,7 @@ impl Repo {
     }
 
     /// Changes the work tree from the state of `snapshot`, which must be the present one, to `tree`, and
-    /// removes the files at the paths `away`, which neither has. HEAD, index and base do not move. The data
+    /// moves what is at the paths `away` out of the way. HEAD, index and base do not move. The data
     /// for the way back is on disk before anything is changed, and [`Repo::reopen`] uses it after a crash.
     ///
     /// # Errors
@@ -177,7 +177,12 @@ impl Repo {
         if !bad.is_empty() {
             return Err(SwapError::InTheWay(bad));
         }
-        diffs.extend(away.iter().map(|path| RawDiff {
+        let is_directory = |path: &&Vec<u8>| {
+            let meta = self.real.work_tree.join(as_path(path)).symlink_metadata();
+            meta.is_ok_and(|meta| meta.is_dir())
+        };
+        let (directories, away): (Vec<_>, Vec<_>) = away.iter().partition(is_directory);
+        diffs.extend(away.into_iter().map(|path| RawDiff {
             status: b'D',
             before: Recorded {
                 mode: 0o100_644,
@@ -191,13 +196,20 @@ impl Repo {
         }));
         let index = self.index_with(&tree.0, &kept)?;
         let listed = self.status(&kept)?.listed.into_iter().map(|one| one.path);
+        let mut files = self.save_all(&diffs, &dir)?;
+        for path in directories {
+            let number = files.saved.len();
+            let saved = Saved::Directory { number };
+            files.saved.push((path.clone(), saved));
+        }
         let record = Record {
             fingerprint: snapshot.fingerprint().0.clone(),
-            files: self.save_all(&diffs, &dir)?,
+            files,
             listed: listed.collect(),
         };
         write_record(&self.swap_record(), &record)?;
         self.exchange(&diffs, &index)?;
+        self.move_directories(&record.files, &dir)?;
         Ok(diffs.into_iter().map(|diff| diff.path).collect())
     }
 

@@ -5,12 +5,13 @@ use crate::git::command::Call;
 use crate::git::commit::request::CommitError;
 use crate::git::entries::{OnDisk, inspect_all, split};
 use crate::git::error::{GitError, io_error};
+use crate::git::files::replace_file;
 use crate::git::objects::new_objects::NewObjects;
 use crate::git::repo::Repo;
 use crate::git::snapshot::change::{Change, Entry, RawSnapshot};
 use crate::git::snapshot::listing::{ChangedPath, GITLINK, RawDiff, SYMLINK, TREE};
 use crate::plain_file;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io::Read;
 
 /// The largest file in bytes that is converted in memory. A larger one is compared only with the result of a
@@ -135,6 +136,101 @@ impl Repo {
         Ok(self.checked_out(tree, &diff.path, &diff.after.oid)? == entry.digest)
     }
 
+    /// The changed files that a fresh checkout of them has with another content, because attributes convert
+    /// them on the way, with that content.
+    ///
+    /// # Errors
+    /// When git fails or does not accept a file.
+    pub fn checked_out_otherwise(
+        &self,
+        snapshot: &RawSnapshot,
+    ) -> Result<BTreeMap<Vec<u8>, Vec<u8>>, CommitError> {
+        let paths = self.converted(snapshot)?;
+        if paths.is_empty() {
+            return Ok(BTreeMap::new());
+        }
+        let tree = self.write_snapshot_tree(snapshot)?;
+        let _open = self.unseal()?;
+        let diffs = self.diff_trees(&self.private.state.base_tree, tree.as_str())?;
+        let mut otherwise = BTreeMap::new();
+        for RawDiff { path, after, .. } in diffs {
+            let Some(entry) = snapshot
+                .entries
+                .get(&path)
+                .filter(|_| paths.contains(&path))
+            else {
+                continue;
+            };
+            if after.mode >> 12 != 0o10
+                || self.checked_out(tree.as_str(), &path, &after.oid)? == entry.digest
+            {
+                continue;
+            }
+            let mut content = Vec::new();
+            self.filtered(tree.as_str(), &path, &after.oid, &mut |chunk| {
+                content.extend_from_slice(chunk);
+            })?;
+            otherwise.insert(path, content);
+        }
+        Ok(otherwise)
+    }
+
+    /// Replaces the content of files.
+    ///
+    /// # Errors
+    /// When one cannot be written.
+    pub fn rewrite(&mut self, files: &BTreeMap<Vec<u8>, Vec<u8>>) -> Result<(), GitError> {
+        for (path, content) in files {
+            let path = self.real.work_tree.join(as_path(path));
+            let written = replace_file(&path, content, &self.private.root);
+            written.map_err(io_error("write", &path))?;
+        }
+        Ok(())
+    }
+
+    /// The changed files that the attributes of the base may convert. Text without carriage returns stays as it
+    /// is, unless a checkout has them. Other attributes are compared at the commit.
+    fn converted(&self, snapshot: &RawSnapshot) -> Result<BTreeSet<Vec<u8>>, GitError> {
+        if !self.private.state.converts && self.layout()?.attribute_files.is_empty() {
+            return Ok(BTreeSet::new());
+        }
+        let is_file = |path: &[u8]| {
+            let mode = snapshot.entries.get(path).map(|entry| entry.mode);
+            mode.is_some_and(|mode| mode >> 12 == 0o10)
+        };
+        let all = snapshot.changes.iter().chain(&snapshot.uncounted);
+        let files = all.filter(|change| !change.newly_ignored && !change.unreadable);
+        let files = files.map(|change| change.path.as_slice());
+        let files: Vec<&[u8]> = files.filter(|path| is_file(path)).collect();
+        let _open = self.unseal()?;
+        let call = self.by_rules_of(&self.private.state.base_tree);
+        let call = call.args(["check-attr", "-z", "--stdin"]).args(ATTRIBUTES);
+        let listed = call.stdin(nul_joined(files.iter().copied())).run()?.stdout;
+        let mut found = BTreeSet::new();
+        for triple in nul_fields(&listed).collect::<Vec<_>>().chunks_exact(3) {
+            let [path, name, value] = triple else {
+                continue;
+            };
+            let is_set = *value != b"unspecified" && *value != b"unset";
+            let counts = match *name {
+                b"eol" if *value == b"crlf" => true,
+                b"eol" | b"text" | b"crlf" => {
+                    (self.private.state.converts || is_set) && self.has_returns(path)
+                }
+                _ => is_set,
+            };
+            if counts {
+                found.insert(path.to_vec());
+            }
+        }
+        Ok(found)
+    }
+
+    fn has_returns(&self, path: &[u8]) -> bool {
+        let text = self.work_file(path, CONVERTED_LIMIT);
+        text.is_none_or(|text| memchr::memchr(b'\r', &text).is_some())
+    }
+
     /// A command that reads the attributes from this tree and not from the work tree (git 2.41 and later).
     fn by_rules_of(&self, tree: &str) -> Call<'_> {
         self.call().env("GIT_ATTR_SOURCE", tree)
@@ -142,16 +238,26 @@ impl Repo {
 
     /// Digest of the file that a fresh checkout of `tree` has at a path.
     fn checked_out(&self, tree: &str, path: &[u8], blob: &str) -> Result<[u8; 32], GitError> {
-        let name = [b"--path=", path].concat();
         let mut hasher = blake3::Hasher::new();
-        let call = self.by_rules_of(tree).args(["cat-file", "--filters"]);
-        call.args([as_path(&name)])
-            .args([blob])
-            .stream(&mut |chunk| {
-                hasher.update(chunk);
-            })?
-            .expect_success("cat-file".to_owned())?;
+        self.filtered(tree, path, blob, &mut |chunk| {
+            hasher.update(chunk);
+        })?;
         Ok(*hasher.finalize().as_bytes())
+    }
+
+    /// Reads the file that a fresh checkout of `tree` has at a path.
+    fn filtered(
+        &self,
+        tree: &str,
+        path: &[u8],
+        blob: &str,
+        take: &mut dyn FnMut(&[u8]),
+    ) -> Result<(), GitError> {
+        let name = [b"--path=", path].concat();
+        let call = self.by_rules_of(tree).args(["cat-file", "--filters"]);
+        let call = call.args([as_path(&name)]).args([blob]);
+        let done = call.stream(take)?;
+        done.expect_success("cat-file".to_owned()).map(drop)
     }
 
     /// Refuses changed attributes with which a fresh checkout would give other files than the checks saw,

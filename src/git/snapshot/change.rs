@@ -83,6 +83,8 @@ pub struct RawSnapshot {
     pub check_artifacts: Vec<Vec<u8>>,
     /// Untracked repositories inside the work tree. They are never committed.
     pub nested: Vec<Vec<u8>>,
+    /// Ignored files, and directories that are ignored as a whole.
+    pub ignored: Vec<Vec<u8>>,
     /// Paths with conflicts in the repository's own index.
     pub unmerged: Vec<Vec<u8>>,
     /// Warnings for the user.

@@ -6,7 +6,8 @@ use crate::git::error::GitError;
 /// The mode of a submodule entry.
 pub const GITLINK: u32 = 0o160_000;
 
-pub(in crate::git) const SYMLINK: u32 = 0o120_000;
+/// The mode of a symbolic link.
+pub const SYMLINK: u32 = 0o120_000;
 
 pub(in crate::git) const TREE: u32 = 0o040_000;
 
@@ -46,6 +47,8 @@ pub(in crate::git) struct Status {
     pub(in crate::git) listed: Vec<Listed>,
     /// Untracked directories that are separate repositories, without the final slash.
     pub(in crate::git) nested: Vec<Vec<u8>>,
+    /// Ignored files, and directories that are ignored as a whole, without the final slash.
+    pub(in crate::git) ignored: Vec<Vec<u8>>,
     pub(in crate::git) warnings: Vec<String>,
 }
 
@@ -91,7 +94,11 @@ pub(in crate::git) fn parse(output: &[u8]) -> Result<Status, GitError> {
                 Some(nested) => status.nested.push(nested.to_vec()),
                 None => status.listed.push(Listed::untracked(rest)),
             },
-            b'#' | b'!' => {}
+            b'!' => {
+                let path = rest.strip_suffix(b"/").unwrap_or(rest);
+                status.ignored.push(path.to_vec());
+            }
+            b'#' => {}
             _ => return Err(malformed(field)),
         }
     }
@@ -169,7 +176,7 @@ mod tests {
 
     #[test]
     fn every_kind_of_line_is_read() {
-        let output = b"1 .M N... 100644 100755 100644 aa bb a b\0? new\nline\0? nested/\0u UU N... 100644 100644 100644 100644 1 2 3 both\0";
+        let output = b"1 .M N... 100644 100755 100644 aa bb a b\0? new\nline\0? nested/\0! out/\0! a.log\0u UU N... 100644 100644 100644 100644 1 2 3 both\0";
         let indexed = Some(Recorded {
             mode: 0o100_755,
             oid: "bb".to_owned(),
@@ -187,6 +194,7 @@ mod tests {
                     Listed::untracked(b"both"),
                 ],
                 nested: vec![b"nested".to_vec()],
+                ignored: vec![b"out".to_vec(), b"a.log".to_vec()],
                 warnings: Vec::new(),
             }
         );

@@ -31,6 +31,8 @@ impl Repo {
             "-uall",
             "--no-renames",
             "--no-ahead-behind",
+            // Lists an ignored directory and not what is in it.
+            "--ignored=matching",
         ];
         let call = self.call().env("GIT_INDEX_FILE", index).args(args);
         let output = call.args(["--ignore-submodules=all"]).run()?;

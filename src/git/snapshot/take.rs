@@ -75,7 +75,10 @@ impl Repo {
         let committed = self.agent_tree(&head)?;
         let newly_ignored = self.newly_ignored(&status, &layout, beside.stray_rules)?;
         let Status {
-            listed, mut nested, ..
+            listed,
+            mut nested,
+            ignored,
+            ..
         } = status;
         let given_up = self.given_up(&staged, &committed)?;
         let mut candidates = candidates(listed, newly_ignored, &layout, &staged, &committed);
@@ -98,6 +101,7 @@ impl Repo {
             uncounted: Vec::new(),
             check_artifacts: Vec::new(),
             nested,
+            ignored,
             unmerged: unmerged.into_iter().collect(),
             warnings,
             entries: BTreeMap::new(),

@@ -137,6 +137,34 @@ fn a_process_that_dies_in_another_tree_is_brought_back_by_the_next() {
 }
 
 #[test]
+fn directories_are_moved_away_and_brought_back() {
+    let mut g = changed_in_every_way();
+    g.git(&["init", "-q", "other"]);
+    g.write("other/file", "theirs\n");
+    g.write("built.o/x", "ignored\n");
+    let before = everything(&g.path("."));
+    let away = [b"other".to_vec(), b"built.o".to_vec(), b"cache.o".to_vec()].into();
+    for dies in [false, true] {
+        let (snapshot, start) = (g.snapshot(), g.repo.base_tree());
+        g.repo.swap_to(&snapshot, &start, &away).unwrap();
+        for path in ["other", "built.o", "cache.o"] {
+            assert!(!g.path(path).exists(), "{path}");
+        }
+        // A check builds it again.
+        g.write("built.o/y", "again\n");
+        match dies {
+            false => g.repo.swap_back(&Exempt::default()).unwrap(),
+            true => {
+                let real = discover(&g.path("."), &environment(g.root())).unwrap();
+                g.repo = Repo::reopen(real, &g.root().join("run/git")).unwrap();
+            }
+        }
+        assert_eq!(everything(&g.path(".")), before, "{dies}");
+        assert!(g.path("other/.git/HEAD").exists(), "{dies}");
+    }
+}
+
+#[test]
 fn trees_are_composed_of_two() {
     let mut g = changed_in_every_way();
     let snapshot = g.snapshot();

@@ -9,7 +9,7 @@ use crate::domain::checks::verdict::Verdict;
 use crate::domain::event::EventKind;
 use crate::domain::settings::ProveNewTests;
 use crate::domain::snapshot::Snapshot;
-use crate::git::{RawSnapshot, SwapError, TreeId, display_path};
+use crate::git::{RawSnapshot, SwapError, TreeId, display_path, display_paths};
 use crate::run::accounts::CheckMemory;
 use crate::run::check_changes::CheckChanges;
 use crate::run::emitter::Emitter;
@@ -110,15 +110,20 @@ async fn on_its_tree(
     let Some(raw) = raw else {
         return unknown("the work tree could not be read".into());
     };
-    if let Some(why) = cannot_prove(run).filter(|_| proof != Proof::Flake) {
+    let changes = parts.tree.check_changes(&raw, &run.config.checks);
+    let is_about_work = match proof {
+        Proof::Flake => true,
+        Proof::OldTests => !changes.tests.are_rewritten(),
+        Proof::Baseline | Proof::NewTests => false,
+    };
+    if let Some(why) = cannot_prove(run).filter(|_| !is_about_work) {
         return unknown(why);
     }
-    let changes = parts.tree.check_changes(&raw, &run.config.checks);
     if let Some(why) = changes.unknown.clone().filter(|_| proof == Proof::OldTests) {
         return unknown(why);
     }
     let away = match proof {
-        Proof::OldTests => changes.left.clone(),
+        Proof::OldTests => changes.away.clone(),
         Proof::Baseline | Proof::Flake | Proof::NewTests => BTreeSet::new(),
     };
     let other = tree_of(parts.tree, proof, &raw, &changes).map(|other| (other, away));
@@ -187,13 +192,18 @@ async fn on_other_tree(
     (proof, other): (Proof, Result<(TreeId, ExtraPaths), SwapError>),
 ) -> anyhow::Result<Result<(Verification, Snapshot), String>> {
     let put = other.and_then(|(other, away)| {
-        let swapped = parts.tree.repo.change().swap_to(raw, &other, &away);
-        swapped.map(drop)
+        let mut swapped = parts.tree.repo.change().swap_to(raw, &other, &away)?;
+        swapped.retain(|path| !away.contains(path));
+        Ok(Restored::now(parts.tree, swapped))
     });
     let ran = match &put {
-        Ok(()) if proof == Proof::Flake => Some(check_work(parts, config, Some(raw)).await),
-        Ok(()) => Some(run_checks(parts, config, Some(raw)).await),
+        Ok(_) if proof == Proof::Flake => Some(check_work(parts, config, Some(raw)).await),
+        Ok(_) => Some(run_checks(parts, config, Some(raw)).await),
         Err(_) => None,
+    };
+    let rewritten = match &put {
+        Ok(restored) if proof == Proof::OldTests => restored.rewritten(parts.tree),
+        _ => Vec::new(),
     };
     let left = match (&ran, proof) {
         (Some(Ok(_)), Proof::Flake) => parts.tree.collect_artifacts(Some(raw), parts.emit).1,
@@ -205,10 +215,34 @@ async fn on_other_tree(
     back.context("`sprag run --resume` tries again to restore the work")?;
     parts.tree.collect_artifacts(Some(raw), parts.emit);
     Ok(match (ran, put) {
+        (Some(Ok(_)), _) if !rewritten.is_empty() => Err(format!(
+            "the checks changed the original files: {}",
+            display_paths(&rewritten)
+        )),
         (Some(ran), _) => Ok((ran?, left)),
         (None, Err(error)) => Err(error.to_string()),
-        (None, Ok(())) => Err("the checks were not run".into()),
+        (None, Ok(_)) => Err("the checks were not run".into()),
     })
+}
+
+/// The files that differ on another tree, as they were before the checks ran there.
+struct Restored {
+    paths: Vec<Vec<u8>>,
+    contents: Vec<[u8; 32]>,
+}
+
+impl Restored {
+    fn now(tree: &WorkTree, paths: Vec<Vec<u8>>) -> Self {
+        let contents = tree.repo.contents_of(&paths.iter().collect::<Vec<_>>());
+        Self { paths, contents }
+    }
+
+    fn rewritten(&self, tree: &WorkTree) -> Vec<Vec<u8>> {
+        let now = Self::now(tree, self.paths.clone()).contents;
+        let both = self.paths.iter().zip(self.contents.iter().zip(now));
+        let differ = both.filter(|(_, (before, now))| **before != *now);
+        differ.map(|(path, _)| path.clone()).collect()
+    }
 }
 
 /// Why there is no tree to prove against: only committed content can replace the work.

@@ -26,7 +26,7 @@ pub async fn verify(
     parts: &mut CheckParts<'_, '_>,
     run: &mut TaskRun<'_>,
 ) -> anyhow::Result<Observation> {
-    let (raw_before, before) = parts.tree.last_snapshot(parts.emit);
+    let (raw_before, before) = parts.tree.as_checked_out(parts.emit)?;
     let recalled = before
         .tree()
         .and_then(|now| parts.memory.recall(now, &run.config))

@@ -165,6 +165,33 @@ const CHEATS: &[Cheat] = &[
         file: "tests/test_0.py",
     },
     Cheat {
+        name: "assertions that only tests load",
+        files: &[
+            ("support/checks.py", "def same(a, b):\n    assert a == b\n"),
+            (
+                "tests/test_a.py",
+                "import sys\nimport unittest\nsys.path.insert(0, '.')\nfrom support.checks import same\nclass T(unittest.TestCase):\n    def test_work(self):\n        same(open('work.txt').read(), 'fixed\\n')\n",
+            ),
+            (".gitignore", "__pycache__\n"),
+        ],
+        check: "python3 -m unittest discover -s tests",
+        agent: "printf 'def same(a, b):\\n    pass\\n' > support/checks.py",
+        file: "support/checks.py",
+    },
+    Cheat {
+        name: "a module in front of the one that a test script loads",
+        files: &[
+            (
+                "tests/run.py",
+                "import unittest\nclass T(unittest.TestCase):\n    def test_work(self):\n        self.assertEqual(open('work.txt').read(), 'fixed\\n')\nunittest.main()\n",
+            ),
+            (".gitignore", "__pycache__\n"),
+        ],
+        check: "python3 tests/run.py",
+        agent: "printf 'class TestCase: pass\\nmain = int\\n' > tests/unittest.py",
+        file: "tests/unittest.py",
+    },
+    Cheat {
         name: "settings that the check's script reads in",
         files: &[
             (".env", "SKIP=\n"),
@@ -304,6 +331,33 @@ fn an_installed_program_in_front_of_another_one_verifies_nothing() {
         "{}",
         done.stdout
     );
+}
+
+/// Also where no program was installed before.
+#[test]
+fn a_new_program_in_front_of_the_machines_own_verifies_nothing() {
+    for (program, expected) in [("grep", "changed_expectations"), ("other", "verified")] {
+        let files = [
+            (
+                "package.json",
+                "{\"scripts\":{\"test\":\"grep -qx fixed work.txt\"}}",
+            ),
+            ("work.txt", "x\n"),
+            (".gitignore", "node_modules\n"),
+        ];
+        let project = project(&files, "npm test", "max_retries: 0\n");
+        let work = if expected == "verified" { "fixed" } else { "y" };
+        let agent = format!(
+            "mkdir -p node_modules/.bin; cp /bin/true node_modules/.bin/{program}; echo {work} > work.txt; echo Done."
+        );
+        let done = run(&project, &agent, &[]).expect(0);
+        assert_eq!(
+            done.task(0)["reason"],
+            expected,
+            "{program}: {}",
+            done.stdout
+        );
+    }
 }
 
 /// What the commit removes and the work tree still has is put away while the checks prove the work.

@@ -504,6 +504,36 @@ pub const FAMILIES: &[Family] = &[
         ],
     },
     Family {
+        name: "compilers of C and C++",
+        programs: &[
+            "bmake", "c++", "cc", "clang", "clang++", "cmake", "ctest", "g++", "gcc", "gmake",
+            "make", "meson", "ninja",
+        ],
+        // A directory of the project may come before those of the system.
+        files: &[
+            with_tests("assert.h"),
+            with_tests("cassert"),
+            with_tests("check.h"),
+            with_tests("cmocka.h"),
+            with_tests("ctype.h"),
+            with_tests("errno.h"),
+            with_tests("gmock/gmock.h"),
+            with_tests("gtest/gtest.h"),
+            with_tests("limits.h"),
+            with_tests("math.h"),
+            with_tests("setjmp.h"),
+            with_tests("signal.h"),
+            with_tests("stdarg.h"),
+            with_tests("stdbool.h"),
+            with_tests("stddef.h"),
+            with_tests("stdint.h"),
+            with_tests("stdio.h"),
+            with_tests("stdlib.h"),
+            with_tests("string.h"),
+            with_tests("unistd.h"),
+        ],
+    },
+    Family {
         name: "linters of C and C++",
         programs: &[
             "clang-format",

@@ -250,3 +250,64 @@ fn what_a_script_runs_is_followed_once_more_where_a_command_names_it_too() {
         assert!(decides(&files, check, "run.js"), "{check}");
     }
 }
+
+#[test]
+fn modules_beside_a_script_of_python_run_in_place_of_known_ones() {
+    let files = [
+        ("tests/run.py", "import sys\nsys.path.insert(0, '.')\n"),
+        ("ci/lint.py", "import json\n"),
+        ("tests/test_a.py", ""),
+    ];
+    for (check, path, expected) in [
+        ("python3 tests/run.py", "tests/unittest.py", true),
+        ("python3 tests/run.py", "unittest/__init__.py", true),
+        ("python3 ci/lint.py", "ci/json.py", true),
+        ("python3 ci/lint.py", "json.py", false),
+        ("python3 ci/lint.py", "ci/orders.py", false),
+    ] {
+        assert_eq!(decides(&files, check, path), expected, "{check}: {path}");
+    }
+}
+
+#[test]
+fn data_by_which_a_check_judges_decides() {
+    let files = [
+        (
+            "check.js",
+            "const limits = require('./thresholds.json');\nread('check.json'); read('data.json');\n",
+        ),
+        ("thresholds.json", "{}"),
+        ("check.json", "{}"),
+        ("data.json", "{}"),
+    ];
+    for (path, expected) in [
+        ("thresholds.json", true),
+        ("check.json", true),
+        ("data.json", false),
+    ] {
+        assert_eq!(decides(&files, "node check.js", path), expected, "{path}");
+    }
+}
+
+#[test]
+fn headers_in_front_of_those_of_the_system_decide() {
+    let files = [("Makefile", "test:\n\tcc -I. t.c\n"), ("tests/t.c", "")];
+    for (path, expected) in [
+        ("assert.h", true),
+        ("inc/gtest/gtest.h", true),
+        ("two.h", false),
+    ] {
+        assert_eq!(decides(&files, "make test", path), expected, "{path}");
+    }
+}
+
+#[test]
+fn a_link_out_of_the_work_tree_is_a_program_all_the_same() {
+    let tree = Tree([(".venv/bin/python", "->/usr/bin/python3")].into());
+    let definitions = Definitions::of([".venv/bin/python -m pytest"], &tree);
+    assert!(
+        definitions
+            .programs()
+            .any(|path| path == ".venv/bin/python")
+    );
+}

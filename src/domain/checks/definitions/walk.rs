@@ -7,45 +7,14 @@ use super::table::{
     SHELLS,
 };
 use super::{Definitions, Entry, Start, base, fits, joined, parent};
-use crate::checks::tests_changed::is_test;
 use std::collections::BTreeSet;
+use words::{DATA, is_command_option, only_parses, says_that_it_checks, says_that_it_limits};
 
 mod settings;
+mod words;
 
 /// The maximum depth to which scripts that name scripts are followed.
 const MAX_DEPTH: u32 = 8;
-
-/// Words in a script's path that mark it as a check. A script that another script runs may otherwise be the
-/// work itself: `test.sh` that runs `slug.sh`.
-const WORDS_OF_CHECKS: &[&str] = &[
-    "assert",
-    "assertions",
-    "check",
-    "checks",
-    "ci",
-    "common",
-    "e2e",
-    "gate",
-    "gradlew",
-    "hack",
-    "harness",
-    "helper",
-    "helpers",
-    "integration",
-    "lint",
-    "mvnw",
-    "script",
-    "scripts",
-    "spec",
-    "specs",
-    "suite",
-    "test",
-    "testing",
-    "tests",
-    "tools",
-    "validate",
-    "verify",
-];
 
 /// The maximum number of links in a path.
 const MAX_LINKS: u32 = 40;
@@ -282,11 +251,24 @@ impl Walk<'_> {
             if !word.starts_with('-')
                 && let Some((path, Entry::File { .. })) = self.resolve(place, word)
             {
+                if fits("python*", name) {
+                    self.modules_of_script(&path, place);
+                }
                 self.script(path, place);
                 break;
             }
         }
         self.option_files(&before, place);
+    }
+
+    /// Records the directories from which a script of Python loads modules first: its own, and the one in which
+    /// it runs if it adds to the list.
+    fn modules_of_script(&mut self, path: &str, place: &Place) {
+        self.found.module_dirs.insert(parent(path).to_owned());
+        let text = self.start.read(path).unwrap_or_default();
+        if text.contains("sys.path") {
+            self.found.module_dirs.insert(place.dir.clone());
+        }
     }
 
     /// Records a Python module that is run, if it belongs to the work tree.
@@ -485,6 +467,12 @@ impl Walk<'_> {
                 self.family_of(name);
             }
             let extension = name.rsplit_once('.').map_or("", |(_, extension)| extension);
+            if DATA.contains(&extension) && says_that_it_limits(word) {
+                if let Some((path, Entry::File { .. })) = self.resolve(&here, word) {
+                    self.found.named.insert(path);
+                }
+                continue;
+            }
             if !word.contains('/') {
                 continue;
             }
@@ -540,7 +528,11 @@ impl Walk<'_> {
                 Entry::Link(target) => {
                     links += 1;
                     passed.push(next);
-                    if links > MAX_LINKS || target.starts_with('/') {
+                    if links > MAX_LINKS {
+                        return None;
+                    }
+                    if target.starts_with('/') {
+                        self.found.named.extend(passed);
                         return None;
                     }
                     todo.extend(target.split('/').rev().map(str::to_owned));
@@ -554,29 +546,4 @@ impl Walk<'_> {
         self.found.named.extend(passed);
         Some((path, entry))
     }
-}
-
-fn is_command_option(word: &str) -> bool {
-    let short = word.strip_prefix('-').filter(|rest| !rest.starts_with('-'));
-    short.is_some_and(|letters| letters.ends_with('c'))
-}
-
-/// Whether an interpreter only parses a file, which then decides nothing: `sh -n x.sh`.
-fn only_parses(name: &str, rest: &[String]) -> bool {
-    let mut options = rest.iter().take_while(|word| word.starts_with('-'));
-    let letter = match name {
-        _ if SHELLS.contains(&name) => 'n',
-        "perl" | "ruby" => 'c',
-        "php" => 'l',
-        "node" | "nodejs" => {
-            return options.any(|word| word == "--check" || word == "-c");
-        }
-        _ => return false,
-    };
-    options.any(|word| !word.starts_with("--") && word.contains(letter))
-}
-
-fn says_that_it_checks(path: &str) -> bool {
-    let mut words = path.split(|c: char| !c.is_ascii_alphanumeric());
-    is_test(path) || words.any(|word| WORDS_OF_CHECKS.contains(&word.to_ascii_lowercase().as_str()))
 }

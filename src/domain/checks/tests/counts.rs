@@ -44,6 +44,16 @@ const SUMMARIES: &[(&str, &str, Counts)] = &[
         Counts::of(3, 4),
     ),
     (
+        "pytest -qq",
+        "..sxF................................................................... [ 96%]\n..X                                                                      [100%]\n",
+        Counts::of(72, 1),
+    ),
+    (
+        "pytest -qq whose tests end the process",
+        "..sxF................................................................... [ 96%]\n..",
+        Counts::UNKNOWN,
+    ),
+    (
         "pytest collection error",
         "=============== 1 error in 0.08s ===============\n",
         Counts::of(0, 1),

@@ -228,5 +228,18 @@ fn counts(lines: &[&str]) -> Option<Counts> {
             tally.add(Some(0), Some(0));
         }
     }
-    tally.finish()
+    tally.finish().or_else(|| progress(lines))
+}
+
+/// The numbers of a run without a summary (`-qq`), by the letters of its tests: those of a whole run end at 100 %.
+fn progress(lines: &[&str]) -> Option<Counts> {
+    static LETTERS: Pattern = Pattern::new(r"^([.FEsxX]+) +\[ *([0-9]+)%\]$");
+    let mut tally = Tally::default();
+    let mut is_whole = false;
+    for found in lines.iter().filter_map(|line| LETTERS.captures(line)) {
+        let number = |of: &[char]| Some(found[1].matches(of).count() as u64);
+        tally.add(number(&['.', 'X']), number(&['F', 'E']));
+        is_whole = &found[2] == "100";
+    }
+    tally.finish().filter(|_| is_whole)
 }

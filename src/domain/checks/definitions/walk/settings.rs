@@ -3,7 +3,8 @@
 use super::super::configured::{self, CONFIGURATIONS, ENDINGS, OF_PYTEST};
 use super::super::table::PRODUCT_DIRECTORIES;
 use super::super::{Entry, base, joined, parent};
-use super::{MAX_DEPTH, Place, Walk, says_that_it_checks};
+use super::words::says_that_it_checks;
+use super::{MAX_DEPTH, Place, Walk};
 use crate::pattern::Pattern;
 use std::collections::BTreeSet;
 

@@ -1,0 +1,205 @@
+//! What checks see in the work tree and a fresh checkout of the commit does not have.
+
+use super::*;
+
+const FILES: &[(&str, &str)] = &[
+    ("work.txt", "x\n"),
+    ("other.txt", "x\n"),
+    (".gitignore", "out\n*.local\nnode_modules\n"),
+];
+
+/// How an agent makes `$1` say `fixed` here and nowhere else, and what the message names.
+const ELSEWHERE: &[(&str, &str, &str)] = &[
+    ("out/a.txt", "mkdir out; echo fixed > out/a.txt", "out"),
+    ("a.local", "echo fixed > a.local", "a.local"),
+    (
+        "sub/a.txt",
+        "git init -q sub; echo fixed > sub/a.txt",
+        "sub",
+    ),
+    (
+        "sub/a.txt",
+        "git init -q sub; cd sub; echo fixed > a.txt; git add a.txt; git -c user.name=x -c user.email=x@y commit -qm x; cd ..; printf '[submodule \"sub\"]\\n path = sub\\n url = https://example.invalid/x\\n' > .gitmodules; git add sub",
+        "sub",
+    ),
+    (
+        "work.txt",
+        "echo fixed > $OUT/a.txt; ln -sf $OUT/a.txt work.txt",
+        "work.txt",
+    ),
+    (
+        "work.txt",
+        "mkdir out; echo fixed > out/a.txt; ln -sf out/a.txt work.txt",
+        "out",
+    ),
+];
+
+#[test]
+fn what_only_this_work_tree_has_proves_nothing() {
+    for (path, agent, named) in ELSEWHERE {
+        let project = project(FILES, &format!("grep -qx fixed {path}"), "max_retries: 0\n");
+        let agent = format!("echo y > other.txt; {agent}; echo Done.");
+        let run = run(&project, &agent, &[]).expect(0);
+        proved(&run, &[("old_tests", "failed")]);
+        assert_eq!(run.task(0)["reason"], "changed_expectations", "{agent}");
+        let message = run.task(0)["message"].as_str().unwrap();
+        let told = format!("a fresh checkout does not have what the checks saw ({named})");
+        assert!(message.contains(&told), "{message}");
+        assert_eq!(project.read(path), "fixed\n", "{agent}");
+    }
+}
+
+#[test]
+fn what_no_check_needs_may_stay_uncommitted() {
+    for (path, agent, _) in ELSEWHERE {
+        let project = project(FILES, "grep -qx done other.txt", "max_retries: 0\n");
+        let agent = format!("echo done > other.txt; {agent}; echo Done.");
+        let run = run(&project, &agent, &[]).expect(0);
+        proved(&run, &[("old_tests", "passed")]);
+        assert_eq!(run.task(0)["reason"], "verified", "{agent}: {}", run.stdout);
+        assert_eq!(project.read(path), "fixed\n", "{agent}");
+    }
+}
+
+/// What checks make themselves, what was there and what package managers install needs no proof.
+#[test]
+fn files_that_are_made_again_need_no_proof() {
+    let check = "mkdir -p out; cp work.txt out/a.txt; grep -qx fixed out/a.txt";
+    let project = project(
+        FILES,
+        check,
+        "max_retries: 1\nsetup: ['echo x > a.local']\n",
+    );
+    let agent = "echo b > a.local; mkdir -p node_modules/a; echo x > node_modules/a/x; [ $N = 1 ] || echo fixed > work.txt; echo $N > other.txt; echo Done.";
+    let run = run(&project, agent, &["--baseline", "off"]).expect(0);
+    assert_eq!(run.task(0)["reason"], "verified", "{}", run.stdout);
+    assert_eq!((project.calls(), proofs(&run)), (2, vec![]));
+}
+
+/// What checks have made of changed tests is made again with the original ones.
+#[test]
+fn what_checks_made_is_made_again_for_the_proof() {
+    let files = [
+        (
+            "Makefile",
+            "test: t\n\tgrep -qx fixed t\nt: work.txt\n\tsh tests/make.sh\n",
+        ),
+        ("tests/make.sh", "cp work.txt t\n"),
+        ("work.txt", "x\n"),
+        (".gitignore", "t\n"),
+    ];
+    let project = project(&files, "make test", "max_retries: 0\n");
+    let run = run(
+        &project,
+        "echo 'echo fixed > t' > tests/make.sh; echo Done.",
+        &[],
+    )
+    .expect(0);
+    proved(&run, &[("old_tests", "failed")]);
+    is_unverified(&project, &run, "tests/make.sh");
+}
+
+#[test]
+fn a_check_that_rewrites_the_original_tests_proves_nothing() {
+    let files = [
+        (
+            "run.sh",
+            ". ./app.sh\nfor t in tests/*.sh; do sh $t; done\n",
+        ),
+        ("app.sh", "true\n"),
+        ("tests/a.sh", "grep -qx fixed work.txt\n"),
+        ("work.txt", "x\n"),
+    ];
+    let project = project(&files, "sh -e run.sh", "max_retries: 0\n");
+    let agent = "echo true > tests/a.sh; echo 'echo true > tests/a.sh' > app.sh; echo Done.";
+    let run = run(&project, agent, &[]).expect(0);
+    proved(&run, &[("old_tests", "unknown")]);
+    is_unverified(
+        &project,
+        &run,
+        "the checks changed the original files: tests/a.sh",
+    );
+}
+
+/// A package that a check needs, as a package manager installs it.
+const INSTALL: &str = "mkdir -p node_modules/dep; echo {} > node_modules/dep/package.json; echo x > node_modules/dep/value";
+
+#[test]
+fn a_package_that_is_changed_in_place_verifies_nothing() {
+    let files = [
+        ("package.json", "{}"),
+        ("work.txt", "x\n"),
+        (".gitignore", "node_modules\n"),
+    ];
+    let settings = format!("setup: ['{INSTALL}']\nmax_retries: 0\n");
+    let check = "node -v; grep -qx fixed node_modules/dep/value || grep -qx fixed work.txt";
+    for (agent, expected) in [
+        (
+            "echo fixed > node_modules/dep/value; echo y > work.txt",
+            "changed_expectations",
+        ),
+        ("echo fixed > work.txt", "verified"),
+        (
+            "mkdir node_modules/new; echo {} > node_modules/new/package.json; echo x > node_modules/new/value; echo fixed > work.txt",
+            "verified",
+        ),
+        (INSTALL, ""),
+    ] {
+        let project = project(&files, check, &settings);
+        let reinstalls = expected.is_empty();
+        let agent = match reinstalls {
+            true => {
+                format!("rm -r node_modules; {agent}; echo fixed > work.txt; echo Done.")
+            }
+            false => format!("{agent}; echo Done."),
+        };
+        let run = run(&project, &agent, &[]).expect(0);
+        let expected = if reinstalls { "verified" } else { expected };
+        assert_eq!(run.task(0)["reason"], expected, "{agent}: {}", run.stdout);
+        if expected != "verified" {
+            proved(&run, &[("old_tests", "unknown")]);
+            is_unverified(&project, &run, "node_modules/dep/value");
+        }
+    }
+}
+
+#[test]
+fn code_that_python_runs_at_its_start_verifies_nothing() {
+    let files = [
+        ("work.txt", "x\n"),
+        (".gitignore", ".venv\n"),
+        (
+            "check.py",
+            "import sys\nsys.exit(open('work.txt').read() != 'fixed\\n')\n",
+        ),
+    ];
+    let packages = "$(echo .venv/lib/python3*/site-packages)";
+    let setup = "python3 -m venv --without-pip .venv";
+    let check = ".venv/bin/python check.py";
+    for (agent, expected) in [
+        (
+            format!("echo 'import os; os._exit(0)' > {packages}/x.pth; echo y > work.txt"),
+            "changed_expectations",
+        ),
+        (
+            format!(
+                "echo 'import os; os._exit(0)' > {packages}/sitecustomize.py; echo y > work.txt"
+            ),
+            "changed_expectations",
+        ),
+        (
+            format!(
+                "mkdir {packages}/d-1.dist-info; echo 'd.pth,,' > {packages}/d-1.dist-info/RECORD; echo 'import os' > {packages}/d.pth; echo fixed > work.txt"
+            ),
+            "verified",
+        ),
+    ] {
+        let project = project(
+            &files,
+            check,
+            &format!("setup: ['{setup}']\nmax_retries: 0\n"),
+        );
+        let run = run(&project, &format!("{agent}; echo Done."), &[]).expect(0);
+        assert_eq!(run.task(0)["reason"], expected, "{agent}: {}", run.stdout);
+    }
+}
