@@ -22,6 +22,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
+/// The beginning of the warning about a pull request that could not be opened.
+pub const NO_PULL_REQUEST: &str = "no pull request: ";
+
 /// The agent's name of a run in which no agent works.
 pub const NO_AGENT: &str = "none";
 

@@ -113,7 +113,7 @@ fn head(summary: &RunSummary, title: &str) -> Markup {
     html! {
         header class=(format!("state-{state}")) {
             h1 { "Sprag: " (title) }
-            @if let Some(reason) = summary.reason { p { (sentence::reason(reason)) " (" code { (reason.as_str()) } ")" } }
+            @if let Some(reason) = summary.reason { p { (sentence::end(summary, reason)) " (" code { (reason.as_str()) } ")" } }
             (failed(summary))
             @for kept in next_steps::kept(summary) { p.kept { "Kept: " (kept) } }
             @if !next.is_empty() {

@@ -193,7 +193,7 @@ fn happened(summary: &RunSummary, reason: Reason) -> String {
         .filter(|task| task.status != TaskEnd::Done || sentence::is_done_with_a_reservation(task))
         .collect();
     match undone.as_slice() {
-        [] => upper_first(sentence::reason(reason)),
+        [] => upper_first(sentence::end(summary, reason)),
         [task] => format!("{}: {}", code(&task.id, 60), inline(&task.message, 500)),
         [first, rest @ ..] => format!(
             "{}: {} (and {} more)",

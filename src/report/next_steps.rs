@@ -4,7 +4,7 @@ use super::sentence::{has_proofs, is_undone, short_id};
 use super::text;
 use crate::domain::continuation::Continuation;
 use crate::domain::outcome::{NOT_COMMITTED, Reason, RunStatus, TaskEnd};
-use crate::domain::summary::{NO_AGENT, RunSummary, TaskSummary};
+use crate::domain::summary::{NO_AGENT, NO_PULL_REQUEST, RunSummary, TaskSummary};
 
 /// The remedies of the error that ended the run.
 pub fn remedies(summary: &RunSummary) -> Vec<String> {
@@ -15,7 +15,22 @@ pub fn remedies(summary: &RunSummary) -> Vec<String> {
     let told: Vec<String> = told.map(|line| line.trim_end().to_owned()).collect();
     match told.iter().all(|line| !line.starts_with(' ')) && !told.is_empty() {
         true => told,
-        false => vec!["install or grant what the message above names".into()],
+        false => vec![match undelivered(summary) {
+            Some(why) => format!("remove this cause: {why}"),
+            None => "install or grant what the message above names".into(),
+        }],
+    }
+}
+
+/// Why the work did not reach its branch or has no pull request.
+fn undelivered(summary: &RunSummary) -> Option<&str> {
+    let push = summary.push.as_ref()?;
+    let mut warnings = summary.warnings.iter();
+    match push.pushed {
+        false => Some(&push.detail),
+        true => warnings
+            .find(|it| it.starts_with(NO_PULL_REQUEST))
+            .map(String::as_str),
     }
 }
 
@@ -261,9 +276,11 @@ fn resume(summary: &RunSummary) -> String {
 
 fn patch_path(summary: &RunSummary, patch: &str) -> String {
     let patch = text::line(patch);
-    match summary.run_dir.is_empty() {
-        true => patch,
-        false => format!(
+    match (summary.run_dir.is_empty(), summary.continuation.is_here()) {
+        (true, _) => patch,
+        // The machine with the path is gone.
+        (false, false) => format!("{patch} in the run directory"),
+        (false, true) => format!(
             "{}/{patch}",
             text::line(&summary.run_dir).trim_end_matches('/')
         ),

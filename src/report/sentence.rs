@@ -325,6 +325,16 @@ pub fn is_done_with_a_reservation(task: &TaskSummary) -> bool {
     task.status == TaskEnd::Done && (fails || task.reason == Some(Reason::ChangedExpectations))
 }
 
+/// The end of a run in words, where no single task decided it.
+pub fn end(summary: &RunSummary, reason: Reason) -> &'static str {
+    let mut selected = summary.tasks.iter().filter(|task| task.selected);
+    let is_done = summary.push.is_some() && selected.all(|task| task.status == TaskEnd::Done);
+    match reason {
+        Reason::Environment if is_done => "the work is done, but could not be delivered",
+        reason => self::reason(reason),
+    }
+}
+
 /// The first twelve characters of a commit's id, cleaned.
 pub fn short_id(id: &str) -> String {
     let id = text::line(id);

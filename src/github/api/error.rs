@@ -103,6 +103,11 @@ impl Error {
         matches!(self, Self::Unauthorised { .. } | Self::Forbidden { .. })
     }
 
+    /// Whether the token is valid and lacks a permission.
+    pub fn is_forbidden(&self) -> bool {
+        matches!(self, Self::Forbidden { .. })
+    }
+
     /// Whether the resource does not exist or is not visible to the token.
     pub fn is_not_found(&self) -> bool {
         matches!(self, Self::NotFound { .. })

@@ -97,7 +97,15 @@ pub struct PublishProblems {
 impl PublishProblems {
     fn note_incident(&mut self, what: &str, error: &Error) {
         self.incomplete = true;
-        let line = format!("{what}: {error}");
+        let needed = match what {
+            _ if !error.is_forbidden() => "",
+            "no reaction" | "no comment" => {
+                "; the job needs `issues: write`, or on a pull request `pull-requests: write`"
+            }
+            "no check run" => "; the job needs `checks: write`",
+            _ => "",
+        };
+        let line = format!("{what}: {error}{needed}");
         if !self.incidents.contains(&line) {
             self.incidents.push(line);
         }

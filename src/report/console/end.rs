@@ -53,15 +53,10 @@ pub(super) fn lines(summary: &RunSummary) -> Vec<Line> {
             format!("  … {} more", text::count(more as u64, "task")),
         ));
     }
-    if let Some(reason) = summary
-        .reason
-        .filter(|_| summary.tasks.iter().all(|task| task.reason.is_none()))
-    {
-        lines.push(Line::new(
-            Tone::Plain,
-            format!("  {}", sentence::reason(reason)),
-        ));
-    }
+    let is_undecided = summary.tasks.iter().all(|task| task.reason.is_none());
+    let words = summary.reason.map(|it| (it, sentence::end(summary, it)));
+    let words = words.filter(|(reason, words)| is_undecided || *words != sentence::reason(*reason));
+    lines.extend(words.map(|(_, words)| Line::new(Tone::Plain, format!("  {words}"))));
     let done = matches!(
         summary.status,
         Some(RunStatus::Success | RunStatus::Unverified)

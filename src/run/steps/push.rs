@@ -9,7 +9,7 @@ use crate::git::{
 };
 use crate::process::Cancel;
 use crate::run::emitter::Emitter;
-use crate::run::layout::RunFile;
+use crate::run::layout::{BUNDLE, RunFile};
 use crate::run::parts::CheckParts;
 use crate::run::push_failure::{PushFailure, refused, rescue_of};
 use crate::run::setup::Setup;
@@ -285,7 +285,7 @@ impl Push<'_, '_, '_> {
         let path = self.parts.setup.run_dir.path(RunFile::Bundle);
         match self.parts.tree.repo.bundle(&path, &self.request.start, &state.head) {
             Ok(()) => {
-                line.detail = format!("{}; the commits are in {}", failure.why, path.display());
+                line.detail = format!("{}; the commits are in {BUNDLE} of the run directory", failure.why);
             }
             Err(error) => self.parts.emit.warn(format!(
                 "the commits could not be saved in a bundle; they are only in this checkout: {error}"

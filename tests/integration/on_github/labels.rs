@@ -1,9 +1,9 @@
 //! Runs that a label asks for, and `--issue`.
 
 use super::{own_comments, with_pull};
-use crate::support::github::{Fault, Subject, Trouble};
+use crate::support::github::{Access, Area, Fault, Subject, Token, Trouble};
 use crate::support::proc::wait_until;
-use crate::support::runner::Runner;
+use crate::support::runner::{Runner, TOKEN};
 use std::fs;
 use std::process::Stdio;
 
@@ -233,6 +233,54 @@ fn continue_leaves_out_what_is_done_of_an_issue_and_retry_does_not() {
     assert_eq!(runner.file(&branch, "d.txt"), "t3\nt2\nt3\n");
     opened(&runner, &branch, &format!("Closes #{number}"));
     assert_eq!(own_comments(&runner), 1);
+}
+
+#[test]
+fn a_missing_permission_is_named_where_the_next_step_is() {
+    let undelivered = "The work is done, but could not be delivered";
+    for (area, needed, code) in [
+        (
+            Area::Pulls,
+            "the job needs `pull-requests: write`, and the repository must allow GitHub Actions",
+            4,
+        ),
+        (
+            Area::Contents,
+            "the job needs the permission `contents: write`",
+            4,
+        ),
+        (Area::Issues, "no comment: ", 0),
+        (Area::Checks, "; the job needs `checks: write`", 0),
+    ] {
+        let mut runner = with_pull();
+        let number = issue(&runner, "Write d.txt");
+        runner.labelled(number, "grace");
+        runner
+            .github
+            .token(TOKEN, Token::job().may(area, Access::Read));
+        if area == Area::Contents {
+            runner.server.read_only(TOKEN);
+        }
+        let agent = runner.project.agent(WRITE);
+        let step = runner
+            .step(&["--agent-command", &agent, "--verify", "true"])
+            .expect(code);
+        let told = &step.run.stdout;
+        let told = format!("{told}{}", step.run.stderr);
+        assert!(told.contains(needed), "{told}");
+        let summary = step.summary.replace("\\`", "`");
+        assert_eq!(summary.contains(undelivered), code == 4, "{summary}");
+        if code == 4 {
+            let next = summary.split("**What to do next**").nth(1).unwrap();
+            let next = next.split("\n\n| Task").next().unwrap();
+            assert!(
+                next.contains("Remove this cause: ") && next.contains(needed),
+                "{next}"
+            );
+            let machine = runner.project.beside("runner").display().to_string();
+            assert!(!summary.contains(&machine), "{summary}");
+        }
+    }
 }
 
 #[test]
