@@ -53,7 +53,7 @@ fn outer(launch: &Launch, reporter: &mut Reporter<File>) -> Result<ExitCode, Fai
     if launch.policy.has_mounts() {
         mounts::own(&launch.policy, &launch.cwd, entrance)?;
     } else if let Some(entrance) = entrance {
-        mounts::leave(network::namespace(Some(&entrance)))?;
+        mounts::leave(network::namespace(Some(&entrance)), &launch.cwd)?;
         entrance.open()?;
     }
     supervisor::supervise(launch, reporter)

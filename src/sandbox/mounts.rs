@@ -26,7 +26,11 @@ const UNREACHABLE: &[Errno] = &[Errno::ACCESS, Errno::NOENT, Errno::NOTCONN, Err
 
 /// Leaves these namespaces of the run. Returns whether that needed a user namespace. Root needs none,
 /// and without one files keep their owners.
-pub(super) fn leave(own: CloneFlags) -> Result<bool, Failure> {
+///
+/// # Errors
+/// When the namespaces are not available, or would take from root the right to write in `cwd`: in a user
+/// namespace, capabilities apply only to the files of its own users.
+pub(super) fn leave(own: CloneFlags, cwd: &Path) -> Result<bool, Failure> {
     let is_root = rustix::process::geteuid().is_root();
     if is_root && unshare(own).is_ok() {
         return Ok(false);
@@ -35,6 +39,16 @@ pub(super) fn leave(own: CloneFlags) -> Result<bool, Failure> {
         rustix::process::geteuid().as_raw(),
         rustix::process::getegid().as_raw(),
     );
+    let owner = rustix::fs::stat(cwd)
+        .map_err(|error| at(cwd, error))?
+        .st_uid;
+    if is_root && owner != user {
+        let why = format!(
+            "namespaces: root has no CAP_SYS_ADMIN here, and in a user namespace it could not write the files of \
+             user {owner}"
+        );
+        return Err(Failure::from(why));
+    }
     unshare(own | CloneFlags::CLONE_NEWUSER).map_err(|error| format!("namespaces: {error}"))?;
     let write = |path: &str, text: String| {
         fs::write(path, text).map_err(|error| format!("{path}: {error}"))
@@ -48,7 +62,10 @@ pub(super) fn leave(own: CloneFlags) -> Result<bool, Failure> {
 /// Moves this process into a mount namespace and makes the mounts of a policy. With an entrance, also
 /// moves it into a network namespace.
 pub(super) fn own(policy: &Policy, cwd: &Path, entrance: Option<Entrance>) -> Result<(), Failure> {
-    leave(CloneFlags::CLONE_NEWNS | network::namespace(entrance.as_ref()))?;
+    leave(
+        CloneFlags::CLONE_NEWNS | network::namespace(entrance.as_ref()),
+        cwd,
+    )?;
     if let Some(entrance) = entrance {
         entrance.open()?;
     }

@@ -121,7 +121,8 @@ fn end_with_parent() -> Result<(), Failure> {
 fn separate(launch: &Launch) -> Result<(), Failure> {
     let entrance = network::prepare(&launch.policy)?;
     let own = CloneFlags::CLONE_NEWNS | CloneFlags::CLONE_NEWPID | CloneFlags::CLONE_NEWIPC;
-    let in_user_namespace = mounts::leave(own | network::namespace(entrance.as_ref()))?;
+    let in_user_namespace =
+        mounts::leave(own | network::namespace(entrance.as_ref()), &launch.cwd)?;
     if let Some(entrance) = entrance {
         entrance.open()?;
     }

@@ -81,6 +81,35 @@ fn root_works_in_a_workspace_of_another_user_and_leaves_it_readable() {
 }
 
 #[test]
+fn root_of_a_container_works_in_a_workspace_of_another_user() {
+    if !is_root() {
+        return;
+    }
+    let project = Project::new(&[("a.txt", "a\n")]);
+    let base = project.head();
+    project.git(&["config", "--global", "--add", "safe.directory", "*"]);
+    let agent = project.agent("echo b > a.txt; echo Done.");
+    give_away(&project.repo(), NOBODY);
+    let run = |sandbox: &str| {
+        let exe = env!("CARGO_BIN_EXE_sprag");
+        let args = ["--bounding-set", "-sys_admin", exe, "run", "--prompt", "x"];
+        let rest = [
+            "--verify",
+            "true",
+            "--sandbox",
+            sandbox,
+            "--agent-command",
+            &agent,
+        ];
+        let output = project.program("setpriv", &[args, rest].concat()).output();
+        project.finished(&output.unwrap())
+    };
+    run("require").expect(4);
+    let run = run("auto").expect(0);
+    assert_eq!(delta(&project, &base), ["M a.txt"], "{}", run.stdout);
+}
+
+#[test]
 fn another_user_is_refused_with_the_remedy_unless_the_directory_is_listed() {
     if !can_be_nobody() {
         return;
