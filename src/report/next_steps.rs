@@ -221,7 +221,7 @@ pub fn advice(summary: &RunSummary) -> Option<&'static str> {
             Some("do what the report asks for, or change the task, then run it again")
         }
         Reason::ChangedExpectations => Some(
-            "find out what became of the tests and check definitions before you accept the work",
+            "find out what became of the tests and check definitions, and what the commit lacks, before you accept the work",
         ),
         Reason::UnstableChecks => {
             Some("make the checks leave the work tree unchanged, or commit what they write")

@@ -254,7 +254,7 @@ pub fn reason(reason: Reason) -> &'static str {
         Reason::CommitRejected => "the commit was rejected",
         Reason::UnstableChecks => "the checks change the work tree every time they run",
         Reason::ChangedExpectations => {
-            "the checks may pass only because tests or check definitions changed"
+            "the checks may pass only because of changed tests or check definitions, or of files that no commit has"
         }
         Reason::Budget => "the token or cost limit was reached",
         Reason::Deadline => "the run's deadline was reached",
