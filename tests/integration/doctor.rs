@@ -393,7 +393,7 @@ fn whether_the_key_of_the_model_stays_with_sprag_is_told() {
     assert_eq!(code, 0);
     let elsewhere = ["--agent-arg=--oss"];
     let (code, own) = told(&project, &elsewhere);
-    assert!(own.starts_with("ok: it has its own login: "), "{own}");
+    assert!(own.starts_with("ok: not used: "), "{own}");
     assert_eq!(code, 0);
     let (code, refused) = told(&project, &["--gateway", "on", elsewhere[0]]);
     let why = "fail: `gateway: on` keeps the key of its model with Sprag, which is not possible: ";

@@ -92,7 +92,7 @@ fn gateway(agent: &Agent) -> Option<Finding> {
     let line = agent.gateway.as_ref()?;
     Some(match (&line.why, agent.requires_gateway) {
         (None, _) => Finding::ok(CHECK, "the key of its model stays with Sprag"),
-        (Some(why), false) => Finding::ok(CHECK, format!("it has its own login: {why}")),
+        (Some(why), false) => Finding::ok(CHECK, format!("not used: {why}")),
         (Some(why), true) => Finding::fail(
             CHECK,
             format!(

@@ -9,7 +9,10 @@ use serde_json::Value;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     /// 401: the token is invalid, expired or revoked.
-    #[error("{what}: GitHub does not accept the token (401): {message}")]
+    #[error(
+        "{what}: GitHub does not accept the token (401), which is wrong, revoked or expired; that of a job ends with \
+         the job: {message}"
+    )]
     Unauthorised {
         /// The request.
         what: String,

@@ -52,7 +52,8 @@ async fn refusals_are_told_in_githubs_words_and_never_repeated() {
         (
             401,
             json!({ "message": "Bad credentials" }),
-            "GET /repos/octo/hello: GitHub does not accept the token (401): Bad credentials",
+            "GET /repos/octo/hello: GitHub does not accept the token (401), which is wrong, revoked or expired; that of a \
+             job ends with the job: Bad credentials",
         ),
         (
             403,
