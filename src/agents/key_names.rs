@@ -1,5 +1,6 @@
 //! Recognizes a key that is set under a name that nothing reads.
 
+use super::{CLIS, builtin, gateway};
 use crate::domain::suggest::is_typing_error;
 use std::ffi::OsString;
 
@@ -26,24 +27,38 @@ const KEY_WORDS: [&str; 7] = ["API", "KEY", "APIKEY", "TOKEN", "SECRET", "ACCESS
 const MIN_CHARS: usize = 5;
 
 /// What is wrong with the variables of this environment, none of which is one of the keys in `wanted` with a
-/// value: one of these is empty, or another variable has a similar name. Contains no value.
-pub fn key_slip(wanted: &[&str], env: &[(OsString, OsString)]) -> Option<String> {
+/// value: one of these is empty, or another variable that nothing reads has a similar name. Contains no value.
+pub fn key_slip(wanted: &[&str], env: &[(OsString, OsString)], in_job: bool) -> Option<String> {
     let mut named = env
         .iter()
         .filter_map(|(name, value)| Some((name.to_str()?, !value.is_empty())));
     let is_empty = |(name, is_set): &(&str, bool)| !is_set && wanted.contains(name);
     if let Some((name, _)) = named.clone().find(is_empty) {
-        return Some(format!(
-            "{name} is empty: store a secret of that name, which workflows for pull requests from forks do not get"
-        ));
+        let remedy = match in_job {
+            true => {
+                "store a secret of that name, which workflows for pull requests from forks do not get"
+            }
+            false => "give it a value",
+        };
+        return Some(format!("{name} is empty: {remedy}"));
     }
     named.find_map(|(name, is_set)| {
-        let maker = maker(name).filter(|_| is_set && !wanted.contains(&name))?;
+        let maker = maker(name).filter(|_| is_set && !is_read(name))?;
         let meant = wanted.iter().find(|it| is_same(&maker, it))?;
         Some(format!(
             "{name} is set, which nothing reads: rename it to {meant}"
         ))
     })
+}
+
+/// Whether Sprag or an agent reads the variable.
+fn is_read(name: &str) -> bool {
+    let of_clis = CLIS.iter().flat_map(|spec| spec.variables);
+    let of_gateway = gateway::PROVIDERS.iter().flat_map(|it| it.keys);
+    let mut read = builtin::variables()
+        .chain(of_clis.map(|variable| variable.name))
+        .chain(of_gateway.map(|(key, _)| *key));
+    read.any(|known| known == name)
 }
 
 /// The part of a key's name that says whose key it is, or `None` if the name is not that of a key.
@@ -87,7 +102,32 @@ mod tests {
             .iter()
             .map(|(name, value)| (name.into(), value.into()))
             .collect();
-        key_slip(wanted, &env)
+        key_slip(wanted, &env, true)
+    }
+
+    #[test]
+    fn a_name_that_is_read_is_no_slip() {
+        let wanted: Vec<&str> = builtin::suggested_keys().collect();
+        for given in [
+            "ANTHROPIC_AUTH_TOKEN",
+            "ANTHROPIC_FOUNDRY_API_KEY",
+            "CODEX_API_KEY",
+            "GOOGLE_API_KEY",
+            "INPUT_GITHUB-TOKEN",
+            "INPUT_GITHUB_TOKEN",
+            "GH_TOKEN",
+        ] {
+            let others: Vec<&str> = wanted.iter().copied().filter(|it| *it != given).collect();
+            assert_eq!(slip(&others, &[(given, "x")]), None, "{given}");
+        }
+    }
+
+    #[test]
+    fn an_empty_key_is_a_secret_only_in_a_job() {
+        let env = [("OPENAI_API_KEY".into(), "".into())];
+        let told = |in_job| key_slip(&["OPENAI_API_KEY"], &env, in_job).unwrap();
+        assert!(told(true).starts_with("OPENAI_API_KEY is empty: store a secret"));
+        assert_eq!(told(false), "OPENAI_API_KEY is empty: give it a value");
     }
 
     #[test]

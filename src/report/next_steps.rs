@@ -16,7 +16,7 @@ pub fn remedies(summary: &RunSummary) -> Vec<String> {
     match told.iter().all(|line| !line.starts_with(' ')) && !told.is_empty() {
         true => told,
         false => vec![match undelivered(summary) {
-            Some(why) => format!("remove this cause: {why}"),
+            Some(why) => format!("remove this cause: {}", text::line(why)),
             None => "install or grant what the message above names".into(),
         }],
     }
@@ -132,8 +132,7 @@ pub fn steps(summary: &RunSummary, continuation: &Continuation) -> Vec<NextStep>
             steps.extend(patches(summary));
         }
         Continuation::Anew => {
-            let what = "start the same command again; nothing was changed here";
-            steps.push(NextStep::Advice(what.into()));
+            steps.extend(anew(summary).map(NextStep::Advice));
         }
         Continuation::Job {
             phrase,
@@ -144,6 +143,28 @@ pub fn steps(summary: &RunSummary, continuation: &Continuation) -> Vec<NextStep>
         }
     }
     steps
+}
+
+/// What is left to do for a run that cannot be continued.
+fn anew(summary: &RunSummary) -> Option<String> {
+    let Some(last) = summary.commits.last() else {
+        return Some("start the same command again; nothing was changed here".into());
+    };
+    let push = summary.push.as_ref();
+    if push.is_some_and(|push| push.pull_request.is_some()) {
+        return None;
+    }
+    let there = push.and_then(|push| push.pushed.then_some(&push.branch).or(push.rescue.as_ref()));
+    let own = summary.branch.as_deref().unwrap_or("HEAD");
+    let shown = |branch: &str| text::short_line(branch, 100);
+    Some(match there {
+        Some(branch) => format!("open a pull request for the branch {}", shown(branch)),
+        None => format!(
+            "push {}, which has the commit {}, or start the same command again in a new checkout",
+            shown(own),
+            short_id(last)
+        ),
+    })
 }
 
 /// How to continue a run of a job.
@@ -160,9 +181,14 @@ fn again(summary: &RunSummary, phrase: Option<&str>, merges_base: bool) -> Optio
             text: format!("{phrase} {word}"),
             what: what.into(),
         },
-        None => NextStep::Advice(format!(
-            "start the workflow again to {what}: tasks that are done are not repeated"
-        )),
+        None => {
+            // Commits that are only in the job are lost with it.
+            let kept = match summary.push.as_ref().is_some_and(|push| push.pushed) {
+                true => ": tasks that are done are not repeated",
+                false => "",
+            };
+            NextStep::Advice(format!("start the workflow again to {what}{kept}"))
+        }
     })
 }
 
@@ -310,6 +336,7 @@ fn left_in_tree(summary: &RunSummary) -> Option<&TaskSummary> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::event::PushLine;
     use crate::report::samples;
 
     fn commands(summary: &RunSummary) -> Vec<String> {
@@ -356,6 +383,61 @@ mod tests {
             summary.continuation = Continuation::Anew;
             let told = format!("{:?}", next_steps(&summary));
             assert!(!told.contains("--resume"), "{name}: {told}");
+        }
+    }
+
+    #[test]
+    fn a_draft_whose_commit_did_not_arrive_is_not_said_to_have_changed_nothing() {
+        let mut summary = samples::planning_only();
+        summary.continuation = Continuation::Anew;
+        let told = |summary: &RunSummary| format!("{:?}", next_steps(summary));
+        assert!(told(&summary).contains("nothing was changed here"));
+        summary.status = Some(RunStatus::Environment);
+        summary.commits = vec!["9b1e44c0aa27ffff".into()];
+        summary.branch = Some("sprag/plan-csv".into());
+        let mut push = PushLine {
+            branch: "sprag/plan-csv".into(),
+            head: None,
+            pushed: false,
+            rescue: None,
+            pull_request: None,
+            detail: "refused\n  by a rule".into(),
+            dispatched: Vec::new(),
+            rebased: Vec::new(),
+        };
+        summary.push = Some(push.clone());
+        let here = told(&summary);
+        let own = "push sprag/plan-csv, which has the commit 9b1e44c0aa27,";
+        assert!(here.contains(own), "{here}");
+        assert!(here.contains("cause: refused   by a rule\""), "{here}");
+        assert!(!here.contains("nothing was changed"), "{here}");
+        push.rescue = Some("sprag/rescue".into());
+        summary.push = Some(push.clone());
+        let rescued = told(&summary);
+        assert!(rescued.contains("pull request for the branch sprag/rescue"));
+        push.pushed = true;
+        summary.push = Some(push);
+        let pushed = told(&summary);
+        assert!(pushed.contains("pull request for the branch sprag/plan-csv"));
+    }
+
+    #[test]
+    fn only_pushed_work_of_a_job_is_said_to_last() {
+        let mut summary = samples::partial();
+        summary.continuation = Continuation::Job {
+            phrase: None,
+            merges_base: false,
+        };
+        let lasts =
+            |summary: &RunSummary| format!("{:?}", next_steps(summary)).contains("not repeated");
+        assert!(!summary.commits.is_empty() && !lasts(&summary));
+        for is_pushed in [false, true] {
+            let push = samples::pushed();
+            summary.push = Some(PushLine {
+                pushed: is_pushed,
+                ..push
+            });
+            assert_eq!(lasts(&summary), is_pushed);
         }
     }
 

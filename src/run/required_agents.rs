@@ -78,7 +78,7 @@ pub fn require_logins<'t>(
             spec.keys.join(" or "),
             file.unwrap_or_default()
         );
-        let slip = key_slip(spec.keys, &context.env);
+        let slip = key_slip(spec.keys, &context.env, context.in_actions());
         return Err(slip
             .into_iter()
             .fold(Error::agent(message), Error::hint)

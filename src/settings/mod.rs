@@ -96,6 +96,7 @@ impl Sources {
             "GITHUB_TOKEN" => inputs::token(context),
             _ => context.var(name),
         };
+        let keys: Vec<&str> = builtin::suggested_keys().collect();
         let set = builtin::variables().filter_map(|name| Some((name, value(name)?.to_owned())));
         Self {
             above,
@@ -103,7 +104,7 @@ impl Sources {
             in_actions: context.in_actions(),
             globs: Globs::default(),
             models: Rc::new(set.collect()),
-            key_slip: agents::key_slip(&builtin::keys().collect::<Vec<_>>(), &context.env),
+            key_slip: agents::key_slip(&keys, &context.env, context.in_actions()),
             cwd: context.cwd.clone(),
             recordings: Recordings::default(),
         }
@@ -455,13 +456,17 @@ fn agent(all: &Resolved, sources: &Sources, of_role: bool) -> Result<Agent> {
         (agents::ACP, Some(command)) => Ok(Agent::Cli(CliAgent::Acp {
             command: command.to_owned(),
         })),
-        (agents::BUILTIN, _) => built_in(all, sources, of_role)?.map_err(no_access),
+        (agents::BUILTIN, _) => built_in(all, sources, of_role)?.map_err(|missing| {
+            let error = with_slip(Error::environment(missing.message), sources);
+            missing.hints.into_iter().fold(error, Error::hint)
+        }),
         (name @ (agents::ACP | agents::COMMAND), None) => {
             Err(Error::config(format!("agent `{name}` needs a command"))
                 .hint("give one with --agent-command, or agent_command in plan or configuration"))
         }
         ("auto", None) => built_in(all, sources, of_role)?.map_err(|missing| {
-            let none = Error::environment("no agent is configured").hint(format!(
+            let none = with_slip(Error::environment("no agent is configured"), sources);
+            let none = none.hint(format!(
                 "name one: {}; or set `agent` in {DEFAULT_FILE}",
                 agent_flags()
             ));
@@ -507,19 +512,16 @@ fn built_in(
     let var = |name: &str| sources.models.get(name).cloned();
     let access = match builtin::choose(all.model.as_deref(), &var) {
         Ok(access) => access,
-        Err(mut missing) => {
-            missing.hints.splice(0..0, sources.key_slip.clone());
-            return Ok(Err(missing));
-        }
+        Err(missing) => return Ok(Err(missing)),
     };
     let source = builtin::Source::Api(access);
     let options = read?;
     Ok(Ok(Agent::Builtin(Box::new(Builtin { source, options }))))
 }
 
-fn no_access(missing: NoAccess) -> Error {
-    let error = Error::environment(missing.message);
-    missing.hints.into_iter().fold(error, Error::hint)
+/// The error of a model that cannot be reached, with the slip that may be its cause.
+fn with_slip(error: Error, sources: &Sources) -> Error {
+    sources.key_slip.iter().cloned().fold(error, Error::hint)
 }
 
 fn protected_set(globs: &[impl AsRef<str>]) -> Result<ProtectedPaths> {

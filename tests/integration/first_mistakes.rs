@@ -98,7 +98,8 @@ fn a_key_under_another_name_is_named_and_not_shown() {
         let run = project
             .sprag(&["run", "mend a.txt", "--agent", agent])
             .expect(4);
-        assert!(run.stderr.contains(slip), "{}", run.stderr);
+        let first = run.stderr.lines().nth(1);
+        assert_eq!(first, Some(&*format!("  {slip}")), "{}", run.stderr);
         assert!(!run.stderr.contains("canary"), "{}", run.stderr);
     }
     project.env("ANTHROPIC_API_KEY", "");
@@ -106,7 +107,8 @@ fn a_key_under_another_name_is_named_and_not_shown() {
         .sprag(&["run", "mend a.txt", "--agent", "builtin"])
         .expect(4);
     assert!(
-        run.stderr.contains("ANTHROPIC_API_KEY is empty: "),
+        run.stderr
+            .contains("\n  ANTHROPIC_API_KEY is empty: give it a value\n"),
         "{}",
         run.stderr
     );

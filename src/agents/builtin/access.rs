@@ -238,6 +238,14 @@ pub fn keys() -> impl Iterator<Item = &'static str> {
     keys.copied().chain([BASE_URL])
 }
 
+/// The variables that messages suggest when no key is set.
+pub fn suggested_keys() -> impl Iterator<Item = &'static str> {
+    let named = PROVIDERS
+        .iter()
+        .filter(|provider| !matches!(provider.name, GITHUB | "openai-responses"));
+    named.flat_map(|provider| provider.keys).copied()
+}
+
 /// Chooses by `provider/model`, by the keys that are set, and by the URL of a server in Sprag's own variable
 /// or in that of the provider's tools. Without any of these, no model can be reached.
 ///
@@ -398,12 +406,7 @@ fn check_url(variable: &str, url: &str) -> Result<(), NoAccess> {
 }
 
 fn nothing_there() -> NoAccess {
-    let keys: Vec<&str> = PROVIDERS
-        .iter()
-        .filter(|provider| !matches!(provider.name, GITHUB | "openai-responses"))
-        .flat_map(|provider| provider.keys)
-        .copied()
-        .collect();
+    let keys: Vec<&str> = suggested_keys().collect();
     NoAccess {
         message: "the built-in agent has no model to ask".into(),
         hints: vec![

@@ -11,7 +11,9 @@ mod recording;
 mod tools;
 
 use access::Account;
-pub use access::{Access, NoAccess, Secret, WireFormat, choose, key_variable, keys, variables};
+pub use access::{
+    Access, NoAccess, Secret, WireFormat, choose, key_variable, keys, suggested_keys, variables,
+};
 pub use models::Price;
 pub use options::Options;
 pub use recording::ModelRecording;
