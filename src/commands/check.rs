@@ -5,7 +5,7 @@ use crate::context::Context;
 use crate::domain::plan::{self, Task};
 use crate::error::{Error, Result};
 use crate::git::path_within;
-use crate::print::print;
+use crate::print::{masking, print, print_unmasked};
 use crate::report;
 use crate::run::described::task_settings;
 use crate::run::prepare::{config_file, config_path, read_plan, without_agent};
@@ -96,22 +96,25 @@ fn check_json(
     tasks: &[(&Task, (TaskConfig, Option<Error>))],
     warnings: &[String],
 ) -> Result<u8> {
+    let masked = masking(context);
+    // What programs look up is not masked.
     let tasks: Vec<_> = tasks
         .iter()
         .map(|(task, (config, no_agent))| {
             json!({
                 "id": task.id.as_str(),
-                "title": task.title,
+                "title": masked(json!(task.title)),
                 "status": task.status.word(),
-                "depends_on": task.depends_on.iter().map(ToString::to_string).collect::<Vec<_>>(),
+                "depends_on": task.depends_on,
                 "agent": no_agent.is_none().then(|| config.agent.name()),
                 "max_retries": config.settings.max_retries,
-                "checks": config.checks,
+                "checks": masked(json!(config.checks)),
                 "line": task.line,
             })
         })
         .collect();
-    let value = json!({"title": plan.title, "tasks": tasks, "warnings": warnings});
-    print(context, &format!("{value:#}\n"))?;
+    let (title, warnings) = (masked(json!(plan.title)), masked(json!(warnings)));
+    let value = json!({"title": title, "tasks": tasks, "warnings": warnings});
+    print_unmasked(&format!("{value:#}\n"))?;
     Ok(0)
 }

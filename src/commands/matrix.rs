@@ -4,7 +4,7 @@ use crate::cli::MatrixArgs;
 use crate::context::Context;
 use crate::domain::plan::matrix;
 use crate::error::{Error, Result};
-use crate::print::print;
+use crate::print::print_unmasked;
 use crate::report::append::append_only;
 use crate::report::outputs::github_output;
 use crate::run::prepare::read_plan;
@@ -28,7 +28,7 @@ pub fn command(context: &Context, args: &MatrixArgs) -> Result<u8> {
     }
     let rows = matrix(&plan, args.shards.map(usize::from));
     let rows = serde_json::to_string(&rows).map_err(anyhow::Error::from)?;
-    print(context, &format!("{rows}\n"))?;
+    print_unmasked(&format!("{rows}\n"))?;
     if let Some(file) = context.path_var("GITHUB_OUTPUT") {
         let delimiter = format!("sprag_{}", uuid::Uuid::new_v4().simple());
         let text = github_output(&[("matrix", rows)], &delimiter);

@@ -4,7 +4,7 @@ use crate::cli::{SchemaArgs, SchemaName};
 use crate::domain::builtin::trajectory;
 use crate::domain::plan;
 use crate::error::Result;
-use crate::print::print_fixed;
+use crate::print::print_unmasked;
 use crate::report::wire;
 
 /// Runs the command and returns the process's exit code.
@@ -19,6 +19,6 @@ pub fn command(args: &SchemaArgs) -> Result<u8> {
         SchemaName::Summary => wire::summary_schema(),
         SchemaName::Trajectory => trajectory::schema(),
     };
-    print_fixed(&format!("{schema:#}\n"))?;
+    print_unmasked(&format!("{schema:#}\n"))?;
     Ok(0)
 }

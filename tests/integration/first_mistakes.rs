@@ -138,6 +138,17 @@ fn a_secret_in_a_command_is_masked_wherever_the_command_is_shown() {
             "{args:?}: {told}"
         );
     }
+    project.env("APP_PASSWORD", "frontend");
+    let plan = "title: Mend\ntasks:\n  - { id: frontend, title: frontend }\n  - { id: b, title: B, depends_on: [frontend] }\n";
+    project.write("ids.yaml", plan);
+    let rows = project.sprag(&["matrix", "ids.yaml"]).expect(0).stdout;
+    assert!(rows.contains(r#""tasks":"frontend b""#), "{rows}");
+    let shown = project.sprag(&["check", "ids.yaml", "--json"]).expect(0);
+    let shown: serde_json::Value = serde_json::from_str(&shown.stdout).unwrap();
+    let tasks = &shown["tasks"];
+    assert_eq!(tasks[0]["id"], "frontend");
+    assert_eq!(tasks[1]["depends_on"][0], "frontend");
+    assert_ne!(tasks[0]["title"], "frontend");
     project.write("Makefile", &format!("test:\n\t{check}\n"));
     let workflow = format!(
         "on: push\njobs:\n  a:\n    runs-on: ubuntu-24.04\n    steps: [{{ run: \"TOKEN={secret} make test\" }}]\n"
