@@ -16,6 +16,7 @@ use hyper::header::{
 };
 use hyper::{Method, Request, Response, StatusCode, Uri};
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 use serde_json::Value;
 use std::sync::Arc;
 use std::time::Duration;
@@ -46,13 +47,12 @@ const DROPPED: &[HeaderName] = &[
 /// Further such headers, for which the library has no constants.
 const DROPPED_NAMES: &[&str] = &["keep-alive", "proxy-connection", "proxy-authorization"];
 
-/// The parts of a request body that the gateway reads.
+/// The parts of a request body that the gateway reads, of any type.
 #[derive(Deserialize, Default)]
-struct RequestFields {
-    #[serde(default)]
-    model: String,
-    #[serde(default)]
-    stream: bool,
+#[serde(default)]
+struct RequestFields<T> {
+    model: T,
+    stream: T,
 }
 
 /// Forwards a request, or refuses it.
@@ -117,20 +117,22 @@ async fn pass(
         (StatusCode::PAYLOAD_TOO_LARGE, why)
     })?;
     let mut body = body.to_bytes();
-    let asked = match serde_json::from_slice::<RequestFields>(&body) {
-        // A provider could take another of two models than the one that is counted.
-        Err(error) if error.is_data() && endpoint.wire.is_some() => {
-            return Err((
-                StatusCode::BAD_REQUEST,
-                format!("the request is ambiguous: {error}"),
-            ));
-        }
-        asked => asked.unwrap_or_default(),
-    };
-    if endpoint.wire == Some(WireFormat::Chat) && asked.stream {
+    let is_object = body.trim_ascii_start().starts_with(b"{");
+    // A provider could take another of two models than the one that is counted.
+    if let Err(error) = serde_json::from_slice::<RequestFields<IgnoredAny>>(&body)
+        && error.is_data()
+        && is_object
+        && endpoint.wire.is_some()
+    {
+        let why = format!("the request is ambiguous: {error}");
+        return Err((StatusCode::BAD_REQUEST, why));
+    }
+    let asked: RequestFields<Value> = serde_json::from_slice(&body).unwrap_or_default();
+    if endpoint.wire == Some(WireFormat::Chat) && asked.stream == true {
         body = with_usage(body, &account.route.upstream);
     }
-    let model = endpoint.model.map_or(asked.model, str::to_owned);
+    let model = endpoint.model.or(asked.model.as_str());
+    let model = model.unwrap_or_default().to_owned();
     let counted = endpoint
         .wire
         .map(|_| Counted::new(account, model, body.len()));

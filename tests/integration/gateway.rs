@@ -203,6 +203,21 @@ fn the_gateway_forwards_nothing_but_what_it_is_for() {
 }
 
 #[test]
+fn a_field_without_a_value_is_no_second_one() {
+    let api = ModelApi::start([says("hello")]).unwrap();
+    let project = project(&api);
+    let script = format!(
+        "{}ask answer > $OUT/status; echo fixed > a.txt",
+        ASK.replace(r#""stream":true"#, r#""stream":null"#)
+    );
+    let run = project.run(&project.agent(&script), &[]).expect(0);
+    assert_eq!(project.notes("status"), ["200"]);
+    let usage = &run.summary["usage"];
+    assert_eq!(usage["tokens_in"], TOKENS_IN);
+    assert!(usage["cost_usd"].as_f64() > Some(0.0), "{usage}");
+}
+
+#[test]
 fn an_agent_that_goes_away_is_counted_for_what_it_has_asked() {
     let api = ModelApi::start([Step::Cut]).unwrap();
     let project = project(&api);
