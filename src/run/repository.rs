@@ -37,11 +37,47 @@ pub fn for_others(context: &Context, error: &Error) -> Error {
     }
 }
 
-/// The text with paths relative to the work tree.
+/// The text with paths relative to the work tree. A path that goes on before the work tree's is another one.
 #[must_use]
 pub fn relative(text: &str, work_tree: &Path) -> String {
-    match work_tree.to_str() {
-        Some(root) if root.len() > 1 => text.replace(&format!("{root}/"), ""),
-        _ => text.to_owned(),
+    let Some(root) = work_tree.to_str().filter(|root| root.len() > 1) else {
+        return text.to_owned();
+    };
+    let root = format!("{root}/");
+    let goes_on = |c: char| c.is_alphanumeric() || "/._-~%+@:=&?#$!*\\".contains(c);
+    let mut shown = String::with_capacity(text.len());
+    let mut before = None;
+    for (n, part) in text.split(&root).enumerate() {
+        if n > 0 {
+            if before.is_some_and(goes_on) {
+                shown.push_str(&root);
+            }
+            before = Some('/');
+        }
+        shown.push_str(part);
+        before = part.chars().next_back().or(before);
+    }
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_whole_path_in_the_work_tree_becomes_relative() {
+        for (given, expected) in [
+            ("/app/x.py:3: no", "x.py:3: no"),
+            ("`/app/x`, '/app/y' (/app/z)", "`x`, 'y' (z)"),
+            ("a\n/app/app/x", "a\napp/x"),
+            ("/app/web/app/x.py", "web/app/x.py"),
+            ("web/app/x.py", "web/app/x.py"),
+            ("https://host/app/a", "https://host/app/a"),
+            ("/home/é/app/x and /app", "/home/é/app/x and /app"),
+            ("/app//app/x", "/app/x"),
+        ] {
+            assert_eq!(relative(given, Path::new("/app")), expected);
+        }
+        assert_eq!(relative("/etc/x", Path::new("/")), "/etc/x");
     }
 }
