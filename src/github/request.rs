@@ -24,9 +24,6 @@ pub struct RunRequest {
     pub react_to: Option<ReactTo>,
     /// The branch that the work goes to.
     pub branch: Option<WorkBranch>,
-    /// Whether the push creates the branch that is checked out, which the remote does not have.
-    #[serde(default)]
-    pub new_branch: bool,
     /// The base branch of the work.
     pub base_ref: Option<String>,
     /// The state that the comment's first line keeps.
@@ -135,7 +132,6 @@ impl RunRequest {
             is_pull: false,
             react_to: None,
             branch: None,
-            new_branch: false,
             base_ref: None,
             state: State::default(),
             comment: None,
@@ -167,7 +163,7 @@ impl RunRequest {
         let on_own_branch = self.branch.as_ref().is_some_and(|branch| {
             branch.name.starts_with(OWN_BRANCHES) && Some(&branch.name) != self.base_ref.as_ref()
         });
-        let opens = on_own_branch && !self.new_branch && !self.is_pull && !set.review_only;
+        let opens = on_own_branch && !self.is_pull && !set.review_only;
         self.delivery = Delivery {
             push: can_push && set.push.unwrap_or(in_actions),
             pull_request: set.pull_request.unwrap_or(match opens {
@@ -184,16 +180,6 @@ impl RunRequest {
                 },
             comment: set.status_comment,
         };
-    }
-
-    /// A message if the push creates the branch that is checked out.
-    pub fn new_branch_note(&self) -> Option<String> {
-        let tells = self.delivery.push && self.new_branch;
-        let branch = self.branch.as_ref().filter(|_| tells)?;
-        Some(format!(
-            "the checkout is on no branch of the remote: the work goes to the new branch {}",
-            branch.name
-        ))
     }
 
     /// How a person continues its run on GitHub.

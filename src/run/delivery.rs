@@ -90,27 +90,21 @@ pub(crate) async fn deliver(
     Ok(Delivered::of(done))
 }
 
-/// Warns of commits that are lost with the machine of the job, because they cannot be pushed.
-pub(crate) fn warn_of_lost_commits(
+/// Warns of commits that no push can take out of the job, because no branch of the remote is checked out.
+pub(crate) fn warn_of_unpushed_commits(
     context: &Context,
     parts: &mut Parts<'_>,
     request: Option<&RunRequest>,
 ) {
     let wants = parts.setup.config.settings.push != Some(false);
     let has_commits = parts.tree.repo.base() != parts.setup.start_commit();
-    if !context.in_actions() || !wants || !has_commits {
-        return;
+    let has_no_branch = request.is_some_and(|request| request.branch.is_none());
+    if context.in_actions() && wants && has_commits && has_no_branch {
+        parts.emit.warn(
+            "the commits are only in this job, because the checkout is on no branch of the remote: check one out \
+             before this step, or push them in a later step",
+        );
     }
-    let why = match request {
-        None => "the step has no token; give it the input github-token",
-        Some(request) if request.branch.is_none() => {
-            "the checkout is on no branch; check one out before this step"
-        }
-        Some(_) => return,
-    };
-    parts.emit.warn(format!(
-        "the commits are not pushed and are lost with this job: {why}"
-    ));
 }
 
 /// Returns [`CANCELLED_TIMEOUT`] after a signal.

@@ -18,7 +18,7 @@ use crate::process;
 use crate::run::agent_files::AgentFiles;
 use crate::run::base_merge::merge_base;
 use crate::run::credentials::{hide_credentials, restore_credentials};
-use crate::run::delivery::{deliver, warn_of_lost_commits};
+use crate::run::delivery::{deliver, warn_of_unpushed_commits};
 use crate::run::draft_request::DraftRequest;
 use crate::run::emitter::Emitter;
 use crate::run::finish::{end, in_plan_order, note_ended};
@@ -247,8 +247,6 @@ async fn work(
     parts.setup.reviewed = reviewed;
     parts.setup.output_schema = schema;
     let resumed = earlier.is_some();
-    let mut warnings = warnings;
-    warnings.extend(request.and_then(RunRequest::new_branch_note));
     let elsewhere = earlier.as_ref().filter(|it| it.elsewhere).map(spent_of);
     let is_elsewhere = elsewhere.is_some();
     match &earlier {
@@ -386,7 +384,7 @@ async fn run_and_deliver(
         }
     };
     if delivered == Delivered::Not {
-        warn_of_lost_commits(context, parts, request);
+        warn_of_unpushed_commits(context, parts, request);
     }
     if let Some(request) = request {
         tell_review(context, parts, request).await?;

@@ -23,7 +23,7 @@ pub enum LockError {
     /// Another run holds the lock.
     #[error("another run is working on this repository ({holder}); wait for it or stop it")]
     Held {
-        /// The line that the holder wrote into the file.
+        /// The process that holds it, as it wrote into the file.
         holder: String,
     },
     /// The lock file could not be used.
@@ -68,9 +68,11 @@ impl RunLock {
                 write_holder(&mut file, holder).map_err(io)?;
                 Ok(Self { file })
             }
-            Err(TryLockError::WouldBlock) => Err(LockError::Held {
-                holder: read_holder(&mut file),
-            }),
+            Err(TryLockError::WouldBlock) => {
+                let text = read_holder(&mut file);
+                let holder = text.split(RUN).next().unwrap_or_default().to_owned();
+                Err(LockError::Held { holder })
+            }
             Err(TryLockError::Error(source)) => Err(io(source)),
         }
     }

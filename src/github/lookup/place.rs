@@ -104,9 +104,9 @@ pub fn at_the_ref(context: &Context, place: Place) -> RunRequest {
     request
 }
 
-/// Sets the branch of a request that no event places anywhere: the one that is checked out, which the push
-/// creates if the remote is not known to have it. With a detached HEAD it is the branch of the workflow run,
-/// if its commit is the one that is checked out, or else a new branch named after the workflow run.
+/// Sets the branch of a request that no event places anywhere: the one that is checked out, if the remote is
+/// known to have it. With a detached HEAD it is the branch of the workflow run, if its commit is the one that
+/// is checked out.
 pub fn at_the_checkout(context: &Context, real: &Real, request: &mut RunRequest) {
     let Ok(there) = git::checkout(real) else {
         return;
@@ -114,9 +114,7 @@ pub fn at_the_checkout(context: &Context, real: &Real, request: &mut RunRequest)
     let of_workflow = at_the_ref(context, request.context.place.clone());
     let at = there.commit.map(|commit| commit.0);
     let Some(name) = there.branch else {
-        let of_workflow = of_workflow.branch.filter(|branch| branch.at == at);
-        request.new_branch = of_workflow.is_none();
-        request.branch = of_workflow.or_else(|| of_run(&request.context.place));
+        request.branch = of_workflow.branch.filter(|branch| branch.at == at);
         return;
     };
     let of_remote = |full: &String| {
@@ -126,24 +124,10 @@ pub fn at_the_checkout(context: &Context, real: &Real, request: &mut RunRequest)
     };
     let is_known = of_workflow.branch.is_some_and(|branch| branch.name == name)
         || there.refs.iter().any(of_remote);
-    if refname::check_branch(&name).is_err() {
-        return;
-    }
-    let at = at.filter(|_| is_known);
-    if is_known {
+    if is_known && refname::check_branch(&name).is_ok() {
         request.context.head.clone_from(&at);
+        request.branch = Some(WorkBranch { name, at });
     }
-    request.new_branch = !is_known;
-    request.branch = Some(WorkBranch { name, at });
-}
-
-/// A new branch named after the workflow run.
-fn of_run(place: &Place) -> Option<WorkBranch> {
-    let run = place.run.as_ref()?;
-    Some(WorkBranch {
-        name: queue::branch_of(&format!("run-{}", run.id)),
-        at: None,
-    })
 }
 
 /// Gives work a branch of its own if it would be on the branch that its pull request is for: `sprag/<plan>`,
@@ -157,31 +141,26 @@ pub async fn off_the_base(
     plan: Option<&Path>,
     request: &mut RunRequest,
 ) -> Result<()> {
-    let Some(branch) = &request.branch else {
-        return Ok(());
-    };
-    let opens = settings.review_only != Some(true)
+    let opens = settings.push != Some(false)
+        && settings.review_only != Some(true)
         && settings
             .pull_request
             .is_some_and(|kind| kind != PullRequest::None);
-    let is_on_base = opens && !request.is_pull && request.base_ref.as_ref() == Some(&branch.name);
-    let of_run = of_run(&actions.place);
-    let of_plan = plan.and_then(Path::file_stem).map(|stem| WorkBranch {
-        name: queue::branch_of(&stem.to_string_lossy()),
-        at: None,
-    });
-    let own = match is_on_base {
-        true => of_plan.or(of_run),
-        false => of_run.filter(|of_run| of_run == branch),
+    let branch = request.branch.as_ref().map(|branch| &branch.name);
+    if !opens || request.is_pull || branch.is_none() || branch != request.base_ref.as_ref() {
+        return Ok(());
+    }
+    let name = match (plan.and_then(Path::file_stem), &actions.place.run) {
+        (Some(stem), _) => queue::branch_of(&stem.to_string_lossy()),
+        (None, Some(run)) => queue::branch_of(&format!("run-{}", run.id)),
+        (None, None) => return Ok(()),
     };
-    let Some(mut own) = own else { return Ok(()) };
     let asked = |error: crate::github::api::Error| Error::environment(error.to_string());
     let client = actions.client().map_err(asked)?;
     let repo = client.repo(&actions.place.repository).map_err(asked)?;
-    let there = repo.branch(&own.name).await.map_err(asked)?;
-    own.at = there.map(|branch| branch.sha);
-    request.new_branch &= !is_on_base && own.at.is_none();
-    request.branch = Some(own);
+    let there = repo.branch(&name).await.map_err(asked)?;
+    let at = there.map(|branch| branch.sha);
+    request.branch = Some(WorkBranch { name, at });
     Ok(())
 }
 
@@ -277,12 +256,12 @@ pub fn on_branch(
     Ok(())
 }
 
-/// Whether HEAD is on this branch and, if the remote has the branch, at its commit. Then the remote need not
-/// have the commit.
+/// Whether HEAD is on this branch, at this commit. Then the remote need not have the commit.
 fn is_checked_out(real: &Real, branch: &WorkBranch) -> bool {
     git::checkout(real).is_ok_and(|there| {
         there.branch.as_ref() == Some(&branch.name)
-            && (branch.at.is_none() || there.commit.map(|commit| commit.0) == branch.at)
+            && branch.at.is_some()
+            && there.commit.map(|commit| commit.0) == branch.at
     })
 }
 

@@ -124,65 +124,37 @@ fn a_schedule_pushes_what_the_step_names_to_the_branch_that_is_checked_out() {
 }
 
 #[test]
-fn work_on_a_branch_that_only_the_job_has_or_on_none_is_pushed_to_a_new_branch() {
+fn work_on_a_branch_that_only_the_job_has_or_on_none_is_not_pushed_and_that_is_told() {
     let mut runner = with_pull();
-    let run = |runner: &mut Runner, branch: &str, agent: &str| {
-        let agent = runner.project.agent(agent);
-        let step = runner
-            .step(&["--prompt", "Say it.", "--agent-command", &agent])
-            .expect(0);
-        assert_eq!(step.output("branch"), branch);
-        assert_eq!(step.output("head-sha"), runner.at(branch));
-        assert_eq!(step.output("pull-request-number"), "");
-        let told = format!("the work goes to the new branch {branch}");
-        assert!(step.run.stdout.contains(&told), "{}", step.run.stdout);
-        assert!(step.summary.contains(&told), "{}", step.summary);
+    let told =
+        "the commits are only in this job, because the checkout is on no branch of the remote";
+    let run = |runner: &mut Runner, further: &[&str]| {
+        let agent = runner.project.agent("echo more >> a.txt");
+        let args = [&["--prompt", "Say it.", "--agent-command", &agent], further].concat();
+        runner.step(&args).expect(0)
     };
     let before = runner.at("main");
     runner.checkout("main");
-    runner
-        .project
-        .git(&["checkout", "--quiet", "-b", "bot/update"]);
-    runner.project.write("own.txt", "by the workflow\n");
-    for (key, value) in [("user.name", "Bot"), ("user.email", "bot@example.invalid")] {
-        runner.project.git(&["config", key, value]);
-    }
-    runner.project.commit_all("by the workflow");
+    let branch = ["checkout", "--quiet", "-b", "bot/update"];
+    runner.project.git(&branch);
     scheduled(&mut runner);
-    run(&mut runner, "bot/update", "echo more >> a.txt");
-    assert_eq!(runner.log("bot/update").len(), 3);
+    let step = run(&mut runner, &[]);
+    assert!(step.run.stdout.contains(told), "{}", step.run.stdout);
+    assert!(step.summary.contains(told), "{}", step.summary);
 
     // A tag, whose commit is not that of a branch.
     runner.push("main", "c.txt", "c");
+    let main = runner.at("main");
     runner.checkout_detached(&before);
     let event = json!({ "repository": repository(), "ref": "refs/tags/v1" });
     runner.event("workflow_dispatch", "refs/tags/v1", &event);
-    run(&mut runner, "sprag/run-4711", "echo more >> a.txt");
-    // The job is run again.
-    runner.checkout_detached(&before);
-    runner.project.env("GITHUB_RUN_ATTEMPT", "2");
-    let agent = runner.project.agent("echo again >> a.txt");
-    runner
-        .step(&["--prompt", "Say it.", "--agent-command", &agent])
-        .expect(0);
-    assert_eq!(runner.log("sprag/run-4711").len(), 3);
-}
-
-#[test]
-fn commits_that_are_lost_with_the_job_are_told_of() {
-    let mut runner = with_pull();
-    runner.checkout("main");
-    scheduled(&mut runner);
-    runner.project.env("INPUT_GITHUB-TOKEN", "");
-    let agent = runner.project.agent(FIX);
-    let args = ["--prompt", "Say it.", "--agent-command", &agent];
-    let step = runner.step(&args).expect(0);
-    let told = "the commits are not pushed and are lost with this job: the step has no token";
+    let step = run(&mut runner, &[]);
     assert!(step.run.stdout.contains(told), "{}", step.run.stdout);
-    assert!(step.summary.contains(told), "{}", step.summary);
-    runner.checkout("main");
-    let step = runner.step(&[&args[..], &["--no-push"]].concat()).expect(0);
-    assert!(!step.run.stdout.contains("lost"), "{}", step.run.stdout);
+    assert_eq!(runner.at("main"), main);
+
+    runner.checkout_detached(&before);
+    let step = run(&mut runner, &["--no-push"]);
+    assert!(!step.run.stdout.contains(told), "{}", step.run.stdout);
 }
 
 #[test]
