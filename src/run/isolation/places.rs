@@ -173,7 +173,7 @@ fn shared(context: &Context, work_tree: &Path) -> Vec<PathBuf> {
     let mut all: Vec<PathBuf> = TEMPORARY_PLACES.iter().map(PathBuf::from).collect();
     all.extend(own);
     all.extend(beside);
-    all.extend(shared_runtime(&runtime_directory(context)));
+    all.push(runtime_directory(context));
     if !context.is_root {
         // A user's processes need it to create namespaces and adjust themselves. Root could change the
         // kernel's settings.
@@ -203,21 +203,6 @@ fn is_of_one_project(path: &Path, work_tree: &Path) -> bool {
     let own = resolved(work_tree);
     let mut others = others.filter(|other| *other != own);
     !others.any(|other| other.join(".git").symlink_metadata().is_ok())
-}
-
-/// Directories of a session's runtime directory that configure its services: what is written there can be
-/// executed by them.
-const OF_SERVICES: [&str; 2] = ["systemd", "dbus-1"];
-
-/// The writable parts of the runtime directory of the user's session.
-fn shared_runtime(runtime: &Path) -> Vec<PathBuf> {
-    if !OF_SERVICES.iter().any(|name| runtime.join(name).exists()) {
-        return vec![runtime.to_path_buf()];
-    }
-    let entries = fs::read_dir(runtime).into_iter().flatten().flatten();
-    let is_configuration = |path: &PathBuf| OF_SERVICES.iter().any(|name| path.ends_with(name));
-    let others = entries.map(|entry| entry.path());
-    others.filter(|path| !is_configuration(path)).collect()
 }
 
 fn runtime_directory(context: &Context) -> PathBuf {
@@ -325,21 +310,4 @@ fn hidden(context: &Context) -> Vec<PathBuf> {
     existing
         .filter(|path| access(path, Access::WRITE_OK).is_ok())
         .collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_configures_the_services_of_a_session_is_not_shared() {
-        let top = tempfile::tempdir().unwrap();
-        let runtime = top.path();
-        fs::create_dir(runtime.join("tool")).unwrap();
-        assert_eq!(shared_runtime(runtime), [runtime.to_path_buf()]);
-        for name in OF_SERVICES {
-            fs::create_dir(runtime.join(name)).unwrap();
-            assert_eq!(shared_runtime(runtime), [runtime.join("tool")], "{name}");
-        }
-    }
 }
