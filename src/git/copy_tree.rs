@@ -63,13 +63,34 @@ pub(super) fn same(one: &Path, other: &Path) -> Result<bool, GitError> {
     }
 }
 
-/// Removes whatever is at `path`, without following a link.
+/// Removes whatever is at `path`, without following a link. Directories need not be writable, as those of
+/// Go's module cache are not.
 pub(super) fn remove(path: &Path) -> Result<(), GitError> {
-    match metadata(path)? {
-        None => Ok(()),
-        Some(meta) if meta.is_dir() => fs::remove_dir_all(path).map_err(io_error("remove", path)),
-        Some(_) => fs::remove_file(path).map_err(io_error("remove", path)),
+    let removed = match metadata(path)? {
+        None => return Ok(()),
+        Some(meta) if meta.is_dir() => match fs::remove_dir_all(path) {
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                make_writable(path)?;
+                fs::remove_dir_all(path)
+            }
+            removed => removed,
+        },
+        Some(_) => fs::remove_file(path),
+    };
+    removed.map_err(io_error("remove", path))
+}
+
+/// Makes a directory and those below it writable for their owner.
+fn make_writable(dir: &Path) -> Result<(), GitError> {
+    let permissions = fs::Permissions::from_mode(0o700);
+    fs::set_permissions(dir, permissions).map_err(io_error("make writable", dir))?;
+    for name in names(dir)? {
+        let path = dir.join(name);
+        if metadata(&path)?.is_some_and(|meta| meta.is_dir()) {
+            make_writable(&path)?;
+        }
     }
+    Ok(())
 }
 
 /// Creates a directory that only its owner can access, and its parents.
@@ -132,6 +153,8 @@ mod tests {
         copy_tree(&to, &from).unwrap();
         assert!(same(&from, &to).unwrap());
 
+        let closed = fs::Permissions::from_mode(0o500);
+        fs::set_permissions(from.join("sub"), closed).unwrap();
         remove(&from).unwrap();
         assert!(!same(&from, &to).unwrap());
         copy_tree(&from, &to).unwrap();

@@ -2,7 +2,6 @@
 
 use crate::domain::attempt::TestChanges;
 use crate::domain::checks::definitions::{Definitions, Entry, Part, Restored, Role, Start};
-use crate::domain::checks::test_helpers::{Use, may_help_tests, may_name_others, use_of};
 use crate::domain::checks::tests_changed::{holds_tests, is_test, may_rule_others};
 use crate::domain::checks::verdict::Check;
 use crate::git::{Change, ChangeKind, GITLINK, RawSnapshot, Repo, SYMLINK, display_path};
@@ -60,15 +59,12 @@ pub fn check_changes(
             true => definitions.of_new(&path, &start),
             false => definitions.of_old(&path).or_else(|| {
                 let old = start.old(&change.path);
-                let is_test = old.is_some_and(|old| {
-                    holds_tests(&path, &old)
-                        || may_help_tests(&path, &old) && start.only_tests_use(&path, &definitions)
-                });
+                let is_test = old.is_some_and(|old| holds_tests(&path, &old));
                 is_test.then_some(Role::Test)
             }),
         };
         match role {
-            None if start.is_left(change) || start.leads_out(change, raw) => {
+            None if start.is_left(change) || start.is_elsewhere(change, raw) => {
                 left.insert(change.path.clone());
             }
             None => {}
@@ -186,33 +182,9 @@ impl<'r> Before<'r> {
             && meta.is_ok_and(|meta| meta.is_file() || meta.is_symlink())
     }
 
-    /// Whether tests load a file and no other code names it.
-    fn only_tests_use(&self, helper: &str, definitions: &Definitions) -> bool {
-        let paths = self.repo.base_paths().unwrap_or_default();
-        let paths = paths.iter().map(|path| display_path(path));
-        let is_of_tests = |path: &str, text: &str| {
-            let role = definitions.of_old(path);
-            matches!(role, Some(Role::Test | Role::Definition(Part::Whole)))
-                || holds_tests(path, text)
-        };
-        let mut is_used = false;
-        for path in paths.filter(|path| path != helper && may_name_others(path)) {
-            let Some(text) = self.read(&path) else {
-                continue;
-            };
-            match use_of(helper, &path, &text) {
-                Use::None => {}
-                Use::Loads | Use::Names if !is_of_tests(&path, &text) => return false,
-                Use::Loads => is_used = true,
-                Use::Names => {}
-            }
-        }
-        is_used
-    }
-
     /// Whether a change is a link out of the work tree or a new submodule: a fresh checkout has something else
     /// there, or nothing.
-    fn leads_out(&self, change: &Change, raw: &RawSnapshot) -> bool {
+    fn is_elsewhere(&self, change: &Change, raw: &RawSnapshot) -> bool {
         match raw.content(&change.path) {
             Some((SYMLINK, _)) => {
                 let path = std::ffi::OsStr::from_bytes(&change.path);

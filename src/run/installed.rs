@@ -5,14 +5,12 @@ use crate::domain::checks::definitions::Definitions;
 use crate::domain::checks::uncommitted::may_be_needed;
 use crate::git::{RawSnapshot, Repo, display_path};
 use crate::plain_file;
-use crate::run::packages::{Moment, changed_in_place};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::Read as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 /// The most files of a package that go into its digest.
 const MAX_FILES: usize = 4_000;
@@ -28,9 +26,6 @@ pub struct InstalledPrograms {
     programs: BTreeMap<String, String>,
     /// The directories of installed programs that existed.
     directories: BTreeSet<String>,
-    /// When the first of them was recorded.
-    #[serde(default)]
-    since: Option<Moment>,
     /// What no commit contains and was there when the task started: ignored files and directories, and
     /// repositories of their own. Caches are left out.
     #[serde(default)]
@@ -43,8 +38,7 @@ pub struct InstalledPrograms {
 impl InstalledPrograms {
     /// Adds the programs of these checks that are not recorded yet. Returns whether there were any.
     pub fn add(&mut self, repo: &Repo, definitions: &Definitions) -> bool {
-        let before = (self.since, self.programs.len(), self.directories.len());
-        self.since = self.since.or_else(now);
+        let before = (self.programs.len(), self.directories.len());
         let top = repo.real().work_tree();
         for path in installed(repo, definitions) {
             if !self.programs.contains_key(path)
@@ -56,7 +50,7 @@ impl InstalledPrograms {
         let there = |dir: &&&str| top.join(dir).is_dir() && !repo.has_tracked_files(dir);
         let there = Definitions::INSTALLED.iter().filter(there);
         self.directories.extend(there.map(|dir| (*dir).to_owned()));
-        before != (self.since, self.programs.len(), self.directories.len())
+        before != (self.programs.len(), self.directories.len())
     }
 
     /// Records what no commit contains at the start of a task. Returns whether the record differs.
@@ -81,13 +75,12 @@ impl InstalledPrograms {
         raw: &RawSnapshot,
     ) -> (BTreeSet<Vec<u8>>, BTreeSet<Vec<u8>>) {
         let mut new = uncommitted(repo, raw);
-        new.retain(|path| !self.uncommitted.contains(path));
+        new.retain(|path| !covers(&self.uncommitted, path));
         let by_agent = new.difference(&self.made_by_checks).cloned().collect();
         (new, by_agent)
     }
 
-    /// Programs that were modified or removed, or that now shadow another program, and files that were changed
-    /// in installed packages.
+    /// Programs that were modified or removed, or that now shadow another program.
     pub fn changed(&self, repo: &Repo, definitions: &Definitions) -> BTreeSet<String> {
         let top = repo.real().work_tree();
         let mut changed: BTreeSet<String> = self
@@ -104,23 +97,38 @@ impl InstalledPrograms {
         };
         let new = installed(repo, definitions).filter(is_new);
         changed.extend(new.map(str::to_owned));
-        if let Some(since) = self.since {
-            changed.extend(changed_in_place(repo, &definitions.families(), since));
-        }
         changed
     }
 }
 
-/// What checks see in the work tree and a fresh checkout of its commit does not have.
+/// What checks see in the work tree and a fresh checkout of its commit does not have. A directory of which
+/// a file is committed although git ignores it is left out.
 pub fn uncommitted(repo: &Repo, raw: &RawSnapshot) -> BTreeSet<Vec<u8>> {
     let top = repo.real().work_tree();
+    let committed: BTreeSet<Vec<u8>> = raw.changes.iter().map(|it| it.path.clone()).collect();
     let is_needed = |path: &&Vec<u8>| {
         let full = top.join(std::ffi::OsStr::from_bytes(path));
-        let meta = full.symlink_metadata();
-        meta.is_ok_and(|meta| may_be_needed(&display_path(path), meta.is_dir()))
+        let may_be_needed = full.symlink_metadata().is_ok_and(|meta| {
+            may_be_needed(&display_path(path), meta.is_dir() || meta.is_symlink())
+        });
+        may_be_needed && !committed.contains(*path) && !has_below(&committed, path)
     };
     let ignored = raw.ignored.iter().filter(is_needed);
     ignored.chain(&raw.nested).cloned().collect()
+}
+
+/// Whether a set of paths contains a path, a directory around it, or something below it. Other rules for
+/// ignored files may list the same files as a directory, or one by one.
+fn covers(paths: &BTreeSet<Vec<u8>>, path: &[u8]) -> bool {
+    let ends = path.iter().enumerate().filter(|(_, byte)| **byte == b'/');
+    let mut around = ends.map(|(end, _)| &path[..end]);
+    paths.contains(path) || has_below(paths, path) || around.any(|dir| paths.contains(dir))
+}
+
+fn has_below(paths: &BTreeSet<Vec<u8>>, directory: &[u8]) -> bool {
+    let below = [directory, b"/"].concat();
+    let next = paths.range(below.clone()..).next();
+    next.is_some_and(|path| path.starts_with(&below))
 }
 
 /// The programs that checks run from directories without tracked files.
@@ -131,12 +139,6 @@ fn installed<'d>(repo: &Repo, definitions: &'d Definitions) -> impl Iterator<Ite
         is_likely && directory.is_some_and(|directory| !repo.has_tracked_files(directory))
     };
     definitions.programs().filter(is_installed)
-}
-
-fn now() -> Option<Moment> {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).ok()?;
-    let seconds = i64::try_from(now.as_secs()).ok()?;
-    Some((seconds, i64::from(now.subsec_nanos())))
 }
 
 /// A digest of a link or a file with its package; `None` if there is neither.

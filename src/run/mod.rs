@@ -33,7 +33,6 @@ mod opening;
 mod orderly_end;
 pub mod outcomes;
 pub mod output_schema;
-mod packages;
 pub mod parts;
 pub mod past_runs;
 pub mod places;

@@ -20,7 +20,6 @@ use super::tests_changed::is_test;
 use families::FAMILIES;
 use std::collections::BTreeSet;
 use table::Added;
-pub(super) use table::PRODUCT_DIRECTORIES;
 
 /// The entry at a path at the start of the task.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -16,7 +16,6 @@ mod matcher;
 mod normalise;
 mod path;
 mod reported;
-pub mod test_helpers;
 #[cfg(test)]
 mod tests;
 pub mod tests_changed;

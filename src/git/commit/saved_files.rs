@@ -2,7 +2,7 @@
 
 use crate::git::bytes::{as_path, nul_joined};
 use crate::git::command::Call;
-use crate::git::copy_tree::{is_absence, metadata, remove};
+use crate::git::copy_tree::{is_absence, make_dir, metadata, remove};
 use crate::git::entries::split;
 use crate::git::error::{GitError, io_error};
 use crate::git::files::write_atomically;
@@ -16,7 +16,7 @@ use std::fs::{self, File, Permissions};
 use std::io;
 use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::{PermissionsExt, symlink};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use tempfile::TempPath;
 
 /// The saved entry of a path before it was replaced.
@@ -100,16 +100,22 @@ impl Repo {
         Ok(all)
     }
 
-    /// Moves the saved directories to `dir`.
-    pub(super) fn move_directories(&self, all: &SavedFiles, dir: &Path) -> Result<(), GitError> {
+    /// Moves the saved directories into the git directory, which is usually on the file system of the work tree.
+    pub(super) fn move_directories(&self, all: &SavedFiles) -> Result<(), GitError> {
         for (path, saved) in &all.saved {
             if let Saved::Directory { number } = saved {
                 let full = self.real.work_tree.join(as_path(path));
-                let moved = fs::rename(&full, dir.join(number.to_string()));
-                moved.map_err(io_error("move", &full))?;
+                make_dir(&self.away_dir())?;
+                let moved = fs::rename(&full, self.away_dir().join(number.to_string()));
+                moved.map_err(io_error("move away for the proof", &full))?;
             }
         }
         Ok(())
+    }
+
+    /// Where directories are while they are moved away.
+    pub(super) fn away_dir(&self) -> PathBuf {
+        self.real.git_dir.join("sprag-away")
     }
 
     /// Restores the entries that [`Repo::save_all`] saved in `dir`.
@@ -247,10 +253,10 @@ impl Repo {
     /// Restores a saved entry from `dir` to its path.
     fn put_back_file(&self, path: &[u8], saved: &Saved, dir: &Path) -> Result<(), GitError> {
         let full = self.real.work_tree.join(as_path(path));
-        let is_there = |number: &usize| metadata(&dir.join(number.to_string()));
+        let moved = |number: &usize| self.away_dir().join(number.to_string());
         match saved {
             Saved::Nothing => return Ok(()),
-            Saved::Directory { number } if is_there(number)?.is_none() => return Ok(()),
+            Saved::Directory { number } if metadata(&moved(number))?.is_none() => return Ok(()),
             _ => {}
         }
         // A check may have made a directory in the place of the file.
@@ -260,7 +266,7 @@ impl Repo {
         }
         let written = match saved {
             Saved::Nothing => Ok(()),
-            Saved::Directory { number } => fs::rename(dir.join(number.to_string()), &full),
+            Saved::Directory { number } => fs::rename(moved(number), &full),
             Saved::Link { target } => symlink(as_path(target), &full),
             Saved::File { number, mode } => {
                 File::open(dir.join(number.to_string())).and_then(|mut from| {

@@ -208,8 +208,8 @@ impl Repo {
             listed: listed.collect(),
         };
         write_record(&self.swap_record(), &record)?;
+        self.move_directories(&record.files)?;
         self.exchange(&diffs, &index)?;
-        self.move_directories(&record.files, &dir)?;
         Ok(diffs.into_iter().map(|diff| diff.path).collect())
     }
 
@@ -238,11 +238,13 @@ impl Repo {
             self.put_back_files(&record)?;
         }
         remove(&self.swap_record())?;
+        remove(&self.away_dir())?;
         remove(&self.swap_dir())
     }
 
     fn forget_swap(&self) -> Result<(), SwapError> {
         remove(&self.swap_record())?;
+        remove(&self.away_dir())?;
         Ok(remove(&self.swap_dir())?)
     }
 

@@ -141,8 +141,8 @@ pub async fn off_the_base(
     plan: Option<&Path>,
     request: &mut RunRequest,
 ) -> Result<()> {
-    let opens = settings.push != Some(false)
-        && settings.review_only != Some(true)
+    // A job that does not push can be the first of two.
+    let opens = settings.review_only != Some(true)
         && settings
             .pull_request
             .is_some_and(|kind| kind != PullRequest::None);
