@@ -1,5 +1,6 @@
-//! Programs in the work tree that checks run and no commit contains, such as those that a package
-//! manager installs. They are compared with their state before the agent could change them.
+//! What checks see in the work tree and no commit contains. Programs, such as those that a package manager
+//! installs, are compared with their state before the agent could change them; of other files, it is recorded
+//! which were there before.
 
 use crate::domain::checks::definitions::Definitions;
 use crate::domain::checks::uncommitted::may_be_needed;
@@ -16,10 +17,13 @@ use std::path::{Path, PathBuf};
 const MAX_FILES: usize = 4_000;
 /// The most bytes of a file that go into its digest.
 const MAX_BYTES: u64 = 16 << 20;
+/// The directory of modules that belong to a program, and of code that Python runs at every start.
+const SITE_PACKAGES: &str = "site-packages";
 /// Where a machine has its own programs, which no package has to bring.
 const MACHINE: &[&str] = &["/bin", "/usr/bin"];
 
-/// The state of each program when the run first saw that a check runs it.
+/// The state of each program when the run first saw that a check runs it, and the other files that no commit
+/// contains.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InstalledPrograms {
     /// Digest by path: of the target for a link, of the surrounding package for a file.
@@ -194,9 +198,14 @@ fn around(top: &Path, path: &str) -> Vec<PathBuf> {
     }
     let mut found = Vec::new();
     for version in sorted(&environment.join("lib")) {
-        let packages = version.join("site-packages");
+        let packages = version.join(SITE_PACKAGES);
         found.push(packages.join(name));
         found.push(packages.join(format!("_{name}")));
+        let runs_at_start = |path: &PathBuf| {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            name.ends_with(".pth") || name == "sitecustomize.py" || name == "usercustomize.py"
+        };
+        found.extend(sorted(&packages).into_iter().filter(runs_at_start));
     }
     found
 }

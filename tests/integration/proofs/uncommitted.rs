@@ -133,3 +133,30 @@ fn what_is_committed_or_was_there_needs_no_proof() {
     assert_eq!(run.task(0)["reason"], "verified", "{}", run.stdout);
     assert_eq!(project.git(&["show", "HEAD:out/a.txt"]).trim(), "fixed");
 }
+
+/// Also where the program is a link to one of the machine.
+#[test]
+fn code_that_python_runs_at_its_start_verifies_nothing() {
+    let files = [
+        ("work.txt", "x\n"),
+        (".gitignore", ".venv\n"),
+        (
+            "check.py",
+            "import sys\nsys.exit(open('work.txt').read() != 'fixed\\n')\n",
+        ),
+    ];
+    let packages = "$(echo .venv/lib/python3*/site-packages)";
+    let settings = "max_retries: 0\nsetup: ['python3 -m venv --without-pip .venv']\n";
+    for (file, work, expected) in [
+        ("x.pth", "y", "changed_expectations"),
+        ("sitecustomize.py", "y", "changed_expectations"),
+        ("other.py", "fixed", "verified"),
+    ] {
+        let project = project(&files, ".venv/bin/python check.py", settings);
+        let agent = format!(
+            "echo 'import os; os._exit(0)' > {packages}/{file}; echo {work} > work.txt; echo Done."
+        );
+        let run = run(&project, &agent, &[]).expect(0);
+        assert_eq!(run.task(0)["reason"], expected, "{file}: {}", run.stdout);
+    }
+}
