@@ -101,6 +101,9 @@ fn next_step(step: &NextStep) -> Markup {
     match step {
         NextStep::Advice(what) => html! { (what) },
         NextStep::Command { what, command } => html! { (what) ": " code { (text::line(command)) } },
+        NextStep::Patch { task, command } => {
+            html! { (next_steps::place_of_patch(task)) ": " code { (text::line(command)) } }
+        }
         NextStep::Comment { text, what } => {
             html! { "comment " code { (text::line(text)) } " to " (what) }
         }

@@ -20,6 +20,7 @@ use super::{failure, next_steps, sentence, text};
 use crate::domain::outcome::{Reason, RunStatus, TaskEnd};
 use crate::domain::sandbox::{SandboxLine, denied_words, gateway_words};
 use crate::domain::summary::{RunSummary, TaskSummary};
+use context::link;
 use escape::{code, fence, inline};
 
 /// Maximum size in bytes of the step summary. GitHub drops a larger one completely, so some space is left for
@@ -242,7 +243,7 @@ fn delivered(summary: &RunSummary) -> String {
     let pull = push.pull_request.as_ref();
     let pull = pull.map(|pull| {
         let shown = format!("pull request {}", pull.number);
-        format!(" · {}", context::link(&shown, &pull.url))
+        format!(" · {}", link(&shown, &pull.url))
     });
     format!("{words}{}", pull.unwrap_or_default())
 }
@@ -265,7 +266,8 @@ fn what_remains(summary: &RunSummary) -> String {
 }
 
 fn next(summary: &RunSummary) -> String {
-    next_list(next_steps::next_steps(summary).iter().map(next_step))
+    let steps = next_steps::next_steps(summary);
+    next_list(steps.iter().map(|step| next_step(step, None)))
 }
 
 /// The next steps as a list.
@@ -279,11 +281,23 @@ fn next_list(steps: impl Iterator<Item = String>) -> String {
     }
 }
 
-fn next_step(step: &NextStep) -> String {
+/// A next step, with the URL of the run directory as an artifact if it has one.
+fn next_step(step: &NextStep, artifact: Option<&str>) -> String {
     match step {
         NextStep::Advice(what) => inline(what, 300),
         NextStep::Command { what, command } => {
             format!("{}: {}", inline(what, 300), code(command, 2_000))
+        }
+        NextStep::Patch { task, command } => {
+            let place = match artifact {
+                Some(url) => format!(
+                    "the unfinished work of {} is in the run's {}. In a clean checkout",
+                    code(task, 60),
+                    link("artifact", url)
+                ),
+                None => inline(&next_steps::place_of_patch(task), 300),
+            };
+            format!("{place}: {}", code(command, 300))
         }
         NextStep::Comment { text, what } => {
             format!("comment {} to {}", code(text, 80), inline(what, 300))

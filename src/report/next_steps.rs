@@ -75,6 +75,13 @@ pub enum NextStep {
         /// The command.
         command: String,
     },
+    /// A command that applies the unfinished work of a job to a clean checkout.
+    Patch {
+        /// The task whose work it is.
+        task: String,
+        /// The command, with a path in the run directory.
+        command: String,
+    },
     /// A comment to write on the issue or pull request.
     Comment {
         /// The comment.
@@ -195,12 +202,17 @@ fn again(summary: &RunSummary, phrase: Option<&str>, merges_base: bool) -> Optio
 /// How to apply the unfinished work of a job elsewhere.
 fn patch_of_job(summary: &RunSummary) -> Option<NextStep> {
     let (task, patch) = undone_patches(summary).next()?;
-    let id = text::short_line(&task.id, 60);
-    let what = format!(
-        "the unfinished work of {id} is in the run directory, which the output run-dir names. In a clean checkout"
-    );
-    let command = format!("git apply {}", quoted(&text::line(patch)));
-    Some(NextStep::command(what, command))
+    Some(NextStep::Patch {
+        task: text::short_line(&task.id, 60),
+        command: format!("git apply {}", quoted(&text::line(patch))),
+    })
+}
+
+/// Where the patch of a task is and what its command needs, for a reader without a link to the artifact.
+pub fn place_of_patch(task: &str) -> String {
+    format!(
+        "the unfinished work of {task} is in the run directory, which the output run-dir names. In a clean checkout"
+    )
 }
 
 /// How to apply or discard the unfinished work on this machine.

@@ -70,6 +70,9 @@ pub(super) fn lines(summary: &RunSummary) -> Vec<Line> {
         .map(|step| match step {
             NextStep::Advice(what) => what,
             NextStep::Command { what, command } => format!("{what}:\n      {command}"),
+            NextStep::Patch { task, command } => {
+                format!("{}:\n      {command}", next_steps::place_of_patch(&task))
+            }
             NextStep::Comment { text, what } => format!("comment {text} to {what}"),
         });
     lines.extend(list("Next:", next.collect()));

@@ -187,7 +187,8 @@ pub(super) fn next(summary: &RunSummary, around: &ReportContext) -> String {
     let own = next_steps::steps(summary, &around.continuation());
     let is_success = summary.status == Some(RunStatus::Success);
     let told = own.iter().filter(|_| !is_success);
-    steps.extend(told.map(super::next_step));
+    let artifact = around.artifact_url.as_deref();
+    steps.extend(told.map(|step| super::next_step(step, artifact)));
     let pull = summary
         .push
         .as_ref()
