@@ -22,6 +22,12 @@ pub enum Continuation {
 }
 
 impl Continuation {
+    /// By starting the workflow again.
+    pub const BY_WORKFLOW: Self = Self::Job {
+        phrase: None,
+        merges_base: false,
+    };
+
     /// Whether it is the default.
     pub fn is_here(&self) -> bool {
         *self == Self::Here

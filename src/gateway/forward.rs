@@ -16,7 +16,6 @@ use hyper::header::{
 };
 use hyper::{Method, Request, Response, StatusCode, Uri};
 use serde::Deserialize;
-use serde::de::IgnoredAny;
 use serde_json::Value;
 use std::sync::Arc;
 use std::time::Duration;
@@ -50,9 +49,9 @@ const DROPPED_NAMES: &[&str] = &["keep-alive", "proxy-connection", "proxy-author
 /// The parts of a request body that the gateway reads, of any type.
 #[derive(Deserialize, Default)]
 #[serde(default)]
-struct RequestFields<T> {
-    model: T,
-    stream: T,
+struct RequestFields {
+    model: Value,
+    stream: Value,
 }
 
 /// Forwards a request, or refuses it.
@@ -118,16 +117,14 @@ async fn pass(
     })?;
     let mut body = body.to_bytes();
     let is_object = body.trim_ascii_start().starts_with(b"{");
-    // A provider could take another of two models than the one that is counted.
-    if let Err(error) = serde_json::from_slice::<RequestFields<IgnoredAny>>(&body)
-        && error.is_data()
-        && is_object
-        && endpoint.wire.is_some()
-    {
-        let why = format!("the request is ambiguous: {error}");
-        return Err((StatusCode::BAD_REQUEST, why));
-    }
-    let asked: RequestFields<Value> = serde_json::from_slice(&body).unwrap_or_default();
+    let asked = match serde_json::from_slice::<RequestFields>(&body) {
+        // A field is there twice: a provider could take another of two models than the one that is counted.
+        Err(error) if error.is_data() && is_object && endpoint.wire.is_some() => {
+            let why = format!("the request is ambiguous: {error}");
+            return Err((StatusCode::BAD_REQUEST, why));
+        }
+        asked => asked.unwrap_or_default(),
+    };
     if endpoint.wire == Some(WireFormat::Chat) && asked.stream == true {
         body = with_usage(body, &account.route.upstream);
     }

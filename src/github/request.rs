@@ -1,6 +1,5 @@
 //! The request of a run on GitHub: who asked, where its work goes, and where it is reported.
 
-use crate::domain::continuation::Continuation;
 use crate::domain::event::PullRequestLine;
 use crate::domain::settings::{CommitVia, PullRequest, Report, Resolved, ReviewFindings, Settings};
 use crate::domain::trigger::marker::State;
@@ -180,11 +179,6 @@ impl RunRequest {
                 },
             comment: set.status_comment,
         };
-    }
-
-    /// How a person continues its run on GitHub.
-    pub fn continuation(&self) -> Continuation {
-        self.context.continuation()
     }
 
     /// The pull request that the run works on.

@@ -233,7 +233,7 @@ fn not_asked(ended: JobEnd) -> JobEnd {
 fn start_summary(summary: &RunSummary, request: &RunRequest, own: &RunDir) -> RunSummary {
     RunSummary {
         push: None,
-        continuation: request.continuation(),
+        continuation: request.context.continuation(),
         branch: request.branch.as_ref().map(|branch| branch.name.clone()),
         run_dir: own.root().display().to_string(),
         ..summary.clone()

@@ -8,7 +8,6 @@ use crate::domain::outcome::{Outcome, Reason, TaskEnd, short};
 use crate::domain::prompt::MergeText;
 use crate::domain::settings::{AgentCommits, IfUnverified, ProveNewTests, TestChangePolicy};
 use crate::domain::snapshot::RevId;
-use crate::domain::text::first_line;
 use crate::git::{BranchName, ConflictKind, MarkedMerge, RebaseError, display_path, display_paths};
 use crate::github::actions_environment::ActionsEnvironment;
 use crate::github::lookup::remote;
@@ -259,14 +258,7 @@ fn not_for_an_agent(
 
 /// The end of a run whose merge is on the branch already.
 fn landed(parts: &mut Parts<'_>, config: &TaskConfig, commit: RevId) -> End {
-    let files = parts.tree.repo.read_back(&commit);
-    let files = files.map(|seen| seen.files).unwrap_or_default();
-    let message = parts.tree.repo.message_of(&commit).unwrap_or_default();
-    parts.emit.emit(EventKind::CommitCreated {
-        commit: commit.0.clone(),
-        subject: first_line(&message).to_owned(),
-        files: files.clone(),
-    });
+    let files = parts.tree.tell_commit(&commit, &mut parts.emit);
     let commit = Some(commit);
     End {
         files,

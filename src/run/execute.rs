@@ -278,14 +278,10 @@ async fn work(
         recall_notes(context, &mut parts)?;
     }
     started.limits = limits;
-    started.continuation = match (request, draft.is_some()) {
-        (_, true) => Continuation::Anew,
-        (Some(request), false) if context.in_actions() => request.continuation(),
-        (None, false) if context.in_actions() => Continuation::Job {
-            phrase: None,
-            merges_base: false,
-        },
-        _ => Continuation::Here,
+    started.continuation = match context.in_actions() {
+        _ if draft.is_some() => Continuation::Anew,
+        true => request.map_or(Continuation::BY_WORKFLOW, |it| it.context.continuation()),
+        false => Continuation::Here,
     };
     started.host = context.host();
     started.name = request.map(|it| it.context.place.name.as_str().to_owned());

@@ -52,8 +52,17 @@ pub struct TaskRun<'t> {
     pub unavailable: Vec<Role>,
     /// The JSON Schema of the structured output, as shown to the agent.
     pub output_schema: Option<String>,
-    /// The drafts of a plan and the turns for them, which are not in the history.
-    pub drafts: (u32, u32),
+    /// What drafting a plan has taken so far, which is not in the history.
+    pub drafting: Drafting,
+}
+
+/// What drafting a plan has taken.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Drafting {
+    /// Drafts.
+    pub drafts: u32,
+    /// Turns, more than drafts if some were repeated.
+    pub turns: u32,
 }
 
 /// The agent that replaces the task's own agent.

@@ -1,7 +1,9 @@
 //! The work tree of a run: the repository, the files that its checks left behind, and the plan.
 
 use crate::domain::checks::verdict::Check;
+use crate::domain::event::EventKind;
 use crate::domain::snapshot::{Head, RevId, Snapshot};
+use crate::domain::text::first_line;
 use crate::git::{
     ChangeKind, Exempt, GitError, MoveIntent, RawSnapshot, SwitchError, display_path,
 };
@@ -102,6 +104,19 @@ impl WorkTree {
                 .write_json(RunFile::InstalledPrograms, &self.installed);
             emit.warn_unless_stored(saved);
         }
+    }
+
+    /// Tells of a commit that Sprag did not make in this process, by what is in the repository. Returns its files.
+    pub fn tell_commit(&self, commit: &RevId, emit: &mut Emitter<'_>) -> Vec<String> {
+        let seen = self.repo.read_back(commit);
+        let files = seen.map(|seen| seen.files).unwrap_or_default();
+        let message = self.repo.message_of(commit).unwrap_or_default();
+        emit.emit(EventKind::CommitCreated {
+            commit: commit.0.clone(),
+            subject: first_line(&message).to_owned(),
+            files: files.clone(),
+        });
+        files
     }
 
     /// The files that do not count as changes.

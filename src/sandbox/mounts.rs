@@ -40,7 +40,7 @@ pub(super) fn leave(own: CloneFlags, cwd: &Path) -> Result<bool, Failure> {
         rustix::process::getegid().as_raw(),
     );
     let owner = rustix::fs::stat(cwd)
-        .map_err(|error| at(cwd, error))?
+        .map_err(|error| format!("{}: {error}", cwd.display()))?
         .st_uid;
     if is_root && owner != user {
         let why = format!(

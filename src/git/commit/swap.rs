@@ -151,8 +151,9 @@ impl Repo {
     }
 
     /// Changes the work tree from the state of `snapshot`, which must be the present one, to `tree`, and
-    /// moves what is at the paths `away` out of the way. HEAD, index and base do not move. The data
-    /// for the way back is on disk before anything is changed, and [`Repo::reopen`] uses it after a crash.
+    /// moves what is at the paths `away` out of the way. Returns the paths at which the trees differ. HEAD, index
+    /// and base do not move. The data for the way back is on disk before anything is changed, and
+    /// [`Repo::reopen`] uses it after a crash.
     ///
     /// # Errors
     /// [`SwapError`]; after [`SwapError::Git`] call [`Repo::swap_back`].
@@ -177,6 +178,7 @@ impl Repo {
         if !bad.is_empty() {
             return Err(SwapError::InTheWay(bad));
         }
+        let differing = diffs.iter().map(|diff| diff.path.clone()).collect();
         let is_directory = |path: &&Vec<u8>| {
             let meta = self.real.work_tree.join(as_path(path)).symlink_metadata();
             meta.is_ok_and(|meta| meta.is_dir())
@@ -210,7 +212,7 @@ impl Repo {
         write_record(&self.swap_record(), &record)?;
         self.move_directories(&record.files)?;
         self.exchange(&diffs, &index)?;
-        Ok(diffs.into_iter().map(|diff| diff.path).collect())
+        Ok(differing)
     }
 
     /// Restores the work tree to the state before [`Repo::swap_to`]: content, kind and permissions of every

@@ -203,26 +203,21 @@ impl Repo {
         let files = files.map(|change| change.path.as_slice());
         let files: Vec<&[u8]> = files.filter(|path| is_file(path)).collect();
         let _open = self.unseal()?;
-        let call = self.by_rules_of(&self.private.state.base_tree);
-        let call = call.args(["check-attr", "-z", "--stdin"]).args(ATTRIBUTES);
-        let listed = call.stdin(nul_joined(files.iter().copied())).run()?.stdout;
-        let mut found = BTreeSet::new();
-        for triple in nul_fields(&listed).collect::<Vec<_>>().chunks_exact(3) {
-            let [path, name, value] = triple else {
-                continue;
-            };
-            let is_set = *value != b"unspecified" && *value != b"unset";
-            let counts = match *name {
-                b"eol" if *value == b"crlf" => true,
-                b"eol" | b"text" | b"crlf" => {
-                    (self.private.state.converts || is_set) && self.has_returns(path)
+        let names = nul_joined(files.iter().copied());
+        let (mut found, mut text) = (BTreeSet::new(), BTreeSet::new());
+        self.each_attribute(&self.private.state.base_tree, names, |path, name, value| {
+            let is_set = is_set(value);
+            match name {
+                b"eol" if value == b"crlf" => found.insert(path.to_vec()),
+                b"eol" | b"text" | b"crlf" if self.private.state.converts || is_set => {
+                    text.insert(path.to_vec())
                 }
-                _ => is_set,
+                b"eol" | b"text" | b"crlf" => false,
+                _ => is_set && found.insert(path.to_vec()),
             };
-            if counts {
-                found.insert(path.to_vec());
-            }
-        }
+        })?;
+        text.retain(|path| !found.contains(path) && self.has_returns(path));
+        found.append(&mut text);
         Ok(found)
     }
 
@@ -306,17 +301,11 @@ impl Repo {
         tree: &str,
         names: &[u8],
     ) -> Result<BTreeMap<Vec<u8>, Vec<Vec<u8>>>, GitError> {
-        let call = self.by_rules_of(tree).args(["check-attr", "-z", "--stdin"]);
-        let listed = call.args(ATTRIBUTES).stdin(names.to_vec()).run()?.stdout;
-        let fields: Vec<&[u8]> = nul_fields(&listed).collect();
         let mut found: BTreeMap<Vec<u8>, Vec<Vec<u8>>> = BTreeMap::new();
-        for triple in fields.chunks_exact(3) {
-            let [path, name, value] = triple else {
-                continue;
-            };
-            let counts = match *name {
-                _ if *value == b"unspecified" || *value == b"unset" => false,
-                b"eol" => *value != b"lf",
+        self.each_attribute(tree, names.to_vec(), |path, name, value| {
+            let counts = match name {
+                _ if !is_set(value) => false,
+                b"eol" => value != b"lf",
                 name if BY_SETTING.contains(&name) => self.private.state.converts,
                 _ => true,
             };
@@ -324,7 +313,30 @@ impl Repo {
                 let set = [name, b"=".as_slice(), value].concat();
                 found.entry(path.to_vec()).or_default().push(set);
             }
-        }
+        })?;
         Ok(found)
     }
+
+    /// Passes on path, name and value of each converting attribute that a tree gives these files.
+    fn each_attribute(
+        &self,
+        tree: &str,
+        names: Vec<u8>,
+        mut take: impl FnMut(&[u8], &[u8], &[u8]),
+    ) -> Result<(), GitError> {
+        let call = self.by_rules_of(tree).args(["check-attr", "-z", "--stdin"]);
+        let listed = call.args(ATTRIBUTES).stdin(names).run()?.stdout;
+        let fields: Vec<&[u8]> = nul_fields(&listed).collect();
+        for triple in fields.chunks_exact(3) {
+            if let [path, name, value] = triple {
+                take(path, name, value);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether a value of an attribute sets it.
+fn is_set(value: &[u8]) -> bool {
+    value != b"unspecified" && value != b"unset"
 }

@@ -11,7 +11,6 @@ use crate::domain::outcome::NOT_COMMITTED;
 use crate::domain::plan::{StatusUpdate, TaskStatus};
 use crate::domain::settings::AgentCommits;
 use crate::domain::snapshot::{RevId, Snapshot};
-use crate::domain::text::first_line;
 use crate::error::machine_fault;
 use crate::git::{LandingIntent, RawSnapshot};
 use crate::permit::Committable;
@@ -205,16 +204,9 @@ fn tell_kept(tree: &WorkTree, emit: &mut Emitter<'_>, run: &TaskRun<'_>, head: &
         .iter()
         .filter_map(|it| it.split(' ').next());
     for id in ids.map(|id| RevId(id.to_owned())) {
-        if !tree.repo.contains_commit(head, &id) {
-            continue;
+        if tree.repo.contains_commit(head, &id) {
+            tree.tell_commit(&id, emit);
         }
-        let message = tree.repo.message_of(&id).unwrap_or_default();
-        let files = tree.repo.read_back(&id).map(|seen| seen.files);
-        emit.emit(EventKind::CommitCreated {
-            commit: id.0,
-            subject: first_line(&message).to_owned(),
-            files: files.unwrap_or_default(),
-        });
     }
 }
 

@@ -78,7 +78,7 @@ async fn drafted(
         parts.emit.at(
             Some(run.task.id.as_str()),
             Some(number),
-            Some(run.drafts.1 + 1),
+            Some(run.drafting.turns + 1),
         );
         if let Some(by) = parts.setup.interruption() {
             return Ok(Err(by.outcome()));
@@ -138,8 +138,9 @@ async fn lasting_turn(
 ) -> anyhow::Result<Turn> {
     let mut waits = 0;
     loop {
-        run.drafts = (number, run.drafts.1 + 1);
-        let turns = run.drafts.1;
+        run.drafting.drafts = number;
+        run.drafting.turns += 1;
+        let turns = run.drafting.turns;
         parts
             .emit
             .at(Some(run.task.id.as_str()), Some(number), Some(turns));

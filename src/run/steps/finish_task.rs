@@ -280,8 +280,8 @@ fn ended(
         left
     };
     TaskEnded {
-        attempts: state.all_attempts().max(run.drafts.0),
-        turns: state.turns() + run.drafts.1,
+        attempts: state.all_attempts().max(run.drafting.drafts),
+        turns: state.turns() + run.drafting.turns,
         nudges: state.all_nudges(),
         verifications: state.verifications,
         history: history(state, outcome),

@@ -192,9 +192,8 @@ async fn on_other_tree(
     (proof, other): (Proof, Result<(TreeId, ExtraPaths), SwapError>),
 ) -> anyhow::Result<Result<(Verification, Snapshot), String>> {
     let put = other.and_then(|(other, away)| {
-        let mut swapped = parts.tree.repo.change().swap_to(raw, &other, &away)?;
-        swapped.retain(|path| !away.contains(path));
-        Ok(Restored::now(parts.tree, swapped))
+        let differing = parts.tree.repo.change().swap_to(raw, &other, &away)?;
+        Ok(Restored::now(parts.tree, differing))
     });
     let ran = match &put {
         Ok(_) if proof == Proof::Flake => Some(check_work(parts, config, Some(raw)).await),

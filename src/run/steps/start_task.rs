@@ -11,7 +11,7 @@ use crate::run::journal::Journal;
 use crate::run::setup::Setup;
 use crate::run::steps::commit::recover_commit;
 use crate::run::steps::undo;
-use crate::run::task::{TaskRun, TaskStart};
+use crate::run::task::{Drafting, TaskRun, TaskStart};
 use crate::run::work_tree::WorkTree;
 
 /// Starts a task, or resumes it where it stopped.
@@ -35,7 +35,7 @@ pub fn start_task<'t>(
         task,
         config: start.config.clone(),
         policy,
-        drafts: (0, 0),
+        drafting: Drafting::default(),
         output_schema: owed.map(OutputSchema::text),
         journal: Journal::new(task.id.as_str(), history, &start.earlier),
         final_message: None,

@@ -73,13 +73,15 @@ pub fn only_parses(name: &str, rest: &[String]) -> bool {
 
 /// Whether the path of data says that a check judges by it.
 pub fn says_that_it_limits(path: &str) -> bool {
-    let mut words = path.split(|c: char| !c.is_ascii_alphanumeric());
-    let is_limit = |word: &str| WORDS_OF_LIMITS.contains(&word.to_ascii_lowercase().as_str());
-    words.any(is_limit) || says_that_it_checks(path)
+    has_word(path, WORDS_OF_LIMITS) || says_that_it_checks(path)
 }
 
 /// Whether a path says that it is part of a check.
 pub fn says_that_it_checks(path: &str) -> bool {
+    is_test(path) || has_word(path, WORDS_OF_CHECKS)
+}
+
+fn has_word(path: &str, known: &[&str]) -> bool {
     let mut words = path.split(|c: char| !c.is_ascii_alphanumeric());
-    is_test(path) || words.any(|word| WORDS_OF_CHECKS.contains(&word.to_ascii_lowercase().as_str()))
+    words.any(|word| known.contains(&word.to_ascii_lowercase().as_str()))
 }
