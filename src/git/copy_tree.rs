@@ -33,6 +33,23 @@ pub(super) fn copy_tree(from: &Path, to: &Path) -> Result<(), GitError> {
     }
 }
 
+/// Moves a file, a link or a whole directory to a path where nothing is. `to` is never incomplete, also if the
+/// paths are on different file systems.
+pub(super) fn move_tree(from: &Path, to: &Path) -> Result<(), GitError> {
+    let moved = match fs::rename(from, to) {
+        Err(error) if error.kind() == io::ErrorKind::CrossesDevices => {
+            let mut part = to.as_os_str().to_owned();
+            part.push(".sprag-part");
+            copy_tree(from, Path::new(&part))?;
+            let renamed = fs::rename(&part, to);
+            renamed.map_err(io_error("move to", to))?;
+            return remove(from);
+        }
+        moved => moved,
+    };
+    moved.map_err(io_error("move", from))
+}
+
 /// Whether two paths have the same kind, executable bit and content, recursively for directories.
 pub(super) fn same(one: &Path, other: &Path) -> Result<bool, GitError> {
     let (a, b) = match (metadata(one)?, metadata(other)?) {
@@ -159,5 +176,23 @@ mod tests {
         assert!(!same(&from, &to).unwrap());
         copy_tree(&from, &to).unwrap();
         assert!(same(&from, &to).unwrap(), "a copy of nothing is nothing");
+    }
+
+    #[test]
+    fn a_directory_moves_to_another_file_system() {
+        let dir = tempfile::tempdir().unwrap();
+        let other = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir());
+        let other = other.unwrap();
+        let (from, to) = (dir.path().join("from"), other.path().join("to"));
+        fs::create_dir(&from).unwrap();
+        fs::write(from.join("file"), "x").unwrap();
+        symlink("/etc", from.join("link")).unwrap();
+        move_tree(&from, &to).unwrap();
+        assert!(!from.exists());
+        assert_eq!(names(&to).unwrap(), ["file", "link"]);
+        assert_eq!(names(other.path()).unwrap(), ["to"]);
+        move_tree(&to, &from).unwrap();
+        assert_eq!(read(&from.join("file")).unwrap(), b"x");
+        assert!(names(other.path()).unwrap().is_empty());
     }
 }

@@ -5,7 +5,7 @@ use crate::domain::checks::definitions::{Definitions, Entry, Part, Restored, Rol
 use crate::domain::checks::tests_changed::{holds_tests, is_test, may_rule_others};
 use crate::domain::checks::verdict::Check;
 use crate::git::{Change, ChangeKind, GITLINK, RawSnapshot, Repo, SYMLINK, display_path};
-use crate::run::installed::InstalledPrograms;
+use crate::run::uncommitted::Uncommitted;
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::ffi::OsStrExt as _;
@@ -41,13 +41,13 @@ pub fn check_changes(
     repo: &Repo,
     raw: &RawSnapshot,
     checks: &[Check],
-    installed: &InstalledPrograms,
+    uncommitted: &Uncommitted,
 ) -> CheckChanges {
     let mut found = CheckChanges::default();
     if raw.changes.is_empty() && raw.uncounted.is_empty() {
         return found;
     }
-    let (new, mut left) = installed.new_uncommitted(repo, raw);
+    let (new, mut left) = uncommitted.since_start(repo, raw);
     found.away = new;
     let start = Before::new(repo, raw);
     let commands = checks.iter().map(|check| check.run.as_str());
@@ -81,7 +81,7 @@ pub fn check_changes(
             }
         }
     }
-    for path in installed.changed(repo, &definitions) {
+    for path in uncommitted.changed_programs(repo, &definitions) {
         found.unknown = Some(format!(
             "{path} is used by the checks, is not committed, and changed since the task started"
         ));

@@ -94,8 +94,8 @@ pub enum RunFile<'a> {
     CheckArtifacts,
     /// The untracked files before the current checks started.
     BeforeChecks,
-    /// Digests of installed programs that checks run and no commit contains.
-    InstalledPrograms,
+    /// What checks see and no commit contains: digests of installed programs, and the paths of other files.
+    Uncommitted,
     /// A marker that the setup commands have run.
     SetupDone,
     /// The state of the repository at the orderly end of the run.
@@ -167,7 +167,7 @@ impl RunFile<'_> {
         RunFile::Notes,
         RunFile::CheckArtifacts,
         RunFile::BeforeChecks,
-        RunFile::InstalledPrograms,
+        RunFile::Uncommitted,
         RunFile::SetupDone,
         RunFile::OrderlyEnd,
         RunFile::OnGithub,
@@ -208,7 +208,7 @@ impl RunFile<'_> {
             | Self::PhaseStart
             | Self::CheckArtifacts
             | Self::BeforeChecks
-            | Self::InstalledPrograms
+            | Self::Uncommitted
             | Self::SetupDone
             | Self::OrderlyEnd
             | Self::OnGithub
@@ -268,7 +268,7 @@ impl RunFile<'_> {
             Self::Notes => whole("state/notes.json", AS_TRUE),
             Self::CheckArtifacts => whole("state/check-artifacts.json", AS_TRUE),
             Self::BeforeChecks => whole("state/before-checks.json", AS_TRUE),
-            Self::InstalledPrograms => whole("state/installed-programs.json", AS_TRUE),
+            Self::Uncommitted => whole("state/uncommitted.json", AS_TRUE),
             Self::SetupDone => whole("state/setup-done", AS_TRUE),
             Self::OrderlyEnd => whole("state/left.json", AS_TRUE),
             Self::OnGithub => whole("state/github.json", AS_TRUE),

@@ -11,10 +11,10 @@ use crate::run::cached_repo::CachedRepo;
 use crate::run::check_changes::{CheckChanges, check_changes, definitions_at_start};
 use crate::run::directory::RunDir;
 use crate::run::emitter::Emitter;
-use crate::run::installed::{InstalledPrograms, uncommitted};
 use crate::run::layout::RunFile;
 use crate::run::merging::Merging;
 use crate::run::plan_state::PlanState;
+use crate::run::uncommitted::Uncommitted;
 use globset::GlobSet;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -36,7 +36,7 @@ pub struct WorkTree {
     check_artifacts: BTreeSet<Vec<u8>>,
     /// Digests of those files as the checks left them, as far as this process knows.
     artifact_contents: BTreeMap<Vec<u8>, [u8; 32]>,
-    installed: InstalledPrograms,
+    uncommitted: Uncommitted,
 }
 
 impl WorkTree {
@@ -48,9 +48,9 @@ impl WorkTree {
         run_dir: RunDir,
         progress_ignore: GlobSet,
     ) -> Self {
-        let installed = run_dir.read_json(RunFile::InstalledPrograms);
+        let uncommitted = run_dir.read_json(RunFile::Uncommitted);
         Self {
-            installed: installed.unwrap_or_default(),
+            uncommitted: uncommitted.unwrap_or_default(),
             repo,
             plan,
             merging: None,
@@ -63,47 +63,29 @@ impl WorkTree {
 
     /// Changes that a state makes to the tests and to the definitions of these checks.
     pub fn check_changes(&self, raw: &RawSnapshot, checks: &[Check]) -> CheckChanges {
-        check_changes(&self.repo, raw, checks, &self.installed)
+        check_changes(&self.repo, raw, checks, &self.uncommitted)
     }
 
-    /// Records what these checks see and no commit contains, before an agent works: the programs that are
-    /// installed, and other files that git leaves out.
+    /// Records what these checks see and no commit contains, before an agent works.
     ///
     /// # Errors
     /// When the record cannot be written.
-    pub fn note_installed(
+    pub fn note_uncommitted(
         &mut self,
         raw: Option<&RawSnapshot>,
         checks: &[Check],
     ) -> anyhow::Result<()> {
         let Some(raw) = raw else { return Ok(()) };
         let definitions = definitions_at_start(&self.repo, raw, checks);
-        let is_new = self.installed.add(&self.repo, &definitions);
-        let left_out = uncommitted(&self.repo, raw);
-        match self.installed.start_task(left_out) || is_new {
-            true => self
-                .run_dir
-                .write_json(RunFile::InstalledPrograms, &self.installed),
+        match self.uncommitted.start_task(&self.repo, raw, &definitions) {
+            true => self.store_uncommitted(),
             false => Ok(()),
         }
     }
 
-    /// Records what the checks made and no commit contains.
-    fn note_made_by_checks(
-        &mut self,
-        before: &RawSnapshot,
-        after: &RawSnapshot,
-        emit: &mut Emitter<'_>,
-    ) {
-        let there: BTreeSet<&Vec<u8>> = before.ignored.iter().chain(&before.nested).collect();
-        let mut made = uncommitted(&self.repo, after);
-        made.retain(|path| !there.contains(path));
-        if self.installed.add_made_by_checks(made) {
-            let saved = self
-                .run_dir
-                .write_json(RunFile::InstalledPrograms, &self.installed);
-            emit.warn_unless_stored(saved);
-        }
+    fn store_uncommitted(&self) -> anyhow::Result<()> {
+        let run_dir = &self.run_dir;
+        run_dir.write_json(RunFile::Uncommitted, &self.uncommitted)
     }
 
     /// Tells of a commit that Sprag did not make in this process, by what is in the repository. Returns its files.
@@ -214,7 +196,9 @@ impl WorkTree {
         let (Some(before), Some(after)) = (before, after) else {
             return (None, known);
         };
-        self.note_made_by_checks(before, &after, emit);
+        if self.uncommitted.after_checks(&self.repo, before, &after) {
+            emit.warn_unless_stored(self.store_uncommitted());
+        }
         let there: BTreeSet<&[u8]> = paths(before).collect();
         let new = new_files(&after, |path| there.contains(path));
         if new.is_empty() {

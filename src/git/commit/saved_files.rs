@@ -2,7 +2,7 @@
 
 use crate::git::bytes::{as_path, nul_joined};
 use crate::git::command::Call;
-use crate::git::copy_tree::{is_absence, make_dir, metadata, remove};
+use crate::git::copy_tree::{is_absence, make_dir, metadata, move_tree, remove};
 use crate::git::entries::split;
 use crate::git::error::{GitError, io_error};
 use crate::git::files::write_atomically;
@@ -26,8 +26,8 @@ pub(super) enum Saved {
     Link {
         target: Vec<u8>,
     },
-    /// A directory that is moved away as a whole, under this number.
-    Directory {
+    /// Whatever is there, moved away as a whole under this number.
+    Moved {
         number: usize,
     },
     /// A file whose content is saved under this number.
@@ -100,30 +100,44 @@ impl Repo {
         Ok(all)
     }
 
-    /// Moves the saved directories into the git directory, which is usually on the file system of the work tree.
-    pub(super) fn move_directories(&self, all: &SavedFiles) -> Result<(), GitError> {
+    /// Moves files and directories into the git directory, which is usually on the file system of the work tree.
+    pub(super) fn move_away(&self, all: &SavedFiles) -> Result<(), GitError> {
         for (path, saved) in &all.saved {
-            if let Saved::Directory { number } = saved {
+            if let Saved::Moved { number } = saved {
                 let full = self.real.work_tree.join(as_path(path));
-                make_dir(&self.away_dir())?;
-                let moved = fs::rename(&full, self.away_dir().join(number.to_string()));
-                moved.map_err(io_error("move away for the proof", &full))?;
+                if metadata(&full)?.is_some() {
+                    make_dir(&self.away_dir())?;
+                    move_tree(&full, &self.moved_to(*number))?;
+                    self.remove_empty_parents(path);
+                }
             }
         }
         Ok(())
     }
 
-    /// Where directories are while they are moved away.
+    /// Where files and directories are while they are moved away.
     pub(super) fn away_dir(&self) -> PathBuf {
         self.real.git_dir.join("sprag-away")
     }
 
+    fn moved_to(&self, number: usize) -> PathBuf {
+        self.away_dir().join(number.to_string())
+    }
+
     /// Restores the entries that [`Repo::save_all`] saved in `dir`.
     pub(super) fn put_back_all(&self, all: &SavedFiles, dir: &Path) -> Result<(), GitError> {
-        for (path, _) in &all.saved {
-            self.remove_obstacle(path)?;
-        }
+        let mut missing = Vec::new();
         for (path, saved) in &all.saved {
+            let in_place = match saved {
+                Saved::Moved { number } => metadata(&self.moved_to(*number))?.is_none(),
+                _ => false,
+            };
+            if !in_place {
+                self.remove_obstacle(path)?;
+                missing.push((path, saved));
+            }
+        }
+        for (path, saved) in missing {
             self.put_back_file(path, saved, dir)?;
         }
         Ok(())
@@ -201,6 +215,11 @@ impl Repo {
             }
             _ => {}
         }
+        self.remove_empty_parents(path);
+        Ok(())
+    }
+
+    fn remove_empty_parents(&self, path: &[u8]) {
         let mut directory = split(path).0;
         while !directory.is_empty() {
             let removed = fs::remove_dir(self.real.work_tree.join(as_path(directory)));
@@ -209,7 +228,6 @@ impl Repo {
             }
             directory = split(directory).0;
         }
-        Ok(())
     }
 
     /// Writes files from an index. Attributes files come first, because they control the conversion of the
@@ -253,11 +271,8 @@ impl Repo {
     /// Restores a saved entry from `dir` to its path.
     fn put_back_file(&self, path: &[u8], saved: &Saved, dir: &Path) -> Result<(), GitError> {
         let full = self.real.work_tree.join(as_path(path));
-        let moved = |number: &usize| self.away_dir().join(number.to_string());
-        match saved {
-            Saved::Nothing => return Ok(()),
-            Saved::Directory { number } if metadata(&moved(number))?.is_none() => return Ok(()),
-            _ => {}
+        if *saved == Saved::Nothing {
+            return Ok(());
         }
         // A check may have made a directory in the place of the file.
         remove(&full)?;
@@ -266,7 +281,7 @@ impl Repo {
         }
         let written = match saved {
             Saved::Nothing => Ok(()),
-            Saved::Directory { number } => fs::rename(moved(number), &full),
+            Saved::Moved { number } => return move_tree(&self.moved_to(*number), &full),
             Saved::Link { target } => symlink(as_path(target), &full),
             Saved::File { number, mode } => {
                 File::open(dir.join(number.to_string())).and_then(|mut from| {

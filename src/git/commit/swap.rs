@@ -5,7 +5,7 @@
 //! have read it in between.
 
 use crate::domain::snapshot::RevId;
-use crate::git::bytes::{as_path, display_paths};
+use crate::git::bytes::display_paths;
 use crate::git::commit::request::CommitError;
 use crate::git::commit::saved_files::{Saved, SavedFiles, read_record, write_record};
 use crate::git::commit::stage::{Target, committed, record};
@@ -14,7 +14,6 @@ use crate::git::error::{GitError, io_error};
 use crate::git::remote::error::RemoteError;
 use crate::git::repo::Repo;
 use crate::git::snapshot::change::{Change, Exempt, RawSnapshot};
-use crate::git::snapshot::listing::{RawDiff, Recorded};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -173,44 +172,26 @@ impl Repo {
         let kept = dir.join("index");
         fs::copy(self.private.index(), &kept).map_err(io_error("copy to", &kept))?;
         let now = self.write_tree_of(snapshot, &kept)?;
-        let mut diffs = self.diff_trees(&now.0, &tree.0)?;
+        let diffs = self.diff_trees(&now.0, &tree.0)?;
         let bad = self.unswappable(&diffs);
         if !bad.is_empty() {
             return Err(SwapError::InTheWay(bad));
         }
         let differing = diffs.iter().map(|diff| diff.path.clone()).collect();
-        let is_directory = |path: &&Vec<u8>| {
-            let meta = self.real.work_tree.join(as_path(path)).symlink_metadata();
-            meta.is_ok_and(|meta| meta.is_dir())
-        };
-        let (directories, away): (Vec<_>, Vec<_>) = away.iter().partition(is_directory);
-        diffs.extend(away.into_iter().map(|path| RawDiff {
-            status: b'D',
-            before: Recorded {
-                mode: 0o100_644,
-                oid: self.no_object(),
-            },
-            after: Recorded {
-                mode: 0,
-                oid: self.no_object(),
-            },
-            path: path.clone(),
-        }));
         let index = self.index_with(&tree.0, &kept)?;
         let listed = self.status(&kept)?.listed.into_iter().map(|one| one.path);
         let mut files = self.save_all(&diffs, &dir)?;
-        for path in directories {
-            let number = files.saved.len();
-            let saved = Saved::Directory { number };
-            files.saved.push((path.clone(), saved));
-        }
+        let numbered = away.iter().enumerate();
+        files
+            .saved
+            .extend(numbered.map(|(number, path)| (path.clone(), Saved::Moved { number })));
         let record = Record {
             fingerprint: snapshot.fingerprint().0.clone(),
             files,
             listed: listed.collect(),
         };
         write_record(&self.swap_record(), &record)?;
-        self.move_directories(&record.files)?;
+        self.move_away(&record.files)?;
         self.exchange(&diffs, &index)?;
         Ok(differing)
     }

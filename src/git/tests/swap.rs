@@ -137,30 +137,39 @@ fn a_process_that_dies_in_another_tree_is_brought_back_by_the_next() {
 }
 
 #[test]
-fn directories_are_moved_away_and_brought_back() {
+fn what_no_tree_contains_is_moved_away_and_brought_back() {
     let mut g = changed_in_every_way();
     g.git(&["init", "-q", "other"]);
     g.write("other/file", "theirs\n");
     g.write("built.o/x", "ignored\n");
+    symlink("same", g.path("link.o")).unwrap();
     let before = everything(&g.path("."));
-    let away = [b"other".to_vec(), b"built.o".to_vec(), b"cache.o".to_vec()].into();
-    for dies in [false, true] {
+    let paths = ["other", "built.o", "cache.o", "link.o"];
+    let away = paths.map(|path| path.as_bytes().to_vec()).into();
+    for dies in [None, Some("halfway"), Some("after the last")] {
         let (snapshot, start) = (g.snapshot(), g.repo.base_tree());
         g.repo.swap_to(&snapshot, &start, &away).unwrap();
-        for path in ["other", "built.o", "cache.o"] {
-            assert!(!g.path(path).exists(), "{path}");
+        for path in paths {
+            assert!(g.path(path).symlink_metadata().is_err(), "{path}");
         }
-        // A check builds it again.
-        g.write("built.o/y", "again\n");
+        if dies == Some("halfway") {
+            // The numbers are those of the sorted paths.
+            fs::rename(g.path(".git/sprag-away/1"), g.path("cache.o")).unwrap();
+        } else {
+            // A check builds it again.
+            g.write("built.o/y", "again\n");
+            g.write("cache.o", "again\n");
+        }
         match dies {
-            false => g.repo.swap_back(&Exempt::default()).unwrap(),
-            true => {
+            None => g.repo.swap_back(&Exempt::default()).unwrap(),
+            Some(_) => {
                 let real = discover(&g.path("."), &environment(g.root())).unwrap();
                 g.repo = Repo::reopen(real, &g.root().join("run/git")).unwrap();
             }
         }
-        assert_eq!(everything(&g.path(".")), before, "{dies}");
-        assert!(g.path("other/.git/HEAD").exists(), "{dies}");
+        assert_eq!(everything(&g.path(".")), before, "{dies:?}");
+        assert!(g.path("other/.git/HEAD").exists(), "{dies:?}");
+        assert!(!g.path(".git/sprag-away").exists(), "{dies:?}");
     }
 }
 

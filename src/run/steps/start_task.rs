@@ -53,7 +53,7 @@ pub fn start_task<'t>(
         conversation::forget(&setup.run_dir)?;
         undo::forget(&setup.run_dir);
         let (raw, start) = tree.last_snapshot(emit);
-        tree.note_installed(raw.as_deref(), &run.config.checks)?;
+        tree.note_uncommitted(raw.as_deref(), &run.config.checks)?;
         accounts.begin_task(&start);
         let elapsed_ms = emit.elapsed_ms();
         run.journal

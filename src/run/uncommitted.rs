@@ -22,27 +22,31 @@ const SITE_PACKAGES: &str = "site-packages";
 /// Where a machine has its own programs, which no package has to bring.
 const MACHINE: &[&str] = &["/bin", "/usr/bin"];
 
-/// The state of each program when the run first saw that a check runs it, and the other files that no commit
-/// contains.
+/// The record of what checks see and no commit contains.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct InstalledPrograms {
-    /// Digest by path: of the target for a link, of the surrounding package for a file.
+pub struct Uncommitted {
+    /// The installed programs, as they were when the run first saw that a check runs them. Digest by path: of
+    /// the target for a link, of the surrounding package for a file.
     programs: BTreeMap<String, String>,
     /// The directories of installed programs that existed.
-    directories: BTreeSet<String>,
-    /// What no commit contains and was there when the task started: ignored files and directories, and
-    /// repositories of their own. Caches are left out.
-    #[serde(default)]
-    uncommitted: BTreeSet<Vec<u8>>,
+    program_directories: BTreeSet<String>,
+    /// What else was there when the task started: ignored files and directories, and repositories of their own.
+    /// Caches are left out.
+    at_start: BTreeSet<Vec<u8>>,
     /// The same, made by checks since then.
-    #[serde(default)]
     made_by_checks: BTreeSet<Vec<u8>>,
 }
 
-impl InstalledPrograms {
-    /// Adds the programs of these checks that are not recorded yet. Returns whether there were any.
-    pub fn add(&mut self, repo: &Repo, definitions: &Definitions) -> bool {
-        let before = (self.programs.len(), self.directories.len());
+impl Uncommitted {
+    /// Records the state at the start of a task with these checks. Programs that are already recorded stay as
+    /// they are. Returns whether the record changed.
+    pub fn start_task(
+        &mut self,
+        repo: &Repo,
+        raw: &RawSnapshot,
+        definitions: &Definitions,
+    ) -> bool {
+        let before = (self.programs.len(), self.program_directories.len());
         let top = repo.real().work_tree();
         for path in installed(repo, definitions) {
             if !self.programs.contains_key(path)
@@ -53,39 +57,38 @@ impl InstalledPrograms {
         }
         let there = |dir: &&&str| top.join(dir).is_dir() && !repo.has_tracked_files(dir);
         let there = Definitions::INSTALLED.iter().filter(there);
-        self.directories.extend(there.map(|dir| (*dir).to_owned()));
-        before != (self.programs.len(), self.directories.len())
-    }
-
-    /// Records what no commit contains at the start of a task. Returns whether the record differs.
-    pub fn start_task(&mut self, uncommitted: BTreeSet<Vec<u8>>) -> bool {
+        self.program_directories
+            .extend(there.map(|dir| (*dir).to_owned()));
         self.made_by_checks.clear();
-        let before = std::mem::replace(&mut self.uncommitted, uncommitted);
-        before != self.uncommitted
+        let now = uncommitted(repo, raw, |_| true);
+        let earlier = std::mem::replace(&mut self.at_start, now);
+        earlier != self.at_start || before != (self.programs.len(), self.program_directories.len())
     }
 
-    /// Records what checks have made. Returns whether any of it is new.
-    pub fn add_made_by_checks(&mut self, made: BTreeSet<Vec<u8>>) -> bool {
-        let before = self.made_by_checks.len();
+    /// Records what checks have made between two states. Returns whether any of it is new.
+    pub fn after_checks(&mut self, repo: &Repo, before: &RawSnapshot, after: &RawSnapshot) -> bool {
+        let there = before.ignored.iter().chain(&before.nested);
+        let there: BTreeSet<&[u8]> = there.map(Vec::as_slice).collect();
+        let made = uncommitted(repo, after, |path| !there.contains(path));
+        let known = self.made_by_checks.len();
         self.made_by_checks.extend(made);
-        before != self.made_by_checks.len()
+        known != self.made_by_checks.len()
     }
 
     /// What no commit contains and was not there when the task started. The second set is the part that only
     /// the agent can have made.
-    pub fn new_uncommitted(
+    pub fn since_start(
         &self,
         repo: &Repo,
         raw: &RawSnapshot,
     ) -> (BTreeSet<Vec<u8>>, BTreeSet<Vec<u8>>) {
-        let mut new = uncommitted(repo, raw);
-        new.retain(|path| !covers(&self.uncommitted, path));
+        let new = uncommitted(repo, raw, |path| !covers(&self.at_start, path));
         let by_agent = new.difference(&self.made_by_checks).cloned().collect();
         (new, by_agent)
     }
 
     /// Programs that were modified or removed, or that now shadow another program.
-    pub fn changed(&self, repo: &Repo, definitions: &Definitions) -> BTreeSet<String> {
+    pub fn changed_programs(&self, repo: &Repo, definitions: &Definitions) -> BTreeSet<String> {
         let top = repo.real().work_tree();
         let mut changed: BTreeSet<String> = self
             .programs
@@ -97,7 +100,7 @@ impl InstalledPrograms {
             let (directory, name) = path.rsplit_once('/').unwrap_or_default();
             let precedes = || MACHINE.iter().any(|dir| Path::new(dir).join(name).exists());
             !self.programs.contains_key(*path)
-                && (self.directories.contains(directory) || precedes())
+                && (self.program_directories.contains(directory) || precedes())
         };
         let new = installed(repo, definitions).filter(is_new);
         changed.extend(new.map(str::to_owned));
@@ -105,20 +108,28 @@ impl InstalledPrograms {
     }
 }
 
-/// What checks see in the work tree and a fresh checkout of its commit does not have. A directory of which
-/// a file is committed although git ignores it is left out.
-pub fn uncommitted(repo: &Repo, raw: &RawSnapshot) -> BTreeSet<Vec<u8>> {
+/// What checks see in the work tree and a fresh checkout of its commit does not have, as far as it `is_new`. A
+/// directory of which a file is committed although git ignores it is left out.
+fn uncommitted(
+    repo: &Repo,
+    raw: &RawSnapshot,
+    is_new: impl Fn(&[u8]) -> bool,
+) -> BTreeSet<Vec<u8>> {
     let top = repo.real().work_tree();
     let committed: BTreeSet<Vec<u8>> = raw.changes.iter().map(|it| it.path.clone()).collect();
-    let is_needed = |path: &&Vec<u8>| {
+    let is_needed = |path: &Vec<u8>| {
         let full = top.join(std::ffi::OsStr::from_bytes(path));
         let may_be_needed = full.symlink_metadata().is_ok_and(|meta| {
             may_be_needed(&display_path(path), meta.is_dir() || meta.is_symlink())
         });
-        may_be_needed && !committed.contains(*path) && !has_below(&committed, path)
+        may_be_needed && !committed.contains(path) && !has_below(&committed, path)
     };
-    let ignored = raw.ignored.iter().filter(is_needed);
-    ignored.chain(&raw.nested).cloned().collect()
+    let ignored = raw
+        .ignored
+        .iter()
+        .filter(|path| is_new(path) && is_needed(path));
+    let nested = raw.nested.iter().filter(|path| is_new(path));
+    ignored.chain(nested).cloned().collect()
 }
 
 /// Whether a set of paths contains a path, a directory around it, or something below it. Other rules for
