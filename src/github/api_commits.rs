@@ -2,6 +2,7 @@
 
 use crate::domain::event::{PushLine, RebasedLine};
 use crate::domain::snapshot::RevId;
+use crate::domain::text::count;
 use crate::git::{BranchName, Repo as GitRepo};
 use crate::github::actions_environment::ActionsEnvironment;
 use crate::github::api::{CommitOnBranch, Repo};
@@ -100,22 +101,20 @@ pub async fn commit(
             new: Some(at.clone()),
         });
     }
-    let signed = match verified {
-        Some((true, _)) => "made and signed by GitHub".to_owned(),
-        Some((false, why)) => format!("made by GitHub, which says of their signature: {why}"),
-        None => "made by GitHub".to_owned(),
-    };
-    let count = rebased.len();
+    let made = count(rebased.len() as u64, "commit");
     Ok(Some(PushLine {
         branch: push.branch.short().to_owned(),
         head: Some(at),
         pushed: true,
         rescue: None,
         pull_request: None,
-        detail: format!(
-            "{count} {}, {signed}",
-            if count == 1 { "commit" } else { "commits" }
-        ),
+        detail: match verified {
+            Some((true, _)) => format!("{made}, made and signed by GitHub"),
+            Some((false, why)) => {
+                format!("{made}, made by GitHub, which says of their signature: {why}")
+            }
+            None => format!("{made}, made by GitHub"),
+        },
         rebased,
         dispatched: Vec::new(),
     }))

@@ -7,7 +7,7 @@ mod place;
 use crate::context::Context;
 use crate::domain::plan::{Plan, Task, TaskStatus};
 use crate::domain::settings::{Report, Scope, Settings};
-use crate::domain::trigger::authorise::{Authorised, Declined, authorise, may_ask};
+use crate::domain::trigger::authorise::{Authorised, Declined, Facts, authorise, may_ask};
 use crate::domain::trigger::clean::clean_line;
 use crate::domain::trigger::marker::{Begin, State};
 use crate::domain::trigger::review::{self, ThreadOfTask};
@@ -74,10 +74,12 @@ impl EventDecision {
 
     /// The work that the step itself configures, on the branch of the workflow run.
     pub fn configured(context: &Context, actions: &ActionsEnvironment) -> Self {
-        Self::Work(Box::new(RequestedWork {
-            source: WorkSource::Configured,
-            request: at_the_ref(context, actions.place.clone()),
-        }))
+        let request = at_the_ref(context, actions.place.clone());
+        Self::work(WorkSource::Configured, request)
+    }
+
+    fn work(source: WorkSource, request: RunRequest) -> Self {
+        Self::Work(Box::new(RequestedWork { source, request }))
     }
 }
 
@@ -211,10 +213,7 @@ pub async fn decide(
         Ok(event) => event,
         // Anybody who can push or dispatch may start a run, even if the payload cannot be read.
         Err(_) if explicit && is_of_a_writer(context) => {
-            return Ok(EventDecision::Work(Box::new(RequestedWork {
-                source: WorkSource::Configured,
-                request: at_the_ref(context, actions.place.clone()),
-            })));
+            return Ok(EventDecision::configured(context, actions));
         }
         Err(error) => return Err(error),
     };
@@ -228,33 +227,15 @@ pub async fn decide(
     let repo = client
         .repo(&actions.place.repository)
         .map_err(|error| Error::environment(error.to_string()))?;
-    let identity = client.identity().await;
-    triggers.own_login = identity
-        .as_ref()
-        .ok()
-        .map(|identity| identity.login.clone());
+    let identity = client.identity().await.ok();
+    triggers.own_login = identity.as_ref().map(|identity| identity.login.clone());
     let lookup = EventLookup {
         repo: &repo,
-        identity: identity.as_ref().ok(),
+        identity: identity.as_ref(),
         name: &actions.place.name,
     };
     let (candidate, unfit) = match triage::triage(&event, &triggers) {
         Triage::Candidate(candidate) => (candidate, None),
-        Triage::Nothing { reason } => {
-            let request = place::of_pull_event(&event, &actions.place, explicit, &triggers)?;
-            let Some(mut request) = request else {
-                return Ok(EventDecision::Over(JobEnd::nothing(reason)));
-            };
-            let is_target = context.var("GITHUB_EVENT_NAME") == Some("pull_request_target");
-            if let Some(ended) = refuse_stranger(context, &repo, &triggers, is_target).await? {
-                return Ok(EventDecision::Over(ended));
-            }
-            lookup.recall(&mut request).await;
-            return Ok(EventDecision::Work(Box::new(RequestedWork {
-                source: WorkSource::Configured,
-                request,
-            })));
-        }
         Triage::Refused {
             refusal,
             candidate: Some(candidate),
@@ -262,18 +243,18 @@ pub async fn decide(
         Triage::Refused { refusal, .. } => {
             return Ok(EventDecision::Over(JobEnd::refused(&refusal)));
         }
+        Triage::Nothing { reason } => {
+            let request = place::of_pull_event(&event, &actions.place, explicit, &triggers)?;
+            return match request {
+                Some(request) => configured_on_pull(context, &lookup, &triggers, request).await,
+                None => Ok(EventDecision::Over(JobEnd::nothing(reason))),
+            };
+        }
     };
     let mut found = lookup.facts(context, &candidate).await;
-    if matches!(purpose, Purpose::Publish)
-        && let Some(state) = found.facts.state.take()
-    {
-        let begun = Begin {
-            day: &found.facts.now_day,
-            answers: candidate.answer_key.as_deref(),
-            by_machine: candidate.by_machine,
-            ask: &candidate.ask,
-        };
-        found.facts.state = Some(state.before(&begun));
+    if purpose == Purpose::Publish {
+        let state = found.facts.state.take();
+        found.facts.state = state.map(|state| before_this_run(state, &candidate, &found.facts));
     }
     let decided = match unfit {
         None => authorise(&candidate, &found.facts, &triggers),
@@ -281,31 +262,46 @@ pub async fn decide(
             may_ask(&candidate, &found.facts, &triggers).and(Err(Declined::Refused(refusal)))
         }
     };
+    let handling = RequestHandling {
+        actions,
+        lookup,
+        triggers: &triggers,
+        comment: found.comment,
+        is_silent: settings.report == Some(Report::None),
+    };
     match decided {
-        Ok(authorised) => {
-            let asked = AuthorisedRequest {
-                actions,
-                lookup,
-                triggers: &triggers,
-                comment: found.comment,
-                is_silent: settings.report == Some(Report::None),
-            };
-            asked.work(authorised, purpose).await
-        }
+        Ok(authorised) => handling.work(authorised, purpose).await,
         Err(declined) => {
-            let told = answer::ReplyTarget {
-                repo: &repo,
-                identity: identity.as_ref().ok(),
-                place: &actions.place,
-                react_to: ReactTo::of(candidate.comment, None),
-                number: candidate.number(),
-                comment: found.comment,
-                state: found.facts.state.unwrap_or_default(),
-                is_silent: settings.report == Some(Report::None),
-            };
-            Ok(EventDecision::Over(told.declined(&declined).await))
+            let state = found.facts.state.unwrap_or_default();
+            let target = handling.reply_target(&candidate, state);
+            Ok(EventDecision::Over(target.declined(&declined).await))
         }
     }
+}
+
+/// The work that the step configures, on the branch of the pull request that the event is about.
+async fn configured_on_pull(
+    context: &Context,
+    lookup: &EventLookup<'_>,
+    triggers: &TriggerSettings,
+    mut request: RunRequest,
+) -> Result<EventDecision> {
+    let is_target = context.var("GITHUB_EVENT_NAME") == Some("pull_request_target");
+    if let Some(ended) = refuse_stranger(context, lookup.repo, triggers, is_target).await? {
+        return Ok(EventDecision::Over(ended));
+    }
+    lookup.recall(&mut request).await;
+    Ok(EventDecision::work(WorkSource::Configured, request))
+}
+
+/// The state of a conversation without the run of the earlier job that this job publishes.
+fn before_this_run(state: State, candidate: &Candidate, facts: &Facts) -> State {
+    state.before(&Begin {
+        day: &facts.now_day,
+        answers: candidate.answer_key.as_deref(),
+        by_machine: candidate.by_machine,
+        ask: &candidate.ask,
+    })
 }
 
 /// Records which tasks of an issue Sprag had done when a run begins.
@@ -362,8 +358,8 @@ fn of_repository(ask: &Request) -> Option<WorkSource> {
     }
 }
 
-/// An authorised request.
-struct AuthorisedRequest<'a> {
+/// What it takes to carry out the decision about a request.
+struct RequestHandling<'a> {
     actions: &'a ActionsEnvironment,
     lookup: EventLookup<'a>,
     triggers: &'a TriggerSettings,
@@ -371,7 +367,7 @@ struct AuthorisedRequest<'a> {
     is_silent: bool,
 }
 
-impl AuthorisedRequest<'_> {
+impl RequestHandling<'_> {
     async fn work(self, authorised: Authorised, purpose: Purpose) -> Result<EventDecision> {
         if !authorised.candidate.ask.is_work() {
             return Ok(EventDecision::Over(self.answer(authorised).await));
@@ -391,10 +387,7 @@ impl AuthorisedRequest<'_> {
         };
         let on_branch = place::branch_of(&self.lookup, &authorised, &ask, &mut request).await;
         on_branch.map_err(|error| Error::environment(error.to_string()))?;
-        Ok(EventDecision::Work(Box::new(RequestedWork {
-            source,
-            request,
-        })))
+        Ok(EventDecision::work(source, request))
     }
 
     async fn source(
@@ -485,17 +478,22 @@ impl AuthorisedRequest<'_> {
     }
 
     async fn answer(self, authorised: Authorised) -> JobEnd {
-        let told = answer::ReplyTarget {
+        let state = authorised.next_state.clone();
+        let target = self.reply_target(&authorised.candidate, state);
+        let phrase = &self.triggers.rules.trigger_phrase;
+        target.answer(&authorised, phrase).await
+    }
+
+    fn reply_target(&self, candidate: &Candidate, state: State) -> answer::ReplyTarget<'_> {
+        answer::ReplyTarget {
             repo: self.lookup.repo,
             identity: self.lookup.identity,
             place: &self.actions.place,
-            react_to: ReactTo::of(authorised.candidate.comment, None),
-            number: authorised.candidate.number(),
-            comment: self.comment,
-            state: authorised.next_state.clone(),
+            react_to: ReactTo::of(candidate.comment, None),
+            number: candidate.number(),
+            comment: self.comment.clone(),
+            state,
             is_silent: self.is_silent,
-        };
-        told.answer(&authorised, &self.triggers.rules.trigger_phrase)
-            .await
+        }
     }
 }

@@ -80,52 +80,40 @@ pub async fn choose(
         queued.push(plan);
     }
     let choice = next(&queued);
-    for passed in &choice.passed_over {
-        request
-            .context
-            .notes
-            .push(format!("queue: {}: {}", passed.name, passed.why));
-    }
+    let passed_over = choice.passed_over.iter();
+    let passed_over: Vec<String> = passed_over
+        .map(|one| format!("{}: {}", one.name, one.why))
+        .collect();
+    let notes = passed_over.iter().map(|one| format!("queue: {one}"));
+    request.context.notes.extend(notes);
     request.base_ref = Some(base_ref);
-    let reasons = || {
-        let lines = choice.passed_over.iter();
-        let lines: Vec<String> = lines
-            .map(|one| format!("{}: {}", one.name, one.why))
-            .collect();
-        lines.join("; ")
-    };
-    match &choice.next {
-        Next::Nothing { reason } => {
-            let all = reasons();
-            let why = if all.is_empty() {
-                reason.clone()
-            } else {
-                format!("{reason} ({all})")
-            };
-            Ok(Selection::Over(JobEnd::nothing(why)))
-        }
-        Next::NeedsPerson { .. } => Ok(Selection::Over(JobEnd {
-            status: RunStatus::Blocked,
-            reason: Reason::Refused,
-            why: format!(
-                "every plan of {dir} needs a person to continue: {}",
-                reasons()
-            ),
-            remedy: Some(format!(
-                "Look at the last run of each. A plan that gave up after {MAX_FAILED_RUNS} failed runs is tried again once its file is edited."
-            )),
-            incidents: Vec::new(),
-        })),
+    let why = passed_over.join("; ");
+    Ok(match choice.next {
+        Next::Nothing { reason } if why.is_empty() => Selection::Over(JobEnd::nothing(reason)),
+        Next::Nothing { reason } => Selection::Over(JobEnd::nothing(format!("{reason} ({why})"))),
+        Next::NeedsPerson { .. } => Selection::Over(needs_person(dir, &why)),
         Next::Run { index, .. } => {
-            let Some(entry) = entries.get(*index) else {
+            let Some(entry) = entries.get(index) else {
                 return Ok(Selection::Over(JobEnd::nothing("there is no plan")));
             };
             let name = branch_of(&entry.name);
             let at = entry.branch.clone();
             request.branch = Some(WorkBranch { name, at });
             request.queued = Some(failed_prefix(entry));
-            Ok(Selection::Plan(entry.path.clone()))
+            Selection::Plan(entry.path.clone())
         }
+    })
+}
+
+fn needs_person(dir: &str, why: &str) -> JobEnd {
+    JobEnd {
+        status: RunStatus::Blocked,
+        reason: Reason::Refused,
+        why: format!("every plan of {dir} needs a person to continue: {why}"),
+        remedy: Some(format!(
+            "Look at the last run of each. A plan that gave up after {MAX_FAILED_RUNS} failed runs is tried again once its file is edited."
+        )),
+        incidents: Vec::new(),
     }
 }
 

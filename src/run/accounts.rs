@@ -5,6 +5,7 @@ use crate::domain::agent::Usage;
 use crate::domain::attempt::{Role, Spend};
 use crate::domain::checks::Matcher;
 use crate::domain::snapshot::{Fingerprint, Snapshot};
+use crate::gateway::SpendLimits;
 use crate::run::directory::RunDir;
 use crate::run::layout::Folder;
 use crate::settings::{RunConfig, TaskConfig};
@@ -60,7 +61,7 @@ impl Accounts {
     }
 
     /// How much a task that has spent `task` may still cost, in US dollars. `None`: there is no limit.
-    pub fn dollars_left(&self, config: &RunConfig, task: Spend) -> Option<f64> {
+    fn dollars_left(&self, config: &RunConfig, task: Spend) -> Option<f64> {
         let spent = self.spent.cost_usd + task.cost_usd;
         let limit = config.settings.max_cost_usd;
         limit.map(|limit| (limit - spent).max(0.0))
@@ -70,6 +71,14 @@ impl Accounts {
     pub fn cost_left(&self, config: &RunConfig, task: Spend) -> Option<f64> {
         let left = self.dollars_left(config, task);
         left.map(|left| left.max(LEAST_DOLLARS))
+    }
+
+    /// What the gateway lets a task that has spent `task` still use.
+    pub fn spend_limits(&self, config: &RunConfig, task: Spend) -> SpendLimits {
+        SpendLimits {
+            tokens: self.tokens_left(config, task),
+            cost_usd: self.dollars_left(config, task),
+        }
     }
 
     /// Tokens that a task that has spent `task` may still use: at least one. `None`: there is no limit.

@@ -8,7 +8,9 @@ use crate::domain::outcome::{Outcome, Reason, TaskEnd, short};
 use crate::domain::prompt::MergeText;
 use crate::domain::settings::{AgentCommits, IfUnverified, ProveNewTests, TestChangePolicy};
 use crate::domain::snapshot::RevId;
-use crate::git::{BranchName, ConflictKind, MarkedMerge, RebaseError, display_path, display_paths};
+use crate::git::{
+    BranchName, ConflictKind, Identity, MarkedMerge, RebaseError, Repo, display_path, display_paths,
+};
 use crate::github::actions_environment::ActionsEnvironment;
 use crate::github::lookup::remote;
 use crate::github::request::RunRequest;
@@ -187,27 +189,37 @@ fn attempt(
     );
     let who = identity(&parts.setup, &parts.tree, &mut parts.emit);
     let repo = &parts.tree.repo;
-    let paths = match repo.merge(&tips.ours, &tips.theirs, &message, &who) {
-        Ok(commit) => {
-            return Attempt::Merged(Box::new(Merge {
-                commit,
-                subject,
-                tips,
-            }));
+    match repo.merge(&tips.ours, &tips.theirs, &message, &who) {
+        Ok(commit) => Attempt::Merged(Box::new(Merge {
+            commit,
+            subject,
+            tips,
+        })),
+        Err(RebaseError::Conflict { paths, .. }) => {
+            let may_resolve = may_resolve(context, parts, config, &paths);
+            conflict(repo, tips, (subject, &who), &paths, may_resolve)
         }
-        Err(RebaseError::Conflict { paths, .. }) => paths,
-        Err(error) => return over(TaskEnd::Failed, Reason::Environment, error.to_string()),
-    };
+        Err(error) => over(TaskEnd::Failed, Reason::Environment, error.to_string()),
+    }
+}
+
+/// Creates the commit with conflict markers if the agent may resolve the conflicts in these files.
+fn conflict(
+    repo: &Repo,
+    tips: Tips,
+    (subject, who): (String, &Identity),
+    paths: &[Vec<u8>],
+    may_resolve: Result<(), String>,
+) -> Attempt {
+    let (ours, theirs) = (&tips.our_name, &tips.their_name);
     let told = format!(
         "{ours} and {theirs} changed the same lines in {}: merge {theirs} by hand and resolve them",
-        display_paths(&paths)
+        display_paths(paths)
     );
-    let marked = match not_for_an_agent(context, parts, config, &paths) {
-        None => repo
-            .merge_with_markers(&tips.ours, &tips.theirs, &who)
-            .map_err(|error| error.to_string()),
-        Some(why) => Err(why),
-    };
+    let marked = may_resolve.and_then(|()| {
+        repo.merge_with_markers(&tips.ours, &tips.theirs, who)
+            .map_err(|error| error.to_string())
+    });
     match marked {
         Ok(marked) => Attempt::Conflict(Box::new(Conflict {
             marked,
@@ -215,32 +227,31 @@ fn attempt(
             subject,
             tips,
         })),
-        Err(why) => over(
-            TaskEnd::Blocked,
-            Reason::Conflict,
-            format!("{told}; the agent was not asked to resolve them: {why}"),
-        ),
+        Err(why) => {
+            let why = format!("{told}; the agent was not asked to resolve them: {why}");
+            Attempt::Over(ended(TaskEnd::Blocked, Reason::Conflict, why))
+        }
     }
 }
 
-/// Why the agent does not get the conflicts in these files. `None`: it gets them.
-fn not_for_an_agent(
+/// Whether the agent gets the conflicts in these files. The error says why not.
+fn may_resolve(
     context: &Context,
     parts: &Parts<'_>,
     config: &TaskConfig,
     paths: &[Vec<u8>],
-) -> Option<String> {
+) -> Result<(), String> {
     if config.checks.is_empty() {
-        return Some("no check is configured to verify its work".to_owned());
+        return Err("no check is configured to verify its work".to_owned());
     }
     if parts.setup.config.settings.allow_dirty {
-        return Some("allow_dirty commits nothing".to_owned());
+        return Err("allow_dirty commits nothing".to_owned());
     }
     let protected = |path: &&Vec<u8>| config.protected_paths.cover(path, false);
     let kept: Vec<Vec<u8>> = paths.iter().filter(protected).cloned().collect();
     if !kept.is_empty() {
         let names = display_paths(&kept);
-        return Some(format!("it may not change protected paths: {names}"));
+        return Err(format!("it may not change protected paths: {names}"));
     }
     let files = &parts.setup.agent_files;
     let unseen = |path: &Vec<u8>| files.instead_of(path).map(|of| (path.clone(), of));
@@ -250,10 +261,10 @@ fn not_for_an_agent(
             None => "it works without it".to_owned(),
         };
         let name = display_path(&path);
-        return Some(format!("{name} configures the agent, and {instead}"));
+        return Err(format!("{name} configures the agent, and {instead}"));
     }
     let login = require_logins(context, std::iter::once(config));
-    login.err().map(|error| error.to_string())
+    login.map_err(|error| error.to_string())
 }
 
 /// The end of a run whose merge is on the branch already.

@@ -2,12 +2,11 @@
 
 use crate::cli::RunArgs;
 use crate::context::Context;
-use crate::domain::continuation::Continuation;
 use crate::domain::event::{EventKind, RunStarted};
 use crate::domain::outcome::{Outcome, run_end};
 use crate::domain::output_schema::OutputSchema;
 use crate::domain::settings::OnFinding;
-use crate::domain::summary::{NO_AGENT, RunSummary};
+use crate::domain::summary::RunSummary;
 use crate::error::{Error, Result};
 use crate::github::delivery::{Delivered, FOLLOW_UP_TIMEOUT};
 use crate::github::queue::count_run;
@@ -31,7 +30,7 @@ use crate::run::model_gateway::require_gateway;
 use crate::run::new_run::{OpenRun, begin_new, refuse_read_only};
 use crate::run::opening::{ends, parts, recall, run_plan};
 use crate::run::parts::Parts;
-use crate::run::prepare::Prepared;
+use crate::run::prepare::{Prepared, Source};
 use crate::run::record::recorder;
 use crate::run::recorder::Recorder;
 use crate::run::reopen::{Earlier, ResumedState, spent_of};
@@ -39,7 +38,7 @@ use crate::run::reporting::Reporting;
 use crate::run::required_agents::{fall_back, require_logins, require_programs};
 use crate::run::resume::{clean_up_after, resume_run};
 use crate::run::run_plan::RunPlan;
-use crate::run::started::started;
+use crate::run::started::{StartFacts, started};
 use crate::run::steps::{Services, draft_plan, keep_for_publish, record_plan_end, run_setup};
 use crate::run::work_keeper::WorkKeeper;
 use crate::run::{cost_limits, source, unfinished_work};
@@ -247,69 +246,71 @@ async fn work(
     parts.setup.reviewed = reviewed;
     parts.setup.output_schema = schema;
     let resumed = earlier.is_some();
-    let elsewhere = earlier.as_ref().filter(|it| it.elsewhere).map(spent_of);
-    let is_elsewhere = elsewhere.is_some();
-    match &earlier {
-        Some(earlier) => recall(&mut parts, earlier)?,
-        // Files that the checks of earlier runs left behind.
-        None => parts.tree.recall_artifacts(&mut parts.emit),
-    }
-    let set = parts.setup.config.settings.agent_config;
-    parts.setup.agent_files = AgentFiles::resolve(context, &parts.tree.repo, set, request)?;
-    parts.setup.note_start_commit(parts.tree.repo.base())?;
-    jj::record_operation(&parts.setup, &parts.tree, &mut parts.emit).await?;
     // Integration runs no agent, so it has no cost, and the other jobs already keep the work.
     let has_agent = shards.is_empty();
-    let merges_base = request.is_some_and(|it| it.context.merges_base);
-    // A merge is always made anew from its two sides, so it needs no saved work.
-    let keeps_work = has_agent && !merges_base && parts.setup.reviewed.is_none();
-    let kept = request.filter(|_| keeps_work);
-    let base = parts.tree.repo.base();
-    parts.keeper = WorkKeeper::of(context, kept, (&source, base), is_elsewhere);
-    let limits = match has_agent {
-        true => cost_limits::apply_daily_limit(context, &mut parts, request, elsewhere).await,
-        false => None,
+    let sources = (&source, earlier.as_ref());
+    let limits = recall_and_limit(context, &mut parts, sources, request, has_agent).await?;
+    let facts = StartFacts {
+        all: &all,
+        tasks: &tasks,
+        resumed,
+        has_agent,
+        is_draft: draft.is_some(),
+        limits,
     };
-    let mut started = started(&mut parts, &all, &tasks, resumed);
-    if !has_agent {
-        (started.agent, started.model) = (NO_AGENT.to_owned(), None);
-    }
-    if !resumed && has_agent && !merges_base {
+    let started = started(context, &mut parts, request, facts);
+    if !resumed && has_agent && !request.is_some_and(|it| it.context.merges_base) {
         recall_notes(context, &mut parts)?;
     }
-    started.limits = limits;
-    started.continuation = match context.in_actions() {
-        _ if draft.is_some() => Continuation::Anew,
-        true => request.map_or(Continuation::BY_WORKFLOW, |it| it.context.continuation()),
-        false => Continuation::Here,
-    };
-    started.host = context.host();
-    started.name = request.map(|it| it.context.place.name.as_str().to_owned());
     tell_start(context, &mut parts, started, &warnings);
     let just_failed = earlier.as_ref().and_then(Earlier::just_failed);
     let mut plan = run_plan(&parts, tasks, &named, earlier, no_changes);
     plan.shards = shards;
+    let (setup, tree, emit) = (&parts.setup, &mut parts.tree, &mut parts.emit);
     if resumed {
-        let starts = plan.tasks.iter().map(|(_, start)| start);
-        resume_run(&parts.setup, &mut parts.tree, &mut parts.emit, starts)?;
+        resume_run(setup, tree, emit, plan.tasks.iter().map(|(_, start)| start))?;
     }
     if let Some((task, outcome)) = just_failed {
-        clean_up_after(
-            &parts.setup,
-            &mut parts.tree,
-            &mut parts.emit,
-            &task,
-            &outcome,
-        );
+        clean_up_after(setup, tree, emit, &task, &outcome);
     }
     // Setup, agent, checks and services run untrusted code.
-    hide_credentials(&parts.setup, &mut parts.tree, &mut parts.emit);
+    hide_credentials(setup, tree, emit);
     let asked = (request, draft.as_ref());
     let worked = run_and_deliver(context, &mut parts, &plan, &done, asked, no_changes).await;
     restore_credentials(&parts.setup, &mut parts.tree, &mut parts.emit);
     let (outcomes, delivered) = worked?;
     jj::import_commits(&parts.setup, &mut parts.tree, &mut parts.emit).await;
     Ok(end(&mut parts, &outcomes, no_changes, delivered))
+}
+
+/// Loads what the run's earlier processes left, determines where unfinished work is kept, and applies the daily
+/// cost limit. Returns the limits for people.
+async fn recall_and_limit(
+    context: &Context,
+    parts: &mut Parts<'_>,
+    (source, earlier): (&Source, Option<&Earlier>),
+    request: Option<&RunRequest>,
+    has_agent: bool,
+) -> Result<Option<String>> {
+    match earlier {
+        Some(earlier) => recall(parts, earlier)?,
+        // Files that the checks of earlier runs left behind.
+        None => parts.tree.recall_artifacts(&mut parts.emit),
+    }
+    let set = parts.setup.config.settings.agent_config;
+    parts.setup.agent_files = AgentFiles::resolve(context, &parts.tree.repo, set, request)?;
+    let base = parts.tree.repo.base();
+    parts.setup.note_start_commit(base.clone())?;
+    jj::record_operation(&parts.setup, &parts.tree, &mut parts.emit).await?;
+    if !has_agent {
+        return Ok(None);
+    }
+    let elsewhere = earlier.filter(|it| it.elsewhere).map(spent_of);
+    // A merge is always made anew from its two sides, so it needs no saved work.
+    let keeps_work = |it: &&RunRequest| !it.context.merges_base && parts.setup.reviewed.is_none();
+    let kept = request.filter(keeps_work);
+    parts.keeper = WorkKeeper::of(context, kept, (source, base), elsewhere.is_some());
+    Ok(cost_limits::apply_daily_limit(context, parts, request, elsewhere).await)
 }
 
 /// Loads the notes that earlier runs left for this one.

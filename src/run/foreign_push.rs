@@ -3,6 +3,7 @@
 
 use crate::domain::event::PushLine;
 use crate::domain::snapshot::RevId;
+use crate::domain::text::count;
 use crate::git::{BranchName, PushOutcome, PushSpec, RETRY_PAUSES, Remote, RemoteError, Repo};
 use crate::process::Cancel;
 use crate::run::push_failure::{PushFailure, refused, rescued};
@@ -71,11 +72,10 @@ impl ForeignPush<'_> {
 
     /// The result of a successful push.
     pub fn done(&self, head: RevId) -> PushLine {
-        let word = if self.count == 1 { "commit" } else { "commits" };
         PushLine {
             head: Some(head.0),
             pushed: true,
-            ..self.line(format!("{} {word}", self.count))
+            ..self.line(count(self.count as u64, "commit"))
         }
     }
 

@@ -33,6 +33,26 @@ pub struct ReviewedChange {
     pub subjects: Vec<String>,
 }
 
+/// The plan of a review, and the change that it reviews. `None` if the base contains all commits. `words` is
+/// the prompt of whoever started the run.
+///
+/// # Errors
+/// As [`reviewed_change`].
+pub(crate) async fn review(
+    context: &Context,
+    on_github: Option<(&ActionsEnvironment, &RunRequest)>,
+    real: &Real,
+    base: Option<&str>,
+    words: &str,
+) -> Result<Option<(String, ReviewedChange)>> {
+    let change = reviewed_change(context, on_github, real, base).await?;
+    let Some(change) = change else {
+        return Ok(None);
+    };
+    let plan = plan_of_review(on_github, &change, words).await;
+    Ok(Some((plan, change)))
+}
+
 /// Determines the change to review: on GitHub from the remote, which has the history that a shallow
 /// checkout lacks; elsewhere from the local repository. `None` if the base contains all commits.
 ///
@@ -142,9 +162,8 @@ fn is_id(name: &str) -> bool {
     matches!(name.len(), 40 | 64) && name.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
-/// The plan of a review: one task, which is the review. `words` is the prompt of whoever started the
-/// run.
-pub(crate) async fn plan_of_review(
+/// The plan of a review: one task, which is the review.
+async fn plan_of_review(
     on_github: Option<(&ActionsEnvironment, &RunRequest)>,
     change: &ReviewedChange,
     words: &str,

@@ -16,7 +16,7 @@ use crate::report::actions_log::neutral;
 use crate::run::lock::{RunLock, lock};
 use crate::run::prepare::{self, Source};
 use crate::run::repository::for_others;
-use crate::run::reviewed_change::{ReviewedChange, plan_of_review, reviewed_change};
+use crate::run::reviewed_change::{ReviewedChange, review};
 use crate::settings;
 use std::io::{Write as _, stderr};
 use std::path::{Path, PathBuf};
@@ -71,57 +71,44 @@ pub(crate) fn decide(context: &Context, args: &RunArgs, runtime: &Runtime) -> Re
         (given, false) => given,
     };
     let wanted = runtime.block_on(wanted(context, actions.as_ref(), &settings, &real, given))?;
-    let mut config = None;
-    let (source, request, lock) = match wanted {
+    let (source, request, held) = match wanted {
         Found::Over(ended) => return Ok(Start::Over(ended)),
         Found::Here(source) => (source, None, None),
         Found::There(source, mut request) => {
             request.may_tell(&settings, context.in_actions() && !args.dry_run);
-            let held =
-                match (&actions, args.dry_run) {
-                    (Some(actions), false) => {
-                        let path = prepare::config_path(context, &args.common, real.work_tree());
-                        let trusted = trusted_config(context, actions, &real, &request, &path);
-                        let held = trusted.and_then(|trusted| {
-                            let held = on_branch(context, actions, &real, &request)?;
-                            config = trusted.kept(context, &path)?;
-                            Ok(held)
-                        });
-                        Some(held.inspect_err(|error| {
-                            report_refusal(context, &request, error, runtime)
-                        })?)
-                    }
-                    _ => None,
-                };
+            let refused = |error: &Error| report_refusal(context, &request, error, runtime);
+            let on_github = actions.as_ref().filter(|_| !args.dry_run);
+            let held = on_github.map(|actions| on_branch(context, args, actions, &real, &request));
+            let held = held.transpose().inspect_err(refused)?;
             (source, Some(*request), held)
         }
     };
+    let (lock, config) = held.unzip();
     let (mut source, mut reviewed) = (source, None);
     if only_reviews {
         let on_github = actions.as_ref().zip(request.as_ref());
         let base = settings.base.as_deref();
-        let found = runtime.block_on(reviewed_change(context, on_github, &real, base));
+        let words = match &source {
+            Source::Prompt(words) => words.as_str(),
+            _ => "",
+        };
+        let found = runtime.block_on(review(context, on_github, &real, base, words));
         let found = found.inspect_err(|error| {
             if let Some(request) = &request {
                 report_refusal(context, request, error, runtime);
             }
         })?;
-        let Some(change) = found else {
+        let Some((plan, change)) = found else {
             let why = "there is nothing to review: the base already has every commit";
             return Ok(Start::Over(JobEnd::nothing(why)));
         };
-        let words = match &source {
-            Source::Prompt(words) => words.as_str(),
-            _ => "",
-        };
-        let plan = runtime.block_on(plan_of_review(on_github, &change, words));
         (source, reviewed) = (Source::Text(plan), Some(change));
     }
     Ok(Start::Run(Box::new(PreparedSource {
         source,
         real,
         request,
-        config,
+        config: config.flatten(),
         lock,
         reviewed,
     })))
@@ -192,15 +179,19 @@ impl Trusted {
     }
 }
 
+/// Checks out the branch of a request. Also returns the configuration to read instead of that of the branch.
 fn on_branch(
     context: &Context,
+    args: &RunArgs,
     actions: &ActionsEnvironment,
     real: &Real,
     request: &RunRequest,
-) -> Result<RunLock> {
+) -> Result<(RunLock, Option<PathBuf>)> {
+    let path = prepare::config_path(context, &args.common, real.work_tree());
+    let trusted = trusted_config(context, actions, real, request, &path)?;
     let held = lock(context, real)?;
     lookup::on_branch(context, actions, real, request)?;
-    Ok(held)
+    Ok((held, trusted.kept(context, &path)?))
 }
 
 /// Reports to whoever requested a run that it cannot start.

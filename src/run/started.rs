@@ -1,24 +1,43 @@
 //! The event that reports the start of a run.
 
+use crate::context::Context;
 use crate::domain::continuation::Continuation;
 use crate::domain::event::{RunStarted, TaskLine};
 use crate::domain::plan::{Task, TaskId};
+use crate::domain::summary::NO_AGENT;
+use crate::github::request::RunRequest;
 use crate::run::parts::Parts;
 use crate::settings::TaskConfig;
 use std::collections::HashMap;
 
+/// What the start of a run depends on besides its plan and settings.
+pub(super) struct StartFacts<'a> {
+    /// All tasks of the plan.
+    pub(super) all: &'a [Task],
+    /// The tasks to run.
+    pub(super) tasks: &'a [(Task, TaskConfig)],
+    pub(super) resumed: bool,
+    pub(super) has_agent: bool,
+    /// Whether the run drafts a plan.
+    pub(super) is_draft: bool,
+    /// The cost limits, for people.
+    pub(super) limits: Option<String>,
+}
+
 pub(super) fn started(
+    context: &Context,
     parts: &mut Parts<'_>,
-    all: &[Task],
-    tasks: &[(Task, TaskConfig)],
-    resumed: bool,
+    request: Option<&RunRequest>,
+    facts: StartFacts<'_>,
 ) -> RunStarted {
+    let tasks = facts.tasks;
     // Warnings about the tree are emitted after this event.
     let exempt = parts.tree.exempt();
     let seen = parts.tree.repo.last_snapshot(&exempt).ok();
     let branch = seen.and_then(|seen| seen.known.branch.as_deref().map(short_branch));
     let plan = &parts.tree.plan;
-    let first = tasks.first();
+    let first = tasks.first().map(|(_, config)| config);
+    let agent = first.filter(|_| facts.has_agent);
     let selected: HashMap<&TaskId, &TaskConfig> = tasks
         .iter()
         .map(|(task, config)| (&task.id, config))
@@ -40,28 +59,32 @@ pub(super) fn started(
         plan_path: plan.file.as_ref().map(|file| file.name.clone()),
         branch,
         base: parts.tree.repo.base().map(|id| id.0),
-        agent: first
-            .map_or("none", |(_, config)| config.agent.name())
+        agent: agent
+            .map_or(NO_AGENT, |config| config.agent.name())
             .to_owned(),
-        checks: first.map_or_else(Vec::new, |(_, config)| {
+        checks: first.map_or_else(Vec::new, |config| {
             crate::domain::checks::verdict::ordered(&config.checks)
                 .into_iter()
                 .map(|check| check.name.clone())
                 .collect()
         }),
-        tasks: all.iter().map(line).collect(),
+        tasks: facts.all.iter().map(line).collect(),
         run_dir: parts.setup.run_dir.root().display().to_string(),
-        resumed,
-        name: None,
-        limits: None,
-        model: first.and_then(|(_, config)| config.settings.model.clone()),
-        host: None,
+        resumed: facts.resumed,
+        name: request.map(|it| it.context.place.name.as_str().to_owned()),
+        limits: facts.limits,
+        model: agent.and_then(|config| config.settings.model.clone()),
+        host: context.host(),
         sandbox: Some(parts.setup.isolation.line().clone()),
         gateway: parts
             .setup
             .gateway
             .lines(tasks.iter().map(|(_, config)| config)),
-        continuation: Continuation::Here,
+        continuation: match context.in_actions() {
+            _ if facts.is_draft => Continuation::Anew,
+            true => request.map_or(Continuation::BY_WORKFLOW, |it| it.context.continuation()),
+            false => Continuation::Here,
+        },
     }
 }
 

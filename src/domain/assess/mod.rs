@@ -327,6 +327,19 @@ impl AssessmentKind {
         matches!(self, Self::AgentUnavailable | Self::AgentTransient)
     }
 
+    /// Whether the agent ended the turn in order, so that its final message is its answer.
+    pub fn has_answer(self) -> bool {
+        !matches!(
+            self,
+            Self::AgentUnavailable
+                | Self::AgentTransient
+                | Self::AgentCrashed
+                | Self::TurnTimeout
+                | Self::PolicyViolation
+                | Self::FailedReport
+        )
+    }
+
     /// The word used in JSON and reports.
     pub fn as_str(self) -> &'static str {
         match self {

@@ -361,44 +361,47 @@ fn is_ours(subject: &Subject, settings: &TriggerSettings) -> bool {
     labelled || own_branch
 }
 
+/// The branch whose failure is to be fixed, or why there is nothing to do.
+fn branch_to_fix<'e>(
+    event: &'e CheckedEvent,
+    name: &str,
+    settings: &TriggerSettings,
+) -> Result<&'e str, String> {
+    let what = match name {
+        "workflow_run" => "workflow run",
+        _ => "check suite",
+    };
+    let failed = matches!(event.conclusion.as_deref(), Some("failure" | "timed_out"));
+    if event.common.action != "completed" || !failed {
+        return Err(format!("the {what} has not failed"));
+    }
+    let own = settings.own_workflow.as_deref();
+    let own = own.filter(|own| !own.is_empty());
+    if own.is_some_and(|own| event.path.as_deref() == Some(own) || event.name == own) {
+        return Err("the workflow that failed is the one that runs Sprag".to_owned());
+    }
+    let Some(branch) = event.head_branch.as_deref() else {
+        return Err(format!("the {what} is of a branch of another repository"));
+    };
+    if event.head_repository.is_some() && event.head_repository != event.common.repository {
+        return Err(format!("the {what} is from a fork"));
+    }
+    if name == "workflow_run" && event.head_repository.is_none() {
+        return Err("the workflow run is of a repository that is gone".to_owned());
+    }
+    let is_default = event.common.default_branch.as_deref() == Some(branch);
+    if is_default && !settings.fix_default_branch {
+        return Err(format!("the {what} is of the default branch"));
+    }
+    Ok(branch)
+}
+
 fn checked(
     event: &CheckedEvent,
     name: &'static str,
     settings: &TriggerSettings,
 ) -> Result<Candidate, Triage> {
-    let what = if name == "workflow_run" {
-        "workflow run"
-    } else {
-        "check suite"
-    };
-    let failed = matches!(event.conclusion.as_deref(), Some("failure" | "timed_out"));
-    if event.common.action != "completed" || !failed {
-        return Err(nothing(format!("the {what} has not failed")));
-    }
-    let own = settings
-        .own_workflow
-        .as_deref()
-        .filter(|own| !own.is_empty());
-    if own.is_some_and(|own| event.path.as_deref() == Some(own) || event.name == own) {
-        return Err(nothing(
-            "the workflow that failed is the one that runs Sprag",
-        ));
-    }
-    let Some(branch) = &event.head_branch else {
-        return Err(nothing(format!(
-            "the {what} is of a branch of another repository"
-        )));
-    };
-    if event.head_repository.is_some() && event.head_repository != event.common.repository {
-        return Err(nothing(format!("the {what} is from a fork")));
-    }
-    if name == "workflow_run" && event.head_repository.is_none() {
-        return Err(nothing("the workflow run is of a repository that is gone"));
-    }
-    let is_default = event.common.default_branch.as_deref() == Some(branch);
-    if is_default && !settings.fix_default_branch {
-        return Err(nothing(format!("the {what} is of the default branch")));
-    }
+    let branch = branch_to_fix(event, name, settings).map_err(nothing)?;
     let ask = match name {
         "workflow_run" => Request::FixRun { run_id: event.id },
         _ => Request::FixSuite { suite_id: event.id },
@@ -425,7 +428,7 @@ fn checked(
         );
         candidate.notes.push(note);
     }
-    candidate.head_ref = Some(branch.clone());
+    candidate.head_ref = Some(branch.to_owned());
     candidate.head_sha = Some(event.head_sha.clone());
     candidate.checks_name =
         Some(clean::clean_line(&event.name, 100)).filter(|name| !name.is_empty());

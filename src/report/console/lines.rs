@@ -295,19 +295,12 @@ fn reviewed(line: &ReviewLine, summary: &RunSummary, task: Option<&str>) -> Vec<
 }
 
 fn assessed(event: &Event, line: &TurnLine, verbosity: Verbosity) -> Vec<Line> {
-    let what = sentence::assessment(line.assessment);
     let is_review = event
         .phase
         .is_some_and(|place| place.phase == Phase::Review);
-    let what = match line.assessment {
-        AssessmentKind::AgentUnavailable
-        | AssessmentKind::AgentTransient
-        | AssessmentKind::AgentCrashed
-        | AssessmentKind::TurnTimeout
-        | AssessmentKind::PolicyViolation
-        | AssessmentKind::FailedReport => what,
-        _ if is_review => "reviewed",
-        _ => what,
+    let what = match is_review && line.assessment.has_answer() {
+        true => "reviewed",
+        false => sentence::assessment(line.assessment),
     };
     let tone = if line.assessment == AssessmentKind::Changed || what == "reviewed" {
         Tone::Plain

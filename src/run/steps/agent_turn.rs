@@ -58,14 +58,8 @@ pub(crate) async fn run_agent(
         fs::write(&prompt.file, &prompt.text)?;
     }
     let mut env = agent_environment(&parts.setup, &mut parts.emit, run, &agent);
-    let limits = SpendLimits {
-        tokens: parts
-            .accounts
-            .tokens_left(&parts.setup.config, run.journal.state.spend),
-        cost_usd: parts
-            .accounts
-            .dollars_left(&parts.setup.config, run.journal.state.spend),
-    };
+    let (config, spend) = (&parts.setup.config, run.journal.state.spend);
+    let limits = parts.accounts.spend_limits(config, spend);
     let mut extra_args = match parts.setup.gateway.take_over(&run.config, limits, &mut env) {
         Ok(args) => args,
         Err(why) => return Ok(AgentEnd::not_started(why)),
@@ -79,9 +73,7 @@ pub(crate) async fn run_agent(
         model: run.config.settings.model.as_deref(),
         extra_args: &extra_args,
         resume: resume.as_deref(),
-        max_cost_usd: parts
-            .accounts
-            .cost_left(&parts.setup.config, run.journal.state.spend),
+        max_cost_usd: parts.accounts.cost_left(config, spend),
         may_write: run.journal.state.role() != Role::Reviewer,
         own_sandbox: match parts.setup.isolation.line().level >= Level::Files {
             // A child at this level may not mount anything, which an agent's own sandbox needs.

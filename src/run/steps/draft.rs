@@ -1,10 +1,10 @@
 //! Lets the agent draft a plan: turns whose changes are undone, and one file that Sprag writes.
 
-use crate::domain::assess::{AssessmentKind, TurnFacts, assess};
+use crate::domain::assess::{Assessment, AssessmentKind, TurnFacts, assess};
 use crate::domain::builtin::trajectory::TurnName;
 use crate::domain::commit_message::without_references;
 use crate::domain::draft::{Draft, MAX_DRAFTS, Problem, of_message, prompt, stem};
-use crate::domain::event::{EventKind, RetryKind, TurnLine};
+use crate::domain::event::{EventKind, RetryKind};
 use crate::domain::outcome::{Outcome, short};
 use crate::domain::plan::Task;
 use crate::domain::protected_paths::ProtectedPaths;
@@ -24,7 +24,7 @@ use crate::run::steps::finish_task::finish_task;
 use crate::run::steps::landing::{identity, land, stage};
 use crate::run::steps::prompt::keep_prompt;
 use crate::run::steps::start_task::start_task;
-use crate::run::steps::turn::{spend, turn_usage};
+use crate::run::steps::turn::{spend, tell_assessment, turn_usage};
 use crate::run::steps::wait::wait;
 use crate::run::task::{TaskRun, TaskStart};
 use crate::run::work_tree::{SnapshotPair, head_of};
@@ -213,15 +213,7 @@ async fn turn(
     });
     let usage = turn_usage(&mut parts.accounts, &end);
     parts.accounts.end_task(spend(&usage));
-    let is_told = matches!(
-        assessment.kind,
-        AssessmentKind::AgentUnavailable
-            | AssessmentKind::AgentTransient
-            | AssessmentKind::AgentCrashed
-            | AssessmentKind::TurnTimeout
-            | AssessmentKind::PolicyViolation
-            | AssessmentKind::FailedReport
-    ) && end.cancelled.is_none();
+    let is_told = !assessment.kind.has_answer() && end.cancelled.is_none();
     parts.emit.emit(EventKind::TurnEnded {
         exit: end.exit.describe(),
         elapsed_ms: end.elapsed_ms,
@@ -231,22 +223,17 @@ async fn turn(
         return Ok(Ok(Turn::Ended(interruption(reason).outcome())));
     }
     if is_told {
-        parts.emit.emit(EventKind::TurnAssessed(Box::new(TurnLine {
-            turn,
-            purpose: PURPOSE.into(),
-            assessment: assessment.kind,
-            indicators: assessment.indicators.clone(),
-            detail: assessment.detail.clone(),
-            before,
-            after,
-            exit: end.exit.describe(),
-            elapsed_ms: end.elapsed_ms,
-            usage,
-            failed_report: assessment.failed_report.clone(),
-            notes: Vec::new(),
-            builtin: end.builtin.clone(),
-        })));
+        let (said, states) = ((&assessment, Vec::new()), (&before, &after));
+        tell_assessment(&mut parts.emit, (turn, PURPOSE), said, states, &end, usage);
     }
+    Ok(result_of(assessment, drafts))
+}
+
+/// The result of a turn: its draft, unless the agent did not end the turn in order.
+fn result_of(
+    assessment: Assessment,
+    drafts: Result<Box<Draft>, Problem>,
+) -> Result<Turn, Transient> {
     let message = assessment.detail;
     let died = |outcome| {
         let problem = Problem {
@@ -255,12 +242,12 @@ async fn turn(
         };
         Turn::Invalid(problem, Some(outcome))
     };
-    Ok(Ok(match assessment.kind {
+    Ok(match assessment.kind {
         AssessmentKind::AgentTransient => {
-            return Ok(Err(Transient {
+            return Err(Transient {
                 why: message,
                 retry_after_ms: assessment.retry_after_ms,
-            }));
+            });
         }
         AssessmentKind::AgentUnavailable => Turn::Ended(Outcome::AgentUnavailable { message }),
         AssessmentKind::PolicyViolation => Turn::Ended(Outcome::PolicyViolation { what: message }),
@@ -278,7 +265,7 @@ async fn turn(
             Ok(draft) => Turn::Draft(draft),
             Err(problem) => Turn::Invalid(problem, None),
         },
-    }))
+    })
 }
 
 /// The purpose of the turns, for the agent and in events.

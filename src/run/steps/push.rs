@@ -4,6 +4,7 @@
 use crate::domain::event::{PushLine, RebasedLine};
 use crate::domain::outcome::short;
 use crate::domain::snapshot::RevId;
+use crate::domain::text::count;
 use crate::git::{
     BranchName, PushOutcome, PushSpec, Refusal, RefusalKind, Remote, RemoteError, Rewritten,
 };
@@ -296,15 +297,11 @@ impl Push<'_, '_, '_> {
 
     fn push_message(&self, state: &PushState) -> String {
         let from = state.expected.as_ref().unwrap_or(&self.request.start);
-        let count = self.parts.tree.repo.commits_between(from, &state.head);
-        let count = count.map_or(0, |commits| commits.len());
-        let word = if count == 1 { "commit" } else { "commits" };
+        let commits = self.parts.tree.repo.commits_between(from, &state.head);
+        let commits = count(commits.map_or(0, |commits| commits.len() as u64), "commit");
         match state.rebased.is_empty() {
-            true => format!("{count} {word}"),
-            false => format!(
-                "{count} {word} on top of {}, verified there again",
-                short(from)
-            ),
+            true => commits,
+            false => format!("{commits} on top of {}, verified there again", short(from)),
         }
     }
 }

@@ -17,6 +17,7 @@ use crate::domain::text::count;
 use crate::git::{GitError, RawSnapshot, TurnMark, TurnReport};
 use crate::run::accounts::Accounts;
 use crate::run::conversation;
+use crate::run::emitter::Emitter;
 use crate::run::layout::RunFile;
 use crate::run::parts::Parts;
 use crate::run::setup::interruption;
@@ -234,17 +235,8 @@ fn review(
     key: TurnKey,
     kind: AssessmentKind,
 ) -> Option<Review> {
-    let is_answer = !matches!(
-        kind,
-        AssessmentKind::AgentUnavailable
-            | AssessmentKind::AgentTransient
-            | AssessmentKind::AgentCrashed
-            | AssessmentKind::TurnTimeout
-            | AssessmentKind::FailedReport
-            | AssessmentKind::PolicyViolation
-    );
     let row = run.row(key);
-    if row.expect != Expect::Acceptable || !is_answer {
+    if row.expect != Expect::Acceptable || !kind.has_answer() {
         return None;
     }
     let review = read_review(run.final_message.as_deref().unwrap_or_default());
@@ -345,7 +337,7 @@ fn tell(
     run: &TaskRun<'_>,
     (key, purpose): (TurnKey, &TurnPurpose),
     (assessment, notes): (&Assessment, Vec<Note>),
-    (before, after): (&Snapshot, &Snapshot),
+    states: (&Snapshot, &Snapshot),
     end: &AgentEnd,
     usage: Usage,
 ) {
@@ -354,9 +346,35 @@ fn tell(
             commits: run.agent_commits.clone(),
         });
     }
-    parts.emit.emit(EventKind::TurnAssessed(Box::new(TurnLine {
-        turn: key.turn,
-        purpose: purpose.as_str().into(),
+    let place = (key.turn, purpose.as_str());
+    tell_assessment(
+        &mut parts.emit,
+        place,
+        (assessment, notes),
+        states,
+        end,
+        usage,
+    );
+    if let (TurnPurpose::Nudge { n, .. }, AssessmentKind::Changed) = (purpose, assessment.kind) {
+        parts.emit.emit(EventKind::NudgeResolved {
+            k: n + 1,
+            of: run.row(key).nudges + 1,
+        });
+    }
+}
+
+/// Emits the assessment of a turn, with its number and purpose.
+pub(crate) fn tell_assessment(
+    emit: &mut Emitter<'_>,
+    (turn, purpose): (u32, &str),
+    (assessment, notes): (&Assessment, Vec<Note>),
+    (before, after): (&Snapshot, &Snapshot),
+    end: &AgentEnd,
+    usage: Usage,
+) {
+    emit.emit(EventKind::TurnAssessed(Box::new(TurnLine {
+        turn,
+        purpose: purpose.into(),
         assessment: assessment.kind,
         indicators: assessment.indicators.clone(),
         detail: assessment.detail.clone(),
@@ -369,12 +387,6 @@ fn tell(
         notes,
         builtin: end.builtin.clone(),
     })));
-    if let (TurnPurpose::Nudge { n, .. }, AssessmentKind::Changed) = (purpose, assessment.kind) {
-        parts.emit.emit(EventKind::NudgeResolved {
-            k: n + 1,
-            of: run.row(key).nudges + 1,
-        });
-    }
 }
 
 /// Violations in the turn. Those that were undone already are only warnings.
