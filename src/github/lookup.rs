@@ -78,7 +78,8 @@ impl EventDecision {
         Self::work(WorkSource::Configured, request)
     }
 
-    fn work(source: WorkSource, request: RunRequest) -> Self {
+    /// The work of a request.
+    pub fn work(source: WorkSource, request: RunRequest) -> Self {
         Self::Work(Box::new(RequestedWork { source, request }))
     }
 }
@@ -300,7 +301,7 @@ fn before_this_run(state: State, candidate: &Candidate, facts: &Facts) -> State 
         day: &facts.now_day,
         answers: candidate.answer_key.as_deref(),
         by_machine: candidate.by_machine,
-        ask: &candidate.ask,
+        request: &candidate.request,
     })
 }
 
@@ -321,7 +322,7 @@ fn title(candidate: &Candidate) -> String {
         (Some(number), false) => format!(" of issue {number}"),
         (None, _) => String::new(),
     };
-    match &candidate.ask {
+    match &candidate.request {
         Request::Instruction(text) => clean_line(text.lines().next().unwrap_or_default(), 72),
         Request::Review { .. } => format!("Do what the review{at} asks for"),
         _ => {
@@ -344,8 +345,8 @@ fn one_task(title: &str, task: &str) -> String {
 }
 
 /// The source if the request names a file or a directory of the repository.
-fn of_repository(ask: &Request) -> Option<WorkSource> {
-    match ask {
+fn of_repository(request: &Request) -> Option<WorkSource> {
+    match request {
         Request::Plan(path)
         | Request::Dispatch {
             plan: Some(path), ..
@@ -369,34 +370,37 @@ struct RequestHandling<'a> {
 
 impl RequestHandling<'_> {
     async fn work(self, authorised: Authorised, purpose: Purpose) -> Result<EventDecision> {
-        if !authorised.candidate.ask.is_work() {
+        if !authorised.candidate.request.is_work() {
             return Ok(EventDecision::Over(self.answer(authorised).await));
         }
-        let ask = match (&authorised.candidate.ask, &authorised.state.last_ask) {
+        let request = match (
+            &authorised.candidate.request,
+            &authorised.state.last_request,
+        ) {
             (Request::Retry | Request::Continue, Some(last)) => last.clone(),
-            (ask, _) => ask.clone(),
+            (request, _) => request.clone(),
         };
-        let mut request = place::request(self.actions, &authorised, self.triggers);
-        request.comment.clone_from(&self.comment);
-        request.continues = authorised.candidate.ask == Request::Continue;
-        request.context.merges_base = ask == Request::Rebase;
-        let source = match (purpose, of_repository(&ask)) {
+        let mut run = place::request(self.actions, &authorised, self.triggers);
+        run.comment.clone_from(&self.comment);
+        run.continues = authorised.candidate.request == Request::Continue;
+        run.context.merges_base = request == Request::Rebase;
+        let source = match (purpose, of_repository(&request)) {
             (Purpose::Event | Purpose::Publish, Some(source)) => source,
-            (Purpose::Event, None) => self.source(&authorised, &ask, &mut request).await,
+            (Purpose::Event, None) => self.source(&authorised, &request, &mut run).await,
             _ => WorkSource::Configured,
         };
-        let on_branch = place::branch_of(&self.lookup, &authorised, &ask, &mut request).await;
+        let on_branch = place::branch_of(&self.lookup, &authorised, &request, &mut run).await;
         on_branch.map_err(|error| Error::environment(error.to_string()))?;
-        Ok(EventDecision::work(source, request))
+        Ok(EventDecision::work(source, run))
     }
 
     async fn source(
         &self,
         authorised: &Authorised,
-        ask: &Request,
-        request: &mut RunRequest,
+        request: &Request,
+        run: &mut RunRequest,
     ) -> WorkSource {
-        match ask {
+        match request {
             Request::Dispatch {
                 prompt: Some(text), ..
             } => WorkSource::Prompt(text.clone()),
@@ -410,34 +414,34 @@ impl RequestHandling<'_> {
                 let is_own = |title: &str| authorised.state.is_done(title);
                 let mut read = issue::plan(&subject.title, &subject.body, is_own);
                 let of_run = |task: &Task| is_own(&task.title);
-                match authorised.candidate.ask {
+                match authorised.candidate.request {
                     Request::Continue => read.plan.set_status(TaskStatus::Done, of_run),
                     Request::Retry => read.plan.set_status(TaskStatus::Pending, of_run),
                     _ => {}
                 }
-                note_own(&mut request.state, &read.plan, is_own);
-                request.context.notes.extend(read.notes.iter().cloned());
+                note_own(&mut run.state, &read.plan, is_own);
+                run.context.notes.extend(read.notes.iter().cloned());
                 WorkSource::PlanText(read.plan.texts())
             }
             Request::Instruction(_)
             | Request::FixRun { .. }
             | Request::FixSuite { .. }
             | Request::Review { .. } => {
-                let asked = Candidate {
-                    ask: ask.clone(),
+                let candidate = Candidate {
+                    request: request.clone(),
                     ..authorised.candidate.clone()
                 };
-                let mut context = self.lookup.context(&asked, request).await;
-                if let Request::Review { review_id } = ask {
-                    if authorised.candidate.ask != *ask {
+                let mut context = self.lookup.context(&candidate, run).await;
+                if let Request::Review { review_id } = request {
+                    if authorised.candidate.request != *request {
                         self.lookup
-                            .drop_resolved(&asked, &mut context, request)
+                            .drop_resolved(&candidate, &mut context, run)
                             .await;
                     }
-                    return self.of_review(*review_id, &asked, &context, request);
+                    return self.of_review(*review_id, &candidate, &context, run);
                 }
-                let task = words::prompt(&asked, &context);
-                WorkSource::PlanText(one_task(&title(&asked), &task))
+                let task = words::prompt(&candidate, &context);
+                WorkSource::PlanText(one_task(&title(&candidate), &task))
             }
             _ => WorkSource::Configured,
         }
@@ -447,11 +451,11 @@ impl RequestHandling<'_> {
     fn of_review(
         &self,
         id: u64,
-        asked: &Candidate,
+        candidate: &Candidate,
         context: &words::Context,
-        request: &mut RunRequest,
+        run: &mut RunRequest,
     ) -> WorkSource {
-        let tasks = review::tasks(asked, context, self.triggers.rules.review_threads);
+        let tasks = review::tasks(candidate, context, self.triggers.rules.review_threads);
         let threads = tasks.iter().flat_map(|task| {
             let of_task = |thread: &u64| ThreadOfTask {
                 thread: *thread,
@@ -460,7 +464,7 @@ impl RequestHandling<'_> {
             task.threads.iter().map(of_task)
         });
         let first = context.review_comments.first();
-        request.review = Some(Review {
+        run.review = Some(Review {
             id,
             author: first
                 .map(|comment| comment.author.clone())
@@ -473,7 +477,7 @@ impl RequestHandling<'_> {
                 serde_json::json!({"id": task.id, "title": task.title, "description": task.description})
             })
             .collect();
-        let plan = serde_json::json!({ "title": title(asked), "tasks": tasks });
+        let plan = serde_json::json!({ "title": title(candidate), "tasks": tasks });
         WorkSource::PlanText(plan.to_string())
     }
 

@@ -89,8 +89,8 @@ pub(crate) fn restore(
         let bytes = bytes.as_ref().filter(|_| *it == RunFile::Request)?;
         serde_json::from_slice::<RunRequest>(bytes).ok()
     });
-    let asked = earlier.map(|earlier| earlier.state.last_ask);
-    if asked.as_ref() != Some(&request.state.last_ask) {
+    let asked = earlier.map(|earlier| earlier.state.last_request);
+    if asked.as_ref() != Some(&request.state.last_request) {
         return nothing("the kept work is for a different request");
     }
     let branch = request.branch.as_ref().map(|branch| branch.name.as_str());

@@ -411,11 +411,9 @@ pub(crate) async fn of_issue(
         day: &day,
         answers: None,
         by_machine: false,
-        ask: &Request::IssuePlan,
+        request: &Request::IssuePlan,
     });
     lookup::note_own(&mut request.state, &plan.plan, is_own);
-    Ok(EventDecision::Work(Box::new(RequestedWork {
-        source: WorkSource::PlanText(plan.plan.texts()),
-        request,
-    })))
+    let source = WorkSource::PlanText(plan.plan.texts());
+    Ok(EventDecision::work(source, request))
 }

@@ -35,7 +35,7 @@ pub fn read(name: &str, event: &Event, settings: &TriggerSettings) -> Trigger {
 }
 
 fn what(candidate: &Candidate) -> String {
-    match &candidate.ask {
+    match &candidate.request {
         Request::Instruction(text) => format!("a task: {}", one_line(text, SHOWN)),
         Request::Plan(path) => format!("the plan {}", one_line(path, SHOWN)),
         Request::Retry => "the last work again".to_owned(),

@@ -134,7 +134,7 @@ pub fn authorise(
         return Err(Refusal::HistoryUnknown { why }.into());
     }
     let mut authorised = placed(candidate, facts)?;
-    if candidate.ask.is_work() {
+    if candidate.request.is_work() {
         open(candidate, facts)?;
         within_limits(candidate, facts, &state, settings)?;
         has_run_before(candidate, facts)?;
@@ -142,7 +142,7 @@ pub fn authorise(
             day: &facts.now_day,
             answers: candidate.answer_key.as_deref(),
             by_machine: candidate.by_machine,
-            ask: &candidate.ask,
+            request: &candidate.request,
         });
     } else {
         authorised.next_state = state.clone();
@@ -259,7 +259,7 @@ fn placed(candidate: &Candidate, facts: &Facts) -> Result<Authorised, Refusal> {
 fn place_on_branch(authorised: &mut Authorised, candidate: &Candidate, head: &str) {
     let is_default = authorised.base_ref.as_deref() == Some(head);
     let is_queue = matches!(
-        candidate.ask,
+        candidate.request,
         Request::Queue(_) | Request::Dispatch { queue: Some(_), .. }
     );
     if is_queue {
@@ -284,7 +284,7 @@ fn on_pull(authorised: &mut Authorised, pull: &PullFacts) -> Result<(), Refusal>
             );
             candidate.notes.push(note);
         }
-        None if candidate.ask.is_work() => {
+        None if candidate.request.is_work() => {
             return Err(Refusal::ForkIsGone);
         }
         None => authorised.report_only = true,
@@ -354,15 +354,15 @@ fn within_limits(
 }
 
 fn has_run_before(candidate: &Candidate, facts: &Facts) -> Result<(), Refusal> {
-    let again = matches!(candidate.ask, Request::Retry | Request::Continue);
+    let again = matches!(candidate.request, Request::Retry | Request::Continue);
     let ran = facts
         .state
         .as_ref()
-        .is_some_and(|state| !state.run_ids.is_empty() || state.last_ask.is_some());
+        .is_some_and(|state| !state.run_ids.is_empty() || state.last_request.is_some());
     if again && !ran {
         return Err(Refusal::NoEarlierRun);
     }
-    if candidate.ask == Request::Rebase && !candidate.is_pull() {
+    if candidate.request == Request::Rebase && !candidate.is_pull() {
         return Err(Refusal::NotAPullRequest);
     }
     Ok(())

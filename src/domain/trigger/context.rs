@@ -167,7 +167,7 @@ fn request(candidate: &Candidate, context: &Context, most: usize) -> String {
     let who = asker.map_or("You are asked".to_owned(), |login| {
         format!("{login} asks you")
     });
-    match &candidate.ask {
+    match &candidate.request {
         Request::Instruction(text) => {
             let text = clean::clean(text);
             let cut = head(text.trim(), most.saturating_sub(200));

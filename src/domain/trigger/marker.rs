@@ -24,7 +24,7 @@ const MAX_ANSWERED: usize = 200;
 const MAX_DAYS: usize = 7;
 const MAX_DONE: usize = 50;
 const MAX_WORD_BYTES: usize = 200;
-const MAX_ASK_BYTES: usize = 6 * 1024;
+const MAX_REQUEST_BYTES: usize = 6 * 1024;
 
 /// The state of the runs on one issue or pull request.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -42,7 +42,8 @@ pub struct State {
     /// The status of the last run; `None` while a run is in progress or before the first.
     pub last_status: Option<RunStatus>,
     /// The request of the last run, for `retry` and `continue`. Also `None` if it was too long to keep.
-    pub last_ask: Option<Request>,
+    #[serde(alias = "last_ask")]
+    pub last_request: Option<Request>,
     /// The plan file of the last run.
     pub plan_path: Option<String>,
     /// The check run of the last run.
@@ -65,7 +66,7 @@ pub struct Begin<'a> {
     /// Whether no person requested it.
     pub by_machine: bool,
     /// The request.
-    pub ask: &'a Request,
+    pub request: &'a Request,
 }
 
 impl State {
@@ -80,14 +81,14 @@ impl State {
         let today = self.runs_by_day.entry(run.day.to_owned()).or_default();
         *today = today.saturating_add(1);
         self.note_answered(run.answers);
-        if !matches!(run.ask, Request::Retry | Request::Continue) {
-            self.last_ask = Some(run.ask.clone());
-            self.plan_path = match run.ask {
+        if !matches!(run.request, Request::Retry | Request::Continue) {
+            self.last_request = Some(run.request.clone());
+            self.plan_path = match run.request {
                 Request::Plan(path) => Some(path.clone()),
                 _ => None,
             };
         }
-        if *run.ask != Request::Continue {
+        if *run.request != Request::Continue {
             self.done.clear();
         }
         self.last_status = None;
@@ -178,7 +179,9 @@ impl State {
             .retain(|day, _| day.len() <= MAX_WORD_BYTES);
         let long = |text: &str| text.len() > 1024;
         self.plan_path = self.plan_path.filter(|path| !long(path));
-        self.last_ask = self.last_ask.filter(|ask| ask_bytes(ask) <= MAX_ASK_BYTES);
+        self.last_request = self
+            .last_request
+            .filter(|request| request_bytes(request) <= MAX_REQUEST_BYTES);
         self
     }
 
@@ -199,8 +202,8 @@ impl State {
                 keep_newest(&mut state.answered, half);
             } else if !state.done.is_empty() {
                 state.done.clear();
-            } else if state.last_ask.is_some() {
-                state.last_ask = None;
+            } else if state.last_request.is_some() {
+                state.last_request = None;
             } else {
                 state = Self::default();
             }
@@ -208,8 +211,8 @@ impl State {
     }
 }
 
-fn ask_bytes(ask: &Request) -> usize {
-    match ask {
+fn request_bytes(request: &Request) -> usize {
+    match request {
         Request::Instruction(text) | Request::Plan(text) | Request::Queue(text) => text.len(),
         Request::Dispatch {
             plan,
@@ -267,7 +270,7 @@ mod tests {
             day: "2026-01-31",
             answers: Some(key),
             by_machine,
-            ask: &Request::Instruction("fix -- it -->".to_owned()),
+            request: &Request::Instruction("fix -- it -->".to_owned()),
         })
     }
 
@@ -278,7 +281,7 @@ mod tests {
                 day: "2026-01-31",
                 answers: Some("comment-1"),
                 by_machine,
-                ask: &Request::IssuePlan,
+                request: &Request::IssuePlan,
             };
             let before = begun(State::default(), "comment-0", true);
             let once = before.clone().begin(&run);
@@ -307,7 +310,7 @@ mod tests {
         state.note_done(["Write it", &long]);
         let state = decode(&line(&state.end(RunStatus::Partial)), &name()).unwrap();
         assert!(state.is_done("Write it") && state.is_done(&long) && !state.is_done("Test it"));
-        for (ask, kept) in [
+        for (request, kept) in [
             (Request::Continue, 2),
             (Request::Retry, 0),
             (Request::IssuePlan, 0),
@@ -316,9 +319,9 @@ mod tests {
                 day: "2026-02-01",
                 answers: None,
                 by_machine: false,
-                ask: &ask,
+                request: &request,
             });
-            assert_eq!(next.done.len(), kept, "{ask:?}");
+            assert_eq!(next.done.len(), kept, "{request:?}");
         }
     }
 
@@ -329,9 +332,9 @@ mod tests {
             day: "2026-02-01",
             answers: None,
             by_machine: false,
-            ask: &Request::Retry,
+            request: &Request::Retry,
         });
-        assert_eq!(again.last_ask, state.last_ask);
+        assert_eq!(again.last_request, state.last_request);
     }
 
     #[test]
@@ -372,7 +375,7 @@ mod tests {
             answered.push(long.clone());
             let state = State {
                 run_ids, answered, depth, runs_by_day: days,
-                last_ask: Some(Request::Instruction(long.repeat(20))),
+                last_request: Some(Request::Instruction(long.repeat(20))),
                 last_status: Some(RunStatus::Blocked),
                 ..State::default()
             };
@@ -400,10 +403,10 @@ mod tests {
         let answered = (0..200)
             .map(|n| format!("{n}:{}", "x".repeat(190)))
             .collect();
-        let last_ask = Some(Request::Instruction("y".repeat(MAX_ASK_BYTES)));
+        let last_request = Some(Request::Instruction("y".repeat(MAX_REQUEST_BYTES)));
         let line = State {
             answered,
-            last_ask,
+            last_request,
             ..State::default()
         }
         .encode(&name());

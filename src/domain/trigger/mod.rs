@@ -179,7 +179,7 @@ impl Refusal {
 
     /// What may be written to GitHub: nothing while the permission is unknown, and no comment for a person
     /// without permission.
-    pub fn answer(&self) -> RefusalReply {
+    pub fn reply(&self) -> RefusalReply {
         match self {
             Self::PermissionUnknown { .. } | Self::HistoryUnknown { .. } => RefusalReply::Nothing,
             Self::NoWriteAccess { .. } | Self::AssociationNotListed { .. } => {

@@ -33,7 +33,7 @@ pub fn find(body: &str, phrase: &str) -> Option<Request> {
             && !quoted.iter().any(|range| range.contains(&begins))
         {
             let from = begins + phrase.len();
-            return Some(ask(body.get(from..).unwrap_or_default()));
+            return Some(request(body.get(from..).unwrap_or_default()));
         }
         at += line.len();
     }
@@ -58,7 +58,7 @@ fn quoted(body: &str) -> Vec<Range<usize>> {
 
 /// The request in the text after the phrase. A command is a line of its own; anything else is an instruction,
 /// which continues to the end of the comment.
-fn ask(text: &str) -> Request {
+fn request(text: &str) -> Request {
     let line = clean::clean_line(text.split('\n').next().unwrap_or_default(), 2_000);
     let mut words = line.split(' ').filter(|word| !word.is_empty());
     let command = match (words.next(), words.next()) {

@@ -146,7 +146,7 @@ mod tests {
 
     fn told(by: ReviewThreads, body: &str) -> Vec<(String, String, Vec<u64>)> {
         let candidate = Candidate {
-            ask: Request::Review { review_id: 9 },
+            request: Request::Review { review_id: 9 },
             review_body: Some(body.to_owned()),
             ..candidate("pull_request_review_comment", &review_comment("/sprag x"))
         };

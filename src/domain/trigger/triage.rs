@@ -50,7 +50,7 @@ pub struct Candidate {
     /// Whether no person asked: a bot or a failed check did.
     pub by_machine: bool,
     /// The request.
-    pub ask: Request,
+    pub request: Request,
     /// The issue or pull request.
     pub subject: Option<Subject>,
     /// The comment, which receives the reactions.
@@ -164,12 +164,12 @@ fn nothing(reason: impl Into<String>) -> Triage {
 }
 
 /// A candidate with the fields that all events have.
-fn candidate(common: &Common, ask: Request) -> Candidate {
+fn candidate(common: &Common, request: Request) -> Candidate {
     Candidate {
         default_branch: common.default_branch.clone(),
         asker: None,
         by_machine: false,
-        ask,
+        request,
         subject: None,
         comment: None,
         head_sha: None,
@@ -240,10 +240,10 @@ fn comment(event: &CommentEvent, settings: &TriggerSettings) -> Result<Candidate
     if marker::is_marked(&event.body) {
         return Err(nothing("the comment is one of Sprag's own"));
     }
-    let ask = phrase::find(&event.body, &settings.rules.trigger_phrase)
+    let request = phrase::find(&event.body, &settings.rules.trigger_phrase)
         .ok_or_else(|| nothing(no_phrase("comment", settings)))?;
     let asker = asker(&event.author, Some(&event.association), settings)?;
-    let mut candidate = on_subject(candidate(&event.common, ask), &event.subject, asker);
+    let mut candidate = on_subject(candidate(&event.common, request), &event.subject, asker);
     let (id, is_review) = (event.id, event.place.is_some());
     candidate.comment = Some(if is_review {
         CommentRef::Review(id)
@@ -323,8 +323,8 @@ fn review(event: &ReviewEvent, settings: &TriggerSettings) -> Result<Candidate, 
     }
     let subject = &event.subject;
     let said = phrase::find(&event.body, &settings.rules.trigger_phrase);
-    let ask = match said {
-        Some(ask) => ask,
+    let request = match said {
+        Some(request) => request,
         None if event.state != "changes_requested" => {
             return Err(nothing(no_phrase("review", settings)));
         }
@@ -340,7 +340,7 @@ fn review(event: &ReviewEvent, settings: &TriggerSettings) -> Result<Candidate, 
         },
     };
     let asker = asker(&event.author, Some(&event.association), settings)?;
-    let mut candidate = on_subject(candidate(&event.common, ask), subject, asker);
+    let mut candidate = on_subject(candidate(&event.common, request), subject, asker);
     candidate.needs.review = true;
     candidate.review_body = Some(event.body.clone());
     candidate.answer_key = Some(format!("review:{}", event.id));
@@ -402,11 +402,11 @@ fn checked(
     settings: &TriggerSettings,
 ) -> Result<Candidate, Triage> {
     let branch = branch_to_fix(event, name, settings).map_err(nothing)?;
-    let ask = match name {
+    let request = match name {
         "workflow_run" => Request::FixRun { run_id: event.id },
         _ => Request::FixSuite { suite_id: event.id },
     };
-    let mut candidate = candidate(&event.common, ask);
+    let mut candidate = candidate(&event.common, request);
     candidate.by_machine = true;
     let pull = event.pulls.first().copied();
     candidate.subject = pull.map(|number| Subject {
@@ -454,7 +454,7 @@ fn configured(common: &Common, settings: &TriggerSettings) -> Candidate {
 
 fn dispatch(event: &DispatchEvent, settings: &TriggerSettings) -> Result<Candidate, Triage> {
     let given = [&event.plan, &event.prompt, &event.queue];
-    let ask = match given.into_iter().flatten().count() {
+    let request = match given.into_iter().flatten().count() {
         0 => source(settings),
         1 => Request::Dispatch {
             plan: event.plan.clone(),
@@ -465,7 +465,7 @@ fn dispatch(event: &DispatchEvent, settings: &TriggerSettings) -> Result<Candida
             return Err(refused(Refusal::SeveralSources));
         }
     };
-    let mut candidate = candidate(&event.common, ask);
+    let mut candidate = candidate(&event.common, request);
     let sender = event.common.sender.as_ref();
     candidate.asker = sender.map(|sender| Requester {
         login: sender.login.clone(),
@@ -505,7 +505,7 @@ fn push(event: &PushEvent, settings: &TriggerSettings) -> Result<Candidate, Tria
 
 /// Checks the branch names and paths from the event.
 fn checked_names(candidate: &Candidate) -> Result<(), Refusal> {
-    let wrong_path = match &candidate.ask {
+    let wrong_path = match &candidate.request {
         Request::Plan(path) | Request::Queue(path) => {
             refname::check_path(path).err().map(|what| (path, what))
         }

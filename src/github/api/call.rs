@@ -16,21 +16,21 @@ use tokio::time::Instant;
 /// A request and its kind.
 #[derive(Debug, Clone)]
 pub(super) struct Call {
-    ask: HttpRequest,
+    request: HttpRequest,
     kind: Kind,
 }
 
 impl Call {
     /// A GET.
     pub(super) fn get(path: String) -> Self {
-        let ask = HttpRequest {
+        let request = HttpRequest {
             method: Method::GET,
             path,
             body: None,
             keep: Keep::Whole,
         };
         Self {
-            ask,
+            request,
             kind: Kind::Read,
         }
     }
@@ -38,7 +38,7 @@ impl Call {
     /// A GET that keeps only the last bytes of the body.
     pub(super) fn tail(path: String, most: usize) -> Self {
         let mut call = Self::get(path);
-        call.ask.keep = Keep::Tail(most);
+        call.request.keep = Keep::Tail(most);
         call
     }
 
@@ -54,19 +54,19 @@ impl Call {
     ) -> Result<Self, Error> {
         let body = serde_json::to_vec(body)
             .map_err(|error| Error::protocol(&format!("{method} {path}"), error.to_string()))?;
-        let ask = HttpRequest {
+        let request = HttpRequest {
             method,
             path,
             body: Some(body),
             keep: Keep::Whole,
         };
-        Ok(Self { ask, kind })
+        Ok(Self { request, kind })
     }
 
     /// A POST without a body.
     pub(super) fn post(path: String) -> Self {
         let mut call = Self::get(path);
-        call.ask.method = Method::POST;
+        call.request.method = Method::POST;
         call.kind = Kind::Create;
         call
     }
@@ -74,15 +74,15 @@ impl Call {
     /// A DELETE.
     pub(super) fn delete(path: String) -> Self {
         let mut call = Self::get(path);
-        call.ask.method = Method::DELETE;
+        call.request.method = Method::DELETE;
         call.kind = Kind::Change;
         call
     }
 
     /// The request for people: method and path without the query.
     pub(super) fn what(&self) -> String {
-        let path = self.ask.path.split('?').next().unwrap_or_default();
-        format!("{} {path}", self.ask.method)
+        let path = self.request.path.split('?').next().unwrap_or_default();
+        format!("{} {path}", self.request.method)
     }
 }
 
@@ -266,7 +266,7 @@ impl Client {
             return Err(out_of_time());
         }
         self.inner.sent.fetch_add(1, Ordering::Relaxed);
-        let answer = self.inner.transport.send(&call.ask, deadline).await;
+        let answer = self.inner.transport.send(&call.request, deadline).await;
         if let Some(mut last) = turn {
             *last = Some(Instant::now());
         }

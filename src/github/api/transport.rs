@@ -100,32 +100,32 @@ impl Transport {
     /// Sends one request, follows redirections and reads the response, all by `deadline`.
     pub(super) async fn send(
         &self,
-        ask: &HttpRequest,
+        request: &HttpRequest,
         deadline: Instant,
     ) -> Result<HttpResponse, TransportError> {
-        let sent = timeout_at(deadline, self.follow(ask));
+        let sent = timeout_at(deadline, self.follow(request));
         sent.await.unwrap_or(Err(TransportError::Late))
     }
 
-    async fn follow(&self, ask: &HttpRequest) -> Result<HttpResponse, TransportError> {
-        let address = match ask.path.as_str() {
+    async fn follow(&self, request: &HttpRequest) -> Result<HttpResponse, TransportError> {
+        let address = match request.path.as_str() {
             "/graphql" => self.graphql.clone(),
             path => format!("{}{path}", self.root.to_string().trim_end_matches('/')),
         };
         let mut to = parsed(&address)?;
         for _ in 0..=REDIRECTIONS {
-            let response = self.once(ask, &to).await?;
+            let response = self.once(request, &to).await?;
             let status = response.status().as_u16();
             let location = response.headers().get(LOCATION).cloned();
             let moved = match (status, location) {
                 (307 | 308, Some(location)) => Some(location),
-                (301..=303, Some(location)) if ask.method == Method::GET => Some(location),
+                (301..=303, Some(location)) if request.method == Method::GET => Some(location),
                 _ => None,
             };
             let Some(location) = moved else {
                 let headers = response.headers().clone();
                 let keep = match response.status().is_success() {
-                    true => ask.keep,
+                    true => request.keep,
                     false => Keep::Whole,
                 };
                 let body = kept(response.into_body(), keep).await?;
@@ -136,7 +136,7 @@ impl Transport {
                 });
             };
             let next = resolved(&to, location.to_str().unwrap_or_default())?;
-            self.may_follow(ask, &next)?;
+            self.may_follow(request, &next)?;
             to = next;
         }
         Err(TransportError::Broken(format!(
@@ -145,7 +145,7 @@ impl Transport {
     }
 
     /// Another host gets neither the token nor a write.
-    fn may_follow(&self, ask: &HttpRequest, to: &Uri) -> Result<(), TransportError> {
+    fn may_follow(&self, request: &HttpRequest, to: &Uri) -> Result<(), TransportError> {
         let host = to.host().unwrap_or_default();
         let plain = to.scheme_str() != Some("https");
         if plain && !(self.root.scheme_str() == Some("http") && is_loopback(host)) {
@@ -153,7 +153,7 @@ impl Transport {
                 "redirected to {host} over plain http"
             )));
         }
-        match ask.method == Method::GET || self.is_home(to) {
+        match request.method == Method::GET || self.is_home(to) {
             true => Ok(()),
             false => Err(TransportError::Broken(format!(
                 "redirected to {host}; writes are not sent to other hosts"
@@ -166,24 +166,24 @@ impl Transport {
         to.scheme() == self.root.scheme() && to.authority() == self.root.authority()
     }
 
-    async fn once(&self, ask: &HttpRequest, to: &Uri) -> Result<Response, TransportError> {
-        let mut request = Request::builder()
-            .method(ask.method.clone())
+    async fn once(&self, request: &HttpRequest, to: &Uri) -> Result<Response, TransportError> {
+        let mut built = Request::builder()
+            .method(request.method.clone())
             .uri(to)
             .header(USER_AGENT, concat!("sprag/", env!("CARGO_PKG_VERSION")));
         if self.is_home(to) {
-            request = request
+            built = built
                 .header(AUTHORIZATION, &self.token)
                 .header(ACCEPT, "application/vnd.github+json")
                 .header("x-github-api-version", "2022-11-28");
         }
-        if ask.body.is_some() {
-            request = request.header(CONTENT_TYPE, "application/json");
+        if request.body.is_some() {
+            built = built.header(CONTENT_TYPE, "application/json");
         }
-        let request = request
-            .body(ask.body.clone().unwrap_or_default())
+        let built = built
+            .body(request.body.clone().unwrap_or_default())
             .map_err(|error| TransportError::Broken(error.to_string()))?;
-        match self.crab().execute(request).await {
+        match self.crab().execute(built).await {
             Ok(response) => Ok(response),
             Err(error) => Err(self.failed(&error)),
         }

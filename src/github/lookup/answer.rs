@@ -162,16 +162,16 @@ impl ReplyTarget<'_> {
     pub async fn declined(&self, declined: &Declined) -> JobEnd {
         let mut ended = self::declined(declined);
         if let Declined::Refused(refusal) = declined {
-            self.refused(refusal.answer(), &mut ended).await;
+            self.refused(refusal.reply(), &mut ended).await;
         }
         ended
     }
 
-    async fn refused(&self, answer: RefusalReply, ended: &mut JobEnd) {
-        if answer >= RefusalReply::Reaction {
+    async fn refused(&self, reply: RefusalReply, ended: &mut JobEnd) {
+        if reply >= RefusalReply::Reaction {
             self.react(Reaction::Confused, ended).await;
         }
-        if answer >= RefusalReply::Comment {
+        if reply >= RefusalReply::Comment {
             let context = self.context();
             let remedy = ended.remedy.as_deref();
             let text = markdown::refusal_comment(&ended.why, remedy, &context);
@@ -186,7 +186,7 @@ impl ReplyTarget<'_> {
             trigger_phrase: Some(phrase.to_owned()),
             ..self.context()
         };
-        let mut ended = match authorised.candidate.ask {
+        let mut ended = match authorised.candidate.request {
             Request::Stop => self.stop(authorised).await,
             Request::Status => JobEnd::nothing(match authorised.state.last_status {
                 Some(status) => format!("the last run here ended {}", status.as_str()),
@@ -195,13 +195,13 @@ impl ReplyTarget<'_> {
             _ => JobEnd::nothing("the commands are explained in the comment"),
         };
         self.react(Reaction::Rocket, &mut ended).await;
-        let text = match (&authorised.candidate.ask, self.before().await) {
+        let text = match (&authorised.candidate.request, self.before().await) {
             (Request::Help, None) => markdown::help_comment(&context),
             (_, None) => markdown::status_comment(None, &context),
-            (ask, Some(before)) => {
+            (request, Some(before)) => {
                 let rest = before.split_once('\n').map_or("", |(_, rest)| rest);
                 let help = without_marker(&markdown::help_comment(&context));
-                let more = match ask {
+                let more = match request {
                     Request::Help if !rest.contains(help.trim()) => format!("\n\n---\n\n{help}"),
                     _ => String::new(),
                 };

@@ -118,7 +118,8 @@ impl EventLookup<'_> {
                 Err(error) => note("The conversation could not be read", &error),
             }
         }
-        if let (Request::Review { review_id }, Some(number)) = (&candidate.ask, candidate.number())
+        if let (Request::Review { review_id }, Some(number)) =
+            (&candidate.request, candidate.number())
         {
             match self.repo.review_comments(number, *review_id).await {
                 Ok(comments) => {
@@ -127,7 +128,7 @@ impl EventLookup<'_> {
                 Err(error) => note("The comments of the review could not be read", &error),
             }
         }
-        let jobs = match candidate.ask {
+        let jobs = match candidate.request {
             Request::FixRun { run_id } => Some(self.repo.jobs(run_id).await),
             Request::FixSuite { suite_id } => Some(self.repo.jobs_of_suite(suite_id).await),
             _ => None,

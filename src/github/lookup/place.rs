@@ -54,17 +54,17 @@ pub fn request(
 pub async fn branch_of(
     lookup: &EventLookup<'_>,
     authorised: &Authorised,
-    ask: &Request,
-    request: &mut RunRequest,
+    request: &Request,
+    run: &mut RunRequest,
 ) -> Result<(), crate::github::api::Error> {
     if matches!(
-        ask,
+        request,
         Request::Queue(_) | Request::Dispatch { queue: Some(_), .. }
     ) {
         return Ok(());
     }
     let candidate = &authorised.candidate;
-    let name = match (&authorised.branch, candidate.number(), ask) {
+    let name = match (&authorised.branch, candidate.number(), request) {
         // A fork's branch may have the same name as one of this repository.
         (Some(_), Some(number), _) if authorised.report_only => format!("sprag/pull-{number}"),
         (Some(name), ..) => name.clone(),
@@ -82,7 +82,7 @@ pub async fn branch_of(
         },
         _ => lookup.repo.branch(&name).await?.map(|branch| branch.sha),
     };
-    request.branch = Some(WorkBranch { name, at });
+    run.branch = Some(WorkBranch { name, at });
     Ok(())
 }
 

@@ -70,10 +70,10 @@ enum CacheControl {
 
 /// The body of a request. The cache breakpoints are at the end of the system prompt and of the newest
 /// message.
-pub(super) fn body<'a>(ask: &RequestInputs<'a>) -> Body<'a> {
+pub(super) fn body<'a>(inputs: &RequestInputs<'a>) -> Body<'a> {
     let mut messages: Vec<RequestMessage<'a>> = Vec::new();
-    for message in ask.messages {
-        let Some((role, content)) = blocks(message, ask) else {
+    for message in inputs.messages {
+        let Some((role, content)) = blocks(message, inputs) else {
             continue;
         };
         // Roles must alternate, so the results of calls and the text with them are one message.
@@ -86,17 +86,17 @@ pub(super) fn body<'a>(ask: &RequestInputs<'a>) -> Body<'a> {
     if let Some(block) = newest.and_then(|newest| newest.content.last_mut()) {
         block.cache_control = Some(CacheControl::Ephemeral);
     }
-    let system = ask.system().map(|text| Block {
+    let system = inputs.system().map(|text| Block {
         cache_control: Some(CacheControl::Ephemeral),
         ..block_of(Own::Text { text })
     });
     Body {
-        model: &ask.access.model,
-        max_tokens: ask.most_tokens.unwrap_or(ask.access.response_tokens),
+        model: &inputs.access.model,
+        max_tokens: inputs.most_tokens.unwrap_or(inputs.access.response_tokens),
         messages,
-        stream: ask.stream,
+        stream: inputs.stream,
         system: system.map(|block| [block]),
-        tools: ask.tools,
+        tools: inputs.tools,
     }
 }
 
@@ -110,7 +110,7 @@ pub(super) fn tools() -> Value {
 
 fn blocks<'a>(
     message: &'a Message,
-    ask: &RequestInputs<'a>,
+    inputs: &RequestInputs<'a>,
 ) -> Option<(&'static str, Vec<Block<'a>>)> {
     Some(match message {
         Message::System { .. } => return None,
@@ -118,7 +118,7 @@ fn blocks<'a>(
             ("user", vec![block_of(Own::Text { text })])
         }
         Message::Assistant { text, calls } => {
-            let kept = kept(ask, calls);
+            let kept = kept(inputs, calls);
             if !kept.is_empty() {
                 return Some(("assistant", returned_blocks(kept, calls)));
             }

@@ -68,31 +68,31 @@ struct Function<'a> {
 }
 
 /// The body of a request.
-pub(super) fn body<'a>(ask: &RequestInputs<'a>) -> Body<'a> {
-    let reasoning = models::is_reasoning(&ask.access.model);
+pub(super) fn body<'a>(inputs: &RequestInputs<'a>) -> Body<'a> {
+    let reasoning = models::is_reasoning(&inputs.access.model);
     // Mistral reports the usage without being asked, and refuses the option.
-    let counted = ask.stream && ask.access.provider != "mistral";
+    let counted = inputs.stream && inputs.access.provider != "mistral";
     let mut messages: Vec<RequestMessage<'a>> = Vec::new();
-    for message in ask.messages {
+    for message in inputs.messages {
         // Mistral, and similar templates, refuse a user message after the result of a call.
         match (*message, messages.last_mut()) {
             (Message::Note { text }, Some(last)) if last.role == "tool" => {
                 let content = last.content.get_or_insert_default();
                 add_paragraph(content.to_mut(), text);
             }
-            (message, _) => messages.push(sent(message, ask)),
+            (message, _) => messages.push(sent(message, inputs)),
         }
     }
     Body {
-        model: &ask.access.model,
+        model: &inputs.access.model,
         messages,
-        stream: ask.stream,
+        stream: inputs.stream,
         stream_options: counted.then_some(StreamOptions {
             include_usage: true,
         }),
-        max_tokens: ask.most_tokens.filter(|_| !reasoning),
-        max_completion_tokens: ask.most_tokens.filter(|_| reasoning),
-        tools: ask.tools,
+        max_tokens: inputs.most_tokens.filter(|_| !reasoning),
+        max_completion_tokens: inputs.most_tokens.filter(|_| reasoning),
+        tools: inputs.tools,
     }
 }
 
@@ -106,7 +106,7 @@ pub(super) fn tools() -> Value {
     declared.collect()
 }
 
-fn sent<'a>(message: &'a Message, ask: &RequestInputs<'a>) -> RequestMessage<'a> {
+fn sent<'a>(message: &'a Message, inputs: &RequestInputs<'a>) -> RequestMessage<'a> {
     match message {
         Message::System { text } => plain("system", text),
         Message::Task { text } | Message::Note { text } => plain("user", text),
@@ -116,7 +116,7 @@ fn sent<'a>(message: &'a Message, ask: &RequestInputs<'a>) -> RequestMessage<'a>
             plain("assistant", text.unwrap_or("(nothing)"))
         }
         Message::Assistant { text, calls } => {
-            let (whole, details) = thoughts_before(ask, calls);
+            let (whole, details) = thoughts_before(inputs, calls);
             RequestMessage {
                 content: Some(Cow::from(text)).filter(|text| !text.is_empty()),
                 tool_calls: calls.iter().map(called).collect(),
@@ -157,11 +157,11 @@ fn called(call: &ToolCall) -> Call<'_> {
 /// The reasoning before these calls, which is sent back with them: the text, and the parts. DeepSeek refuses
 /// calls without the text, even if it is empty.
 fn thoughts_before<'a>(
-    ask: &RequestInputs<'a>,
+    inputs: &RequestInputs<'a>,
     calls: &[ToolCall],
 ) -> (Option<Cow<'a, Value>>, Vec<&'a Value>) {
-    let kept = kept(ask, calls);
-    if kept.is_empty() && ask.access.provider == "deepseek" {
+    let kept = kept(inputs, calls);
+    if kept.is_empty() && inputs.access.provider == "deepseek" {
         return (Some(Cow::Owned(json!(""))), Vec::new());
     }
     let whole = kept.iter().rev().find_map(|thought| thought.get(WHOLE));

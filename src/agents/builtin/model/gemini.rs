@@ -79,10 +79,10 @@ enum Outcome<'a> {
 }
 
 /// The body of a request.
-pub(super) fn body<'a>(ask: &RequestInputs<'a>) -> Body<'a> {
+pub(super) fn body<'a>(inputs: &RequestInputs<'a>) -> Body<'a> {
     let mut contents: Vec<Content<'a>> = Vec::new();
-    for message in ask.messages {
-        let Some((role, parts)) = parts(message, ask) else {
+    for message in inputs.messages {
+        let Some((role, parts)) = parts(message, inputs) else {
             continue;
         };
         match contents.last_mut() {
@@ -90,16 +90,16 @@ pub(super) fn body<'a>(ask: &RequestInputs<'a>) -> Body<'a> {
             _ => contents.push(Content { role, parts }),
         }
     }
-    let system = ask.system().map(|text| Instruction {
+    let system = inputs.system().map(|text| Instruction {
         parts: [Part::Text { text }],
     });
     Body {
         contents,
         system_instruction: system,
-        generation_config: ask
+        generation_config: inputs
             .most_tokens
             .map(|max_output_tokens| Generation { max_output_tokens }),
-        tools: ask.tools,
+        tools: inputs.tools,
     }
 }
 
@@ -113,7 +113,7 @@ pub(super) fn tools() -> Value {
 
 fn parts<'a>(
     message: &'a Message,
-    ask: &RequestInputs<'a>,
+    inputs: &RequestInputs<'a>,
 ) -> Option<(&'static str, Vec<Part<'a>>)> {
     Some(match message {
         Message::System { .. } => return None,
@@ -126,7 +126,7 @@ fn parts<'a>(
                     name: tool_name(&call.name),
                     args: arguments(call),
                 },
-                thought_signature: ask.kept.signature(&call.id),
+                thought_signature: inputs.kept.signature(&call.id),
             });
             ("model", said.into_iter().chain(calls).collect())
         }

@@ -173,12 +173,12 @@ fn refuses_reasoning(error: &ModelError) -> bool {
 
 /// The serialized body, written directly from the messages: a session sends all its messages with every
 /// request.
-fn body(ask: &RequestInputs<'_>) -> Result<Vec<u8>, ModelError> {
-    let body = match ask.access.wire {
-        WireFormat::Chat => serde_json::to_vec(&chat::body(ask)),
-        WireFormat::Responses => serde_json::to_vec(&responses::body(ask)),
-        WireFormat::Messages => serde_json::to_vec(&anthropic::body(ask)),
-        WireFormat::Gemini => serde_json::to_vec(&gemini::body(ask)),
+fn body(inputs: &RequestInputs<'_>) -> Result<Vec<u8>, ModelError> {
+    let body = match inputs.access.wire {
+        WireFormat::Chat => serde_json::to_vec(&chat::body(inputs)),
+        WireFormat::Responses => serde_json::to_vec(&responses::body(inputs)),
+        WireFormat::Messages => serde_json::to_vec(&anthropic::body(inputs)),
+        WireFormat::Gemini => serde_json::to_vec(&gemini::body(inputs)),
     };
     body.map_err(|error| {
         ModelError::setup(&format!("the request cannot be written as JSON: {error}"))
@@ -314,9 +314,9 @@ impl Serialize for AsText<'_> {
 }
 
 /// The parts that must be sent back with these calls.
-fn kept<'a>(ask: &RequestInputs<'a>, calls: &[ToolCall]) -> &'a [Value] {
+fn kept<'a>(inputs: &RequestInputs<'a>, calls: &[ToolCall]) -> &'a [Value] {
     let first = calls.first().map(|call| call.id.as_str());
-    ask.kept.thoughts(first)
+    inputs.kept.thoughts(first)
 }
 
 /// Whether the API refused a request because its model has no reasoning to encrypt.

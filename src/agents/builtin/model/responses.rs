@@ -50,19 +50,21 @@ enum Item<'a> {
 }
 
 /// The body of a request. The provider is asked to store nothing.
-pub(super) fn body<'a>(ask: &RequestInputs<'a>) -> Body<'a> {
-    let messages = ask.messages.iter();
+pub(super) fn body<'a>(inputs: &RequestInputs<'a>) -> Body<'a> {
+    let messages = inputs.messages.iter();
     // A model without reasoning refuses the option.
-    let encrypted = ask.encrypted && models::is_reasoning(&ask.access.model);
+    let encrypted = inputs.encrypted && models::is_reasoning(&inputs.access.model);
     Body {
-        model: &ask.access.model,
-        input: messages.flat_map(|message| items(message, ask)).collect(),
+        model: &inputs.access.model,
+        input: messages
+            .flat_map(|message| items(message, inputs))
+            .collect(),
         store: false,
-        stream: ask.stream,
-        instructions: ask.system(),
-        max_output_tokens: ask.most_tokens,
+        stream: inputs.stream,
+        instructions: inputs.system(),
+        max_output_tokens: inputs.most_tokens,
         include: encrypted.then_some(["reasoning.encrypted_content"]),
-        tools: ask.tools,
+        tools: inputs.tools,
     }
 }
 
@@ -75,7 +77,7 @@ pub(super) fn tools() -> Value {
     declared.collect()
 }
 
-fn items<'a>(message: &'a Message, ask: &RequestInputs<'a>) -> Vec<Item<'a>> {
+fn items<'a>(message: &'a Message, inputs: &RequestInputs<'a>) -> Vec<Item<'a>> {
     let said = |role, content| Item::Said { role, content };
     match message {
         Message::System { .. } => Vec::new(),
@@ -83,7 +85,7 @@ fn items<'a>(message: &'a Message, ask: &RequestInputs<'a>) -> Vec<Item<'a>> {
         Message::Assistant { text, calls } => {
             let mut said = (!text.is_empty()).then(|| said("assistant", text));
             let mut calls = calls.iter();
-            let kept = kept(ask, calls.as_slice());
+            let kept = kept(inputs, calls.as_slice());
             if kept.is_empty() {
                 return said.into_iter().chain(calls.map(called)).collect();
             }

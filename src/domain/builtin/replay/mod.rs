@@ -289,7 +289,7 @@ impl Player {
 
     fn intended(&mut self, recorded: &Recorded, entry: &Entry, intent: &Step) {
         match intent {
-            Step::AskModel(ask) => self.asked(entry, ask),
+            Step::AskModel(request) => self.asked(entry, request),
             Step::FixSlice(slice) => self.sliced(entry, slice),
             Step::Wait { ms } => {
                 self.push_event_at(self.responses + 1, SessionEvent::Waited { ms: *ms })
@@ -303,10 +303,10 @@ impl Player {
         }
     }
 
-    fn asked(&mut self, entry: &Entry, ask: &ModelRequest) {
+    fn asked(&mut self, entry: &Entry, request: &ModelRequest) {
         let step = self.responses + 1;
-        if !ask.notes.is_empty() {
-            let notes = ask.notes.clone();
+        if !request.notes.is_empty() {
+            let notes = request.notes.clone();
             self.push_event_at(step, SessionEvent::Told { notes });
         }
         if let Some(then) = &entry.request {

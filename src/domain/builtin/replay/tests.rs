@@ -239,11 +239,12 @@ fn a_decision_that_differs_is_named_and_hides_no_other() {
     // As if the version that recorded it had never demanded an edit.
     for line in &mut lines {
         if let Line::Intent {
-            intent: Step::AskModel(ask),
+            intent: Step::AskModel(request),
             ..
         } = line
         {
-            ask.notes
+            request
+                .notes
                 .retain(|note| !matches!(note, Note::Forced { .. }));
         }
     }
@@ -253,7 +254,7 @@ fn a_decision_that_differs_is_named_and_hides_no_other() {
     assert!(steps.len() > 1 && steps.is_sorted(), "{steps:?}");
     let first = &replay.differences[0];
     assert!(
-        matches!(&first.now, Step::AskModel(ask) if ask.notes.iter().any(|it| matches!(it, Note::Forced { .. })))
+        matches!(&first.now, Step::AskModel(request) if request.notes.iter().any(|it| matches!(it, Note::Forced { .. })))
     );
     let text = replay.text();
     let end = text
@@ -276,13 +277,13 @@ fn a_difference_that_words_do_not_show_is_shown_as_json() {
     let mut lines = stalls();
     for line in &mut lines {
         if let Line::Intent {
-            intent: Step::AskModel(ask),
+            intent: Step::AskModel(request),
             ..
         } = line
-            && !ask.notes.is_empty()
+            && !request.notes.is_empty()
         {
-            ask.refusals = 0;
-            ask.answers.push(crate::builtin::session::CallAnswer {
+            request.refusals = 0;
+            request.answers.push(crate::builtin::session::CallAnswer {
                 id: "x".into(),
                 name: "finish".into(),
                 ok: true,

@@ -120,7 +120,7 @@ struct PathFacts {
 impl PathFacts {
     fn step(mut self, step: &Step) -> Self {
         match step {
-            Step::AskModel(ask) if repairs(ask) => {
+            Step::AskModel(request) if repairs(request) => {
                 assert_eq!(self.since_repair, None, "a second repair message");
                 self.since_repair = Some(0);
             }
@@ -141,8 +141,8 @@ impl PathFacts {
     }
 }
 
-fn repairs(ask: &ModelRequest) -> bool {
-    let mut notes = ask.notes.iter();
+fn repairs(request: &ModelRequest) -> bool {
+    let mut notes = request.notes.iter();
     notes.any(|note| matches!(note, Note::Repair { .. }))
 }
 
@@ -155,20 +155,20 @@ fn check_step(limits: &Limits, state: &State, way: PathFacts, step: &Step) {
         }
     );
     match step {
-        Step::AskModel(ask) => {
+        Step::AskModel(request) => {
             assert_eq!(way.called, way.applied, "asked with calls open");
             assert!(state.counts.steps < limits.steps, "asked past the limit");
             assert!(
                 way.since_repair.is_none_or(|count| count == 0),
                 "asked again after the repair turn"
             );
-            let last = ask.notes.last();
+            let last = request.notes.last();
             let answered = !matches!(state.last, Last::Step) || state.step.called;
             assert!(
                 answered || last.is_some(),
                 "a request that ends with what the model said"
             );
-            assert!(!repairs(ask) || matches!(last, Some(Note::Repair { .. })));
+            assert!(!repairs(request) || matches!(last, Some(Note::Repair { .. })));
         }
         Step::ApplyTools { calls } => {
             assert_eq!(way.called - way.applied, calls.len(), "calls were dropped");
@@ -227,8 +227,8 @@ fn labels(step: &Step) -> Vec<String> {
     let value = serde_json::to_value(step).unwrap();
     let word = |value: &serde_json::Value| value.as_str().unwrap().to_owned();
     match step {
-        Step::AskModel(ask) => {
-            let notes = ask.notes.iter().map(|note| match note {
+        Step::AskModel(request) => {
+            let notes = request.notes.iter().map(|note| match note {
                 Note::FinalSuppressed { why, .. } => format!("{why:?}"),
                 Note::FormatError { why } => format!("{why:?}"),
                 Note::LoopWarning { strong, .. } => format!("loop {strong}"),

@@ -11,7 +11,7 @@
 //! ```text
 //! loop {
 //!     let observation = match session.next_step() {
-//!         Step::AskModel(ask) => model.ask(&session.request()).await,
+//!         Step::AskModel(_) => model.ask(&session.request()).await,
 //!         Step::ApplyTools(calls) => tools.apply(&calls).await,
 //!         Step::FixSlice(slice) => run_slice(slice).await,
 //!         Step::Wait { ms } => sleep(ms).await,
@@ -515,8 +515,8 @@ impl Session {
     pub fn apply(&mut self, record: &Record) {
         match record {
             Record::Intent {
-                intent: Step::AskModel(ask),
-            } => self.asked(ask),
+                intent: Step::AskModel(request),
+            } => self.asked(request),
             Record::Intent { .. } => {}
             Record::Observed { observation } => self.heard(observation),
         }
@@ -543,8 +543,8 @@ impl Session {
         self.context.messages()
     }
 
-    fn asked(&mut self, ask: &ModelRequest) {
-        for answer in &ask.answers {
+    fn asked(&mut self, request: &ModelRequest) {
+        for answer in &request.answers {
             self.context.push(Message::ToolResult {
                 id: answer.id.clone(),
                 name: answer.name.clone(),
@@ -552,8 +552,8 @@ impl Session {
                 output: answer.text.clone(),
             });
         }
-        if !ask.notes.is_empty() {
-            let notes: Vec<String> = ask.notes.iter().map(texts::note).collect();
+        if !request.notes.is_empty() {
+            let notes: Vec<String> = request.notes.iter().map(texts::note).collect();
             self.context.push(Message::Note {
                 text: notes.join("\n\n"),
             });

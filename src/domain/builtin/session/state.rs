@@ -270,16 +270,16 @@ impl State {
 
     fn intend(&mut self, step: &Step) {
         match step {
-            Step::AskModel(ask) => self.ask(ask),
+            Step::AskModel(request) => self.ask(request),
             Step::FixSlice(slice) => self.slice(slice),
             Step::ApplyTools { .. } | Step::Wait { .. } | Step::End { .. } => {}
         }
     }
 
-    fn ask(&mut self, ask: &ModelRequest) {
+    fn ask(&mut self, request: &ModelRequest) {
         self.answers.clear();
-        self.counts.refusals = ask.refusals;
-        for note in &ask.notes {
+        self.counts.refusals = request.refusals;
+        for note in &request.notes {
             match note {
                 Note::FinalSuppressed { why, .. } => {
                     self.suppressed.insert(*why);

@@ -116,7 +116,7 @@ impl Played {
     fn position(&self, wanted: impl Fn(&Note) -> bool) -> Option<usize> {
         self.asks
             .iter()
-            .position(|ask| ask.notes.iter().any(&wanted))
+            .position(|request| request.notes.iter().any(&wanted))
     }
 }
 
@@ -135,9 +135,9 @@ fn play_with(limits: &Limits, script: &[Response], slice: impl Fn(&Slice) -> Sli
     let exit = loop {
         assert!(asks.len() < 500, "no end");
         let observation = match session.next_step() {
-            Step::AskModel(ask) => {
+            Step::AskModel(request) => {
                 let at = asks.len().min(script.len() - 1);
-                asks.push(ask);
+                asks.push(request);
                 Observation::ModelResponded(script[at].clone())
             }
             Step::ApplyTools { calls } => Observation::ToolsApplied {

@@ -32,7 +32,7 @@ fn pulled(change: impl FnOnce(&mut PullFacts)) -> Facts {
 
 fn ended(result: &Result<Authorised, Declined>) -> String {
     match result {
-        Ok(done) => format!("{:?} on {:?}", done.candidate.ask, done.branch),
+        Ok(done) => format!("{:?} on {:?}", done.candidate.request, done.branch),
         Err(Declined::Nothing { reason }) => format!("nothing: {reason}"),
         Err(Declined::Refused(refusal)) => {
             format!("{}: {refusal}", refusal.status().as_str())

@@ -12,7 +12,7 @@ fn ended(triage: Triage) -> String {
         Triage::Refused { refusal, .. } => {
             format!("{}: {refusal}", refusal.status().as_str())
         }
-        Triage::Candidate(candidate) => format!("{:?}", candidate.ask),
+        Triage::Candidate(candidate) => format!("{:?}", candidate.request),
     }
 }
 

@@ -78,7 +78,10 @@ fn responses_that_cannot_be_carried_out_are_named_and_bounded() {
     };
     let bad = with("", vec![call("grep", json!({}))]);
     let played = play(&[idle.clone(), cut, bad.clone()]);
-    let whys: Vec<&[Note]> = played.asks[1..].iter().map(|ask| &ask.notes[..]).collect();
+    let whys: Vec<&[Note]> = played.asks[1..]
+        .iter()
+        .map(|request| &request.notes[..])
+        .collect();
     let note = |why| [Note::FormatError { why }];
     assert_eq!(
         whys,
@@ -223,7 +226,7 @@ fn failures_of_the_api_are_waited_out_shrunk_or_end_the_session() {
     let refusals: Vec<u32> = steps
         .iter()
         .map(|step| match step {
-            Step::AskModel(ask) => ask.refusals,
+            Step::AskModel(request) => request.refusals,
             other => panic!("{other:?}"),
         })
         .collect();

@@ -40,7 +40,11 @@ fn read_only_steps_raise_the_score_and_force_an_edit() {
     let forced = Note::Forced {
         next: Some(A.into()),
     };
-    let notes: Vec<&[Note]> = played.asks.iter().map(|ask| &ask.notes[..]).collect();
+    let notes: Vec<&[Note]> = played
+        .asks
+        .iter()
+        .map(|request| &request.notes[..])
+        .collect();
     let go_on = Note::GoOn {
         next: Some(A.into()),
     };
@@ -293,7 +297,7 @@ fn loops_are_warned_of_and_then_ended_behind_a_repair_message() {
         .asks
         .iter()
         .skip(4)
-        .map(|ask| &ask.notes[..])
+        .map(|request| &request.notes[..])
         .collect();
     assert_eq!(
         notes,
