@@ -73,7 +73,7 @@ impl Accounts {
         left.map(|left| left.max(LEAST_DOLLARS))
     }
 
-    /// What the gateway lets a task that has spent `task` still use.
+    /// What a task that has spent `task` may still use, for the gateway.
     pub fn spend_limits(&self, config: &RunConfig, task: Spend) -> SpendLimits {
         SpendLimits {
             tokens: self.tokens_left(config, task),
@@ -123,7 +123,7 @@ impl CheckMemory {
         }
     }
 
-    /// Reuses the result for one tree for the same tree under another fingerprint.
+    /// Remembers the result for a tree under another fingerprint of the same tree, too.
     pub fn alias(&mut self, config: &TaskConfig, judged: &Fingerprint, now: Fingerprint) {
         if let Some(verification) = self.recall(judged, config).cloned() {
             self.verdicts

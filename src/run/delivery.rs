@@ -90,7 +90,7 @@ pub(crate) async fn deliver(
     Ok(Delivered::of(done))
 }
 
-/// Warns of commits that no push can take out of the job, because no branch of the remote is checked out.
+/// Warns of commits that stay in the job: they cannot be pushed, because no branch of the remote is checked out.
 pub(crate) fn warn_of_unpushed_commits(
     context: &Context,
     parts: &mut Parts<'_>,

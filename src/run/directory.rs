@@ -306,7 +306,7 @@ impl RunDir {
         fs::create_dir_all(runs)?;
         let entries = fs::read_dir(runs)?.flatten().map(|entry| entry.path());
         for link in entries.filter(|path| path.is_symlink() && !is_run(path)) {
-            // A link that stays does no harm, because no run is at its end.
+            // A link that stays does no harm, because its target is not the directory of a run.
             let _ = fs::remove_file(link);
         }
         let link = runs.join(run_id);
@@ -437,8 +437,8 @@ fn runs_in(parent: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
-/// Whether this is the directory of a run, or a link to one of this user: somebody else could make a
-/// directory at the end of an old link, and a run that is resumed does what its files say.
+/// Whether this is the directory of a run, or a link to one that belongs to this user. The target of an old link may
+/// be gone, and another user could create a directory in its place, whose files a resumed run would obey.
 fn is_run(path: &Path) -> bool {
     let own = || {
         let user = rustix::process::geteuid().as_raw();

@@ -20,7 +20,7 @@ pub struct Emitter<'a> {
     proof: Option<Proof>,
     phase: Option<PhaseName>,
     warned: HashSet<String>,
-    /// Until a signal has been reported.
+    /// What signals set; `None` once a signal has been reported.
     cancel: Option<Cancel>,
 }
 

@@ -122,11 +122,11 @@ pub enum RunFile<'a> {
     Finished,
     /// Every event.
     Events,
-    /// The output of an agent, named here, in a turn.
+    /// The output of the agent with this name in a turn.
     Transcript(u32, &'a str),
     /// The output of a setup command.
     SetupLog(u32),
-    /// The output of a check, named here.
+    /// The output of the check with this name.
     CheckLog(u32, &'a str),
 }
 

@@ -267,7 +267,7 @@ pub fn line(context: &Context, run: &RunConfig, task: &TaskConfig) -> Option<Gat
     Configurations::read(context).line(asked, task)
 }
 
-/// Whether the user chose how the gateway is used, or set a limit that holds within a turn only behind it.
+/// Whether the user chose how the gateway is used, or set a limit that only the gateway can enforce within a turn.
 fn is_asked_for(context: &Context, run: &RunConfig) -> bool {
     let default = settings::Settings::default().resolve(context.in_actions());
     let set = &run.settings;

@@ -203,8 +203,8 @@ impl Setup {
     }
 }
 
-/// Sets the proxy variables. In a separate network namespace a child reaches its own servers without the
-/// proxy, unless their names are on the allow-list, where they mean servers of the machine.
+/// Sets the proxy variables. In a separate network namespace the names of this machine mean the child's own
+/// servers, which it reaches without the proxy. If the allow-list has such a name, it means the machine's servers.
 fn by_proxy(env: &mut Vec<(OsString, OsString)>, url: &str, line: &NetworkLine) {
     const OWN: [&str; 3] = ["localhost", "127.0.0.1", "::1"];
     let is_allowed = |name: &&str| line.allow.iter().any(|host| host == name);

@@ -52,16 +52,16 @@ pub struct TaskRun<'t> {
     pub unavailable: Vec<Role>,
     /// The JSON Schema of the structured output, as shown to the agent.
     pub output_schema: Option<String>,
-    /// What drafting a plan has taken so far, which is not in the history.
+    /// The drafts and turns so far of a run that drafts a plan. They are not in the history.
     pub drafting: Drafting,
 }
 
-/// What drafting a plan has taken.
+/// The numbers of drafts and turns of a run that drafts a plan.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Drafting {
-    /// Drafts.
+    /// The number of drafts.
     pub drafts: u32,
-    /// Turns, more than drafts if some were repeated.
+    /// The number of turns: more than drafts if some were repeated.
     pub turns: u32,
 }
 
@@ -150,7 +150,7 @@ impl TaskRun<'_> {
     }
 
     /// Whether the task has more phases than the one that does the work.
-    pub fn has_phases(&self) -> bool {
+    fn has_phases(&self) -> bool {
         are_named(&self.policy.phases)
     }
 }

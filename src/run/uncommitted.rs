@@ -1,6 +1,6 @@
 //! What checks see in the work tree and no commit contains. Programs, such as those that a package manager
-//! installs, are compared with their state before the agent could change them; of other files, it is recorded
-//! which were there before.
+//! installs, are compared with their state before the agent could change them. Of other files only the paths are
+//! recorded.
 
 use crate::domain::checks::definitions::Definitions;
 use crate::domain::checks::uncommitted::may_be_needed;
@@ -19,7 +19,7 @@ const MAX_FILES: usize = 4_000;
 const MAX_BYTES: u64 = 16 << 20;
 /// The directory of modules that belong to a program, and of code that Python runs at every start.
 const SITE_PACKAGES: &str = "site-packages";
-/// Where a machine has its own programs, which no package has to bring.
+/// The directories of the machine's own programs.
 const MACHINE: &[&str] = &["/bin", "/usr/bin"];
 
 /// The record of what checks see and no commit contains.
@@ -108,8 +108,8 @@ impl Uncommitted {
     }
 }
 
-/// What checks see in the work tree and a fresh checkout of its commit does not have, as far as it `is_new`. A
-/// directory of which a file is committed although git ignores it is left out.
+/// Those paths which checks see in the work tree, which a fresh checkout of its commit does not have, and for which
+/// `is_new` returns true. An ignored directory of which a file is committed nevertheless is left out.
 fn uncommitted(
     repo: &Repo,
     raw: &RawSnapshot,

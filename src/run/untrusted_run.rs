@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 
 /// The largest summary, in bytes, that is read. A run of one hundred tasks with all retries takes 2 MB.
 const SUMMARY_BYTES: u64 = 32 << 20;
-/// How many characters of a parser's message are repeated, because the message may quote the file.
+/// How many characters of a parser's message are shown. The message may quote the file.
 const WORDS: usize = 200;
 
 /// A run as another job left it. The bundle is not opened yet.

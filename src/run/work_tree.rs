@@ -88,7 +88,8 @@ impl WorkTree {
         run_dir.write_json(RunFile::Uncommitted, &self.uncommitted)
     }
 
-    /// Tells of a commit that Sprag did not make in this process, by what is in the repository. Returns its files.
+    /// Emits the event of a commit that this process did not make, from what the repository says about it. Returns
+    /// its files.
     pub fn tell_commit(&self, commit: &RevId, emit: &mut Emitter<'_>) -> Vec<String> {
         let seen = self.repo.read_back(commit);
         let files = seen.map(|seen| seen.files).unwrap_or_default();
@@ -182,7 +183,7 @@ impl WorkTree {
         let artifacts: Vec<&Vec<u8>> = self.check_artifacts.iter().collect();
         let contents = self.repo.contents_of(&artifacts);
         self.artifact_contents = self.check_artifacts.iter().cloned().zip(contents).collect();
-        // Nothing is removed if no check ran.
+        // The file does not exist if no check ran.
         self.run_dir.remove(RunFile::BeforeChecks);
         settled
     }

@@ -38,9 +38,9 @@ pub struct End {
     pub ci_will_not_start: bool,
     /// The new head of the pull request, if the run has pushed one.
     pub pushed: Option<String>,
-    /// When publishing must have stopped.
+    /// The time by which publishing must have stopped.
     pub until: Instant,
-    /// Whether that is so soon that the writes follow each other without a pause.
+    /// Whether that is so soon that there is no time for pauses between the writes.
     pub hurried: bool,
 }
 

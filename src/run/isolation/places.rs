@@ -38,7 +38,7 @@ const USER_SOCKETS: &[&str] = &[
 /// Shared directories for temporary files.
 const TEMPORARY_PLACES: &[&str] = &["/tmp", "/var/tmp", "/dev/shm"];
 
-/// System directories. Other entries in them are not neighbours of a work tree there.
+/// System directories. A work tree directly in one of them shares nothing with the other entries there.
 const SYSTEM: &[&str] = &[
     "/", "/boot", "/dev", "/etc", "/home", "/mnt", "/opt", "/proc", "/root", "/run", "/srv",
     "/sys", "/usr", "/var", "/Users",

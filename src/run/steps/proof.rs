@@ -94,7 +94,7 @@ fn known_baseline(memory: &CheckMemory, run: &TaskRun<'_>, proof: Proof) -> Opti
 type Found = (ProofResult, Reported);
 
 fn found(verification: &Verification) -> Found {
-    // Whether more was to be expected is asked of the work only.
+    // Whether a check was to report more matters only for the work.
     let reported = Reported::of(&verification.results, |_| false);
     (result_of(verification), reported)
 }

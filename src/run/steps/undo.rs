@@ -58,7 +58,7 @@ fn phase_start(setup: &Setup, run: &TaskRun<'_>, key: TurnKey) -> Option<PhaseSt
     (start.task == run.task.id.as_str() && start.phase == key.phase).then_some(start)
 }
 
-/// Undoes changes that the phase does not allow, including commits, which are taken out of the report. Returns
+/// Undoes changes that the phase does not allow, including commits, which are also removed from `report`. Returns
 /// the paths of the files.
 pub(crate) fn undo_what_may_not_change(
     parts: &mut Parts<'_>,

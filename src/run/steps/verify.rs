@@ -162,8 +162,8 @@ pub(crate) async fn check_work(
     Ok(failed)
 }
 
-/// Runs these checks on the current tree, of which `before` is the snapshot. The caller settles the tree
-/// afterwards.
+/// Runs these checks on the current tree, of which `before` is the snapshot. Afterwards the caller calls
+/// [`WorkTree::collect_artifacts`].
 ///
 /// # Errors
 /// When the run's own state cannot be written.
