@@ -1,7 +1,7 @@
 //! Limits the length of text: whatever an agent prints, an event stays small enough to log and to send.
 
 /// Maximum length in characters of a one-line summary of a tool call.
-pub(super) const SUMMARY_CHARS: usize = 200;
+const SUMMARY_CHARS: usize = 200;
 
 /// Maximum length in characters of an excerpt of a tool's output or of a raw line.
 pub(super) const EXCERPT_CHARS: usize = 2_000;

@@ -162,7 +162,7 @@ pub struct ExitFacts<'a> {
 
 impl ExitFacts<'_> {
     /// Whether the process exited by itself with a code that means failure.
-    pub(super) fn failed_by_itself(&self) -> bool {
+    fn failed_by_itself(&self) -> bool {
         !self.killed_by_us && self.signal.is_none() && self.code.is_some_and(|code| code != 0)
     }
 

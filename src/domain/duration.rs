@@ -6,7 +6,7 @@ use std::time::Duration;
 pub const EXPECTED: &str = "a duration such as 90s, 10m or 1h30m";
 
 /// The maximum duration: 30 days.
-pub const MAX_DURATION: Duration = Duration::from_secs(30 * 24 * 3600);
+const MAX_DURATION: Duration = Duration::from_secs(30 * 24 * 3600);
 
 /// Reads `1h30m`, `10m`, `90s`, `500ms`, `1d`, or a plain number of seconds. Units are in descending order
 /// and appear once, each after a whole number, without blanks or signs.

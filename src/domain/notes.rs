@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The maximum length of all notes in a prompt, in characters.
-pub const MAX_SHOWN: usize = 8_000;
+const MAX_SHOWN: usize = 8_000;
 
 const MARKER: &str = "NOTE:";
 const MAX_NOTE: usize = 1_000;

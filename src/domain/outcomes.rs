@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The trailer that names the task of a commit.
-pub const TASK_TRAILER: &str = "Sprag-Task: ";
+const TASK_TRAILER: &str = "Sprag-Task: ";
 /// The trailer that names the run of a commit.
 pub const RUN_TRAILER: &str = "Sprag-Run: ";
 

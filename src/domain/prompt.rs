@@ -14,7 +14,7 @@ use super::text::{self, fenced, one_line};
 use serde::{Deserialize, Serialize};
 
 /// The number of attempts that a retry prompt describes.
-pub const HISTORY_ATTEMPTS: usize = 3;
+const HISTORY_ATTEMPTS: usize = 3;
 
 const HISTORY_FILES: usize = 10;
 const BLAMED_TESTS: usize = 30;
@@ -149,7 +149,7 @@ impl NudgeKind {
     }
 
     /// Whether the nudge asks for failing tests rather than for the work.
-    pub const fn is_about_tests(self) -> bool {
+    const fn is_about_tests(self) -> bool {
         matches!(self, Self::NoTests | Self::OnlyTests | Self::TestsPass)
     }
 }

@@ -122,7 +122,7 @@ pub enum Operation {
 }
 
 impl Operation {
-    pub(super) fn abort_command(self) -> &'static str {
+    fn abort_command(self) -> &'static str {
         match self {
             Self::Merge => "git merge --abort",
             Self::Rebase => "git rebase --abort",

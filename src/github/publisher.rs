@@ -21,9 +21,9 @@ use tokio::sync::watch;
 
 /// Minimum time between two updates of the check run while the run is in progress. GitHub counts updates as
 /// content: 80 per minute and 500 per hour are its secondary limits.
-pub const CHECK_EVERY: Duration = Duration::from_secs(15);
+const CHECK_EVERY: Duration = Duration::from_secs(15);
 /// Minimum time between two updates of the comment.
-pub const COMMENT_EVERY: Duration = Duration::from_secs(60);
+const COMMENT_EVERY: Duration = Duration::from_secs(60);
 
 /// The latest state to show.
 #[derive(Clone)]

@@ -48,7 +48,7 @@ impl CappedLog {
     ///
     /// # Errors
     /// As [`CappedLog::create`].
-    pub fn with_caps(path: &Path, head: u64, tail: u64) -> io::Result<Self> {
+    fn with_caps(path: &Path, head: u64, tail: u64) -> io::Result<Self> {
         // `create_new` fails on a link of any kind, so nothing is written through one.
         let file = OpenOptions::new().write(true).create_new(true).open(path)?;
         Ok(Self {

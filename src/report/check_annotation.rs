@@ -5,7 +5,7 @@ use super::text;
 use crate::domain::summary::RunSummary;
 
 /// Maximum number of annotations of one check run. Hundreds of them freeze the page.
-pub const MAX_ANNOTATIONS: usize = 200;
+const MAX_ANNOTATIONS: usize = 200;
 
 const TITLE_BYTES: usize = 255;
 const TEXT_BYTES: usize = 64 * 1024;

@@ -9,7 +9,7 @@ use std::io;
 
 /// Maximum number of annotations of one level that GitHub shows for a step. It drops the others without
 /// notice.
-pub const MAX_PER_LEVEL: usize = 10;
+const MAX_PER_LEVEL: usize = 10;
 
 /// Writes groups when tasks start and end, and annotations at the end of the run. Add it before the console,
 /// so that the end of a task is logged outside of its group.

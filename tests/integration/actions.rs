@@ -1,6 +1,7 @@
 //! A run as a step of GitHub Actions: outputs, log, annotations, step summary, environment.
 
-use crate::support::project::{Project, Run, plan};
+use crate::support::project::Project;
+use crate::support::tasks::{fixable_with, run};
 use sprag::report::outputs::OUTPUTS;
 use std::collections::BTreeMap;
 use std::fs;
@@ -8,10 +9,7 @@ use std::path::PathBuf;
 
 /// A project in whose environment the runner's variables are set.
 pub fn step(check: &str) -> Project {
-    let mut project = Project::new(&[("a.txt", "broken\n"), ("src/lib.rs", "fn f() {}\n")]);
-    let check = project.check(check);
-    project.write("plan.yaml", &plan(&check));
-    project.commit_all("plan");
+    let mut project = fixable_with(&[("src/lib.rs", "fn f() {}\n")], check);
     let temp = project.outside("runner-temp");
     fs::create_dir(&temp).unwrap();
     project.env("GITHUB_ACTIONS", "true");
@@ -19,10 +17,6 @@ pub fn step(check: &str) -> Project {
     project.env("GITHUB_STEP_SUMMARY", project.outside("step-summary"));
     project.env("RUNNER_TEMP", temp);
     project
-}
-
-fn run(project: &Project, agent: &str, args: &[&str]) -> Run {
-    project.run(&project.agent(agent), args)
 }
 
 /// Outputs as the runner reads them: `NAME<<DELIMITER`, the value's lines, the delimiter.

@@ -1,21 +1,14 @@
 //! Every way in which an agent's turn can end.
 
-use crate::support::project::{Project, Run, plan};
+use crate::support::project::{Project, Run};
+use crate::support::tasks::{fixable_by, run};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
 const CHECK: &str = "grep -qx fixed a.txt";
 
 fn project() -> Project {
-    let project = Project::new(&[("a.txt", "broken\n")]);
-    let check = project.check(CHECK);
-    project.write("plan.yaml", &plan(&check));
-    project.commit_all("plan");
-    project
-}
-
-fn run(project: &Project, agent: &str, args: &[&str]) -> Run {
-    project.run(&project.agent(agent), args)
+    fixable_by(CHECK)
 }
 
 fn assessments(run: &Run) -> Vec<&str> {

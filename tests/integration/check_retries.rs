@@ -1,6 +1,7 @@
 //! Verification failures are fed back to the agent, within a limit, and told in every report.
 
 use crate::support::project::{Project, Run, plan};
+use crate::support::tasks::{fixable_by, run};
 
 /// Fails with what `a.txt` says, which the agents of these tests word differently each time.
 const CHECK: &str =
@@ -12,18 +13,6 @@ const ANOTHER_WORD: &str = "set -- apple pear plum fig lime kiwi melon; shift $(
 /// Writes two wrong words and then the right one.
 const THIRD_TIME: &str =
     "set -- apple pear fixed; shift $(( N - 1 )); echo \"$1\" > a.txt; echo \"Wrote $1.\"";
-
-fn project(check: &str) -> Project {
-    let project = Project::new(&[("a.txt", "broken\n")]);
-    let check = project.check(check);
-    project.write("plan.yaml", &plan(&check));
-    project.commit_all("plan");
-    project
-}
-
-fn run(project: &Project, agent: &str, args: &[&str]) -> Run {
-    project.run(&project.agent(agent), args)
-}
 
 fn calls_and_checks(project: &Project) -> (u32, usize) {
     (project.calls(), project.checks())
@@ -47,7 +36,7 @@ fn assert_has(text: &str, parts: &[&str]) {
 
 #[test]
 fn feed_output_back() {
-    let project = project(CHECK);
+    let project = fixable_by(CHECK);
     let run = run(
         &project,
         "test $N = 1 && echo apple > a.txt || echo fixed > a.txt; echo Done.",
@@ -70,7 +59,7 @@ fn feed_output_back() {
 
 #[test]
 fn retry_to_limit() {
-    let project = project(CHECK);
+    let project = fixable_by(CHECK);
     let run = run(&project, ANOTHER_WORD, &[]).expect(1);
     assert_eq!(calls_and_checks(&project), (4, 4));
     assert_eq!(end(&run), ("verification_failed", 4, 3));
@@ -79,7 +68,7 @@ fn retry_to_limit() {
 
 #[test]
 fn prompt_instructions() {
-    let project = project(CHECK);
+    let project = fixable_by(CHECK);
     run(&project, THIRD_TIME, &[]).expect(0);
     assert_has(
         &project.prompt(3),
@@ -95,7 +84,7 @@ fn prompt_instructions() {
 
 #[test]
 fn fast_path() {
-    let project = project(CHECK);
+    let project = fixable_by(CHECK);
     let run = run(&project, "echo fixed > a.txt; echo Done.", &[]).expect(0);
     assert_eq!(calls_and_checks(&project), (1, 1));
     assert_eq!(end(&run), ("verified", 1, 0));
@@ -111,7 +100,7 @@ fn config_default_three() {
     // Each source is stronger than the ones before it.
     let sources: [(&str, u32); 4] = [("none", 4), ("file", 2), ("variable", 3), ("flag", 1)];
     for (last, (name, calls)) in sources.iter().enumerate() {
-        let mut project = project(CHECK);
+        let mut project = fixable_by(CHECK);
         if last >= 1 {
             project.write(".sprag/config.yaml", "max_retries: 1\n");
             project.commit_all("configuration");
@@ -140,7 +129,7 @@ fn config_default_three() {
 
 #[test]
 fn per_task_override() {
-    let project = project(CHECK);
+    let project = fixable_by(CHECK);
     let with_own = |retries: &str| {
         let text = project.read("plan.yaml");
         let text = text.split("    max_retries").next().unwrap().to_owned();
@@ -163,7 +152,7 @@ fn per_task_override() {
 #[test]
 fn validation() {
     for wrong in ["-1", "1.5", "11"] {
-        let project = project(CHECK);
+        let project = fixable_by(CHECK);
         let run = run(&project, ANOTHER_WORD, &["--max-retries", wrong]).expect(2);
         assert_eq!(
             run.stderr,
@@ -175,7 +164,7 @@ fn validation() {
 
 #[test]
 fn max_retries_zero() {
-    let project = project(CHECK);
+    let project = fixable_by(CHECK);
     let run = run(&project, ANOTHER_WORD, &["--max-retries", "0"]).expect(1);
     assert_eq!(calls_and_checks(&project), (1, 1));
     assert_eq!(end(&run), ("verification_failed", 1, 0));
@@ -190,7 +179,7 @@ fn cost_warning() {
             vec!["task fix has up to 6 retries: more than 5 are costly"],
         ),
     ] {
-        let project = project(CHECK);
+        let project = fixable_by(CHECK);
         let run = run(
             &project,
             "echo fixed > a.txt; echo Done.",
@@ -207,7 +196,7 @@ fn cost_warning() {
 #[test]
 fn attempt_log() {
     let said = |words: &str, flags: &[&str]| -> Vec<String> {
-        let project = project(CHECK);
+        let project = fixable_by(CHECK);
         let run = run(&project, ANOTHER_WORD, flags).expect(1);
         let lines = run.stdout.lines();
         let said = lines.map(str::trim).filter(|line| line.starts_with(words));
@@ -224,7 +213,7 @@ fn attempt_log() {
 
 #[test]
 fn count_persisted() {
-    let project = project(CHECK);
+    let project = fixable_by(CHECK);
     let run = run(&project, THIRD_TIME, &[]).expect(0);
     assert_eq!(end(&run), ("verified", 3, 2));
     assert_eq!(run.summary["totals"]["attempts"], 3);
@@ -235,7 +224,7 @@ fn count_persisted() {
 
 #[test]
 fn changes_entries() {
-    let project = project(CHECK);
+    let project = fixable_by(CHECK);
     let run = run(&project, THIRD_TIME, &[]).expect(0);
     let entry = |attempt: u32, outcome: &str, errors: &[&str]| serde_json::json!({"attempt": attempt, "changes": ["a.txt"], "outcome": outcome, "errors": errors});
     assert_eq!(
@@ -258,7 +247,7 @@ fn changes_entries() {
 
 #[test]
 fn final_error() {
-    let project = project(CHECK);
+    let project = fixable_by(CHECK);
     let run = run(&project, ANOTHER_WORD, &[]).expect(1);
     let report = std::fs::read_to_string(run.dir.as_ref().unwrap().join("report.md")).unwrap();
     for text in [&report, &run.stdout] {
@@ -277,7 +266,7 @@ fn final_error() {
 
 #[test]
 fn progress_events() {
-    let project = project(CHECK);
+    let project = fixable_by(CHECK);
     let run = run(&project, ANOTHER_WORD, &[]).expect(1);
     let retries: Vec<_> = run
         .events
@@ -320,7 +309,7 @@ fn progress_events() {
 
 #[test]
 fn identical_changes() {
-    let project = project(CHECK);
+    let project = fixable_by(CHECK);
     let run = run(&project, "rm a.txt; echo apple > a.txt; echo Done.", &[]).expect(1);
     assert_eq!(calls_and_checks(&project), (2, 1));
     assert_eq!(end(&run), ("no_progress", 2, 1));
@@ -332,7 +321,7 @@ fn identical_changes() {
 
 #[test]
 fn no_changes_on_retry() {
-    let project = project(CHECK);
+    let project = fixable_by(CHECK);
     let run = run(
         &project,
         "test $N = 1 && echo apple > a.txt; echo 'All done.'",
@@ -388,7 +377,7 @@ fn per_attempt_timeout() {
 
 #[test]
 fn no_commit_on_failure() {
-    let project = project(CHECK);
+    let project = fixable_by(CHECK);
     let (head, plan) = (project.head(), project.read("plan.yaml"));
     let run = run(
         &project,
@@ -412,7 +401,7 @@ fn no_commit_on_failure() {
 #[test]
 fn truncation() {
     let noise = "yes 'some chatter of the build that nobody needs to read' | head -c 1000000";
-    let project = project(&format!(
+    let project = fixable_by(&format!(
         "grep -qx fixed a.txt || {{ {noise}; echo; echo 'FAIL greeting: the last failure'; exit 1; }}"
     ));
     run(
@@ -429,7 +418,7 @@ fn truncation() {
 #[test]
 fn truncation_of_unlike_lines() {
     let noise = "awk 'BEGIN { for (i = 0; i < 20000; i++) { s = \"\"; for (n = i; n > 0; n = int(n / 26)) s = s substr(\"abcdefghijklmnopqrstuvwxyz\", n % 26 + 1, 1); print \"compiling part\", s, \"of the whole thing that is built\" } }'";
-    let project = project(&format!(
+    let project = fixable_by(&format!(
         "grep -qx fixed a.txt || {{ echo 'FAIL early: the first failure'; {noise}; echo 'FAIL late: the last failure'; exit 1; }}"
     ));
     run(
@@ -487,7 +476,7 @@ fn all_failures_shown() {
 
 #[test]
 fn verify_result() {
-    let project = project(
+    let project = fixable_by(
         "echo 'test result: FAILED. 3 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s'; exit 1",
     );
     let run = run(
@@ -504,7 +493,7 @@ fn verify_result() {
         "what cannot be read is not zero"
     );
 
-    let other = self::project(
+    let other = fixable_by(
         "echo 'test result: FAILED. 3 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s'; exit 1",
     );
     let run = self::run(&other, ANOTHER_WORD, &["--max-retries", "0"]).expect(1);

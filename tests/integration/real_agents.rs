@@ -6,6 +6,7 @@ mod gateway;
 use crate::support::agent_clis;
 use crate::support::model_api::{ModelApi, Recorded, Step};
 use crate::support::model_wire::{TOKENS_IN, TOKENS_OUT};
+use crate::support::proc::processes;
 use crate::support::project::{Project, Run, plan};
 use crate::support::prompt_cache::{front, print_share, share};
 use crate::support::real_crate::{self, BROKEN, FILE, GOOD, WORSE, broken_crate};
@@ -510,13 +511,12 @@ fn a_silent_model(agent: Agent) {
 fn processes_of(project: &Project) -> Vec<String> {
     let home = project.outside("").join("../home");
     let home = format!("HOME={}", home.canonicalize().unwrap().display());
-    let processes = fs::read_dir("/proc").unwrap().flatten();
-    let found = processes.filter_map(|process| {
-        let environ = fs::read(process.path().join("environ")).ok()?;
+    let found = processes().filter_map(|(_, path)| {
+        let environ = fs::read(path.join("environ")).ok()?;
         let has_home = environ
             .split(|byte| *byte == 0)
             .any(|variable| variable == home.as_bytes());
-        let command = fs::read(process.path().join("cmdline")).ok()?;
+        let command = fs::read(path.join("cmdline")).ok()?;
         has_home.then(|| String::from_utf8_lossy(&command).replace('\0', " "))
     });
     found.collect()

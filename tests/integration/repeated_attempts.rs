@@ -1,6 +1,7 @@
 //! Attempts that bring nothing new are noticed, not verified again, and the history is told.
 
-use crate::support::project::{Project, Run, plan};
+use crate::support::project::Project;
+use crate::support::tasks::{fixable_with, run};
 use serde_json::json;
 
 const CHECK: &str =
@@ -9,15 +10,7 @@ const NO_CHANGES: &str = "No progress detected - agent made no file changes";
 const ANOTHER_WORD: &str = "set -- apple pear plum fig lime kiwi melon; shift $(( N - 1 )); echo \"$1\" > a.txt; echo \"Wrote $1.\"";
 
 fn project(check: &str) -> Project {
-    let project = Project::new(&[("a.txt", "broken\n"), (".gitignore", "*.log\n")]);
-    let check = project.check(check);
-    project.write("plan.yaml", &plan(&check));
-    project.commit_all("plan");
-    project
-}
-
-fn run(project: &Project, agent: &str, args: &[&str]) -> Run {
-    project.run(&project.agent(agent), args)
+    fixable_with(&[(".gitignore", "*.log\n")], check)
 }
 
 fn words(first: &str, rest: &str) -> String {

@@ -1,6 +1,7 @@
 //! What a run leaves to read, and the commands that only look and print.
 
 use crate::support::project::{Project, Run, plan};
+use crate::support::tasks::fixable_by;
 use serde_json::{Value, json};
 use sprag::domain::output_schema::{OutputSchema, StructuredOutput};
 use std::collections::BTreeMap;
@@ -14,11 +15,7 @@ const CHECK: &str =
 const SECOND_TIME: &str = "echo '{\"event\":\"agent.message\",\"text\":\"working\"}'; test $N = 1 && echo apple > a.txt || echo fixed > a.txt; echo Done.";
 
 fn project() -> Project {
-    let project = Project::new(&[("a.txt", "broken\n")]);
-    let check = project.check(CHECK);
-    project.write("plan.yaml", &plan(&check));
-    project.commit_all("plan");
-    project
+    fixable_by(CHECK)
 }
 
 fn schema(project: &Project, name: &str) -> Value {

@@ -1,21 +1,14 @@
 //! What verification decides, what it leaves behind and what it remembers.
 
 use crate::support::project::{Project, Run, plan};
+use crate::support::tasks::{fixable_with, run};
 use serde_json::json;
 
 const CHECK: &str =
     "grep -qx fixed a.txt || { echo \"FAIL greeting: expected fixed, got $(cat a.txt)\"; exit 1; }";
 
 fn project(check: &str) -> Project {
-    let project = Project::new(&[("a.txt", "broken\n"), ("version.txt", "1.0\n")]);
-    let check = project.check(check);
-    project.write("plan.yaml", &plan(&check));
-    project.commit_all("plan");
-    project
-}
-
-fn run(project: &Project, agent: &str, args: &[&str]) -> Run {
-    project.run(&project.agent(agent), args)
+    fixable_with(&[("version.txt", "1.0\n")], check)
 }
 
 fn committed(project: &Project) -> Vec<String> {

@@ -6,7 +6,7 @@ use crate::text::one_line;
 use serde::{Deserialize, Serialize};
 
 /// The maximum length of an item, in characters.
-pub const ITEM_CHARS: usize = 300;
+const ITEM_CHARS: usize = 300;
 
 /// The maximum number of lines read from one block.
 pub const BLOCK_LINES: usize = 400;

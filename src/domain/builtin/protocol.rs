@@ -85,7 +85,7 @@ pub fn format_call(call: &ToolCall) -> String {
 }
 
 /// The result of a call, as text in the next message.
-pub fn format_result(id: &str, name: &str, ok: bool, output: &str) -> String {
+fn format_result(id: &str, name: &str, ok: bool, output: &str) -> String {
     let fence = fence_for(output);
     let word = if ok { "ok" } else { "error" };
     let end = if output.is_empty() || output.ends_with('\n') {

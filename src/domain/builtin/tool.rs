@@ -137,7 +137,7 @@ pub const WORK_TOOLS: &[Tool] = &[
 ];
 
 /// The tools for plans and final messages: with tool calling, they replace the fenced blocks.
-pub const PLAN_TOOLS: &[Tool] = &[
+const PLAN_TOOLS: &[Tool] = &[
     Tool {
         name: "update_plan",
         about: "Registers the plan, or says what became of its items. An item begins with the \

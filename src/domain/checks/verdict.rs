@@ -342,7 +342,7 @@ impl CheckOutcome {
     }
 
     /// Whether the check's own time limit ran out.
-    pub fn is_timeout(&self) -> bool {
+    fn is_timeout(&self) -> bool {
         matches!(self, Self::TimedOut { .. })
     }
 }

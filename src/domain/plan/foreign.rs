@@ -4,7 +4,7 @@ use super::graph::derived_title;
 use super::markdown::outline::{split_acceptance, tidy};
 use super::native::{Draft, one_line, owned, read_attempts, task_entries, task_nodes};
 use super::source::Source;
-use super::{Plan, Priority, TaskStatus, empty_plan};
+use super::{Plan, Priority, TaskStatus};
 use crate::settings;
 use crate::text_error::{Fault, Position};
 use crate::yaml::{Entry, Node, Value, read};
@@ -224,7 +224,7 @@ pub(super) fn plan_from(
     root: &Node,
     (titles, of_format): (&[&str], &[&str]),
 ) -> Result<Plan, Fault> {
-    let mut plan = empty_plan(source.format);
+    let mut plan = Plan::without_tasks(source.format);
     for key in titles {
         if plan.title.is_empty() {
             plan.title = one_line(&optional_text(root, key)?.unwrap_or_default());

@@ -69,6 +69,22 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// A plan that has only a format.
+    pub fn without_tasks(format: PlanFormat) -> Self {
+        Self {
+            id: None,
+            title: String::new(),
+            goal: String::new(),
+            details: String::new(),
+            settings: Settings::default(),
+            setup: Vec::new(),
+            priority: None,
+            depends_on: Vec::new(),
+            tasks: Vec::new(),
+            format,
+        }
+    }
+
     /// Sets the status of the tasks for which `is_meant` returns true.
     pub fn set_status(&mut self, status: TaskStatus, is_meant: impl Fn(&Task) -> bool) {
         for task in self.tasks.iter_mut().filter(|task| is_meant(task)) {
@@ -345,22 +361,6 @@ fn plan_of(name: &str, source: &Source<'_>, warnings: &mut Vec<Fault>) -> Result
     }
     plan.tasks = graph::finish(drafts)?;
     Ok(plan)
-}
-
-/// A plan that has no tasks yet.
-fn empty_plan(format: PlanFormat) -> Plan {
-    Plan {
-        id: None,
-        title: String::new(),
-        goal: String::new(),
-        details: String::new(),
-        settings: Settings::default(),
-        setup: Vec::new(),
-        priority: None,
-        depends_on: Vec::new(),
-        tasks: Vec::new(),
-        format,
-    }
 }
 
 fn stem(name: &str) -> &str {

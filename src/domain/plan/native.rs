@@ -1,7 +1,7 @@
 //! Sprag's own keys: those of a plan, and those of the tasks in its list.
 
 use super::source::Source;
-use super::{Plan, PlanFormat, Priority, TaskStatus, empty_plan};
+use super::{Plan, PlanFormat, Priority, TaskStatus};
 use crate::settings::kind::{Choice, Kind, Words};
 use crate::settings::{self, Scope, Settings};
 use crate::suggest;
@@ -69,7 +69,7 @@ impl Words for Priority {
 }
 
 pub(super) fn read(source: &Source<'_>) -> Result<(Plan, Vec<Draft>), Fault> {
-    let mut plan = empty_plan(PlanFormat::Sprag);
+    let mut plan = Plan::without_tasks(PlanFormat::Sprag);
     let Some(root) = &source.root else {
         return Err(Fault::new(
             Position::START,

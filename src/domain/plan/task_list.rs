@@ -5,11 +5,11 @@
 //! marked `[P]` depends on none of its phase. A task that says `(depends on T012, T013)` depends on these
 //! instead.
 
+use super::Plan;
 use super::foreign::{ignored, plan_from};
 use super::markdown::{checklist, without};
 use super::native::Draft;
 use super::source::Source;
-use super::{Plan, empty_plan};
 use crate::text_error::{Fault, Position};
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -96,7 +96,7 @@ pub(super) fn read(
             warnings.extend(ignored(root, KEYS, &[]));
             plan_from(source, root, (&["title"], KEYS))?
         }
-        None => empty_plan(source.format),
+        None => Plan::without_tasks(source.format),
     };
     let headings = &source.outline.headings;
     let headline = headings.iter().find(|heading| heading.level == 1);

@@ -126,8 +126,9 @@ fn listed(
         } else {
             title.to_owned()
         },
+        details: parsed.details,
         tasks,
-        ..empty(parsed.format, parsed.details)
+        ..Plan::without_tasks(parsed.format)
     })
 }
 
@@ -173,21 +174,6 @@ fn bare(task: Task) -> Task {
     }
 }
 
-fn empty(format: PlanFormat, details: String) -> Plan {
-    Plan {
-        id: None,
-        title: String::new(),
-        goal: String::new(),
-        details,
-        settings: Settings::default(),
-        setup: Vec::new(),
-        priority: None,
-        depends_on: Vec::new(),
-        tasks: Vec::new(),
-        format,
-    }
-}
-
 fn single(title: &str, body: &str) -> Plan {
     let title = match title {
         "" => text::one_line(text::first_line(body), MAX_TITLE),
@@ -213,7 +199,7 @@ fn single(title: &str, body: &str) -> Plan {
     Plan {
         title,
         tasks: tasks.into_iter().collect(),
-        ..empty(PlanFormat::Headings, String::new())
+        ..Plan::without_tasks(PlanFormat::Headings)
     }
 }
 

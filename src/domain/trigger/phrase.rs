@@ -8,7 +8,7 @@ use std::ops::Range;
 pub const MAX_BODY_BYTES: usize = 4 * 65_536;
 
 /// The maximum length of an instruction, in bytes.
-pub const MAX_INSTRUCTION_BYTES: usize = 32 * 1024;
+const MAX_INSTRUCTION_BYTES: usize = 32 * 1024;
 
 /// The request in the first line of `body` that starts with `phrase`. Lines in code, in quotes and in HTML
 /// comments do not count, and neither does the phrase within a line or at the beginning of a longer word.

@@ -2,7 +2,7 @@
 //! accepts are allowed.
 
 /// The maximum length of a branch name, in bytes: git's files cannot have a longer component.
-pub const MAX_BRANCH_BYTES: usize = 244;
+const MAX_BRANCH_BYTES: usize = 244;
 
 const FORBIDDEN: &[char] = &[' ', '~', '^', ':', '?', '*', '[', '\\'];
 

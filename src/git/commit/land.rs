@@ -217,11 +217,7 @@ impl Repo {
     }
 
     /// Loads a commit into an index and keeps the stat data of unchanged entries.
-    pub(in crate::git) fn read_tree_into(
-        &self,
-        index: &Path,
-        commit: &str,
-    ) -> Result<(), GitError> {
+    fn read_tree_into(&self, index: &Path, commit: &str) -> Result<(), GitError> {
         let read = ["read-tree", "--reset", "-i", commit];
         self.call().env("GIT_INDEX_FILE", index).args(read).run()?;
         let refresh = ["update-index", "-q", "--refresh", "--ignore-submodules"];
@@ -233,11 +229,7 @@ impl Repo {
     }
 
     /// Makes this commit the base for later comparisons. `tree` is the commit's tree, if known.
-    pub(in crate::git) fn set_base(
-        &mut self,
-        commit: &str,
-        tree: Option<String>,
-    ) -> Result<(), GitError> {
+    fn set_base(&mut self, commit: &str, tree: Option<String>) -> Result<(), GitError> {
         self.private.state.base_tree = match tree {
             Some(tree) => tree,
             None => tree_of(&self.real, &self.private.root, commit)?,

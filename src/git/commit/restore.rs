@@ -128,7 +128,7 @@ impl Repo {
     }
 
     /// Moves HEAD or its branch to this commit and so drops the agent's commits from it.
-    pub(in crate::git) fn point_head_to(&self, commit: Option<&str>) -> Result<(), GitError> {
+    fn point_head_to(&self, commit: Option<&str>) -> Result<(), GitError> {
         let head = self.head_state()?;
         if head.oid.as_deref() == commit {
             return Ok(());

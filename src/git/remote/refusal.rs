@@ -46,7 +46,7 @@ pub enum ExchangeFailure {
 }
 
 /// Number of characters that are kept of a remote's message.
-pub const WORDS_KEPT: usize = 1000;
+const WORDS_KEPT: usize = 1000;
 
 /// Pauses before the second, third and fourth attempt at an exchange after a transient failure. The functions
 /// here do not wait: the caller does, and can be cancelled meanwhile.

@@ -76,7 +76,7 @@ pub struct MoveIntent {
 impl MoveIntent {
     /// The move in the opposite direction.
     #[must_use]
-    pub fn reversed(&self) -> Self {
+    fn reversed(&self) -> Self {
         Self {
             from: self.to.clone(),
             to: self.from.clone(),

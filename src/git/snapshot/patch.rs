@@ -17,7 +17,7 @@ impl Repo {
     ///
     /// # Errors
     /// When git fails.
-    pub fn write_patch(
+    fn write_patch(
         &self,
         snapshot: &RawSnapshot,
         sink: &mut dyn FnMut(&[u8]),

@@ -57,17 +57,7 @@ fn a_submodules_new_commit_is_recorded_and_nested_repositories_are_not() {
     g.add_submodule("sub");
     let mut f = g.start();
     f.write("sub/a", "x\n");
-    f.git(&[
-        "-C",
-        "sub",
-        "-c",
-        "user.name=x",
-        "-c",
-        "user.email=x",
-        "commit",
-        "-qam",
-        "in sub",
-    ]);
+    f.commit_in_submodule("sub");
     f.git(&["init", "-q", "nested"]);
     f.write("nested/file", "x");
     f.write("a", "x\n");

@@ -117,17 +117,7 @@ fn a_submodules_own_configuration_never_runs() {
     let canary = f.root().join("canary");
     let program = f.script("evil.sh", &format!("touch {}", canary.display()));
     f.write("sub/a", "x\n");
-    f.git(&[
-        "-C",
-        "sub",
-        "-c",
-        "user.name=x",
-        "-c",
-        "user.email=x",
-        "commit",
-        "-qam",
-        "in sub",
-    ]);
+    f.commit_in_submodule("sub");
     f.git(&[
         "-C",
         "sub",

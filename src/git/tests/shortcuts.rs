@@ -392,9 +392,7 @@ fn a_submodules_commit_is_read_without_git() {
     g.git(&["-C", "sub", "checkout", "-q", "--detach"]);
     let (found, asked) = counted.commands(|| changes(&repo));
     assert_eq!((found, asked), (vec![], vec!["status".to_owned()]));
-    let identity = ["-c", "user.name=x", "-c", "user.email=x"];
-    let commit = ["commit", "-q", "--allow-empty", "-m", "in sub"];
-    g.git(&[&["-C", "sub"], &identity[..], &commit[..]].concat());
+    g.commit_in_submodule("sub");
     let (found, asked) = counted.commands(|| changes(&repo));
     assert_eq!(found, changed(&[("sub", Submodule)]));
     assert_eq!(asked, ["status"]);

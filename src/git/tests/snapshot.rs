@@ -345,17 +345,7 @@ fn a_submodule_is_the_commit_it_has_checked_out() {
     assert_eq!(f.changes(), []);
     f.write("sub/a", "dirty\n");
     assert_eq!(f.changes(), [], "its own dirt is not ours");
-    f.git(&[
-        "-C",
-        "sub",
-        "-c",
-        "user.name=x",
-        "-c",
-        "user.email=x",
-        "commit",
-        "-qam",
-        "in sub",
-    ]);
+    f.commit_in_submodule("sub");
     assert_eq!(f.changes(), changed(&[("sub", Submodule)]));
 }
 

@@ -101,6 +101,13 @@ pub(super) trait Place {
     fn git(&self, args: &[&str]) -> String {
         git_in(self.root(), &self.path("."), args)
     }
+
+    /// Commits the changes in a submodule, or nothing.
+    fn commit_in_submodule(&self, name: &str) {
+        let identity = ["-c", "user.name=x", "-c", "user.email=x"];
+        let commit = ["commit", "-q", "--allow-empty", "-am", "in sub"];
+        self.git(&[&["-C", name], &identity[..], &commit[..]].concat());
+    }
 }
 
 impl Place for Worktree {

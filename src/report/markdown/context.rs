@@ -113,7 +113,7 @@ pub(super) fn link(shown: &str, url: &str) -> String {
 }
 
 /// A URL without characters that would end a link.
-pub(super) fn web_address(url: &str) -> Option<String> {
+fn web_address(url: &str) -> Option<String> {
     let url = url.trim();
     let is_web = url.starts_with("https://") || url.starts_with("http://");
     let kept = |c: char| c.is_ascii_alphanumeric() || "-._~:/?#@!$&*+,;=%".contains(c);

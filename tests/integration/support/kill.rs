@@ -1,6 +1,6 @@
 //! Runs that are killed at moments that can be named again, and what they left.
 
-use super::proc::end_of as end_of_process;
+use super::proc::{end_of as end_of_process, processes};
 use super::project::{Project, Run};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -226,15 +226,8 @@ fn send(signal: &str, to: &[String]) {
 /// Children of these processes that are not among them; `None` when there are none.
 fn descendants(known: &BTreeSet<u32>) -> Option<BTreeSet<u32>> {
     let mut found = BTreeSet::new();
-    for entry in fs::read_dir("/proc").unwrap().flatten() {
-        let Some(pid) = entry
-            .file_name()
-            .to_str()
-            .and_then(|name| name.parse().ok())
-        else {
-            continue;
-        };
-        let stat = fs::read_to_string(entry.path().join("stat")).unwrap_or_default();
+    for (pid, path) in processes() {
+        let stat = fs::read_to_string(path.join("stat")).unwrap_or_default();
         let rest = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
         let parent = rest.split_whitespace().nth(1);
         let parent: Option<u32> = parent.and_then(|parent| parent.parse().ok());
@@ -267,13 +260,13 @@ pub fn has_reported_its_end(project: &Project) -> bool {
 pub fn left_behind(run_id: &str) -> Vec<String> {
     let id = format!("SPRAG_RUN_ID={run_id}");
     let mut found = Vec::new();
-    for entry in fs::read_dir("/proc").unwrap().flatten() {
-        let environ = fs::read(entry.path().join("environ")).unwrap_or_default();
+    for (_, path) in processes() {
+        let environ = fs::read(path.join("environ")).unwrap_or_default();
         if environ
             .split(|byte| *byte == 0)
             .any(|one| one == id.as_bytes())
         {
-            found.push(entry.path().display().to_string());
+            found.push(path.display().to_string());
         }
     }
     found

@@ -3,7 +3,7 @@
 use super::project::Project;
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -50,22 +50,21 @@ pub fn signal(pid: u32, name: &str) {
     assert!(sent.success(), "kill -{name} {pid}");
 }
 
+/// The ids of all processes, each with its directory in `/proc`.
+pub fn processes() -> impl Iterator<Item = (u32, PathBuf)> {
+    let entries = fs::read_dir("/proc").unwrap().flatten();
+    entries.filter_map(|entry| Some((entry.file_name().to_str()?.parse().ok()?, entry.path())))
+}
+
 /// The command lines of the processes that still work in a project's directories, by id, but those
 /// named. Zombies are none.
 pub fn left_in(project: &Project, but: &[u32]) -> BTreeMap<u32, String> {
     let root = project.repo().parent().unwrap().to_path_buf();
     let mut left = BTreeMap::new();
-    for entry in fs::read_dir("/proc").unwrap().flatten() {
-        let Some(pid) = entry
-            .file_name()
-            .to_str()
-            .and_then(|name| name.parse().ok())
-        else {
-            continue;
-        };
-        let cwd = fs::read_link(entry.path().join("cwd")).unwrap_or_default();
+    for (pid, path) in processes() {
+        let cwd = fs::read_link(path.join("cwd")).unwrap_or_default();
         if cwd.starts_with(&root) && !but.contains(&pid) {
-            let line = fs::read(entry.path().join("cmdline")).unwrap_or_default();
+            let line = fs::read(path.join("cmdline")).unwrap_or_default();
             left.insert(pid, String::from_utf8_lossy(&line).replace('\0', " "));
         }
     }

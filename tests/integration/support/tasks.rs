@@ -19,7 +19,12 @@ pub fn fixable() -> Project {
 
 /// As [`fixable`], with this check.
 pub fn fixable_by(check: &str) -> Project {
-    let project = Project::new(&[("a.txt", "broken\n")]);
+    fixable_with(&[], check)
+}
+
+/// As [`fixable_by`], with further files.
+pub fn fixable_with(files: &[(&str, &str)], check: &str) -> Project {
+    let project = Project::new(&[&[("a.txt", "broken\n")], files].concat());
     let check = project.check(check);
     project.write("plan.yaml", &plan(&check));
     project.commit_all("plan");
@@ -46,6 +51,11 @@ pub fn plan_of(names: &[&str], check: &str) -> String {
         text += &format!("  - id: {name}\n    title: Make {name}\n");
     }
     text
+}
+
+/// Runs the plan with this script as the agent.
+pub fn run(project: &Project, agent: &str, args: &[&str]) -> Run {
+    project.run(&project.agent(agent), args)
 }
 
 /// The assessments of a task's turns.

@@ -180,7 +180,7 @@ fn files(tree: &Tree, path: &str) -> Result<Vec<String>, String> {
 }
 
 /// Whether these bytes are not text.
-pub(super) fn is_binary(bytes: &[u8]) -> bool {
+fn is_binary(bytes: &[u8]) -> bool {
     memchr::memchr(0, bytes.get(..8_192).unwrap_or(bytes)).is_some()
 }
 

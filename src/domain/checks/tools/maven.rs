@@ -2,7 +2,7 @@
 
 use super::jvm;
 use super::{Tool, ToolKind};
-use crate::checks::counts::{Counts, Tally, optional_number, sum};
+use crate::checks::counts::{Counts, Tally};
 use crate::checks::diagnostic::{Location, Output, Sink, below};
 use crate::pattern::{Pattern, group};
 
@@ -55,14 +55,5 @@ fn counts(lines: &[&str]) -> Option<Counts> {
     static SUMMARY: Pattern = Pattern::new(
         r"^(?:\[\w+\] )?Tests run: (\d+), Failures: (\d+), Errors: (\d+), Skipped: (\d+)\s*$",
     );
-    let mut tally = Tally::default();
-    for line in lines {
-        let Some(found) = SUMMARY.captures(line) else {
-            continue;
-        };
-        let [total, failures, errors, skips] =
-            [1, 2, 3, 4].map(|index| optional_number(group(&found, index)));
-        tally.add_of_total(total, sum(&[failures, errors]), skips);
-    }
-    tally.finish()
+    Tally::of_totals(lines, &SUMMARY)
 }

@@ -5,7 +5,7 @@ pub(super) mod outline;
 
 use super::native::{Draft, owned, read_attempts, read_plan_keys};
 use super::source::Source;
-use super::{Plan, PlanFormat, TaskId, TaskStatus, empty_plan};
+use super::{Plan, PlanFormat, TaskId, TaskStatus};
 use crate::settings::kind::{Choice, Kind};
 use crate::suggest::did_you_mean;
 use crate::text_error::{Fault, Position};
@@ -18,7 +18,7 @@ use std::ops::Range;
 pub(super) const STATUS_KEY: &str = "status";
 
 pub(super) fn read(source: &Source<'_>) -> Result<(Plan, Vec<Draft>), Fault> {
-    let mut plan = empty_plan(source.format);
+    let mut plan = Plan::without_tasks(source.format);
     if let Some(root) = &source.root {
         let others: &[&str] = match source.format {
             PlanFormat::Headings => &[STATUS_KEY, "$schema"],

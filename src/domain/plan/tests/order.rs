@@ -6,7 +6,7 @@ fn ids(tasks: &[&Task]) -> Vec<String> {
 }
 
 fn with_dependencies(tasks: &[(&str, &[&str])]) -> Plan {
-    let mut plan = empty_plan(PlanFormat::Sprag);
+    let mut plan = Plan::without_tasks(PlanFormat::Sprag);
     plan.tasks = tasks
         .iter()
         .map(|(name, dependencies)| Task {
@@ -85,7 +85,7 @@ fn a_long_chain_is_no_matter_for_the_stack() {
 proptest! {
     #[test]
     fn dependencies_come_first_and_the_order_is_the_least(edges in proptest::collection::vec((0_usize..12, 0_usize..12), 0..30)) {
-        let mut plan = empty_plan(PlanFormat::Sprag);
+        let mut plan = Plan::without_tasks(PlanFormat::Sprag);
         // Each edge leads from an earlier shuffled place to a later one, so there is no cycle.
         let shuffled = |n: usize| n * 5 % 12;
         plan.tasks = (0..12).map(|n| Task {

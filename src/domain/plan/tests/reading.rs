@@ -87,7 +87,7 @@ fn a_plan_needs_no_more_than_one_task() {
     let expected = Plan {
         title: "export".to_owned(),
         tasks: vec![bare_task("t1", "x", 2)],
-        ..empty_plan(PlanFormat::Sprag)
+        ..Plan::without_tasks(PlanFormat::Sprag)
     };
     assert_eq!(
         plan("plans/export.plan.yaml", "tasks:\n- title: x\n"),

@@ -56,7 +56,7 @@ fn rmplan_loads() {
         priority: Some(Priority::High),
         depends_on: texts(&["3"]),
         tasks,
-        ..empty_plan(PlanFormat::Rmplan)
+        ..Plan::without_tasks(PlanFormat::Rmplan)
     };
     assert_eq!(plan("12.plan.yml", RMPLAN), expected);
     assert_eq!(warnings("12.plan.yml", RMPLAN), [""; 0]);
@@ -114,7 +114,7 @@ fn rafa_loads() {
         title: "executor-owned".to_owned(),
         goal: "Own all commits.".to_owned(),
         tasks,
-        ..empty_plan(PlanFormat::Rafa)
+        ..Plan::without_tasks(PlanFormat::Rafa)
     };
     assert_eq!(plan("plan.json", RAFA), expected);
     assert_eq!(
@@ -165,7 +165,7 @@ fn a_story_is_one_task() {
         id: Some("S-0057".to_owned()),
         title: "Pre-flight checks".to_owned(),
         tasks: vec![task],
-        ..empty_plan(PlanFormat::Story)
+        ..Plan::without_tasks(PlanFormat::Story)
     };
     assert_eq!(plan(".ai-sdlc/stories/S-0057/story.md", STORY), expected);
 }
