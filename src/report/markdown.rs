@@ -16,6 +16,7 @@ pub use context::ReportContext;
 pub use pull_request::pull_request;
 
 use super::next_steps::NextStep;
+use super::text::upper_first;
 use super::{failure, next_steps, sentence, text};
 use crate::domain::outcome::{Reason, RunStatus, TaskEnd};
 use crate::domain::sandbox::{SandboxLine, denied_words, gateway_words};
@@ -458,19 +459,6 @@ fn task_icon(status: TaskEnd) -> &'static str {
 /// A table cell without line breaks.
 fn unbroken(cell: &str) -> String {
     cell.replace(' ', "&nbsp;")
-}
-
-/// Capitalises a fragment that starts a sentence, unless it starts with a path.
-fn upper_first(text: &str) -> String {
-    let word = text.split_whitespace().next().unwrap_or_default();
-    if word.contains('/') {
-        return text.to_owned();
-    }
-    let mut chars = text.chars();
-    match chars.next() {
-        None => String::new(),
-        Some(first) => first.to_uppercase().chain(chars).collect(),
-    }
 }
 
 #[cfg(test)]

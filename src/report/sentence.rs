@@ -120,12 +120,8 @@ pub fn last_unchanged(summary: &RunSummary, task: Option<&str>) -> Option<Assess
 }
 
 fn instead_of_work((last, place): LastTurn, reason: &str) -> String {
-    let who = match place.map(|place| place.role) {
-        None | Some(Role::Implementer) => "Implementer",
-        Some(Role::Tester) => "Tester",
-        Some(Role::Reviewer) => "Reviewer",
-        Some(Role::Fixer) => "Fixer",
-    };
+    let role = place.map_or(Role::Implementer, |place| place.role);
+    let who = text::upper_first(role.as_str());
     // In these phases, the reason names the goal.
     let is_asked_for = place.is_some_and(|it| matches!(it.phase, Phase::Red | Phase::Fix));
     let known = match last.filter(|_| !is_asked_for) {

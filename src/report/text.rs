@@ -178,6 +178,19 @@ pub fn moment_of_id(id: &str) -> Option<jiff::Timestamp> {
     (digits.len() == 12).then_some(at)
 }
 
+/// Capitalises a fragment that starts a sentence, unless it starts with a path.
+pub fn upper_first(text: &str) -> String {
+    let word = text.split_whitespace().next().unwrap_or_default();
+    if word.contains('/') {
+        return text.to_owned();
+    }
+    let mut chars = text.chars();
+    match chars.next() {
+        None => String::new(),
+        Some(first) => first.to_uppercase().chain(chars).collect(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

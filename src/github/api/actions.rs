@@ -11,16 +11,14 @@ use std::collections::BTreeMap;
 
 /// A job of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[expect(missing_docs, reason = "GitHub's own words")]
 pub struct Job {
-    /// Its id.
     pub id: u64,
-    /// Its name.
     #[serde(default)]
     pub name: String,
     /// Its conclusion, or `None` while it runs.
     #[serde(default)]
     pub conclusion: Option<String>,
-    /// Its steps.
     #[serde(default)]
     pub steps: Vec<Step>,
     /// The URL of its page.

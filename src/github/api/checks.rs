@@ -99,8 +99,8 @@ pub struct Output {
 
 /// A check run to create.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[expect(missing_docs, reason = "GitHub's own words")]
 pub struct NewCheckRun {
-    /// Its name.
     pub name: String,
     /// The commit that is checked.
     pub head_sha: String,
@@ -111,24 +111,20 @@ pub struct NewCheckRun {
     pub details_url: Option<String>,
     /// Its status. A conclusion sets it to completed.
     pub status: CheckStatus,
-    /// Its conclusion.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub conclusion: Option<Conclusion>,
-    /// Its content.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output: Option<Output>,
 }
 
 /// Changes to a check run. `None` keeps the present value.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[expect(missing_docs, reason = "GitHub's own words")]
 pub struct CheckUpdate {
-    /// Its status.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<CheckStatus>,
-    /// Its conclusion.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub conclusion: Option<Conclusion>,
-    /// Its content.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output: Option<Output>,
     /// The URL for further details.
@@ -139,20 +135,17 @@ pub struct CheckUpdate {
 /// A check run as GitHub returns it.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(from = "RawCheckRun")]
+#[expect(missing_docs, reason = "GitHub's own words")]
 pub struct CheckRun {
-    /// Its id.
     pub id: u64,
     /// The URL of its page.
     pub html_url: String,
-    /// Its name.
     pub name: String,
     /// The commit that is checked.
     pub head_sha: String,
     /// The key from the creator of the check run.
     pub external_id: String,
-    /// Its status.
     pub status: String,
-    /// Its conclusion.
     pub conclusion: Option<String>,
     /// The number of its annotations.
     pub annotations: usize,

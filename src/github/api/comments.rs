@@ -12,14 +12,12 @@ use serde::{Deserialize, Serialize};
 /// A comment on an issue or pull request.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(from = "RawComment")]
+#[expect(missing_docs, reason = "GitHub's own words")]
 pub struct Comment {
-    /// Its id.
     pub id: u64,
     /// Its URL.
     pub html_url: String,
-    /// Its text.
     pub body: String,
-    /// Its author.
     pub author: Option<Author>,
     /// When it was created, as GitHub formats it.
     pub created_at: String,

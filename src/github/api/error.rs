@@ -7,53 +7,31 @@ use serde_json::Value;
 /// A failed request. `what` is the request (`GET /repos/octo/hello`), `message` is GitHub's response. Neither
 /// contains the token.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "the sentence of each says what its fields are")]
 pub enum Error {
     /// 401: the token is invalid, expired or revoked.
     #[error(
         "{what}: GitHub does not accept the token (401), which is wrong, revoked or expired; that of a job ends with \
          the job: {message}"
     )]
-    Unauthorised {
-        /// The request.
-        what: String,
-        /// GitHub's message.
-        message: String,
-    },
+    Unauthorised { what: String, message: String },
     /// 403: the token is valid but lacks the permission.
     #[error("{what}: GitHub does not permit this (403): {message}")]
-    Forbidden {
-        /// The request.
-        what: String,
-        /// GitHub's message.
-        message: String,
-    },
+    Forbidden { what: String, message: String },
     /// 404 or 410: the resource does not exist, or the token may not read it. GitHub does not say which.
     #[error("{what}: not found, or not visible to this token: {message}")]
-    NotFound {
-        /// The request.
-        what: String,
-        /// GitHub's message.
-        message: String,
-    },
+    NotFound { what: String, message: String },
     /// 409: the request conflicts with the present state.
     #[error("{what}: conflict with the current state (409): {message}")]
-    Conflict {
-        /// The request.
-        what: String,
-        /// GitHub's message.
-        message: String,
-    },
+    Conflict { what: String, message: String },
     /// 422 or another 4xx: GitHub understood the request and refuses it.
     #[error(
         "{what}: GitHub refused the request ({status}): {message}{}",
         listed(fields)
     )]
     Invalid {
-        /// The request.
         what: String,
-        /// The status.
         status: u16,
-        /// GitHub's message.
         message: String,
         /// GitHub's objections to single fields, one text each.
         fields: Vec<String>,
@@ -61,43 +39,23 @@ pub enum Error {
     /// A rate limit with a wait that is too long.
     #[error("{what}: GitHub's rate limit is used up until {until}: {message}")]
     RateLimited {
-        /// The request.
         what: String,
         /// The earliest time for a retry, by GitHub's clock.
         until: Timestamp,
-        /// GitHub's message.
         message: String,
     },
     /// The branch is no longer at the expected commit.
     #[error("{what}: the branch has moved: {message}")]
-    Stale {
-        /// The request.
-        what: String,
-        /// GitHub's message.
-        message: String,
-    },
+    Stale { what: String, message: String },
     /// No connection, no response in time, or a server error in the last attempt.
     #[error("{what}: GitHub cannot be reached: {why}")]
-    Unreachable {
-        /// The request.
-        what: String,
-        /// The last failure.
-        why: String,
-    },
+    Unreachable { what: String, why: String },
     /// The overall deadline passed.
     #[error("{what}: no time left for this request")]
-    Deadline {
-        /// The request.
-        what: String,
-    },
+    Deadline { what: String },
     /// An unparsable response, or settings with which nothing may be sent.
     #[error("{what}: {why}")]
-    Protocol {
-        /// The request.
-        what: String,
-        /// What is wrong with it.
-        why: String,
-    },
+    Protocol { what: String, why: String },
 }
 
 impl Error {

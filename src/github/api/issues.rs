@@ -11,10 +11,9 @@ use serde_json::json;
 
 /// An issue, or a pull request in its role as an issue.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(missing_docs, reason = "GitHub's own words")]
 pub struct IssueFacts {
-    /// Its number.
     pub number: u64,
-    /// Its title.
     pub title: String,
     /// Its text, or empty if there is none.
     pub body: String,
@@ -22,7 +21,6 @@ pub struct IssueFacts {
     pub state: String,
     /// The names of its labels.
     pub labels: Vec<String>,
-    /// Its author.
     pub author: Option<Author>,
     /// Whether it is a pull request.
     pub is_pull: bool,

@@ -14,10 +14,9 @@ use serde_json::json;
 
 /// A pull request.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(missing_docs, reason = "GitHub's own words")]
 pub struct PullFacts {
-    /// Its number.
     pub number: u64,
-    /// Its title.
     pub title: String,
     /// Its text, or empty if there is none.
     pub body: String,
@@ -29,7 +28,6 @@ pub struct PullFacts {
     pub head: PullBranch,
     /// The branch that it is merged into.
     pub base: PullBranch,
-    /// Its author.
     pub author: Option<Author>,
     /// The names of its labels.
     pub labels: Vec<String>,
@@ -93,16 +91,14 @@ pub struct PullChange {
 
 /// A review.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[expect(missing_docs, reason = "GitHub's own words")]
 pub struct Review {
-    /// Its id.
     pub id: u64,
-    /// Its text.
     #[serde(default)]
     pub body: Option<String>,
     /// `APPROVED`, `CHANGES_REQUESTED`, `COMMENTED` or `DISMISSED`.
     #[serde(default)]
     pub state: String,
-    /// Its author.
     #[serde(rename = "user")]
     pub author: Option<Author>,
     /// The commit that was reviewed.
@@ -144,16 +140,14 @@ pub struct NewLineComment {
 
 /// A line comment of a review.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[expect(missing_docs, reason = "GitHub's own words")]
 pub struct ReviewComment {
-    /// Its id.
     pub id: u64,
     /// Its GraphQL id.
     #[serde(default)]
     pub node_id: String,
-    /// Its text.
     #[serde(default)]
     pub body: String,
-    /// The file.
     #[serde(default)]
     pub path: String,
     /// The line, if it still exists.
@@ -168,7 +162,6 @@ pub struct ReviewComment {
     /// The comment that it replies to.
     #[serde(default)]
     pub in_reply_to_id: Option<u64>,
-    /// Its author.
     #[serde(rename = "user")]
     pub author: Option<Author>,
 }
