@@ -122,3 +122,47 @@ fn every_example_is_explained() {
         assert!(documentation.contains(&link), "{name}");
     }
 }
+
+/// Every text for people: the workflows and the pages.
+fn texts() -> Vec<(String, String)> {
+    let root = Path::new(ROOT);
+    let in_directory = |directory: &str| {
+        let entries = fs::read_dir(root.join(directory)).unwrap();
+        let paths = entries.map(|entry| entry.unwrap().path());
+        paths.filter(|path| path.is_file()).collect::<Vec<_>>()
+    };
+    let all = ["", "docs", "examples/workflows", "action", "docker"].map(in_directory);
+    let read = |path: std::path::PathBuf| {
+        let is_text = path
+            .extension()
+            .is_some_and(|ending| ending == "md" || ending == "yml");
+        let name = path.strip_prefix(root).unwrap().display().to_string();
+        is_text.then(|| (name, fs::read_to_string(path).unwrap()))
+    };
+    all.into_iter().flatten().filter_map(read).collect()
+}
+
+/// With the first release this test, and the lines that it demands, go.
+#[test]
+fn who_meets_a_version_that_does_not_exist_yet_is_told_what_to_use_until_then() {
+    let told = "# `v0` comes with the first release; until then: https://github.com/sprag-ci/sprag/tree/main/examples/workflows";
+    let mut count = 0;
+    for (name, text) in texts() {
+        let is_in_code = |line: &str| line.trim_start().starts_with(['-', 'u']);
+        let mut before = "";
+        for line in text.lines() {
+            if line.contains("uses: sprag-ci/sprag") && line.contains("@v0") {
+                count += 1;
+                let is_told = match is_in_code(line) {
+                    true => before.trim() == told,
+                    false => text.contains("examples/workflows/README.md#before-the-first-release"),
+                };
+                assert!(is_told, "{name}: {line}");
+            }
+            before = line;
+        }
+    }
+    assert!(count >= 20, "{count}");
+    let page = fs::read_to_string(Path::new(ROOT).join("examples/workflows/README.md")).unwrap();
+    assert!(page.contains("## Before the first release"));
+}
