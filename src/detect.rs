@@ -25,12 +25,35 @@ pub const CHECK_TIMEOUT_MS: u64 = 600_000;
 /// The directory of the project's workflows.
 pub const WORKFLOWS: &str = ".github/workflows";
 
+/// The directory of the project's own actions.
+pub const ACTIONS: &str = ".github/actions";
+
 /// Directories that usually contain the tests of a Python project.
 pub const TEST_DIRECTORIES: [&str; 2] = ["tests", "test"];
 
 /// Whether the text of a file is read. For all others the name is enough.
 pub fn is_read(name: &str) -> bool {
     MANIFESTS.contains(&name) || is_python_test(name)
+}
+
+/// Whether a directory of the root may hold a part of the project with a manifest of its own.
+pub fn may_hold_a_project(directory: &str) -> bool {
+    let others = [
+        "build",
+        "dist",
+        "doc",
+        "docs",
+        "example",
+        "examples",
+        "fixtures",
+        "node_modules",
+        "target",
+        "test",
+        "tests",
+        "third_party",
+        "vendor",
+    ];
+    !directory.starts_with('.') && !others.contains(&directory)
 }
 
 /// Whether a file name is one of a Python test.
@@ -40,13 +63,17 @@ pub fn is_python_test(name: &str) -> bool {
 }
 
 /// The recognised manifests in the root.
-const MANIFESTS: [&str; 20] = [
+const MANIFESTS: [&str; 26] = [
     "CMakeLists.txt",
     "Cargo.toml",
     "GNUmakefile",
     "Justfile",
     "Makefile",
     "Pipfile",
+    "Taskfile.dist.yaml",
+    "Taskfile.dist.yml",
+    "Taskfile.yaml",
+    "Taskfile.yml",
     "build.zig",
     "composer.json",
     "deno.json",
@@ -59,6 +86,8 @@ const MANIFESTS: [&str; 20] = [
     "requirements.txt",
     "setup.cfg",
     "setup.py",
+    "taskfile.yaml",
+    "taskfile.yml",
     "tox.ini",
     ".justfile",
 ];
@@ -115,7 +144,30 @@ impl Listing {
         self.names
             .iter()
             .map(String::as_str)
+            .filter(|name| !name.contains('/'))
             .filter(|name| endings.iter().any(|ending| name.ends_with(ending)))
+    }
+
+    /// The directories of the root whose files are listed, in order.
+    fn directories(&self) -> BTreeSet<&str> {
+        let parts = self.names.iter().filter_map(|name| name.split_once('/'));
+        let first = parts.map(|(first, _)| first);
+        first.filter(|name| may_hold_a_project(name)).collect()
+    }
+
+    /// What is in a directory of the root, as a root of its own.
+    fn within(&self, directory: &str) -> Self {
+        let inner = |name: &String| {
+            let rest = name.strip_prefix(directory)?;
+            Some(rest.strip_prefix('/')?.to_owned())
+        };
+        let texts = self.texts.iter();
+        Self {
+            names: self.names.iter().filter_map(inner).collect(),
+            texts: texts
+                .filter_map(|(name, text)| Some((inner(name)?, text.clone())))
+                .collect(),
+        }
     }
 
     /// The paths of the workflows, in order.
@@ -176,8 +228,15 @@ pub struct Proposal {
 #[must_use]
 pub fn propose(files: &Listing) -> Proposal {
     let ci = workflow::workflows(files);
-    let guessed = guessed(files);
     let mut left_out = ci.left_out;
+    let mut guessed = guessed(files);
+    let runner = tools::runner(files);
+    if guessed.is_empty() && runner.is_empty() && ci.found.commands.is_empty() {
+        guessed = parts(files, &mut left_out);
+    }
+    if ci.read.is_empty() {
+        left_out.extend(other_ci(files));
+    }
     let languages: Vec<&'static str> = guessed.iter().filter_map(|found| found.language).collect();
     let mut setup = ci.found.setup;
     let mut commands = ci.found.commands;
@@ -209,7 +268,7 @@ pub fn propose(files: &Listing) -> Proposal {
         );
     }
     if !has_tests {
-        for command in tools::runner(files) {
+        for command in runner {
             if commands.iter().all(|other| other.kind != command.kind) {
                 commands.push(command);
             }
@@ -244,6 +303,62 @@ pub fn propose(files: &Listing) -> Proposal {
         left_out,
         workflows: ci.read,
     }
+}
+
+/// Maximum number of directories with a manifest of their own whose commands are proposed.
+const MAX_PARTS: usize = 4;
+
+/// The toolchains of the directories of a project without any manifest in its root.
+fn parts(files: &Listing, left_out: &mut Vec<Found<String>>) -> Vec<Toolchain> {
+    let mut found = Vec::new();
+    let directories = files.directories().into_iter();
+    let with_manifest = directories
+        .map(|directory| (directory, guessed(&files.within(directory))))
+        .filter(|(_, of_directory)| of_directory.iter().any(|it| !it.commands.is_empty()));
+    for (at, (directory, of_directory)) in with_manifest.enumerate() {
+        match at < MAX_PARTS {
+            true => found.extend(
+                of_directory
+                    .into_iter()
+                    .map(|it| it.in_directory(directory)),
+            ),
+            false => left_out.extend(of_directory.into_iter().map(|it| Found {
+                what: format!(
+                    "the commands of {directory}: {MAX_PARTS} directories are enough to begin with"
+                ),
+                from: format!("{directory}/{}", it.from),
+            })),
+        }
+    }
+    found
+}
+
+/// The files of other CI systems, whose commands are not read.
+fn other_ci(files: &Listing) -> Vec<Found<String>> {
+    let known = [
+        ".appveyor.yml",
+        ".buildkite",
+        ".circleci",
+        ".cirrus.yml",
+        ".drone.yml",
+        ".gitlab-ci.yml",
+        ".travis.yml",
+        ".woodpecker",
+        ".woodpecker.yml",
+        "Jenkinsfile",
+        "appveyor.yml",
+        "azure-pipelines.yml",
+        "bitbucket-pipelines.yml",
+    ];
+    let there = known.into_iter().filter(|name| files.has(name));
+    there
+        .map(|name| Found {
+            what: format!(
+                "what {name} runs: only workflows of GitHub are read, so compare the checks with it"
+            ),
+            from: name.to_owned(),
+        })
+        .collect()
 }
 
 /// Manifests whose dependencies an action of CI often installs, so that no command shows how.
@@ -307,6 +422,26 @@ impl Toolchain {
         }
     }
 
+    /// The same commands for a project in a directory of the root.
+    fn in_directory(mut self, directory: &str) -> Self {
+        let setup = self.setup.iter_mut().map(|it| (&mut it.what, &mut it.from));
+        let is_plain = |c: &char| c.is_ascii_alphanumeric() || *c == '-';
+        let name: String = directory.chars().filter(is_plain).collect();
+        for command in self.commands.iter_mut().filter(|_| !name.is_empty()) {
+            command.tool.clone_from(&name);
+        }
+        let commands = self.commands.iter_mut();
+        let commands = commands.map(|it| (&mut it.run, &mut it.from));
+        for (run, from) in setup.chain(commands) {
+            *run = workflow::from_root(run, directory, &[]);
+            *from = format!("{from} in {directory}");
+        }
+        for found in &mut self.left_out {
+            found.from = format!("{} in {directory}", found.from);
+        }
+        self
+    }
+
     fn setup(&mut self, command: impl Into<String>) {
         self.setup.push(Found {
             what: command.into(),
@@ -347,7 +482,7 @@ struct Command {
 
 impl Command {
     fn is_of_ci(&self) -> bool {
-        self.from.starts_with(WORKFLOWS)
+        self.from.starts_with(".github/")
     }
 }
 

@@ -112,7 +112,28 @@ pub fn list(root: &Path) -> io::Result<Listing> {
     }
     let is_yaml = |name: &str| name.ends_with(".yml") || name.ends_with(".yaml");
     list_below(root, detect::WORKFLOWS, is_yaml, &mut listing);
+    for action in directories(&root.join(detect::ACTIONS)) {
+        let directory = format!("{}/{action}", detect::ACTIONS);
+        list_below(root, &directory, is_yaml, &mut listing);
+    }
+    for directory in directories(root) {
+        if detect::may_hold_a_project(&directory) {
+            list_below(root, &directory, detect::is_read, &mut listing);
+        }
+    }
     Ok(listing)
+}
+
+/// The directories in a directory, in order.
+fn directories(at: &Path) -> Vec<String> {
+    let entries = fs::read_dir(at).into_iter().flatten().flatten();
+    let is_directory = |entry: &fs::DirEntry| entry.file_type().is_ok_and(|kind| kind.is_dir());
+    let names = entries.filter(is_directory).take(MAX_FILES);
+    let mut names: Vec<String> = names
+        .filter_map(|entry| entry.file_name().into_string().ok())
+        .collect();
+    names.sort_unstable();
+    names
 }
 
 fn list_below(root: &Path, directory: &str, is_read: impl Fn(&str) -> bool, listing: &mut Listing) {

@@ -38,7 +38,8 @@ pub fn command(context: &Context, args: &InitArgs) -> Result<u8> {
     let written = write_new(root, &proposal, form)
         .map_err(|error| Error::environment(format!("{error:#}")))?;
     print(context, &files(&written))?;
-    let tried = match args.r#try {
+    let has_commands = !proposal.setup.is_empty() || !proposal.checks.is_empty();
+    let tried = match args.r#try && has_commands {
         true => try_once(context, &real, &proposal)?,
         false => Ok(Vec::new()),
     };
@@ -48,6 +49,14 @@ pub fn command(context: &Context, args: &InitArgs) -> Result<u8> {
         Err(_) => return Ok(143),
     };
     print(context, &to_mend(&failed))?;
+    if proposal.checks.is_empty()
+        && written
+            .created
+            .iter()
+            .any(|path| path.as_os_str() == CONFIG)
+    {
+        print(context, &no_check())?;
+    }
     let origin = real.origin();
     let name = origin.as_deref().and_then(on_github);
     print(
@@ -161,6 +170,12 @@ fn to_mend(failed: &[String]) -> String {
             failed.join(", ")
         ),
     }
+}
+
+fn no_check() -> String {
+    format!(
+        "first name a check under `verify` in {CONFIG}: without one, work is committed as `unverified`\n"
+    )
 }
 
 /// What is left to do on GitHub and on this machine. `repository` is the repository's path on the host,

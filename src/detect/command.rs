@@ -1,6 +1,7 @@
 //! Classifies a shell command by its words: it prepares, builds, tests or lints, or it is unrelated to
 //! checks.
 
+mod table;
 #[cfg(test)]
 mod tests;
 
@@ -8,7 +9,11 @@ use crate::domain::checks::definitions::is_assignment;
 use crate::domain::checks::verdict::CheckKind;
 use crate::domain::checks::verdict::CheckKind::{Build, Lint, Test};
 use Purpose::{Check, Machine, Setup};
-use Rule::{Args, Is, Named};
+use table::Rule::{self, Args, Is, Named};
+use table::{
+    CARGO_CHOICES, ENVIRONMENTS, INTERPRETERS, ONLY_LOOKS, PLACES, PROGRAMS, REWRITES, RUNS_NONE,
+    WRAPPERS,
+};
 
 /// The purpose of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,293 +25,6 @@ pub(super) enum Purpose {
     /// Checks the state of the project.
     Check(CheckKind),
 }
-
-/// How a program's command is classified.
-#[derive(Debug, Clone, Copy)]
-enum Rule {
-    /// It always has this purpose.
-    Is(Purpose),
-    /// By the first non-flag arguments, longest match first. Other commands are ignored.
-    Args(&'static [(&'static str, Purpose)]),
-    /// By the name of a task, which is the first argument that is neither a flag nor one of these words.
-    /// Without a name, the last value applies.
-    Named(&'static [&'static str], Option<Purpose>),
-}
-
-/// The known programs, without directory, version and extension.
-const PROGRAMS: &[(&[&str], Rule)] = &[
-    (
-        &["cargo"],
-        Args(&[
-            ("build", Check(Build)),
-            ("check", Check(Build)),
-            ("test", Check(Test)),
-            ("nextest run", Check(Test)),
-            ("llvm-cov", Check(Test)),
-            ("hack test", Check(Test)),
-            ("tarpaulin", Check(Test)),
-            ("clippy", Check(Lint)),
-            ("fmt", Check(Lint)),
-            ("fetch", Setup),
-            ("install", Machine),
-        ]),
-    ),
-    (
-        &["go"],
-        Args(&[
-            ("build", Check(Build)),
-            ("test", Check(Test)),
-            ("vet", Check(Lint)),
-            ("mod download", Setup),
-            ("get", Setup),
-            ("install", Machine),
-        ]),
-    ),
-    (
-        &["npm", "pnpm", "yarn", "bun"],
-        Named(&["run", "run-script"], Some(Setup)),
-    ),
-    (
-        &["deno"],
-        Args(&[
-            ("test", Check(Test)),
-            ("lint", Check(Lint)),
-            ("check", Check(Lint)),
-            ("task test", Check(Test)),
-            ("task build", Check(Build)),
-            ("task lint", Check(Lint)),
-        ]),
-    ),
-    (&["pip"], Args(&[("install", Setup)])),
-    (&["pipx"], Args(&[("install", Machine)])),
-    (
-        &["uv", "poetry", "pdm", "pipenv"],
-        Args(&[
-            ("sync", Setup),
-            ("install", Setup),
-            ("pip install", Setup),
-            ("build", Check(Build)),
-        ]),
-    ),
-    (
-        &["hatch"],
-        Args(&[
-            ("test", Check(Test)),
-            ("run test", Check(Test)),
-            ("run cov", Check(Test)),
-        ]),
-    ),
-    (
-        &[
-            "pytest", "py.test", "unittest", "nose2", "jest", "vitest", "mocha", "ava", "tap",
-            "tape", "c8", "nyc", "ctest", "rspec", "phpunit", "bats",
-        ],
-        Is(Check(Test)),
-    ),
-    (&["tox", "nox"], Named(&[], Some(Check(Test)))),
-    (
-        &["ruff"],
-        Args(&[("check", Check(Lint)), ("format", Check(Lint))]),
-    ),
-    (
-        &[
-            "flake8",
-            "mypy",
-            "black",
-            "isort",
-            "pylint",
-            "pyright",
-            "eslint",
-            "prettier",
-            "tsc",
-            "xo",
-            "standard",
-            "biome",
-            "golangci-lint",
-            "gofmt",
-            "staticcheck",
-            "rubocop",
-            "standardrb",
-            "phpstan",
-            "psalm",
-            "phpcs",
-            "shellcheck",
-            "actionlint",
-            "clang-format",
-            "cppcheck",
-        ],
-        Is(Check(Lint)),
-    ),
-    (&["pre-commit"], Args(&[("run", Check(Lint))])),
-    (
-        &["make", "gmake", "just", "task", "ninja", "mage"],
-        Named(&[], Some(Check(Build))),
-    ),
-    (&["rake"], Named(&[], Some(Check(Test)))),
-    (&["cmake"], Is(Check(Build))),
-    (
-        &["meson"],
-        Args(&[
-            ("setup", Check(Build)),
-            ("compile", Check(Build)),
-            ("test", Check(Test)),
-        ]),
-    ),
-    (
-        &["configure", "autoreconf", "autogen", "bootstrap"],
-        Is(Setup),
-    ),
-    (
-        &["mvn", "mvnw"],
-        Args(&[
-            ("compile", Check(Build)),
-            ("test-compile", Check(Build)),
-            ("test", Check(Test)),
-            ("package", Check(Test)),
-            ("verify", Check(Test)),
-            ("install", Check(Test)),
-            ("clean compile", Check(Build)),
-            ("clean test", Check(Test)),
-            ("clean package", Check(Test)),
-            ("clean verify", Check(Test)),
-            ("clean install", Check(Test)),
-        ]),
-    ),
-    (
-        &["gradle", "gradlew"],
-        Args(&[
-            ("assemble", Check(Build)),
-            ("compileJava", Check(Build)),
-            ("build", Check(Test)),
-            ("check", Check(Test)),
-            ("test", Check(Test)),
-            ("clean build", Check(Test)),
-            ("clean test", Check(Test)),
-        ]),
-    ),
-    (
-        &["dotnet"],
-        Args(&[
-            ("restore", Setup),
-            ("build", Check(Build)),
-            ("test", Check(Test)),
-            ("format", Check(Lint)),
-        ]),
-    ),
-    (&["bundle"], Args(&[("install", Setup)])),
-    (&["composer"], Named(&["run", "run-script"], None)),
-    (
-        &["mix"],
-        Args(&[
-            ("deps.get", Setup),
-            ("compile", Check(Build)),
-            ("test", Check(Test)),
-            ("format", Check(Lint)),
-            ("credo", Check(Lint)),
-        ]),
-    ),
-    (
-        &["swift", "stack", "cabal", "zig", "gleam", "crystal"],
-        Args(&[("build", Check(Build)), ("test", Check(Test))]),
-    ),
-    (
-        &["dune"],
-        Args(&[
-            ("build", Check(Build)),
-            ("runtest", Check(Test)),
-            ("test", Check(Test)),
-        ]),
-    ),
-    (
-        &["sbt"],
-        Args(&[("compile", Check(Build)), ("test", Check(Test))]),
-    ),
-    (
-        &["apt-get", "apt"],
-        Args(&[("update", Machine), ("install", Machine)]),
-    ),
-    (&["corepack"], Is(Machine)),
-];
-
-/// Programs that run the program in their arguments, with the argument that makes them do so.
-const WRAPPERS: &[(&str, Option<&str>)] = &[
-    ("env", None),
-    ("time", None),
-    ("nice", None),
-    ("exec", None),
-    ("command", None),
-    ("xvfb-run", None),
-    ("npx", None),
-    ("bunx", None),
-    ("uvx", None),
-    ("uv", Some("run")),
-    ("poetry", Some("run")),
-    ("pdm", Some("run")),
-    ("pipenv", Some("run")),
-    ("bundle", Some("exec")),
-    ("npm", Some("exec")),
-    ("pnpm", Some("exec")),
-    ("yarn", Some("exec")),
-    ("coverage", Some("run")),
-    ("python", Some("-m")),
-];
-
-/// Programs that run the script in their first argument.
-const INTERPRETERS: &[&str] = &["sh", "bash", "python", "node", "ruby", "perl", "php"];
-
-/// Programs that rewrite files unless a flag makes them only check.
-const REWRITES: &[(&str, Option<&str>)] = &[
-    ("cargo", Some("fmt")),
-    ("ruff", Some("format")),
-    ("dotnet", Some("format")),
-    ("mix", Some("format")),
-    ("black", None),
-    ("isort", None),
-    ("prettier", None),
-    ("gofmt", None),
-    ("clang-format", None),
-];
-const ONLY_LOOKS: &[&str] = &[
-    "--check",
-    "--check-only",
-    "--check-formatted",
-    "-c",
-    "-l",
-    "-d",
-    "--diff",
-    "--dry-run",
-    "--list-different",
-    "--verify-no-changes",
-];
-
-/// Flags of test runners that only list or compile the tests.
-const RUNS_NONE: &[&str] = &[
-    "--no-run",
-    "--no-run-tests",
-    "--collect-only",
-    "--list",
-    "--listTests",
-    "--help",
-    "--version",
-];
-
-/// Options of `tox` and `nox` that are followed by the names of what to run.
-const ENVIRONMENTS: &[&str] = &["-e", "--env", "-s", "--session", "--sessions"];
-
-/// Options of cargo that choose what is tested, and whether a value follows.
-const CARGO_CHOICES: &[(&str, bool)] = &[
-    ("--workspace", false),
-    ("--all", false),
-    ("--all-features", false),
-    ("--no-default-features", false),
-    ("--locked", false),
-    ("--features", true),
-    ("-F", true),
-    ("--package", true),
-    ("-p", true),
-    ("--exclude", true),
-    ("--manifest-path", true),
-];
 
 /// A run of `cargo test` on the same packages, for a command that also measures coverage or tries every
 /// combination of features, and therefore needs a program that Cargo does not have.
@@ -346,7 +64,7 @@ fn of_words(words: &[&str]) -> Option<Purpose> {
     let words = after_assignments(words);
     let (first, arguments) = words.split_first()?;
     let program = program(first);
-    let flagless: Vec<&str> = plain(arguments).collect();
+    let flagless = without_places(&program, arguments);
     if program == "sudo" {
         return of_words(arguments).filter(|purpose| *purpose == Machine);
     }
@@ -431,7 +149,10 @@ fn by_rule(rule: Rule, program: &str, arguments: &[&str], flagless: &[&str]) -> 
             // A package's scripts have the same form as the commands of its manager.
             match (program, names.next()) {
                 (_, None) => without,
-                ("npm" | "pnpm" | "yarn" | "bun" | "composer", Some(&"ci" | &"install" | &"i")) => {
+                // `npm run ci` runs a script of the package.
+                ("npm" | "pnpm" | "yarn" | "bun" | "composer", Some(&"ci" | &"install" | &"i"))
+                    if !flagless.first().is_some_and(|word| skipped.contains(word)) =>
+                {
                     let is_global = arguments
                         .iter()
                         .any(|word| matches!(*word, "-g" | "--global"));
@@ -517,7 +238,19 @@ fn named(name: &str) -> Option<Purpose> {
         "vet",
     ]) {
         Some(Check(Lint))
-    } else if has(&["test", "spec", "check", "coverage", "cover", "unit", "e2e"]) || name == "cov" {
+    } else if has(&[
+        "test",
+        "spec",
+        "check",
+        "coverage",
+        "cover",
+        "unit",
+        "e2e",
+        "verify",
+        "validate",
+        "presubmit",
+    ]) || matches!(name.as_str(), "ci" | "cov")
+    {
         Some(Check(Test))
     } else if has(&["build", "compile", "bundle"]) || name == "all" {
         Some(Check(Build))
@@ -565,6 +298,27 @@ fn program(word: &str) -> String {
 fn plain<'a>(arguments: &'a [&'a str]) -> impl Iterator<Item = &'a str> {
     let all = arguments.iter().copied();
     all.filter(|word| !word.starts_with(['-', '+']))
+}
+
+/// The arguments without flags, without numbers of jobs, and without the place of a task.
+fn without_places<'a>(program: &str, arguments: &'a [&'a str]) -> Vec<&'a str> {
+    let mut rows = PLACES.iter();
+    let row = rows.find(|(programs, _)| programs.contains(&program));
+    let Some((_, options)) = row else {
+        return plain(arguments).collect();
+    };
+    let is_value = |at: usize| at > 0 && options.contains(&arguments[at - 1]);
+    let is_number = |word: &str| word.chars().all(|c| c.is_ascii_digit());
+    let words = (0..arguments.len()).filter(|at| !is_value(*at));
+    let words: Vec<&str> = words.map(|at| arguments[at]).collect();
+    let words: Vec<&str> = words
+        .into_iter()
+        .filter(|word| !word.starts_with(['-', '+']) && !is_number(word))
+        .collect();
+    match (program, words.as_slice()) {
+        ("yarn", ["workspace", _, rest @ ..]) => rest.to_vec(),
+        _ => words,
+    }
 }
 
 fn after_assignments<'a, 'b>(words: &'a [&'b str]) -> &'a [&'b str] {

@@ -43,12 +43,15 @@ const ACTIONS: [ActionRow; 3] = [
 const COPIED: &[&str] = &[
     "actions/setup-dotnet",
     "actions/setup-java",
+    "arduino/setup-task",
     "astral-sh/setup-uv",
     "denoland/setup-deno",
     "erlef/setup-beam",
     "extractions/setup-just",
+    "go-task/setup-task",
     "goto-bus-stop/setup-zig",
     "haskell-actions/setup",
+    "jdx/mise-action",
     "mlugg/setup-zig",
     "ocaml/setup-ocaml",
     "oven-sh/setup-bun",
@@ -68,7 +71,7 @@ type ProgramRow = (
     &'static str,
 );
 
-const PROGRAMS: [ProgramRow; 9] = [
+const PROGRAMS: [ProgramRow; 12] = [
     (
         &["uv", "uvx"],
         "astral-sh/setup-uv",
@@ -101,9 +104,36 @@ const PROGRAMS: [ProgramRow; 9] = [
         &["mix", "elixir"],
         "erlef/setup-beam",
         "Install Elixir",
-        "sudo apt-get update && sudo apt-get install --yes elixir",
+        "sudo apt-get update && sudo apt-get install --yes elixir && mix local.hex --force && mix local.rebar --force",
+    ),
+    (
+        &["just"],
+        "extractions/setup-just",
+        "Install just",
+        "pipx install rust-just",
+    ),
+    (
+        &["task"],
+        "go-task/setup-task",
+        "Install Task",
+        "npm install --global @go-task/cli",
+    ),
+    (
+        &["meson"],
+        "",
+        "Install Meson",
+        "pipx install meson && pipx install ninja",
     ),
 ];
+
+/// The version of a language that the project's CI uses.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Version {
+    /// The literal version.
+    pub number: Option<String>,
+    /// The file with the version.
+    pub file: Option<String>,
+}
 
 /// The step of a known action, as lines of YAML, or `None` if the action is unknown or an input depends on
 /// the run. Inputs that keep a cache are left out: other workflows read it.
@@ -132,7 +162,7 @@ pub(super) struct Needs<'a> {
     /// The languages of the manifests.
     pub languages: &'a [&'a str],
     /// The versions of languages in the project's CI.
-    pub versions: &'a BTreeMap<String, String>,
+    pub versions: &'a BTreeMap<String, Version>,
     /// Steps with an action in the project's CI.
     pub actions: &'a [Found<String>],
     /// Commands in the project's CI that install something.
@@ -148,14 +178,15 @@ pub(super) fn steps(files: &Listing, needs: &Needs<'_>) -> Vec<String> {
         if !needs.languages.contains(&language) && !needs.versions.contains_key(language) {
             continue;
         }
-        let version = match version_files.iter().find(|name| files.has(name)) {
-            Some(file) => format!("{language}-version-file: {file}"),
+        let of_ci = needs.versions.get(language);
+        let file = version_files.iter().find(|name| files.has(name));
+        let file = file.copied().or(of_ci.and_then(|it| it.file.as_deref()));
+        let number = of_ci.and_then(|it| it.number.as_deref());
+        let version = match file {
+            Some(file) => format!("{language}-version-file: {}", plain_or_quoted(file)),
             None => {
-                let version = needs
-                    .versions
-                    .get(language)
-                    .map_or(otherwise, String::as_str);
-                format!("{language}-version: {}", serde_json::Value::from(version))
+                let number = serde_json::Value::from(number.unwrap_or(otherwise));
+                format!("{language}-version: {number}")
             }
         };
         let cache = cache.map_or(String::new(), |line| format!("\n    {line}"));
@@ -185,7 +216,9 @@ pub(super) fn steps(files: &Listing, needs: &Needs<'_>) -> Vec<String> {
         !action.is_empty() && actions.any(|it| it.what.starts_with(&prefix))
     };
     for (names, action, title, run) in PROGRAMS {
-        if !installed(action) && needs.commands.iter().any(|command| calls(command, names)) {
+        let is_called = needs.commands.iter().any(|command| calls(command, names));
+        let has_setup = needs.commands.iter().any(|it| installs(it, names));
+        if is_called && !installed(action) && !has_setup {
             steps.push(step(title, run));
         }
     }
@@ -224,11 +257,31 @@ fn calls(command: &str, names: &[&str]) -> bool {
     words.any(|word| names.contains(&word))
 }
 
+/// Whether a setup command installs one of the programs itself.
+fn installs(command: &str, names: &[&str]) -> bool {
+    let mut words = command.split_whitespace();
+    let is_installer = words.any(|word| word == "install");
+    is_installer
+        && words.any(|word| {
+            let end = word.find(|c: char| "=<>~!@[".contains(c));
+            names.contains(&&word[..end.unwrap_or(word.len())])
+        })
+}
+
 /// A command of a package manager with the rights that a runner's user lacks.
 fn as_root(command: &str) -> String {
     match command.split_whitespace().next() {
         Some("apt" | "apt-get") => format!("sudo {command}"),
         _ => command.to_owned(),
+    }
+}
+
+/// A path as a YAML scalar.
+fn plain_or_quoted(path: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-/".contains(c);
+    match path.chars().all(is_plain) {
+        true => path.to_owned(),
+        false => serde_json::Value::from(path).to_string(),
     }
 }
 

@@ -5,9 +5,11 @@ use std::collections::BTreeMap;
 
 /// The values of the row that suits a Linux runner best: of several versions the highest, of several systems
 /// Ubuntu, otherwise the first value.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Row {
     values: BTreeMap<String, String>,
+    /// The inputs of a composite action, if the steps are those of one.
+    inputs: BTreeMap<String, String>,
 }
 
 impl Row {
@@ -41,7 +43,27 @@ impl Row {
                 }
             }
         }
-        Self { values }
+        Self {
+            values,
+            inputs: BTreeMap::new(),
+        }
+    }
+
+    /// The row for the steps of a composite action that a step of the job uses.
+    pub(super) fn of_action(&self, step: &Node, action: &Node) -> Self {
+        let mut inputs = BTreeMap::new();
+        for input in action.get("inputs").map(Node::entries).unwrap_or_default() {
+            let given = step.get("with").and_then(|with| with.get(&input.key));
+            let value = given.or_else(|| input.value.get("default"));
+            let value = value.map_or(Some(""), Node::text);
+            if let Some(value) = value.and_then(|value| self.fill(value)) {
+                inputs.insert(input.key.clone(), value);
+            }
+        }
+        Self {
+            values: self.values.clone(),
+            inputs,
+        }
     }
 
     /// The text with the values of the row, or `None` if it depends on anything else.
@@ -95,10 +117,14 @@ impl Row {
     fn value(&self, name: &str) -> Option<&str> {
         match name {
             "runner.os" => Some("Linux"),
-            _ => self
-                .values
-                .get(name.strip_prefix("matrix.")?)
-                .map(String::as_str),
+            _ => {
+                let input = name.strip_prefix("inputs.");
+                let found = match input {
+                    Some(input) => self.inputs.get(input),
+                    None => self.values.get(name.strip_prefix("matrix.")?),
+                };
+                found.map(String::as_str)
+            }
         }
     }
 }

@@ -1,6 +1,7 @@
 mod ci;
 mod jobs;
 mod names;
+mod parts;
 
 use super::{CHECK_TIMEOUT_MS, Found, Listing, propose};
 use crate::domain::checks::verdict::{Check, CheckKind};

@@ -2,6 +2,7 @@
 
 use super::{Command, Listing, Toolchain};
 use crate::domain::checks::verdict::CheckKind::{self, Build, Lint, Test};
+use crate::domain::yaml::{self, Node};
 use serde_json::Value;
 
 pub(super) fn cargo(files: &Listing) -> Option<Toolchain> {
@@ -262,7 +263,17 @@ pub(super) fn autotools(files: &Listing) -> Option<Toolchain> {
     Some(found)
 }
 
-/// The commands of the makefile or justfile in the root, at most one of each kind.
+/// The names of a file of Task, which are not case-sensitive in their first letter.
+const TASKFILES: [&str; 6] = [
+    "Taskfile.yml",
+    "taskfile.yml",
+    "Taskfile.yaml",
+    "taskfile.yaml",
+    "Taskfile.dist.yml",
+    "Taskfile.dist.yaml",
+];
+
+/// The commands of the makefile, justfile or taskfile in the root, at most one of each kind.
 pub(super) fn runner(files: &Listing) -> Vec<Command> {
     let makefile = ["GNUmakefile", "makefile", "Makefile"];
     let justfile = ["justfile", "Justfile", ".justfile"];
@@ -273,6 +284,13 @@ pub(super) fn runner(files: &Listing) -> Vec<Command> {
     }
     if let Some(name) = first(justfile) {
         offer(&mut found, "just", name, &just_recipes(files.read(name)));
+    }
+    if let Some(name) = TASKFILES.into_iter().find(|name| files.has(name)) {
+        let root = yaml::parse(files.read(name)).ok().flatten();
+        let tasks = root.as_ref().and_then(|root| root.get("tasks"));
+        let tasks = tasks.map(Node::entries).unwrap_or_default();
+        let names: Vec<&str> = tasks.iter().map(|task| task.key.as_str()).collect();
+        offer(&mut found, "task", name, &names);
     }
     found
 }

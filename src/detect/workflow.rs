@@ -1,7 +1,7 @@
 //! Reads the project's own CI: the `run:` steps of its workflows, as setup commands and checks.
 
 use super::command::{Purpose, plain_test, purpose};
-use super::machine::setup_action;
+use super::machine::{Version, setup_action};
 use super::matrix::{Row, is_other_system, numbers};
 use super::{Command, Found, Listing, Toolchain};
 use crate::domain::checks::verdict::CheckKind;
@@ -53,7 +53,7 @@ pub(super) struct Workflows {
     /// Steps that install a language or a tool with an action, as lines of YAML.
     pub actions: Vec<Found<String>>,
     /// Versions of the languages, by the action that installs them.
-    pub versions: BTreeMap<String, String>,
+    pub versions: BTreeMap<String, Version>,
     /// Commands that look like checks but cannot be used, with the reason.
     pub left_out: Vec<Found<String>>,
     /// Workflows that were read.
@@ -107,10 +107,21 @@ pub(super) fn workflows(files: &Listing) -> Workflows {
         }
         all.read.push(path.to_owned());
         for job in root.get("jobs").map(Node::entries).unwrap_or_default() {
-            all.job(path, &root, &job.key, &job.value);
+            all.job(files, (path, &root), &job.key, &job.value);
         }
     }
     all
+}
+
+/// The composite action of the repository that a step uses, with the path of its file.
+fn local_action(files: &Listing, step: &Node) -> Option<(String, Node)> {
+    let uses = step.get("uses").and_then(Node::text)?;
+    let directory = uses.strip_prefix("./")?.trim_end_matches('/');
+    ["action.yml", "action.yaml"].into_iter().find_map(|name| {
+        let path = format!("{directory}/{name}");
+        let action = yaml::parse(files.read(&path)).ok().flatten()?;
+        Some((path, action))
+    })
 }
 
 fn file_name(path: &str) -> &str {
@@ -138,7 +149,7 @@ fn runs_for_a_change(root: &Node) -> bool {
 
 impl Workflows {
     /// Reads a job. What it installs counts only if one of its checks does.
-    fn job(&mut self, path: &str, root: &Node, name: &str, node: &Node) {
+    fn job(&mut self, files: &Listing, (path, root): (&str, &Node), name: &str, node: &Node) {
         let lower = name.to_ascii_lowercase();
         if OTHER_BUSINESS.iter().any(|word| lower.contains(*word)) {
             return;
@@ -188,16 +199,42 @@ impl Workflows {
         let before = self.found.commands.len();
         let (setup, machine) = (self.found.setup.len(), self.machine.len());
         let actions = self.actions.len();
+        let versions = self.versions.clone();
         for step in node.get("steps").map(Node::items).unwrap_or_default() {
-            self.action(&job, step);
-            if let Some(script) = step.get("run").and_then(Node::text) {
-                self.step(&job, step, script);
+            match local_action(files, step) {
+                Some((path, action)) => self.composite(&job, step, (&path, &action)),
+                None => self.any_step(&job, step),
             }
         }
         if self.found.commands.len() == before {
+            self.versions = versions;
             self.found.setup.truncate(setup);
             self.machine.truncate(machine);
             self.actions.truncate(actions);
+        }
+    }
+
+    /// Reads the steps of a composite action of the repository. They have the variables of the job, but not
+    /// its directory.
+    fn composite(&mut self, job: &Job<'_>, step: &Node, (path, action): (&str, &Node)) {
+        let inner = Job {
+            path,
+            name: job.name,
+            row: job.row.of_action(step, action),
+            variables: job.variables.clone(),
+            directory: None,
+            may_fail: job.may_fail || is_true(step.get("continue-on-error")),
+        };
+        let steps = action.get("runs").and_then(|runs| runs.get("steps"));
+        for step in steps.map(Node::items).unwrap_or_default() {
+            self.any_step(&inner, step);
+        }
+    }
+
+    fn any_step(&mut self, job: &Job<'_>, step: &Node) {
+        self.action(job, step);
+        if let Some(script) = step.get("run").and_then(Node::text) {
+            self.step(job, step, script);
         }
     }
 
@@ -224,17 +261,18 @@ impl Workflows {
         let Some(language) = action.strip_prefix("actions/setup-") else {
             return;
         };
-        let key = format!("{language}-version");
-        let version = inputs.into_iter().find(|(name, _)| *name == key);
-        let version = version.and_then(|(_, version)| version);
-        if let Some(version) = version.filter(|version| !version.contains('\n')) {
-            let known = self
-                .versions
-                .entry(language.to_owned())
-                .or_insert_with(|| version.clone());
-            if numbers(known) < numbers(&version) {
-                *known = version;
-            }
+        let input = |name: &str| {
+            let name = format!("{language}-{name}");
+            let given = inputs.iter().find(|(input, _)| *input == name);
+            let value = given.and_then(|(_, value)| value.clone());
+            value.filter(|value| !value.is_empty() && !value.contains('\n'))
+        };
+        let known = self.versions.entry(language.to_owned()).or_default();
+        known.file = known.file.take().or_else(|| input("version-file"));
+        let number = input("version");
+        let of = |number: &Option<String>| number.as_deref().and_then(numbers);
+        if known.number.is_none() || of(&known.number) < of(&number) {
+            known.number = number;
         }
     }
 
@@ -490,7 +528,7 @@ fn commands(script: &str) -> Vec<String> {
 }
 
 /// The command in the form in which `sh` runs it in the root of the project.
-fn from_root(command: &str, directory: &str, variables: &[(&str, String)]) -> String {
+pub(super) fn from_root(command: &str, directory: &str, variables: &[(&str, String)]) -> String {
     let quoted = |text: &str| shlex::try_quote(text).map_or_else(|_| text.to_owned(), Into::into);
     let needs_bash = ["[[", "<(", "pipefail"]
         .iter()

@@ -45,7 +45,10 @@ pub async fn run_once(
             Exit::Code(0) => say(&format!("    done ({took})\n")),
             exit => {
                 failed.push(format!("setup `{what}`"));
-                say(&format!("    failed with {exit} ({took})\n{}", tail(&said)));
+                say(&format!(
+                    "    failed with {exit} ({took})\n{}",
+                    errors(&said)
+                ));
             }
         }
     }
@@ -145,11 +148,31 @@ fn result_text(result: &CheckResult, exit: &Exit, said: &str, took: &str) -> Str
     }
 }
 
+/// The first lines with an error of a setup command, whose last lines are often advice; without any, the last
+/// lines.
+fn errors(said: &str) -> String {
+    let is_error = |line: &&str| {
+        let has = ["error", "Error", "ERROR"]
+            .iter()
+            .any(|it| line.contains(it));
+        has && line.split_whitespace().count() > 3
+    };
+    let first: Vec<&str> = said.lines().filter(is_error).take(SHOWN).collect();
+    match first.is_empty() {
+        true => tail(said),
+        false => indented(&first),
+    }
+}
+
 fn tail(said: &str) -> String {
     let lines: Vec<&str> = said
         .lines()
         .filter(|line| !line.trim().is_empty())
         .collect();
     let last = &lines[lines.len().saturating_sub(SHOWN)..];
-    last.iter().map(|line| format!("      {line}\n")).collect()
+    indented(last)
+}
+
+fn indented(lines: &[&str]) -> String {
+    lines.iter().map(|line| format!("      {line}\n")).collect()
 }

@@ -1,5 +1,6 @@
 //! What somebody sees who has just installed Sprag.
 
+use crate::action_file::write_program;
 use crate::support::project::Project;
 use std::fs;
 
@@ -74,6 +75,33 @@ fn init_tries_what_it_proposes_and_says_what_came_of_it() {
     assert!(!run.stdout.contains("nothing was run"), "{}", run.stdout);
     let workflow = project.read(".github/workflows/sprag.yml");
     assert!(workflow.contains("actions/setup-python@") && workflow.contains("publish:"));
+}
+
+#[test]
+fn init_without_a_check_says_what_to_do_first() {
+    let project = Project::new(&[("README.md", "")]);
+    let run = project.sprag(&["init", "--try"]).expect(0);
+    let told = "first name a check under `verify` in .sprag/config.yaml: without one, work is committed as `unverified`\n";
+    assert!(run.stdout.contains(told), "{}", run.stdout);
+    assert!(!run.stdout.contains("trying"), "{}", run.stdout);
+}
+
+#[test]
+fn a_failed_setup_command_shows_its_error_and_not_its_last_words() {
+    let project = Project::new(&[("package.json", "{}"), ("package-lock.json", "")]);
+    let says = "#!/bin/sh\necho 'npm error The lock file does not match.' >&2\nfor n in 1 2 3 4 5 6; do echo 'npm help' >&2; done\nexit 1\n";
+    let bin = project.outside("bin");
+    fs::create_dir_all(&bin).unwrap();
+    write_program(&bin.join("npm"), says);
+    let run = project
+        .command(&["init", "--try"])
+        .env("PATH", format!("{}:/usr/bin:/bin", bin.display()))
+        .output()
+        .unwrap();
+    let stdout = String::from_utf8(run.stdout).unwrap();
+    let told = "      npm error The lock file does not match.\n";
+    assert!(stdout.contains(told), "{stdout}");
+    assert!(!stdout.contains("npm help"), "{stdout}");
 }
 
 /// What is left to do after `init --try` is to commit its files, whatever the trial left behind.

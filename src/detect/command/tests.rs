@@ -4,7 +4,7 @@ use crate::domain::checks::verdict::CheckKind::{Build, Lint, Test};
 
 #[test]
 fn a_command_is_known_by_its_words() {
-    let table: [(&str, Option<Purpose>); 69] = [
+    let table: [(&str, Option<Purpose>); 83] = [
         ("cargo build --locked", Some(Check(Build))),
         ("cargo +stable test --all-features", Some(Check(Test))),
         ("cargo nextest run", Some(Check(Test))),
@@ -28,6 +28,20 @@ fn a_command_is_known_by_its_words() {
         ("npm run lint", Some(Check(Lint))),
         ("npm run lint:fix", None),
         ("npm publish", None),
+        ("npm run ci", Some(Check(Test))),
+        ("npm --prefix web ci", Some(Setup)),
+        ("npm test -w packages/a", Some(Check(Test))),
+        ("pnpm --filter ./packages/a build", Some(Check(Build))),
+        ("pnpm -w lint", Some(Check(Lint))),
+        ("yarn workspace web test", Some(Check(Test))),
+        ("turbo run test", Some(Check(Test))),
+        ("npx nx run-many -t lint", Some(Check(Lint))),
+        ("bazel test //...", Some(Check(Test))),
+        ("make ci", Some(Check(Test))),
+        ("make -C lib -j 4 test", Some(Check(Test))),
+        ("make -j 4", Some(Check(Build))),
+        ("task -d api test", Some(Check(Test))),
+        ("just ci", Some(Check(Test))),
         ("./scripts/doctest.sh", None),
         ("yarn", Some(Setup)),
         ("yarn eslint .", Some(Check(Lint))),

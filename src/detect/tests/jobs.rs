@@ -244,3 +244,75 @@ fn zig_and_cabal() {
         ],
     );
 }
+
+#[test]
+fn the_steps_of_the_projects_own_actions_count_as_those_of_the_job() {
+    let workflow = ci(r#"
+  test:
+    strategy: { matrix: { node: [18, 22] } }
+    steps:
+      - uses: ./.github/actions/setup
+        with: { node: "${{ matrix.node }}" }
+      - run: pnpm test
+  docs:
+    steps:
+      - uses: ./.github/actions/setup
+        with: { node: 24 }
+"#);
+    let action = r#"
+inputs: { node: { default: 20 }, flags: { default: --frozen-lockfile } }
+runs:
+  using: composite
+  steps:
+    - uses: pnpm/action-setup@v4
+    - uses: actions/setup-node@v4
+      with: { node-version: "${{ inputs.node }}" }
+    - run: pnpm install ${{ inputs.flags }}
+      shell: bash
+    - run: pnpm run lint ${{ inputs.unknown }}
+      shell: bash
+"#;
+    let files = [
+        ("package.json", r#"{"scripts":{"test":"node --test"}}"#),
+        (".github/actions/setup/action.yml", action),
+    ];
+    let (setup, checks, left_out, steps) = with_ci(&files, &workflow);
+    assert_eq!(setup, ["pnpm install --frozen-lockfile"]);
+    assert_eq!(checks, ["test: pnpm test"]);
+    assert!(steps.contains("node-version: \"22\""), "{steps}");
+    assert!(steps.contains("- uses: pnpm/action-setup@v4"), "{steps}");
+    assert!(!steps.contains("corepack"), "{steps}");
+    let because = "it depends on an expression of the workflow";
+    let lint = format!("pnpm run lint ${{{{ inputs.unknown }}}}: {because}");
+    assert_eq!(left_out, [lint]);
+}
+
+#[test]
+fn a_language_of_the_job_is_installed_wherever_its_manifest_is() {
+    let workflow = ci("
+  web:
+    defaults: { run: { working-directory: web } }
+    steps:
+      - uses: actions/setup-node@v4
+        with: { node-version-file: web/.nvmrc }
+      - run: npm test
+  api:
+    steps:
+      - uses: actions/setup-go@v5
+      - run: go test ./...
+        working-directory: api
+  docs:
+    steps:
+      - uses: actions/setup-python@v5
+      - run: mkdocs build
+");
+    let (_, checks, _, steps) = with_ci(&[], &workflow);
+    let wanted = [
+        "npm-test: cd web && npm test",
+        "go-test: cd api && go test ./...",
+    ];
+    assert_eq!(checks, wanted);
+    assert!(steps.contains("node-version-file: web/.nvmrc"), "{steps}");
+    assert!(steps.contains("go-version: \"stable\""), "{steps}");
+    assert!(!steps.contains("setup-python"), "{steps}");
+}

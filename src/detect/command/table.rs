@@ -1,0 +1,317 @@
+//! The known programs and options.
+
+use super::Purpose::{self, Check, Machine, Setup};
+use crate::domain::checks::verdict::CheckKind::{Build, Lint, Test};
+use Rule::{Args, Is, Named};
+
+/// How a program's command is classified.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Rule {
+    /// It always has this purpose.
+    Is(Purpose),
+    /// By the first non-flag arguments, longest match first. Other commands are ignored.
+    Args(&'static [(&'static str, Purpose)]),
+    /// By the name of a task, which is the first argument that is neither a flag nor one of these words.
+    /// Without a name, the last value applies.
+    Named(&'static [&'static str], Option<Purpose>),
+}
+
+/// The known programs, without directory, version and extension.
+pub(super) const PROGRAMS: &[(&[&str], Rule)] = &[
+    (
+        &["cargo"],
+        Args(&[
+            ("build", Check(Build)),
+            ("check", Check(Build)),
+            ("test", Check(Test)),
+            ("nextest run", Check(Test)),
+            ("llvm-cov", Check(Test)),
+            ("hack test", Check(Test)),
+            ("tarpaulin", Check(Test)),
+            ("clippy", Check(Lint)),
+            ("fmt", Check(Lint)),
+            ("fetch", Setup),
+            ("install", Machine),
+        ]),
+    ),
+    (
+        &["go"],
+        Args(&[
+            ("build", Check(Build)),
+            ("test", Check(Test)),
+            ("vet", Check(Lint)),
+            ("mod download", Setup),
+            ("get", Setup),
+            ("install", Machine),
+        ]),
+    ),
+    (
+        &["npm", "pnpm", "yarn", "bun"],
+        Named(&["run", "run-script"], Some(Setup)),
+    ),
+    (
+        &["deno"],
+        Args(&[
+            ("test", Check(Test)),
+            ("lint", Check(Lint)),
+            ("check", Check(Lint)),
+            ("task test", Check(Test)),
+            ("task build", Check(Build)),
+            ("task lint", Check(Lint)),
+        ]),
+    ),
+    (&["pip"], Args(&[("install", Setup)])),
+    (&["pipx"], Args(&[("install", Machine)])),
+    (
+        &["uv", "poetry", "pdm", "pipenv"],
+        Args(&[
+            ("sync", Setup),
+            ("install", Setup),
+            ("pip install", Setup),
+            ("build", Check(Build)),
+        ]),
+    ),
+    (
+        &["hatch"],
+        Args(&[
+            ("test", Check(Test)),
+            ("run test", Check(Test)),
+            ("run cov", Check(Test)),
+        ]),
+    ),
+    (
+        &[
+            "pytest", "py.test", "unittest", "nose2", "jest", "vitest", "mocha", "ava", "tap",
+            "tape", "c8", "nyc", "ctest", "rspec", "phpunit", "bats",
+        ],
+        Is(Check(Test)),
+    ),
+    (&["tox", "nox"], Named(&[], Some(Check(Test)))),
+    (
+        &["ruff"],
+        Args(&[("check", Check(Lint)), ("format", Check(Lint))]),
+    ),
+    (
+        &[
+            "flake8",
+            "mypy",
+            "black",
+            "isort",
+            "pylint",
+            "pyright",
+            "eslint",
+            "prettier",
+            "tsc",
+            "xo",
+            "standard",
+            "biome",
+            "golangci-lint",
+            "gofmt",
+            "staticcheck",
+            "rubocop",
+            "standardrb",
+            "phpstan",
+            "psalm",
+            "phpcs",
+            "shellcheck",
+            "actionlint",
+            "clang-format",
+            "cppcheck",
+        ],
+        Is(Check(Lint)),
+    ),
+    (&["pre-commit"], Args(&[("run", Check(Lint))])),
+    (
+        &["make", "gmake", "just", "task", "ninja", "mage"],
+        Named(&[], Some(Check(Build))),
+    ),
+    (
+        &["turbo", "nx", "lerna", "mise", "moon"],
+        Named(&["run", "run-many", "affected"], None),
+    ),
+    (
+        &["bazel", "bazelisk"],
+        Args(&[("build", Check(Build)), ("test", Check(Test))]),
+    ),
+    (&["rake"], Named(&[], Some(Check(Test)))),
+    (&["cmake"], Is(Check(Build))),
+    (
+        &["meson"],
+        Args(&[
+            ("setup", Check(Build)),
+            ("compile", Check(Build)),
+            ("test", Check(Test)),
+        ]),
+    ),
+    (
+        &["configure", "autoreconf", "autogen", "bootstrap"],
+        Is(Setup),
+    ),
+    (
+        &["mvn", "mvnw"],
+        Args(&[
+            ("compile", Check(Build)),
+            ("test-compile", Check(Build)),
+            ("test", Check(Test)),
+            ("package", Check(Test)),
+            ("verify", Check(Test)),
+            ("install", Check(Test)),
+            ("clean compile", Check(Build)),
+            ("clean test", Check(Test)),
+            ("clean package", Check(Test)),
+            ("clean verify", Check(Test)),
+            ("clean install", Check(Test)),
+        ]),
+    ),
+    (
+        &["gradle", "gradlew"],
+        Args(&[
+            ("assemble", Check(Build)),
+            ("compileJava", Check(Build)),
+            ("build", Check(Test)),
+            ("check", Check(Test)),
+            ("test", Check(Test)),
+            ("clean build", Check(Test)),
+            ("clean test", Check(Test)),
+        ]),
+    ),
+    (
+        &["dotnet"],
+        Args(&[
+            ("restore", Setup),
+            ("build", Check(Build)),
+            ("test", Check(Test)),
+            ("format", Check(Lint)),
+        ]),
+    ),
+    (&["bundle"], Args(&[("install", Setup)])),
+    (&["composer"], Named(&["run", "run-script"], None)),
+    (
+        &["mix"],
+        Args(&[
+            ("deps.get", Setup),
+            ("compile", Check(Build)),
+            ("test", Check(Test)),
+            ("format", Check(Lint)),
+            ("credo", Check(Lint)),
+        ]),
+    ),
+    (
+        &["swift", "stack", "cabal", "zig", "gleam", "crystal"],
+        Args(&[("build", Check(Build)), ("test", Check(Test))]),
+    ),
+    (
+        &["dune"],
+        Args(&[
+            ("build", Check(Build)),
+            ("runtest", Check(Test)),
+            ("test", Check(Test)),
+        ]),
+    ),
+    (
+        &["sbt"],
+        Args(&[("compile", Check(Build)), ("test", Check(Test))]),
+    ),
+    (
+        &["apt-get", "apt"],
+        Args(&[("update", Machine), ("install", Machine)]),
+    ),
+    (&["corepack"], Is(Machine)),
+];
+
+/// Programs that run the program in their arguments, with the argument that makes them do so.
+pub(super) const WRAPPERS: &[(&str, Option<&str>)] = &[
+    ("env", None),
+    ("time", None),
+    ("nice", None),
+    ("exec", None),
+    ("command", None),
+    ("xvfb-run", None),
+    ("npx", None),
+    ("bunx", None),
+    ("uvx", None),
+    ("uv", Some("run")),
+    ("poetry", Some("run")),
+    ("pdm", Some("run")),
+    ("pipenv", Some("run")),
+    ("bundle", Some("exec")),
+    ("npm", Some("exec")),
+    ("pnpm", Some("exec")),
+    ("yarn", Some("exec")),
+    ("coverage", Some("run")),
+    ("python", Some("-m")),
+];
+
+/// Programs that run the script in their first argument.
+pub(super) const INTERPRETERS: &[&str] = &["sh", "bash", "python", "node", "ruby", "perl", "php"];
+
+/// Programs that rewrite files unless a flag makes them only check.
+pub(super) const REWRITES: &[(&str, Option<&str>)] = &[
+    ("cargo", Some("fmt")),
+    ("ruff", Some("format")),
+    ("dotnet", Some("format")),
+    ("mix", Some("format")),
+    ("black", None),
+    ("isort", None),
+    ("prettier", None),
+    ("gofmt", None),
+    ("clang-format", None),
+];
+pub(super) const ONLY_LOOKS: &[&str] = &[
+    "--check",
+    "--check-only",
+    "--check-formatted",
+    "-c",
+    "-l",
+    "-d",
+    "--diff",
+    "--dry-run",
+    "--list-different",
+    "--verify-no-changes",
+];
+
+/// Options of programs that run tasks by name, each followed by the place where the task is.
+pub(super) const PLACES: &[(&[&str], &[&str])] = &[
+    (&["npm"], &["-w", "--workspace", "--prefix", "-C"]),
+    (&["pnpm"], &["-F", "--filter", "-C", "--dir"]),
+    (&["yarn", "bun"], &["--cwd", "--filter"]),
+    (
+        &["make", "gmake"],
+        &["-C", "--directory", "-f", "--file", "--makefile"],
+    ),
+    (
+        &["just"],
+        &["-f", "--justfile", "-d", "--working-directory"],
+    ),
+    (&["task"], &["-d", "--dir", "-t", "--taskfile"]),
+    (&["lerna"], &["--scope"]),
+];
+
+/// Flags of test runners that only list or compile the tests.
+pub(super) const RUNS_NONE: &[&str] = &[
+    "--no-run",
+    "--no-run-tests",
+    "--collect-only",
+    "--list",
+    "--listTests",
+    "--help",
+    "--version",
+];
+
+/// Options of `tox` and `nox` that are followed by the names of what to run.
+pub(super) const ENVIRONMENTS: &[&str] = &["-e", "--env", "-s", "--session", "--sessions"];
+
+/// Options of cargo that choose what is tested, and whether a value follows.
+pub(super) const CARGO_CHOICES: &[(&str, bool)] = &[
+    ("--workspace", false),
+    ("--all", false),
+    ("--all-features", false),
+    ("--no-default-features", false),
+    ("--locked", false),
+    ("--features", true),
+    ("-F", true),
+    ("--package", true),
+    ("-p", true),
+    ("--exclude", true),
+    ("--manifest-path", true),
+];
