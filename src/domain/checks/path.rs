@@ -25,6 +25,26 @@ pub(super) fn relative(path: &str, root: &str) -> Option<String> {
     fits.then(|| parts.join("/"))
 }
 
+/// The directory that a command changes to before anything else: `web` for `cd web && npm test`. Its output
+/// names files relative to this directory.
+pub(super) fn directory(command: &str) -> Option<String> {
+    let (first, _) = command.trim_start().split_once("&&")?;
+    let name = first.strip_prefix("cd ")?.trim();
+    let quoted = |mark: char| name.strip_prefix(mark)?.strip_suffix(mark);
+    let name = quoted('\'').or(quoted('"')).unwrap_or(name);
+    let is_plain = !name.contains(['$', '`', '\'', ';', '&', '\\']);
+    relative(name.trim_end_matches('/'), "").filter(|_| is_plain)
+}
+
+/// A path that is relative to a directory of the root, relative to the root. Some tools name it so themselves.
+pub(super) fn from_root(path: &str, directory: &str) -> String {
+    let rest = path.strip_prefix(directory);
+    match rest.is_some_and(|rest| rest.starts_with('/')) {
+        true => path.to_owned(),
+        false => format!("{directory}/{path}"),
+    }
+}
+
 /// Whether a path with only `/` separators is neither absolute nor a URL.
 pub(super) fn is_relative(path: &str) -> bool {
     !is_absolute(path)
@@ -39,8 +59,28 @@ fn is_absolute(path: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::relative;
+    use super::{directory, from_root, relative};
     use proptest::prelude::*;
+
+    #[test]
+    fn a_command_may_change_to_a_directory_first() {
+        for (command, expected) in [
+            ("cd web && npm test", Some("web")),
+            ("cd './web app/' && npm test", Some("web app")),
+            ("npm test && cd web", None),
+            ("cd web; npm test", None),
+            ("cd \"$HOME\" && make", None),
+            ("cd .. && make", None),
+            ("cd /tmp && make", None),
+            ("cd . && make", None),
+            ("cdk synth && make", None),
+        ] {
+            assert_eq!(directory(command).as_deref(), expected, "{command}");
+        }
+        assert_eq!(from_root("src/a.ts", "web"), "web/src/a.ts");
+        assert_eq!(from_root("web/src/a.ts", "web"), "web/src/a.ts");
+        assert_eq!(from_root("website/a.ts", "web"), "web/website/a.ts");
+    }
 
     #[test]
     fn only_paths_below_the_root_are_kept() {

@@ -3,8 +3,9 @@
 mod cannot_start;
 
 use super::counts::{Counts, counts};
-use super::diagnostic::{self, Diagnostic};
+use super::diagnostic::{self, Diagnostic, Reading};
 use super::junit::Report;
+use super::path;
 use super::unfinished::is_unfinished;
 use super::{FailingCheck, FailingTest, Matcher, Said};
 use crate::attempt::{FailedCheck, PhaseName};
@@ -219,7 +220,7 @@ impl CheckResult {
         let failed = outcome.is_failure();
         let ran = failed || outcome == CheckOutcome::Passed;
         let (diagnostics, failing_tests) = if failed {
-            evidence.read()
+            evidence.read(&check.run)
         } else {
             (Vec::new(), Vec::new())
         };
@@ -298,10 +299,10 @@ impl CheckResult {
 
 impl Evidence<'_> {
     /// The diagnostics of the output, followed by those of the report whose location the output does not
-    /// name; and the failed tests of the report if it has any, otherwise those of the output.
-    fn read(&self) -> (Vec<Diagnostic>, Vec<FailingTest>) {
-        let plain = text::plain(self.output);
-        let reading = diagnostic::read(&plain, self.root, self.matchers);
+    /// name; and the failed tests of the report if it has any, otherwise those of the output. `run` is the
+    /// command of the check.
+    fn read(&self, run: &str) -> (Vec<Diagnostic>, Vec<FailingTest>) {
+        let reading = self.read_output(run);
         let mut all = reading.diagnostics;
         let place = |it: &Diagnostic| Some((it.path.clone()?, it.line));
         let known: BTreeSet<_> = all.iter().filter_map(place).collect();
@@ -315,6 +316,24 @@ impl Evidence<'_> {
             _ => reading.failing_tests,
         };
         (all, failing)
+    }
+
+    fn read_output(&self, run: &str) -> Reading {
+        let plain = text::plain(self.output);
+        let Some(directory) = path::directory(run) else {
+            return diagnostic::read(&plain, self.root, self.matchers);
+        };
+        let root = match self.root {
+            "" => String::new(),
+            root => format!("{}/{directory}", root.trim_end_matches('/')),
+        };
+        let mut reading = diagnostic::read(&plain, &root, self.matchers);
+        let places = reading.diagnostics.iter_mut().map(|it| &mut it.path);
+        let files = reading.failing_tests.iter_mut().map(|it| &mut it.file);
+        for place in places.chain(files).flatten() {
+            *place = path::from_root(place, &directory);
+        }
+        reading
     }
 
     fn is_unfinished(&self, run: &str) -> bool {

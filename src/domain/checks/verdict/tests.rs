@@ -267,3 +267,23 @@ fn a_report_tells_numbers_names_and_places() {
         (Counts::of(1, 2), 0)
     );
 }
+
+#[test]
+fn files_are_named_from_the_root_where_a_check_changes_to_a_directory_first() {
+    let output = "=== RUN   TestAdd\n    add_test.go:9: Add(1, 2) = -1, want 3\n--- FAIL: TestAdd (0.00s)\nFAIL\nFAIL\tb\t0.002s\n";
+    let read = |run: &str| {
+        let check = Check {
+            run: run.to_owned(),
+            ..check("test", CheckKind::Test)
+        };
+        let outcome = CheckOutcome::Failed { exit: 1 };
+        CheckResult::read(&check, outcome, output, 1, "/work")
+    };
+    let result = read("cd backend && go test ./...");
+    let place = Some("backend/add_test.go");
+    assert_eq!(result.diagnostics[0].path.as_deref(), place);
+    assert_eq!(result.failing_tests[0].file.as_deref(), place);
+    assert!(result.errors[0].starts_with("backend/add_test.go:9: "));
+    let plain = read("go test ./...");
+    assert_eq!(plain.diagnostics[0].path.as_deref(), Some("add_test.go"));
+}
