@@ -22,7 +22,7 @@ use crate::github::request::{Page, ReactTo, Review, RunRequest};
 use crate::settings::inputs;
 pub use answer::{JobEnd, declined, ended, report_not_started};
 pub use fetch::EventLookup;
-pub use place::{at_the_ref, file_of_branch, off_the_base, on_branch, remote};
+pub use place::{OwnWork, at_the_ref, file_of_branch, off_the_base, on_branch, remote};
 use serde_json::Value;
 use std::fs::File;
 use std::io::Read as _;
@@ -390,7 +390,7 @@ impl RequestHandling<'_> {
             _ => WorkSource::Configured,
         };
         let on_branch = place::branch_of(&self.lookup, &authorised, &request, &mut run).await;
-        on_branch.map_err(|error| Error::environment(error.to_string()))?;
+        on_branch.map_err(place::unread)?;
         Ok(EventDecision::work(source, run))
     }
 

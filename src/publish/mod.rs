@@ -69,8 +69,8 @@ pub fn command(context: &Context, args: &PublishArgs) -> Result<u8> {
         .enable_all()
         .build()
         .map_err(anyhow::Error::from)?;
-    let worked_on = handed.summary.branch.as_deref();
-    let asked = event_request(context, &actions, &set.settings, (&real, worked_on), args);
+    let done = (&real, &handed.summary);
+    let asked = event_request(context, &actions, &set.settings, done, args);
     let found = runtime.block_on(asked)?;
     let (mut request, plan) = match found {
         EventRequest::Over(ended) => {
@@ -164,7 +164,7 @@ async fn event_request(
     context: &Context,
     actions: &ActionsEnvironment,
     settings: &Settings,
-    (real, worked_on): (&Real, Option<&str>),
+    (real, handed): (&Real, &RunSummary),
     args: &PublishArgs,
 ) -> Result<EventRequest> {
     let has_event = context.in_actions() && actions_environment::event(context).is_some();
@@ -205,9 +205,12 @@ async fn event_request(
         _ => None,
     };
     // Work that did not continue the plan's own branch gets a new one.
+    let worked_on = handed.branch.as_deref();
     let is_on_base = worked_on == request.base_ref.as_deref();
-    let of_plan = plan.as_deref().map(Path::new).filter(|_| !is_on_base);
-    lookup::off_the_base(actions, settings, of_plan, &mut request).await?;
+    let of_plan = plan.as_deref().filter(|_| !is_on_base);
+    let of_run = lookup::OwnWork::Run(&handed.run_id, worked_on);
+    let work = of_plan.map_or(of_run, |path| lookup::OwnWork::Plan(path.as_ref()));
+    lookup::off_the_base(actions, settings, work, &mut request).await?;
     Ok(EventRequest::Publish(Box::new(request), plan))
 }
 

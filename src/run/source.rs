@@ -9,7 +9,9 @@ use crate::domain::trigger::{Request, refname};
 use crate::error::{Error, Result};
 use crate::git::Real;
 use crate::github::actions_environment::{self, ActionsEnvironment};
-use crate::github::lookup::{self, EventDecision, JobEnd, Purpose, RequestedWork, WorkSource};
+use crate::github::lookup::{
+    self, EventDecision, JobEnd, OwnWork, Purpose, RequestedWork, WorkSource,
+};
 use crate::github::queue::{self, Selection};
 use crate::github::request::{RunRequest, WorkBranch};
 use crate::report::actions_log::neutral;
@@ -309,11 +311,11 @@ async fn wanted(
             );
         }
     };
-    let plan = match &source {
-        Source::File(path) => Some(path.as_path()),
-        _ => None,
+    let work = match &source {
+        Source::File(path) | Source::Known { path, .. } => OwnWork::Plan(path),
+        Source::Prompt(text) | Source::Text(text) => OwnWork::Text(text),
     };
-    lookup::off_the_base(actions, settings, plan, &mut request).await?;
+    lookup::off_the_base(actions, settings, work, &mut request).await?;
     Ok(Found::There(source, Box::new(request)))
 }
 

@@ -46,6 +46,17 @@ pub fn request(
     }
 }
 
+/// The error if GitHub does not say whether a branch exists.
+pub fn unread(error: crate::github::api::Error) -> Error {
+    let is_forbidden = error.is_forbidden();
+    let error = Error::environment(error.to_string());
+    match is_forbidden {
+        true => error
+            .hint("give the job the permission `contents: write`, or `read` if it pushes nothing"),
+        false => error,
+    }
+}
+
 /// Sets the branch of a request: the existing one, or a new one of Sprag's. A queue sets its own branch once
 /// it knows its plan.
 ///
@@ -130,15 +141,56 @@ pub fn at_the_checkout(context: &Context, real: &Real, request: &mut RunRequest)
     }
 }
 
-/// Gives work a branch of its own if it would be on the branch that its pull request is for: `sprag/<plan>`,
-/// which later runs continue, or one named after the workflow run, which a rerun of the job continues.
+/// The work that gets a branch of its own.
+#[derive(Debug, Clone, Copy)]
+pub enum OwnWork<'a> {
+    /// A plan file, by its path.
+    Plan(&'a Path),
+    /// A task or a plan without a file, by its text.
+    Text(&'a str),
+    /// A run of another job of the workflow run: its id, and the branch that it was on.
+    Run(&'a str, Option<&'a str>),
+}
+
+impl OwnWork<'_> {
+    /// The branch: `sprag/<plan>`, which later runs continue, or one of the workflow run, which a rerun of
+    /// the job continues. Different work of one workflow run has different branches.
+    fn branch(self, place: &Place) -> Option<String> {
+        let run = place.run.as_ref();
+        let of_run = run.map(|run| queue::branch_of(&format!("run-{}", run.id)));
+        let text = match self {
+            Self::Plan(path) => {
+                return Some(queue::branch_of(&path.file_stem()?.to_string_lossy()));
+            }
+            Self::Run(_, Some(branch)) if is_numbered(branch, of_run.as_deref()?) => {
+                return Some(branch.to_owned());
+            }
+            Self::Text(text) | Self::Run(text, _) => text,
+        };
+        let digest = blake3::hash(format!("{}\0{text}", place.name.as_str()).as_bytes()).to_hex();
+        Some(format!("{}-{}", of_run?, digest.get(..DIGEST)?))
+    }
+}
+
+const DIGEST: usize = 8;
+
+/// Whether this is a branch of [`OwnWork`] with this beginning.
+fn is_numbered(branch: &str, of_run: &str) -> bool {
+    let rest = branch.strip_prefix(of_run);
+    let digest = rest.and_then(|rest| rest.strip_prefix('-'));
+    digest.is_some_and(|text| {
+        text.len() == DIGEST && text.chars().all(|c| matches!(c, '0'..='9' | 'a'..='f'))
+    })
+}
+
+/// Gives work a branch of its own if it would be on the branch that its pull request is for.
 ///
 /// # Errors
 /// When GitHub cannot be asked for the branch.
 pub async fn off_the_base(
     actions: &ActionsEnvironment,
     settings: &Settings,
-    plan: Option<&Path>,
+    work: OwnWork<'_>,
     request: &mut RunRequest,
 ) -> Result<()> {
     // A job that does not push can be the first of two.
@@ -150,15 +202,12 @@ pub async fn off_the_base(
     if !opens || request.is_pull || branch.is_none() || branch != request.base_ref.as_ref() {
         return Ok(());
     }
-    let name = match (plan.and_then(Path::file_stem), &actions.place.run) {
-        (Some(stem), _) => queue::branch_of(&stem.to_string_lossy()),
-        (None, Some(run)) => queue::branch_of(&format!("run-{}", run.id)),
-        (None, None) => return Ok(()),
+    let Some(name) = work.branch(&request.context.place) else {
+        return Ok(());
     };
-    let asked = |error: crate::github::api::Error| Error::environment(error.to_string());
-    let client = actions.client().map_err(asked)?;
-    let repo = client.repo(&actions.place.repository).map_err(asked)?;
-    let there = repo.branch(&name).await.map_err(asked)?;
+    let client = actions.client().map_err(unread)?;
+    let repo = client.repo(&actions.place.repository).map_err(unread)?;
+    let there = repo.branch(&name).await.map_err(unread)?;
     let at = there.map(|branch| branch.sha);
     request.branch = Some(WorkBranch { name, at });
     Ok(())

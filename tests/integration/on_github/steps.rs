@@ -2,7 +2,8 @@
 
 use super::{FIX, IS_FIXED, own_comments, with_pull};
 use crate::support::events;
-use crate::support::runner::{Runner, repository};
+use crate::support::github::{Access, Area, Token};
+use crate::support::runner::{Runner, TOKEN, repository};
 use serde_json::{Value, json};
 
 const PLAN: &str =
@@ -191,7 +192,37 @@ fn a_wanted_pull_request_has_a_branch_of_its_own_which_the_next_run_continues() 
     );
     run(&mut runner, &plan, "sprag/mend");
     assert_eq!(runner.log("sprag/mend").len(), 4);
-    run(&mut runner, &["--prompt", "Say it."], "sprag/run-4711");
+}
+
+#[test]
+fn pieces_of_work_of_one_workflow_run_have_branches_and_pull_requests_of_their_own() {
+    let mut runner = with_pull();
+    let main = runner.at("main");
+    let run = |runner: &mut Runner, job: &str, prompt: &str| {
+        runner.checkout("main");
+        runner.project.env("GITHUB_JOB", job);
+        scheduled(runner);
+        let agent = runner.project.agent("echo \"$SPRAG_TASK_ID\" >> a.txt");
+        let args = ["--prompt", prompt, "--pull-request", "draft"];
+        let args = [&args[..], &["--agent-command", &agent]].concat();
+        let step = runner.step(&args).expect(0);
+        assert_eq!(runner.at("main"), main);
+        let branch = step.output("branch").to_owned();
+        assert!(branch.starts_with("sprag/run-4711-"), "{branch}");
+        (branch, step.output("pull-request-number").to_owned())
+    };
+    let first = run(&mut runner, "docs", "Say it.");
+    let of_another_job = run(&mut runner, "tests", "Say it.");
+    let of_another_row = run(&mut runner, "docs", "Say it louder.");
+    for (branch, number) in [&of_another_job, &of_another_row] {
+        assert_ne!((branch, number), (&first.0, &first.1));
+        assert_eq!(runner.log(branch).len(), 2);
+    }
+    assert_ne!(of_another_job, of_another_row);
+
+    runner.project.env("GITHUB_RUN_ATTEMPT", "2");
+    assert_eq!(run(&mut runner, "docs", "Say it."), first);
+    assert_eq!(runner.log(&first.0).len(), 3);
 }
 
 #[test]
@@ -297,4 +328,21 @@ fn a_pull_request_alone_starts_nothing() {
     assert_eq!(step.output("status"), "no_work");
     runner.assert_untouched();
     assert_eq!(own_comments(&runner), 0);
+}
+
+#[test]
+fn a_token_that_may_not_read_the_repository_is_told_what_it_needs() {
+    let mut runner = with_pull();
+    let token = Token::job().may(Area::Contents, Access::None);
+    runner.github.token(TOKEN, token);
+    dispatched(
+        &mut runner,
+        "workflow_dispatch",
+        &json!({ "prompt": "Make a.txt say fixed." }),
+    );
+    let agent = runner.project.agent(FIX);
+    let step = runner.step(&["--agent-command", &agent]).expect(4);
+    let told = "give the job the permission `contents: write`";
+    assert!(step.run.stderr.contains(told), "{}", step.run.stderr);
+    assert!(step.summary.contains(told), "{}", step.summary);
 }

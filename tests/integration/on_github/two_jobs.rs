@@ -243,11 +243,19 @@ fn a_wanted_pull_request_has_a_branch_of_its_own_whichever_job_wants_it() {
             let handed = work(&mut runner, FIX, 0);
             want(&mut runner, true);
             let step = publish(&mut runner, &handed, &[]).expect(0);
-            let branch = match both && plan {
-                true => "sprag/mend",
-                false => "sprag/run-4711",
-            };
-            assert_eq!(step.output("branch"), branch, "{both} {plan}");
+            let branch = step.output("branch");
+            match both && plan {
+                true => assert_eq!(branch, "sprag/mend"),
+                false => assert!(
+                    branch.starts_with("sprag/run-4711-"),
+                    "{both} {plan} {branch}"
+                ),
+            }
+            if both {
+                let worked_on = fs::read_to_string(handed.join("summary.json")).unwrap();
+                let worked_on: Value = serde_json::from_str(&worked_on).unwrap();
+                assert_eq!(worked_on["branch"], branch);
+            }
             assert_eq!(runner.file(branch, "a.txt"), "fixed");
             assert_eq!(runner.at("main"), main);
             let state = runner.github.state();
