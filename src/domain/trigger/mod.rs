@@ -209,13 +209,13 @@ impl Refusal {
                 "Somebody who is can ask, or `allowed-users` can list this login."
             }
             Self::PermissionUnknown { .. } => {
-                "Run the job again, and give its token `metadata: read`."
+                "Run the job again. A token of an app or a person must be able to read the repository's metadata."
             }
             Self::HistoryUnknown { .. } => {
-                "Run the job again, and give its token `issues: read` and `pull-requests: read`."
+                "Run the job again. Its token needs `issues: read` and `pull-requests: read`."
             }
             Self::PullRequestUnknown { .. } => {
-                "Run the job again, and give its token `pull-requests: read`."
+                "Run the job again. Its token needs `pull-requests: read`."
             }
             Self::ForkIsGone => {
                 "Push the branch to this repository and open a pull request from there."

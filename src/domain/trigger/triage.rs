@@ -136,7 +136,9 @@ pub fn triage(event: &Event, settings: &TriggerSettings) -> Triage {
         Event::WorkflowDispatch(event) => dispatch(event, settings),
         Event::RepositoryDispatch(event) => dispatch(event, settings),
         Event::Push(event) => push(event, settings),
-        Event::Other(name) => Err(nothing(format!("the event `{name}` starts nothing"))),
+        Event::Other(name) => Err(nothing(format!(
+            "the event `{name}` starts nothing, but `workflow_dispatch`, `schedule` and `push` do"
+        ))),
     };
     match result {
         Ok(candidate) => match checked_names(&candidate) {

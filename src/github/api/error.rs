@@ -85,7 +85,7 @@ impl Error {
     /// The error for an unsuccessful status.
     pub(super) fn of_answer(what: &str, status: u16, body: &str) -> Self {
         let what = what.to_owned();
-        let RefusalBody { message, fields } = words(status, body);
+        let RefusalBody { message, fields } = words(body);
         match status {
             401 => Self::Unauthorised { what, message },
             403 => Self::Forbidden { what, message },
@@ -155,13 +155,13 @@ struct RefusalBody {
 /// Maximum length in characters of a text of GitHub's in an error.
 const WORDS: usize = 500;
 
-fn words(status: u16, body: &str) -> RefusalBody {
+fn words(body: &str) -> RefusalBody {
     let parsed: Option<Value> = serde_json::from_str(body).ok();
     let message = parsed
         .as_ref()
         .and_then(|body| body.get("message")?.as_str());
     let plain = || match body.trim_start().starts_with('<') || body.trim().is_empty() {
-        true => format!("no reason given with status {status}"),
+        true => "no reason given".to_owned(),
         false => body.trim().to_owned(),
     };
     let errors = parsed.as_ref().and_then(|body| body.get("errors"));

@@ -215,6 +215,10 @@ fn without_github_nothing_begins() {
         .fault(Fault::every("*", "/**", Trouble::bad_gateway()));
     let ended = step(&mut runner, 4);
     assert_eq!(ended.output("status"), "environment");
+    let told = &ended.run.stdout;
+    assert!(told.contains("GitHub cannot be reached: 502: "), "{told}");
+    // No permission is missing, and a workflow has no permission `metadata`.
+    assert!(!told.contains("metadata: read"), "{told}");
     runner.github.heal();
     runner.assert_untouched();
     // The same job, begun again, does the work.

@@ -305,7 +305,7 @@ fn sources_of_the_step() {
     );
     assert_eq!(
         told("fork", &json!({})),
-        "nothing: the event `fork` starts nothing"
+        "nothing: the event `fork` starts nothing, but `workflow_dispatch`, `schedule` and `push` do"
     );
 }
 
