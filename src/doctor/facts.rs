@@ -392,8 +392,8 @@ pub struct Machine {
     pub is_root: bool,
     /// Whether a program can run in its own user namespace.
     pub user_namespaces: Option<bool>,
-    /// Whether the kernel has Landlock.
-    pub landlock: Option<bool>,
+    /// Whether the kernel has the Landlock that Sprag's sandbox needs.
+    pub landlock: bool,
     /// How a run's children would be confined, or `None` if that could not be tested.
     pub confinement: Option<Confinement>,
     /// Whether orphaned processes of an agent become Sprag's children.

@@ -63,7 +63,7 @@ pub(crate) fn laptop() -> Facts {
         machine: Machine {
             is_root: false,
             user_namespaces: Some(true),
-            landlock: Some(true),
+            landlock: true,
             confinement: Some(Confinement {
                 setting: Sandbox::Auto,
                 line: SandboxLine {

@@ -12,6 +12,7 @@ use crate::gateway::{AllowList, Gateway};
 use crate::git::Real;
 use crate::github::actions_environment;
 use crate::process::{Cancel, CommandSpec, Exit, Input, Limits, run};
+pub use crate::sandbox::without_namespaces;
 use crate::sandbox::{self, Network, Policy};
 use crate::settings::{RunConfig, TaskConfig};
 use places::{Prepared, prepared};
@@ -308,7 +309,7 @@ pub async fn confinement_levels(scope: &Scope<'_>) -> Result<ConfinementLevels> 
 }
 
 async fn strongest(scope: &Scope<'_>, is_strict: bool) -> Result<Isolation> {
-    let (highest, mut missing) = sandbox::without_namespaces();
+    let (highest, mut missing) = without_namespaces();
     if highest == Level::Off {
         return Ok(not_confined(missing));
     }

@@ -121,6 +121,7 @@ fn all_well_on_a_laptop() {
         told.contains("ok       model-key            OPENAI_API_KEY is set\n"),
         "{told}"
     );
+    assert!(!told.contains("Landlock: not known"), "{told}");
     assert!(told.ends_with("\na run could work here\n"), "{told}");
 }
 

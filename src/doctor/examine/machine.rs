@@ -76,11 +76,11 @@ fn sandbox(machine: &Machine) -> Finding {
     let found = format!(
         "available on this machine: {}, {}",
         word("user namespaces", machine.user_namespaces),
-        word("Landlock", machine.landlock)
+        word("Landlock", Some(machine.landlock))
     );
     match (machine.user_namespaces, machine.landlock) {
         (Some(true), _) => Finding::ok(CHECK, found),
-        (Some(false), Some(true)) => Finding::warn(
+        (Some(false), true) => Finding::warn(
             CHECK,
             found,
             "an agent's own sandbox may not work here; allow unprivileged user namespaces if it fails",

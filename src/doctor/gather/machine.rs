@@ -2,8 +2,10 @@
 
 use crate::context::Context;
 use crate::doctor::{Machine, Obstacle, Place};
+use crate::domain::sandbox::Level;
 use crate::process::environment::environment;
 use crate::process::{Cancel, CommandSpec, Input, Limits, run};
+use crate::run::isolation;
 use rustix::fs::{Access, access, statvfs};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -22,7 +24,7 @@ pub(crate) fn gather(
     Machine {
         is_root: context.is_root,
         user_namespaces,
-        landlock: landlock(),
+        landlock: isolation::without_namespaces().0 >= Level::Files,
         confinement: None,
         subreaper,
         run_directory: place(runs),
@@ -72,12 +74,6 @@ pub(crate) fn obstacle() -> Obstacle {
     } else {
         Obstacle::Unknown
     }
-}
-
-/// Whether Landlock is among the kernel's security modules, or `None` if the kernel does not list them.
-fn landlock() -> Option<bool> {
-    let modules = fs::read_to_string("/sys/kernel/security/lsm").ok()?;
-    Some(modules.trim().split(',').any(|name| name == "landlock"))
 }
 
 /// A directory that may not exist yet. For a missing one, its nearest existing parent is examined.
