@@ -25,6 +25,12 @@ use std::collections::BTreeMap;
 /// The beginning of the warning about a pull request that could not be opened.
 pub const NO_PULL_REQUEST: &str = "no pull request: ";
 
+/// Between the cause for which commits could not be pushed and the place where they are.
+pub const COMMITS_ARE_IN: &str = "; the commits are in ";
+
+/// The beginning of the warning about unfinished work that GitHub does not keep.
+pub const ONLY_IN_JOB: &str = "the unfinished work is only in this job";
+
 /// The agent's name of a run in which no agent works.
 pub const NO_AGENT: &str = "none";
 

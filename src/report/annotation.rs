@@ -109,7 +109,7 @@ pub fn annotations(summary: &RunSummary) -> Vec<Annotation> {
     notes
 }
 
-/// The failed checks of the last attempt that had any.
+/// The failed checks of the last attempt that had any, each as it ran last.
 pub fn last_failing(task: &TaskSummary) -> impl Iterator<Item = &CheckLine> {
     let failing = |check: &&CheckLine| !check.passed;
     let last = task
@@ -118,10 +118,12 @@ pub fn last_failing(task: &TaskSummary) -> impl Iterator<Item = &CheckLine> {
         .filter(failing)
         .map(|check| check.attempt)
         .max();
-    task.checks
-        .iter()
-        .filter(failing)
-        .filter(move |check| Some(check.attempt) == last)
+    let of_last = task.checks.iter().rev().filter(failing);
+    let mut seen = HashSet::new();
+    let found: Vec<&CheckLine> = of_last
+        .filter(|check| Some(check.attempt) == last && seen.insert(check.name.as_str()))
+        .collect();
+    found.into_iter().rev()
 }
 
 fn diagnostics(check: &CheckLine) -> impl Iterator<Item = Annotation> + '_ {

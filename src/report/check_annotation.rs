@@ -83,11 +83,26 @@ mod tests {
     }
 
     #[test]
+    fn a_check_that_failed_again_on_the_same_tree_is_told_once() {
+        let mut summary = samples::partial();
+        let task = &mut summary.tasks[1];
+        let mut again = task.checks.last().unwrap().clone();
+        again.log = Some("verify/09-test.log".into());
+        task.checks.push(again);
+        let told: Vec<Option<&str>> = annotation::last_failing(task)
+            .map(|check| check.log.as_deref())
+            .collect();
+        assert_eq!(told, [Some("verify/09-test.log")]);
+        let text = crate::report::markdown::step_summary(&summary, 100_000);
+        assert_eq!(text.matches("**Check `test`** in attempt 2").count(), 1);
+    }
+
+    #[test]
     fn skipped_checks_and_leftovers_are_notices() {
         use crate::domain::checks::verdict::CheckKind;
         use crate::domain::summary::LEFTOVERS;
         let mut summary = samples::partial();
-        let left = format!("{LEFTOVERS}: a.log; add them to .gitignore");
+        let left = format!("{LEFTOVERS}: a.log; commit them or add them to .gitignore");
         summary.warnings = vec![left.clone(), "something else".into()];
         summary.checks = vec!["test".into(), "lint".into()];
         let failing = |summary: &mut RunSummary, kind| {

@@ -307,7 +307,7 @@ fn section(task: &TaskSummary, files: &Files<'_>) -> Markup {
                 }
             }
             @for check in failing {
-                h3 { "Check " code { (text::line(&check.name)) } " failed in attempt " (check.attempt) ": " (text::line(&check.detail)) }
+                h3 { "Check " code { (text::line(&check.name)) } " in attempt " (check.attempt) ": " (text::line(&check.detail)) }
                 @if let Some(log) = &check.log { p { "Log: " code { (text::line(log)) } } }
                 @if let Some(excerpt) = &check.excerpt { (pre(excerpt)) }
             }
@@ -352,7 +352,7 @@ fn proofs(task: &TaskSummary) -> Markup {
         @if !task.proofs.is_empty() {
             h3 { "Proofs" }
             ul { @for line in &task.proofs { li {
-                code { (line.proof.as_str()) } " in attempt " (line.attempt) ", " (text::duration(line.elapsed_ms)) ": " b { (line.result.as_str()) } ", " (text::short_line(&line.says(), 1_000))
+                code { (line.proof.as_str()) } " in attempt " (line.attempt) ", " (text::duration(line.elapsed_ms)) ": " (text::short_line(&line.says(), 1_000))
             } } }
         }
     }
@@ -407,7 +407,7 @@ fn costs(task: &TaskSummary) -> Markup {
         |part: u64, most: u64| format!("width:{}%", (part.saturating_mul(80) / most).max(1));
     html! {
         @if attempts.len() > 1 {
-            h3 { "Time and tokens of each attempt" }
+            h3 { @if attempts.iter().any(|it| it.2 > 0) { "Time and tokens of each attempt" } @else { "Time of each attempt" } }
             div.costs {
                 @for (attempt, time, tokens) in attempts {
                     span { (attempt) }

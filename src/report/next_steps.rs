@@ -4,7 +4,9 @@ use super::sentence::{has_proofs, is_undone, short_id};
 use super::text;
 use crate::domain::continuation::Continuation;
 use crate::domain::outcome::{NOT_COMMITTED, Reason, RunStatus, TaskEnd};
-use crate::domain::summary::{NO_AGENT, NO_PULL_REQUEST, RunSummary, TaskSummary};
+use crate::domain::summary::{
+    COMMITS_ARE_IN, NO_AGENT, NO_PULL_REQUEST, ONLY_IN_JOB, RunSummary, TaskSummary,
+};
 
 /// The remedies of the error that ended the run.
 pub fn remedies(summary: &RunSummary) -> Vec<String> {
@@ -17,7 +19,7 @@ pub fn remedies(summary: &RunSummary) -> Vec<String> {
         true => told,
         false => vec![match undelivered(summary) {
             Some(why) => format!("remove this cause: {}", text::line(why)),
-            None => "install or grant what the message above names".into(),
+            None => "remove the cause that the message above names".into(),
         }],
     }
 }
@@ -27,7 +29,7 @@ fn undelivered(summary: &RunSummary) -> Option<&str> {
     let push = summary.push.as_ref()?;
     let mut warnings = summary.warnings.iter();
     match push.pushed {
-        false => Some(&push.detail),
+        false => push.detail.split(COMMITS_ARE_IN).next(),
         true => warnings
             .find(|it| it.starts_with(NO_PULL_REQUEST))
             .map(String::as_str),
@@ -39,9 +41,16 @@ pub fn kept(summary: &RunSummary) -> Vec<String> {
     let mut kept = Vec::new();
     if !summary.commits.is_empty() {
         let ids: Vec<String> = summary.commits.iter().map(|id| short_id(id)).collect();
-        let on = summary.branch.as_deref().map_or(String::new(), |branch| {
-            format!(" on {}", text::short_line(branch, 100))
-        });
+        let refused = summary.push.as_ref().filter(|push| !push.pushed);
+        let branch = match refused {
+            Some(push) => push.rescue.as_deref(),
+            None => summary.branch.as_deref(),
+        };
+        let on = match branch {
+            Some(branch) => format!(" on {}", text::short_line(branch, 100)),
+            None if refused.is_some() => ", not on the remote".to_owned(),
+            None => String::new(),
+        };
         let commits = text::count(ids.len() as u64, "commit");
         kept.push(format!("{commits}{on}: {}", text::some_of(&ids, 8)));
     }
@@ -181,6 +190,7 @@ fn again(summary: &RunSummary, phrase: Option<&str>, merges_base: bool) -> Optio
             ("retry", "try the unfinished tasks again, with new retries")
         }
         _ if merges_base => ("continue", "have the merge repeated"),
+        _ if is_only_in_job(summary) => ("retry", "have the work done again"),
         _ => ("continue", "continue where this run stopped"),
     };
     Some(match phrase {
@@ -197,6 +207,14 @@ fn again(summary: &RunSummary, phrase: Option<&str>, merges_base: bool) -> Optio
             NextStep::Advice(format!("start the workflow again to {what}{kept}"))
         }
     })
+}
+
+/// Whether no later job can continue the run, because its work is nowhere else.
+fn is_only_in_job(summary: &RunSummary) -> bool {
+    let push = summary.push.as_ref();
+    let is_elsewhere = push.is_some_and(|push| push.pushed || push.rescue.is_some());
+    let mut warnings = summary.warnings.iter();
+    !is_elsewhere && warnings.any(|it| it.starts_with(ONLY_IN_JOB))
 }
 
 /// How to apply the unfinished work of a job elsewhere.
@@ -454,6 +472,40 @@ mod tests {
     }
 
     #[test]
+    fn work_that_is_only_in_its_job_is_neither_on_the_branch_nor_continued() {
+        let mut summary = samples::partial();
+        summary.status = Some(RunStatus::Environment);
+        let told = |summary: &mut RunSummary, phrase: Option<&str>| {
+            summary.continuation = Continuation::Job {
+                phrase: phrase.map(str::to_owned),
+                merges_base: false,
+            };
+            format!("{:?} {:?}", next_steps(summary), kept(summary))
+        };
+        summary.push = Some(PushLine {
+            pushed: false,
+            rescue: None,
+            detail: format!("refused{COMMITS_ARE_IN}work.bundle of the run directory"),
+            ..samples::pushed()
+        });
+        let kept_on_github = told(&mut summary, Some("/sprag"));
+        assert!(kept_on_github.contains("/sprag continue"));
+        assert!(kept_on_github.contains("remove this cause: refused\""));
+        assert!(kept_on_github.contains("1 commit, not on the remote: 9b1e44c0aa27"));
+        summary.warnings.push(format!("{ONLY_IN_JOB}: refused"));
+        let lost = told(&mut summary, Some("/sprag"));
+        assert!(lost.contains("/sprag retry") && lost.contains("have the work done again"));
+        let lost = told(&mut summary, None);
+        assert!(lost.contains("start the workflow again to have the work done again"));
+
+        let push = summary.push.as_mut().unwrap();
+        push.rescue = Some("sprag/rescue/1".into());
+        let rescued = told(&mut summary, None);
+        assert!(rescued.contains("1 commit on sprag/rescue/1: 9b1e44c0aa27"));
+        assert!(rescued.contains("continue where this run stopped"));
+    }
+
+    #[test]
     fn paths_are_quoted_for_the_shell() {
         let mut summary = samples::partial();
         summary.run_dir = "/runs/a b/$(x)".into();
@@ -494,7 +546,7 @@ mod tests {
         summary.status = Some(RunStatus::Environment);
         summary.reason = Some(Reason::AgentUnavailable);
         let steps = next_steps(&summary);
-        let general = "install or grant what the message above names";
+        let general = "remove the cause that the message above names";
         assert!(steps.contains(&NextStep::Advice(general.into())));
         assert!(
             matches!(steps.last(), Some(NextStep::Command { .. })),

@@ -114,9 +114,9 @@ fn name_check_artifacts(parts: &mut Parts<'_>) {
         .map(|path| ignored_as(path))
         .collect();
     let names = display_paths(&Vec::from_iter(shown));
-    parts
-        .emit
-        .warn_once(&format!("{LEFTOVERS}: {names}; add them to .gitignore"));
+    parts.emit.warn_once(&format!(
+        "{LEFTOVERS}: {names}; commit them or add them to .gitignore"
+    ));
 }
 
 /// The `.gitignore` entry for a file: the tool's directory that contains it, or the file itself.

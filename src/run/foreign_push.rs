@@ -3,6 +3,7 @@
 
 use crate::domain::event::PushLine;
 use crate::domain::snapshot::RevId;
+use crate::domain::summary::COMMITS_ARE_IN;
 use crate::domain::text::count;
 use crate::git::{BranchName, PushOutcome, PushSpec, RETRY_PAUSES, Remote, RemoteError, Repo};
 use crate::process::Cancel;
@@ -90,7 +91,7 @@ impl ForeignPush<'_> {
                 ..self.line(failure.why.clone())
             },
             None => self.line(format!(
-                "{}; the commits are in the bundle of the job that made them",
+                "{}{COMMITS_ARE_IN}the bundle of the job that made them",
                 failure.why
             )),
         }

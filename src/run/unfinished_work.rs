@@ -4,6 +4,7 @@
 use crate::context::Context;
 use crate::domain::kept_work::is_outdated;
 use crate::domain::outcome::RunStatus;
+use crate::domain::summary::ONLY_IN_JOB;
 use crate::git::KEPT_WORK_REFS;
 use crate::github::actions_environment::ActionsEnvironment;
 use crate::github::delivery::Delivered;
@@ -84,7 +85,7 @@ pub(crate) async fn save_or_remove(
             "the unfinished work is kept for 30 days as {}: {go_on} continues it",
             keeper.name.full()
         ),
-        Err(why) => format!("the unfinished work is only in this job: {why}"),
+        Err(why) => format!("{ONLY_IN_JOB}: {why}"),
     });
 }
 

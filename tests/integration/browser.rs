@@ -23,6 +23,11 @@ const measure = (width) => new Promise((done) => {
       width, seen: root.clientWidth, needed: root.scrollWidth,
       wide: [...page.querySelectorAll('body *')].filter((it) => it.getBoundingClientRect().right > width + 1
         && !it.closest('table, pre')).map((it) => it.outerHTML.slice(0, 200)),
+      broken: [...page.querySelectorAll('.tasks th')].filter((it) => {
+        const range = page.createRange();
+        range.selectNodeContents(it);
+        return new Set([...range.getClientRects()].map((line) => line.top)).size > 1;
+      }).map((it) => it.innerText),
       requests: frame.contentWindow.performance.getEntriesByType('resource').map((it) => it.name),
       scripts: page.scripts.length, back: style.backgroundColor, text: style.color,
       words: page.body.innerText,
@@ -55,6 +60,7 @@ fn the_report_fits_every_width_in_both_themes_and_asks_for_nothing() {
             let at = format!("{scheme}: {page:#}");
             assert!(page["needed"].as_u64() <= page["seen"].as_u64(), "{at}");
             assert_eq!(page["wide"].as_array().unwrap().len(), 0, "{at}");
+            assert_eq!(page["broken"].as_array().unwrap().len(), 0, "{at}");
             assert_eq!(page["requests"].as_array().unwrap().len(), 0, "{at}");
             assert_eq!(page["scripts"], 0, "{at}");
             let words = page["words"].as_str().unwrap();

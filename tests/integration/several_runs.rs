@@ -10,7 +10,7 @@ fn what_only_checks_left_behind_does_not_block_the_next_run() {
         "mkdir -p coverage; echo x > coverage/a; echo x > left.lock; grep -q fixed a.txt",
     );
     let run = project.run(&project.agent(FIX), &[]).expect(0);
-    let named = "files that only the checks left behind were not committed: coverage/, left.lock; add them to .gitignore";
+    let named = "files that only the checks left behind were not committed: coverage/, left.lock; commit them or add them to .gitignore";
     let warned = |text: &str| text.matches(named).count();
     assert_eq!(warned(&run.stdout), 1, "{}", run.stdout);
     assert_eq!(project.status(), "?? coverage/\n?? left.lock");

@@ -202,11 +202,7 @@ fn proofs(task: &TaskSummary, limits: &Limits) -> String {
     });
     let proofs = task.proofs.iter().map(|line| {
         let says = inline(&line.says(), 500);
-        format!(
-            "- {} ({}): {says}",
-            code(line.proof.as_str(), 20),
-            line.result.as_str()
-        )
+        format!("- {}: {says}", code(line.proof.as_str(), 20))
     });
     joined(&[
         list("Failing tests", tests.collect(), limits),
@@ -237,7 +233,7 @@ fn failure(check: &CheckLine, excerpt_bytes: usize) -> String {
     facts.extend(check.passed_count.map(|n| format!("{n} passed")));
     facts.push(text::duration(check.elapsed_ms));
     let mut head = format!(
-        "**Check {} failed** in attempt {}: {}",
+        "**Check {}** in attempt {}: {}",
         code(&check.name, 100),
         check.attempt,
         facts.join(", ")

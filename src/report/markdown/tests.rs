@@ -92,7 +92,7 @@ fn partial() {
 
     The checks still fail and no retry is left
 
-    **Check `test` failed** in attempt 2: exit code 101, 2 failed, 12 passed, 8.3s · log `verify/01-test.log`
+    **Check `test`** in attempt 2: exit code 101, 2 failed, 12 passed, 8.3s · log `verify/01-test.log`
 
     ```text
     running 14 tests
@@ -241,7 +241,7 @@ fn no_progress() {
 
     No progress detected - agent made no file changes
 
-    **Check `test` failed** in attempt 1: exit code 101, 1 failed, 12 passed, 8.3s · log `verify/01-test.log`
+    **Check `test`** in attempt 1: exit code 101, 1 failed, 12 passed, 8.3s · log `verify/01-test.log`
 
     ```text
     running 14 tests

@@ -4,6 +4,7 @@
 use crate::domain::event::{PushLine, RebasedLine};
 use crate::domain::outcome::short;
 use crate::domain::snapshot::RevId;
+use crate::domain::summary::COMMITS_ARE_IN;
 use crate::domain::text::count;
 use crate::git::{
     BranchName, PushOutcome, PushSpec, Refusal, RefusalKind, Remote, RemoteError, Rewritten,
@@ -286,7 +287,7 @@ impl Push<'_, '_, '_> {
         let path = self.parts.setup.run_dir.path(RunFile::Bundle);
         match self.parts.tree.repo.bundle(&path, &self.request.start, &state.head) {
             Ok(()) => {
-                line.detail = format!("{}; the commits are in {BUNDLE} of the run directory", failure.why);
+                line.detail = format!("{}{COMMITS_ARE_IN}{BUNDLE} of the run directory", failure.why);
             }
             Err(error) => self.parts.emit.warn(format!(
                 "the commits could not be saved in a bundle; they are only in this checkout: {error}"
