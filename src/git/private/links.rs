@@ -1,6 +1,9 @@
 //! Finds links in the places that git writes to.
 
 use crate::git::real::Real;
+use std::collections::BTreeSet;
+use std::fs::{self, DirEntry};
+use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
@@ -39,11 +42,41 @@ pub(in crate::git) fn links(real: &Real, name: &str) -> Vec<PathBuf> {
         .into_iter()
         .flat_map(|dir| written_for(dir, name).filter(is_link).collect::<Vec<_>>())
         .collect();
-    let objects = real.common_dir.join("objects");
-    links.extend(
-        (0..256)
-            .map(|fan| objects.join(format!("{fan:02x}")))
-            .filter(is_link),
-    );
+    links.extend(linked_fans(&real.common_dir.join("objects")));
     links
+}
+
+/// The directories of loose objects that are links. A store that cannot be listed can still be written to.
+fn linked_fans(objects: &Path) -> Vec<PathBuf> {
+    let fans = || (0..256).map(|fan| objects.join(format!("{fan:02x}")));
+    let listed: io::Result<Vec<DirEntry>> = fs::read_dir(objects).and_then(Iterator::collect);
+    let Ok(listed) = listed else {
+        return fans().filter(|path| leads_elsewhere(path)).collect();
+    };
+    let is_link = |entry: &DirEntry| entry.file_type().is_ok_and(|kind| kind.is_symlink());
+    let links: BTreeSet<PathBuf> = listed
+        .iter()
+        .filter(|entry| is_link(entry))
+        .map(DirEntry::path)
+        .collect();
+    fans().filter(|path| links.contains(path)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+
+    #[test]
+    fn links_in_place_of_directories_of_loose_objects_are_found() {
+        let dir = tempfile::tempdir().unwrap();
+        for name in ["ab", "pack"] {
+            fs::create_dir(dir.path().join(name)).unwrap();
+        }
+        for name in ["0f", "info", "AB", "abc"] {
+            symlink("/tmp", dir.path().join(name)).unwrap();
+        }
+        assert_eq!(linked_fans(dir.path()), [dir.path().join("0f")]);
+        assert!(linked_fans(&dir.path().join("missing")).is_empty());
+    }
 }
