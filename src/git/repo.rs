@@ -117,7 +117,12 @@ impl Repo {
 
     /// Unseals the private directory until the returned guard is dropped.
     pub(super) fn unseal(&self) -> Result<Unsealed, GitError> {
-        self.seal.unseal()
+        self.seal.unseal(false)
+    }
+
+    /// Like [`Repo::unseal`], for those who do not change the private directory except for its objects.
+    pub(super) fn unseal_to_read(&self) -> Result<Unsealed, GitError> {
+        self.seal.unseal(true)
     }
 
     /// A command in the private directory.

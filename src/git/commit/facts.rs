@@ -94,7 +94,7 @@ impl Repo {
         head: &RevId,
     ) -> Result<Result<CommitLine, NoLine>, RemoteError> {
         let (start, head) = (checked_id(start)?, checked_id(head)?);
-        let _open = self.unseal()?;
+        let _open = self.unseal_to_read()?;
         let line = self.commit_line(None, start, head)?;
         let Ok(line) = line else {
             return Ok(line);

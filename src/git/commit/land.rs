@@ -60,7 +60,7 @@ impl Repo {
 
     /// Whether the commit is in the history of its branch.
     pub fn landed(&self, intent: &LandingIntent) -> Result<bool, GitError> {
-        let _open = self.unseal()?;
+        let _open = self.unseal_to_read()?;
         let name = intent.branch.as_deref().unwrap_or("HEAD");
         self.ensure_in_place()?;
         let call = self

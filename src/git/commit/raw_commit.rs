@@ -74,7 +74,7 @@ impl Repo {
     /// When there is no such commit.
     pub fn message_of(&self, commit: &RevId) -> Result<String, RemoteError> {
         let id = checked_id(commit)?;
-        let _open = self.unseal()?;
+        let _open = self.unseal_to_read()?;
         let commit = self.raw_commit(id)?;
         Ok(String::from_utf8_lossy(&commit.message).into_owned())
     }
@@ -85,7 +85,7 @@ impl Repo {
     /// When there is no such commit, or the object with its id has other content.
     pub fn tree_of(&self, commit: &RevId) -> Result<String, RemoteError> {
         let id = checked_id(commit)?;
-        let _open = self.unseal()?;
+        let _open = self.unseal_to_read()?;
         if !self.object_digests(&[id])?.contains_key(id) {
             return Err(RemoteError::BadId(id.to_owned()));
         }

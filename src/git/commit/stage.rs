@@ -145,7 +145,7 @@ impl Repo {
         message: &str,
         identity: &Identity,
     ) -> Result<LandingIntent, CommitError> {
-        let _open = self.unseal()?;
+        let _open = self.unseal_to_read()?;
         let message = format!("{}\n", message.trim_end());
         let subject = message.lines().next().unwrap_or_default().to_owned();
         let mut warnings = staged.warnings;

@@ -125,7 +125,7 @@ impl Repo {
     /// # Errors
     /// When the repository cannot be read.
     pub fn mark_turn(&self) -> Result<TurnMark, GitError> {
-        let _open = self.unseal()?;
+        let _open = self.unseal_to_read()?;
         let head = self.head_state()?;
         let mut mark = TurnMark {
             locks: BTreeSet::new(),
@@ -143,7 +143,7 @@ impl Repo {
     /// # Errors
     /// When the repository is gone or cannot be read or restored.
     pub fn inspect_turn(&mut self, mark: &TurnMark) -> Result<TurnReport, GitError> {
-        let _open = self.unseal()?;
+        let _open = self.unseal_to_read()?;
         let mut warnings = self.restore_metadata()?;
         for name in self.locks(mark).difference(&mark.locks) {
             for dir in [&self.real.git_dir, &self.real.common_dir] {

@@ -108,7 +108,7 @@ impl Repo {
     /// # Errors
     /// When git cannot be run.
     pub fn tip_of(&self, branch: &BranchName) -> Result<Option<RevId>, GitError> {
-        let _open = self.unseal()?;
+        let _open = self.unseal_to_read()?;
         for below in ["refs/heads", "refs/remotes/origin"] {
             let wanted = format!("{below}/{}^{{commit}}", branch.short());
             let args = ["rev-parse", "-q", "--verify", &wanted];
@@ -122,7 +122,7 @@ impl Repo {
 
     /// The default branch as far as the repository knows it: that of `origin`, or a branch with a usual name.
     pub fn default_branch(&self) -> Option<String> {
-        let _open = self.unseal().ok()?;
+        let _open = self.unseal_to_read().ok()?;
         let args = ["symbolic-ref", "-q", "--short", "refs/remotes/origin/HEAD"];
         let found = self.real_call().git().args(args).status().ok()?;
         if let (Some(0), Some(name)) = (found.status, found.line().strip_prefix("origin/")) {
@@ -147,7 +147,7 @@ impl Repo {
         {
             return Ok(Some(tip));
         }
-        let _open = self.unseal()?;
+        let _open = self.unseal_to_read()?;
         let wanted = format!("{name}^{{commit}}");
         let args = ["rev-parse", "-q", "--verify", "--end-of-options", &wanted];
         let found = self.real_call().git().args(args).status()?;
@@ -160,7 +160,7 @@ impl Repo {
     /// When git cannot be run.
     pub fn fork_point(&self, one: &RevId, other: &RevId) -> Result<Option<RevId>, RemoteError> {
         let args = ["merge-base", checked_id(one)?, checked_id(other)?];
-        let _open = self.unseal()?;
+        let _open = self.unseal_to_read()?;
         self.refresh_shallow()?;
         let found = self.call().args(args).status()?;
         Ok((found.status == Some(0)).then(|| RevId(found.line())))
@@ -172,7 +172,7 @@ impl Repo {
         let Ok((ancestor, descendant)) = ids else {
             return false;
         };
-        let Ok(_open) = self.unseal() else {
+        let Ok(_open) = self.unseal_to_read() else {
             return false;
         };
         self.is_ancestor(ancestor, descendant).unwrap_or(false)
@@ -184,7 +184,7 @@ impl Repo {
     /// When git fails.
     pub fn commits_between(&self, base: &RevId, head: &RevId) -> Result<Vec<RevId>, RemoteError> {
         let range = format!("{}..{}", checked_id(base)?, checked_id(head)?);
-        let _open = self.unseal()?;
+        let _open = self.unseal_to_read()?;
         self.refresh_shallow()?;
         let call = self
             .call()
@@ -195,6 +195,7 @@ impl Repo {
 
     /// Copies the boundary of a shallow clone again, which a fetch during the turn may have moved.
     pub(in crate::git) fn refresh_shallow(&self) -> Result<(), GitError> {
+        let _open = self.unseal()?;
         let (from, copy) = (
             self.real.common_dir.join("shallow"),
             self.private.git_dir().join("shallow"),

@@ -5,10 +5,13 @@
 //! foreign code may run, and checked before it is used again.
 
 use crate::git::error::GitError;
-use std::fs;
+use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, openat, statat};
+use rustix::path::Arg;
+use std::ffi::OsStr;
+use std::fs::{self, File};
 use std::io;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -28,17 +31,20 @@ pub(in crate::git) struct Seal {
 #[derive(Debug, Default)]
 struct SealState {
     users: usize,
+    /// Whether one of the users may have written to the directory.
+    written: bool,
     digest: Option<[u8; 32]>,
 }
 
-/// A guard for the use of the private directory. Dropping the last one seals the directory again.
+/// A guard for the use of the private directory. Dropping the last one seals the directory again if it may have
+/// changed.
 pub(in crate::git) struct Unsealed(Seal);
 
 impl Seal {
     pub(in crate::git) fn new(root: &Path) -> Self {
         let held = SealState {
-            users: 0,
             digest: digest(root).ok(),
+            ..SealState::default()
         };
         Self {
             root: root.to_path_buf(),
@@ -46,11 +52,11 @@ impl Seal {
         }
     }
 
-    /// Starts using the directory.
+    /// Starts using the directory. Whoever only `reads` writes nothing there except below [`FREE`].
     ///
     /// # Errors
     /// When anybody except Sprag wrote to it.
-    pub(in crate::git) fn unseal(&self) -> Result<Unsealed, GitError> {
+    pub(in crate::git) fn unseal(&self, reads: bool) -> Result<Unsealed, GitError> {
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
         if held.users == 0 && (held.digest.is_none() || digest(&self.root).ok() != held.digest) {
             return Err(GitError::Private {
@@ -59,6 +65,7 @@ impl Seal {
             });
         }
         held.users += 1;
+        held.written |= !reads;
         Ok(Unsealed(self.clone()))
     }
 }
@@ -67,7 +74,7 @@ impl Drop for Unsealed {
     fn drop(&mut self) {
         let mut held = self.0.held.lock().unwrap_or_else(PoisonError::into_inner);
         held.users = held.users.saturating_sub(1);
-        if held.users == 0 {
+        if held.users == 0 && std::mem::take(&mut held.written) {
             held.digest = digest(&self.0.root).ok();
         }
     }
@@ -75,37 +82,102 @@ impl Drop for Unsealed {
 
 fn digest(root: &Path) -> io::Result<[u8; 32]> {
     let mut hasher = blake3::Hasher::new();
-    let mut open = vec![root.to_path_buf()];
-    while let Some(dir) = open.pop() {
-        let mut names = Vec::new();
-        for entry in fs::read_dir(&dir)? {
-            names.push(entry?.file_name());
-        }
-        names.sort();
-        for name in names {
-            let path = dir.join(name);
-            let inside = path.strip_prefix(root).unwrap_or(&path);
-            if FREE.iter().any(|free| inside == Path::new(free)) {
-                continue;
-            }
-            let meta = path.symlink_metadata()?;
-            hasher.update(inside.as_os_str().as_bytes()).update(&[0]);
-            hasher.update(&meta.mode().to_le_bytes());
-            if meta.is_dir() {
-                open.push(path);
-                continue;
-            }
-            if meta.is_file() && READ.iter().any(|read| inside.starts_with(read)) {
-                hasher.update(&fs::read(&path)?);
-            }
-            for number in [meta.size(), meta.ino()] {
-                hasher.update(&number.to_le_bytes());
-            }
-            for number in [meta.ctime(), meta.ctime_nsec()] {
-                hasher.update(&number.to_le_bytes());
-            }
-        }
-    }
+    add_directory(
+        &mut hasher,
+        open(CWD, root, OFlags::DIRECTORY)?,
+        Path::new(""),
+    )?;
     hasher.update(&fs::read(root.join("git/objects/info/alternates"))?);
     Ok(*hasher.finalize().as_bytes())
+}
+
+/// Adds everything below a directory, which is at `inside` in the private directory. Names are looked up in the
+/// open directory and not by whole paths, which takes several times as long.
+fn add_directory(hasher: &mut blake3::Hasher, dir: OwnedFd, inside: &Path) -> io::Result<()> {
+    let mut listed = Dir::read_from(&dir)?;
+    let mut names = Vec::new();
+    while let Some(entry) = listed.read() {
+        let entry = entry?;
+        let name = entry.file_name().to_bytes();
+        if ![b".".as_slice(), b".."].contains(&name) {
+            names.push(OsStr::from_bytes(name).to_owned());
+        }
+    }
+    drop(listed);
+    names.sort();
+    for name in names {
+        let path = inside.join(&name);
+        if FREE.iter().any(|free| path == Path::new(free)) {
+            continue;
+        }
+        let meta = statat(&dir, &name, AtFlags::SYMLINK_NOFOLLOW)?;
+        let kind = FileType::from_raw_mode(meta.st_mode);
+        hasher.update(path.as_os_str().as_bytes()).update(&[0]);
+        hasher.update(&meta.st_mode.to_le_bytes());
+        if kind.is_dir() {
+            add_directory(hasher, open(&dir, &name, OFlags::DIRECTORY)?, &path)?;
+            continue;
+        }
+        if kind.is_file() && READ.iter().any(|read| path.starts_with(read)) {
+            hasher.update_reader(File::from(open(&dir, &name, OFlags::NONBLOCK)?))?;
+        }
+        hasher.update(&meta.st_size.to_le_bytes());
+        hasher.update(&meta.st_ino.to_le_bytes());
+        hasher.update(&meta.st_ctime.to_le_bytes());
+        hasher.update(&meta.st_ctime_nsec.to_le_bytes());
+    }
+    Ok(())
+}
+
+fn open(dir: impl AsFd, name: impl Arg, also: OFlags) -> io::Result<OwnedFd> {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | also;
+    Ok(openat(dir, name, flags, Mode::empty())?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn private() -> (tempfile::TempDir, Seal) {
+        let dir = tempfile::tempdir().unwrap();
+        fs::create_dir_all(dir.path().join("git/objects/info")).unwrap();
+        fs::create_dir_all(dir.path().join("recorded/hooks")).unwrap();
+        for name in ["git/config", "git/objects/info/alternates"] {
+            fs::write(dir.path().join(name), "").unwrap();
+        }
+        let seal = Seal::new(dir.path());
+        (dir, seal)
+    }
+
+    #[test]
+    fn whoever_only_reads_does_not_hide_what_others_write() {
+        for name in ["git/config", "recorded/hooks/pre-commit", "new"] {
+            let (dir, seal) = private();
+            let reader = seal.unseal(true).unwrap();
+            fs::write(dir.path().join(name), "x").unwrap();
+            drop(reader);
+            assert!(seal.unseal(true).is_err(), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_writer_among_readers_seals_what_it_wrote() {
+        let (dir, seal) = private();
+        let reader = seal.unseal(true).unwrap();
+        let writer = seal.unseal(false).unwrap();
+        fs::write(dir.path().join("git/index"), "x").unwrap();
+        drop(writer);
+        drop(reader);
+        assert!(seal.unseal(true).is_ok());
+    }
+
+    #[test]
+    fn a_change_of_the_same_size_is_found() {
+        let (dir, _) = private();
+        fs::write(dir.path().join("recorded/hooks/x"), "1").unwrap();
+        let seal = Seal::new(dir.path());
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        fs::write(dir.path().join("recorded/hooks/x"), "2").unwrap();
+        assert!(seal.unseal(false).is_err());
+    }
 }

@@ -78,7 +78,7 @@ impl Repo {
     /// # Errors
     /// When git cannot be run.
     pub fn base_file(&self, path: &[u8]) -> Result<Option<Vec<u8>>, GitError> {
-        let _open = self.unseal()?;
+        let _open = self.unseal_to_read()?;
         blob_at(self.call(), &self.private.state.base_tree, path)
     }
 
@@ -87,7 +87,7 @@ impl Repo {
     /// # Errors
     /// When git cannot be run.
     pub fn has_base(&self) -> Result<bool, GitError> {
-        let _open = self.unseal()?;
+        let _open = self.unseal_to_read()?;
         let call = self.call().args(["cat-file", "-e"]);
         let output = call.args([&self.private.state.base_tree]).status()?;
         Ok(output.status == Some(0))
@@ -98,7 +98,7 @@ impl Repo {
     /// # Errors
     /// When git cannot be run.
     pub fn base_paths(&self) -> Result<Vec<Vec<u8>>, GitError> {
-        let _open = self.unseal()?;
+        let _open = self.unseal_to_read()?;
         let args = ["ls-tree", "-r", "-z", "--name-only"];
         let listed = self.call().args(args).args([&self.private.state.base_tree]);
         let listed = listed.run()?.stdout;
@@ -149,7 +149,7 @@ impl Repo {
     /// When the base cannot be read, or a file cannot be removed.
     pub fn remove_compiled_python(&mut self) -> Result<(), GitError> {
         let layout = {
-            let _open = self.unseal()?;
+            let _open = self.unseal_to_read()?;
             self.layout()?
         };
         let mut compiled = Vec::new();
@@ -180,7 +180,7 @@ impl Repo {
     /// # Errors
     /// When git cannot be run, or the commit's id is invalid.
     pub fn file_of(&self, commit: &RevId, path: &[u8]) -> Result<Option<Vec<u8>>, RemoteError> {
-        let _open = self.unseal()?;
+        let _open = self.unseal_to_read()?;
         Ok(blob_at(self.call(), checked_id(commit)?, path)?)
     }
 
@@ -189,7 +189,7 @@ impl Repo {
     /// # Errors
     /// When it cannot be read.
     pub fn read_blob(&self, oid: &str, sink: &mut dyn FnMut(&[u8])) -> Result<(), GitError> {
-        let _open = self.unseal()?;
+        let _open = self.unseal_to_read()?;
         let own = loose_path(&self.own_objects(), oid);
         if let Ok(file) = plain_file::open(&own) {
             let read = read_loose(BufReader::new(file), oid, &mut |piece| {

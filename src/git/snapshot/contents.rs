@@ -40,7 +40,7 @@ impl Repo {
     /// # Errors
     /// When git cannot read it.
     pub fn changed_by(&self, commit: &RevId) -> Result<Vec<ChangedPath>, GitError> {
-        let _open = self.unseal()?;
+        let _open = self.unseal_to_read()?;
         let args = [
             "diff-tree",
             "-r",
@@ -75,7 +75,7 @@ impl Repo {
     }
 
     fn tree_holds(&self, tree: &str, text: &str) -> Result<bool, GitError> {
-        let _open = self.unseal()?;
+        let _open = self.unseal_to_read()?;
         let grep = ["grep", "--quiet", "--text", "--fixed-strings", "-f", "-"];
         let call = self.call().args(grep).args([tree]);
         let output = call.stdin(text.as_bytes().to_vec()).status()?;
@@ -91,7 +91,7 @@ impl Repo {
         let Some(base) = self.base() else {
             return Ok(Vec::new());
         };
-        let _open = self.unseal()?;
+        let _open = self.unseal_to_read()?;
         let range = [head.0.as_str(), &format!("^{}", base.0), "--"];
         let listed = self.call().args(["rev-list"]).args(range).run()?.stdout;
         let text = String::from_utf8_lossy(&listed).into_owned();

@@ -14,7 +14,7 @@ impl Repo {
     /// Whether the base has a file below a directory, which is relative to the top of the work tree. True if
     /// this cannot be determined.
     pub fn has_tracked_files(&self, directory: &str) -> bool {
-        let layout = self.unseal().and_then(|_open| self.layout());
+        let layout = self.unseal_to_read().and_then(|_open| self.layout());
         layout.map_or(true, |layout| {
             layout.directories.contains(directory.as_bytes())
         })

@@ -77,7 +77,7 @@ impl Repo {
         head: &RevId,
         sink: &mut dyn FnMut(&[u8]),
     ) -> Result<(), GitError> {
-        let _open = self.unseal()?;
+        let _open = self.unseal_to_read()?;
         let range = base.map_or_else(|| head.0.clone(), |base| format!("{}..{}", base.0, head.0));
         self.call()
             .args(["log", "--reverse", "--topo-order", "--no-show-signature"])
@@ -96,7 +96,7 @@ impl Repo {
     /// When one of them does not exist.
     pub fn patch_between(&self, from: &RevId, to: &RevId) -> Result<Vec<u8>, RemoteError> {
         let (from, to) = (checked_id(from)?, checked_id(to)?);
-        let _open = self.unseal()?;
+        let _open = self.unseal_to_read()?;
         let call = self
             .call()
             .args(["-c", "core.quotePath=false", "diff-tree", "-r", "-p"])
@@ -111,7 +111,7 @@ impl Repo {
     /// When one of them does not exist.
     pub fn paths_between(&self, from: &RevId, to: &RevId) -> Result<Vec<String>, RemoteError> {
         let (from, to) = (checked_id(from)?, checked_id(to)?);
-        let _open = self.unseal()?;
+        let _open = self.unseal_to_read()?;
         let changes = self.diff_trees(from, to)?;
         Ok(changes.iter().map(|it| display_path(&it.path)).collect())
     }
