@@ -65,7 +65,6 @@ impl Repo {
         hook: &Hook<'_>,
         staged: &Staged,
     ) -> Result<Option<HookInvocation>, GitError> {
-        let _open = self.unseal()?;
         let (name, message) = match hook {
             Hook::PreCommit => ("pre-commit", ""),
             Hook::CommitMsg { message } => ("commit-msg", *message),
@@ -73,6 +72,7 @@ impl Repo {
         let Some(program) = self.private.hook(name) else {
             return Ok(None);
         };
+        let _open = self.unseal()?;
         let runnable = program
             .metadata()
             .is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0);

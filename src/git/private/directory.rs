@@ -14,6 +14,7 @@ use crate::git::real::Real;
 use crate::git::snapshot::cache::Layout;
 use crate::git::snapshot::index_list::{IndexRead, layout_of, read_index};
 use serde::{Deserialize, Serialize};
+use std::ffi::OsStr;
 use std::fs;
 use std::io::Write;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -537,6 +538,9 @@ fn copy_hooks(real: &Real, root: &Path, settings: &Settings) -> Result<Option<Ve
     let Ok(hooks) = fs::canonicalize(&hooks) else {
         return Ok(None);
     };
+    if holds_only_samples(&hooks) {
+        return Ok(None);
+    }
     if real.work_tree.starts_with(&hooks) {
         return Err(GitError::Private {
             path: hooks,
@@ -553,4 +557,28 @@ fn copy_hooks(real: &Real, root: &Path, settings: &Settings) -> Result<Option<Ve
     copy_tree(copied, &root.join(&top))?;
     let below = hooks.strip_prefix(copied).unwrap_or(Path::new(""));
     Ok(Some(top.join(below).into_os_string().into_vec()))
+}
+
+/// Whether this is a directory with nothing but the samples that `git init` puts there, which git never runs.
+fn holds_only_samples(hooks: &Path) -> bool {
+    let is_sample = |name: &OsStr| name.as_bytes().ends_with(b".sample");
+    fs::read_dir(hooks).is_ok_and(|mut entries| {
+        entries.all(|entry| entry.is_ok_and(|entry| is_sample(&entry.file_name())))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn samples_are_no_hooks() {
+        let dir = tempfile::tempdir().unwrap();
+        assert!(holds_only_samples(dir.path()));
+        fs::write(dir.path().join("pre-commit.sample"), "").unwrap();
+        assert!(holds_only_samples(dir.path()));
+        fs::write(dir.path().join("helper"), "").unwrap();
+        assert!(!holds_only_samples(dir.path()));
+        assert!(!holds_only_samples(Path::new("/dev/null")));
+    }
 }
