@@ -6,7 +6,7 @@ use crate::domain::attempt::Record;
 use crate::domain::event::Event;
 use crate::process::CappedLog;
 use crate::report::append::append_only;
-use crate::run::layout::{Folder, RunFile};
+use crate::run::layout::{Durability, Folder, RunFile};
 use crate::run::reviewed_change::ReviewedChange;
 use crate::secrets::redact::Redactor;
 use crate::secrets::redact_stream::Redacting;
@@ -168,7 +168,7 @@ impl RunDir {
         let _ = fs::remove_file(self.path(file));
     }
 
-    /// Writes a file atomically: temporary file, sync, rename, sync of the directory.
+    /// Writes a file atomically, and durably unless it is derived.
     ///
     /// # Errors
     /// When the file cannot be written. The old file is then unchanged.
@@ -178,8 +178,11 @@ impl RunDir {
             true => Cow::Borrowed(bytes),
             false => self.redactor.redact_bytes(bytes),
         };
-        write_atomically(&path, &bytes)
-            .with_context(|| format!("{} cannot be written", path.display()))?;
+        let written = match file.entry().durability {
+            Durability::Derived => replace(&path, &bytes, |_| Ok(())),
+            Durability::Log | Durability::Whole => write_atomically(&path, &bytes),
+        };
+        written.with_context(|| format!("{} cannot be written", path.display()))?;
         Ok(path)
     }
 
@@ -389,22 +392,32 @@ impl HistoryFile {
     }
 }
 
-/// Writes a file atomically. Other files in the directory do not matter.
+/// Writes a file atomically: temporary file, sync, rename, sync of the directory. Other files in the directory
+/// do not matter.
 ///
 /// # Errors
 /// When it cannot be written. The old file is then unchanged.
 pub fn write_atomically(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
+    replace(path, bytes, File::sync_all)?;
+    Ok(sync_parent(path)?)
+}
+
+/// Replaces a file by a new one, on which `flush` is called before it gets its name.
+fn replace(
+    path: &Path,
+    bytes: &[u8],
+    flush: impl FnOnce(&File) -> io::Result<()>,
+) -> anyhow::Result<()> {
     let parent = path.parent().unwrap_or(Path::new("."));
     let mut file = tempfile::Builder::new()
         .prefix(".sprag-")
         .tempfile_in(parent)?;
     file.as_file_mut().write_all(bytes)?;
-    file.as_file().sync_all()?;
+    flush(file.as_file())?;
     if let Ok(metadata) = fs::symlink_metadata(path).and_then(|_| fs::metadata(path)) {
         file.as_file().set_permissions(metadata.permissions())?;
     }
     file.persist(path).map_err(|error| error.error)?;
-    sync_parent(path)?;
     Ok(())
 }
 

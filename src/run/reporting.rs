@@ -331,6 +331,7 @@ impl Reporting {
     pub fn finish(mut self, context: &Context, run_dir: &RunDir) -> u64 {
         // First the files of the run directory, so that they exist whatever else fails.
         let all = Format::value_variants().iter().copied();
+        let written = self.summary.clone();
         self.write(run_dir, all.clone());
         self.drain();
         self.end_publishing();
@@ -361,7 +362,9 @@ impl Reporting {
             }
         }
         // Again, to include the warnings that were added since.
-        self.write(run_dir, all.filter(|format| !format.shows_sources()));
+        if self.summary != written {
+            self.write(run_dir, all.filter(|format| !format.shows_sources()));
+        }
         self.seq
     }
 
