@@ -68,7 +68,8 @@ mod linux {
     use super::{Proc, State, own_pid};
     use crate::process::text::clean_text;
 
-    const MAX_STAT: u64 = 4 << 10;
+    const MAX_STAT: usize = 4 << 10;
+    const MAX_COMMAND_LINE: u64 = 4 << 10;
     const MAX_STATUS: u64 = 16 << 10;
     const MAX_ENVIRON: u64 = 8 << 20;
     const MAX_COMMAND: usize = 160;
@@ -87,7 +88,7 @@ mod linux {
 
     /// One process, if it exists.
     pub(in crate::process) fn find(pid: i32) -> Option<Proc> {
-        parse_stat(&read(&format!("/proc/{pid}/stat"), MAX_STAT).ok()?)
+        parse_stat(&read_line(&format!("/proc/{pid}/stat")).ok()?)
     }
 
     /// The children of this process, including adopted ones.
@@ -114,10 +115,10 @@ mod linux {
 
     /// The command line, for messages.
     pub(in crate::process) fn command_line(pid: i32) -> String {
-        let arguments = read(&format!("/proc/{pid}/cmdline"), MAX_STAT).unwrap_or_default();
+        let arguments = read(&format!("/proc/{pid}/cmdline"), MAX_COMMAND_LINE).unwrap_or_default();
         let mut line = arguments.strip_suffix(b"\0").unwrap_or(&arguments).to_vec();
         if line.is_empty() {
-            line = read(&format!("/proc/{pid}/comm"), MAX_STAT).unwrap_or_default();
+            line = read_line(&format!("/proc/{pid}/comm")).unwrap_or_default();
         }
         line.iter_mut()
             .filter(|b| b.is_ascii_control())
@@ -142,7 +143,7 @@ mod linux {
     /// Whether the process can only end: it has ended, is exiting, or has a pending SIGKILL, on which
     /// the kernel acts as soon as the process is scheduled.
     pub(in crate::process) fn is_ending(proc: &Proc) -> bool {
-        let stat = read(&format!("/proc/{}/stat", proc.pid), MAX_STAT);
+        let stat = read_line(&format!("/proc/{}/stat", proc.pid));
         let status = read(&format!("/proc/{}/status", proc.pid), MAX_STATUS);
         let (Ok(stat), Ok(status)) = (stat, status) else {
             return true;
@@ -185,6 +186,14 @@ mod linux {
             );
         }
         Ok(children)
+    }
+
+    /// The first bytes of a file, up to `MAX_STAT`, which the kernel gives at once for these files.
+    fn read_line(path: &str) -> io::Result<Vec<u8>> {
+        let mut content = vec![0; MAX_STAT];
+        let length = File::open(path)?.read(&mut content)?;
+        content.truncate(length);
+        Ok(content)
     }
 
     fn read(path: &str, limit: u64) -> io::Result<Vec<u8>> {

@@ -488,7 +488,7 @@ fn not_confined(missing: Option<String>) -> Isolation {
 async fn attempt(policy: &Policy, scope: &Scope<'_>) -> std::result::Result<(), String> {
     let spec = CommandSpec {
         program: sandbox::OWN_PROGRAM.into(),
-        args: vec!["--version".into()],
+        args: vec![sandbox::NOTHING.into()],
         cwd: scope.real.work_tree().to_path_buf(),
         env: Vec::new(),
         stdin: Input::Null,

@@ -1,7 +1,7 @@
 //! The program that starts a confined child and ends with its exit status.
 
 use super::child::{FAILED, Failure, Stage, close_descriptors_but};
-use super::policy::Launch;
+use super::policy::{Launch, NOTHING};
 use super::report::Reporter;
 use super::{mounts, namespaces, network, supervisor};
 use crate::domain::sandbox::Level;
@@ -13,7 +13,11 @@ use std::process::ExitCode;
 /// Runs as a launcher if the arguments of the process say so, otherwise returns `None`. Returns when the
 /// child could not be started, or has ended with all of its descendants.
 pub fn main(mut arguments: impl Iterator<Item = OsString>) -> Option<ExitCode> {
-    let stage = Stage::read(arguments.next()?.to_str()?)?;
+    let word = arguments.next()?;
+    if word == NOTHING {
+        return Some(ExitCode::SUCCESS);
+    }
+    let stage = Stage::read(word.to_str()?)?;
     let failed = Some(ExitCode::from(FAILED));
     let Some(launch) = Launch::read(arguments) else {
         return failed;

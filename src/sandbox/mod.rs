@@ -37,7 +37,7 @@ pub use files::{SandboxPaths, open_policy, policy};
 #[cfg(target_os = "linux")]
 pub use launcher::main;
 pub use listeners::reachable_sockets;
-pub use policy::{Launch, NAME, Network, OWN_PROGRAM, Policy, SUBCOMMAND};
+pub use policy::{Launch, NAME, NOTHING, Network, OWN_PROGRAM, Policy, SUBCOMMAND};
 pub use report::{Report, Status};
 
 /// The highest level that the kernel supports, apart from namespaces, which have to be tried; and what

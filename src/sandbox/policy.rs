@@ -7,6 +7,9 @@ use std::path::PathBuf;
 /// The hidden subcommand of a launcher.
 pub const SUBCOMMAND: &str = "__sandbox";
 
+/// The hidden subcommand that ends at once, to try a launcher with.
+pub const NOTHING: &str = "__nothing";
+
 /// The name of launchers in lists of processes.
 pub const NAME: &str = "sprag-sandbox";
 
