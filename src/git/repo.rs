@@ -8,7 +8,7 @@ use crate::git::private::calls::{HOME, RealCall, private_call, real_call};
 use crate::git::private::directory::PrivateDir;
 use crate::git::private::seal::{Seal, Unsealed};
 use crate::git::real::{Real, identity};
-use crate::git::snapshot::cache::{BlobCache, LayoutCache, StagedCache, Verdicts};
+use crate::git::snapshot::cache::{BaseFiles, BlobCache, LayoutCache, StagedCache, Verdicts};
 use std::ffi::OsString;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
@@ -25,6 +25,7 @@ pub struct Repo {
     pub(super) staged: StagedCache,
     pub(super) blobs: BlobCache,
     pub(super) verdicts: Verdicts,
+    pub(super) base_files: BaseFiles,
     /// The tree in the staging index, from [`Repo::stage`] until it is landed.
     pub(super) staged_tree: Option<StagedTree>,
     pub(super) seal: Seal,
@@ -93,6 +94,7 @@ impl Repo {
             staged: StagedCache::default(),
             blobs: BlobCache::default(),
             verdicts: Verdicts::default(),
+            base_files: BaseFiles::default(),
             staged_tree: None,
             began: None,
             lock_wait: LOCK_WAIT,

@@ -79,7 +79,15 @@ impl Repo {
     /// When git cannot be run.
     pub fn base_file(&self, path: &[u8]) -> Result<Option<Vec<u8>>, GitError> {
         let _open = self.unseal_to_read()?;
-        blob_at(self.call(), &self.private.state.base_tree, path)
+        let tree = &self.private.state.base_tree;
+        if let Some(known) = self.base_files.get(tree, path) {
+            return Ok(Some(known));
+        }
+        let content = blob_at(self.call(), tree, path)?;
+        if let Some(content) = &content {
+            self.base_files.put(tree, path, content);
+        }
+        Ok(content)
     }
 
     /// Whether the base commit still exists in the repository. Without it, nothing can be read from the base.

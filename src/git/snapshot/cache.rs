@@ -75,3 +75,30 @@ pub(in crate::git) type Verdict = (String, Digest, bool);
 /// git's verdicts on the files of the last snapshot, under the attributes of the base.
 #[derive(Debug, Default)]
 pub(in crate::git) struct Verdicts(pub(in crate::git) Mutex<HashMap<Vec<u8>, Verdict>>);
+
+/// Small files of one base tree that were read, by path.
+#[derive(Debug, Default)]
+pub(in crate::git) struct BaseFiles(Mutex<(String, Files)>);
+
+type Files = HashMap<Vec<u8>, Vec<u8>>;
+
+impl BaseFiles {
+    /// Maximum size in bytes of a file that is kept, and maximum number of files.
+    const LIMITS: (usize, usize) = (32 * 1024, 64);
+
+    pub(in crate::git) fn get(&self, tree: &str, path: &[u8]) -> Option<Vec<u8>> {
+        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        known.1.get(path).filter(|_| known.0 == tree).cloned()
+    }
+
+    pub(in crate::git) fn put(&self, tree: &str, path: &[u8], content: &[u8]) {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.0 != tree {
+            *known = (tree.to_owned(), Files::new());
+        }
+        let (size, number) = Self::LIMITS;
+        if known.1.len() < number && content.len() <= size {
+            known.1.insert(path.to_vec(), content.to_vec());
+        }
+    }
+}
