@@ -121,6 +121,28 @@ fn a_check_that_rewrites_the_original_tests_proves_nothing() {
     );
 }
 
+/// The check makes the same of them without the work.
+#[test]
+fn a_check_that_formats_the_original_tests_proves_all_the_same() {
+    let check = "sed -i 's/  */ /g' tests/a.sh; sh tests/a.sh";
+    let files = [
+        ("tests/a.sh", "grep  -qx fixed work.txt\n"),
+        ("work.txt", "x\n"),
+    ];
+    for (work, result, reason) in [
+        ("fixed", "passed", "verified"),
+        ("y", "failed", "changed_expectations"),
+    ] {
+        let project = project(&files, check, "max_retries: 0\n");
+        let agent =
+            format!("echo {work} > work.txt; echo 'grep -q . work.txt' > tests/a.sh; echo Done.");
+        let run = run(&project, &agent, &[]).expect(0);
+        proved(&run, &[("old_tests", result)]);
+        assert_eq!(run.task(0)["reason"], reason, "{}", run.stdout);
+        assert_eq!(project.read("tests/a.sh"), "grep -q . work.txt\n");
+    }
+}
+
 /// A file that the commit contains although git ignores its directory, and data that other rules list.
 #[test]
 fn what_is_committed_or_was_there_needs_no_proof() {
