@@ -8,6 +8,7 @@ use crate::git::{Change, ChangeKind, GITLINK, RawSnapshot, Repo, SYMLINK, displa
 use crate::run::uncommitted::Uncommitted;
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Component, Path};
@@ -57,11 +58,7 @@ pub fn check_changes(
         let is_new = change.kind == ChangeKind::Added;
         let role = match is_new {
             true => definitions.of_new(&path, &start),
-            false => definitions.of_old(&path).or_else(|| {
-                let old = start.old(&change.path);
-                let is_test = old.is_some_and(|old| holds_tests(&path, &old));
-                is_test.then_some(Role::Test)
-            }),
+            false => role_of_old(&definitions, &start, change),
         };
         match role {
             None if start.is_left(change) || start.is_elsewhere(change, raw) => {
@@ -81,6 +78,11 @@ pub fn check_changes(
             }
         }
     }
+    let top = repo.real().work_tree();
+    let is_empty =
+        |goal: &&str| fs::read_dir(top.join(goal)).is_ok_and(|mut all| all.next().is_none());
+    let goals = definitions.goals().filter(is_empty);
+    left.extend(goals.map(|goal| goal.as_bytes().to_vec()));
     for path in uncommitted.changed_programs(repo, &definitions) {
         found.unknown = Some(format!(
             "{path} is used by the checks, is not committed, and changed since the task started"
@@ -91,6 +93,25 @@ pub fn check_changes(
     found.away.append(&mut left);
     found.tests.digest = digest(&found.tests, &start, raw);
     found
+}
+
+/// The role of a path that existed. What a file holds counts more than that it may hold a part of the tests, and a
+/// submodule counts as what is below it.
+fn role_of_old(definitions: &Definitions, start: &Before<'_>, change: &Change) -> Option<Role> {
+    let path = display_path(&change.path);
+    if change.kind == ChangeKind::Submodule {
+        return definitions
+            .of_old(&path)
+            .or_else(|| definitions.of_old(&format!("{path}/x")));
+    }
+    let role = definitions.of_old(&path);
+    if !matches!(role, None | Some(Role::Definition(Part::RustTests))) {
+        return role;
+    }
+    let is_test = start
+        .old(&change.path)
+        .is_some_and(|old| holds_tests(&path, &old));
+    is_test.then_some(Role::Test).or(role)
 }
 
 /// Whether a link leads out of the work tree.
@@ -188,7 +209,7 @@ impl<'r> Before<'r> {
         match raw.content(&change.path) {
             Some((SYMLINK, _)) => {
                 let path = std::ffi::OsStr::from_bytes(&change.path);
-                let target = std::fs::read_link(self.repo.real().work_tree().join(path));
+                let target = fs::read_link(self.repo.real().work_tree().join(path));
                 target.is_ok_and(|target| leads_out(Path::new(path), &target))
             }
             Some((GITLINK, _)) => change.kind == ChangeKind::Added,
@@ -213,11 +234,21 @@ impl<'r> Before<'r> {
         }
     }
 
-    fn is_below(&self, path: &str) -> bool {
-        let dir = format!("{path}/");
+    fn below(&self, dir: &str) -> impl Iterator<Item = &Change> {
+        let dir = format!("{dir}/");
         let below = self.changes.range(dir.clone()..);
-        let mut below = below.take_while(|(path, _)| path.starts_with(&dir));
-        below.any(|(_, change)| change.kind != ChangeKind::Added)
+        let below = below.take_while(move |(path, _)| path.starts_with(&dir));
+        below.map(|(_, change)| *change)
+    }
+
+    fn is_below(&self, path: &str) -> bool {
+        self.below(path)
+            .any(|change| change.kind != ChangeKind::Added)
+    }
+
+    /// Whether a directory exists only because files were added to it.
+    fn is_new(&self, dir: &str) -> bool {
+        self.below(dir).next().is_some() && !self.repo.has_tracked_files(dir)
     }
 }
 
@@ -231,9 +262,9 @@ impl Start for Before<'_> {
             }
             let now = now?;
             return match now.file_type() {
-                kind if kind.is_dir() => Some(Entry::Directory),
+                kind if kind.is_dir() => (!self.is_new(path)).then_some(Entry::Directory),
                 kind if kind.is_symlink() => {
-                    let target = std::fs::read_link(&full).ok()?;
+                    let target = fs::read_link(&full).ok()?;
                     Some(Entry::Link(target.to_str()?.to_owned()))
                 }
                 kind if kind.is_file() => Some(Entry::File {

@@ -70,6 +70,8 @@ pub struct Definitions {
     module_dirs: BTreeSet<String>,
     /// Files, and patterns for files, that a definition reads if they exist.
     optional: BTreeSet<String>,
+    /// What make would make if it did not exist.
+    goals: BTreeSet<String>,
     /// Directories and files that a command passes to a test runner.
     tests: BTreeSet<String>,
     /// Names of test files that the project configures.
@@ -110,14 +112,23 @@ impl Definitions {
     pub fn of_new(&self, path: &str, start: &dyn Start) -> Option<Role> {
         let shadows = self.shadows.contains(path) || self.replaces_a_module(path);
         let is_read = self.optional.iter().any(|name| fits(name, path));
-        if is_read || (shadows && start.has_tests()) {
+        let is_goal = self.goals.iter().any(|goal| is_at_or_below(goal, path));
+        if is_read || is_goal || (shadows && start.has_tests()) {
             return Some(WHOLE);
         }
         let listed = self.listed(path);
         match listed.filter(|file| counts_when_added(file.added, path, start)) {
             Some(file) => Some(Role::Definition(file.part)),
-            None => self.is_test(path).then_some(Role::Test),
+            None if !self.is_test(path) => None,
+            None if takes_the_place(path, start) => Some(WHOLE),
+            None => Some(Role::Test),
         }
+    }
+
+    /// What make would make if it did not exist, and may not have existed. As long as it exists, its recipe need
+    /// not run.
+    pub fn goals(&self) -> impl Iterator<Item = &str> {
+        self.goals.iter().map(String::as_str)
     }
 
     /// The programs and scripts of the work tree that the checks run, including those that a package manager
@@ -161,12 +172,8 @@ impl Definitions {
     }
 
     fn is_test(&self, path: &str) -> bool {
-        let is_below = |dir: &String| {
-            let rest = path.strip_prefix(dir.as_str());
-            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-        };
         is_test(path)
-            || self.tests.iter().any(is_below)
+            || self.tests.iter().any(|dir| is_at_or_below(dir, path))
             || self.test_names.iter().any(|name| fits(name, base(path)))
     }
 }
@@ -178,6 +185,9 @@ fn counts_when_added(added: Added, path: &str, start: &dyn Start) -> bool {
         Added::Never => false,
         Added::Always => true,
         Added::WithTests => start.has_tests(),
+        Added::InDirectory => {
+            path.contains('/') && start.entry(parent(path)) == Some(Entry::Directory)
+        }
         Added::Beside(others) => {
             let dirs = [parent(path), parent(parent(path)), ""];
             let paths = dirs
@@ -186,6 +196,27 @@ fn counts_when_added(added: Added, path: &str, start: &dyn Start) -> bool {
             paths.into_iter().any(|path| start.entry(&path).is_some())
         }
     }
+}
+
+/// Whether a new file among the tests has the name of a module of the work or of Python. Test runners look
+/// for modules beside the tests first.
+fn takes_the_place(path: &str, start: &dyn Start) -> bool {
+    let name = base(path);
+    let Some((stem, "py" | "rb")) = name.rsplit_once('.') else {
+        return false;
+    };
+    let of_work = |dir: &str| {
+        let is_package = || start.entry(&joined(dir, stem)) == Some(Entry::Directory);
+        start.entry(&joined(dir, name)).is_some() || is_package()
+    };
+    let is_of_python = || name.ends_with(".py") && modules::is_known_to_python(stem);
+    let is_own = ["__init__", "__main__", "test", "tests"].contains(&stem);
+    !is_own && (["", "src", "lib"].into_iter().any(of_work) || is_of_python())
+}
+
+fn is_at_or_below(dir: &str, path: &str) -> bool {
+    let rest = path.strip_prefix(dir);
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 fn base(path: &str) -> &str {

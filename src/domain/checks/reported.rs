@@ -50,7 +50,7 @@ pub struct Reported {
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub contradictory: BTreeSet<String>,
     /// Checks of which more is to be expected: they run a test runner that always reports a result, and
-    /// none was reported, files in which no test ran count as passed, or tests have failed.
+    /// none was reported, no test ran, files in which no test ran count as passed, or tests have failed.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub doubtful: BTreeSet<String>,
 }
@@ -69,8 +69,11 @@ impl Reported {
                 continue;
             }
             let (name, said) = (&result.name, result.said);
-            if let Some(passed) = result.counts.passed {
-                let ran = passed.saturating_add(result.counts.failed.unwrap_or(0));
+            let counts = result.counts;
+            // If only failed tests are counted, at least these ran.
+            let failed = counts.failed.filter(|failed| *failed > 0);
+            if let Some(passed) = counts.passed.or(failed.map(|_| 0)) {
+                let ran = passed.saturating_add(failed.unwrap_or(0));
                 all.ran
                     .insert(name.clone(), ran.saturating_sub(said.hollow));
             }
@@ -82,7 +85,8 @@ impl Reported {
             if contradicts {
                 all.contradictory.insert(name.clone());
             }
-            let is_odd = contradicts || said.hollow > 0;
+            let ran_none = all.ran.get(name) == Some(&0);
+            let is_odd = contradicts || said.hollow > 0 || ran_none;
             if passed && (is_odd || !said.is_reported && runs_tests(name)) {
                 all.doubtful.insert(name.clone());
             }
@@ -228,6 +232,22 @@ mod tests {
         assert_eq!(start.ran.get("test"), Some(&3));
         assert_eq!(passed("").lost_since(&start).len(), 1);
         assert!(passed("3 passed in 0.1s\n").lost_since(&start).is_empty());
+    }
+
+    #[test]
+    fn a_run_of_no_test_is_doubtful_and_failed_tests_alone_have_run() {
+        let none = passed(
+            "running 0 tests\n\ntest result: ok. 0 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s\n",
+        );
+        assert!(none.doubtful.contains("test"), "{none:?}");
+        assert!(none.lost_since(&none).is_empty());
+        let go =
+            failed("--- FAIL: TestA (0.00s)\n    a_test.go:7: x\nFAIL\nFAIL\tx\t0.01s\nFAIL\n");
+        assert_eq!(go.ran.get("test"), Some(&1));
+        let empty = passed("ok  \tx\t0.01s [no tests to run]\n");
+        assert!(empty.doubtful.contains("test"), "{empty:?}");
+        assert_eq!(empty.lost_since(&go).len(), 1);
+        assert!(passed("ok  \tx\t0.01s\n").doubtful.is_empty());
     }
 
     #[test]

@@ -5,7 +5,7 @@ use crate::pattern::Pattern;
 /// Test directories and file names of the common toolchains.
 static TEST_PATH: Pattern = Pattern::new(
     r"(?x)
-        (?:^|/)(?:[Tt]ests?|__tests__|[Ss]pecs?|testdata|test[-_]data|__snapshots__|__fixtures__|goldens?|e2e)/
+        (?:^|/)(?:[Tt]ests?|__tests__|[Ss]pecs?|testdata|test[-_]data|__snapshots__|snapshots|__fixtures__|fixtures|expected|goldens?|e2e)/
         | (?:^|/)(?:[Tt]est_[^/]*\.(?:py|rb|jl|lua|c|cc|cpp|cxx|sh)|test-[^/]*\.(?:sh|[cm]?[jt]sx?))$
         | (?:^|/)conftest\.py$
         | _tests?\.(?:go|py|rb|exs|dart|c|cc|cpp|cxx|rs|sh|clj[cs]?|[cm]?[jt]sx?)$
@@ -44,6 +44,11 @@ pub fn holds_tests(path: &str, text: &str) -> bool {
     static OTHERS: Pattern = Pattern::new(
         r"(?m)^\s*use ExUnit\.Case\b|\bextends (?:\\?PHPUnit\\Framework\\)?TestCase\b|:\s*XCTestCase\b",
     );
+    // A file with other code than tests is restored in part.
+    static RUST: Pattern = Pattern::new(r"(?m)^#\[(?:\w+::)*test\b");
+    static RUST_ITEM: Pattern = Pattern::new(
+        r"(?m)^pub(?:\([a-z: ]+\))? (?:async |const |unsafe )*(?:const|enum|fn|mod|static|struct|trait|type)\b",
+    );
     let (_, ending) = path.rsplit_once('.').unwrap_or_default();
     match ending {
         "js" | "cjs" | "mjs" | "jsx" | "ts" | "cts" | "mts" | "tsx" => {
@@ -53,6 +58,7 @@ pub fn holds_tests(path: &str, text: &str) -> bool {
         "rb" => RUBY.is_match(text),
         "java" | "kt" | "groovy" | "scala" => JVM.is_match(text),
         "cs" | "fs" | "vb" => DOTNET.is_match(text),
+        "rs" => RUST.is_match(text) && !RUST_ITEM.is_match(text),
         "py" => PYTHON.is_match(text),
         "ex" | "exs" | "php" | "swift" => OTHERS.is_match(text),
         _ => false,
@@ -63,7 +69,7 @@ pub fn holds_tests(path: &str, text: &str) -> bool {
 /// call before all tests, or it ends the process.
 pub fn may_rule_others(path: &str, text: &str) -> bool {
     static RULES: Pattern = Pattern::new(
-        r"(?x)
+        r#"(?x)
             \bfunc\s+TestMain\s*\(
             | \bdef\s+(?:load_tests|pytest_\w+)\s*\(
             | \bos\._exit\b | \bos\.Exit\b | \bsyscall\.(?:Exit|Kill)\b
@@ -72,10 +78,33 @@ pub fn may_rule_others(path: &str, text: &str) -> bool {
             | \bEnvironment\.Exit\b | \bexit!|\b_?exit\s*\(\s*0
             | \bat_exit\b | \bregister_shutdown_function\b | \batexit\.register\b
             | \bos\.kill\b | \bProcess\.kill\b
-            ",
+            | \bpytest\.exit\b | \bos\.exec | \bsyscall\.Exec\b
+            | \bprocess\.(?:exitCode|on|once)\b
+            # Only some tests of all files.
+            | \b(?:it|test|describe|context|suite|specify)\.only\b
+            | (?m:(?:^|[{;])\s*f(?:it|describe|context|specify)\b\s*[("'])
+            | \bfocus:\s*true\b | ,\s*:focus\b | \bthis\.skip\b
+            | \bRSpec\.config | \bos\.Args\b | \bflag\.Set\b | \bfunc\s+init\s*\(
+            # Code of others that is replaced when the file is loaded.
+            | \bsys\.modules\b | \bbuiltins\b | \brequire\.cache\b | \.prototype\b | \.prepend\b | \bclass_eval\b
+            | \brequire\s*\([^)\n]*\)(?:\.\w+)+\s*= | (?m:^(?:setattr|Object\.(?:assign|defineProperty))\s*\()
+            "#,
     );
-    let is_shell = path.ends_with(".sh") || path.ends_with(".bats");
-    !is_shell && RULES.is_match(text)
+    static REPLACED: Pattern = Pattern::new(r"(?m)^([A-Za-z_]\w*(?:\.\w+)+)\s*=[^=]");
+    let is_foreign =
+        |name: &str| !name.starts_with("module.exports") && !name.starts_with("exports.");
+    let replaces = || {
+        REPLACED
+            .captures_iter(text)
+            .any(|found| is_foreign(&found[1]))
+    };
+    let (_, ending) = path.rsplit_once('.').unwrap_or_default();
+    let is_shell = ["sh", "bats"].contains(&ending);
+    let is_loaded = [
+        "cjs", "cts", "js", "jsx", "mjs", "mts", "py", "rb", "ts", "tsx",
+    ]
+    .contains(&ending);
+    !is_shell && (RULES.is_match(text) || is_loaded && replaces())
 }
 
 #[cfg(test)]
@@ -93,6 +122,27 @@ mod tests {
             "Kernel.exit!",
         ] {
             assert!(may_rule_others("a_test.go", text), "{text}");
+        }
+        for text in [
+            "pytest.exit('', returncode=0)",
+            "it.only('a', () => {})",
+            "  fit('a') { }",
+            "it('a', focus: true) {}",
+            "import app\napp.add = lambda a, b: a + b",
+            "require('assert').equal = () => {}",
+            "assert.equal = () => {}",
+            "func init() { os.Args = nil }",
+            "RSpec.configure { |c| c.before { skip } }",
+        ] {
+            assert!(may_rule_others("a_test.js", text), "{text}");
+        }
+        for text in [
+            "module.exports = 1\nexports.a = 2",
+            "class A:\n    def test_a(self):\n        self.a = 1\n        app.b = 2",
+            "const a = b.c === d;\nfitting('x')",
+            "a == b",
+        ] {
+            assert!(!may_rule_others("test_a.py", text), "{text}");
         }
         for (path, text) in [
             ("tests/a.sh", "exit 0"),
@@ -129,6 +179,7 @@ mod tests {
                 "import unittest\nclass A(unittest.TestCase):\n    pass\n",
             ),
             ("qa/A.php", "class A extends TestCase {}"),
+            ("qa/a.rs", "use x::y;\n#[tokio::test]\nasync fn a() {}"),
         ] {
             assert!(holds_tests(path, text), "{path}");
         }
@@ -139,6 +190,8 @@ mod tests {
             ("src/a.py", "def test_connection(self):\n    pass\n"),
             ("src/A.java", "// @Test\nclass A {}"),
             ("src/a.c", "static int TEST(void);"),
+            ("src/a.rs", "pub fn a() {}\n#[test]\nfn b() {}"),
+            ("src/a.rs", "mod tests {\n    #[test]\n    fn b() {}\n}"),
             ("docs/a.md", "describe('a'); expect(1)"),
         ] {
             assert!(!holds_tests(path, text), "{path} {text}");
@@ -173,6 +226,7 @@ mod tests {
             "qa/a.bats",
             "out/two.golden",
             "src/__fixtures__/a.json",
+            "fixtures/sum.txt",
             "test_util.c",
         ] {
             assert!(is_test(path), "{path}");

@@ -414,6 +414,8 @@ fn tests_that_cargo_no_longer_runs_verify_nothing() {
         "printf '\\n[lib]\\ntest = false\\n' >> Cargo.toml; rm tests/a.rs",
         "printf '\\n[[test]]\\nname = \"a\"\\nharness = false\\n\\n[lib]\\ntest = false\\n' >> Cargo.toml; echo 'fn main() {}' > tests/a.rs",
         "sed -i 's/assert_eq!(super::two(), 2)/super::two()/; s/fn is_two/#[allow(unused_must_use)]\\n    fn is_two/' src/lib.rs; sed -i '/assert/d' tests/a.rs",
+        "sed -i '1i macro_rules! assert_eq { ($($t:tt)*) => {}; }' src/lib.rs; rm tests/a.rs",
+        "sed -i '1i #![cfg_attr(all(), cfg(not(test)))]' src/lib.rs; sed -i '/assert/d' tests/a.rs",
         "mkdir .cargo; printf '[target.\"cfg(all())\"]\\nrunner = \"true\"\\n' > .cargo/config.toml",
     ] {
         let run = crate_of(agent).expect(0);
@@ -424,6 +426,21 @@ fn tests_that_cargo_no_longer_runs_verify_nothing() {
             run.stdout
         );
     }
+}
+
+/// Neither in the binary that an earlier check made, nor in a file of tests that the manifest names.
+#[test]
+fn forged_binaries_of_tests_verify_nothing() {
+    let forged = "for f in target/*/deps/*-*; do case $f in *.*) ;; *) printf '#!/bin/sh\\necho running 1 test; echo test result: ok. 1 passed\\n' > $f; chmod +x $f;; esac; done";
+    let run = crate_of(&format!(
+        "cargo test --offline -q; {forged}; echo y > note.txt"
+    ));
+    assert_eq!(
+        run.task(0)["reason"],
+        "verification_failed",
+        "{}",
+        run.stdout
+    );
 }
 
 #[test]

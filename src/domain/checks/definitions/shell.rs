@@ -125,6 +125,31 @@ pub fn recipes(text: &str, goals: &[&str]) -> String {
     found
 }
 
+/// The targets of a makefile that stand for files, since it does not say that they are phony.
+pub fn file_targets(text: &str) -> BTreeSet<String> {
+    let text = text.replace("\\\n", " ");
+    let rules = text
+        .lines()
+        .filter(|line| !line.starts_with(['\t', ' ', '#']));
+    let rules = rules.filter(|line| assignment(line).is_none());
+    let rules: Vec<(&str, &str)> = rules.filter_map(|line| line.split_once(':')).collect();
+    let of_phony = rules
+        .iter()
+        .filter(|(targets, _)| targets.trim() == ".PHONY");
+    let phony: BTreeSet<&str> = of_phony
+        .flat_map(|(_, names)| names.split_whitespace())
+        .collect();
+    let all = rules
+        .iter()
+        .flat_map(|(targets, _)| targets.split_whitespace());
+    let is_file =
+        |name: &&str| !name.starts_with(['.', '/']) && !name.contains(['$', '%', '(', '*']);
+    let files = all.filter(is_file).filter(|name| !phony.contains(name));
+    files
+        .map(|name| name.trim_start_matches("./").to_owned())
+        .collect()
+}
+
 fn assignment(line: &str) -> Option<(&str, &str)> {
     let (name, value) = line.split_once('=')?;
     let name = name.trim_end_matches([':', '?', '+', '!']).trim();

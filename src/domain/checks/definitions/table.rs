@@ -36,6 +36,8 @@ pub enum Added {
     WithTests,
     /// If one of these existed, beside it, one directory up, or at the top of the work tree.
     Beside(&'static [&'static str]),
+    /// If its directory existed, and is not the top of the work tree: it takes the directory out of the whole.
+    InDirectory,
 }
 
 /// Test runners: every file that their command names is a test, and every directory contains tests.

@@ -311,3 +311,71 @@ fn a_link_out_of_the_work_tree_is_a_program_all_the_same() {
             .any(|path| path == ".venv/bin/python")
     );
 }
+
+#[test]
+fn what_stands_in_the_place_of_a_target_decides_unless_it_is_phony() {
+    let files = [
+        (
+            "Makefile",
+            ".PHONY: lint \\\n  all\nall: test lint\ntest: unit\n\tsh t.sh\nunit:\n\ttrue\nlint:\n\ttrue\n%.o: %.c\n\tcc $<\n",
+        ),
+        ("t.sh", ""),
+    ];
+    for (path, expected) in [
+        ("test", true),
+        ("unit/a", true),
+        ("lint", false),
+        ("all", false),
+        ("tested", false),
+    ] {
+        assert_eq!(decides(&files, "make all", path), expected, "{path}");
+    }
+}
+
+#[test]
+fn a_new_module_among_tests_that_has_the_name_of_another_one_decides() {
+    let files = [
+        ("app.py", ""),
+        ("src/pkg/a.py", ""),
+        ("tests/test_a.py", ""),
+    ];
+    for (path, expected) in [
+        ("tests/app.py", true),
+        ("tests/pkg.py", true),
+        ("tests/json.py", true),
+        ("tests/helper.py", false),
+        ("tests/__init__.py", false),
+        ("tests/app.txt", false),
+    ] {
+        assert_eq!(decides(&files, "pytest", path), expected, "{path}");
+    }
+}
+
+#[test]
+fn settings_that_let_tests_pass_decide_if_they_are_new() {
+    for (check, path) in [
+        ("pytest", "x.egg-info/entry_points.txt"),
+        ("cargo test", ".config/insta.yaml"),
+        ("deno test", "deno.json"),
+        ("pnpm test", "pnpm-workspace.yaml"),
+    ] {
+        let files = [
+            ("package.json", "{}"),
+            ("Cargo.toml", ""),
+            ("tests/a.py", ""),
+        ];
+        assert!(decides(&files, check, path), "{path}");
+    }
+    let files = [
+        ("go.mod", ""),
+        ("p/a_test.go", ""),
+        (".yarn/releases/yarn.cjs", ""),
+    ];
+    for (check, path, expected) in [
+        ("go test ./...", "p/go.mod", true),
+        ("go test ./...", "q/go.mod", false),
+        ("yarn test", ".yarn/releases/yarn.cjs", true),
+    ] {
+        assert_eq!(decides(&files, check, path), expected, "{path}");
+    }
+}

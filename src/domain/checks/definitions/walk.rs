@@ -403,6 +403,14 @@ impl Walk<'_> {
         for name in named {
             if let Some((path, Entry::File { .. })) = self.resolve(&here, name) {
                 let text = self.with_included(&path, &here, 0);
+                let is_makefile = !path.to_lowercase().ends_with("justfile");
+                for target in shell::file_targets(&text).iter().filter(|_| is_makefile) {
+                    let target = joined(&here.dir, target);
+                    // A directory may be new.
+                    if matches!(self.start.entry(&target), None | Some(Entry::Directory)) {
+                        self.found.goals.insert(target);
+                    }
+                }
                 let recipes = shell::recipes(&text, &goals);
                 self.shell(&recipes, &here);
                 return;

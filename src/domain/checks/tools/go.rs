@@ -123,16 +123,18 @@ fn hint(line: &str) -> Option<String> {
 }
 
 /// go test prints no summary. With `-v`, the top-level tests are counted; without it, passed tests are not
-/// shown.
+/// shown, but packages of which no test ran are.
 fn counts(lines: &[&str]) -> Option<Counts> {
     static PACKAGE: Pattern = Pattern::new(r"^(ok  |FAIL)\t\S+");
     static PLAIN_END: Pattern = Pattern::new(r"^(?:PASS|FAIL)$");
     let (mut passed, mut failed, mut runs) = (0u64, 0u64, 0u64);
     let (mut packages, mut failed_packages, mut ends) = (0u64, 0u64, 0u64);
+    let mut empty_packages = 0u64;
     for line in lines {
         if let Some(found) = PACKAGE.captures(line) {
             packages += 1;
             failed_packages += u64::from(group(&found, 1) == "FAIL");
+            empty_packages += u64::from(line.ends_with("[no tests to run]"));
         }
         passed += u64::from(line.starts_with("--- PASS: "));
         failed += u64::from(line.starts_with("--- FAIL: "));
@@ -145,7 +147,7 @@ fn counts(lines: &[&str]) -> Option<Counts> {
     // A package that failed to build, or panicked, failed without a failed test.
     let uncounted = failed_packages > 0 && failed == 0;
     Some(Counts {
-        passed: (runs > 0).then_some(passed),
+        passed: (runs > 0 || packages > 0 && empty_packages == packages).then_some(passed),
         failed: (!uncounted).then_some(failed),
     })
 }

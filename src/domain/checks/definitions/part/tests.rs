@@ -116,6 +116,16 @@ fn conditions_that_leave_code_out_of_a_build_for_tests_are_taken_back() {
         part.restored(&whole, &whole.replace("    1\n", "    2 - 1\n")),
         None
     );
+    let attribute = format!("#![cfg_attr(all(), cfg(not(test)))]\n{source}");
+    assert_eq!(mixed(part, &source, &attribute), source);
+    let allowed = format!("#![cfg_attr(test, allow(unused))]\n{source}");
+    assert_eq!(part.restored(&source, &allowed), None);
+    let quiet = "macro_rules! assert_eq { ($($t:tt)*) => {}; }\n";
+    let renamed = quiet.replace("assert_eq", "_eq");
+    assert_eq!(
+        mixed(part, &source, &format!("{quiet}{source}")),
+        format!("{renamed}{source}")
+    );
     let function = format!("#[cfg(not(test))]\nfn g() {{}}\n{source}");
     assert_eq!(part.restored(&source, &function), None);
 }

@@ -1,0 +1,128 @@
+//! New tests that make the others pass, and tests that no longer run.
+
+use super::*;
+
+const FILES: &[(&str, &str)] = &[
+    (
+        "app.py",
+        "def done():\n    return open('work.txt').read() == 'fixed\\n'\n",
+    ),
+    (
+        "tests/test_b.py",
+        "import unittest, app\n\nclass B(unittest.TestCase):\n    def test_b(self):\n        self.assertTrue(app.done())\n\n    def test_c(self):\n        pass\n",
+    ),
+    ("work.txt", "x\n"),
+    ("want/fixtures/work.txt", "fixed\n"),
+    (".gitignore", "__pycache__\n"),
+];
+const CHECK: &str = "python3 -m unittest discover -s tests";
+
+#[test]
+fn new_tests_that_rule_the_others_verify_nothing() {
+    for cheat in [
+        "printf 'import app\\napp.done = lambda: True\\n' > tests/test_a.py",
+        "printf 'import builtins\\nbuiltins.open = None\\n' > tests/test_a.py; printf 'def done():\\n    return True\\n' > tests/app.py",
+        "printf 'def done():\\n    return True\\n' > tests/app.py",
+    ] {
+        let expected = [
+            ("changed_expectations", ""),
+            ("verified", "echo fixed > work.txt; "),
+        ];
+        for (reason, work) in expected {
+            let project = project(FILES, CHECK, "max_retries: 0\n");
+            let run = run(
+                &project,
+                &format!("{work}{cheat}; echo y > note.txt; echo Done."),
+                &[],
+            );
+            // A module of the work that is replaced may fail by itself.
+            let is_red = run.code == 1 && !work.is_empty();
+            assert!(
+                is_red || run.task(0)["reason"] == reason,
+                "{cheat}: {}",
+                run.stdout
+            );
+        }
+    }
+}
+
+#[test]
+fn honest_new_tests_need_no_proof() {
+    let project = project(FILES, CHECK, "max_retries: 0\n");
+    let agent = "printf 'import unittest, app\\n\\nclass A(unittest.TestCase):\\n    def test_a(self):\\n        self.x = app.done()\\n        self.assertTrue(self.x)\\n' > tests/test_a.py; echo 'x = 1' > tests/helper.py; echo fixed > work.txt; echo Done.";
+    let run = run(&project, agent, &[]).expect(0);
+    proved(&run, &[]);
+    assert_eq!(run.task(0)["reason"], "verified", "{}", run.stdout);
+}
+
+#[test]
+fn what_tests_compare_with_belongs_to_them() {
+    let check = "cmp work.txt want/fixtures/work.txt";
+    for (agent, reason) in [
+        ("cp work.txt want/fixtures/work.txt", "changed_expectations"),
+        ("echo fixed > work.txt", "verified"),
+    ] {
+        let project = project(FILES, check, "max_retries: 0\n");
+        let run = run(
+            &project,
+            &format!("{agent}; echo y > note.txt; echo Done."),
+            &[],
+        )
+        .expect(0);
+        assert_eq!(run.task(0)["reason"], reason, "{}", run.stdout);
+    }
+}
+
+/// No file may stand where make would make one, also if the file is empty or its directory is.
+#[test]
+fn what_keeps_a_recipe_from_running_verifies_nothing() {
+    let files = [
+        ("Makefile", "test: unit\nunit:\n\tgrep -qx fixed work.txt\n"),
+        ("work.txt", "x\n"),
+    ];
+    for name in ["test", "unit"] {
+        for cheat in ["touch", "mkdir"] {
+            let project = project(&files, "make test", "max_retries: 0\n");
+            let agent = format!("{cheat} {name}; echo y > note.txt; echo Done.");
+            let run = run(&project, &agent, &[]);
+            // A recipe of another target runs in spite of a file with the name of the first.
+            let is_red = name == "test" && run.code == 1;
+            let reason = &run.task(0)["reason"];
+            assert!(
+                is_red || reason == "changed_expectations",
+                "{agent}: {}",
+                run.stdout
+            );
+        }
+    }
+}
+
+#[test]
+fn tests_in_a_submodule_that_become_others_verify_nothing() {
+    let check = "for t in tests/*.sh; do sh $t || exit 1; done";
+    let project = project(&[("work.txt", "x\n")], check, "max_retries: 0\n");
+    let commit = "git -c user.name=x -c user.email=x@y commit -q -a -m x";
+    let sub = project.repo().join("tests");
+    std::fs::create_dir(&sub).unwrap();
+    let shell = |text: &str| {
+        let done = project.program("sh", &["-ec", text]).status().unwrap();
+        assert!(done.success(), "{text}");
+    };
+    shell(&format!(
+        "git init -q tests; cd tests; echo grep -qx fixed work.txt > a.sh; git add a.sh; {commit}"
+    ));
+    project.write(
+        ".gitmodules",
+        "[submodule \"tests\"]\n path = tests\n url = ./tests\n",
+    );
+    project.commit_all("submodule");
+    let agent =
+        format!("cd tests; echo true > a.sh; {commit}; cd ..; echo y > note.txt; echo Done.");
+    let run = run(&project, &agent, &[]).expect(0);
+    assert_eq!(
+        run.task(0)["reason"],
+        "changed_expectations",
+        "{}",
+        run.stdout
+    );
+}
