@@ -7,6 +7,7 @@
 //! an ordinary user. `SPRAG_TEST_ATTACK` names one that is tried everywhere.
 
 use crate::sandbox::{User, everywhere};
+use crate::support::is_full;
 use crate::support::proc::left_in;
 use crate::support::project::{Project, Run, plan};
 use std::fs;
@@ -385,14 +386,13 @@ fn holds(project: &Project, run: &Run, attack: &Attack, config: &[u8], base: &st
 #[test]
 fn whatever_an_agent_tries_the_same_holds_at_every_level() {
     let only = std::env::var("SPRAG_TEST_ATTACK").unwrap_or_default();
-    let is_full = std::env::var_os("SPRAG_TEST_FULL").is_some_and(|value| value == "1");
     let failed = std::sync::Mutex::new(Vec::new());
     let is_root = rustix::process::geteuid().is_root();
     everywhere(&[1, 2, 3], |user, level| {
-        if is_root && user == User::Own && !is_full && only.is_empty() {
+        if is_root && user == User::Own && !is_full() && only.is_empty() {
             return;
         }
-        let is_due = |n: usize| is_full || !only.is_empty() || n % 3 == usize::from(level - 1);
+        let is_due = |n: usize| is_full() || !only.is_empty() || n % 3 == usize::from(level - 1);
         let attacks = ATTACKS
             .iter()
             .enumerate()

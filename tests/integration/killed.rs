@@ -8,11 +8,12 @@ use crate::support::kill::{
     Dice, Hit, Moment, assert_same_end, each, end_of, has_reported_its_end, killed, lines,
 };
 use crate::support::project::{Project, Run};
+use crate::support::{is_full, number};
 use serde_json::Value;
 use std::time::Duration;
 
 /// Random kills in the default run of the tests, and with `SPRAG_TEST_FULL`.
-const KILLS: (u64, u64) = (40, 200);
+const KILLS: (u64, u64) = (24, 200);
 
 /// What is worked on.
 struct Story {
@@ -205,10 +206,6 @@ fn killed_at_each_line(story: &Story, which: usize, file: &'static str, step: us
     });
 }
 
-fn is_full() -> bool {
-    std::env::var_os("SPRAG_TEST_FULL").is_some_and(|value| value == "1")
-}
-
 #[test]
 fn killed_at_every_record() {
     killed_at_each_line(&MENDED, 0, "history.jsonl", 1);
@@ -263,7 +260,6 @@ fn killed_at_random(seed: u64, story: &Story, expected: &Value, lines: [usize; 2
 
 #[test]
 fn at_random_moments() {
-    let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse().ok());
     let first = number("SPRAG_TEST_SEED").unwrap_or(1);
     let default = if is_full() { KILLS.1 } else { KILLS.0 };
     let count = number("SPRAG_TEST_KILLS").unwrap_or(default);

@@ -9,6 +9,7 @@ use crate::support::kill::{
 };
 use crate::support::proc::{left_in, wait_until};
 use crate::support::project::{Project, Run};
+use crate::support::{is_full, number};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::fs;
@@ -383,10 +384,8 @@ fn lives(seed: u64) {
 
 #[test]
 fn whatever_happens_to_a_run_what_it_promises_holds() {
-    let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse().ok());
     let first = number("SPRAG_TEST_SEED").unwrap_or(1);
-    let is_full = std::env::var_os("SPRAG_TEST_FULL").is_some_and(|value| value == "1");
-    let default = if is_full { RUNS.1 } else { RUNS.0 };
+    let default = if is_full() { RUNS.1 } else { RUNS.0 };
     let count = number("SPRAG_TEST_RUNS").unwrap_or(default);
     each(usize::try_from(count).unwrap(), |n| lives(first + n as u64));
     eprintln!("{count} runs, seeds from {first}: all kept what is promised");

@@ -1,6 +1,7 @@
 //! How much a run asks of GitHub.
 
 use super::pushes::{assert_checks_over, on_pull};
+use crate::support::is_full;
 use crate::support::runner::{Runner, Step};
 use std::time::Instant;
 
@@ -43,9 +44,9 @@ fn a_run_of_ten_tasks_takes_few_calls() {
 #[test]
 fn a_run_of_many_tasks_stays_under_the_limit_of_a_minute() {
     // Two hundred take minutes; scripts/test-full has them.
-    let tasks = match std::env::var_os("SPRAG_TEST_FULL") {
-        Some(_) => 200,
-        None => 20,
+    let tasks = match is_full() {
+        true => 200,
+        false => 20,
     };
     let (mut runner, number, _) = on_pull();
     let start = Instant::now();

@@ -9,6 +9,7 @@ use crate::support::github::git;
 use crate::support::kill::{Dice, Hit, Moment, killed_in};
 use crate::support::proc::{left_in, wait_until};
 use crate::support::runner::Runner;
+use crate::support::{is_full, number};
 use std::collections::BTreeSet;
 use std::fs;
 
@@ -124,14 +125,8 @@ fn survives(seed: u64) {
 
 #[test]
 fn nothing_verified_is_lost_and_no_task_is_paid_for_twice() {
-    let number = |name: &str| {
-        std::env::var(name)
-            .ok()
-            .and_then(|text| text.parse::<u64>().ok())
-    };
     let first = number("SPRAG_TEST_SEED").unwrap_or(1);
-    let is_full = std::env::var_os("SPRAG_TEST_FULL").is_some_and(|value| value == "1");
-    let count = number("SPRAG_TEST_MACHINES").unwrap_or(if is_full { SEEDS.1 } else { SEEDS.0 });
+    let count = number("SPRAG_TEST_MACHINES").unwrap_or(if is_full() { SEEDS.1 } else { SEEDS.0 });
     for seed in first..first + count {
         let survived = std::panic::catch_unwind(|| survives(seed));
         if let Err(panic) = survived {

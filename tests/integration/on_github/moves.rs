@@ -4,6 +4,7 @@
 
 use super::rebases::drop_file;
 use super::{FIX, IS_FIXED, with_pull_over};
+use crate::support::is_full;
 use crate::support::kill::each;
 use crate::support::runner::{Runner, Step, commit};
 use std::os::unix::fs::PermissionsExt as _;
@@ -123,7 +124,7 @@ fn survives(story: Story, moves: usize) {
     assert_eq!(moved.count(), moves, "{calls:#?}");
     let moments = 2 * calls.len();
     // A fourth of them takes ten seconds.
-    let step = match env::var_os("SPRAG_TEST_FULL").is_some_and(|value| value == "1") {
+    let step = match is_full() {
         true => 1,
         false => 4,
     };

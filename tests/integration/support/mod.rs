@@ -22,3 +22,13 @@ pub mod runner;
 pub mod scripted;
 pub mod tasks;
 pub mod tls;
+
+/// Whether the tests run in their longer form (scripts/test-full).
+pub fn is_full() -> bool {
+    std::env::var_os("SPRAG_TEST_FULL").is_some_and(|value| value == "1")
+}
+
+/// A number that the environment gives, in the place of a test's own.
+pub fn number(name: &str) -> Option<u64> {
+    std::env::var(name).ok()?.parse().ok()
+}
