@@ -94,11 +94,14 @@ fn try_start(spec: &CommandSpec) -> Result<Started, Failure> {
         .env_clear()
         .envs(spec.env.iter().map(|(name, value)| (name, value)))
         .env(PROCESS_ID, &id)
-        .process_group(0)
         .kill_on_drop(true)
         .stdin(stdin)
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
+    if confined.is_none() {
+        // A launcher makes a session of its own instead, which is a group, too.
+        command.process_group(0);
+    }
     let launched = Registration::start(|| {
         if let Some(it) = &confined {
             // Only this child is started while the registry is locked, so only it inherits the pipe.

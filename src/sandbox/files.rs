@@ -58,6 +58,8 @@ pub fn policy(
     let is_writable = |path: &PathBuf| places.iter().any(|place| path.starts_with(place));
     let read_only = around.protected.iter().filter(|path| is_writable(path));
     policy.read_only.extend(read_only.cloned());
+    let kept = [policy.read_only.as_slice(), &policy.hidden].concat();
+    pin_parents(&mut policy, &kept, places);
     // Only writable paths below a read-only one need a mount of their own.
     let read_only = &policy.read_only;
     let is_below = |path: &PathBuf| {
@@ -90,17 +92,8 @@ pub fn open_policy(level: Level, around: &SandboxPaths, places: &[PathBuf]) -> P
         .filter(is_below_one)
         .cloned()
         .collect();
-    for path in &read_only {
-        // A parent directory that can be moved away could be replaced.
-        let above = path.ancestors().skip(1).map(Path::to_path_buf);
-        let movable = |path: &PathBuf| {
-            let mut places = places.iter();
-            places.any(|place| path.starts_with(place) && path != place)
-        };
-        policy.pinned.extend(above.filter(movable));
-    }
-    policy.pinned.sort();
-    policy.pinned.dedup();
+    let kept = [read_only.as_slice(), &around.hidden].concat();
+    pin_parents(&mut policy, &kept, places);
     let written = policy.write.iter();
     let written = written.filter(|path| read_only.iter().any(|it| path.starts_with(it)));
     policy.write_below = written
@@ -109,6 +102,20 @@ pub fn open_policy(level: Level, around: &SandboxPaths, places: &[PathBuf]) -> P
         .collect();
     policy.read_only = read_only;
     policy
+}
+
+/// Pins the directories above these paths that the child could move away. It could replace them, and a
+/// socket that moves is not hidden from the next child.
+fn pin_parents(policy: &mut Policy, kept: &[PathBuf], places: &[PathBuf]) {
+    let above = kept.iter().flat_map(|path| path.ancestors().skip(1));
+    let is_movable = |path: &&Path| {
+        let mut places = places.iter();
+        places.any(|place| path.starts_with(place) && path != place)
+    };
+    let movable = above.filter(is_movable).map(Path::to_path_buf);
+    policy.pinned.extend(movable);
+    policy.pinned.sort();
+    policy.pinned.dedup();
 }
 
 fn writable_git(around: &SandboxPaths, policy: &mut Policy) {
@@ -183,6 +190,20 @@ mod tests {
         let places = ["/run/docker.sock".into(), "/run/user/1".into()];
         let (three, _) = policy(Level::Namespaces, &around, &places);
         assert_eq!(three.hidden, [PathBuf::from("/run/user/1/bus")]);
+    }
+
+    #[test]
+    fn what_is_kept_from_a_child_cannot_be_moved_with_the_directories_above_it() {
+        let around = SandboxPaths {
+            protected: vec!["/home/a/work/runner".into()],
+            hidden: vec!["/tmp/tmux-1/default".into(), "/run/docker.sock".into()],
+            ..around()
+        };
+        let places = ["/tmp".into(), "/home/a".into()];
+        let above = ["/home/a/work", "/tmp/tmux-1"].map(PathBuf::from);
+        assert_eq!(open_policy(Level::Files, &around, &places).pinned, above);
+        let (three, _) = policy(Level::Namespaces, &around, &places);
+        assert!(above.iter().all(|path| three.pinned.contains(path)));
     }
 
     #[test]

@@ -47,6 +47,8 @@ pub fn main(mut arguments: impl Iterator<Item = OsString>) -> Option<ExitCode> {
 }
 
 fn outer(launch: &Launch, reporter: &mut Reporter<File>) -> Result<ExitCode, Failure> {
+    // Without a session of its own the child could write to the terminal in which the run was started.
+    rustix::process::setsid().map_err(|error| format!("a session: {error}"))?;
     if launch.policy.level >= Level::Namespaces {
         // The first process inherits the descriptor under its number.
         close_descriptors_but(&[reporter.0.as_raw_fd(), launch.report]);

@@ -236,6 +236,34 @@ fn by_default(user: User, project: &Project, agent: &str) -> Option<Run> {
 }
 
 #[test]
+fn a_missing_directory_of_programs_is_not_the_agents_to_make() {
+    for user in User::all() {
+        let mut project = project(&[("plan.yaml", &plan("grep -q fixed a.txt"))]);
+        let top = tempfile::tempdir_in("/tmp").unwrap();
+        fs::set_permissions(top.path(), fs::Permissions::from_mode(0o777)).unwrap();
+        let programs = top.path().join("not/there");
+        let path = std::env::var_os("PATH").unwrap();
+        let path = [programs.clone()]
+            .into_iter()
+            .chain(std::env::split_paths(&path));
+        project.env("PATH", std::env::join_paths(path).unwrap());
+        let agent = format!(
+            "mkdir -p {programs}; printf '#!/bin/sh\\n' > {programs}/grep && chmod 755 {programs}/grep && echo REACHED programs
+             mv {top}/not {top}/moved && echo REACHED above; touch {top}/x && echo ALL OF IT",
+            programs = programs.display(),
+            top = top.path().display(),
+        );
+        let agent = project.agent(&agent);
+        let Some(run) = by_default(user, &project, &agent) else {
+            continue;
+        };
+        let said = said(&run.expect(1));
+        let is_whole = said.contains("ALL OF IT");
+        assert!(is_whole && !said.contains("REACHED"), "{user:?}: {said}");
+    }
+}
+
+#[test]
 fn programs_that_write_beside_the_work_tree_notice_nothing_by_default() {
     for user in User::all() {
         let mut project = project(&[("a.txt", "broken\n")]);

@@ -23,6 +23,13 @@ const SOCKETS: &[&str] = &[
     "/run/docker.sock",
     "/run/containerd/containerd.sock",
     "/run/podman/podman.sock",
+    "/run/buildkit/buildkitd.sock",
+    "/run/crio/crio.sock",
+    "/run/libvirt/libvirt-sock",
+    "/run/snapd.socket",
+    "/var/lib/incus/unix.socket",
+    "/var/lib/lxd/unix.socket",
+    "/var/snap/lxd/common/lxd/unix.socket",
     "/run/systemd/private",
     "/run/dbus/system_bus_socket",
 ];
@@ -38,10 +45,11 @@ const USER_SOCKETS: &[&str] = &[
 /// Shared directories for temporary files.
 const TEMPORARY_PLACES: &[&str] = &["/tmp", "/var/tmp", "/dev/shm"];
 
-/// System directories. A work tree directly in one of them shares nothing with the other entries there.
+/// System directories. A work tree directly in one of them shares nothing with the other entries there. In a
+/// container action, `/github` holds the home directory and the runner's files besides the work tree.
 const SYSTEM: &[&str] = &[
-    "/", "/boot", "/dev", "/etc", "/home", "/mnt", "/opt", "/proc", "/root", "/run", "/srv",
-    "/sys", "/usr", "/var", "/Users",
+    "/", "/boot", "/dev", "/etc", "/github", "/home", "/mnt", "/opt", "/proc", "/root", "/run",
+    "/srv", "/sys", "/usr", "/var", "/Users",
 ];
 
 /// The paths that do not depend on the level.
@@ -85,6 +93,11 @@ pub(super) fn prepared(scope: &Scope<'_>, is_strict: bool) -> std::io::Result<Pr
     if is_strict {
         setup.extend(found(of(TOOLS), &mut missing));
     }
+    // A child could make a missing directory of programs itself, and put programs of its own into it.
+    let protected = protected(scope, &shared);
+    let is_in_a_place = |path: &PathBuf| setup.iter().chain(&agent).any(|it| path.starts_with(it));
+    let to_make = |path: &PathBuf| protected.contains(path) && is_in_a_place(path);
+    missing.extend(programs(context).filter(|path| !path.exists() && to_make(path)));
     let temporary = match is_strict && scope.makes {
         true => Some(own_temporary(context)?),
         false => None,
@@ -96,7 +109,7 @@ pub(super) fn prepared(scope: &Scope<'_>, is_strict: bool) -> std::io::Result<Pr
             git_dir: resolved(scope.real.git_dir()),
             common_dir: resolved(scope.real.common_dir()),
             temporary: path.unwrap_or_default(),
-            protected: protected(scope, &shared),
+            protected,
             hidden: hidden(context),
         },
         temporary,
@@ -226,9 +239,7 @@ fn protected(scope: &Scope<'_>, shared: &[PathBuf]) -> Vec<PathBuf> {
         }),
     );
     all.extend(runner_files(context));
-    let search_path = context.var_os("PATH").unwrap_or_default();
-    let programs = std::env::split_paths(search_path).filter(|path| path.is_absolute());
-    all.extend(programs.filter(|path| path.is_dir()));
+    all.extend(programs(context));
     let own = fs::read_link(sandbox::OWN_PROGRAM).ok();
     all.extend(own.filter(|path| is_executable(path)));
     let mut all: Vec<PathBuf> = all.iter().map(|path| resolved(path)).collect();
@@ -237,6 +248,13 @@ fn protected(scope: &Scope<'_>, shared: &[PathBuf]) -> Vec<PathBuf> {
     all.sort();
     all.dedup();
     all
+}
+
+/// The directories of `PATH`, also those that do not exist.
+fn programs(context: &Context) -> impl Iterator<Item = PathBuf> {
+    let search_path = context.var_os("PATH").unwrap_or_default();
+    let absolute = std::env::split_paths(search_path).filter(|path| path.is_absolute());
+    absolute.map(|path| resolved(&path))
 }
 
 /// Whether a path is a shared directory or contains one.
@@ -283,6 +301,7 @@ fn of_the_session(context: &Context, runtime: &Path) -> Vec<PathBuf> {
         "/run/screen".into(),
         home.join(".screen"),
         home.join(".gnupg"),
+        home.join(".ssh"),
     ];
     let directories = directories.map(|path| resolved(&path));
     let ssh_agent = context.path_var("SSH_AUTH_SOCK");

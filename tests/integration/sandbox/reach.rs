@@ -241,6 +241,89 @@ fn keys_limits_of_others_and_the_input_of_terminals_are_out_of_reach() {
 }
 
 #[test]
+fn the_terminal_of_the_run_is_not_the_agents() {
+    const IN_A_TERMINAL: &str = "import os, pty, sys\n\
+        os._exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:])))";
+    everywhere(&[1, 2, 3], |user, level| {
+        let project = project(&[("plan.yaml", &plan("grep -q fixed a.txt"))]);
+        let agent = script(
+            &project,
+            "(echo ESCAPED > /dev/tty) && echo REACHED\n\
+             python3 -c 'import pty; pty.spawn([\"sh\", \"-c\", \"echo OWN > /dev/tty\"])' < /dev/null\n\
+             echo fixed > a.txt",
+        );
+        let required = strict(level);
+        let args = [
+            "run",
+            "--plan",
+            "plan.yaml",
+            "--agent-command",
+            &agent,
+            "--sandbox",
+        ];
+        let args: Vec<&str> = args.into_iter().chain([required.as_str()]).collect();
+        let Some(inner) = user.command(&project, &args) else {
+            return;
+        };
+        let words = [inner.get_program()].into_iter().chain(inner.get_args());
+        let words = words.map(|word| word.to_str().unwrap());
+        let all: Vec<&str> = ["-c", IN_A_TERMINAL].into_iter().chain(words).collect();
+        let mut command = project.program("python3", &all);
+        command.env("SPRAG_SANDBOX_LIMIT", level.to_string());
+        let output = command.stdin(Stdio::null()).output().unwrap();
+        let run = project.finished(&output).expect(0);
+        let said = said(&run);
+        assert!(
+            said.contains("OWN") && !said.contains("REACHED"),
+            "{user:?}: {said}"
+        );
+        assert!(!run.stdout.contains("ESCAPED"), "{user:?}: {}", run.stdout);
+    });
+}
+
+#[test]
+fn a_socket_that_is_hidden_cannot_be_moved_to_where_it_is_not() {
+    for user in User::all() {
+        let text =
+            plan("true").replace("id: fix", "id: first") + "  - id: second\n    title: Second\n";
+        let mut project = project(&[("plan.yaml", &text)]);
+        let id = match user {
+            User::Own => rustix::process::geteuid().as_raw().to_string(),
+            User::Ordinary => ORDINARY.to_owned(),
+        };
+        let mut sockets = Sockets::new();
+        let directory = format!("t/tmux-{id}");
+        sockets.listen(&format!("{directory}/default"));
+        let top = sockets.top.path().to_path_buf();
+        sockets.open(&top.join("t"));
+        project.env("TMUX_TMPDIR", top.join("t"));
+        let reach = |at: &str| connect(&top.join(at).display().to_string(), "REACHED");
+        let agent = format!(
+            "mv {at} {moved} && echo REACHED; mv {top}/t {top}/u && echo REACHED\n\
+             {}{}{}echo x >> \"$SPRAG_TASK_ID\"; echo TURN",
+            reach(&format!("{directory}/default")),
+            reach("t/moved/default"),
+            reach(&format!("u/tmux-{id}/default")),
+            at = top.join(&directory).display(),
+            moved = top.join("t/moved").display(),
+            top = top.display(),
+        );
+        let agent = project.agent(&agent);
+        let Some(run) = by_default(user, &project, &agent) else {
+            continue;
+        };
+        let missing = run.summary["sandbox"]["missing"].as_str().unwrap_or("");
+        if !missing.contains("only `sandbox: require` asks for it") {
+            eprintln!("SKIPPED: a child cannot have its own mounts here: {missing}");
+            continue;
+        }
+        let said = said(&run.expect(0));
+        assert_eq!(said.matches("TURN").count(), 2, "{user:?}: {said}");
+        assert!(!said.contains("REACHED"), "{user:?}: {said}");
+    }
+}
+
+#[test]
 fn terminals_of_others_are_not_there() {
     everywhere(&[3], |user, level| {
         let project = project(&[("plan.yaml", &plan("grep -q fixed a.txt"))]);
