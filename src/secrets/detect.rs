@@ -70,6 +70,8 @@ impl Detector {
                     // A secret that looks like an escape sequence is also detected by its unescaped form.
                     let meant = Unescape::all(form.as_bytes());
                     note(&mut exact, meant, (name, &form));
+                    let joined: String = form.split_ascii_whitespace().collect();
+                    note(&mut exact, joined.into_bytes(), (name, &form));
                     note(&mut exact, form.clone().into_bytes(), (name, &form));
                 }
                 let digits = hexadecimal(part);

@@ -43,7 +43,8 @@ impl fmt::Debug for Redactor {
 
 impl Redactor {
     /// Creates a redactor for these secrets: in clear text, in Base64 at any offset and hexadecimal (both
-    /// also wrapped), with percent encoding, and as in JSON, HTML and Sprag's own Markdown; long ones also with
+    /// also wrapped), in Base32, as a list of bytes, with percent encoding, and as in JSON, HTML and Sprag's own
+    /// Markdown; long ones also with
     /// any characters escaped, and with line breaks or sequences of terminals between them. Each long line of a
     /// multi-line secret counts as a secret too.
     pub fn new<'a>(secrets: impl IntoIterator<Item = &'a str>) -> Self {
@@ -300,6 +301,10 @@ pub(crate) fn forms(secret: &str) -> Vec<String> {
     for shift in 0..3 {
         forms.extend(base64_forms(secret.as_bytes(), shift));
     }
+    // The lines of a longer secret are secrets of their own.
+    if secret.len() <= MAX_RARE_BYTES {
+        forms.extend(rare_forms(secret));
+    }
     forms.retain(|form| form.len() >= MIN_SECRET_BYTES);
     forms
 }
@@ -357,6 +362,53 @@ fn lower_escapes(encoded: &str) -> String {
         });
     }
     out
+}
+
+/// Maximum length in bytes of a secret that is also redacted in rare encodings.
+const MAX_RARE_BYTES: usize = 256;
+
+/// A secret in Base64 of UTF-16, in Base32, and as a list of bytes.
+fn rare_forms(secret: &str) -> Vec<String> {
+    let mut forms = byte_lists(secret.as_bytes());
+    let utf_16: Vec<u8> = secret.encode_utf16().flat_map(u16::to_le_bytes).collect();
+    forms.extend((0..3).flat_map(|shift| base64_forms(&utf_16, shift)));
+    let base32 = (0..5).map(|shift| base32_form(secret.as_bytes(), shift));
+    forms.extend(base32.flat_map(|form| [form.to_lowercase(), form]));
+    forms
+}
+
+/// The bytes of a secret one by one, as programs print them: `63:61`, `63 61`, `0x63, 0x61`, `[99, 97]`.
+fn byte_lists(secret: &[u8]) -> Vec<String> {
+    let joined = |each: &dyn Fn(&u8) -> String, between: &str| {
+        let all: Vec<String> = secret.iter().map(each).collect();
+        all.join(between)
+    };
+    let mut lists = Vec::new();
+    for between in [":", " ", "-", ",0x", ", 0x", " 0x"] {
+        lists.push(joined(&|byte| format!("{byte:02x}"), between));
+        lists.push(joined(&|byte| format!("{byte:02X}"), between));
+    }
+    lists.extend([",", ", ", " "].map(|between| joined(&u8::to_string, between)));
+    lists
+}
+
+/// The Base32 characters that depend only on the secret, if `shift` bytes of a group of five precede it.
+fn base32_form(secret: &[u8], shift: usize) -> String {
+    const ALPHABET: &[u8; 32] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
+    let start = (shift * 8).div_ceil(5) * 5;
+    let end = (shift + secret.len()) * 8;
+    let bit = |at: usize| {
+        let byte = at.checked_div(8)?.checked_sub(shift)?;
+        secret.get(byte).map(|byte| (byte >> (7 - at % 8)) & 1)
+    };
+    let starts = (start..end.saturating_sub(4)).step_by(5);
+    let digits = starts.map(|at| {
+        (at..at + 5)
+            .filter_map(bit)
+            .fold(0, |all, bit| (all << 1) | bit)
+    });
+    let letters = digits.filter_map(|digit| ALPHABET.get(usize::from(digit)));
+    letters.map(|letter| char::from(*letter)).collect()
 }
 
 /// The Base64 characters that depend only on the secret, if `shift` bytes of a group of three precede it.

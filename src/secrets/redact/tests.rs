@@ -106,6 +106,30 @@ fn base64_is_found_wherever_the_secret_stands_in_it() {
 }
 
 #[test]
+fn a_secret_that_a_program_prints_as_bytes_or_in_another_base_is_gone() {
+    // From `base32`, `iconv -t UTF-16LE | base64`, `xxd`, `<Buffer>`, `{:?}` and others, with words around the secret.
+    for told in [
+        "MEQGWM3ZFVYGYZLBONSS2NBSEB5A====",
+        "nmzxsllqnrswc43ffu2de===",
+        "awAzAHkALQBwAGwAZQBhAHMAZQAtADQAMgA=",
+        "6b:33:79:2d:70:6c:65:61:73:65:2d:34:32",
+        "<Buffer 6b 33 79 2d 70 6c 65 61 73 65 2d 34 32>",
+        "6B-33-79-2D-70-6C-65-61-73-65-2D-34-32",
+        "0x6b, 0x33, 0x79, 0x2d, 0x70, 0x6c, 0x65, 0x61, 0x73, 0x65, 0x2d, 0x34, 0x32",
+        "[107, 51, 121, 45, 112, 108, 101, 97, 115, 101, 45, 52, 50]",
+        "{\"data\":[107,51,121,45,112,108,101,97,115,101,45,52,50]}",
+        "[\n  107,\n  51,\n  121,\n  45,\n  112,\n  108,\n  101,\n  97,\n  115,\n  101,\n  45,\n  52,\n  50\n]",
+        "[107 51 121 45 112 108 101 97 115 101 45 52 50]",
+    ] {
+        let shown = Redactor::new(["k3y-please-42"]).redact(told).into_owned();
+        assert!(shown.contains(MASK), "{told}");
+        assert!(shown.len() <= told.len() / 2, "{told}: {shown}");
+    }
+    let text = "6b:33:79:2d:70:6c and [107, 51, 121, 45]";
+    assert_eq!(Redactor::new(["k3y-please-42"]).redact(text), text);
+}
+
+#[test]
 fn the_lines_of_a_long_secret_are_secrets() {
     let key = "first line of the key\nsecond line of the key\n}";
     let redactor = Redactor::new([key]);
