@@ -269,7 +269,7 @@ fn at_random_moments() {
     ];
     each(usize::try_from(count).unwrap(), |n| {
         let seed = first + u64::try_from(n).unwrap();
-        let (story, (expected, lines)) = &stories[usize::from(seed % 3 == 0)];
+        let (story, (expected, lines)) = &stories[usize::from(seed.is_multiple_of(3))];
         killed_at_random(seed, story, expected, *lines);
     });
     eprintln!(

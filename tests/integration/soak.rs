@@ -239,7 +239,8 @@ impl World {
         let project = &self.project;
         let git = |args: &[&str]| project.git(args);
         let line = format!("{}..refs/heads/main", self.base);
-        if !is_at_rest && !project.repo().join(".git/HEAD").exists() {
+        let is_missing = |name: &&str| !project.repo().join(".git").join(name).exists();
+        if !is_at_rest && ["HEAD", "refs/heads/main"].iter().any(is_missing) {
             return;
         }
         let commits = git(&["log", "--first-parent", "--format=%H %an", &line]);
