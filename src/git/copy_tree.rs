@@ -34,20 +34,34 @@ pub(super) fn copy_tree(from: &Path, to: &Path) -> Result<(), GitError> {
 }
 
 /// Moves a file, a link or a whole directory to a path where nothing is. `to` is never incomplete, also if the
-/// paths are on different file systems.
-pub(super) fn move_tree(from: &Path, to: &Path) -> Result<(), GitError> {
+/// paths are on different file systems: what is left of `from` then is removed under the name `gone`.
+pub(super) fn move_tree(from: &Path, to: &Path, gone: &Path) -> Result<(), GitError> {
     let moved = match fs::rename(from, to) {
         Err(error) if error.kind() == io::ErrorKind::CrossesDevices => {
             let mut part = to.as_os_str().to_owned();
             part.push(".sprag-part");
             copy_tree(from, Path::new(&part))?;
+            copy_modes(from, Path::new(&part))?;
             let renamed = fs::rename(&part, to);
             renamed.map_err(io_error("move to", to))?;
-            return remove(from);
+            let renamed = fs::rename(from, gone);
+            renamed.map_err(io_error("move", from))?;
+            return remove(gone);
         }
         moved => moved,
     };
     moved.map_err(io_error("move", from))
+}
+
+/// Gives the copies of directories the modes of the originals, the innermost first.
+fn copy_modes(from: &Path, to: &Path) -> Result<(), GitError> {
+    let Some(meta) = metadata(from)?.filter(Metadata::is_dir) else {
+        return Ok(());
+    };
+    for name in names(from)? {
+        copy_modes(&from.join(&name), &to.join(&name))?;
+    }
+    fs::set_permissions(to, meta.permissions()).map_err(io_error("set the mode of", to))
 }
 
 /// Whether two paths have the same kind, executable bit and content, recursively for directories.
@@ -187,11 +201,14 @@ mod tests {
         fs::create_dir(&from).unwrap();
         fs::write(from.join("file"), "x").unwrap();
         symlink("/etc", from.join("link")).unwrap();
-        move_tree(&from, &to).unwrap();
+        fs::set_permissions(&from, fs::Permissions::from_mode(0o750)).unwrap();
+        move_tree(&from, &to, &from).unwrap();
         assert!(!from.exists());
         assert_eq!(names(&to).unwrap(), ["file", "link"]);
         assert_eq!(names(other.path()).unwrap(), ["to"]);
-        move_tree(&to, &from).unwrap();
+        move_tree(&to, &from, &other.path().join("gone")).unwrap();
+        let mode = fs::metadata(&from).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o750);
         assert_eq!(read(&from.join("file")).unwrap(), b"x");
         assert!(names(other.path()).unwrap().is_empty());
     }

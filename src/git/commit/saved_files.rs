@@ -19,6 +19,9 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use tempfile::TempPath;
 
+/// The directory of the git directory for whatever is moved away.
+const AWAY: &str = "sprag-away";
+
 /// The saved entry of a path before it was replaced.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Saved {
@@ -107,7 +110,7 @@ impl Repo {
                 let full = self.real.work_tree.join(as_path(path));
                 if metadata(&full)?.is_some() {
                     make_dir(&self.away_dir())?;
-                    move_tree(&full, &self.moved_to(*number))?;
+                    move_tree(&full, &self.moved_to(*number), &full)?;
                     self.remove_empty_parents(path);
                 }
             }
@@ -115,9 +118,22 @@ impl Repo {
         Ok(())
     }
 
-    /// Where files and directories are while they are moved away.
-    pub(super) fn away_dir(&self) -> PathBuf {
-        self.real.git_dir.join("sprag-away")
+    /// Where files and directories of this run are while they are moved away. A run that was killed may have left
+    /// its own in another one.
+    fn away_dir(&self) -> PathBuf {
+        let root = &self.private.root;
+        let run = root.parent().and_then(Path::file_name);
+        self.real
+            .git_dir
+            .join(AWAY)
+            .join(run.unwrap_or(root.as_os_str()))
+    }
+
+    pub(super) fn remove_away_dir(&self) -> Result<(), GitError> {
+        remove(&self.away_dir())?;
+        // It stays if it holds what another run moved away.
+        let _ = fs::remove_dir(self.real.git_dir.join(AWAY));
+        Ok(())
     }
 
     fn moved_to(&self, number: usize) -> PathBuf {
@@ -281,7 +297,10 @@ impl Repo {
         }
         let written = match saved {
             Saved::Nothing => Ok(()),
-            Saved::Moved { number } => return move_tree(&self.moved_to(*number), &full),
+            Saved::Moved { number } => {
+                let gone = self.away_dir().join(format!("{number}.gone"));
+                return move_tree(&self.moved_to(*number), &full, &gone);
+            }
             Saved::Link { target } => symlink(as_path(target), &full),
             Saved::File { number, mode } => {
                 File::open(dir.join(number.to_string())).and_then(|mut from| {

@@ -221,13 +221,13 @@ impl Repo {
             self.put_back_files(&record)?;
         }
         remove(&self.swap_record())?;
-        remove(&self.away_dir())?;
+        self.remove_away_dir()?;
         remove(&self.swap_dir())
     }
 
     fn forget_swap(&self) -> Result<(), SwapError> {
         remove(&self.swap_record())?;
-        remove(&self.away_dir())?;
+        self.remove_away_dir()?;
         Ok(remove(&self.swap_dir())?)
     }
 

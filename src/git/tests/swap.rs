@@ -154,7 +154,7 @@ fn what_no_tree_contains_is_moved_away_and_brought_back() {
         }
         if dies == Some("halfway") {
             // The numbers are those of the sorted paths.
-            fs::rename(g.path(".git/sprag-away/1"), g.path("cache.o")).unwrap();
+            fs::rename(g.path(".git/sprag-away/run/1"), g.path("cache.o")).unwrap();
         } else {
             // A check builds it again.
             g.write("built.o/y", "again\n");
@@ -171,6 +171,23 @@ fn what_no_tree_contains_is_moved_away_and_brought_back() {
         assert!(g.path("other/.git/HEAD").exists(), "{dies:?}");
         assert!(!g.path(".git/sprag-away").exists(), "{dies:?}");
     }
+}
+
+/// A run that was killed between two jobs of one machine, and never taken up.
+#[test]
+fn what_another_run_moved_away_stays_there() {
+    let mut g = changed_in_every_way();
+    let theirs = g.path(".git/sprag-away/other/0");
+    fs::create_dir_all(&theirs).unwrap();
+    g.write(".git/sprag-away/other/0/x", "theirs\n");
+    g.write("built.o/x", "ignored\n");
+    let before = everything(&g.path("."));
+    let away = [b"built.o".to_vec()].into();
+    let (snapshot, start) = (g.snapshot(), g.repo.base_tree());
+    g.repo.swap_to(&snapshot, &start, &away).unwrap();
+    g.repo.swap_back(&Exempt::default()).unwrap();
+    assert_eq!(everything(&g.path(".")), before);
+    assert_eq!(fs::read(theirs.join("x")).unwrap(), b"theirs\n");
 }
 
 #[test]
