@@ -37,7 +37,6 @@ pub mod past_runs;
 pub mod places;
 pub mod plan_state;
 pub mod prepare;
-mod products;
 pub mod programs;
 mod push_failure;
 pub mod record;

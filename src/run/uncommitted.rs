@@ -75,11 +75,6 @@ impl Uncommitted {
         known != self.made_by_checks.len()
     }
 
-    /// What no commit contains and checks made since the start of the task.
-    pub fn made_by_checks(&self) -> &BTreeSet<Vec<u8>> {
-        &self.made_by_checks
-    }
-
     /// What no commit contains and was not there when the task started. The second set is the part that only
     /// the agent can have made.
     pub fn since_start(

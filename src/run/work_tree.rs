@@ -14,7 +14,6 @@ use crate::run::emitter::Emitter;
 use crate::run::layout::RunFile;
 use crate::run::merging::Merging;
 use crate::run::plan_state::PlanState;
-use crate::run::products::Products;
 use crate::run::uncommitted::Uncommitted;
 use globset::GlobSet;
 use std::collections::{BTreeMap, BTreeSet};
@@ -38,7 +37,6 @@ pub struct WorkTree {
     /// Digests of those files as the checks left them, as far as this process knows.
     artifact_contents: BTreeMap<Vec<u8>, [u8; 32]>,
     uncommitted: Uncommitted,
-    products: Products,
 }
 
 impl WorkTree {
@@ -60,7 +58,6 @@ impl WorkTree {
             progress_ignore,
             check_artifacts: BTreeSet::new(),
             artifact_contents: BTreeMap::new(),
-            products: Products::default(),
         }
     }
 
@@ -79,11 +76,6 @@ impl WorkTree {
         checks: &[Check],
     ) -> anyhow::Result<()> {
         let Some(raw) = raw else { return Ok(()) };
-        let (top, made) = (
-            self.repo.real().work_tree(),
-            self.uncommitted.made_by_checks(),
-        );
-        self.products.record_first(top, raw, made);
         let definitions = definitions_at_start(&self.repo, raw, checks);
         match self.uncommitted.start_task(&self.repo, raw, &definitions) {
             true => self.store_uncommitted(),
@@ -180,13 +172,6 @@ impl WorkTree {
         Ok(())
     }
 
-    /// Makes products of builds that changed since the last checks older than each source, so that the checks
-    /// make them again.
-    pub fn outdate_products(&self, raw: &RawSnapshot) {
-        let made = self.uncommitted.made_by_checks();
-        self.products.outdate(&self.repo, raw, made);
-    }
-
     /// The state after the checks. Files that they created become check artifacts. Their changes to
     /// tracked files stay.
     pub fn collect_artifacts(
@@ -215,11 +200,6 @@ impl WorkTree {
         if self.uncommitted.after_checks(&self.repo, before, &after) {
             emit.warn_unless_stored(self.store_uncommitted());
         }
-        let (top, made) = (
-            self.repo.real().work_tree(),
-            self.uncommitted.made_by_checks(),
-        );
-        self.products.record(top, &after, made);
         let there: BTreeSet<&[u8]> = paths(before).collect();
         let new = new_files(&after, |path| there.contains(path));
         if new.is_empty() {

@@ -2,7 +2,6 @@
 
 mod definitions;
 mod new_tests;
-mod products;
 mod uncommitted;
 
 use crate::support::project::{Project, Run};

@@ -28,6 +28,7 @@ const REMADE_FILES: &[&str] = &[
     ".class",
     ".coverage",
     ".DS_Store",
+    ".egg-info",
     ".eslintcache",
     ".gcda",
     ".gcno",
@@ -55,76 +56,14 @@ pub fn may_be_needed(path: &str, is_directory: bool) -> bool {
     };
     let is_remade = |dir: &&str| {
         let is_hidden = dir.starts_with('.') && !READ.contains(dir);
-        is_hidden || REMADE.contains(dir)
+        is_hidden || REMADE.contains(dir) || dir.ends_with(".egg-info")
     };
     !above.iter().any(is_remade) && !REMADE_FILES.iter().any(|end| name.ends_with(end))
 }
 
-/// Directories that builds write.
-const BUILT: &[&str] = &[
-    "_build", "bin", "build", "debug", "dist", "lib", "obj", "out", "release", "target",
-];
-
-/// Ends of files that compilers write.
-const BUILT_FILES: &[&str] = &[
-    ".a", ".beam", ".class", ".d", ".gch", ".la", ".lo", ".o", ".obj", ".rlib", ".so",
-];
-
-/// Directories of installed dependencies.
-const INSTALLED: &[&str] = &[
-    ".nox",
-    ".tox",
-    ".venv",
-    "bower_components",
-    "deps",
-    "env",
-    "node_modules",
-    "site-packages",
-    "vendor",
-    "venv",
-];
-
-/// Whether builds make what is at this path, which git ignores: a file, or everything in a directory.
-pub fn is_product(path: &str, is_directory: bool) -> bool {
-    let mut above: Vec<&str> = path.split('/').collect();
-    let name = match is_directory {
-        true => "",
-        false => above.pop().unwrap_or_default(),
-    };
-    let is_built = |dir: &&str| BUILT.contains(dir) || dir.starts_with("cmake-build-");
-    above.iter().any(is_built) || BUILT_FILES.iter().any(|end| name.ends_with(end))
-}
-
-/// Whether a path lies in a directory of installed dependencies, or is one.
-pub fn is_installed(path: &str) -> bool {
-    path.split('/').any(|name| INSTALLED.contains(&name))
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{is_installed, is_product, may_be_needed};
-
-    #[test]
-    fn products_of_builds_are_told_from_dependencies() {
-        for (path, is_directory) in [
-            ("target", true),
-            ("packages/a/dist", true),
-            ("dist/a.js", false),
-            ("src/a.o", false),
-            ("cmake-build-debug", true),
-        ] {
-            assert!(
-                is_product(path, is_directory) && !is_installed(path),
-                "{path}"
-            );
-        }
-        for (path, is_directory) in [("data", true), (".env", false), ("build", false)] {
-            assert!(!is_product(path, is_directory), "{path}");
-        }
-        for path in ["node_modules", "a/node_modules/b/dist", "venv/bin"] {
-            assert!(is_installed(path), "{path}");
-        }
-    }
+    use super::may_be_needed;
 
     #[test]
     fn what_programs_make_again_is_told_from_what_is_written() {
@@ -134,7 +73,6 @@ mod tests {
             (".env", false),
             ("conftest.py", false),
             (".cargo/config.toml", false),
-            ("x.egg-info", true),
             ("data/a.csv", false),
         ] {
             assert!(may_be_needed(path, is_directory), "{path}");
@@ -145,6 +83,7 @@ mod tests {
             ("target", true),
             ("node_modules/a/index.js", false),
             (".pytest_cache", true),
+            ("x.egg-info", true),
             ("src/a.pyc", false),
             ("debug.log", false),
             ("Cargo.lock", false),

@@ -96,8 +96,8 @@ pub(crate) fn reported(
     Reported::of(&verification.results, runs_tests)
 }
 
-/// Removes untracked files that the checks create themselves if they were changed since, and outdates products of
-/// builds, so that no check passes because of what the agent wrote there.
+/// Removes untracked files that the checks create themselves if they were changed since, so that no
+/// check passes because of what the agent wrote there.
 fn as_checks_leave_it(
     tree: &mut WorkTree,
     raw: Option<&RawSnapshot>,
@@ -105,9 +105,6 @@ fn as_checks_leave_it(
 ) -> anyhow::Result<()> {
     tree.drop_altered_artifacts()?;
     let Some(raw) = raw else { return Ok(()) };
-    if config.settings.test_changes.is_proved() {
-        tree.outdate_products(raw);
-    }
     let definitions = definitions_at_start(&tree.repo, raw, &config.checks);
     if definitions.families().contains(&"Python") {
         tree.repo.change().remove_compiled_python()?;
