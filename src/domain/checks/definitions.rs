@@ -112,7 +112,9 @@ impl Definitions {
     pub fn of_new(&self, path: &str, start: &dyn Start) -> Option<Role> {
         let shadows = self.shadows.contains(path) || self.replaces_a_module(path);
         let is_read = self.optional.iter().any(|name| fits(name, path));
-        let is_goal = self.goals.iter().any(|goal| is_at_or_below(goal, path));
+        let is_new = |goal: &str| start.entry(goal) != Some(Entry::Directory);
+        let mut goals = self.goals.iter().filter(|goal| is_at_or_below(goal, path));
+        let is_goal = goals.any(|goal| is_new(goal));
         if is_read || is_goal || (shadows && start.has_tests()) {
             return Some(WHOLE);
         }

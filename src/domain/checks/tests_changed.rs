@@ -5,7 +5,7 @@ use crate::pattern::Pattern;
 /// Test directories and file names of the common toolchains.
 static TEST_PATH: Pattern = Pattern::new(
     r"(?x)
-        (?:^|/)(?:[Tt]ests?|__tests__|[Ss]pecs?|testdata|test[-_]data|__snapshots__|snapshots|__fixtures__|fixtures|expected|goldens?|e2e)/
+        (?:^|/)(?:[Tt]ests?|__tests__|[Ss]pecs?|testdata|test[-_]data|__snapshots__|__fixtures__|goldens?|e2e)/
         | (?:^|/)(?:[Tt]est_[^/]*\.(?:py|rb|jl|lua|c|cc|cpp|cxx|sh)|test-[^/]*\.(?:sh|[cm]?[jt]sx?))$
         | (?:^|/)conftest\.py$
         | _tests?\.(?:go|py|rb|exs|dart|c|cc|cpp|cxx|rs|sh|clj[cs]?|[cm]?[jt]sx?)$
@@ -44,10 +44,10 @@ pub fn holds_tests(path: &str, text: &str) -> bool {
     static OTHERS: Pattern = Pattern::new(
         r"(?m)^\s*use ExUnit\.Case\b|\bextends (?:\\?PHPUnit\\Framework\\)?TestCase\b|:\s*XCTestCase\b",
     );
-    // A file with other code than tests is restored in part.
+    // A file with other code than tests is restored in part, and in `src` cargo finds no test of its own.
     static RUST: Pattern = Pattern::new(r"(?m)^#\[(?:\w+::)*test\b");
     static RUST_ITEM: Pattern = Pattern::new(
-        r"(?m)^pub(?:\([a-z: ]+\))? (?:async |const |unsafe )*(?:const|enum|fn|mod|static|struct|trait|type)\b",
+        r"(?m)^pub(?:\([a-z: ]+\))? (?:async |const |unsafe )*(?:const|enum|fn|mod|static|struct|trait|type)\b|^(?:async )?fn main\b",
     );
     let (_, ending) = path.rsplit_once('.').unwrap_or_default();
     match ending {
@@ -58,7 +58,10 @@ pub fn holds_tests(path: &str, text: &str) -> bool {
         "rb" => RUBY.is_match(text),
         "java" | "kt" | "groovy" | "scala" => JVM.is_match(text),
         "cs" | "fs" | "vb" => DOTNET.is_match(text),
-        "rs" => RUST.is_match(text) && !RUST_ITEM.is_match(text),
+        "rs" => {
+            let is_source = path.split('/').any(|dir| dir == "src");
+            !is_source && RUST.is_match(text) && !RUST_ITEM.is_match(text)
+        }
         "py" => PYTHON.is_match(text),
         "ex" | "exs" | "php" | "swift" => OTHERS.is_match(text),
         _ => false,
@@ -192,6 +195,8 @@ mod tests {
             ("src/a.c", "static int TEST(void);"),
             ("src/a.rs", "pub fn a() {}\n#[test]\nfn b() {}"),
             ("src/a.rs", "mod tests {\n    #[test]\n    fn b() {}\n}"),
+            ("src/a.rs", "fn a() {}\n#[test]\nfn b() {}"),
+            ("qa/a.rs", "fn main() {}\n#[test]\nfn b() {}"),
             ("docs/a.md", "describe('a'); expect(1)"),
         ] {
             assert!(!holds_tests(path, text), "{path} {text}");
@@ -226,7 +231,6 @@ mod tests {
             "qa/a.bats",
             "out/two.golden",
             "src/__fixtures__/a.json",
-            "fixtures/sum.txt",
             "test_util.c",
         ] {
             assert!(is_test(path), "{path}");

@@ -125,7 +125,8 @@ pub fn recipes(text: &str, goals: &[&str]) -> String {
     found
 }
 
-/// The targets of a makefile that stand for files, since it does not say that they are phony.
+/// The targets of a makefile that are plain names of files, since it does not say that they are phony. Others, such
+/// as `build/a.o`, are made by builds. Nothing is known if variables name the phony ones.
 pub fn file_targets(text: &str) -> BTreeSet<String> {
     let text = text.replace("\\\n", " ");
     let rules = text
@@ -142,12 +143,12 @@ pub fn file_targets(text: &str) -> BTreeSet<String> {
     let all = rules
         .iter()
         .flat_map(|(targets, _)| targets.split_whitespace());
-    let is_file =
-        |name: &&str| !name.starts_with(['.', '/']) && !name.contains(['$', '%', '(', '*']);
+    if phony.iter().any(|name| name.contains('$')) {
+        return BTreeSet::new();
+    }
+    let is_file = |name: &&str| !name.contains(['$', '%', '(', '*', '/', '.']);
     let files = all.filter(is_file).filter(|name| !phony.contains(name));
-    files
-        .map(|name| name.trim_start_matches("./").to_owned())
-        .collect()
+    files.map(str::to_owned).collect()
 }
 
 fn assignment(line: &str) -> Option<(&str, &str)> {

@@ -317,9 +317,10 @@ fn what_stands_in_the_place_of_a_target_decides_unless_it_is_phony() {
     let files = [
         (
             "Makefile",
-            ".PHONY: lint \\\n  all\nall: test lint\ntest: unit\n\tsh t.sh\nunit:\n\ttrue\nlint:\n\ttrue\n%.o: %.c\n\tcc $<\n",
+            ".PHONY: lint \\\n  all\nall: test lint lib gen.txt\nlib:\n\ttrue\ngen.txt:\n\ttrue\ntest: unit\n\tsh t.sh\nunit:\n\ttrue\nlint:\n\ttrue\n%.o: %.c\n\tcc $<\n",
         ),
         ("t.sh", ""),
+        ("lib/x", ""),
     ];
     for (path, expected) in [
         ("test", true),
@@ -327,9 +328,14 @@ fn what_stands_in_the_place_of_a_target_decides_unless_it_is_phony() {
         ("lint", false),
         ("all", false),
         ("tested", false),
+        ("gen.txt", false),
+        ("lib/a", false),
     ] {
         assert_eq!(decides(&files, "make all", path), expected, "{path}");
     }
+    let text = "DIRS = app\n.PHONY: $(DIRS)\ntest: app\n\tsh t.sh\napp:\n\tmake -C app\n";
+    let files = [("Makefile", text), ("t.sh", "")];
+    assert!(!decides(&files, "make test", "app"), "phony by a variable");
 }
 
 #[test]
