@@ -80,6 +80,19 @@ struct Job<'a> {
     variables: Vec<(&'a str, &'a str)>,
     directory: Option<&'a str>,
     may_fail: bool,
+    /// Whether it depends on an unknown condition that its steps run at all.
+    on_condition: bool,
+}
+
+impl Job<'_> {
+    /// Whether a step runs, or `None` if that depends on an unknown condition.
+    fn runs(&self, step: &Node) -> Option<bool> {
+        let condition = step.get("if").and_then(Node::text);
+        match condition.map_or(Some(true), |condition| self.row.holds(condition)) {
+            Some(true) if self.on_condition => None,
+            known => known,
+        }
+    }
 }
 
 /// Reads the workflows of the project that run for a change.
@@ -195,6 +208,7 @@ impl Workflows {
                 .collect(),
             directory,
             may_fail: is_true(node.get("continue-on-error")),
+            on_condition: false,
         };
         let before = self.found.commands.len();
         let (setup, machine) = (self.found.setup.len(), self.machine.len());
@@ -217,6 +231,10 @@ impl Workflows {
     /// Reads the steps of a composite action of the repository. They have the variables of the job, but not
     /// its directory.
     fn composite(&mut self, job: &Job<'_>, step: &Node, (path, action): (&str, &Node)) {
+        let runs = job.runs(step);
+        if runs == Some(false) {
+            return;
+        }
         let inner = Job {
             path,
             name: job.name,
@@ -224,6 +242,7 @@ impl Workflows {
             variables: job.variables.clone(),
             directory: None,
             may_fail: job.may_fail || is_true(step.get("continue-on-error")),
+            on_condition: runs.is_none(),
         };
         let steps = action.get("runs").and_then(|runs| runs.get("steps"));
         for step in steps.map(Node::items).unwrap_or_default() {
@@ -281,9 +300,8 @@ impl Workflows {
         let directory = step.get("working-directory").and_then(Node::text);
         let directory = directory.or(job.directory);
         let may_fail = job.may_fail || is_true(step.get("continue-on-error"));
-        let condition = step.get("if").and_then(Node::text);
-        let condition = condition.map(|condition| job.row.holds(condition));
-        if condition == Some(Some(false)) {
+        let runs = job.runs(step);
+        if runs == Some(false) {
             return;
         }
         for command in commands(script) {
@@ -306,7 +324,7 @@ impl Workflows {
                 .collect();
             let filled = job.row.fill(&command);
             let directory = directory.map(|directory| job.row.fill(directory));
-            let because = if condition == Some(None) {
+            let because = if runs.is_none() {
                 "it runs on a condition"
             } else if may_fail || succeeds_anyway(&command) {
                 "it may fail"

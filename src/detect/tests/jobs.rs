@@ -288,6 +288,59 @@ runs:
 }
 
 #[test]
+fn the_condition_of_a_step_decides_about_the_action_that_it_uses() {
+    let action = r#"
+runs:
+  using: composite
+  steps:
+    - uses: pnpm/action-setup@v4
+    - run: pnpm install
+      shell: bash
+    - run: make check-action
+      shell: bash
+"#;
+    let files = [(".github/actions/own/action.yml", action)];
+    let job = |condition: &str| {
+        ci(&format!(
+            "
+  test:
+    runs-on: ${{{{ matrix.os }}}}
+    strategy: {{ matrix: {{ os: [ubuntu-latest, macos-latest] }} }}
+    steps:
+      - uses: ./.github/actions/own
+        if: {condition}
+      - run: npm test
+"
+        ))
+    };
+    let because = "it runs on a condition";
+    let on_condition = ["pnpm install", "make check-action"].map(|it| format!("{it}: {because}"));
+    for (condition, setup, checks, left_out) in [
+        (
+            "matrix.os == 'ubuntu-latest'",
+            &["pnpm install"][..],
+            &["check-action: make check-action", "npm-test: npm test"][..],
+            &[][..],
+        ),
+        ("matrix.os == 'macos-latest'", &[], &["test: npm test"], &[]),
+        (
+            "github.ref == 'refs/heads/main'",
+            &[],
+            &["test: npm test"],
+            &on_condition,
+        ),
+    ] {
+        let workflow = job(condition);
+        let found = with_ci(&files, &workflow);
+        assert_eq!(found.0, setup, "{condition}");
+        assert_eq!(found.1, checks, "{condition}");
+        assert_eq!(found.2, left_out, "{condition}");
+        let is_copied = found.3.contains("pnpm/action-setup");
+        assert_eq!(is_copied, !condition.contains("macos"), "{}", found.3);
+    }
+}
+
+#[test]
 fn a_language_of_the_job_is_installed_wherever_its_manifest_is() {
     let workflow = ci("
   web:
