@@ -11,8 +11,8 @@ use crate::domain::checks::verdict::CheckKind::{Build, Lint, Test};
 use Purpose::{Check, Machine, Setup};
 use table::Rule::{self, Args, Is, Named};
 use table::{
-    CARGO_CHOICES, ENVIRONMENTS, INTERPRETERS, ONLY_LOOKS, PLACES, PROGRAMS, REWRITES, RUNS_NONE,
-    WRAPPERS,
+    CARGO_CHOICES, ENVIRONMENTS, INTERPRETERS, ONLY_LOOKS, PLACES, PROGRAMS, REFUSED, REWRITES,
+    RUNS_NONE, TAKES_TASKS, WRAPPERS,
 };
 
 /// The purpose of a command.
@@ -119,7 +119,7 @@ pub(super) fn word(command: &str) -> Option<String> {
         Is(_) => own,
         Args(_) => (*flagless.first()?).to_owned(),
         Named(..) if matches!(own.as_str(), "tox" | "nox") => return None,
-        Named(skipped, _) => (*flagless.iter().find(|word| !skipped.contains(*word))?).to_owned(),
+        Named(skipped, _) => tasks(skipped, &flagless).next()?.to_owned(),
     };
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
     let word: String = word
@@ -138,19 +138,23 @@ fn by_rule(rule: Rule, program: &str, arguments: &[&str], flagless: &[&str]) -> 
                 flagless.starts_with(&key)
             };
             let row = table.iter().filter(|(key, _)| begins(key));
-            row.max_by_key(|(key, _)| key.len())
-                .map(|(_, purpose)| *purpose)
+            let (key, purpose) = row.max_by_key(|(key, _)| key.len())?;
+            let others = flagless.iter().copied().skip(key.split(' ').count());
+            (!names_refused(program, others)).then_some(*purpose)
         }
         Named(skipped, without) => {
             if matches!(program, "tox" | "nox") {
                 return of_environments(arguments);
             }
-            let mut names = flagless.iter().filter(|word| !skipped.contains(*word));
+            let mut names = tasks(skipped, flagless);
+            if names_refused(program, names.clone()) {
+                return None;
+            }
             // A package's scripts have the same form as the commands of its manager.
             match (program, names.next()) {
                 (_, None) => without,
                 // `npm run ci` runs a script of the package.
-                ("npm" | "pnpm" | "yarn" | "bun" | "composer", Some(&"ci" | &"install" | &"i"))
+                ("npm" | "pnpm" | "yarn" | "bun" | "composer", Some("ci" | "install" | "i"))
                     if !flagless.first().is_some_and(|word| skipped.contains(word)) =>
                 {
                     let is_global = arguments
@@ -158,8 +162,8 @@ fn by_rule(rule: Rule, program: &str, arguments: &[&str], flagless: &[&str]) -> 
                         .any(|word| matches!(*word, "-g" | "--global"));
                     Some(if is_global { Machine } else { Setup })
                 }
-                ("npm" | "pnpm" | "yarn" | "bun", Some(&"t" | &"tst")) => Some(Check(Test)),
-                ("make" | "gmake", Some(&"install")) => None,
+                ("npm" | "pnpm" | "yarn" | "bun", Some("t" | "tst")) => Some(Check(Test)),
+                ("make" | "gmake", Some("install")) => None,
                 // Like npx: runs a tool of the package.
                 ("yarn" | "pnpm" | "bun", Some(name)) if self::rule(name).is_some() => {
                     of_words(flagless)
@@ -168,6 +172,21 @@ fn by_rule(rule: Rule, program: &str, arguments: &[&str], flagless: &[&str]) -> 
             }
         }
     }
+}
+
+/// The names of the tasks among the arguments of a program without flags. `make CC=clang test` sets a
+/// variable first.
+fn tasks<'a>(
+    skipped: &'a [&'a str],
+    flagless: &'a [&'a str],
+) -> impl Iterator<Item = &'a str> + Clone {
+    let words = flagless.iter().copied();
+    words.filter(|word| !skipped.contains(word) && !is_assignment(word))
+}
+
+/// Whether one of the tasks that the program runs has a refused name.
+fn names_refused<'a>(program: &str, mut tasks: impl Iterator<Item = &'a str>) -> bool {
+    TAKES_TASKS.contains(&program) && tasks.any(|task| is_refused(&last_part(task)))
 }
 
 /// The purpose of a call of `tox` or `nox`: a test, unless every environment that it names is known to be
@@ -218,12 +237,10 @@ const STATIC: &[&str] = &[
 
 /// The purpose of a task, target or script according to its name.
 fn named(name: &str) -> Option<Purpose> {
-    let name = name.rsplit('/').next().unwrap_or(name).to_ascii_lowercase();
+    let name = last_part(name);
     let has = |words: &[&str]| words.iter().any(|word| name.contains(word));
     let formats = has(&["fmt", "format", "prettier"]);
-    if has(&[
-        "deploy", "publish", "release", "watch", "fix", "bench", "upload", "clean", "audit", "doc",
-    ]) {
+    if is_refused(&name) {
         None
     } else if formats {
         has(&["check", "verify", "lint", "ci"]).then_some(Check(Lint))
@@ -259,6 +276,14 @@ fn named(name: &str) -> Option<Purpose> {
     } else {
         None
     }
+}
+
+fn last_part(name: &str) -> String {
+    name.rsplit('/').next().unwrap_or(name).to_ascii_lowercase()
+}
+
+fn is_refused(name: &str) -> bool {
+    REFUSED.iter().any(|word| name.contains(word))
 }
 
 fn rule(program: &str) -> Option<Rule> {

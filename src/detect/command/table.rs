@@ -11,7 +11,8 @@ pub(super) enum Rule {
     Is(Purpose),
     /// By the first non-flag arguments, longest match first. Other commands are ignored.
     Args(&'static [(&'static str, Purpose)]),
-    /// By the name of a task, which is the first argument that is neither a flag nor one of these words.
+    /// By the name of a task, which is the first argument that is neither a flag nor one of these words nor
+    /// sets a variable.
     /// Without a name, the last value applies.
     Named(&'static [&'static str], Option<Purpose>),
 }
@@ -219,6 +220,18 @@ pub(super) const PROGRAMS: &[(&[&str], Rule)] = &[
     (&["corepack"], Is(Machine)),
 ];
 
+/// Programs that run each task that their arguments name, not only the first.
+pub(super) const TAKES_TASKS: &[&str] = &[
+    "make", "gmake", "just", "task", "ninja", "mage", "rake", "turbo", "nx", "lerna", "mise",
+    "moon", "gradle", "gradlew", "mvn", "mvnw", "sbt",
+];
+
+/// Words in the names of tasks that are no checks: they publish, change files, do not end, or check
+/// something else.
+pub(super) const REFUSED: &[&str] = &[
+    "deploy", "publish", "release", "watch", "fix", "bench", "upload", "clean", "audit", "doc",
+];
+
 /// Programs that run the program in their arguments, with the argument that makes them do so.
 pub(super) const WRAPPERS: &[(&str, Option<&str>)] = &[
     ("env", None),
@@ -270,7 +283,8 @@ pub(super) const ONLY_LOOKS: &[&str] = &[
     "--verify-no-changes",
 ];
 
-/// Options of programs that run tasks by name, each followed by the place where the task is.
+/// Options of programs that run tasks by name, each followed by the place where the task is, or by another
+/// word that is no task.
 pub(super) const PLACES: &[(&[&str], &[&str])] = &[
     (&["npm"], &["-w", "--workspace", "--prefix", "-C"]),
     (&["pnpm"], &["-F", "--filter", "-C", "--dir"]),
@@ -284,7 +298,27 @@ pub(super) const PLACES: &[(&[&str], &[&str])] = &[
         &["-f", "--justfile", "-d", "--working-directory"],
     ),
     (&["task"], &["-d", "--dir", "-t", "--taskfile"]),
-    (&["lerna"], &["--scope"]),
+    (&["ninja"], &["-C", "-f"]),
+    (&["turbo"], &["-F", "--filter"]),
+    (
+        &["nx"],
+        &[
+            "-p",
+            "--project",
+            "--projects",
+            "--exclude",
+            "-c",
+            "--configuration",
+            "--base",
+            "--head",
+        ],
+    ),
+    (&["lerna"], &["--scope", "--ignore"]),
+    (
+        &["gradle", "gradlew"],
+        &["-x", "--exclude-task", "-p", "--project-dir"],
+    ),
+    (&["mvn", "mvnw"], &["-pl", "--projects", "-f", "--file"]),
 ];
 
 /// Flags of test runners that only list or compile the tests.

@@ -104,6 +104,52 @@ fn a_command_is_known_by_its_words() {
 }
 
 #[test]
+fn a_command_is_no_check_if_any_of_its_tasks_does_more_than_check() {
+    for command in [
+        "npx turbo run build deploy",
+        "turbo build test --filter web publish",
+        "pnpm turbo run build deploy",
+        "nx run-many -t test publish",
+        "nx run-many -t test,publish",
+        "nx affected -t lint release",
+        "lerna run test publish",
+        "mise run test ::: deploy",
+        "moon run app:test app:deploy",
+        "task test deploy",
+        "just test deploy",
+        "make -j 4 test V=1 deploy",
+        "make test -- deploy",
+        "mage test release",
+        "rake test release",
+        "./gradlew build publish",
+        "./gradlew clean build publish",
+        "mvn -B verify deploy",
+        "mvn clean package deploy:deploy",
+        "sbt test publish",
+    ] {
+        assert_eq!(purpose(command), None, "{command}");
+    }
+    for (command, expected) in [
+        ("turbo run lint test --filter docs", Lint),
+        ("nx run-many -t build test --exclude docs", Build),
+        ("nx build app --configuration release", Build),
+        ("lerna run test --ignore docs", Test),
+        ("make V=1", Build),
+        ("make BUILD=release test", Test),
+        ("make test BUILD=release", Test),
+        ("ninja test -C out/release", Test),
+        ("./gradlew build -x javadoc", Test),
+        ("./gradlew clean build test", Test),
+        ("mvn clean verify -pl docs", Test),
+        // What follows the script is its own.
+        ("npm test release", Test),
+        ("tox -e py -- docs", Test),
+    ] {
+        assert_eq!(purpose(command), Some(Check(expected)), "{command}");
+    }
+}
+
+#[test]
 fn a_test_that_needs_more_than_cargo_is_reduced_to_cargo_test() {
     let table = [
         (
