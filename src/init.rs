@@ -10,6 +10,7 @@ pub use crate::detect::{Listing, Proposal, propose};
 use crate::detect::{self, Found};
 use crate::domain::checks::verdict::Check;
 use anyhow::Context as _;
+use std::collections::BTreeSet;
 use std::fs::{self, OpenOptions};
 use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::path::{Path, PathBuf};
@@ -92,19 +93,20 @@ pub fn write_new(root: &Path, proposal: &Proposal, form: Form) -> anyhow::Result
 /// manifests, workflows and Python tests. For a file that is unreadable, larger than 1 MiB or not UTF-8, only
 /// the name is recorded.
 ///
+/// Of the directories that may be parts of the project, only the files in `paths` count, the paths that a
+/// fresh checkout has: a check in a directory that is ignored or generated would fail there.
+///
 /// # Errors
 /// When the root cannot be listed.
-pub fn list(root: &Path) -> io::Result<Listing> {
+pub fn list(root: &Path, paths: &BTreeSet<String>) -> io::Result<Listing> {
     let mut listing = Listing::new();
     for entry in fs::read_dir(root)? {
         let entry = entry?;
         let Ok(name) = entry.file_name().into_string() else {
             continue;
         };
-        match detect::is_read(&name).then(|| read(&entry)).flatten() {
-            Some(text) => listing.text(name, text),
-            None => listing.name(name),
-        }
+        let is_read = detect::is_read(&name);
+        add(root, name, is_read, &mut listing);
     }
     for directory in detect::TEST_DIRECTORIES {
         let is_read = |name: &str| detect::is_python_test(name);
@@ -116,12 +118,32 @@ pub fn list(root: &Path) -> io::Result<Listing> {
         let directory = format!("{}/{action}", detect::ACTIONS);
         list_below(root, &directory, is_yaml, &mut listing);
     }
-    for directory in directories(root) {
-        if detect::may_hold_a_project(&directory) {
-            list_below(root, &directory, detect::is_read, &mut listing);
+    let parts: BTreeSet<&str> = paths
+        .iter()
+        .filter_map(|path| Some(path.split_once('/')?.0))
+        .collect();
+    for directory in parts {
+        if !detect::may_hold_a_project(directory) {
+            continue;
+        }
+        let start = format!("{directory}/");
+        let below = paths.range(start.clone()..);
+        let below = below.take_while(|path| path.starts_with(&start));
+        let there = below.filter(|path| root.join(path).symlink_metadata().is_ok());
+        for path in there.take(MAX_FILES) {
+            let is_read = detect::is_read(&path[start.len()..]);
+            add(root, path.clone(), is_read, &mut listing);
         }
     }
     Ok(listing)
+}
+
+/// Adds a file with its text, or any other path with its name only.
+fn add(root: &Path, path: String, is_read: bool, listing: &mut Listing) {
+    match is_read.then(|| read(&root.join(&path))).flatten() {
+        Some(text) => listing.text(path, text),
+        None => listing.name(path),
+    }
 }
 
 /// The directories in a directory, in order.
@@ -146,10 +168,7 @@ fn list_below(root: &Path, directory: &str, is_read: impl Fn(&str) -> bool, list
             continue;
         };
         let path = format!("{directory}/{name}");
-        match is_read(&name).then(|| read(&entry)).flatten() {
-            Some(text) => listing.text(path, text),
-            None => listing.name(path),
-        }
+        add(root, path, is_read(&name), listing);
     }
 }
 
@@ -293,13 +312,13 @@ fn scalar(text: &str) -> String {
     }
 }
 
-fn read(entry: &fs::DirEntry) -> Option<String> {
-    let metadata = entry.metadata().ok()?;
+fn read(path: &Path) -> Option<String> {
+    let metadata = path.symlink_metadata().ok()?;
     if !metadata.is_file() || metadata.len() > FILE_LIMIT {
         return None;
     }
     let mut text = String::new();
-    fs::File::open(entry.path())
+    fs::File::open(path)
         .ok()?
         .take(FILE_LIMIT)
         .read_to_string(&mut text)

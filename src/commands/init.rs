@@ -28,7 +28,8 @@ pub fn command(context: &Context, args: &InitArgs) -> Result<u8> {
     let real = repository(context)?;
     let root = real.work_tree();
     let unreadable = |error| Error::environment(format!("cannot list {}: {error}", root.display()));
-    let listing = list(root).map_err(unreadable)?;
+    let paths = git::upper_paths(&real).map_err(|error| Error::environment(error.to_string()))?;
+    let listing = list(root, &paths).map_err(unreadable)?;
     let proposal = propose(&listing);
     let form = match args.two_jobs {
         true => Form::TwoJobs,

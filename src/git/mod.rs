@@ -64,5 +64,5 @@ pub use snapshot::contents::OwnCommit;
 pub use snapshot::listing::{ChangedPath, GITLINK, SYMLINK};
 pub use survey::{
     Checkout, GitVersion, Nested, UncommittedChanges, checkout, git_version, history, identity_of,
-    merge_target, nested, uncommitted_changes, untracked_files,
+    merge_target, nested, uncommitted_changes, untracked_files, upper_paths,
 };

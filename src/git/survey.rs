@@ -117,10 +117,7 @@ pub fn checkout(real: &Real) -> Result<Checkout, GitError> {
         let short = name.strip_prefix("refs/heads/");
         short.unwrap_or(&name).to_owned()
     });
-    let commit = query(real)
-        .args(["rev-parse", "--verify", "--quiet", "HEAD^{commit}"])
-        .status()?;
-    let commit = (commit.status == Some(0)).then(|| RevId(commit.line()));
+    let commit = head_commit(real)?;
     let Some(at) = &commit else {
         return Ok(Checkout {
             branch,
@@ -150,6 +147,13 @@ pub fn checkout(real: &Real) -> Result<Checkout, GitError> {
         depth,
         commit,
     })
+}
+
+fn head_commit(real: &Real) -> Result<Option<RevId>, GitError> {
+    let commit = query(real)
+        .args(["rev-parse", "--verify", "--quiet", "HEAD^{commit}"])
+        .status()?;
+    Ok((commit.status == Some(0)).then(|| RevId(commit.line())))
 }
 
 /// The differences of the index and the work tree from HEAD. A submodule differs only if its commit does.
@@ -188,6 +192,27 @@ pub fn untracked_files(real: &Real) -> Result<BTreeSet<Vec<u8>>, GitError> {
     let args = ["ls-files", "--others", "--exclude-standard", "-z"];
     let output = query(real).watching(real.roots()).args(args).run()?;
     Ok(nul_fields(&output.stdout).map(<[u8]>::to_vec).collect())
+}
+
+/// The paths that a fresh checkout has, down to two levels: `web/src` for `web/src/app.js`. Those of tracked
+/// files, and before the first commit those of all files that are not ignored. A path that is not UTF-8 is
+/// omitted.
+///
+/// # Errors
+/// If git fails.
+pub fn upper_paths(real: &Real) -> Result<BTreeSet<String>, GitError> {
+    let kinds: &[&str] = match head_commit(real)? {
+        Some(_) => &["--cached"],
+        None => &["--cached", "--others", "--exclude-standard"],
+    };
+    let call = query(real).watching(real.roots());
+    let output = call.args(["ls-files", "-z"]).args(kinds).run()?;
+    let paths = nul_fields(&output.stdout).filter_map(|path| std::str::from_utf8(path).ok());
+    let upper = paths.map(|path| {
+        let below = path.match_indices('/').nth(1);
+        path[..below.map_or(path.len(), |(at, _)| at)].to_owned()
+    });
+    Ok(upper.collect())
 }
 
 /// The branch that finished work is merged into: the remote's default branch, otherwise the checked-out one.

@@ -5,6 +5,7 @@ use crate::detect::{Found, Listing, propose};
 use crate::domain::checks::verdict::{Check, CheckKind};
 use proptest::prelude::*;
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 use std::fs;
 
 fn yaml(text: &str) -> Value {
@@ -95,7 +96,7 @@ fn the_example_plan_has_two_tasks_in_order() {
 
 /// The files of a new project, written below `root`.
 fn write_new(root: &std::path::Path) -> anyhow::Result<Written> {
-    super::write_new(root, &propose(&list(root)?), Form::OneJob)
+    super::write_new(root, &propose(&list(root, &BTreeSet::new())?), Form::OneJob)
 }
 
 #[test]
@@ -315,7 +316,29 @@ fn manifests_are_read_and_other_files_are_named() {
     ] {
         expected.name(name);
     }
-    assert_eq!(list(root.path()).unwrap(), expected);
+    assert_eq!(list(root.path(), &BTreeSet::new()).unwrap(), expected);
+}
+
+#[test]
+fn only_what_a_fresh_checkout_has_is_a_part_of_the_project() {
+    let root = tempfile::tempdir().unwrap();
+    let package = r#"{"scripts":{"test":"node --test"}}"#;
+    for directory in ["Pods", "a", "b", "c", "d", "gone", "out", "web"] {
+        fs::create_dir(root.path().join(directory)).unwrap();
+    }
+    for directory in ["Pods", "a", "b", "c", "d", "out", "web"] {
+        fs::write(root.path().join(directory).join("package.json"), package).unwrap();
+    }
+    let paths = [
+        "gone/package.json",
+        "out/.gitignore",
+        "web/package.json",
+        "web/src",
+    ];
+    let paths = paths.map(str::to_owned).into();
+    let checks = propose(&list(root.path(), &paths).unwrap()).checks;
+    let commands: Vec<&str> = checks.iter().map(|check| &*check.what.run).collect();
+    assert_eq!(commands, ["cd web && npm test"]);
 }
 
 proptest! {

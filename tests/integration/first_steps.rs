@@ -87,6 +87,32 @@ fn init_without_a_check_says_what_to_do_first() {
 }
 
 #[test]
+fn init_takes_only_directories_that_a_fresh_checkout_has_for_parts_of_the_project() {
+    let package = r#"{"scripts":{"test":"node --test"}}"#;
+    let project = Project::new(&[(".gitignore", "out/\n"), ("web/package.json", package)]);
+    project.write("out/package.json", package);
+    project.write("generated/package.json", package);
+    let shown = project.sprag(&["init"]).expect(0).stdout;
+    assert!(shown.contains("test: cd web && npm test "), "{shown}");
+    assert!(
+        !shown.contains("cd out") && !shown.contains("cd generated"),
+        "{shown}"
+    );
+
+    // Before the first commit, everything that is not ignored may become a part of it.
+    project.git(&["update-ref", "-d", "HEAD"]);
+    project.git(&["rm", "-r", "-q", "--cached", "."]);
+    let shown = project.sprag(&["init"]).expect(0).stdout;
+    for directory in ["web", "generated"] {
+        assert!(
+            shown.contains(&format!("cd {directory} && npm test ")),
+            "{shown}"
+        );
+    }
+    assert!(!shown.contains("cd out"), "{shown}");
+}
+
+#[test]
 fn a_failed_setup_command_shows_its_error_and_not_its_last_words() {
     let project = Project::new(&[("package.json", "{}"), ("package-lock.json", "")]);
     let says = "#!/bin/sh\necho 'npm error The lock file does not match.' >&2\nfor n in 1 2 3 4 5 6; do echo 'npm help' >&2; done\nexit 1\n";

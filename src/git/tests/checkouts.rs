@@ -1,7 +1,7 @@
 //! What is committed and what is left out, in repositories of every kind.
 
 use super::support::*;
-use crate::git::{CommitRequest, Exempt, PlanContent, Repo, Stage, discover};
+use crate::git::{CommitRequest, Exempt, PlanContent, Repo, Stage, discover, upper_paths};
 use crate::permit::Committable;
 use std::fs;
 
@@ -12,6 +12,25 @@ fn a_sha256_repository_is_committed_to() {
     let mut f = g.start();
     assert_eq!(f.commit("First").0.len(), 64);
     assert_eq!(f.status(), "");
+}
+
+#[test]
+fn a_fresh_checkout_has_what_is_tracked_and_before_the_first_commit_what_is_not_ignored() {
+    let g = Worktree::unborn();
+    g.write(".gitignore", "out/\n");
+    for path in ["a", "gen/a", "out/a", "web/a", "web/src/deep/a"] {
+        g.write(path, "x");
+    }
+    let paths = || {
+        let real = discover(&g.path("."), &environment(g.root())).unwrap();
+        Vec::from_iter(upper_paths(&real).unwrap())
+    };
+    assert_eq!(paths(), [".gitignore", "a", "gen/a", "web/a", "web/src"]);
+    g.git(&["add", "web"]);
+    g.git(&["commit", "-qm", "first"]);
+    assert_eq!(paths(), ["web/a", "web/src"]);
+    g.git(&["add", "gen"]);
+    assert_eq!(paths(), ["gen/a", "web/a", "web/src"]);
 }
 
 #[test]
