@@ -62,11 +62,11 @@ const COPIED: &[&str] = &[
     "taiki-e/install-action",
 ];
 
-/// A program that a runner does not have: its names, the action that may have installed it, the name of the
+/// A program that a runner does not have: its names, the actions that may have installed it, the name of the
 /// step that installs it otherwise, and its command.
 type ProgramRow = (
     &'static [&'static str],
-    &'static str,
+    &'static [&'static str],
     &'static str,
     &'static str,
 );
@@ -74,53 +74,53 @@ type ProgramRow = (
 const PROGRAMS: [ProgramRow; 12] = [
     (
         &["uv", "uvx"],
-        "astral-sh/setup-uv",
+        &["astral-sh/setup-uv"],
         "Install uv",
         "pipx install uv",
     ),
-    (&["poetry"], "", "Install Poetry", "pipx install poetry"),
-    (&["pdm"], "", "Install PDM", "pipx install pdm"),
-    (&["hatch"], "", "Install Hatch", "pipx install hatch"),
+    (&["poetry"], &[], "Install Poetry", "pipx install poetry"),
+    (&["pdm"], &[], "Install PDM", "pipx install pdm"),
+    (&["hatch"], &[], "Install Hatch", "pipx install hatch"),
     (
         &["pnpm"],
-        "pnpm/action-setup",
+        &["pnpm/action-setup"],
         "Install pnpm",
         "corepack enable",
     ),
-    (&["yarn"], "", "Install Yarn", "corepack enable"),
+    (&["yarn"], &[], "Install Yarn", "corepack enable"),
     (
         &["bun", "bunx"],
-        "oven-sh/setup-bun",
+        &["oven-sh/setup-bun"],
         "Install Bun",
         "npm install --global bun",
     ),
     (
         &["deno"],
-        "denoland/setup-deno",
+        &["denoland/setup-deno"],
         "Install Deno",
         "npm install --global deno",
     ),
     (
         &["mix", "elixir"],
-        "erlef/setup-beam",
+        &["erlef/setup-beam"],
         "Install Elixir",
         "sudo apt-get update && sudo apt-get install --yes elixir && mix local.hex --force && mix local.rebar --force",
     ),
     (
         &["just"],
-        "extractions/setup-just",
+        &["extractions/setup-just"],
         "Install just",
         "pipx install rust-just",
     ),
     (
         &["task"],
-        "go-task/setup-task",
+        &["arduino/setup-task", "go-task/setup-task"],
         "Install Task",
         "npm install --global @go-task/cli",
     ),
     (
         &["meson"],
-        "",
+        &[],
         "Install Meson",
         "pipx install meson && pipx install ninja",
     ),
@@ -210,15 +210,15 @@ pub(super) fn steps(files: &Listing, needs: &Needs<'_>) -> Vec<String> {
     for found in needs.actions.iter().filter(is_used) {
         steps.push(format!("# {}\n{}", found.from, found.what));
     }
-    let installed = |action: &str| {
+    let installed = |action: &&str| {
         let prefix = format!("- uses: {action}@");
-        let mut actions = needs.actions.iter();
-        !action.is_empty() && actions.any(|it| it.what.starts_with(&prefix))
+        let mut found = needs.actions.iter();
+        found.any(|it| it.what.starts_with(&prefix))
     };
-    for (names, action, title, run) in PROGRAMS {
+    for (names, actions, title, run) in PROGRAMS {
         let is_called = needs.commands.iter().any(|command| calls(command, names));
         let has_setup = needs.commands.iter().any(|it| installs(it, names));
-        if is_called && !installed(action) && !has_setup {
+        if is_called && !actions.iter().any(installed) && !has_setup {
             steps.push(step(title, run));
         }
     }

@@ -46,6 +46,16 @@ fn a_taskfile_has_commands_and_its_program_is_installed() {
     assert_eq!(proposal(&files).1, ["build: task build", "test: task test"]);
     let steps = propose(&listing(&files)).steps.join("\n");
     assert!(steps.contains("@go-task/cli"), "{steps}");
+
+    for action in ["arduino/setup-task", "go-task/setup-task"] {
+        let workflow = format!(
+            "on: push\njobs:\n  test:\n    steps:\n      - uses: {action}@v2\n      - run: task test\n"
+        );
+        let files = [files[0], (".github/workflows/ci.yml", &workflow)];
+        let steps = propose(&listing(&files)).steps.join("\n");
+        assert!(steps.contains(action), "{steps}");
+        assert!(!steps.contains("@go-task/cli"), "{steps}");
+    }
 }
 
 #[test]
