@@ -259,6 +259,7 @@ async fn run_check(
         report: report.as_ref(),
         matchers: matchers.map_or(&[], Vec::as_slice),
         root: &root,
+        is_file: |root, path| Path::new(root).join(path).is_file(),
     };
     let mut result = CheckResult::of_evidence(check, outcome, &evidence, elapsed_ms);
     if let CheckOutcome::NotStarted { program, why } = &mut result.outcome

@@ -25,24 +25,28 @@ pub(super) fn relative(path: &str, root: &str) -> Option<String> {
     fits.then(|| parts.join("/"))
 }
 
-/// The directory that a command changes to before anything else: `web` for `cd web && npm test`. Its output
-/// names files relative to this directory.
+/// The directory that a command changes to before anything else, if it changes to no other: `web` for
+/// `cd web && npm test`.
 pub(super) fn directory(command: &str) -> Option<String> {
-    let (first, _) = command.trim_start().split_once("&&")?;
+    let (first, rest) = command.trim_start().split_once("&&")?;
+    let in_word = |c: char| c.is_alphanumeric() || "_-./".contains(c);
+    let mut words = rest.split(|c| !in_word(c));
+    let stays = !words.any(|word| matches!(word, "cd" | "pushd" | "popd"));
     let name = first.strip_prefix("cd ")?.trim();
     let quoted = |mark: char| name.strip_prefix(mark)?.strip_suffix(mark);
     let name = quoted('\'').or(quoted('"')).unwrap_or(name);
     let is_plain = !name.contains(['$', '`', '\'', ';', '&', '\\']);
-    relative(name.trim_end_matches('/'), "").filter(|_| is_plain)
+    relative(name.trim_end_matches('/'), "").filter(|_| is_plain && stays)
 }
 
-/// A path that is relative to a directory of the root, relative to the root. Some tools name it so themselves.
-pub(super) fn from_root(path: &str, directory: &str) -> String {
-    let rest = path.strip_prefix(directory);
-    match rest.is_some_and(|rest| rest.starts_with('/')) {
-        true => path.to_owned(),
-        false => format!("{directory}/{path}"),
-    }
+/// `path` in `directory`, if that is a file and `path` itself is none.
+pub(super) fn only_in(
+    directory: &str,
+    path: &str,
+    is_file: impl Fn(&str) -> bool,
+) -> Option<String> {
+    let inside = format!("{directory}/{path}");
+    (is_file(&inside) && !is_file(path)).then_some(inside)
 }
 
 /// Whether a path with only `/` separators is neither absolute nor a URL.
@@ -59,7 +63,7 @@ fn is_absolute(path: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{directory, from_root, relative};
+    use super::{directory, relative};
     use proptest::prelude::*;
 
     #[test]
@@ -74,12 +78,14 @@ mod tests {
             ("cd /tmp && make", None),
             ("cd . && make", None),
             ("cdk synth && make", None),
+            ("cd web && npm run ci-cd", Some("web")),
+            ("cd build && make && cd .. && pytest", None),
+            ("cd build && make\npopd", None),
+            ("cd build && (cd a; make)", None),
+            ("cd build && sh -c 'pushd a && make'", None),
         ] {
             assert_eq!(directory(command).as_deref(), expected, "{command}");
         }
-        assert_eq!(from_root("src/a.ts", "web"), "web/src/a.ts");
-        assert_eq!(from_root("web/src/a.ts", "web"), "web/src/a.ts");
-        assert_eq!(from_root("website/a.ts", "web"), "web/website/a.ts");
     }
 
     #[test]

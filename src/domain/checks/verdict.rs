@@ -75,6 +75,8 @@ pub struct Evidence<'a> {
     pub matchers: &'a [Matcher],
     /// The work tree: paths below it are made relative.
     pub root: &'a str,
+    /// Whether there is a file in the work tree at a path, which is relative to it.
+    pub is_file: fn(root: &str, path: &str) -> bool,
 }
 
 /// How a check ended.
@@ -182,7 +184,7 @@ fn place(test: &FailingTest) -> Option<(String, (String, u32))> {
 
 impl CheckResult {
     /// Interprets a run of `check` that ended with `outcome` and printed `output`. Paths below `root` (the
-    /// work tree) are made relative.
+    /// work tree) are made relative; relative paths stay as they are.
     pub fn read(
         check: &Check,
         outcome: CheckOutcome,
@@ -196,6 +198,7 @@ impl CheckResult {
             report: None,
             matchers: &[],
             root,
+            is_file: |_, _| false,
         };
         Self::of_evidence(check, outcome, &evidence, elapsed_ms)
     }
@@ -302,38 +305,41 @@ impl Evidence<'_> {
     /// name; and the failed tests of the report if it has any, otherwise those of the output. `run` is the
     /// command of the check.
     fn read(&self, run: &str) -> (Vec<Diagnostic>, Vec<FailingTest>) {
-        let reading = self.read_output(run);
-        let mut all = reading.diagnostics;
+        let plain = text::plain(self.output);
+        let mut output = diagnostic::read(&plain, self.root, self.matchers);
+        let mut report = self.report.map_or_else(Reading::default, |it| Reading {
+            diagnostics: it.diagnostics.clone(),
+            failing_tests: it.failing_tests.clone(),
+        });
+        if let Some(directory) = path::directory(run) {
+            self.find_files(&mut output, &directory);
+            self.find_files(&mut report, &directory);
+        }
         let place = |it: &Diagnostic| Some((it.path.clone()?, it.line));
-        let known: BTreeSet<_> = all.iter().filter_map(place).collect();
-        let reported = self.report.iter().flat_map(|it| &it.diagnostics);
-        let news = reported.filter(|it| place(it).is_none_or(|it| !known.contains(&it)));
-        all.extend(news.cloned());
+        let known: BTreeSet<_> = output.diagnostics.iter().filter_map(place).collect();
+        let is_new = |it: &Diagnostic| place(it).is_none_or(|it| !known.contains(&it));
+        report.diagnostics.retain(is_new);
+        let mut all = output.diagnostics;
+        all.extend(report.diagnostics);
         all.sort_by_key(|it| it.severity);
         all.truncate(diagnostic::MAX_DIAGNOSTICS);
         let failing = match self.report {
-            Some(report) if report.failed > 0 => report.failing_tests.clone(),
-            _ => reading.failing_tests,
+            Some(known) if known.failed > 0 => report.failing_tests,
+            _ => output.failing_tests,
         };
         (all, failing)
     }
 
-    fn read_output(&self, run: &str) -> Reading {
-        let plain = text::plain(self.output);
-        let Some(directory) = path::directory(run) else {
-            return diagnostic::read(&plain, self.root, self.matchers);
-        };
-        let root = match self.root {
-            "" => String::new(),
-            root => format!("{}/{directory}", root.trim_end_matches('/')),
-        };
-        let mut reading = diagnostic::read(&plain, &root, self.matchers);
-        let places = reading.diagnostics.iter_mut().map(|it| &mut it.path);
+    /// Names the files from the root that are named from `directory`, in which the check ran.
+    fn find_files(&self, reading: &mut Reading, directory: &str) {
+        let is_file = |path: &str| (self.is_file)(self.root, path);
+        let paths = reading.diagnostics.iter_mut().map(|it| &mut it.path);
         let files = reading.failing_tests.iter_mut().map(|it| &mut it.file);
-        for place in places.chain(files).flatten() {
-            *place = path::from_root(place, &directory);
+        for path in paths.chain(files).flatten() {
+            if let Some(inside) = path::only_in(directory, path, is_file) {
+                *path = inside;
+            }
         }
-        reading
     }
 
     fn is_unfinished(&self, run: &str) -> bool {

@@ -46,6 +46,7 @@ pub(super) fn matchers(data: &[u8]) {
 fn read(output: &str, report: Option<&junit::Report>, matchers: &[Matcher]) {
     let check = CheckSpec::of_command("make test").with_default_timeout(Duration::from_secs(1));
     let evidence = Evidence {
+        is_file: |_, path| path.len() % 2 == 0,
         output,
         is_whole: true,
         report,

@@ -240,6 +240,7 @@ fn a_report_tells_numbers_names_and_places() {
         report: Some(&report),
         matchers: &[],
         root: "/w",
+        is_file: |_, _| false,
     };
     let check = check("t", CheckKind::Test);
     let failed = CheckOutcome::Failed { exit: 1 };
@@ -268,22 +269,85 @@ fn a_report_tells_numbers_names_and_places() {
     );
 }
 
+/// Reads a failed run of a check in a tree with a few files.
+fn read_in_tree(run: &str, output: &str, report: Option<&str>) -> CheckResult {
+    const FILES: [&str; 7] = [
+        "backend/add_test.go",
+        "src/foo.cpp",
+        "build/src/foo.cpp",
+        "build/config.h",
+        "lib/bar.cpp",
+        "web/tests/test_a.py",
+        "mysite/mysite/test_x.py",
+    ];
+    let check = Check {
+        run: run.to_owned(),
+        ..check("test", CheckKind::Test)
+    };
+    let report = report.map(|xml| crate::checks::junit::read(xml.as_bytes(), "/work"));
+    let evidence = Evidence {
+        output,
+        is_whole: true,
+        report: report.as_ref(),
+        matchers: &[],
+        root: "/work",
+        is_file: |root, path| root == "/work" && FILES.contains(&path),
+    };
+    CheckResult::of_evidence(&check, CheckOutcome::Failed { exit: 1 }, &evidence, 1)
+}
+
 #[test]
 fn files_are_named_from_the_root_where_a_check_changes_to_a_directory_first() {
     let output = "=== RUN   TestAdd\n    add_test.go:9: Add(1, 2) = -1, want 3\n--- FAIL: TestAdd (0.00s)\nFAIL\nFAIL\tb\t0.002s\n";
-    let read = |run: &str| {
-        let check = Check {
-            run: run.to_owned(),
-            ..check("test", CheckKind::Test)
-        };
-        let outcome = CheckOutcome::Failed { exit: 1 };
-        CheckResult::read(&check, outcome, output, 1, "/work")
-    };
-    let result = read("cd backend && go test ./...");
+    let result = read_in_tree("cd backend && go test ./...", output, None);
     let place = Some("backend/add_test.go");
     assert_eq!(result.diagnostics[0].path.as_deref(), place);
     assert_eq!(result.failing_tests[0].file.as_deref(), place);
     assert!(result.errors[0].starts_with("backend/add_test.go:9: "));
-    let plain = read("go test ./...");
+    let plain = read_in_tree("go test ./...", output, None);
     assert_eq!(plain.diagnostics[0].path.as_deref(), Some("add_test.go"));
+}
+
+#[test]
+fn the_directory_of_a_check_counts_only_for_a_file_that_is_nowhere_else() {
+    for (run, printed, expected) in [
+        ("cd build && make", "/work/src/foo.cpp", "src/foo.cpp"),
+        ("cd build && make", "src/foo.cpp", "src/foo.cpp"),
+        ("cd build && make", "config.h", "build/config.h"),
+        ("cd build && make", "/work/build/config.h", "build/config.h"),
+        ("cd build && make", "build/config.h", "build/config.h"),
+        ("cd build && make", "none.cpp", "none.cpp"),
+        ("cd build && make && cd .. && x", "config.h", "config.h"),
+        ("cd src && cargo test", "lib/bar.cpp", "lib/bar.cpp"),
+        (
+            "cd mysite && x",
+            "mysite/test_x.py",
+            "mysite/mysite/test_x.py",
+        ),
+    ] {
+        let output = format!("{printed}:1:5: error: no\n");
+        let found = read_in_tree(run, &output, None).diagnostics;
+        let places: Vec<_> = found
+            .iter()
+            .map(|it| (it.path.as_deref(), it.line))
+            .collect();
+        assert_eq!(places, [(Some(expected), Some(1))], "{run}: {printed}");
+    }
+}
+
+#[test]
+fn a_report_of_a_check_in_a_directory_names_the_same_places_as_its_output() {
+    let xml = "<testsuite><testcase name='test_a' file='tests/test_a.py' line='2'>\
+        <failure message='m'>tests/test_a.py:2: AssertionError</failure></testcase></testsuite>";
+    let output = "tests/test_a.py:2:1: error: m\n";
+    for run in ["cd web && pytest", "pytest"] {
+        let result = read_in_tree(run, output, Some(xml));
+        let place = match run {
+            "pytest" => "tests/test_a.py",
+            _ => "web/tests/test_a.py",
+        };
+        let paths: Vec<_> = result.diagnostics.iter().map(|it| &it.path).collect();
+        assert_eq!(paths, [&Some(place.to_owned())], "{run}");
+        assert_eq!(result.failing_tests[0].file.as_deref(), Some(place));
+    }
 }
