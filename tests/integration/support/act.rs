@@ -8,13 +8,14 @@
 
 use super::github::{Access, Area, Token};
 use super::npm;
+use super::proc::end_of;
 use super::runner::{Runner, TOKEN};
 use crate::action_file::{ROOT, write_program};
 use serde_json::{Value, json};
 use std::env;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 
 /// What the model's key is in the jobs' secrets.
@@ -360,8 +361,13 @@ pub fn run(runner: &Runner, workflow: &str) -> Option<Ended> {
         .env("ACT_ORIGIN", format!("file://{}", runner.bare().display()))
         .env("ACT_ARTIFACTS", &artifacts)
         .env("ACT_TOLD", &outputs);
-    let output = command.output().unwrap();
-    let printed = [output.stdout, output.stderr].concat();
+    // Act may wait for ever for the terminal of a step that has ended.
+    let log = runner.project.outside("printed");
+    let written = File::create(&log).unwrap();
+    command.stdin(Stdio::null());
+    command.stdout(written.try_clone().unwrap()).stderr(written);
+    let status = end_of(&mut command.spawn().unwrap());
+    let printed = fs::read(&log).unwrap();
     let printed = String::from_utf8_lossy(&printed).into_owned();
     assert!(
         !printed.contains(MODEL_KEY) && !printed.contains(TOKEN),
@@ -369,7 +375,7 @@ pub fn run(runner: &Runner, workflow: &str) -> Option<Ended> {
     );
     let line = |line: &str| serde_json::from_str(line).unwrap_or_else(|_| json!({ "msg": line }));
     Some(Ended {
-        succeeded: output.status.success(),
+        succeeded: status.success(),
         log: printed.lines().map(line).collect(),
         outputs: read_outputs(&outputs),
     })
