@@ -12,7 +12,6 @@ const FILES: &[(&str, &str)] = &[
         "import unittest, app\n\nclass B(unittest.TestCase):\n    def test_b(self):\n        self.assertTrue(app.done())\n\n    def test_c(self):\n        pass\n",
     ),
     ("work.txt", "x\n"),
-    ("want/fixtures/work.txt", "fixed\n"),
     (".gitignore", "__pycache__\n"),
 ];
 const CHECK: &str = "python3 -m unittest discover -s tests";
@@ -53,24 +52,6 @@ fn honest_new_tests_need_no_proof() {
     let run = run(&project, agent, &[]).expect(0);
     proved(&run, &[]);
     assert_eq!(run.task(0)["reason"], "verified", "{}", run.stdout);
-}
-
-#[test]
-fn what_tests_compare_with_belongs_to_them() {
-    let check = "cmp work.txt want/fixtures/work.txt";
-    for (agent, reason) in [
-        ("cp work.txt want/fixtures/work.txt", "changed_expectations"),
-        ("echo fixed > work.txt", "verified"),
-    ] {
-        let project = project(FILES, check, "max_retries: 0\n");
-        let run = run(
-            &project,
-            &format!("{agent}; echo y > note.txt; echo Done."),
-            &[],
-        )
-        .expect(0);
-        assert_eq!(run.task(0)["reason"], reason, "{}", run.stdout);
-    }
 }
 
 /// No file may stand where make would make one, also if the file is empty or its directory is.
