@@ -176,7 +176,7 @@ fn definition(found: &mut CheckChanges, start: &Before<'_>, change: &Change, par
 struct Before<'r> {
     repo: &'r Repo,
     changes: BTreeMap<String, &'r Change>,
-    has_tests: OnceCell<bool>,
+    tests: OnceCell<Vec<String>>,
 }
 
 impl<'r> Before<'r> {
@@ -187,7 +187,7 @@ impl<'r> Before<'r> {
             changes: all
                 .map(|change| (display_path(&change.path), change))
                 .collect(),
-            has_tests: OnceCell::new(),
+            tests: OnceCell::new(),
         }
     }
 
@@ -296,10 +296,16 @@ impl Start for Before<'_> {
         }
     }
 
-    fn has_tests(&self) -> bool {
-        *self.has_tests.get_or_init(|| {
+    fn has_tests_below(&self, dir: &str) -> bool {
+        let tests = self.tests.get_or_init(|| {
             let paths = self.repo.base_paths().unwrap_or_default();
-            paths.iter().any(|path| is_test(&display_path(path)))
-        })
+            let paths = paths.iter().map(|path| display_path(path));
+            paths.filter(|path| is_test(path)).collect()
+        });
+        let dir = match dir.is_empty() {
+            true => String::new(),
+            false => format!("{dir}/"),
+        };
+        tests.iter().any(|path| path.starts_with(&dir))
     }
 }

@@ -41,8 +41,8 @@ pub trait Start {
     fn entry(&self, path: &str) -> Option<Entry>;
     /// The content of a file, if it is text within a size limit.
     fn read(&self, path: &str) -> Option<String>;
-    /// Whether there are any test files.
-    fn has_tests(&self) -> bool;
+    /// Whether there are any test files below a directory; an empty path stands for the top.
+    fn has_tests_below(&self, dir: &str) -> bool;
 }
 
 /// How a path affects the checks.
@@ -115,7 +115,7 @@ impl Definitions {
         let is_new = |goal: &str| start.entry(goal) != Some(Entry::Directory);
         let mut goals = self.goals.iter().filter(|goal| is_at_or_below(goal, path));
         let is_goal = goals.any(|goal| is_new(goal));
-        if is_read || is_goal || (shadows && start.has_tests()) {
+        if is_read || is_goal || (shadows && start.has_tests_below("")) {
             return Some(WHOLE);
         }
         let listed = self.listed(path);
@@ -186,10 +186,8 @@ fn counts_when_added(added: Added, path: &str, start: &dyn Start) -> bool {
     match added {
         Added::Never => false,
         Added::Always => true,
-        Added::WithTests => start.has_tests(),
-        Added::InDirectory => {
-            path.contains('/') && start.entry(parent(path)) == Some(Entry::Directory)
-        }
+        Added::WithTests => start.has_tests_below(""),
+        Added::AboveTests => path.contains('/') && start.has_tests_below(parent(path)),
         Added::Beside(others) => {
             let dirs = [parent(path), parent(parent(path)), ""];
             let paths = dirs

@@ -102,7 +102,7 @@ impl Start for Same<'_> {
         Some(self.0.to_owned())
     }
 
-    fn has_tests(&self) -> bool {
+    fn has_tests_below(&self, _: &str) -> bool {
         true
     }
 }

@@ -99,6 +99,35 @@ fn what_checks_made_is_made_again_for_the_proof() {
     is_unverified(&project, &run, "tests/make.sh");
 }
 
+/// Builds that remember what they have made, under a known and an unknown name, and in an installed directory.
+#[test]
+fn what_builds_remember_does_not_keep_them_from_building() {
+    for (list, agent, expected) in [
+        ("x.tsbuildinfo", "make t; true", "verified"),
+        ("build/made", "make t; true", "verified"),
+        ("node_modules/.cache/made", "make t; true", "verified"),
+        (
+            "build/made",
+            "echo x > work.txt; make t; echo fixed > t",
+            "changed_expectations",
+        ),
+    ] {
+        let make = format!(
+            "test: t\n\tgrep -qx fixed t\nt: {list}\n{list}: work.txt\n\tmkdir -p {list} && rmdir {list}\n\tcp work.txt t\n\ttouch {list}\n"
+        );
+        let files = [
+            ("Makefile", make.as_str()),
+            ("work.txt", "x\n"),
+            ("other.txt", "x\n"),
+            (".gitignore", "t\nbuild\n*.tsbuildinfo\nnode_modules\n"),
+        ];
+        let project = project(&files, "make test", "max_retries: 0\n");
+        let agent = format!("echo fixed > work.txt; echo y > other.txt; {agent}; echo Done.");
+        let run = run(&project, &agent, &[]).expect(0);
+        assert_eq!(run.task(0)["reason"], expected, "{list}: {}", run.stdout);
+    }
+}
+
 #[test]
 fn a_check_that_rewrites_the_original_tests_proves_nothing() {
     let files = [

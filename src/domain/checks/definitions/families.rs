@@ -409,7 +409,7 @@ pub const FAMILIES: &[Family] = &[
             File {
                 name: "go.mod",
                 part: Part::GoMod,
-                added: Added::InDirectory,
+                added: Added::AboveTests,
             },
             beside("go.work", &["go.mod"]),
             always(".golangci.*"),

@@ -36,8 +36,9 @@ pub enum Added {
     WithTests,
     /// If one of these existed, beside it, one directory up, or at the top of the work tree.
     Beside(&'static [&'static str]),
-    /// If its directory existed, and is not the top of the work tree: it takes the directory out of the whole.
-    InDirectory,
+    /// If there were tests below its directory, which is not the top of the work tree: it takes them out of the
+    /// whole.
+    AboveTests,
 }
 
 /// Test runners: every file that their command names is a test, and every directory contains tests.
@@ -103,3 +104,45 @@ pub const PACKAGE_MANAGERS: &[&str] = &["bun", "npm", "pnpm", "yarn"];
 
 /// Directories that conventionally contain the work itself.
 pub const PRODUCT_DIRECTORIES: &[&str] = &["", "app", "bin", "lib", "packages", "pkg", "src"];
+
+/// Compilers: the files that they compile are the work.
+pub const COMPILERS: &[&str] = &[
+    "c++", "cc", "clang", "clang++", "g++", "gcc", "go", "javac", "rustc", "swiftc", "tsc",
+];
+
+/// Linters and formatters: the files that they judge are the work.
+pub const LINTERS: &[&str] = &[
+    "biome",
+    "black",
+    "clang-format",
+    "clang-tidy",
+    "cppcheck",
+    "cpplint",
+    "eslint",
+    "flake8",
+    "golangci-lint",
+    "isort",
+    "mypy",
+    "php-cs-fixer",
+    "phpcs",
+    "phpstan",
+    "prettier",
+    "psalm",
+    "pylint",
+    "pyright",
+    "rubocop",
+    "ruff",
+    "shellcheck",
+    "staticcheck",
+    "stylelint",
+    "xo",
+];
+
+/// Programs that run nothing that their arguments name, and that print or find programs.
+pub const SAYING: &[&str] = &["echo", "hash", "printf", "type", "which"];
+
+/// Programs that install others.
+pub const INSTALLERS: &[&str] = &[
+    "apt", "apt-get", "brew", "bun", "bundle", "cargo", "composer", "gem", "go", "npm", "pdm",
+    "pip", "pip3", "pipx", "pnpm", "poetry", "uv", "yarn",
+];

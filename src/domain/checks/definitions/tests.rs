@@ -24,8 +24,10 @@ impl Start for Tree {
         self.0.get(path).map(|text| (*text).to_owned())
     }
 
-    fn has_tests(&self) -> bool {
-        self.0.keys().any(|path| is_test(path))
+    fn has_tests_below(&self, dir: &str) -> bool {
+        let mut tests = self.0.keys().filter(|path| is_test(path));
+        let dir = format!("{dir}/");
+        tests.any(|path| dir == "/" || path.starts_with(&dir))
     }
 }
 
@@ -375,13 +377,79 @@ fn settings_that_let_tests_pass_decide_if_they_are_new() {
     let files = [
         ("go.mod", ""),
         ("p/a_test.go", ""),
+        ("docs/a.go", ""),
         (".yarn/releases/yarn.cjs", ""),
     ];
     for (check, path, expected) in [
         ("go test ./...", "p/go.mod", true),
         ("go test ./...", "q/go.mod", false),
+        ("go test ./...", "docs/go.mod", false),
         ("yarn test", ".yarn/releases/yarn.cjs", true),
     ] {
         assert_eq!(decides(&files, check, path), expected, "{path}");
+    }
+}
+
+/// What compilers and linters get as arguments is the work, also after an option without a value.
+#[test]
+fn only_the_options_that_configure_name_definitions() {
+    let files = [
+        (
+            "Makefile",
+            "test:\n\tgcc -Wall a.c tests/t.c -o t\n\tcc -c a.c\n\tgcc -include conf.h a.c\n",
+        ),
+        ("a.c", ""),
+        ("conf.h", ""),
+        ("a.py", ""),
+        ("a.js", ""),
+        ("rules.js", ""),
+        ("rules.ini", ""),
+    ];
+    for (check, path, expected) in [
+        ("make test", "a.c", false),
+        ("make test", "conf.h", true),
+        ("mypy --strict a.py", "a.py", false),
+        ("python3 -m mypy --strict a.py", "a.py", false),
+        ("mypy --config-file rules.ini a.py", "rules.ini", true),
+        ("uv run --frozen ruff check --quiet a.py", "a.py", false),
+        ("npx --yes prettier --check a.js", "a.js", false),
+        ("npx eslint --max-warnings=0 a.js", "a.js", false),
+        ("npx eslint -c rules.js a.js", "rules.js", true),
+        ("npx eslint --config=rules.js a.js", "rules.js", true),
+        ("eslint --no-config-lookup a.js", "a.js", false),
+        ("tsc --noEmit --strict a.js", "a.js", false),
+        ("tsc -p rules.ini", "rules.ini", true),
+        ("go build -v a.go", "a.go", false),
+        ("npx mocha -r rules.js", "rules.js", true),
+        ("node -r ./rules.js --test", "rules.js", true),
+        ("make -f rules.ini", "rules.ini", true),
+    ] {
+        assert_eq!(decides(&files, check, path), expected, "{check} {path}");
+    }
+}
+
+#[test]
+fn a_command_that_installs_finds_or_judges_runs_no_test() {
+    let tree = Tree([("Makefile", "lint:\n\truff check\ntest:\n\tpytest\n")].into());
+    for (check, expected) in [
+        ("pytest", true),
+        ("uv run --frozen pytest -q", true),
+        ("npx --yes jest", true),
+        ("c8 mocha", true),
+        ("python3 -m pytest", true),
+        ("pip install -q pytest && pytest", true),
+        ("make test", true),
+        ("node --test", true),
+        ("make lint", false),
+        ("python3 -m pip install pytest", false),
+        ("uv pip install pytest && ruff check", false),
+        ("npm i mocha", false),
+        ("command -v pytest", false),
+        ("echo pytest", false),
+        ("eslint --env jest src", false),
+        ("CI=1 mypy --exclude pytest src", false),
+    ] {
+        let definitions = Definitions::of([check], &tree);
+        assert_eq!(definitions.runs_tests(), expected, "{check}");
     }
 }

@@ -8,7 +8,10 @@ use super::table::{
 };
 use super::{Definitions, Entry, Start, base, fits, joined, parent};
 use std::collections::BTreeSet;
-use words::{DATA, is_command_option, only_parses, says_that_it_checks, says_that_it_limits};
+use words::{
+    DATA, installs, is_command_option, only_parses, option_configures, says_that_it_checks,
+    says_that_it_limits,
+};
 
 mod settings;
 mod words;
@@ -42,6 +45,14 @@ pub(super) fn definitions<'a>(
     walk.read_test_settings();
     walk.read_configurations();
     walk.found
+}
+
+/// The families of a program, by their place in the table.
+fn families_of(name: &str) -> impl Iterator<Item = usize> {
+    let runs = |family: &Family| family.programs.iter().any(|program| fits(program, name));
+    let all = FAMILIES.iter().enumerate();
+    all.filter(move |(_, family)| runs(family))
+        .map(|(at, _)| at)
 }
 
 /// The directory in which a command runs, and the directory of the script that contains it.
@@ -103,6 +114,12 @@ impl Walk<'_> {
     }
 
     fn command(&mut self, words: &[String], place: &Place) {
+        let ran_tests = self.found.runs_tests;
+        self.follow(words, place);
+        self.found.runs_tests = ran_tests || (self.found.runs_tests && !installs(words));
+    }
+
+    fn follow(&mut self, words: &[String], place: &Place) {
         let mut is_program = true;
         for (at, word) in words.iter().enumerate() {
             self.installed(place, word);
@@ -186,30 +203,34 @@ impl Walk<'_> {
         if INTERPRETERS.iter().any(|pattern| fits(pattern, name)) {
             self.interpreter(name, rest, place);
         } else if known && !RUNNERS.contains(&name) {
-            self.option_files(rest, place);
+            self.option_files(name, rest, place);
         }
         if RUNNERS.contains(&name) {
-            self.runner(rest, place);
+            self.runner(name, rest, place);
         }
         known || SHELLS.contains(&name)
     }
 
     fn family_of(&mut self, name: &str) -> bool {
-        let runs = |family: &Family| family.programs.iter().any(|program| fits(program, name));
-        let found = FAMILIES
-            .iter()
-            .enumerate()
-            .filter(|(_, family)| runs(family));
-        let found: Vec<usize> = found.map(|(at, _)| at).collect();
+        let found: Vec<usize> = families_of(name).collect();
         self.found.families.extend(&found);
         !found.is_empty()
     }
 
-    /// Records the files that options name.
-    fn option_files(&mut self, rest: &[String], place: &Place) {
+    /// Records the files that options of a program name. The options of another program that it runs are not its
+    /// own.
+    fn option_files(&mut self, program: &str, rest: &[String], place: &Place) {
         let mut after_option = false;
         let mut configures = false;
+        let mut option = "";
         for word in rest {
+            let is_file = after_option && word.contains('.');
+            if !is_file && families_of(base(word)).next().is_some() {
+                return;
+            }
+            if word.starts_with('-') {
+                option = word.split('=').next().unwrap_or_default();
+            }
             configures = match after_option && !word.starts_with('-') {
                 true => configures,
                 false => word == "-c" || word.starts_with("--config"),
@@ -219,7 +240,7 @@ impl Walk<'_> {
                 None => after_option.then_some(word.as_str()),
             };
             after_option = word.starts_with('-');
-            if let Some(value) = value
+            if let Some(value) = value.filter(|_| option_configures(program, option))
                 && let Some((path, Entry::File { .. })) = self.resolve(place, value)
             {
                 if configures {
@@ -234,7 +255,7 @@ impl Walk<'_> {
         let tests = rest.iter().any(|word| word == "--test" || word == "test");
         if ["node", "nodejs", "bun", "deno"].contains(&name) && tests {
             self.found.runs_tests = true;
-            self.runner(rest, place);
+            self.runner(name, rest, place);
         }
         let mut words = rest.iter();
         let mut before = Vec::new();
@@ -258,7 +279,7 @@ impl Walk<'_> {
                 break;
             }
         }
-        self.option_files(&before, place);
+        self.option_files(name, &before, place);
     }
 
     /// Records the directories from which a script of Python loads modules first: its own, and the one in which
@@ -286,8 +307,8 @@ impl Walk<'_> {
     }
 
     /// Records the arguments of a test runner: files and directories of tests, and configuration.
-    fn runner(&mut self, rest: &[String], place: &Place) {
-        self.option_files(rest, place);
+    fn runner(&mut self, name: &str, rest: &[String], place: &Place) {
+        self.option_files(name, rest, place);
         for word in rest {
             let word = word
                 .split_once('=')

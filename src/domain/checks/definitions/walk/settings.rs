@@ -138,7 +138,7 @@ impl Walk<'_> {
                 let words = found[2].split(is_list).filter(|word| !word.is_empty());
                 let words: Vec<String> = words.map(str::to_owned).collect();
                 match &found[1] {
-                    "testpaths" => self.runner(&words, &Place::default()),
+                    "testpaths" => self.runner("pytest", &words, &Place::default()),
                     _ => self
                         .found
                         .test_names

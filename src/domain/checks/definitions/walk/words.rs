@@ -1,6 +1,8 @@
 //! What words of a command or a path say.
 
-use super::super::table::SHELLS;
+use super::super::base;
+use super::super::table::{COMPILERS, INSTALLERS, LINTERS, SAYING, SHELLS};
+use super::{BEFORE_A_COMMAND, is_assignment};
 use crate::checks::tests_changed::is_test;
 
 /// Words in a script's path that mark it as a check. A script that another script runs may otherwise be the
@@ -49,6 +51,74 @@ const WORDS_OF_LIMITS: &[&str] = &[
     "threshold",
     "thresholds",
 ];
+
+/// Ends of options of compilers and linters that name a file by which they work, and not a file to work on.
+const CONFIGURING: &[&str] = &[
+    "baseline",
+    "config",
+    "config-file",
+    "exec",
+    "formatter",
+    "ignore-file",
+    "ignore-path",
+    "imacros",
+    "include",
+    "modfile",
+    "overlay",
+    "parser",
+    "plugin",
+    "preset",
+    "project",
+    "rcfile",
+    "require",
+    "rulesdir",
+    "ruleset",
+    "settings",
+    "specs",
+    "standard",
+    "suppressions-list",
+    "suppressions-location",
+    "vettool",
+];
+
+/// Whether a file that follows this option of a program configures it. What follows an option of a compiler or
+/// a linter is mostly the work itself: `cc -Wall a.c`, `mypy --strict a.py`.
+pub fn option_configures(program: &str, option: &str) -> bool {
+    let name = option.trim_start_matches('-');
+    let is_of_linter = || ["c", "f", "p"].contains(&name) || name.starts_with("config");
+    let is_named = || {
+        let ends = CONFIGURING.iter().any(|end| name.ends_with(end));
+        ends && !name.starts_with("no-")
+    };
+    match program {
+        "tsc" => name == "p" || is_named(),
+        _ if COMPILERS.contains(&program) => is_named(),
+        _ if LINTERS.contains(&program) => is_of_linter() || is_named(),
+        _ => true,
+    }
+}
+
+/// Whether a command runs none of the programs that its arguments name, since it installs, finds or names them,
+/// or judges the work by itself.
+pub fn installs(words: &[String]) -> bool {
+    let is_prefix =
+        |word: &&String| BEFORE_A_COMMAND.contains(&word.as_str()) || is_assignment(word);
+    let program = words.iter().find(|word| !is_prefix(word));
+    let program = program.map_or("", |word| base(word));
+    let is_pair = |pair: &[String]| match pair {
+        [one, other] => {
+            let verbs = ["add", "ci", "i", "install", "require", "sync"];
+            let installs = INSTALLERS.contains(&base(one)) && verbs.contains(&other.as_str());
+            installs || (one == "command" && ["-v", "-V"].contains(&other.as_str()))
+        }
+        _ => false,
+    };
+    let is_alone = [SAYING, LINTERS, COMPILERS]
+        .iter()
+        .any(|names| names.contains(&program));
+    // `go test` and `go run` run what they compile.
+    (is_alone && program != "go") || words.windows(2).any(is_pair)
+}
 
 /// Whether a shell's next argument is a command: `-c`.
 pub fn is_command_option(word: &str) -> bool {
