@@ -23,14 +23,28 @@ pub struct QueuedPlan {
     pub priority: Priority,
     /// Names or ids of the plans in the queue that must be done first.
     pub depends_on: Vec<String>,
-    /// Whether every task is done: on the plan's own branch if it exists, otherwise on the base branch.
-    pub all_done: bool,
+    /// How far its work has come.
+    pub progress: Progress,
     /// The number of consecutive failed runs.
     pub failed_runs: u32,
     /// Whether its pull request is open.
     pub open_pull: bool,
     /// Why the plan cannot be read, if it cannot.
     pub invalid: Option<String>,
+}
+
+/// How far the work of a plan has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Progress {
+    /// Some task is not done.
+    Open,
+    /// Every task is done on the plan's own branch, and the base branch does not have the work yet.
+    Done,
+    /// As [`Progress::Done`], but no pull request is open and the base branch has another version of the
+    /// plan, which nobody works on as long as the plan's own branch exists.
+    DoneBeforeEdit,
+    /// Every task is done on the base branch.
+    Merged,
 }
 
 /// What a scheduled run does.
@@ -90,8 +104,12 @@ pub enum Why {
     AmbiguousDependency(String),
     /// It depends on itself through these plans; the first is also the last.
     Cycle(Vec<String>),
+    /// The branch with this name has finished an earlier version of the plan.
+    Edited(String),
     /// The plan with this name is not done yet.
     WaitsFor(String),
+    /// The base branch does not have the work of the plan with this name yet.
+    WaitsForMerge(String),
     /// It is ready, but another plan comes first.
     ComesLater,
 }
@@ -104,8 +122,9 @@ impl Why {
             | Self::GaveUp(_)
             | Self::UnknownDependency(_)
             | Self::AmbiguousDependency(_)
-            | Self::Cycle(_) => true,
-            Self::Done | Self::WaitsFor(_) | Self::ComesLater => false,
+            | Self::Cycle(_)
+            | Self::Edited(_) => true,
+            Self::Done | Self::WaitsFor(_) | Self::WaitsForMerge(_) | Self::ComesLater => false,
         }
     }
 }
@@ -123,7 +142,16 @@ impl fmt::Display for Why {
                 write!(f, "depends on `{name}`, which names several plans")
             }
             Self::Cycle(names) => write!(f, "depends on itself: {}", names.join(" -> ")),
+            Self::Edited(branch) => {
+                write!(
+                    f,
+                    "edited after {branch} had finished it; delete that branch to have the new version done"
+                )
+            }
             Self::WaitsFor(name) => write!(f, "waits for {name}"),
+            Self::WaitsForMerge(name) => {
+                write!(f, "waits until the work of {name} is in the base branch")
+            }
             Self::ComesLater => f.write_str("ready, comes later"),
         }
     }
@@ -184,8 +212,11 @@ fn without_ready(passed_over: &[PassedOver]) -> Next {
             plans: plans.into_iter().collect(),
         };
     }
+    let waits = |it: &PassedOver| matches!(it.why, Why::WaitsForMerge(_));
     let reason = if passed_over.is_empty() {
         "the queue has no plan"
+    } else if passed_over.iter().any(waits) {
+        "every plan of the queue is done or waits for a pull request to be merged"
     } else {
         "every plan of the queue is done"
     };
@@ -229,15 +260,16 @@ fn obstacle(
     if let Some(why) = &plan.invalid {
         return Some(Why::Invalid(why.clone()));
     }
-    if plan.all_done {
-        return Some(Why::Done);
+    match plan.progress {
+        Progress::Done | Progress::Merged => return Some(Why::Done),
+        Progress::DoneBeforeEdit => return Some(Why::Edited(branch_of(&plan.name))),
+        Progress::Open => {}
     }
     let mut waits = None;
     for name in &plan.depends_on {
         match names.find(name) {
             Ok(on) => {
-                let on = plans.get(on).filter(|on| !on.is_done());
-                waits = waits.or_else(|| on.map(|on| on.name.clone()));
+                waits = waits.or_else(|| plans.get(on).and_then(QueuedPlan::delays));
             }
             Err(why) => return Some(why),
         }
@@ -248,12 +280,22 @@ fn obstacle(
     if plan.failed_runs >= MAX_FAILED_RUNS {
         return Some(Why::GaveUp(plan.failed_runs));
     }
-    waits.map(Why::WaitsFor)
+    waits
 }
 
 impl QueuedPlan {
     fn is_done(&self) -> bool {
-        self.all_done && self.invalid.is_none()
+        self.progress != Progress::Open && self.invalid.is_none()
+    }
+
+    /// What keeps a plan waiting that depends on this one: it begins on the base branch and needs this work
+    /// there.
+    fn delays(&self) -> Option<Why> {
+        match self.progress {
+            _ if !self.is_done() => Some(Why::WaitsFor(self.name.clone())),
+            Progress::Merged => None,
+            _ => Some(Why::WaitsForMerge(self.name.clone())),
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::context::Context;
 use crate::domain::outcome::{Reason, RunStatus};
 use crate::domain::plan::{self, Plan, Priority, TaskStatus, without_owned_keys};
-use crate::domain::queue::{MAX_FAILED_RUNS, Next, QueuedPlan, branch_of, next};
+use crate::domain::queue::{MAX_FAILED_RUNS, Next, Progress, QueuedPlan, branch_of, next};
 use crate::domain::snapshot::RevId;
 use crate::error::{Error, Result};
 use crate::git::{Real, Repo, path_within};
@@ -222,7 +222,7 @@ async fn queued(
                 id: None,
                 priority: Priority::Medium,
                 depends_on: Vec::new(),
-                all_done: false,
+                progress: Progress::Open,
                 failed_runs,
                 open_pull: false,
                 invalid: Some(error.message.clone()),
@@ -230,15 +230,24 @@ async fn queued(
             return Ok((plan, false));
         }
     };
-    let (mut all_done, mut open_pull) = (is_done(plan), false);
-    let mut differs = false;
-    if let Some(head) = entry.branch.as_ref().filter(|_| !all_done) {
+    let mut progress = match is_done(plan) {
+        true => Progress::Merged,
+        false => Progress::Open,
+    };
+    let (mut open_pull, mut differs) = (false, false);
+    if let Some(head) = entry.branch.as_ref().filter(|_| progress == Progress::Open) {
         let there = on_branch(context, actions, real, &path, head)?;
-        all_done = there.as_ref().is_some_and(|(plan, _)| is_done(plan));
+        let is_done = there.as_ref().is_some_and(|(plan, _)| is_done(plan));
         differs = there.is_some_and(|(_, digest)| digest != entry.digest);
         let name = branch_of(&entry.name);
         let pulls = github.open_pulls_of(&name, base).await;
+        let no_pull = pulls.as_ref().is_ok_and(Vec::is_empty);
         open_pull = pulls.is_ok_and(|pulls| !pulls.is_empty());
+        progress = match is_done {
+            false => Progress::Open,
+            true if differs && no_pull => Progress::DoneBeforeEdit,
+            true => Progress::Done,
+        };
     }
     let plan = QueuedPlan {
         path,
@@ -246,7 +255,7 @@ async fn queued(
         id: plan.id.clone(),
         priority: plan.priority.unwrap_or(Priority::Medium),
         depends_on: plan.depends_on.clone(),
-        all_done,
+        progress,
         failed_runs,
         open_pull,
         invalid: None,

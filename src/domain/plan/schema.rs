@@ -53,7 +53,7 @@ pub fn plan() -> Json {
     );
     add(
         "depends_on",
-        "Plans of a queue that must be done first: ids, or file names without extension.",
+        "Plans of a queue whose work the base branch must have first: ids, or file names without extension.",
         texts_schema(),
     );
     let tasks = json!({"type": "array", "minItems": 1, "items": task()});

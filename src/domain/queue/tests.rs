@@ -8,7 +8,7 @@ fn plan(name: &str, depends_on: &[&str]) -> QueuedPlan {
         id: None,
         priority: Priority::Medium,
         depends_on: depends_on.iter().map(|&on| on.to_owned()).collect(),
-        all_done: false,
+        progress: Progress::Open,
         failed_runs: 0,
         open_pull: false,
         invalid: None,
@@ -80,7 +80,7 @@ fn every_plan_that_is_passed_over_has_its_reason() {
         plan("i-behind-ring", &["e-ring"]),
         plan("j-ready", &["a-done"]),
     ];
-    plans[0].all_done = true;
+    plans[0].progress = Progress::Merged;
     plans[1].invalid = Some("plan.yaml:1:1: no tasks".to_owned());
     plans[2].failed_runs = 3;
     assert_eq!(
@@ -109,7 +109,7 @@ fn every_plan_that_is_passed_over_has_its_reason() {
 fn without_a_plan_left_there_is_nothing_to_do() {
     assert_eq!(shown(&[]), ["the queue has no plan"]);
     let done = QueuedPlan {
-        all_done: true,
+        progress: Progress::Merged,
         open_pull: true,
         failed_runs: 9,
         ..plan("a", &["gone"])
@@ -117,6 +117,36 @@ fn without_a_plan_left_there_is_nothing_to_do() {
     assert_eq!(
         shown(&[done]),
         ["every plan of the queue is done", "a: done"]
+    );
+}
+
+#[test]
+fn a_plan_begins_once_the_base_branch_has_what_it_depends_on() {
+    let mut plans = [plan("base", &[]), plan("top", &["base"])];
+    plans[0].progress = Progress::Done;
+    assert_eq!(
+        shown(&plans),
+        [
+            "every plan of the queue is done or waits for a pull request to be merged",
+            "base: done",
+            "top: waits until the work of base is in the base branch",
+        ]
+    );
+    plans[0].progress = Progress::Merged;
+    assert_eq!(shown(&plans)[0], "> top");
+}
+
+#[test]
+fn a_plan_that_was_edited_after_its_branch_was_finished_needs_a_person() {
+    let mut plans = [plan("a", &[]), plan("b", &[])];
+    plans[0].progress = Progress::DoneBeforeEdit;
+    assert_eq!(shown(&plans)[0], "> b");
+    plans[1].progress = Progress::Merged;
+    let shown = shown(&plans);
+    assert_eq!(shown[0], "person: a");
+    assert!(
+        shown[1].contains("after sprag/a had finished it"),
+        "{shown:?}"
     );
 }
 
@@ -163,7 +193,7 @@ fn branches_are_readable_where_they_can_be() {
 /// Every queue of three plans, each in one of the states that matter, with every dependency.
 #[test]
 fn every_small_queue_is_decided_soundly() {
-    const STATES: usize = 5;
+    const STATES: usize = 7;
     const EDGES: usize = 9;
     for state in 0..STATES.pow(3) {
         for edges in 0..1_usize << EDGES {
@@ -185,10 +215,12 @@ fn small_plan(at: u32, state: usize, edges: usize) -> QueuedPlan {
         .collect();
     let mut plan = plan(names[at as usize], &on);
     match state {
-        1 => plan.all_done = true,
+        1 => plan.progress = Progress::Merged,
         2 => plan.failed_runs = MAX_FAILED_RUNS,
         3 => plan.invalid = Some("x".to_owned()),
         4 => plan.open_pull = true,
+        5 => plan.progress = Progress::Done,
+        6 => plan.progress = Progress::DoneBeforeEdit,
         _ => {}
     }
     plan
@@ -196,16 +228,17 @@ fn small_plan(at: u32, state: usize, edges: usize) -> QueuedPlan {
 
 fn sound(plans: &[QueuedPlan]) {
     let choice = next(plans);
-    let done = |name: &String| {
+    let merged = |name: &String| {
+        let is_merged = |plan: &QueuedPlan| plan.is_done() && plan.progress == Progress::Merged;
         plans
             .iter()
-            .any(|plan| plan.name == *name && plan.is_done())
+            .any(|plan| plan.name == *name && is_merged(plan))
     };
     let ready = |plan: &QueuedPlan| {
-        !plan.all_done
+        plan.progress == Progress::Open
             && plan.invalid.is_none()
             && plan.failed_runs < MAX_FAILED_RUNS
-            && plan.depends_on.iter().all(done)
+            && plan.depends_on.iter().all(merged)
     };
     let others = usize::from(matches!(choice.next, Next::Run { .. }));
     assert_eq!(choice.passed_over.len() + others, plans.len());
@@ -214,7 +247,11 @@ fn sound(plans: &[QueuedPlan]) {
         Next::NeedsPerson { plans: needy } => {
             assert!(!plans.iter().any(ready) && !needy.is_empty(), "{plans:?}");
         }
-        Next::Nothing { .. } => assert!(plans.iter().all(QueuedPlan::is_done), "{plans:?}"),
+        Next::Nothing { .. } => {
+            let waits = plans.iter().any(|plan| plan.progress == Progress::Done);
+            let done = plans.iter().all(QueuedPlan::is_done);
+            assert!(done || (waits && !plans.iter().any(ready)), "{plans:?}");
+        }
     }
 }
 

@@ -51,7 +51,7 @@ fn each_run_takes_the_next_plan_to_a_branch_and_a_pull_request_of_its_own() {
         ("gamma", ""),
     ]);
     let main = runner.at("main");
-    for (name, done) in [("gamma", 1), ("beta", 2), ("alpha", 3)] {
+    for (name, done) in [("gamma", 1), ("alpha", 2)] {
         let step = scheduled(&mut runner, WORK, &["--verify", "test -e a.txt"]).expect(0);
         let branch = format!("sprag/{name}");
         assert_eq!(step.output("branch"), branch);
@@ -79,9 +79,55 @@ fn each_run_takes_the_next_plan_to_a_branch_and_a_pull_request_of_its_own() {
     }
     let step = scheduled(&mut runner, WORK, &[]).expect(0);
     assert_eq!(step.output("status"), "no_work");
-    assert_eq!(runner.project.calls(), 3);
+    let why = "beta: waits until the work of gamma is in the base branch";
+    assert!(step.output("summary").contains(why));
     assert_eq!(runner.at("main"), main);
+    // It begins with the work on which it depends.
+    merge(&runner, "sprag/gamma");
+    let present = "test -e gamma.txt";
+    scheduled(&mut runner, WORK, &["--verify", present]).expect(0);
+    assert_eq!(runner.file("sprag/beta", "beta.txt"), "beta\n");
+    assert_eq!(runner.file("sprag/beta", "gamma.txt"), "gamma\n");
+    let step = scheduled(&mut runner, WORK, &[]).expect(0);
+    assert_eq!(step.output("status"), "no_work");
+    assert_eq!(runner.project.calls(), 3);
     assert_eq!(own_comments(&runner), 0);
+}
+
+/// Merges a branch into `main` as its pull request would.
+fn merge(runner: &Runner, branch: &str) {
+    let work = runner.at(branch);
+    let bare = runner.bare();
+    let args = ["update-ref", "refs/heads/main", &work];
+    runner
+        .project
+        .git(&[&["--git-dir", bare.to_str().unwrap()], &args[..]].concat());
+    let mut state = runner.github.state();
+    state.pulls.retain(|_, pull| pull.head != branch);
+}
+
+#[test]
+fn a_task_added_to_a_merged_plan_is_not_taken_for_done() {
+    let mut runner = queue(&[("alpha", "")]);
+    scheduled(&mut runner, WORK, &[]).expect(0);
+    merge(&runner, "sprag/alpha");
+    let more = format!("title: Plan alpha\n{TASK}  - {{ id: more, title: More }}\n");
+    runner.push("main", "plans/alpha.yaml", &more);
+    let step = scheduled(&mut runner, WORK, &[]).expect(3);
+    assert!(step.output("summary").contains("delete that branch"));
+    assert_eq!(runner.project.calls(), 1);
+    let args = ["update-ref", "-d", "refs/heads/sprag/alpha"];
+    let bare = runner.bare();
+    runner
+        .project
+        .git(&[&["--git-dir", bare.to_str().unwrap()], &args[..]].concat());
+    scheduled(&mut runner, WORK, &[]).expect(0);
+    assert!(
+        runner
+            .file("sprag/alpha", "plans/alpha.yaml")
+            .contains("more")
+    );
+    assert_eq!(runner.project.calls(), 3);
 }
 
 #[test]
