@@ -494,17 +494,32 @@ fn quoted_names(text: &str) -> impl Iterator<Item = &str> {
     quoted.filter(move |name| name.chars().all(is_part))
 }
 
-/// Those of these names that no function of the sources and of the tests has.
+/// Those of these names that no test of the sources and of the integration tests has.
 fn not_in_the_sources<'a>(names: &[&'a str]) -> Vec<&'a str> {
     let files = [root().join("src"), root().join("tests")];
     let files = files.iter().flat_map(|dir| rust_files(dir));
-    let code: String = files
-        .map(|path| fs::read_to_string(path).unwrap())
+    let tests: BTreeSet<String> = files
+        .flat_map(|path| tests_of(&fs::read_to_string(path).unwrap()))
         .collect();
     let names = names.iter().copied();
+    names.filter(|name| !tests.contains(*name)).collect()
+}
+
+/// The names of the functions of a file that are tests and are not ignored.
+fn tests_of(code: &str) -> Vec<String> {
+    let (mut names, mut is_test, mut is_ignored) = (Vec::new(), false, false);
+    for line in code.lines().map(str::trim) {
+        is_test |= line.starts_with("#[") && line.ends_with("test]");
+        is_ignored |= line.starts_with("#[ignore");
+        let Some((_, rest)) = line.split_once("fn ") else {
+            continue;
+        };
+        let name = rest.split('(').next().unwrap();
+        if std::mem::take(&mut is_test) && !std::mem::take(&mut is_ignored) {
+            names.push(name.to_owned());
+        }
+    }
     names
-        .filter(|name| !code.contains(&format!("fn {name}(")))
-        .collect()
 }
 
 #[test]
