@@ -1,7 +1,9 @@
 //! `sprag run` from end to end with the real `codex` and `claude`, and with more of them where they are asked for: only the
 //! model is scripted.
 
+mod aider;
 mod gateway;
+mod roles;
 
 use crate::support::agent_clis;
 use crate::support::model_api::{ModelApi, Recorded, Step};
