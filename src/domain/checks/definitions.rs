@@ -6,6 +6,7 @@
 
 mod configured;
 mod families;
+mod manifests;
 mod modules;
 mod part;
 mod shell;
@@ -115,14 +116,16 @@ impl Definitions {
         let is_new = |goal: &str| start.entry(goal) != Some(Entry::Directory);
         let mut goals = self.goals.iter().filter(|goal| is_at_or_below(goal, path));
         let is_goal = goals.any(|goal| is_new(goal));
-        if is_read || is_goal || (shadows && start.has_tests_below("")) {
+        // mypy and others read it instead of the module.
+        let is_stub = path.ends_with(".pyi") && start.entry(path.trim_end_matches('i')).is_some();
+        let is_in_place = self.is_test(path) && takes_the_place(path, start);
+        if is_read || is_goal || is_stub || is_in_place || (shadows && start.has_tests_below("")) {
             return Some(WHOLE);
         }
         let listed = self.listed(path);
         match listed.filter(|file| counts_when_added(file.added, path, start)) {
             Some(file) => Some(Role::Definition(file.part)),
             None if !self.is_test(path) => None,
-            None if takes_the_place(path, start) => Some(WHOLE),
             None => Some(Role::Test),
         }
     }
@@ -187,6 +190,9 @@ fn counts_when_added(added: Added, path: &str, start: &dyn Start) -> bool {
         Added::Never => false,
         Added::Always => true,
         Added::WithTests => start.has_tests_below(""),
+        Added::InDirectory => {
+            path.contains('/') && start.entry(parent(path)) == Some(Entry::Directory)
+        }
         Added::AboveTests => path.contains('/') && start.has_tests_below(parent(path)),
         Added::Beside(others) => {
             let dirs = [parent(path), parent(parent(path)), ""];
@@ -199,9 +205,12 @@ fn counts_when_added(added: Added, path: &str, start: &dyn Start) -> bool {
 }
 
 /// Whether a new file among the tests has the name of a module of the work or of Python. Test runners look
-/// for modules beside the tests first.
+/// for modules beside the tests first. A new `package.json` says how those beside it find modules.
 fn takes_the_place(path: &str, start: &dyn Start) -> bool {
     let name = base(path);
+    if name == "package.json" {
+        return start.entry(parent(path)) == Some(Entry::Directory);
+    }
     let Some((stem, "py" | "rb")) = name.rsplit_once('.') else {
         return false;
     };

@@ -39,6 +39,21 @@ pub const CONFIGURATIONS: &[&str] = &[
     "vitest.workspace.ts",
 ];
 
+/// The usual configuration files of compilers and linters.
+pub const OF_LINTERS: &[&str] = &[
+    ".eslintrc",
+    ".eslintrc.cjs",
+    ".eslintrc.js",
+    ".eslintrc.json",
+    ".eslintrc.yaml",
+    ".eslintrc.yml",
+    "eslint.config.cjs",
+    "eslint.config.js",
+    "eslint.config.mjs",
+    "eslint.config.ts",
+    "tsconfig.json",
+];
+
 /// Files that configure pytest, and that may name its plugins.
 pub const OF_PYTEST: &[&str] = &[
     ".pytest.ini",

@@ -36,6 +36,8 @@ pub enum Added {
     WithTests,
     /// If one of these existed, beside it, one directory up, or at the top of the work tree.
     Beside(&'static [&'static str]),
+    /// If its directory existed, and is not the top of the work tree.
+    InDirectory,
     /// If there were tests below its directory, which is not the top of the work tree: it takes them out of the
     /// whole.
     AboveTests,

@@ -453,3 +453,63 @@ fn a_command_that_installs_finds_or_judges_runs_no_test() {
         assert_eq!(definitions.runs_tests(), expected, "{check}");
     }
 }
+
+/// Files under names that a check or its tools read, and that make it pass without any work.
+#[test]
+fn what_tools_read_instead_of_or_beside_something_decides() {
+    let files = [
+        (
+            "check.sh",
+            "[ ! -f ci.local ] || . ./ci.local\nsh qa/$(cat suite.txt)\npip install -r requirements-test.txt\n",
+        ),
+        ("suite.txt", ""),
+        ("notes.txt", ""),
+        ("requirements-test.txt", ""),
+        (
+            "tsconfig.json",
+            "{\"extends\": \"./config/base.json\", \"include\": [\"pages\"]}",
+        ),
+        (".eslintrc.json", "{\"extends\": \"./config/lint.js\"}"),
+        ("config/base.json", "{}"),
+        ("config/lint.js", ""),
+        ("pages/a.ts", ""),
+        ("app.py", ""),
+        ("lib/add.rb", ""),
+        ("Rakefile", ""),
+        ("compose.yaml", ""),
+        ("tasks.py", ""),
+        ("third_party/unity/unity.h", ""),
+        ("tests/a.sh", ""),
+    ];
+    for (check, path, expected) in [
+        ("sh check.sh", "ci.local", true),
+        ("sh check.sh", "other.local", false),
+        ("sh check.sh", "suite.txt", true),
+        ("sh check.sh notes.txt", "notes.txt", false),
+        ("sh check.sh", "requirements-test.txt", false),
+        ("node --env-file-if-exists=ci.env --test", "ci.env", true),
+        ("npx tsc", "config/base.json", true),
+        ("npx tsc", "pages/a.ts", false),
+        ("npx eslint .", "config/lint.js", true),
+        ("npx tsc", "config/lint.js", true),
+        ("npm test", "tests/package.json", true),
+        ("npm test", "tests/new/package.json", false),
+        ("npm test", "lib/package.json", true),
+        ("npm test", "new/package.json", false),
+        ("mypy .", "app.pyi", true),
+        ("mypy .", "other.pyi", false),
+        ("rake test", "rakelib/a.rake", true),
+        ("ruby -Ilib tests/a.rb", "lib/minitest/x_plugin.rb", true),
+        ("ruby -Ilib tests/a.rb", "lib/minitest/extra.rb", false),
+        ("prove -l", "lib/Test/More.pm", true),
+        ("mvn test", "src/test/java/org/junit/Assert.java", true),
+        ("make test", "third_party/unity/unity.h", true),
+        ("docker compose run app", "compose.yaml", true),
+        ("docker compose run app", "compose.override.yaml", true),
+        ("docker compose run app", "compose.other.yaml", false),
+        ("docker compose run app", "tasks.py", false),
+        ("invoke test", "tasks.py", true),
+    ] {
+        assert_eq!(decides(&files, check, path), expected, "{check} {path}");
+    }
+}

@@ -9,8 +9,8 @@ use super::table::{
 use super::{Definitions, Entry, Start, base, fits, joined, parent};
 use std::collections::BTreeSet;
 use words::{
-    DATA, installs, is_command_option, only_parses, option_configures, says_that_it_checks,
-    says_that_it_limits,
+    READERS, extension, installs, is_command_option, is_limit, only_parses, option_configures,
+    says_that_it_checks,
 };
 
 mod settings;
@@ -121,6 +121,7 @@ impl Walk<'_> {
 
     fn follow(&mut self, words: &[String], place: &Place) {
         let mut is_program = true;
+        let is_read = words.iter().any(|word| READERS.contains(&base(word)));
         for (at, word) in words.iter().enumerate() {
             self.installed(place, word);
             let rest = words.get(at + 1..).unwrap_or_default();
@@ -144,6 +145,9 @@ impl Walk<'_> {
                         || (executable && word.contains('/')) =>
                 {
                     self.script(path, place);
+                }
+                Some((path, Entry::File { .. })) if is_read && is_limit(word) => {
+                    self.found.named.insert(path);
                 }
                 _ => {}
             }
@@ -247,6 +251,8 @@ impl Walk<'_> {
                     self.configurations.insert(path.clone());
                 }
                 self.found.named.insert(path);
+            } else if let Some(value) = value.filter(|_| option.ends_with("if-exists")) {
+                self.may_exist(place, value);
             }
         }
     }
@@ -445,7 +451,16 @@ impl Walk<'_> {
             Some((path, Entry::File { .. })) if base(&path).starts_with('.') => {
                 self.found.named.insert(path);
             }
-            _ => self.script_at(place, word),
+            Some(_) => self.script_at(place, word),
+            None => self.may_exist(place, word.map_or("", String::as_str)),
+        }
+    }
+
+    /// Records a file that is read if it exists, and that may be added.
+    fn may_exist(&mut self, place: &Place, word: &str) {
+        let word = word.trim_start_matches("./");
+        if !word.is_empty() && !word.contains('$') && !word.starts_with(['/', '~', '.', '-']) {
+            self.found.optional.insert(joined(&place.dir, word));
         }
     }
 
@@ -474,14 +489,12 @@ impl Walk<'_> {
         let first = text.lines().next().unwrap_or_default();
         let interpreter = first.strip_prefix("#!").unwrap_or_default();
         let of_shell = |word: &str| SHELLS.contains(&base(word));
-        let extension = base(&path)
-            .rsplit_once('.')
-            .map_or("", |(_, extension)| extension);
+        let of_script = extension(&path);
         let here = place
             .below(place.dir.clone(), parent(&path).to_owned())
             .in_script();
         let is_shell =
-            is_shell || interpreter.split_whitespace().any(of_shell) || SHELLS.contains(&extension);
+            is_shell || interpreter.split_whitespace().any(of_shell) || SHELLS.contains(&of_script);
         if is_shell {
             self.shell(&text, &here);
             return;
@@ -489,14 +502,14 @@ impl Walk<'_> {
         for word in interpreter.split_whitespace() {
             self.family_of(base(word));
         }
-        let is_javascript = ["js", "cjs", "mjs", "ts"].contains(&extension);
+        let is_javascript = ["js", "cjs", "mjs", "ts"].contains(&of_script);
         for word in shell::words(&text) {
             let name = base(word);
             if name.len() > 2 {
                 self.family_of(name);
             }
-            let extension = name.rsplit_once('.').map_or("", |(_, extension)| extension);
-            if DATA.contains(&extension) && says_that_it_limits(word) {
+            let extension = extension(name);
+            if is_limit(word) {
                 if let Some((path, Entry::File { .. })) = self.resolve(&here, word) {
                     self.found.named.insert(path);
                 }

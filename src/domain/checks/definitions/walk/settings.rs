@@ -1,6 +1,6 @@
 //! Follows what makefiles include, and what the configuration of test runners names.
 
-use super::super::configured::{self, CONFIGURATIONS, ENDINGS, OF_PYTEST};
+use super::super::configured::{self, CONFIGURATIONS, ENDINGS, OF_LINTERS, OF_PYTEST};
 use super::super::table::PRODUCT_DIRECTORIES;
 use super::super::{Entry, base, joined, parent};
 use super::words::says_that_it_checks;
@@ -48,7 +48,10 @@ impl Walk<'_> {
         let families = self.found.families();
         if families.contains(&"JavaScript") {
             let named = self.configurations.iter().cloned();
-            let known = CONFIGURATIONS.iter().map(|name| (*name).to_owned());
+            let known = CONFIGURATIONS
+                .iter()
+                .chain(OF_LINTERS)
+                .map(|name| (*name).to_owned());
             for path in named.chain(known).collect::<BTreeSet<_>>() {
                 self.configuration(&path, 0);
             }
@@ -73,7 +76,8 @@ impl Walk<'_> {
         let of_javascript = [
             ".js", ".cjs", ".mjs", ".ts", ".mts", ".json", ".jsonc", ".yml", ".yaml",
         ];
-        let is_read = of_javascript.iter().any(|end| path.ends_with(end));
+        let is_read =
+            OF_LINTERS.contains(&path) || of_javascript.iter().any(|end| path.ends_with(end));
         if !is_read || depth > MAX_DEPTH {
             return;
         }
@@ -92,7 +96,9 @@ impl Walk<'_> {
                 self.configuration(&file, depth + 1);
             }
         }
-        for word in named.tests {
+        // What a compiler or a linter includes is the work.
+        let is_of_linter = OF_LINTERS.contains(&base(path)) || base(path).starts_with("tsconfig");
+        for word in named.tests.into_iter().filter(|_| !is_of_linter) {
             if let Some((place, _)) = self
                 .resolve_from(&dir, &word)
                 .filter(|(it, _)| !it.is_empty())

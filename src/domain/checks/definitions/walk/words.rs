@@ -38,7 +38,7 @@ const WORDS_OF_CHECKS: &[&str] = &[
 ];
 
 /// Endings of data.
-pub const DATA: &[&str] = &["csv", "ini", "json", "toml", "txt", "yaml", "yml"];
+const DATA: &[&str] = &["csv", "ini", "json", "out", "toml", "txt", "yaml", "yml"];
 
 /// Further words in the path of data by which a check judges.
 const WORDS_OF_LIMITS: &[&str] = &[
@@ -141,9 +141,19 @@ pub fn only_parses(name: &str, rest: &[String]) -> bool {
     options.any(|word| !word.starts_with("--") && word.contains(letter))
 }
 
-/// Whether the path of data says that a check judges by it.
-pub fn says_that_it_limits(path: &str) -> bool {
-    has_word(path, WORDS_OF_LIMITS) || says_that_it_checks(path)
+/// Programs that read the data by which a check judges.
+pub const READERS: &[&str] = &["cat", "cmp", "comm", "diff", "jq", "xargs"];
+
+/// Whether a path is that of data and says that a check judges by it. Lists of dependencies say what to install.
+pub fn is_limit(path: &str) -> bool {
+    let is_data = DATA.contains(&extension(path));
+    let says_it = || has_word(path, WORDS_OF_LIMITS) || says_that_it_checks(path);
+    is_data && says_it() && !has_word(path, &["constraints", "package", "requirements"])
+}
+
+/// The ending of a file name, without the dot.
+pub fn extension(path: &str) -> &str {
+    base(path).rsplit_once('.').map_or("", |(_, ending)| ending)
 }
 
 /// Whether a path says that it is part of a check.
