@@ -3,6 +3,7 @@
 use crate::text::one_line;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 
 /// The maximum length of all notes in a prompt, in characters.
 const MAX_SHOWN: usize = 8_000;
@@ -136,13 +137,17 @@ impl Notebook {
     }
 
     /// The notes that the agent of a task reads: all except those of the same task in this run, newest first,
-    /// within [`MAX_SHOWN`] characters. Empty if there are none.
+    /// within [`MAX_SHOWN`] characters. Empty if there are none. A note that was left several times, since
+    /// agents repeat what they read, is shown once.
     pub fn shown(&self, run: &str, task: &str) -> String {
-        let is_own = |kept: &&StoredNote| kept.run == run && kept.note.task == task;
-        let of_others: Vec<&StoredNote> = self.notes.iter().filter(|kept| !is_own(kept)).collect();
+        let is_own = |kept: &StoredNote| kept.run == run && kept.note.task == task;
+        let mut texts = BTreeSet::new();
+        let newest = self.notes.iter().rev();
+        let of_others = newest.filter(|kept| !is_own(kept) && texts.insert(&kept.note.text));
+        let of_others: Vec<&StoredNote> = of_others.collect();
         let mut lines: Vec<String> = Vec::new();
         let mut room = MAX_SHOWN - OMITTED_ROOM;
-        for StoredNote { note, .. } in of_others.iter().rev() {
+        for StoredNote { note, .. } in &of_others {
             let line = format!("- {}, task {}: {}", note.at, note.task, note.text);
             let length = line.chars().count() + 1;
             if length > room {
@@ -196,6 +201,12 @@ mod tests {
         book.add("r2", note("b", "4", "new"));
         assert_eq!(book.shown("r2", "a"), "- 3, task b: new\n- 1, task a: old");
         assert!(book.has_some_of("r2") && !book.has_some_of("r3"));
+        book.add("r3", note("b", "5", "old"));
+        assert_eq!(
+            book.shown("r3", "a").lines().next(),
+            Some("- 5, task b: old")
+        );
+        assert_eq!(book.shown("r3", "a").matches("old").count(), 1);
     }
 
     #[test]
