@@ -58,7 +58,7 @@ pub struct TaskLine {
 }
 
 /// The start of a run.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunStarted {
     /// The run's id.
     pub run_id: String,
@@ -238,7 +238,7 @@ impl TaskEnded {
 }
 
 /// The result of a push.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PushLine {
     /// The short name of the intended branch on the remote.
     pub branch: String,
@@ -254,12 +254,33 @@ pub struct PushLine {
     pub pull_request: Option<PullRequestLine>,
     /// A one-line description, for a person.
     pub detail: String,
+    /// Why the work is not on that branch; absent if it is, and in older records.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cause: Option<String>,
+    /// Why the pull request that was wanted could not be opened; absent if it was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pull_request_error: Option<String>,
     /// Workflows that were started on the pushed work.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub dispatched: Vec<String>,
     /// The commits that were rewritten on top of other commits, or by GitHub, oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rebased: Vec<RebasedLine>,
+}
+
+/// The topic of a warning on which reports depend.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum WarningTopic {
+    /// An error that ended the run or its delivery.
+    Error {
+        /// What removes its cause, one sentence each.
+        remedies: Vec<String>,
+    },
+    /// The run's unfinished work is only in its job.
+    OnlyInJob,
+    /// Files that only setup commands and checks created are left in the work tree.
+    CheckArtifacts,
 }
 
 /// A rewritten commit.
@@ -399,6 +420,9 @@ pub enum EventKind {
     CommitRejected {
         /// The output of the hook or of git.
         reason: String,
+        /// Whether a hook refused it; `false` if git could not make it.
+        #[serde(default = "yes")]
+        by_hook: bool,
     },
     /// A push succeeded or failed.
     PushEnded(Box<PushLine>),
@@ -418,6 +442,9 @@ pub enum EventKind {
     Warning {
         /// A one-line message.
         message: String,
+        /// Its topic, if a report depends on it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        topic: Option<WarningTopic>,
     },
     /// The run ended.
     RunEnded {
@@ -432,4 +459,9 @@ pub enum EventKind {
         /// Files changed by the run.
         changed_files: Vec<String>,
     },
+}
+
+/// In older records, the reason alone does not say what refused a commit, and most often it was a hook.
+fn yes() -> bool {
+    true
 }

@@ -10,9 +10,6 @@ use super::snapshot::RevId;
 use super::text::{count, one_line};
 use serde::{Deserialize, Serialize};
 
-/// Prefix of the message of a rejected commit when git or the repository, rather than a hook, is the cause.
-pub const NOT_COMMITTED: &str = "nothing was committed: ";
-
 /// How a task ended.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(tag = "outcome", rename_all = "snake_case")]

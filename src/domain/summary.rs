@@ -12,7 +12,7 @@ use super::checks::verdict::{CheckKind, CheckOutcome, CheckResult};
 use super::continuation::Continuation;
 use super::event::{
     Event, EventKind, PushLine, RetryKind, ReviewLine, RunStarted, TaskEnded, TurnLine,
-    TurnProgress,
+    TurnProgress, WarningTopic,
 };
 use super::notes::Note;
 use super::outcome::{Reason, RunStatus, TaskEnd};
@@ -22,20 +22,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// The beginning of the warning about a pull request that could not be opened.
-pub const NO_PULL_REQUEST: &str = "no pull request: ";
-
-/// Between the cause for which commits could not be pushed and the place where they are.
-pub const COMMITS_ARE_IN: &str = "; the commits are in ";
-
-/// The beginning of the warning about unfinished work that GitHub does not keep.
-pub const ONLY_IN_JOB: &str = "the unfinished work is only in this job";
-
 /// The agent's name of a run in which no agent works.
 pub const NO_AGENT: &str = "none";
-
-/// The beginning of the warning that names files that only checks have left in the work tree.
-pub const LEFTOVERS: &str = "files that only the checks left behind were not committed";
 
 /// The current state of a run. Its serialized form is `summary.json`, a public interface: fields may be
 /// added, but none is removed.
@@ -98,6 +86,9 @@ pub struct RunSummary {
     pub push: Option<PushLine>,
     /// Warnings for a person.
     pub warnings: Vec<String>,
+    /// The topics of the warnings that have one; absent if none has.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warning_topics: Vec<TopicLine>,
     /// The notes of agents for later tasks, in the order of time; absent if there are none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<Note>,
@@ -131,6 +122,16 @@ pub struct PlanLine {
     pub title: String,
     /// Its path; `null` if the plan is a prompt.
     pub path: Option<String>,
+}
+
+/// The topic of a warning.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct TopicLine {
+    /// The position of the warning in `warnings`, from 0.
+    pub warning: usize,
+    /// Its topic.
+    #[serde(flatten)]
+    pub topic: WarningTopic,
 }
 
 /// Tokens and cost; `null` is unknown, not zero.
@@ -220,6 +221,9 @@ pub struct TaskSummary {
     pub message: String,
     /// The path of the patch with the failed work, relative to the run directory.
     pub patch: Option<String>,
+    /// Whether a hook, and not git itself, refused the last commit; absent if none was refused.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refused_by_hook: Option<bool>,
     /// The number of commits that the agent made itself.
     pub agent_commits: u32,
     /// The number of verifications.
@@ -397,6 +401,7 @@ impl Default for RunSummary {
             commits: Vec::new(),
             push: None,
             warnings: Vec::new(),
+            warning_topics: Vec::new(),
             notes: Vec::new(),
             structured_output: None,
             usage: RunUsage::default(),

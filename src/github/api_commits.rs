@@ -106,8 +106,6 @@ pub async fn commit(
         branch: push.branch.short().to_owned(),
         head: Some(at),
         pushed: true,
-        rescue: None,
-        pull_request: None,
         detail: match verified {
             Some((true, _)) => format!("{made}, made and signed by GitHub"),
             Some((false, why)) => {
@@ -116,7 +114,7 @@ pub async fn commit(
             None => format!("{made}, made by GitHub"),
         },
         rebased,
-        dispatched: Vec::new(),
+        ..PushLine::default()
     }))
 }
 

@@ -3,7 +3,7 @@
 use crate::domain::event::{PullRequestLine, PushLine};
 use crate::domain::outcome::{Reason, RunStatus, TaskEnd};
 use crate::domain::settings::PullRequest;
-use crate::domain::summary::{NO_PULL_REQUEST, RunSummary, TaskSummary};
+use crate::domain::summary::{RunSummary, TaskSummary};
 use crate::domain::trigger::issue;
 use crate::github::actions_environment::ActionsEnvironment;
 use crate::github::api::{Error, NewPull, PullChange, Repo};
@@ -91,7 +91,9 @@ impl AfterPush<'_> {
                 Ok(pull) => push.pull_request = Some(pull),
                 Err(error) => {
                     done = false;
-                    troubles.push(format!("{NO_PULL_REQUEST}{}", not_opened(&error)));
+                    let why = not_opened(&error);
+                    troubles.push(format!("no pull request: {why}"));
+                    push.pull_request_error = Some(why);
                 }
             }
         }

@@ -4,9 +4,10 @@ use super::{sentence, text};
 use crate::domain::assess::AssessmentKind;
 use crate::domain::attempt::{Blame, BlamedTest};
 use crate::domain::checks::verdict::CheckKind;
+use crate::domain::event::WarningTopic;
 use crate::domain::outcome::{Reason, TaskEnd};
 use crate::domain::review;
-use crate::domain::summary::{CheckLine, LEFTOVERS, RunSummary, TaskSummary};
+use crate::domain::summary::{CheckLine, RunSummary, TaskSummary};
 use std::collections::HashSet;
 
 /// The severity of an annotation.
@@ -89,10 +90,10 @@ pub fn annotations(summary: &RunSummary) -> Vec<Annotation> {
     for task in &summary.tasks {
         notes.extend(nudged(summary, task));
     }
-    for message in &summary.warnings {
-        let level = match message.starts_with(LEFTOVERS) {
-            true => Level::Notice,
-            false => Level::Warning,
+    for (index, message) in summary.warnings.iter().enumerate() {
+        let level = match summary.topic_of(index) {
+            Some(WarningTopic::CheckArtifacts) => Level::Notice,
+            _ => Level::Warning,
         };
         notes.push(on_plan(summary, None, level, "Sprag", message));
     }

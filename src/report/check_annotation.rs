@@ -100,10 +100,12 @@ mod tests {
     #[test]
     fn skipped_checks_and_leftovers_are_notices() {
         use crate::domain::checks::verdict::CheckKind;
-        use crate::domain::summary::LEFTOVERS;
+        use crate::domain::event::WarningTopic;
         let mut summary = samples::partial();
-        let left = format!("{LEFTOVERS}: a.log; commit them or add them to .gitignore");
-        summary.warnings = vec![left.clone(), "something else".into()];
+        let left = "these files of checks stay here: a.log".to_owned();
+        summary.warnings.clear();
+        summary.warn("something else".into(), None);
+        summary.warn(left.clone(), Some(WarningTopic::CheckArtifacts));
         summary.checks = vec!["test".into(), "lint".into()];
         let failing = |summary: &mut RunSummary, kind| {
             for check in &mut summary.tasks[1].checks {

@@ -3,36 +3,33 @@
 use super::sentence::{has_proofs, is_undone, short_id};
 use super::text;
 use crate::domain::continuation::Continuation;
-use crate::domain::outcome::{NOT_COMMITTED, Reason, RunStatus, TaskEnd};
-use crate::domain::summary::{
-    COMMITS_ARE_IN, NO_AGENT, NO_PULL_REQUEST, ONLY_IN_JOB, RunSummary, TaskSummary,
-};
+use crate::domain::event::WarningTopic;
+use crate::domain::outcome::{Reason, RunStatus, TaskEnd};
+use crate::domain::summary::{NO_AGENT, RunSummary, TaskSummary};
 
 /// The remedies of the error that ended the run.
 pub fn remedies(summary: &RunSummary) -> Vec<String> {
-    let last = summary.warnings.last().map(String::as_str);
-    let lines = last.unwrap_or_default().lines().skip(1);
-    let told = lines.filter_map(|line| line.strip_prefix("  "));
-    // An indented line below another one is output that the error quotes.
-    let told: Vec<String> = told.map(|line| line.trim_end().to_owned()).collect();
-    match told.iter().all(|line| !line.starts_with(' ')) && !told.is_empty() {
-        true => told,
-        false => vec![match undelivered(summary) {
-            Some(why) => format!("remove this cause: {}", text::line(why)),
+    let mut topics = summary.warning_topics.iter().rev();
+    let last = topics.find_map(|line| match &line.topic {
+        WarningTopic::Error { remedies } => Some(remedies),
+        _ => None,
+    });
+    match last.filter(|remedies| !remedies.is_empty()) {
+        Some(remedies) => remedies.iter().map(|it| text::line(it)).collect(),
+        None => vec![match undelivered(summary) {
+            Some(why) => format!("remove this cause: {}", text::line(&why)),
             None => "remove the cause that the message above names".into(),
         }],
     }
 }
 
 /// Why the work did not reach its branch or has no pull request.
-fn undelivered(summary: &RunSummary) -> Option<&str> {
+fn undelivered(summary: &RunSummary) -> Option<String> {
     let push = summary.push.as_ref()?;
-    let mut warnings = summary.warnings.iter();
+    let why = push.pull_request_error.as_ref();
     match push.pushed {
-        false => push.detail.split(COMMITS_ARE_IN).next(),
-        true => warnings
-            .find(|it| it.starts_with(NO_PULL_REQUEST))
-            .map(String::as_str),
+        false => push.cause.clone().or_else(|| Some(push.detail.clone())),
+        true => why.map(|why| format!("no pull request: {why}")),
     }
 }
 
@@ -213,8 +210,8 @@ fn again(summary: &RunSummary, phrase: Option<&str>, merges_base: bool) -> Optio
 fn is_only_in_job(summary: &RunSummary) -> bool {
     let push = summary.push.as_ref();
     let is_elsewhere = push.is_some_and(|push| push.pushed || push.rescue.is_some());
-    let mut warnings = summary.warnings.iter();
-    !is_elsewhere && warnings.any(|it| it.starts_with(ONLY_IN_JOB))
+    let mut topics = summary.warning_topics.iter();
+    !is_elsewhere && topics.any(|line| line.topic == WarningTopic::OnlyInJob)
 }
 
 /// How to apply the unfinished work of a job elsewhere.
@@ -302,7 +299,7 @@ pub fn advice(summary: &RunSummary) -> Option<&'static str> {
         Reason::CommitRejected => summary
             .tasks
             .iter()
-            .all(|task| !task.message.starts_with(NOT_COMMITTED))
+            .all(|task| task.refused_by_hook != Some(false))
             .then_some("make the commit hook pass, or change its rules"),
         // No agent works where the work of several jobs is brought together.
         Reason::Conflict if summary.agent == NO_AGENT => Some(
@@ -427,13 +424,8 @@ mod tests {
         summary.branch = Some("sprag/plan-csv".into());
         let mut push = PushLine {
             branch: "sprag/plan-csv".into(),
-            head: None,
-            pushed: false,
-            rescue: None,
-            pull_request: None,
             detail: "refused\n  by a rule".into(),
-            dispatched: Vec::new(),
-            rebased: Vec::new(),
+            ..PushLine::default()
         };
         summary.push = Some(push.clone());
         let here = told(&summary);
@@ -485,14 +477,16 @@ mod tests {
         summary.push = Some(PushLine {
             pushed: false,
             rescue: None,
-            detail: format!("refused{COMMITS_ARE_IN}work.bundle of the run directory"),
+            detail: "refused; the commits are in work.bundle of the run directory".into(),
+            cause: Some("refused".into()),
             ..samples::pushed()
         });
         let kept_on_github = told(&mut summary, Some("/sprag"));
         assert!(kept_on_github.contains("/sprag continue"));
         assert!(kept_on_github.contains("remove this cause: refused\""));
         assert!(kept_on_github.contains("1 commit, not on the remote: 9b1e44c0aa27"));
-        summary.warnings.push(format!("{ONLY_IN_JOB}: refused"));
+        let only_here = "GitHub did not take the work: refused".to_owned();
+        summary.warn(only_here, Some(WarningTopic::OnlyInJob));
         let lost = told(&mut summary, Some("/sprag"));
         assert!(lost.contains("/sprag retry") && lost.contains("have the work done again"));
         let lost = told(&mut summary, None);
@@ -503,6 +497,18 @@ mod tests {
         let rescued = told(&mut summary, None);
         assert!(rescued.contains("1 commit on sprag/rescue/1: 9b1e44c0aa27"));
         assert!(rescued.contains("continue where this run stopped"));
+    }
+
+    #[test]
+    fn a_hook_is_named_only_if_it_refused_the_commit() {
+        let mut summary = samples::partial();
+        summary.reason = Some(Reason::CommitRejected);
+        let task = summary.tasks.len() - 1;
+        for (by_hook, is_named) in [(None, true), (Some(true), true), (Some(false), false)] {
+            summary.tasks[task].refused_by_hook = by_hook;
+            let told = format!("{:?}", next_steps(&summary));
+            assert_eq!(told.contains("commit hook"), is_named, "{by_hook:?}");
+        }
     }
 
     #[test]
@@ -552,10 +558,16 @@ mod tests {
             matches!(steps.last(), Some(NextStep::Command { .. })),
             "{steps:?}"
         );
-        let told = "codex was not found\n  install it: npm install codex\n  or use another agent";
-        summary.warnings.push(told.into());
+        let remedies = ["install it: npm install codex", "or use another agent"];
+        let topic = WarningTopic::Error {
+            remedies: remedies.map(str::to_owned).to_vec(),
+        };
+        summary.warn("codex was not found".into(), Some(topic));
+        summary.warn("the log\n  is incomplete".into(), None);
         let steps = next_steps(&summary);
-        let told = ["install it: npm install codex", "or use another agent"];
-        assert_eq!(steps[..2], told.map(|what| NextStep::Advice(what.into())));
+        assert_eq!(
+            steps[..2],
+            remedies.map(|what| NextStep::Advice(what.into()))
+        );
     }
 }

@@ -71,6 +71,7 @@ pub fn event(seq: u64, kind: EventKind) -> Event {
 pub fn warning(message: &str) -> EventKind {
     EventKind::Warning {
         message: message.into(),
+        topic: None,
     }
 }
 

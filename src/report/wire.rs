@@ -1,12 +1,11 @@
-//! The public form of events (`--events`, `sprag schema event`). It is a separate type, so that a change of
-//! the internal one does not change the public one.
+//! The public form of events (`--events`, `sprag schema event`), which internal changes leave as it is.
 
 mod convert;
 
 use crate::domain::assess::AssessmentKind;
 use crate::domain::attempt::{PhaseName, Proof, ProofWord};
 use crate::domain::checks::verdict::CheckKind;
-use crate::domain::event::{Event, PushLine};
+use crate::domain::event::{Event, PushLine, WarningTopic};
 use crate::domain::outcome::{Reason, RunStatus, TaskEnd};
 use crate::domain::review::{Finding, ReviewVerdict};
 use crate::domain::sandbox::{DeniedHost, GatewayLine, SandboxLine};
@@ -113,7 +112,7 @@ pub enum Body {
         /// The whole text.
         text: String,
         /// Whether it is the model's reasoning.
-        #[serde(default, skip_serializing_if = "is_false")]
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         reasoning: bool,
     },
     /// The agent called a tool.
@@ -354,6 +353,8 @@ pub enum Body {
     CommitRejected {
         /// The output of the hook or of git.
         reason: String,
+        /// Whether a hook refused it; `false` if git could not make it.
+        by_hook: bool,
     },
     /// A push succeeded or was refused.
     #[serde(rename = "push.ended")]
@@ -405,12 +406,14 @@ pub enum Body {
         /// The hosts, and how often each was requested since the last such event.
         hosts: Vec<DeniedHost>,
     },
-    /// A warning for a person. With `code` it is a note without its own event, which does not count as a
-    /// warning in `summary.json`.
+    /// A warning for a person. With `code` it is a note, which `summary.json` does not have as a warning.
     #[serde(rename = "warning")]
     Warning {
         /// The text in one line.
         message: String,
+        /// Its topic, if a report depends on it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        topic: Option<WarningTopic>,
         /// The kind of note.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         code: Option<WireNote>,
@@ -588,10 +591,6 @@ pub fn schema() -> serde_json::Value {
 /// The JSON Schema of `summary.json`.
 pub fn summary_schema() -> serde_json::Value {
     schemars::schema_for!(RunSummary).to_value()
-}
-
-fn is_false(value: &bool) -> bool {
-    !value
 }
 
 #[cfg(test)]

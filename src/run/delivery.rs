@@ -194,13 +194,9 @@ async fn pushed_by_api(
             parts.emit.warn(why.clone());
             Some(PushLine {
                 branch: push_request.branch.short().to_owned(),
-                head: None,
-                pushed: false,
-                rescue: None,
-                pull_request: None,
-                detail: why,
-                rebased: Vec::new(),
-                dispatched: Vec::new(),
+                detail: why.clone(),
+                cause: Some(why),
+                ..PushLine::default()
             })
         }
     }

@@ -2,7 +2,7 @@
 
 use crate::domain::attempt::{PhaseName, Proof};
 use crate::domain::duration::millis;
-use crate::domain::event::{Event, EventKind};
+use crate::domain::event::{Event, EventKind, WarningTopic};
 use crate::process::{Cancel, CancelReason};
 use std::collections::HashSet;
 use std::time::Instant;
@@ -97,6 +97,15 @@ impl<'a> Emitter<'a> {
     pub fn warn(&mut self, message: impl Into<String>) {
         self.emit(EventKind::Warning {
             message: message.into(),
+            topic: None,
+        });
+    }
+
+    /// Sends a warning about a topic on which reports depend.
+    pub fn warn_about(&mut self, topic: WarningTopic, message: impl Into<String>) {
+        self.emit(EventKind::Warning {
+            message: message.into(),
+            topic: Some(topic),
         });
     }
 

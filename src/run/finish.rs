@@ -1,11 +1,10 @@
 //! The end of a run: its status from the outcomes of its tasks and their delivery.
 
-use crate::domain::event::EventKind;
+use crate::domain::event::{EventKind, WarningTopic};
 use crate::domain::outcome::{Outcome, Reason, run_end};
 use crate::domain::plan::Plan;
 use crate::domain::settings::OnFinding;
 use crate::domain::snapshot::{Head, Snapshot};
-use crate::domain::summary::LEFTOVERS;
 use crate::git::display_paths;
 use crate::github::delivery::{Delivered, end_of};
 use crate::process::CancelReason;
@@ -114,9 +113,10 @@ fn name_check_artifacts(parts: &mut Parts<'_>) {
         .map(|path| ignored_as(path))
         .collect();
     let names = display_paths(&Vec::from_iter(shown));
-    parts.emit.warn_once(&format!(
-        "{LEFTOVERS}: {names}; commit them or add them to .gitignore"
-    ));
+    parts.emit.warn_about(
+        WarningTopic::CheckArtifacts,
+        format!("files that only the checks left behind were not committed: {names}; commit them or add them to .gitignore"),
+    );
 }
 
 /// The `.gitignore` entry for a file: the tool's directory that contains it, or the file itself.

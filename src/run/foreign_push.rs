@@ -3,7 +3,6 @@
 
 use crate::domain::event::PushLine;
 use crate::domain::snapshot::RevId;
-use crate::domain::summary::COMMITS_ARE_IN;
 use crate::domain::text::count;
 use crate::git::{BranchName, PushOutcome, PushSpec, RETRY_PAUSES, Remote, RemoteError, Repo};
 use crate::process::Cancel;
@@ -88,25 +87,30 @@ impl ForeignPush<'_> {
             Some((name, head)) => PushLine {
                 head: Some(head.0),
                 rescue: Some(name),
-                ..self.line(failure.why.clone())
+                ..self.failed(failure, failure.why.clone())
             },
-            None => self.line(format!(
-                "{}{COMMITS_ARE_IN}the bundle of the job that made them",
-                failure.why
-            )),
+            None => self.failed(
+                failure,
+                format!(
+                    "{}; the commits are in the bundle of the job that made them",
+                    failure.why
+                ),
+            ),
+        }
+    }
+
+    fn failed(&self, failure: &PushFailure, detail: String) -> PushLine {
+        PushLine {
+            cause: Some(failure.why.clone()),
+            ..self.line(detail)
         }
     }
 
     fn line(&self, detail: String) -> PushLine {
         PushLine {
             branch: self.branch.short().to_owned(),
-            head: None,
-            pushed: false,
-            rescue: None,
-            pull_request: None,
             detail,
-            rebased: Vec::new(),
-            dispatched: Vec::new(),
+            ..PushLine::default()
         }
     }
 }

@@ -3,7 +3,7 @@
 use crate::cli::Output;
 use crate::context::Context;
 use crate::domain::agent::AgentEvent;
-use crate::domain::event::{Event, EventKind};
+use crate::domain::event::{Event, EventKind, WarningTopic};
 use crate::domain::outcome::{Reason, RunStatus};
 use crate::domain::settings::{Color, Resolved};
 use crate::domain::summary::RunSummary;
@@ -250,7 +250,8 @@ impl Reporting {
     /// When it cannot be stored for resuming the run. All reports have received it nevertheless.
     pub fn take(&mut self, mut event: Event) -> anyhow::Result<()> {
         self.seq = event.seq;
-        if let (EventKind::Warning { message }, Some(root)) = (&mut event.kind, &self.work_tree) {
+        if let (EventKind::Warning { message, .. }, Some(root)) = (&mut event.kind, &self.work_tree)
+        {
             *message = relative(message, root);
         }
         let clean = redacted(&self.redactor, &event)?;
@@ -285,7 +286,10 @@ impl Reporting {
             head,
             changed_files,
         };
-        for kind in [EventKind::Warning { message }, ended] {
+        let topic = Some(WarningTopic::Error {
+            remedies: error.hints.clone(),
+        });
+        for kind in [EventKind::Warning { message, topic }, ended] {
             self.seq += 1;
             // The error may be that nothing can be stored, so a failure to store is ignored.
             let _ = self.take(Event {

@@ -2,9 +2,9 @@
 //! that was.
 
 use crate::context::Context;
+use crate::domain::event::WarningTopic;
 use crate::domain::kept_work::is_outdated;
 use crate::domain::outcome::RunStatus;
-use crate::domain::summary::ONLY_IN_JOB;
 use crate::git::KEPT_WORK_REFS;
 use crate::github::actions_environment::ActionsEnvironment;
 use crate::github::delivery::Delivered;
@@ -80,13 +80,16 @@ pub(crate) async fn save_or_remove(
         Some(phrase) => format!("`{phrase} continue`, or a rerun of the job,"),
         None => "a rerun of the job, or `sprag run --resume --from-remote`,".to_owned(),
     };
-    parts.emit.warn(match kept {
-        Ok(()) => format!(
+    match kept {
+        Ok(()) => parts.emit.warn(format!(
             "the unfinished work is kept for 30 days as {}: {go_on} continues it",
             keeper.name.full()
+        )),
+        Err(why) => parts.emit.warn_about(
+            WarningTopic::OnlyInJob,
+            format!("the unfinished work is only in this job: {why}"),
         ),
-        Err(why) => format!("{ONLY_IN_JOB}: {why}"),
-    });
+    }
 }
 
 /// Removes the saved copy of delivered work, and saved work of any request that is too old.

@@ -59,7 +59,12 @@ impl RunSummary {
                     network.note_denied(hosts);
                 }
             }
-            EventKind::Warning { message } => self.warnings.push(message.clone()),
+            EventKind::Warning { message, topic } => self.warn(message.clone(), topic.clone()),
+            EventKind::CommitRejected { by_hook, .. } => {
+                if let Some(task) = self.task_mut(event) {
+                    task.refused_by_hook = Some(*by_hook);
+                }
+            }
             EventKind::RunEnded {
                 status,
                 reason,
@@ -80,9 +85,23 @@ impl RunSummary {
             | EventKind::CheckStarted { .. }
             | EventKind::ProofStarted { .. }
             | EventKind::NudgeResolved { .. }
-            | EventKind::CommitRejected { .. }
             | EventKind::CancelRequested { .. } => {}
         }
+    }
+
+    /// Adds a warning.
+    pub fn warn(&mut self, message: String, topic: Option<WarningTopic>) {
+        let warning = self.warnings.len();
+        let line = topic.map(|topic| TopicLine { warning, topic });
+        self.warning_topics.extend(line);
+        self.warnings.push(message);
+    }
+
+    /// The topic of the warning at this position.
+    pub fn topic_of(&self, warning: usize) -> Option<&WarningTopic> {
+        let mut lines = self.warning_topics.iter();
+        let line = lines.find(|line| line.warning == warning)?;
+        Some(&line.topic)
     }
 
     /// The files changed by the completed tasks.
@@ -133,6 +152,9 @@ impl RunSummary {
         };
         self.gateway_of(&started.gateway);
         if started.resumed && !self.run_id.is_empty() {
+            // The error that ended the run before does not keep it from its end now.
+            let is_error = |line: &TopicLine| matches!(line.topic, WarningTopic::Error { .. });
+            self.warning_topics.retain(|line| !is_error(line));
             return;
         }
         self.run_id.clone_from(&started.run_id);

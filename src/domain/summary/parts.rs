@@ -128,6 +128,7 @@ impl TaskSummary {
                 (false, false) => "not selected".into(),
             },
             patch: None,
+            refused_by_hook: None,
             agent_commits: 0,
             verifications: 0,
             elapsed_ms: 0,

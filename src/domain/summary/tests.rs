@@ -165,3 +165,45 @@ fn a_turn_that_was_cut_short_has_its_price_and_no_line() {
     );
     assert!(summary.tasks[0].turns.is_empty());
 }
+
+#[test]
+fn older_events_have_no_facts_beside_their_texts() {
+    let read = |text: &str| serde_json::from_str::<EventKind>(text).unwrap();
+    let mut summary = begun();
+    summary.apply(&event(read(r#"{"warning":{"message":"a"}}"#)));
+    let push = r#"{"push_ended":{"branch":"b","head":null,"pushed":false,"detail":"refused"}}"#;
+    summary.apply(&event(read(push)));
+    let value = serde_json::to_value(&summary).unwrap();
+    let absent = [
+        "/warning_topics",
+        "/push/cause",
+        "/push/pull_request_error",
+        "/tasks/0/refused_by_hook",
+    ];
+    for place in absent {
+        assert!(value.pointer(place).is_none(), "{place}");
+    }
+    let mut again: RunSummary = serde_json::from_value(value).unwrap();
+    again.current.clone_from(&summary.current);
+    assert_eq!(again, summary);
+    summary.apply(&event(read(r#"{"commit_rejected":{"reason":"no"}}"#)));
+    assert_eq!(summary.tasks[0].refused_by_hook, Some(true));
+}
+
+#[test]
+fn a_resumed_run_is_not_ended_by_the_error_before_it() {
+    let mut summary = begun();
+    summary.run_id = "r".into();
+    let error = WarningTopic::Error {
+        remedies: vec!["free some space".into()],
+    };
+    summary.warn("the disk is full".into(), Some(error));
+    summary.warn("a.log is left".into(), Some(WarningTopic::CheckArtifacts));
+    let resumed = RunStarted {
+        resumed: true,
+        ..RunStarted::default()
+    };
+    summary.apply(&event(EventKind::RunStarted(Box::new(resumed))));
+    assert_eq!(summary.topic_of(0), None);
+    assert_eq!(summary.topic_of(1), Some(&WarningTopic::CheckArtifacts));
+}

@@ -9,6 +9,7 @@ use hyper::Method;
 use jiff::Timestamp;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 use tokio::time::Instant;
@@ -293,7 +294,7 @@ impl Client {
 
     fn judged(&self, what: &str, answer: HttpResponse) -> Result<HttpResponse, Failed> {
         let body = String::from_utf8_lossy(&answer.body);
-        let limited = answer.status == 200 && is_graphql_limit(what, &body);
+        let limited = answer.status == 200 && is_graphql_limit(&body);
         if (200..300).contains(&answer.status) && !limited {
             return Ok(answer);
         }
@@ -313,9 +314,15 @@ type Failed = Box<(Fault, Error)>;
 const PAGE: usize = 100;
 const MAX_PAGES: usize = 100;
 
-/// GraphQL reports an exceeded limit with status 200.
-fn is_graphql_limit(what: &str, body: &str) -> bool {
-    what.ends_with("/graphql") && body.contains("\"RATE_LIMITED\"")
+/// GraphQL reports an exceeded limit with status 200 and an error of this type. No other answer has `errors`.
+fn is_graphql_limit(body: &str) -> bool {
+    const TYPE: &str = "RATE_LIMITED";
+    let value: Option<Value> = body
+        .contains(TYPE)
+        .then(|| serde_json::from_str(body).ok())
+        .flatten();
+    let errors = value.as_ref().and_then(|value| value["errors"].as_array());
+    errors.is_some_and(|errors| errors.iter().any(|error| error["type"] == TYPE))
 }
 
 fn refusal_words(refusal: &Refusal, error: &Error) -> String {
@@ -339,5 +346,23 @@ fn wait_text(wait: Duration) -> String {
     match wait.as_secs() {
         0 => format!("{} ms", wait.as_millis()),
         _ => format!("{:.1} s", wait.as_secs_f64()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn only_an_error_of_its_type_is_a_limit() {
+        let limited = |body: &str| super::is_graphql_limit(body);
+        let refused = r#"{"data":null,"errors":[{"message":"a"},{"type":"RATE_LIMITED"}]}"#;
+        assert!(limited(refused));
+        for body in [
+            r#"{"name":"RATE_LIMITED","errors":[]}"#,
+            r#"{"errors":[{"type":"NOT_FOUND","message":"RATE_LIMITED"}]}"#,
+            r#"["RATE_LIMITED"]"#,
+            "RATE_LIMITED",
+        ] {
+            assert!(!limited(body), "{body}");
+        }
     }
 }

@@ -37,7 +37,7 @@ pub fn lines(event: &Event, summary: &RunSummary, style: &Style) -> Vec<String> 
 fn quiet(event: &Event, summary: &RunSummary) -> Vec<Line> {
     match &event.kind {
         EventKind::HostsDenied { hosts } => vec![warning(&denied_words(hosts))],
-        EventKind::Warning { message } => vec![warning(message)],
+        EventKind::Warning { message, .. } => vec![warning(message)],
         EventKind::CancelRequested { signal } => vec![cancel(*signal)],
         EventKind::RunEnded { .. } => end::lines(summary),
         _ => Vec::new(),
@@ -139,7 +139,7 @@ fn event_lines(event: &Event, summary: &RunSummary, verbosity: Verbosity) -> Vec
             )]
         }
         EventKind::AgentCommits { commits } => agent_commits(commits),
-        EventKind::CommitRejected { reason } => {
+        EventKind::CommitRejected { reason, .. } => {
             block(Tone::Warn, "  commit rejected: ", reason, 20)
         }
         EventKind::PushEnded(push) => pushed(push),
@@ -149,7 +149,7 @@ fn event_lines(event: &Event, summary: &RunSummary, verbosity: Verbosity) -> Vec
         }
         EventKind::CancelRequested { signal } => vec![cancel(*signal)],
         EventKind::HostsDenied { hosts } => vec![warning(&denied_words(hosts))],
-        EventKind::Warning { message } => vec![warning(message)],
+        EventKind::Warning { message, .. } => vec![warning(message)],
         EventKind::RunEnded { .. } => end::lines(summary),
         EventKind::TurnEnded { .. } => Vec::new(),
     }

@@ -17,15 +17,13 @@ pub fn pushed() -> PushLine {
         branch: "feature/csv".into(),
         head: Some(FIRST.into()),
         pushed: true,
-        rescue: None,
         pull_request: Some(PullRequestLine {
             number: 7,
             url: "https://example.invalid/pull/7".into(),
             opened: true,
         }),
         detail: "2 commits".into(),
-        rebased: Vec::new(),
-        dispatched: Vec::new(),
+        ..PushLine::default()
     }
 }
 
@@ -169,6 +167,7 @@ pub fn every_event() -> Vec<Event> {
     });
     recorder.push(EventKind::CommitRejected {
         reason: "hook says no".into(),
+        by_hook: true,
     });
     recorder.push(EventKind::PushEnded(Box::new(pushed())));
     recorder.push(EventKind::CancelRequested { signal: 2 });

@@ -41,18 +41,16 @@ pub fn context() -> ReportContext {
 
 fn push(head: &str) -> PushLine {
     PushLine {
-        rebased: Vec::new(),
-        dispatched: Vec::new(),
         branch: "feature/csv".into(),
         head: Some(head.into()),
         pushed: true,
-        rescue: None,
         pull_request: Some(PullRequestLine {
             number: 7,
             url: "https://github.com/example/reports/pull/7".into(),
             opened: true,
         }),
         detail: "pushed with a lease on the old head".into(),
+        ..PushLine::default()
     }
 }
 

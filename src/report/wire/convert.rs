@@ -9,7 +9,7 @@ use crate::domain::attempt::ProofLine;
 use crate::domain::checks::verdict::{CheckOutcome, CheckResult};
 use crate::domain::event::{
     Event, EventKind, RetryKind, ReviewLine, RunStarted, TaskEnded, TaskLine, TurnLine,
-    TurnProgress,
+    TurnProgress, WarningTopic,
 };
 use crate::domain::outcome::signal_name;
 use crate::domain::summary::{HistoryLine, RunSummary, StateLine};
@@ -105,8 +105,9 @@ pub(super) fn body(event: &Event, summary: &RunSummary) -> Body {
             files: files.clone(),
         },
         EventKind::AgentCommits { commits } => agent_commits(commits),
-        EventKind::CommitRejected { reason } => Body::CommitRejected {
+        EventKind::CommitRejected { reason, by_hook } => Body::CommitRejected {
             reason: reason.clone(),
+            by_hook: *by_hook,
         },
         EventKind::PushEnded(push) => Body::PushEnded((**push).clone()),
         EventKind::TaskEnded(ended) => task_ended(ended),
@@ -114,7 +115,7 @@ pub(super) fn body(event: &Event, summary: &RunSummary) -> Body {
         EventKind::HostsDenied { hosts } => Body::NetworkDenied {
             hosts: hosts.clone(),
         },
-        EventKind::Warning { message } => warning(message),
+        EventKind::Warning { message, topic } => warning(message, topic.as_ref()),
         EventKind::RunEnded {
             status,
             reason,
@@ -146,9 +147,10 @@ fn agent_commits(commits: &[String]) -> Body {
     note(message, WireNote::AgentCommits, None, commits.to_vec())
 }
 
-fn warning(message: &str) -> Body {
+fn warning(message: &str, topic: Option<&WarningTopic>) -> Body {
     Body::Warning {
         message: message.to_owned(),
+        topic: topic.cloned(),
         code: None,
         k: None,
         of: None,
@@ -179,6 +181,7 @@ fn note(message: String, code: WireNote, counts: Option<(u32, u32)>, commits: Ve
     let (k, of) = counts.unzip();
     Body::Warning {
         message,
+        topic: None,
         code: Some(code),
         k,
         of,

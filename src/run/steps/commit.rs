@@ -7,7 +7,6 @@ use crate::domain::commit_message::{
     SuggestedMessage, compose, suggested_by_commit, suggested_commit_message,
 };
 use crate::domain::event::EventKind;
-use crate::domain::outcome::NOT_COMMITTED;
 use crate::domain::plan::{StatusUpdate, TaskStatus};
 use crate::domain::settings::AgentCommits;
 use crate::domain::snapshot::{RevId, Snapshot};
@@ -52,7 +51,7 @@ pub async fn commit(
         Err(error) => match violation(&error) {
             Some(what) => Observation::Violated { what },
             None => Observation::CommitFailed {
-                message: format!("{NOT_COMMITTED}{error:#}"),
+                message: format!("nothing was committed: {error:#}"),
             },
         },
     };
@@ -61,6 +60,7 @@ pub async fn commit(
     {
         emit.emit(EventKind::CommitRejected {
             reason: message.clone(),
+            by_hook: matches!(observation, Observation::HookRejected { .. }),
         });
     }
     Ok(observation)

@@ -4,7 +4,6 @@
 use crate::domain::event::{PushLine, RebasedLine};
 use crate::domain::outcome::short;
 use crate::domain::snapshot::RevId;
-use crate::domain::summary::COMMITS_ARE_IN;
 use crate::domain::text::count;
 use crate::git::{
     BranchName, PushOutcome, PushSpec, Refusal, RefusalKind, Remote, RemoteError, Rewritten,
@@ -80,11 +79,9 @@ pub async fn push_work(
             branch,
             head: Some(at.0),
             pushed: true,
-            rescue: None,
-            pull_request: None,
             detail: push.push_message(&state),
             rebased: state.rebased,
-            dispatched: Vec::new(),
+            ..PushLine::default()
         },
         Err(failure) => push.keep(&state, &failure).await,
     }))
@@ -263,13 +260,10 @@ impl Push<'_, '_, '_> {
     async fn keep(&mut self, state: &PushState, failure: &PushFailure) -> PushLine {
         let mut line = PushLine {
             branch: self.request.branch.short().to_owned(),
-            head: None,
-            pushed: false,
-            rescue: None,
-            pull_request: None,
             detail: failure.why.clone(),
+            cause: Some(failure.why.clone()),
             rebased: state.rebased.clone(),
-            dispatched: Vec::new(),
+            ..PushLine::default()
         };
         if failure.elsewhere {
             let spec = rescue_of(&self.parts.setup.run_id, &state.head);
@@ -287,7 +281,7 @@ impl Push<'_, '_, '_> {
         let path = self.parts.setup.run_dir.path(RunFile::Bundle);
         match self.parts.tree.repo.bundle(&path, &self.request.start, &state.head) {
             Ok(()) => {
-                line.detail = format!("{}{COMMITS_ARE_IN}{BUNDLE} of the run directory", failure.why);
+                line.detail = format!("{}; the commits are in {BUNDLE} of the run directory", failure.why);
             }
             Err(error) => self.parts.emit.warn(format!(
                 "the commits could not be saved in a bundle; they are only in this checkout: {error}"
