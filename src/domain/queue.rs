@@ -17,6 +17,8 @@ pub struct QueuedPlan {
     pub path: String,
     /// The file's name without its extension; unique in the queue.
     pub name: String,
+    /// The name of its branch.
+    pub branch: String,
     /// The plan's own id, if it has one: `depends_on` accepts it in place of the name.
     pub id: Option<String>,
     /// Its priority; [`Priority::Medium`] if the plan sets none.
@@ -262,7 +264,7 @@ fn obstacle(
     }
     match plan.progress {
         Progress::Done | Progress::Merged => return Some(Why::Done),
-        Progress::DoneBeforeEdit => return Some(Why::Edited(branch_of(&plan.name))),
+        Progress::DoneBeforeEdit => return Some(Why::Edited(plan.branch.clone())),
         Progress::Open => {}
     }
     let mut waits = None;
@@ -355,6 +357,30 @@ pub fn branch_of(name: &str) -> String {
     let digest = digest.get(..DIGEST).unwrap_or_default();
     let slug = if slug.is_empty() { "plan" } else { slug };
     format!("sprag/{slug}-{digest}")
+}
+
+/// The branch of the plan at this path if other plans have the same name: its readable part and a digest of
+/// the path.
+pub fn branch_of_path(path: &str) -> String {
+    let plain = branch_of(name_of(path));
+    // A name with a digest gets another one, so that this is no other plan's branch.
+    let digest = blake3::hash(path.as_bytes()).to_hex();
+    format!("{plain}-{}", digest.get(..DIGEST).unwrap_or_default())
+}
+
+/// The name of the plan at this path, which its branch has.
+pub fn name_of(path: &str) -> &str {
+    let file = path.rsplit('/').next().unwrap_or(path);
+    match file.rsplit_once('.') {
+        Some((name, _)) if !name.is_empty() => name,
+        _ => file,
+    }
+}
+
+/// Whether a file at this path can be a plan.
+pub fn can_be_plan(path: &str) -> bool {
+    let ending = path.rsplit_once('.').map(|(_, ending)| ending);
+    ending.is_some_and(|ending| ["yaml", "yml", "md", "json"].contains(&ending))
 }
 
 const DIGEST: usize = 12;

@@ -2,6 +2,7 @@
 
 use crate::git::command::{Call, GitProgram};
 use crate::git::environment::Environment;
+use crate::git::error::GitError;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -91,6 +92,18 @@ impl Real {
             .args([path])
             .run()
             .is_ok_and(|output| !output.stdout.is_empty())
+    }
+
+    /// The tracked files whose paths are UTF-8.
+    ///
+    /// # Errors
+    /// If git fails.
+    pub fn tracked_files(&self) -> Result<Vec<String>, GitError> {
+        let args = ["-c", "core.fsmonitor=false", "ls-files", "-z"];
+        let output = self.plain_call().args(args).run()?;
+        let paths = output.stdout.split(|byte| *byte == 0);
+        let paths = paths.filter_map(|path| String::from_utf8(path.to_vec()).ok());
+        Ok(paths.filter(|path| !path.is_empty()).collect())
     }
 
     /// The configured URL of the remote `origin`, or `None` if git does not return one.

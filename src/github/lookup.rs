@@ -22,7 +22,9 @@ use crate::github::request::{Page, ReactTo, Review, RunRequest};
 use crate::settings::inputs;
 pub use answer::{JobEnd, declined, ended, report_not_started};
 pub use fetch::EventLookup;
-pub use place::{OwnWork, at_the_ref, file_of_branch, off_the_base, on_branch, remote};
+pub use place::{
+    OwnWork, PlanBranches, at_the_ref, file_of_branch, off_the_base, on_branch, remote,
+};
 use serde_json::Value;
 use std::fs::File;
 use std::io::Read as _;

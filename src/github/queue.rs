@@ -3,17 +3,18 @@
 use crate::context::Context;
 use crate::domain::outcome::{Reason, RunStatus};
 use crate::domain::plan::{self, Plan, Priority, TaskStatus, without_owned_keys};
-use crate::domain::queue::{MAX_FAILED_RUNS, Next, Progress, QueuedPlan, branch_of, next};
+use crate::domain::queue::{
+    MAX_FAILED_RUNS, Next, Progress, QueuedPlan, can_be_plan, name_of, next,
+};
 use crate::domain::snapshot::RevId;
 use crate::error::{Error, Result};
 use crate::git::{Real, Repo, path_within};
 use crate::github::actions_environment::ActionsEnvironment;
 use crate::github::api::Repo as Remote;
-use crate::github::lookup::{JobEnd, remote};
+use crate::github::lookup::{JobEnd, PlanBranches, remote};
 use crate::github::request::{RunRequest, WorkBranch};
 use crate::process::Cancel;
 use crate::settings;
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -24,9 +25,6 @@ const FAILED: &str = "refs/sprag/queue/";
 
 /// Time limit for counting a run on GitHub.
 const COUNT_TIMEOUT: Duration = Duration::from_secs(20);
-
-/// File extensions of possible plans.
-const ENDINGS: [&str; 4] = ["yaml", "yml", "md", "json"];
 
 /// The selection from a queue.
 pub enum Selection {
@@ -42,7 +40,7 @@ struct Entry {
     name: String,
     plan: Result<Plan>,
     digest: String,
-    branch: Option<String>,
+    branch: WorkBranch,
 }
 
 /// Selects the next plan, sets the branch of the request, and records why every other plan was passed over.
@@ -62,8 +60,7 @@ pub async fn choose(
         Some(name) => name.clone(),
         None => github.default_branch().await?,
     };
-    let branches = github.refs_below("refs/heads/sprag/").await?;
-    let branches: BTreeMap<String, String> = branches.into_iter().collect();
+    let branches = PlanBranches::read(context, actions, real).await?;
     let failed = github.refs_below(FAILED).await?;
     let entries = entries(real, dir, &branches)?;
     let mut queued = Vec::new();
@@ -74,7 +71,7 @@ pub async fn choose(
             request.context.notes.push(format!(
                 "queue: {0}: its branch has another version of the plan than {base_ref}, and that version is used; merge {base_ref} into {1} to change it",
                 entry.name,
-                branch_of(&entry.name)
+                entry.branch.name
             ));
         }
         queued.push(plan);
@@ -96,9 +93,7 @@ pub async fn choose(
             let Some(entry) = entries.get(index) else {
                 return Ok(Selection::Over(JobEnd::nothing("there is no plan")));
             };
-            let name = branch_of(&entry.name);
-            let at = entry.branch.clone();
-            request.branch = Some(WorkBranch { name, at });
+            request.branch = Some(entry.branch.clone());
             request.queued = Some(failed_prefix(entry));
             Selection::Plan(entry.path.clone())
         }
@@ -159,12 +154,12 @@ async fn forget(
 }
 
 fn failed_prefix(entry: &Entry) -> String {
-    let slug = branch_of(&entry.name);
-    let slug = slug.strip_prefix("sprag/").unwrap_or(&slug).to_owned();
+    let slug = &entry.branch.name;
+    let slug = slug.strip_prefix("sprag/").unwrap_or(slug);
     format!("{FAILED}{slug}/{}-", entry.digest)
 }
 
-fn entries(real: &Real, dir: &str, branches: &BTreeMap<String, String>) -> Result<Vec<Entry>> {
+fn entries(real: &Real, dir: &str, branches: &PlanBranches<'_>) -> Result<Vec<Entry>> {
     let at = real.work_tree().join(dir);
     let listed = std::fs::read_dir(&at).map_err(|error| {
         Error::config(format!("the queue {dir} cannot be read: {error}"))
@@ -173,25 +168,19 @@ fn entries(real: &Real, dir: &str, branches: &BTreeMap<String, String>) -> Resul
     let mut entries = Vec::new();
     for file in listed {
         let path = file.map_err(anyhow::Error::from)?.path();
-        let ending = path.extension().and_then(|ending| ending.to_str());
-        let is_plan = ending.is_some_and(|ending| ENDINGS.contains(&ending)) && path.is_file();
-        let name = path.file_stem().and_then(|name| name.to_str());
-        let (true, Some(name)) = (is_plan && !real.ignores(&path), name) else {
-            continue;
-        };
-        let name = name.to_owned();
-        if name.eq_ignore_ascii_case("readme") {
+        let shown = path_within(&path, real.work_tree());
+        let name = name_of(&shown).to_owned();
+        let is_plan = path.to_str().is_some() && can_be_plan(&shown) && path.is_file();
+        if !is_plan || name.eq_ignore_ascii_case("readme") || real.ignores(&path) {
             continue;
         }
-        let shown = path_within(&path, real.work_tree());
         let bytes = settings::read_file(&path, "plan")?;
         let plan = plan::parse(&shown, &bytes).map_err(settings::located);
-        let branch = branches.get(&format!("refs/heads/{}", branch_of(&name)));
         entries.push(Entry {
             name,
             plan: plan.map(|parsed| parsed.value),
             digest: digest(&shown, &bytes),
-            branch: branch.cloned(),
+            branch: branches.of(&shown)?,
             path,
         });
     }
@@ -219,6 +208,7 @@ async fn queued(
             let plan = QueuedPlan {
                 path,
                 name: entry.name.clone(),
+                branch: entry.branch.name.clone(),
                 id: None,
                 priority: Priority::Medium,
                 depends_on: Vec::new(),
@@ -235,12 +225,12 @@ async fn queued(
         false => Progress::Open,
     };
     let (mut open_pull, mut differs) = (false, false);
-    if let Some(head) = entry.branch.as_ref().filter(|_| progress == Progress::Open) {
+    let head = entry.branch.at.as_ref();
+    if let Some(head) = head.filter(|_| progress == Progress::Open) {
         let there = on_branch(context, actions, real, &path, head)?;
         let is_done = there.as_ref().is_some_and(|(plan, _)| is_done(plan));
         differs = there.is_some_and(|(_, digest)| digest != entry.digest);
-        let name = branch_of(&entry.name);
-        let pulls = github.open_pulls_of(&name, base).await;
+        let pulls = github.open_pulls_of(&entry.branch.name, base).await;
         let no_pull = pulls.as_ref().is_ok_and(Vec::is_empty);
         open_pull = pulls.is_ok_and(|pulls| !pulls.is_empty());
         progress = match is_done {
@@ -252,6 +242,7 @@ async fn queued(
     let plan = QueuedPlan {
         path,
         name: entry.name.clone(),
+        branch: entry.branch.name.clone(),
         id: plan.id.clone(),
         priority: plan.priority.unwrap_or(Priority::Medium),
         depends_on: plan.depends_on.clone(),

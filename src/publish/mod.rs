@@ -209,8 +209,8 @@ async fn event_request(
     let is_on_base = worked_on == request.base_ref.as_deref();
     let of_plan = plan.as_deref().filter(|_| !is_on_base);
     let of_run = lookup::OwnWork::Run(&handed.run_id, worked_on);
-    let work = of_plan.map_or(of_run, |path| lookup::OwnWork::Plan(path.as_ref()));
-    lookup::off_the_base(actions, settings, work, &mut request).await?;
+    let work = of_plan.map_or(of_run, lookup::OwnWork::Plan);
+    lookup::off_the_base((context, actions, real), settings, work, &mut request).await?;
     Ok(EventRequest::Publish(Box::new(request), plan))
 }
 

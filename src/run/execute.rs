@@ -309,7 +309,13 @@ async fn recall_and_limit(
     // A merge is always made anew from its two sides, so it needs no saved work.
     let keeps_work = |it: &&RunRequest| !it.context.merges_base && parts.setup.reviewed.is_none();
     let kept = request.filter(keeps_work);
-    parts.keeper = WorkKeeper::of(context, kept, (source, base), elsewhere.is_some());
+    let work_tree = parts.tree.repo.real().work_tree().to_path_buf();
+    parts.keeper = WorkKeeper::of(
+        context,
+        kept,
+        (source, &work_tree, base),
+        elsewhere.is_some(),
+    );
     Ok(cost_limits::apply_daily_limit(context, parts, request, elsewhere).await)
 }
 

@@ -64,7 +64,8 @@ pub(crate) fn restore(
             .hint("start a new run, without --resume and --from-remote")),
     };
     let actions = ActionsEnvironment::of(context);
-    let (Some(actions), Some(name)) = (actions, reference(request, source)) else {
+    let (Some(actions), Some(name)) = (actions, reference(request, source, real.work_tree()))
+    else {
         return nothing("the branch or the access to GitHub is unknown");
     };
     let failed = |error: &dyn std::fmt::Display| {

@@ -7,7 +7,7 @@ use crate::domain::trigger::issue;
 use crate::domain::trigger::marker::Begin;
 use crate::domain::trigger::{Request, refname};
 use crate::error::{Error, Result};
-use crate::git::Real;
+use crate::git::{Real, path_within};
 use crate::github::actions_environment::{self, ActionsEnvironment};
 use crate::github::lookup::{
     self, EventDecision, JobEnd, OwnWork, Purpose, RequestedWork, WorkSource,
@@ -311,11 +311,16 @@ async fn wanted(
             );
         }
     };
+    let within = |path: &Path| path_within(&context.cwd.join(path), real.work_tree());
+    let path = match &source {
+        Source::File(path) | Source::Known { path, .. } => within(path),
+        Source::Prompt(_) | Source::Text(_) => String::new(),
+    };
     let work = match &source {
-        Source::File(path) | Source::Known { path, .. } => OwnWork::Plan(path),
+        Source::File(_) | Source::Known { .. } => OwnWork::Plan(&path),
         Source::Prompt(text) | Source::Text(text) => OwnWork::Text(text),
     };
-    lookup::off_the_base(actions, settings, work, &mut request).await?;
+    lookup::off_the_base((context, actions, real), settings, work, &mut request).await?;
     Ok(Found::There(source, Box::new(request)))
 }
 

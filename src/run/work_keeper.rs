@@ -3,8 +3,9 @@
 
 use crate::context::Context;
 use crate::domain::kept_work::{KeptMeta, key, message};
+use crate::domain::queue::name_of;
 use crate::domain::snapshot::RevId;
-use crate::git::{KeptWorkRef, RawSnapshot, Remote};
+use crate::git::{KeptWorkRef, RawSnapshot, Remote, path_within};
 use crate::github::actions_environment::ActionsEnvironment;
 use crate::github::lookup::remote;
 use crate::github::request::RunRequest;
@@ -15,6 +16,7 @@ use crate::run::layout::RunFile;
 use crate::run::prepare::Source;
 use crate::run::setup::Setup;
 use crate::run::work_tree::WorkTree;
+use std::path::Path;
 
 /// The files of the run directory that are saved.
 pub(crate) const KEPT_FILES: [RunFile<'static>; 8] = [
@@ -27,6 +29,9 @@ pub(crate) const KEPT_FILES: [RunFile<'static>; 8] = [
     RunFile::FinalMessage,
     RunFile::Notes,
 ];
+
+/// Where `sprag init` and `sprag plan` write plans.
+const USUAL_PLANS: &str = ".sprag/plans/";
 
 /// The file that says how to fetch the rest.
 pub(crate) const META: &str = "meta.json";
@@ -42,7 +47,11 @@ pub struct WorkKeeper {
 }
 
 /// The reference for the work of a request.
-pub(crate) fn reference(request: &RunRequest, source: &Source) -> Option<KeptWorkRef> {
+pub(crate) fn reference(
+    request: &RunRequest,
+    source: &Source,
+    work_tree: &Path,
+) -> Option<KeptWorkRef> {
     let branch = &request.branch.as_ref()?.name;
     let what = match (&request.queued, request.number, source) {
         (Some(_), ..) => branch.rsplit('/').next().unwrap_or(branch).to_owned(),
@@ -56,7 +65,16 @@ pub(crate) fn reference(request: &RunRequest, source: &Source) -> Option<KeptWor
             format!("task-{}", &blake3::hash(text.as_bytes()).to_hex()[..12])
         }
     };
-    let all = format!("{}\0{branch}\0{what}", request.context.place.name.as_str());
+    let mut all = format!("{}\0{branch}\0{what}", request.context.place.name.as_str());
+    if let (None, None, Source::File(path) | Source::Known { path, .. }) =
+        (&request.queued, request.number, source)
+    {
+        // Plans in other directories can have the same name.
+        let path = path_within(path, work_tree);
+        if path != format!("{USUAL_PLANS}{}.yaml", name_of(&path)) {
+            all = format!("{all}\0{path}");
+        }
+    }
     let digest = blake3::hash(all.as_bytes()).to_hex();
     Some(KeptWorkRef::of(&key(&what, &digest[..10])))
 }
@@ -67,14 +85,14 @@ impl WorkKeeper {
     pub(crate) fn of(
         context: &Context,
         request: Option<&RunRequest>,
-        (source, base): (&Source, Option<RevId>),
+        (source, work_tree, base): (&Source, &Path, Option<RevId>),
         is_there: bool,
     ) -> Option<Self> {
         let request = request.filter(|request| request.delivery.push)?;
         let actions = ActionsEnvironment::of(context)?;
         Some(Self {
             remote: remote(context, &actions).ok()?,
-            name: reference(request, source)?,
+            name: reference(request, source, work_tree)?,
             known: base,
             is_there,
         })

@@ -1,10 +1,12 @@
 use super::*;
 use proptest::prelude::*;
+use std::collections::BTreeSet;
 
 fn plan(name: &str, depends_on: &[&str]) -> QueuedPlan {
     QueuedPlan {
         path: format!("plans/{name}.yaml"),
         name: name.to_owned(),
+        branch: branch_of(name),
         id: None,
         priority: Priority::Medium,
         depends_on: depends_on.iter().map(|&on| on.to_owned()).collect(),
@@ -188,6 +190,27 @@ fn branches_are_readable_where_they_can_be() {
             assert_eq!(found, branch);
         }
     }
+}
+
+#[test]
+fn plans_of_one_name_have_branches_of_their_own() {
+    let paths = [
+        "tasks.md",
+        "specs/001-a/tasks.md",
+        "specs/002-b/tasks.md",
+        "specs/001-a/tasks.yaml",
+    ];
+    let branches: BTreeSet<String> = paths.iter().map(|path| branch_of_path(path)).collect();
+    assert_eq!(branches.len(), paths.len());
+    for (path, branch) in paths.iter().zip(paths.map(branch_of_path)) {
+        assert_eq!(name_of(path), "tasks");
+        assert!(branch.starts_with("sprag/tasks-"), "{branch}");
+        let name = branch.strip_prefix("sprag/").unwrap();
+        assert_ne!(branch_of(name), branch);
+    }
+    assert_eq!(name_of("a/.hidden"), ".hidden");
+    assert_eq!(name_of("a.b/plan"), "plan");
+    assert!(can_be_plan("a/b.yml") && !can_be_plan("a.yml/b") && !can_be_plan("b.rs"));
 }
 
 /// Every queue of three plans, each in one of the states that matter, with every dependency.

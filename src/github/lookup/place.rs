@@ -1,6 +1,7 @@
 //! Determines the branch for an event's work, and checks it out.
 
 use crate::context::Context;
+use crate::domain::plan::{self, TaskStatus};
 use crate::domain::queue;
 use crate::domain::settings::{PullRequest, Settings};
 use crate::domain::snapshot::RevId;
@@ -17,6 +18,7 @@ use crate::github::lookup::fetch::EventLookup;
 use crate::github::request::{ReactTo, RunRequest, WorkBranch};
 use crate::process::Cancel;
 use crate::report::markdown::ReportContext;
+use std::collections::BTreeMap;
 use std::path::Path;
 
 /// The run request for an authorised event, before its branch is known.
@@ -141,11 +143,91 @@ pub fn at_the_checkout(context: &Context, real: &Real, request: &mut RunRequest)
     }
 }
 
+/// The plan files of a checkout, and the branches of Sprag on GitHub.
+pub struct PlanBranches<'a> {
+    context: &'a Context,
+    actions: &'a ActionsEnvironment,
+    real: &'a Real,
+    files: Vec<String>,
+    branches: BTreeMap<String, String>,
+}
+
+impl<'a> PlanBranches<'a> {
+    /// Reads both.
+    ///
+    /// # Errors
+    /// When git or GitHub does not list them.
+    pub async fn read(
+        context: &'a Context,
+        actions: &'a ActionsEnvironment,
+        real: &'a Real,
+    ) -> Result<Self> {
+        let client = actions.client().map_err(unread)?;
+        let repo = client.repo(&actions.place.repository).map_err(unread)?;
+        let branches = repo.refs_below("refs/heads/sprag/").await.map_err(unread)?;
+        let files = real.tracked_files().map_err(anyhow::Error::from)?;
+        Ok(Self {
+            context,
+            actions,
+            real,
+            files: files
+                .into_iter()
+                .filter(|it| queue::can_be_plan(it))
+                .collect(),
+            branches: branches.into_iter().collect(),
+        })
+    }
+
+    /// The branch of the plan at this path from the root of the tree: `sprag/<plan>`, or one with a digest if
+    /// other files have the name. A branch with work on this plan stays its branch.
+    ///
+    /// # Errors
+    /// When a branch cannot be read.
+    pub fn of(&self, path: &str) -> Result<WorkBranch> {
+        let has_work = |branch: &str| self.has_work_on(path, branch);
+        branch_of_plan(path, &self.files, &self.branches, has_work)
+    }
+
+    /// Whether more tasks of the plan are done on the branch than in the checkout.
+    fn has_work_on(&self, path: &str, branch: &str) -> Result<bool> {
+        let done = |bytes: Option<Vec<u8>>| {
+            let parsed = bytes.and_then(|bytes| plan::parse(path, &bytes).ok());
+            let tasks = parsed.map_or(Vec::new(), |parsed| parsed.value.tasks);
+            let is_done = |task: &&plan::Task| task.status == TaskStatus::Done;
+            tasks.iter().filter(is_done).count()
+        };
+        let there = file_of_branch(self.context, self.actions, self.real, branch, path.as_ref())?;
+        let here = std::fs::read(self.real.work_tree().join(path)).ok();
+        Ok(done(there) > done(here))
+    }
+}
+
+/// The branch of a plan, given the files that can be plans, the branches with their commits, and whether a
+/// branch has work on the plan.
+fn branch_of_plan(
+    path: &str,
+    files: &[String],
+    branches: &BTreeMap<String, String>,
+    has_work: impl FnOnce(&str) -> Result<bool>,
+) -> Result<WorkBranch> {
+    let branch = |name: String| WorkBranch {
+        at: branches.get(&format!("refs/heads/{name}")).cloned(),
+        name,
+    };
+    let name = queue::name_of(path);
+    let own = branch(queue::branch_of_path(path));
+    let plain = branch(queue::branch_of(name));
+    let is_other = |file: &String| file != path && queue::name_of(file) == name;
+    let takes_own = own.at.is_some()
+        || (files.iter().any(is_other) && (plain.at.is_none() || !has_work(&plain.name)?));
+    Ok(if takes_own { own } else { plain })
+}
+
 /// The work that gets a branch of its own.
 #[derive(Debug, Clone, Copy)]
 pub enum OwnWork<'a> {
-    /// A plan file, by its path.
-    Plan(&'a Path),
+    /// A plan file, by its path from the root of the tree.
+    Plan(&'a str),
     /// A task or a plan without a file, by its text.
     Text(&'a str),
     /// A run of another job of the workflow run: its id, and the branch that it was on.
@@ -153,15 +235,37 @@ pub enum OwnWork<'a> {
 }
 
 impl OwnWork<'_> {
-    /// The branch: `sprag/<plan>`, which later runs continue, or one of the workflow run, which a rerun of
+    /// The branch: that of the plan, which later runs continue, or one of the workflow run, which a rerun of
     /// the job continues. Different work of one workflow run has different branches.
-    fn branch(self, place: &Place) -> Option<String> {
+    async fn branch(
+        self,
+        it: (&Context, &ActionsEnvironment, &Real),
+        place: &Place,
+    ) -> Result<Option<WorkBranch>> {
+        let (context, actions, real) = it;
+        let name = match self {
+            Self::Plan(path) => {
+                return Ok(Some(
+                    PlanBranches::read(context, actions, real).await?.of(path)?,
+                ));
+            }
+            Self::Text(_) | Self::Run(..) => self.of_workflow_run(place),
+        };
+        let Some(name) = name else {
+            return Ok(None);
+        };
+        let client = actions.client().map_err(unread)?;
+        let repo = client.repo(&actions.place.repository).map_err(unread)?;
+        let there = repo.branch(&name).await.map_err(unread)?;
+        let at = there.map(|branch| branch.sha);
+        Ok(Some(WorkBranch { name, at }))
+    }
+
+    fn of_workflow_run(self, place: &Place) -> Option<String> {
         let run = place.run.as_ref();
         let of_run = run.map(|run| queue::branch_of(&format!("run-{}", run.id)));
         let text = match self {
-            Self::Plan(path) => {
-                return Some(queue::branch_of(&path.file_stem()?.to_string_lossy()));
-            }
+            Self::Plan(_) => return None,
             Self::Run(_, Some(branch)) if is_numbered(branch, of_run.as_deref()?) => {
                 return Some(branch.to_owned());
             }
@@ -188,7 +292,7 @@ fn is_numbered(branch: &str, of_run: &str) -> bool {
 /// # Errors
 /// When GitHub cannot be asked for the branch.
 pub async fn off_the_base(
-    actions: &ActionsEnvironment,
+    it: (&Context, &ActionsEnvironment, &Real),
     settings: &Settings,
     work: OwnWork<'_>,
     request: &mut RunRequest,
@@ -202,14 +306,9 @@ pub async fn off_the_base(
     if !opens || request.is_pull || branch.is_none() || branch != request.base_ref.as_ref() {
         return Ok(());
     }
-    let Some(name) = work.branch(&request.context.place) else {
-        return Ok(());
-    };
-    let client = actions.client().map_err(unread)?;
-    let repo = client.repo(&actions.place.repository).map_err(unread)?;
-    let there = repo.branch(&name).await.map_err(unread)?;
-    let at = there.map(|branch| branch.sha);
-    request.branch = Some(WorkBranch { name, at });
+    if let Some(own) = work.branch(it, &request.context.place).await? {
+        request.branch = Some(own);
+    }
     Ok(())
 }
 
@@ -358,4 +457,38 @@ pub fn remote(context: &Context, actions: &ActionsEnvironment) -> Result<Remote,
         .iter()
         .filter_map(|(name, value)| Some((name.to_str()?.to_owned(), value.to_str()?.to_owned())));
     Ok(Remote::new(&actions.place.git_url(), Some(credential))?.with_network(variables))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn plans_of_one_name_have_branches_of_their_own_and_keep_the_ones_with_their_work() {
+        let (here, there) = ("specs/1/tasks.md", "specs/2/tasks.md");
+        let (plain, own) = ("sprag/tasks", queue::branch_of_path(here));
+        let branch = |files: &[&str], known: &[&str], has_work: bool| {
+            let files: Vec<String> = files.iter().map(|file| (*file).to_owned()).collect();
+            let known = known
+                .iter()
+                .map(|name| (format!("refs/heads/{name}"), (*name).to_owned()));
+            let found = branch_of_plan(here, &files, &known.collect(), |name| {
+                assert_eq!(name, plain);
+                Ok(has_work)
+            });
+            let found = found.unwrap();
+            assert!(found.at.is_none_or(|at| at == found.name));
+            found.name
+        };
+        let (alone, both) = ([here, "notes.md"], [here, there]);
+        for known in [&[][..], &[plain]] {
+            assert_eq!(branch(&alone, known, false), plain);
+        }
+        assert_eq!(branch(&both, &[], true), own);
+        assert_eq!(branch(&both, &[plain], false), own);
+        assert_eq!(branch(&both, &[plain], true), plain);
+        for files in [alone, both] {
+            assert_eq!(branch(&files, &[plain, &own], true), own);
+        }
+    }
 }

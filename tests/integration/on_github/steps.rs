@@ -163,8 +163,8 @@ fn a_wanted_pull_request_has_a_branch_of_its_own_which_the_next_run_continues() 
     let mut runner = with_pull();
     let plan = format!("{PLAN}  - {{ id: more, title: Say more }}\n");
     runner.push("main", "plans/mend.yaml", &plan);
-    let main = runner.at("main");
     let run = |runner: &mut Runner, args: &[&str], branch: &str| {
+        let main = runner.at("main");
         runner.checkout("main");
         scheduled(runner);
         let agent = runner
@@ -190,6 +190,8 @@ fn a_wanted_pull_request_has_a_branch_of_its_own_which_the_next_run_continues() 
         &[&plan[..], &["--task", "only"]].concat(),
         "sprag/mend",
     );
+    // Another plan of this name has another branch, and does not take this one.
+    runner.push("main", "other/mend.yaml", PLAN);
     run(&mut runner, &plan, "sprag/mend");
     assert_eq!(runner.log("sprag/mend").len(), 4);
 }
