@@ -186,7 +186,9 @@ fn tasks<'a>(
 
 /// Whether one of the tasks that the program runs has a refused name.
 fn names_refused<'a>(program: &str, mut tasks: impl Iterator<Item = &'a str>) -> bool {
-    TAKES_TASKS.contains(&program) && tasks.any(|task| is_refused(&last_part(task)))
+    // Turborepo names a task of one package `package#task`.
+    let is_refused = |task: &str| task.split('#').any(|part| is_refused(&last_part(part)));
+    TAKES_TASKS.contains(&program) && tasks.any(is_refused)
 }
 
 /// The purpose of a call of `tox` or `nox`: a test, unless every environment that it names is known to be
@@ -325,8 +327,17 @@ fn plain<'a>(arguments: &'a [&'a str]) -> impl Iterator<Item = &'a str> {
     all.filter(|word| !word.starts_with(['-', '+']))
 }
 
+/// The tasks of sbt without flags; `+publish` is `publish` with each version of Scala.
+fn sbt_tasks<'a>(arguments: &'a [&'a str]) -> Vec<&'a str> {
+    let tasks = arguments.iter().filter(|word| !word.starts_with('-'));
+    tasks.map(|word| word.trim_start_matches('+')).collect()
+}
+
 /// The arguments without flags, without numbers of jobs, and without the place of a task.
 fn without_places<'a>(program: &str, arguments: &'a [&'a str]) -> Vec<&'a str> {
+    if program == "sbt" {
+        return sbt_tasks(arguments);
+    }
     let mut rows = PLACES.iter();
     let row = rows.find(|(programs, _)| programs.contains(&program));
     let Some((_, options)) = row else {

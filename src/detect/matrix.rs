@@ -81,12 +81,7 @@ impl Row {
 
     /// Whether a condition holds in this row on Linux, or `None` if it depends on anything else.
     pub(super) fn holds(&self, condition: &str) -> Option<bool> {
-        let condition = condition.trim();
-        let inner = condition.strip_prefix("${{");
-        let condition = inner
-            .and_then(|inner| inner.strip_suffix("}}"))
-            .unwrap_or(condition)
-            .trim();
+        let condition = expression(condition);
         if condition.contains("&&") || condition.contains("||") {
             return None;
         }
@@ -129,7 +124,15 @@ impl Row {
     }
 }
 
-fn quoted(text: &str) -> Option<&str> {
+/// A condition without the marks of an expression.
+pub(super) fn expression(condition: &str) -> &str {
+    let condition = condition.trim();
+    let inner = condition.strip_prefix("${{");
+    let inner = inner.and_then(|inner| inner.strip_suffix("}}"));
+    inner.unwrap_or(condition).trim()
+}
+
+pub(super) fn quoted(text: &str) -> Option<&str> {
     text.strip_prefix('\'')?.strip_suffix('\'')
 }
 

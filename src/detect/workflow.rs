@@ -1,6 +1,7 @@
 //! Reads the project's own CI: the `run:` steps of its workflows, as setup commands and checks.
 
 use super::command::{Purpose, plain_test, purpose};
+use super::condition::Change;
 use super::machine::{Version, setup_action};
 use super::matrix::{Row, is_other_system, numbers};
 use super::{Command, Found, Listing, Toolchain};
@@ -174,6 +175,14 @@ impl Workflows {
         if is_other_system(&runner) {
             return;
         }
+        let condition = node.get("if").and_then(Node::text);
+        let change = root.get("on").map(Change::of);
+        let is_for_change = !condition
+            .zip(change)
+            .is_some_and(|(condition, change)| change.is_excluded(condition, &row));
+        if !is_for_change && !has_check(node) {
+            return;
+        }
         let labels = runs_on.map(Node::items).unwrap_or_default();
         let mut labels = labels.iter().filter_map(Node::text);
         let own_runner = runner == "self-hosted" || labels.any(|label| label == "self-hosted");
@@ -186,7 +195,9 @@ impl Workflows {
         let because = service
             .map(|service| format!("it needs the service {}", service.key))
             .or(container)
-            .or(own_runner.then(|| "it needs the project's own runner".to_owned()));
+            .or(own_runner.then(|| "it needs the project's own runner".to_owned()))
+            .or((!is_for_change)
+                .then(|| "it does not run for a change before its merge".to_owned()));
         if let Some(because) = because {
             return self.leave_out(path, node, &format!("job {name}"), &because);
         }
@@ -499,6 +510,14 @@ fn purpose_of(command: &str) -> Option<Purpose> {
     let found: Vec<Purpose> = parts.filter_map(|part| purpose(part.trim())).collect();
     let check = found.iter().find(|what| matches!(what, Purpose::Check(_)));
     check.or(found.first()).copied()
+}
+
+/// Whether a step of the job is a check.
+fn has_check(job: &Node) -> bool {
+    let steps = job.get("steps").map(Node::items).unwrap_or_default();
+    let scripts = steps.iter().filter_map(|step| step.get("run")?.text());
+    let mut commands = scripts.flat_map(commands);
+    commands.any(|command| matches!(purpose_of(&command), Some(Purpose::Check(_))))
 }
 
 /// Whether a line only prepares, clears or prints the measure of coverage of `cargo llvm-cov`.

@@ -126,6 +126,10 @@ fn a_command_is_no_check_if_any_of_its_tasks_does_more_than_check() {
         "mvn -B verify deploy",
         "mvn clean package deploy:deploy",
         "sbt test publish",
+        "sbt test +publish",
+        "sbt +test +publishSigned",
+        "turbo run build publish#@org/pkg",
+        "turbo run build @org/pkg#publish",
     ] {
         assert_eq!(purpose(command), None, "{command}");
     }
@@ -134,6 +138,9 @@ fn a_command_is_no_check_if_any_of_its_tasks_does_more_than_check() {
         ("nx run-many -t build test --exclude docs", Build),
         ("nx build app --configuration release", Build),
         ("lerna run test --ignore docs", Test),
+        ("sbt +test", Test),
+        ("cargo +nightly test", Test),
+        ("turbo run @org/pkg#test", Test),
         ("make V=1", Build),
         ("make BUILD=release test", Test),
         ("make test BUILD=release", Test),

@@ -369,3 +369,75 @@ fn a_language_of_the_job_is_installed_wherever_its_manifest_is() {
     assert!(steps.contains("go-version: \"stable\""), "{steps}");
     assert!(!steps.contains("setup-python"), "{steps}");
 }
+
+#[test]
+fn a_job_that_runs_only_after_the_merge_is_no_check_of_a_change() {
+    let pulls = "[push, pull_request, schedule]";
+    for (on, condition, counts) in [
+        (pulls, "github.ref == 'refs/heads/main'", false),
+        (pulls, "startsWith(github.ref, 'refs/tags/v')", false),
+        (pulls, "${{ github.event_name == 'schedule' }}", false),
+        (pulls, "github.event_name != 'pull_request'", false),
+        (
+            pulls,
+            "github.event_name == 'push' && github.repository == 'a/b'",
+            false,
+        ),
+        (
+            pulls,
+            "github.ref_type == 'tag' || (github.event_name == 'schedule' && always())",
+            false,
+        ),
+        (
+            pulls,
+            "${{ !(github.event_name == 'pull_request') }}",
+            false,
+        ),
+        (pulls, "false", false),
+        (pulls, "github.event_name == 'pull_request'", true),
+        (pulls, "github.event_name != 'schedule'", true),
+        (pulls, "${{ !startsWith(github.ref, 'refs/tags/') }}", true),
+        (pulls, "github.repository == 'a/b'", true),
+        (pulls, "needs.changes.outputs.rust == 'true'", true),
+        (
+            pulls,
+            "!contains(github.event.head_commit.message, '[skip ci] || main')",
+            true,
+        ),
+        (
+            pulls,
+            "github.event_name != 'pull_request' || github.event.pull_request.head.repo.full_name != github.repository",
+            true,
+        ),
+        ("push", "github.event_name == 'push'", true),
+        ("push", "github.ref != 'refs/heads/main'", true),
+        ("push", "github.ref == 'refs/heads/develop'", true),
+        ("push", "github.ref_name == 'main'", false),
+        (
+            "{ push: {}, workflow_call: {} }",
+            "github.event_name == 'pull_request'",
+            true,
+        ),
+        (
+            "{ workflow_call: {} }",
+            "github.event_name == 'schedule'",
+            false,
+        ),
+        (
+            "{ pull_request: { branches: [main] } }",
+            "github.event_name == 'push'",
+            false,
+        ),
+    ] {
+        let condition = serde_json::Value::from(condition);
+        let workflow = format!(
+            "on: {on}\njobs:\n  it:\n    if: {condition}\n    steps:\n      - run: make test\n"
+        );
+        let (_, checks, left_out, _) = with_ci(&[], &workflow);
+        let expected: &[&str] = if counts { &["test: make test"] } else { &[] };
+        assert_eq!(checks, expected, "{on}: {condition}");
+        let told = ["job it: it does not run for a change before its merge"];
+        let told: &[&str] = if counts { &[] } else { &told };
+        assert_eq!(left_out, told, "{on}: {condition}");
+    }
+}
