@@ -69,6 +69,10 @@ pub(crate) fn refused(kind: RefusalKind, words: &str) -> PushFailure {
             "the repository does not exist, or this token cannot access it",
             false,
         ),
+        RefusalKind::Renamed => (
+            "the repository has another name now (set GITHUB_REPOSITORY to it, or start the job again)",
+            false,
+        ),
         RefusalKind::Locked => ("another process has locked the branch", true),
         RefusalKind::Other => ("the remote refused the push", true),
     };

@@ -19,6 +19,8 @@ pub enum RefusalKind {
     Permission,
     /// There is no such repository, or the credential may not read it.
     NotFound,
+    /// The repository has another address, to which neither commits nor the credential are sent.
+    Renamed,
     /// Another process on the remote has locked the branch.
     Locked,
     /// Anything else.
@@ -64,7 +66,7 @@ enum Meaning {
 
 use Meaning::{Kind, Moved, Transient};
 use RefusalKind::{
-    Hook, LargeFile, Locked, NotFound, Other, Permission, Protected, Secret, Workflows,
+    Hook, LargeFile, Locked, NotFound, Other, Permission, Protected, Renamed, Secret, Workflows,
 };
 
 /// Parts of messages in lower case, the more specific ones first: GitHub states its objection before git
@@ -110,11 +112,11 @@ const MEANINGS: &[(&str, Meaning)] = &[
     ("returned error: 404", Kind(NotFound)),
     ("repository not found", Kind(NotFound)),
     ("does not appear to be a git repository", Kind(NotFound)),
-    ("returned error: 301", Kind(NotFound)),
-    ("returned error: 302", Kind(NotFound)),
-    ("returned error: 307", Kind(NotFound)),
-    ("returned error: 308", Kind(NotFound)),
-    ("unable to update url base from redirection", Kind(NotFound)),
+    ("returned error: 301", Kind(Renamed)),
+    ("returned error: 302", Kind(Renamed)),
+    ("returned error: 307", Kind(Renamed)),
+    ("returned error: 308", Kind(Renamed)),
+    ("unable to update url base from redirection", Kind(Renamed)),
     ("returned error: 408", Transient),
     ("returned error: 429", Transient),
     ("returned error: 5", Transient),
@@ -269,7 +271,7 @@ mod tests {
             ),
             (
                 "fatal: unable to access 'https://github.com/o/old.git/': The requested URL returned error: 301",
-                "NotFound",
+                "Renamed",
             ),
             (
                 "fatal: unable to access 'https://github.com/o/r.git/': The requested URL returned error: 502",

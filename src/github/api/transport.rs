@@ -117,9 +117,11 @@ impl Transport {
             let response = self.once(request, &to).await?;
             let status = response.status().as_u16();
             let location = response.headers().get(LOCATION).cloned();
+            // GitHub answers 301 for a renamed repository, also to writes, which keep their method. With 303
+            // the write has taken place.
             let moved = match (status, location) {
-                (307 | 308, Some(location)) => Some(location),
-                (301..=303, Some(location)) if request.method == Method::GET => Some(location),
+                (301 | 302 | 307 | 308, Some(location)) => Some(location),
+                (303, Some(location)) if request.method == Method::GET => Some(location),
                 _ => None,
             };
             let Some(location) = moved else {

@@ -281,3 +281,16 @@ fn what_did_not_come_through_at_first_is_there_in_the_end() {
     assert_eq!(step.output("report-status"), "ok");
     assert_reported(&runner, number, asked);
 }
+
+#[test]
+fn a_repository_that_was_renamed_meanwhile_gets_the_whole_report() {
+    let (mut runner, number, asked) = on_pull();
+    {
+        let mut state = runner.github.state();
+        state.former_name = Some(state.repository.full_name.clone());
+        state.repository.full_name = "acme/gadget".to_owned();
+    }
+    let step = fix(&mut runner, &[]).expect(0);
+    assert_eq!(step.output("report-status"), "ok");
+    assert_reported(&runner, number, asked);
+}

@@ -1,20 +1,21 @@
-//! GitHub Enterprise Server: the API below `/api/v3`, GraphQL beside it or not at all, and answers without
+//! GitHub Enterprise Server below a path of its host: the API below `/api/v3`, GraphQL beside it or not at all, and answers without
 //! what newer versions add.
 
 use super::{FIX, IS_FIXED, request_changes, with_pull};
-use crate::support::github::{Fault, Trouble};
+use crate::support::github::{Fault, PREFIX, Trouble};
 use crate::support::runner::{Runner, Step};
 
 fn on_enterprise() -> Runner {
     let mut runner = with_pull();
     runner.github.state().enterprise = true;
-    let url = runner.github.url();
-    runner
-        .project
-        .env("GITHUB_API_URL", format!("{url}/api/v3"));
-    runner
-        .project
-        .env("GITHUB_GRAPHQL_URL", format!("{url}/api/graphql"));
+    let url = format!("{}{PREFIX}", runner.github.url());
+    for (name, path) in [
+        ("GITHUB_API_URL", "/api/v3"),
+        ("GITHUB_GRAPHQL_URL", "/api/graphql"),
+        ("GITHUB_SERVER_URL", ""),
+    ] {
+        runner.project.env(name, format!("{url}{path}"));
+    }
     runner
 }
 

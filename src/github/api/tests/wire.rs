@@ -258,6 +258,23 @@ async fn a_renamed_repository_is_followed_and_writes_go_to_no_other_host() {
     });
     server.repo().facts().await.unwrap();
     assert!(server.asked()[1].headers.contains(TOKEN));
+    for status in [301, 302, 307, 308] {
+        let mut moved = false;
+        let server = Server::start(move |_| match std::mem::replace(&mut moved, true) {
+            false => with(status, &["location: /repositories/1/x"], ""),
+            true => answer(201, json!({ "id": 1 })),
+        });
+        server.repo().create_ref("refs/heads/x", "0").await.unwrap();
+        let asked = server.asked();
+        assert!(asked[1].is("POST", "/repositories/1/x"), "{status}");
+        assert!(asked[1].headers.contains(TOKEN) && asked[1].body == asked[0].body);
+    }
+    let done = Server::start(|_| with(303, &["location: /x"], ""));
+    done.repo()
+        .create_ref("refs/heads/x", "0")
+        .await
+        .unwrap_err();
+    assert_eq!(done.asked().len(), 1);
     let other = script(Vec::new());
     let to = format!("location: {}/x", other.url);
     let server = Server::start(move |_| with(307, &[&to], ""));

@@ -6,7 +6,7 @@ use super::call::{Answer, Call};
 use super::description::{Description, Endpoint, Parameters, query_of};
 use super::fault::{Fault, Trouble};
 use super::state::State;
-use super::{Finding, FindingKind, Recorded, actions, graphql, routes, rules};
+use super::{Finding, FindingKind, PREFIX, Recorded, actions, graphql, routes, rules};
 use crate::support::http::{Reply, Request, Response};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -37,8 +37,9 @@ const GRAPHQL: &str = "POST /graphql";
 /// A request to an enterprise server as one to github.com; one that is not below the API's root there is to no
 /// endpoint.
 fn of_enterprise(request: &Request) -> Request {
-    let target = match request.target.strip_prefix("/api/v3/") {
-        Some("graphql") | None if request.target != "/api/graphql" => {
+    let own = request.target.strip_prefix(PREFIX).unwrap_or_default();
+    let target = match own.strip_prefix("/api/v3/") {
+        Some("graphql") | None if own != "/api/graphql" => {
             format!("/outside-of-the-api{}", request.target)
         }
         Some(rest) => format!("/{rest}"),
@@ -51,8 +52,29 @@ fn of_enterprise(request: &Request) -> Request {
 }
 
 impl Inner {
+    /// Where a request to the repository under a former name has to go.
+    fn moved(&self, request: &Request) -> Option<Response> {
+        let former = self.state.former_name.as_ref()?;
+        let rest = request.target.strip_prefix(&format!("/repos/{former}"))?;
+        let to = format!("{}/repositories/1296269{rest}", self.base);
+        Some(Response {
+            status: 301,
+            headers: vec![("location".to_owned(), to)],
+            body: Vec::new(),
+        })
+    }
+
     /// What becomes of a request.
     pub fn handle(&mut self, request: &Request) -> Reply {
+        if let Some(response) = self.moved(request) {
+            return Reply::Answer(response);
+        }
+        let by_id = request.target.strip_prefix("/repositories/1296269");
+        let by_name = by_id.map(|rest| Request {
+            target: format!("/repos/{}{rest}", self.state.repository.full_name),
+            ..request.clone()
+        });
+        let request = by_name.as_ref().unwrap_or(request);
         if request.path().starts_with(actions::LOGS) {
             return Reply::Answer(self.log(request.path()));
         }

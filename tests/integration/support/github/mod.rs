@@ -29,7 +29,7 @@ pub use state::{CheckRun, Job, Line, State, Subject, WorkflowRun};
 pub use store::{git, scrubbed, try_git};
 
 use super::git_http::GitServer;
-use super::http::{Server, lock};
+use super::http::{Request, Server, lock};
 use handle::Inner;
 use serde_json::Value;
 use std::ops::{Deref, DerefMut};
@@ -104,6 +104,18 @@ impl Recorded {
     }
 }
 
+/// The path below which an enterprise server is.
+pub const PREFIX: &str = "/ghe";
+
+/// The request without the prefix of its path.
+fn below(prefix: &str, request: &Request) -> Request {
+    let target = request.target.strip_prefix(prefix);
+    Request {
+        target: target.unwrap_or(&request.target).to_owned(),
+        ..request.clone()
+    }
+}
+
 impl Github {
     /// Starts a GitHub with the empty repository `acme/widget`.
     pub fn start() -> Self {
@@ -116,7 +128,7 @@ impl Github {
                     .contains(".git/")
                     .then(|| lock(&shared.git).clone());
                 match git.flatten() {
-                    Some(git) => git.reply(&request),
+                    Some(git) => git.reply(&below(PREFIX, &request)),
                     None => lock(&shared.inner).handle(&request),
                 }
             }

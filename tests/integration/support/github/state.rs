@@ -11,6 +11,8 @@ pub struct State {
     /// Whether this is a GitHub Enterprise Server: the API is below `/api/v3`, GraphQL is at `/api/graphql`, and
     /// answers have no field but those that the model itself sets.
     pub enterprise: bool,
+    /// The name that the repository had before it was renamed.
+    pub former_name: Option<String>,
     /// The repository.
     pub repository: Repository,
     /// The bare repository behind it; the fields `refs` and `commits` are not used with one.
@@ -266,6 +268,7 @@ impl Default for State {
             signed: BTreeSet::new(),
             protected: BTreeSet::new(),
             enterprise: false,
+            former_name: None,
             roles: [(ACTIONS.to_owned(), "write".to_owned())].into(),
             checks: Vec::new(),
             issues: BTreeMap::new(),
