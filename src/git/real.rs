@@ -106,6 +106,13 @@ impl Real {
         Ok(paths.filter(|path| !path.is_empty()).collect())
     }
 
+    /// Whether the repository is a partial clone, whose missing objects git fetches when it needs them.
+    pub fn is_partial(&self) -> bool {
+        let packs = fs::read_dir(self.common_dir().join("objects/pack"));
+        let mut packs = packs.into_iter().flatten().flatten();
+        packs.any(|file| Path::new(&file.file_name()).extension() == Some("promisor".as_ref()))
+    }
+
     /// The configured URL of the remote `origin`, or `None` if git does not return one.
     pub fn origin(&self) -> Option<String> {
         let call = self.plain_call();

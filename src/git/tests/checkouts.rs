@@ -34,6 +34,20 @@ fn a_fresh_checkout_has_what_is_tracked_and_before_the_first_commit_what_is_not_
 }
 
 #[test]
+fn a_partial_clone_is_known_as_one() {
+    let g = Worktree::new();
+    g.git(&["config", "uploadpack.allowFilter", "true"]);
+    let url = format!("file://{}", g.path(".").display());
+    for (filter, is_partial) in [(None, false), (Some("--filter=blob:none"), true)] {
+        let clone = g.root().join(format!("clone-{is_partial}"));
+        let args = ["clone", "--quiet", &url, clone.to_str().unwrap()];
+        g.git(&Vec::from_iter(args.into_iter().chain(filter)));
+        let real = discover(&clone, &environment(g.root())).unwrap();
+        assert_eq!(real.is_partial(), is_partial);
+    }
+}
+
+#[test]
 fn a_sparse_checkout_commits_what_was_touched_and_no_deletion() {
     let g = Worktree::new();
     g.write("far/away", "x");
