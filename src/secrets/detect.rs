@@ -2,7 +2,7 @@
 
 use crate::secrets::redact::{forms, hexadecimal, secrets_apart};
 use crate::secrets::unescape::Unescape;
-use aho_corasick::AhoCorasick;
+use aho_corasick::{AhoCorasick, AhoCorasickKind};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -162,6 +162,7 @@ fn note(patterns: &mut Patterns, bytes: Vec<u8>, (name, form): (&str, &str)) {
 impl Known {
     fn of(patterns: Patterns, any_case: bool) -> Option<Self> {
         let automaton = AhoCorasick::builder()
+            .kind(Some(AhoCorasickKind::ContiguousNFA))
             .ascii_case_insensitive(any_case)
             .build(patterns.keys())
             .ok()

@@ -1,7 +1,7 @@
 //! Redacts secrets in everything that leaves the run.
 
 use crate::secrets::views::View;
-use aho_corasick::{AhoCorasick, BuildError, MatchKind};
+use aho_corasick::{AhoCorasick, AhoCorasickKind, BuildError, MatchKind};
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 use percent_encoding::{AsciiSet, CONTROLS, NON_ALPHANUMERIC, utf8_percent_encode};
@@ -211,10 +211,12 @@ fn replaced(known: &AhoCorasick, text: &str) -> String {
     out
 }
 
-/// Finds these patterns, the longest at each place; `None` if there are none.
+/// Finds these patterns, the longest at each place; `None` if there are none. Each command builds it for texts that
+/// are mostly short: an automaton that is faster to search takes longer to build than its searches save.
 fn automaton<P: AsRef<[u8]>>(patterns: &BTreeSet<P>) -> Result<Option<AhoCorasick>, BuildError> {
     let built = (!patterns.is_empty()).then(|| {
         AhoCorasick::builder()
+            .kind(Some(AhoCorasickKind::ContiguousNFA))
             .match_kind(MatchKind::LeftmostLongest)
             .build(patterns)
     });

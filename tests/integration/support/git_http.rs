@@ -3,6 +3,7 @@
 
 use super::github::{scrubbed, try_git};
 use super::http::{Reply, Request, Response, Server, lock};
+use super::project::configure;
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -153,13 +154,10 @@ impl GitServer {
     pub fn create(root: &Path, name: &str) -> PathBuf {
         let bare = root.join(format!("{name}.git"));
         std::fs::create_dir_all(&bare).unwrap();
-        for args in [
-            &["init", "--quiet", "--bare", "--initial-branch=main"][..],
-            &["config", "http.receivepack", "true"],
-            &["config", "uploadpack.allowAnySHA1InWant", "true"],
-        ] {
-            try_git(&bare, args, &[], b"").unwrap();
-        }
+        let init = ["init", "--quiet", "--bare", "--initial-branch=main"];
+        try_git(&bare, &init, &[], b"").unwrap();
+        let serves = "[http]\n\treceivepack = true\n[uploadpack]\n\tallowAnySHA1InWant = true\n";
+        configure(&bare.join("config"), serves);
         bare
     }
 

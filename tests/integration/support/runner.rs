@@ -2,7 +2,7 @@
 //! `actions/checkout` makes it, the files and variables that a step gets.
 
 use super::git_http::GitServer;
-use super::github::{Github, Token, git};
+use super::github::{Github, Token, commit_on, git, open};
 use super::project::{Project, Run};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -90,7 +90,8 @@ impl Runner {
 
     /// Where a branch of the repository is.
     pub fn at(&self, branch: &str) -> String {
-        git(&self.bare, &["rev-parse", branch]).trim().to_owned()
+        let repository = open(&self.bare);
+        repository.revparse_single(branch).unwrap().id().to_string()
     }
 
     /// Subjects of a branch's commits, newest first.
@@ -244,41 +245,14 @@ impl Step {
 
 /// Makes a commit of one file on a branch of a bare repository.
 pub fn commit(bare: &std::path::Path, branch: &str, base: &str, path: &str, text: &str) -> String {
-    use std::io::Write as _;
-    let mut hash = super::github::scrubbed("git", bare);
-    hash.args(["hash-object", "-w", "--stdin"])
-        .stdin(std::process::Stdio::piped())
-        .stdout(std::process::Stdio::piped());
-    let mut child = hash.spawn().unwrap();
-    child
-        .stdin
-        .take()
-        .unwrap()
-        .write_all(text.as_bytes())
-        .unwrap();
-    let output = child.wait_with_output().unwrap();
-    let blob = String::from_utf8(output.stdout).unwrap();
-    let index = bare.join("tests-index");
-    let run = |args: &[&str]| {
-        let mut command = super::github::scrubbed("git", bare);
-        command.env("GIT_INDEX_FILE", &index);
-        for role in ["AUTHOR", "COMMITTER"] {
-            command.env(format!("GIT_{role}_NAME"), "Somebody");
-            command.env(format!("GIT_{role}_EMAIL"), "somebody@example.invalid");
-        }
-        let output = command.args(args).output().unwrap();
-        let stderr = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "git {args:?}: {stderr}");
-        String::from_utf8(output.stdout).unwrap().trim().to_owned()
-    };
-    run(&["read-tree", base]);
-    let entry = format!("100644,{},{path}", blob.trim());
-    run(&["update-index", "--add", "--cacheinfo", &entry]);
-    let tree = run(&["write-tree"]);
-    let parent = run(&["rev-parse", base]);
-    let commit = run(&["commit-tree", &tree, "-p", &parent, "-m", "Somebody's work"]);
-    run(&["update-ref", &format!("refs/heads/{branch}"), &commit]);
-    commit
+    let somebody = git2::Signature::now("Somebody", "somebody@example.invalid").unwrap();
+    let repository = open(bare);
+    let changes = vec![(path.to_owned(), Some(text.as_bytes().to_vec()))];
+    let message = "Somebody's work\n";
+    let commit = commit_on(&repository, base, [&somebody; 2], message, &changes).unwrap();
+    let name = format!("refs/heads/{branch}");
+    repository.reference(&name, commit, true, "").unwrap();
+    commit.to_string()
 }
 
 /// Name-value pairs as the runner reads them from the file: `name<<DELIMITER`, lines, `DELIMITER`.

@@ -26,7 +26,7 @@ mod store;
 pub use auth::{ACTIONS, Access, Area, Token};
 pub use fault::{Fault, Trouble};
 pub use state::{CheckRun, Job, Line, State, Subject, WorkflowRun};
-pub use store::{git, scrubbed, try_git};
+pub use store::{commit_on, git, open, scrubbed, try_git};
 
 use super::git_http::GitServer;
 use super::http::{Request, Server, lock};

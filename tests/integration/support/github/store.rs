@@ -1,7 +1,10 @@
 //! The git side of the repository: the bare repository that is attached, or what the state holds
 //! without one.
 
+use super::super::project::NO_MAINTENANCE;
 use super::state::{Commit, State};
+use git2::build::TreeUpdateBuilder;
+use git2::{FileMode, Oid, Repository, Signature};
 use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::path::Path;
@@ -16,10 +19,9 @@ impl State {
         let Some(bare) = &self.bare else {
             return self.refs.clone();
         };
-        let listed = git(bare, &["for-each-ref", "--format=%(refname) %(objectname)"]);
-        let lines = listed.lines().filter_map(|line| line.split_once(' '));
-        lines
-            .map(|(name, sha)| (name.to_owned(), sha.to_owned()))
+        let repository = open(bare);
+        let refs = repository.references().unwrap().flatten();
+        refs.filter_map(|it| Some((it.name().ok()?.to_owned(), it.target()?.to_string())))
             .collect()
     }
 
@@ -47,27 +49,19 @@ impl State {
             });
             return self.commits.get(sha).cloned().or(bare_sha);
         };
-        let whole = sha.len() == 40 && sha.bytes().all(|byte| byte.is_ascii_hexdigit());
-        let format = "--format=%T%n%P%n%an%n%ae%n%aI%n%B";
-        let shown = whole.then(|| {
-            try_git(
-                bare,
-                &["show", "--no-patch", format, &format!("{sha}^{{commit}}")],
-                &[],
-                b"",
-            )
-        })?;
-        let shown = shown.ok()?;
-        let mut lines = shown.splitn(6, '\n').map(str::to_owned);
-        let mut line = || lines.next().unwrap_or_default();
+        let repository = open(bare);
+        let id = Oid::from_str(sha).ok().filter(|_| sha.len() == 40)?;
+        let commit = repository.find_commit(id).ok()?;
+        let author = commit.author();
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         Some(Commit {
             sha: sha.to_owned(),
-            tree: line(),
-            parents: line().split_whitespace().map(str::to_owned).collect(),
-            author: line(),
-            email: line(),
-            date: line(),
-            message: line().trim_end().to_owned(),
+            tree: commit.tree_id().to_string(),
+            parents: commit.parent_ids().map(|id| id.to_string()).collect(),
+            author: text(author.name_bytes()),
+            email: text(author.email_bytes()),
+            date: date_of(author.when()),
+            message: text(commit.message_bytes()).trim_end().to_owned(),
         })
     }
 
@@ -80,7 +74,10 @@ impl State {
     /// Points a ref somewhere.
     pub fn set_ref(&mut self, name: &str, sha: &str) {
         match &self.bare {
-            Some(bare) => drop(git(bare, &["update-ref", name, sha])),
+            Some(bare) => {
+                let id = Oid::from_str(sha).unwrap();
+                open(bare).reference(name, id, true, "").unwrap();
+            }
             None => drop(self.refs.insert(name.to_owned(), sha.to_owned())),
         }
     }
@@ -88,7 +85,10 @@ impl State {
     /// Removes a ref.
     pub fn remove_ref(&mut self, name: &str) {
         match &self.bare {
-            Some(bare) => drop(git(bare, &["update-ref", "-d", name])),
+            Some(bare) => open(bare)
+                .find_reference(name)
+                .and_then(|mut it| it.delete())
+                .unwrap(),
             None => drop(self.refs.remove(name)),
         }
     }
@@ -96,8 +96,12 @@ impl State {
     /// Whether `descendant` has `ancestor` in its history; true where nothing is known of either.
     pub fn descends(&self, descendant: &str, ancestor: &str) -> bool {
         let Some(bare) = &self.bare else { return true };
-        let asked = ["merge-base", "--is-ancestor", ancestor, descendant];
-        try_git(bare, &asked, &[], b"").is_ok()
+        let repository = open(bare);
+        let known = |name: &str| repository.revparse_single(name).map(|it| it.id());
+        let ids = known(descendant).and_then(|of| Ok((of, known(ancestor)?)));
+        ids.is_ok_and(|(of, above)| {
+            of == above || repository.graph_descendant_of(of, above).unwrap_or(false)
+        })
     }
 
     /// Makes a commit that GitHub signs, on top of `parent`, and returns its SHA.
@@ -133,40 +137,66 @@ fn commit_in(
     message: &str,
     changes: &Changes,
 ) -> Result<String, String> {
-    let scratch = tempfile::tempdir().unwrap();
-    let index = scratch.path().join("index");
     let email = format!("{author}@users.noreply.github.invalid");
-    let env = [
-        ("GIT_INDEX_FILE", index.to_str().unwrap()),
-        ("GIT_AUTHOR_NAME", author),
-        ("GIT_AUTHOR_EMAIL", &email),
-        ("GIT_COMMITTER_NAME", "GitHub"),
-        ("GIT_COMMITTER_EMAIL", "noreply@github.invalid"),
-    ];
-    let run = |args: &[&str], input: &[u8]| {
-        try_git(bare, args, &env, input).map(|text| text.trim_end().to_owned())
-    };
-    run(&["read-tree", parent], b"")?;
-    let mut entries = String::new();
+    let author = Signature::now(author, &email).unwrap();
+    let committer = Signature::now("GitHub", "noreply@github.invalid").unwrap();
+    let repository = open(bare);
+    let sha = commit_on(&repository, parent, [&author, &committer], message, changes)?;
+    Ok(sha.to_string())
+}
+
+/// Makes a commit on top of the commit that `parent` names, which no ref points to.
+pub fn commit_on(
+    repository: &Repository,
+    parent: &str,
+    [author, committer]: [&Signature<'_>; 2],
+    message: &str,
+    changes: &Changes,
+) -> Result<Oid, String> {
+    let said = |error: git2::Error| error.message().to_owned();
+    let parent = repository
+        .revparse_single(parent)
+        .and_then(|it| it.peel_to_commit());
+    let parent = parent.map_err(said)?;
+    let base = parent.tree().map_err(said)?;
+    let mut update = TreeUpdateBuilder::new();
     for (path, contents) in changes {
-        let listed = run(&["ls-tree", parent, "--", path], b"")?;
-        if let Some(contents) = contents {
-            // The request cannot say a mode, so that of the file stays.
-            let mode = listed.split(' ').next().filter(|mode| !mode.is_empty());
-            let blob = run(&["hash-object", "-w", "--stdin"], contents)?;
-            entries += &format!("{} {blob}\t{path}\n", mode.unwrap_or("100644"));
-        } else if listed.is_empty() {
-            return Err(format!("{path} is to be deleted and does not exist"));
-        } else {
-            entries += &format!("0 {}\t{path}\n", "0".repeat(40));
-        }
+        // The request cannot say a mode, so that of the file stays.
+        let old = base.get_path(Path::new(path)).ok();
+        let mode = match old.map(|entry| entry.filemode()) {
+            None if contents.is_none() => {
+                return Err(format!("{path} is to be deleted and does not exist"));
+            }
+            Some(0o100_755) => FileMode::BlobExecutable,
+            Some(0o120_000) => FileMode::Link,
+            _ => FileMode::Blob,
+        };
+        match contents {
+            None => update.remove(path),
+            Some(contents) => {
+                let blob = repository.blob(contents).map_err(said)?;
+                update.upsert(path, blob, mode)
+            }
+        };
     }
-    run(
-        &["update-index", "--add", "--index-info"],
-        entries.as_bytes(),
-    )?;
-    let tree = run(&["write-tree"], b"")?;
-    run(&["commit-tree", &tree, "-p", parent], message.as_bytes())
+    let tree = update.create_updated(repository, &base).map_err(said)?;
+    let tree = repository.find_tree(tree).map_err(said)?;
+    repository
+        .commit(None, author, committer, message, &tree, &[&parent])
+        .map_err(said)
+}
+
+/// Opens the bare repository within this process, which is much faster than a child for each question.
+pub fn open(bare: &Path) -> Repository {
+    Repository::open_bare(bare).unwrap()
+}
+
+/// As `%aI` of git: `2026-11-21T10:00:00+00:00`.
+fn date_of(time: git2::Time) -> String {
+    let offset = jiff::tz::Offset::from_seconds(time.offset_minutes() * 60).unwrap();
+    let at = jiff::Timestamp::from_second(time.seconds()).unwrap();
+    let at = at.to_zoned(offset.to_time_zone());
+    at.strftime("%Y-%m-%dT%H:%M:%S%:z").to_string()
 }
 
 /// Runs git in a bare repository and returns what it printed.
@@ -212,6 +242,7 @@ pub fn scrubbed(program: &str, home: &Path) -> Command {
         .env("HOME", home)
         .env("LANG", "C.UTF-8")
         .env("GIT_CONFIG_NOSYSTEM", "1")
-        .env("GIT_CONFIG_GLOBAL", "/dev/null");
+        .env("GIT_CONFIG_GLOBAL", "/dev/null")
+        .envs(NO_MAINTENANCE);
     command
 }
