@@ -16,6 +16,17 @@ pub fn path_within(path: &Path, work_tree: &Path) -> String {
         .to_string()
 }
 
+/// The path of a file from the root of the work tree: the same for all ways to name the file.
+pub fn path_in_tree(path: &Path, work_tree: &Path) -> String {
+    let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
+    let whole = match (path.parent(), path.file_name()) {
+        // A link keeps its own name.
+        (Some(parent), Some(name)) => real(parent).join(name),
+        _ => path.to_path_buf(),
+    };
+    path_within(&whole, &real(work_tree))
+}
+
 /// Formats a path for display, escaping control characters and invalid UTF-8.
 pub fn display_path(bytes: &[u8]) -> String {
     let mut shown = String::with_capacity(bytes.len());
@@ -79,5 +90,29 @@ mod tests {
     fn empty_fields_are_no_paths() {
         let fields: Vec<&[u8]> = nul_fields(b"a\0b c\0").collect();
         assert_eq!(fields, [b"a".as_slice(), b"b c"]);
+    }
+
+    #[test]
+    fn a_file_has_one_path_however_it_is_named() {
+        let top = tempfile::tempdir().unwrap();
+        let tree = top.path().join("tree");
+        std::fs::create_dir_all(tree.join("plans")).unwrap();
+        std::fs::write(tree.join("plans/a.yaml"), "").unwrap();
+        std::os::unix::fs::symlink("plans", tree.join("link")).unwrap();
+        std::os::unix::fs::symlink("a.yaml", tree.join("plans/b.yaml")).unwrap();
+        std::os::unix::fs::symlink("tree", top.path().join("other")).unwrap();
+        for (name, path) in [
+            ("tree/plans/a.yaml", "plans/a.yaml"),
+            ("tree/./plans/../plans/a.yaml", "plans/a.yaml"),
+            ("tree/link/a.yaml", "plans/a.yaml"),
+            ("other/plans/a.yaml", "plans/a.yaml"),
+            ("tree/plans/b.yaml", "plans/b.yaml"),
+            ("tree/gone/a.yaml", "gone/a.yaml"),
+        ] {
+            for root in [&tree, &top.path().join("other")] {
+                let found = path_in_tree(&top.path().join(name), root);
+                assert_eq!(found, path, "{name}");
+            }
+        }
     }
 }

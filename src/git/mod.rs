@@ -27,7 +27,7 @@ mod survey;
 #[cfg(test)]
 mod tests;
 
-pub use bytes::{display_path, display_paths, path_within};
+pub use bytes::{display_path, display_paths, path_in_tree, path_within};
 pub use commit::conflict::{ConflictKind, ConflictedFile, MarkError, MarkedMerge, lines};
 pub use commit::facts::{CommitFacts, CommitLine, NoLine};
 pub use commit::hooks::{Hook, HookInvocation};

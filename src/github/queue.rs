@@ -8,7 +8,7 @@ use crate::domain::queue::{
 };
 use crate::domain::snapshot::RevId;
 use crate::error::{Error, Result};
-use crate::git::{Real, Repo, path_within};
+use crate::git::{Real, Repo, path_in_tree};
 use crate::github::actions_environment::ActionsEnvironment;
 use crate::github::api::Repo as Remote;
 use crate::github::lookup::{JobEnd, PlanBranches, remote};
@@ -168,7 +168,7 @@ fn entries(real: &Real, dir: &str, branches: &PlanBranches<'_>) -> Result<Vec<En
     let mut entries = Vec::new();
     for file in listed {
         let path = file.map_err(anyhow::Error::from)?.path();
-        let shown = path_within(&path, real.work_tree());
+        let shown = path_in_tree(&path, real.work_tree());
         let name = name_of(&shown).to_owned();
         let is_plan = path.to_str().is_some() && can_be_plan(&shown) && path.is_file();
         if !is_plan || name.eq_ignore_ascii_case("readme") || real.ignores(&path) {
@@ -201,7 +201,7 @@ async fn queued(
     let prefix = failed_prefix(entry);
     let runs = failed.iter().filter(|(name, _)| name.starts_with(&prefix));
     let failed_runs = u32::try_from(runs.count()).unwrap_or(u32::MAX);
-    let path = path_within(&entry.path, real.work_tree());
+    let path = path_in_tree(&entry.path, real.work_tree());
     let plan = match &entry.plan {
         Ok(plan) => plan,
         Err(error) => {

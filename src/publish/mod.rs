@@ -19,7 +19,7 @@ use crate::domain::trigger::run_name::RunName;
 use crate::domain::trigger::triage::OWN_BRANCHES;
 use crate::error::{Error, Result};
 use crate::git::{
-    BranchName, BundleError, CommitLine, Real, Remote, Repo, display_path, path_within,
+    BranchName, BundleError, CommitLine, Real, Remote, Repo, display_path, path_in_tree,
 };
 use crate::github::actions_environment::{self, ActionsEnvironment};
 use crate::github::delivery::{AfterPush, Delivered, FOLLOW_UP_TIMEOUT, end_of};
@@ -194,13 +194,13 @@ async fn event_request(
         return Ok(match chosen {
             Selection::Over(ended) => EventRequest::Over(ended),
             Selection::Plan(path) => {
-                let path = path_within(&path, real.work_tree());
+                let path = path_in_tree(&path, real.work_tree());
                 EventRequest::Publish(Box::new(request), Some(path))
             }
         });
     }
     let plan = match (named, source) {
-        (Some(path), _) => Some(path_within(&context.cwd.join(path), real.work_tree())),
+        (Some(path), _) => Some(path_in_tree(&context.cwd.join(path), real.work_tree())),
         (None, WorkSource::Plan(path)) => Some(path),
         _ => None,
     };

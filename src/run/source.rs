@@ -7,7 +7,7 @@ use crate::domain::trigger::issue;
 use crate::domain::trigger::marker::Begin;
 use crate::domain::trigger::{Request, refname};
 use crate::error::{Error, Result};
-use crate::git::{Real, path_within};
+use crate::git::{Real, path_in_tree};
 use crate::github::actions_environment::{self, ActionsEnvironment};
 use crate::github::lookup::{
     self, EventDecision, JobEnd, OwnWork, Purpose, RequestedWork, WorkSource,
@@ -311,7 +311,7 @@ async fn wanted(
             );
         }
     };
-    let within = |path: &Path| path_within(&context.cwd.join(path), real.work_tree());
+    let within = |path: &Path| path_in_tree(&context.cwd.join(path), real.work_tree());
     let path = match &source {
         Source::File(path) | Source::Known { path, .. } => within(path),
         Source::Prompt(_) | Source::Text(_) => String::new(),

@@ -5,7 +5,7 @@ use crate::context::Context;
 use crate::domain::kept_work::{KeptMeta, key, message};
 use crate::domain::queue::name_of;
 use crate::domain::snapshot::RevId;
-use crate::git::{KeptWorkRef, RawSnapshot, Remote, path_within};
+use crate::git::{KeptWorkRef, RawSnapshot, Remote, path_in_tree};
 use crate::github::actions_environment::ActionsEnvironment;
 use crate::github::lookup::remote;
 use crate::github::request::RunRequest;
@@ -70,7 +70,7 @@ pub(crate) fn reference(
         (&request.queued, request.number, source)
     {
         // Plans in other directories can have the same name.
-        let path = path_within(path, work_tree);
+        let path = path_in_tree(path, work_tree);
         if path != format!("{USUAL_PLANS}{}.yaml", name_of(&path)) {
             all = format!("{all}\0{path}");
         }
