@@ -43,6 +43,15 @@ pub(super) fn root_of(start: &Path) -> Option<PathBuf> {
     (!is_there(nearest, ".git")).then(|| nearest.to_path_buf())
 }
 
+/// What makes a jj working copy clean in which these paths differ from HEAD.
+pub fn jj_remedy<'a>(mut paths: impl Iterator<Item = &'a [u8]>) -> &'static str {
+    // jj writes this file into the tree of a commit with conflicts, and into no work tree.
+    if paths.any(|path| path == b"JJ-CONFLICT-README") {
+        return "the commit below the working copy has conflicts: resolve them in the files and run `jj squash`";
+    }
+    "run `jj new`, so that they are in a separate commit (first resolve the conflicts, if `jj status` names any), or use --allow-dirty (then nothing is committed)"
+}
+
 impl Workspace {
     /// # Errors
     /// If it is an additional working copy of a repository, if it does not keep its commits in git, or if the
@@ -280,5 +289,18 @@ impl Real {
             "core.fsmonitor=false",
         ];
         self.plain_call().args(off).args(args)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::jj_remedy;
+
+    #[test]
+    fn a_commit_with_conflicts_has_a_remedy_of_its_own() {
+        let open: [&[u8]; 2] = [b"a.txt", b"docs/JJ-CONFLICT-README"];
+        assert!(jj_remedy(open.into_iter()).starts_with("run `jj new`"));
+        let conflict: [&[u8]; 2] = [b".jjconflict-base-0/a.txt", b"JJ-CONFLICT-README"];
+        assert!(jj_remedy(conflict.into_iter()).ends_with("run `jj squash`"));
     }
 }

@@ -43,6 +43,7 @@ pub use commit::swap::{SwapError, TreeId};
 pub use discover::discover;
 pub use environment::Environment;
 pub use error::GitError;
+pub use jj::jj_remedy;
 pub use preflight::{Operation, PreflightError};
 pub use private::credentials::{
     PersistedCredential, PersistedKind, persisted_credentials, without_userinfo,

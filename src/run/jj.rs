@@ -76,6 +76,7 @@ pub(crate) async fn prepare(
             Error::environment(format!(
                 "the commits of an earlier run could not be imported into jj: {why}"
             ))
+            .hint("`jj git import`, then `jj new COMMIT` with the last of these commits, does without the import")
         })?;
     }
     Ok(())

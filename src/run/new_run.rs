@@ -210,6 +210,7 @@ fn refuse_dirty(
     if dirty.is_empty() {
         return Ok(state.check_artifacts.clone());
     }
+    let remedy = git::jj_remedy(dirty.iter().map(|change| &*change.path));
     let dirty = entries(&dirty, &prepared.real);
     let shown = dirty
         .iter()
@@ -223,8 +224,9 @@ fn refuse_dirty(
     };
     let error = Error::config(format!("the work tree is not clean:\n    {shown}{more}"));
     let error = match jj::has_jj(&prepared.real) {
-        true => error.hint("run `jj new`, so that they are in a separate commit, or use --allow-dirty (then nothing is committed)"),
-        false => error.hint("commit or stash these files, or use --allow-dirty (then nothing is committed)"),
+        true => error.hint(remedy),
+        false => error
+            .hint("commit or stash these files, or use --allow-dirty (then nothing is committed)"),
     };
     Err(error.hint("to continue an interrupted run, use --resume"))
 }

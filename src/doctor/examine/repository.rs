@@ -6,6 +6,7 @@ use crate::doctor::facts::{
 use crate::doctor::finding::{Finding, some_of};
 use crate::domain::outcome::short;
 use crate::domain::text::count;
+use crate::git::jj_remedy;
 
 pub(super) fn program(facts: &Facts) -> Finding {
     match &facts.git {
@@ -101,6 +102,9 @@ fn work_tree(repository: &Repository, facts: &Facts) -> Finding {
             ),
             "commit it, add it to .gitignore, or start the run with it as the plan",
         ),
+        _ if repository.jj.is_some() => {
+            Finding::fail(CHECK, found, jj_remedy(all.iter().map(String::as_bytes)))
+        }
         _ => Finding::fail(
             CHECK,
             found,

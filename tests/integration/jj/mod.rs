@@ -257,6 +257,23 @@ fn changes_in_the_working_copy_are_refused_with_jjs_own_remedy() {
 }
 
 #[test]
+fn a_commit_with_conflicts_is_refused_with_what_ends_them() {
+    let Some(both) = colocated() else { return };
+    both.jj(&["new", "main", "-m", "left"]);
+    both.project.write("a.txt", "left\n");
+    both.jj(&["new", "main", "-m", "right"]);
+    both.project.write("a.txt", "right\n");
+    both.jj(&["rebase", "-r", "@", "-o", "subject(exact:left)"]);
+    both.jj(&["new"]);
+    let run = both.run(AGENT, &[]).expect(2);
+    assert!(run.stderr.contains("run `jj squash`"), "{}", run.stderr);
+    both.project.write("a.txt", "both\n");
+    both.jj(&["squash"]);
+    both.run(AGENT, &[]).expect(0);
+    both.assert_in_step();
+}
+
+#[test]
 fn a_repository_of_jj_that_cannot_be_worked_in_is_refused_with_what_helps() {
     let Some(both) = colocated() else { return };
     let refused = |directory: &std::path::Path, words: &str| {
