@@ -263,7 +263,9 @@ fn name_commits(summary: &RunSummary) -> Option<NextStep> {
 /// The remedy for the reason of the run's end.
 pub fn advice(summary: &RunSummary) -> Option<&'static str> {
     match summary.reason? {
-        Reason::PlanningOnly | Reason::NoProgress if summary.status == Some(RunStatus::NoWork) => {
+        Reason::PlanningOnly | Reason::NoProgress
+            if summary.status == Some(RunStatus::NoWork) || !may_need_no_work(summary) =>
+        {
             Some("say in the task which files to change and how, or try another model")
         }
         Reason::PlanningOnly | Reason::NoProgress => Some(
@@ -317,6 +319,15 @@ pub fn advice(summary: &RunSummary) -> Option<&'static str> {
     }
 }
 
+/// Whether nothing was changed and no check failed, so that a task may have needed no work.
+fn may_need_no_work(summary: &RunSummary) -> bool {
+    summary
+        .tasks
+        .iter()
+        .filter(|task| is_undone(task))
+        .all(|task| task.changed_files.is_empty() && task.checks.iter().all(|check| check.passed))
+}
+
 fn resume(summary: &RunSummary) -> String {
     match summary.run_dir.is_empty() {
         true => "sprag run --resume".into(),
@@ -340,7 +351,9 @@ fn patch_path(summary: &RunSummary, patch: &str) -> String {
     }
 }
 
-fn quoted(word: &str) -> String {
+/// A word for a shell, in quotes where it needs them.
+#[must_use]
+pub fn quoted(word: &str) -> String {
     shlex::try_quote(word).map_or_else(|_| word.to_owned(), std::borrow::Cow::into_owned)
 }
 

@@ -53,6 +53,10 @@ impl Write for Sink {
     }
 }
 
+/// How long each turn and each check of a sample takes.
+const TURN_MS: u64 = 41_000;
+const CHECK_MS: u64 = 8_300;
+
 /// An event without a task.
 pub fn event(seq: u64, kind: EventKind) -> Event {
     Event {
@@ -81,6 +85,9 @@ pub struct EventRecorder {
     at: (Option<String>, Option<u32>, Option<u32>),
     outcomes: Vec<Outcome>,
     nudges: u32,
+    /// The time since the run started, and when the task did, so that the parts add up to the whole.
+    clock_ms: u64,
+    task_started_ms: u64,
 }
 
 impl EventRecorder {
@@ -118,6 +125,8 @@ impl EventRecorder {
             at,
             outcomes: Vec::new(),
             nudges: 0,
+            clock_ms: 0,
+            task_started_ms: 0,
         };
         recorder.push(EventKind::RunStarted(Box::new(started)));
         recorder
@@ -126,11 +135,16 @@ impl EventRecorder {
     pub fn push(&mut self, kind: EventKind) -> &mut Self {
         let seq = self.events.len() as u64 + 1;
         let (task, attempt, turn) = self.at.clone();
+        self.clock_ms += match &kind {
+            EventKind::TurnEnded { .. } => TURN_MS,
+            EventKind::CheckEnded(_) => CHECK_MS,
+            _ => 100,
+        };
         self.events.push(Event {
             task,
             attempt,
             turn,
-            elapsed_ms: seq * 7_300,
+            elapsed_ms: self.clock_ms,
             ..event(seq, kind)
         });
         self
@@ -139,6 +153,7 @@ impl EventRecorder {
     pub fn task(&mut self, id: &str, title: &str) -> &mut Self {
         self.at = (Some(id.into()), None, None);
         self.nudges = 0;
+        self.task_started_ms = self.clock_ms;
         self.push(EventKind::TaskStarted {
             title: title.into(),
         })
@@ -161,7 +176,7 @@ impl EventRecorder {
         });
         self.push(EventKind::TurnEnded {
             exit: "code 0".into(),
-            elapsed_ms: 41_000,
+            elapsed_ms: TURN_MS,
             usage: None,
         });
         self.push(EventKind::TurnAssessed(Box::new(TurnLine {
@@ -173,7 +188,7 @@ impl EventRecorder {
             before: snapshot("a", false),
             after: snapshot(if changed { "b" } else { "a" }, changed),
             exit: "code 0".into(),
-            elapsed_ms: 41_000,
+            elapsed_ms: TURN_MS,
             usage: Usage {
                 tokens_in: Some(18_400),
                 tokens_cached: Some(9_000),
@@ -227,7 +242,7 @@ impl EventRecorder {
             elsewhere: None,
             patch: (undone && changed).then(|| format!("patches/{id}.patch")),
             agent_commits: 0,
-            elapsed_ms: 95_000,
+            elapsed_ms: self.clock_ms - self.task_started_ms,
         })))
     }
 
@@ -298,7 +313,7 @@ pub fn check(name: &str, failure: Option<(&str, u64)>) -> CheckResult {
             failed: Some(failure.map_or(0, |(_, count)| count)),
         },
         said: Said::default(),
-        elapsed_ms: 8_300,
+        elapsed_ms: CHECK_MS,
         log: Some(format!("verify/01-{name}.log")),
         diagnostics: failed
             .iter()

@@ -248,7 +248,10 @@ fn sandbox(line: &SandboxLine) -> Line {
     let missing = line.missing.as_deref();
     let missing = missing.map_or_else(String::new, |missing| {
         let next = line.level.number() + 1;
-        format!("; why not level {next}: {}", text::short_line(missing, 200))
+        format!(
+            "; level {next} is not used: {}",
+            text::short_line(missing, 200)
+        )
     });
     Line::whole(Tone::Dim, format!("{}{missing}", line.words()))
 }

@@ -55,7 +55,7 @@ fn a_good_run_says_what_was_done() {
       check test: running
       check test passed: 12 passed (8.3s)
       committed 9b1e44c0aa27 Serve reports as CSV (1 file)
-    ✓ t1 done: checks passed, committed 9b1e44c0aa27 · 2 attempts, 3 turns, 1m 35s
+    ✓ t1 done: checks passed, committed 9b1e44c0aa27 · 2 attempts, 3 turns, 2m 37s
 
     [2/2] t2 Quote fields
       turn 1 (implement): codex is working
@@ -63,9 +63,9 @@ fn a_good_run_says_what_was_done() {
       check test: running
       check test passed: 12 passed (8.3s)
       committed c0ffee123456 Quote CSV fields (1 file)
-    ✓ t2 done: checks passed, committed c0ffee123456 · 1 attempt, 1 turn, 1m 35s
+    ✓ t2 done: checks passed, committed c0ffee123456 · 1 attempt, 1 turn, 49s
 
-    ✓ Sprag: success (verified): 2 of 2 tasks done in 4m 00s · 73.6k in (36.0k cached) / 8.6k out tokens, $0.24
+    ✓ Sprag: success (verified): 2 of 2 tasks done in 3m 27s · 73.6k in (36.0k cached) / 8.6k out tokens, $0.24
       ✓ t1 Serve /report.csv: done: checks passed, committed 9b1e44c0aa27
       ✓ t2 Quote fields: done: checks passed, committed c0ffee123456
       Done:
@@ -86,7 +86,7 @@ fn a_failed_run_says_what_was_kept_and_what_to_type() {
       check test: running
       check test passed: 12 passed (8.3s)
       committed 9b1e44c0aa27 Serve reports as CSV (1 file)
-    ✓ t1 done: checks passed, committed 9b1e44c0aa27 · 1 attempt, 1 turn, 1m 35s
+    ✓ t1 done: checks passed, committed 9b1e44c0aa27 · 1 attempt, 1 turn, 49s
 
     [2/3] t2 Quote fields
     warning: files that the checks left behind: target/out.csv
@@ -103,9 +103,9 @@ fn a_failed_run_says_what_was_kept_and_what_to_type() {
       check test failed with exit code 101: 2 failed, 12 passed (8.3s)
         assertion `left == right` failed: header differs
         log: verify/01-test.log
-    ✗ t2 failed (verification_failed): the checks still fail and no retry is left · 2 attempts, 2 turns, 1m 35s
+    ✗ t2 failed (verification_failed): the checks still fail and no retry is left · 2 attempts, 2 turns, 1m 39s
 
-    ✗ Sprag: partial (verification_failed): 1 of 3 tasks done in 2m 55s · 55.2k in (27.0k cached) / 6.4k out tokens, $0.18
+    ✗ Sprag: partial (verification_failed): 1 of 3 tasks done in 2m 29s · 55.2k in (27.0k cached) / 6.4k out tokens, $0.18
       ✓ t1 Serve /report.csv: done: checks passed, committed 9b1e44c0aa27
       ✗ t2 Quote fields: failed (verification_failed): the checks still fail and no retry is left
           check test: src/report.rs:41: assertion `left == right` failed: header differs
@@ -153,9 +153,9 @@ fn planning_is_named_with_what_shows_it() {
       turn 4: planned, changed nothing (41s)
       check test: running
       check test passed: 12 passed (8.3s)
-    ✗ t1 failed (planning_only): the agent planned and never changed a file; every check passes · 1 attempt, 4 turns, 1m 35s
+    ✗ t1 failed (planning_only): the agent planned and never changed a file; every check passes · 1 attempt, 4 turns, 2m 53s
 
-    ✗ Sprag: failed (planning_only): 0 of 1 task done in 2m 33s · 73.6k in (36.0k cached) / 8.6k out tokens, $0.24
+    ✗ Sprag: failed (planning_only): 0 of 1 task done in 2m 53s · 73.6k in (36.0k cached) / 8.6k out tokens, $0.24
       ✗ t1 Serve /report.csv: failed (planning_only): the agent planned and never changed a file; every check passes
       Next:
         say in the task which files to change and how, or try another model; if nothing needs to change, use --if-no-changes ok
@@ -180,9 +180,9 @@ fn no_progress_and_cancel_have_the_sentences_of_the_contract() {
       turn 1 (implement): codex is working
       turn 1: changed files (41s)
     SIGTERM received: stopping; a second signal ends at once
-    · t1 pending (cancelled): cancelled by SIGTERM · 1 attempt, 1 turn, 1m 35s
+    · t1 pending (cancelled): cancelled by SIGTERM · 1 attempt, 1 turn, 41s
 
-    ■ Sprag: cancelled (cancelled): 0 of 2 tasks done in 58s · 18.4k in (9.0k cached) / 2.1k out tokens, $0.06
+    ■ Sprag: cancelled (cancelled): 0 of 2 tasks done in 41s · 18.4k in (9.0k cached) / 2.1k out tokens, $0.06
       · t1 Serve /report.csv: pending (cancelled): cancelled by SIGTERM
       · t2 Quote fields: pending: not reached
       Kept:

@@ -19,12 +19,12 @@ fn success() {
 
     **The checks passed** (`success` · `verified`)
 
-    Plan CSV export · branch `feature/csv` · head `9b1e44c0aa27` · agent codex · 4m 00s · 73.6k in (36.0k cached) / 8.6k out tokens, \$0.24 · 1 retry · 1 nudge
+    Plan CSV export · branch `feature/csv` · head `9b1e44c0aa27` · agent codex · 3m 27s · 73.6k in (36.0k cached) / 8.6k out tokens, \$0.24 · 1 retry · 1 nudge
 
     | Task | Status | Attempts | Commit | Time | Tokens, cost |
     |---|---|---:|---|---:|---:|
-    | `t1` Serve /report.csv | ✅&nbsp;done `verified` | 2, 1&nbsp;nudge | `9b1e44c0aa27` | 1m&nbsp;35s | 61.6k, \$0.18 |
-    | `t2` Quote fields | ✅&nbsp;done `verified` | 1 | `c0ffee123456` | 1m&nbsp;35s | 20.5k, \$0.06 |
+    | `t1` Serve /report.csv | ✅&nbsp;done `verified` | 2, 1&nbsp;nudge | `9b1e44c0aa27` | 2m&nbsp;37s | 61.6k, \$0.18 |
+    | `t2` Quote fields | ✅&nbsp;done `verified` | 1 | `c0ffee123456` | 49s | 20.5k, \$0.06 |
 
     <details>
     <summary><b>t1</b> Serve /report.csv: checks passed, committed 9b1e44c0aa27</summary>
@@ -67,7 +67,7 @@ fn partial() {
 
     - `src/report.rs:41`: assertion \`left == right\` failed: header differs
 
-    Plan CSV export · branch `feature/csv` · head `9b1e44c0aa27` · agent codex · 2m 55s · 55.2k in (27.0k cached) / 6.4k out tokens, \$0.18 · 1 retry
+    Plan CSV export · branch `feature/csv` · head `9b1e44c0aa27` · agent codex · 2m 29s · 55.2k in (27.0k cached) / 6.4k out tokens, \$0.18 · 1 retry
 
     **Kept**
 
@@ -84,8 +84,8 @@ fn partial() {
 
     | Task | Status | Attempts | Commit | Time | Tokens, cost |
     |---|---|---:|---|---:|---:|
-    | `t1` Serve /report.csv | ✅&nbsp;done `verified` | 1 | `9b1e44c0aa27` | 1m&nbsp;35s | 20.5k, \$0.06 |
-    | `t2` Quote fields | ❌&nbsp;failed `verification_failed` | 2 | – | 1m&nbsp;35s | 41.1k, \$0.12 |
+    | `t1` Serve /report.csv | ✅&nbsp;done `verified` | 1 | `9b1e44c0aa27` | 49s | 20.5k, \$0.06 |
+    | `t2` Quote fields | ❌&nbsp;failed `verification_failed` | 2 | – | 1m&nbsp;39s | 41.1k, \$0.12 |
     | `t3` Document the route | ⏸️&nbsp;pending | – | – | – | – |
 
     ### `t2` Quote fields: failed (`verification_failed`)
@@ -142,7 +142,7 @@ fn blocked() {
 
     **`t1`: the agent reported: the schema of the reports table is not in the repository** (`blocked` · `failed_report`)
 
-    Plan CSV export · branch `feature/csv` · head `9b1e44c0aa27` · agent codex · 51s · 18.4k in (9.0k cached) / 2.1k out tokens, \$0.06
+    Plan CSV export · branch `feature/csv` · head `9b1e44c0aa27` · agent codex · 41s · 18.4k in (9.0k cached) / 2.1k out tokens, \$0.06
 
     **What to do next**
 
@@ -151,7 +151,7 @@ fn blocked() {
 
     | Task | Status | Attempts | Commit | Time | Tokens, cost |
     |---|---|---:|---|---:|---:|
-    | `t1` Serve /report.csv | ✋&nbsp;blocked `failed_report` | 1 | – | 1m&nbsp;35s | 20.5k, \$0.06 |
+    | `t1` Serve /report.csv | ✋&nbsp;blocked `failed_report` | 1 | – | 41s | 20.5k, \$0.06 |
 
     ### `t1` Serve /report.csv: blocked (`failed_report`)
 
@@ -186,7 +186,7 @@ fn planning_only() {
 
     **`t1`: the agent planned and never changed a file** (`failed` · `planning_only`)
 
-    Plan CSV export · branch `feature/csv` · head `9b1e44c0aa27` · agent codex · 2m 33s · 73.6k in (36.0k cached) / 8.6k out tokens, \$0.24 · 3 nudges
+    Plan CSV export · branch `feature/csv` · head `9b1e44c0aa27` · agent codex · 2m 53s · 73.6k in (36.0k cached) / 8.6k out tokens, \$0.24 · 3 nudges
 
     **What to do next**
 
@@ -195,7 +195,7 @@ fn planning_only() {
 
     | Task | Status | Attempts | Commit | Time | Tokens, cost |
     |---|---|---:|---|---:|---:|
-    | `t1` Serve /report.csv | ❌&nbsp;failed `planning_only` | 1, 3&nbsp;nudges | – | 1m&nbsp;35s | 82.2k, \$0.24 |
+    | `t1` Serve /report.csv | ❌&nbsp;failed `planning_only` | 1, 3&nbsp;nudges | – | 2m&nbsp;53s | 82.2k, \$0.24 |
 
     ### `t1` Serve /report.csv: failed (`planning_only`)
 
@@ -219,7 +219,7 @@ fn no_progress() {
 
     - `src/report.rs:41`: assertion \`left == right\` failed: header differs
 
-    Plan CSV export · branch `feature/csv` · head `9b1e44c0aa27` · agent codex · 1m 42s · 36.8k in (18.0k cached) / 4.3k out tokens, \$0.12 · 1 retry
+    Plan CSV export · branch `feature/csv` · head `9b1e44c0aa27` · agent codex · 1m 31s · 36.8k in (18.0k cached) / 4.3k out tokens, \$0.12 · 1 retry
 
     **Kept**
 
@@ -228,14 +228,14 @@ fn no_progress() {
 
     **What to do next**
 
-    - Say in the task which files to change and how, or try another model; if nothing needs to change, use --if-no-changes ok
+    - Say in the task which files to change and how, or try another model
     - Continue from here: `sprag run --resume --run-dir /runs/01H-run`
     - Apply the unfinished work to a clean checkout: `git apply /runs/01H-run/patches/t1.patch`
     - Discard the unfinished work here; the patch keeps it: `git apply -R /runs/01H-run/patches/t1.patch`
 
     | Task | Status | Attempts | Commit | Time | Tokens, cost |
     |---|---|---:|---|---:|---:|
-    | `t1` Serve /report.csv | ❌&nbsp;failed `no_progress` | 2 | – | 1m&nbsp;35s | 41.1k, \$0.12 |
+    | `t1` Serve /report.csv | ❌&nbsp;failed `no_progress` | 2 | – | 1m&nbsp;31s | 41.1k, \$0.12 |
 
     ### `t1` Serve /report.csv: failed (`no_progress`)
 
@@ -273,7 +273,7 @@ fn cancelled() {
 
     **`t1`: cancelled by SIGTERM** (`cancelled` · `cancelled`)
 
-    Plan CSV export · branch `feature/csv` · head `9b1e44c0aa27` · agent codex · 58s · 18.4k in (9.0k cached) / 2.1k out tokens, \$0.06
+    Plan CSV export · branch `feature/csv` · head `9b1e44c0aa27` · agent codex · 41s · 18.4k in (9.0k cached) / 2.1k out tokens, \$0.06
 
     **Kept**
 
@@ -288,7 +288,7 @@ fn cancelled() {
 
     | Task | Status | Attempts | Commit | Time | Tokens, cost |
     |---|---|---:|---|---:|---:|
-    | `t1` Serve /report.csv | ⏸️&nbsp;pending `cancelled` | 1 | – | 1m&nbsp;35s | 20.5k, \$0.06 |
+    | `t1` Serve /report.csv | ⏸️&nbsp;pending `cancelled` | 1 | – | 41s | 20.5k, \$0.06 |
     | `t2` Quote fields | ⏸️&nbsp;pending | – | – | – | – |
 
     ### `t1` Serve /report.csv: pending (`cancelled`)
@@ -315,7 +315,7 @@ fn budget() {
 
     **`t2`: the token limit is reached: 41100 of 40000** (`budget` · `budget`)
 
-    Plan CSV export · branch `feature/csv` · head `9b1e44c0aa27` · agent codex · 1m 49s · 36.8k in (18.0k cached) / 4.3k out tokens, \$0.12
+    Plan CSV export · branch `feature/csv` · head `9b1e44c0aa27` · agent codex · 1m 31s · 36.8k in (18.0k cached) / 4.3k out tokens, \$0.12
 
     **Kept**
 
@@ -328,8 +328,8 @@ fn budget() {
 
     | Task | Status | Attempts | Commit | Time | Tokens, cost |
     |---|---|---:|---|---:|---:|
-    | `t1` Serve /report.csv | ✅&nbsp;done `verified` | 1 | `9b1e44c0aa27` | 1m&nbsp;35s | 20.5k, \$0.06 |
-    | `t2` Quote fields | ⏸️&nbsp;pending `budget` | 1 | – | 1m&nbsp;35s | 20.5k, \$0.06 |
+    | `t1` Serve /report.csv | ✅&nbsp;done `verified` | 1 | `9b1e44c0aa27` | 49s | 20.5k, \$0.06 |
+    | `t2` Quote fields | ⏸️&nbsp;pending `budget` | 1 | – | 41s | 20.5k, \$0.06 |
 
     ### `t2` Quote fields: pending (`budget`)
 
@@ -359,7 +359,7 @@ fn unverified() {
 
     **No check confirms it** (`unverified` · `unverified`)
 
-    Plan CSV export · branch `feature/csv` · head `9b1e44c0aa27` · agent codex · 58s · 18.4k in (9.0k cached) / 2.1k out tokens, \$0.06
+    Plan CSV export · branch `feature/csv` · head `9b1e44c0aa27` · agent codex · 41s · 18.4k in (9.0k cached) / 2.1k out tokens, \$0.06
 
     **What to do next**
 
@@ -368,7 +368,7 @@ fn unverified() {
 
     | Task | Status | Attempts | Commit | Time | Tokens, cost |
     |---|---|---:|---|---:|---:|
-    | `t1` Serve /report.csv | ✅&nbsp;done `unverified` | 1 | `9b1e44c0aa27` | 1m&nbsp;35s | 20.5k, \$0.06 |
+    | `t1` Serve /report.csv | ✅&nbsp;done `unverified` | 1 | `9b1e44c0aa27` | 41s | 20.5k, \$0.06 |
 
     <details>
     <summary><b>t1</b> Serve /report.csv: committed as 9b1e44c0aa27 without a check</summary>

@@ -179,7 +179,7 @@ fn an_event_has_the_fields_of_the_contract_in_their_order() {
       "v": 1,
       "seq": 6,
       "ts": "2026-03-01T12:00:00Z",
-      "elapsed_ms": 43800,
+      "elapsed_ms": 41500,
       "event": "retry.scheduled",
       "kind": "nudge",
       "n": 1,
