@@ -249,9 +249,11 @@ pub fn propose(files: &Listing) -> Proposal {
         left_out.extend(found.left_out);
         let known = commands.clone();
         let is_new = |it: &Command| {
-            known
-                .iter()
-                .all(|other| other.kind != it.kind || !other.is_of_ci())
+            let may_fail = format!("{}: {}", it.run, workflow::MAY_FAIL);
+            left_out.iter().all(|other| other.what != may_fail)
+                && known
+                    .iter()
+                    .all(|other| other.kind != it.kind || !other.is_of_ci())
         };
         // Where CI runs the tests without a command for the dependencies, an action has installed them.
         if !has_setup && (!has_tests || BY_ACTIONS.contains(&found.from.as_str())) {

@@ -10,9 +10,11 @@ use crate::init::{
 };
 use crate::print::print;
 use crate::process::{Cancel, CancelReason, listen};
+use crate::report::next_steps::quoted;
 use crate::run::past_runs::{holding, remember_tried};
 use crate::run::repository::repository;
 use std::collections::BTreeSet;
+use std::path::Path;
 
 /// The longest list of commands that are not proposed, in lines.
 const MAX_LEFT_OUT: usize = 8;
@@ -38,7 +40,8 @@ pub fn command(context: &Context, args: &InitArgs) -> Result<u8> {
     print(context, &found(&proposal, args.r#try))?;
     let written = write_new(root, &proposal, form)
         .map_err(|error| Error::environment(format!("{error:#}")))?;
-    print(context, &files(&written))?;
+    let root_shown = is_elsewhere(context, args, root).then_some(root);
+    print(context, &files(&written, root_shown))?;
     let has_commands = !proposal.setup.is_empty() || !proposal.checks.is_empty();
     let tried = match args.r#try && has_commands {
         true => try_once(context, &real, &proposal)?,
@@ -62,9 +65,20 @@ pub fn command(context: &Context, args: &InitArgs) -> Result<u8> {
     let name = origin.as_deref().and_then(on_github);
     print(
         context,
-        &left_to_do(name, form, name.is_some() && listing.has_licence()),
+        &left_to_do(
+            name,
+            form,
+            name.is_some() && listing.has_licence(),
+            root_shown,
+        ),
     )?;
     Ok(0)
+}
+
+/// Whether the person's shell is in another directory than the root of the repository.
+fn is_elsewhere(context: &Context, args: &InitArgs, root: &Path) -> bool {
+    let is_root = context.cwd.canonicalize().is_ok_and(|cwd| cwd == root);
+    args.directory.is_some() || !is_root
 }
 
 /// The proposal, the source of each part, what is not proposed, and what was not found.
@@ -110,13 +124,15 @@ fn found(proposal: &Proposal, is_tried: bool) -> String {
     text
 }
 
-fn files(written: &Written) -> String {
+/// `root` is given if the paths are not relative to the directory of the person's shell.
+fn files(written: &Written, root: Option<&Path>) -> String {
     let mut text = String::new();
+    let shown = |path: &Path| root.unwrap_or(Path::new("")).join(path);
     for path in &written.created {
-        text += &format!("wrote {}\n", path.display());
+        text += &format!("wrote {}\n", shown(path).display());
     }
     for path in &written.kept {
-        text += &format!("kept {}: it already exists\n", path.display());
+        text += &format!("kept {}: it already exists\n", shown(path).display());
     }
     text
 }
@@ -180,8 +196,15 @@ fn no_check() -> String {
 }
 
 /// What is left to do on GitHub and on this machine. `repository` is the repository's path on the host,
-/// if known.
-fn left_to_do(repository: Option<&str>, form: Form, looks_public: bool) -> String {
+/// if known, and `root` is the directory to change to first, if there is one.
+fn left_to_do(
+    repository: Option<&str>,
+    form: Form,
+    looks_public: bool,
+    root: Option<&Path>,
+) -> String {
+    let there = root.map(|root| format!("cd {} && ", quoted(&root.to_string_lossy())));
+    let there = there.unwrap_or_default();
     let page = match repository {
         Some(name) => format!("https://github.com/{name}/settings/actions"),
         None => "the repository's page, Settings > Actions > General".to_owned(),
@@ -190,13 +213,13 @@ fn left_to_do(repository: Option<&str>, form: Form, looks_public: bool) -> Strin
         "left to do, so that a comment with `/sprag fix the flaky test` starts work:\n  \
          1. gh secret set {KEY}\n  \
          2. {page}: tick \"Allow GitHub Actions to create and approve pull requests\"\n  \
-         3. git add {CONFIG} {EXAMPLE_PLAN} {WORKFLOW} && git commit -m 'Add Sprag' && git push\n\
+         3. {there}git add {CONFIG} {EXAMPLE_PLAN} {WORKFLOW} && git commit -m 'Add Sprag' && git push\n\
          on this machine, once that is committed: sprag doctor --agent NAME, then sprag run 'fix the flaky test' --agent NAME\n"
     );
     if looks_public && form == Form::OneJob {
         text += &format!(
             "this looks like a public repository: there, let the agent work in a job that can write \
-             nothing (rm {WORKFLOW} && sprag init --two-jobs)\n"
+             nothing ({there}rm {WORKFLOW} && sprag init --two-jobs)\n"
         );
     }
     text

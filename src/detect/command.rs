@@ -12,7 +12,7 @@ use Purpose::{Check, Machine, Setup};
 use table::Rule::{self, Args, Is, Named};
 use table::{
     CARGO_CHOICES, ENVIRONMENTS, INTERPRETERS, ONLY_LOOKS, PLACES, PROGRAMS, REFUSED, REWRITES,
-    RUNS_NONE, TAKES_TASKS, WRAPPERS,
+    RUNS_NONE, TAKES_TASKS, WRAPPER_VALUES, WRAPPERS,
 };
 
 /// The purpose of a command.
@@ -72,7 +72,9 @@ fn of_words(words: &[&str]) -> Option<Purpose> {
         *name == program && argument.is_none_or(|argument| arguments.contains(&argument))
     });
     if wrapper {
-        let at = (0..arguments.len()).find(|at| rule(&self::program(arguments[*at])).is_some());
+        let is_value = |at: usize| at > 0 && WRAPPER_VALUES.contains(&arguments[at - 1]);
+        let mut words = (0..arguments.len()).filter(|at| !is_value(*at));
+        let at = words.find(|at| rule(&self::program(arguments[*at])).is_some());
         return of_words(&arguments[at?..]);
     }
     if changes_files(&program, arguments) {

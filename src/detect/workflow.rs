@@ -32,6 +32,9 @@ const OTHER_BUSINESS: &[&str] = &[
     "valgrind",
 ];
 
+/// Why a step is not proposed whose failure its job ignores.
+pub(super) const MAY_FAIL: &str = "it may fail";
+
 /// Maximum number of checks of one kind.
 const MAX_OF_A_KIND: usize = 3;
 
@@ -338,7 +341,7 @@ impl Workflows {
             let because = if runs.is_none() {
                 "it runs on a condition"
             } else if may_fail || succeeds_anyway(&command) {
-                "it may fail"
+                MAY_FAIL
             } else if !matches!(shell, "bash" | "sh") {
                 "it is not an sh or bash script"
             } else if command.contains("GITHUB_") || command.contains("RUNNER_") {

@@ -152,7 +152,7 @@ fn result_text(result: &CheckResult, exit: &Exit, said: &str, took: &str) -> Str
 /// lines.
 fn errors(said: &str) -> String {
     let is_error = |line: &&str| {
-        let has = ["error", "Error", "ERROR"]
+        let has = ["error", "Error", "ERROR", "Failed", "failed"]
             .iter()
             .any(|it| line.contains(it));
         has && line.split_whitespace().count() > 3

@@ -50,6 +50,23 @@ fn init_names_the_steps_that_follow_and_they_work() {
     project.sprag(&plan).expect(0);
 }
 
+/// The command that is printed for the files works where it is typed.
+#[test]
+fn init_in_a_directory_below_the_root_names_the_root() {
+    let project = Project::new(&[("Cargo.toml", MANIFEST), ("src/lib.rs", "")]);
+    let shown = project.sprag(&["init", "-C", "src"]).expect(0).stdout;
+    let root = project.repo().canonicalize().unwrap();
+    let root = root.display();
+    assert!(
+        shown.contains(&format!("wrote {root}/.sprag/config.yaml\n")),
+        "{shown}"
+    );
+    assert!(
+        shown.contains(&format!("3. cd {root} && git add .sprag/config.yaml ")),
+        "{shown}"
+    );
+}
+
 #[test]
 fn init_tries_what_it_proposes_and_says_what_came_of_it() {
     let test = "import unittest\nclass T(unittest.TestCase):\n    def test_x(self):\n        open('left.txt', 'w').close()\n        self.assertEqual(1, 2)\n";

@@ -255,6 +255,17 @@ pub(super) const WRAPPERS: &[(&str, Option<&str>)] = &[
     ("python", Some("-m")),
 ];
 
+/// Options of these programs that are followed by a value, which can have the name of a program.
+pub(super) const WRAPPER_VALUES: &[&str] = &[
+    "--group",
+    "--only-group",
+    "--extra",
+    "--with",
+    "--from",
+    "--package",
+    "-p",
+];
+
 /// Programs that run the script in their first argument.
 pub(super) const INTERPRETERS: &[&str] = &["sh", "bash", "python", "node", "ruby", "perl", "php"];
 

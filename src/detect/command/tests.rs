@@ -4,7 +4,7 @@ use crate::domain::checks::verdict::CheckKind::{Build, Lint, Test};
 
 #[test]
 fn a_command_is_known_by_its_words() {
-    let table: [(&str, Option<Purpose>); 83] = [
+    let table: [(&str, Option<Purpose>); 84] = [
         ("cargo build --locked", Some(Check(Build))),
         ("cargo +stable test --all-features", Some(Check(Test))),
         ("cargo nextest run", Some(Check(Test))),
@@ -56,6 +56,10 @@ fn a_command_is_known_by_its_words() {
         ("pip3 install tox", Some(Setup)),
         ("uv run --locked pytest", Some(Check(Test))),
         ("uv run --group tests mypy src", Some(Check(Lint))),
+        (
+            "uv run --group pre-commit pre-commit run --all-files",
+            Some(Check(Lint)),
+        ),
         ("uv sync", Some(Setup)),
         ("poetry install", Some(Setup)),
         ("coverage run -m pytest", Some(Check(Test))),

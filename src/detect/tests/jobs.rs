@@ -78,6 +78,32 @@ fn a_row_of_the_matrix_fills_expressions_and_decides_conditions() {
 }
 
 #[test]
+fn what_may_fail_in_ci_is_not_guessed_either() {
+    let workflow = ci(r"
+  lint:
+    continue-on-error: true
+    steps: [{ run: bundle exec rubocop }]
+  test:
+    steps: [{ run: ruby -Ilib exe/rake }]
+");
+    let gemfile = "gem 'rake'\ngem 'rubocop'\n";
+    let files = [
+        ("Gemfile", gemfile),
+        ("Rakefile", ""),
+        ("test", ""),
+        (".rubocop.yml", ""),
+    ];
+    let (_, checks, left_out, _) = with_ci(&files, &workflow);
+    assert_eq!(checks, ["test: bundle exec rake test"]);
+    assert_eq!(left_out, ["bundle exec rubocop: it may fail"]);
+    let (_, checks) = proposal(&files);
+    assert_eq!(
+        checks,
+        ["test: bundle exec rake test", "lint: bundle exec rubocop"]
+    );
+}
+
+#[test]
 fn what_a_job_installs_counts_only_with_a_check_of_it() {
     let workflow = ci(r"
   test:
