@@ -166,11 +166,11 @@ pub struct Delivery {
     pub dispatch: bool,
 }
 
-/// The agent, and whether it was chosen automatically.
+/// The agent, and what chose it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Agent {
-    /// Whether the configuration does not name it.
-    pub auto: bool,
+    /// What names it, or `None` if it was chosen automatically.
+    pub named_by: Option<&'static str>,
     /// The kind of agent.
     pub kind: AgentKind,
     /// Whether its key stays with Sprag, if it sends its own requests to a model.

@@ -128,6 +128,8 @@ struct Configured {
     run: RunConfig,
     task: TaskConfig,
     no_agent: Option<Error>,
+    /// What names the agent, if something does.
+    agent_named_by: Option<&'static str>,
 }
 
 fn configured(context: &Context, args: &DoctorArgs, work_tree: &Path) -> Result<Configured> {
@@ -135,6 +137,16 @@ fn configured(context: &Context, args: &DoctorArgs, work_tree: &Path) -> Result<
     let path = config_path(context, &args.common, work_tree);
     let above = settings::above(context, &args.settings)?;
     let settings = above.clone().or(file.settings.clone());
+    let sources = [
+        (&args.settings.settings()?, "a flag"),
+        (&above, "an input or a variable"),
+        (&file.settings, "the configuration"),
+    ];
+    let names = |it: &Settings| it.agent.is_some() || it.agent_command.is_some();
+    let is_named = settings.agent_command.is_some()
+        || settings.agent.as_deref().is_some_and(|name| name != "auto");
+    let source = sources.iter().find(|(it, _)| names(it));
+    let agent_named_by = source.filter(|_| is_named).map(|(_, source)| *source);
     let sources = Sources::new(context, above, file.settings);
     let run = settings::run_config(&sources, file.setup)?;
     let plan = settings::plan_of_prompt("any")?;
@@ -148,6 +160,7 @@ fn configured(context: &Context, args: &DoctorArgs, work_tree: &Path) -> Result<
         run,
         task,
         no_agent,
+        agent_named_by,
     })
 }
 

@@ -45,7 +45,7 @@ pub(crate) fn laptop() -> Facts {
         agent: Some(Agent {
             gateway: None,
             requires_gateway: false,
-            auto: false,
+            named_by: Some("a flag"),
             kind: AgentKind::Cli(Cli {
                 spec: &crate::agents::codex::SPEC,
                 path: Some("/usr/local/bin/codex".into()),
@@ -135,7 +135,7 @@ pub(crate) fn job() -> Facts {
     facts.agent = Some(Agent {
         gateway: None,
         requires_gateway: false,
-        auto: true,
+        named_by: None,
         kind: AgentKind::Builtin {
             model: "claude-sonnet-5-5".into(),
             provider: "anthropic".into(),

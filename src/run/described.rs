@@ -3,6 +3,7 @@
 use crate::agents::builtin::Source;
 use crate::agents::{Agent, CliAgent};
 use crate::domain::duration;
+use crate::domain::plan::{StatusUpdate, TaskStatus};
 use crate::error::Error;
 use crate::run::prepare::Prepared;
 use crate::run::steps::first_prompt;
@@ -22,11 +23,13 @@ pub fn dry_run(prepared: &Prepared) -> String {
     if prepared.tasks.is_empty() {
         text += "nothing to do: every selected task is done\n";
     }
+    // A task is told of those before it as done, as in a run that goes well.
+    let mut book = prepared.book.clone();
     for (task, config) in &prepared.tasks {
         text += &format!("\ntask {}: {}\n", task.id, task.title);
         text += &task_settings(config, None);
         let whole = first_prompt(
-            &prepared.book,
+            &book,
             task,
             config.settings.instructions.as_deref(),
             prepared.reviewed.as_ref().map(|it| it.base.as_str()),
@@ -35,6 +38,12 @@ pub fn dry_run(prepared: &Prepared) -> String {
         for line in whole.lines() {
             text += &format!("    {line}\n");
         }
+        let done = StatusUpdate {
+            status: TaskStatus::Done,
+            attempts: None,
+            completed_at: None,
+        };
+        book.set(&task.id, done);
     }
     text
 }

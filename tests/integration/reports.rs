@@ -514,6 +514,27 @@ fn a_dry_run_touches_nothing() {
 }
 
 #[test]
+fn a_dry_run_shows_a_later_prompt_as_it_is_after_the_earlier_tasks() {
+    let plan = "title: P\nverify: ['true']\ntasks: [{ id: a, title: A }, { id: b, title: B }]\n";
+    let project = Project::new(&[("plan.yaml", plan)]);
+    let dry = [
+        "run",
+        "--plan",
+        "plan.yaml",
+        "--agent-command",
+        "true",
+        "--dry-run",
+    ];
+    let shown = project.sprag(&dry).expect(0).stdout;
+    let (_, of_second) = shown.split_once("\ntask b: B\n").unwrap();
+    assert!(
+        of_second.contains("Tasks that are done:\n    \n    - a: A\n"),
+        "{shown}"
+    );
+    assert!(!of_second.contains("come later"), "{shown}");
+}
+
+#[test]
 fn a_dry_run_shows_the_prompt_that_is_given() {
     let project = project();
     let agent = project.agent(SECOND_TIME);

@@ -132,6 +132,9 @@ fn explained(error: &ModelError, account: &Account<'_>) -> ApiError {
         (ModelErrorKind::RateLimit, _) => {
             Some("run again later, or use an account with a higher limit".to_owned())
         }
+        (ModelErrorKind::Network, _) if waited => Some(
+            "check its address and that it can be reached from here, or run again later".to_owned(),
+        ),
         _ if waited => Some("run again later".to_owned()),
         _ => None,
     };

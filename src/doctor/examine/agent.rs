@@ -105,15 +105,15 @@ fn gateway(agent: &Agent) -> Option<Finding> {
 
 fn of_agent(agent: Option<&Agent>) -> Vec<Finding> {
     const CHECK: &str = "agent";
-    let Some(Agent { auto, kind, .. }) = agent else {
+    let Some(Agent { named_by, kind, .. }) = agent else {
         return vec![Finding::unknown(
             CHECK,
             "not known without the configuration",
         )];
     };
-    let why = match auto {
-        true => "chosen because no agent is named",
-        false => "named by the configuration",
+    let why = match named_by {
+        None => "chosen because no agent is named".to_owned(),
+        Some(source) => format!("named by {source}"),
     };
     match kind {
         AgentKind::None(Problem { message, hints }) => {

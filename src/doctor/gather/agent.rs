@@ -30,8 +30,6 @@ pub(crate) async fn gather(
     cancel: &Cancel,
 ) -> Option<Agent> {
     let configured = configured?;
-    let settings = &configured.settings;
-    let named = settings.agent.as_deref().is_some_and(|name| name != "auto");
     let kind = match (&configured.no_agent, &configured.task.agent) {
         (Some(error), _) => AgentKind::None(trouble(error)),
         (None, agents::Agent::Builtin(builtin)) => built_in(context, builtin),
@@ -43,7 +41,7 @@ pub(crate) async fn gather(
         }
     };
     Some(Agent {
-        auto: !named && settings.agent_command.is_none(),
+        named_by: configured.agent_named_by,
         kind,
         gateway: match configured.no_agent {
             Some(_) => None,

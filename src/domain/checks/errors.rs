@@ -46,6 +46,11 @@ pub fn first_errors_of(
         );
     }
     if found.is_empty() {
+        let reasons = lines.iter().filter(|line| says_why(line));
+        let reasons = reasons.map(|line| (*line).to_owned()).take(1);
+        collect(&mut found, reasons, n, max_chars);
+    }
+    if found.is_empty() {
         let last = lines.iter().rev().filter(|line| !line.trim().is_empty());
         collect(
             &mut found,
@@ -87,6 +92,14 @@ fn summary(diagnostic: &Diagnostic) -> String {
         text.push_str(&format!("{code}: "));
     }
     text + &diagnostic.message
+}
+
+/// Whether npm, Ruby or uv says in this line why it failed. Each then goes on with where, or with advice.
+fn says_why(line: &str) -> bool {
+    static WHY: Pattern = Pattern::new(
+        r"^npm (?:error|ERR!) [B-Z`\x22]|^\S+:\d+:in [`'].+': .+ \([A-Z][\w:]*\)$|^\s*× \S",
+    );
+    WHY.is_match(line)
 }
 
 fn is_heading(line: &str) -> bool {

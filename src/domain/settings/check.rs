@@ -6,7 +6,7 @@ use crate::checks::verdict::{Check, CheckKind};
 use crate::duration::millis;
 use crate::suggest::did_you_mean;
 use crate::text_error::Fault;
-use crate::yaml::{Node, Value, read};
+use crate::yaml::{Entry, Node, Value, read};
 use serde_json::{Value as Json, json};
 use std::time::Duration;
 
@@ -116,6 +116,23 @@ impl Kind for Checks {
     }
 }
 
+/// What is probably meant by an unknown part of a check. `test: make test` has its name as the key.
+fn instead_of(node: &Node, part: &str, value: Option<&str>) -> String {
+    let nearest = match part {
+        "command" | "cmd" | "script" => " (did you mean `run`?)".to_owned(),
+        _ => did_you_mean(part, PARTS),
+    };
+    let has_known = |entry: &Entry| PARTS.contains(&entry.key.as_str());
+    let is_plain =
+        |text: &&str| !text.contains([',', ':', '#', '"', '\'', '\n', '[', ']', '{', '}']);
+    match value.filter(is_plain) {
+        Some(command) if nearest.is_empty() && !node.entries().iter().any(has_known) => {
+            format!("; write `{{ name: {part}, run: {command} }}`")
+        }
+        _ => nearest,
+    }
+}
+
 fn read_check(key: &str, node: &Node) -> Result<CheckSpec, Fault> {
     if let Some(command) = node.text().filter(|text| !text.trim().is_empty()) {
         return Ok(CheckSpec::of_command(command));
@@ -139,7 +156,7 @@ fn read_check(key: &str, node: &Node) -> Result<CheckSpec, Fault> {
             "junit" => junit = Some(inside(&part, &entry.value)?),
             "problem_matcher" => problem_matcher = Some(inside(&part, &entry.value)?),
             other => {
-                let suggestion = did_you_mean(other, PARTS);
+                let suggestion = instead_of(node, other, entry.value.text());
                 let message = format!(
                     "a check has no part `{other}`, only {}{suggestion}",
                     PARTS.join(", ")

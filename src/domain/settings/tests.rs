@@ -178,6 +178,14 @@ fn every_other_wrong_value_says_what_was_expected() {
             "f:1:20: a check has no part `knd`, only name, run, kind, timeout, junit, problem_matcher (did you mean `kind`?)",
         ),
         (
+            "verify:\n  - test: make test",
+            "f:2:5: a check has no part `test`, only name, run, kind, timeout, junit, problem_matcher; write `{ name: test, run: make test }`",
+        ),
+        (
+            "verify: [{ command: make }]",
+            "f:1:12: a check has no part `command`, only name, run, kind, timeout, junit, problem_matcher (did you mean `run`?)",
+        ),
+        (
             "verify: [{ run: x, junit: ../r.xml }]",
             "f:1:27: verify.junit must be a path below the work tree, with `/` between its parts",
         ),

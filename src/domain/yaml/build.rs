@@ -345,7 +345,14 @@ fn scan_fault(text: &str, error: &ScanError) -> Fault {
             return Fault::new(at, "a tab cannot indent YAML: use spaces");
         }
     }
-    Fault::new(at, format!("not valid YAML: {info}"))
+    let remedy = if info.contains("mapping values are not allowed") {
+        "; put a text that contains a colon and a space in quotes, and indent the keys of a mapping alike"
+    } else if info.contains("while parsing a block") {
+        "; indent what belongs together alike"
+    } else {
+        ""
+    };
+    Fault::new(at, format!("not valid YAML: {info}{remedy}"))
 }
 
 fn position(marker: Marker) -> Position {

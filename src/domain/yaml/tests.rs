@@ -135,6 +135,21 @@ fn a_syntax_error_has_its_line() {
 }
 
 #[test]
+fn a_frequent_syntax_error_names_its_remedy() {
+    let quotes = "put a text that contains a colon and a space in quotes";
+    let indent = "indent what belongs together alike";
+    for (text, place, remedy) in [
+        ("title: Fix: the date\n", at(1, 11), quotes),
+        ("a: 1\n  b: 2\n", at(2, 4), quotes),
+        ("a:\n  - b: 1\n   c: 2\n", at(3, 4), indent),
+    ] {
+        let (found, message) = fault(text);
+        assert_eq!(found, place, "{message}");
+        assert!(message.contains(remedy), "{message}");
+    }
+}
+
+#[test]
 fn aliases_cannot_multiply() {
     let mut bomb = "a0: &a0 [x, x, x, x, x, x, x, x, x]\n".to_owned();
     for level in 1..12 {

@@ -15,7 +15,7 @@ fn a_laptop_where_all_is_well() {
     ok       credentials          none in git's configuration
     ok       configuration        .sprag/config.yaml is valid
     ok       checks               build, test
-    ok       agent                codex, named by the configuration
+    ok       agent                codex, named by a flag
     ok       agent-program        codex 0.169.0 (/usr/local/bin/codex), known to work
     ok       model-key            OPENAI_API_KEY is set
     unknown  github               not checked: this is not a GitHub Actions job
@@ -103,7 +103,7 @@ fn several_ways_out_stand_below_each_other() {
     facts.agent = Some(Agent {
         gateway: None,
         requires_gateway: false,
-        auto: true,
+        named_by: None,
         kind: AgentKind::None(Problem {
             message: "no agent is configured".into(),
             hints: vec!["name one".into(), "or set a key".into()],

@@ -1,5 +1,6 @@
 //! The setup commands, which run once before the first turn.
 
+use crate::domain::checks::first_errors;
 use crate::domain::duration::millis;
 use crate::domain::event::EventKind;
 use crate::domain::outcome::Outcome;
@@ -27,8 +28,12 @@ const SETUP_TIMEOUT: Duration = Duration::from_secs(30 * 60);
 const SERVICE_GRACE: Duration = Duration::from_secs(5);
 const SERVICE_GRACE_CANCELLED: Duration = Duration::from_millis(500);
 
-/// How many bytes at the end of a setup command's output an error shows.
-const SHOWN: usize = 4 << 10;
+/// How many bytes at the beginning and at the end of a setup command's output are kept for its error.
+const KEPT_HEAD: usize = 64 << 10;
+const KEPT_TAIL: usize = 4 << 10;
+
+/// How many lines at the end of the output an error shows.
+const LAST_LINES: usize = 15;
 
 /// Runs the setup commands, unless an earlier process of the run did. Files that they create do not
 /// count as the agent's work. Processes that they leave running live until [`Services::end`].
@@ -97,7 +102,7 @@ async fn run_command(
     });
     let file = new_log(&setup.run_dir);
     let mut log = setup.run_dir.log(file);
-    let mut kept = HeadTail::new(0, SHOWN);
+    let mut kept = HeadTail::new(KEPT_HEAD, KEPT_TAIL);
     let (ended, service) = run_keeping(&spec, &setup.cancel, &mut |_, chunk: &[u8]| {
         kept.push(chunk);
         if let Ok(to) = &mut log
@@ -120,7 +125,8 @@ async fn run_command(
         elapsed_ms: millis(ended.elapsed),
         log: setup.run_dir.has(file).then_some(path),
     });
-    (ended.exit, clean_text(&kept.into_parts().1))
+    let (head, tail) = kept.into_parts();
+    (ended.exit, clean_text(&[head, tail].concat()))
 }
 
 /// The first log that no earlier process of the run has written.
@@ -131,9 +137,9 @@ fn new_log(run_dir: &RunDir) -> RunFile<'static> {
 }
 
 fn failed(setup: &Setup, command: &str, exit: &Exit, said: &str) -> Error {
-    let output = match said.trim() {
-        "" => String::new(),
-        said => format!(":\n{said}"),
+    let output = match shown(said) {
+        shown if shown.is_empty() => shown,
+        shown => format!(":\n{shown}"),
     };
     let message = format!("the setup command `{command}` ended with {exit}{output}");
     let error = Error::environment(message)
@@ -142,6 +148,21 @@ fn failed(setup: &Setup, command: &str, exit: &Exit, said: &str) -> Error {
         Some(refusal) => error.hint(refusal),
         None => error,
     }
+}
+
+/// The reason for the failure and the last lines of an output, which are often advice.
+fn shown(said: &str) -> String {
+    let said = said.trim();
+    let lines: Vec<&str> = said.lines().collect();
+    let Some(before) = lines.len().checked_sub(LAST_LINES).filter(|n| *n > 0) else {
+        return said.to_owned();
+    };
+    let last = &lines[before..];
+    let mut shown = first_errors(said, 3, 300);
+    shown.retain(|error| last.iter().all(|line| line.trim() != error));
+    shown.push("…".to_owned());
+    shown.extend(last.iter().map(|line| (*line).to_owned()));
+    shown.join("\n")
 }
 
 /// The processes that the setup commands left running for the run.
@@ -160,5 +181,23 @@ impl Services {
         for end in ends.collect::<Vec<_>>() {
             let _ = end.await;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failure_is_shown_with_its_reason_and_not_only_with_the_advice_after_it() {
+        let reason = "npm error The `npm ci` command needs a package-lock.json";
+        let advice: Vec<String> = (0..40).map(|n| format!("npm error --option-{n}")).collect();
+        let said = format!("npm error code EUSAGE\n{reason}\n{}\n", advice.join("\n"));
+        let lines = shown(&said);
+        let lines: Vec<&str> = lines.lines().collect();
+        assert_eq!(lines[..3], [reason, "…", "npm error --option-25"]);
+        assert_eq!(lines.len(), 2 + LAST_LINES);
+        assert_eq!(shown("a\nb\n"), "a\nb");
+        assert_eq!(shown(" \n"), "");
     }
 }

@@ -502,6 +502,18 @@ fn first_errors_are_one_line_each() {
             "=== FAILED ===\nhalfway\nError: the widget   is\tgone\nlast\n",
             &["Error: the widget is gone"],
         ),
+        (
+            "npm error Missing script: \"tets\"\nnpm error\nnpm error To see a list of scripts, run:\nnpm error   npm run\nnpm error A complete log of this run can be found in: /root/.npm/_logs/1.log\n",
+            &["npm error Missing script: \"tets\""],
+        ),
+        (
+            "/lib/a.rb:4:in `m': Could not find rake (Bundler::GemNotFound)\n\tfrom /lib/b.rb:2:in `n'\n",
+            &["/lib/a.rb:4:in `m': Could not find rake (Bundler::GemNotFound)"],
+        ),
+        (
+            "  × Failed to download `six==1.17.0`\n  ╰─▶ invalid peer certificate: UnknownIssuer\n  help: `six` was included because\n        `a` depends on\n        `six`\n",
+            &["× Failed to download `six==1.17.0`"],
+        ),
         ("something\nquiet ending\n\n", &["quiet ending"]),
         ("", &[]),
     ];

@@ -36,7 +36,7 @@ static LOCATION: Pattern =
 
 /// Lines of the block below a Node test that say nothing about its failure.
 static HEADING: Pattern = Pattern::new(
-    r"^(?:---|\.\.\.|duration_ms: .*|location: .*|failureType: .*|error: \|-|code: .*|name: .*|stack: .*|Subtest: .*)$",
+    r"^(?:---|\.\.\.|duration_ms: .*|location: .*|failureType: .*|error: \|-|code: .*|name: .*|operator: .*|Subtest: .*)$",
 );
 
 const REACH: usize = 40;
@@ -92,12 +92,21 @@ fn point(lines: &[&str], at: usize, name: &str, sink: &mut Sink<'_>) {
             .iter()
             .filter(|line| !BATS_PLACE.is_match(line))
             .map(|line| line.trim_start_matches(['#', ' ']).trim())
+            .take_while(|line| !line.starts_with("stack: "))
             .filter(|line| !line.is_empty() && !HEADING.is_match(line))
+            .map(quoted_error)
             .take(12)
             .collect();
         sink.failure(at, place, name, &said.join("\n"))
             .lines(at..at + 1 + below.len());
     }
+}
+
+/// The message of an error that Node prints in quotes, on one line.
+fn quoted_error(line: &str) -> &str {
+    let text = line.strip_prefix("error: '");
+    text.and_then(|text| text.strip_suffix('\''))
+        .unwrap_or(line)
 }
 
 fn counts(lines: &[&str]) -> Option<Counts> {

@@ -55,9 +55,11 @@ fn missing_runner(line: &str) -> Option<String> {
 
 /// The program that a shell, `env` or a script's first line does not find or may not run.
 fn shell_says(line: &str, exit: i32) -> Option<String> {
-    static NOT_FOUND: [Pattern; 4] = [
+    static NOT_FOUND: [Pattern; 5] = [
         // bash, zsh
         Pattern::new(r"^(?:\S+: )?(?:line \d+: )?([^\s:]+): command not found$"),
+        // bundler
+        Pattern::new(r"^\S+: command not found: ([^\s:]+)$"),
         // dash, ash
         Pattern::new(r"^\S+: (?:\d+: |line \d+: )?([^\s:]+): not found$"),
         // env, and the interpreter that a script names
@@ -113,6 +115,12 @@ mod tests {
                 127,
                 "> a@1 test\n> jest\n\nsh: 1: jest: not found\n",
                 "jest",
+            ),
+            (
+                "bundle exec rubocop",
+                127,
+                "bundler: command not found: rubocop\nInstall missing gem executables with `bundle install`\n",
+                "rubocop",
             ),
             (
                 "./t.py",
