@@ -460,8 +460,13 @@ fn what_tools_read_instead_of_or_beside_something_decides() {
     let files = [
         (
             "check.sh",
-            "[ ! -f ci.local ] || . ./ci.local\nsh qa/$(cat suite.txt)\npip install -r requirements-test.txt\n",
+            "[ ! -f ci.local ] || . ./ci.local\n[ ! -f .env ] || . ./.env\nexport $(cat .env.test)\nsh qa/$(cat suite.txt)\npip install -r requirements-test.txt\n",
         ),
+        (
+            "Makefile",
+            "-include $(wildcard conf/*.inc)\ntest:\n\tcc t.c\n",
+        ),
+        (".env.test", ""),
         ("suite.txt", ""),
         ("notes.txt", ""),
         ("requirements-test.txt", ""),
@@ -484,6 +489,10 @@ fn what_tools_read_instead_of_or_beside_something_decides() {
     for (check, path, expected) in [
         ("sh check.sh", "ci.local", true),
         ("sh check.sh", "other.local", false),
+        ("sh check.sh", ".env", true),
+        ("sh check.sh", ".env.test", true),
+        ("make test", "conf/b.inc", true),
+        ("make test", "other/b.inc", false),
         ("sh check.sh", "suite.txt", true),
         ("sh check.sh notes.txt", "notes.txt", false),
         ("sh check.sh", "requirements-test.txt", false),

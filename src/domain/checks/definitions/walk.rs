@@ -459,7 +459,11 @@ impl Walk<'_> {
     /// Records a file that is read if it exists, and that may be added.
     fn may_exist(&mut self, place: &Place, word: &str) {
         let word = word.trim_start_matches("./");
-        if !word.is_empty() && !word.contains('$') && !word.starts_with(['/', '~', '.', '-']) {
+        if !word.is_empty()
+            && !word.contains('$')
+            && !word.starts_with(['/', '~', '-'])
+            && !word.starts_with("..")
+        {
             self.found.optional.insert(joined(&place.dir, word));
         }
     }

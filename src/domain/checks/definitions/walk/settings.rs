@@ -27,6 +27,9 @@ impl Walk<'_> {
             })
             .filter(|name| !name.contains('$'))
             .collect();
+        for found in WILDCARD.captures_iter(&text) {
+            self.found.optional.insert(joined(&here.dir, &found[1]));
+        }
         let mut whole = text;
         for name in included {
             match self.resolve(here, &name) {
@@ -161,6 +164,9 @@ fn is_of_product(path: &str) -> bool {
 }
 
 static INCLUDE: Pattern = Pattern::new(r"(?m)^ *[-s]?include[ \t]+([^#\n]+)");
+
+static WILDCARD: Pattern =
+    Pattern::new(r"(?m)^ *[-s]?include[ \t][^#\n]*\$[({]wildcard +([^$)}\s]+)[)}]");
 
 static TEST_SETTINGS: Pattern = Pattern::new(
     r"(?m)^\s*(testpaths|python_files)\s*=\s*(\[[^\]]*\]|[^\n]*(?:\n[ \t]+[^\n=]+$)*)",

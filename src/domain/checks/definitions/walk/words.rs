@@ -146,6 +146,9 @@ pub const READERS: &[&str] = &["cat", "cmp", "comm", "diff", "jq", "xargs"];
 
 /// Whether a path is that of data and says that a check judges by it. Lists of dependencies say what to install.
 pub fn is_limit(path: &str) -> bool {
+    if base(path).starts_with(".env") {
+        return true;
+    }
     let is_data = DATA.contains(&extension(path));
     let says_it = || has_word(path, WORDS_OF_LIMITS) || says_that_it_checks(path);
     is_data && says_it() && !has_word(path, &["constraints", "package", "requirements"])
