@@ -132,7 +132,8 @@ fn nudge(policy: &Policy, state: &TaskState, kind: NudgeKind) -> Step {
     if state.attempt() == 1 {
         return evidence(policy, state, true);
     }
-    let end = no_progress(state, NO_FILE_CHANGES.into(), false);
+    let end =
+        refused_again(state).unwrap_or_else(|| no_progress(state, NO_FILE_CHANGES.into(), false));
     give_up(policy, state, end)
 }
 
@@ -174,12 +175,8 @@ pub(super) fn examine(policy: &Policy, state: &TaskState) -> Step {
 /// From the second attempt on, does not verify a tree that has already failed.
 fn preflight(state: &TaskState) -> Option<Outcome> {
     let current = state.current.as_ref()?;
-    if let (Some(rejected), Some(message)) = (&state.rejected, &state.hook_message)
-        && same_tree(rejected, current)
-    {
-        return Some(Outcome::CommitRejected {
-            message: message.clone(),
-        });
+    if let Some(end) = refused_again(state) {
+        return Some(end);
     }
     if state.attempt() < 2 {
         return None;
@@ -198,6 +195,13 @@ fn preflight(state: &TaskState) -> Option<Outcome> {
         ),
     };
     Some(no_progress(state, message, true))
+}
+
+/// The refusal of a hook, if the tree is still the one that it refused.
+fn refused_again(state: &TaskState) -> Option<Outcome> {
+    let (rejected, current) = (state.rejected.as_ref()?, state.current.as_ref()?);
+    let message = state.hook_message.clone()?;
+    same_tree(rejected, current).then_some(Outcome::CommitRejected { message })
 }
 
 pub(super) fn verify_or_accept(policy: &Policy, state: &TaskState, purpose: VerifyPurpose) -> Step {

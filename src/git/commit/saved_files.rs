@@ -6,6 +6,7 @@ use crate::git::copy_tree::{is_absence, make_dir, metadata, move_tree, remove};
 use crate::git::entries::split;
 use crate::git::error::{GitError, io_error};
 use crate::git::files::write_atomically;
+use crate::git::private::seal::MOVED_AWAY;
 use crate::git::repo::Repo;
 use crate::git::snapshot::listing::{GITLINK, RawDiff};
 use crate::plain_file;
@@ -103,14 +104,13 @@ impl Repo {
         Ok(all)
     }
 
-    /// Moves files and directories into the git directory, which is usually on the file system of the work tree.
+    /// Moves files and directories out of the work tree.
     pub(super) fn move_away(&self, all: &SavedFiles) -> Result<(), GitError> {
         for (path, saved) in &all.saved {
             if let Saved::Moved { number } = saved {
                 let full = self.real.work_tree.join(as_path(path));
                 if metadata(&full)?.is_some() {
-                    make_dir(&self.away_dir())?;
-                    move_tree(&full, &self.moved_to(*number), &full)?;
+                    self.move_one_away(&full, *number)?;
                     self.remove_empty_parents(path);
                 }
             }
@@ -118,26 +118,49 @@ impl Repo {
         Ok(())
     }
 
-    /// Where files and directories of this run are while they are moved away. A run that was killed may have left
-    /// its own in another one.
-    fn away_dir(&self) -> PathBuf {
-        let root = &self.private.root;
-        let run = root.parent().and_then(Path::file_name);
-        self.real
-            .git_dir
-            .join(AWAY)
-            .join(run.unwrap_or(root.as_os_str()))
+    /// Moves into the private directory, where no check finds it that searches the work tree. If that is on another
+    /// file system, it moves into the git directory: a copy would have other times and no hard links.
+    fn move_one_away(&self, full: &Path, number: usize) -> Result<(), GitError> {
+        let [hidden, near] = self.away_dirs();
+        let name = number.to_string();
+        make_dir(&hidden)?;
+        match fs::rename(full, hidden.join(&name)) {
+            Err(error) if error.kind() == io::ErrorKind::CrossesDevices => {
+                make_dir(&near)?;
+                move_tree(full, &near.join(name), full)
+            }
+            moved => moved.map_err(io_error("move", full)),
+        }
     }
 
-    pub(super) fn remove_away_dir(&self) -> Result<(), GitError> {
-        remove(&self.away_dir())?;
+    /// The directories for whatever is moved away. A run that was killed may have left its own in another one of
+    /// the git directory.
+    fn away_dirs(&self) -> [PathBuf; 2] {
+        let root = &self.private.root;
+        let run = root.parent().and_then(Path::file_name);
+        let near = self.real.git_dir.join(AWAY);
+        let near = near.join(run.unwrap_or(root.as_os_str()));
+        [root.join(MOVED_AWAY), near]
+    }
+
+    pub(super) fn remove_away_dirs(&self) -> Result<(), GitError> {
+        for dir in self.away_dirs() {
+            remove(&dir)?;
+        }
         // It stays if it holds what another run moved away.
         let _ = fs::remove_dir(self.real.git_dir.join(AWAY));
         Ok(())
     }
 
-    fn moved_to(&self, number: usize) -> PathBuf {
-        self.away_dir().join(number.to_string())
+    /// Where what has this number was moved to, if it is still there.
+    fn moved_to(&self, number: usize) -> Result<Option<PathBuf>, GitError> {
+        for dir in self.away_dirs() {
+            let path = dir.join(number.to_string());
+            if metadata(&path)?.is_some() {
+                return Ok(Some(path));
+            }
+        }
+        Ok(None)
     }
 
     /// Restores the entries that [`Repo::save_all`] saved in `dir`.
@@ -145,7 +168,7 @@ impl Repo {
         let mut missing = Vec::new();
         for (path, saved) in &all.saved {
             let in_place = match saved {
-                Saved::Moved { number } => metadata(&self.moved_to(*number))?.is_none(),
+                Saved::Moved { number } => self.moved_to(*number)?.is_none(),
                 _ => false,
             };
             if !in_place {
@@ -298,8 +321,10 @@ impl Repo {
         let written = match saved {
             Saved::Nothing => Ok(()),
             Saved::Moved { number } => {
-                let gone = self.away_dir().join(format!("{number}.gone"));
-                return move_tree(&self.moved_to(*number), &full, &gone);
+                return match self.moved_to(*number)? {
+                    Some(from) => move_tree(&from, &full, &from.with_extension("gone")),
+                    None => Ok(()),
+                };
             }
             Saved::Link { target } => symlink(as_path(target), &full),
             Saved::File { number, mode } => {

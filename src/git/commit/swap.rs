@@ -221,13 +221,13 @@ impl Repo {
             self.put_back_files(&record)?;
         }
         remove(&self.swap_record())?;
-        self.remove_away_dir()?;
+        self.remove_away_dirs()?;
         remove(&self.swap_dir())
     }
 
     fn forget_swap(&self) -> Result<(), SwapError> {
         remove(&self.swap_record())?;
-        self.remove_away_dir()?;
+        self.remove_away_dirs()?;
         Ok(remove(&self.swap_dir())?)
     }
 

@@ -18,8 +18,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// The files that control git are read. For all others the stat data is compared, whose change time no
 /// program can set.
 const READ: [&str; 3] = ["git/config", "git/HEAD", "git/info"];
-/// Written by git, filters and signing programs at any time, and never trusted.
-const FREE: [&str; 3] = ["tmp", "home", "git/objects"];
+/// Written by git, filters and signing programs at any time, or moved there from the work tree, and never trusted.
+const FREE: [&str; 4] = ["tmp", "home", "git/objects", MOVED_AWAY];
+/// Where the work tree's files are while checks run without them.
+pub(in crate::git) const MOVED_AWAY: &str = "swap/away";
 
 /// The state of the directory when Sprag last released it.
 #[derive(Debug, Clone)]

@@ -154,7 +154,7 @@ fn what_no_tree_contains_is_moved_away_and_brought_back() {
         }
         if dies == Some("halfway") {
             // The numbers are those of the sorted paths.
-            fs::rename(g.path(".git/sprag-away/run/1"), g.path("cache.o")).unwrap();
+            fs::rename(g.root().join("run/git/swap/away/1"), g.path("cache.o")).unwrap();
         } else {
             // A check builds it again.
             g.write("built.o/y", "again\n");

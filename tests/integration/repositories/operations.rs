@@ -199,3 +199,18 @@ fn a_hook_that_refuses_is_heard() {
     assert!(message.contains("no tabs please"), "{message}");
     assert_eq!(project.head(), base);
 }
+
+/// An agent that has nothing more to change does not hide why its work was not committed.
+#[test]
+fn a_hook_that_refuses_the_message_is_the_reason_after_idle_turns() {
+    let project = Project::new(&[("a.txt", "a\n")]);
+    project.hook("commit-msg", "echo 'no ticket' >&2; exit 1");
+    let agent = project.agent("echo b > a.txt");
+    let prompt = ["run", "Work", "--agent-command", &agent, "--nudges", "1"];
+    let run = project.sprag(&prompt).expect(1);
+    assert_eq!(run.task(0)["reason"], "commit_rejected");
+    let message = run.task(0)["message"].as_str().unwrap();
+    assert!(message.contains("no ticket"), "{message}");
+    let next = "make the commit hook pass, or change its rules";
+    assert!(run.stdout.contains(next), "{}", run.stdout);
+}
