@@ -3,9 +3,7 @@
 //! recorded.
 
 use crate::domain::checks::definitions::Definitions;
-use crate::domain::checks::uncommitted::{
-    STATE_OF_PACKAGES, is_build_state, is_list_of_products, may_be_needed,
-};
+use crate::domain::checks::uncommitted::{is_list_of_products, may_be_needed};
 use crate::git::{RawSnapshot, Repo, display_path};
 use crate::plain_file;
 use serde::{Deserialize, Serialize};
@@ -112,28 +110,6 @@ impl Uncommitted {
         changed.extend(new.map(str::to_owned));
         changed
     }
-}
-
-/// What builds and tools remember: ignored files and directories that they make again, without installed
-/// dependencies.
-pub fn build_state(repo: &Repo, raw: &RawSnapshot) -> BTreeSet<Vec<u8>> {
-    let top = repo.real().work_tree();
-    let is_directory = |path: &[u8]| {
-        let full = top.join(std::ffi::OsStr::from_bytes(path));
-        full.symlink_metadata().is_ok_and(|meta| meta.is_dir())
-    };
-    let mut found = BTreeSet::new();
-    for path in &raw.ignored {
-        if is_build_state(&display_path(path), is_directory(path)) {
-            found.insert(path.clone());
-        }
-        if path.ends_with(b"node_modules") && is_directory(path) {
-            let inside = STATE_OF_PACKAGES.iter();
-            let inside = inside.map(|name| [path.as_slice(), b"/", name.as_bytes()].concat());
-            found.extend(inside.filter(|path| is_directory(path)));
-        }
-    }
-    found
 }
 
 /// Those paths which checks see in the work tree, which a fresh checkout of its commit does not have, and for which

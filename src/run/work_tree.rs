@@ -14,11 +14,9 @@ use crate::run::emitter::Emitter;
 use crate::run::layout::RunFile;
 use crate::run::merging::Merging;
 use crate::run::plan_state::PlanState;
-use crate::run::uncommitted::{Uncommitted, build_state};
+use crate::run::uncommitted::Uncommitted;
 use globset::GlobSet;
 use std::collections::{BTreeMap, BTreeSet};
-use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt as _;
 use std::sync::Arc;
 
 /// The raw state of the repository, if it could be read, and the same as a value of the domain.
@@ -66,21 +64,6 @@ impl WorkTree {
     /// Changes that a state makes to the tests and to the definitions of these checks.
     pub fn check_changes(&self, raw: &RawSnapshot, checks: &[Check]) -> CheckChanges {
         check_changes(&self.repo, raw, checks, &self.uncommitted)
-    }
-
-    /// What builds and tools remember about what they have made.
-    pub fn build_state(&self, raw: &RawSnapshot) -> BTreeSet<Vec<u8>> {
-        let mut found = build_state(&self.repo, raw);
-        let top = self.repo.real().work_tree();
-        let holds_run = |path: &Vec<u8>| {
-            let full = top.join(OsStr::from_bytes(path)).canonicalize();
-            let root = self.run_dir.root().canonicalize();
-            full.ok()
-                .zip(root.ok())
-                .is_none_or(|(full, root)| root.starts_with(full))
-        };
-        found.retain(|path| !holds_run(path));
-        found
     }
 
     /// Records what these checks see and no commit contains, before an agent works.

@@ -47,36 +47,9 @@ const REMADE_FILES: &[&str] = &[
     "~",
 ];
 
-/// Directories of installed dependencies.
-const INSTALLED: &[&str] = &[
-    ".bundle",
-    ".eggs",
-    ".nox",
-    ".pixi",
-    ".tox",
-    ".venv",
-    ".yarn",
-    "bower_components",
-    "deps",
-    "env",
-    "node_modules",
-    "vendor",
-    "venv",
-];
-
-/// Directories inside of `node_modules` in which tools keep what they remember.
-pub const STATE_OF_PACKAGES: &[&str] = &[".cache", ".tmp", ".vite"];
-
 /// Whether a file lists what a build has made, so that the build does not make it again.
 pub fn is_list_of_products(path: &[u8]) -> bool {
     path.ends_with(b".tsbuildinfo")
-}
-
-/// Whether programs make again what is at this path, which git ignores, without having to install it.
-pub fn is_build_state(path: &str, is_directory: bool) -> bool {
-    let is_installed = path.split('/').any(|name| INSTALLED.contains(&name));
-    let is_lock = path.ends_with(".lock") || path.ends_with("package-lock.json");
-    !may_be_needed(path, is_directory) && !is_installed && !is_lock
 }
 
 /// Whether checks may need what is at this path, which git ignores: a file, or everything in a directory.
@@ -95,26 +68,7 @@ pub fn may_be_needed(path: &str, is_directory: bool) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{is_build_state, may_be_needed};
-
-    #[test]
-    fn what_builds_remember_is_told_from_dependencies() {
-        for (path, is_directory, expected) in [
-            ("build", true, true),
-            (".cache", true, true),
-            ("packages/a/tsconfig.tsbuildinfo", false, true),
-            (".eslintcache", false, true),
-            ("src/a.o", false, true),
-            ("node_modules", true, false),
-            ("a/.venv", true, false),
-            ("vendor/a.o", false, false),
-            ("Cargo.lock", false, false),
-            ("dist", true, false),
-            (".env", false, false),
-        ] {
-            assert_eq!(is_build_state(path, is_directory), expected, "{path}");
-        }
-    }
+    use super::may_be_needed;
 
     #[test]
     fn what_programs_make_again_is_told_from_what_is_written() {

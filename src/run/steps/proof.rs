@@ -126,9 +126,9 @@ async fn on_its_tree(
         Proof::OldTests => changes.away.clone(),
         Proof::Baseline | Proof::Flake | Proof::NewTests => BTreeSet::new(),
     };
-    let tree = tree_of(parts.tree, proof, &raw, &changes);
+    let other = tree_of(parts.tree, proof, &raw, &changes).map(|other| (other, away));
     let seen = (raw.as_ref(), &before);
-    let ran = without(parts, &run.config, seen, (proof, tree, away)).await?;
+    let ran = on_other_tree(parts, &run.config, seen, (proof, other)).await?;
     let Ran {
         verification,
         left,
@@ -157,35 +157,6 @@ async fn on_its_tree(
     match left.same_as(&before) {
         Some(true) => Ok(Some(found(&verification))),
         _ => unknown("the checks changed what they checked".into()),
-    }
-}
-
-/// Runs the checks on another tree, without what is at the paths `away`. A build that remembers what it has made
-/// makes only a part of it again, so a failure is repeated without what builds remember.
-async fn without(
-    parts: &mut CheckParts<'_, '_>,
-    config: &TaskConfig,
-    seen: (&RawSnapshot, &Snapshot),
-    (proof, tree, away): (Proof, Result<TreeId, SwapError>, ExtraPaths),
-) -> anyhow::Result<Result<Ran, String>> {
-    let again = tree.as_ref().ok().cloned();
-    let other = tree.map(|tree| (tree, away.clone()));
-    let ran = on_other_tree(parts, config, seen, (proof, other)).await?;
-    let has_failed = |ran: &Ran| matches!(ran.verification.verdict, Verdict::Failed { .. });
-    let (Ok(first), Some(tree), false) = (&ran, again, away.is_empty()) else {
-        return Ok(ran);
-    };
-    let mut all = parts.tree.build_state(seen.0);
-    if !has_failed(first) || all.is_subset(&away) {
-        return Ok(ran);
-    }
-    all.extend(away);
-    let second = on_other_tree(parts, config, seen, (proof, Ok((tree, all)))).await?;
-    let is_better =
-        |ran: &Ran| matches!(ran.verification.verdict, Verdict::Passed | Verdict::Aborted);
-    match second {
-        Ok(second) if is_better(&second) => Ok(Ok(second)),
-        _ => Ok(ran),
     }
 }
 

@@ -404,6 +404,8 @@ fn only_the_options_that_configure_name_definitions() {
         ("a.js", ""),
         ("rules.js", ""),
         ("rules.ini", ""),
+        ("src/common/words.json", ""),
+        ("expected.txt", ""),
     ];
     for (check, path, expected) in [
         ("make test", "a.c", false),
@@ -423,6 +425,20 @@ fn only_the_options_that_configure_name_definitions() {
         ("npx mocha -r rules.js", "rules.js", true),
         ("node -r ./rules.js --test", "rules.js", true),
         ("make -f rules.ini", "rules.ini", true),
+        ("cppcheck --library=rules.ini a.c", "rules.ini", true),
+        ("cppcheck --library rules.ini a.c", "rules.ini", true),
+        ("isort --sp rules.ini a.py", "rules.ini", true),
+        ("rubocop -r ./rules.js", "rules.js", true),
+        ("tsc -b rules.ini", "rules.ini", true),
+        ("gcc @rules.ini a.c", "rules.ini", true),
+        ("yamllint --strict a.js", "a.js", false),
+        ("cat a.js | node --test", "a.js", false),
+        (
+            "cat src/common/words.json && node --test",
+            "src/common/words.json",
+            false,
+        ),
+        ("diff out expected.txt", "expected.txt", true),
     ] {
         assert_eq!(decides(&files, check, path), expected, "{check} {path}");
     }
@@ -444,6 +460,8 @@ fn a_command_that_installs_finds_or_judges_runs_no_test() {
         ("python3 -m pip install pytest", false),
         ("uv pip install pytest && ruff check", false),
         ("npm i mocha", false),
+        ("npm ci --ignore-scripts mocha", false),
+        ("yarn ci --runner jest", true),
         ("command -v pytest", false),
         ("echo pytest", false),
         ("eslint --env jest src", false),

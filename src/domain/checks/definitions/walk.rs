@@ -9,8 +9,8 @@ use super::table::{
 use super::{Definitions, Entry, Start, base, fits, joined, parent};
 use std::collections::BTreeSet;
 use words::{
-    READERS, extension, installs, is_command_option, is_limit, only_parses, option_configures,
-    says_that_it_checks,
+    READERS, extension, installs, is_command_option, is_expectation, is_limit, only_parses,
+    option_configures, says_that_it_checks,
 };
 
 mod settings;
@@ -146,7 +146,7 @@ impl Walk<'_> {
                 {
                     self.script(path, place);
                 }
-                Some((path, Entry::File { .. })) if is_read && is_limit(word) => {
+                Some((path, Entry::File { .. })) if is_read && is_expectation(word) => {
                     self.found.named.insert(path);
                 }
                 _ => {}
@@ -241,10 +241,13 @@ impl Walk<'_> {
             };
             let value = match word.strip_prefix('-') {
                 Some(option) => option.split_once('=').map(|(_, value)| value),
+                None if word.starts_with('@') => word.get(1..),
                 None => after_option.then_some(word.as_str()),
             };
+            // What is joined to an option is its value, and a file of options is no work.
+            let is_value = word.starts_with(['-', '@']);
             after_option = word.starts_with('-');
-            if let Some(value) = value.filter(|_| option_configures(program, option))
+            if let Some(value) = value.filter(|_| is_value || option_configures(program, option))
                 && let Some((path, Entry::File { .. })) = self.resolve(place, value)
             {
                 if configures {

@@ -48,24 +48,32 @@ const WORDS_OF_LIMITS: &[&str] = &[
     "budgets",
     "expected",
     "limits",
+    "suite",
+    "suites",
     "threshold",
     "thresholds",
 ];
 
 /// Ends of options of compilers and linters that name a file by which they work, and not a file to work on.
 const CONFIGURING: &[&str] = &[
+    "addon",
+    "autoload-file",
     "baseline",
+    "bootstrap",
     "config",
     "config-file",
+    "custom-syntax",
     "exec",
     "formatter",
     "ignore-file",
     "ignore-path",
     "imacros",
     "include",
+    "library",
     "modfile",
     "overlay",
     "parser",
+    "patch",
     "plugin",
     "preset",
     "project",
@@ -74,6 +82,8 @@ const CONFIGURING: &[&str] = &[
     "rulesdir",
     "ruleset",
     "settings",
+    "settings-file",
+    "sp",
     "specs",
     "standard",
     "suppressions-list",
@@ -81,7 +91,7 @@ const CONFIGURING: &[&str] = &[
     "vettool",
 ];
 
-/// Whether a file that follows this option of a program configures it. What follows an option of a compiler or
+/// Whether a file that follows this option of a program as a word of its own configures it. What follows an option of a compiler or
 /// a linter is mostly the work itself: `cc -Wall a.c`, `mypy --strict a.py`.
 pub fn option_configures(program: &str, option: &str) -> bool {
     let name = option.trim_start_matches('-');
@@ -91,7 +101,9 @@ pub fn option_configures(program: &str, option: &str) -> bool {
         ends && !name.starts_with("no-")
     };
     match program {
-        "tsc" => name == "p" || is_named(),
+        "tsc" => ["b", "build", "p"].contains(&name) || is_named(),
+        "phpstan" if name == "a" => true,
+        "rubocop" if name == "r" => true,
         _ if COMPILERS.contains(&program) => is_named(),
         _ if LINTERS.contains(&program) => is_of_linter() || is_named(),
         _ => true,
@@ -107,9 +119,12 @@ pub fn installs(words: &[String]) -> bool {
     let program = program.map_or("", |word| base(word));
     let is_pair = |pair: &[String]| match pair {
         [one, other] => {
-            let verbs = ["add", "ci", "i", "install", "require", "sync"];
+            let verbs = ["add", "i", "install", "require", "sync"];
             let installs = INSTALLERS.contains(&base(one)) && verbs.contains(&other.as_str());
-            installs || (one == "command" && ["-v", "-V"].contains(&other.as_str()))
+            // Others run a script of this name.
+            let is_clean_install = ["bun", "npm"].contains(&base(one)) && other == "ci";
+            let finds = one == "command" && ["-v", "-V"].contains(&other.as_str());
+            installs || is_clean_install || finds
         }
         _ => false,
     };
@@ -144,14 +159,21 @@ pub fn only_parses(name: &str, rest: &[String]) -> bool {
 /// Programs that read the data by which a check judges.
 pub const READERS: &[&str] = &["cat", "cmp", "comm", "diff", "jq", "xargs"];
 
-/// Whether a path is that of data and says that a check judges by it. Lists of dependencies say what to install.
+/// Whether a path is that of data and says that a check judges by it, wherever it is named.
 pub fn is_limit(path: &str) -> bool {
-    if base(path).starts_with(".env") {
-        return true;
-    }
-    let is_data = DATA.contains(&extension(path));
-    let says_it = || has_word(path, WORDS_OF_LIMITS) || says_that_it_checks(path);
-    is_data && says_it() && !has_word(path, &["constraints", "package", "requirements"])
+    is_expectation(path) || (is_data(path) && has_word(path, WORDS_OF_CHECKS))
+}
+
+/// Whether a path is that of data and says that results are compared with it.
+pub fn is_expectation(path: &str) -> bool {
+    let says_it = || has_word(path, WORDS_OF_LIMITS) || is_test(path);
+    base(path).starts_with(".env") || (is_data(path) && says_it())
+}
+
+/// Lists of dependencies say what to install, and not what to expect.
+fn is_data(path: &str) -> bool {
+    let lists = ["constraints", "package", "requirements"];
+    DATA.contains(&extension(path)) && !has_word(path, &lists)
 }
 
 /// The ending of a file name, without the dot.
