@@ -264,7 +264,7 @@ fn name_commits(summary: &RunSummary) -> Option<NextStep> {
 pub fn advice(summary: &RunSummary) -> Option<&'static str> {
     match summary.reason? {
         Reason::PlanningOnly | Reason::NoProgress
-            if summary.status == Some(RunStatus::NoWork) || !may_need_no_work(summary) =>
+            if summary.status == Some(RunStatus::NoWork) || !changed_nothing(summary) =>
         {
             Some("say in the task which files to change and how, or try another model")
         }
@@ -319,13 +319,10 @@ pub fn advice(summary: &RunSummary) -> Option<&'static str> {
     }
 }
 
-/// Whether nothing was changed and no check failed, so that a task may have needed no work.
-fn may_need_no_work(summary: &RunSummary) -> bool {
-    summary
-        .tasks
-        .iter()
-        .filter(|task| is_undone(task))
-        .all(|task| task.changed_files.is_empty() && task.checks.iter().all(|check| check.passed))
+/// Whether no unfinished task changed anything: only then does `if_no_changes` change the end of the run.
+fn changed_nothing(summary: &RunSummary) -> bool {
+    let mut undone = summary.tasks.iter().filter(|task| is_undone(task));
+    undone.all(|task| task.changed_files.is_empty())
 }
 
 fn resume(summary: &RunSummary) -> String {
