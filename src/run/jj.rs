@@ -183,11 +183,12 @@ impl<'a> Jj<'a> {
                     "@",
                     "--use-destination-message",
                 ];
-                self.run_jj(&args).await?;
+                self.rewrite(&args).await?;
             }
-            self.run_jj(&["rebase", "-r", "@", "--onto", &head]).await?;
+            self.rewrite(&["rebase", "-r", "@", "--onto", &head])
+                .await?;
             // A merge would lose the open work's content where it reverts or changes committed lines.
-            self.run_jj(&["restore", "--from", &before, "--into", "@"])
+            self.rewrite(&["restore", "--from", &before, "--into", "@"])
                 .await?;
             if passes {
                 self.run_jj(&["bookmark", "delete", TEMPORARY_BOOKMARK])
@@ -196,6 +197,12 @@ impl<'a> Jj<'a> {
             }
         }
         real.mark_imported().map_err(told)
+    }
+
+    /// Runs a jj command that rewrites only commits of this run and the open work, whatever the configuration calls
+    /// immutable.
+    async fn rewrite(&self, args: &[&str]) -> std::result::Result<String, String> {
+        self.run_jj(&[args, &["--ignore-immutable"]].concat()).await
     }
 
     /// Runs a jj command and returns its standard output.

@@ -2,7 +2,7 @@
 
 mod scenarios;
 
-use crate::support::project::{Project, Run};
+use crate::support::project::{Project, Run, configure};
 use serde_json::json;
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -63,6 +63,11 @@ fn with_jj(mut project: Project) -> Option<Both> {
 }
 
 impl Both {
+    /// Adds lines to jj's configuration.
+    fn configure(&self, lines: &str) {
+        configure(&self.config, lines);
+    }
+
     /// Runs jj and gives what it prints.
     fn jj(&self, args: &[&str]) -> String {
         self.jj_in(&self.project.repo(), args)
