@@ -288,7 +288,9 @@ fn what_an_agent_does_with_the_repository_itself_is_no_commit_beside_the_runs() 
             both.jj(&["new"]);
         }
         if let Place::Jj(both, _) = &place {
-            both.configure("[revset-aliases]\n\"immutable_heads()\" = \"description(substring:'mine')\"\n");
+            both.configure(
+                "[revset-aliases]\n\"immutable_heads()\" = \"description(substring:'mine')\"\n",
+            );
         }
         let script = format!("{FIX}; echo 'SUGGESTED_COMMIT_MESSAGE: Mend a.txt'; {own}");
         let run = place.run(&script, &[]).expect(0);

@@ -167,6 +167,25 @@ fn killed_right_after_the_commit_landed() {
     assert_eq!(project.status(), "");
 }
 
+/// No task's record leads to the commit with the status of a plan in which nothing was to be done.
+#[test]
+fn killed_right_after_the_status_of_the_plan_landed() {
+    let plan = plan("grep -qx fixed a.txt");
+    let mut project = Project::new(&[("a.txt", "fixed\n"), ("plan.yaml", &plan)]);
+    fifo(&project, "working");
+    stopping_git(&mut project, true);
+    let agent = project.agent("echo 'ALREADY_SATISFIED: it is there'");
+    let pid = killed(&project, &agent);
+    send("-KILL", &pid);
+    let landed = project.head();
+    let run = resume(&project, &agent).expect(0);
+    assert_eq!(project.head(), landed, "it is not made twice");
+    assert_eq!(run.summary["commits"], serde_json::json!([landed]));
+    let made = |name: &&str| *name == "commit.created";
+    assert_eq!(run.event_names().into_iter().filter(made).count(), 1);
+    assert_eq!(project.status(), "");
+}
+
 #[test]
 fn killed_right_after_the_commit_landed_and_more_to_do() {
     let mut project = several(&["one", "two"]);
