@@ -2,6 +2,7 @@
 //! operations.
 
 use crate::domain::attempt::{Step, TaskState, fold};
+use crate::domain::event::{Event, EventKind};
 use crate::domain::outcome::{Outcome, short};
 use crate::domain::snapshot::{Head, RevId, Snapshot};
 use crate::domain::summary::TaskSummary;
@@ -12,7 +13,7 @@ use crate::run::directory::RunDir;
 use crate::run::emitter::Emitter;
 use crate::run::layout::RunFile;
 use crate::run::setup::Setup;
-use crate::run::steps::restore_for_next;
+use crate::run::steps::{last_landing, restore_for_next};
 use crate::run::task::TaskStart;
 use crate::run::work_tree::WorkTree;
 
@@ -36,7 +37,27 @@ pub fn resume_run<'r>(
     }
     let states: Vec<TaskState> = tasks.map(|start| fold(&start.earlier)).collect();
     tree.recall_artifacts(emit);
-    ensure_where_it_stopped(tree, emit, &states)
+    ensure_where_it_stopped(tree, emit, &states)?;
+    Ok(tell_plan_end(setup, tree, emit, &states)?)
+}
+
+/// Reports the commit with the plan's status if it landed just before the run died. A task tells its own.
+fn tell_plan_end(
+    setup: &Setup,
+    tree: &WorkTree,
+    emit: &mut Emitter<'_>,
+    states: &[TaskState],
+) -> anyhow::Result<()> {
+    let Some(LandingIntent { commit: last, .. }) = last_landing(&setup.run_dir)? else {
+        return Ok(());
+    };
+    let is_of_task = states.iter().any(|it| it.prepared.as_ref() == Some(&last));
+    let tells_it = |event: &Event| matches!(&event.kind, EventKind::CommitCreated { commit, .. } if *commit == last.0);
+    let has_landed = tree.repo.base().as_ref() == Some(&last);
+    if has_landed && !is_of_task && !setup.run_dir.read_events()?.iter().any(tells_it) {
+        tree.tell_commit(&last, emit);
+    }
+    Ok(())
 }
 
 /// Cleans up after a failed task as the dead process was about to do.
@@ -92,10 +113,9 @@ fn ensure_where_it_stopped(
 /// # Errors
 /// When the repository cannot be read or its index is locked.
 pub fn finish_landing(repo: &mut Repo, run_dir: &RunDir) -> anyhow::Result<()> {
-    let Some(bytes) = run_dir.read(RunFile::Landing) else {
+    let Some(intent) = last_landing(run_dir)? else {
         return Ok(());
     };
-    let intent: LandingIntent = serde_json::from_slice(&bytes)?;
     let path = run_dir.path(RunFile::Landing);
     repo.release_refs(&intent, std::fs::metadata(&path)?.modified()?)?;
     let head = commit_of(&repo.snapshot(&Exempt::default())?.known.head);

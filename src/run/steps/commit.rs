@@ -21,7 +21,7 @@ use crate::run::plan_state::completed_at;
 use crate::run::setup::Setup;
 use crate::run::steps::hooks::{Hooked, ask_hooks};
 use crate::run::steps::landing::{
-    Forbidden, identity, land, plan_name, stage, violation, warn_of_remaining_changes,
+    Forbidden, identity, land, last_landing, plan_name, stage, violation, warn_of_remaining_changes,
 };
 use crate::run::steps::policy::secrets_in;
 use crate::run::task::TaskRun;
@@ -309,10 +309,9 @@ pub(crate) fn recover_commit(
     let Some(commit) = run.journal.state.prepared.clone() else {
         return Ok(());
     };
-    let Some(bytes) = setup.run_dir.read(RunFile::Landing) else {
+    let Some(intent) = last_landing(&setup.run_dir)? else {
         return Ok(());
     };
-    let intent: LandingIntent = serde_json::from_slice(&bytes)?;
     if intent.commit != commit || tree.repo.base() != Some(commit.clone()) {
         return Ok(());
     }

@@ -8,8 +8,10 @@ use crate::git::{
     display_path, display_paths,
 };
 use crate::permit::Committable;
+use crate::run::directory::RunDir;
 use crate::run::emitter::Emitter;
 use crate::run::identity::{identity_of_commits, nobody};
+use crate::run::layout::RunFile;
 use crate::run::plan_state::PlanState;
 use crate::run::setup::Setup;
 use crate::run::steps::policy::of_staged;
@@ -149,4 +151,15 @@ pub(crate) fn identity(setup: &Setup, tree: &WorkTree, emit: &mut Emitter<'_>) -
         );
     }
     identity
+}
+
+/// The commit that landed last, or was about to when the run died.
+///
+/// # Errors
+/// When its record is damaged.
+pub(crate) fn last_landing(run_dir: &RunDir) -> anyhow::Result<Option<LandingIntent>> {
+    let bytes = run_dir.read(RunFile::Landing);
+    Ok(bytes
+        .map(|bytes| serde_json::from_slice(&bytes))
+        .transpose()?)
 }

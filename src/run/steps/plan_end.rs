@@ -1,8 +1,8 @@
 //! The commit at the end of a plan.
 
-use crate::domain::event::{Event, EventKind};
+use crate::domain::event::EventKind;
 use crate::domain::protected_paths::ProtectedPaths;
-use crate::git::{LandingIntent, display_path};
+use crate::git::display_path;
 use crate::permit::Committable;
 use crate::run::emitter::Emitter;
 use crate::run::layout::RunFile;
@@ -19,7 +19,6 @@ pub fn record_plan_end(
     tree: &mut WorkTree,
     emit: &mut Emitter<'_>,
 ) -> anyhow::Result<()> {
-    tell_landed(setup, tree, emit)?;
     tree.plan.save_outside()?;
     if !tree.plan.is_unsaved() || setup.config.settings.allow_dirty {
         return Ok(());
@@ -60,20 +59,5 @@ pub fn record_plan_end(
         subject: intent.subject,
         files,
     });
-    Ok(())
-}
-
-/// Reports the commit that landed just before the run died, unless it was reported.
-fn tell_landed(setup: &Setup, tree: &WorkTree, emit: &mut Emitter<'_>) -> anyhow::Result<()> {
-    let Some(bytes) = setup.run_dir.read(RunFile::Landing) else {
-        return Ok(());
-    };
-    let intent: LandingIntent = serde_json::from_slice(&bytes)?;
-    let is_told = |event: &Event| matches!(&event.kind, EventKind::CommitCreated { commit, .. } if *commit == intent.commit.0);
-    if tree.repo.base().as_ref() == Some(&intent.commit)
-        && !setup.run_dir.read_events()?.iter().any(is_told)
-    {
-        tree.tell_commit(&intent.commit, emit);
-    }
     Ok(())
 }

@@ -496,12 +496,12 @@ impl Walk<'_> {
         let first = text.lines().next().unwrap_or_default();
         let interpreter = first.strip_prefix("#!").unwrap_or_default();
         let of_shell = |word: &str| SHELLS.contains(&base(word));
-        let of_script = extension(&path);
+        let ending = extension(&path);
         let here = place
             .below(place.dir.clone(), parent(&path).to_owned())
             .in_script();
         let is_shell =
-            is_shell || interpreter.split_whitespace().any(of_shell) || SHELLS.contains(&of_script);
+            is_shell || interpreter.split_whitespace().any(of_shell) || SHELLS.contains(&ending);
         if is_shell {
             self.shell(&text, &here);
             return;
@@ -509,7 +509,7 @@ impl Walk<'_> {
         for word in interpreter.split_whitespace() {
             self.family_of(base(word));
         }
-        let is_javascript = ["js", "cjs", "mjs", "ts"].contains(&of_script);
+        let is_javascript = ["js", "cjs", "mjs", "ts"].contains(&ending);
         for word in shell::words(&text) {
             let name = base(word);
             if name.len() > 2 {

@@ -91,8 +91,8 @@ const CONFIGURING: &[&str] = &[
     "vettool",
 ];
 
-/// Whether a file that follows this option of a program as a word of its own configures it. What follows an option of a compiler or
-/// a linter is mostly the work itself: `cc -Wall a.c`, `mypy --strict a.py`.
+/// Whether a file that follows this option of a program as a word of its own configures it. What follows an option
+/// of a compiler or a linter is mostly the work itself: `cc -Wall a.c`, `mypy --strict a.py`.
 pub fn option_configures(program: &str, option: &str) -> bool {
     let name = option.trim_start_matches('-');
     let is_of_linter = || ["c", "f", "p"].contains(&name) || name.starts_with("config");
