@@ -145,7 +145,7 @@ impl Discovery<'_> {
 
     fn version(&self) -> Result<(), PreflightError> {
         let line = self.git.call(Path::new("/")).args(["--version"]).line()?;
-        refuse_old(line.trim_start_matches("git version "))
+        refuse_old(&line)
     }
 
     fn refuse_bare(&self) -> Result<(), PreflightError> {
@@ -233,16 +233,20 @@ fn traced_version(stderr: &str) -> Option<String> {
 }
 
 fn refuse_old(version: &str) -> Result<(), PreflightError> {
-    let mut numbers = version
-        .split('.')
-        .map_while(|part| part.parse::<u32>().ok());
-    match (numbers.next(), numbers.next()) {
-        (Some(major), Some(minor)) if (major, minor) < OLDEST_GIT => {
-            let found = version.to_owned();
-            Err(PreflightError::OldGit { found })
-        }
-        _ => Ok(()),
+    match is_older(version, OLDEST_GIT) {
+        true => Err(PreflightError::OldGit {
+            found: version.to_owned(),
+        }),
+        false => Ok(()),
     }
+}
+
+/// Whether a version of git is older than another one.
+pub(super) fn is_older(version: &str, than: (u32, u32)) -> bool {
+    let numbers = version.trim_start_matches("git version ").split('.');
+    let mut numbers = numbers.map_while(|part| part.parse::<u32>().ok());
+    let found = numbers.next().zip(numbers.next());
+    found.is_some_and(|found| found < than)
 }
 
 /// Root may work in anybody's checkout, as is usual in a container job. Other users may work only in their

@@ -1,5 +1,6 @@
 //! The commit is the tree that the checks judged, and what cannot be shown to be is not committed.
 
+use crate::action_file::write_program;
 use crate::support::project::{Project, Run};
 use crate::support::tasks::{end, fixable_by, kept};
 
@@ -101,6 +102,39 @@ fn attributes_that_give_a_fresh_checkout_other_files_block_the_task() {
         );
         assert!(message.contains(&told), "{rules}: {message}");
         assert_eq!(project.commits(), 3, "{rules}");
+    }
+}
+
+/// A git before 2.41 reads attributes from the work tree only.
+#[test]
+fn changed_attributes_that_git_cannot_compare_block_the_task() {
+    for (agent, is_refused) in [
+        (
+            "printf 'fixed\\r\\n' > a.txt; echo 'a.txt text eol=lf' > .gitattributes",
+            true,
+        ),
+        ("printf 'fixed\\r\\n' > a.txt", false),
+    ] {
+        let mut project = fixable_by("printf 'fixed\\r\\n' | cmp - a.txt");
+        let bin = project.outside("bin");
+        std::fs::create_dir(&bin).unwrap();
+        let path = std::env::var("PATH").unwrap();
+        let git = format!(
+            "#!/bin/sh\ncase \" $* \" in *' version '*) echo git version 2.39.5; exit ;; esac\nunset GIT_ATTR_SOURCE\nPATH='{path}'; exec git \"$@\"\n"
+        );
+        write_program(&bin.join("git"), &git);
+        project.env("PATH", format!("{}:{path}", bin.display()));
+        let code = if is_refused { 3 } else { 0 };
+        let run = run(&project, agent, &[]).expect(code);
+        let message = run.task(0)["message"].as_str().unwrap_or_default();
+        if is_refused {
+            assert_eq!(end(run.task(0)), ("blocked", "policy_violation"));
+            assert!(message.contains("install git 2.41"), "{message}");
+            assert_eq!(project.commits(), 2);
+        } else {
+            assert_eq!(end(run.task(0)), ("done", "verified"), "{message}");
+            is_what_was_checked(&project);
+        }
     }
 }
 

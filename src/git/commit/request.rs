@@ -72,6 +72,11 @@ pub enum CommitError {
     /// With the changed attributes, a fresh checkout would give other files than those that the checks saw.
     #[error("changed attributes give a fresh checkout other content than the checks saw: {}", display_paths(.0))]
     ConvertedOtherwise(Vec<Vec<u8>>),
+    /// git cannot tell what changed attributes do.
+    #[error(
+        "whether changed attributes give a fresh checkout other content cannot be told: git is too old; install git 2.41 or later"
+    )]
+    OldGit,
     /// Another process holds the lock of the repository's index.
     #[error("{} is held by another git process; wait for it, or remove the file if none is running", .0.display())]
     Locked(PathBuf),

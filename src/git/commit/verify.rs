@@ -3,6 +3,7 @@
 use crate::git::bytes::{as_path, nul_fields, nul_joined};
 use crate::git::command::Call;
 use crate::git::commit::request::CommitError;
+use crate::git::discover::is_older;
 use crate::git::entries::{OnDisk, inspect_all, split};
 use crate::git::error::{GitError, io_error};
 use crate::git::files::replace_file;
@@ -20,6 +21,8 @@ const CONVERTED_LIMIT: u64 = 256 << 20;
 /// The maximum number of files whose attributes may change; attributes are not meant to rewrite a whole
 /// project.
 const CONVERTED_OTHERWISE: usize = 2000;
+/// The first git that can read the attributes of a tree that is not in the work tree.
+const RULES_OF_TREES: (u32, u32) = (2, 41);
 const ATTRIBUTES: [&str; 6] = [
     "eol",
     "working-tree-encoding",
@@ -75,6 +78,7 @@ impl Repo {
             .iter()
             .any(|diff| split(&diff.path).1 == b".gitattributes")
         {
+            self.ensure_rules_of_trees()?;
             self.refuse_converted_otherwise(tree)?;
         }
         Ok((files.into_iter().map(RawDiff::changed).collect(), objects))
@@ -226,7 +230,16 @@ impl Repo {
         text.is_none_or(|text| memchr::memchr(b'\r', &text).is_some())
     }
 
-    /// A command that reads the attributes from this tree and not from the work tree (git 2.41 and later).
+    /// Fails if git reads attributes only from the work tree, so that those before cannot be compared.
+    fn ensure_rules_of_trees(&self) -> Result<(), CommitError> {
+        let version = self.call().args(["version"]).line()?;
+        match is_older(&version, RULES_OF_TREES) {
+            true => Err(CommitError::OldGit),
+            false => Ok(()),
+        }
+    }
+
+    /// A command that reads the attributes from this tree and not from the work tree ([`RULES_OF_TREES`]).
     fn by_rules_of(&self, tree: &str) -> Call<'_> {
         self.call().env("GIT_ATTR_SOURCE", tree)
     }

@@ -40,7 +40,11 @@ pub(crate) fn violation(error: &anyhow::Error) -> Option<String> {
     let is_forbidden = error.downcast_ref::<Forbidden>().is_some();
     let is_unlike = matches!(
         error.downcast_ref::<CommitError>(),
-        Some(CommitError::ChangedMeanwhile(_) | CommitError::ConvertedOtherwise(_))
+        Some(
+            CommitError::ChangedMeanwhile(_)
+                | CommitError::ConvertedOtherwise(_)
+                | CommitError::OldGit
+        )
     );
     (is_forbidden || is_unlike).then(|| format!("{error:#}"))
 }
