@@ -126,16 +126,25 @@ async fn on_its_tree(
         Proof::OldTests => changes.away.clone(),
         Proof::Baseline | Proof::Flake | Proof::NewTests => BTreeSet::new(),
     };
-    let other = tree_of(parts.tree, proof, &raw, &changes).map(|other| (other, away));
     let seen = (raw.as_ref(), &before);
-    let ran = on_other_tree(parts, &run.config, seen, (proof, other)).await?;
+    let mut form = match changes.tests.left.is_empty() {
+        true => OldTestsForm::Alone,
+        false => OldTestsForm::AsCommitted,
+    };
     let Ran {
         verification,
         left,
         rewritten,
-    } = match ran {
-        Ok(ran) => ran,
-        Err(why) => return unknown(why),
+    } = loop {
+        let other = tree_of(parts.tree, (proof, form), &raw, &changes);
+        let other = other.map(|other| (other, away.clone()));
+        match on_other_tree(parts, &run.config, seen, (proof, other)).await? {
+            Ok(ran) => match form.next(proof, &changes.tests, &result_of(&ran.verification)) {
+                Some(next) => form = next,
+                None => break ran,
+            },
+            Err(why) => return unknown(why),
+        }
     };
     if verification.verdict == Verdict::Aborted {
         return Ok(None);
@@ -292,10 +301,39 @@ fn cannot_prove(run: &TaskRun<'_>) -> Option<String> {
     }
 }
 
+/// The trees on which the original tests run.
+#[derive(Clone, Copy)]
+enum OldTestsForm {
+    /// The work without what no commit contains. It has to pass before the original tests are put back.
+    AsCommitted,
+    /// The original tests without the new ones, which may need what is put back to be as they changed it, or
+    /// be the same tests in another place.
+    Alone,
+    /// The original tests and the new ones: the work may need files that only look like tests, such as data.
+    WithNew,
+}
+
+impl OldTestsForm {
+    /// The form to try after this one; `None` if its result decides.
+    fn next(self, proof: Proof, tests: &TestChanges, result: &ProofResult) -> Option<Self> {
+        let next = match (self, result) {
+            (Self::AsCommitted, ProofResult::Passed) if tests.are_rewritten() => Self::Alone,
+            // Tests that failed by name did not fail for want of a file.
+            (Self::Alone, ProofResult::Failed { failed })
+                if !tests.added.is_empty() && !failed.iter().all(|check| check.all_named) =>
+            {
+                Self::WithNew
+            }
+            _ => return None,
+        };
+        (proof == Proof::OldTests).then_some(next)
+    }
+}
+
 /// The tree that a proof is about.
 fn tree_of(
     tree: &WorkTree,
-    proof: Proof,
+    (proof, form): (Proof, OldTestsForm),
     raw: &RawSnapshot,
     changes: &CheckChanges,
 ) -> Result<TreeId, SwapError> {
@@ -316,8 +354,12 @@ fn tree_of(
         Proof::Flake => now()?,
         Proof::Baseline => start,
         Proof::OldTests => {
-            let new = new_tests_left_out(tests);
-            let mut old = named(&[&tests.changed, &tests.definitions, &new]);
+            let old: [&[String]; 3] = match form {
+                OldTestsForm::AsCommitted => return Ok(now()?),
+                OldTestsForm::Alone => [&tests.changed, &tests.definitions, &tests.added],
+                OldTestsForm::WithNew => [&tests.changed, &tests.definitions, &[]],
+            };
+            let mut old = named(&old);
             old.retain(|path| !changes.mixed.contains_key(path));
             tree.repo
                 .compose_tree(&now()?, &start, &old, &changes.mixed)?
@@ -328,13 +370,6 @@ fn tree_of(
                 .compose_tree(&start, &now()?, &new, &BTreeMap::new())?
         }
     })
-}
-
-/// New tests to leave out, because they may need changed definitions, which the old tests do not need.
-/// Rust files stay, because other files declare them as modules.
-fn new_tests_left_out(tests: &TestChanges) -> Vec<String> {
-    let is_apart = |path: &&String| !tests.definitions.is_empty() && !path.ends_with(".rs");
-    tests.added.iter().filter(is_apart).cloned().collect()
 }
 
 fn result_of(verification: &Verification) -> ProofResult {

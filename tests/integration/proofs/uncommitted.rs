@@ -221,3 +221,15 @@ fn code_that_python_runs_at_its_start_verifies_nothing() {
         assert_eq!(run.task(0)["reason"], expected, "{file}: {}", run.stdout);
     }
 }
+
+/// What is behind the link is at another place, and nothing was left behind.
+#[test]
+fn a_directory_that_becomes_a_link_to_another_one_is_what_a_fresh_checkout_has() {
+    let files = [("src/a.txt", "x\n"), ("other.txt", "x\n")];
+    let project = project(&files, "grep -qx fixed src/a.txt", "max_retries: 0\n");
+    let agent = "mkdir two; echo fixed > two/a.txt; rm -r src; ln -s two src; echo Done.";
+    let run = run(&project, agent, &[]).expect(0);
+    proved(&run, &[]);
+    assert_eq!(run.task(0)["reason"], "verified", "{}", run.stdout);
+    assert_eq!(project.read("two/a.txt"), "fixed\n");
+}
