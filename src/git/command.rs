@@ -194,7 +194,7 @@ impl<'a> Call<'a> {
     /// Size in bytes from which git does not hold a file in memory. This is git's own default.
     pub(super) const IN_MEMORY_LIMIT: u64 = 512 << 20;
 
-    fn configured(mut self, settings: &[&str]) -> Self {
+    pub(super) fn configured(mut self, settings: &[&str]) -> Self {
         let settings = settings.iter().flat_map(|setting| ["-c", *setting]);
         self.args.splice(0..0, settings.map(OsString::from));
         self

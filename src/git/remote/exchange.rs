@@ -231,7 +231,38 @@ impl Repo {
         let commit = format!("{}^{{commit}}", id.0);
         let is_there = self.call().args(["cat-file", "-e", &commit]).status()?;
         is_there.expect_success("fetch".to_owned())?;
+        self.fetch_missing(remote, &id, cancel)?;
         Ok(id)
+    }
+
+    /// Fetches what a partial clone lacks of a commit's tree. The private directory has no remote from which git
+    /// would fetch it when it needs it. What the base has and a sparse checkout leaves out stays missing.
+    fn fetch_missing(
+        &self,
+        remote: &Remote,
+        commit: &RevId,
+        cancel: &Cancel,
+    ) -> Result<(), RemoteError> {
+        if !self.real.is_partial() {
+            return Ok(());
+        }
+        let _open = self.unseal()?;
+        let tree = format!("{}^{{tree}}", commit.0);
+        let base = format!("^{}", self.private.state.base_tree);
+        let list = ["rev-list", "--objects", "--quiet", "--missing=print"];
+        let listed = self.call().args(list).args([&tree, &base]).run()?;
+        let lines = listed.stdout.split(|byte| *byte == b'\n');
+        let missing = lines.filter_map(|line| line.strip_prefix(b"?"));
+        let missing = missing.collect::<Vec<_>>().join(&b'\n');
+        if missing.is_empty() {
+            return Ok(());
+        }
+        // The remote would leave out what the commits have that are here.
+        let call = self.remote_call(remote, cancel).timeout(TRANSFER_LIMIT);
+        let call = call.configured(&["fetch.negotiationAlgorithm=noop"]);
+        let call = call.args(FETCH).args(["--stdin", &remote.url]).durably();
+        remote_error(remote, call.stdin(missing).status())?;
+        Ok(())
     }
 
     /// Fetches a commit of the remote, without extending a shallow history.
@@ -283,11 +314,14 @@ impl Repo {
                 self.fetch(remote, &tip.0, Some(*depth), cancel)?;
             }
             self.fetch(remote, &other.0, Some(*depth), cancel)?;
-            if let Some(fork) = self.fork_point(&tip, other)? {
-                return Ok((tip, Some(fork)));
+            if self.fork_point(&tip, other)?.is_some() {
+                break;
             }
         }
         let fork = self.fork_point(&tip, other)?;
+        if let Some(fork) = &fork {
+            self.fetch_missing(remote, fork, cancel)?;
+        }
         Ok((tip, fork))
     }
 

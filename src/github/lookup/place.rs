@@ -388,14 +388,8 @@ pub fn on_branch(
     let private = context.place_for_a_moment("sprag-switch-")?;
     let location = private.path().join("git");
     let failed = |error: &dyn std::fmt::Display| {
-        let error = Error::environment(format!("{} cannot be checked out: {error}", branch.name));
-        match real.is_partial() {
-            true => error.hint(
-                "the checkout lacks objects, because it is a partial clone: remove `filter` from actions/checkout",
-            ),
-            false => error
-                .hint("start from a clean checkout, and give the job's token `contents: read`"),
-        }
+        Error::environment(format!("{} cannot be checked out: {error}", branch.name))
+            .hint("start from a clean checkout, and give the job's token `contents: read`")
     };
     let mut repo = Repo::create(real.clone(), &location).map_err(|error| failed(&error))?;
     let base = repo.base();

@@ -17,6 +17,7 @@ mod moves;
 mod names;
 mod outcomes;
 mod plans;
+mod partial_clones;
 mod pushes;
 mod queues;
 mod rebases;
