@@ -4,7 +4,7 @@ use crate::doctor::facts::Trigger;
 use crate::doctor::finding::Finding;
 use crate::domain::text::one_line;
 use crate::domain::trigger::Request;
-use crate::domain::trigger::payload::Event;
+use crate::domain::trigger::payload::{Event, PullRefs};
 use crate::domain::trigger::settings::TriggerSettings;
 use crate::domain::trigger::triage::{Candidate, Needs, Triage, triage};
 
@@ -73,7 +73,7 @@ fn is_of_fork(event: &Event) -> bool {
         return false;
     };
     let pull = event.subject.pull.as_ref();
-    pull.is_some_and(|pull| pull.head_repository != pull.base_repository)
+    pull.is_some_and(PullRefs::is_of_fork)
 }
 
 pub(super) fn finding(trigger: &Trigger) -> Option<Finding> {

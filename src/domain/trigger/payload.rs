@@ -128,6 +128,14 @@ pub struct PullRefs {
     pub base_repository: Option<String>,
 }
 
+impl PullRefs {
+    /// Whether the head branch is not one of the base repository. Both names are of the moment of the event: the
+    /// repository may have another name by now.
+    pub fn is_of_fork(&self) -> bool {
+        self.head_repository.is_none() || self.head_repository != self.base_repository
+    }
+}
+
 /// An event about a comment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CommentEvent {

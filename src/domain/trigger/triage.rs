@@ -357,9 +357,8 @@ fn is_ours(subject: &Subject, settings: &TriggerSettings) -> bool {
         .iter()
         .any(|label| label.eq_ignore_ascii_case(&settings.rules.trigger_label));
     let pull = subject.pull.as_ref();
-    let own_branch = pull.is_some_and(|pull| {
-        pull.head_ref.starts_with(OWN_BRANCHES) && pull.head_repository == pull.base_repository
-    });
+    let own_branch =
+        pull.is_some_and(|pull| pull.head_ref.starts_with(OWN_BRANCHES) && !pull.is_of_fork());
     labelled || own_branch
 }
 

@@ -343,10 +343,7 @@ pub fn of_pull_event(
             ))
         })?;
     }
-    let is_own = pull
-        .head_repository
-        .as_deref()
-        .is_some_and(|head| head.eq_ignore_ascii_case(&place.repository));
+    let is_own = !pull.is_of_fork();
     let number = event.subject.number;
     let mut request = RunRequest::at(place.clone());
     request.number = Some(number);

@@ -293,6 +293,28 @@ fn a_step_with_a_plan_on_a_pull_request_works_on_the_head_and_not_on_the_merge()
 }
 
 #[test]
+fn a_repository_with_another_name_than_in_the_event_is_no_fork() {
+    let mut runner = with_pull();
+    runner.merge_ref(1);
+    let mut event = json!({ "action": "synchronize", "number": 1, "repository": repository(),
+        "sender": { "login": "ada", "type": "User" } });
+    event["pull_request"] = events::pull(&runner.github.state(), 1);
+    for side in ["head", "base"] {
+        event["pull_request"][side]["repo"]["full_name"] = json!("acme/gadget");
+    }
+    runner.event("pull_request", "refs/pull/1/merge", &event);
+    let agent = runner.project.agent(FIX);
+    let args = [
+        "--prompt",
+        "Make a.txt say fixed",
+        "--agent-command",
+        &agent,
+    ];
+    runner.step(&args).expect(0);
+    assert_eq!(runner.file("feature", "a.txt"), "fixed");
+}
+
+#[test]
 fn a_step_with_a_plan_keeps_what_the_comment_knows() {
     let mut runner = with_pull();
     let id = runner.say(1, "grace", "/sprag make a.txt say fixed");
