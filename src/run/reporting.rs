@@ -440,6 +440,8 @@ fn check_and_comment(request: &RunRequest, run_dir: &RunDir, run_id: &str) -> Ch
     }
     let mut request = request.clone();
     request.state.note_run(run_id);
+    let run = request.context.place.run.as_ref();
+    request.state.workflow_run = run.and_then(|run| run.id.parse().ok());
     let place = run_dir.clone();
     CheckAndComment {
         request,

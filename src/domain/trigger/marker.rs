@@ -46,6 +46,8 @@ pub struct State {
     pub last_request: Option<Request>,
     /// The plan file of the last run.
     pub plan_path: Option<String>,
+    /// The workflow run of the run that is in progress, for `stop`.
+    pub workflow_run: Option<u64>,
     /// The check run of the last run.
     pub check_run_id: Option<u64>,
     /// The number of that check run's annotations that were sent.
@@ -149,6 +151,7 @@ impl State {
             _ => self.failed_runs.saturating_add(1),
         };
         self.last_status = Some(status);
+        self.workflow_run = None;
         self
     }
 

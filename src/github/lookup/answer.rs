@@ -17,6 +17,7 @@ use crate::report::markdown::{self, ReportContext};
 use crate::report::outputs::{ReportStatus, of_no_run};
 use crate::report::text;
 use crate::report::workflow_command::annotation_commands;
+use std::collections::BTreeSet;
 use std::io::Write;
 use std::time::{Duration, Instant};
 
@@ -212,20 +213,22 @@ impl ReplyTarget<'_> {
         ended
     }
 
-    /// Cancels the workflow runs that have an open check run on the pull request's head.
+    /// Cancels the workflow run that the comment names, and those that have an open check run on the pull
+    /// request's head.
     async fn stop(&self, authorised: &Authorised) -> JobEnd {
-        let Some(head) = &authorised.candidate.head_sha else {
-            return JobEnd::nothing("no run is active here");
-        };
-        let there = self.repo.check_runs(head, self.place.name.as_str()).await;
-        let open: Vec<u64> = match there {
-            Ok(there) => there
-                .iter()
-                .filter(|check| check.status != "completed")
-                .filter_map(|check| workflow_run(&check.details_url))
-                .collect(),
-            Err(error) => return not_answered("the runs could not be found", &error),
-        };
+        let mut open: BTreeSet<u64> = self.state.workflow_run.into_iter().collect();
+        if let Some(head) = &authorised.candidate.head_sha {
+            match self.repo.check_runs(head, self.place.name.as_str()).await {
+                Ok(there) => {
+                    let there = there.iter().filter(|check| check.status != "completed");
+                    open.extend(there.filter_map(|check| workflow_run(&check.details_url)));
+                }
+                Err(error) if open.is_empty() => {
+                    return not_answered("the runs could not be found", &error);
+                }
+                Err(_) => {}
+            }
+        }
         let mut stopped = 0_u64;
         for run in &open {
             match self.repo.cancel_workflow_run(*run).await {

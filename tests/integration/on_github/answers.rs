@@ -97,6 +97,48 @@ fn stop_cancels_the_workflow_run_that_is_under_way() {
     assert_eq!(runner.server.pushes(), 0);
 }
 
+/// A job works for an issue, or for a pull request that somebody pushes to meanwhile.
+#[test]
+fn stop_finds_a_run_whose_check_run_is_on_another_commit() {
+    for is_pull in [false, true] {
+        let mut runner = with_pull();
+        let number = match is_pull {
+            true => 1,
+            false => runner.github.state().open_issue("ada", "Broken", "It is."),
+        };
+        runner.say(number, "grace", "/sprag make a.txt say fixed");
+        let running = WorkflowRun {
+            status: "in_progress".to_owned(),
+            attempt: 1,
+            ..WorkflowRun::default()
+        };
+        runner.github.state().runs.insert(4711, running);
+        let agent = runner.project.agent("touch $OUT/under-way\nexec sleep 600");
+        let mut command = runner.command(&["--agent-command", &agent]);
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let child = command.spawn().unwrap();
+        let under_way = runner.project.outside("under-way");
+        wait_until("the agent works", || under_way.exists());
+        wait_until("there is a comment", || own_comments(&runner) == 1);
+        if is_pull {
+            runner.push("feature", "theirs.txt", "theirs");
+        }
+
+        runner.project.env("GITHUB_RUN_ID", "4712");
+        runner.say(number, "ada", "/sprag stop");
+        let stop = runner.step(&[]).expect(0);
+        assert!(stop.output("summary").contains("1 run asked to stop"));
+        let cancelled = runner.github.state().runs[&4711].conclusion.clone();
+        assert_eq!(cancelled.as_deref(), Some("cancelled"));
+        signal(child.id(), "INT");
+        assert_eq!(child.wait_with_output().unwrap().status.code(), Some(130));
+
+        runner.say(number, "ada", "/sprag stop");
+        let stop = runner.step(&[]).expect(0);
+        assert!(stop.output("summary").contains("no run is active"));
+    }
+}
+
 #[test]
 fn stop_where_nothing_runs_says_so() {
     let mut runner = with_pull();
