@@ -295,7 +295,10 @@ async fn recall_and_limit(
     match earlier {
         Some(earlier) => recall(parts, earlier)?,
         // Files that the checks of earlier runs left behind.
-        None => parts.tree.recall_artifacts(&mut parts.emit),
+        None => {
+            parts.tree.recall_artifacts(&mut parts.emit);
+            warn_of_left_files(parts);
+        }
     }
     let set = parts.setup.config.settings.agent_config;
     parts.setup.agent_files = AgentFiles::resolve(context, &parts.tree.repo, set, request)?;
@@ -317,6 +320,17 @@ async fn recall_and_limit(
         elsewhere.is_some(),
     );
     Ok(cost_limits::apply_daily_limit(context, parts, request, elsewhere).await)
+}
+
+/// Names what runs that died have moved out of this work tree, on a machine that keeps its checkout.
+fn warn_of_left_files(parts: &mut Parts<'_>) {
+    for dir in parts.tree.repo.left_away() {
+        parts.emit.warn(format!(
+            "a run that was killed has left files of the work tree that are not under version control in {}: resume \
+             that run, or move them back (N.from says where N was) and remove the directory",
+            dir.display()
+        ));
+    }
 }
 
 /// Loads the notes that earlier runs left for this one.

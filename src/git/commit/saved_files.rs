@@ -110,7 +110,7 @@ impl Repo {
             if let Saved::Moved { number } = saved {
                 let full = self.real.work_tree.join(as_path(path));
                 if metadata(&full)?.is_some() {
-                    self.move_one_away(&full, *number)?;
+                    self.move_one_away(path, *number)?;
                     self.remove_empty_parents(path);
                 }
             }
@@ -119,18 +119,33 @@ impl Repo {
     }
 
     /// Moves into the private directory, where no check finds it that searches the work tree. If that is on another
-    /// file system, it moves into the git directory: a copy would have other times and no hard links.
-    fn move_one_away(&self, full: &Path, number: usize) -> Result<(), GitError> {
+    /// file system, it moves into the git directory: a copy would have other times and no hard links. There it may
+    /// outlive everything else of the run, so its path is beside it.
+    fn move_one_away(&self, path: &[u8], number: usize) -> Result<(), GitError> {
+        let full = &self.real.work_tree.join(as_path(path));
         let [hidden, near] = self.away_dirs();
         let name = number.to_string();
         make_dir(&hidden)?;
         match fs::rename(full, hidden.join(&name)) {
             Err(error) if error.kind() == io::ErrorKind::CrossesDevices => {
                 make_dir(&near)?;
+                let from = near.join(format!("{name}.from"));
+                fs::write(&from, path).map_err(io_error("write", &from))?;
                 move_tree(full, &near.join(name), full)
             }
             moved => moved.map_err(io_error("move", full)),
         }
+    }
+
+    /// The directories in which runs that died left what they had moved out of the work tree.
+    pub fn left_away(&self) -> Vec<PathBuf> {
+        let [_, own] = self.away_dirs();
+        let entries = fs::read_dir(self.real.git_dir.join(AWAY));
+        let entries = entries.into_iter().flatten().flatten();
+        let mut left: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
+        left.retain(|path| *path != own);
+        left.sort();
+        left
     }
 
     /// The directories for whatever is moved away. A run that was killed may have left its own in another one of

@@ -190,6 +190,28 @@ fn what_another_run_moved_away_stays_there() {
     assert_eq!(fs::read(theirs.join("x")).unwrap(), b"theirs\n");
 }
 
+/// In a container action, the work tree and the directory of the run are mounts of their own.
+#[test]
+fn what_lies_beside_the_repository_after_a_death_is_named_with_its_path() {
+    let mut g = changed_in_every_way();
+    g.write("built.o/x", "ignored\n");
+    let before = everything(&g.path("."));
+    let real = discover(&g.path("."), &environment(g.root())).unwrap();
+    let elsewhere = tempfile::tempdir_in("/dev/shm").unwrap();
+    g.repo = Repo::create(real.clone(), &elsewhere.path().join("run-7/git")).unwrap();
+    let away = [b"built.o".to_vec()].into();
+    let (snapshot, start) = (g.snapshot(), g.repo.base_tree());
+    g.repo.swap_to(&snapshot, &start, &away).unwrap();
+
+    let next = Repo::create(real, &g.root().join("run-8/git")).unwrap();
+    assert_eq!(next.left_away(), [g.path(".git/sprag-away/run-7")]);
+    assert_eq!(g.read(".git/sprag-away/run-7/0.from"), "built.o");
+    assert!(g.repo.left_away().is_empty());
+    g.repo.swap_back(&Exempt::default()).unwrap();
+    assert_eq!(everything(&g.path(".")), before);
+    assert!(next.left_away().is_empty());
+}
+
 #[test]
 fn trees_are_composed_of_two() {
     let mut g = changed_in_every_way();
