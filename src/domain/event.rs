@@ -257,6 +257,9 @@ pub struct PushLine {
     /// Why the work is not on that branch; absent if it is, and in older records.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cause: Option<String>,
+    /// How the pull request ended during the run, if the work is not on its branch because of that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub closed: Option<ClosedPull>,
     /// Why the pull request that was wanted could not be opened; absent if it was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pull_request_error: Option<String>,
@@ -266,6 +269,26 @@ pub struct PushLine {
     /// The commits that were rewritten on top of other commits, or by GitHub, oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rebased: Vec<RebasedLine>,
+}
+
+/// How a pull request ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ClosedPull {
+    /// It was closed. It can be reopened.
+    Closed,
+    /// It was merged.
+    Merged,
+}
+
+impl ClosedPull {
+    /// Why nothing is pushed to the branch of the pull request.
+    pub fn why(self) -> &'static str {
+        match self {
+            Self::Closed => "the pull request was closed during the run",
+            Self::Merged => "the pull request was merged during the run",
+        }
+    }
 }
 
 /// The topic of a warning on which reports depend.

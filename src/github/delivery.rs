@@ -1,6 +1,6 @@
 //! The steps after a push on GitHub: the branch's pull request, and the workflows to start on it.
 
-use crate::domain::event::{PullRequestLine, PushLine};
+use crate::domain::event::{ClosedPull, PullRequestLine, PushLine};
 use crate::domain::outcome::{Reason, RunStatus, TaskEnd};
 use crate::domain::settings::PullRequest;
 use crate::domain::summary::{RunSummary, TaskSummary};
@@ -24,6 +24,8 @@ pub enum Delivered {
     Done,
     /// The work is kept, but did not reach its destination.
     Failed,
+    /// The same, because the pull request was closed or merged during the run.
+    Closed(ClosedPull),
 }
 
 impl Delivered {
@@ -44,12 +46,29 @@ pub fn end_of(
     stopped: bool,
 ) -> (RunStatus, Reason) {
     match (ended, delivered) {
-        ((RunStatus::Cancelled, _), _) => ended,
-        (_, Delivered::Failed) if stopped => (RunStatus::Cancelled, Reason::Cancelled),
+        ((RunStatus::Cancelled, _), _) | (_, Delivered::Not | Delivered::Done) => ended,
+        _ if stopped => (RunStatus::Cancelled, Reason::Cancelled),
         ((RunStatus::Environment, _), _) => ended,
-        (_, Delivered::Failed) => (RunStatus::Environment, Reason::Environment),
-        (_, Delivered::Not | Delivered::Done) => ended,
+        _ => (RunStatus::Environment, Reason::Environment),
     }
+}
+
+/// How the pull request of a run was closed during the run. `None` if it is open, if there is none, or if GitHub
+/// does not say.
+pub async fn closed_meanwhile(
+    actions: &ActionsEnvironment,
+    request: &RunRequest,
+    patience: Duration,
+) -> Option<ClosedPull> {
+    let number = request.number.filter(|_| request.is_pull)?;
+    let client = actions.client().ok()?;
+    let client = client.with_deadline(Instant::now() + patience);
+    let repo = client.repo(&request.context.place.repository).ok()?;
+    let pull = repo.pull(number).await.ok()?;
+    (pull.state == "closed").then_some(match pull.merged {
+        true => ClosedPull::Merged,
+        false => ClosedPull::Closed,
+    })
 }
 
 /// The steps after a push on GitHub.

@@ -258,6 +258,12 @@ pub async fn decide(
     if purpose == Purpose::Publish {
         let state = found.facts.state.take();
         found.facts.state = state.map(|state| before_this_run(state, &candidate, &found.facts));
+        // The work is there, and a pull request that was closed since then says where it goes.
+        found
+            .facts
+            .pull
+            .iter_mut()
+            .for_each(|pull| pull.open = true);
     }
     let decided = match unfit {
         None => authorise(&candidate, &found.facts, &triggers),

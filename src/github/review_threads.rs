@@ -110,11 +110,13 @@ impl Answers<'_> {
 
     /// The reply to a thread about its task, and whether the task is fixed.
     fn reply(&self, task: &TaskSummary) -> (String, bool) {
-        let pushed = self.summary.push.as_ref().is_some_and(|push| push.pushed);
+        let push = self.summary.push.as_ref();
+        let pushed = push.is_some_and(|push| push.pushed);
+        let is_closed = push.is_some_and(|push| push.closed.is_some());
         let why = escaped(&short_line(&task.message, WORDS));
         let next = match &self.request.context.trigger_phrase {
-            Some(phrase) => format!(" `{phrase} continue` continues it."),
-            None => String::new(),
+            Some(phrase) if !is_closed => format!(" `{phrase} continue` continues it."),
+            _ => String::new(),
         };
         match (task.status, &task.commit) {
             (TaskEnd::Done, Some(commit)) if pushed => (format!("Fixed in {commit}: {why}."), true),

@@ -22,7 +22,7 @@ use crate::git::{
     BranchName, BundleError, CommitLine, Real, Remote, Repo, display_path, path_in_tree,
 };
 use crate::github::actions_environment::{self, ActionsEnvironment};
-use crate::github::delivery::{AfterPush, Delivered, FOLLOW_UP_TIMEOUT, end_of};
+use crate::github::delivery::{self, AfterPush, Delivered, FOLLOW_UP_TIMEOUT, end_of};
 use crate::github::lookup::{self, EventDecision, JobEnd, Purpose, RequestedWork, WorkSource};
 use crate::github::queue::{self, Selection};
 use crate::github::request::{RunRequest, WorkBranch};
@@ -432,6 +432,7 @@ impl Job<'_> {
             head: taken.head.clone(),
             count: taken.facts.commits.len(),
             run_id: &self.summary.run_id,
+            closed: delivery::closed_meanwhile(self.actions, self.request, FOLLOW_UP_TIMEOUT).await,
             cancel: &self.cancel,
         };
         let is_there = |at: &RevId| repo.contains_commit(at, &taken.head);

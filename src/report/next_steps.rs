@@ -3,7 +3,7 @@
 use super::sentence::{has_proofs, is_undone, short_id};
 use super::text;
 use crate::domain::continuation::Continuation;
-use crate::domain::event::WarningTopic;
+use crate::domain::event::{ClosedPull, PushLine, WarningTopic};
 use crate::domain::outcome::{Reason, RunStatus, TaskEnd};
 use crate::domain::summary::{NO_AGENT, RunSummary, TaskSummary};
 
@@ -14,13 +14,25 @@ pub fn remedies(summary: &RunSummary) -> Vec<String> {
         WarningTopic::Error { remedies } => Some(remedies),
         _ => None,
     });
+    let closed = summary.push.as_ref().and_then(of_closed);
     match last.filter(|remedies| !remedies.is_empty()) {
         Some(remedies) => remedies.iter().map(|it| text::line(it)).collect(),
+        None if closed.is_some() => closed.into_iter().collect(),
         None => vec![match undelivered(summary) {
             Some(why) => format!("remove this cause: {}", text::line(&why)),
             None => "remove the cause that the message above names".into(),
         }],
     }
+}
+
+/// What to do about work for a pull request that was closed during the run.
+fn of_closed(push: &PushLine) -> Option<String> {
+    let branch = text::short_line(push.rescue.as_deref().unwrap_or("the commits"), 100);
+    let another = format!("open another pull request for {branch}");
+    Some(match push.closed? {
+        ClosedPull::Merged => another,
+        ClosedPull::Closed => format!("reopen the pull request, or {another}"),
+    })
 }
 
 /// Why the work did not reach its branch or has no pull request.
@@ -182,6 +194,9 @@ fn anew(summary: &RunSummary) -> Option<String> {
 
 /// How to continue a run of a job.
 fn again(summary: &RunSummary, phrase: Option<&str>, merges_base: bool) -> Option<NextStep> {
+    if summary.push.as_ref().and_then(|push| push.closed) == Some(ClosedPull::Merged) {
+        return None;
+    }
     let (word, what) = match summary.status? {
         RunStatus::Failed | RunStatus::Partial | RunStatus::Blocked | RunStatus::Invalid => {
             ("retry", "try the unfinished tasks again, with new retries")
@@ -373,7 +388,6 @@ fn left_in_tree(summary: &RunSummary) -> Option<&TaskSummary> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::event::PushLine;
     use crate::report::samples;
 
     fn commands(summary: &RunSummary) -> Vec<String> {

@@ -1,7 +1,7 @@
 //! Delivers a finished run: pushes its commits to the remote and then updates GitHub.
 
 use crate::context::Context;
-use crate::domain::event::{EventKind, PushLine};
+use crate::domain::event::{ClosedPull, EventKind, PushLine};
 use crate::domain::outcome::{Outcome, TaskEnd};
 use crate::domain::snapshot::RevId;
 use crate::domain::summary::RunSummary;
@@ -9,7 +9,7 @@ use crate::error::Result;
 use crate::git::BranchName;
 use crate::github::actions_environment::ActionsEnvironment;
 use crate::github::api_commits::{ApiCommitError, ApiPush, commit};
-use crate::github::delivery::{AfterPush, Delivered, FOLLOW_UP_TIMEOUT};
+use crate::github::delivery::{AfterPush, Delivered, FOLLOW_UP_TIMEOUT, closed_meanwhile};
 use crate::github::lookup::remote;
 use crate::github::request::{RunRequest, WorkBranch};
 use crate::process::Cancel;
@@ -56,16 +56,17 @@ pub(crate) async fn deliver(
         .map(|(_, start)| start.config.clone())
         .chain(done.iter().cloned())
         .collect();
-    let mut push = match push(context, &actions, parts, request, branch, start, &checks).await? {
+    if parts.tree.repo.base().is_none_or(|head| head == start) {
+        return Ok(Delivered::Not);
+    }
+    let closed = closed_meanwhile(&actions, request, patience(parts)).await;
+    let target = (request, branch, closed);
+    let mut push = match push(context, &actions, parts, target, start, &checks).await? {
         PushAttempt::Nothing => return Ok(Delivered::Not),
         PushAttempt::Impossible => return Ok(Delivered::Failed),
         PushAttempt::Line(line) => *line,
     };
     let stopped = parts.setup.cancel.beyond_deadline();
-    let patience = match stopped.reason() {
-        Some(_) => CANCELLED_TIMEOUT,
-        None => FOLLOW_UP_TIMEOUT,
-    };
     let summary = RunSummary::of(&parts.setup.run_dir.read_events()?);
     let redactor = std::sync::Arc::clone(&parts.setup.redactor);
     let summary = redactor.redacted(&summary).map_err(anyhow::Error::from)?;
@@ -74,7 +75,7 @@ pub(crate) async fn deliver(
         request,
         branch,
         summary: &summary,
-        patience,
+        patience: patience(parts),
     };
     let followed = tokio::select! {
         biased;
@@ -86,8 +87,12 @@ pub(crate) async fn deliver(
         (false, vec![why.to_owned()])
     });
     troubles.into_iter().for_each(|why| parts.emit.warn(why));
+    let delivered = match push.closed {
+        Some(closed) => Delivered::Closed(closed),
+        None => Delivered::of(done),
+    };
     parts.emit.emit(EventKind::PushEnded(Box::new(push)));
-    Ok(Delivered::of(done))
+    Ok(delivered)
 }
 
 /// Warns of commits that stay in the job: they cannot be pushed, because no branch of the remote is checked out.
@@ -104,6 +109,14 @@ pub(crate) fn warn_of_unpushed_commits(
             "the commits are only in this job, because the checkout is on no branch of the remote: check one out \
              before this step, or push them in a later step",
         );
+    }
+}
+
+/// How long the requests to GitHub may take.
+fn patience(parts: &Parts<'_>) -> Duration {
+    match parts.setup.cancel.beyond_deadline().reason() {
+        Some(_) => CANCELLED_TIMEOUT,
+        None => FOLLOW_UP_TIMEOUT,
     }
 }
 
@@ -127,8 +140,7 @@ async fn push(
     context: &Context,
     actions: &ActionsEnvironment,
     parts: &mut Parts<'_>,
-    request: &RunRequest,
-    branch: &WorkBranch,
+    (request, branch, closed): (&RunRequest, &WorkBranch, Option<ClosedPull>),
     start: RevId,
     checks: &[TaskConfig],
 ) -> Result<PushAttempt> {
@@ -144,12 +156,13 @@ async fn push(
         remote: &remote,
         branch: name,
         expected: branch.at.clone().map(RevId),
+        closed,
         start,
         checks,
         pauses: &actions.pauses,
         cancel: parts.setup.cancel.beyond_deadline(),
     };
-    let pushed = match request.delivery.via_api {
+    let pushed = match request.delivery.via_api && closed.is_none() {
         true => pushed_by_api(actions, parts, &push_request).await,
         false => None,
     };

@@ -1,7 +1,7 @@
 //! Pushes the work of another job: to its branch as it is, or to a separate branch. It is never rebased,
 //! because the result would have to be verified by running the project's own code.
 
-use crate::domain::event::PushLine;
+use crate::domain::event::{ClosedPull, PushLine};
 use crate::domain::snapshot::RevId;
 use crate::domain::text::count;
 use crate::git::{BranchName, PushOutcome, PushSpec, RETRY_PAUSES, Remote, RemoteError, Repo};
@@ -24,6 +24,8 @@ pub struct ForeignPush<'a> {
     pub count: usize,
     /// The run's id. It names the separate branch for commits that their own branch does not accept.
     pub run_id: &'a str,
+    /// Whether the branch takes no work any more, because its pull request was closed.
+    pub closed: Option<ClosedPull>,
     /// Cancels the push.
     pub cancel: &'a Cancel,
 }
@@ -31,6 +33,9 @@ pub struct ForeignPush<'a> {
 impl ForeignPush<'_> {
     /// Pushes the commits to their branch, or to a separate one if that fails.
     pub async fn push(&self) -> PushLine {
+        if let Some(closed) = self.closed {
+            return self.kept(&PushFailure::here(closed.why()));
+        }
         let mut pauses = RETRY_PAUSES.iter();
         let spec = PushSpec {
             branch: self.branch.clone(),
@@ -65,8 +70,9 @@ impl ForeignPush<'_> {
 
     /// Pushes the commits to a separate branch, because the remote branch has moved.
     pub fn moved(&self) -> PushLine {
+        let moved = "the branch has moved, and this job runs no code of the project, so it cannot verify the work on top of the new commits";
         self.kept(&PushFailure::here(
-            "the branch has moved, and this job runs no code of the project, so it cannot verify the work on top of the new commits",
+            self.closed.map_or(moved, ClosedPull::why),
         ))
     }
 
@@ -102,6 +108,7 @@ impl ForeignPush<'_> {
     fn failed(&self, failure: &PushFailure, detail: String) -> PushLine {
         PushLine {
             cause: Some(failure.why.clone()),
+            closed: self.closed,
             ..self.line(detail)
         }
     }

@@ -2,7 +2,7 @@
 //! that was.
 
 use crate::context::Context;
-use crate::domain::event::WarningTopic;
+use crate::domain::event::{ClosedPull, WarningTopic};
 use crate::domain::kept_work::is_outdated;
 use crate::domain::outcome::RunStatus;
 use crate::git::KEPT_WORK_REFS;
@@ -37,7 +37,7 @@ pub(crate) async fn save_or_remove(
         status,
         RunStatus::Success | RunStatus::Unverified | RunStatus::NoWork
     );
-    let has_landed = is_success && delivered != Delivered::Failed;
+    let has_landed = is_success && matches!(delivered, Delivered::Not | Delivered::Done);
     let (raw, _) = parts.tree.snapshot(&mut parts.emit);
     let dirty = raw.filter(|raw| !raw.changes.is_empty());
     let base = parts.tree.repo.base();
@@ -76,13 +76,19 @@ pub(crate) async fn save_or_remove(
         ended,
         &cancel,
     );
-    let go_on = match trigger {
-        Some(phrase) => format!("`{phrase} continue`, or a rerun of the job,"),
-        None => "a rerun of the job, or `sprag run --resume --from-remote`,".to_owned(),
+    let go_on = match (delivered, trigger) {
+        (Delivered::Closed(ClosedPull::Merged), _) => String::new(),
+        (Delivered::Closed(ClosedPull::Closed), _) => {
+            ": a rerun of the job continues it once the pull request is open again".to_owned()
+        }
+        (_, Some(phrase)) => format!(": `{phrase} continue`, or a rerun of the job, continues it"),
+        (_, None) => {
+            ": a rerun of the job, or `sprag run --resume --from-remote`, continues it".to_owned()
+        }
     };
     match kept {
         Ok(()) => parts.emit.warn(format!(
-            "the unfinished work is kept for 30 days as {}: {go_on} continues it",
+            "the unfinished work is kept for 30 days as {}{go_on}",
             keeper.name.full()
         )),
         Err(why) => parts.emit.warn_about(

@@ -22,6 +22,8 @@ pub struct PullFacts {
     pub body: String,
     /// `open` or `closed`.
     pub state: String,
+    /// Whether it was merged, which also closes it.
+    pub merged: bool,
     /// Whether it is a draft.
     pub draft: bool,
     /// The branch with its commits.
@@ -175,6 +177,8 @@ struct RawPull {
     #[serde(default)]
     state: String,
     #[serde(default)]
+    merged: bool,
+    #[serde(default)]
     draft: bool,
     head: RawBranchOfPull,
     base: RawBranchOfPull,
@@ -220,6 +224,7 @@ impl From<RawPull> for PullFacts {
             title: raw.title,
             body: raw.body.unwrap_or_default(),
             state: raw.state,
+            merged: raw.merged,
             draft: raw.draft,
             head: raw.head.into(),
             base: raw.base.into(),

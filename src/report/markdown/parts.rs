@@ -161,7 +161,7 @@ fn arrived(push: &PushLine, around: &ReportContext) -> String {
             }
         }
         (false, Some(rescue), Some(head)) => format!(
-            "{} refused the push, so the work is on {}, whose head on the remote is {head}. {detail}",
+            "The work is not on {}, but on {}, whose head on the remote is {head}. {detail}",
             around.branch(&push.branch),
             around.branch(rescue)
         ),

@@ -1,7 +1,7 @@
 //! Pushes the run's commits with a lease. If the branch has moved, rebases and verifies them again. If
 //! that fails, keeps them elsewhere.
 
-use crate::domain::event::{PushLine, RebasedLine};
+use crate::domain::event::{ClosedPull, PushLine, RebasedLine};
 use crate::domain::outcome::short;
 use crate::domain::snapshot::RevId;
 use crate::domain::text::count;
@@ -30,6 +30,8 @@ pub struct PushRequest<'a> {
     pub branch: BranchName,
     /// Its commit at the start of the run; `None` if it did not exist.
     pub expected: Option<RevId>,
+    /// Whether the branch takes no work any more, because its pull request was closed.
+    pub closed: Option<ClosedPull>,
     /// The commit that the run started from.
     pub start: RevId,
     /// The checks that must pass on top of other people's commits.
@@ -72,7 +74,10 @@ pub async fn push_work(
         moves: 0,
     };
     let mut push = Push { parts, request };
-    let ended = push.push_until(&mut state).await?;
+    let ended = match request.closed {
+        Some(closed) => Err(PushFailure::here(closed.why())),
+        None => push.push_until(&mut state).await?,
+    };
     let branch = request.branch.short().to_owned();
     Ok(Some(match ended {
         Ok(at) => PushLine {
@@ -262,6 +267,7 @@ impl Push<'_, '_, '_> {
             branch: self.request.branch.short().to_owned(),
             detail: failure.why.clone(),
             cause: Some(failure.why.clone()),
+            closed: self.request.closed,
             rebased: state.rebased.clone(),
             ..PushLine::default()
         };

@@ -1,5 +1,6 @@
 //! A job that may only read does the work, and another one publishes it.
 
+use super::closed_meanwhile::{close, rescues};
 use crate::support::github::{Access, Area, Token, git};
 use crate::support::runner::{Runner, Step, TOKEN, comment_event, label_event, repository};
 use serde_json::{Value, json};
@@ -302,6 +303,24 @@ fn work_on_a_branch_that_has_moved_is_kept_on_another_one() {
     assert_eq!(runner.file(rescue, "a.txt"), "fixed");
     assert_eq!(step.output("status"), "environment");
     assert!(runner.comment(number).unwrap().contains(rescue));
+}
+
+#[test]
+fn work_for_a_pull_request_that_was_merged_in_between_is_kept_on_another_branch() {
+    let (mut runner, number) = asked();
+    let handed = work(&mut runner, FIX, 0);
+    let before = runner.at("feature");
+    close(&runner, true);
+    let step = publish(&mut runner, &handed, &[]).expect(4);
+    assert_eq!(runner.at("feature"), before);
+    let rescue = &rescues(&runner)[0];
+    assert_eq!(runner.file(rescue, "a.txt"), "fixed");
+    assert_eq!(step.output("status"), "environment");
+    let told = runner.comment(number).unwrap();
+    assert!(
+        told.contains("merged during the run") && told.contains(rescue),
+        "{told}"
+    );
 }
 
 #[test]
