@@ -8,7 +8,7 @@ use crate::git::path_within;
 use crate::print::{masking, print, print_unmasked};
 use crate::report;
 use crate::run::described::task_settings;
-use crate::run::prepare::{config_file, config_path, read_plan, without_agent};
+use crate::run::prepare::{config_file, config_path, read_plan};
 use crate::run::repository::repository;
 use crate::settings::{self, Sources, TaskConfig};
 use serde_json::json;
@@ -42,7 +42,7 @@ pub fn command(context: &Context, args: &CheckArgs) -> Result<u8> {
     let order = plan::selection(&plan, &[]).map_err(|error| Error::usage(error.to_string()))?;
     let mut tasks = Vec::new();
     for task in order {
-        tasks.push((task, without_agent(&sources, task)?));
+        tasks.push((task, settings::shown_task_config(&sources, task)?));
     }
     if args.json {
         return check_json(context, &plan, &tasks, &warnings);
@@ -56,14 +56,14 @@ pub fn command(context: &Context, args: &CheckArgs) -> Result<u8> {
         plan.title,
         report::text::count(plan.tasks.len() as u64, "task")
     );
-    for (task, (config, no_agent)) in &tasks {
+    for (task, config) in &tasks {
         text += &format!(
             "\ntask {} ({}): {}\n",
             task.id,
             task.status.word(),
             task.title
         );
-        text += &task_settings(config, no_agent.as_ref());
+        text += &task_settings(config);
     }
     print(context, &text)?;
     Ok(0)
@@ -83,8 +83,7 @@ fn check_configuration(
         text += &format!("  setup: {command}\n");
     }
     for task in &plan.tasks {
-        let (config, no_agent) = without_agent(sources, task)?;
-        text += &task_settings(&config, no_agent.as_ref());
+        text += &task_settings(&settings::shown_task_config(sources, task)?);
     }
     print(context, &text)?;
     Ok(0)
@@ -93,20 +92,21 @@ fn check_configuration(
 fn check_json(
     context: &Context,
     plan: &plan::Plan,
-    tasks: &[(&Task, (TaskConfig, Option<Error>))],
+    tasks: &[(&Task, TaskConfig)],
     warnings: &[String],
 ) -> Result<u8> {
     let masked = masking(context);
     // What programs look up is not masked.
     let tasks: Vec<_> = tasks
         .iter()
-        .map(|(task, (config, no_agent))| {
+        .map(|(task, config)| {
+            let has_agent = config.missing.as_ref().is_none_or(|it| !it.is_own);
             json!({
                 "id": task.id.as_str(),
                 "title": masked(json!(task.title)),
                 "status": task.status.word(),
                 "depends_on": task.depends_on,
-                "agent": no_agent.is_none().then(|| config.agent.name()),
+                "agent": has_agent.then(|| config.agent.name()),
                 "max_retries": config.settings.max_retries,
                 "checks": masked(json!(config.checks)),
                 "line": task.line,

@@ -17,7 +17,7 @@ use crate::git::{Real, path_within};
 use crate::process::{self, Cancel, CancelReason};
 use crate::run::isolation::{self, Scope};
 use crate::run::places;
-use crate::run::prepare::{config_file, config_path, without_agent};
+use crate::run::prepare::{config_file, config_path};
 use crate::run::programs;
 use crate::run::repository::repository as discover;
 use crate::settings::{self, RunConfig, Sources, TaskConfig};
@@ -127,7 +127,6 @@ struct Configured {
     settings: Settings,
     run: RunConfig,
     task: TaskConfig,
-    no_agent: Option<Error>,
     /// What names the agent, if something does.
     agent_named_by: Option<&'static str>,
 }
@@ -153,13 +152,12 @@ fn configured(context: &Context, args: &DoctorArgs, work_tree: &Path) -> Result<
     let [task] = plan.tasks.as_slice() else {
         return Err(Error::config("a plan of one task is none"));
     };
-    let (task, no_agent) = without_agent(&sources, task)?;
+    let task = settings::shown_task_config(&sources, task)?;
     Ok(Configured {
         file: path.is_file().then(|| path_within(&path, work_tree)),
         settings,
         run,
         task,
-        no_agent,
         agent_named_by,
     })
 }

@@ -4,7 +4,7 @@ use crate::context::Context;
 use crate::domain::outcome::{Reason, RunStatus};
 use crate::domain::plan::{self, Plan, Priority, TaskStatus, without_owned_keys};
 use crate::domain::queue::{
-    MAX_FAILED_RUNS, Next, Progress, QueuedPlan, can_be_plan, name_of, next,
+    Choice, MAX_FAILED_RUNS, Next, Progress, QueuedPlan, can_be_plan, name_of, next,
 };
 use crate::domain::snapshot::RevId;
 use crate::error::{Error, Result};
@@ -62,7 +62,7 @@ pub async fn choose(
     };
     let branches = PlanBranches::read(context, actions, real).await?;
     let failed = github.refs_below(FAILED).await?;
-    let entries = entries(real, dir, &branches)?;
+    let entries = entries(real, dir, |path| branches.of(path))?;
     let mut queued = Vec::new();
     for entry in &entries {
         let (plan, differs) =
@@ -77,27 +77,63 @@ pub async fn choose(
         queued.push(plan);
     }
     let choice = next(&queued);
-    let passed_over = choice.passed_over.iter();
-    let passed_over: Vec<String> = passed_over
-        .map(|one| format!("{}: {}", one.name, one.why))
-        .collect();
+    let passed_over = passed_over(&choice);
     let notes = passed_over.iter().map(|one| format!("queue: {one}"));
     request.context.notes.extend(notes);
     request.base_ref = Some(base_ref);
-    let why = passed_over.join("; ");
-    Ok(match choice.next {
-        Next::Nothing { reason } if why.is_empty() => Selection::Over(JobEnd::nothing(reason)),
-        Next::Nothing { reason } => Selection::Over(JobEnd::nothing(format!("{reason} ({why})"))),
-        Next::NeedsPerson { .. } => Selection::Over(needs_person(dir, &why)),
-        Next::Run { index, .. } => {
-            let Some(entry) = entries.get(index) else {
-                return Ok(Selection::Over(JobEnd::nothing("there is no plan")));
-            };
+    Ok(match chosen(dir, &choice, &entries) {
+        Err(ended) => Selection::Over(ended),
+        Ok(entry) => {
             request.branch = Some(entry.branch.clone());
             request.queued = Some(failed_prefix(entry));
             Selection::Plan(entry.path.clone())
         }
     })
+}
+
+/// Selects the next plan without GitHub. All plans are worked on in the checked-out branch, whose files alone
+/// say how far each has come.
+///
+/// # Errors
+/// When the directory cannot be read.
+pub fn choose_here(real: &Real, dir: &str) -> Result<Selection> {
+    let no_branch = |_: &str| {
+        Ok(WorkBranch {
+            name: String::new(),
+            at: None,
+        })
+    };
+    let entries = entries(real, dir, no_branch)?;
+    let queued: Vec<QueuedPlan> = entries.iter().map(|entry| entry.queued(real, 0)).collect();
+    Ok(match chosen(dir, &next(&queued), &entries) {
+        Err(ended) => Selection::Over(ended),
+        Ok(entry) => Selection::Plan(entry.path.clone()),
+    })
+}
+
+/// Why each plan that was not selected was passed over.
+fn passed_over(choice: &Choice) -> Vec<String> {
+    let all = choice.passed_over.iter();
+    all.map(|one| format!("{}: {}", one.name, one.why))
+        .collect()
+}
+
+/// The selected plan, or how the job ends without one.
+fn chosen<'a>(
+    dir: &str,
+    choice: &Choice,
+    entries: &'a [Entry],
+) -> std::result::Result<&'a Entry, JobEnd> {
+    let why = passed_over(choice).join("; ");
+    match &choice.next {
+        Next::Nothing { reason } if why.is_empty() => Err(JobEnd::nothing(reason)),
+        Next::Nothing { reason } => Err(JobEnd::nothing(format!("{reason} ({why})"))),
+        Next::NeedsPerson { .. } => Err(needs_person(dir, &why)),
+        Next::Run { index, .. } => {
+            let found = entries.get(*index);
+            found.ok_or_else(|| JobEnd::nothing("there is no plan"))
+        }
+    }
 }
 
 fn needs_person(dir: &str, why: &str) -> JobEnd {
@@ -159,7 +195,11 @@ fn failed_prefix(entry: &Entry) -> String {
     format!("{FAILED}{slug}/{}-", entry.digest)
 }
 
-fn entries(real: &Real, dir: &str, branches: &PlanBranches<'_>) -> Result<Vec<Entry>> {
+fn entries(
+    real: &Real,
+    dir: &str,
+    branch_of: impl Fn(&str) -> Result<WorkBranch>,
+) -> Result<Vec<Entry>> {
     let at = real.work_tree().join(dir);
     let listed = std::fs::read_dir(&at).map_err(|error| {
         Error::config(format!("the queue {dir} cannot be read: {error}"))
@@ -180,7 +220,7 @@ fn entries(real: &Real, dir: &str, branches: &PlanBranches<'_>) -> Result<Vec<En
             name,
             plan: plan.map(|parsed| parsed.value),
             digest: digest(&shown, &bytes),
-            branch: branches.of(&shown)?,
+            branch: branch_of(&shown)?,
             path,
         });
     }
@@ -201,57 +241,50 @@ async fn queued(
     let prefix = failed_prefix(entry);
     let runs = failed.iter().filter(|(name, _)| name.starts_with(&prefix));
     let failed_runs = u32::try_from(runs.count()).unwrap_or(u32::MAX);
-    let path = path_in_tree(&entry.path, real.work_tree());
-    let plan = match &entry.plan {
-        Ok(plan) => plan,
-        Err(error) => {
-            let plan = QueuedPlan {
-                path,
-                name: entry.name.clone(),
-                branch: entry.branch.name.clone(),
-                id: None,
-                priority: Priority::Medium,
-                depends_on: Vec::new(),
-                progress: Progress::Open,
-                failed_runs,
-                open_pull: false,
-                invalid: Some(error.message.clone()),
-            };
-            return Ok((plan, false));
-        }
-    };
-    let mut progress = match is_done(plan) {
-        true => Progress::Merged,
-        false => Progress::Open,
-    };
-    let (mut open_pull, mut differs) = (false, false);
+    let mut plan = entry.queued(real, failed_runs);
+    let mut differs = false;
     let head = entry.branch.at.as_ref();
-    if let Some(head) = head.filter(|_| progress == Progress::Open) {
-        let there = on_branch(context, actions, real, &path, head)?;
+    let is_open = plan.progress == Progress::Open && plan.invalid.is_none();
+    if let Some(head) = head.filter(|_| is_open) {
+        let there = on_branch(context, actions, real, &plan.path, head)?;
         let is_done = there.as_ref().is_some_and(|(plan, _)| is_done(plan));
         differs = there.is_some_and(|(_, digest)| digest != entry.digest);
         let pulls = github.open_pulls_of(&entry.branch.name, base).await;
         let no_pull = pulls.as_ref().is_ok_and(Vec::is_empty);
-        open_pull = pulls.is_ok_and(|pulls| !pulls.is_empty());
-        progress = match is_done {
+        plan.open_pull = pulls.is_ok_and(|pulls| !pulls.is_empty());
+        plan.progress = match is_done {
             false => Progress::Open,
             true if differs && no_pull => Progress::DoneBeforeEdit,
             true => Progress::Done,
         };
     }
-    let plan = QueuedPlan {
-        path,
-        name: entry.name.clone(),
-        branch: entry.branch.name.clone(),
-        id: plan.id.clone(),
-        priority: plan.priority.unwrap_or(Priority::Medium),
-        depends_on: plan.depends_on.clone(),
-        progress,
-        failed_runs,
-        open_pull,
-        invalid: None,
-    };
     Ok((plan, differs))
+}
+
+impl Entry {
+    /// The plan as its file in the work tree has it.
+    fn queued(&self, real: &Real, failed_runs: u32) -> QueuedPlan {
+        let plan = self.plan.as_ref();
+        let is_merged = plan.is_ok_and(is_done);
+        QueuedPlan {
+            path: path_in_tree(&self.path, real.work_tree()),
+            name: self.name.clone(),
+            branch: self.branch.name.clone(),
+            id: plan.ok().and_then(|plan| plan.id.clone()),
+            priority: plan
+                .ok()
+                .and_then(|plan| plan.priority)
+                .unwrap_or(Priority::Medium),
+            depends_on: plan.map_or_else(|_| Vec::new(), |plan| plan.depends_on.clone()),
+            progress: match is_merged {
+                true => Progress::Merged,
+                false => Progress::Open,
+            },
+            failed_runs,
+            open_pull: false,
+            invalid: plan.err().map(|error| error.message.clone()),
+        }
+    }
 }
 
 /// A digest that changes if the plan is edited, but not if the states of its tasks change.

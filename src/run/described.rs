@@ -4,10 +4,9 @@ use crate::agents::builtin::Source;
 use crate::agents::{Agent, CliAgent};
 use crate::domain::duration;
 use crate::domain::plan::{StatusUpdate, TaskStatus};
-use crate::error::Error;
 use crate::run::prepare::Prepared;
 use crate::run::steps::first_prompt;
-use crate::settings::TaskConfig;
+use crate::settings::{MissingAgent, TaskConfig};
 use std::time::Duration;
 
 /// The output of `sprag run --dry-run`.
@@ -27,7 +26,7 @@ pub fn dry_run(prepared: &Prepared) -> String {
     let mut book = prepared.book.clone();
     for (task, config) in &prepared.tasks {
         text += &format!("\ntask {}: {}\n", task.id, task.title);
-        text += &task_settings(config, None);
+        text += &task_settings(config);
         let whole = first_prompt(
             &book,
             task,
@@ -48,21 +47,26 @@ pub fn dry_run(prepared: &Prepared) -> String {
     text
 }
 
-/// The settings of a task, one per line. `no_agent` is the error to show if no agent is configured.
-pub fn task_settings(config: &TaskConfig, no_agent: Option<&Error>) -> String {
-    let mut text = match no_agent {
+/// The settings of a task, one per line, with an agent that is missing.
+pub fn task_settings(config: &TaskConfig) -> String {
+    let missing = config.missing.as_deref();
+    let has_own = missing.is_none_or(|missing| !missing.is_own);
+    let mut text = match missing {
         // The first remedy is enough here: `sprag doctor` prints all of them.
-        Some(error) => {
+        Some(MissingAgent {
+            error,
+            is_own: true,
+        }) => {
             let remedy = error.hints.first().map_or("", String::as_str);
             format!("  agent: none ({remedy})")
         }
-        None => format!("  agent: {}", config.agent.name()),
+        _ => format!("  agent: {}", config.agent.name()),
     };
-    match (&config.agent, no_agent) {
-        (Agent::Cli(CliAgent::Acp { command } | CliAgent::Command { command }), None) => {
+    match &config.agent {
+        Agent::Cli(CliAgent::Acp { command } | CliAgent::Command { command }) if has_own => {
             text += &format!(" ({command})")
         }
-        (Agent::Builtin(builtin), None) => match &builtin.source {
+        Agent::Builtin(builtin) => match &builtin.source {
             Source::Api(access) => {
                 text += &format!(
                     " ({} by {} at {})",
@@ -75,6 +79,14 @@ pub fn task_settings(config: &TaskConfig, no_agent: Option<&Error>) -> String {
     }
     if let Some(model) = &config.settings.model {
         text += &format!(", model {model}");
+    }
+    if let Some(MissingAgent {
+        error,
+        is_own: false,
+    }) = missing
+    {
+        let remedy = error.hints.first().map_or("", String::as_str);
+        text += &format!("\n  another agent is missing: {} ({remedy})", error.message);
     }
     text += &format!(
         "\n  retries: {}, nudges: {}\n",

@@ -97,6 +97,7 @@ pub fn draft(context: &Context, args: &PlanArgs) -> Result<Drafted> {
         Selection {
             tasks: &[],
             shards: &[],
+            only_shown: false,
         },
         (source, real.clone()),
         false,

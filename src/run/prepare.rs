@@ -5,7 +5,7 @@ use crate::context::Context;
 use crate::domain::config_file;
 use crate::domain::plan::{self, Plan, Task, TaskId};
 use crate::domain::settings::{COSTLY_RETRIES, Settings};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::git::{Real, Repo, path_within};
 use crate::run::draft_request::DraftRequest;
 use crate::run::output_schema::SchemaSource;
@@ -87,6 +87,8 @@ pub struct Selection<'a> {
     pub tasks: &'a [String],
     /// Run directories of other jobs whose results to integrate instead.
     pub shards: &'a [String],
+    /// Whether the tasks are only shown, and not run.
+    pub only_shown: bool,
 }
 
 /// The hint that lists the possible sources of a run.
@@ -200,10 +202,10 @@ pub fn prepare(
                 .hint("remove allow_dirty, and commit or stash the changes in the work tree"),
         );
     }
-    // Integration runs no agent, so a task needs none.
-    let task_config = |task: &Task| match integrates {
-        true => without_agent(&sources, task).map(|(config, _)| config),
-        false => settings::task_config(&sources, task),
+    // A task needs no agent if none runs.
+    let task_config = match integrates || selection.only_shown {
+        true => settings::shown_task_config,
+        false => settings::task_config,
     };
     let named = named_tasks(&plan, selection.tasks)?;
     let all: Vec<Task> = select(&plan, &[])?;
@@ -215,11 +217,11 @@ pub fn prepare(
             before.is_some_and(|before| before.open.iter().any(|id| id == task.id.as_str()));
         if book.is_done(&task.id) && !asked_again && !is_open {
             if before.is_some() {
-                done.push(task_config(&task)?);
+                done.push(task_config(&sources, &task)?);
             }
             continue;
         }
-        let config = task_config(&task)?;
+        let config = task_config(&sources, &task)?;
         warn_of_open_dependencies(&task, &named, &book, &mut warnings);
         warn_of_cost(&task, &config, &mut warnings);
         if run.setup.is_empty() && !integrates {
@@ -436,24 +438,5 @@ fn warn_of_cost(task: &Task, config: &TaskConfig, warnings: &mut Vec<String>) {
             "task {} has up to {} retries: more than {COSTLY_RETRIES} are costly",
             task.id, config.settings.max_retries
         ));
-    }
-}
-
-/// A task's settings, and the error if no agent is available. The plan is valid without one.
-///
-/// # Errors
-/// When another setting of the task is invalid.
-pub fn without_agent(sources: &Sources, task: &Task) -> Result<(TaskConfig, Option<Error>)> {
-    match settings::task_config(sources, task) {
-        Err(missing) if missing.kind == ErrorKind::Environment => {
-            let stand_in = Settings {
-                agent: Some(crate::agents::COMMAND.to_owned()),
-                agent_command: Some("true".to_owned()),
-                ..Settings::default()
-            };
-            let sources = sources.below_of(stand_in);
-            Ok((settings::task_config(&sources, task)?, Some(missing)))
-        }
-        config => Ok((config?, None)),
     }
 }

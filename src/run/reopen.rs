@@ -160,6 +160,7 @@ fn resumed(
         Selection {
             tasks: &manifest.tasks,
             shards: &manifest.shards,
+            only_shown: false,
         },
         (source, repo.real().clone()),
         request

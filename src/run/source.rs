@@ -262,7 +262,7 @@ async fn wanted(
     let has_event = context.in_actions() && actions_environment::event(context).is_some();
     let is_explicit = matches!(given, GivenSource::Source(_) | GivenSource::Queue(_));
     let Some(actions) = actions else {
-        return without_github(context, settings, given);
+        return without_github(context, settings, real, given);
     };
     let wants = context.in_actions() || reaches_out(settings);
     let found = match &given {
@@ -339,16 +339,30 @@ pub(crate) fn no_access(context: &Context, what: &str) -> Error {
     error.hint(remedy)
 }
 
-fn without_github(context: &Context, settings: &Settings, given: GivenSource) -> Result<Found> {
+fn without_github(
+    context: &Context,
+    settings: &Settings,
+    real: &Real,
+    given: GivenSource,
+) -> Result<Found> {
     let missing = |what: &str| no_access(context, what);
     match given {
-        GivenSource::Source(_) if settings.push == Some(true) => Err(missing("--push")),
-        GivenSource::Source(_) if settings.report == Some(Report::Github) => {
+        GivenSource::Issue(_) => Err(missing("--issue")),
+        // In a job, work on the checked-out branch would be lost.
+        GivenSource::Queue(_) if context.in_actions() => Err(missing("--queue")),
+        GivenSource::Source(_) | GivenSource::Queue(_) if settings.push == Some(true) => {
+            Err(missing("--push"))
+        }
+        GivenSource::Source(_) | GivenSource::Queue(_)
+            if settings.report == Some(Report::Github) =>
+        {
             Err(missing("--report github"))
         }
         GivenSource::Source(source) => Ok(Found::Here(source)),
-        GivenSource::Issue(_) => Err(missing("--issue")),
-        GivenSource::Queue(_) => Err(missing("--queue")),
+        GivenSource::Queue(dir) => Ok(match queue::choose_here(real, &dir)? {
+            Selection::Over(ended) => Found::Over(ended),
+            Selection::Plan(path) => Found::Here(Source::File(path)),
+        }),
         GivenSource::Event | GivenSource::Nothing => Err(missing("--event")),
     }
 }

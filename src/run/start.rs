@@ -76,6 +76,7 @@ pub fn start(context: &Context, args: &RunArgs) -> Result<u8> {
         Selection {
             tasks: &args.tasks,
             shards: &args.shards,
+            only_shown: args.dry_run,
         },
         (source, real),
         is_foreign,

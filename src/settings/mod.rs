@@ -1,13 +1,14 @@
 //! Merges flags, action inputs, variables, task, plan and file, in this order of precedence, into one valid
 //! configuration.
 
+mod agent;
 pub mod args;
 pub mod flags;
 pub mod inputs;
 pub mod recording;
 
-use crate::agents::builtin::{self, Builtin, ModelRecording, NoAccess, Options};
-use crate::agents::{self, Agent, CliAgent};
+use crate::agents::builtin::{self, ModelRecording};
+use crate::agents::{self, Agent};
 use crate::context::Context;
 use crate::domain::attempt::{PhasesAsked, Role, phases};
 use crate::domain::checks::verdict::Check;
@@ -16,7 +17,8 @@ use crate::domain::protected_paths::ProtectedPaths;
 use crate::domain::settings::variables::{self, Unread};
 use crate::domain::settings::{self, Resolved, Settings, input_name, variable_name};
 use crate::domain::text_error::Located;
-use crate::error::{Error, Location, Result};
+use crate::error::{Error, ErrorKind, Location, Result};
+use agent::agent;
 use args::SettingFlags;
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use std::cell::RefCell;
@@ -80,6 +82,8 @@ pub struct Sources {
     /// The directory that relative paths on the command line refer to.
     cwd: PathBuf,
     recordings: Recordings,
+    /// Whether a command stands in for each missing agent.
+    stand_ins: bool,
 }
 
 /// Cache of recordings: the tasks of a plan share one.
@@ -107,15 +111,14 @@ impl Sources {
             key_slip: agents::key_slip(&keys, &context.env, context.in_actions()),
             cwd: context.cwd.clone(),
             recordings: Recordings::default(),
+            stand_ins: false,
         }
     }
 
-    /// A copy with settings that take precedence over all others.
-    pub fn below_of(&self, above: Settings) -> Self {
-        Self {
-            above: above.or(self.above.clone()),
-            ..self.clone()
-        }
+    /// All settings of one task.
+    fn of_task(&self, task: &Task) -> Resolved {
+        let all = self.above.clone().or(task.settings.clone());
+        all.or(self.below.clone()).resolve(self.in_actions)
     }
 
     /// The recording that supplies the responses. Only the person who starts a run may name one, and not the
@@ -194,6 +197,17 @@ pub struct TaskConfig {
     pub checks: Vec<Check>,
     /// Paths that the task may not change.
     pub protected_paths: Arc<ProtectedPaths>,
+    /// An agent that the task needs and that is missing. A run has none: see [`shown_task_config`].
+    pub missing: Option<Arc<MissingAgent>>,
+}
+
+/// An agent that is not configured, or that cannot reach its model.
+#[derive(Debug)]
+pub struct MissingAgent {
+    /// What is missing, with remedies.
+    pub error: Error,
+    /// Whether it is the task's own agent, and not one of its roles, escalations or its fallback.
+    pub is_own: bool,
 }
 
 /// An agent with its model and its arguments.
@@ -388,12 +402,7 @@ pub fn protected_paths(sources: &Sources) -> Result<Arc<ProtectedPaths>> {
 /// # Errors
 /// When no usable agent is configured.
 pub fn task_config(sources: &Sources, task: &Task) -> Result<TaskConfig> {
-    let settings = sources
-        .above
-        .clone()
-        .or(task.settings.clone())
-        .or(sources.below.clone())
-        .resolve(sources.in_actions);
+    let settings = sources.of_task(task);
     if settings.tdd && settings.verify.is_empty() && !settings.review_only {
         return Err(Error::config(format!(
             "task {} uses `tdd`, but no check is configured that runs its tests",
@@ -420,9 +429,29 @@ pub fn task_config(sources: &Sources, task: &Task) -> Result<TaskConfig> {
             false => settings.checks(),
         },
         protected_paths: sources.set_of(&settings.protected_paths)?,
+        missing: None,
         settings,
     };
     config.agents = role_agents(&config, sources)?;
+    Ok(config)
+}
+
+/// The settings for one task, also if an agent is missing. They are only for display.
+///
+/// # Errors
+/// When another setting of the task is invalid.
+pub fn shown_task_config(sources: &Sources, task: &Task) -> Result<TaskConfig> {
+    let error = match task_config(sources, task) {
+        Err(error) if error.kind == ErrorKind::Environment => error,
+        config => return config,
+    };
+    let is_own = agent(&sources.of_task(task), sources, false).is_err();
+    let stand_ins = Sources {
+        stand_ins: true,
+        ..sources.clone()
+    };
+    let mut config = task_config(&stand_ins, task)?;
+    config.missing = Some(Arc::new(MissingAgent { error, is_own }));
     Ok(config)
 }
 
@@ -444,84 +473,6 @@ fn role_agents(config: &TaskConfig, sources: &Sources) -> Result<Vec<(Role, Role
         ))
     };
     roles.into_iter().map(of_role).collect()
-}
-
-/// The configured agent, otherwise the built-in one if a model can be reached. `of_role` says whether its
-/// arguments belong to a role.
-fn agent(all: &Resolved, sources: &Sources, of_role: bool) -> Result<Agent> {
-    match (all.agent.as_str(), all.agent_command.as_deref()) {
-        (agents::COMMAND | "auto", Some(command)) => Ok(Agent::Cli(CliAgent::Command {
-            command: command.to_owned(),
-        })),
-        (agents::ACP, Some(command)) => Ok(Agent::Cli(CliAgent::Acp {
-            command: command.to_owned(),
-        })),
-        (agents::BUILTIN, _) => built_in(all, sources, of_role)?.map_err(|missing| {
-            let error = with_slip(Error::environment(missing.message), sources);
-            missing.hints.into_iter().fold(error, Error::hint)
-        }),
-        (name @ (agents::ACP | agents::COMMAND), None) => {
-            Err(Error::config(format!("agent `{name}` needs a command"))
-                .hint("give one with --agent-command, or agent_command in plan or configuration"))
-        }
-        ("auto", None) => built_in(all, sources, of_role)?.map_err(|missing| {
-            let none = with_slip(Error::environment("no agent is configured"), sources);
-            let none = none.hint(format!(
-                "name one: {}; or set `agent` in {DEFAULT_FILE}",
-                agent_flags()
-            ));
-            let mut hints = missing.hints.into_iter();
-            let first = hints.next().unwrap_or_default();
-            // If something is set, its problem is the reason why the built-in agent cannot work.
-            let why = match missing.nothing_set {
-                true => String::new(),
-                false => format!("{}; ", missing.message),
-            };
-            let none = none.hint(format!("or use the built-in agent: {why}{first}"));
-            hints.fold(none, Error::hint)
-        }),
-        (name, _) => match agents::cli(name) {
-            Some(spec) => Ok(Agent::Cli(CliAgent::Known(spec))),
-            None => Err(Error::config(format!("unknown agent `{name}`"))
-                .hint(format!("use {}", agent_flags()))),
-        },
-    }
-}
-
-/// The flags that choose an agent, formatted for a message.
-fn agent_flags() -> String {
-    let named = agents::names().filter(|name| ![agents::ACP, agents::COMMAND].contains(name));
-    let flags: Vec<String> = named.map(|name| format!("--agent {name}")).collect();
-    format!("{}, or --agent-command 'COMMAND'", flags.join(", "))
-}
-
-/// The built-in agent, or the reason why its model cannot be reached.
-fn built_in(
-    all: &Resolved,
-    sources: &Sources,
-    of_role: bool,
-) -> Result<std::result::Result<Agent, NoAccess>> {
-    let read = Options::read(&all.agent_args).map_err(Error::config);
-    if let Ok(options) = &read
-        && let Some(name) = &options.replay
-    {
-        let source = builtin::Source::Recording(sources.recording(name, of_role)?);
-        let options = options.clone();
-        return Ok(Ok(Agent::Builtin(Box::new(Builtin { source, options }))));
-    }
-    let var = |name: &str| sources.models.get(name).cloned();
-    let access = match builtin::choose(all.model.as_deref(), &var) {
-        Ok(access) => access,
-        Err(missing) => return Ok(Err(missing)),
-    };
-    let source = builtin::Source::Api(access);
-    let options = read?;
-    Ok(Ok(Agent::Builtin(Box::new(Builtin { source, options }))))
-}
-
-/// The error of a model that cannot be reached, with the slip that may be its cause.
-fn with_slip(error: Error, sources: &Sources) -> Error {
-    sources.key_slip.iter().cloned().fold(error, Error::hint)
 }
 
 fn protected_set(globs: &[impl AsRef<str>]) -> Result<ProtectedPaths> {

@@ -205,6 +205,10 @@ fn check_prints_the_configuration_that_is_in_force() {
         without_agent.contains("agent: none (name one: "),
         "{without_agent}"
     );
+    let no_fallback = check("agent: claude\nfallback: {agent: builtin}\n", 0).stdout;
+    let agents =
+        "  agent: claude\n  another agent is missing: the built-in agent has no model to ask (set ";
+    assert!(no_fallback.contains(agents), "{no_fallback}");
     let refused = check("agent: claude\nspeed: high\n", 2).stderr;
     assert!(
         refused.contains(".sprag/config.yaml:2:1: `speed` is not a key of the configuration"),
@@ -222,7 +226,7 @@ fn the_demo_shows_a_whole_run_and_what_github_would_show() {
     for shown in [
         "appears to have planned but not executed",
         "check test failed",
-        "retry 1 of 3",
+        "Implementation retry 1/3",
         "2 of 2 tasks done",
         "On a pull request it would write this comment:",
         "| - [x] `dashes` Runs of spaces become one dash",
@@ -233,4 +237,16 @@ fn the_demo_shows_a_whole_run_and_what_github_would_show() {
     assert!(read("check-run.md").starts_with("# Success, 2 of 2 tasks done\n"));
     assert!(read("comment.md").contains("- [x] `lowercase`"));
     assert!(read("run/report.html").contains("Slugs that can be linked to"));
+}
+
+#[test]
+fn a_dry_run_needs_no_agent() {
+    let project = Project::new(&[("plan.yaml", "tasks: [{title: Mend it}]\n")]);
+    for agent in [&[][..], &["--agent", "builtin"]] {
+        let args = [&["run", "--plan", "plan.yaml", "--dry-run"], agent].concat();
+        let shown = project.sprag(&args).expect(0).stdout;
+        assert!(shown.contains("\n  agent: none ("), "{shown}");
+        assert!(shown.contains("# Task t1: Mend it"), "{shown}");
+    }
+    project.sprag(&["run", "--plan", "plan.yaml"]).expect(4);
 }

@@ -182,3 +182,41 @@ fn runs_are_listed_newest_first_with_ids_that_name_them() {
         over.stderr
     );
 }
+
+#[test]
+fn a_queue_without_github_is_worked_off_on_the_checked_out_branch() {
+    let plan = |priority: &str, more: &str| {
+        format!("priority: {priority}\n{more}tasks: [{{title: x}}]\nverify: ['true']\n")
+    };
+    let project = Project::new(&[
+        ("queue/first.yaml", &plan("low", "")),
+        ("queue/second.yaml", &plan("medium", "")),
+        ("queue/third.yaml", &plan("high", "depends_on: first\n")),
+        ("queue/README.md", "No plan.\n"),
+    ]);
+    let agent = project.agent("echo $N >> a.txt; echo Done.");
+    let queue = ["run", "--queue", "queue", "--agent-command", &agent];
+    let head = project.head();
+    let dry = ["run", "--queue", "queue", "--dry-run"];
+    let shown = project.sprag(&dry).expect(0).stdout;
+    assert!(shown.starts_with("plan: second\n"), "{shown}");
+    for name in ["second", "first", "third"] {
+        let run = project.sprag(&queue).expect(0);
+        assert_eq!(run.summary["plan"]["path"], format!("queue/{name}.yaml"));
+        assert_eq!(run.summary["branch"], "main");
+    }
+    let since = format!("{head}..main");
+    assert_eq!(project.git(&["rev-list", "--count", &since]), "3");
+    let over = project.sprag(&queue).expect(0).stdout;
+    assert!(
+        over.starts_with("no_work: every plan of the queue is done"),
+        "{over}"
+    );
+    project.write("queue/fourth.yaml", "tasks: []\n");
+    project.commit_all("Add a plan");
+    let blocked = project.sprag(&queue).expect(3).stdout;
+    assert!(blocked.contains("fourth: invalid: "), "{blocked}");
+    let pushed = [queue.as_slice(), &["--push"]].concat();
+    let refused = project.sprag(&pushed).expect(4).stderr;
+    assert!(refused.contains("--push needs GitHub"), "{refused}");
+}

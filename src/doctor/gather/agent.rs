@@ -30,8 +30,8 @@ pub(crate) async fn gather(
     cancel: &Cancel,
 ) -> Option<Agent> {
     let configured = configured?;
-    let kind = match (&configured.no_agent, &configured.task.agent) {
-        (Some(error), _) => AgentKind::None(trouble(error)),
+    let kind = match (&configured.task.missing, &configured.task.agent) {
+        (Some(missing), _) => AgentKind::None(trouble(&missing.error)),
         (None, agents::Agent::Builtin(builtin)) => built_in(context, builtin),
         (None, agents::Agent::Cli(CliAgent::Acp { command } | CliAgent::Command { command })) => {
             of_command(context, command, work_tree)
@@ -43,7 +43,7 @@ pub(crate) async fn gather(
     Some(Agent {
         named_by: configured.agent_named_by,
         kind,
-        gateway: match configured.no_agent {
+        gateway: match configured.task.missing {
             Some(_) => None,
             None => model_gateway::line(context, &configured.run, &configured.task),
         },

@@ -4,7 +4,7 @@
 //! whole plan (ids, dependencies) are not included.
 
 use super::{MAX_ID_LENGTH, Priority, TaskStatus};
-use crate::settings::kind::{Choice, Kind, texts_schema};
+use crate::settings::kind::{Choice, Kind, text_schema, texts_schema};
 use crate::settings::{Key, Scope, keys};
 use serde_json::{Map, Value as Json, json};
 
@@ -29,7 +29,7 @@ pub fn plan() -> Json {
     add(
         "title",
         "The plan's title. Default: the file's name.",
-        text(),
+        text_schema(),
     );
     add(
         "goal",
@@ -111,7 +111,7 @@ fn task() -> Json {
         "Unique in the plan. Default: t1, t2 … by position.",
         id,
     );
-    add("title", "The task in one line.", text());
+    add("title", "The task in one line.", text_schema());
     add("description", "The task in full.", text());
     add("acceptance", "The acceptance criteria.", texts_schema());
     add(
@@ -224,6 +224,8 @@ mod tests {
             "model: m",
             "model: [m]",
             "model: 3",
+            "model: ''",
+            "model: ' '",
             "agent_args: [a, 3]",
             "agent_args: a",
             "agent_args: {a: b}",
@@ -234,6 +236,9 @@ mod tests {
             "verify: [{run: x, kind: unit}]",
             "verify: [[x]]",
             "verify: []",
+            "verify: ''",
+            "verify: [{run: ''}]",
+            "verify: [{run: x, name: ''}]",
             "verify: [{run: x, junit: 'out/*.xml', problem_matcher: .github/m.json}]",
             "verify_timeout: 90s",
             "verify_timeout: 1h30m",
@@ -273,7 +278,11 @@ mod tests {
             "setup: make",
             "setup: {a: b}",
             "tasks: []",
+            "title: ''",
+            "setup: ['']",
             "tasks: [{}]",
+            "tasks: [{title: ''}]",
+            "tasks: [{title: x, acceptance: ['']}]",
             "tasks: [{title: }]",
             "tasks: [x]",
             "tasks: [{title: x, status: done, attempts: 2, completed_at: y}]",

@@ -524,8 +524,9 @@ fn is_variable_name(name: &str) -> bool {
         && name.starts_with(|c: char| !c.is_ascii_digit())
 }
 
-pub(super) fn text_schema() -> Json {
-    json!({"type": ["string", "number", "boolean"]})
+/// Text that is not blank.
+pub(crate) fn text_schema() -> Json {
+    json!({"type": ["string", "number", "boolean"], "pattern": "\\S"})
 }
 
 pub(crate) fn texts_schema() -> Json {

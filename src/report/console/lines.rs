@@ -108,11 +108,8 @@ fn event_lines(event: &Event, summary: &RunSummary, verbosity: Verbosity) -> Vec
             let says = text::short_line(&line.says(), LINE_CHARS);
             vec![Line::new(tone, format!("  {says}"))]
         }
-        EventKind::RetryScheduled { .. } => retry_scheduled(event, summary, verbosity),
+        EventKind::RetryScheduled { .. } => retry_scheduled(event, summary),
         EventKind::NudgeResolved { k, of } => {
-            if verbosity < Verbosity::Verbose {
-                return Vec::new();
-            }
             let unchanged = sentence::last_unchanged(summary, task);
             vec![Line::new(
                 Tone::Good,
@@ -155,7 +152,7 @@ fn event_lines(event: &Event, summary: &RunSummary, verbosity: Verbosity) -> Vec
     }
 }
 
-fn retry_scheduled(event: &Event, summary: &RunSummary, verbosity: Verbosity) -> Vec<Line> {
+fn retry_scheduled(event: &Event, summary: &RunSummary) -> Vec<Line> {
     let EventKind::RetryScheduled {
         how,
         n,
@@ -168,11 +165,7 @@ fn retry_scheduled(event: &Event, summary: &RunSummary, verbosity: Verbosity) ->
         return Vec::new();
     };
     let last = sentence::last_assessment(summary, event.task.as_deref());
-    let say = match verbosity >= Verbosity::Verbose {
-        true => sentence::scheduled,
-        false => sentence::counted,
-    };
-    let message = say(*how, (*n, *of), reason, *delay_ms, (last, event.phase));
+    let message = sentence::scheduled(*how, (*n, *of), reason, *delay_ms, (last, event.phase));
     let said = sentence::indicators(indicators);
     let first = Line::new(Tone::Warn, format!("  {message}"));
     std::iter::once(first)

@@ -16,7 +16,10 @@ fn awaiting_input() {
     assert_eq!(assessments(run.task(0)), ["awaiting_input", "changed"]);
     assert!(project.prompt(2).contains("Nobody will answer"));
     assert!(
-        logged(&run, "nudge 1 of 3: Implementer asked instead of executing"),
+        logged(
+            &run,
+            "Implementer asked instead of executing. Retrying (attempt 2/4)..."
+        ),
         "{}",
         run.stdout
     );
@@ -194,7 +197,7 @@ fn empty() {
     assert!(
         logged(
             &run,
-            "nudge 1 of 3: Implementer ended without a message or a change"
+            "Implementer ended without a message or a change. Retrying (attempt 2/4)..."
         ),
         "{}",
         run.stdout

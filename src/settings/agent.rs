@@ -1,0 +1,96 @@
+//! Chooses the agent that the settings of a task name.
+
+use super::{DEFAULT_FILE, Sources};
+use crate::agents::builtin::{self, Builtin, NoAccess, Options};
+use crate::agents::{self, Agent, CliAgent};
+use crate::domain::settings::Resolved;
+use crate::error::{Error, ErrorKind, Result};
+
+/// The configured agent, otherwise the built-in one if a model can be reached. `of_role` says whether its
+/// arguments belong to a role.
+pub(super) fn agent(all: &Resolved, sources: &Sources, of_role: bool) -> Result<Agent> {
+    match available_agent(all, sources, of_role) {
+        Err(missing) if sources.stand_ins && missing.kind == ErrorKind::Environment => {
+            Ok(Agent::Cli(CliAgent::Command {
+                command: "true".to_owned(),
+            }))
+        }
+        found => found,
+    }
+}
+
+fn available_agent(all: &Resolved, sources: &Sources, of_role: bool) -> Result<Agent> {
+    match (all.agent.as_str(), all.agent_command.as_deref()) {
+        (agents::COMMAND | "auto", Some(command)) => Ok(Agent::Cli(CliAgent::Command {
+            command: command.to_owned(),
+        })),
+        (agents::ACP, Some(command)) => Ok(Agent::Cli(CliAgent::Acp {
+            command: command.to_owned(),
+        })),
+        (agents::BUILTIN, _) => built_in(all, sources, of_role)?.map_err(|missing| {
+            let error = with_slip(Error::environment(missing.message), sources);
+            missing.hints.into_iter().fold(error, Error::hint)
+        }),
+        (name @ (agents::ACP | agents::COMMAND), None) => {
+            Err(Error::config(format!("agent `{name}` needs a command"))
+                .hint("give one with --agent-command, or agent_command in plan or configuration"))
+        }
+        ("auto", None) => built_in(all, sources, of_role)?.map_err(|missing| {
+            let none = with_slip(Error::environment("no agent is configured"), sources);
+            let none = none.hint(format!(
+                "name one: {}; or set `agent` in {DEFAULT_FILE}",
+                agent_flags()
+            ));
+            let mut hints = missing.hints.into_iter();
+            let first = hints.next().unwrap_or_default();
+            // If something is set, its problem is the reason why the built-in agent cannot work.
+            let why = match missing.nothing_set {
+                true => String::new(),
+                false => format!("{}; ", missing.message),
+            };
+            let none = none.hint(format!("or use the built-in agent: {why}{first}"));
+            hints.fold(none, Error::hint)
+        }),
+        (name, _) => match agents::cli(name) {
+            Some(spec) => Ok(Agent::Cli(CliAgent::Known(spec))),
+            None => Err(Error::config(format!("unknown agent `{name}`"))
+                .hint(format!("use {}", agent_flags()))),
+        },
+    }
+}
+
+/// The flags that choose an agent, formatted for a message.
+fn agent_flags() -> String {
+    let named = agents::names().filter(|name| ![agents::ACP, agents::COMMAND].contains(name));
+    let flags: Vec<String> = named.map(|name| format!("--agent {name}")).collect();
+    format!("{}, or --agent-command 'COMMAND'", flags.join(", "))
+}
+
+/// The built-in agent, or the reason why its model cannot be reached.
+fn built_in(
+    all: &Resolved,
+    sources: &Sources,
+    of_role: bool,
+) -> Result<std::result::Result<Agent, NoAccess>> {
+    let read = Options::read(&all.agent_args).map_err(Error::config);
+    if let Ok(options) = &read
+        && let Some(name) = &options.replay
+    {
+        let source = builtin::Source::Recording(sources.recording(name, of_role)?);
+        let options = options.clone();
+        return Ok(Ok(Agent::Builtin(Box::new(Builtin { source, options }))));
+    }
+    let var = |name: &str| sources.models.get(name).cloned();
+    let access = match builtin::choose(all.model.as_deref(), &var) {
+        Ok(access) => access,
+        Err(missing) => return Ok(Err(missing)),
+    };
+    let source = builtin::Source::Api(access);
+    let options = read?;
+    Ok(Ok(Agent::Builtin(Box::new(Builtin { source, options }))))
+}
+
+/// The error of a model that cannot be reached, with the slip that may be its cause.
+fn with_slip(error: Error, sources: &Sources) -> Error {
+    sources.key_slip.iter().cloned().fold(error, Error::hint)
+}
