@@ -134,8 +134,9 @@ fn instead_of(node: &Node, part: &str, value: Option<&str>) -> String {
 }
 
 fn read_check(key: &str, node: &Node) -> Result<CheckSpec, Fault> {
-    if let Some(command) = node.text().filter(|text| !text.trim().is_empty()) {
-        return Ok(CheckSpec::of_command(command));
+    if let Some(text) = node.text().filter(|text| !text.trim().is_empty()) {
+        let item = format!("each item of {key}");
+        return Ok(CheckSpec::of_command(command(&item, node, text)?));
     }
     if !matches!(node.value, Value::Map { .. }) {
         return Err(read::unexpected(
@@ -150,7 +151,10 @@ fn read_check(key: &str, node: &Node) -> Result<CheckSpec, Fault> {
         let part = format!("{key}.{}", entry.key);
         match entry.key.as_str() {
             "name" => name = Some(read::words(&part, &entry.value)?),
-            "run" => run = Some(read::words(&part, &entry.value)?),
+            "run" => {
+                let words = read::words(&part, &entry.value)?;
+                run = Some(command(&part, &entry.value, &words)?.to_owned());
+            }
             "kind" => kind = Some(Choice::<CheckKind>::kind().read(&part, &entry.value)?),
             "timeout" => timeout = Some(Time.read(&part, &entry.value)?),
             "junit" => junit = Some(inside(&part, &entry.value)?),
@@ -181,6 +185,19 @@ fn read_check(key: &str, node: &Node) -> Result<CheckSpec, Fault> {
         junit,
         problem_matcher,
     })
+}
+
+/// The text of a command, which is more than a comment: a shell has run a comment whatever the work is.
+fn command<'t>(part: &str, node: &Node, text: &'t str) -> Result<&'t str, Fault> {
+    let is_command = |line: &str| !line.trim().is_empty() && !line.trim_start().starts_with('#');
+    match text.lines().any(is_command) {
+        true => Ok(text),
+        false => Err(read::unexpected(
+            part,
+            "a command and not only a comment",
+            node,
+        )),
+    }
 }
 
 /// A path or glob of files inside the work tree.

@@ -174,6 +174,14 @@ fn every_other_wrong_value_says_what_was_expected() {
             "f:1:10: the check has no `run`: give the command that decides",
         ),
         (
+            "verify: [{ name: x, run: '# npm test' }]",
+            "f:1:26: verify.run must be a command and not only a comment, got \"# npm test\"",
+        ),
+        (
+            "verify:\n  - |\n    # npm test\n\n    # more\n",
+            "f:3:5: each item of verify must be a command and not only a comment, got \"# npm test…\"",
+        ),
+        (
             "verify: [{ run: x, knd: test }]",
             "f:1:20: a check has no part `knd`, only name, run, kind, timeout, junit, problem_matcher (did you mean `kind`?)",
         ),
