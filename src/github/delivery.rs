@@ -15,6 +15,9 @@ use std::time::{Duration, Instant};
 /// Time limit for everything on GitHub except the push itself.
 pub const FOLLOW_UP_TIMEOUT: Duration = Duration::from_secs(120);
 
+/// Time limit for asking whether the pull request is still open. The push waits for it.
+const CLOSED_TIMEOUT: Duration = Duration::from_secs(15);
+
 /// The result of delivering the work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Delivered {
@@ -58,11 +61,10 @@ pub fn end_of(
 pub async fn closed_meanwhile(
     actions: &ActionsEnvironment,
     request: &RunRequest,
-    patience: Duration,
 ) -> Option<ClosedPull> {
     let number = request.number.filter(|_| request.is_pull)?;
     let client = actions.client().ok()?;
-    let client = client.with_deadline(Instant::now() + patience);
+    let client = client.with_deadline(Instant::now() + CLOSED_TIMEOUT);
     let repo = client.repo(&request.context.place.repository).ok()?;
     let pull = repo.pull(number).await.ok()?;
     (pull.state == "closed").then_some(match pull.merged {

@@ -432,7 +432,7 @@ impl Job<'_> {
             head: taken.head.clone(),
             count: taken.facts.commits.len(),
             run_id: &self.summary.run_id,
-            closed: delivery::closed_meanwhile(self.actions, self.request, FOLLOW_UP_TIMEOUT).await,
+            closed: delivery::closed_meanwhile(self.actions, self.request).await,
             cancel: &self.cancel,
         };
         let is_there = |at: &RevId| repo.contains_commit(at, &taken.head);

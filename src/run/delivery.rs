@@ -59,14 +59,22 @@ pub(crate) async fn deliver(
     if parts.tree.repo.base().is_none_or(|head| head == start) {
         return Ok(Delivered::Not);
     }
-    let closed = closed_meanwhile(&actions, request, patience(parts)).await;
+    let stopped = parts.setup.cancel.beyond_deadline();
+    let closed = tokio::select! {
+        biased;
+        closed = closed_meanwhile(&actions, request) => closed,
+        () = after_signal(&stopped) => None,
+    };
     let target = (request, branch, closed);
     let mut push = match push(context, &actions, parts, target, start, &checks).await? {
         PushAttempt::Nothing => return Ok(Delivered::Not),
         PushAttempt::Impossible => return Ok(Delivered::Failed),
         PushAttempt::Line(line) => *line,
     };
-    let stopped = parts.setup.cancel.beyond_deadline();
+    let patience = match stopped.reason() {
+        Some(_) => CANCELLED_TIMEOUT,
+        None => FOLLOW_UP_TIMEOUT,
+    };
     let summary = RunSummary::of(&parts.setup.run_dir.read_events()?);
     let redactor = std::sync::Arc::clone(&parts.setup.redactor);
     let summary = redactor.redacted(&summary).map_err(anyhow::Error::from)?;
@@ -75,7 +83,7 @@ pub(crate) async fn deliver(
         request,
         branch,
         summary: &summary,
-        patience: patience(parts),
+        patience,
     };
     let followed = tokio::select! {
         biased;
@@ -109,14 +117,6 @@ pub(crate) fn warn_of_unpushed_commits(
             "the commits are only in this job, because the checkout is on no branch of the remote: check one out \
              before this step, or push them in a later step",
         );
-    }
-}
-
-/// How long the requests to GitHub may take.
-fn patience(parts: &Parts<'_>) -> Duration {
-    match parts.setup.cancel.beyond_deadline().reason() {
-        Some(_) => CANCELLED_TIMEOUT,
-        None => FOLLOW_UP_TIMEOUT,
     }
 }
 
