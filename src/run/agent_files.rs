@@ -111,7 +111,12 @@ fn tip(context: &Context, repo: &Repo, branch: &str) -> Result<RevId> {
     let tip = repo
         .ls_remote(&remote, &name.full(), &cancel)
         .map_err(|error| failed(&error))?
-        .ok_or_else(|| failed(&"there is no such branch"))?;
+        .ok_or_else(|| {
+            Error::environment(format!(
+                "the agent's configuration cannot be read: the base branch {branch} is gone"
+            ))
+            .hint("choose another base for the pull request, or set `agent_config: none`")
+        })?;
     repo.fetch_for(&remote, &tip, &cancel)
         .map_err(|error| failed(&error))?;
     Ok(tip)

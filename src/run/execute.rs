@@ -38,7 +38,7 @@ use crate::run::reporting::Reporting;
 use crate::run::required_agents::{fall_back, require_logins, require_programs};
 use crate::run::resume::{clean_up_after, resume_run};
 use crate::run::run_plan::RunPlan;
-use crate::run::started::{StartFacts, started};
+use crate::run::started::{StartFacts, continuation, started};
 use crate::run::steps::{Services, draft_plan, keep_for_publish, record_plan_end, run_setup};
 use crate::run::work_keeper::WorkKeeper;
 use crate::run::{cost_limits, source, unfinished_work};
@@ -94,6 +94,8 @@ pub(crate) fn execute(
         reporting.publish(context, request, &run_dir, &open_run.run_id, resumed);
     }
     let request = request.as_ref();
+    // Also for a run that ends before its first event.
+    reporting.note_continuation(continuation(context, request, prepared.draft.is_some()));
     let made = (open_run, isolation, schema);
     let working = work(context, prepared, made, recorder, request, &mut reporting);
     let ended = unless_it_panics(|| runtime.block_on(working));

@@ -3,6 +3,7 @@
 use crate::cli::Output;
 use crate::context::Context;
 use crate::domain::agent::AgentEvent;
+use crate::domain::continuation::Continuation;
 use crate::domain::event::{Event, EventKind, WarningTopic};
 use crate::domain::outcome::{Reason, RunStatus};
 use crate::domain::settings::{Color, Resolved};
@@ -265,6 +266,11 @@ impl Reporting {
             self.summary.warnings.push(warning);
         }
         kept
+    }
+
+    /// Records how a person continues the run, before its first event says so.
+    pub fn note_continuation(&mut self, continuation: Continuation) {
+        self.summary.continuation = continuation;
     }
 
     /// Reports that an error ended the run, instead of a decision.

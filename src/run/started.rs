@@ -80,11 +80,20 @@ pub(super) fn started(
             .setup
             .gateway
             .lines(tasks.iter().map(|(_, config)| config)),
-        continuation: match context.in_actions() {
-            _ if facts.is_draft => Continuation::Anew,
-            true => request.map_or(Continuation::BY_WORKFLOW, |it| it.context.continuation()),
-            false => Continuation::Here,
-        },
+        continuation: continuation(context, request, facts.is_draft),
+    }
+}
+
+/// How a person continues the run.
+pub(super) fn continuation(
+    context: &Context,
+    request: Option<&RunRequest>,
+    is_draft: bool,
+) -> Continuation {
+    match context.in_actions() {
+        _ if is_draft => Continuation::Anew,
+        true => request.map_or(Continuation::BY_WORKFLOW, |it| it.context.continuation()),
+        false => Continuation::Here,
     }
 }
 

@@ -1,6 +1,7 @@
 //! The files that configure an agent, on a pull request that changes them.
 
 use super::{FIX, IS_FIXED, with_pull};
+use crate::support::github::git;
 use crate::support::runner::{Runner, Step};
 
 /// Says what the agent finds of its configuration, and does its work.
@@ -24,6 +25,22 @@ fn asked(runner: &mut Runner, script: &str, more: &[&str], code: i32) -> Step {
 
 fn seen(runner: &Runner) -> String {
     std::fs::read_to_string(runner.project.outside("seen")).unwrap()
+}
+
+/// A run that ends before its first event.
+#[test]
+fn a_base_branch_that_is_gone_is_told_with_steps_for_a_job() {
+    let mut runner = with_pull();
+    runner.branch("next", "next.txt", "next");
+    runner.github.state().pulls.get_mut(&1).unwrap().base = "next".to_owned();
+    git(&runner.bare(), &["update-ref", "-d", "refs/heads/next"]);
+    let step = asked(&mut runner, FIX, &[], 4);
+    let comment = runner.comment(1).unwrap();
+    for text in [&step.run.stdout, &step.summary, &comment] {
+        assert!(text.contains("base branch next is gone"), "{text}");
+        assert!(text.contains("/sprag continue"), "{text}");
+        assert!(!text.contains("--resume"), "{text}");
+    }
 }
 
 #[test]
@@ -82,7 +99,7 @@ fn what_an_agent_does_to_configuration_that_was_lent_to_it_is_said_and_not_kept(
 fn a_base_that_cannot_be_had_ends_the_run_before_an_agent_works() {
     let mut runner = with_changed_config();
     runner.say(1, "grace", "/sprag make a.txt say fixed");
-    crate::support::github::git(&runner.bare(), &["update-ref", "-d", "refs/heads/main"]);
+    git(&runner.bare(), &["update-ref", "-d", "refs/heads/main"]);
     let agent = runner.project.agent(FIX);
     let step = runner.step(&["--agent-command", &agent]).expect(4);
     assert_eq!(step.output("status"), "environment");
