@@ -14,7 +14,7 @@ use super::turn::{
 };
 use super::{json, text};
 use crate::domain::agent::{AgentEvent, AgentReport, ApiError, ApiErrorClass, Usage};
-use crate::domain::api_error::{classify, classify_final, with_remedy};
+use crate::domain::api_error::{classify, classify_final};
 use serde_json::Value;
 use std::ffi::OsString;
 
@@ -428,7 +428,7 @@ impl Reader {
                 }
                 self.report.api_error = classify(None, &errors)
                     .filter(|_| subtype == "error_during_execution")
-                    .map(|error| with_remedy(error, &SPEC.login_remedy()));
+                    .map(|error| SPEC.with_remedy(error));
                 if errors.is_empty() {
                     subtype.to_owned()
                 } else {
@@ -438,7 +438,7 @@ impl Reader {
             _ if json::flag(event, "/is_error") => {
                 let message = result.unwrap_or("the turn failed without a message");
                 let error = classify_final(json::status(event, "/api_error_status"), message);
-                self.report.api_error = Some(with_remedy(error, &SPEC.login_remedy()));
+                self.report.api_error = Some(SPEC.with_remedy(error));
                 message.to_owned()
             }
             _ => {
@@ -461,7 +461,7 @@ fn with_remedies(mut error: ApiError) -> ApiError {
     if error.message.contains("root/sudo") {
         error.message = format!("{} ({ROOT_REMEDY})", error.message);
     }
-    with_remedy(error, &SPEC.login_remedy())
+    SPEC.with_remedy(error)
 }
 
 /// The tokens of all models and requests of this process if they are listed. The plain `usage` leaves out

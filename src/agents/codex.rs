@@ -12,7 +12,7 @@ use super::{json, text};
 use crate::domain::agent::{
     AgentEvent, AgentReport, ApiError, ApiErrorClass, TodoItem, TodoStatus, Usage, UsageBasis,
 };
-use crate::domain::api_error::{classify, classify_final, with_remedy};
+use crate::domain::api_error::{classify, classify_final};
 use serde_json::Value;
 use std::ffi::OsString;
 
@@ -362,10 +362,7 @@ impl Reader {
 
     fn turn_failed(&mut self, message: &str) -> AgentEvent {
         self.ended = true;
-        self.report.api_error = Some(with_remedy(
-            classify_final(None, message),
-            &SPEC.login_remedy(),
-        ));
+        self.report.api_error = Some(SPEC.with_remedy(classify_final(None, message)));
         error(message, true)
     }
 
@@ -376,7 +373,7 @@ impl Reader {
             .and_then(|message| classify(None, message));
         reported
             .or_else(|| (!self.spoke).then(|| exit.refused_to_start()).flatten())
-            .map(|error| with_remedy(error, &SPEC.login_remedy()))
+            .map(|error| SPEC.with_remedy(error))
     }
 }
 

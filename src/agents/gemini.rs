@@ -12,7 +12,7 @@ use super::spec::{CliSpec, LoginFiles, Package, Variable};
 use super::turn::{ExitFacts, Invocation, Stdin, TurnReader, TurnRequest};
 use super::{json, text};
 use crate::domain::agent::{AgentEvent, AgentReport, ApiError, Usage};
-use crate::domain::api_error::{classify_final, with_remedy};
+use crate::domain::api_error::classify_final;
 use serde_json::Value;
 use std::ffi::{OsStr, OsString};
 
@@ -145,11 +145,10 @@ impl TurnReader for Reader {
             && error.status.is_none()
         {
             let error = classify_final(Some(status), &error.message);
-            self.report.api_error = Some(with_remedy(error, &SPEC.login_remedy()));
+            self.report.api_error = Some(SPEC.with_remedy(error));
         }
         if !self.ended && !self.spoke {
-            let refused = exit.refused_to_start();
-            self.report.api_error = refused.map(|error| with_remedy(error, &SPEC.login_remedy()));
+            self.report.api_error = SPEC.refused_to_start(&exit);
         }
         self.report
     }
@@ -289,7 +288,7 @@ fn api_error(message: &str) -> ApiError {
         None => (None, inner),
     };
     let error = classify_final(status, words.unwrap_or(message));
-    with_remedy(error, &SPEC.login_remedy())
+    SPEC.with_remedy(error)
 }
 
 #[cfg(test)]

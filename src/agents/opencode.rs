@@ -9,7 +9,7 @@ use super::spec::{CliSpec, LoginFiles, Package, Variable};
 use super::turn::{ExitFacts, Invocation, Stdin, TurnReader, TurnRequest};
 use super::{json, text};
 use crate::domain::agent::{AgentEvent, AgentReport, Usage};
-use crate::domain::api_error::{classify_final, with_remedy};
+use crate::domain::api_error::classify_final;
 use serde_json::Value;
 use std::ffi::{OsStr, OsString};
 
@@ -102,8 +102,7 @@ impl TurnReader for Reader {
 
     fn finish(mut self: Box<Self>, exit: ExitFacts<'_>) -> AgentReport {
         if !self.spoke {
-            let refused = exit.refused_to_start();
-            self.report.api_error = refused.map(|error| with_remedy(error, &SPEC.login_remedy()));
+            self.report.api_error = SPEC.refused_to_start(&exit);
         }
         self.report
     }
@@ -201,7 +200,7 @@ impl Reader {
             .or_else(|| json::text(event, "/error/name"))
             .unwrap_or("the turn failed without a message");
         let error = classify_final(status, message);
-        self.report.api_error = Some(with_remedy(error, &SPEC.login_remedy()));
+        self.report.api_error = Some(SPEC.with_remedy(error));
         AgentEvent::Error {
             message: text::cut(message, text::ERROR_CHARS),
             is_final: true,

@@ -12,7 +12,7 @@ use super::spec::{CliSpec, LoginFiles, Package, Variable};
 use super::turn::{ExitFacts, Invocation, Stdin, TurnReader, TurnRequest};
 use super::{json, text};
 use crate::domain::agent::{AgentEvent, AgentReport, TodoItem, Usage, UsageBasis};
-use crate::domain::api_error::{classify_final, with_remedy};
+use crate::domain::api_error::classify_final;
 use serde_json::Value;
 use std::ffi::OsString;
 
@@ -113,8 +113,7 @@ impl TurnReader for Reader {
             self.report.final_message = self.last_text;
         }
         if !self.spoke {
-            let refused = exit.refused_to_start();
-            self.report.api_error = refused.map(|error| with_remedy(error, &SPEC.login_remedy()));
+            self.report.api_error = SPEC.refused_to_start(&exit);
         }
         self.report
     }
@@ -235,7 +234,7 @@ impl Reader {
         let message = refused.unwrap_or(said);
         let status = message.split(' ').next().and_then(|word| word.parse().ok());
         let error = classify_final(status, message);
-        self.report.api_error = Some(with_remedy(error, &SPEC.login_remedy()));
+        self.report.api_error = Some(SPEC.with_remedy(error));
         events.push(AgentEvent::Error {
             message: text::cut(message, text::ERROR_CHARS),
             is_final: true,

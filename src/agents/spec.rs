@@ -1,7 +1,9 @@
 //! The description of a coding agent that is a separate program: one [`CliSpec`] each.
 
 use super::gateway::BehindGateway;
-use super::turn::{Invocation, TurnReader, TurnRequest};
+use super::turn::{ExitFacts, Invocation, TurnReader, TurnRequest};
+use crate::domain::agent::ApiError;
+use crate::domain::api_error::with_remedy;
 use crate::sandbox::Place;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -198,6 +200,16 @@ impl CliSpec {
             self.keys.join(" or "),
             self.name
         )
+    }
+
+    /// The error, with the remedy if it is about a missing or rejected login.
+    pub(super) fn with_remedy(&self, error: ApiError) -> ApiError {
+        with_remedy(error, &self.login_remedy())
+    }
+
+    /// The error of an agent that exited without a message of its protocol, if it refused to start.
+    pub(super) fn refused_to_start(&self, exit: &ExitFacts<'_>) -> Option<ApiError> {
+        exit.refused_to_start().map(|error| self.with_remedy(error))
     }
 
     /// The variables to pass on to the agent, given which ones are set.
