@@ -27,10 +27,10 @@ pub const NO_AGENT: &str = "none";
 
 /// The current state of a run. Its serialized form is `summary.json`, a public interface: fields may be
 /// added, but none is removed.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RunSummary {
     /// The version of this format.
-    pub v: u32,
+    pub v: Version,
     /// The run's id.
     pub run_id: String,
     /// The status; `null` during the run.
@@ -113,6 +113,17 @@ pub struct RunSummary {
     /// The progress of the current turn.
     #[serde(skip)]
     pub turn: Option<Box<TurnProgress>>,
+}
+
+/// The version of the format: 1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(inline)]
+pub struct Version(u32);
+
+impl Default for Version {
+    fn default() -> Self {
+        Self(1)
+    }
 }
 
 /// The plan.
@@ -374,47 +385,6 @@ pub struct CheckLine {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(with = "Vec<serde_json::Value>")]
     pub diagnostics: Vec<super::checks::diagnostic::Diagnostic>,
-}
-
-impl Default for RunSummary {
-    fn default() -> Self {
-        Self {
-            v: 1,
-            run_id: String::new(),
-            status: None,
-            reason: None,
-            exit_code: None,
-            elapsed_ms: 0,
-            branch: None,
-            head: None,
-            base: None,
-            plan: PlanLine::default(),
-            run_dir: String::new(),
-            agent: String::new(),
-            model: None,
-            host: None,
-            checks: Vec::new(),
-            sandbox: None,
-            gateway: Vec::new(),
-            changed_files: Vec::new(),
-            continuation: Continuation::default(),
-            commits: Vec::new(),
-            push: None,
-            warnings: Vec::new(),
-            warning_topics: Vec::new(),
-            notes: Vec::new(),
-            structured_output: None,
-            usage: RunUsage::default(),
-            totals: Totals::default(),
-            tasks: Vec::new(),
-            current: None,
-            prompt: None,
-            todo: Vec::new(),
-            name: None,
-            limits: None,
-            turn: None,
-        }
-    }
 }
 
 #[cfg(test)]

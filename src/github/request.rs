@@ -11,7 +11,7 @@ use crate::report::markdown::ReportContext;
 use serde::{Deserialize, Serialize};
 
 /// The request of a run on GitHub.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunRequest {
     /// The context of the texts on GitHub.
     pub context: ReportContext,
@@ -53,7 +53,7 @@ pub struct Review {
 }
 
 /// Whether and how the work leaves this machine.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Delivery {
     /// Whether it is pushed.
     pub push: bool,
@@ -127,17 +127,7 @@ impl RunRequest {
                 place,
                 ..ReportContext::default()
             },
-            number: None,
-            is_pull: false,
-            react_to: None,
-            branch: None,
-            base_ref: None,
-            state: State::default(),
-            comment: None,
-            queued: None,
-            continues: false,
-            review: None,
-            delivery: Delivery::default(),
+            ..Self::default()
         }
     }
 
@@ -193,18 +183,5 @@ impl RunRequest {
             url: format!("{server}/{repository}/pull/{number}"),
             opened: false,
         })
-    }
-}
-
-impl Default for Delivery {
-    fn default() -> Self {
-        Self {
-            push: false,
-            pull_request: PullRequest::None,
-            via_api: false,
-            dispatch: Vec::new(),
-            report: false,
-            comment: false,
-        }
     }
 }

@@ -4,11 +4,14 @@ use super::kind::Words;
 use crate::sandbox::Level;
 
 macro_rules! choice {
-    ($(#[doc = $help:literal])+ $name:ident { $(#[doc = $variant_help:literal] $variant:ident = $word:literal,)+ }) => {
+    ($(#[doc = $help:literal])+ $(#[derive($more:path)])? $name:ident {
+        $(#[doc = $variant_help:literal] $(#[$mark:ident])? $variant:ident = $word:literal,)+
+    }) => {
         $(#[doc = $help])+
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+        $(#[derive($more)])?
         pub enum $name {
-            $(#[doc = $variant_help] #[serde(rename = $word)] $variant,)+
+            $(#[doc = $variant_help] $(#[$mark])? #[serde(rename = $word)] $variant,)+
         }
 
         impl Words for $name {
@@ -30,20 +33,15 @@ choice! {
 }
 choice! {
     /// The consequence of a finding for the task.
+    #[derive(Default)]
     OnFinding {
         /// The task fails.
+        #[default]
         Fail = "fail",
         /// A warning.
         Warn = "warn",
         /// No message.
         Ok = "ok",
-    }
-}
-
-impl Default for OnFinding {
-    /// The strictest choice.
-    fn default() -> Self {
-        Self::Fail
     }
 }
 choice! {
@@ -130,8 +128,10 @@ choice! {
 }
 choice! {
     /// Whether a pull request is opened.
+    #[derive(Default)]
     PullRequest {
         /// No.
+        #[default]
         None = "none",
         /// As a draft.
         Draft = "draft",
