@@ -136,8 +136,6 @@ pub enum Stdin {
     Prompt,
     /// The messages of the reader of the agent's output: [`TurnReader::dialogue`].
     Dialogue,
-    /// Nothing.
-    Null,
 }
 
 /// How many lines at the end of stderr are taken for the error of a process that failed.

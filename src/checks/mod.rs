@@ -347,3 +347,6 @@ fn file_name(name: &str) -> String {
         name
     }
 }
+
+#[cfg(test)]
+mod tests;

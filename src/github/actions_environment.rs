@@ -75,7 +75,7 @@ impl ActionsEnvironment {
             token: self.token.clone(),
             limits: self.limits,
         };
-        Client::with_network(settings, &self.network)
+        Client::new(settings, &self.network)
     }
 }
 

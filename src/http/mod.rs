@@ -104,19 +104,6 @@ impl Network {
     pub fn trusted(&self) -> Result<Trusted, Fault> {
         self.roots.load().map(|loaded| loaded.trusted.clone())
     }
-
-    /// Verifies that the settings allow connections to an address.
-    ///
-    /// # Errors
-    /// When a proxy or a certificate file cannot be used.
-    pub fn check(&self, to: &Uri) -> Result<(), Fault> {
-        let over_tls = |via: &Option<ProxyInUse>| via.as_ref().is_some_and(|via| via.is_https);
-        let via = self.via(to)?;
-        if to.scheme_str() == Some("https") || over_tls(&via) {
-            self.roots.load()?;
-        }
-        Ok(())
-    }
 }
 
 /// A connection error with its causes on one line, and whether it is a [`Fault`].

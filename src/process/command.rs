@@ -39,8 +39,6 @@ pub enum Input {
     Null,
     /// These bytes, then the end. They are written while the output is read.
     Bytes(Vec<u8>),
-    /// A regular file.
-    File(PathBuf),
     /// Answers to its output, until the dialogue is over.
     Dialogue(Dialogue),
 }

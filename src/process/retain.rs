@@ -37,11 +37,6 @@ impl Tail {
         self.dropped += (skipped + surplus) as u64;
     }
 
-    /// Whether the start of the stream is missing.
-    pub fn is_cut(&self) -> bool {
-        self.dropped > 0
-    }
-
     /// The number of bytes before those that are kept.
     pub fn dropped(&self) -> u64 {
         self.dropped
@@ -94,11 +89,6 @@ impl HeadTail {
         self.tail.dropped()
     }
 
-    /// The length of the stream in bytes.
-    pub fn total(&self) -> u64 {
-        self.head.len() as u64 + self.tail.dropped + self.tail.kept.len() as u64
-    }
-
     /// The first and the last bytes, without overlap. If nothing was omitted, together they are the
     /// whole stream.
     pub fn into_parts(self) -> (Vec<u8>, Vec<u8>) {
@@ -126,19 +116,17 @@ mod tests {
             let from = text.len().min(head);
             let to = from.max(text.len().saturating_sub(tail));
             prop_assert_eq!(kept.omitted(), (to - from) as u64);
-            prop_assert_eq!(kept.total(), text.len() as u64);
             prop_assert!(kept.tail.kept.capacity() <= 2 * tail.next_power_of_two().max(4));
             prop_assert_eq!(kept.into_parts(), (text[..from].to_vec(), text[to..].to_vec()));
         }
     }
 
     #[test]
-    fn a_tail_knows_whether_it_is_cut() {
+    fn a_tail_counts_what_it_drops() {
         let mut tail = Tail::new(3);
         tail.push(b"abc");
-        assert!(!tail.is_cut());
+        assert_eq!(tail.dropped(), 0);
         tail.push(b"d");
-        assert!(tail.is_cut());
         assert_eq!(tail.dropped(), 1);
         assert_eq!(tail.into_bytes(), b"bcd");
     }

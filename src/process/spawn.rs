@@ -1,16 +1,14 @@
 //! Starts a child, and explains why it could not be started.
 
 use std::ffi::{OsStr, OsString};
-use std::fs::{self, OpenOptions};
+use std::fs;
 use std::io::{self, ErrorKind};
 use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::Duration;
 
-use rustix::fs::OFlags;
 use rustix::io::{FdFlags, fcntl_setfd};
 use tokio::process::{Child, Command};
 use uuid::Uuid;
@@ -47,29 +45,24 @@ pub(super) async fn start(spec: &CommandSpec) -> Result<Started, Exit> {
     let mut tries = 0;
     loop {
         match try_start(spec) {
-            Err(Failure::Spawn(error))
-                if error.kind() == ErrorKind::ExecutableFileBusy && tries < BUSY_TRIES =>
-            {
+            Err(error) if error.kind() == ErrorKind::ExecutableFileBusy && tries < BUSY_TRIES => {
                 tries += 1;
                 tokio::time::sleep(BUSY_PAUSE).await;
             }
-            Err(Failure::Spawn(error)) => return Err(explain(spec, &error)),
-            Err(Failure::Input(why)) => return Err(Exit::SpawnFailed { why }),
+            Err(error) => return Err(explain(spec, &error)),
             Ok(started) => return Ok(started),
         }
     }
 }
 
-enum Failure {
-    Spawn(io::Error),
-    Input(String),
-}
-
-fn try_start(spec: &CommandSpec) -> Result<Started, Failure> {
+fn try_start(spec: &CommandSpec) -> io::Result<Started> {
     let id = Uuid::new_v4().to_string();
-    let stdin = open_input(&spec.stdin).map_err(Failure::Input)?;
+    let stdin = match &spec.stdin {
+        Input::Null => Stdio::null(),
+        Input::Bytes(_) | Input::Dialogue(_) => Stdio::piped(),
+    };
     let confined = spec.sandbox.as_ref().map(|policy| confined(spec, policy));
-    let confined = confined.transpose().map_err(Failure::Spawn)?;
+    let confined = confined.transpose()?;
     let (program, name, args) = match &confined {
         Some(it) => (
             sandbox::OWN_PROGRAM.as_ref(),
@@ -102,7 +95,7 @@ fn try_start(spec: &CommandSpec) -> Result<Started, Failure> {
         // A launcher makes a session of its own instead, which is a group, too.
         command.process_group(0);
     }
-    let launched = Registration::start(|| {
+    let launched: io::Result<_> = Registration::start(|| {
         if let Some(it) = &confined {
             // Only this child is started while the registry is locked, so only it inherits the pipe.
             fcntl_setfd(&it.told, FdFlags::empty())?;
@@ -113,7 +106,7 @@ fn try_start(spec: &CommandSpec) -> Result<Started, Failure> {
         let origin = Origin::new(birth(pid), format!("{PROCESS_ID}={id}"), confined.is_some());
         Ok((child, origin))
     });
-    let (child, registration) = launched.map_err(Failure::Spawn)?;
+    let (child, registration) = launched?;
     widen(&child);
     Ok(Started {
         child,
@@ -181,28 +174,6 @@ fn birth(pid: i32) -> Proc {
         state: State::Running,
     };
     host::find(pid).unwrap_or(unseen)
-}
-
-fn open_input(input: &Input) -> Result<Stdio, String> {
-    match input {
-        Input::Null => Ok(Stdio::null()),
-        Input::Bytes(_) | Input::Dialogue(_) => Ok(Stdio::piped()),
-        Input::File(path) => {
-            let fail = |why: String| format!("standard input {}: {why}", path.display());
-            // Opening a FIFO would block until a process writes to it.
-            let flags = i32::try_from(OFlags::NONBLOCK.bits()).unwrap_or_default();
-            let file = OpenOptions::new()
-                .read(true)
-                .custom_flags(flags)
-                .open(path)
-                .map_err(|error| fail(error.to_string()))?;
-            match file.metadata() {
-                Ok(metadata) if metadata.is_file() => Ok(file.into()),
-                Ok(_) => Err(fail("not a regular file".into())),
-                Err(error) => Err(fail(error.to_string())),
-            }
-        }
-    }
 }
 
 /// Enlarges the buffers of the output pipes, if the system allows it.

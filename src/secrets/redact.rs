@@ -31,7 +31,6 @@ pub struct Redactor {
     known: Option<AhoCorasick>,
     /// The same secrets for texts in which characters are escaped or interrupted.
     hidden: Option<AhoCorasick>,
-    ignored: usize,
 }
 
 impl fmt::Debug for Redactor {
@@ -50,38 +49,21 @@ impl Redactor {
     pub fn new<'a>(secrets: impl IntoIterator<Item = &'a str>) -> Self {
         let mut known = BTreeSet::new();
         let mut hidden = BTreeSet::new();
-        let mut ignored = 0;
         for secret in secrets.into_iter().map(str::trim) {
-            match secret.len() {
-                0 => {}
-                1..MIN_SECRET_BYTES => ignored += 1,
-                _ => {
-                    let forms: Vec<String> = secrets_apart(secret).flat_map(forms).collect();
-                    let views = forms.iter().flat_map(|it| View::all(it.as_bytes(), false));
-                    hidden.extend(views.map(|view| view.bytes));
-                    known.extend(forms);
-                    known.extend(pieces(secret));
-                }
+            if secret.len() >= MIN_SECRET_BYTES {
+                let forms: Vec<String> = secrets_apart(secret).flat_map(forms).collect();
+                let views = forms.iter().flat_map(|it| View::all(it.as_bytes(), false));
+                hidden.extend(views.map(|view| view.bytes));
+                known.extend(forms);
+                known.extend(pieces(secret));
             }
         }
         hidden.retain(|form: &Vec<u8>| form.len() >= MIN_HIDDEN_BYTES);
         match (automaton(&known), automaton(&hidden)) {
-            (Ok(known), Ok(hidden)) => Self {
-                known,
-                hidden,
-                ignored,
-            },
+            (Ok(known), Ok(hidden)) => Self { known, hidden },
             // This fails only for more than two thousand million bytes of secrets.
-            _ => Self {
-                ignored: usize::MAX,
-                ..Self::default()
-            },
+            _ => Self::default(),
         }
-    }
-
-    /// The number of secrets that are too short to be redacted. The user should be warned of them.
-    pub fn ignored(&self) -> usize {
-        self.ignored
     }
 
     /// The text without secrets.

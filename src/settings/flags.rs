@@ -21,11 +21,6 @@ pub struct SettingFlags {
 }
 
 impl SettingFlags {
-    /// Flags with one text each.
-    pub fn of<'a>(given: impl IntoIterator<Item = (&'a str, String)>) -> Self {
-        Self::default().and(given)
-    }
-
     /// Adds further flags. A list gets one item for each occurrence of its flag.
     #[must_use]
     pub fn and<'a>(mut self, given: impl IntoIterator<Item = (&'a str, String)>) -> Self {

@@ -1,6 +1,6 @@
 //! The decisions of the built-in agent: pure, so that all of them can be tested without a model.
 //!
-//! A session with a model is a history of intents and observations. [`session::fold`] computes its state,
+//! A session with a model is a history of intents and observations. [`session::Session::apply`] computes its state,
 //! [`session::decide()`] returns the next step, and [`session::Session`] keeps both together with the
 //! transcript, so that the loop with the side effects only carries out steps. The other modules are the parts
 //! of these two: the plan [`ledger`], the [`tool`]s, the [`fence`]d blocks and the text [`protocol`], the

@@ -57,12 +57,6 @@ impl FailingTest {
     }
 }
 
-/// The tests, and files of tests that could not start, that `output` reports as failed, named as their tool
-/// names them. Empty if the output has no known form. Absolute paths are dropped.
-pub fn failing_tests(output: &str) -> Vec<FailingTest> {
-    diagnostic::read(&text::plain(output), "", &[]).failing_tests
-}
-
 /// The names of the tests that `lines` report as failed.
 pub(super) fn names_in(lines: &[&str]) -> BTreeSet<String> {
     let tests = diagnostic::read(&lines.join("\n"), "", &[]).failing_tests;

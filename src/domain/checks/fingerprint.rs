@@ -1,23 +1,12 @@
 //! Compares a failure with an earlier one.
 
 use super::verdict::CheckOutcome;
-use super::{FailingCheck, blocks, failing_test, normalise};
+use super::{blocks, failing_test, normalise};
 use crate::text;
 use std::collections::BTreeSet;
 
 /// The number of lines that count at each end of an output without a known form.
 const SIDE: usize = 2_000;
-
-/// One fingerprint for the failures of several checks: two runs of the same failing checks on the same code
-/// have the same fingerprint, and a different failed test or asserted value changes it. 32 hexadecimal
-/// digits.
-pub fn fingerprint(checks: &[FailingCheck<'_>]) -> String {
-    let each: Vec<String> = checks
-        .iter()
-        .map(|it| check_fingerprint(it.name, it.outcome, it.output))
-        .collect();
-    combined(each.iter().map(String::as_str))
-}
 
 /// The fingerprint of one failed check. Ids, times, durations, addresses, temporary paths, line numbers and
 /// the order of lines do not count. If the failed tests are known, their names and messages count; otherwise

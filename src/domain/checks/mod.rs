@@ -26,8 +26,8 @@ pub mod verdict;
 
 pub use errors::{first_errors, first_errors_of};
 pub use excerpt::{FailingCheck, excerpt, excerpts};
-pub use failing_test::{FailingTest, MAX_FAILING_TESTS, failing_tests};
-pub use fingerprint::{check_fingerprint, combined, fingerprint};
+pub use failing_test::{FailingTest, MAX_FAILING_TESTS};
+pub use fingerprint::{check_fingerprint, combined};
 pub use hints::hints;
 pub use matcher::{MAX_MATCHER_BYTES, Matcher, Matchers, read_matchers};
 pub use reported::{Reported, Said};

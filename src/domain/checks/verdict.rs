@@ -7,7 +7,7 @@ use super::diagnostic::{self, Diagnostic, Reading};
 use super::junit::Report;
 use super::path;
 use super::unfinished::is_unfinished;
-use super::{FailingCheck, FailingTest, Matcher, Said};
+use super::{FailingTest, Matcher, Said};
 use crate::attempt::{FailedCheck, PhaseName};
 use crate::text;
 use schemars::JsonSchema;
@@ -454,21 +454,6 @@ pub fn verdict(results: &[CheckResult]) -> Verdict {
     }
 }
 
-/// The output of the failed checks among `results`, for a prompt: each under its own heading, together at
-/// most `budget` characters. Empty if none failed.
-pub fn failing_output(results: &[CheckResult], budget: usize) -> String {
-    let failing: Vec<FailingCheck<'_>> = results
-        .iter()
-        .filter(|result| result.outcome.is_failure())
-        .map(|it| FailingCheck {
-            name: &it.name,
-            outcome: &it.outcome,
-            output: &it.excerpt,
-        })
-        .collect();
-    super::excerpts(&failing, budget)
-}
-
 impl Verdict {
     /// The attempt outcome that this verdict stands for; `None` if it says nothing about the attempt.
     pub fn outcome(&self) -> Option<AttemptOutcome> {
@@ -548,27 +533,6 @@ pub struct HistoryEntry {
     /// Its phase, if the task has several.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub phase: Option<PhaseName>,
-}
-
-impl HistoryEntry {
-    /// The entry of a verified attempt: the first errors of its failed checks, one of each check before a
-    /// second of any. `None` if the verification gave no verdict.
-    pub fn verified(attempt: u32, changes: Vec<String>, results: &[CheckResult]) -> Option<Self> {
-        let outcome = verdict(results).outcome()?;
-        let mut errors: Vec<String> = Vec::new();
-        for rank in 0..HISTORY_ERRORS {
-            let ranked = results.iter().filter_map(|result| result.errors.get(rank));
-            errors.extend(ranked.cloned());
-        }
-        errors.truncate(HISTORY_ERRORS);
-        Some(Self {
-            attempt,
-            changes,
-            outcome,
-            errors,
-            phase: None,
-        })
-    }
 }
 
 #[cfg(test)]

@@ -25,7 +25,7 @@ pub use marks::with_marks_of;
 pub use matrix::{MAX_ROWS, Matrix, Row, matrix};
 pub(crate) use native::PLAN_KEYS;
 pub use order::{UnknownTask, selection};
-pub use patch::{StatusUpdate, set_status, set_statuses};
+pub use patch::{StatusUpdate, set_statuses};
 pub use rights::keeps_settings;
 
 use super::settings::Settings;

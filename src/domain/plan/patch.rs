@@ -22,8 +22,9 @@ pub struct StatusUpdate {
     pub completed_at: Option<String>,
 }
 
-/// Sets a task's state in the text of a plan and changes nothing else: comments, indentation, quotes, line
-/// breaks and all other keys stay. A value that the file already has is not written again.
+/// Sets the states of tasks, each named once, in the text of a plan and changes nothing else: comments,
+/// indentation, quotes, line breaks and all other keys stay. A value that the file already has is not written
+/// again.
 ///
 /// Not every format can represent every state. Checklists, task lists and rmplan know only done and not done.
 /// rafa has no blocked status (failed is written instead) and no time. ai-sdlc has no failed status (blocked
@@ -32,22 +33,8 @@ pub struct StatusUpdate {
 ///
 /// # Errors
 /// When the text is not a valid plan, has no such task, or is written in a way that cannot be edited with
-/// certainty. The result is parsed again, and is returned only if the state is there and everything else is
+/// certainty. The result is parsed again, and is returned only if the states are there and everything else is
 /// unchanged.
-pub fn set_status(
-    name: &str,
-    text: &str,
-    task: &TaskId,
-    update: &StatusUpdate,
-) -> Result<String, PlanError> {
-    set_statuses(name, text, &[(task, update)])
-}
-
-/// Like [`set_status`], for any number of tasks, each named once. The text is parsed as often as for one
-/// task.
-///
-/// # Errors
-/// As for [`set_status`].
 pub fn set_statuses(
     name: &str,
     text: &str,

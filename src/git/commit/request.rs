@@ -130,11 +130,6 @@ pub(in crate::git) struct StagedTree {
 }
 
 impl Staged {
-    /// The tree's id.
-    pub fn tree(&self) -> &str {
-        &self.tree
-    }
-
     /// The paths that the tree changes compared with the base, including the plan.
     pub fn changed(&self) -> &[ChangedPath] {
         &self.changed

@@ -103,7 +103,7 @@ impl Repo {
                 .run()?
                 .stdout;
             let changed = self.changed_by(&id)?;
-            commits.push(OwnCommit { id, text, changed });
+            commits.push(OwnCommit { text, changed });
         }
         Ok(commits)
     }
@@ -112,8 +112,6 @@ impl Repo {
 /// A commit made by the agent.
 #[derive(Debug, Clone)]
 pub struct OwnCommit {
-    /// Its id.
-    pub id: RevId,
     /// Headers and message.
     pub text: Vec<u8>,
     /// The paths that it changes compared with its parents.

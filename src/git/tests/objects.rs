@@ -123,11 +123,11 @@ fn future() -> [(String, &'static str); 3] {
     };
     let blob = other.git(&["hash-object", "dir/c"]);
     other.repo.adopt(&staged.objects).unwrap();
-    let below = other.git(&["rev-parse", &format!("{}:dir", staged.tree())]);
+    let below = other.git(&["rev-parse", &format!("{}:dir", staged.tree)]);
     [
         (blob, "blob"),
         (below, "tree"),
-        (staged.tree().to_owned(), "tree"),
+        (staged.tree.clone(), "tree"),
     ]
 }
 
@@ -164,7 +164,7 @@ fn objects_planted_between_staging_and_landing_are_replaced() {
             g.write("dir/c", "fixed\n");
             let staged = staged(&mut g);
             let blob = g.git(&["hash-object", "dir/c"]);
-            let tree = staged.tree().to_owned();
+            let tree = staged.tree.clone();
             let intent = g.repo.commit_tree(staged, "Fix", &identity()).unwrap();
             let id = match kind {
                 "blob" => blob,
@@ -188,7 +188,7 @@ fn a_commit_planted_for_every_second_to_come_is_replaced() {
         let who = format!("Sprag <sprag@example.org> {second} +0000");
         let text = format!(
             "tree {}\nparent {}\nauthor {who}\ncommitter {who}\n\nFix\n",
-            staged.tree(),
+            staged.tree,
             g.head()
         );
         let id = Sha1::digest(format!("commit {}\0{text}", text.len()));

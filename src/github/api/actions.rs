@@ -40,40 +40,6 @@ pub struct Step {
     pub conclusion: Option<String>,
 }
 
-/// A workflow run.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-pub struct WorkflowRun {
-    /// Its id.
-    pub id: u64,
-    /// The workflow's name.
-    #[serde(default)]
-    pub name: Option<String>,
-    /// The workflow's file.
-    #[serde(default)]
-    pub path: String,
-    /// The event that started it.
-    #[serde(default)]
-    pub event: String,
-    /// Its status, such as `in_progress`.
-    #[serde(default)]
-    pub status: Option<String>,
-    /// Its conclusion, or `None` while it runs.
-    #[serde(default)]
-    pub conclusion: Option<String>,
-    /// The branch of its head commit.
-    #[serde(default)]
-    pub head_branch: Option<String>,
-    /// The head commit.
-    #[serde(default)]
-    pub head_sha: String,
-    /// The number of the attempt, from 1.
-    #[serde(default)]
-    pub run_attempt: u64,
-    /// The URL of its page.
-    #[serde(default)]
-    pub html_url: String,
-}
-
 #[derive(Deserialize)]
 struct Jobs {
     jobs: Vec<Job>,
@@ -141,16 +107,6 @@ impl Repo {
             .count();
         let whole = answer.body.get(torn..).unwrap_or_default();
         Ok(String::from_utf8_lossy(whole).into_owned())
-    }
-
-    /// A workflow run by its id.
-    ///
-    /// # Errors
-    /// See [`Error`].
-    pub async fn workflow_run(&self, id: u64) -> Result<WorkflowRun, Error> {
-        self.client
-            .call(&Call::get(self.path(&format!("/actions/runs/{id}"))))
-            .await
     }
 
     /// Starts a workflow by its file name on a branch or tag. The request is sent once: without a clear

@@ -15,8 +15,6 @@ const BATCH: usize = 50;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CheckStatus {
-    /// Not started.
-    Queued,
     /// Running.
     InProgress,
     /// Ended with a conclusion.
@@ -35,8 +33,6 @@ pub enum Conclusion {
     Neutral,
     /// The run was cancelled.
     Cancelled,
-    /// The check was not needed.
-    Skipped,
     /// The time limit was exceeded.
     TimedOut,
     /// A person must do something.

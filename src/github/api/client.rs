@@ -21,19 +21,7 @@ impl Client {
     ///
     /// # Errors
     /// An invalid URL, plain HTTP to another machine, or a token that cannot be sent.
-    pub fn new(settings: Settings) -> Result<Self, Error> {
-        Ok(Self {
-            inner: Arc::new(Inner::new(settings, &Network::direct())?),
-            deadline: None,
-            is_hurried: false,
-        })
-    }
-
-    /// Like [`Client::new`], with the given proxy and certificates.
-    ///
-    /// # Errors
-    /// As for [`Client::new`].
-    pub fn with_network(settings: Settings, network: &Network) -> Result<Self, Error> {
+    pub fn new(settings: Settings, network: &Network) -> Result<Self, Error> {
         Ok(Self {
             inner: Arc::new(Inner::new(settings, network)?),
             deadline: None,

@@ -77,13 +77,6 @@ pub struct Author {
     pub kind: String,
 }
 
-impl Author {
-    /// Whether it is an app and not a person.
-    pub fn is_bot(&self) -> bool {
-        self.kind == "Bot" || self.login.ends_with("[bot]")
-    }
-}
-
 /// A branch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Branch {

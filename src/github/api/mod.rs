@@ -24,7 +24,7 @@ mod settings;
 mod threads;
 mod transport;
 
-pub use actions::{Job, Step, WorkflowRun};
+pub use actions::{Job, Step};
 pub use checks::{
     Annotation, AnnotationLevel, CheckRun, CheckStatus, CheckUpdate, Conclusion, NewCheckRun,
     Output,

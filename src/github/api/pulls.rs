@@ -330,15 +330,6 @@ impl Repo {
         }
     }
 
-    /// A review of a pull request.
-    ///
-    /// # Errors
-    /// See [`Error`].
-    pub async fn review(&self, number: u64, id: u64) -> Result<Review, Error> {
-        let path = self.path(&format!("/pulls/{number}/reviews/{id}"));
-        self.client.call(&Call::get(path)).await
-    }
-
     /// All reviews of a pull request, oldest first.
     ///
     /// # Errors

@@ -257,7 +257,7 @@ fn agent_spec(
         env,
         stdin: match how.stdin {
             Stdin::Prompt => Input::Bytes(prompt.text.into_bytes()),
-            Stdin::Dialogue | Stdin::Null => Input::Null,
+            Stdin::Dialogue => Input::Null,
         },
         limits: Limits {
             timeout: Some(run.config.settings.turn_timeout),

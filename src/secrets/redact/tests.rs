@@ -38,7 +38,6 @@ fn every_usual_form_of_a_secret_is_gone() {
         let text = format!("before {form} after");
         assert_eq!(redactor().redact(&text), "before *** after", "{form}");
     }
-    assert_eq!(redactor().ignored(), 1);
     assert_eq!(redactor().redact("a short word"), "a short word");
     assert!(!format!("{:?}", redactor()).contains("c4nary"));
 }

@@ -50,13 +50,13 @@ fn plan(name: &str, data: &[u8]) {
                 attempts: Some(3),
                 completed_at: Some("2026-01-31T10:00:00Z".to_owned()),
             };
-            let Ok(written) = plan::set_status(name, text, &task.id, &update) else {
+            let Ok(written) = plan::set_statuses(name, text, &[(&task.id, &update)]) else {
                 continue;
             };
             has_state(name, &read, task, status, &written);
             let other = plan::without_owned_keys(name, written.as_bytes());
             assert_eq!(other.as_deref(), Some(bare.as_slice()), "{written}");
-            let again = plan::set_status(name, &written, &task.id, &update);
+            let again = plan::set_statuses(name, &written, &[(&task.id, &update)]);
             assert_eq!(again.expect("a state is written twice"), written);
         }
     }

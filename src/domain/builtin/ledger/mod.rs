@@ -7,7 +7,7 @@ mod path;
 mod update;
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;
 
 pub use update::{Applied, Mode};
 
@@ -46,18 +46,6 @@ pub enum ItemState {
 }
 
 impl ItemState {
-    /// The character in the item's box.
-    pub fn mark(self) -> char {
-        match self {
-            Self::Pending => ' ',
-            Self::InProgress => '>',
-            Self::Done => 'x',
-            Self::Blocked => '!',
-            Self::Superseded => '~',
-            Self::AlreadySatisfied => '=',
-        }
-    }
-
     /// Whether the item still needs work.
     pub fn is_open(self) -> bool {
         matches!(self, Self::Pending | Self::InProgress)
@@ -115,11 +103,6 @@ impl Item {
             ItemState::Pending if changed => ItemState::InProgress,
             said => said,
         }
-    }
-
-    /// The item as a line of a checklist.
-    pub fn line(&self) -> String {
-        format!("- [{}] {}", self.state().mark(), self.text)
     }
 
     fn names(&self, changed: &str) -> bool {
@@ -206,12 +189,6 @@ impl Ledger {
         for item in items.filter(|item| item.state().is_open() && item.names(file)) {
             item.said = ItemState::Blocked;
         }
-    }
-
-    /// The plan as a checklist, one line per item.
-    pub fn checklist(&self) -> String {
-        let lines: Vec<String> = self.items.iter().map(Item::line).collect();
-        lines.join("\n")
     }
 
     /// The plan as the to-do list in the events of all agents. Superseded items are left out.

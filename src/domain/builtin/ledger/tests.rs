@@ -28,8 +28,25 @@ impl World {
     }
 
     fn list(&self) -> String {
-        self.ledger.checklist()
+        checklist(&self.ledger)
     }
+}
+
+/// The plan as a checklist, one line per item.
+pub(in crate::builtin) fn checklist(ledger: &Ledger) -> String {
+    let line = |item: &Item| {
+        let mark = match item.state() {
+            ItemState::Pending => ' ',
+            ItemState::InProgress => '>',
+            ItemState::Done => 'x',
+            ItemState::Blocked => '!',
+            ItemState::Superseded => '~',
+            ItemState::AlreadySatisfied => '=',
+        };
+        format!("- [{mark}] {}", item.text)
+    };
+    let lines: Vec<String> = ledger.items.iter().map(line).collect();
+    lines.join("\n")
 }
 
 fn plan(items: &str) -> World {

@@ -390,7 +390,9 @@ proptest! {
         let read: Vec<Record> =
             stored.iter().map(|line| serde_json::from_str(line).unwrap()).collect();
         prop_assert_eq!(&read, &history);
-        prop_assert_eq!(&fold(&limits, &read), session.state());
+        let mut folded = State::new(&limits);
+        read.iter().for_each(|record| folded.apply(record));
+        prop_assert_eq!(&folded, session.state());
         let telemetry = Telemetry::of(session.state(), exit.unwrap(), None);
         prop_assert!(telemetry.plan_finished <= telemetry.plan_items);
     }

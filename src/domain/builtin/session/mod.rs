@@ -1,7 +1,7 @@
 //! A session with a model as a history of intents and observations, and the choice of the next step.
 //!
-//! [`fold`] computes the [`State`] of a history, and [`decide()`] returns the next [`Step`]; both are pure
-//! and total. A response is always applied completely, in this order: usage, plan blocks, every tool call,
+//! [`Session::apply`] folds a history into a [`State`], and [`decide()`] returns the next [`Step`]; both are
+//! pure and total. A response is always applied completely, in this order: usage, plan blocks, every tool call,
 //! the final message. Only then are the stagnation score and a decision to stop computed. The structure
 //! enforces this order: while calls are open, the only step is to carry them out; when they have been, the
 //! step is closed, scored and judged.
@@ -422,15 +422,6 @@ pub enum Record {
         /// The observation.
         observation: Observation,
     },
-}
-
-/// Folds a history into the state that the next decision needs.
-pub fn fold<'a>(limits: &Limits, history: impl IntoIterator<Item = &'a Record>) -> State {
-    let mut state = State::new(limits);
-    for record in history {
-        state.apply(record);
-    }
-    state
 }
 
 /// A running session: its state and its transcript, both folds of its history.

@@ -191,16 +191,6 @@ impl State {
         &self.open
     }
 
-    /// The progress of the repair turn.
-    pub fn repair(&self) -> Repair {
-        self.repair
-    }
-
-    /// The signs of a stall.
-    pub fn stagnation(&self) -> &Stagnation {
-        &self.stagnation
-    }
-
     /// The stagnation score, from 0 to 4.
     pub fn score(&self) -> u32 {
         self.stagnation.score(&self.thresholds)

@@ -3,6 +3,7 @@ mod limits;
 mod stalls;
 
 use super::*;
+use crate::builtin::ledger::tests::checklist;
 use crate::builtin::model_error::ModelErrorKind;
 use crate::builtin::tool::Arguments;
 use crate::checks::verdict::Verdict;
@@ -105,7 +106,7 @@ impl Played {
     }
 
     fn list(&self) -> String {
-        self.session.state().ledger().checklist()
+        checklist(self.session.state().ledger())
     }
 
     /// Whether the notes of the n-th request, from 1, satisfy a condition.

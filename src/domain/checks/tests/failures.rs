@@ -8,6 +8,10 @@ fn print(output: &str) -> String {
     check_fingerprint("test", &FAILED, output)
 }
 
+fn failing_tests(output: &str) -> Vec<FailingTest> {
+    diagnostic::read(&crate::text::plain(output), "", &[]).failing_tests
+}
+
 fn names(output: &str) -> Vec<String> {
     failing_tests(output)
         .into_iter()
@@ -342,6 +346,13 @@ fn several_checks_have_one_fingerprint() {
         name,
         outcome: &FAILED,
         output,
+    };
+    let fingerprint = |checks: &[FailingCheck<'_>]| {
+        let each = checks.iter();
+        let each: Vec<String> = each
+            .map(|it| check_fingerprint(it.name, it.outcome, it.output))
+            .collect();
+        combined(each.iter().map(String::as_str))
     };
     let both = fingerprint(&[check("a", "x"), check("b", "y")]);
     assert_eq!(both, fingerprint(&[check("a", "x\n"), check("b", "y")]));

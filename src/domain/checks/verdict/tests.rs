@@ -176,25 +176,6 @@ fn a_passing_check_carries_counts_and_nothing_else() {
 }
 
 #[test]
-fn the_history_takes_one_error_of_each_check_first() {
-    let with_errors = |name: &str, errors: &[&str]| CheckResult {
-        errors: errors.iter().map(|it| (*it).to_owned()).collect(),
-        ..failed(name, CheckKind::Test)
-    };
-    let results = [with_errors("a", &["a1", "a2"]), with_errors("b", &["b1"])];
-    let entry = HistoryEntry::verified(2, vec!["src/a.rs".to_owned()], &results);
-    let expected = HistoryEntry {
-        attempt: 2,
-        changes: vec!["src/a.rs".to_owned()],
-        outcome: AttemptOutcome::FailedTests,
-        errors: vec!["a1".to_owned(), "b1".to_owned()],
-        phase: None,
-    };
-    assert_eq!(entry, Some(expected));
-    assert_eq!(HistoryEntry::verified(2, vec![], &[]), None);
-}
-
-#[test]
 fn a_check_that_says_nothing_still_has_an_error() {
     let late = result(
         "slow",
@@ -206,26 +187,6 @@ fn a_check_that_says_nothing_still_has_an_error() {
         failed("t", CheckKind::Test).errors,
         ["failed with exit code 1"]
     );
-}
-
-#[test]
-fn all_failing_checks_are_shown_and_no_other() {
-    let read = |name: &str, outcome, output: &str| {
-        CheckResult::read(&check(name, CheckKind::Test), outcome, output, 1, "")
-    };
-    let results = [
-        read("fine", CheckOutcome::Passed, "all good"),
-        read("unit", CheckOutcome::Failed { exit: 1 }, "left: 1\n"),
-        read(
-            "e2e",
-            CheckOutcome::TimedOut { after_ms: 1_500 },
-            "waiting\n",
-        ),
-    ];
-    let expected = "### unit: failed with exit code 1\nleft: 1\n\n\
-                    ### e2e: timed out after 1500 ms\nwaiting";
-    assert_eq!(failing_output(&results, MAX_EXCERPT), expected);
-    assert_eq!(failing_output(&results[..1], MAX_EXCERPT), "");
 }
 
 #[test]

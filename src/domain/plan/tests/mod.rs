@@ -14,6 +14,16 @@ pub(super) fn plan(name: &str, text: &str) -> Plan {
     }
 }
 
+/// The text with the state of one task set.
+pub(super) fn set_status(
+    name: &str,
+    text: &str,
+    task: &TaskId,
+    update: &StatusUpdate,
+) -> Result<String, PlanError> {
+    set_statuses(name, text, &[(task, update)])
+}
+
 pub(super) fn error(name: &str, text: &str) -> String {
     let error = parse(name, text.as_bytes()).expect_err(text);
     error.to_string()

@@ -1,6 +1,7 @@
 //! A scripted HTTP server on loopback. It records every request, and a function answers it.
 
 use super::super::{Client, Limits, Repo, Settings};
+use crate::http::Network;
 use serde_json::Value;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -82,11 +83,14 @@ impl Server {
 
     /// A client that records its waits instead of waiting.
     pub fn client_with(&self, limits: Limits) -> Client {
-        let client = Client::new(Settings {
-            api_url: self.url.clone(),
-            token: TOKEN.into(),
-            limits,
-        });
+        let client = Client::new(
+            Settings {
+                api_url: self.url.clone(),
+                token: TOKEN.into(),
+                limits,
+            },
+            &Network::direct(),
+        );
         let client = client.unwrap();
         *client.inner.waits.lock().unwrap() = Some(Vec::new());
         client

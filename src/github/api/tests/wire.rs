@@ -118,11 +118,14 @@ async fn limits_are_waited_for_as_told_and_once() {
 #[tokio::test]
 async fn a_limit_holds_for_other_clients_when_the_one_that_met_it_is_abandoned() {
     let server = script(vec![with(429, &["retry-after: 30"], json!({}))]);
-    let live = Client::new(Settings {
-        api_url: server.url.clone(),
-        token: TOKEN.into(),
-        limits: limits(),
-    });
+    let live = Client::new(
+        Settings {
+            api_url: server.url.clone(),
+            token: TOKEN.into(),
+            limits: limits(),
+        },
+        &Network::direct(),
+    );
     let live = live.unwrap().repo("octo/hello").unwrap();
     tokio::select! {
         _ = live.facts() => panic!("the wait was not kept"),
@@ -329,11 +332,14 @@ async fn nothing_listens_there() {
         first_wait: Duration::ZERO,
         ..limits()
     };
-    let client = Client::new(Settings {
-        api_url,
-        token: TOKEN.into(),
-        limits,
-    })
+    let client = Client::new(
+        Settings {
+            api_url,
+            token: TOKEN.into(),
+            limits,
+        },
+        &Network::direct(),
+    )
     .unwrap();
     let error = client
         .repo("octo/hello")
@@ -367,11 +373,14 @@ async fn the_token_is_in_no_message() {
 fn a_token_goes_over_https_or_to_this_machine() {
     let new = |api_url: &str| {
         let api_url = api_url.to_owned();
-        Client::new(Settings {
-            api_url,
-            token: TOKEN.into(),
-            limits: limits(),
-        })
+        Client::new(
+            Settings {
+                api_url,
+                token: TOKEN.into(),
+                limits: limits(),
+            },
+            &Network::direct(),
+        )
         .map(|_| ())
     };
     for good in [
@@ -394,11 +403,14 @@ fn a_token_goes_over_https_or_to_this_machine() {
         assert!(new(bad).is_err(), "{bad}");
     }
     assert!(
-        Client::new(Settings {
-            api_url: "https://api.github.com".to_owned(),
-            token: "a\nb".into(),
-            limits: limits()
-        })
+        Client::new(
+            Settings {
+                api_url: "https://api.github.com".to_owned(),
+                token: "a\nb".into(),
+                limits: limits()
+            },
+            &Network::direct()
+        )
         .is_err()
     );
 }
@@ -439,7 +451,7 @@ async fn https_goes_through_the_proxy_and_not_for_hosts_without_one() {
             "NO_PROXY" => Some(none_for.into()),
             _ => None,
         });
-        Client::with_network(settings, &network).unwrap()
+        Client::new(settings, &network).unwrap()
     };
     let error = with_network("")
         .repo("octo/hello")
