@@ -106,6 +106,11 @@ impl Repo {
         &self.real
     }
 
+    /// Whether the repository was one of jj too when the run began.
+    pub fn started_with_jj(&self) -> bool {
+        self.private.started_with_jj()
+    }
+
     /// The commit that changes are compared with: the start of the task, or Sprag's last commit.
     pub fn base(&self) -> Option<RevId> {
         self.private.state.base.clone().map(RevId)

@@ -4,6 +4,7 @@
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::git::{GitError, Real};
+use crate::plain_file;
 use crate::process::environment::environment;
 use crate::process::{
     Cancel, CommandSpec, Exit, HeadTail, Input, Limits, StreamKind, clean_text, run,
@@ -30,15 +31,19 @@ const SHOWN: usize = 2 << 10;
 /// Variables that locate the user's jj configuration, in addition to those that every child gets.
 const CONFIGURATION: [&str; 1] = ["JJ_CONFIG"];
 
+/// Maximum length in bytes of a file that contains a path.
+const MAX_PATH_BYTES: u64 = 8 << 10;
+
 /// A temporary bookmark, so that jj imports commits that are on no bookmark.
 const TEMPORARY_BOOKMARK: &str = "sprag-temporary";
 
 /// Whether the work tree is a working copy of a jj repository with the same git directory.
 pub(crate) fn has_jj(real: &Real) -> bool {
     let store = real.work_tree().join(".jj/repo/store");
-    let Ok(target) = fs::read_to_string(store.join("git_target")) else {
+    let Ok(target) = plain_file::read(&store.join("git_target"), MAX_PATH_BYTES) else {
         return false;
     };
+    let target = String::from_utf8_lossy(&target);
     let target = fs::canonicalize(store.join(target.trim_end_matches('\n')));
     target.is_ok_and(|target| target == real.common_dir())
 }
@@ -111,7 +116,8 @@ pub(crate) async fn import_commits(setup: &Setup, tree: &mut WorkTree, emit: &mu
         Some(since) => Jj::of(setup, real, emit).import_head(real, &since).await,
         None => {
             let is_cancelled = setup.cancel.beyond_deadline().reason().is_some();
-            if !has_commits || is_cancelled || !has_jj(real) {
+            let has_jj = || tree.repo.started_with_jj() && has_jj(real);
+            if !has_commits || is_cancelled || !has_jj() {
                 return;
             }
             let jj = Jj::of(setup, real, emit);

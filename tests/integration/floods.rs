@@ -259,3 +259,46 @@ fn the_output_of_setup_and_of_hooks() {
     weigh(&project, &["--agent-command", &agent], 0);
     assert_eq!(project.commits(), 3);
 }
+
+#[test]
+fn a_directory_of_jj_that_the_agent_makes_is_neither_waited_for_nor_used() {
+    let named = "printf %s \"$PWD/.git\" > .jj/repo/store/git_target";
+    for script in ["mkfifo .jj/repo/store/git_target", named] {
+        let mut project = project();
+        let jj = project.outside("programs/jj");
+        fs::create_dir(jj.parent().unwrap()).unwrap();
+        let note = project.outside("jj-ran");
+        fs::write(&jj, format!("#!/bin/sh\ntouch {}\n", note.display())).unwrap();
+        fs::set_permissions(&jj, fs::Permissions::from_mode(0o755)).unwrap();
+        let path = format!(
+            "{}:{}",
+            jj.parent().unwrap().display(),
+            std::env::var("PATH").unwrap()
+        );
+        project.env("PATH", path);
+        flood(
+            &project,
+            &format!("mkdir -p .jj/repo/store; {script}; {FIX}"),
+        );
+        assert_eq!(project.commits(), 2);
+        assert!(!note.exists(), "jj has run for {script}");
+    }
+}
+
+#[test]
+fn a_pipe_or_a_link_that_a_hook_leaves_for_its_message_is_refused() {
+    let hooks = [
+        ("true", 0),
+        ("rm \"$1\"; mkfifo \"$1\"", 1),
+        ("rm \"$1\"; ln -s /dev/zero \"$1\"", 1),
+        ("rm \"$1\"; ln -s /etc/hostname \"$1\"", 1),
+        ("truncate -s 4T \"$1\"", 1),
+    ];
+    for (script, code) in hooks {
+        let project = project();
+        project.hook("commit-msg", script);
+        let agent = project.agent(FIX);
+        weigh(&project, &["--agent-command", &agent], code);
+        assert_eq!(project.commits(), if code == 0 { 2 } else { 1 }, "{script}");
+    }
+}

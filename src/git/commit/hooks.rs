@@ -5,10 +5,14 @@ use crate::git::copy_tree::{copy_tree, make_dir, metadata};
 use crate::git::error::{GitError, io_error};
 use crate::git::objects::loose::loose_path;
 use crate::git::repo::Repo;
+use crate::plain_file;
 use std::ffi::OsString;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+
+/// Maximum length of a message in bytes.
+const MESSAGE_LIMIT: u64 = 1 << 20;
 
 /// A hook that a commit runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,7 +51,9 @@ impl HookInvocation {
 
     /// The message after the hook has run.
     pub fn message(&self) -> Result<String, GitError> {
-        let content = fs::read(&self.message).map_err(io_error("read", &self.message))?;
+        // The hook may run code of the work tree, which can leave anything in the place of the message.
+        let content = plain_file::read(&self.message, MESSAGE_LIMIT);
+        let content = content.map_err(io_error("read", &self.message))?;
         Ok(String::from_utf8_lossy(&content).trim_end().to_owned())
     }
 }

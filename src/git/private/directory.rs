@@ -300,13 +300,25 @@ fn copy_rules(real: &Real, root: &Path, settings: &Settings) -> Result<(), GitEr
     Ok(())
 }
 
+/// The last rule of a private directory that was made beside a repository of jj.
+const RULE_FOR_JJ: &[u8] = b"\n/.jj/\n";
+
+impl PrivateDir {
+    /// Whether the repository was one of jj too when the run began. The agent can make any repository one, and jj
+    /// obeys what it then configures.
+    pub fn started_with_jj(&self) -> bool {
+        let rules = fs::read(self.git_dir().join("info/exclude")).unwrap_or_default();
+        rules.ends_with(RULE_FOR_JJ)
+    }
+}
+
 /// Excludes jj's own directory, which is not part of the work, whatever happens to jj's ignore file in it.
 fn exclude_jj(real: &Real, exclude: &Path) -> Result<(), GitError> {
     if metadata(&real.work_tree.join(".jj"))?.is_none() {
         return Ok(());
     }
     let mut rules = fs::read(exclude).unwrap_or_default();
-    rules.extend(b"\n/.jj/\n");
+    rules.extend(RULE_FOR_JJ);
     write(exclude, &rules)
 }
 

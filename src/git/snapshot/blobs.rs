@@ -16,7 +16,7 @@ use crate::git::snapshot::listing::{GITLINK, Recorded};
 use crate::plain_file;
 use std::collections::{HashMap, HashSet};
 use std::fs;
-use std::io::{BufReader, Read as _};
+use std::io::BufReader;
 use std::sync::PoisonError;
 
 impl Repo {
@@ -116,13 +116,7 @@ impl Repo {
     /// The content of a file in the work tree. `None` if it is larger than `at_most` bytes, not a file, or
     /// unreadable.
     pub fn work_file(&self, path: &[u8], at_most: u64) -> Option<Vec<u8>> {
-        let file = plain_file::open(&self.real.work_tree.join(as_path(path))).ok()?;
-        let mut content = Vec::new();
-        file.take(at_most.saturating_add(1))
-            .read_to_end(&mut content)
-            .ok()?;
-        let fits = u64::try_from(content.len()).is_ok_and(|length| length <= at_most);
-        fits.then_some(content)
+        plain_file::read(&self.real.work_tree.join(as_path(path)), at_most).ok()
     }
 
     /// Digests of the entries at these paths. They distinguish different contents, and a missing entry.
