@@ -13,8 +13,8 @@ use crate::domain::snapshot::Fingerprint;
 use crate::permit::Committable;
 use crate::plain_file;
 use crate::process::{
-    Cancel, CappedLog, CommandSpec, Exit, HeadTail, Input, Limits, StreamKind, clean_text, run,
-    until_one_fails,
+    Cancel, CappedLog, CleanLines, CommandSpec, Exit, HeadTail, Input, Limits, StreamKind,
+    clean_text, run, until_one_fails,
 };
 use crate::sandbox::Policy;
 use crate::secrets::redact::Redactor;
@@ -206,7 +206,8 @@ async fn run_check(
 ) -> (CheckResult, String) {
     let name = (context.log)(number, &file_name(&check.name));
     let log = CappedLog::create(&context.run_dir.join(&name)).ok();
-    let mut log = log.map(|log| Redacting::new(log, Arc::clone(context.redactor)));
+    let log = log.map(|log| Redacting::new(log, Arc::clone(context.redactor)));
+    let mut log = log.map(CleanLines::new);
     let mut kept = HeadTail::new(HEAD, TAIL);
     let spec = CommandSpec {
         program: "sh".into(),
@@ -233,7 +234,10 @@ async fn run_check(
         }
     })
     .await;
-    let closed = log.map(|log| log.finish().and_then(CappedLog::close));
+    let closed = log.map(|log| {
+        let log = log.finish().and_then(Redacting::finish);
+        log.and_then(CappedLog::close)
+    });
     if let Some(Err(error)) = closed {
         lost = Some(format!("{name}: {error}"));
     }

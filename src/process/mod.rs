@@ -48,4 +48,4 @@ pub use registry::{
 };
 pub use retain::{HeadTail, Tail};
 pub use service::Service;
-pub use text::clean_text;
+pub use text::{CleanLines, clean_text};

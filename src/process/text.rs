@@ -1,11 +1,22 @@
 //! Converts program output to text for people and prompts.
 
+use std::io::{self, Write};
+
+/// How much of a line is held back until its end arrives.
+const MAX_LINE: usize = 64 << 10;
+
 /// Output as plain text: invalid UTF-8 is replaced, escape sequences and control characters are removed,
 /// and every line ends with `\n`.
 ///
 /// A lone `\r` also ends a line, because a terminal would overwrite the line then. If successive states
 /// differ only in figures and bars, as in a progress bar, only the last one is kept.
 pub fn clean_text(bytes: &[u8]) -> String {
+    if bytes
+        .iter()
+        .all(|byte| matches!(byte, b'\n' | b'\t' | b' '..=b'~'))
+    {
+        return String::from_utf8_lossy(bytes).into_owned();
+    }
     let text = String::from_utf8_lossy(bytes);
     let mut clean = String::with_capacity(text.len());
     for line in text.split_inclusive('\n') {
@@ -17,6 +28,61 @@ pub fn clean_text(bytes: &[u8]) -> String {
         clean.push_str(end);
     }
     clean
+}
+
+/// Writes program output to `W` as [`clean_text`], whole lines at a time. Only the beginning of a very long line
+/// is written before its end arrives.
+#[derive(Debug)]
+pub struct CleanLines<W> {
+    out: W,
+    line: Vec<u8>,
+}
+
+impl<W: Write> CleanLines<W> {
+    /// Creates a stream that writes to `out`.
+    pub fn new(out: W) -> Self {
+        Self {
+            out,
+            line: Vec::new(),
+        }
+    }
+
+    /// Writes the text after the last line end, and returns the underlying writer.
+    ///
+    /// # Errors
+    /// Those of the underlying writer.
+    pub fn finish(mut self) -> io::Result<W> {
+        self.release(self.line.len())?;
+        Ok(self.out)
+    }
+
+    fn release(&mut self, length: usize) -> io::Result<()> {
+        let lines = self.line.get(..length).unwrap_or_default();
+        self.out.write_all(clean_text(lines).as_bytes())?;
+        self.line.drain(..length);
+        Ok(())
+    }
+}
+
+impl<W: Write> Write for CleanLines<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.line.extend_from_slice(bytes);
+        if let Some(end) = memchr::memrchr(b'\n', &self.line) {
+            self.release(end + 1)?;
+        } else if self.line.len() > MAX_LINE {
+            // A character that is cut here would be lost.
+            let whole = match std::str::from_utf8(&self.line) {
+                Err(error) if error.error_len().is_none() => error.valid_up_to(),
+                _ => self.line.len(),
+            };
+            self.release(whole)?;
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
 }
 
 /// Adds one line that may have been overwritten several times.
@@ -110,6 +176,32 @@ mod tests {
         for (bytes, expected) in cases {
             assert_eq!(clean_text(bytes), expected, "{}", bytes.escape_ascii());
         }
+    }
+
+    fn streamed(parts: &[&[u8]]) -> String {
+        let mut stream = CleanLines::new(Vec::new());
+        for part in parts {
+            stream.write_all(part).unwrap();
+        }
+        String::from_utf8(stream.finish().unwrap()).unwrap()
+    }
+
+    #[test]
+    fn a_stream_is_cleaned_like_its_whole_text() {
+        let parts: [&[u8]; 4] = [b"a\x1b[3", b"1mb\x1b[0m\r", b"\nc\xc3", b"\xa9"];
+        assert_eq!(streamed(&parts), "ab\nc\u{e9}");
+    }
+
+    #[test]
+    fn a_long_line_is_written_before_it_ends_and_loses_no_character() {
+        let line = "\u{e9}".repeat(MAX_LINE);
+        let bytes = line.as_bytes();
+        let mut stream = CleanLines::new(Vec::new());
+        for part in bytes.chunks(999) {
+            stream.write_all(part).unwrap();
+            assert!(stream.line.len() <= MAX_LINE + 999);
+        }
+        assert_eq!(String::from_utf8(stream.finish().unwrap()).unwrap(), line);
     }
 
     proptest! {

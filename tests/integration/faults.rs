@@ -22,8 +22,11 @@ fn odd_bytes_in_all_output_are_survived_and_kept_raw() {
         "printf '\\377\\376\\000\\033]0;x\\007\\rx\\n'; {FIX}"
     ));
     let run = project.run(&agent, &["-vv"]).expect(0);
-    let raw = fs::read(run.dir.unwrap().join("turns/01-command.jsonl")).unwrap();
+    let log = run.task(0)["checks"][0]["log"].as_str().unwrap();
+    let dir = run.dir.as_ref().unwrap();
+    let raw = fs::read(dir.join("turns/01-command.jsonl")).unwrap();
     assert!(raw.starts_with(b"\xff\xfe\x00\x1b]0;x\x07\rx\n"), "{raw:?}");
+    assert_eq!(fs::read_to_string(dir.join(log)).unwrap(), "\u{fffd}red\n");
     assert!(!run.stdout.contains('\u{1b}'), "{}", run.stdout);
     assert!(!run.stdout.contains('\0'), "{}", run.stdout);
 }

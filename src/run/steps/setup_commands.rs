@@ -6,8 +6,8 @@ use crate::domain::event::EventKind;
 use crate::domain::outcome::Outcome;
 use crate::error::{Error, Result};
 use crate::process::{
-    CappedLog, CommandSpec, Exit, HeadTail, Input, Limits, Service, clean_text, run_keeping,
-    until_one_fails,
+    CappedLog, CleanLines, CommandSpec, Exit, HeadTail, Input, Limits, Service, clean_text,
+    run_keeping, until_one_fails,
 };
 use crate::run::directory::RunDir;
 use crate::run::emitter::Emitter;
@@ -101,7 +101,7 @@ async fn run_command(
         command: command.to_owned(),
     });
     let file = new_log(&setup.run_dir);
-    let mut log = setup.run_dir.log(file);
+    let mut log = setup.run_dir.log(file).map(CleanLines::new);
     let mut kept = HeadTail::new(KEPT_HEAD, KEPT_TAIL);
     let (ended, service) = run_keeping(&spec, &setup.cancel, &mut |_, chunk: &[u8]| {
         kept.push(chunk);
@@ -113,7 +113,8 @@ async fn run_command(
     })
     .await;
     services.0.extend(service);
-    let written = log.and_then(|log| log.finish().and_then(CappedLog::close));
+    let written = log.and_then(CleanLines::finish);
+    let written = written.and_then(|log| log.finish().and_then(CappedLog::close));
     let path = file.path().into_owned();
     if let Err(error) = &written {
         emit.warn(format!("the log {path} is incomplete: {error}"));
