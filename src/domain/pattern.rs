@@ -49,6 +49,15 @@ impl Pattern {
         found.into_iter().flatten()
     }
 
+    /// The lines in which it occurs: the index of each, and its first occurrence there.
+    pub(crate) fn in_lines<'t>(
+        &self,
+        lines: &[&'t str],
+    ) -> impl Iterator<Item = (usize, Captures<'t>)> {
+        let lines = lines.iter().enumerate();
+        lines.filter_map(|(at, line)| Some((at, self.captures(line)?)))
+    }
+
     /// `text` with every occurrence replaced.
     pub(crate) fn replace_all<'t>(&self, text: &'t str, by: impl Replacer) -> Cow<'t, str> {
         match self.regex() {

@@ -6,7 +6,7 @@
 use super::failing_test::{self, FailingTest, MAX_FAILING_TESTS};
 use super::matcher::Matcher;
 use super::{path, tools};
-use crate::pattern::group;
+use crate::pattern::{Pattern, group};
 use crate::text;
 use regex::Captures;
 use serde::{Deserialize, Serialize};
@@ -138,6 +138,12 @@ pub(super) fn below<'a>(
     following.take_while(|line| belongs(line)).collect()
 }
 
+/// Lines that belong to a message, each without the space around it.
+pub(super) fn joined<'a, 'l: 'a>(lines: impl IntoIterator<Item = &'a &'l str>) -> String {
+    let lines: Vec<&str> = lines.into_iter().map(|line| line.trim()).collect();
+    lines.join("\n")
+}
+
 /// A parser's finding, before sorting.
 pub(super) struct Found {
     /// The index of the output line that names the location.
@@ -246,6 +252,12 @@ impl<'a> Sink<'a> {
 impl Sink<'_> {
     pub(super) fn relative(&self, path: &str) -> Option<String> {
         path::relative(path, self.root)
+    }
+
+    /// The first of these lines' stack frames, as `frame` finds them, whose file is in the project.
+    pub(super) fn own_frame<'l>(&self, lines: &[&'l str], frame: &Pattern) -> Option<Location<'l>> {
+        let mut places = frame.in_lines(lines).map(|(_, found)| Location::of(&found));
+        places.find(|place| self.relative(place.path).is_some())
     }
 
     /// Prevents later parsers from reading this line as a separate message.

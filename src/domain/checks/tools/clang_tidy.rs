@@ -20,10 +20,7 @@ fn read(output: Output<'_>, sink: &mut Sink<'_>) {
         r"^(\S[^:]*):(\d+):(\d+): (warning|error): (.+) \[([a-z][a-z0-9]*(?:-[A-Za-z0-9.]+)+)(?:,-warnings-as-errors)?\]$",
     );
     let lines = output.lines;
-    for (at, line) in lines.iter().enumerate() {
-        let Some(found) = MESSAGE.captures(line) else {
-            continue;
-        };
+    for (at, found) in MESSAGE.in_lines(lines) {
         let severity = match group(&found, 4) {
             "error" => Severity::Error,
             _ => Severity::Warning,

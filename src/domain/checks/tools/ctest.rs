@@ -36,7 +36,7 @@ fn counts(lines: &[&str]) -> Option<Counts> {
     static SUMMARY: Pattern =
         Pattern::new(r"^\d+% tests passed, (\d+) tests? failed out of (\d+)$");
     let mut tally = Tally::default();
-    for found in lines.iter().filter_map(|line| SUMMARY.captures(line)) {
+    for (_, found) in SUMMARY.in_lines(lines) {
         let [failed, total] = [1, 2].map(|index| group(&found, index).parse::<u64>().ok());
         tally.add_of_total(total, failed, Some(0));
     }

@@ -2,7 +2,7 @@
 
 use super::{Tool, ToolKind};
 use crate::checks::counts::{Counts, Tally, optional_number};
-use crate::checks::diagnostic::{Location, Output, Sink, below};
+use crate::checks::diagnostic::{Location, Output, Sink, below, joined};
 use crate::pattern::{Pattern, group};
 
 /// See [`Tool`].
@@ -27,10 +27,7 @@ fn read(output: Output<'_>, sink: &mut Sink<'_>) {
     static FAILED: Pattern = Pattern::new(r"^(\S.*) => (\S+?):(\d+):(\d+)$");
     static FRAME: Pattern = Pattern::new(r"^\s+at (?:.+ \()?(file://\S+?):(\d+):(\d+)\)?$");
     let lines = output.lines;
-    for (at, line) in lines.iter().enumerate() {
-        let Some(found) = FAILED.captures(line) else {
-            continue;
-        };
+    for (at, found) in FAILED.in_lines(lines) {
         let below = below(lines, at, REACH, |line| {
             !FAILED.is_match(line) && line.trim() != "FAILURES"
         });
@@ -41,19 +38,16 @@ fn read(output: Output<'_>, sink: &mut Sink<'_>) {
             sink.claim(at);
             continue;
         }
-        let frames = below.iter().filter_map(|line| FRAME.captures(line));
-        let mut own = frames.filter(|frame| sink.relative(group(frame, 1)).is_some());
         let begin = Location {
             path: group(&found, 2),
             line: group(&found, 3),
             column: group(&found, 4),
         };
-        let place = own.next().map_or(begin, |frame| Location::of(&frame));
+        let place = sink.own_frame(&below, &FRAME).unwrap_or(begin);
         let said = below
             .iter()
             .take_while(|line| !line.trim().starts_with("at "));
-        let said: Vec<&str> = said.map(|line| line.trim()).collect();
-        let message = said.join("\n");
+        let message = joined(said);
         let message = message.trim_start_matches("error: ");
         sink.failing(at, place, group(&found, 1), message)
             .lines(at..at + 1 + below.len());
@@ -64,7 +58,7 @@ fn counts(lines: &[&str]) -> Option<Counts> {
     static SUMMARY: Pattern =
         Pattern::new(r"^(?:ok|FAILED) \| (\d+) passed (?:\([^)]*\) )?\| (\d+) failed");
     let mut tally = Tally::default();
-    for found in lines.iter().filter_map(|line| SUMMARY.captures(line)) {
+    for (_, found) in SUMMARY.in_lines(lines) {
         let [passed, failed] = [1, 2].map(|it| optional_number(group(&found, it)));
         tally.add(passed, failed);
     }

@@ -2,7 +2,7 @@
 
 use super::{Tool, ToolKind};
 use crate::checks::counts::{Counts, Tally, sum};
-use crate::checks::diagnostic::{Location, Output, Sink, below};
+use crate::checks::diagnostic::{Output, Sink, below, joined};
 use crate::pattern::{Pattern, group};
 
 /// See [`Tool`].
@@ -27,30 +27,18 @@ fn read(output: Output<'_>, sink: &mut Sink<'_>) {
     static NEXT: Pattern = Pattern::new(r"^(?:  (?:Failed|Passed|Skipped) \S|(?:Failed|Passed)! )");
     static FRAME: Pattern = Pattern::new(r"^\s+at .+ in (.+\.(?:cs|fs|vb)):line (\d+)$");
     let lines = output.lines;
-    for (at, line) in lines.iter().enumerate() {
-        let Some(found) = FAILED.captures(line) else {
-            continue;
-        };
+    for (at, found) in FAILED.in_lines(lines) {
         let below = below(lines, at, REACH, |line| !NEXT.is_match(line));
-        let frames = below.iter().filter_map(|line| FRAME.captures(line));
-        let mut own = frames.filter(|frame| sink.relative(group(frame, 1)).is_some());
-        let place = own
-            .next()
-            .map(|frame| Location::new(group(&frame, 1), group(&frame, 2)));
+        let place = sink.own_frame(&below, &FRAME);
         let said = below
             .iter()
             .skip_while(|line| line.trim() != "Error Message:");
         let said = said
             .skip(1)
             .take_while(|line| line.trim() != "Stack Trace:");
-        let said: Vec<&str> = said.map(|line| line.trim()).collect();
-        sink.failing(
-            at,
-            place.unwrap_or_default(),
-            group(&found, 1),
-            &said.join("\n"),
-        )
-        .lines(at..at + 1 + below.len());
+        let name = group(&found, 1);
+        sink.failing(at, place.unwrap_or_default(), name, &joined(said))
+            .lines(at..at + 1 + below.len());
     }
 }
 
@@ -59,10 +47,7 @@ fn counts(lines: &[&str]) -> Option<Counts> {
         r"^(?:Passed|Failed|Skipped)!\s+- Failed:\s*(\d+), Passed:\s*(\d+), Skipped:\s*(\d+), Total:\s*(\d+),?",
     );
     let mut tally = Tally::default();
-    for line in lines {
-        let Some(found) = SUMMARY.captures(line) else {
-            continue;
-        };
+    for (_, found) in SUMMARY.in_lines(lines) {
         let [failed, passed, skipped, total] =
             [1, 2, 3, 4].map(|index| group(&found, index).parse::<u64>().ok());
         tally.add(passed, failed);

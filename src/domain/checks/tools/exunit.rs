@@ -2,7 +2,7 @@
 
 use super::{Tool, ToolKind};
 use crate::checks::counts::{Counts, Tally, optional_number};
-use crate::checks::diagnostic::{Location, Output, Sink, below};
+use crate::checks::diagnostic::{Location, Output, Sink, below, joined};
 use crate::pattern::{Pattern, group};
 
 /// See [`Tool`].
@@ -33,10 +33,7 @@ fn read(output: Output<'_>, sink: &mut Sink<'_>) {
     static BEGIN: Pattern = Pattern::new(r"^     (\S+\.exs?):(\d+)$");
     static FRAME: Pattern = Pattern::new(r"^       (?:\([^)]+\) )?(\S+\.exs?):(\d+): ");
     let lines = output.lines;
-    for (at, line) in lines.iter().enumerate() {
-        let Some(found) = FAILED.captures(line) else {
-            continue;
-        };
+    for (at, found) in FAILED.in_lines(lines) {
         let below = below(lines, at, REACH, |line| {
             line.is_empty() || line.starts_with("     ")
         });
@@ -48,9 +45,8 @@ fn read(output: Output<'_>, sink: &mut Sink<'_>) {
         let place = matching(&FRAME).filter(own).or_else(|| matching(&BEGIN));
         let said = below.iter().take_while(|line| line.trim() != "stacktrace:");
         let said = said.filter(|line| !BEGIN.is_match(line) && !line.trim().is_empty());
-        let said: Vec<&str> = said.map(|line| line.trim()).collect();
         let name = format!("{}: {}", group(&found, 2), group(&found, 1));
-        sink.failing(at, place.unwrap_or_default(), &name, &said.join("\n"))
+        sink.failing(at, place.unwrap_or_default(), &name, &joined(said))
             .lines(at..at + 1 + below.len());
     }
 }
@@ -62,7 +58,7 @@ fn counts(lines: &[&str]) -> Option<Counts> {
     static FINISHED: Pattern = Pattern::new(r"^Finished in [\d.]+ seconds \(");
     lines.iter().find(|line| FINISHED.is_match(line))?;
     let mut tally = Tally::default();
-    for found in lines.iter().filter_map(|line| SUMMARY.captures(line)) {
+    for (_, found) in SUMMARY.in_lines(lines) {
         let [total, failed, skipped] = [1, 2, 3].map(|it| optional_number(group(&found, it)));
         tally.add_of_total(total, failed, skipped);
     }

@@ -17,10 +17,7 @@ pub(super) const TOOL: Tool = Tool {
 fn read(output: Output<'_>, sink: &mut Sink<'_>) {
     static FOUND: Pattern =
         Pattern::new(r"^((?:[A-Za-z]:)?[^\s:]+\.go):(\d+)(?::(\d+))?: (.+) \(([a-z][a-z0-9]*)\)$");
-    for (at, line) in output.lines.iter().enumerate() {
-        let Some(found) = FOUND.captures(line) else {
-            continue;
-        };
+    for (at, found) in FOUND.in_lines(output.lines) {
         let source = below(output.lines, at, 2, |line| line.starts_with(['\t', ' ']));
         let (place, code) = (Location::of(&found), Some(group(&found, 5)));
         sink.push(at, place, Severity::Error, code, group(&found, 4))

@@ -2,7 +2,7 @@
 
 use super::jvm;
 use super::{Tool, ToolKind};
-use crate::checks::diagnostic::{Location, Output, Sink, below};
+use crate::checks::diagnostic::{Location, Output, Sink, below, joined};
 use crate::pattern::{Pattern, group};
 
 /// See [`Tool`].
@@ -24,10 +24,7 @@ fn read(output: Output<'_>, sink: &mut Sink<'_>) {
     static SHORT: Pattern =
         Pattern::new(r"^    (\S+) at ([\w$]+\.(?:java|kt|scala|groovy)):(\d+)$");
     let lines = output.lines;
-    for (at, line) in lines.iter().enumerate() {
-        let Some(found) = FAILED.captures(line) else {
-            continue;
-        };
+    for (at, found) in FAILED.in_lines(lines) {
         let name = group(&found, 1);
         let class = name.split(" > ").next().unwrap_or_default();
         let below = below(lines, at, REACH, |line| line.starts_with("    "));
@@ -41,11 +38,7 @@ fn read(output: Output<'_>, sink: &mut Sink<'_>) {
                 let said = below
                     .iter()
                     .take_while(|line| !line.trim().starts_with("at "));
-                let said: Vec<&str> = said.map(|line| line.trim()).collect();
-                (
-                    jvm::place(&below, class).unwrap_or_default(),
-                    said.join("\n"),
-                )
+                (jvm::place(&below, class).unwrap_or_default(), joined(said))
             }
         };
         sink.failing(at, Location::new(&place.0, &place.1), name, &said)

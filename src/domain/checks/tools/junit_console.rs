@@ -16,10 +16,7 @@ pub(super) const TOOL: Tool = Tool {
 fn counts(lines: &[&str]) -> Option<Counts> {
     static NUMBER: Pattern = Pattern::new(r"^\[\s*(\d+) tests (successful|failed)\s*\]$");
     let mut tally = Tally::default();
-    for line in lines {
-        let Some(found) = NUMBER.captures(line) else {
-            continue;
-        };
+    for (_, found) in NUMBER.in_lines(lines) {
         let number = group(&found, 1).parse().ok();
         match group(&found, 2) {
             "successful" => tally.add(number, Some(0)),

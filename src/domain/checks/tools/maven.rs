@@ -26,10 +26,7 @@ const REACH: usize = 60;
 /// The location is the one in the test's own class, which the stack trace names with its package.
 fn read(output: Output<'_>, sink: &mut Sink<'_>) {
     let lines = output.lines;
-    for (at, line) in lines.iter().enumerate() {
-        let Some(found) = FAILED.captures(line) else {
-            continue;
-        };
+    for (at, found) in FAILED.in_lines(lines) {
         let name = group(&found, 1);
         let below = below(lines, at, REACH, |line| {
             !line.trim().is_empty() && !line.starts_with('[')

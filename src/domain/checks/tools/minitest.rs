@@ -2,7 +2,7 @@
 
 use super::{Tool, ToolKind};
 use crate::checks::counts::{Counts, Tally};
-use crate::checks::diagnostic::{Location, Output, Sink, below};
+use crate::checks::diagnostic::{Location, Output, Sink, below, joined};
 use crate::pattern::{Pattern, group};
 
 /// See [`Tool`].
@@ -30,27 +30,17 @@ fn read(output: Output<'_>, sink: &mut Sink<'_>) {
     static FAILED: Pattern = Pattern::new(r"^([A-Z]\S*#test_\S+?)(?: \[(\S+):(\d+)\])?:$");
     static FRAME: Pattern = Pattern::new(r"^\s+(\S+?):(\d+):in .+$");
     let lines = output.lines;
-    for (at, line) in lines.iter().enumerate() {
-        let Some(found) = FAILED.captures(line) else {
-            continue;
-        };
+    for (at, found) in FAILED.in_lines(lines) {
         let below = below(lines, at, REACH, |line| !line.is_empty());
-        let frames = below.iter().filter_map(|line| FRAME.captures(line));
-        let mut places = frames.map(|found| Location::of(&found));
         let own = Location::new(group(&found, 2), group(&found, 3));
         let place = match own.path.is_empty() {
             false => Some(own),
-            true => places.find(|place| sink.relative(place.path).is_some()),
+            true => sink.own_frame(&below, &FRAME),
         };
         let said = below.iter().take_while(|line| !FRAME.is_match(line));
-        let said: Vec<&str> = said.map(|line| line.trim()).collect();
-        sink.failing(
-            at,
-            place.unwrap_or_default(),
-            group(&found, 1),
-            &said.join("\n"),
-        )
-        .lines(at..at + 1 + below.len());
+        let name = group(&found, 1);
+        sink.failing(at, place.unwrap_or_default(), name, &joined(said))
+            .lines(at..at + 1 + below.len());
     }
 }
 

@@ -26,10 +26,7 @@ const WRAPPED: usize = 6;
 
 fn read(output: Output<'_>, sink: &mut Sink<'_>) {
     let lines = output.lines;
-    for (at, line) in lines.iter().enumerate() {
-        let Some(found) = MESSAGE.captures(line) else {
-            continue;
-        };
+    for (at, found) in MESSAGE.in_lines(lines) {
         let severity = match group(&found, 6) {
             "error" => Severity::Error,
             "warning" => Severity::Warning,

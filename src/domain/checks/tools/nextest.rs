@@ -41,10 +41,7 @@ fn counts(lines: &[&str]) -> Option<Counts> {
     static SUMMARY: Pattern =
         Pattern::new(r"^\s+Summary \[[^\]]*\]\s+(\d+)(?:/(\d+))? tests? run: (\d+) passed(.*)$");
     let mut tally = Tally::default();
-    for line in lines {
-        let Some(found) = SUMMARY.captures(line) else {
-            continue;
-        };
+    for (_, found) in SUMMARY.in_lines(lines) {
         let rest = group(&found, 4);
         let passed: Option<u64> = group(&found, 3).parse().ok();
         let failed = failed_in_nextest(rest);

@@ -36,10 +36,7 @@ fn counts(lines: &[&str]) -> Option<Counts> {
     static COUNT: Pattern = Pattern::new(r"^[#ℹ] (pass|fail|cancelled)\s+(\d+)$");
     let mut tally = Tally::default();
     let mut kinds = (false, false);
-    for line in lines {
-        let Some(found) = COUNT.captures(line) else {
-            continue;
-        };
+    for (_, found) in COUNT.in_lines(lines) {
         let number = group(&found, 2).parse().ok();
         if group(&found, 1) == "pass" {
             kinds.0 = true;

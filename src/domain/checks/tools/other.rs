@@ -33,10 +33,7 @@ const HOSTS: [&str; 9] = [
 ];
 
 fn read(output: Output<'_>, sink: &mut Sink<'_>) {
-    for (at, line) in output.lines.iter().enumerate() {
-        let Some(found) = PLACED.captures(line) else {
-            continue;
-        };
+    for (at, found) in PLACED.in_lines(output.lines) {
         let place = Location::of(&found);
         let Some(severity) = severity(group(&found, 4), place) else {
             continue;

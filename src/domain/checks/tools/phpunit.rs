@@ -31,10 +31,7 @@ fn read(output: Output<'_>, sink: &mut Sink<'_>) {
     static FAILED: Pattern = Pattern::new(r"^\d+\) (\S+::\S+(?: with data set .+)?)$");
     static FRAME: Pattern = Pattern::new(r"^(\S+\.php):(\d+)$");
     let lines = output.lines;
-    for (at, line) in lines.iter().enumerate() {
-        let Some(found) = FAILED.captures(line) else {
-            continue;
-        };
+    for (at, found) in FAILED.in_lines(lines) {
         let below = below(lines, at, REACH, |line| {
             !FAILED.is_match(line) && line != "--"
         });

@@ -236,7 +236,7 @@ fn progress(lines: &[&str]) -> Option<Counts> {
     static LETTERS: Pattern = Pattern::new(r"^([.FEsxX]+) +\[ *([0-9]+)%\]$");
     let mut tally = Tally::default();
     let mut is_whole = false;
-    for found in lines.iter().filter_map(|line| LETTERS.captures(line)) {
+    for (_, found) in LETTERS.in_lines(lines) {
         let number = |of: &[char]| Some(found[1].matches(of).count() as u64);
         tally.add(number(&['.', 'X']), number(&['F', 'E']));
         is_whole = &found[2] == "100";

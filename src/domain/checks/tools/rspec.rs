@@ -2,7 +2,7 @@
 
 use super::{Tool, ToolKind};
 use crate::checks::counts::{Counts, Tally, optional_number};
-use crate::checks::diagnostic::{Location, Output, Sink};
+use crate::checks::diagnostic::{Output, Sink, joined};
 use crate::pattern::{Pattern, group};
 
 /// See [`Tool`].
@@ -52,15 +52,10 @@ fn failure(lines: &[&str], header: usize, title: &str, name: &str, sink: &mut Si
         .take_while(|line| line.is_empty() || line.starts_with("     "))
         .copied()
         .collect();
-    let frames = below.iter().filter_map(|line| FRAME.captures(line));
-    let mut places = frames.map(|found| Location::new(group(&found, 1), group(&found, 2)));
-    let place = places.find(|place| sink.relative(place.path).is_some());
+    let place = sink.own_frame(&below, &FRAME);
     let said = below.iter().take_while(|line| !FRAME.is_match(line));
-    let said: Vec<&str> = said
-        .map(|line| line.trim())
-        .filter(|line| !line.is_empty())
-        .collect();
-    sink.failure(header, place.unwrap_or_default(), title, &said.join("\n"))
+    let said = joined(said.filter(|line| !line.trim().is_empty()));
+    sink.failure(header, place.unwrap_or_default(), title, &said)
         .about(name)
         .lines(header..header + 1 + below.len());
 }
@@ -70,10 +65,7 @@ fn counts(lines: &[&str]) -> Option<Counts> {
         r"^(\d+) examples?, (\d+) failures?(?:, (\d+) pending)?(?:, (\d+) errors? occurred outside of examples)?$",
     );
     let mut tally = Tally::default();
-    for line in lines {
-        let Some(found) = SUMMARY.captures(line) else {
-            continue;
-        };
+    for (_, found) in SUMMARY.in_lines(lines) {
         let [total, failed, pending, errors] =
             [1, 2, 3, 4].map(|index| optional_number(group(&found, index)));
         tally.add_of_total(total, failed, pending);

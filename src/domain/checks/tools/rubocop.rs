@@ -21,10 +21,7 @@ fn read(output: Output<'_>, sink: &mut Sink<'_>) {
         r"^(\S[^:]*):(\d+):(\d+): ([CWEFRI]): (?:\[\w+\] )?([A-Z]\w*(?:/\w+)+): (.+)$",
     );
     let lines = output.lines;
-    for (at, line) in lines.iter().enumerate() {
-        let Some(found) = OFFENSE.captures(line) else {
-            continue;
-        };
+    for (at, found) in OFFENSE.in_lines(lines) {
         // Every offense fails RuboCop, whatever its severity.
         let severity = match group(&found, 4) {
             "I" => Severity::Note,

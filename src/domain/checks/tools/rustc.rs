@@ -31,10 +31,7 @@ const BLOCK: usize = 60;
 fn read(output: Output<'_>, sink: &mut Sink<'_>) {
     let lines = output.lines;
     let cargo = lines.iter().any(|line| CARGO.is_match(line));
-    for (at, line) in lines.iter().enumerate() {
-        let Some(header) = HEADER.captures(line) else {
-            continue;
-        };
+    for (at, header) in HEADER.in_lines(lines) {
         let (kind, code, message) = (group(&header, 1), group(&header, 2), group(&header, 3));
         let severity = if kind == "error" {
             Severity::Error

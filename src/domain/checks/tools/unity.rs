@@ -23,10 +23,7 @@ pub(super) const TOOL: Tool = Tool {
 fn read(output: Output<'_>, sink: &mut Sink<'_>) {
     static FAILED: Pattern =
         Pattern::new(r"^(TEST\(.+?\))?((?:[A-Za-z]:)?[^:]+):(\d+):([^:]*):FAIL(?:: (.*))?$");
-    for (at, line) in output.lines.iter().enumerate() {
-        let Some(found) = FAILED.captures(line) else {
-            continue;
-        };
+    for (at, found) in FAILED.in_lines(output.lines) {
         let place = Location::new(group(&found, 2), group(&found, 3));
         let name = [group(&found, 1), group(&found, 4)].concat();
         sink.failing(at, place, &name, group(&found, 5));
@@ -36,7 +33,7 @@ fn read(output: Output<'_>, sink: &mut Sink<'_>) {
 fn counts(lines: &[&str]) -> Option<Counts> {
     static SUMMARY: Pattern = Pattern::new(r"^(\d+) Tests (\d+) Failures (\d+) Ignored\s*$");
     let mut tally = Tally::default();
-    for found in lines.iter().filter_map(|line| SUMMARY.captures(line)) {
+    for (_, found) in SUMMARY.in_lines(lines) {
         let [total, failed, ignored] = [1, 2, 3].map(|it| group(&found, it).parse::<u64>().ok());
         tally.add_of_total(total, failed, ignored);
     }
