@@ -71,16 +71,16 @@ pub enum AgentEvent {
 }
 
 /// An item of an agent's to-do list.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TodoItem {
-    /// The task.
+    /// The text of the item.
     pub text: String,
     /// Its status.
     pub status: TodoStatus,
 }
 
 /// The status of an item of an agent's list.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum TodoStatus {
     /// Not started.
@@ -91,7 +91,7 @@ pub enum TodoStatus {
     Completed,
 }
 
-/// Tokens and cost. `None` means unknown, which is never the same as zero.
+/// Tokens and cost; `null` is unknown, not zero.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Usage {
     /// Tokens sent to the model, cached ones included.

@@ -41,7 +41,7 @@ pub struct Event {
 }
 
 /// A task as the start of the run lists it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TaskLine {
     /// Its id.
     pub id: String,
@@ -49,11 +49,11 @@ pub struct TaskLine {
     pub title: String,
     /// Whether it was done before the run.
     pub done: bool,
-    /// Whether the run works on it.
+    /// Whether the run includes it.
     pub selected: bool,
     /// Its line in the plan file.
     pub line: Option<u32>,
-    /// The number of retries allowed.
+    /// The maximum number of retries.
     pub max_retries: u32,
 }
 
@@ -166,7 +166,7 @@ pub struct TurnProgress {
 }
 
 /// What is scheduled before the work continues.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RetryKind {
     /// The same turn again, with a more explicit prompt.

@@ -2,14 +2,16 @@
 
 mod convert;
 
+use crate::domain::agent::{TodoItem, Usage};
 use crate::domain::assess::AssessmentKind;
+use crate::domain::assess::message::FailedReport;
 use crate::domain::attempt::{PhaseName, Proof, ProofWord};
 use crate::domain::checks::verdict::CheckKind;
-use crate::domain::event::{Event, PushLine, WarningTopic};
+use crate::domain::event::{Event, PushLine, RetryKind, TaskLine, WarningTopic};
 use crate::domain::outcome::{Reason, RunStatus, TaskEnd};
 use crate::domain::review::{Finding, ReviewVerdict};
 use crate::domain::sandbox::{DeniedHost, GatewayLine, SandboxLine};
-use crate::domain::summary::{HistoryLine, RunSummary, StateLine};
+use crate::domain::summary::{HistoryLine, PlanLine, RunSummary, StateLine};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -55,7 +57,7 @@ pub enum Body {
         /// The run's id.
         run_id: String,
         /// The plan.
-        plan: WirePlan,
+        plan: PlanLine,
         /// The short name of the checked-out branch.
         branch: Option<String>,
         /// HEAD's commit.
@@ -65,7 +67,7 @@ pub enum Body {
         /// Names of the checks, in the order in which they run.
         checks: Vec<String>,
         /// All tasks of the plan, in the order of the run.
-        tasks: Vec<WireTask>,
+        tasks: Vec<TaskLine>,
         /// The run directory.
         run_dir: String,
         /// Whether it resumes an earlier run.
@@ -154,14 +156,14 @@ pub enum Body {
     #[serde(rename = "agent.todo")]
     AgentTodo {
         /// Every item.
-        items: Vec<WireTodo>,
+        items: Vec<TodoItem>,
     },
     /// Tokens and cost so far; `null` means unknown, not zero.
     #[serde(rename = "agent.usage")]
     AgentUsage {
         /// The values that are known.
         #[serde(flatten)]
-        usage: WireUsage,
+        usage: Usage,
     },
     /// The agent reported an error.
     #[serde(rename = "agent.error")]
@@ -188,7 +190,7 @@ pub enum Body {
         /// The number of files that the agent says it changed, if it reports them.
         changed_files: Option<u32>,
         /// Tokens and cost so far.
-        usage: WireUsage,
+        usage: Usage,
     },
     /// A turn ended.
     #[serde(rename = "turn.ended")]
@@ -199,7 +201,7 @@ pub enum Body {
         duration_ms: u64,
         /// Tokens and cost of a turn that was cut short, which is not assessed.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        usage: Option<WireUsage>,
+        usage: Option<Usage>,
     },
     /// A turn was assessed.
     #[serde(rename = "turn.assessed")]
@@ -222,10 +224,10 @@ pub enum Body {
         /// The duration in milliseconds.
         duration_ms: u64,
         /// Tokens and cost of this turn alone.
-        usage: WireUsage,
+        usage: Usage,
         /// The `FAILED:` report.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        failed_report: Option<WireFailedReport>,
+        failed_report: Option<FailedReport>,
         /// Its notes for later tasks: the texts of its `NOTE:` lines.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         notes: Vec<String>,
@@ -303,7 +305,7 @@ pub enum Body {
     #[serde(rename = "retry.scheduled")]
     RetryScheduled {
         /// The kind.
-        kind: WireRetry,
+        kind: RetryKind,
         /// Its number, from 1.
         n: u32,
         /// The maximum number.
@@ -443,83 +445,6 @@ pub enum Body {
     },
 }
 
-/// The plan.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct WirePlan {
-    /// Its title.
-    pub title: String,
-    /// Its path; `null` if the plan is a prompt.
-    pub path: Option<String>,
-}
-
-/// A task, as listed at the beginning of the run.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct WireTask {
-    /// Its id.
-    pub id: String,
-    /// Its title.
-    pub title: String,
-    /// Whether it was done before the run.
-    pub done: bool,
-    /// Whether the run includes it.
-    pub selected: bool,
-    /// Its line in the plan file.
-    pub line: Option<u32>,
-    /// The maximum number of retries.
-    pub max_retries: u32,
-}
-
-/// One item of an agent's to-do list.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct WireTodo {
-    /// The text of the item.
-    pub text: String,
-    /// The status of the item.
-    pub status: WireTodoStatus,
-}
-
-/// The status of an item in an agent's to-do list.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum WireTodoStatus {
-    /// Not started.
-    Pending,
-    /// In progress.
-    InProgress,
-    /// Done, according to the agent.
-    Completed,
-}
-
-/// Tokens and cost; `null` means unknown, not zero.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct WireUsage {
-    /// Input tokens, including cached ones.
-    #[serde(default)]
-    pub tokens_in: Option<u64>,
-    /// Input tokens served from a cache.
-    #[serde(default)]
-    pub tokens_cached: Option<u64>,
-    /// Output tokens.
-    #[serde(default)]
-    pub tokens_out: Option<u64>,
-    /// The cost in US dollars.
-    #[serde(default)]
-    pub cost_usd: Option<f64>,
-}
-
-/// The agent's `FAILED:` report.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct WireFailedReport {
-    /// The text after `FAILED:`.
-    pub summary: String,
-    /// The requirements.
-    pub requirements: Option<String>,
-    /// The problems.
-    pub problems: Option<String>,
-    /// Possible solutions.
-    pub solutions: Option<String>,
-}
-
 /// The outcome of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -538,20 +463,6 @@ pub enum WireCheckOutcome {
     Aborted,
     /// It was not run.
     Skipped,
-}
-
-/// The kinds of repeated turns.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum WireRetry {
-    /// The same turn again, with a more explicit prompt.
-    Nudge,
-    /// A new attempt.
-    Retry,
-    /// The same turn again, after a wait.
-    Wait,
-    /// Another turn, for the value that the run's output schema requires.
-    Output,
 }
 
 /// Notes without their own event.

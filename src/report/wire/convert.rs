@@ -1,18 +1,14 @@
 //! Converts internal events to public ones, and an agent's public events back.
 
-use super::{
-    Body, WireCheckOutcome, WireFailedReport, WireNote, WirePlan, WireRetry, WireTask, WireTodo,
-    WireTodoStatus, WireUsage,
-};
-use crate::domain::agent::{AgentEvent, TodoStatus, Usage};
+use super::{Body, WireCheckOutcome, WireNote};
+use crate::domain::agent::AgentEvent;
 use crate::domain::attempt::ProofLine;
 use crate::domain::checks::verdict::{CheckOutcome, CheckResult};
 use crate::domain::event::{
-    Event, EventKind, RetryKind, ReviewLine, RunStarted, TaskEnded, TaskLine, TurnLine,
-    TurnProgress, WarningTopic,
+    Event, EventKind, ReviewLine, RunStarted, TaskEnded, TurnLine, TurnProgress, WarningTopic,
 };
 use crate::domain::outcome::signal_name;
-use crate::domain::summary::{HistoryLine, RunSummary, StateLine};
+use crate::domain::summary::{HistoryLine, PlanLine, RunSummary, StateLine};
 use crate::report::{sentence, text};
 
 pub(super) fn body(event: &Event, summary: &RunSummary) -> Body {
@@ -39,7 +35,7 @@ pub(super) fn body(event: &Event, summary: &RunSummary) -> Body {
         } => Body::TurnEnded {
             exit: exit.clone(),
             duration_ms: *elapsed_ms,
-            usage: usage.map(WireUsage::from),
+            usage: *usage,
         },
         EventKind::TurnAssessed(line) => turn_assessed(line),
         EventKind::ReviewEnded(line) => review_ended(line),
@@ -75,7 +71,7 @@ pub(super) fn body(event: &Event, summary: &RunSummary) -> Body {
             let last = sentence::last_assessment(summary, event.task.as_deref());
             let last = (last, event.phase);
             Body::RetryScheduled {
-                kind: retry_kind(*how),
+                kind: *how,
                 n: *n,
                 of: *of,
                 reason: reason.clone(),
@@ -163,7 +159,7 @@ fn turn_progress(progress: &TurnProgress) -> Body {
         duration_ms: progress.elapsed_ms,
         last_tool: progress.last_tool.clone(),
         changed_files: progress.changed_files,
-        usage: WireUsage::from(progress.usage),
+        usage: progress.usage,
     }
 }
 
@@ -192,7 +188,7 @@ fn note(message: String, code: WireNote, counts: Option<(u32, u32)>, commits: Ve
 fn run_started(started: &RunStarted) -> Body {
     Body::RunStarted {
         run_id: started.run_id.clone(),
-        plan: WirePlan {
+        plan: PlanLine {
             title: started.plan_title.clone(),
             path: started.plan_path.clone(),
         },
@@ -200,24 +196,13 @@ fn run_started(started: &RunStarted) -> Body {
         base: started.base.clone(),
         agent: started.agent.clone(),
         checks: started.checks.clone(),
-        tasks: started.tasks.iter().map(task_line).collect(),
+        tasks: started.tasks.clone(),
         run_dir: started.run_dir.clone(),
         resumed: started.resumed,
         name: started.name.clone(),
         limits: started.limits.clone(),
         sandbox: started.sandbox.clone(),
         gateway: started.gateway.clone(),
-    }
-}
-
-fn task_line(line: &TaskLine) -> WireTask {
-    WireTask {
-        id: line.id.clone(),
-        title: line.title.clone(),
-        done: line.done,
-        selected: line.selected,
-        line: line.line,
-        max_retries: line.max_retries,
     }
 }
 
@@ -245,24 +230,8 @@ fn agent_body(event: &AgentEvent) -> Body {
             summary,
         },
         AgentEvent::FileChange { path, kind } => Body::AgentFileChange { path, kind },
-        AgentEvent::Todo { items } => {
-            let status = |status| match status {
-                TodoStatus::Pending => WireTodoStatus::Pending,
-                TodoStatus::InProgress => WireTodoStatus::InProgress,
-                TodoStatus::Completed => WireTodoStatus::Completed,
-            };
-            let items = items.into_iter();
-            let items = items.map(|item| WireTodo {
-                text: item.text,
-                status: status(item.status),
-            });
-            Body::AgentTodo {
-                items: items.collect(),
-            }
-        }
-        AgentEvent::Usage(usage) => Body::AgentUsage {
-            usage: WireUsage::from(usage),
-        },
+        AgentEvent::Todo { items } => Body::AgentTodo { items },
+        AgentEvent::Usage(usage) => Body::AgentUsage { usage },
         AgentEvent::Error { message, is_final } => Body::AgentError { message, is_final },
         AgentEvent::Raw { line } => Body::AgentRaw { line },
     }
@@ -278,13 +247,8 @@ fn turn_assessed(line: &TurnLine) -> Body {
         after: StateLine::from(&line.after),
         exit: line.exit.clone(),
         duration_ms: line.elapsed_ms,
-        usage: WireUsage::from(line.usage),
-        failed_report: line.failed_report.as_ref().map(|report| WireFailedReport {
-            summary: report.summary.clone(),
-            requirements: report.requirements.clone(),
-            problems: report.problems.clone(),
-            solutions: report.solutions.clone(),
-        }),
+        usage: line.usage,
+        failed_report: line.failed_report.clone(),
         notes: line.notes.iter().map(|note| note.text.clone()).collect(),
     }
 }
@@ -325,15 +289,6 @@ fn check_ended(result: &CheckResult) -> Body {
     }
 }
 
-fn retry_kind(how: RetryKind) -> WireRetry {
-    match how {
-        RetryKind::Nudge => WireRetry::Nudge,
-        RetryKind::Retry => WireRetry::Retry,
-        RetryKind::Wait => WireRetry::Wait,
-        RetryKind::Output => WireRetry::Output,
-    }
-}
-
 fn task_ended(ended: &TaskEnded) -> Body {
     Body::TaskEnded {
         status: ended.outcome.task_end(),
@@ -351,16 +306,5 @@ fn task_ended(ended: &TaskEnded) -> Body {
         patch: ended.patch.clone(),
         agent_commits: ended.agent_commits,
         duration_ms: ended.elapsed_ms,
-    }
-}
-
-impl From<Usage> for WireUsage {
-    fn from(usage: Usage) -> Self {
-        Self {
-            tokens_in: usage.tokens_in,
-            tokens_cached: usage.tokens_cached,
-            tokens_out: usage.tokens_out,
-            cost_usd: usage.cost_usd,
-        }
     }
 }
