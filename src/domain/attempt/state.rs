@@ -504,34 +504,27 @@ impl TaskState {
             _ => VerifyPurpose::Attempt,
         };
         match &ended.verdict {
-            Verdict::Failed {
-                fingerprint, build, ..
-            } => {
+            Verdict::Failed { fingerprint, .. } => {
                 self.remember_failed_trees(&ended);
                 // A verdict that covers two trees is repeated, and counts then.
                 if ended.judged().is_some() || purpose == VerifyPurpose::Recheck {
                     self.count_failure(fingerprint);
                 }
-                let outcome = match build {
-                    true => AttemptOutcome::FailedBuild,
-                    false => AttemptOutcome::FailedTests,
-                };
-                self.record_attempt(outcome, &ended.errors);
-                self.fail_with(&ended);
             }
-            Verdict::TimedOut { .. } => {
-                self.failure = None;
-                self.record_attempt(AttemptOutcome::TimedOut, &ended.errors);
-                self.fail_with(&ended);
-            }
+            Verdict::TimedOut { .. } => self.failure = None,
             Verdict::CannotStart { .. } => {
                 self.remember_failed_trees(&ended);
                 self.failure = None;
-                self.record_attempt(AttemptOutcome::FailedTests, &ended.errors);
+            }
+            Verdict::Passed | Verdict::Aborted | Verdict::NotRun => {}
+        }
+        match ended.verdict.outcome() {
+            None => {}
+            Some(AttemptOutcome::Passed) => self.record_attempt(AttemptOutcome::Passed, &[]),
+            Some(failed) => {
+                self.record_attempt(failed, &ended.errors);
                 self.fail_with(&ended);
             }
-            Verdict::Passed => self.record_attempt(AttemptOutcome::Passed, &[]),
-            Verdict::Aborted | Verdict::NotRun => {}
         }
         self.last = Last::Verified(purpose, ended);
     }
