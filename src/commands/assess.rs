@@ -79,14 +79,7 @@ fn assess_lines(input: &mut dyn std::io::BufRead) -> Result<u8> {
 /// The assessment that a turn without changes gets with such a message.
 fn word(class: MessageClass) -> &'static str {
     match class {
-        MessageClass::FailedReport => "failed_report",
-        MessageClass::AwaitingInput => "awaiting_input",
-        MessageClass::ReportsBlocked => "reports_blocked",
-        MessageClass::AlreadySatisfied => "already_satisfied",
-        MessageClass::ClaimsDone => "claims_done",
-        MessageClass::PlanningOnly => "planning_only",
-        MessageClass::Error => "error",
-        MessageClass::Empty => "empty",
         MessageClass::Other => "no_change",
+        class => class.into(),
     }
 }

@@ -151,11 +151,11 @@ fn stopped_by(exit: SessionExit) -> Option<&'static str> {
         // An exceeded time limit is reported in the same way as that of a process.
         SessionExit::TimeLimit => None,
         SessionExit::Submitted | SessionExit::ModelError | SessionExit::Cancelled => None,
-        SessionExit::StepLimit => Some("step_limit"),
-        SessionExit::TokenLimit => Some("token_limit"),
-        SessionExit::CostLimit => Some("cost_limit"),
-        SessionExit::RepeatedFormatError => Some("repeated_format_error"),
-        SessionExit::Stalled => Some("stalled"),
+        SessionExit::StepLimit
+        | SessionExit::TokenLimit
+        | SessionExit::CostLimit
+        | SessionExit::RepeatedFormatError
+        | SessionExit::Stalled => Some(exit.into()),
     }
 }
 

@@ -22,6 +22,8 @@ pub use failed::FailedReport;
 /// The class of a final message, on the assumption that nothing changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[derive(strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum MessageClass {
     /// It reports failure in the form of the protocol: `FAILED: …` as its first line.
     FailedReport,

@@ -339,27 +339,6 @@ impl AssessmentKind {
                 | Self::FailedReport
         )
     }
-
-    /// The word used in JSON and reports.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::AgentUnavailable => "agent_unavailable",
-            Self::AgentTransient => "agent_transient",
-            Self::AgentCrashed => "agent_crashed",
-            Self::TurnTimeout => "turn_timeout",
-            Self::PolicyViolation => "policy_violation",
-            Self::FailedReport => "failed_report",
-            Self::Changed => "changed",
-            Self::AwaitingInput => "awaiting_input",
-            Self::ReportsBlocked => "reports_blocked",
-            Self::AlreadySatisfied => "already_satisfied",
-            Self::ClaimsDone => "claims_done",
-            Self::PlanningOnly => "planning_only",
-            Self::Empty => "empty",
-            Self::NoChange => "no_change",
-            Self::Unknown => "unknown",
-        }
-    }
 }
 
 impl TurnExit {

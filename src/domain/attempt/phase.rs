@@ -15,6 +15,8 @@ const NUDGES_OF_HELPERS: u32 = 1;
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "snake_case")]
+#[derive(strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum Role {
     /// Does the work of the task.
     Implementer,
@@ -28,13 +30,8 @@ pub enum Role {
 
 impl Role {
     /// The word used in events, reports and `SPRAG_ROLE`.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Implementer => "implementer",
-            Self::Tester => "tester",
-            Self::Reviewer => "reviewer",
-            Self::Fixer => "fixer",
-        }
+    pub fn as_str(self) -> &'static str {
+        self.into()
     }
 }
 
@@ -43,6 +40,8 @@ impl Role {
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "snake_case")]
+#[derive(strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum Phase {
     /// The work of the task is done.
     Implement,
@@ -62,16 +61,8 @@ pub enum Phase {
 
 impl Phase {
     /// The word used in events, reports and `SPRAG_PURPOSE`.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Implement => "implement",
-            Self::Test => "test",
-            Self::Review => "review",
-            Self::Fix => "fix",
-            Self::Red => "red",
-            Self::Green => "green",
-            Self::Refactor => "refactor",
-        }
+    pub fn as_str(self) -> &'static str {
+        self.into()
     }
 
     /// Why the agent runs when the phase starts. `grounds` says why the existing work is acceptable, if there

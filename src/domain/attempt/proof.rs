@@ -12,6 +12,8 @@ use std::collections::{BTreeMap, BTreeSet};
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "snake_case")]
+#[derive(strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum Proof {
     /// On the tree on which the task started: what failed before the agent's work?
     Baseline,
@@ -26,13 +28,8 @@ pub enum Proof {
 
 impl Proof {
     /// The word used in events and reports.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Baseline => "baseline",
-            Self::Flake => "flake",
-            Self::OldTests => "old_tests",
-            Self::NewTests => "new_tests",
-        }
+    pub fn as_str(self) -> &'static str {
+        self.into()
     }
 
     /// A description of the run for a log line.
@@ -58,17 +55,6 @@ pub enum ProofWord {
     Failed,
     /// The result is unknown.
     Unknown,
-}
-
-impl ProofWord {
-    /// The word used in events and reports.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Passed => "passed",
-            Self::Failed => "failed",
-            Self::Unknown => "unknown",
-        }
-    }
 }
 
 /// A proof, as reports show it.

@@ -263,6 +263,8 @@ impl Arguments {
 /// have seen more often.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "tool", content = "arguments", rename_all = "snake_case")]
+#[derive(strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum ToolRequest {
     /// Read a file.
     ReadFile {
@@ -492,18 +494,7 @@ impl ToolRequest {
 
     /// The tool's name.
     pub fn name(&self) -> &'static str {
-        match self {
-            Self::ReadFile { .. } => "read_file",
-            Self::ListFiles { .. } => "list_files",
-            Self::Search { .. } => "search",
-            Self::EditFile { .. } => "edit_file",
-            Self::WriteFile { .. } => "write_file",
-            Self::DeleteFile { .. } => "delete_file",
-            Self::MoveFile { .. } => "move_file",
-            Self::RunCommand { .. } => "run_command",
-            Self::UpdatePlan { .. } => "update_plan",
-            Self::Finish { .. } => "finish",
-        }
+        self.into()
     }
 }
 

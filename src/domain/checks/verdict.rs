@@ -20,6 +20,8 @@ use std::fmt;
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "snake_case")]
+#[derive(strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum CheckKind {
     /// A build. It runs before all others, and its failure skips the rest.
     Build,
@@ -34,12 +36,7 @@ pub enum CheckKind {
 impl CheckKind {
     /// The word used in plans, JSON and reports.
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Build => "build",
-            Self::Test => "test",
-            Self::Lint => "lint",
-            Self::Other => "other",
-        }
+        self.into()
     }
 }
 
@@ -481,6 +478,8 @@ pub fn ordered(checks: &[Check]) -> Vec<&Check> {
 /// The result of an attempt, in one word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[derive(strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum AttemptOutcome {
     /// A check other than a build failed.
     FailedTests,
@@ -500,16 +499,8 @@ pub enum AttemptOutcome {
 
 impl AttemptOutcome {
     /// The word used in prompts and reports.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::FailedTests => "failed_tests",
-            Self::FailedBuild => "failed_build",
-            Self::NoChange => "no_change",
-            Self::Passed => "passed",
-            Self::TimedOut => "timed_out",
-            Self::AgentCrashed => "agent_crashed",
-            Self::CommitRejected => "commit_rejected",
-        }
+    pub fn as_str(self) -> &'static str {
+        self.into()
     }
 }
 

@@ -6,6 +6,8 @@ use serde::{Deserialize, Serialize};
 /// The status of a task at the end of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[derive(strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum TaskEnd {
     /// Done.
     Done,
@@ -23,6 +25,8 @@ pub enum TaskEnd {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[expect(missing_docs, reason = "each is described where it is decided")]
+#[derive(strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum Reason {
     Verified,
     Unverified,
@@ -59,6 +63,8 @@ pub enum Reason {
 /// The status of a run, a public interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[derive(strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum RunStatus {
     /// Every selected task is done and verified.
     Success,
@@ -127,19 +133,7 @@ impl RunStatus {
 
     /// The word used in JSON, outputs and reports.
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Success => "success",
-            Self::Unverified => "unverified",
-            Self::NoWork => "no_work",
-            Self::Failed => "failed",
-            Self::Partial => "partial",
-            Self::Invalid => "invalid",
-            Self::Blocked => "blocked",
-            Self::Environment => "environment",
-            Self::Budget => "budget",
-            Self::Deadline => "deadline",
-            Self::Cancelled => "cancelled",
-        }
+        self.into()
     }
 
     pub(super) fn rank(self) -> u8 {
@@ -167,50 +161,13 @@ impl Reason {
 
     /// The word used in JSON, outputs and reports.
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Verified => "verified",
-            Self::Unverified => "unverified",
-            Self::AlreadySatisfied => "already_satisfied",
-            Self::NoProgress => "no_progress",
-            Self::PlanningOnly => "planning_only",
-            Self::VerificationFailed => "verification_failed",
-            Self::RepeatingFailure => "repeating_failure",
-            Self::FailedReport => "failed_report",
-            Self::PolicyViolation => "policy_violation",
-            Self::ReviewFindings => "review_findings",
-            Self::Acceptable => "acceptable",
-            Self::TddViolation => "tdd_violation",
-            Self::OutputMismatch => "output_mismatch",
-            Self::AgentUnavailable => "agent_unavailable",
-            Self::AgentCrashed => "agent_crashed",
-            Self::TurnTimeout => "turn_timeout",
-            Self::CommitRejected => "commit_rejected",
-            Self::UnstableChecks => "unstable_checks",
-            Self::ChangedExpectations => "changed_expectations",
-            Self::Budget => "budget",
-            Self::Deadline => "deadline",
-            Self::Cancelled => "cancelled",
-            Self::DependencyFailed => "dependency_failed",
-            Self::NoWork => "no_work",
-            Self::Invalid => "invalid",
-            Self::Environment => "environment",
-            Self::Internal => "internal",
-            Self::Refused => "refused",
-            Self::Conflict => "conflict",
-            Self::MissingShard => "missing_shard",
-        }
+        self.into()
     }
 }
 
 impl TaskEnd {
     /// The word used in JSON and reports.
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Done => "done",
-            Self::Failed => "failed",
-            Self::Blocked => "blocked",
-            Self::Pending => "pending",
-            Self::Skipped => "skipped",
-        }
+        self.into()
     }
 }

@@ -216,6 +216,8 @@ impl std::str::FromStr for TaskId {
 /// The status of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[derive(strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum TaskStatus {
     /// Not started.
     #[default]
@@ -242,13 +244,7 @@ impl TaskStatus {
 
     /// The word that plan files use.
     pub fn word(self) -> &'static str {
-        match self {
-            Self::Pending => "pending",
-            Self::InProgress => "in_progress",
-            Self::Done => "done",
-            Self::Failed => "failed",
-            Self::Blocked => "blocked",
-        }
+        self.into()
     }
 }
 

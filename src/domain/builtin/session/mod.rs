@@ -140,6 +140,8 @@ impl Default for Thresholds {
 /// The reason why a session ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[derive(strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum SessionExit {
     /// The model submitted its work, and this was accepted.
     Submitted,
@@ -174,6 +176,8 @@ impl SessionExit {
 /// The next step of a session.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "step", rename_all = "snake_case")]
+#[derive(strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum Step {
     /// Ask the model.
     AskModel(ModelRequest),
@@ -319,6 +323,8 @@ pub struct OpenCall {
 /// The result of a step.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "observed", rename_all = "snake_case")]
+#[derive(strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum Observation {
     /// The model answered.
     ModelResponded(Response),

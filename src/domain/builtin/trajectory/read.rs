@@ -147,7 +147,7 @@ impl Reader {
         request: Option<Request>,
     ) -> Result<(), Unreadable> {
         if self.due().is_some() || self.ended() {
-            let found = format!("the step `{}`", name_of(&intent));
+            let found = format!("the step `{}`", <&str>::from(&intent));
             return Err(wrong(line, &found, self.expected()));
         }
         let ends = matches!(intent, Step::End { .. });
@@ -165,7 +165,7 @@ impl Reader {
     fn observed(&mut self, line: usize, observation: Observation) -> Result<(), Unreadable> {
         let fits = self.due().is_some_and(|step| fits(step, &observation));
         if !fits {
-            let found = format!("the observation `{}`", word_of(&observation));
+            let found = format!("the observation `{}`", <&str>::from(&observation));
             return Err(wrong(line, &found, self.expected()));
         }
         self.push(line, Record::Observed { observation }, None);
@@ -205,7 +205,7 @@ impl Reader {
                 "the header of the session on {}, or what came of the step `fix_slice`",
                 slice.file
             ),
-            (Some(step), _) => format!("what came of the step `{}`", name_of(step)),
+            (Some(step), _) => format!("what came of the step `{}`", <&str>::from(step)),
             (None, _) => "the next step, {\"record\":\"intent\",...}".into(),
         }
     }
@@ -303,26 +303,5 @@ fn fits(step: &Step, observation: &Observation) -> bool {
             results.len() <= calls.len()
         }
         _ => false,
-    }
-}
-
-fn name_of(step: &Step) -> &'static str {
-    match step {
-        Step::AskModel(_) => "ask_model",
-        Step::ApplyTools { .. } => "apply_tools",
-        Step::FixSlice(_) => "fix_slice",
-        Step::Wait { .. } => "wait",
-        Step::End { .. } => "end",
-    }
-}
-
-fn word_of(observation: &Observation) -> &'static str {
-    match observation {
-        Observation::ModelResponded(_) => "model_responded",
-        Observation::ModelFailed { .. } => "model_failed",
-        Observation::ToolsApplied { .. } => "tools_applied",
-        Observation::SliceEnded(_) => "slice_ended",
-        Observation::Waited { .. } => "waited",
-        Observation::Cancelled => "cancelled",
     }
 }
