@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
+use std::sync::Arc;
 
 /// A revision's identifier (a git or jj commit id): opaque, and only ever compared.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -42,7 +43,7 @@ pub enum Head {
 #[serde(rename_all = "snake_case")]
 pub enum Snapshot {
     /// The state could be read.
-    Known(KnownSnapshot),
+    Known(Arc<KnownSnapshot>),
     /// The state could not be read: progress detection is off for this turn.
     Unknown {
         /// The failure, for the warning.

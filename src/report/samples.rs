@@ -281,12 +281,12 @@ impl EventRecorder {
 }
 
 pub fn snapshot(tree: &str, dirty: bool) -> Snapshot {
-    Snapshot::Known(KnownSnapshot {
+    Snapshot::Known(Arc::new(KnownSnapshot {
         head: Head::At(RevId(BASE.into())),
         branch: Some("refs/heads/feature/csv".into()),
         tree: Fingerprint(tree.repeat(8)),
         dirty,
-    })
+    }))
 }
 
 pub fn diagnostic(path: &str, line: u32, message: &str) -> Diagnostic {

@@ -38,8 +38,8 @@ pub(crate) fn end(
     name_check_artifacts(parts);
     keep_commits(parts);
     let head = match parts.tree.last_snapshot(&mut parts.emit).1 {
-        Snapshot::Known(known) => match known.head {
-            Head::At(id) => Some(id.0),
+        Snapshot::Known(known) => match &known.head {
+            Head::At(id) => Some(id.0.clone()),
             Head::Unborn => None,
         },
         Snapshot::Unknown { .. } => None,

@@ -285,7 +285,7 @@ fn snapshot_pair(seen: Result<Arc<RawSnapshot>, GitError>, emit: &mut Emitter<'_
             for warning in &raw.warnings {
                 emit.warn_once(warning);
             }
-            let known = Snapshot::Known(raw.known.clone());
+            let known = Snapshot::Known(Arc::new(raw.known.clone()));
             (Some(raw), known)
         }
         Err(error) => {

@@ -2,12 +2,12 @@ use super::*;
 use crate::snapshot::{Fingerprint, Head, KnownSnapshot, RevId};
 
 fn state(head: &str, tree: &str) -> Snapshot {
-    Snapshot::Known(KnownSnapshot {
+    Snapshot::Known(std::sync::Arc::new(KnownSnapshot {
         head: Head::At(RevId(head.into())),
         branch: None,
         tree: Fingerprint(tree.into()),
         dirty: false,
-    })
+    }))
 }
 
 fn report(message: &str) -> AgentReport {

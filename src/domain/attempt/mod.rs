@@ -36,6 +36,7 @@ use super::review::Review;
 use super::settings::{Baseline, KnownFailures, ProveNewTests, TestChangePolicy};
 use super::snapshot::{Fingerprint, RevId, Snapshot};
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 
 /// The message of a task that the pre-flight check ended because its tree is the one that failed last.
 pub const NO_FILE_CHANGES: &str = "No progress detected - agent made no file changes";
@@ -237,11 +238,11 @@ pub enum Observation {
         before: Snapshot,
     },
     /// A turn ended.
-    TurnEnded(Box<TurnEnded>),
+    TurnEnded(Arc<TurnEnded>),
     /// A verification ended.
-    Verified(Box<VerificationEnded>),
+    Verified(Arc<VerificationEnded>),
     /// A proof ended.
-    Proved(Box<Proved>),
+    Proved(Arc<Proved>),
     /// The work tree was restored to the start of the phase, as far as possible.
     Undone {
         /// HEAD and tree afterwards.
@@ -249,7 +250,7 @@ pub enum Observation {
         /// Files changed since the task started.
         changes: Vec<String>,
         /// The test files among the changes.
-        tests: TestChanges,
+        tests: Arc<TestChanges>,
     },
     /// The commit object exists; the branch may not point to it yet.
     CommitPrepared {
@@ -340,7 +341,7 @@ pub struct TurnEnded {
     pub changes: Vec<String>,
     /// The test files among the changes.
     #[serde(default)]
-    pub tests: TestChanges,
+    pub tests: Arc<TestChanges>,
     /// What the turn cost.
     pub spend: Spend,
     /// The run's clock, in milliseconds.
@@ -376,10 +377,10 @@ pub struct VerificationEnded {
     pub altered: Vec<String>,
     /// Test files that differ from those at the start of the task.
     #[serde(default)]
-    pub tests: TestChanges,
+    pub tests: Arc<TestChanges>,
     /// What the checks reported about their tests.
     #[serde(default)]
-    pub reported: Reported,
+    pub reported: Arc<Reported>,
     /// The checks that failed.
     #[serde(default)]
     pub failed: Vec<FailedCheck>,
@@ -461,14 +462,14 @@ fn same_tree(a: &Snapshot, b: &Snapshot) -> bool {
 }
 
 /// A tree on which the checks failed, and the attempt in which they failed.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct FailedTree {
     /// The attempt.
     pub attempt: u32,
     /// The tree.
     pub tree: Fingerprint,
-    /// The checks that failed.
-    pub failed: Vec<FailedCheck>,
+    /// The verification.
+    pub verification: Arc<VerificationEnded>,
 }
 
 /// What a hook wrote, as the errors of an attempt: without the first line, which says which hook it was, if

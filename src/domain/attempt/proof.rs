@@ -6,6 +6,7 @@ use crate::snapshot::Fingerprint;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 /// Another run of the checks, on another tree or again on the same tree.
 #[derive(
@@ -124,7 +125,7 @@ pub enum ProofResult {
     /// At least one check failed.
     Failed {
         /// The checks that failed.
-        failed: Vec<FailedCheck>,
+        failed: Arc<[FailedCheck]>,
     },
     /// A check could not start on that tree.
     CannotStart {
@@ -146,7 +147,9 @@ impl ProofResult {
         let unknown = |why: String| Self::Unknown { why };
         match verdict {
             Verdict::Passed => Self::Passed,
-            Verdict::Failed { .. } => Self::Failed { failed },
+            Verdict::Failed { .. } => Self::Failed {
+                failed: failed.into(),
+            },
             Verdict::CannotStart { check, program } => Self::CannotStart {
                 check: check.clone(),
                 program: program.clone(),
@@ -191,7 +194,7 @@ pub struct Proved {
     pub result: ProofResult,
     /// What the checks reported about their tests.
     #[serde(default)]
-    pub reported: Reported,
+    pub reported: Arc<Reported>,
     /// The run's clock, in milliseconds.
     pub elapsed_ms: u64,
 }
@@ -332,7 +335,7 @@ pub struct Proofs {
     /// The result of the checks on the tree on which the task started.
     pub baseline: Option<ProofResult>,
     /// What the checks reported there about their tests.
-    pub at_start: Reported,
+    pub at_start: Arc<Reported>,
     /// How often the checks ran again on a tree that had failed.
     pub reruns: u32,
     /// The tree that passed in such a rerun.

@@ -120,9 +120,9 @@ pub struct TaskState {
     /// Files changed since the task started.
     pub changes: Vec<String>,
     /// The test files among the changes.
-    pub tests: TestChanges,
+    pub tests: Arc<TestChanges>,
     /// What the last verification reported about its tests.
-    pub reported: Reported,
+    pub reported: Arc<Reported>,
     /// The digest of the tests that failed before the work began, when tests are written first.
     pub red_tests: Option<String>,
     /// The results of the proofs.
@@ -403,7 +403,7 @@ impl TaskState {
         self.elapsed_ms = proved.elapsed_ms;
         let is_that = |failed: &&FailedTree| Some(&failed.tree) == proved.tree.as_ref();
         let failed = self.failed_trees.iter().find(is_that);
-        let failed = failed.map_or(&[][..], |tree| tree.failed.as_slice());
+        let failed = failed.map_or(&[][..], |tree| tree.verification.failed.as_slice());
         self.proofs.take(proved, failed);
         if proved.proof == Proof::Flake {
             self.verifications += 1;
@@ -412,7 +412,7 @@ impl TaskState {
         }
     }
 
-    fn turn_ended(&mut self, turn: &TurnEnded) {
+    fn turn_ended(&mut self, turn: &Arc<TurnEnded>) {
         // A hook that refused the message may accept another one for the same files.
         let is_other = turn.suggested.is_some() && turn.suggested != self.refused_message;
         if self.refused_message.is_some() && is_other {
@@ -457,7 +457,7 @@ impl TaskState {
             }
             _ => {}
         }
-        self.last = Last::Turn(Arc::new(turn.clone()));
+        self.last = Last::Turn(Arc::clone(turn));
     }
 
     /// Records the agent's message, when a task has several phases or must return a value.
@@ -490,8 +490,7 @@ impl TaskState {
         }
     }
 
-    fn verified(&mut self, ended: &VerificationEnded) {
-        let ended = Arc::new(ended.clone());
+    fn verified(&mut self, ended: &Arc<VerificationEnded>) {
         self.verifications += 1;
         self.elapsed_ms = ended.elapsed_ms;
         self.current = Some(ended.after.clone());
@@ -505,7 +504,7 @@ impl TaskState {
         };
         match &ended.verdict {
             Verdict::Failed { fingerprint, .. } => {
-                self.remember_failed_trees(&ended);
+                self.remember_failed_trees(ended);
                 // A verdict that covers two trees is repeated, and counts then.
                 if ended.judged().is_some() || purpose == VerifyPurpose::Recheck {
                     self.count_failure(fingerprint);
@@ -513,7 +512,7 @@ impl TaskState {
             }
             Verdict::TimedOut { .. } => self.failure = None,
             Verdict::CannotStart { .. } => {
-                self.remember_failed_trees(&ended);
+                self.remember_failed_trees(ended);
                 self.failure = None;
             }
             Verdict::Passed | Verdict::Aborted | Verdict::NotRun => {}
@@ -523,10 +522,10 @@ impl TaskState {
             Some(AttemptOutcome::Passed) => self.record_attempt(AttemptOutcome::Passed, &[]),
             Some(failed) => {
                 self.record_attempt(failed, &ended.errors);
-                self.fail_with(&ended);
+                self.fail_with(ended);
             }
         }
-        self.last = Last::Verified(purpose, ended);
+        self.last = Last::Verified(purpose, Arc::clone(ended));
     }
 
     fn fail_with(&mut self, ended: &Arc<VerificationEnded>) {
@@ -537,7 +536,7 @@ impl TaskState {
 
     /// Records both the tree that the checks saw and the tree that they left as failed: checks may rewrite a
     /// lock file, and an idle agent then leaves exactly that tree.
-    fn remember_failed_trees(&mut self, ended: &VerificationEnded) {
+    fn remember_failed_trees(&mut self, ended: &Arc<VerificationEnded>) {
         let attempt = self.attempt();
         for tree in [ended.before.tree(), ended.after.tree()]
             .into_iter()
@@ -547,7 +546,7 @@ impl TaskState {
                 self.failed_trees.push(FailedTree {
                     attempt,
                     tree: tree.clone(),
-                    failed: ended.failed.clone(),
+                    verification: Arc::clone(ended),
                 });
             }
         }

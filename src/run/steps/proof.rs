@@ -20,6 +20,7 @@ use crate::run::work_tree::WorkTree;
 use crate::settings::TaskConfig;
 use anyhow::Context;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 /// Runs the checks on the tree that a proof is about, restores the work tree, and returns the result.
 ///
@@ -61,7 +62,7 @@ pub async fn prove(
             .warn(format!("task {}: {} ({tests})", run.task.id, line.says()));
     }
     parts.emit.emit(EventKind::ProofEnded(Box::new(line)));
-    Ok(Observation::Proved(Box::new(proved)))
+    Ok(Observation::Proved(Arc::new(proved)))
 }
 
 /// Emits the start of a proof. Returns its time on the run's clock.
@@ -91,12 +92,12 @@ fn known_baseline(memory: &CheckMemory, run: &TaskRun<'_>, proof: Proof) -> Opti
 }
 
 /// The result of a proof, and what the checks reported about their tests.
-type Found = (ProofResult, Reported);
+type Found = (ProofResult, Arc<Reported>);
 
 fn found(verification: &Verification) -> Found {
     // Whether a check was to report more matters only for the work.
     let reported = Reported::of(&verification.results, |_| false);
-    (result_of(verification), reported)
+    (result_of(verification), reported.into())
 }
 
 /// Runs the checks, even if a result for the tree is known. `None` if the run was stopped.
@@ -105,7 +106,7 @@ async fn on_its_tree(
     run: &mut TaskRun<'_>,
     proof: Proof,
 ) -> anyhow::Result<Option<Found>> {
-    let unknown = |why: String| Ok(Some((ProofResult::Unknown { why }, Reported::default())));
+    let unknown = |why: String| Ok(Some((ProofResult::Unknown { why }, Arc::default())));
     let (raw, before) = parts.tree.snapshot(parts.emit);
     let Some(raw) = raw else {
         return unknown("the work tree could not be read".into());

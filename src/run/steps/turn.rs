@@ -30,6 +30,7 @@ use crate::run::steps::prompt::write_prompt;
 use crate::run::steps::undo::{keep_phase_start, undo_what_may_not_change};
 use crate::run::task::{SubstituteAgent, TaskRun};
 use crate::run::work_tree::changed_paths;
+use std::sync::Arc;
 
 /// How many bytes at the end of a final message the history keeps.
 const MESSAGE_BYTES: usize = 32 * 1024;
@@ -109,11 +110,11 @@ pub async fn turn(
     let review = review(parts, run, key, assessment.kind);
     let changes = raw.as_deref().map(changed_paths).unwrap_or_default();
     let tests = raw.as_deref().map(|raw| tests_changed(parts, run, raw));
-    Ok(Observation::TurnEnded(Box::new(TurnEnded {
+    Ok(Observation::TurnEnded(Arc::new(TurnEnded {
         assessment,
         after,
         changes,
-        tests: tests.unwrap_or_default(),
+        tests: tests.unwrap_or_default().into(),
         spend: spend(&usage),
         elapsed_ms: parts.emit.elapsed_ms(),
         undone,
@@ -190,7 +191,7 @@ async fn turn_of_fallback(
 ) -> anyhow::Result<Observation> {
     let mut ended = Box::pin(turn(parts, run, key, purpose)).await?;
     let spend = match &mut ended {
-        Observation::TurnEnded(ended) => Some(&mut ended.spend),
+        Observation::TurnEnded(ended) => Some(&mut Arc::make_mut(ended).spend),
         Observation::Interrupted { spend, .. } => Some(spend),
         _ => None,
     };

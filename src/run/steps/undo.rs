@@ -143,7 +143,7 @@ pub fn undo(
     Observation::Undone {
         after,
         changes: raw.map(changed_paths).unwrap_or_default(),
-        tests: tests.unwrap_or_default(),
+        tests: tests.unwrap_or_default().into(),
     }
 }
 

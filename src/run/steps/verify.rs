@@ -17,6 +17,7 @@ use crate::run::parts::CheckParts;
 use crate::run::task::TaskRun;
 use crate::run::work_tree::WorkTree;
 use crate::settings::TaskConfig;
+use std::sync::Arc;
 
 /// Verifies the current tree with the checks of the task. If they pass, issues the permit to commit it.
 ///
@@ -59,15 +60,16 @@ pub async fn verify(
         (Some(before), Some(after)) => altered(before, after),
         _ => Vec::new(),
     };
-    Ok(Observation::Verified(Box::new(VerificationEnded {
+    Ok(Observation::Verified(Arc::new(VerificationEnded {
         failed: verification.failed(),
         reported: reported(
             parts.tree,
             raw_before.as_deref(),
             &run.config,
             &verification,
-        ),
-        tests,
+        )
+        .into(),
+        tests: tests.into(),
         altered,
         errors: verification.errors(),
         failing_checks: verification.failing_checks(),

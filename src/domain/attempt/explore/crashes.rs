@@ -52,7 +52,7 @@ impl Played<'_> {
         let result = |passed: bool| match passed {
             true => ProofResult::Passed,
             false => ProofResult::Failed {
-                failed: failure("f1"),
+                failed: failure("f1").into(),
             },
         };
         match step {

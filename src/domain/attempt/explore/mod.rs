@@ -19,11 +19,11 @@ use world::{
 
 /// Everything that is hashed, to be digested at once.
 #[derive(Default)]
-struct Bytes(Vec<u8>);
+struct Bytes(blake3::Hasher);
 
 impl Hasher for Bytes {
     fn write(&mut self, bytes: &[u8]) {
-        self.0.extend_from_slice(bytes);
+        self.0.update(bytes);
     }
 
     fn finish(&self) -> u64 {
@@ -124,7 +124,7 @@ fn canonical(state: &TaskState, witness: &Effects) -> [u8; 32] {
     (reruns, passed_again, old_tests, new_tests).hash(&mut hasher);
     hash_last(last, &mut hasher);
     open.hash(&mut hasher);
-    *blake3::hash(&hasher.0).as_bytes()
+    *hasher.0.finalize().as_bytes()
 }
 
 fn hash_last(last: &Last, hasher: &mut Bytes) {

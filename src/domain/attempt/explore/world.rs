@@ -7,6 +7,7 @@ use crate::review::read_review;
 use crate::settings::{Baseline, KnownFailures, ProveNewTests, TestChangePolicy};
 use crate::snapshot::{Head, KnownSnapshot};
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 /// The task's start, two changed trees, and one of these as a commit by the agent.
 const STATES: [(&str, &str); 4] = [("h0", "base"), ("h0", "a"), ("h0", "b"), ("h1", "a")];
@@ -109,12 +110,12 @@ pub(super) fn in_phases(policy: Policy, words: &str, reviews: u32) -> Policy {
 }
 
 pub(super) fn at(head: &str, tree: &str) -> Snapshot {
-    Snapshot::Known(KnownSnapshot {
+    Snapshot::Known(Arc::new(KnownSnapshot {
         head: Head::At(RevId(head.into())),
         branch: None,
         tree: Fingerprint(tree.into()),
         dirty: tree != "base",
-    })
+    }))
 }
 
 pub(super) fn start() -> TaskState {
@@ -128,15 +129,16 @@ pub(super) fn start() -> TaskState {
 }
 
 /// Tree `b` changes an existing test and adds one.
-fn tests_of(tree: &Snapshot) -> TestChanges {
-    match tree.tree() {
+fn tests_of(tree: &Snapshot) -> Arc<TestChanges> {
+    let tests = match tree.tree() {
         Some(tree) if tree.0 == "b" => TestChanges {
             changed: vec!["t".into()],
             added: vec!["n".into()],
             ..TestChanges::default()
         },
         _ => TestChanges::default(),
-    }
+    };
+    tests.into()
 }
 
 pub(super) fn turn(kind: K, after: Snapshot) -> Observation {
@@ -144,7 +146,7 @@ pub(super) fn turn(kind: K, after: Snapshot) -> Observation {
 }
 
 fn cut_off(kind: K, cut_off: Option<CutOff>, after: Snapshot) -> Observation {
-    Observation::TurnEnded(Box::new(TurnEnded {
+    Observation::TurnEnded(Arc::new(TurnEnded {
         assessment: Assessment {
             kind,
             indicators: Vec::new(),
@@ -189,7 +191,7 @@ pub(super) fn undone(kind: K, after: Snapshot) -> Observation {
 fn with(turn: Observation, change: impl FnOnce(&mut TurnEnded)) -> Observation {
     match turn {
         Observation::TurnEnded(mut ended) => {
-            change(&mut ended);
+            change(Arc::make_mut(&mut ended));
             Observation::TurnEnded(ended)
         }
         other => other,
@@ -201,9 +203,9 @@ pub(super) fn verification(verdict: Verdict, before: &Snapshot, after: Snapshot)
         Verdict::Failed { fingerprint, .. } => failure(fingerprint),
         _ => Vec::new(),
     };
-    Observation::Verified(Box::new(VerificationEnded {
+    Observation::Verified(Arc::new(VerificationEnded {
         failed,
-        reported: Reported::default(),
+        reported: Arc::default(),
         verdict,
         before: before.clone(),
         altered: Vec::new(),
@@ -239,37 +241,38 @@ pub(super) fn failure(fingerprint: &str) -> Vec<FailedCheck> {
 }
 
 pub(super) fn proved(proof: Proof, tree: &Snapshot, result: ProofResult) -> Observation {
-    Observation::Proved(Box::new(Proved {
+    Observation::Proved(Arc::new(Proved {
         proof,
         tree: tree.tree().cloned(),
         result,
-        reported: Reported::default(),
+        reported: Arc::default(),
         elapsed_ms: 0,
     }))
 }
 
 /// What a check reports that ran this number of tests; `None` if it reported no result, although one was to
 /// be expected.
-fn report(ran: Option<u64>) -> Reported {
+fn report(ran: Option<u64>) -> Arc<Reported> {
     let check = || "test".to_owned();
     let silent: BTreeSet<String> = ran.is_none().then(check).into_iter().collect();
-    Reported {
+    let reported = Reported {
         ran: ran.map(|ran| (check(), ran)).into_iter().collect(),
         doubtful: silent.clone(),
         silent,
         contradictory: BTreeSet::new(),
-    }
+    };
+    reported.into()
 }
 
 /// The same observation of checks that report so much about their tests.
 fn reporting(observation: Observation, ran: Option<u64>) -> Observation {
     match observation {
         Observation::Verified(mut ended) => {
-            ended.reported = report(ran);
+            Arc::make_mut(&mut ended).reported = report(ran);
             Observation::Verified(ended)
         }
         Observation::Proved(mut proved) => {
-            proved.reported = report(ran);
+            Arc::make_mut(&mut proved).reported = report(ran);
             Observation::Proved(proved)
         }
         other => other,
@@ -448,7 +451,7 @@ fn verifications(world: World, current: &Snapshot, all: &mut Vec<Observation>) {
 
 fn proofs(world: World, proof: Proof, current: &Snapshot, all: &mut Vec<Observation>) {
     let failed = ProofResult::Failed {
-        failed: failure("f1"),
+        failed: failure("f1").into(),
     };
     let unknown = ProofResult::Unknown { why: String::new() };
     let mut results = vec![ProofResult::Passed, failed, unknown];
