@@ -27,7 +27,26 @@ pub fn indicators(all: &[String]) -> Vec<String> {
 /// The assessment of the task's last turn, and its phase if the task has several.
 pub type LastTurn = (Option<AssessmentKind>, Option<PhaseName>);
 
-/// A scheduled nudge, retry or wait, in the words of the log and of events.
+/// A scheduled nudge, retry or wait with its number.
+pub fn counted(
+    how: RetryKind,
+    (n, of): (u32, u32),
+    reason: &str,
+    delay_ms: u64,
+    last: LastTurn,
+) -> String {
+    match how {
+        RetryKind::Retry => format!("retry {n} of {of}"),
+        RetryKind::Output => format!("nudge {n} of {of}: {}", no_value(reason)),
+        RetryKind::Nudge => format!("nudge {n} of {of}: {}", instead_of_work(last, reason)),
+        RetryKind::Wait => {
+            let why = text::short_line(reason, 300);
+            format!("wait {n} of {of}, {}: {why}", text::duration(delay_ms))
+        }
+    }
+}
+
+/// A scheduled nudge, retry or wait, in the words of events and the detailed log.
 pub fn scheduled(
     how: RetryKind,
     (n, of): (u32, u32),

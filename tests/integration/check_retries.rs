@@ -195,14 +195,20 @@ fn cost_warning() {
 
 #[test]
 fn attempt_log() {
-    let project = fixable_by(CHECK);
-    let run = run(&project, ANOTHER_WORD, &[]).expect(1);
-    let lines = run.stdout.lines().map(str::trim);
-    let said: Vec<&str> = lines
-        .filter(|line| line.starts_with("Implementation retry "))
-        .collect();
-    let expected = ["1/3", "2/3", "3/3"].map(|n| format!("Implementation retry {n}"));
-    assert_eq!(said, expected);
+    let said = |words: &str, flags: &[&str]| -> Vec<String> {
+        let project = fixable_by(CHECK);
+        let run = run(&project, ANOTHER_WORD, flags).expect(1);
+        let lines = run.stdout.lines();
+        let said = lines.map(str::trim).filter(|line| line.starts_with(words));
+        let said = said.map(str::to_owned);
+        said.collect()
+    };
+    assert_eq!(
+        said("retry ", &[]),
+        ["retry 1 of 3", "retry 2 of 3", "retry 3 of 3"]
+    );
+    let detailed = ["1/3", "2/3", "3/3"].map(|n| format!("Implementation retry {n}"));
+    assert_eq!(said("Implementation retry ", &["-v"]), detailed);
 }
 
 #[test]

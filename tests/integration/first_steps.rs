@@ -226,7 +226,7 @@ fn the_demo_shows_a_whole_run_and_what_github_would_show() {
     for shown in [
         "appears to have planned but not executed",
         "check test failed",
-        "Implementation retry 1/3",
+        "retry 1 of 3",
         "2 of 2 tasks done",
         "On a pull request it would write this comment:",
         "| - [x] `dashes` Runs of spaces become one dash",

@@ -108,8 +108,11 @@ fn event_lines(event: &Event, summary: &RunSummary, verbosity: Verbosity) -> Vec
             let says = text::short_line(&line.says(), LINE_CHARS);
             vec![Line::new(tone, format!("  {says}"))]
         }
-        EventKind::RetryScheduled { .. } => retry_scheduled(event, summary),
+        EventKind::RetryScheduled { .. } => retry_scheduled(event, summary, verbosity),
         EventKind::NudgeResolved { k, of } => {
+            if verbosity < Verbosity::Verbose {
+                return Vec::new();
+            }
             let unchanged = sentence::last_unchanged(summary, task);
             vec![Line::new(
                 Tone::Good,
@@ -152,7 +155,7 @@ fn event_lines(event: &Event, summary: &RunSummary, verbosity: Verbosity) -> Vec
     }
 }
 
-fn retry_scheduled(event: &Event, summary: &RunSummary) -> Vec<Line> {
+fn retry_scheduled(event: &Event, summary: &RunSummary, verbosity: Verbosity) -> Vec<Line> {
     let EventKind::RetryScheduled {
         how,
         n,
@@ -165,7 +168,11 @@ fn retry_scheduled(event: &Event, summary: &RunSummary) -> Vec<Line> {
         return Vec::new();
     };
     let last = sentence::last_assessment(summary, event.task.as_deref());
-    let message = sentence::scheduled(*how, (*n, *of), reason, *delay_ms, (last, event.phase));
+    let say = match verbosity >= Verbosity::Verbose {
+        true => sentence::scheduled,
+        false => sentence::counted,
+    };
+    let message = say(*how, (*n, *of), reason, *delay_ms, (last, event.phase));
     let said = sentence::indicators(indicators);
     let first = Line::new(Tone::Warn, format!("  {message}"));
     std::iter::once(first)

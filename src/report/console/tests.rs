@@ -36,19 +36,18 @@ fn a_good_run_says_what_was_done() {
     [1/2] t1 Serve /report.csv
       turn 1 (implement): codex is working
       turn 1: planned, changed nothing (41s)
-      Implementer appears to have planned but not executed. Retrying (attempt 2/4)...
+      nudge 1 of 3: Implementer appears to have planned but not executed
         "I'll implement the route next"
         "1. Plan the columns"
       turn 2 (nudge): codex is working
       turn 2: changed files (41s)
-      Planning without changes resolved on attempt 2/4
       check build: running
       check build passed: 12 passed (8.3s)
       check test: running
       check test failed with exit code 101: 1 failed, 12 passed (8.3s)
         assertion `left == right` failed: header differs
         log: verify/01-test.log
-      Implementation retry 1/3
+      retry 1 of 3
       turn 3 (retry): codex is working
       turn 3: changed files (41s)
       check build: running
@@ -97,7 +96,7 @@ fn a_failed_run_says_what_was_kept_and_what_to_type() {
       check test failed with exit code 101: 2 failed, 12 passed (8.3s)
         assertion `left == right` failed: header differs
         log: verify/01-test.log
-      Implementation retry 1/3
+      retry 1 of 3
       turn 2 (retry): codex is working
       turn 2: changed files (41s)
       check test: running
@@ -137,17 +136,17 @@ fn planning_is_named_with_what_shows_it() {
     [1/1] t1 Serve /report.csv
       turn 1 (implement): codex is working
       turn 1: planned, changed nothing (41s)
-      Implementer appears to have planned but not executed. Retrying (attempt 2/4)...
+      nudge 1 of 3: Implementer appears to have planned but not executed
         "I'll implement the route next"
         "1. Plan the columns"
       turn 2 (nudge): codex is working
       turn 2: planned, changed nothing (41s)
-      Implementer appears to have planned but not executed. Retrying (attempt 3/4)...
+      nudge 2 of 3: Implementer appears to have planned but not executed
         "I'll implement the route next"
         "1. Plan the columns"
       turn 3 (nudge): codex is working
       turn 3: planned, changed nothing (41s)
-      Implementer appears to have planned but not executed. Retrying (attempt 4/4)...
+      nudge 3 of 3: Implementer appears to have planned but not executed
         "I'll implement the route next"
         "1. Plan the columns"
       turn 4 (nudge): codex is working
@@ -276,12 +275,12 @@ fn nudges_say_their_own_cause() {
         })
         .collect();
     insta::assert_snapshot!(said.join("\n"), @r"
-    Implementer appears to have planned but not executed. Retrying (attempt 2/4)...
-    Implementer asked instead of executing. Retrying (attempt 2/4)...
-    Implementer says that it cannot continue but gave no FAILED report. Retrying (attempt 2/4)...
-    Implementer says that the work is done but changed no file. Retrying (attempt 2/4)...
-    Implementer ended without a message or a change. Retrying (attempt 2/4)...
-    Implementer changed no file. Retrying (attempt 2/4)...
+    nudge 1 of 3: Implementer appears to have planned but not executed
+    nudge 1 of 3: Implementer asked instead of executing
+    nudge 1 of 3: Implementer says that it cannot continue but gave no FAILED report
+    nudge 1 of 3: Implementer says that the work is done but changed no file
+    nudge 1 of 3: Implementer ended without a message or a change
+    nudge 1 of 3: Implementer changed no file
     ");
 }
 

@@ -16,10 +16,7 @@ fn awaiting_input() {
     assert_eq!(assessments(run.task(0)), ["awaiting_input", "changed"]);
     assert!(project.prompt(2).contains("Nobody will answer"));
     assert!(
-        logged(
-            &run,
-            "Implementer asked instead of executing. Retrying (attempt 2/4)..."
-        ),
+        logged(&run, "nudge 1 of 3: Implementer asked instead of executing"),
         "{}",
         run.stdout
     );
@@ -197,7 +194,7 @@ fn empty() {
     assert!(
         logged(
             &run,
-            "Implementer ended without a message or a change. Retrying (attempt 2/4)..."
+            "nudge 1 of 3: Implementer ended without a message or a change"
         ),
         "{}",
         run.stdout
