@@ -143,6 +143,8 @@ const FIXED_ENVIRONMENT: &[(&str, &str)] = &[
     ("GIT_NO_LAZY_FETCH", "1"),
     ("GIT_NO_REPLACE_OBJECTS", "1"),
     ("GIT_ALLOW_PROTOCOL", "none"),
+    // git reads rules and references as a whole, however large somebody has made them.
+    ("GIT_ALLOC_LIMIT", "3g"),
 ];
 
 impl<'a> Call<'a> {

@@ -16,6 +16,10 @@ pub(super) type Digest = [u8; 32];
 /// Large enough for blake3 to use the widest vector instructions.
 const BUFFER: usize = 64 * 1024;
 
+/// The most that is read of one list of paths, in bytes. GitHub accepts no push with more. Without a limit, a file
+/// without content (a sparse one) of any size would hold up the run.
+pub(super) const MAX_READ_BYTES: u64 = 2 << 30;
+
 /// The entry at a path of the work tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum OnDisk {
@@ -34,6 +38,10 @@ pub(super) enum OnDisk {
     Special,
     /// A file without read permission. The digest covers its size and modification time.
     Unreadable {
+        digest: Digest,
+    },
+    /// A file that [`MAX_READ_BYTES`] leaves no room for. The digest is like that of an unreadable one.
+    TooLarge {
         digest: Digest,
     },
 }
@@ -71,13 +79,18 @@ pub(super) fn inspect_all(top: &Path, paths: &[&[u8]]) -> Vec<OnDisk> {
             .map_or(1, usize::from)
             .min(8),
     };
+    let read_up_to = largest_read(top, paths);
+    let inspector = || PathInspector {
+        read_up_to,
+        ..PathInspector::new(top)
+    };
     if workers < 2 {
-        let mut looker = PathInspector::new(top);
+        let mut looker = inspector();
         return paths.iter().map(|path| looker.inspect(path)).collect();
     }
     let next = AtomicUsize::new(0);
     let work = || {
-        let mut looker = PathInspector::new(top);
+        let mut looker = inspector();
         let mut seen = Vec::new();
         loop {
             let at = next.fetch_add(1, Ordering::Relaxed);
@@ -98,11 +111,39 @@ pub(super) fn inspect_all(top: &Path, paths: &[&[u8]]) -> Vec<OnDisk> {
     found.into_iter().map(|(_, on_disk)| on_disk).collect()
 }
 
+/// The length of the largest file that is read. Smaller files are preferred, and files of one length are all read
+/// or all left, so that the result depends only on the lengths.
+fn largest_read(top: &Path, paths: &[&[u8]]) -> u64 {
+    let file = |path: &&[u8]| top.join(as_path(path)).symlink_metadata().ok();
+    let files = paths.iter().filter_map(file).filter(Metadata::is_file);
+    let mut lengths: Vec<u64> = files.map(|meta| meta.len()).collect();
+    if lengths
+        .iter()
+        .fold(0, |sum: u64, it| sum.saturating_add(*it))
+        <= MAX_READ_BYTES
+    {
+        return u64::MAX;
+    }
+    lengths.sort_unstable();
+    let (mut total, mut largest) = (0_u64, 0);
+    for same in lengths.chunk_by(|one, other| one == other) {
+        let length = same.first().copied().unwrap_or_default();
+        total = total.saturating_add(length.saturating_mul(same.len() as u64));
+        if total > MAX_READ_BYTES {
+            break;
+        }
+        largest = length;
+    }
+    largest
+}
+
 /// Inspects paths, and caches which directories are real so that no path is followed through a link.
 pub(super) struct PathInspector<'a> {
     top: &'a Path,
     real_directories: HashMap<Vec<u8>, bool>,
     buffer: Vec<u8>,
+    /// The length of the largest file that is read.
+    read_up_to: u64,
 }
 
 impl<'a> PathInspector<'a> {
@@ -111,6 +152,7 @@ impl<'a> PathInspector<'a> {
             top,
             real_directories: HashMap::new(),
             buffer: Vec::new(),
+            read_up_to: MAX_READ_BYTES,
         }
     }
 
@@ -135,7 +177,9 @@ impl<'a> PathInspector<'a> {
         let path = full;
         if meta.is_symlink() {
             let Ok(target) = path.read_link() else {
-                return unreadable(&meta);
+                return OnDisk::Unreadable {
+                    digest: by_metadata(&meta),
+                };
             };
             OnDisk::Link {
                 digest: *blake3::hash(target.as_os_str().as_bytes()).as_bytes(),
@@ -144,6 +188,10 @@ impl<'a> PathInspector<'a> {
             OnDisk::Directory
         } else if !meta.is_file() {
             OnDisk::Special
+        } else if meta.len() > self.read_up_to {
+            OnDisk::TooLarge {
+                digest: by_metadata(&meta),
+            }
         } else {
             let executable = meta.permissions().mode() & 0o100 != 0;
             match self.hash_file(&path) {
@@ -152,7 +200,9 @@ impl<'a> PathInspector<'a> {
                     length,
                     digest,
                 },
-                Err(_) => unreadable(&meta),
+                Err(_) => OnDisk::Unreadable {
+                    digest: by_metadata(&meta),
+                },
             }
         }
     }
@@ -185,7 +235,7 @@ impl<'a> PathInspector<'a> {
     }
 }
 
-fn unreadable(meta: &Metadata) -> OnDisk {
+fn by_metadata(meta: &Metadata) -> Digest {
     let mut hasher = blake3::Hasher::new();
     hasher
         .update(b"unreadable\0")
@@ -193,9 +243,7 @@ fn unreadable(meta: &Metadata) -> OnDisk {
     hasher
         .update(&meta.mtime().to_le_bytes())
         .update(&meta.mtime_nsec().to_le_bytes());
-    OnDisk::Unreadable {
-        digest: *hasher.finalize().as_bytes(),
-    }
+    *hasher.finalize().as_bytes()
 }
 
 /// Computes the digest of everything that `from` yields and copies it to `to`.
@@ -227,6 +275,37 @@ mod tests {
     use super::*;
     use std::fs;
     use std::os::unix::fs::symlink;
+
+    #[test]
+    fn no_more_than_the_limit_is_read_and_the_smaller_files_first() {
+        let dir = tempfile::tempdir().unwrap();
+        let sized = |name: &str, length: u64| {
+            let file = fs::File::create(dir.path().join(name)).unwrap();
+            file.set_len(length).unwrap();
+        };
+        let paths: [&[u8]; 4] = [b"huge", b"one", b"other", b"small"];
+        let too_large = || {
+            let seen = inspect_all(dir.path(), &paths);
+            let names = paths.iter().zip(seen);
+            let left = names.filter(|(_, it)| matches!(it, OnDisk::TooLarge { .. }));
+            left.map(|(path, _)| String::from_utf8_lossy(path).into_owned())
+                .collect::<Vec<String>>()
+        };
+        sized("huge", 40 << 30);
+        sized("small", 3);
+        assert_eq!(too_large(), ["huge"]);
+        // Neither of two equal files is preferred.
+        sized("huge", MAX_READ_BYTES / 2 + 1);
+        sized("one", MAX_READ_BYTES / 2 + 1);
+        sized("other", 1);
+        assert_eq!(too_large(), ["huge", "one"]);
+        let digests: Vec<OnDisk> = inspect_all(dir.path(), &paths);
+        sized("huge", MAX_READ_BYTES / 2 + 2);
+        assert_ne!(inspect_all(dir.path(), &paths)[0], digests[0]);
+        sized("one", 5);
+        sized("huge", 5);
+        assert_eq!(too_large(), Vec::<String>::new());
+    }
 
     #[test]
     fn links_are_seen_and_never_followed() {

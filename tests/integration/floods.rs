@@ -261,6 +261,27 @@ fn the_output_of_setup_and_of_hooks() {
 }
 
 #[test]
+fn a_plan_that_the_agent_makes_large() {
+    let project = project();
+    flood(&project, &format!("truncate -s 1G plan.yaml; {FIX}"));
+    assert!(project.read("plan.yaml").contains("status: done"));
+}
+
+#[test]
+fn a_file_that_the_agent_makes_larger_than_any_disk_names_it_and_takes_no_time() {
+    let project = project();
+    let agent = project.agent(&format!("truncate -s 4T huge; {FIX}"));
+    let run = weigh(&project, &["--agent-command", &agent], 1);
+    assert_eq!(run.task(0)["reason"], "commit_rejected");
+    let message = run.task(0)["message"].as_str().unwrap();
+    assert!(
+        message.contains("huge") && message.contains(".gitignore"),
+        "{message}"
+    );
+    assert_eq!(project.commits(), 1);
+}
+
+#[test]
 fn a_directory_of_jj_that_the_agent_makes_is_neither_waited_for_nor_used() {
     let named = "printf %s \"$PWD/.git\" > .jj/repo/store/git_target";
     for script in ["mkfifo .jj/repo/store/git_target", named] {

@@ -2,7 +2,7 @@
 
 use crate::domain::snapshot::RevId;
 use crate::git::bytes::display_paths;
-use crate::git::entries::Digest;
+use crate::git::entries::{Digest, MAX_READ_BYTES};
 use crate::git::error::GitError;
 use crate::git::objects::new_objects::NewObjects;
 use crate::git::preflight::Operation;
@@ -60,6 +60,13 @@ pub enum CommitError {
     /// Files to be committed cannot be read.
     #[error("cannot read {}", display_paths(.0))]
     Unreadable(Vec<Vec<u8>>),
+    /// Files to be committed were not read, because the changes are too large.
+    #[error(
+        "the changed files have more than {} GiB together, of which Sprag does not read {}; files that are not to be committed belong into .gitignore",
+        MAX_READ_BYTES >> 30,
+        display_paths(.0)
+    )]
+    TooLarge(Vec<Vec<u8>>),
     /// git does not accept files with these names, for example `.GIT/config`.
     #[error("git does not take files of these names: {}", display_paths(.0))]
     Impossible(Vec<Vec<u8>>),

@@ -13,7 +13,7 @@ use crate::git::objects::loose::write_blob;
 use crate::git::preflight::Operation;
 use crate::git::private::directory::tree_of;
 use crate::git::repo::Repo;
-use crate::git::snapshot::change::{Change, ChangeKind, RawSnapshot};
+use crate::git::snapshot::change::{Change, ChangeKind, RawSnapshot, Unread};
 use crate::git::snapshot::listing::GITLINK;
 use crate::permit::Committable;
 use crate::plain_file;
@@ -53,9 +53,9 @@ impl Repo {
         let snapshot = request.snapshot;
         self.ensure_permitted(&token, snapshot)?;
         self.refuse_links(snapshot.known.branch.as_deref().unwrap_or("HEAD"))?;
-        self.refuse_conflicts(snapshot)?;
         let changes: Vec<&Change> = committed(snapshot).collect();
         refuse_unreadable(&changes)?;
+        self.refuse_conflicts(snapshot)?;
         self.staged_tree = None;
         let mut warnings = Vec::new();
         let (staged, plan) = self.past_false_objects(&mut warnings, || {
@@ -357,7 +357,7 @@ impl Repo {
         if !snapshot.unmerged.is_empty() {
             return Err(CommitError::Conflicts(snapshot.unmerged.clone()));
         }
-        let modified = |change: &&Change| change.kind == ChangeKind::Modified && !change.unreadable;
+        let modified = |change: &&Change| change.kind == ChangeKind::Modified;
         let mut marked = Vec::new();
         for change in committed(snapshot).filter(modified) {
             let path = self.real.work_tree.join(as_path(&change.path));
@@ -403,16 +403,16 @@ pub(in crate::git) fn committed(snapshot: &RawSnapshot) -> impl Iterator<Item = 
         .filter(|change| !change.newly_ignored)
 }
 
-fn refuse_unreadable(changes: &[&Change]) -> Result<(), CommitError> {
-    let unreadable: Vec<Vec<u8>> = changes
-        .iter()
-        .filter(|change| change.unreadable)
-        .map(|change| change.path.clone())
-        .collect();
-    if unreadable.is_empty() {
-        Ok(())
-    } else {
-        Err(CommitError::Unreadable(unreadable))
+pub(in crate::git) fn refuse_unreadable(changes: &[&Change]) -> Result<(), CommitError> {
+    let of = |why: Unread| -> Vec<Vec<u8>> {
+        let found = changes.iter().filter(|it| it.unreadable == Some(why));
+        found.map(|change| change.path.clone()).collect()
+    };
+    let (refused, too_large) = (of(Unread::Refused), of(Unread::TooLarge));
+    match (refused.is_empty(), too_large.is_empty()) {
+        (false, _) => Err(CommitError::Unreadable(refused)),
+        (true, false) => Err(CommitError::TooLarge(too_large)),
+        (true, true) => Ok(()),
     }
 }
 

@@ -8,7 +8,7 @@ use crate::domain::snapshot::RevId;
 use crate::git::bytes::display_paths;
 use crate::git::commit::request::CommitError;
 use crate::git::commit::saved_files::{Saved, SavedFiles, read_record, write_record};
-use crate::git::commit::stage::{Target, committed, record};
+use crate::git::commit::stage::{Target, committed, record, refuse_unreadable};
 use crate::git::copy_tree::{make_dir, metadata, remove};
 use crate::git::error::{GitError, io_error};
 use crate::git::remote::error::RemoteError;
@@ -102,6 +102,7 @@ impl Repo {
             durable: true,
         };
         let changes: Vec<&Change> = committed(snapshot).collect();
+        refuse_unreadable(&changes)?;
         let left_out = self.stage_changes(&target, &changes)?;
         if !left_out.is_empty() {
             return Err(CommitError::Impossible(left_out));

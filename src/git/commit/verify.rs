@@ -203,7 +203,7 @@ impl Repo {
             mode.is_some_and(|mode| mode >> 12 == 0o10)
         };
         let all = snapshot.changes.iter().chain(&snapshot.uncounted);
-        let files = all.filter(|change| !change.newly_ignored && !change.unreadable);
+        let files = all.filter(|change| !change.newly_ignored && change.unreadable.is_none());
         let files = files.map(|change| change.path.as_slice());
         let files: Vec<&[u8]> = files.filter(|path| is_file(path)).collect();
         let _open = self.unseal()?;

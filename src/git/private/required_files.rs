@@ -21,6 +21,9 @@ const HEAD_LIMIT: u64 = 4096;
 /// The smallest index in bytes: a header and a digest.
 const INDEX_LEAST: u64 = 32;
 
+/// The largest index in bytes that git gets to read: about 20 million files.
+const INDEX_MOST: u64 = 2 << 30;
+
 impl Repo {
     /// Removes special files from the places that git always reads, and restores HEAD, the directory of refs
     /// and the index if git could not start without them. Returns what it did.
@@ -187,7 +190,7 @@ fn is_index(path: &Path) -> bool {
         file.read_exact(&mut header)?;
         file.metadata()
     });
-    header == *b"DIRC" && read.is_ok_and(|meta| meta.len() >= INDEX_LEAST)
+    header == *b"DIRC" && read.is_ok_and(|meta| (INDEX_LEAST..=INDEX_MOST).contains(&meta.len()))
 }
 
 #[cfg(test)]

@@ -124,7 +124,9 @@ impl Repo {
         let paths: Vec<&[u8]> = paths.iter().map(|path| path.as_slice()).collect();
         let seen = inspect_all(&self.real.work_tree, &paths);
         let digest = |seen: OnDisk| match seen {
-            OnDisk::File { digest, .. } | OnDisk::Link { digest } => digest,
+            OnDisk::File { digest, .. } | OnDisk::Link { digest } | OnDisk::TooLarge { digest } => {
+                digest
+            }
             _ => [0; 32],
         };
         seen.into_iter().map(digest).collect()

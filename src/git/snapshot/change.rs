@@ -2,7 +2,7 @@
 
 use crate::domain::snapshot::{Fingerprint, KnownSnapshot};
 use crate::git::bytes::display_path;
-use crate::git::entries::Digest;
+use crate::git::entries::{Digest, MAX_READ_BYTES};
 use crate::git::snapshot::listing::{ChangedPath, Recorded};
 use globset::GlobSet;
 use std::collections::{BTreeMap, BTreeSet};
@@ -66,8 +66,30 @@ pub struct Change {
     pub untracked: bool,
     /// Whether a rule ignores it that the base does not have. It counts as a change but is not committed.
     pub newly_ignored: bool,
-    /// Whether it could not be read. Only its size and time were compared.
-    pub unreadable: bool,
+    /// Why it was not read. Only its size and time were compared.
+    pub unreadable: Option<Unread>,
+}
+
+/// Why a changed file was not read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unread {
+    /// Its permissions do not allow it.
+    Refused,
+    /// There is no room for it in what is read of all changes.
+    TooLarge,
+}
+
+impl fmt::Display for Unread {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Refused => f.write_str("cannot be read"),
+            Self::TooLarge => write!(
+                f,
+                "was not read: the changed files have more than {} GiB together",
+                MAX_READ_BYTES >> 30
+            ),
+        }
+    }
 }
 
 /// A snapshot with the data it was computed from.

@@ -39,7 +39,7 @@ impl Repo {
             durable: false,
         };
         let changes: Vec<&Change> = committed(snapshot)
-            .filter(|change| !change.unreadable)
+            .filter(|change| change.unreadable.is_none())
             .collect();
         self.stage_changes(&target, &changes)?;
         let args = [

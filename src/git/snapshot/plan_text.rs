@@ -1,24 +1,17 @@
 //! The plan file without the parts that only Sprag writes.
 
+use crate::domain::plan::MAX_FILE_BYTES;
 use crate::git::bytes::as_path;
-use crate::git::error::{GitError, io_error};
+use crate::git::error::GitError;
 use crate::git::repo::Repo;
 use crate::git::snapshot::change::PlanExempt;
 use crate::git::snapshot::listing::Recorded;
-use crate::plain_file;
-use std::io::Read;
 
 impl Repo {
-    pub(in crate::git) fn stripped_plan(
-        &self,
-        plan: &PlanExempt,
-    ) -> Result<Option<Vec<u8>>, GitError> {
-        let path = self.real.work_tree.join(as_path(&plan.path));
-        let mut content = Vec::new();
-        plain_file::open(&path)
-            .and_then(|mut file| file.read_to_end(&mut content))
-            .map_err(io_error("read", &path))?;
-        Ok((plan.strip)(&content))
+    /// `None` if the file is no plan, also because it is too large for one.
+    pub(in crate::git) fn stripped_plan(&self, plan: &PlanExempt) -> Option<Vec<u8>> {
+        let content = self.work_file(&plan.path, MAX_FILE_BYTES as u64)?;
+        (plan.strip)(&content)
     }
 
     pub(in crate::git) fn stripped_base(
@@ -42,7 +35,7 @@ impl Repo {
         let Some((plan, indexed)) = plan.zip(indexed) else {
             return Ok(false);
         };
-        let current = self.stripped_plan(plan).unwrap_or_default();
+        let current = self.stripped_plan(plan);
         Ok(current.is_some() && current == self.stripped_base(plan, &indexed.oid)?)
     }
 }

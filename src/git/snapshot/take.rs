@@ -8,7 +8,7 @@ use crate::git::private::head::HeadState;
 use crate::git::repo::Repo;
 use crate::git::snapshot::cache::Layout;
 use crate::git::snapshot::change::{
-    Candidate, Change, ChangeKind, Entry, Exempt, RawSnapshot, TrackedBy,
+    Candidate, Change, ChangeKind, Entry, Exempt, RawSnapshot, TrackedBy, Unread,
 };
 use crate::git::snapshot::listing::{GITLINK, Listed, RawDiff, Recorded, SYMLINK, Status};
 use std::collections::{BTreeMap, BTreeSet};
@@ -253,7 +253,11 @@ impl Repo {
             kind,
             untracked: candidate.base.is_none() && candidate.tracked_by == TrackedBy::Nothing,
             newly_ignored: candidate.newly_ignored,
-            unreadable: matches!(on_disk, OnDisk::Unreadable { .. }),
+            unreadable: match on_disk {
+                OnDisk::Unreadable { .. } => Some(Unread::Refused),
+                OnDisk::TooLarge { .. } => Some(Unread::TooLarge),
+                _ => None,
+            },
             path: candidate.path,
         };
         if let OnDisk::File { length, .. } = on_disk
@@ -265,14 +269,14 @@ impl Repo {
                 length >> 20
             ));
         }
-        if change.unreadable {
+        if let Some(why) = change.unreadable {
             raw.warnings
-                .push(format!("{} cannot be read", display_path(&change.path)));
+                .push(format!("{} {why}", display_path(&change.path)));
         }
         if let Some(plan) = exempt.plan.as_ref().filter(|plan| plan.path == change.path)
             && matches!(on_disk, OnDisk::File { .. })
         {
-            let stripped = self.stripped_plan(plan)?;
+            let stripped = self.stripped_plan(plan);
             let base = candidate
                 .base
                 .as_ref()
@@ -343,7 +347,7 @@ impl Repo {
                 };
                 Some((of(mode, *digest), kind))
             }
-            OnDisk::Unreadable { digest } => {
+            OnDisk::Unreadable { digest } | OnDisk::TooLarge { digest } => {
                 Some((of(0o100_644, *digest), added_or(ChangeKind::Modified)))
             }
         }

@@ -1,5 +1,6 @@
 use super::support::*;
 use crate::domain::snapshot::Head;
+use crate::git::snapshot::change::Unread;
 use crate::git::{CommitError, CommitRequest, Exempt, Hook, PlanContent, Repo, Stage, discover};
 use crate::permit::Committable;
 use std::fs;
@@ -288,8 +289,41 @@ fn a_file_that_cannot_be_read_does_not_stop_a_snapshot() {
     let snapshot = f.snapshot();
     let can_read_all = rustix::process::geteuid().is_root();
     assert_eq!(snapshot.changes.len(), 1);
-    assert_eq!(snapshot.changes[0].unreadable, !can_read_all);
+    assert_eq!(snapshot.changes[0].unreadable.is_none(), can_read_all);
     assert_eq!(snapshot.warnings.is_empty(), can_read_all);
+}
+
+#[test]
+fn a_file_of_any_size_costs_no_time_and_is_refused_by_its_name_until_it_is_ignored() {
+    let mut f = Worktree::new().start();
+    let huge = fs::File::create(f.path("huge")).unwrap();
+    huge.set_len(40 << 30).unwrap();
+    f.write("small", "x");
+    let snapshot = f.snapshot();
+    assert_eq!(snapshot.changes[0].unreadable, Some(Unread::TooLarge));
+    assert_eq!(snapshot.changes[1].unreadable, None);
+    assert!(snapshot.warnings[0].starts_with("huge was not read"));
+    let refused = f.stage(None).unwrap_err();
+    assert!(matches!(&refused, CommitError::TooLarge(paths) if *paths == [b"huge"]));
+    let patch = String::from_utf8(f.repo.patch(&snapshot).unwrap()).unwrap();
+    assert!(patch.contains("+++ b/small") && !patch.contains("huge"));
+    f.write(".gitignore", "huge\n");
+    f.commit("Ignore");
+    assert!(f.files().contains(&"100644 small".to_owned()));
+}
+
+#[test]
+fn an_index_of_any_size_costs_no_time_and_is_restored() {
+    let mut f = Worktree::new().start();
+    let index = fs::OpenOptions::new()
+        .write(true)
+        .open(f.path(".git/index"))
+        .unwrap();
+    index.set_len(40 << 30).unwrap();
+    f.write("a", "changed");
+    f.commit("Change");
+    assert_eq!(f.status(), "");
+    assert!(fs::metadata(f.path(".git/index")).unwrap().len() < 1 << 20);
 }
 
 #[test]
