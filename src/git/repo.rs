@@ -10,6 +10,7 @@ use crate::git::private::seal::{Seal, Unsealed};
 use crate::git::real::{Real, identity};
 use crate::git::snapshot::cache::{BaseFiles, BlobCache, LayoutCache, StagedCache, Verdicts};
 use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::sync::Arc;
@@ -109,6 +110,24 @@ impl Repo {
     /// Whether the repository was one of jj too when the run began.
     pub fn started_with_jj(&self) -> bool {
         self.private.started_with_jj()
+    }
+
+    /// Leaves a file that somebody other than the agent writes out of the work, if it is in the work tree and is
+    /// not tracked.
+    ///
+    /// # Errors
+    /// If the private directory cannot be written.
+    pub fn leave_out(&mut self, file: &Path) -> Result<(), GitError> {
+        let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
+        let whole = match (file.parent(), file.file_name()) {
+            (Some(parent), Some(name)) => real(parent).join(name),
+            _ => return Ok(()),
+        };
+        let Ok(within) = whole.strip_prefix(real(&self.real.work_tree)) else {
+            return Ok(());
+        };
+        let _open = self.unseal()?;
+        self.private.ignore(within.as_os_str().as_bytes())
     }
 
     /// The commit that changes are compared with: the start of the task, or Sprag's last commit.

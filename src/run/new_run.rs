@@ -12,7 +12,7 @@ use crate::run::past_runs::{check_artifacts, lies_in};
 use crate::run::places::{resolved, runs_of};
 use crate::run::prepare::{Prepared, Source};
 use crate::run::reopen::Earlier;
-use crate::run::reporting::Reporting;
+use crate::run::reporting::{Reporting, leave_out_events};
 use crate::secrets::sources::redactor;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -168,8 +168,12 @@ fn discard(run_dir: &RunDir, existed: bool) {
 }
 
 fn open_repository(context: &Context, prepared: &Prepared, run_dir: &RunDir) -> Result<CachedRepo> {
-    let repo = Repo::create(prepared.real.clone(), &run_dir.folder(Folder::Git))
-        .map_err(|error| Error::environment(error.to_string()))?;
+    let repo = Repo::create(prepared.real.clone(), &run_dir.folder(Folder::Git));
+    let repo = repo.and_then(|mut repo| {
+        leave_out_events(context, &prepared.run.settings, &mut repo)?;
+        Ok(repo)
+    });
+    let repo = repo.map_err(|error| Error::environment(error.to_string()))?;
     let mut repo = CachedRepo::new(repo);
     if !prepared.run.settings.allow_dirty {
         let known = check_artifacts(context, prepared.real.work_tree());

@@ -20,6 +20,7 @@ use crate::run::past_runs::directory;
 use crate::run::places::runs_of;
 use crate::run::plan_state::{PlanState, completed_at};
 use crate::run::prepare::{Before, Prepared, Selection, Source, in_base, prepare};
+use crate::run::reporting::leave_out_events;
 use crate::run::resume::{finish_landing, undo_move};
 use crate::secrets::sources::redactor;
 use crate::settings;
@@ -145,7 +146,7 @@ fn resumed(
     let manifest = run_dir
         .manifest()
         .map_err(|error| Error::config(format!("{error:#}")))?;
-    let repo = reopen_repository(real, &run_dir)?;
+    let mut repo = reopen_repository(real, &run_dir)?;
     let earlier = read_earlier(&run_dir)?;
     let source = source_again(&repo, &run_dir, &manifest)?;
     let before = Before {
@@ -168,6 +169,8 @@ fn resumed(
             .is_some_and(|request| request.context.report_only),
         Some(before),
     )?;
+    leave_out_events(context, &prepared.run.settings, &mut repo)
+        .map_err(|error| Error::environment(error.to_string()))?;
     prepared.reviewed.clone_from(&manifest.reviewed);
     prepared.warnings.extend(changed_plan(
         &prepared.source,

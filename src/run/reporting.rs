@@ -9,6 +9,7 @@ use crate::domain::outcome::{Reason, RunStatus};
 use crate::domain::settings::{Color, Resolved};
 use crate::domain::summary::RunSummary;
 use crate::error::{Error, ErrorKind, Result};
+use crate::git::{GitError, Repo};
 use crate::github::actions_environment::ActionsEnvironment;
 use crate::github::publisher::{CheckAndComment, End, Known, PublishProblems, Publisher};
 use crate::github::request::RunRequest;
@@ -112,7 +113,7 @@ impl Reporting {
                 reporters.add("JSONL", Box::new(Jsonl::new(out)));
             }
             Some(path) => {
-                let path = context.cwd.join(path);
+                let path = events_file(context, path);
                 let file = File::create(&path).map_err(|error| {
                     Error::usage(format!("--events {}: {error}", path.display()))
                         .hint("name a file in a directory that exists, or - for standard output")
@@ -476,6 +477,25 @@ impl BufferedOutputs {
         let output = BufferedOutput::new(out).map_err(anyhow::Error::from)?;
         self.0.push((name, output.clone(), is_terminal));
         Ok(Box::new(output))
+    }
+}
+
+fn events_file(context: &Context, path: &str) -> PathBuf {
+    context.cwd.join(path)
+}
+
+/// Keeps the file for the events out of the work, which each event would change.
+///
+/// # Errors
+/// When the private git directory cannot be written.
+pub(crate) fn leave_out_events(
+    context: &Context,
+    settings: &Resolved,
+    repo: &mut Repo,
+) -> std::result::Result<(), GitError> {
+    match settings.events.as_deref() {
+        None | Some("-") => Ok(()),
+        Some(path) => repo.leave_out(&events_file(context, path)),
     }
 }
 

@@ -212,6 +212,27 @@ fn events_to_a_file() {
     assert!(run.stdout.contains("retry 1 of 3"), "{}", run.stdout);
 }
 
+/// Whoever resumes the run need not name the file again.
+#[test]
+fn events_to_a_file_in_the_work_tree_are_not_part_of_the_work() {
+    let project = project();
+    fs::create_dir(project.repo().join("out")).unwrap();
+    let name = "out/a [1]*? #.jsonl";
+    let agent = project
+        .agent("case $N in 1) echo 'FAILED: no key' ;; *) echo fixed >> a.txt; echo Done. ;; esac");
+    let blocked = project.run(&agent, &["--events", name]).expect(3);
+    assert_eq!(blocked.task(0)["reason"], "failed_report");
+    let run = project.sprag(&["run", "--resume"]).expect(0);
+    assert_eq!(run.task(0)["reason"], "verified");
+    assert_eq!(run.task(0)["changed_files"], serde_json::json!(["a.txt"]));
+    assert!(project.repo().join(name).is_file());
+    assert_eq!(project.git(&["ls-files", "out"]), "");
+    // The file that an earlier run left does not keep the next one from beginning.
+    let prompt = ["run", "--prompt", "Go on", "--agent-command", &agent];
+    let next = [prompt.as_slice(), &["--verify", "true", "--events", name]].concat();
+    project.sprag(&next).expect(0);
+}
+
 /// Holds `actual` to the shape of `sample`: every key is there, with a value of the same type.
 /// An array's items are held to the sample's first one; `null` in the sample means "or null".
 fn assert_shape(path: &str, sample: &Value, actual: &Value) {

@@ -310,6 +310,34 @@ impl PrivateDir {
         let rules = fs::read(self.git_dir().join("info/exclude")).unwrap_or_default();
         rules.ends_with(RULE_FOR_JJ)
     }
+
+    /// Ignores one file of the work tree, unless it is tracked.
+    pub fn ignore(&self, path: &[u8]) -> Result<(), GitError> {
+        let exclude = self.git_dir().join("info/exclude");
+        let mut rules = rule_for(path);
+        let others = fs::read(&exclude).unwrap_or_default();
+        if others.starts_with(&rules) {
+            return Ok(());
+        }
+        rules.extend(others);
+        write(&exclude, &rules)
+    }
+}
+
+/// The ignore rule for exactly one path. No rule can name a path that contains a line break.
+fn rule_for(path: &[u8]) -> Vec<u8> {
+    if path.contains(&b'\n') {
+        return Vec::new();
+    }
+    let mut rule = vec![b'/'];
+    for byte in path {
+        if b"\\*?[ ".contains(byte) {
+            rule.push(b'\\');
+        }
+        rule.push(*byte);
+    }
+    rule.push(b'\n');
+    rule
 }
 
 /// Excludes jj's own directory, which is not part of the work, whatever happens to jj's ignore file in it.
