@@ -15,7 +15,7 @@ pub enum ReportStatus {
     Ok,
     /// Some in a reduced form: cut, or in another place.
     Degraded,
-    /// None.
+    /// None: GitHub has neither a check run nor a comment, and the step has no summary.
     Failed,
 }
 

@@ -198,10 +198,11 @@ impl Reporting {
         }
     }
 
-    /// Reports the end of the run to GitHub. Failures become warnings.
-    fn end_publishing(&mut self) {
+    /// Reports the end of the run to GitHub. Failures become warnings. Returns whether anything is there, if that is
+    /// wanted.
+    fn end_publishing(&mut self) -> bool {
         let Some(publishing) = self.publishing.take() else {
-            return;
+            return true;
         };
         let push = self.summary.push.as_ref().filter(|push| push.pushed);
         let dispatched = push.map_or(Vec::new(), |push| push.dispatched.clone());
@@ -226,6 +227,7 @@ impl Reporting {
         if !published.complete {
             self.status = ReportStatus::Degraded;
         }
+        let is_there = published.check_url.is_some() || published.comment_url.is_some();
         for incident in published.incidents {
             self.warn(format!("GitHub: {incident}"));
         }
@@ -235,6 +237,7 @@ impl Reporting {
             self.note_written("annotations", written.map_err(Into::into));
             self.drain();
         }
+        is_there
     }
 
     /// Adds a warning unless it is known, and prints it, because the reports may be closed already.
@@ -345,10 +348,13 @@ impl Reporting {
         let written = self.summary.clone();
         self.write(run_dir, all.clone());
         self.drain();
-        self.end_publishing();
+        let mut is_posted = self.end_publishing();
         if let Some(path) = context.path_var("GITHUB_STEP_SUMMARY") {
             let text = markdown::step_summary(&self.summary, markdown::STEP_SUMMARY_BYTES);
-            self.append(&path, &text, "step summary");
+            is_posted |= self.append(&path, &text, "step summary");
+        }
+        if !is_posted {
+            self.status = ReportStatus::Failed;
         }
         if let Some(path) = context.path_var("GITHUB_OUTPUT") {
             let beyond = OtherOutputs {
@@ -364,7 +370,7 @@ impl Reporting {
             };
             let delimiter = format!("sprag_{}", uuid::Uuid::new_v4().simple());
             let text = github_output(&outputs(&self.summary, &beyond), &delimiter);
-            self.append(&path, &text, "outputs");
+            let _ = self.append(&path, &text, "outputs");
         }
         if let Some(telemetry) = self.telemetry.take() {
             let is_cancelled = self.is_cancelled();
@@ -430,12 +436,15 @@ impl Reporting {
         }
     }
 
-    fn append(&mut self, path: &Path, text: &str, what: &str) {
+    /// Returns whether the text was written.
+    fn append(&mut self, path: &Path, text: &str, what: &str) -> bool {
         let written = append_only(path).and_then(|mut file| {
             file.write_all(text.as_bytes())
                 .with_context(|| path.display().to_string())
         });
+        let is_written = written.is_ok();
         self.note_written(what, written);
+        is_written
     }
 }
 

@@ -234,6 +234,24 @@ fn verified_work_is_pushed_with_the_api_down_from_the_beginning() {
 }
 
 #[test]
+fn a_report_that_is_nowhere_has_failed_and_the_run_has_not() {
+    let mut runner = on_push();
+    let everything = Fault::every("*", EVERYTHING, Trouble::Down);
+    runner.github.fault(everything);
+    let agent = runner.project.agent("printf fixed > a.txt; echo Done.");
+    let nowhere = runner.project.outside("no/such/directory");
+    let args = ["--prompt", "Fix it", "--agent-command", &agent];
+    let mut command = runner.command(&[&args[..], &["--verify", "true"]].concat());
+    let ended = command
+        .env("GITHUB_STEP_SUMMARY", nowhere)
+        .output()
+        .unwrap();
+    let step = runner.ended(&ended).expect(0);
+    assert_eq!(step.output("status"), "success");
+    assert_eq!(step.output("report-status"), "failed");
+}
+
+#[test]
 fn verified_work_is_pushed_with_the_api_down_from_the_middle() {
     let (mut runner, number, _) = on_pull();
     // The check run is made, and from then on nothing.
