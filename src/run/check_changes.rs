@@ -1,9 +1,7 @@
 //! Changes that a task made to its checks: to tests and to check definitions.
 
 use crate::domain::attempt::TestChanges;
-use crate::domain::checks::definitions::{
-    Definitions, Entry, Part, Restored, Role, Start, has_test_modules, has_tests_of,
-};
+use crate::domain::checks::definitions::{Definitions, Entry, Part, Restored, Role, Start};
 use crate::domain::checks::tests_changed::{holds_tests, is_test, may_rule_others};
 use crate::domain::checks::verdict::Check;
 use crate::git::{Change, ChangeKind, GITLINK, RawSnapshot, Repo, SYMLINK, display_path};
@@ -63,9 +61,6 @@ pub fn check_changes(
             false => role_of_old(&definitions, &start, change),
         };
         match role {
-            Some(role) if start.is_without_place(change, &path, role) => {
-                lost_place(&mut found, &start, change, path);
-            }
             None if start.is_left(change) || start.is_elsewhere(change, raw) => {
                 left.insert(change.path.clone());
             }
@@ -177,30 +172,6 @@ fn definition(found: &mut CheckChanges, start: &Before<'_>, change: &Change, par
     found.tests.definitions.push(path);
 }
 
-/// Records a deleted Rust file that would not run again if it were put back, unless its tests are in a new file.
-fn lost_place(found: &mut CheckChanges, start: &Before<'_>, change: &Change, path: String) {
-    let Some(old) = start.old(&change.path) else {
-        return;
-    };
-    let is_moved = |new: &Change| {
-        let is_new = new.kind == ChangeKind::Added && new.path.ends_with(b".rs");
-        let text = || start.repo.work_file(&new.path, MAX_BYTES);
-        let text = is_new.then(text).flatten();
-        let text = text.and_then(|text| String::from_utf8(text).ok());
-        text.is_some_and(|text| match is_test(&path) {
-            true => text == old,
-            false => has_tests_of(&old, &text),
-        })
-    };
-    let has_tests = is_test(&path) || has_test_modules(&old);
-    if has_tests && !start.changes.values().any(|new| is_moved(new)) {
-        found.unknown = Some(format!(
-            "{path} was deleted, and no new file has the tests that it held"
-        ));
-        found.tests.changed.push(path);
-    }
-}
-
 /// The state at the start of the task, computed from the changes since then.
 struct Before<'r> {
     repo: &'r Repo,
@@ -229,23 +200,6 @@ impl<'r> Before<'r> {
         change.kind == ChangeKind::Deleted
             && meta.is_ok_and(|meta| meta.is_file() || meta.is_symlink())
             && !dirs().any(|dir| top.join(dir).is_symlink())
-    }
-
-    /// Whether a change deletes a Rust file that runs only if another file declares it as a module, and which may
-    /// no longer do so: a source, or a file of tests whose module is gone too.
-    fn is_without_place(&self, change: &Change, path: &str, role: Role) -> bool {
-        let in_work = |path: &str| self.repo.real().work_tree().join(path).is_file();
-        let is_module = match role {
-            Role::Definition(part) => part == Part::RustTests,
-            Role::Test => path.ends_with(".rs") && path.split('/').any(|dir| dir == "src"),
-        };
-        let dir = path.rsplit_once('/').map_or("", |(dir, _)| dir);
-        let is_declared = || {
-            let beside = ["lib.rs", "main.rs", "mod.rs"].map(|name| format!("{dir}/{name}"));
-            in_work(&format!("{dir}.rs")) || beside.iter().any(|path| in_work(path))
-        };
-        let is_deleted = change.kind == ChangeKind::Deleted && !self.is_left(change);
-        is_deleted && is_module && !(role == Role::Test && is_declared())
     }
 
     /// Whether a change is a link out of the work tree or a new submodule: a fresh checkout has something else

@@ -113,6 +113,10 @@ fn changed_attributes_that_git_cannot_compare_block_the_task() {
             "printf 'fixed\\r\\n' > a.txt; echo 'a.txt text eol=lf' > .gitattributes",
             true,
         ),
+        (
+            "printf 'fixed\\r\\n' > a.txt; echo 'a.txt text eol=lf' > .gitattributes; echo .gitattributes > .gitignore",
+            true,
+        ),
         ("printf 'fixed\\r\\n' > a.txt", false),
     ] {
         let mut project = fixable_by("printf 'fixed\\r\\n' | cmp - a.txt");

@@ -13,7 +13,7 @@ mod shell;
 mod table;
 mod walk;
 
-pub use part::{Part, Restored, has_test_modules, has_tests_of};
+pub use part::{Part, Restored};
 pub(super) use shell::commands;
 pub use shell::is_assignment;
 

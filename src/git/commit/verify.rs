@@ -74,10 +74,10 @@ impl Repo {
         if !unlike.is_empty() {
             return Err(CommitError::ChangedMeanwhile(unlike));
         }
-        if files
-            .iter()
-            .any(|diff| split(&diff.path).1 == b".gitattributes")
-        {
+        // The commit has no attributes that are ignored, and git may have converted files by them.
+        let changed = files.iter().map(|diff| &diff.path);
+        let mut paths = changed.chain(&snapshot.ignored);
+        if paths.any(|path| split(path).1 == b".gitattributes") {
             self.ensure_rules_of_trees()?;
             self.refuse_converted_otherwise(tree)?;
         }

@@ -128,22 +128,24 @@ async fn on_its_tree(
         Proof::Baseline | Proof::Flake | Proof::NewTests => BTreeSet::new(),
     };
     let seen = (raw.as_ref(), &before);
-    let mut form = match changes.tests.left.is_empty() {
-        true => OldTestsForm::Alone,
-        false => OldTestsForm::AsCommitted,
-    };
+    let mut is_as_committed = proof == Proof::OldTests && !changes.tests.left.is_empty();
     let Ran {
         verification,
         left,
         rewritten,
     } = loop {
-        let other = tree_of(parts.tree, (proof, form), &raw, &changes);
+        let other = tree_of(parts.tree, (proof, is_as_committed), &raw, &changes);
         let other = other.map(|other| (other, away.clone()));
         match on_other_tree(parts, &run.config, seen, (proof, other)).await? {
-            Ok(ran) => match form.next(proof, &changes.tests, &result_of(&ran.verification)) {
-                Some(next) => form = next,
-                None => break ran,
-            },
+            // A new test may need what no commit contains, and the original tests do not.
+            Ok(ran)
+                if is_as_committed
+                    && changes.tests.are_rewritten()
+                    && ran.verification.verdict == Verdict::Passed =>
+            {
+                is_as_committed = false;
+            }
+            Ok(ran) => break ran,
             Err(why) => return unknown(why),
         }
     };
@@ -302,39 +304,11 @@ fn cannot_prove(run: &TaskRun<'_>) -> Option<String> {
     }
 }
 
-/// The trees on which the original tests run.
-#[derive(Clone, Copy)]
-enum OldTestsForm {
-    /// The work without what no commit contains. It has to pass before the original tests are put back.
-    AsCommitted,
-    /// The original tests without the new ones, which may need what is put back to be as they changed it, or
-    /// be the same tests in another place.
-    Alone,
-    /// The original tests and the new ones: the work may need files that only look like tests, such as data.
-    WithNew,
-}
-
-impl OldTestsForm {
-    /// The form to try after this one; `None` if its result decides.
-    fn next(self, proof: Proof, tests: &TestChanges, result: &ProofResult) -> Option<Self> {
-        let next = match (self, result) {
-            (Self::AsCommitted, ProofResult::Passed) if tests.are_rewritten() => Self::Alone,
-            // Tests that failed by name did not fail for want of a file.
-            (Self::Alone, ProofResult::Failed { failed })
-                if !tests.added.is_empty() && !failed.iter().all(|check| check.all_named) =>
-            {
-                Self::WithNew
-            }
-            _ => return None,
-        };
-        (proof == Proof::OldTests).then_some(next)
-    }
-}
-
-/// The tree that a proof is about.
+/// The tree that a proof is about. `is_as_committed` leaves the tests as the work has them: then the proof is about
+/// what no commit contains.
 fn tree_of(
     tree: &WorkTree,
-    (proof, form): (Proof, OldTestsForm),
+    (proof, is_as_committed): (Proof, bool),
     raw: &RawSnapshot,
     changes: &CheckChanges,
 ) -> Result<TreeId, SwapError> {
@@ -354,13 +328,10 @@ fn tree_of(
     Ok(match proof {
         Proof::Flake => now()?,
         Proof::Baseline => start,
+        Proof::OldTests if is_as_committed => now()?,
         Proof::OldTests => {
-            let old: [&[String]; 3] = match form {
-                OldTestsForm::AsCommitted => return Ok(now()?),
-                OldTestsForm::Alone => [&tests.changed, &tests.definitions, &tests.added],
-                OldTestsForm::WithNew => [&tests.changed, &tests.definitions, &[]],
-            };
-            let mut old = named(&old);
+            let new = new_tests_left_out(tests);
+            let mut old = named(&[&tests.changed, &tests.definitions, &new]);
             old.retain(|path| !changes.mixed.contains_key(path));
             tree.repo
                 .compose_tree(&now()?, &start, &old, &changes.mixed)?
@@ -371,6 +342,13 @@ fn tree_of(
                 .compose_tree(&start, &now()?, &new, &BTreeMap::new())?
         }
     })
+}
+
+/// New tests to leave out, because they may need changed definitions, which the old tests do not need.
+/// Rust files stay, because other files declare them as modules.
+fn new_tests_left_out(tests: &TestChanges) -> Vec<String> {
+    let is_apart = |path: &&String| !tests.definitions.is_empty() && !path.ends_with(".rs");
+    tests.added.iter().filter(is_apart).cloned().collect()
 }
 
 fn result_of(verification: &Verification) -> ProofResult {

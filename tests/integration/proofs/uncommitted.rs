@@ -233,3 +233,25 @@ fn a_directory_that_becomes_a_link_to_another_one_is_what_a_fresh_checkout_has()
     assert_eq!(run.task(0)["reason"], "verified", "{}", run.stdout);
     assert_eq!(project.read("two/a.txt"), "fixed\n");
 }
+
+/// Neither the original tests nor what is put back tell whether the new tests need a file that is ignored.
+#[test]
+fn a_new_test_that_passes_only_with_an_ignored_file_proves_nothing() {
+    let start = [
+        (
+            "Makefile",
+            "test:\n\tset -e; for t in tests/*.sh; do sh $$t; done\n",
+        ),
+        ("work.txt", "x\n"),
+        ("tests/a.sh", "grep -qx fixed work.txt\n"),
+        (".gitignore", "*.local\n"),
+    ];
+    for (data, reason) in [("a.local", "changed_expectations"), ("a.txt", "verified")] {
+        let project = project(&start, "make test", "max_retries: 0\n");
+        let agent = format!(
+            "echo fixed > work.txt; echo x > {data}; echo 'test -e {data}' > tests/b.sh; echo '# end' >> Makefile; echo Done."
+        );
+        let run = run(&project, &agent, &[]).expect(0);
+        assert_eq!(run.task(0)["reason"], reason, "{}", run.stdout);
+    }
+}

@@ -236,20 +236,6 @@ fn test_modules(text: &str) -> Vec<(String, std::ops::Range<usize>)> {
     found.collect()
 }
 
-/// Whether a new Rust file has all the test modules of another one, unchanged and without conditions of its own.
-pub fn has_tests_of(old: &str, new: &str) -> bool {
-    let modules = test_modules(old);
-    let mut modules = modules
-        .iter()
-        .filter_map(|(_, range)| old.get(range.clone()));
-    without_new_gates("", new) == new && modules.all(|module| new.contains(module))
-}
-
-/// Whether a Rust file has or declares test modules.
-pub fn has_test_modules(text: &str) -> bool {
-    !test_modules(text).is_empty()
-}
-
 /// The text without conditions that the old text does not have and that exclude a module or the whole file
 /// from a test build, and without new macros in the place of those that tests use.
 fn without_new_gates(old: &str, new: &str) -> String {
