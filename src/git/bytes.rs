@@ -2,7 +2,7 @@
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 pub(super) fn as_path(bytes: &[u8]) -> &Path {
     Path::new(OsStr::from_bytes(bytes))
@@ -18,13 +18,20 @@ pub fn path_within(path: &Path, work_tree: &Path) -> String {
 
 /// The path of a file from the root of the work tree: the same for all ways to name the file.
 pub fn path_in_tree(path: &Path, work_tree: &Path) -> String {
-    let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
-    let whole = match (path.parent(), path.file_name()) {
-        // A link keeps its own name.
-        (Some(parent), Some(name)) => real(parent).join(name),
+    path_within(&with_real_parent(path), &real_path(work_tree))
+}
+
+/// The path without links, or the path itself if it does not exist.
+pub(super) fn real_path(path: &Path) -> PathBuf {
+    path.canonicalize().unwrap_or_else(|_| path.to_path_buf())
+}
+
+/// The path of a file in the real directory. A link keeps its own name.
+pub(super) fn with_real_parent(path: &Path) -> PathBuf {
+    match (path.parent(), path.file_name()) {
+        (Some(parent), Some(name)) => real_path(parent).join(name),
         _ => path.to_path_buf(),
-    };
-    path_within(&whole, &real(work_tree))
+    }
 }
 
 /// Formats a path for display, escaping control characters and invalid UTF-8.

@@ -1,11 +1,13 @@
 //! A repository and the private git directory of one run, with the caches of what was read.
 
 use crate::domain::snapshot::RevId;
+use crate::git::bytes::{real_path, with_real_parent};
 use crate::git::command::Call;
 use crate::git::commit::request::{Identity, StagedTree};
 use crate::git::error::{GitError, io_error};
 use crate::git::private::calls::{HOME, RealCall, private_call, real_call};
 use crate::git::private::directory::PrivateDir;
+use crate::git::private::ignore_rules;
 use crate::git::private::seal::{Seal, Unsealed};
 use crate::git::real::{Real, identity};
 use crate::git::snapshot::cache::{BaseFiles, BlobCache, LayoutCache, StagedCache, Verdicts};
@@ -109,7 +111,7 @@ impl Repo {
 
     /// Whether the repository was one of jj too when the run began.
     pub fn started_with_jj(&self) -> bool {
-        self.private.started_with_jj()
+        ignore_rules::started_with_jj(&self.private.git_dir())
     }
 
     /// Leaves a file that somebody other than the agent writes out of the work, if it is in the work tree and is
@@ -118,16 +120,12 @@ impl Repo {
     /// # Errors
     /// If the private directory cannot be written.
     pub fn leave_out(&mut self, file: &Path) -> Result<(), GitError> {
-        let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
-        let whole = match (file.parent(), file.file_name()) {
-            (Some(parent), Some(name)) => real(parent).join(name),
-            _ => return Ok(()),
-        };
-        let Ok(within) = whole.strip_prefix(real(&self.real.work_tree)) else {
+        let whole = with_real_parent(file);
+        let Ok(within) = whole.strip_prefix(real_path(&self.real.work_tree)) else {
             return Ok(());
         };
         let _open = self.unseal()?;
-        self.private.ignore(within.as_os_str().as_bytes())
+        ignore_rules::ignore(&self.private.git_dir(), within.as_os_str().as_bytes())
     }
 
     /// The commit that changes are compared with: the start of the task, or Sprag's last commit.

@@ -14,6 +14,7 @@ pub mod directory;
 pub mod draft;
 pub mod draft_request;
 pub mod emitter;
+pub mod events_file;
 pub mod execute;
 mod finish;
 pub mod foreign_push;

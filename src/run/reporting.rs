@@ -9,7 +9,6 @@ use crate::domain::outcome::{Reason, RunStatus};
 use crate::domain::settings::{Color, Resolved};
 use crate::domain::summary::RunSummary;
 use crate::error::{Error, ErrorKind, Result};
-use crate::git::{GitError, Repo};
 use crate::github::actions_environment::ActionsEnvironment;
 use crate::github::publisher::{CheckAndComment, End, Known, PublishProblems, Publisher};
 use crate::github::request::RunRequest;
@@ -25,6 +24,7 @@ use crate::report::workflow_command::{WorkflowCommands, annotation_commands};
 use crate::report::{Format, Reporters, markdown, render};
 use crate::run::conversation;
 use crate::run::directory::RunDir;
+use crate::run::events_file::events_file;
 use crate::run::layout::RunFile;
 use crate::run::repository::relative;
 use crate::run::telemetry::Exporter;
@@ -486,25 +486,6 @@ impl BufferedOutputs {
         let output = BufferedOutput::new(out).map_err(anyhow::Error::from)?;
         self.0.push((name, output.clone(), is_terminal));
         Ok(Box::new(output))
-    }
-}
-
-fn events_file(context: &Context, path: &str) -> PathBuf {
-    context.cwd.join(path)
-}
-
-/// Keeps the file for the events out of the work, which each event would change.
-///
-/// # Errors
-/// When the private git directory cannot be written.
-pub(crate) fn leave_out_events(
-    context: &Context,
-    settings: &Resolved,
-    repo: &mut Repo,
-) -> std::result::Result<(), GitError> {
-    match settings.events.as_deref() {
-        None | Some("-") => Ok(()),
-        Some(path) => repo.leave_out(&events_file(context, path)),
     }
 }
 

@@ -9,6 +9,7 @@ use crate::git::files::{write, write_atomically};
 use crate::git::private::calls::{HOME, git_dir, private_call, real_call};
 use crate::git::private::config::{Setting, Settings, render, setting};
 use crate::git::private::head::{HeadState, read_head};
+use crate::git::private::ignore_rules::exclude_jj;
 use crate::git::private::links::links;
 use crate::git::real::Real;
 use crate::git::snapshot::cache::Layout;
@@ -298,56 +299,6 @@ fn copy_rules(real: &Real, root: &Path, settings: &Settings) -> Result<(), GitEr
         }
     }
     Ok(())
-}
-
-/// The last rule of a private directory that was made beside a repository of jj.
-const RULE_FOR_JJ: &[u8] = b"\n/.jj/\n";
-
-impl PrivateDir {
-    /// Whether the repository was one of jj too when the run began. The agent can make any repository one, and jj
-    /// obeys what it then configures.
-    pub fn started_with_jj(&self) -> bool {
-        let rules = fs::read(self.git_dir().join("info/exclude")).unwrap_or_default();
-        rules.ends_with(RULE_FOR_JJ)
-    }
-
-    /// Ignores one file of the work tree, unless it is tracked.
-    pub fn ignore(&self, path: &[u8]) -> Result<(), GitError> {
-        let exclude = self.git_dir().join("info/exclude");
-        let mut rules = rule_for(path);
-        let others = fs::read(&exclude).unwrap_or_default();
-        if others.starts_with(&rules) {
-            return Ok(());
-        }
-        rules.extend(others);
-        write(&exclude, &rules)
-    }
-}
-
-/// The ignore rule for exactly one path. No rule can name a path that contains a line break.
-fn rule_for(path: &[u8]) -> Vec<u8> {
-    if path.contains(&b'\n') {
-        return Vec::new();
-    }
-    let mut rule = vec![b'/'];
-    for byte in path {
-        if b"\\*?[ ".contains(byte) {
-            rule.push(b'\\');
-        }
-        rule.push(*byte);
-    }
-    rule.push(b'\n');
-    rule
-}
-
-/// Excludes jj's own directory, which is not part of the work, whatever happens to jj's ignore file in it.
-fn exclude_jj(real: &Real, exclude: &Path) -> Result<(), GitError> {
-    if metadata(&real.work_tree.join(".jj"))?.is_none() {
-        return Ok(());
-    }
-    let mut rules = fs::read(exclude).unwrap_or_default();
-    rules.extend(RULE_FOR_JJ);
-    write(exclude, &rules)
 }
 
 fn user_config_dir(real: &Real) -> Option<PathBuf> {

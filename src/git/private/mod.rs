@@ -6,6 +6,7 @@ pub(in crate::git) mod credentials;
 pub(in crate::git) mod directory;
 pub(in crate::git) mod guard;
 pub(in crate::git) mod head;
+pub(in crate::git) mod ignore_rules;
 pub(in crate::git) mod links;
 pub(in crate::git) mod refs;
 pub(in crate::git) mod required_files;

@@ -1,0 +1,56 @@
+//! The ignore rules of the private directory that the repository does not have.
+
+use crate::git::copy_tree::metadata;
+use crate::git::error::GitError;
+use crate::git::files::write;
+use crate::git::real::Real;
+use std::fs;
+use std::path::Path;
+
+/// The last rule of a private directory that was made beside a repository of jj.
+const RULE_FOR_JJ: &[u8] = b"\n/.jj/\n";
+
+/// Whether the repository of a private directory was one of jj too when the run began. The agent can make any
+/// repository one, and jj obeys what it then configures.
+pub(in crate::git) fn started_with_jj(git_dir: &Path) -> bool {
+    let rules = fs::read(git_dir.join("info/exclude")).unwrap_or_default();
+    rules.ends_with(RULE_FOR_JJ)
+}
+
+/// Ignores one file of the work tree, unless it is tracked.
+pub(in crate::git) fn ignore(git_dir: &Path, path: &[u8]) -> Result<(), GitError> {
+    let exclude = git_dir.join("info/exclude");
+    let mut rules = rule_for(path);
+    let others = fs::read(&exclude).unwrap_or_default();
+    if others.starts_with(&rules) {
+        return Ok(());
+    }
+    rules.extend(others);
+    write(&exclude, &rules)
+}
+
+/// The ignore rule for exactly one path. No rule can name a path that contains a line break.
+fn rule_for(path: &[u8]) -> Vec<u8> {
+    if path.contains(&b'\n') {
+        return Vec::new();
+    }
+    let mut rule = vec![b'/'];
+    for byte in path {
+        if b"\\*?[ ".contains(byte) {
+            rule.push(b'\\');
+        }
+        rule.push(*byte);
+    }
+    rule.push(b'\n');
+    rule
+}
+
+/// Excludes jj's own directory, which is not part of the work, whatever happens to jj's ignore file in it.
+pub(in crate::git) fn exclude_jj(real: &Real, exclude: &Path) -> Result<(), GitError> {
+    if metadata(&real.work_tree.join(".jj"))?.is_none() {
+        return Ok(());
+    }
+    let mut rules = fs::read(exclude).unwrap_or_default();
+    rules.extend(RULE_FOR_JJ);
+    write(exclude, &rules)
+}
