@@ -182,13 +182,7 @@ fn shared(context: &Context, work_tree: &Path) -> Vec<PathBuf> {
     let is_home = |path: &Path| Some(path) == home.as_deref() || is_a_home(path);
     let own = temporary_base(context).filter(|path| !is_home(path));
     let beside = resolved(work_tree).parent().map(Path::to_path_buf);
-    // In a container action, the home, which no user of the system has, lies beside the work tree.
-    let holds_home = |path: &Path| {
-        home.as_deref()
-            .is_some_and(|home| resolved(home).starts_with(path))
-    };
-    let beside = beside
-        .filter(|path| !is_home(path) && !holds_home(path) && is_of_one_project(path, work_tree));
+    let beside = beside.filter(|path| !is_home(path) && is_of_one_project(path, work_tree));
     let mut all: Vec<PathBuf> = TEMPORARY_PLACES.iter().map(PathBuf::from).collect();
     all.extend(own);
     all.extend(beside);
