@@ -275,8 +275,9 @@ fn expected_after_crash(step: &Step) -> &'static str {
 }
 
 macro_rules! explored {
-    ($($name:ident: $policy:expr, $world:ident, $least:literal;)*) => {
+    ($($(#[$attribute:meta])* $name:ident: $policy:expr, $world:ident, $least:literal;)*) => {
         $(#[test]
+        $(#[$attribute])*
         fn $name() {
             let states = explore(&$policy, World::$world);
             eprintln!("{}: {states} states", stringify!($name));
@@ -316,7 +317,9 @@ explored! {
     with_tests_first: in_phases(policy(0, 1, true), "tdd", 0), Crashes, 1_000;
     with_tests_first_and_a_review: in_phases(policy(0, 0, true), "tdd review", 2), Crashes, 1_000;
     with_an_output: with_output(policy(0, 1, true)), Crashes, 100;
-    with_an_output_and_the_proofs: with_output(with_proofs(policy(0, 0, true))), Crashes, 100;
+    with_an_output_and_the_proofs: with_output(with_proofs(policy(0, 0, true))), Silence, 1_000;
+    #[ignore = "scripts/test-full runs it"]
+    with_an_output_and_the_proofs_and_every_result: with_output(with_proofs(policy(0, 0, true))), Crashes, 50_000;
     with_an_output_and_no_check: with_output(policy(0, 1, false)), Crashes, 50;
     with_an_output_and_a_review: with_output(in_phases(policy(0, 0, true), "review", 1)), Crashes, 100;
     with_an_output_and_tests_first: with_output(in_phases(policy(0, 0, true), "tdd", 0)), Crashes, 100;
@@ -325,8 +328,16 @@ explored! {
         test_changes: TestChangePolicy::Fail,
         prove_new_tests: ProveNewTests::Require,
         flaky_reruns: 0,
-        ..with_proofs(policy(1, 0, true))
+        ..with_proofs(policy(0, 0, true))
     }, Crashes, 1_000;
+    #[ignore = "scripts/test-full runs it"]
+    with_every_proof_required_and_a_retry: Policy {
+        baseline: Baseline::First,
+        test_changes: TestChangePolicy::Fail,
+        prove_new_tests: ProveNewTests::Require,
+        flaky_reruns: 0,
+        ..with_proofs(policy(1, 0, true))
+    }, Crashes, 50_000;
 }
 
 #[test]
