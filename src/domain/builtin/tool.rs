@@ -26,6 +26,8 @@ pub struct Parameter {
     pub required: bool,
     /// Its description.
     pub about: &'static str,
+    /// The names that it has in other agents' tools, which models have seen more often.
+    pub other_names: &'static [&'static str],
 }
 
 /// The kind of a value.
@@ -49,6 +51,7 @@ const fn required(name: &'static str, kind: Kind, about: &'static str) -> Parame
         kind,
         required: true,
         about,
+        other_names: &[],
     }
 }
 
@@ -59,32 +62,49 @@ const fn optional(name: &'static str, kind: Kind, about: &'static str) -> Parame
     }
 }
 
+impl Parameter {
+    const fn or(self, other_names: &'static [&'static str]) -> Self {
+        Self {
+            other_names,
+            ..self
+        }
+    }
+}
+
+/// A file of the repository.
+const FILE: Parameter = required("path", Kind::Text, "path from the root of the repository").or(&[
+    "file_path",
+    "filePath",
+    "filename",
+    "file",
+]);
+
+const DIRECTORY: &[&str] = &["dir", "directory"];
+
 /// The tools that access the work tree, in the order in which the model sees them.
 pub const WORK_TOOLS: &[Tool] = &[
     Tool {
         name: "read_file",
         about: "Reads a file of the repository, with line numbers.",
         parameters: &[
-            required("path", Kind::Text, "path from the root of the repository"),
-            optional("start", Kind::Number, "first line, from 1"),
-            optional("end", Kind::Number, "last line"),
+            FILE,
+            optional("start", Kind::Number, "first line, from 1").or(&["start_line"]),
+            optional("end", Kind::Number, "last line").or(&["end_line"]),
         ],
     },
     Tool {
         name: "list_files",
         about: "Lists the files of a directory and below, without ignored ones.",
-        parameters: &[optional(
-            "path",
-            Kind::Text,
-            "the directory; the root if left out",
-        )],
+        parameters: &[
+            optional("path", Kind::Text, "the directory; the root if left out").or(DIRECTORY),
+        ],
     },
     Tool {
         name: "search",
         about: "Searches the files for a regular expression, without ignored ones.",
         parameters: &[
-            required("pattern", Kind::Text, "the regular expression"),
-            optional("path", Kind::Text, "the file or directory to search"),
+            required("pattern", Kind::Text, "the regular expression").or(&["query", "regex"]),
+            optional("path", Kind::Text, "the file or directory to search").or(DIRECTORY),
         ],
     },
     Tool {
@@ -92,27 +112,37 @@ pub const WORK_TOOLS: &[Tool] = &[
         about: "Replaces text in a file. The text searched for must occur exactly once; copy it \
                 from the file as it is, without line numbers.",
         parameters: &[
-            required("path", Kind::Text, "path from the root of the repository"),
-            required("search", Kind::Text, "the text to be replaced"),
-            required("replace", Kind::Text, "the text to put in its place"),
+            FILE,
+            required("search", Kind::Text, "the text to be replaced").or(&[
+                "old_string",
+                "oldString",
+                "old_str",
+                "old_text",
+            ]),
+            required("replace", Kind::Text, "the text to put in its place").or(&[
+                "new_string",
+                "newString",
+                "new_str",
+                "new_text",
+            ]),
         ],
     },
     Tool {
         name: "write_file",
         about: "Writes a whole file, new or in place of the old one.",
         parameters: &[
-            required("path", Kind::Text, "path from the root of the repository"),
-            required("content", Kind::Lines, "the whole content"),
+            FILE,
+            required("content", Kind::Lines, "the whole content").or(&[
+                "contents",
+                "file_text",
+                "text",
+            ]),
         ],
     },
     Tool {
         name: "delete_file",
         about: "Deletes a file.",
-        parameters: &[required(
-            "path",
-            Kind::Text,
-            "path from the root of the repository",
-        )],
+        parameters: &[FILE],
     },
     Tool {
         name: "move_file",
@@ -126,7 +156,7 @@ pub const WORK_TOOLS: &[Tool] = &[
         name: "run_command",
         about: "Runs a shell command in the root of the repository and shows its output.",
         parameters: &[
-            required("command", Kind::Text, "the command"),
+            required("command", Kind::Text, "the command").or(&["cmd"]),
             optional(
                 "timeout_seconds",
                 Kind::Number,
@@ -158,7 +188,8 @@ const PLAN_TOOLS: &[Tool] = &[
             "summary",
             Kind::Text,
             "the final message, with the suggested commit message",
-        )],
+        )
+        .or(&["message", "result"])],
     },
 ];
 
@@ -181,6 +212,18 @@ impl Tool {
 }
 
 impl Parameter {
+    /// Gives an argument with another name the parameter's own.
+    fn rename(&self, arguments: &mut Map<String, Value>) -> Result<(), String> {
+        for other in self.other_names {
+            if let Some(value) = arguments.remove(*other)
+                && arguments.insert(self.name.to_owned(), value).is_some()
+            {
+                return Err(format!("duplicate field `{}`", self.name));
+            }
+        }
+        Ok(())
+    }
+
     fn schema(&self) -> Value {
         let about = self.about;
         match self.kind {
@@ -259,8 +302,7 @@ impl Arguments {
     }
 }
 
-/// A call that can be carried out. It also accepts the argument names of other agents' tools, which models
-/// have seen more often.
+/// A call that can be carried out.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "tool", content = "arguments", rename_all = "snake_case")]
 #[derive(strum::IntoStaticStr)]
@@ -269,85 +311,47 @@ pub enum ToolRequest {
     /// Read a file.
     ReadFile {
         /// The file.
-        #[serde(
-            alias = "file_path",
-            alias = "filePath",
-            alias = "filename",
-            alias = "file"
-        )]
         path: String,
         /// First line, from 1.
-        #[serde(default, deserialize_with = "number", alias = "start_line")]
+        #[serde(default, deserialize_with = "number")]
         start: Option<u64>,
         /// Last line.
-        #[serde(default, deserialize_with = "number", alias = "end_line")]
+        #[serde(default, deserialize_with = "number")]
         end: Option<u64>,
     },
     /// List files.
     ListFiles {
         /// The directory; the root if `None`.
-        #[serde(default, alias = "dir", alias = "directory")]
+        #[serde(default)]
         path: Option<String>,
     },
     /// Search in files.
     Search {
         /// A regular expression.
-        #[serde(alias = "query", alias = "regex")]
         pattern: String,
         /// The file or directory; the root if `None`.
-        #[serde(default, alias = "dir", alias = "directory")]
+        #[serde(default)]
         path: Option<String>,
     },
     /// Replace text that occurs once.
     EditFile {
         /// The file.
-        #[serde(
-            alias = "file_path",
-            alias = "filePath",
-            alias = "filename",
-            alias = "file"
-        )]
         path: String,
         /// The text to replace.
-        #[serde(
-            alias = "old_string",
-            alias = "oldString",
-            alias = "old_str",
-            alias = "old_text"
-        )]
         search: String,
         /// The replacement.
-        #[serde(
-            alias = "new_string",
-            alias = "newString",
-            alias = "new_str",
-            alias = "new_text"
-        )]
         replace: String,
     },
     /// Write a whole file.
     WriteFile {
         /// The file.
-        #[serde(
-            alias = "file_path",
-            alias = "filePath",
-            alias = "filename",
-            alias = "file"
-        )]
         path: String,
         /// Its complete content.
-        #[serde(alias = "contents", alias = "file_text", alias = "text")]
         content: String,
     },
     /// Delete a file.
     DeleteFile {
         /// The file.
-        #[serde(
-            alias = "file_path",
-            alias = "filePath",
-            alias = "filename",
-            alias = "file"
-        )]
         path: String,
     },
     /// Move a file.
@@ -360,7 +364,6 @@ pub enum ToolRequest {
     /// Run a shell command.
     RunCommand {
         /// The command.
-        #[serde(alias = "cmd")]
         command: String,
         /// The time limit in seconds.
         #[serde(default, deserialize_with = "number")]
@@ -377,7 +380,7 @@ pub enum ToolRequest {
     /// End the work.
     Finish {
         /// The final message.
-        #[serde(default, alias = "message", alias = "result")]
+        #[serde(default)]
         summary: String,
     },
 }
@@ -434,8 +437,11 @@ impl ToolRequest {
                 names.join(", ")
             ));
         };
-        if !arguments.is_object() {
+        let Value::Object(mut arguments) = arguments else {
             return Err("the arguments are not a JSON object".into());
+        };
+        for parameter in tool.parameters {
+            parameter.rename(&mut arguments)?;
         }
         let tagged = json!({"tool": tool.name, "arguments": arguments});
         serde_json::from_value(tagged).map_err(|error| error.to_string())
