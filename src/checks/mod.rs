@@ -266,14 +266,7 @@ async fn run_check(
         is_file: |root, path| Path::new(root).join(path).is_file(),
     };
     let mut result = CheckResult::of_evidence(check, outcome, &evidence, elapsed_ms);
-    if let CheckOutcome::NotStarted { program, why } = &mut result.outcome
-        && has_windows_line_endings(&context.work_tree.join(&*program))
-    {
-        *program = format!(
-            "the interpreter of {program} (its first line ends in a carriage return, as on Windows)"
-        );
-        *why = format!("{program} was not found");
-    }
+    explain_line_endings(&mut result.outcome, context.work_tree);
     result.log = Some(name);
     (result, output)
 }
@@ -308,6 +301,18 @@ fn outcome(exit: &Exit) -> CheckOutcome {
             program: "sh".into(),
             why: why.clone(),
         },
+    }
+}
+
+/// Names the interpreter of a script that cannot start because of its line endings.
+fn explain_line_endings(outcome: &mut CheckOutcome, work_tree: &Path) {
+    if let CheckOutcome::NotStarted { program, why } = outcome
+        && has_windows_line_endings(&work_tree.join(&*program))
+    {
+        *program = format!(
+            "the interpreter of {program} (its first line ends in a carriage return, as on Windows)"
+        );
+        *why = format!("{program} was not found");
     }
 }
 

@@ -103,12 +103,9 @@ pub(super) fn without_repeats(
         left_out.push(Found { what, from });
     };
     let posttest = script("posttest");
+    let uses_network = |word: &&str| format!(" {posttest} ").contains(*word);
     let mut pretest = script("pretest");
-    if runs_hooks
-        && NETWORK
-            .iter()
-            .any(|word| format!(" {posttest} ").contains(word))
-    {
+    if runs_hooks && NETWORK.iter().any(uses_network) {
         leave(format!(
             "posttest ({posttest}): it goes to the network; `--ignore-scripts` leaves it out"
         ));
@@ -124,16 +121,9 @@ pub(super) fn without_repeats(
         }
     }
     let hooked = if runs_hooks { pretest } else { "" };
+    let whole = [flagless(hooked), flagless(script("test"))];
     let includes = |name: &str| {
         let called = [manager.script(name), format!("npm run {name}")];
-        // `npm run --silent lint` is the same as `npm run lint`.
-        let flagless = |text: &str| {
-            let words = text
-                .split_whitespace()
-                .filter(|word| !word.starts_with("--"));
-            words.collect::<Vec<_>>().join(" ")
-        };
-        let whole = [flagless(hooked), flagless(script("test"))];
         whole
             .iter()
             .any(|text| called.iter().any(|call| text.contains(call.as_str())))
@@ -145,6 +135,13 @@ pub(super) fn without_repeats(
             commands.retain(|command| command.run != run);
         }
     }
+}
+
+/// A script without its flags: `npm run --silent lint` is the same as `npm run lint`.
+fn flagless(script: &str) -> String {
+    let words = script.split_whitespace();
+    let words = words.filter(|word| !word.starts_with("--"));
+    words.collect::<Vec<_>>().join(" ")
 }
 
 /// Whether a script is the placeholder of `npm init`, or one that watches files and never ends.

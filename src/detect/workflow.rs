@@ -186,19 +186,7 @@ impl Workflows {
         if !is_for_change && !has_check(node) {
             return;
         }
-        let labels = runs_on.map(Node::items).unwrap_or_default();
-        let mut labels = labels.iter().filter_map(Node::text);
-        let own_runner = runner == "self-hosted" || labels.any(|label| label == "self-hosted");
-        let container = node.get("container").map(|container| {
-            let image = container.get("image").unwrap_or(container);
-            format!("it runs in the container {}", image.text().unwrap_or(""))
-        });
-        let services = node.get("services").map(Node::entries).unwrap_or_default();
-        let service = services.first();
-        let because = service
-            .map(|service| format!("it needs the service {}", service.key))
-            .or(container)
-            .or(own_runner.then(|| "it needs the project's own runner".to_owned()))
+        let because = special_machine(node, &runner)
             .or((!is_for_change)
                 .then(|| "it does not run for a change before its merge".to_owned()));
         if let Some(because) = because {
@@ -481,6 +469,23 @@ fn measures(command: &str, plain: &str) -> bool {
 
 fn place(path: &str, node: &Node) -> String {
     format!("{path}:{}", node.at.line)
+}
+
+/// Why no ordinary runner can do the job, if that is so: it needs a service, a container or its own runner.
+fn special_machine(job: &Node, runner: &str) -> Option<String> {
+    let labels = job.get("runs-on").map(Node::items).unwrap_or_default();
+    let mut labels = labels.iter().filter_map(Node::text);
+    let own_runner = runner == "self-hosted" || labels.any(|label| label == "self-hosted");
+    let container = job.get("container").map(|container| {
+        let image = container.get("image").unwrap_or(container);
+        format!("it runs in the container {}", image.text().unwrap_or(""))
+    });
+    let services = job.get("services").map(Node::entries).unwrap_or_default();
+    let service = services.first();
+    service
+        .map(|service| format!("it needs the service {}", service.key))
+        .or(container)
+        .or(own_runner.then(|| "it needs the project's own runner".to_owned()))
 }
 
 /// The variables that a workflow, a job or a step sets.

@@ -167,6 +167,45 @@ fn reverted(message: &str) -> impl Iterator<Item = &str> {
     .filter(|id| id.len() >= 7)
 }
 
+/// Sprag's own commits of a period.
+struct OwnCommits<'a>(Vec<(&'a HistoryCommit, Work)>);
+
+impl<'a> OwnCommits<'a> {
+    fn of(history: &'a [HistoryCommit]) -> Self {
+        let own = |commit: &'a HistoryCommit| Some((commit, work(&commit.message)?));
+        Self(history.iter().filter_map(own).collect())
+    }
+
+    fn kept(
+        &self,
+        keep: impl Fn(&HistoryCommit) -> bool,
+    ) -> impl Iterator<Item = &(&'a HistoryCommit, Work)> {
+        self.0.iter().filter(move |(commit, _)| keep(commit))
+    }
+
+    fn count(&self, keep: impl Fn(&HistoryCommit) -> bool) -> u32 {
+        number(self.kept(keep).count())
+    }
+
+    /// The tasks of the commits, each with the name of its run.
+    fn tasks(&self, keep: impl Fn(&HistoryCommit) -> bool) -> BTreeSet<(&str, &str)> {
+        let tasks = self.kept(keep).flat_map(|(_, work)| {
+            let tasks = work.tasks.iter();
+            tasks.map(|task| (work.run.as_str(), task.as_str()))
+        });
+        tasks.collect()
+    }
+
+    /// The name by which the commits of a run call it: its page, or its id outside GitHub Actions.
+    fn name_of(&self, run: &RunLine) -> Option<&str> {
+        let mut of_run = self
+            .0
+            .iter()
+            .filter(|(commit, work)| work.run == run.run_id || run.commits.contains(&commit.id));
+        of_run.next().map(|(_, work)| work.run.as_str())
+    }
+}
+
 /// Folds the commits of a period, on every branch, and the records of runs. A run with two records counts
 /// once.
 pub fn outcomes(
@@ -175,10 +214,7 @@ pub fn outcomes(
     history: &[HistoryCommit],
     runs: impl IntoIterator<Item = RunLine>,
 ) -> Outcomes {
-    let own: Vec<(&HistoryCommit, Work)> = history
-        .iter()
-        .filter_map(|commit| Some((commit, work(&commit.message)?)))
-        .collect();
+    let own = OwnCommits::of(history);
     let merged_messages = history.iter().filter(|commit| commit.is_merged);
     let taken_back: BTreeSet<&str> = merged_messages
         .flat_map(|commit| reverted(&commit.message))
@@ -190,29 +226,9 @@ pub fn outcomes(
         .into_iter()
         .map(|line| (line.run_id.clone(), line))
         .collect();
-    let tasks = |keep: &dyn Fn(&HistoryCommit) -> bool| -> BTreeSet<(&str, &str)> {
-        let kept = own.iter().filter(|(commit, _)| keep(commit));
-        kept.flat_map(|(_, work)| {
-            work.tasks
-                .iter()
-                .map(|task| (work.run.as_str(), task.as_str()))
-        })
-        .collect()
-    };
-    // Commits name a run by its page, or by its id outside GitHub Actions: the run's own commits show which
-    // name it has.
-    let said_by = |line: &RunLine| -> Option<&str> {
-        let mut of_line = own
-            .iter()
-            .filter(|(commit, work)| work.run == line.run_id || line.commits.contains(&commit.id));
-        of_line.next().map(|(_, work)| work.run.as_str())
-    };
-    let named: BTreeSet<&str> = own.iter().map(|(_, work)| work.run.as_str()).collect();
-    let unnamed = lines
-        .values()
-        .filter(|line| said_by(line).is_none())
-        .count();
-    let merged = tasks(&|commit| commit.is_merged);
+    let named: BTreeSet<&str> = own.0.iter().map(|(_, work)| work.run.as_str()).collect();
+    let unnamed = lines.values().filter(|line| own.name_of(line).is_none());
+    let merged = own.tasks(|commit| commit.is_merged);
     let known = |value: u32| (!lines.is_empty()).then_some(value);
     let sum = |value: fn(&RunLine) -> u32| known(lines.values().map(value).sum());
     let mut statuses = BTreeMap::new();
@@ -223,37 +239,35 @@ pub fn outcomes(
         .values()
         .filter_map(|line| Some((line, line.cost_usd?)))
         .collect();
-    let of_paid: BTreeSet<&str> = paid.iter().filter_map(|(line, _)| said_by(line)).collect();
-    let merged_of_paid = merged
+    let of_paid: BTreeSet<&str> = paid
         .iter()
-        .filter(|(run, _)| of_paid.contains(run))
-        .count();
+        .filter_map(|(line, _)| own.name_of(line))
+        .collect();
+    let merged_of_paid = merged.iter().filter(|(run, _)| of_paid.contains(run));
+    let merged_of_paid = number(merged_of_paid.count());
     let cost = (!paid.is_empty()).then(|| paid.iter().map(|(_, usd)| usd).sum::<f64>());
-    let count = |keep: &dyn Fn(&HistoryCommit) -> bool| {
-        number(own.iter().filter(|(commit, _)| keep(commit)).count())
-    };
     Outcomes {
         v: 1,
         since,
         branch,
-        runs: number(named.len() + unnamed),
+        runs: number(named.len() + unnamed.count()),
         runs_known: number(lines.len()),
         statuses,
         tasks: sum(|line| line.tasks),
         tasks_verified: sum(|line| line.verified),
-        tasks_committed: number(tasks(&|_| true).len()),
+        tasks_committed: number(own.tasks(|_| true).len()),
         tasks_merged: number(merged.len()),
-        tasks_reverted: number(tasks(&is_reverted).len()),
-        commits: count(&|_| true),
-        commits_merged: count(&|commit| commit.is_merged),
-        commits_reverted: count(&is_reverted),
+        tasks_reverted: number(own.tasks(is_reverted).len()),
+        commits: own.count(|_| true),
+        commits_merged: own.count(|commit| commit.is_merged),
+        commits_reverted: own.count(is_reverted),
         retries: sum(|line| line.retries),
         nudges: sum(|line| line.nudges),
         cost_usd: cost,
         runs_with_cost: number(paid.len()),
         cost_usd_per_merged_task: cost
             .filter(|_| merged_of_paid > 0)
-            .map(|cost| cost / f64::from(number(merged_of_paid))),
+            .map(|cost| cost / f64::from(merged_of_paid)),
     }
 }
 

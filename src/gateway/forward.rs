@@ -116,15 +116,7 @@ async fn pass(
         (StatusCode::PAYLOAD_TOO_LARGE, why)
     })?;
     let mut body = body.to_bytes();
-    let is_object = body.trim_ascii_start().starts_with(b"{");
-    let asked = match serde_json::from_slice::<RequestFields>(&body) {
-        // A field is there twice: a provider could take another of two models than the one that is counted.
-        Err(error) if error.is_data() && is_object && endpoint.wire.is_some() => {
-            let why = format!("the request is ambiguous: {error}");
-            return Err((StatusCode::BAD_REQUEST, why));
-        }
-        asked => asked.unwrap_or_default(),
-    };
+    let asked = requested(&body, &endpoint)?;
     if endpoint.wire == Some(WireFormat::Chat) && asked.stream == true {
         body = with_usage(body, &account.route.upstream);
     }
@@ -171,6 +163,19 @@ async fn pass(
     *answer.status_mut() = head.status;
     *answer.headers_mut() = kept(&head.headers);
     Ok(answer)
+}
+
+/// The fields of a request that decide how it is counted.
+fn requested(body: &[u8], endpoint: &Endpoint<'_>) -> Result<RequestFields, Failed> {
+    let is_object = body.trim_ascii_start().starts_with(b"{");
+    match serde_json::from_slice::<RequestFields>(body) {
+        // A field is there twice: a provider could take another of two models than the one that is counted.
+        Err(error) if error.is_data() && is_object && endpoint.wire.is_some() => {
+            let why = format!("the request is ambiguous: {error}");
+            Err((StatusCode::BAD_REQUEST, why))
+        }
+        asked => Ok(asked.unwrap_or_default()),
+    }
 }
 
 /// Adds the option that makes the provider report usage at the end of a stream, as all other formats do

@@ -53,13 +53,12 @@ pub async fn commit(
         .commits_between(push.start, &head)
         .map_err(|error| told(&error))?;
     // All possible refusals are checked before anything is created.
-    let mut changes = Vec::new();
-    let mut parent = push.start.clone();
-    for commit in &commits {
-        let change = push.repo.changes(&parent, commit);
-        changes.push(change.map_err(|error| told(&error))?);
-        parent = commit.clone();
-    }
+    let parents = std::iter::once(push.start).chain(&commits);
+    let changes = parents.zip(&commits).map(|(parent, commit)| {
+        let change = push.repo.changes(parent, commit);
+        change.map_err(|error| told(&error))
+    });
+    let changes = changes.collect::<Result<Vec<_>, _>>()?;
     let repo = actions
         .client()
         .and_then(|client| client.repo(&actions.place.repository))

@@ -256,14 +256,7 @@ pub async fn decide(
     };
     let mut found = lookup.facts(context, &candidate).await;
     if purpose == Purpose::Publish {
-        let state = found.facts.state.take();
-        found.facts.state = state.map(|state| before_this_run(state, &candidate, &found.facts));
-        // The work is there, and a pull request that was closed since then says where it goes.
-        found
-            .facts
-            .pull
-            .iter_mut()
-            .for_each(|pull| pull.open = true);
+        show_as_before_this_run(&mut found.facts, &candidate);
     }
     let decided = match unfit {
         None => authorise(&candidate, &found.facts, &triggers),
@@ -303,14 +296,17 @@ async fn configured_on_pull(
     Ok(EventDecision::work(WorkSource::Configured, request))
 }
 
-/// The state of a conversation without the run of the earlier job that this job publishes.
-fn before_this_run(state: State, candidate: &Candidate, facts: &Facts) -> State {
-    state.before(&Begin {
+/// Changes the facts to what they were before the earlier job whose work this job publishes.
+fn show_as_before_this_run(facts: &mut Facts, candidate: &Candidate) {
+    let begin = Begin {
         day: &facts.now_day,
         answers: candidate.answer_key.as_deref(),
         by_machine: candidate.by_machine,
         request: &candidate.request,
-    })
+    };
+    facts.state = facts.state.take().map(|state| state.before(&begin));
+    // The work is there, and a pull request that was closed since then says where it goes.
+    facts.pull.iter_mut().for_each(|pull| pull.open = true);
 }
 
 /// Records which tasks of an issue Sprag had done when a run begins.

@@ -46,16 +46,7 @@ pub(crate) async fn deliver(
         keep_for_publish(&parts.setup, &parts.tree, &mut parts.emit, &start);
         return Ok(Delivered::Not);
     };
-    let checks: Vec<TaskConfig> = plan
-        .tasks
-        .iter()
-        .filter(|(task, _)| {
-            let outcome = outcomes.get(task.id.as_str());
-            outcome.is_some_and(|outcome| outcome.task_end() == TaskEnd::Done)
-        })
-        .map(|(_, start)| start.config.clone())
-        .chain(done.iter().cloned())
-        .collect();
+    let checks = configs_of_done(plan, done, outcomes);
     if parts.tree.repo.base().is_none_or(|head| head == start) {
         return Ok(Delivered::Not);
     }
@@ -101,6 +92,20 @@ pub(crate) async fn deliver(
     };
     parts.emit.emit(EventKind::PushEnded(Box::new(push)));
     Ok(delivered)
+}
+
+/// The settings of the tasks whose work is delivered, in this and in earlier processes of the run.
+fn configs_of_done(
+    plan: &RunPlan,
+    earlier: &[TaskConfig],
+    outcomes: &BTreeMap<String, Outcome>,
+) -> Vec<TaskConfig> {
+    let done = plan.tasks.iter().filter(|(task, _)| {
+        let outcome = outcomes.get(task.id.as_str());
+        outcome.is_some_and(|outcome| outcome.task_end() == TaskEnd::Done)
+    });
+    let done = done.map(|(_, start)| start.config.clone());
+    done.chain(earlier.iter().cloned()).collect()
 }
 
 /// Warns of commits that stay in the job: they cannot be pushed, because no branch of the remote is checked out.

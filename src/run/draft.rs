@@ -16,7 +16,7 @@ use crate::process;
 use crate::run::draft_request::{DraftRequest, Written};
 use crate::run::execute::execute;
 use crate::run::lock::{RunLock, lock};
-use crate::run::prepare::{Selection, Source, prepare};
+use crate::run::prepare::{Prepared, Selection, Source, prepare};
 use crate::run::repository::repository;
 use crate::run::source::{no_access, of_issue, source_text};
 use crate::run::start::runtime;
@@ -90,25 +90,7 @@ pub fn draft(context: &Context, args: &PlanArgs) -> Result<Drafted> {
     });
     let run = run_args(args, flags);
     let source = Source::Text(task(&text, args.issue));
-    let mut prepared = prepare(
-        context,
-        &run.common,
-        &run.settings,
-        Selection {
-            tasks: &[],
-            shards: &[],
-            only_shown: false,
-        },
-        (source, real.clone()),
-        false,
-        None,
-    )?;
-    prepared.run.settings.allow_dirty = false;
-    // Drafting changes no code, so it needs no setup commands and no checks.
-    prepared.run.setup.clear();
-    for (_, config) in &mut prepared.tasks {
-        config.checks.clear();
-    }
+    let mut prepared = without_checks(context, &run, source, real)?;
     let written: Rc<RefCell<Option<Written>>> = Rc::default();
     prepared.draft = Some(DraftRequest {
         request: text,
@@ -122,6 +104,28 @@ pub fn draft(context: &Context, args: &PlanArgs) -> Result<Drafted> {
     let code = execute(context, &run, prepared, request, None, runtime, &mut lock)?;
     let written = written.borrow().clone();
     Ok(Drafted { code, written })
+}
+
+/// A run without setup commands and checks, because drafting changes no code.
+fn without_checks(
+    context: &Context,
+    args: &RunArgs,
+    source: Source,
+    real: Real,
+) -> Result<Prepared> {
+    let all = Selection {
+        tasks: &[],
+        shards: &[],
+        only_shown: false,
+    };
+    let (common, flags) = (&args.common, &args.settings);
+    let mut prepared = prepare(context, common, flags, all, (source, real), false, None)?;
+    prepared.run.settings.allow_dirty = false;
+    prepared.run.setup.clear();
+    for (_, config) in &mut prepared.tasks {
+        config.checks.clear();
+    }
+    Ok(prepared)
 }
 
 /// The path given with `--output`, which must be a new file.

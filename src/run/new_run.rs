@@ -16,6 +16,7 @@ use crate::run::reopen::Earlier;
 use crate::run::reporting::Reporting;
 use crate::secrets::sources::redactor;
 use std::collections::BTreeSet;
+use std::path::Path;
 use std::sync::Arc;
 
 const ELSEWHERE: &str =
@@ -46,23 +47,8 @@ pub(crate) fn begin_new(
     let named = prepared.run.run_dir(context);
     let is_named = named.is_some();
     let root = named.unwrap_or_else(|| runs.join(&run_id));
-    let absolute = resolved(&root);
-    if prepared.real.contains(&absolute) {
-        return Err(Error::usage(format!(
-            "the run directory {} lies inside the repository",
-            root.display()
-        ))
-        .hint("choose a place outside of the work tree: the agent could write there"));
-    }
+    refuse_directory(&prepared.real, &root)?;
     let existed = root.exists();
-    let in_use = std::fs::read_dir(&root).is_ok_and(|mut entries| entries.next().is_some());
-    if in_use || (existed && !root.is_dir()) {
-        return Err(Error::usage(format!(
-            "the run directory {} exists and is not an empty directory",
-            root.display()
-        ))
-        .hint("name a new directory, or add --resume to continue the run in it"));
-    }
     let run_dir = RunDir::create(&root, Arc::new(redactor(&context.env)))
         .map_err(|error| Error::environment(format!("{error:#}")))
         .map_err(|error| error.hint(ELSEWHERE))?;
@@ -96,6 +82,26 @@ pub(crate) fn begin_new(
         repo,
     };
     Ok((open_run, reporting))
+}
+
+/// Refuses a run directory inside of the repository, or one that is in use.
+fn refuse_directory(real: &Real, root: &Path) -> Result<()> {
+    if real.contains(&resolved(root)) {
+        return Err(Error::usage(format!(
+            "the run directory {} lies inside the repository",
+            root.display()
+        ))
+        .hint("choose a place outside of the work tree: the agent could write there"));
+    }
+    let in_use = std::fs::read_dir(root).is_ok_and(|mut entries| entries.next().is_some());
+    if in_use || (root.exists() && !root.is_dir()) {
+        return Err(Error::usage(format!(
+            "the run directory {} exists and is not an empty directory",
+            root.display()
+        ))
+        .hint("name a new directory, or add --resume to continue the run in it"));
+    }
+    Ok(())
 }
 
 /// Refuses a work tree, or a git directory to commit to, that is read-only, before an agent has worked.

@@ -188,13 +188,6 @@ pub fn prepare(
         .chain(plan.setup.iter().cloned())
         .collect();
     let run = settings::run_config(&sources, setup)?;
-    // As everywhere, a path on the command line is relative to the current directory.
-    let directory = match sources.above.output_schema.is_some() {
-        true => &context.cwd,
-        false => real.work_tree(),
-    };
-    let output_schema = run.settings.output_schema.as_deref();
-    let output_schema = output_schema.map(|value| SchemaSource::of(value, directory));
     let integrates = !selection.shards.is_empty();
     if integrates && run.settings.allow_dirty {
         return Err(
@@ -210,32 +203,26 @@ pub fn prepare(
     let named = named_tasks(&plan, selection.tasks)?;
     let all: Vec<Task> = select(&plan, &[])?;
     let book = PlanState::new(plan.clone(), plan_file, text);
-    let (mut tasks, mut done) = (Vec::new(), Vec::new());
-    for task in select(&plan, &named)? {
-        let asked_again = named.contains(&task.id);
-        let is_open =
-            before.is_some_and(|before| before.open.iter().any(|id| id == task.id.as_str()));
-        if book.is_done(&task.id) && !asked_again && !is_open {
-            if before.is_some() {
-                done.push(task_config(&sources, &task)?);
-            }
-            continue;
-        }
-        let config = task_config(&sources, &task)?;
-        warn_of_open_dependencies(&task, &named, &book, &mut warnings);
-        warn_of_cost(&task, &config, &mut warnings);
+    let (unfinished, done) = by_progress(select(&plan, &named)?, &named, &book, before);
+    let with_config = |task: Task| task_config(&sources, &task).map(|config| (task, config));
+    let tasks: Vec<(Task, TaskConfig)> = unfinished
+        .into_iter()
+        .map(with_config)
+        .collect::<Result<_>>()?;
+    let done = done.iter().filter(|_| before.is_some());
+    let done = done
+        .map(|task| task_config(&sources, task))
+        .collect::<Result<_>>()?;
+    for (task, config) in &tasks {
+        warn_of_open_dependencies(task, &named, &book, &mut warnings);
+        warn_of_cost(task, config, &mut warnings);
         if run.setup.is_empty() && !integrates {
-            warn_of_missing_programs(context, &real, &config, &mut warnings);
+            warn_of_missing_programs(context, &real, config, &mut warnings);
         }
-        tasks.push((task, config));
     }
-    if let Err(error) = book.ensure_writable(tasks.iter().map(|(task, _)| &task.id)) {
-        return Err(Error::config(format!(
-            "the plan's status cannot be written back: {error:#}"
-        ))
-        .hint("write the task as a plain mapping with each key on its own line"));
-    }
+    ensure_writable(&book, &tasks)?;
     Ok(Prepared {
+        output_schema: schema_source(context, &sources, &run, &real),
         real,
         source,
         book,
@@ -248,8 +235,47 @@ pub fn prepare(
         warnings,
         draft: None,
         reviewed: None,
-        output_schema,
     })
+}
+
+/// The selected tasks that are not done, then those that are. A task that is named, or that an earlier
+/// process of the run left open, is done again.
+fn by_progress(
+    tasks: Vec<Task>,
+    named: &[TaskId],
+    book: &PlanState,
+    before: Option<Before<'_>>,
+) -> (Vec<Task>, Vec<Task>) {
+    tasks.into_iter().partition(|task| {
+        let is_open = |before: Before<'_>| before.open.iter().any(|id| id == task.id.as_str());
+        !book.is_done(&task.id) || named.contains(&task.id) || before.is_some_and(is_open)
+    })
+}
+
+fn ensure_writable(book: &PlanState, tasks: &[(Task, TaskConfig)]) -> Result<()> {
+    let written = book.ensure_writable(tasks.iter().map(|(task, _)| &task.id));
+    written.map_err(|error| {
+        Error::config(format!(
+            "the plan's status cannot be written back: {error:#}"
+        ))
+        .hint("write the task as a plain mapping with each key on its own line")
+    })
+}
+
+/// The schema of the structured output. As everywhere, a path on the command line is relative to the
+/// current directory.
+fn schema_source(
+    context: &Context,
+    sources: &Sources,
+    run: &RunConfig,
+    real: &Real,
+) -> Option<SchemaSource> {
+    let directory = match sources.above.output_schema.is_some() {
+        true => &context.cwd,
+        false => real.work_tree(),
+    };
+    let value = run.settings.output_schema.as_deref()?;
+    Some(SchemaSource::of(value, directory))
 }
 
 /// Reduces a plan to its tasks, without settings and setup commands. Returns whether there were any.

@@ -107,26 +107,12 @@ impl Reporting {
         let redactor = redactor(&context.env);
         reporters.add("events", Box::new(Jsonl::new(Box::new(events))));
         let to_stdout = settings.events.as_deref() == Some("-");
-        match &settings.events {
-            Some(_) if to_stdout => {
-                let out = outputs.open("JSONL", &stdout(), context.stdout_is_terminal)?;
-                reporters.add("JSONL", Box::new(Jsonl::new(out)));
-            }
-            Some(path) => {
-                let path = events_file(context, path);
-                let file = File::create(&path).map_err(|error| {
-                    Error::usage(format!("--events {}: {error}", path.display()))
-                        .hint("name a file in a directory that exists, or - for standard output")
-                })?;
-                // A pipe has a reader, which may stop reading.
-                let out: Box<dyn Write + Send> = match file.metadata().is_ok_and(|it| it.is_file())
-                {
-                    true => Box::new(file),
-                    false => outputs.open("JSONL", &file, false)?,
-                };
-                reporters.add("JSONL", Box::new(Jsonl::new(out)));
-            }
-            None => {}
+        if let Some(path) = &settings.events {
+            let out = match to_stdout {
+                true => outputs.open("JSONL", &stdout(), context.stdout_is_terminal)?,
+                false => events_output(&events_file(context, path), &mut outputs)?,
+            };
+            reporters.add("JSONL", Box::new(Jsonl::new(out)));
         }
         let actions_log = add_log(
             context,
@@ -528,6 +514,19 @@ fn is_milestone(kind: &EventKind) -> bool {
             | EventKind::TaskEnded(_)
             | EventKind::RunEnded { .. }
     )
+}
+
+/// The file for the events as JSON lines.
+fn events_output(path: &Path, outputs: &mut BufferedOutputs) -> Result<Box<dyn Write + Send>> {
+    let file = File::create(path).map_err(|error| {
+        Error::usage(format!("--events {}: {error}", path.display()))
+            .hint("name a file in a directory that exists, or - for standard output")
+    })?;
+    match file.metadata().is_ok_and(|it| it.is_file()) {
+        true => Ok(Box::new(file)),
+        // A pipe has a reader, which may stop reading.
+        false => outputs.open("JSONL", &file, false),
+    }
 }
 
 /// Adds the log for people. In GitHub Actions it goes through an `ActionsLog`, so that the runner

@@ -299,18 +299,7 @@ async fn wanted(
             },
         );
     }
-    let source = match (given, source) {
-        (_, WorkSource::Plan(path)) => Source::File(real.work_tree().join(path)),
-        (_, WorkSource::Prompt(text)) => Source::Prompt(text),
-        (_, WorkSource::PlanText(text)) => Source::Text(text),
-        (GivenSource::Source(source), _) => source,
-        _ => {
-            return Err(
-                Error::usage("nothing to do: the event names no plan and no prompt")
-                    .hint("give the step the input plan, prompt, prompt-file or queue"),
-            );
-        }
-    };
+    let source = source_of_tasks(given, source, real)?;
     let within = |path: &Path| path_in_tree(&context.cwd.join(path), real.work_tree());
     let path = match &source {
         Source::File(path) | Source::Known { path, .. } => within(path),
@@ -322,6 +311,20 @@ async fn wanted(
     };
     lookup::off_the_base((context, actions, real), settings, work, &mut request).await?;
     Ok(Found::There(source, Box::new(request)))
+}
+
+/// The source of work that is not a queue. What an event asks for takes precedence over what is given.
+fn source_of_tasks(given: GivenSource, requested: WorkSource, real: &Real) -> Result<Source> {
+    match (given, requested) {
+        (_, WorkSource::Plan(path)) => Ok(Source::File(real.work_tree().join(path))),
+        (_, WorkSource::Prompt(text)) => Ok(Source::Prompt(text)),
+        (_, WorkSource::PlanText(text)) => Ok(Source::Text(text)),
+        (GivenSource::Source(source), _) => Ok(source),
+        _ => Err(
+            Error::usage("nothing to do: the event names no plan and no prompt")
+                .hint("give the step the input plan, prompt, prompt-file or queue"),
+        ),
+    }
 }
 
 /// Whether settings require GitHub outside of GitHub Actions.

@@ -47,24 +47,21 @@ pub fn start(context: &Context, args: &RunArgs) -> Result<u8> {
     let args = &args;
     if let Some(request) = &request
         && let Some(wanted) = restore::restore_mode(context, args, request)
+        && let Some(run_dir) = restore(context, args, &real, (request, &source), wanted)
+            .inspect_err(|error| report_not_started(context, Some(request), error, &runtime))?
     {
-        let found = restore(context, args, &real, (request, &source), wanted);
-        let found = found
-            .inspect_err(|error| report_not_started(context, Some(request), error, &runtime))?;
-        if let Some(run_dir) = found {
-            let lock = match held {
-                Some(held) => held,
-                None => lock(context, &real)?,
-            };
-            let restored = (run_dir, request.clone());
-            let mut reopened = reopen_restored(context, args, real, restored, lock)?;
-            reopened.request = reopened.request.map(|mut request| {
-                let set = &reopened.prepared.run.settings;
-                request.resolve(set, context.in_actions(), true);
-                request
-            });
-            return go_on(context, args, reopened, runtime);
-        }
+        let lock = match held {
+            Some(held) => held,
+            None => lock(context, &real)?,
+        };
+        let restored = (run_dir, request.clone());
+        let mut reopened = reopen_restored(context, args, real, restored, lock)?;
+        reopened.request = reopened.request.map(|mut request| {
+            let set = &reopened.prepared.run.settings;
+            request.resolve(set, context.in_actions(), true);
+            request
+        });
+        return go_on(context, args, reopened, runtime);
     }
     let is_foreign = request
         .as_ref()

@@ -5,7 +5,7 @@ use crate::context::Context;
 use crate::domain::event::{ClosedPull, WarningTopic};
 use crate::domain::kept_work::is_outdated;
 use crate::domain::outcome::RunStatus;
-use crate::git::KEPT_WORK_REFS;
+use crate::git::{KEPT_WORK_REFS, RawSnapshot};
 use crate::github::actions_environment::ActionsEnvironment;
 use crate::github::delivery::Delivered;
 use crate::process::{Cancel, CancelReason};
@@ -54,17 +54,7 @@ pub(crate) async fn save_or_remove(
         }
         return;
     }
-    let clean = dirty.filter(|raw| {
-        let secrets = secrets_in(&parts.setup, &parts.tree, raw, true);
-        if !secrets.is_empty() {
-            let why = format!(
-                "the work tree is not saved on GitHub: {}",
-                secrets.join("; ")
-            );
-            parts.emit.warn(why);
-        }
-        secrets.is_empty()
-    });
+    let clean = dirty.filter(|raw| may_be_saved(parts, raw));
     if clean.is_none() && !has_commits && !has_notes {
         return;
     }
@@ -76,7 +66,34 @@ pub(crate) async fn save_or_remove(
         ended,
         &cancel,
     );
-    let go_on = match (delivered, trigger) {
+    match kept {
+        Ok(()) => parts.emit.warn(format!(
+            "the unfinished work is kept for 30 days as {}{}",
+            keeper.name.full(),
+            how_to_continue(delivered, trigger)
+        )),
+        Err(why) => parts.emit.warn_about(
+            WarningTopic::OnlyInJob,
+            format!("the unfinished work is only in this job: {why}"),
+        ),
+    }
+}
+
+/// Whether the work tree contains no secret. Warns if it does.
+fn may_be_saved(parts: &mut Parts<'_>, raw: &RawSnapshot) -> bool {
+    let secrets = secrets_in(&parts.setup, &parts.tree, raw, true);
+    if secrets.is_empty() {
+        return true;
+    }
+    let secrets = secrets.join("; ");
+    parts
+        .emit
+        .warn(format!("the work tree is not saved on GitHub: {secrets}"));
+    false
+}
+
+fn how_to_continue(delivered: Delivered, trigger: Option<&str>) -> String {
+    match (delivered, trigger) {
         (Delivered::Closed(ClosedPull::Merged), _) => String::new(),
         (Delivered::Closed(ClosedPull::Closed), _) => {
             ": a rerun of the job continues it once the pull request is open again".to_owned()
@@ -85,16 +102,6 @@ pub(crate) async fn save_or_remove(
         (_, None) => {
             ": a rerun of the job, or `sprag run --resume --from-remote`, continues it".to_owned()
         }
-    };
-    match kept {
-        Ok(()) => parts.emit.warn(format!(
-            "the unfinished work is kept for 30 days as {}{go_on}",
-            keeper.name.full()
-        )),
-        Err(why) => parts.emit.warn_about(
-            WarningTopic::OnlyInJob,
-            format!("the unfinished work is only in this job: {why}"),
-        ),
     }
 }
 

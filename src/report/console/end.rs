@@ -21,22 +21,7 @@ pub(super) fn lines(summary: &RunSummary) -> Vec<Line> {
         );
         return vec![Line::whole(Tone::Good, what)];
     }
-    let (tone, mark) = match summary.status {
-        Some(RunStatus::Success) => (Tone::Good, "✓"),
-        Some(RunStatus::Unverified | RunStatus::NoWork) => (Tone::Warn, "✓"),
-        Some(RunStatus::Cancelled | RunStatus::Budget | RunStatus::Deadline) => (Tone::Warn, "■"),
-        _ => (Tone::Bad, "✗"),
-    };
-    let mut facts = vec![format!(
-        "{} in {}",
-        outputs::one_line(summary),
-        text::duration(summary.elapsed_ms)
-    )];
-    facts.extend(sentence::usage(&summary.usage));
-    let mut lines = vec![
-        Line::new(Tone::Plain, ""),
-        Line::whole(tone, format!("{mark} Sprag: {}", facts.join(" · "))),
-    ];
+    let mut lines = vec![Line::new(Tone::Plain, ""), headline(summary)];
     let happened = summary
         .tasks
         .iter()
@@ -65,23 +50,38 @@ pub(super) fn lines(summary: &RunSummary) -> Vec<Line> {
         if done { "Done:" } else { "Kept:" },
         next_steps::kept(summary),
     ));
-    let next = next_steps::next_steps(summary)
-        .into_iter()
-        .map(|step| match step {
-            NextStep::Advice(what) => what,
-            NextStep::Command { what, command } => format!("{what}:\n      {command}"),
-            NextStep::Patch { task, command } => {
-                format!("{}:\n      {command}", next_steps::place_of_patch(&task))
-            }
-            NextStep::Comment { text, what } => format!("comment {text} to {what}"),
-        });
-    lines.extend(list("Next:", next.collect()));
+    let next = next_steps::next_steps(summary).into_iter();
+    lines.extend(list("Next:", next.map(next_step).collect()));
     if !summary.run_dir.is_empty() {
         let dir = text::line(&summary.run_dir);
         let report = format!("  Report: {}/report.html", dir.trim_end_matches('/'));
         lines.push(Line::whole(Tone::Dim, report));
     }
     lines
+}
+
+fn headline(summary: &RunSummary) -> Line {
+    let (tone, mark) = match summary.status {
+        Some(RunStatus::Success) => (Tone::Good, "✓"),
+        Some(RunStatus::Unverified | RunStatus::NoWork) => (Tone::Warn, "✓"),
+        Some(RunStatus::Cancelled | RunStatus::Budget | RunStatus::Deadline) => (Tone::Warn, "■"),
+        _ => (Tone::Bad, "✗"),
+    };
+    let took = text::duration(summary.elapsed_ms);
+    let mut facts = vec![format!("{} in {took}", outputs::one_line(summary))];
+    facts.extend(sentence::usage(&summary.usage));
+    Line::whole(tone, format!("{mark} Sprag: {}", facts.join(" · ")))
+}
+
+fn next_step(step: NextStep) -> String {
+    match step {
+        NextStep::Advice(what) => what,
+        NextStep::Command { what, command } => format!("{what}:\n      {command}"),
+        NextStep::Patch { task, command } => {
+            format!("{}:\n      {command}", next_steps::place_of_patch(&task))
+        }
+        NextStep::Comment { text, what } => format!("comment {text} to {what}"),
+    }
 }
 
 /// The failures that keep a task from being done, and the path of the full output.

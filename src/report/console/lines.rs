@@ -45,7 +45,7 @@ fn quiet(event: &Event, summary: &RunSummary) -> Vec<Line> {
 }
 
 fn event_lines(event: &Event, summary: &RunSummary, verbosity: Verbosity) -> Vec<Line> {
-    let plain = |text: String| vec![Line::new(Tone::Plain, text)];
+    let one = |tone, text: String| vec![Line::new(tone, text)];
     let task = event.task.as_deref();
     match &event.kind {
         EventKind::RunStarted(started) => run_started(started, summary),
@@ -53,33 +53,24 @@ fn event_lines(event: &Event, summary: &RunSummary, verbosity: Verbosity) -> Vec
             task_heading(task.unwrap_or_default(), title, summary).to_vec()
         }
         EventKind::TurnStarted { purpose, agent, .. } => {
-            let (turn, agent) = (event.turn.unwrap_or(0), text::short_line(agent, 60));
-            let who = event.phase.map(|place| place.role.as_str());
-            let who = who.map_or_else(String::new, |role| format!(", {role}"));
-            plain(format!(
-                "  turn {turn} ({}{who}): {agent} is working",
-                text::short_line(purpose, 20)
-            ))
+            one(Tone::Plain, turn_started(event, purpose, agent))
         }
         EventKind::Agent(agent) => agent_lines(agent, verbosity),
         EventKind::TurnProgress(progress) => {
-            let text = format!("    {}", sentence::turn_progress(progress));
-            vec![Line::new(Tone::Dim, text)]
+            let progress = sentence::turn_progress(progress);
+            one(Tone::Dim, format!("    {progress}"))
         }
         EventKind::TurnEnded {
             exit, elapsed_ms, ..
         } if verbosity >= Verbosity::Verbose => {
-            let text = format!(
-                "    ended with {} after {}",
-                text::line(exit),
-                ms(*elapsed_ms)
-            );
-            vec![Line::new(Tone::Dim, text)]
+            let (exit, took) = (text::line(exit), ms(*elapsed_ms));
+            one(Tone::Dim, format!("    ended with {exit} after {took}"))
         }
         EventKind::TurnAssessed(line) => assessed(event, line, verbosity),
         EventKind::ReviewEnded(line) => reviewed(line, summary, task),
         EventKind::SetupStarted { command } => {
-            plain(format!("setup {}: running", text::short_line(command, 100)))
+            let command = text::short_line(command, 100);
+            one(Tone::Plain, format!("setup {command}: running"))
         }
         EventKind::SetupEnded {
             command,
@@ -89,7 +80,8 @@ fn event_lines(event: &Event, summary: &RunSummary, verbosity: Verbosity) -> Vec
             log,
         } => setup_ended(command, (exit, *passed), *elapsed_ms, log.as_deref()),
         EventKind::CheckStarted { name, .. } => {
-            plain(format!("  check {}: running", text::short_line(name, 100)))
+            let name = text::short_line(name, 100);
+            one(Tone::Plain, format!("  check {name}: running"))
         }
         EventKind::CheckEnded(result) if event.proof.is_some() => {
             let mut lines = check_ended(result, Verbosity::Normal);
@@ -97,47 +89,30 @@ fn event_lines(event: &Event, summary: &RunSummary, verbosity: Verbosity) -> Vec
             lines
         }
         EventKind::CheckEnded(result) => check_ended(result, verbosity),
-        EventKind::ProofStarted { proof } => {
-            vec![Line::new(Tone::Dim, format!("  {}", proof.describe()))]
-        }
+        EventKind::ProofStarted { proof } => one(Tone::Dim, format!("  {}", proof.describe())),
         EventKind::ProofEnded(line) => {
             let tone = match line.result {
                 ProofWord::Passed => Tone::Plain,
                 ProofWord::Failed | ProofWord::Unknown => Tone::Warn,
             };
             let says = text::short_line(&line.says(), LINE_CHARS);
-            vec![Line::new(tone, format!("  {says}"))]
+            one(tone, format!("  {says}"))
         }
         EventKind::RetryScheduled { .. } => retry_scheduled(event, summary, verbosity),
-        EventKind::NudgeResolved { k, of } => {
-            if verbosity < Verbosity::Verbose {
-                return Vec::new();
-            }
+        EventKind::NudgeResolved { k, of } if verbosity >= Verbosity::Verbose => {
             let unchanged = sentence::last_unchanged(summary, task);
-            vec![Line::new(
-                Tone::Good,
-                format!("  {}", sentence::resolved((*k, *of), unchanged)),
-            )]
+            let resolved = sentence::resolved((*k, *of), unchanged);
+            one(Tone::Good, format!("  {resolved}"))
         }
         EventKind::VerificationSkipped { reason } => {
-            vec![Line::new(
-                Tone::Warn,
-                format!("  {}", text::short_line(reason, LINE_CHARS)),
-            )]
+            let reason = text::short_line(reason, LINE_CHARS);
+            one(Tone::Warn, format!("  {reason}"))
         }
         EventKind::CommitCreated {
             commit,
             subject,
             files,
-        } => {
-            let count = text::count(files.len() as u64, "file");
-            let subject = text::short_line(subject, 200);
-            let id = sentence::short_id(commit);
-            vec![Line::new(
-                Tone::Good,
-                format!("  committed {id} {subject} ({count})"),
-            )]
-        }
+        } => one(Tone::Good, committed(commit, subject, files.len())),
         EventKind::AgentCommits { commits } => agent_commits(commits),
         EventKind::CommitRejected { reason, .. } => {
             block(Tone::Warn, "  commit rejected: ", reason, 20)
@@ -151,8 +126,23 @@ fn event_lines(event: &Event, summary: &RunSummary, verbosity: Verbosity) -> Vec
         EventKind::HostsDenied { hosts } => vec![warning(&denied_words(hosts))],
         EventKind::Warning { message, .. } => vec![warning(message)],
         EventKind::RunEnded { .. } => end::lines(summary),
-        EventKind::TurnEnded { .. } => Vec::new(),
+        EventKind::TurnEnded { .. } | EventKind::NudgeResolved { .. } => Vec::new(),
     }
+}
+
+fn turn_started(event: &Event, purpose: &str, agent: &str) -> String {
+    let (turn, agent) = (event.turn.unwrap_or(0), text::short_line(agent, 60));
+    let purpose = text::short_line(purpose, 20);
+    let role = event.phase.map(|place| place.role.as_str());
+    let role = role.map_or_else(String::new, |role| format!(", {role}"));
+    format!("  turn {turn} ({purpose}{role}): {agent} is working")
+}
+
+fn committed(commit: &str, subject: &str, files: usize) -> String {
+    let count = text::count(files as u64, "file");
+    let subject = text::short_line(subject, 200);
+    let id = sentence::short_id(commit);
+    format!("  committed {id} {subject} ({count})")
 }
 
 fn retry_scheduled(event: &Event, summary: &RunSummary, verbosity: Verbosity) -> Vec<Line> {
@@ -416,7 +406,7 @@ fn agent_lines(event: &AgentEvent, verbosity: Verbosity) -> Vec<Line> {
                 format!("    agent error: {}", text::short_line(message, 500)),
             )]
         }
-        // It shows why a turn takes long; a final one ends the turn and is told then.
+        // It shows why a turn takes long.
         AgentEvent::Error {
             message,
             is_final: false,

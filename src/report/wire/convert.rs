@@ -1,4 +1,4 @@
-//! Converts internal events to public ones, and an agent's public events back.
+//! Converts internal events to public ones.
 
 use super::{Body, WireCheckOutcome, WireNote};
 use crate::domain::agent::AgentEvent;
@@ -12,56 +12,49 @@ use crate::domain::summary::{HistoryLine, PlanLine, RunSummary, StateLine};
 use crate::report::{sentence, text};
 
 pub(super) fn body(event: &Event, summary: &RunSummary) -> Body {
-    match &event.kind {
-        EventKind::RunStarted(started) => run_started(started),
-        EventKind::TaskStarted { title } => Body::TaskStarted {
-            title: title.clone(),
-        },
+    match event.kind.clone() {
+        EventKind::RunStarted(started) => run_started(*started),
+        EventKind::TaskStarted { title } => Body::TaskStarted { title },
         EventKind::TurnStarted {
             purpose,
             agent,
             prompt,
         } => Body::TurnStarted {
-            purpose: purpose.clone(),
-            agent: agent.clone(),
-            prompt: prompt.clone(),
+            purpose,
+            agent,
+            prompt,
         },
         EventKind::Agent(agent) => agent_body(agent),
-        EventKind::TurnProgress(progress) => turn_progress(progress),
+        EventKind::TurnProgress(progress) => turn_progress(*progress),
         EventKind::TurnEnded {
             exit,
-            elapsed_ms,
+            elapsed_ms: duration_ms,
             usage,
         } => Body::TurnEnded {
-            exit: exit.clone(),
-            duration_ms: *elapsed_ms,
-            usage: *usage,
+            exit,
+            duration_ms,
+            usage,
         },
-        EventKind::TurnAssessed(line) => turn_assessed(line),
-        EventKind::ReviewEnded(line) => review_ended(line),
-        EventKind::SetupStarted { command } => Body::SetupStarted {
-            command: command.clone(),
-        },
+        EventKind::TurnAssessed(line) => turn_assessed(*line),
+        EventKind::ReviewEnded(line) => review_ended(*line),
+        EventKind::SetupStarted { command } => Body::SetupStarted { command },
         EventKind::SetupEnded {
             command,
             exit,
             passed,
-            elapsed_ms,
+            elapsed_ms: duration_ms,
             log,
         } => Body::SetupEnded {
-            command: command.clone(),
-            exit: exit.clone(),
-            passed: *passed,
-            duration_ms: *elapsed_ms,
-            log: log.clone(),
+            command,
+            exit,
+            passed,
+            duration_ms,
+            log,
         },
-        EventKind::CheckStarted { name, check } => Body::CheckStarted {
-            name: name.clone(),
-            kind: *check,
-        },
-        EventKind::CheckEnded(result) => check_ended(result),
+        EventKind::CheckStarted { name, check: kind } => Body::CheckStarted { name, kind },
+        EventKind::CheckEnded(result) => check_ended(*result),
         EventKind::RetryScheduled {
-            how,
+            how: kind,
             n,
             of,
             reason,
@@ -71,47 +64,39 @@ pub(super) fn body(event: &Event, summary: &RunSummary) -> Body {
             let last = sentence::last_assessment(summary, event.task.as_deref());
             let last = (last, event.phase);
             Body::RetryScheduled {
-                kind: *how,
-                n: *n,
-                of: *of,
-                reason: reason.clone(),
-                indicators: sentence::indicators(indicators),
-                delay_ms: *delay_ms,
-                message: sentence::scheduled(*how, (*n, *of), reason, *delay_ms, last),
+                message: sentence::scheduled(kind, (n, of), &reason, delay_ms, last),
+                kind,
+                n,
+                of,
+                reason,
+                indicators: sentence::indicators(&indicators),
+                delay_ms,
             }
         }
         EventKind::NudgeResolved { k, of } => {
             let unchanged = sentence::last_unchanged(summary, event.task.as_deref());
-            let counts = (*k, *of);
-            let message = sentence::resolved(counts, unchanged);
-            note(message, WireNote::NudgeResolved, Some(counts), Vec::new())
+            let message = sentence::resolved((k, of), unchanged);
+            note(message, WireNote::NudgeResolved, Some((k, of)), Vec::new())
         }
         EventKind::ProofStarted { .. } => Body::ProofStarted {},
-        EventKind::ProofEnded(line) => proof_ended(line),
-        EventKind::VerificationSkipped { reason } => Body::VerificationSkipped {
-            reason: reason.clone(),
-        },
+        EventKind::ProofEnded(line) => proof_ended(*line),
+        EventKind::VerificationSkipped { reason } => Body::VerificationSkipped { reason },
         EventKind::CommitCreated {
             commit,
             subject,
             files,
         } => Body::CommitCreated {
-            commit: commit.clone(),
-            subject: subject.clone(),
-            files: files.clone(),
+            commit,
+            subject,
+            files,
         },
         EventKind::AgentCommits { commits } => agent_commits(commits),
-        EventKind::CommitRejected { reason, by_hook } => Body::CommitRejected {
-            reason: reason.clone(),
-            by_hook: *by_hook,
-        },
-        EventKind::PushEnded(push) => Body::PushEnded((**push).clone()),
-        EventKind::TaskEnded(ended) => task_ended(ended),
-        EventKind::CancelRequested { signal } => Body::CancelRequested { signal: *signal },
-        EventKind::HostsDenied { hosts } => Body::NetworkDenied {
-            hosts: hosts.clone(),
-        },
-        EventKind::Warning { message, topic } => warning(message, topic.as_ref()),
+        EventKind::CommitRejected { reason, by_hook } => Body::CommitRejected { reason, by_hook },
+        EventKind::PushEnded(push) => Body::PushEnded(*push),
+        EventKind::TaskEnded(ended) => task_ended(*ended),
+        EventKind::CancelRequested { signal } => Body::CancelRequested { signal },
+        EventKind::HostsDenied { hosts } => Body::NetworkDenied { hosts },
+        EventKind::Warning { message, topic } => warning(message, topic),
         EventKind::RunEnded {
             status,
             reason,
@@ -119,34 +104,34 @@ pub(super) fn body(event: &Event, summary: &RunSummary) -> Body {
             head,
             changed_files,
         } => Body::RunEnded {
-            status: *status,
-            reason: *reason,
-            exit_code: *exit_code,
-            head: head.clone(),
-            changed_files: changed_files.clone(),
+            status,
+            reason,
+            exit_code,
+            head,
+            changed_files,
         },
     }
 }
 
-fn proof_ended(line: &ProofLine) -> Body {
+fn proof_ended(line: ProofLine) -> Body {
     Body::ProofEnded {
         result: line.result,
-        details: line.details.clone(),
         message: line.says(),
+        details: line.details,
         duration_ms: line.elapsed_ms,
     }
 }
 
-fn agent_commits(commits: &[String]) -> Body {
+fn agent_commits(commits: Vec<String>) -> Body {
     let count = text::count(commits.len() as u64, "commit");
     let message = format!("the agent made {count} itself");
-    note(message, WireNote::AgentCommits, None, commits.to_vec())
+    note(message, WireNote::AgentCommits, None, commits)
 }
 
-fn warning(message: &str, topic: Option<&WarningTopic>) -> Body {
+fn warning(message: String, topic: Option<WarningTopic>) -> Body {
     Body::Warning {
-        message: message.to_owned(),
-        topic: topic.cloned(),
+        message,
+        topic,
         code: None,
         k: None,
         of: None,
@@ -154,22 +139,22 @@ fn warning(message: &str, topic: Option<&WarningTopic>) -> Body {
     }
 }
 
-fn turn_progress(progress: &TurnProgress) -> Body {
+fn turn_progress(progress: TurnProgress) -> Body {
     Body::TurnProgress {
         duration_ms: progress.elapsed_ms,
-        last_tool: progress.last_tool.clone(),
+        last_tool: progress.last_tool,
         changed_files: progress.changed_files,
         usage: progress.usage,
     }
 }
 
-fn review_ended(line: &ReviewLine) -> Body {
+fn review_ended(line: ReviewLine) -> Body {
     Body::ReviewEnded {
         round: line.round,
         of: line.of,
         verdict: line.verdict,
         incomplete: line.incomplete,
-        findings: line.findings.clone(),
+        findings: line.findings,
     }
 }
 
@@ -185,29 +170,29 @@ fn note(message: String, code: WireNote, counts: Option<(u32, u32)>, commits: Ve
     }
 }
 
-fn run_started(started: &RunStarted) -> Body {
+fn run_started(started: RunStarted) -> Body {
     Body::RunStarted {
-        run_id: started.run_id.clone(),
+        run_id: started.run_id,
         plan: PlanLine {
-            title: started.plan_title.clone(),
-            path: started.plan_path.clone(),
+            title: started.plan_title,
+            path: started.plan_path,
         },
-        branch: started.branch.clone(),
-        base: started.base.clone(),
-        agent: started.agent.clone(),
-        checks: started.checks.clone(),
-        tasks: started.tasks.clone(),
-        run_dir: started.run_dir.clone(),
+        branch: started.branch,
+        base: started.base,
+        agent: started.agent,
+        checks: started.checks,
+        tasks: started.tasks,
+        run_dir: started.run_dir,
         resumed: started.resumed,
-        name: started.name.clone(),
-        limits: started.limits.clone(),
-        sandbox: started.sandbox.clone(),
-        gateway: started.gateway.clone(),
+        name: started.name,
+        limits: started.limits,
+        sandbox: started.sandbox,
+        gateway: started.gateway,
     }
 }
 
-fn agent_body(event: &AgentEvent) -> Body {
-    match event.clone() {
+fn agent_body(event: AgentEvent) -> Body {
+    match event {
         AgentEvent::SessionStarted { session_id } => Body::AgentSession { session_id },
         AgentEvent::Message { text } => Body::AgentMessage {
             text,
@@ -237,45 +222,39 @@ fn agent_body(event: &AgentEvent) -> Body {
     }
 }
 
-fn turn_assessed(line: &TurnLine) -> Body {
+fn turn_assessed(line: TurnLine) -> Body {
     Body::TurnAssessed {
-        purpose: line.purpose.clone(),
+        purpose: line.purpose,
         assessment: line.assessment,
         indicators: sentence::indicators(&line.indicators),
-        detail: line.detail.clone(),
+        detail: line.detail,
         before: StateLine::from(&line.before),
         after: StateLine::from(&line.after),
-        exit: line.exit.clone(),
+        exit: line.exit,
         duration_ms: line.elapsed_ms,
         usage: line.usage,
-        failed_report: line.failed_report.clone(),
-        notes: line.notes.iter().map(|note| note.text.clone()).collect(),
+        failed_report: line.failed_report,
+        notes: line.notes.into_iter().map(|note| note.text).collect(),
     }
 }
 
-fn check_ended(result: &CheckResult) -> Body {
-    let (outcome, exit_code, detail) = match &result.outcome {
+fn check_ended(result: CheckResult) -> Body {
+    let (outcome, exit_code, detail) = match result.outcome {
         CheckOutcome::Passed => (WireCheckOutcome::Passed, Some(0), None),
-        CheckOutcome::Failed { exit } => (WireCheckOutcome::Failed, Some(*exit), None),
-        CheckOutcome::Signalled { signal } => (
-            WireCheckOutcome::Signalled,
-            None,
-            Some(signal_name(*signal)),
-        ),
+        CheckOutcome::Failed { exit } => (WireCheckOutcome::Failed, Some(exit), None),
+        CheckOutcome::Signalled { signal } => {
+            (WireCheckOutcome::Signalled, None, Some(signal_name(signal)))
+        }
         CheckOutcome::TimedOut { after_ms } => {
-            let detail = format!("after {}", text::duration(*after_ms));
+            let detail = format!("after {}", text::duration(after_ms));
             (WireCheckOutcome::TimedOut, None, Some(detail))
         }
-        CheckOutcome::NotStarted { why, .. } => {
-            (WireCheckOutcome::NotStarted, None, Some(why.clone()))
-        }
+        CheckOutcome::NotStarted { why, .. } => (WireCheckOutcome::NotStarted, None, Some(why)),
         CheckOutcome::Aborted => (WireCheckOutcome::Aborted, None, None),
-        CheckOutcome::Skipped { because } => {
-            (WireCheckOutcome::Skipped, None, Some(because.clone()))
-        }
+        CheckOutcome::Skipped { because } => (WireCheckOutcome::Skipped, None, Some(because)),
     };
     Body::CheckEnded {
-        name: result.name.clone(),
+        name: result.name,
         kind: result.kind,
         outcome,
         passed: outcome == WireCheckOutcome::Passed,
@@ -284,12 +263,12 @@ fn check_ended(result: &CheckResult) -> Body {
         passed_count: result.counts.passed,
         failed_count: result.counts.failed,
         duration_ms: result.elapsed_ms,
-        log: result.log.clone(),
-        errors: result.errors.clone(),
+        log: result.log,
+        errors: result.errors,
     }
 }
 
-fn task_ended(ended: &TaskEnded) -> Body {
+fn task_ended(ended: TaskEnded) -> Body {
     Body::TaskEnded {
         status: ended.outcome.task_end(),
         reason: ended.outcome.reason(),
@@ -301,9 +280,9 @@ fn task_ended(ended: &TaskEnded) -> Body {
         verifications: ended.verifications,
         history: ended.history.iter().map(HistoryLine::from).collect(),
         changes_made: ended.changes_made,
-        changed_files: ended.changed_files.clone(),
-        structured_output: ended.structured_output.clone(),
-        patch: ended.patch.clone(),
+        changed_files: ended.changed_files,
+        structured_output: ended.structured_output,
+        patch: ended.patch,
         agent_commits: ended.agent_commits,
         duration_ms: ended.elapsed_ms,
     }

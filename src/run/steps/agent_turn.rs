@@ -57,6 +57,7 @@ pub(crate) async fn run_agent(
         prompt.file = scratch.path().join("prompt.md");
         fs::write(&prompt.file, &prompt.text)?;
     }
+    let is_resumed = run.session.is_some() && !matches!(agent, CliAgent::Command { .. });
     let mut env = agent_environment(&parts.setup, &mut parts.emit, run, &agent);
     let (config, spend) = (&parts.setup.config, run.journal.state.spend);
     let limits = parts.accounts.spend_limits(config, spend);
@@ -65,36 +66,10 @@ pub(crate) async fn run_agent(
         Err(why) => return Ok(AgentEnd::not_started(why)),
     };
     extra_args.extend_from_slice(&run.config.settings.agent_args);
-    let resume = run.session.clone();
-    let work_tree = parts.tree.repo.real().work_tree();
-    let request = TurnRequest {
-        work_tree,
-        scratch: scratch.path(),
-        model: run.config.settings.model.as_deref(),
-        extra_args: &extra_args,
-        resume: resume.as_deref(),
-        max_cost_usd: parts.accounts.cost_left(config, spend),
-        may_write: run.journal.state.role() != Role::Reviewer,
-        own_sandbox: match parts.setup.isolation.line().level >= Level::Files {
-            // A child at this level may not mount anything, which an agent's own sandbox needs.
-            true => OwnSandbox::Off,
-            false => OwnSandbox::On,
-        },
-        repository_files: parts.setup.agent_files.prompt_files(),
-        is_root: parts.setup.is_root,
-        output_schema: parts
-            .setup
-            .output_schema
-            .as_ref()
-            .filter(|_| run.is_asked_for_output()),
-        base_env: &env,
-    };
-    if let Some(schema) = request.output_schema {
-        fs::write(request.output_schema_file(), schema.text())?;
-    }
+    let request = turn_request(parts, run, scratch.path(), &extra_args, &env);
     let how = prepared(&agent, &request)?;
-    let resumed = resume.is_some() && !matches!(agent, CliAgent::Command { .. });
     let reader = agent.reader(&request, &prompt.text);
+    let work_tree = parts.tree.repo.real().work_tree();
     let mut spec = agent_spec(run, &agent, name, prompt, &how, work_tree, env);
     if let (Stdin::Dialogue, Some(dialogue)) = (how.stdin, reader.dialogue()) {
         spec.stdin = Input::Dialogue(dialogue);
@@ -123,11 +98,42 @@ pub(crate) async fn run_agent(
         cancelled,
         report,
         elapsed_ms,
-        resumed,
+        resumed: is_resumed,
         builtin: None,
         by_gateway,
         changed_configuration: Vec::new(),
     })
+}
+
+/// What an agent needs to know to build the command line of the turn.
+fn turn_request<'a>(
+    parts: &'a Parts<'_>,
+    run: &'a TaskRun<'_>,
+    scratch: &'a Path,
+    extra_args: &'a [String],
+    base_env: &'a [(OsString, OsString)],
+) -> TurnRequest<'a> {
+    let setup = &parts.setup;
+    let schema = setup.output_schema.as_ref();
+    let (config, spend) = (&setup.config, run.journal.state.spend);
+    TurnRequest {
+        work_tree: parts.tree.repo.real().work_tree(),
+        scratch,
+        model: run.config.settings.model.as_deref(),
+        extra_args,
+        resume: run.session.as_deref(),
+        max_cost_usd: parts.accounts.cost_left(config, spend),
+        may_write: run.journal.state.role() != Role::Reviewer,
+        own_sandbox: match setup.isolation.line().level >= Level::Files {
+            // A child at this level may not mount anything, which an agent's own sandbox needs.
+            true => OwnSandbox::Off,
+            false => OwnSandbox::On,
+        },
+        repository_files: setup.agent_files.prompt_files(),
+        is_root: setup.is_root,
+        output_schema: schema.filter(|_| run.is_asked_for_output()),
+        base_env,
+    }
 }
 
 /// Warns of processes that the agent left behind and of writes that the sandbox refused.
@@ -203,6 +209,9 @@ fn apply_gateway_report(
 
 /// The command line of the turn. Writes the files that it needs.
 fn prepared(agent: &CliAgent, request: &TurnRequest<'_>) -> std::io::Result<Invocation> {
+    if let Some(schema) = request.output_schema {
+        fs::write(request.output_schema_file(), schema.text())?;
+    }
     let how = agent.invocation(request);
     for (path, content) in &how.files {
         fs::write(path, content)?;

@@ -18,6 +18,7 @@ use crate::run::steps::agent_end::AgentEnd;
 use crate::run::steps::heartbeat::{Heartbeat, beating};
 use crate::run::steps::prompt::Prompt;
 use crate::run::task::TaskRun;
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::ffi::OsString;
 use std::io::{self, Write as _};
@@ -43,13 +44,8 @@ pub(crate) async fn run_builtin(
     let mut log = parts.setup.run_dir.log(file)?;
     let mut lost = None;
     let env = builtin_environment(parts, run);
-    let sandbox = parts.setup.isolation.policy(Purpose::Agent);
-    let (config, spend) = (&parts.setup.config, run.journal.state.spend);
-    let max_tokens = parts.accounts.tokens_left(config, spend);
-    let max_cost_usd = parts.accounts.cost_left(config, spend);
-    let (cancel, network) = (parts.setup.cancel.clone(), parts.setup.network.clone());
+    let (setup, spend) = (&parts.setup, run.journal.state.spend);
     let work_tree = parts.tree.repo.real().work_tree().to_path_buf();
-    let longest_wait = parts.setup.longest_wait();
     let exempt = parts.tree.exempt();
     // A snapshot was taken just before, so this reuses it.
     let mut seen = parts.tree.repo.last_snapshot(&exempt).ok();
@@ -76,14 +72,14 @@ pub(crate) async fn run_builtin(
         prompt: prompt.text,
         work_tree: &work_tree,
         env,
-        sandbox,
-        network: &network,
-        cancel: &cancel,
+        sandbox: setup.isolation.policy(Purpose::Agent),
+        network: &setup.network,
+        cancel: &setup.cancel,
         timeout: run.config.settings.turn_timeout,
         idle: run.config.settings.stall_timeout.min(MAX_SILENCE),
-        longest_wait,
-        max_tokens,
-        max_cost_usd,
+        longest_wait: setup.longest_wait(),
+        max_tokens: parts.accounts.tokens_left(&setup.config, spend),
+        max_cost_usd: parts.accounts.cost_left(&setup.config, spend),
         emit: &mut emit,
         record: &mut record,
         changes: &mut changes,
@@ -92,27 +88,12 @@ pub(crate) async fn run_builtin(
         let (heartbeat, emit) = &mut *told.borrow_mut();
         emit.emit(heartbeat.beat());
     };
-    let ended = beating(working, parts.setup.heartbeat(), beat).await;
-    let lost = lost.or_else(|| {
-        log.finish()
-            .and_then(CappedLog::close)
-            .err()
-            .map(|error| error.to_string())
-    });
-    if let Some(why) = lost {
-        parts.emit.warn(format!(
-            "the transcript {} is incomplete: {why}",
-            file.path()
-        ));
-    }
-    parts.setup.report_denied_hosts(&mut parts.emit);
-    if let Some(why) = parts.recorder.as_mut().and_then(Recorder::lost) {
-        parts.emit.warn(why);
-    }
-    let cancelled = parts.setup.cancel.reason();
+    let ended = beating(working, setup.heartbeat(), beat).await;
+    let lost = lost.or_else(|| closed(log));
+    warn_of_losses(parts, lost.map(|why| (file.path(), why)));
     Ok(AgentEnd {
         exit: turn_exit(&ended, millis(began.elapsed())),
-        cancelled,
+        cancelled: parts.setup.cancel.reason(),
         report: ended.report,
         elapsed_ms: millis(began.elapsed()),
         resumed: false,
@@ -120,6 +101,24 @@ pub(crate) async fn run_builtin(
         by_gateway: TurnCost::default(),
         changed_configuration: Vec::new(),
     })
+}
+
+/// Closes the transcript. Returns why it is incomplete, if it is.
+fn closed(log: Log) -> Option<String> {
+    let closed = log.finish().and_then(CappedLog::close);
+    closed.err().map(|error| error.to_string())
+}
+
+/// Warns of what is missing from the transcript and the recording, and of hosts that were denied.
+fn warn_of_losses(parts: &mut Parts<'_>, transcript: Option<(Cow<'static, str>, String)>) {
+    if let Some((path, why)) = transcript {
+        let message = format!("the transcript {path} is incomplete: {why}");
+        parts.emit.warn(message);
+    }
+    parts.setup.report_denied_hosts(&mut parts.emit);
+    if let Some(why) = parts.recorder.as_mut().and_then(Recorder::lost) {
+        parts.emit.warn(why);
+    }
 }
 
 /// The allow-listed environment without the keys of models, even if `agent_env` names them: the agent's

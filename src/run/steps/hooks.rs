@@ -94,28 +94,28 @@ async fn run_hook(
         return Ok(Hooked::Ended(Observation::HookChangedTree { after }));
     }
     if !ended.exit.is_success() {
-        let (head, tail) = kept.into_parts();
-        let words = clean_text(&[head, tail].concat());
-        let name = match hook {
-            Hook::PreCommit => "pre-commit",
-            Hook::CommitMsg { .. } => "commit-msg",
-        };
-        let output = match words.trim() {
-            "" => String::new(),
-            words => format!(":\n{words}"),
-        };
-        let message = format!(
-            "the {name} hook refused the commit ({}){output}",
-            ended.exit
-        );
-        return Ok(Hooked::Ended(Observation::HookRejected {
-            message,
-            of_message: matches!(hook, Hook::CommitMsg { .. }),
-        }));
+        return Ok(Hooked::Ended(refusal(hook, &ended.exit, kept)));
     }
     let message = match hook {
         Hook::PreCommit => message.to_owned(),
         Hook::CommitMsg { .. } => prepared.message()?,
     };
     Ok(Hooked::Agreed(message))
+}
+
+fn refusal(hook: Hook<'_>, exit: &Exit, output: HeadTail) -> Observation {
+    let (name, of_message) = match hook {
+        Hook::PreCommit => ("pre-commit", false),
+        Hook::CommitMsg { .. } => ("commit-msg", true),
+    };
+    let (head, tail) = output.into_parts();
+    let output = clean_text(&[head, tail].concat());
+    let output = match output.trim() {
+        "" => String::new(),
+        output => format!(":\n{output}"),
+    };
+    Observation::HookRejected {
+        message: format!("the {name} hook refused the commit ({exit}){output}"),
+        of_message,
+    }
 }

@@ -83,16 +83,7 @@ pub async fn turn(
             spend: spend(&usage),
         });
     }
-    run.session.clone_from(&end.report.session_id);
-    run.final_message.clone_from(&end.report.final_message);
-    let run_dir = &parts.setup.run_dir;
-    let kept = conversation::keep_final_message(run_dir, run, number);
-    parts.emit.warn_unless_stored(kept);
-    keep_session(parts, run);
-    let place = (&parts.setup.run_dir, &*parts.setup.redactor);
-    let message = run.final_message.as_deref();
-    let (notes, kept) = parts.notes.take(place, run.task.id.as_str(), message);
-    parts.emit.warn_unless_stored(kept);
+    let notes = keep_report(parts, run, &end, number);
     let assessment = assess(&TurnFacts {
         before: &before,
         after: &after,
@@ -123,6 +114,26 @@ pub async fn turn(
         review,
         output: output(parts, run, key, &end),
     })))
+}
+
+/// Keeps the turn's session and final message. Returns the notes of the message.
+fn keep_report(
+    parts: &mut Parts<'_>,
+    run: &mut TaskRun<'_>,
+    end: &AgentEnd,
+    number: u32,
+) -> Vec<Note> {
+    run.session.clone_from(&end.report.session_id);
+    run.final_message.clone_from(&end.report.final_message);
+    let run_dir = &parts.setup.run_dir;
+    let kept = conversation::keep_final_message(run_dir, run, number);
+    parts.emit.warn_unless_stored(kept);
+    keep_session(parts, run);
+    let place = (&parts.setup.run_dir, &*parts.setup.redactor);
+    let message = run.final_message.as_deref();
+    let (notes, kept) = parts.notes.take(place, run.task.id.as_str(), message);
+    parts.emit.warn_unless_stored(kept);
+    notes
 }
 
 /// The commit message that the turn's final message suggests.
