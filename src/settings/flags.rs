@@ -152,9 +152,9 @@ fn help(key: &Key) -> String {
     }
     let default = key.default.text();
     if !matches!(default, "none" | "`false`") {
-        help += &format!(" [default: {default}]");
+        help += &format!(" [default: {}]", default.replace('`', ""));
     }
-    help.replace('`', "")
+    help
 }
 
 /// Accepts any text, and shows the words that are valid.

@@ -154,7 +154,8 @@ fn described(key: &Key) -> String {
         Form::Word | Form::Text => "",
     };
     let text = format!("{}{form}", meaning(key));
-    format!("{text} Default: {}.", key.default.text()).replace('`', "")
+    let default = key.default.text().replace('`', "");
+    format!("{text} Default: {default}.")
 }
 
 fn quoted(text: &str) -> String {

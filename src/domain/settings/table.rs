@@ -154,7 +154,7 @@ settings! {
     Agent {
         /// The agent that does the work. `acp` is an `agent_command` that speaks the Agent Client Protocol. `auto` is `command` if there is an `agent_command`, otherwise `builtin` if its model can be reached.
         agent: String = OneOf(AGENTS), Task, is "auto".to_owned();
-        /// Command line of the agent, run by `sh -c`. Without `agent` it means agent `command`.
+        /// Command line of the agent, run by `sh -c`. If `agent` is not set, it selects the agent `command`.
         agent_command: String = Text("COMMAND"), Task, unset "none";
         /// Arguments to add to the agent's command line.
         agent_args: Vec<String> = Texts::arguments("ARG"), Task, is Vec::new();
