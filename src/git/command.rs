@@ -272,7 +272,7 @@ impl<'a> Call<'a> {
 
     #[expect(
         clippy::disallowed_methods,
-        reason = "the seam through which everything runs git: short-lived, bounded, synchronous"
+        reason = "everything that runs git uses this: short-lived, bounded, synchronous"
     )]
     fn spawn(&self) -> Result<Child, GitError> {
         let stdin = match self.stdin.is_empty() {

@@ -162,7 +162,7 @@ impl Workspace {
             // deleted.
             (
                 dir.join("locked"),
-                "jj has this work tree, Sprag looks at it\n".to_owned(),
+                "the work tree is that of jj, and Sprag uses it too\n".to_owned(),
             ),
             (dir.join("HEAD"), head.to_owned()),
             // The same content that jj writes if `.git` is beside it.

@@ -389,7 +389,7 @@ impl Telemetry {
         self.close(SpanSubject::Run);
         #[expect(
             clippy::cast_precision_loss,
-            reason = "of nanoseconds, only seconds are told"
+            reason = "the count of nanoseconds is shown as seconds"
         )]
         let seconds = self.last.saturating_sub(self.began) as f64 / 1e9;
         let about = end.into_iter().take(2).collect();

@@ -22,7 +22,7 @@ pub fn dry_run(prepared: &Prepared) -> String {
     if prepared.tasks.is_empty() {
         text += "nothing to do: every selected task is done\n";
     }
-    // A task is told of those before it as done, as in a run that goes well.
+    // The prompt of a task lists the tasks before it as done, as in a run without failures.
     let mut book = prepared.book.clone();
     for (task, config) in &prepared.tasks {
         text += &format!("\ntask {}: {}\n", task.id, task.title);

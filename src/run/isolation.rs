@@ -324,7 +324,7 @@ async fn strongest(scope: &Scope<'_>, is_strict: bool) -> Result<Isolation> {
         let level = form.level();
         if limit.is_some_and(|limit| level.number() > limit) {
             missing = Some(format!(
-                "leave to go further: {} is set",
+                "permission for a higher level: {} is set",
                 variables::SANDBOX_LIMIT
             ));
             continue;
@@ -443,11 +443,11 @@ impl Form {
         let kept = agent.read_only.first().map(|path| path.display());
         match (self, kept) {
             (Self::Open { .. }, Some(kept)) => format!(
-                "mounts for the child alone, which keep {kept} from it although it lies where everybody writes: {why}"
+                "separate mounts for the child, to protect {kept}, which lies where everybody writes: {why}"
             ),
-            (Self::Open { hides: true }, None) => format!(
-                "mounts for the child alone, which keep it from sockets such as docker's: {why}"
-            ),
+            (Self::Open { hides: true }, None) => {
+                format!("separate mounts for the child, to hide sockets such as docker's: {why}")
+            }
             _ => why.to_owned(),
         }
     }

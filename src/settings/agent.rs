@@ -90,7 +90,7 @@ fn built_in(
     Ok(Ok(Agent::Builtin(Box::new(Builtin { source, options }))))
 }
 
-/// The error of a model that cannot be reached, with the slip that may be its cause.
+/// The error of a model that cannot be reached, with the mistake that may be its cause.
 fn with_slip(error: Error, sources: &Sources) -> Error {
     sources.key_slip.iter().cloned().fold(error, Error::hint)
 }

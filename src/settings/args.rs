@@ -31,7 +31,7 @@ pub struct RunArgs {
     /// Id of a task to run, instead of all tasks; may be repeated
     #[arg(long = "task", value_name = "ID")]
     pub tasks: Vec<String>,
-    /// What other jobs have made of the plan's tasks: of `sprag integrate`.
+    /// The runs and branches of other jobs that `sprag integrate` combines.
     #[arg(skip)]
     pub shards: Vec<String>,
     /// Resume the newest unfinished run, or the one in --run-dir

@@ -43,8 +43,8 @@ const MISPLACED: [&str; 7] = [
     "sprag.yml",
 ];
 
-/// Refuses to go on without a configuration where one seems to be meant but has another name: the work would
-/// be committed without its checks. A plan may have any name.
+/// Refuses a work tree in which the configuration seems to have another name: the work would be committed
+/// without its checks. A plan may have any name.
 ///
 /// # Errors
 /// When there is such a file.

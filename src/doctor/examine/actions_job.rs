@@ -139,7 +139,7 @@ impl Look<'_> {
                         RefusedKind::Away => {
                             "make sure that this machine can reach that address; githubstatus.com shows GitHub's status"
                         }
-                        _ => "see to GITHUB_API_URL and to the token",
+                        _ => "check GITHUB_API_URL and the token",
                     };
                     vec![
                         Finding::bad(self.needed, API, message, remedy),

@@ -191,12 +191,12 @@ fn jj(it: &Jj) -> Finding {
         ),
         Jj { alone: false, .. } => Finding::ok(
             CHECK,
-            format!("beside git: {GIT}, and jj takes the commits in at the end of a run"),
+            format!("beside git: {GIT}, and jj imports the commits at the end of a run"),
         ),
         Jj { alone: true, .. } => Finding::ok(
             CHECK,
             format!(
-                "has the repository alone: {GIT}, by git's configuration and not by jj's; jj takes the commits in at \
+                "has the repository alone: {GIT}, by git's configuration and not by jj's; jj imports the commits at \
                  the end of a run"
             ),
         ),
@@ -224,7 +224,7 @@ fn nested_findings(nested: Nested) -> Vec<Finding> {
         (true, true) => findings.push(Finding::ok("lfs", "used and set up")),
         (true, false) => findings.push(Finding::warn(
             "lfs",
-            "git-lfs keeps files of this repository, and git is not set up for it here",
+            "git-lfs stores files of this repository, and git is not set up for it here",
             "install git-lfs and run git lfs install; for actions/checkout `lfs: true` gets the files",
         )),
     }

@@ -130,8 +130,8 @@ impl Definitions {
         }
     }
 
-    /// What make would make if it did not exist, and may not have existed. As long as it exists, its recipe need
-    /// not run.
+    /// Targets of make that may not have existed when the task started. While such a file exists, make need not
+    /// run its recipe.
     pub fn goals(&self) -> impl Iterator<Item = &str> {
         self.goals.iter().map(String::as_str)
     }

@@ -94,7 +94,7 @@ fn summary(diagnostic: &Diagnostic) -> String {
     text + &diagnostic.message
 }
 
-/// Whether npm, Ruby or uv says in this line why it failed. Each then goes on with where, or with advice.
+/// Whether npm, Ruby or uv says in this line why it failed. The lines that follow say where, or give advice.
 fn says_why(line: &str) -> bool {
     static WHY: Pattern = Pattern::new(
         r"^npm (?:error|ERR!) [B-Z`\x22]|^\S+:\d+:in [`'].+': .+ \([A-Z][\w:]*\)$|^\s*× \S",

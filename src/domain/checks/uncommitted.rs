@@ -1,7 +1,8 @@
-//! Tells what git leaves out of a commit and checks may need from what programs make again by themselves.
+//! Distinguishes what git leaves out of a commit and checks may need from what programs make again by
+//! themselves.
 
-/// Directories of caches, installed dependencies and compiled code. Nothing depends on them being left out of
-/// this list but the time for one more run of the checks.
+/// Directories of caches, installed dependencies and compiled code. One that is missing here only costs another
+/// run of the checks.
 const REMADE: &[&str] = &[
     "__pycache__",
     "_build",

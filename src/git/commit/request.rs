@@ -68,7 +68,7 @@ pub enum CommitError {
     )]
     TooLarge(Vec<Vec<u8>>),
     /// git does not accept files with these names, for example `.GIT/config`.
-    #[error("git does not take files of these names: {}", display_paths(.0))]
+    #[error("git does not accept files with these names: {}", display_paths(.0))]
     Impossible(Vec<Vec<u8>>),
     /// Files changed between verification and commit.
     #[error("changed while committing: {}", display_paths(.0))]
@@ -81,7 +81,7 @@ pub enum CommitError {
     ConvertedOtherwise(Vec<Vec<u8>>),
     /// git cannot tell what changed attributes do.
     #[error(
-        "whether changed attributes give a fresh checkout other content cannot be told: git is too old; install git 2.41 or later"
+        "git is too old to tell whether changed attributes give a fresh checkout other content; install git 2.41 or later"
     )]
     OldGit,
     /// Another process holds the lock of the repository's index.
@@ -101,7 +101,7 @@ pub enum CommitError {
 #[derive(Debug)]
 #[expect(
     clippy::large_enum_variant,
-    reason = "there is one at a time, which is taken apart at once"
+    reason = "there is one at a time, for a short while"
 )]
 pub enum Stage {
     /// The parent already has this tree. There is nothing to commit, which is a success.

@@ -61,7 +61,7 @@ impl Repo {
         let sizes = self.blob_sizes(&oids)?;
         let total: u64 = oids.iter().filter_map(|oid| sizes.get(*oid)).sum();
         if total > CONTENT_LIMIT {
-            let why = format!("{total} bytes are more than the API takes in one commit");
+            let why = format!("{total} bytes are more than the API accepts in one commit");
             return Err(ApiChangesError::NotExpressible { why });
         }
         for (path, oid) in written {
@@ -98,5 +98,5 @@ fn expressible(diff: &RawDiff) -> Result<&str, &'static str> {
     if before != 0 && after != 0 && before != after {
         return Err("the API cannot change the mode of a file");
     }
-    std::str::from_utf8(&diff.path).map_err(|_| "the API takes paths in UTF-8 only")
+    std::str::from_utf8(&diff.path).map_err(|_| "the API accepts only paths in UTF-8")
 }

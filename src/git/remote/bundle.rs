@@ -33,7 +33,7 @@ pub enum BundleError {
     #[error("there are no commits to bundle")]
     Empty,
     /// It is larger than Sprag accepts.
-    #[error("the bundle has more {0} than are taken")]
+    #[error("the bundle has more {0} than are accepted")]
     TooLarge(&'static str),
     /// It does not have the form that Sprag writes.
     #[error("the bundle is refused: {0}")]

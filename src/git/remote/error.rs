@@ -11,7 +11,7 @@ pub enum RemoteError {
     #[error("the remote's address is not of the form https://host/owner/repository.git")]
     BadUrl,
     /// A name that git does not accept.
-    #[error("`{}` is not a name that git takes for a branch", .0.escape_debug())]
+    #[error("git does not accept `{}` as the name of a branch", .0.escape_debug())]
     BadName(String),
     /// Not a full object id.
     #[error("`{}` is not the id of a commit", .0.escape_debug())]

@@ -173,7 +173,7 @@ fn what_no_tree_contains_is_moved_away_and_brought_back() {
     }
 }
 
-/// A run that was killed between two jobs of one machine, and never taken up.
+/// A run that was killed between two jobs of one machine, and never resumed.
 #[test]
 fn what_another_run_moved_away_stays_there() {
     let mut g = changed_in_every_way();

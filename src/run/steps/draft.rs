@@ -117,8 +117,8 @@ async fn drafted(
 /// The result of one turn.
 enum Turn {
     Draft(Box<Draft>),
-    /// The turn gave no valid plan. The outcome, if it is another than that, applies if no further turn
-    /// follows.
+    /// The turn gave no valid plan. If no further turn follows, the outcome applies; without one, that of
+    /// drafts that are not valid.
     Invalid(Problem, Option<Outcome>),
     Ended(Outcome),
 }

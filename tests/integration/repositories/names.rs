@@ -193,7 +193,7 @@ fn a_name_that_git_does_not_take_commits_nothing_in_silence() {
     let run = work(&project, "mkdir .GIT; echo x > .GIT/config; echo b > a.txt").expect(1);
     let message = run.task(0)["message"].as_str().unwrap();
     assert!(
-        message.contains("git does not take files of these names: .GIT/config"),
+        message.contains("git does not accept files with these names: .GIT/config"),
         "{message}"
     );
     assert_eq!(project.head(), base);

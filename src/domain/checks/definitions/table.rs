@@ -38,8 +38,8 @@ pub enum Added {
     Beside(&'static [&'static str]),
     /// If its directory existed, and is not the top of the work tree.
     InDirectory,
-    /// If there were tests below its directory, which is not the top of the work tree: it takes them out of the
-    /// whole.
+    /// If there were tests below its directory, which is not the top of the work tree: it separates them from
+    /// the others.
     AboveTests,
 }
 
