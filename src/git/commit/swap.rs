@@ -63,7 +63,8 @@ struct Record {
     fingerprint: String,
     #[serde(flatten)]
     files: SavedFiles,
-    /// Untracked files, and unchanged files that git lists as different from the saved state.
+    /// Untracked files, and unchanged files that git lists as different from the saved state. Files that only the
+    /// saved index has changed are not among them: checks may rewrite them.
     listed: BTreeSet<Vec<u8>>,
 }
 
@@ -180,7 +181,8 @@ impl Repo {
         }
         let differing = diffs.iter().map(|diff| diff.path.clone()).collect();
         let index = self.index_with(&tree.0, &kept)?;
-        let listed = self.status(&kept)?.listed.into_iter().map(|one| one.path);
+        let listed = self.status(&kept)?.listed.into_iter();
+        let listed = listed.filter(|one| !one.staged_only).map(|one| one.path);
         let mut files = self.save_all(&diffs, &dir)?;
         let numbered = away.iter().enumerate();
         files
@@ -250,7 +252,7 @@ impl Repo {
             let is_kept = record.listed.contains(&one.path);
             let is_saved = saved.contains(one.path.as_slice());
             match one.indexed {
-                _ if is_kept || (is_saved && one.indexed.is_some()) => {}
+                _ if is_kept || one.staged_only || (is_saved && one.indexed.is_some()) => {}
                 Some(_) => back.push(one.path),
                 None => self.remove_file(&one.path)?,
             }

@@ -255,3 +255,21 @@ fn a_new_test_that_passes_only_with_an_ignored_file_proves_nothing() {
         assert_eq!(run.task(0)["reason"], reason, "{}", run.stdout);
     }
 }
+
+/// Checks that write by a definition what is committed too, such as lock files, write other content by the original one.
+#[test]
+fn what_the_checks_make_of_the_work_is_there_again_after_a_proof() {
+    let files = [
+        (
+            "Makefile",
+            "NAME = a\ntest:\n\techo $(NAME) > lock\n\tgrep -qx fixed work.txt\n",
+        ),
+        ("work.txt", "x\n"),
+        ("lock", "a\n"),
+    ];
+    let project = project(&files, "make test", "max_retries: 0\n");
+    let agent = "sed -i 's/NAME = a/NAME = b/' Makefile; echo fixed > work.txt; echo Done.";
+    let run = run(&project, agent, &[]).expect(0);
+    assert_eq!(run.task(0)["reason"], "verified", "{}", run.stdout);
+    assert_eq!(project.read("lock"), "b\n");
+}
