@@ -90,10 +90,12 @@ pub fn may_rule_others(path: &str, text: &str) -> bool {
             | \bRSpec\.config | \bos\.Args\b | \bflag\.Set\b | \bfunc\s+init\s*\(
             # Code of others that is replaced when the file is loaded.
             | \bsys\.modules\b | \bbuiltins\b | \brequire\.cache\b | \.prototype\b | \.prepend\b | \bclass_eval\b
-            | \brequire\s*\([^)\n]*\)(?:\.\w+)+\s*= | (?m:^(?:setattr|Object\.(?:assign|defineProperty))\s*\()
+            | \brequire\s*\([^)\n]*\)(?:\.\w+)+\s*= | (?m:^Object\.(?:assign|defineProperty)\s*\()
+            | (?m:(?:^|[^.\w])setattr\s*\()
             "#,
     );
-    static REPLACED: Pattern = Pattern::new(r"(?m)^([A-Za-z_]\w*(?:\.\w+)+)\s*=[^=]");
+    static REPLACED: Pattern =
+        Pattern::new(r#"(?m)(?:^|;[ \t]*)([A-Za-z_]\w*(?:\.\w+|\[["']\w+["']\])+)\s*=[^=>]"#);
     let is_foreign =
         |name: &str| !name.starts_with("module.exports") && !name.starts_with("exports.");
     let replaces = || {
@@ -134,6 +136,8 @@ mod tests {
             "import app\napp.add = lambda a, b: a + b",
             "require('assert').equal = () => {}",
             "assert.equal = () => {}",
+            "const a = require('assert'); a['equal'] = () => {}",
+            "for name in names:\n    setattr(TestCase, name, print)",
             "func init() { os.Args = nil }",
             "RSpec.configure { |c| c.before { skip } }",
         ] {
@@ -144,6 +148,7 @@ mod tests {
             "class A:\n    def test_a(self):\n        self.a = 1\n        app.b = 2",
             "const a = b.c === d;\nfitting('x')",
             "a == b",
+            "def test_a(monkeypatch):\n    monkeypatch.setattr(app, 'add', print)",
         ] {
             assert!(!may_rule_others("test_a.py", text), "{text}");
         }

@@ -378,7 +378,7 @@ fn a_file_that_only_the_work_tree_still_has_proves_nothing() {
     assert_eq!(suite.read("log.txt"), "x\n");
 }
 
-const CRATE: &[(&str, &str)] = &[
+pub(super) const CRATE: &[(&str, &str)] = &[
     (
         "Cargo.toml",
         "[package]\nname = \"x\"\nversion = \"0.1.0\"\nedition = \"2021\"\n\n[workspace]\n",
@@ -395,7 +395,11 @@ const CRATE: &[(&str, &str)] = &[
 ];
 
 fn crate_of(agent: &str) -> Run {
-    let mut project = project(CRATE, "cargo test --offline -q", "max_retries: 0\n");
+    in_crate(CRATE, agent)
+}
+
+pub(super) fn in_crate(files: &[(&str, &str)], agent: &str) -> Run {
+    let mut project = project(files, "cargo test --offline -q", "max_retries: 0\n");
     for name in ["CARGO_HOME", "RUSTUP_HOME"] {
         let home = std::env::var("HOME").unwrap_or_default();
         let default = format!("{home}/.{}", name.trim_end_matches("_HOME").to_lowercase());
