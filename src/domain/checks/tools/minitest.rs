@@ -28,19 +28,24 @@ const REACH: usize = 40;
 /// A failed assertion has its location after the test's name; an error has it in the frames below.
 fn read(output: Output<'_>, sink: &mut Sink<'_>) {
     static FAILED: Pattern = Pattern::new(r"^([A-Z]\S*#test_\S+?)(?: \[(\S+):(\d+)\])?:$");
+    static END: Pattern = Pattern::new(r"^\s+\d+\) [A-Z]\w+:$|^\d+ (?:runs|tests), ");
     static FRAME: Pattern = Pattern::new(r"^\s+(\S+?):(\d+):in .+$");
     let lines = output.lines;
     for (at, found) in FAILED.in_lines(lines) {
-        let below = below(lines, at, REACH, |line| !line.is_empty());
+        let said = below(lines, at, REACH, |line| !line.is_empty());
         let own = Location::new(group(&found, 2), group(&found, 3));
         let place = match own.path.is_empty() {
             false => Some(own),
-            true => sink.own_frame(&below, &FRAME),
+            // Ruby shows the source of some errors between empty lines above the frames.
+            true => {
+                let whole = below(lines, at, REACH, |line| !END.is_match(line));
+                sink.own_frame(&whole, &FRAME)
+            }
         };
-        let said = below.iter().take_while(|line| !FRAME.is_match(line));
+        let message = joined(said.iter().take_while(|line| !FRAME.is_match(line)));
         let name = group(&found, 1);
-        sink.failing(at, place.unwrap_or_default(), name, &joined(said))
-            .lines(at..at + 1 + below.len());
+        sink.failing(at, place.unwrap_or_default(), name, &message)
+            .lines(at..at + 1 + said.len());
     }
 }
 
