@@ -411,6 +411,16 @@ fn base64_forms(secret: &[u8], shift: usize) -> Vec<String> {
     ]
 }
 
+/// What looks like a token of a well-known service or a private key, except for the values in the
+/// documentation of a service.
+pub fn tokens_in(text: &str) -> impl Iterator<Item = &str> {
+    let all = TOKENS.as_ref().into_iter();
+    let found = all.flat_map(move |tokens| tokens.captures_iter(text));
+    let tokens = found.filter(|found| found.name("before").is_none());
+    let tokens = tokens.filter_map(|found| Some(found.get(0)?.as_str()));
+    tokens.filter(|token| !token.ends_with("EXAMPLE"))
+}
+
 fn without_tokens(text: &str) -> Cow<'_, str> {
     let Some(tokens) = TOKENS.as_ref() else {
         return Cow::Borrowed(text);

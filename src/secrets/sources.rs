@@ -4,12 +4,14 @@ use crate::secrets::detect::Detector;
 use crate::secrets::redact::Redactor;
 use std::ffi::OsString;
 
-/// Suffixes of the names of variables whose values are secrets. Action inputs are variables too.
-const ENDS: [&str; 6] = [
+/// Suffixes of the names of variables whose values are secrets; without the underscore they are names
+/// themselves. Action inputs are variables too.
+const ENDS: [&str; 7] = [
     "_TOKEN",
     "_API_KEY",
     "_SECRET",
     "_PASSWORD",
+    "_PASSPHRASE",
     "_PRIVATE_KEY",
     "_ACCESS_KEY",
 ];
@@ -28,7 +30,8 @@ pub fn detector(environment: &[(OsString, OsString)]) -> Option<Detector> {
 /// Whether the name of a variable says that its whole value is a secret.
 pub fn holds_secret(name: &str) -> bool {
     let plain = name.to_ascii_uppercase().replace('-', "_");
-    ENDS.iter().any(|end| plain.ends_with(end))
+    ENDS.iter()
+        .any(|end| plain.ends_with(end) || end.strip_prefix('_') == Some(plain.as_str()))
 }
 
 /// The secrets of the environment with the names of their variables.
@@ -106,7 +109,11 @@ mod tests {
             ("INPUT_GITHUB_TOKEN", true),
             ("openai_api_key", true),
             ("https_proxy", true),
+            ("TOKEN", true),
+            ("Password", true),
+            ("GPG_PASSPHRASE", true),
             ("TOKENS", false),
+            ("_", false),
             ("PATH", false),
         ] {
             let value = "http://a:canary-1234@p";

@@ -187,3 +187,35 @@ fn a_check_that_writes_a_secret_into_a_tracked_file_makes_no_commit() {
     assert!(message.contains("MODEL_API_KEY is in a.txt"), "{message}");
     assert_eq!((project.calls(), project.commits()), (1, 3));
 }
+
+/// The form of a GitHub token, put together so that no scanner takes this file for a leak.
+fn a_token() -> String {
+    format!("gh{}_{}", 'p', "x7".repeat(18))
+}
+
+#[test]
+fn a_new_token_of_a_known_form_is_committed_with_a_warning_that_names_the_file() {
+    let mut project = fixable();
+    let token = a_token();
+    let script = format!(
+        "echo 'key = {token}' > conf; echo AK{}EXAMPLE > doc",
+        "IAIOSFODNN7"
+    );
+    let run = run(&mut project, &script, &[]).expect(0);
+    let warnings = run.summary["warnings"].to_string();
+    let told = "a token or a private key is committed in conf: revoke it";
+    assert!(warnings.contains(told), "{warnings}");
+    assert!(!run.stdout.contains(&token) && !run.stderr.contains(&token));
+}
+
+#[test]
+fn a_token_that_the_base_contains_is_none_to_warn_of() {
+    let mut project = fixable();
+    let token = a_token();
+    project.write("old", &format!("key = {token}\n"));
+    project.commit_all("a token for tests");
+    let script = format!("echo 'other = {token}' > conf");
+    let run = run(&mut project, &script, &[]).expect(0);
+    let warnings = run.summary["warnings"].to_string();
+    assert!(!warnings.contains("is committed in"), "{warnings}");
+}

@@ -23,7 +23,7 @@ use crate::run::steps::hooks::{Hooked, ask_hooks};
 use crate::run::steps::landing::{
     Forbidden, identity, land, last_landing, plan_name, stage, violation, warn_of_remaining_changes,
 };
-use crate::run::steps::policy::secrets_in;
+use crate::run::steps::policy::{new_tokens, secrets_in};
 use crate::run::task::TaskRun;
 use crate::run::work_tree::{WorkTree, changed_paths, head_of};
 use anyhow::anyhow;
@@ -109,6 +109,7 @@ async fn try_commit(
         Hooked::Agreed(message) => message,
         Hooked::Ended(observation) => return Ok(observation),
     };
+    let tokens = new_tokens(tree, &staged);
     let identity = identity(setup, tree, emit);
     let intent = tree.repo.commit_tree(staged, &message, &identity)?;
     setup.run_dir.write_json(RunFile::Landing, &intent)?;
@@ -119,6 +120,12 @@ async fn try_commit(
         return Ok(Observation::interrupted(by));
     }
     land(tree, emit, &intent)?;
+    if !tokens.is_empty() {
+        emit.warn(format!(
+            "what looks like a token or a private key is committed in {}: revoke it if it is real",
+            tokens.join(", ")
+        ));
+    }
     mark_done(tree, run)?;
     landed(tree, accounts, emit, run, (&intent, changed_paths(&raw)));
     Ok(Observation::Committed {

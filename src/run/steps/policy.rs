@@ -4,9 +4,12 @@
 use crate::commit_policy::entries::{Contents, Findings, PlanRule, Rules, judge, judge_text};
 use crate::domain::protected_paths::ProtectedPaths;
 use crate::domain::snapshot::RevId;
-use crate::git::{Change, ChangedPath, GITLINK, OwnCommit, RawSnapshot, Repo, Staged};
+use crate::git::{
+    Change, ChangedPath, GITLINK, OwnCommit, RawSnapshot, Repo, Staged, display_path,
+};
 use crate::run::setup::Setup;
 use crate::run::work_tree::{WorkTree, head_of};
+use crate::secrets::redact::tokens_in;
 use std::collections::HashMap;
 use std::io::Read as _;
 
@@ -14,6 +17,10 @@ const CHUNK: usize = 64 * 1024;
 const FILE: u32 = 0o100_644;
 /// The largest plan that can have been read at the start, in bytes.
 const PLAN_LIMIT: u64 = 1 << 20;
+/// How much of a file is searched for tokens, in bytes.
+const TOKEN_LIMIT: usize = 1 << 20;
+/// How many tokens of a file are looked up in the base.
+const TOKENS_LOOKED_UP: usize = 5;
 
 /// The rules of a run.
 pub(crate) fn rules<'a>(
@@ -93,6 +100,29 @@ pub(crate) fn of_staged(
 ) -> Findings {
     let objects = Objects(&tree.repo);
     judge(staged.changed(), &rules(setup, tree, protected), &objects)
+}
+
+/// The staged files with what looks like a token or a private key, and that the base does not contain.
+pub(crate) fn new_tokens(tree: &WorkTree, staged: &Staged) -> Vec<String> {
+    let objects = Objects(&tree.repo);
+    let is_file = |entry: &&ChangedPath| ![0, GITLINK].contains(&entry.after);
+    let has_one = |entry: &&ChangedPath| {
+        let mut content = Vec::new();
+        let is_read = objects.read(entry, &mut |bytes| {
+            let room = TOKEN_LIMIT.saturating_sub(content.len());
+            content.extend_from_slice(bytes.get(..room).unwrap_or(bytes));
+        });
+        let text = String::from_utf8_lossy(&content);
+        // Of a private key, the first and the last line are the same in all.
+        let longest = |token: &str| {
+            let line = token.lines().max_by_key(|line| line.len());
+            line.unwrap_or_default().to_owned()
+        };
+        let found = tokens_in(&text).map(longest).take(TOKENS_LOOKED_UP);
+        is_read && found.into_iter().any(|it| !objects.contained_before(&it))
+    };
+    let entries = staged.changed().iter().filter(is_file).filter(has_one);
+    entries.map(|entry| display_path(&entry.path)).collect()
 }
 
 /// The locations of secrets in the work tree and, with `has_commits`, in the agent's own commits.
