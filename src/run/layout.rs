@@ -1,6 +1,7 @@
 //! The layout of a run directory: every file, how it is stored, and when it is written.
 
 use crate::report::Format;
+use clap::ValueEnum as _;
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
@@ -151,42 +152,47 @@ const AS_IT_HAPPENS: &str =
 
 impl RunFile<'_> {
     /// One of each, with sample numbers and names, in the order of the documentation.
-    pub const ALL: [RunFile<'static>; 34] = [
-        RunFile::Manifest,
-        RunFile::History,
-        RunFile::EventRecord,
-        RunFile::Landing,
-        RunFile::Move,
-        RunFile::Plan,
-        RunFile::Request,
-        RunFile::StartCommit,
-        RunFile::TurnMark,
-        RunFile::PhaseStart,
-        RunFile::FinalMessage,
-        RunFile::Session,
-        RunFile::Notes,
-        RunFile::CheckArtifacts,
-        RunFile::BeforeChecks,
-        RunFile::Uncommitted,
-        RunFile::SetupDone,
-        RunFile::OrderlyEnd,
-        RunFile::OnGithub,
-        RunFile::Matcher("DIGEST"),
-        RunFile::Prompt(1),
-        RunFile::TurnMessage(1),
-        RunFile::Patch("TASK"),
-        RunFile::Report(Format::Md),
-        RunFile::Report(Format::Json),
-        RunFile::Report(Format::Html),
-        RunFile::Commits,
-        RunFile::Bundle,
-        RunFile::Ended,
-        RunFile::Finished,
-        RunFile::Events,
-        RunFile::Transcript(1, "AGENT"),
-        RunFile::SetupLog(1),
-        RunFile::CheckLog(1, "CHECK"),
-    ];
+    pub fn all() -> Vec<RunFile<'static>> {
+        let reports = Format::value_variants().iter();
+        let reports = reports.map(|format| RunFile::Report(*format));
+        let mut files = vec![
+            RunFile::Manifest,
+            RunFile::History,
+            RunFile::EventRecord,
+            RunFile::Landing,
+            RunFile::Move,
+            RunFile::Plan,
+            RunFile::Request,
+            RunFile::StartCommit,
+            RunFile::TurnMark,
+            RunFile::PhaseStart,
+            RunFile::FinalMessage,
+            RunFile::Session,
+            RunFile::Notes,
+            RunFile::CheckArtifacts,
+            RunFile::BeforeChecks,
+            RunFile::Uncommitted,
+            RunFile::SetupDone,
+            RunFile::OrderlyEnd,
+            RunFile::OnGithub,
+            RunFile::Matcher("DIGEST"),
+            RunFile::Prompt(1),
+            RunFile::TurnMessage(1),
+            RunFile::Patch("TASK"),
+        ];
+        files.extend(reports);
+        files.extend([
+            RunFile::Commits,
+            RunFile::Bundle,
+            RunFile::Ended,
+            RunFile::Finished,
+            RunFile::Events,
+            RunFile::Transcript(1, "AGENT"),
+            RunFile::SetupLog(1),
+            RunFile::CheckLog(1, "CHECK"),
+        ]);
+        files
+    }
 
     /// The path relative to the run directory.
     pub fn path(self) -> Cow<'static, str> {
@@ -306,7 +312,7 @@ impl RunFile<'_> {
 /// The layout as a Markdown table. Files with the same durability and time of writing share a row.
 pub fn table() -> String {
     let mut rows: Vec<(Durability, &str, Vec<String>)> = Vec::new();
-    for entry in RunFile::ALL.map(RunFile::entry) {
+    for entry in RunFile::all().into_iter().map(RunFile::entry) {
         let name = format!("`{}`", entry.path);
         let alike =
             |row: &&mut (Durability, &str, _)| (row.0, row.1) == (entry.durability, entry.written);
@@ -335,8 +341,10 @@ mod tests {
 
     #[test]
     fn no_two_files_have_one_path_and_each_lies_in_a_known_folder() {
-        let paths: BTreeSet<String> = RunFile::ALL.map(|file| file.path().into_owned()).into();
-        assert_eq!(paths.len(), RunFile::ALL.len());
+        let all = RunFile::all();
+        let paths = all.iter().map(|file| file.path().into_owned());
+        let paths: BTreeSet<String> = paths.collect();
+        assert_eq!(paths.len(), all.len());
         let folders = Folder::OF_NEW_RUN.map(Folder::name);
         for path in &paths {
             if let Some((folder, name)) = path.split_once('/') {

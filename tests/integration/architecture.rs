@@ -307,16 +307,6 @@ fn only_the_layout_spells_out_paths_of_a_run_directory() {
 }
 
 #[test]
-fn the_documented_files_of_a_run_directory_are_those_of_the_layout() {
-    let text = fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap();
-    let table = sprag::run::layout::table();
-    assert!(
-        text.contains(&table),
-        "ARCHITECTURE.md has another table than:\n{table}"
-    );
-}
-
-#[test]
 fn the_loop_fits_on_a_screen() {
     let text = fs::read_to_string(root().join("src/run/mod.rs")).unwrap();
     let start = text.find("async fn run_task").unwrap();

@@ -41,6 +41,10 @@ fn generated_documents_are_what_the_tables_say() {
         (path.to_owned(), filled)
     };
     let agents = ("Generated from the table of agents.", agents_table());
+    let layout = (
+        "Generated from the layout of a run directory.",
+        sprag::run::layout::table(),
+    );
     let documents = [
         // What the settings know of the agents goes into the documents that follow only once it is compiled.
         (
@@ -49,6 +53,7 @@ fn generated_documents_are_what_the_tables_say() {
         ),
         // The step that installs an agent runs before there is a program to ask.
         ("action/agents.txt".to_owned(), packages()),
+        with("ARCHITECTURE.md", &[layout]),
         with("docs/agents.md", &[agents]),
         with("action.yml", &[inputs.clone(), outputs(true), handed_on]),
         with("docker/action.yml", &[inputs, outputs(false)]),
