@@ -74,7 +74,7 @@ fn sandbox(machine: &Machine) -> Finding {
         None => format!("{name}: not known"),
     };
     let found = format!(
-        "available on this machine: {}, {}",
+        "{}, {}",
         word("user namespaces", machine.user_namespaces),
         word("Landlock", Some(machine.landlock))
     );

@@ -22,7 +22,7 @@ fn a_laptop_where_all_is_well() {
     ok       proxy                none is used
     ok       certificates         142 built-in roots and 140 of this machine
     ok       user                 not root; processes of the same user can still read each other's environment in /proc
-    ok       sandbox              available on this machine: user namespaces: yes, Landlock: yes
+    ok       sandbox              user namespaces: yes, Landlock: yes
     ok       sandbox-level        a run gets level 2 here, by `sandbox: auto`; `sandbox: require` gives level 3, with its own process namespace
     ok       processes            Sprag inherits the processes that an agent leaves behind, and ends them
     ok       run-directory        /home/anna/.local/state/sprag/widget-01020304, 14 GiB free
@@ -61,7 +61,7 @@ fn a_usual_job() {
     ok       proxy                none is used
     ok       certificates         142 built-in roots and 140 of this machine
     ok       user                 not root; processes of the same user can still read each other's environment in /proc
-    ok       sandbox              available on this machine: user namespaces: yes, Landlock: yes
+    ok       sandbox              user namespaces: yes, Landlock: yes
     ok       sandbox-level        a run gets level 2 here, by `sandbox: auto`; `sandbox: require` gives level 3, with its own process namespace
     ok       processes            Sprag inherits the processes that an agent leaves behind, and ends them
     ok       run-directory        /home/anna/.local/state/sprag/widget-01020304, 14 GiB free
