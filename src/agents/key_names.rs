@@ -28,7 +28,7 @@ const MIN_CHARS: usize = 5;
 
 /// What is wrong with the variables of this environment, none of which is one of the keys in `wanted` with a
 /// value: one of these is empty, or another variable that nothing reads has a similar name. Contains no value.
-pub fn key_slip(wanted: &[&str], env: &[(OsString, OsString)], in_job: bool) -> Option<String> {
+pub fn key_mistake(wanted: &[&str], env: &[(OsString, OsString)], in_job: bool) -> Option<String> {
     let mut named = env
         .iter()
         .filter_map(|(name, value)| Some((name.to_str()?, !value.is_empty())));
@@ -97,16 +97,16 @@ fn is_same(given: &str, wanted: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn slip(wanted: &[&str], set: &[(&str, &str)]) -> Option<String> {
+    fn mistake(wanted: &[&str], set: &[(&str, &str)]) -> Option<String> {
         let env: Vec<(OsString, OsString)> = set
             .iter()
             .map(|(name, value)| (name.into(), value.into()))
             .collect();
-        key_slip(wanted, &env, true)
+        key_mistake(wanted, &env, true)
     }
 
     #[test]
-    fn a_name_that_is_read_is_no_slip() {
+    fn a_name_that_is_read_is_no_mistake() {
         let wanted: Vec<&str> = builtin::suggested_keys().collect();
         for given in [
             "ANTHROPIC_AUTH_TOKEN",
@@ -118,14 +118,14 @@ mod tests {
             "GH_TOKEN",
         ] {
             let others: Vec<&str> = wanted.iter().copied().filter(|it| *it != given).collect();
-            assert_eq!(slip(&others, &[(given, "x")]), None, "{given}");
+            assert_eq!(mistake(&others, &[(given, "x")]), None, "{given}");
         }
     }
 
     #[test]
     fn an_empty_key_is_a_secret_only_in_a_job() {
         let env = [("OPENAI_API_KEY".into(), "".into())];
-        let told = |in_job| key_slip(&["OPENAI_API_KEY"], &env, in_job).unwrap();
+        let told = |in_job| key_mistake(&["OPENAI_API_KEY"], &env, in_job).unwrap();
         assert!(told(true).starts_with("OPENAI_API_KEY is empty: store a secret"));
         assert_eq!(told(false), "OPENAI_API_KEY is empty: give it a value");
     }
@@ -154,7 +154,7 @@ mod tests {
                 "GEMINI_API_KEY",
                 "GROQ_API_KEY",
             ];
-            let told = slip(&wanted, &[("HOME", "/x"), (given, "canary")]);
+            let told = mistake(&wanted, &[("HOME", "/x"), (given, "canary")]);
             let expected = format!("{given} is set, which nothing reads: rename it to {meant}");
             assert_eq!(told, Some(expected), "{given}");
         }
@@ -174,15 +174,15 @@ mod tests {
             "KEYBOARD",
             "SSH_AUTH_SOCK",
         ] {
-            assert_eq!(slip(&wanted, &[(given, "x")]), None, "{given}");
+            assert_eq!(mistake(&wanted, &[(given, "x")]), None, "{given}");
         }
-        assert_eq!(slip(&wanted, &[("CLAUDE_API_KEY", "")]), None);
+        assert_eq!(mistake(&wanted, &[("CLAUDE_API_KEY", "")]), None);
     }
 
     #[test]
     fn an_empty_secret_is_told_before_a_similar_name() {
         let set = [("CLAUDE_API_KEY", "canary"), ("ANTHROPIC_API_KEY", "")];
-        let told = slip(&["ANTHROPIC_API_KEY"], &set).unwrap();
+        let told = mistake(&["ANTHROPIC_API_KEY"], &set).unwrap();
         assert!(told.starts_with("ANTHROPIC_API_KEY is empty"), "{told}");
     }
 }

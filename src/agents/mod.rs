@@ -21,7 +21,7 @@ mod spec;
 mod text;
 mod turn;
 
-pub use key_names::key_slip;
+pub use key_names::key_mistake;
 pub use spec::{CliSpec, Login, LoginFiles, LoginSources, Package, Variable, VariableKind};
 pub use turn::{
     ExitFacts, Invocation, OwnSandbox, RepositoryFiles, Stdin, TurnReader, TurnRequest,

@@ -52,7 +52,7 @@ pub fn command(context: &Context, args: &InitArgs) -> Result<u8> {
         Err(CancelReason::Interrupt) => return Ok(130),
         Err(_) => return Ok(143),
     };
-    print(context, &to_mend(&failed))?;
+    print(context, &to_fix(&failed))?;
     if proposal.checks.is_empty()
         && written
             .created
@@ -179,7 +179,7 @@ fn left_behind(real: &Real, new: &BTreeSet<Vec<u8>>) -> Result<String> {
 }
 
 /// What to fix first, according to the trial.
-fn to_mend(failed: &[String]) -> String {
+fn to_fix(failed: &[String]) -> String {
     match failed {
         [] => String::new(),
         _ => format!(

@@ -220,7 +220,7 @@ pub struct Cli {
     /// Its login.
     pub login: Login,
     /// What is wrong with the variables that may hold its key, if it has no login.
-    pub key_slip: Option<String>,
+    pub key_mistake: Option<String>,
 }
 
 /// Whether this is a step of a GitHub Actions job, and the facts about the job.

@@ -51,7 +51,7 @@ pub(crate) fn laptop() -> Facts {
                 path: Some("/usr/local/bin/codex".into()),
                 version: Ok("0.169.0".into()),
                 login: crate::agents::Login::Variable("OPENAI_API_KEY".into()),
-                key_slip: None,
+                key_mistake: None,
             }),
         }),
         actions_job: ActionsJob::Outside,

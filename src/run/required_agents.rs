@@ -1,6 +1,6 @@
 //! What an agent needs before its first turn: its program, and a key or a login.
 
-use crate::agents::{Agent, CliAgent, CliSpec, Login, LoginSources, key_slip};
+use crate::agents::{Agent, CliAgent, CliSpec, Login, LoginSources, key_mistake};
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::settings::TaskConfig;
@@ -78,8 +78,8 @@ pub fn require_logins<'t>(
             spec.keys.join(" or "),
             file.unwrap_or_default()
         );
-        let slip = key_slip(spec.keys, &context.env, context.in_actions());
-        return Err(slip
+        let mistake = key_mistake(spec.keys, &context.env, context.in_actions());
+        return Err(mistake
             .into_iter()
             .fold(Error::agent(message), Error::hint)
             .hint(spec.login_remedy())

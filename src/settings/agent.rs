@@ -28,7 +28,7 @@ fn available_agent(all: &Resolved, sources: &Sources, of_role: bool) -> Result<A
             command: command.to_owned(),
         })),
         (agents::BUILTIN, _) => built_in(all, sources, of_role)?.map_err(|missing| {
-            let error = with_slip(Error::environment(missing.message), sources);
+            let error = with_mistake(Error::environment(missing.message), sources);
             missing.hints.into_iter().fold(error, Error::hint)
         }),
         (name @ (agents::ACP | agents::COMMAND), None) => {
@@ -36,7 +36,7 @@ fn available_agent(all: &Resolved, sources: &Sources, of_role: bool) -> Result<A
                 .hint("give one with --agent-command, or agent_command in plan or configuration"))
         }
         ("auto", None) => built_in(all, sources, of_role)?.map_err(|missing| {
-            let none = with_slip(Error::environment("no agent is configured"), sources);
+            let none = with_mistake(Error::environment("no agent is configured"), sources);
             let none = none.hint(format!(
                 "name one: {}; or set `agent` in {DEFAULT_FILE}",
                 agent_flags()
@@ -91,6 +91,6 @@ fn built_in(
 }
 
 /// The error of a model that cannot be reached, with the mistake that may be its cause.
-fn with_slip(error: Error, sources: &Sources) -> Error {
-    sources.key_slip.iter().cloned().fold(error, Error::hint)
+fn with_mistake(error: Error, sources: &Sources) -> Error {
+    sources.key_mistake.iter().cloned().fold(error, Error::hint)
 }

@@ -78,7 +78,7 @@ pub struct Sources {
     /// The variables that determine how a model is reached.
     models: Rc<HashMap<&'static str, String>>,
     /// What is wrong with the variables that may hold the key of a model.
-    key_slip: Option<String>,
+    key_mistake: Option<String>,
     /// The directory that relative paths on the command line refer to.
     cwd: PathBuf,
     recordings: Recordings,
@@ -108,7 +108,7 @@ impl Sources {
             in_actions: context.in_actions(),
             globs: Globs::default(),
             models: Rc::new(set.collect()),
-            key_slip: agents::key_slip(&keys, &context.env, context.in_actions()),
+            key_mistake: agents::key_mistake(&keys, &context.env, context.in_actions()),
             cwd: context.cwd.clone(),
             recordings: Recordings::default(),
             stand_ins: false,

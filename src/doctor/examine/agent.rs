@@ -211,8 +211,8 @@ fn compare(one: &str, other: &str) -> Ordering {
 fn login(cli: &Cli) -> Finding {
     const CHECK: &str = "model-key";
     let name = cli.spec.name;
-    let slip = cli.key_slip.iter().cloned();
-    let remedies = slip.chain([cli.spec.login_remedy()]);
+    let mistake = cli.key_mistake.iter().cloned();
+    let remedies = mistake.chain([cli.spec.login_remedy()]);
     let remedy = || remedies.collect::<Vec<_>>().join("\n");
     match &cli.login {
         Login::Variable(name) => Finding::ok(CHECK, format!("{name} is set")),

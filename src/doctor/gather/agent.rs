@@ -95,7 +95,7 @@ async fn cli(context: &Context, spec: &'static CliSpec, task: &TaskConfig, cance
         path: path.map(|path| path.display().to_string()),
         version,
         login: login(context, spec, task),
-        key_slip: agents::key_slip(spec.keys, &context.env, context.in_actions()),
+        key_mistake: agents::key_mistake(spec.keys, &context.env, context.in_actions()),
     }
 }
 
