@@ -100,24 +100,8 @@ pub struct Usage {
     pub tokens_cached: Option<u64>,
     /// Tokens produced by the model, reasoning included.
     pub tokens_out: Option<u64>,
-    /// The cost in US dollars.
+    /// Cost in US dollars as the agent reports it.
     pub cost_usd: Option<f64>,
-}
-
-impl Usage {
-    /// Adds another usage. A sum without any known part stays unknown.
-    pub(crate) fn add(&mut self, other: &Self) {
-        let sum = |a: Option<u64>, b: Option<u64>| match (a, b) {
-            (None, None) => None,
-            (a, b) => Some(a.unwrap_or(0).saturating_add(b.unwrap_or(0))),
-        };
-        self.tokens_in = sum(self.tokens_in, other.tokens_in);
-        self.tokens_cached = sum(self.tokens_cached, other.tokens_cached);
-        self.tokens_out = sum(self.tokens_out, other.tokens_out);
-        if let Some(cost) = other.cost_usd {
-            self.cost_usd = Some(self.cost_usd.unwrap_or(0.0) + cost);
-        }
-    }
 }
 
 /// What the usage in a report covers.

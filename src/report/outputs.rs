@@ -125,18 +125,24 @@ pub const OUTPUTS: &[(&str, &str)] = &[
 pub fn outputs(summary: &RunSummary, beyond: &OtherOutputs) -> Vec<(&'static str, String)> {
     let totals = &summary.totals;
     let number = |n: Option<u64>| n.map_or_else(String::new, |n| n.to_string());
-    let code = |code: Option<&str>| code.unwrap_or_default().to_owned();
     let word = |text: Option<&String>| text.map_or_else(String::new, |text| text::line(text));
     let pull = summary
         .push
         .as_ref()
         .and_then(|push| push.pull_request.as_ref());
-    let cost = summary.usage.cost_usd;
-    let level = summary.sandbox.as_ref().map(|line| line.level.to_string());
-    let structured = summary.structured_output.as_ref().map(ToString::to_string);
     vec![
-        ("status", code(summary.status.map(RunStatus::as_str))),
-        ("reason", code(summary.reason.map(Reason::as_str))),
+        (
+            "status",
+            summary
+                .status
+                .map_or_else(String::new, |status| status.as_str().into()),
+        ),
+        (
+            "reason",
+            summary
+                .reason
+                .map_or_else(String::new, |reason| reason.as_str().into()),
+        ),
         ("tasks-total", totals.tasks.to_string()),
         ("tasks-done", totals.done.to_string()),
         ("attempts", totals.attempts.to_string()),
@@ -151,15 +157,33 @@ pub fn outputs(summary: &RunSummary, beyond: &OtherOutputs) -> Vec<(&'static str
         ("pull-request-url", word(pull.map(|pull| &pull.url))),
         ("tokens-in", number(summary.usage.tokens_in)),
         ("tokens-out", number(summary.usage.tokens_out)),
-        ("cost-usd", cost.map_or_else(String::new, plain_dollars)),
+        (
+            "cost-usd",
+            summary
+                .usage
+                .cost_usd
+                .map_or_else(String::new, plain_dollars),
+        ),
         ("run-dir", text::line(&summary.run_dir)),
         ("report-path", word(beyond.report_path.as_ref())),
-        ("sandbox-level", level.unwrap_or_default()),
+        (
+            "sandbox-level",
+            summary
+                .sandbox
+                .as_ref()
+                .map_or_else(String::new, |line| line.level.to_string()),
+        ),
         ("report-status", beyond.report_status.as_str().into()),
         ("summary", one_line(summary)),
         ("session-id", word(beyond.session_id.as_ref())),
         ("final-message", message(beyond.final_message.as_deref())),
-        ("structured-output", structured.unwrap_or_default()),
+        (
+            "structured-output",
+            summary
+                .structured_output
+                .as_ref()
+                .map_or_else(String::new, ToString::to_string),
+        ),
         ("matrix", String::new()),
     ]
 }
@@ -370,7 +394,7 @@ mod tests {
     #[test]
     fn what_is_unknown_is_empty_and_never_zero() {
         let mut summary = samples::success();
-        summary.usage = crate::domain::agent::Usage::default();
+        summary.usage = crate::domain::summary::RunUsage::default();
         let all = outputs(&summary, &OtherOutputs::default());
         let unknown: Vec<&str> = all
             .iter()

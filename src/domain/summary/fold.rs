@@ -302,7 +302,7 @@ impl RunSummary {
 
     fn task_ended(&mut self, event: &Event, ended: &TaskEnded) {
         // The cost of a task that is reported twice counts once.
-        let is_counted = |task: &mut TaskSummary| task.usage != Usage::default();
+        let is_counted = |task: &mut TaskSummary| task.usage != RunUsage::default();
         if !self.task_mut(event).is_some_and(is_counted) {
             self.used(event, ended.elsewhere.as_ref());
         }

@@ -1,6 +1,6 @@
 //! Converts the values of events to the parts of a summary.
 
-use super::{CheckLine, Counted, HistoryLine, StateLine, TaskSummary, TurnSummary};
+use super::{CheckLine, Counted, HistoryLine, RunUsage, StateLine, TaskSummary, TurnSummary};
 use crate::agent::Usage;
 use crate::assess::AssessmentKind;
 use crate::attempt::PhaseName;
@@ -9,6 +9,33 @@ use crate::event::{TaskEnded, TaskLine, TurnLine};
 use crate::outcome::{Outcome, TaskEnd};
 use crate::snapshot::{Head, Snapshot};
 use std::collections::BTreeMap;
+
+impl From<Usage> for RunUsage {
+    fn from(usage: Usage) -> Self {
+        Self {
+            tokens_in: usage.tokens_in,
+            tokens_cached: usage.tokens_cached,
+            tokens_out: usage.tokens_out,
+            cost_usd: usage.cost_usd,
+        }
+    }
+}
+
+impl RunUsage {
+    /// Adds a turn's usage. A sum without any known part stays unknown.
+    pub(super) fn add(&mut self, usage: &Usage) {
+        let sum = |a: Option<u64>, b: Option<u64>| match (a, b) {
+            (None, None) => None,
+            (a, b) => Some(a.unwrap_or(0).saturating_add(b.unwrap_or(0))),
+        };
+        self.tokens_in = sum(self.tokens_in, usage.tokens_in);
+        self.tokens_cached = sum(self.tokens_cached, usage.tokens_cached);
+        self.tokens_out = sum(self.tokens_out, usage.tokens_out);
+        if let Some(cost) = usage.cost_usd {
+            self.cost_usd = Some(self.cost_usd.unwrap_or(0.0) + cost);
+        }
+    }
+}
 
 impl TaskSummary {
     /// Applies the verification's result for the last turn to the turn's session too.
@@ -105,7 +132,7 @@ impl TaskSummary {
             agent_commits: 0,
             verifications: 0,
             elapsed_ms: 0,
-            usage: Usage::default(),
+            usage: RunUsage::default(),
             line: line.line,
             selected: line.selected,
             counted: Counted::default(),
@@ -132,7 +159,7 @@ impl TurnSummary {
             after: StateLine::from(&line.after),
             exit: line.exit.clone(),
             elapsed_ms: line.elapsed_ms,
-            usage: line.usage,
+            usage: line.usage.into(),
             builtin: line.builtin.clone(),
         }
     }
