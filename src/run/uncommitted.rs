@@ -120,7 +120,8 @@ fn uncommitted(
     is_new: impl Fn(&[u8]) -> bool,
 ) -> BTreeSet<Vec<u8>> {
     let top = repo.real().work_tree();
-    let committed: BTreeSet<Vec<u8>> = raw.changes.iter().map(|it| it.path.clone()).collect();
+    let changes = raw.changes.iter().filter(|change| !change.newly_ignored);
+    let committed: BTreeSet<Vec<u8>> = changes.map(|change| change.path.clone()).collect();
     let is_needed = |path: &Vec<u8>| {
         let full = top.join(std::ffi::OsStr::from_bytes(path));
         let may_be_needed = full.symlink_metadata().is_ok_and(|meta| {

@@ -12,6 +12,17 @@ const FILES: &[(&str, &str)] = &[
 const ELSEWHERE: &[(&str, &str, &str)] = &[
     ("out/a.txt", "mkdir out; echo fixed > out/a.txt", "out"),
     ("a.local", "echo fixed > a.local", "a.local"),
+    // Rules that the work itself adds.
+    (
+        "b.txt",
+        "echo b.txt >> .gitignore; echo fixed > b.txt",
+        "b.txt",
+    ),
+    (
+        "gen/b.txt",
+        "echo gen >> .gitignore; mkdir gen; echo fixed > gen/b.txt",
+        "gen",
+    ),
     (
         "sub/a.txt",
         "git init -q sub; echo fixed > sub/a.txt",
