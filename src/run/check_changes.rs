@@ -1,9 +1,7 @@
 //! Changes that a task made to its checks: to tests and to check definitions.
 
 use crate::domain::attempt::TestChanges;
-use crate::domain::checks::definitions::{
-    Definitions, Entry, Part, Restored, Role, Start, other_file_of_module,
-};
+use crate::domain::checks::definitions::{Definitions, Entry, Part, Restored, Role, Start};
 use crate::domain::checks::tests_changed::{holds_tests, is_test, may_rule_others};
 use crate::domain::checks::verdict::Check;
 use crate::git::{Change, ChangeKind, GITLINK, RawSnapshot, Repo, SYMLINK, display_path};
@@ -29,10 +27,6 @@ pub struct CheckChanges {
     /// What the checks see and a fresh checkout of the commit does not have: files that the commit removes
     /// although they still exist, and what git leaves out of it, also if checks made it.
     pub away: BTreeSet<Vec<u8>>,
-    /// New test files with the content of deleted ones. Beside these, many runners refuse them.
-    pub moved: Vec<String>,
-    /// Deleted Rust sources whose module is in another file now, which has their tests in `mixed`.
-    pub respelled: BTreeSet<Vec<u8>>,
     /// Why the result of the checks without these changes cannot be known, if that is the case.
     pub unknown: Option<String>,
 }
@@ -78,16 +72,12 @@ pub fn check_changes(
                 }
                 found.tests.added.push(path);
             }
-            Some(Role::Test) => {
-                put_in_module(&mut found, &start, change, Part::Whole);
-                found.tests.changed.push(path);
-            }
+            Some(Role::Test) => found.tests.changed.push(path),
             Some(Role::Definition(part)) => {
                 definition(&mut found, &start, change, part);
             }
         }
     }
-    found.moved = moved(&found.tests, &start);
     let top = repo.real().work_tree();
     let is_empty =
         |goal: &&str| fs::read_dir(top.join(goal)).is_ok_and(|mut all| all.next().is_none());
@@ -138,52 +128,6 @@ fn leads_out(link: &Path, target: &Path) -> bool {
     false
 }
 
-/// The new test files that are deleted ones in another place. Rust declares its files in others, and data among the
-/// tests may be needed where it is.
-fn moved(tests: &TestChanges, start: &Before<'_>) -> Vec<String> {
-    let of = |path: &String| start.changes.get(path);
-    let deleted = tests.changed.iter().filter_map(of);
-    let deleted = deleted.filter(|change| change.kind == ChangeKind::Deleted);
-    let old: BTreeSet<String> = deleted
-        .filter_map(|change| start.old(&change.path))
-        .collect();
-    let is_moved = |path: &&String| {
-        let text = of(path).and_then(|change| start.repo.work_file(&change.path, MAX_BYTES));
-        let text = text.and_then(|text| String::from_utf8(text).ok());
-        let name = path.rsplit('/').next().unwrap_or(path);
-        text.is_some_and(|text| old.contains(&text) && (is_test(name) || holds_tests(path, &text)))
-    };
-    let added = tests.added.iter().filter(|path| !path.ends_with(".rs"));
-    added.filter(is_moved).cloned().collect()
-}
-
-/// Puts the tests of a deleted Rust source into the other file in which its module may be. Returns whether they were
-/// others there, and `None` if there is no such file.
-fn put_in_module(
-    found: &mut CheckChanges,
-    start: &Before<'_>,
-    change: &Change,
-    part: Part,
-) -> Option<bool> {
-    let is_deleted = change.kind == ChangeKind::Deleted && !start.is_left(change);
-    let other = other_file_of_module(&display_path(&change.path)).filter(|_| is_deleted)?;
-    let other = start.changes.get(&other)?;
-    let new = start.repo.work_file(&other.path, MAX_BYTES);
-    let is_committed = other.kind == ChangeKind::Added && !other.newly_ignored;
-    let new = String::from_utf8(new.filter(|_| is_committed)?).ok()?;
-    let old = start.old(&change.path)?;
-    let restored = part.restored(&old, &new);
-    found.respelled.insert(change.path.clone());
-    let differs = restored.is_some();
-    let text = match restored {
-        Some(Restored::Mixed(text)) => text,
-        Some(Restored::Old) => old,
-        None => return Some(differs),
-    };
-    found.mixed.insert(other.path.clone(), text.into_bytes());
-    Some(differs)
-}
-
 /// A digest of the names, modes and content of the test files.
 fn digest(tests: &TestChanges, start: &Before<'_>, raw: &RawSnapshot) -> String {
     if !tests.are_tests_touched() {
@@ -202,12 +146,6 @@ fn digest(tests: &TestChanges, start: &Before<'_>, raw: &RawSnapshot) -> String 
 
 fn definition(found: &mut CheckChanges, start: &Before<'_>, change: &Change, part: Part) {
     let path = display_path(&change.path);
-    if part == Part::RustTests
-        && let Some(differs) = put_in_module(found, start, change, part)
-    {
-        found.tests.definitions.extend(differs.then_some(path));
-        return;
-    }
     let restored = match change.kind {
         ChangeKind::Modified => start.restored(&change.path, part),
         // A new file counts if it has a part that decides.

@@ -1,7 +1,6 @@
 //! Proofs: what further runs of the checks tell of a verdict, and whom a failure is to be blamed on.
 
 mod definitions;
-mod moved_tests;
 mod new_tests;
 mod uncommitted;
 

@@ -13,7 +13,7 @@ mod shell;
 mod table;
 mod walk;
 
-pub use part::{Part, Restored, other_file_of_module};
+pub use part::{Part, Restored};
 pub(super) use shell::commands;
 pub use shell::is_assignment;
 

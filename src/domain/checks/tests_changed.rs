@@ -96,8 +96,9 @@ pub fn may_rule_others(path: &str, text: &str) -> bool {
     );
     static REPLACED: Pattern =
         Pattern::new(r#"(?m)(?:^|;[ \t]*)([A-Za-z_]\w*(?:\.\w+|\[["']\w+["']\])+)\s*=[^=>]"#);
-    let is_foreign =
-        |name: &str| !name.starts_with("module.exports") && !name.starts_with("exports.");
+    // Its own exports and variables of the environment are no code of others.
+    let own = ["module.exports", "exports.", "os.environ[", "process.env"];
+    let is_foreign = |name: &str| !own.iter().any(|own| name.starts_with(own));
     let replaces = || {
         REPLACED
             .captures_iter(text)
@@ -148,6 +149,7 @@ mod tests {
             "class A:\n    def test_a(self):\n        self.a = 1\n        app.b = 2",
             "const a = b.c === d;\nfitting('x')",
             "a == b",
+            "os.environ['MODE'] = 'y'\nprocess.env.MODE = 'y'",
             "def test_a(monkeypatch):\n    monkeypatch.setattr(app, 'add', print)",
         ] {
             assert!(!may_rule_others("test_a.py", text), "{text}");

@@ -2,11 +2,10 @@
 
 use crate::checks::Verification;
 use crate::domain::attempt::{
-    Interruption, Observation, Proof, ProofLine, ProofResult, ProofWord, Proved,
+    Interruption, Observation, Proof, ProofLine, ProofResult, ProofWord, Proved, TestChanges,
 };
 use crate::domain::checks::Reported;
-use crate::domain::checks::diagnostic::{Diagnostic, Severity};
-use crate::domain::checks::verdict::{CheckResult, Verdict};
+use crate::domain::checks::verdict::Verdict;
 use crate::domain::event::EventKind;
 use crate::domain::settings::ProveNewTests;
 use crate::domain::snapshot::Snapshot;
@@ -130,14 +129,12 @@ async fn on_its_tree(
     };
     let seen = (raw.as_ref(), &before);
     let mut is_as_committed = proof == Proof::OldTests && !changes.tests.left.is_empty();
-    let mut left_out = new_tests_left_out(&changes);
     let Ran {
         verification,
         left,
         rewritten,
     } = loop {
-        let tests = (&changes, left_out.as_slice());
-        let other = tree_of(parts.tree, (proof, is_as_committed), &raw, tests);
+        let other = tree_of(parts.tree, (proof, is_as_committed), &raw, &changes);
         let other = other.map(|other| (other, away.clone()));
         match on_other_tree(parts, &run.config, seen, (proof, other)).await? {
             // A new test may need what no commit contains, and the original tests do not.
@@ -147,13 +144,6 @@ async fn on_its_tree(
                     && ran.verification.verdict == Verdict::Passed =>
             {
                 is_as_committed = false;
-            }
-            Ok(ran) if proof == Proof::OldTests && !is_as_committed => {
-                let failed = new_tests_that_failed(&ran.verification.results, &changes.tests.added);
-                if failed.iter().all(|path| left_out.contains(path)) {
-                    break ran;
-                }
-                left_out.extend(failed);
             }
             Ok(ran) => break ran,
             Err(why) => return unknown(why),
@@ -320,7 +310,7 @@ fn tree_of(
     tree: &WorkTree,
     (proof, is_as_committed): (Proof, bool),
     raw: &RawSnapshot,
-    (changes, left_out): (&CheckChanges, &[String]),
+    changes: &CheckChanges,
 ) -> Result<TreeId, SwapError> {
     let merging = tree.merging.as_ref();
     let start = merging.map_or_else(|| tree.repo.base_tree(), |it| it.before.clone());
@@ -340,10 +330,9 @@ fn tree_of(
         Proof::Baseline => start,
         Proof::OldTests if is_as_committed => now()?,
         Proof::OldTests => {
-            let mut old = named(&[&tests.changed, &tests.definitions, left_out]);
-            old.retain(|path| {
-                !changes.mixed.contains_key(path) && !changes.respelled.contains(path)
-            });
+            let new = new_tests_left_out(tests);
+            let mut old = named(&[&tests.changed, &tests.definitions, &new]);
+            old.retain(|path| !changes.mixed.contains_key(path));
             tree.repo
                 .compose_tree(&now()?, &start, &old, &changes.mixed)?
         }
@@ -355,40 +344,11 @@ fn tree_of(
     })
 }
 
-/// New tests to leave out: those that were moved, and others because they may need changed definitions, which the old
-/// tests do not need. Rust files stay, because other files declare them as modules.
-fn new_tests_left_out(changes: &CheckChanges) -> Vec<String> {
-    let tests = &changes.tests;
-    let is_apart = |path: &&String| {
-        let needs_definitions = !tests.definitions.is_empty() && !path.ends_with(".rs");
-        needs_definitions || changes.moved.contains(path)
-    };
+/// New tests to leave out, because they may need changed definitions, which the old tests do not need.
+/// Rust files stay, because other files declare them as modules.
+fn new_tests_left_out(tests: &TestChanges) -> Vec<String> {
+    let is_apart = |path: &&String| !tests.definitions.is_empty() && !path.ends_with(".rs");
     tests.added.iter().filter(is_apart).cloned().collect()
-}
-
-/// The new tests that the checks name as failed beside the original ones, if they name no other file. They may need
-/// what the work added to a helper of the tests, or be tests that moved. Without them, the original ones have to pass.
-fn new_tests_that_failed(results: &[CheckResult], added: &[String]) -> Vec<String> {
-    let mut files = BTreeSet::new();
-    for result in results.iter().filter(|result| result.outcome.is_failure()) {
-        let tests = result.failing_tests.iter().map(|test| &test.file);
-        let is_error = |found: &&Diagnostic| found.severity == Severity::Error;
-        let errors = result.diagnostics.iter().filter(is_error);
-        let mut named: BTreeSet<&Option<String>> = tests.collect();
-        // A test that could not be built has no place of its own.
-        if named.remove(&None) || named.is_empty() {
-            named.extend(errors.map(|error| &error.path));
-        }
-        if named.is_empty() {
-            return Vec::new();
-        }
-        files.extend(named);
-    }
-    let is_new = |file: &&Option<String>| file.as_ref().is_some_and(|file| added.contains(file));
-    match files.iter().all(is_new) {
-        true => files.into_iter().flatten().cloned().collect(),
-        false => Vec::new(),
-    }
 }
 
 fn result_of(verification: &Verification) -> ProofResult {

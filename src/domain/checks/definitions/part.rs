@@ -16,7 +16,7 @@ pub enum Part {
     /// The sections of an INI file, except those with one of these names or with such a name followed by a
     /// dot or a colon.
     Ini(&'static [&'static str]),
-    /// A `go.mod` except for its requirements and the version of the language.
+    /// A `go.mod` except for its requirements and a raised version of the language.
     GoMod,
     /// The modules of a Rust source file that are compiled only for tests.
     RustTests,
@@ -64,8 +64,11 @@ impl Part {
                 Some(mix_sections(&ini(old), &ini(new), is_free).map(Some))
             }
             Self::GoMod => {
-                let is_free = |name: &str| name == "require" || name == "go";
-                Some(mix_sections(&go_mod(old), &go_mod(new), is_free).map(Some))
+                let (old, new) = (go_mod(old), go_mod(new));
+                let versions = go_version(&old).zip(go_version(&new));
+                let is_raised = versions.is_some_and(|(old, new)| old < new);
+                let is_free = |name: &str| name == "require" || (name == "go" && is_raised);
+                Some(mix_sections(&old, &new, is_free).map(Some))
             }
             Self::RustTests => Some(rust_tests(old, new).map(Some)),
         };
@@ -190,6 +193,18 @@ fn ini(text: &str) -> Sections {
     sections
 }
 
+/// The version of the language that a `go.mod` demands, of the form `1.22` or `1.22.3`; `None` without one that can be
+/// compared. A lower version gives the same tests another meaning.
+fn go_version(sections: &Sections) -> Option<Vec<u32>> {
+    let mut found = sections.iter().filter(|(name, _)| name == "go");
+    let (_, line) = found.next().filter(|_| found.next().is_none())?;
+    let version = line.trim().strip_prefix("go")?.trim();
+    version
+        .split('.')
+        .map(|number| number.parse().ok())
+        .collect()
+}
+
 /// The directives of a `go.mod`; a block counts as one.
 fn go_mod(text: &str) -> Sections {
     let mut sections = Sections::new();
@@ -260,28 +275,6 @@ fn without_new_gates(old: &str, new: &str) -> String {
         }
     }
     text
-}
-
-/// The other path at which the same declaration, or cargo, finds a Rust source: `a.rs` or `a/mod.rs`, and of a
-/// program or a file of tests `a.rs` or `a/main.rs`.
-pub fn other_file_of_module(path: &str) -> Option<String> {
-    let stem = path.strip_suffix(".rs")?;
-    match stem.rsplit_once('/') {
-        Some((dir, "mod")) => Some(format!("{dir}.rs")),
-        Some((dir, "main")) => is_target(dir).then(|| format!("{dir}.rs")),
-        _ if is_target(stem) => Some(format!("{stem}/main.rs")),
-        _ => Some(format!("{stem}/mod.rs")),
-    }
-}
-
-/// Whether cargo finds a file of this path, without its ending, by itself.
-fn is_target(stem: &str) -> bool {
-    let mut dirs = stem.rsplit('/').skip(1);
-    match dirs.next() {
-        Some("bin") => dirs.next() == Some("src"),
-        Some("benches" | "examples" | "tests") => !dirs.any(|dir| dir == "src"),
-        _ => false,
-    }
 }
 
 fn rust_tests(old: &str, new: &str) -> Option<String> {

@@ -1,4 +1,4 @@
-use super::{Part, Restored, other_file_of_module};
+use super::{Part, Restored};
 
 const FREE: Part = Part::Json(&["dependencies", "version"]);
 const CARGO: Part = Part::Toml(&["dependencies", "package.version", "features.*"]);
@@ -19,9 +19,18 @@ fn what_does_not_decide_is_no_change() {
     let new =
         "[package]\nname = \"a\"\nversion = \"2\"\n[dependencies]\nb = \"1\"\n[features]\nx = []\n";
     assert_eq!(CARGO.restored(old, new), None);
-    let old = "module a\n\ngo 1.21\n\nrequire b v1\n";
-    let new = "module a\n\ngo 1.22\n\nrequire (\n\tb v1\n\tc v2 // indirect\n)\n";
+    let old = "module a\n\ngo 1.9\n\nrequire b v1\n";
+    let new = "module a\n\ngo 1.22.1\n\nrequire (\n\tb v1\n\tc v2 // indirect\n)\n";
     assert_eq!(Part::GoMod.restored(old, new), None);
+    for lowered in ["go 1.8\n", "go one\n", "go 1.22\ngo 1.8\n", ""] {
+        let new = format!("module a\n\n{lowered}");
+        let kept = "module a\ngo 1.9\n".to_owned();
+        assert_eq!(
+            Part::GoMod.restored(old, &new),
+            Some(Restored::Mixed(kept)),
+            "{lowered}"
+        );
+    }
     let ini = Part::Ini(&["metadata", "options"]);
     let old = "[metadata]\nname = a\n\n[tool:pytest]\naddopts = -q\n";
     let new = "[metadata]\nname = a\n[options.extras_require]\nx = y\n[tool:pytest]\n# why\naddopts = -q\n";
@@ -128,23 +137,4 @@ fn conditions_that_leave_code_out_of_a_build_for_tests_are_taken_back() {
     );
     let function = format!("#[cfg(not(test))]\nfn g() {{}}\n{source}");
     assert_eq!(part.restored(&source, &function), None);
-}
-
-#[test]
-fn a_rust_module_has_two_places() {
-    for (path, other) in [
-        ("src/one.rs", Some("src/one/mod.rs")),
-        ("src/one/mod.rs", Some("src/one.rs")),
-        ("src/tests/a.rs", Some("src/tests/a/mod.rs")),
-        ("tests/it/a.rs", Some("tests/it/a/mod.rs")),
-        ("crates/x/tests/a.rs", Some("crates/x/tests/a/main.rs")),
-        ("tests/a/main.rs", Some("tests/a.rs")),
-        ("src/bin/a.rs", Some("src/bin/a/main.rs")),
-        ("src/one/main.rs", None),
-        ("src/main.rs", None),
-        ("build.py", None),
-    ] {
-        let expected = other.map(str::to_owned);
-        assert_eq!(other_file_of_module(path), expected, "{path}");
-    }
 }
