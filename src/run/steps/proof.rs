@@ -10,6 +10,7 @@ use crate::domain::event::EventKind;
 use crate::domain::settings::ProveNewTests;
 use crate::domain::snapshot::Snapshot;
 use crate::git::{RawSnapshot, SwapError, TreeId, display_path, display_paths};
+use crate::plain_file;
 use crate::run::accounts::CheckMemory;
 use crate::run::check_changes::CheckChanges;
 use crate::run::emitter::Emitter;
@@ -20,7 +21,12 @@ use crate::run::work_tree::WorkTree;
 use crate::settings::TaskConfig;
 use anyhow::Context;
 use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
 use std::sync::Arc;
+use std::time::SystemTime;
 
 /// Runs the checks on the tree that a proof is about, restores the work tree, and returns the result.
 ///
@@ -254,6 +260,7 @@ async fn on_other_tree(
 ) -> anyhow::Result<Result<Ran, String>> {
     let put = other.and_then(|(other, away)| {
         let differing = parts.tree.repo.change().swap_to(raw, &other, &away)?;
+        renew_declaring(parts.tree.repo.real().work_tree(), &differing);
         Ok(contents(parts.tree, &differing))
     });
     let ran = match &put {
@@ -285,6 +292,31 @@ async fn on_other_tree(
         (None, Err(error)) => Err(error.to_string()),
         (None, Ok(_)) => Err("the checks were not run".into()),
     })
+}
+
+/// Gives the sources that may declare these modules of Rust a new time. Cargo compares the times of the files that the
+/// last build has read, so that it would not see that a declaration finds another file now.
+fn renew_declaring(work_tree: &Path, differing: &[Vec<u8>]) {
+    let is_source = |path: &Path| path.extension().is_some_and(|ending| ending == "rs");
+    let mut declaring = BTreeSet::new();
+    for path in differing
+        .iter()
+        .map(|path| Path::new(OsStr::from_bytes(path)))
+    {
+        let Some(mut dir) = path.parent().filter(|_| is_source(path)) else {
+            continue;
+        };
+        if path.file_stem().is_some_and(|stem| stem == "mod") {
+            dir = dir.parent().unwrap_or(dir);
+        }
+        let entries = fs::read_dir(work_tree.join(dir)).into_iter().flatten();
+        declaring.extend(entries.flatten().map(|entry| entry.path()));
+        declaring.insert(work_tree.join(dir).with_extension("rs"));
+    }
+    for path in declaring.iter().filter(|path| is_source(path)) {
+        // A file that is not there declares nothing.
+        let _ = plain_file::open(path).and_then(|file| file.set_modified(SystemTime::now()));
+    }
 }
 
 fn contents<'p>(tree: &WorkTree, paths: impl IntoIterator<Item = &'p Vec<u8>>) -> Contents {

@@ -432,6 +432,26 @@ fn tests_that_cargo_no_longer_runs_verify_nothing() {
     }
 }
 
+/// Cargo compares the times of the files that the last build has read, and a module in another place is none of them.
+#[test]
+fn a_module_of_tests_that_is_found_elsewhere_is_built_again() {
+    let start = [
+        CRATE[0],
+        CRATE[1],
+        ("src/lib.rs", "pub fn two() -> i32 {\n    1\n}\n"),
+        ("tests/it/main.rs", "mod a;\n"),
+        ("tests/it/a.rs", CRATE[3].1),
+    ];
+    let agent = "mkdir tests/it/a; git mv tests/it/a.rs tests/it/a/mod.rs; sed -i 's/(), 2/(), 1/' tests/it/a/mod.rs";
+    let run = in_crate(&start, agent).expect(0);
+    assert_eq!(
+        run.task(0)["reason"],
+        "changed_expectations",
+        "{}",
+        run.stdout
+    );
+}
+
 #[test]
 fn a_new_dependency_is_no_changed_check() {
     let agent = "mkdir dep; printf '[package]\\nname = \"dep\"\\nversion = \"0.1.0\"\\nedition = \"2021\"\\n' > dep/Cargo.toml; mkdir dep/src; echo 'pub const TWO: i32 = 2;' > dep/src/lib.rs; printf '\\n[dependencies]\\ndep = { path = \"dep\" }\\n' >> Cargo.toml; sed -i 's/^    1$/    dep::TWO/' src/lib.rs";
