@@ -2,6 +2,7 @@
 
 use crate::agents::builtin::Source;
 use crate::agents::{Agent, CliAgent};
+use crate::domain::attempt::{PhaseSpec, ROUNDS, are_named, phases};
 use crate::domain::duration;
 use crate::domain::plan::{StatusUpdate, TaskStatus};
 use crate::run::prepare::Prepared;
@@ -30,7 +31,7 @@ pub fn dry_run(prepared: &Prepared) -> String {
         let whole = first_prompt(
             &book,
             task,
-            config.settings.instructions.as_deref(),
+            config,
             prepared.reviewed.as_ref().map(|it| it.base.as_str()),
         );
         text += "  prompt:\n";
@@ -92,6 +93,7 @@ pub fn task_settings(config: &TaskConfig) -> String {
         "\n  retries: {}, nudges: {}\n",
         config.settings.max_retries, config.settings.nudges
     );
+    text += &phases_of(config);
     match config.checks.is_empty() {
         true if config.settings.review_only => text += "  checks: none (this is only reviewed)\n",
         true => text += "  checks: none (the task will end unverified; add `verify`)\n",
@@ -107,4 +109,27 @@ pub fn task_settings(config: &TaskConfig) -> String {
         );
     }
     text
+}
+
+/// The phases of a task with the agent of each, if it has others than the implementer's.
+fn phases_of(config: &TaskConfig) -> String {
+    let rows = phases(config.phases_asked());
+    if !are_named(&rows) {
+        return String::new();
+    }
+    let named = |row: &PhaseSpec| {
+        let mut config = config.clone();
+        config.take_role(row.role);
+        format!("{} ({})", row.phase.as_str(), config.agent.name())
+    };
+    let of_cycle = |cycle| {
+        let rows = rows.iter().filter(move |row| row.cycle == cycle);
+        rows.map(named).collect::<Vec<_>>()
+    };
+    let again = of_cycle(2);
+    let rounds = match again.is_empty() {
+        true => String::new(),
+        false => format!(", then at most {ROUNDS} rounds: {}", again.join(", ")),
+    };
+    format!("  phases: {}{rounds}\n", of_cycle(1).join(", "))
 }

@@ -161,7 +161,7 @@ fn resumed(
         Selection {
             tasks: &manifest.tasks,
             shards: &manifest.shards,
-            only_shown: false,
+            only_shown: args.dry_run,
         },
         (source, repo.real().clone()),
         request
@@ -172,6 +172,9 @@ fn resumed(
     leave_out_events(context, &prepared.run.settings, &mut repo)
         .map_err(|error| Error::environment(error.to_string()))?;
     prepared.reviewed.clone_from(&manifest.reviewed);
+    prepared
+        .warnings
+        .extend(not_asked_again(context, args, &manifest));
     prepared.warnings.extend(changed_plan(
         &prepared.source,
         prepared.book.text(),
@@ -289,6 +292,36 @@ fn source_again(repo: &Repo, run_dir: &RunDir, manifest: &Manifest) -> Result<So
         None => settings::read_file(&run_dir.path(RunFile::Plan), "copy of the plan")?,
     };
     Ok(Source::Known { path, content })
+}
+
+/// A warning about what the command line asks for and the run does not do, since it keeps its plan and tasks.
+fn not_asked_again(context: &Context, args: &RunArgs, manifest: &Manifest) -> Option<String> {
+    let is_planned = |path: &PathBuf| {
+        let path = context.cwd.join(path).canonicalize().ok();
+        path.is_some() && path == manifest.plan.as_ref().map(|plan| plan.0.clone())
+    };
+    let other_prompt = args.prompt.is_some() && args.prompt != manifest.prompt;
+    let ignored = [
+        (
+            "--plan",
+            args.plan.as_ref().is_some_and(|path| !is_planned(path)),
+        ),
+        ("--prompt", other_prompt),
+        (
+            "--task",
+            !args.tasks.is_empty() && args.tasks != manifest.tasks,
+        ),
+    ];
+    let names: Vec<&str> = ignored
+        .iter()
+        .filter_map(|(name, is_ignored)| is_ignored.then_some(*name))
+        .collect();
+    (!names.is_empty()).then(|| {
+        format!(
+            "{} changes nothing: the resumed run keeps its plan and its tasks",
+            names.join(" and ")
+        )
+    })
 }
 
 /// The flags of this command line, completed with those that the run was started with.

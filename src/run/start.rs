@@ -27,7 +27,12 @@ pub fn start(context: &Context, args: &RunArgs) -> Result<u8> {
     let args = &with_inputs(context, args)?;
     let runtime = runtime()?;
     if args.resume && !args.from_remote {
-        return go_on(context, args, reopen(context, args)?, runtime);
+        let reopened = reopen(context, args)?;
+        if args.dry_run {
+            print(context, &dry_run(&reopened.prepared))?;
+            return Ok(0);
+        }
+        return go_on(context, args, reopened, runtime);
     }
     let PreparedSource {
         source,

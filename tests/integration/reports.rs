@@ -557,14 +557,38 @@ fn a_dry_run_shows_a_later_prompt_as_it_is_after_the_earlier_tasks() {
 
 #[test]
 fn a_dry_run_shows_the_prompt_that_is_given() {
-    let project = project();
-    let agent = project.agent(SECOND_TIME);
-    let dry = project.run(&agent, &["--dry-run"]).expect(0);
-    project.run(&agent, &[]).expect(0);
-    let (_, shown) = dry.stdout.split_once("  prompt:\n").unwrap();
-    let shown: Vec<&str> = shown
-        .lines()
-        .map(|line| line.strip_prefix("    ").unwrap())
-        .collect();
-    assert_eq!(shown.join("\n"), project.prompt(1).trim_end());
+    let reviewer = "{reviewer: {agent_command: judge}}";
+    for (flags, phases) in [
+        (&[][..], None),
+        (
+            &["--tdd"],
+            Some("red (command), green (command), refactor (command)\n"),
+        ),
+        (
+            &["--review", "--roles", reviewer],
+            Some(
+                "implement (command), review (command), then at most 5 rounds: fix (command), review (command)\n",
+            ),
+        ),
+    ] {
+        let project = project();
+        let agent = project.agent(SECOND_TIME);
+        let dry = project
+            .run(&agent, &[flags, &["--dry-run"]].concat())
+            .expect(0);
+        project.run(&agent, flags);
+        let (settings, shown) = dry.stdout.split_once("  prompt:\n").unwrap();
+        let told = settings.split_once("  phases: ").map(|(_, told)| told);
+        assert!(told.is_some() == phases.is_some(), "{settings}");
+        assert!(
+            told.unwrap_or_default()
+                .starts_with(phases.unwrap_or_default()),
+            "{settings}"
+        );
+        let shown: Vec<&str> = shown
+            .lines()
+            .map(|line| line.strip_prefix("    ").unwrap())
+            .collect();
+        assert_eq!(shown.join("\n"), project.prompt(1).trim_end());
+    }
 }

@@ -39,6 +39,59 @@ fn a_failed_run_goes_on_with_its_dirty_tree_and_fresh_counts() {
     assert!(!prompt.contains("retry attempt"), "{prompt}");
 }
 
+#[test]
+fn a_dry_run_shows_what_is_left_of_a_run_and_does_none_of_it() {
+    let project = one_task();
+    let wrong = project.agent("echo wrong > a.txt; echo Done.");
+    assert_eq!(project.run(&wrong, &["--max-retries", "0"]).code, 1);
+    let before = project.calls();
+    let shown = resume(&project, &wrong, &["--dry-run"]);
+    assert_eq!(shown.code, 0, "{}", shown.stderr);
+    assert!(
+        shown.stdout.contains("task fix: Fix a.txt"),
+        "{}",
+        shown.stdout
+    );
+    assert!(
+        shown.stdout.contains("the whole description"),
+        "{}",
+        shown.stdout
+    );
+    assert_eq!((project.calls(), project.commits()), (before, 1));
+    assert_eq!(project.read("a.txt"), "wrong\n");
+    let right = project.agent("echo fixed > a.txt; echo Done.");
+    assert_eq!(resume(&project, &right, &[]).code, 0);
+}
+
+#[test]
+fn a_resumed_run_keeps_its_plan_and_tasks_and_says_so() {
+    for (flags, names) in [
+        (&["--plan", "plan.yaml", "--task", "fix"][..], None),
+        (&["--task", "other"], Some("--task")),
+        (&["--prompt", "write a poem"], Some("--prompt")),
+        (
+            &["--plan", "a.txt", "--task", "other"],
+            Some("--plan and --task"),
+        ),
+    ] {
+        let project = one_task();
+        let wrong = project.agent("echo wrong > a.txt; echo Done.");
+        let run = project.run(&wrong, &["--max-retries", "0", "--task", "fix"]);
+        assert_eq!(run.code, 1, "{}", run.stdout);
+        let right = project.agent("echo fixed > a.txt; echo Done.");
+        let run = resume(&project, &right, flags);
+        assert_eq!(run.code, 0, "{}\n{}", run.stdout, run.stderr);
+        let told = " changes nothing: the resumed run keeps its plan and its tasks";
+        assert_eq!(run.stdout.contains(told), names.is_some(), "{}", run.stdout);
+        let told = format!("warning: {}{told}", names.unwrap_or_default());
+        assert!(
+            names.is_none() || run.stdout.contains(&told),
+            "{}",
+            run.stdout
+        );
+    }
+}
+
 /// With `--keep-going` the work of a failed task leaves the tree, so that its patch is all that is left of it.
 #[test]
 fn the_patch_of_a_failed_task_outlives_its_next_failure() {

@@ -16,6 +16,7 @@ use crate::run::parts::Parts;
 use crate::run::plan_state::PlanState;
 use crate::run::task::TaskRun;
 use crate::run::work_tree::changed_paths;
+use crate::settings::TaskConfig;
 use std::path::PathBuf;
 
 /// The longest patch, in bytes, that a reviewer sees.
@@ -38,7 +39,7 @@ pub(crate) struct Prompt {
 pub fn first_prompt(
     state: &PlanState,
     task: &Task,
-    instructions: Option<&str>,
+    config: &TaskConfig,
     reviewed: Option<&str>,
 ) -> String {
     let part = match reviewed {
@@ -46,8 +47,10 @@ pub fn first_prompt(
             compared_with: Some(base),
             ..ReviewPart::default()
         }),
+        None if config.settings.tdd => Part::Red,
         None => Part::Implement,
     };
+    let instructions = config.settings.instructions.as_deref();
     let purpose = Purpose::Implement;
     prompt(&input(state, task, (instructions, ""), (part, purpose)))
 }
