@@ -1,5 +1,6 @@
 //! A reviewer's output: a verdict, and findings on lines of files.
 
+use crate::checks::relative_path;
 use crate::pattern::{Pattern, group};
 use crate::text::{cap_chars, one_line};
 use schemars::JsonSchema;
@@ -41,7 +42,7 @@ impl ReviewVerdict {
 /// A remark about lines of a file.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Remark {
-    /// The file, as the reviewer names it.
+    /// The file, relative to the work tree if it lies there.
     pub path: String,
     /// The line, from 1.
     pub line: u32,
@@ -72,7 +73,7 @@ pub struct Review {
 /// A finding of a review.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub struct Finding {
-    /// The file, as the reviewer names it.
+    /// The file, relative to the work tree if it lies there.
     pub path: String,
     /// The line, from 1.
     pub line: u32,
@@ -114,12 +115,14 @@ static SUGGESTION: Pattern = Pattern::new(r"^(\s*)(`{3,}|~{3,})suggestion\s*$");
 
 /// Reads a reviewer's final message. The verdict is the last line that consists of one; without a verdict,
 /// the work needs fixes.
-pub fn read_review(message: &str) -> Review {
+///
+/// Paths below `root`, the work tree, are made relative to it.
+pub fn read_review(message: &str, root: &str) -> Review {
     let verdict = message.lines().rev().find_map(verdict);
     Review {
         verdict: verdict.unwrap_or(ReviewVerdict::NeedsFixes),
         incomplete: verdict.is_none(),
-        remarks: remarks(message),
+        remarks: without_doubles(remarks(message, root)),
         text: cap_chars(message.trim(), MAX_TEXT).into_owned(),
     }
 }
@@ -136,12 +139,12 @@ fn verdict(line: &str) -> Option<ReviewVerdict> {
 }
 
 /// The findings, each with the suggested change that follows it.
-fn remarks(message: &str) -> Vec<Remark> {
+fn remarks(message: &str, root: &str) -> Vec<Remark> {
     let mut remarks: Vec<Remark> = Vec::new();
     let mut lines = message.lines();
     let mut follows_a_finding = false;
     while let Some(line) = lines.next() {
-        if let Some(remark) = remark(line) {
+        if let Some(remark) = remark(line, root) {
             if remarks.len() == MAX_FINDINGS {
                 break;
             }
@@ -185,10 +188,28 @@ fn suggestion<'a>(
     (text.chars().count() <= MAX_SUGGESTION).then_some((text, lines))
 }
 
-fn remark(line: &str) -> Option<Remark> {
+/// A reviewer may list its findings again at the end.
+fn without_doubles(remarks: Vec<Remark>) -> Vec<Remark> {
+    let mut single: Vec<Remark> = Vec::new();
+    for remark in remarks {
+        let is_same = |it: &&mut Remark| {
+            (&it.path, it.line, it.end_line, &it.text)
+                == (&remark.path, remark.line, remark.end_line, &remark.text)
+        };
+        match single.iter_mut().find(is_same) {
+            Some(known) => known.suggestion = known.suggestion.take().or(remark.suggestion),
+            None => single.push(remark),
+        }
+    }
+    single
+}
+
+fn remark(line: &str, root: &str) -> Option<Remark> {
     let plain = line.replace("**", "");
     let found = REMARK.captures(plain.trim())?;
     let path = group(&found, 1).trim();
+    let relative = relative_path(path, root);
+    let path = relative.as_deref().unwrap_or(path);
     let line = group(&found, 2).parse().ok().filter(|line| *line > 0)?;
     let last = group(&found, 3).parse().ok();
     let is_address = path.contains("://") || path.ends_with("//");
@@ -260,7 +281,7 @@ mod tests {
             ("looks good", NeedsFixes),
             ("", NeedsFixes),
         ] {
-            assert_eq!(read_review(message).verdict, expected, "{message:?}");
+            assert_eq!(read_review(message, "/w").verdict, expected, "{message:?}");
         }
     }
 
@@ -274,7 +295,7 @@ mod tests {
 - see http://localhost:80: no file
 src/a.rs:3: no item
 - d.rs:0: no such line";
-        let found = read_review(message).remarks;
+        let found = read_review(message, "/w").remarks;
         let found: Vec<(&str, u32, &str)> = found
             .iter()
             .map(|it| (it.path.as_str(), it.line, it.text.as_str()))
@@ -287,6 +308,32 @@ src/a.rs:3: no item
                 ("c.rs", 7, "late"),
             ]
         );
+    }
+
+    #[test]
+    fn a_finding_is_counted_once_and_its_path_is_that_of_the_repository() {
+        let message = "\
+- /w/src/a.rs:3: off by one
+- ./src/a.rs:3: off by one
+```suggestion
+1
+```
+- src/a.rs:3: late
+- /elsewhere/a.rs:3: late
+- ../a.rs:3: late
+
+In short:
+- src/a.rs:3: off by one
+VERDICT: NEEDS_FIXES";
+        let found = read_review(message, "/w").remarks;
+        let paths: Vec<&str> = found.iter().map(|it| it.path.as_str()).collect();
+        assert_eq!(
+            paths,
+            ["src/a.rs", "src/a.rs", "/elsewhere/a.rs", "../a.rs"]
+        );
+        let suggested: Vec<Option<&str>> =
+            found.iter().map(|it| it.suggestion.as_deref()).collect();
+        assert_eq!(suggested, [Some("1"), None, None, None]);
     }
 
     #[test]
@@ -314,7 +361,7 @@ lost
 ```suggestion
 - f.rs:1: still found
 ";
-        let review = read_review(message);
+        let review = read_review(message, "/w");
         let found: Vec<(&str, Option<u32>, Option<&str>)> = review
             .remarks
             .iter()
@@ -336,9 +383,9 @@ lost
     #[test]
     fn what_is_not_found_again_is_resolved() {
         let mut findings = Vec::new();
-        let first = read_review("- a:1: x\n- b:2: y\nVERDICT: NEEDS_FIXES");
+        let first = read_review("- a:1: x\n- b:2: y\nVERDICT: NEEDS_FIXES", "/w");
         take_review(&mut findings, 1, &first);
-        let second = read_review("- b:5: y\n- c:1: z");
+        let second = read_review("- b:5: y\n- c:1: z", "/w");
         take_review(&mut findings, 2, &second);
         let told: Vec<(String, u32, bool)> = findings
             .iter()
@@ -352,7 +399,7 @@ lost
                 ("c:1: z".to_owned(), 2, false),
             ]
         );
-        take_review(&mut findings, 3, &read_review("VERDICT: ACCEPTABLE"));
+        take_review(&mut findings, 3, &read_review("VERDICT: ACCEPTABLE", "/w"));
         assert!(findings.iter().all(|it| it.resolved));
     }
 }

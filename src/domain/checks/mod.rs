@@ -30,5 +30,6 @@ pub use failing_test::{FailingTest, MAX_FAILING_TESTS};
 pub use fingerprint::{check_fingerprint, combined};
 pub use hints::hints;
 pub use matcher::{MAX_MATCHER_BYTES, Matcher, Matchers, read_matchers};
+pub use path::relative as relative_path;
 pub use reported::{Reported, Said};
 pub use tools::{ToolKind, tools};

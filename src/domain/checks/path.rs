@@ -1,7 +1,7 @@
 //! Restricts the paths that a diagnostic may name.
 
 /// `path` relative to `root`, or `None` if it is not clearly a file below it.
-pub(super) fn relative(path: &str, root: &str) -> Option<String> {
+pub fn relative(path: &str, root: &str) -> Option<String> {
     let path = path.trim().replace('\\', "/");
     let root = root.replace('\\', "/");
     let root = root.trim_end_matches('/');

@@ -251,7 +251,9 @@ fn review(
     if row.expect != Expect::Acceptable || !kind.has_answer() {
         return None;
     }
-    let review = read_review(run.final_message.as_deref().unwrap_or_default());
+    let message = run.final_message.as_deref().unwrap_or_default();
+    let root = parts.tree.repo.real().work_tree().to_string_lossy();
+    let review = read_review(message, &root);
     let mut findings = run.journal.state.findings.clone();
     take_review(&mut findings, row.cycle, &review);
     let mut rows = run.policy.phases.iter().rev();

@@ -58,7 +58,7 @@ pub(super) fn patch_lines(data: &[u8]) {
 }
 
 pub(super) fn review(data: &[u8]) {
-    let review = read_review(&text(data));
+    let review = read_review(&text(data), "/w");
     assert!(review.remarks.len() <= 100);
     for remark in &review.remarks {
         assert!(!remark.text.contains('\n'), "{remark:?}");

@@ -171,7 +171,7 @@ fn cut_off(kind: K, cut_off: Option<CutOff>, after: Snapshot) -> Observation {
 /// A review after a turn that left this state.
 pub(super) fn reviewed(accepts: bool, after: Snapshot) -> Observation {
     let word = if accepts { "ACCEPTABLE" } else { "NEEDS_FIXES" };
-    let review = read_review(&format!("- a:1: wrong\nVERDICT: {word}"));
+    let review = read_review(&format!("- a:1: wrong\nVERDICT: {word}"), "");
     with(turn(K::NoChange, after), |turn| turn.review = Some(review))
 }
 
