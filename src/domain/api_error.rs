@@ -175,6 +175,7 @@ const CREDENTIALS: &[&str] = &[
     "no api key",
     "api key is missing",
     "authentication_error",
+    "authenticationerror",
     "authentication failed",
     "authentication_failed",
     "failed to authenticate",
@@ -189,6 +190,7 @@ const CREDENTIALS: &[&str] = &[
 /// Phrases about problems that only a person can fix, other than the login.
 const PERSON: &[&str] = &[
     "permission_error",
+    "permissiondeniederror",
     "credit balance is too low",
     "billing_error",
     "billing hard limit",
@@ -263,6 +265,10 @@ const TRANSIENT: &[&str] = &[
     "at capacity",
     "rate limit",
     "rate_limit",
+    "ratelimiterror",
+    "apiconnectionerror",
+    "internalservererror",
+    "serviceunavailableerror",
     "too many requests",
     "usage limit",
     "session limit",

@@ -74,9 +74,23 @@ pub fn read_message(text: &str, beginning_cut: bool) -> Reading {
     if !beginning_cut && let Some(reading) = read_forms(text) {
         return reading;
     }
+    if let Some(error) = library_error(text) {
+        return Reading::of(MessageClass::Error, &[failed::first_line(error)]);
+    }
     let marked = Marked::new(normalise(text));
     let (class, deciding) = marked.decide();
     Reading::of(class, &deciding)
+}
+
+/// The error of the model's API at the end of a text, as the library litellm words it. Agents that use it
+/// print it below whatever they printed before, and end with exit code 0.
+pub fn library_error(text: &str) -> Option<&str> {
+    const MARK: &str = "litellm.";
+    const LAST_LINES: usize = 6;
+    let mut starts = text.rmatch_indices(MARK).map(|(at, _)| at);
+    let start = starts.find(|at| text[..*at].is_empty() || text[..*at].ends_with('\n'))?;
+    let error = text[start..].trim_end();
+    (error.lines().count() <= LAST_LINES).then_some(error)
 }
 
 /// The `FAILED:` report at the beginning of a final message. A message whose beginning was cut has none. The

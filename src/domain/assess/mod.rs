@@ -6,7 +6,7 @@ use super::agent::{AgentReport, ApiError, ApiErrorClass};
 use super::api_error::classify_error_text;
 use super::snapshot::Snapshot;
 use super::text::{cap_chars, first_line};
-use message::{FailedReport, MessageClass, read_message};
+use message::{FailedReport, MessageClass, library_error, read_message};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -177,7 +177,7 @@ fn api_error(facts: &TurnFacts<'_>) -> Option<ApiError> {
     }
     let text = said(facts);
     match read_message(text, facts.report.final_message_cut).class {
-        MessageClass::Error => classify_error_text(text),
+        MessageClass::Error => classify_error_text(library_error(text).unwrap_or(text)),
         MessageClass::Empty | MessageClass::Other => facts.report.exit_error.clone(),
         _ => None,
     }

@@ -248,3 +248,35 @@ fn the_last_error_line_says_why_an_agent_gave_no_result() {
         ]
     );
 }
+
+#[test]
+fn a_refusal_below_the_banner_of_an_agent_that_ends_with_0_is_one() {
+    use AssessmentKind as K;
+    let banner = "Aider v0.86.2\nModel: openai/m with whole edit format\nRepo-map: disabled\n\n";
+    for (error, expected) in [
+        (
+            "litellm.AuthenticationError: AuthenticationError: OpenAIException - no \nfrom m\nThe API provider is not able to authenticate you. Check your API key.\n",
+            K::AgentUnavailable,
+        ),
+        (
+            "litellm.RateLimitError: RateLimitError: OpenAIException - slow down\nRetrying in 0.2 seconds...\nlitellm.RateLimitError: RateLimitError: OpenAIException - slow down\nThe API provider has rate limited you.\n",
+            K::AgentTransient,
+        ),
+    ] {
+        let judged = judge(
+            false,
+            TurnExit::Code(0),
+            &report(&format!("{banner}{error}")),
+            &[],
+        );
+        assert_eq!(judged.kind, expected, "{judged:?}");
+        assert!(format!("{judged:?}").contains("litellm."), "{judged:?}");
+        assert!(!format!("{judged:?}").contains("Aider"), "{judged:?}");
+    }
+    for about in [
+        "The client raises litellm.RateLimitError.",
+        "litellm.RateLimitError is raised there:\n1\n2\n3\n4\n5\nAll callers catch it.",
+    ] {
+        assert_eq!(library_error(about), None, "{about}");
+    }
+}
