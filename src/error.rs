@@ -114,6 +114,16 @@ impl Error {
         }
     }
 
+    /// The same error for a command that does not work on a run, without the advice to continue one.
+    pub fn without_run(mut self) -> Self {
+        for hint in &mut self.hints {
+            if let Some(cause) = hint.strip_suffix(CONTINUE) {
+                *hint = cause.to_owned();
+            }
+        }
+        self
+    }
+
     fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
         Self {
             kind,
@@ -155,6 +165,7 @@ pub fn machine_fault(error: &anyhow::Error) -> Option<&'static str> {
         })
 }
 
+const CONTINUE: &str = ", then continue with sprag run --resume";
 const SPACE: &str = "free some space there, then continue with sprag run --resume";
 const QUOTA: &str = "free some space or raise the quota, then continue with sprag run --resume";
 const LIMIT: &str =
@@ -238,6 +249,15 @@ mod tests {
             "/x cannot be written: no storage space\n  free some space there, then continue with sprag run --resume"
         );
         assert_eq!(of_kind(Io::ReadOnlyFilesystem).hints, [WRITABLE]);
+        for kind in [
+            Io::StorageFull,
+            Io::QuotaExceeded,
+            Io::FileTooLarge,
+            Io::ReadOnlyFilesystem,
+        ] {
+            let hints = of_kind(kind).without_run().hints;
+            assert!(!hints.concat().contains("--resume"), "{hints:?}");
+        }
         assert_eq!(of_kind(Io::FileTooLarge).hints, [LIMIT]);
         assert_eq!(of_kind(Io::InvalidData).kind, ErrorKind::Internal);
     }

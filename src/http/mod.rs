@@ -14,7 +14,7 @@ mod tests;
 
 pub use client::{BoundedBody, Client, TransportError};
 pub use connect::{Connector, ServerConnection};
-pub use proxy::ProxyInUse;
+pub use proxy::{ProxyInUse, is_loopback};
 pub use roots::Trusted;
 
 use crate::domain::wait::jittered_ms;

@@ -133,7 +133,7 @@ fn exceptions(value: &str) -> String {
 }
 
 /// Whether a host is this machine, by name or address.
-fn is_loopback(host: &str) -> bool {
+pub fn is_loopback(host: &str) -> bool {
     let bare = host.trim_start_matches('[').trim_end_matches(']');
     let address = bare.parse::<IpAddr>();
     host.eq_ignore_ascii_case("localhost")

@@ -15,6 +15,7 @@ use lines::{end_torn_line, read_lines};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::fs::{self, DirBuilder, File};
 use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
@@ -337,11 +338,13 @@ fn prune(parent: &Path, newest: &Path) {
 /// The runs of a work tree that are in `parent` or listed there, with their manifests.
 pub fn runs_of_tree(parent: &Path, work_tree: &Path) -> Vec<(PathBuf, Manifest)> {
     let runs = runs_in(parent).into_iter();
-    let of_tree = runs.filter_map(|root| {
-        let root = match root.is_symlink() {
-            true => fs::canonicalize(root).ok()?,
-            false => root,
-        };
+    let runs = runs.filter_map(|root| match root.is_symlink() {
+        true => fs::canonicalize(root).ok(),
+        false => Some(root),
+    });
+    // A `--run-dir` that was removed and used again is listed once for each of its runs.
+    let runs: BTreeSet<PathBuf> = runs.collect();
+    let of_tree = runs.into_iter().filter_map(|root| {
         let run_dir = RunDir {
             root,
             redactor: Arc::default(),

@@ -1,6 +1,6 @@
 //! The variables of Sprag's own besides those of the settings, and the warning for a variable that nothing reads.
 
-use super::{NAMES, variable_name};
+use super::{NAMES, canonical_name, variable_name};
 use crate::suggest::nearest;
 
 /// The start of the name of every variable of Sprag's.
@@ -111,9 +111,14 @@ fn unread_variable(name: &str) -> Unread {
         .chain(OWN.iter().map(|&own| own.to_owned()))
         .map(|known| own_part(&known).to_owned())
         .collect();
+    // Flags for one item of a list have names of their own.
+    let key = own_part(name).to_ascii_lowercase();
+    let meant = canonical_name(&key);
+    let meant = (meant != key).then(|| meant.to_ascii_uppercase());
+    let similar = || nearest(own_part(name), known.iter().map(String::as_str)).map(str::to_owned);
     Unread {
         found: format!("the variable {name} is set, and nothing reads it"),
-        remedy: match nearest(own_part(name), known.iter().map(String::as_str)) {
+        remedy: match meant.or_else(similar) {
             Some(near) => format!("did you mean {PREFIX}{near}?"),
             None => format!(
                 "rename it, or name the setting that is meant: `sprag run --help` lists them, and --max-retries is {}",
@@ -138,6 +143,8 @@ mod tests {
             ("SPRAG_MAX_RETRYS", Some("did you mean SPRAG_MAX_RETRIES?")),
             ("SPRAG_MODLE", Some("did you mean SPRAG_MODEL?")),
             ("SPRAG_BASEURL", Some("did you mean SPRAG_BASE_URL?")),
+            ("SPRAG_NETWORK_ALLOW", Some("did you mean SPRAG_NETWORK?")),
+            ("SPRAG_AGENT_ARG", Some("did you mean SPRAG_AGENT_ARGS?")),
             ("SPRAG_ZZ", Some("--max-retries is SPRAG_MAX_RETRIES")),
             ("SPRAG_MAX_RETRIES", None),
             ("SPRAG_TASK_ID", None),

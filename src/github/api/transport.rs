@@ -4,7 +4,7 @@
 use super::error::Error;
 use super::policy::Refusal;
 use super::settings::Settings;
-use crate::http::{BoundedBody, Connector, Network, TransportError};
+use crate::http::{BoundedBody, Connector, Network, TransportError, is_loopback};
 use hyper::header::{
     ACCEPT, AUTHORIZATION, CONTENT_TYPE, DATE, HeaderMap, HeaderValue, LINK, LOCATION, RETRY_AFTER,
     USER_AGENT,
@@ -307,14 +307,6 @@ impl HttpResponse {
 /// `https://api.github.com` has `/graphql` below it. A private server has it beside `/api/v3`.
 fn graphql_address(root: &str) -> String {
     format!("{}/graphql", root.strip_suffix("/v3").unwrap_or(root))
-}
-
-fn is_loopback(host: &str) -> bool {
-    let bare = host.trim_start_matches('[').trim_end_matches(']');
-    host == "localhost"
-        || bare
-            .parse::<std::net::IpAddr>()
-            .is_ok_and(|address| address.is_loopback())
 }
 
 fn parsed(address: &str) -> Result<Uri, TransportError> {

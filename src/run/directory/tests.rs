@@ -205,6 +205,27 @@ fn the_newest_twenty_runs_stay() {
 }
 
 #[test]
+fn a_directory_that_was_removed_and_used_again_is_listed_once() {
+    let temp = tempfile::tempdir().unwrap();
+    let (runs, elsewhere) = (temp.path().join("runs"), temp.path().join("elsewhere"));
+    for run_id in ["a", "b"] {
+        let dir = RunDir::create(&elsewhere, Arc::default()).unwrap();
+        let manifest = Manifest {
+            run_id: run_id.into(),
+            ..manifest()
+        };
+        dir.write_manifest(&manifest).unwrap();
+        dir.list_in(&runs, run_id).unwrap();
+        if run_id == "a" {
+            fs::remove_dir_all(&elsewhere).unwrap();
+        }
+    }
+    let listed = runs_of_tree(&runs, Path::new("/w"));
+    let ids: Vec<&str> = listed.iter().map(|(_, it)| it.run_id.as_str()).collect();
+    assert_eq!(ids, ["b"]);
+}
+
+#[test]
 fn a_run_elsewhere_is_listed_and_never_removed() {
     let temp = tempfile::tempdir().unwrap();
     let (runs, elsewhere) = (temp.path().join("runs"), temp.path().join("elsewhere"));

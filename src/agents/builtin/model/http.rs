@@ -1,7 +1,7 @@
 //! Sends one HTTP request and streams its response.
 
-use crate::domain::builtin::model_error::{ModelError, retry_after};
-use crate::http::{BoundedBody, Client, Network, TransportError};
+use crate::domain::builtin::model_error::{ModelError, WAITS, retry_after};
+use crate::http::{BoundedBody, Client, Network, TransportError, is_loopback};
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
 use hyper::header::{ACCEPT, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER, USER_AGENT};
@@ -53,11 +53,16 @@ impl Http {
     ) -> Result<Answer, ModelError> {
         let request = request(url, headers, body)?;
         let to = request.uri().authority().map(ToString::to_string);
+        let is_here = request.uri().host().is_some_and(is_loopback);
         let answer = self.client.send(request, self.idle).await;
         let answer = answer.map_err(|error| match error {
             TransportError::Unsent(text) => {
                 let to = to.unwrap_or_default();
-                ModelError::network(&format!("no connection to {to}: {text}"))
+                ModelError {
+                    // A server that starts on this machine is there soon or not at all.
+                    retry_after_ms: is_here.then_some(WAITS.first_ms),
+                    ..ModelError::network(&format!("no connection to {to}: {text}"))
+                }
             }
             error => failed(error, self.idle),
         })?;
@@ -142,5 +147,23 @@ fn failed(error: TransportError, idle: Duration) -> ModelError {
             let after = humantime::format_duration(idle);
             ModelError::network(&format!("timed out: nothing came for {after}"))
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_server_on_this_machine_that_is_not_there_is_not_waited_for_long() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        drop(listener);
+        let http = Http::new(&Network::direct(), Duration::from_secs(5));
+        let url = format!("http://127.0.0.1:{port}/v1");
+        let sent = http.post(&url, &[], Vec::new()).await;
+        let error = sent.err().unwrap();
+        let waits: Vec<u64> = (1..=5).map(|failures| error.wait_ms(failures)).collect();
+        assert_eq!(waits, [WAITS.first_ms; 5], "{error:?}");
     }
 }
