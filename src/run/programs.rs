@@ -12,11 +12,14 @@ const BEFORE_A_COMMAND: &[&str] = &["!", "command", "env", "exec", "nice", "nohu
 
 /// Shell built-ins. They are skipped up to the next command.
 const BUILT_IN: &[&str] = &[
-    ".", ":", "[", "alias", "break", "continue", "echo", "eval", "exit", "export", "false",
-    "getopts", "hash", "local", "printf", "pwd", "read", "readonly", "return", "set", "shift",
-    "source", "test", "times", "trap", "true", "type", "ulimit", "umask", "unalias", "unset",
-    "wait",
+    ":", "[", "break", "continue", "echo", "exit", "export", "false", "getopts", "hash", "local",
+    "printf", "pwd", "read", "readonly", "return", "set", "shift", "test", "times", "trap", "true",
+    "type", "ulimit", "umask", "unalias", "unset", "wait",
 ];
+
+/// Shell built-ins that may define commands or change where they are found, as an environment's `activate`
+/// does.
+const DEFINES_COMMANDS: &[&str] = &[".", "alias", "eval", "source"];
 
 /// Words that start a compound command of the shell.
 const COMPOUND: &[&str] = &[
@@ -93,10 +96,15 @@ fn programs(line: &str) -> Vec<String> {
         };
         let is_prefix =
             |word: &&String| BEFORE_A_COMMAND.contains(&word.as_str()) || is_assignment(word);
+        // What follows may be found elsewhere than this process looks.
+        if words.iter().any(|word| word.starts_with("PATH=")) {
+            break;
+        }
         let Some(program) = words.iter().find(|word| !is_prefix(word)) else {
             continue;
         };
         match program.as_str() {
+            word if DEFINES_COMMANDS.contains(&word) => break,
             "cd" | "pushd" | "popd" => elsewhere = true,
             word if COMPOUND.contains(&word) => break,
             word if BUILT_IN.contains(&word) => {}
@@ -172,6 +180,12 @@ mod tests {
             ("pip --version || python -m ensurepip", &["pip"]),
             ("if [ -f x ]; then prettier; fi", &[]),
             ("$RUNNER test", &[]),
+            (". .venv/bin/activate && pytest", &[]),
+            ("cargo fmt; source env.sh; pytest", &["cargo"]),
+            ("export PATH=\"$PWD/bin:$PATH\"; jest", &[]),
+            ("PATH=bin:$PATH jest", &[]),
+            ("PATH=bin:$PATH\njest", &[]),
+            ("eval \"$(pyenv init -)\" && pytest", &[]),
             ("(cd web; yarn)", &[]),
             ("true", &[]),
             ("echo 'a | b'", &[]),
