@@ -342,7 +342,7 @@ pub fn runs_of_tree(parent: &Path, work_tree: &Path) -> Vec<(PathBuf, Manifest)>
         true => fs::canonicalize(root).ok(),
         false => Some(root),
     });
-    // A `--run-dir` that was removed and used again is listed once for each of its runs.
+    // A `--run-dir` that was removed and used again has a link for each of its runs, and holds only the last one.
     let runs: BTreeSet<PathBuf> = runs.collect();
     let of_tree = runs.into_iter().filter_map(|root| {
         let run_dir = RunDir {
