@@ -74,6 +74,16 @@ pub(super) fn result(call: &OpenCall, result: &ToolResult, emit: Emit<'_>) {
     }
 }
 
+/// Files that commands changed.
+pub(super) fn changed(paths: &[String], emit: Emit<'_>) {
+    for path in paths {
+        emit(AgentEvent::FileChange {
+            path: path.clone(),
+            kind: "update".to_owned(),
+        });
+    }
+}
+
 /// The report of a session that has ended.
 pub(super) fn report(state: &State, exit: SessionExit, account: &Account<'_>) -> AgentReport {
     let api_error = match exit {
@@ -186,7 +196,7 @@ mod tests {
         };
         let mut tools = Toolbox::new(&root, Vec::new(), None, &Cancel::new());
         let left = Duration::from_secs(60);
-        let moved = tools.call(&call.request, left, &mut Vec::new).await;
+        let moved = tools.call(&call.request, left).await;
         assert!(moved.ok, "{}", moved.output);
         let mut files = Vec::new();
         result(&call, &moved, &mut |event| {

@@ -268,7 +268,13 @@ impl Runner<'_> {
                 Step::ApplyTools { calls } => self.apply(session, &calls).await,
                 Step::FixSlice(slice) => Box::pin(self.slice(session, &slice)).await,
                 Step::Wait { ms } => self.wait(ms).await,
-                Step::End { exit } => return exit,
+                Step::End { exit } => {
+                    if exit != SessionExit::Cancelled && session.is_inspection_open() {
+                        let changed = self.inspect();
+                        session.inspected(&changed);
+                    }
+                    return exit;
+                }
             };
             // They borrow from the session, which changes now.
             drop(messages);
@@ -296,6 +302,9 @@ impl Runner<'_> {
         match outcome {
             Ok(mut response) => {
                 response.elapsed_ms = self.elapsed();
+                response.inspected = session
+                    .must_inspect_before(&response)
+                    .then(|| self.inspect());
                 agent_events::response(&response, self.emit);
                 Observation::ModelResponded(response)
             }
@@ -318,14 +327,24 @@ impl Runner<'_> {
             }
             agent_events::call(call, self.emit);
             let left = self.left(session).max(Duration::from_secs(1));
-            let result = self.tools.call(&call.request, left, self.changes).await;
+            let result = self.tools.call(&call.request, left).await;
             agent_events::result(call, &result, self.emit);
             results.push(result);
         }
+        let inspected = session.must_inspect_after(&results).then(|| self.inspect());
         Observation::ToolsApplied {
             results,
             elapsed_ms: self.elapsed(),
+            inspected,
         }
+    }
+
+    /// The files that commands changed since the last inspection of the work tree or since the start.
+    fn inspect(&mut self) -> Vec<String> {
+        let changed = (self.changes)();
+        let changed = self.tools.changed_by_commands(changed);
+        agent_events::changed(&changed, self.emit);
+        changed
     }
 
     /// Runs a session on one file alone, with its own clock.

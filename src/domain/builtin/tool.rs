@@ -472,6 +472,16 @@ impl ToolRequest {
         )
     }
 
+    /// Whether it runs a command, which may change any file.
+    pub fn is_command(&self) -> bool {
+        matches!(self, Self::RunCommand { .. })
+    }
+
+    /// Whether the session answers it itself, without the work tree.
+    pub fn is_answered_by_session(&self) -> bool {
+        matches!(self, Self::UpdatePlan { .. } | Self::Finish { .. })
+    }
+
     /// The file that it edits or writes, for counting failed edits.
     pub fn edits(&self) -> Option<&str> {
         match self {

@@ -137,6 +137,7 @@ impl Model {
             usage: priced(reply.usage, reply.tokens_written, self.price),
             stop: reply.stop,
             elapsed_ms: 0,
+            inspected: None,
         };
         if self.tools.is_none() {
             let parts = protocol::read(&response.text, response.stop == StopReason::Length);

@@ -8,6 +8,7 @@ use crate::domain::builtin::session::ToolResult;
 use crate::domain::builtin::tool::ToolRequest;
 use crate::process::{Cancel, CommandSpec, HeadTail, Input, Limits, clean_text, run};
 use crate::sandbox::Policy;
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -30,8 +31,9 @@ pub(super) struct Toolbox {
     env: Vec<(OsString, OsString)>,
     sandbox: Option<Policy>,
     cancel: Cancel,
-    /// Whether files were changed other than by a command since `changes` was last called.
-    changed: bool,
+    /// What the tools that change files left in them since `changed_by_commands` was last called: the digest
+    /// of the content, or `None` for no file.
+    left: BTreeMap<String, Option<blake3::Hash>>,
 }
 
 impl Toolbox {
@@ -47,19 +49,13 @@ impl Toolbox {
             env,
             sandbox,
             cancel: cancel.clone(),
-            changed: false,
+            left: BTreeMap::new(),
         }
     }
 
-    /// Carries out a call. Commands get at most the time `left`. `changes` returns the files that changed
-    /// since its last call or since the start. It is called as rarely as possible, because it inspects the
-    /// whole work tree.
-    pub(super) async fn call(
-        &mut self,
-        request: &ToolRequest,
-        left: Duration,
-        changes: &mut dyn FnMut() -> Vec<String>,
-    ) -> ToolResult {
+    /// Carries out a call. Commands get at most the time `left`. What they change is not reported, because that
+    /// takes an inspection of the whole work tree.
+    pub(super) async fn call(&mut self, request: &ToolRequest, left: Duration) -> ToolResult {
         let request = &request.clone().with_paths(|path| self.relative(path));
         match request {
             ToolRequest::ReadFile { path, start, end } => {
@@ -88,25 +84,36 @@ impl Toolbox {
                 let asked = timeout_seconds.filter(|seconds| *seconds > 0);
                 let asked = asked.map_or(COMMAND_TIMEOUT, Duration::from_secs);
                 let timeout = asked.min(MAX_COMMAND_TIMEOUT).min(left);
-                // Other changes must not be attributed to the command.
-                if std::mem::take(&mut self.changed) {
-                    changes();
-                }
-                let mut result = self.command(command, timeout).await;
-                result.changed = changes();
-                result
+                self.command(command, timeout).await
             }
-            _ => {
-                self.changed = true;
-                match self.change(request) {
-                    Ok((output, changed)) => ToolResult {
+            _ => match self.change(request) {
+                Ok((output, changed)) => {
+                    for path in &changed {
+                        self.left.insert(path.clone(), self.digest(path));
+                    }
+                    ToolResult {
                         changed,
                         ..told(Ok(output))
-                    },
-                    Err(why) => told(Err(why)),
+                    }
                 }
-            }
+                Err(why) => told(Err(why)),
+            },
         }
+    }
+
+    /// The files that commands changed, among all that changed since the last call: those in which the other
+    /// tools did not leave what is there now.
+    pub(super) fn changed_by_commands(&mut self, changed: Vec<String>) -> Vec<String> {
+        let left = std::mem::take(&mut self.left);
+        let by_tool = |path: &String| left.get(path).is_some_and(|it| *it == self.digest(path));
+        changed.into_iter().filter(|path| !by_tool(path)).collect()
+    }
+
+    fn digest(&self, path: &str) -> Option<blake3::Hash> {
+        self.tree
+            .read(path)
+            .ok()
+            .map(|content| blake3::hash(&content))
     }
 
     /// A path relative to the root of the work tree. Models that know the working directory use absolute

@@ -12,14 +12,7 @@ fn request(name: &str, arguments: serde_json::Value) -> ToolRequest {
 async fn call(directory: &Path, cancel: &Cancel, request: &ToolRequest) -> ToolResult {
     let env = vec![("PATH".into(), "/usr/bin:/bin".into())];
     let mut tools = Toolbox::new(directory, env, None, cancel);
-    let mut looks = 0;
-    let mut changes = || {
-        looks += 1;
-        vec![format!("look {looks}")]
-    };
-    tools
-        .call(request, Duration::from_secs(60), &mut changes)
-        .await
+    tools.call(request, Duration::from_secs(60)).await
 }
 
 fn command(text: &str) -> ToolRequest {
@@ -39,31 +32,34 @@ async fn a_commands_output_keeps_its_beginning_and_its_end() {
     assert!(result.output.ends_with("last\n(code 3)"));
     assert!(result.output.contains("bytes left out here]"));
     assert!(result.output.len() < OUTPUT_HEAD + OUTPUT_TAIL + 200);
-    assert_eq!(result.changed, ["look 1"]);
+    assert_eq!(result.changed, [""; 0]);
 }
 
 #[tokio::test(flavor = "current_thread")]
-async fn it_is_looked_once_for_a_command_and_once_more_where_it_follows_an_edit() {
+async fn a_change_belongs_to_a_command_if_no_tool_left_the_file_as_it_is() {
     let directory = tempfile::tempdir().unwrap();
     let env = vec![("PATH".into(), "/usr/bin:/bin".into())];
     let mut tools = Toolbox::new(directory.path(), env, None, &Cancel::new());
-    let edit = request(
-        "write_file",
-        serde_json::json!({"path": "a", "content": "a"}),
-    );
-    let mut looks = Vec::new();
-    for request in [&command("true"), &command("true"), &edit, &command("true")] {
-        let mut count = 0;
-        let mut changes = || {
-            count += 1;
-            Vec::new()
-        };
-        tools
-            .call(request, Duration::from_secs(60), &mut changes)
-            .await;
-        looks.push(count);
+    let write = |path: &str| {
+        request(
+            "write_file",
+            serde_json::json!({"path": path, "content": "a"}),
+        )
+    };
+    let delete = request("delete_file", serde_json::json!({"path": "gone"}));
+    for request in [
+        &write("a"),
+        &write("b"),
+        &write("gone"),
+        &delete,
+        &command("echo more >> b; echo new > c"),
+    ] {
+        assert!(tools.call(request, Duration::from_secs(60)).await.ok);
     }
-    assert_eq!(looks, [1, 1, 0, 2]);
+    let all = || ["a", "b", "c", "gone"].map(str::to_owned).to_vec();
+    assert_eq!(tools.changed_by_commands(all()), ["b", "c"]);
+    // What was left there before the last inspection is of no account for the next.
+    assert_eq!(tools.changed_by_commands(all()), all());
 }
 
 #[tokio::test(flavor = "current_thread")]

@@ -356,7 +356,8 @@ impl Player {
         let text = said.map(|text| excerpt(text)).unwrap_or_default();
         self.push_event(SessionEvent::Said { text });
         let requests: Vec<_> = response.calls.iter().map(ToolRequest::of).collect();
-        let is_open = |it: &Result<ToolRequest, String>| matches!(it, Ok(it) if !is_answered(it));
+        let is_open =
+            |it: &Result<ToolRequest, String>| matches!(it, Ok(it) if !it.is_answered_by_session());
         let last_open = requests.iter().rposition(is_open);
         for (index, (call, request)) in response.calls.iter().zip(&requests).enumerate() {
             // A call that reaches a tool is reported with its result.
@@ -449,19 +450,11 @@ impl Player {
     }
 }
 
-/// Whether the session itself answers the call.
-fn is_answered(request: &ToolRequest) -> bool {
-    matches!(
-        request,
-        ToolRequest::UpdatePlan { .. } | ToolRequest::Finish { .. }
-    )
-}
-
 /// A call that the session itself answers.
 fn answered(name: &str, request: &Result<ToolRequest, String>) -> Option<SessionEvent> {
     let (ok, about, result) = match request {
         Ok(ToolRequest::Finish { summary }) => (true, excerpt(summary), String::new()),
-        Ok(request) if is_answered(request) => (true, String::new(), String::new()),
+        Ok(request) if request.is_answered_by_session() => (true, String::new(), String::new()),
         Ok(_) => return None,
         Err(why) => (false, String::new(), excerpt(why)),
     };

@@ -118,6 +118,7 @@ impl Stage {
                 Step::ApplyTools { calls } => Observation::ToolsApplied {
                     results: calls.iter().map(carried_out).collect(),
                     elapsed_ms: 0,
+                    inspected: None,
                 },
                 Step::FixSlice(slice) => {
                     let (inner, _) = self.session(slice.limits, Some(&slice.file));

@@ -62,6 +62,7 @@ fn observations(step: &Step) -> Vec<Observation> {
         Step::ApplyTools { calls } => all.push(Observation::ToolsApplied {
             results: calls.iter().map(carry_out).collect(),
             elapsed_ms: 0,
+            inspected: None,
         }),
         Step::FixSlice(slice) => {
             for changed in [vec![], vec![slice.file.clone()]] {

@@ -23,6 +23,7 @@
 
 mod apply;
 mod decide;
+mod inspection;
 mod loops;
 mod stagnation;
 mod state;
@@ -341,6 +342,10 @@ pub enum Observation {
         results: Vec<ToolResult>,
         /// The session's clock, in milliseconds.
         elapsed_ms: u64,
+        /// The files that commands changed since the last inspection of the work tree; absent if it was not
+        /// inspected after this step.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        inspected: Option<Vec<String>>,
     },
     /// The session on one file ended.
     SliceEnded(SliceEnded),
@@ -369,6 +374,10 @@ pub struct Response {
     pub stop: StopReason,
     /// The session's clock, in milliseconds.
     pub elapsed_ms: u64,
+    /// The files that commands changed since the last inspection of the work tree; absent if it was not
+    /// inspected before this response was applied.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub inspected: Option<Vec<String>>,
 }
 
 /// The reason why a response ended.
@@ -391,7 +400,8 @@ pub struct ToolResult {
     pub ok: bool,
     /// The output for the model.
     pub output: String,
-    /// The files whose content it changed.
+    /// The files whose content it changed. Those that a command changed are in the `inspected` of its step or of
+    /// a later one.
     pub changed: Vec<String>,
     /// The files that it read.
     pub read: Vec<String>,

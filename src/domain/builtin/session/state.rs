@@ -115,6 +115,8 @@ pub struct State {
     /// changed.
     pub(super) slice_ended: Option<(String, bool)>,
     pub(super) cancelled: bool,
+    /// Whether commands ran since the work tree was last inspected.
+    pub(super) uninspected: bool,
 }
 
 impl State {
@@ -142,6 +144,7 @@ impl State {
             sliced: BTreeSet::new(),
             slice_ended: None,
             cancelled: false,
+            uninspected: false,
         }
     }
 

@@ -95,6 +95,7 @@ fn applied(count: usize) -> Line {
     observed(Observation::ToolsApplied {
         results: vec![ToolResult::default(); count],
         elapsed_ms: 1,
+        inspected: None,
     })
 }
 
