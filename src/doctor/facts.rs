@@ -439,6 +439,8 @@ pub enum Obstacle {
 pub struct Place {
     /// Its path.
     pub path: String,
+    /// Whether it exists, or need not exist yet.
+    pub exists: bool,
     /// Whether it, or its nearest existing parent, is writable.
     pub writable: bool,
     /// Free space in bytes.

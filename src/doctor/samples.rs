@@ -8,6 +8,7 @@ use crate::domain::snapshot::RevId;
 fn place(path: &str) -> Place {
     Place {
         path: path.to_owned(),
+        exists: true,
         writable: true,
         free: Some(14 << 30),
     }

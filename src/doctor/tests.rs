@@ -307,6 +307,19 @@ fn room_is_judged_in_steps() {
 }
 
 #[test]
+fn a_home_that_is_missing_is_not_called_closed() {
+    for (exists, said) in [(true, "cannot be written"), (false, "does not exist")] {
+        let mut facts = laptop();
+        let home = facts.machine.home.as_mut().unwrap();
+        (home.exists, home.writable) = (exists, false);
+        let found = examine(&facts).into_iter().find(|it| it.check == "home");
+        let found = found.unwrap();
+        assert!(found.found.ends_with(said), "{}", found.found);
+        assert_eq!(found.remedy.unwrap().starts_with("create it"), !exists);
+    }
+}
+
+#[test]
 fn an_event_is_said_in_the_words_of_what_it_asks_for() {
     let settings = TriggerSettings::default();
     let said = |name: &str, payload: serde_json::Value| {

@@ -33,7 +33,10 @@ pub(super) fn findings(facts: &Facts) -> Vec<Finding> {
             "home",
             home,
             false,
-            "make it writable for this user, or set HOME to another place: agents keep sessions there",
+            match home.exists {
+                true => "make it writable for this user, or set HOME to another place: agents keep sessions there",
+                false => "create it, or set HOME to another place: agents keep sessions there",
+            },
         ),
         None => Finding::warn(
             "home",
@@ -197,7 +200,7 @@ fn room(check: &'static str, place: &Place, flag: &str) -> Finding {
     let path = &place.path;
     if !place.writable {
         let remedy = format!("make it writable for this user, or name another place with {flag}");
-        return Finding::fail(check, format!("{path} cannot be written"), remedy);
+        return Finding::fail(check, format!("{path} {}", why_closed(place)), remedy);
     }
     match place.free {
         None => Finding::ok(check, path),
@@ -216,7 +219,20 @@ fn written(check: &'static str, place: &Place, needed: bool, remedy: &str) -> Fi
     let path = &place.path;
     match place.writable {
         true => Finding::ok(check, path),
-        false => Finding::bad(needed, check, format!("{path} cannot be written"), remedy),
+        false => Finding::bad(
+            needed,
+            check,
+            format!("{path} {}", why_closed(place)),
+            remedy,
+        ),
+    }
+}
+
+/// Why a place cannot be written, as the rest of a sentence about it.
+fn why_closed(place: &Place) -> &'static str {
+    match place.exists {
+        true => "cannot be written",
+        false => "does not exist",
     }
 }
 

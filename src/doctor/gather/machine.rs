@@ -91,6 +91,7 @@ fn there(path: &Path) -> Place {
     let free = statvfs(path).ok();
     Place {
         path: path.display().to_string(),
+        exists: path.exists(),
         writable: path.is_dir() && access(path, Access::WRITE_OK | Access::EXEC_OK).is_ok(),
         free: free.map(|it| it.f_bavail.saturating_mul(it.f_frsize)),
     }
