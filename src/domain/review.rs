@@ -108,9 +108,11 @@ pub fn open_first(findings: &[Finding]) -> impl Iterator<Item = &Finding> {
     open(findings).chain(findings.iter().filter(|finding| finding.resolved))
 }
 
-static VERDICT: Pattern = Pattern::new(r"^VERDICT\s*:\s*(ACCEPTABLE|NEEDS_FIXES)$");
-static REMARK: Pattern =
-    Pattern::new(r"^[-*]\s+`?([^\s`][^`]*?)`?:(\d{1,9})(?:-(\d{1,9}))?(?::\d+)?`?:\s+(\S.*)$");
+static VERDICT: Pattern =
+    Pattern::new(r"(?i)^VERDICT\s*[:：]\s*(?:(ACCEPTABLE)|NEEDS[\\_\s-]*FIXES)$");
+static REMARK: Pattern = Pattern::new(
+    r"^[-*+]\s+(?:\[[ xX]\]\s+)?`?([^\s`][^`]*?)`?:(\d{1,9})(?:-(\d{1,9}))?(?::\d+)?`?:\s+(\S.*)$",
+);
 static SUGGESTION: Pattern = Pattern::new(r"^(\s*)(`{3,}|~{3,})suggestion\s*$");
 
 /// Reads a reviewer's final message. The verdict is the last line that consists of one; without a verdict,
@@ -129,12 +131,12 @@ pub fn read_review(message: &str, root: &str) -> Review {
 
 /// The verdict of a line that contains nothing else, apart from Markdown for bold, code or a heading.
 fn verdict(line: &str) -> Option<ReviewVerdict> {
-    let plain = line.replace("**", "").replace("__", "").replace('`', "");
+    let plain = line.replace(['*', '`'], "").replace("__", "");
     let plain = plain.trim().trim_start_matches('#').trim_end_matches('.');
     let found = VERDICT.captures(plain.trim())?;
-    match group(&found, 1) {
-        "ACCEPTABLE" => Some(ReviewVerdict::Acceptable),
-        _ => Some(ReviewVerdict::NeedsFixes),
+    match found.get(1).is_some() {
+        true => Some(ReviewVerdict::Acceptable),
+        false => Some(ReviewVerdict::NeedsFixes),
     }
 }
 
@@ -266,6 +268,15 @@ mod tests {
             ("## VERDICT: ACCEPTABLE", Acceptable),
             ("`VERDICT: ACCEPTABLE`", Acceptable),
             ("VERDICT: ACCEPTABLE.", Acceptable),
+            ("*Verdict:* acceptable", Acceptable),
+            ("***VERDICT: ACCEPTABLE***", Acceptable),
+            ("VERDICT：ACCEPTABLE", Acceptable),
+            ("```\nVERDICT: ACCEPTABLE\n```", Acceptable),
+            ("VERDICT: ACCEPTABLE\nVerdict: Needs fixes", NeedsFixes),
+            ("VERDICT: ACCEPTABLE\nVERDICT: NEEDS\\_FIXES", NeedsFixes),
+            ("> VERDICT: ACCEPTABLE", NeedsFixes),
+            ("- VERDICT: ACCEPTABLE", NeedsFixes),
+            ("VERDICT: UNACCEPTABLE", NeedsFixes),
             ("VERDICT: NEEDS_FIXES", NeedsFixes),
             ("VERDICT: NEEDS_FIXES\nVERDICT: ACCEPTABLE", Acceptable),
             ("VERDICT: ACCEPTABLE\nVERDICT: NEEDS_FIXES", NeedsFixes),
@@ -291,6 +302,8 @@ mod tests {
 - src/a.rs:3: off by one
 * `src/b c.rs:10:4`: **wrong** name
   - `c.rs`:7: late
+- [ ] d.rs:8: open
++ e.rs:9: more
 - src/a.rs: no line
 - see http://localhost:80: no file
 src/a.rs:3: no item
@@ -306,6 +319,8 @@ src/a.rs:3: no item
                 ("src/a.rs", 3, "off by one"),
                 ("src/b c.rs", 10, "wrong name"),
                 ("c.rs", 7, "late"),
+                ("d.rs", 8, "open"),
+                ("e.rs", 9, "more"),
             ]
         );
     }
