@@ -62,6 +62,7 @@ pub use remote::switch::{MoveIntent, SwitchError};
 pub use repo::Repo;
 pub use snapshot::change::{Change, ChangeKind, Exempt, PlanExempt, RawSnapshot};
 pub use snapshot::contents::OwnCommit;
+pub use snapshot::ignore::holds_ignore_rules;
 pub use snapshot::listing::{ChangedPath, GITLINK, SYMLINK};
 pub use survey::{
     Checkout, GitVersion, Nested, UncommittedChanges, checkout, git_version, history, identity_of,

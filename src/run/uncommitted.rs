@@ -65,6 +65,12 @@ impl Uncommitted {
         earlier != self.at_start || before != (self.programs.len(), self.program_directories.len())
     }
 
+    /// Those of these paths that git ignored when the task started, itself or with a directory around it.
+    pub fn ignored_at_start(&self, paths: &[String]) -> Vec<Vec<u8>> {
+        let paths = paths.iter().map(|path| path.as_bytes().to_vec());
+        paths.filter(|path| covers(&self.at_start, path)).collect()
+    }
+
     /// Records what checks have made between two states. Returns whether any of it is new.
     pub fn after_checks(&mut self, repo: &Repo, before: &RawSnapshot, after: &RawSnapshot) -> bool {
         let there = before.ignored.iter().chain(&before.nested);

@@ -22,6 +22,12 @@ use std::sync::Arc;
 /// The raw state of the repository, if it could be read, and the same as a value of the domain.
 pub type SnapshotPair = (Option<Arc<RawSnapshot>>, Snapshot);
 
+/// The files that the checks of earlier processes of a run left behind, as recorded.
+pub fn check_artifacts(run_dir: &RunDir) -> BTreeSet<Vec<u8>> {
+    let known = run_dir.read_json::<Vec<Vec<u8>>>(RunFile::CheckArtifacts);
+    known.unwrap_or_default().into_iter().collect()
+}
+
 /// The work tree of a run.
 pub struct WorkTree {
     /// The repository and the run's private git directory.
@@ -81,6 +87,11 @@ impl WorkTree {
             true => self.store_uncommitted(),
             false => Ok(()),
         }
+    }
+
+    /// Those files of a commit that git ignored when the task started.
+    pub fn ignored_at_start(&self, files: &[String]) -> Vec<Vec<u8>> {
+        self.uncommitted.ignored_at_start(files)
     }
 
     fn store_uncommitted(&self) -> anyhow::Result<()> {
@@ -213,10 +224,10 @@ impl WorkTree {
     /// Loads the artifacts of checks in earlier processes of this run, including those of checks during
     /// which a process died.
     pub fn recall_artifacts(&mut self, emit: &mut Emitter<'_>) {
-        let read = |file| self.run_dir.read_json::<Vec<Vec<u8>>>(file);
-        let known = read(RunFile::CheckArtifacts);
-        let before = read(RunFile::BeforeChecks);
-        self.check_artifacts.extend(known.unwrap_or_default());
+        self.check_artifacts.extend(check_artifacts(&self.run_dir));
+        let before = self
+            .run_dir
+            .read_json::<Vec<Vec<u8>>>(RunFile::BeforeChecks);
         let Some(before) = before else { return };
         let there: BTreeSet<Vec<u8>> = before.into_iter().collect();
         let exempt = self.exempt();

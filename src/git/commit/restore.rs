@@ -8,7 +8,8 @@ use crate::git::entries::{PathInspector, split};
 use crate::git::error::{GitError, io_error};
 use crate::git::remote::names::ref_component;
 use crate::git::repo::Repo;
-use crate::git::snapshot::change::{Change, ChangeKind, Exempt};
+use crate::git::snapshot::change::{Change, ChangeKind, Exempt, RawSnapshot};
+use crate::git::snapshot::ignore::holds_ignore_rules;
 use std::fs;
 
 /// The result of a restore.
@@ -23,7 +24,7 @@ pub struct Restored {
 }
 
 impl Repo {
-    /// Undoes every change since the base: restores tracked files and removes new ones that are not ignored.
+    /// Undoes every change since the base: restores tracked files and removes new ones that the base does not ignore.
     /// Check artifacts and nested repositories stay. No link is followed out of the work tree. HEAD and the
     /// repository's index are restored too.
     ///
@@ -31,11 +32,46 @@ impl Repo {
     /// When the index is locked or a file cannot be written. Repeating it is safe.
     pub fn restore_tree(&mut self, exempt: &Exempt) -> Result<Restored, CommitError> {
         let _open = self.unseal()?;
-        let snapshot = self.snapshot(exempt)?;
+        let mut snapshot = self.snapshot(exempt)?;
         let lock = self.lock_index()?;
         let mut done = Restored::default();
-        let mut back: Vec<&[u8]> = Vec::new();
-        let changes: Vec<&Change> = snapshot.changes.iter().chain(&snapshot.uncounted).collect();
+        let all = |snapshot: &RawSnapshot| -> Vec<Change> {
+            let changes = snapshot.changes.iter().chain(&snapshot.uncounted);
+            changes.cloned().collect()
+        };
+        // A file that the base's rules ignore is not new, whatever became of the rules.
+        let mut rules = all(&snapshot);
+        rules.retain(|change| holds_ignore_rules(&change.path));
+        if !rules.is_empty() {
+            self.take_back(&rules, &mut done)?;
+            snapshot = self.snapshot(exempt)?;
+        }
+        self.take_back(&all(&snapshot), &mut done)?;
+        if let Some(plan) = exempt
+            .plan
+            .as_ref()
+            .filter(|plan| !done.restored.contains(&plan.path))
+        {
+            let tracked = self
+                .call()
+                .args(["ls-files", "-z", "--"])
+                .args([as_path(&plan.path)]);
+            if !tracked.run()?.stdout.is_empty() {
+                self.write_from_base(std::slice::from_ref(&plan.path))?;
+                done.restored.push(plan.path.clone());
+            }
+        }
+        done.restored.sort();
+        done.removed.sort();
+        let base = self.private.state.base.clone();
+        self.point_head_to(base.as_deref())?;
+        lock.replace(&self.private.index())?;
+        Ok(done)
+    }
+
+    /// Undoes these changes in the work tree.
+    fn take_back(&self, changes: &[Change], done: &mut Restored) -> Result<(), CommitError> {
+        let mut back: Vec<Vec<u8>> = Vec::new();
         for change in changes.iter().rev() {
             let path = display_path(&change.path);
             match change.kind {
@@ -50,36 +86,22 @@ impl Repo {
                     self.remove_added(&change.path)?;
                     done.removed.push(change.path.clone());
                 }
-                _ => back.push(&change.path),
+                _ => back.push(change.path.clone()),
             }
         }
-        if let Some(plan) = exempt
-            .plan
-            .as_ref()
-            .filter(|plan| !back.contains(&plan.path.as_slice()))
-        {
-            let tracked = self
-                .call()
-                .args(["ls-files", "-z", "--"])
-                .args([as_path(&plan.path)]);
-            if !tracked.run()?.stdout.is_empty() {
-                back.push(&plan.path);
-            }
+        self.write_from_base(&back)?;
+        done.restored.extend(back);
+        Ok(())
+    }
+
+    /// Writes the base's version of these files.
+    fn write_from_base(&self, paths: &[Vec<u8>]) -> Result<(), GitError> {
+        if paths.is_empty() {
+            return Ok(());
         }
-        if !back.is_empty() {
-            let args = ["checkout-index", "-f", "-u", "-q", "-z", "--stdin"];
-            self.call()
-                .args(args)
-                .stdin(nul_joined(back.iter().copied()))
-                .run()?;
-        }
-        done.restored = back.into_iter().map(<[u8]>::to_vec).collect();
-        done.restored.sort();
-        done.removed.sort();
-        let base = self.private.state.base.clone();
-        self.point_head_to(base.as_deref())?;
-        lock.replace(&self.private.index())?;
-        Ok(done)
+        let args = ["checkout-index", "-f", "-u", "-q", "-z", "--stdin"];
+        let paths = nul_joined(paths.iter().map(Vec::as_slice));
+        self.call().args(args).stdin(paths).run().map(drop)
     }
 
     /// Removes a failed task's commits from the branch. They stay reachable under the returned ref, and the

@@ -9,6 +9,12 @@ use crate::git::snapshot::listing::{Listed, RawDiff, Recorded, Status};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
+/// Whether git reads ignore rules from this path, or could if it were a file.
+pub fn holds_ignore_rules(path: &[u8]) -> bool {
+    path.split(|byte| *byte == b'/')
+        .any(|name| name == b".gitignore")
+}
+
 impl Repo {
     /// Files that the agent removed from its index or commits and that rules now ignore, with their entries
     /// in the base. Without such a rule the file would be added again.

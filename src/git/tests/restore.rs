@@ -155,3 +155,34 @@ fn a_failed_tasks_commits_are_kept_aside_and_its_changes_stay() {
     assert_eq!(f.read("a"), "by the agent\n");
     assert_eq!(f.tree(), tree);
 }
+
+#[test]
+fn a_file_that_the_base_ignores_stays_whatever_became_of_the_rules() {
+    let rules: [fn(&Fixture); 4] = [
+        |f| f.remove(".gitignore"),
+        |f| f.write(".gitignore", ""),
+        |f| f.write("dir/.gitignore", "!*\n"),
+        |f| {
+            f.remove(".gitignore");
+            f.write(".gitignore/x", "x");
+        },
+    ];
+    for (number, change) in rules.into_iter().enumerate() {
+        let g = Worktree::new();
+        g.write(".gitignore", "*.env\n");
+        g.git(&["add", "."]);
+        g.git(&["commit", "-qm", "ignore"]);
+        let mut f = g.start();
+        f.write("dir/own.env", "secret");
+        change(&f);
+        f.write("new", "x");
+        let done = f.repo.restore_tree(&Exempt::default()).unwrap();
+        assert_eq!(
+            (f.status(), f.read("dir/own.env").as_str()),
+            (String::new(), "secret"),
+            "{number}"
+        );
+        assert!(!done.removed.contains(&b"dir/own.env".to_vec()), "{number}");
+        assert!(!f.path("new").exists(), "{number}");
+    }
+}

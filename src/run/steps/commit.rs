@@ -11,7 +11,7 @@ use crate::domain::plan::{StatusUpdate, TaskStatus};
 use crate::domain::settings::AgentCommits;
 use crate::domain::snapshot::{RevId, Snapshot};
 use crate::error::machine_fault;
-use crate::git::{LandingIntent, RawSnapshot};
+use crate::git::{LandingIntent, RawSnapshot, display_paths};
 use crate::permit::Committable;
 use crate::run::accounts::Accounts;
 use crate::run::emitter::Emitter;
@@ -235,11 +235,19 @@ fn landed(
         .repo
         .read_back(&intent.commit)
         .map_or(files, |seen| seen.files);
+    let ignored = tree.ignored_at_start(&files);
     emit.emit(EventKind::CommitCreated {
         commit: intent.commit.0.clone(),
         subject: intent.subject.clone(),
         files,
     });
+    if !ignored.is_empty() {
+        let names = display_paths(&ignored);
+        emit.warn(format!(
+            "the commit of task {} contains what git ignored when the task started: {names}",
+            run.task.id
+        ));
+    }
     warn_of_remaining_changes(tree, emit);
 }
 

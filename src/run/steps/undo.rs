@@ -3,7 +3,9 @@
 
 use crate::domain::attempt::{Observation, TurnKey, Writes};
 use crate::domain::snapshot::RevId;
-use crate::git::{RawSnapshot, TreeId, TurnReport, display_path, display_paths};
+use crate::git::{
+    RawSnapshot, SwapError, TreeId, TurnReport, display_path, display_paths, holds_ignore_rules,
+};
 use crate::run::directory::RunDir;
 use crate::run::emitter::Emitter;
 use crate::run::layout::RunFile;
@@ -157,8 +159,24 @@ fn restore_from_tree(
     let file = tree.plan.file.as_ref();
     let plan = file.and_then(|file| file.in_tree.clone());
     let goes_back = |path: &[u8]| Some(path) != plan.as_deref() && !may_change(path);
+    // A file that the rules of the phase's start ignore is not new, whatever became of the rules.
+    let is_rule = |path: &[u8]| holds_ignore_rules(path) && goes_back(path);
+    let exempt = tree.exempt();
     let repo = tree.repo.change();
-    let undone = repo.restore_from_tree(raw, &start.tree, goes_back)?;
+    let mut undone = match repo.restore_from_tree(raw, &start.tree, is_rule) {
+        Err(SwapError::InTheWay(_)) => Vec::new(),
+        restored => restored?,
+    };
+    let by_rules;
+    let raw = match undone.is_empty() {
+        true => raw,
+        false => {
+            by_rules = repo.snapshot(&exempt)?;
+            &by_rules
+        }
+    };
+    undone.extend(repo.restore_from_tree(raw, &start.tree, goes_back)?);
+    undone.sort();
     repo.put_head_back(start.head.as_ref())?;
     // If the phase started on a clean tree, the index was clean, too.
     if start.head == repo.base() && start.tree == repo.base_tree() {

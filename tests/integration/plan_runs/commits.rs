@@ -434,6 +434,21 @@ fn gitignore_written_in_the_same_turn() {
 }
 
 #[test]
+fn what_was_ignored_and_is_committed_is_named() {
+    let project = Project::new(&[("a.txt", "broken\n"), (".gitignore", "*.env\n/own/\n")]);
+    project.write("own.env", "secret\n");
+    project.write("own/x", "x\n");
+    let agent = project.agent("echo $N > a.txt; [ $N = 1 ] || rm .gitignore; echo Done.");
+    let once = ["run", "--agent-command", &agent, "--prompt", "Fix a.txt"];
+    let none = project.sprag(&once).expect(0);
+    assert!(!none.summary["warnings"].to_string().contains("ignored"));
+    let named = project.sprag(&once).expect(0);
+    let warnings = named.summary["warnings"].to_string();
+    let part = "contains what git ignored when the task started: own.env, own/x";
+    assert!(warnings.contains(part), "{warnings}");
+}
+
+#[test]
 fn check_artifacts_are_not_committed() {
     let project = Project::new(&[("a.txt", "broken\n"), ("lock", "1\n")]);
     project.write(
