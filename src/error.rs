@@ -42,6 +42,8 @@ pub struct Error {
     pub hints: Vec<String>,
     /// The underlying error.
     pub source: Option<anyhow::Error>,
+    /// Whether the machine could not store data, so that a run continues once the remedy is applied.
+    is_machine_fault: bool,
 }
 
 /// The result type of everything that reports errors to a person.
@@ -69,6 +71,14 @@ impl Error {
     /// Something is missing on this machine.
     pub fn environment(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::Environment, message)
+    }
+
+    /// The machine cannot store data.
+    pub fn machine(message: impl Into<String>, remedy: &str) -> Self {
+        Self {
+            is_machine_fault: true,
+            ..Self::environment(message).hint(remedy)
+        }
     }
 
     /// An agent cannot work here.
@@ -111,16 +121,14 @@ impl Error {
             }),
             hints: self.hints.iter().map(|hint| change(hint)).collect(),
             source: None,
+            is_machine_fault: self.is_machine_fault,
         }
     }
 
-    /// The same error for a command that does not work on a run, without the advice to continue one.
-    pub fn without_run(mut self) -> Self {
-        for hint in &mut self.hints {
-            if let Some(cause) = hint.strip_suffix(CONTINUE) {
-                *hint = cause.to_owned();
-            }
-        }
+    /// The same error for a run that continues once its cause is removed.
+    pub fn of_run(mut self) -> Self {
+        let hints = self.hints.iter_mut().filter(|_| self.is_machine_fault);
+        hints.for_each(|hint| hint.push_str(CONTINUE));
         self
     }
 
@@ -131,6 +139,7 @@ impl Error {
             at: None,
             hints: Vec::new(),
             source: None,
+            is_machine_fault: false,
         }
     }
 }
@@ -166,13 +175,12 @@ pub fn machine_fault(error: &anyhow::Error) -> Option<&'static str> {
 }
 
 const CONTINUE: &str = ", then continue with sprag run --resume";
-const SPACE: &str = "free some space there, then continue with sprag run --resume";
-const QUOTA: &str = "free some space or raise the quota, then continue with sprag run --resume";
-const LIMIT: &str =
-    "raise the limit on the size of files (ulimit -f), then continue with sprag run --resume";
-const WRITABLE: &str = "make it writable for this user, then continue with sprag run --resume";
-const UNWRITTEN: &str = "make sure that there is free space and that it can be written, then continue with sprag run --resume";
-const DISK: &str = "check the disk, then continue with sprag run --resume";
+const SPACE: &str = "free some space there";
+const QUOTA: &str = "free some space or raise the quota";
+const LIMIT: &str = "raise the limit on the size of files (ulimit -f)";
+const WRITABLE: &str = "make it writable for this user";
+const UNWRITTEN: &str = "make sure that there is free space and that it can be written";
+const DISK: &str = "check the disk";
 
 fn fault_of(error: &io::Error) -> Option<&'static str> {
     match error.kind() {
@@ -218,15 +226,11 @@ pub fn with_causes(error: &anyhow::Error) -> String {
 impl From<anyhow::Error> for Error {
     fn from(source: anyhow::Error) -> Self {
         if let Some(remedy) = machine_fault(&source) {
-            return Self::environment(with_causes(&source)).hint(remedy);
+            return Self::machine(with_causes(&source), remedy);
         }
-        let message = "sprag failed".into();
         Self {
-            kind: ErrorKind::Internal,
-            message,
-            at: None,
-            hints: Vec::new(),
             source: Some(source),
+            ..Self::new(ErrorKind::Internal, "sprag failed")
         }
     }
 }
@@ -246,18 +250,11 @@ mod tests {
         assert_eq!((full.kind, full.exit_code()), (ErrorKind::Environment, 4));
         assert_eq!(
             full.to_string(),
-            "/x cannot be written: no storage space\n  free some space there, then continue with sprag run --resume"
+            "/x cannot be written: no storage space\n  free some space there"
         );
+        assert_eq!(full.of_run().hints, [format!("{SPACE}{CONTINUE}")]);
         assert_eq!(of_kind(Io::ReadOnlyFilesystem).hints, [WRITABLE]);
-        for kind in [
-            Io::StorageFull,
-            Io::QuotaExceeded,
-            Io::FileTooLarge,
-            Io::ReadOnlyFilesystem,
-        ] {
-            let hints = of_kind(kind).without_run().hints;
-            assert!(!hints.concat().contains("--resume"), "{hints:?}");
-        }
+        assert_eq!(Error::usage("no").hint("yes").of_run().hints, ["yes"]);
         assert_eq!(of_kind(Io::FileTooLarge).hints, [LIMIT]);
         assert_eq!(of_kind(Io::InvalidData).kind, ErrorKind::Internal);
     }

@@ -41,10 +41,6 @@ fn main() -> ExitCode {
             let in_actions = context.in_actions();
             let redactor = redactor(&context.env);
             let error = error.with_texts(|text| redactor.redact(text).into_owned());
-            let error = match &cli.command {
-                Command::Run(args) if !args.dry_run => error,
-                _ => error.without_run(),
-            };
             let error = match in_actions {
                 true => for_others(&context, &error),
                 false => error,

@@ -121,8 +121,8 @@ pub struct Reviewed {
     pub text: String,
     /// The `Sprag-Run` values in its last paragraph, in order.
     pub runs: Vec<String>,
-    /// The task ids in the `Sprag-Task` trailers of its last paragraph, in order.
-    pub tasks: Vec<String>,
+    /// The names of plans and the task ids in the `Sprag-Task` trailers of its last paragraph, in order.
+    pub tasks: Vec<(String, String)>,
 }
 
 /// Sanitises a complete message with its trailers by the rules for suggestions. `None` if nothing is left.
@@ -146,11 +146,14 @@ pub fn reviewed(message: &str) -> Option<Reviewed> {
         let named = trailers.iter().filter(move |(key, _)| key == wanted);
         named.map(|(_, value)| value.as_str())
     };
-    let id = |value: &str| value.rsplit('/').next().unwrap_or(value).to_owned();
+    let task = |value: &str| {
+        let (plan, id) = value.split_once('/')?;
+        Some((plan.to_owned(), id.to_owned()))
+    };
     Some(Reviewed {
         text: compose(Some(&clean), "", "", &trailers),
         runs: values("Sprag-Run").map(str::to_owned).collect(),
-        tasks: values("Sprag-Task").map(id).collect(),
+        tasks: values("Sprag-Task").filter_map(task).collect(),
     })
 }
 

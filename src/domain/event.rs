@@ -304,6 +304,15 @@ pub enum WarningTopic {
     OnlyInJob,
     /// Files that only setup commands and checks created are left in the work tree.
     CheckArtifacts,
+    /// No jj bookmark follows the commits.
+    NoBookmark,
+    /// The pull request is from a fork, so nothing is pushed.
+    FromFork,
+    /// The pull request was closed during a run that has nothing to push.
+    PullRequestClosed {
+        /// How it was closed.
+        how: ClosedPull,
+    },
 }
 
 /// A rewritten commit.

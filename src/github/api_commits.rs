@@ -25,7 +25,7 @@ pub struct ApiPush<'a> {
 pub enum ApiCommitError {
     /// It is not possible: the API cannot express a commit, or the branch has moved.
     Impossible(String),
-    /// GitHub created a commit whose tree is not the verified one.
+    /// GitHub created a commit whose tree is not the verified one, or is unknown.
     OtherTree(String),
 }
 
@@ -85,12 +85,14 @@ pub async fn commit(
         };
         let tree = push.repo.tree_of(commit).map_err(|error| told(&error))?;
         let facts = repo.git_commit(&at).await;
-        let there = facts
-            .as_ref()
-            .map_or_else(|error| told(error), |facts| facts.tree.clone());
-        if there != tree {
+        let there = match &facts {
+            Ok(facts) if facts.tree == tree => None,
+            Ok(facts) => Some(format!("of tree {}", facts.tree)),
+            Err(error) => Some(format!("whose tree cannot be read ({error})")),
+        };
+        if let Some(there) = there {
             return Err(ApiCommitError::OtherTree(format!(
-                "GitHub made commit {at} of tree {there}, and tree {tree} was verified; inspect {} before you merge anything",
+                "GitHub made commit {at} {there}, and tree {tree} was verified; inspect {} before you merge anything",
                 push.branch.short()
             )));
         }

@@ -164,7 +164,7 @@ async fn check_boxes(repo: &Repo, number: u64, summary: &RunSummary) -> Result<(
 }
 
 fn not_checked(error: &Error) -> String {
-    match error.is_permission() {
+    match error.is_forbidden() {
         true => format!("{error}; the job needs `issues: write`"),
         false => error.to_string(),
     }
@@ -222,7 +222,7 @@ fn is_complete(summary: &RunSummary) -> bool {
 }
 
 fn not_opened(error: &Error) -> String {
-    match error.is_permission() {
+    match error.is_forbidden() {
         true => format!(
             "{error}; the job needs `pull-requests: write`, and the repository must allow GitHub Actions to create pull requests"
         ),

@@ -230,8 +230,9 @@ pub async fn decide(
     let repo = client
         .repo(&actions.place.repository)
         .map_err(|error| Error::environment(error.to_string()))?;
-    let identity = client.identity().await.ok();
-    triggers.own_login = identity.as_ref().map(|identity| identity.login.clone());
+    let identity = client.identity().await;
+    let own = identity.as_ref().ok();
+    triggers.own_login = own.map(|identity| identity.login.clone());
     let lookup = EventLookup {
         repo: &repo,
         identity: identity.as_ref(),
@@ -248,6 +249,17 @@ pub async fn decide(
         }
         Triage::Nothing { reason } => {
             let request = place::of_pull_event(&event, &actions.place, explicit, &triggers)?;
+            let is_closed =
+                matches!(&event, payload::Event::PullRequest { event, .. } if !event.subject.open);
+            // What another job has done already is kept on a branch of its own.
+            let pushes = purpose == Purpose::Place
+                && settings.push != Some(false)
+                && settings.review_only != Some(true);
+            if request.is_some() && is_closed && pushes {
+                let what = "pull request";
+                let end = JobEnd::refused(&Refusal::Closed { what });
+                return Ok(EventDecision::Over(end));
+            }
             return match request {
                 Some(request) => configured_on_pull(context, &lookup, &triggers, request).await,
                 None => Ok(EventDecision::Over(JobEnd::nothing(reason))),
@@ -495,7 +507,7 @@ impl RequestHandling<'_> {
     fn reply_target(&self, candidate: &Candidate, state: State) -> answer::ReplyTarget<'_> {
         answer::ReplyTarget {
             repo: self.lookup.repo,
-            identity: self.lookup.identity,
+            identity: self.lookup.identity.ok(),
             place: &self.actions.place,
             react_to: ReactTo::of(candidate.comment, None),
             number: candidate.number(),

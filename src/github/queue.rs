@@ -92,11 +92,11 @@ pub async fn choose(
 }
 
 /// Selects the next plan without GitHub. All plans are worked on in the checked-out branch, whose files alone
-/// say how far each has come.
+/// say how far each has come. Also returns why plans need a person before they continue.
 ///
 /// # Errors
 /// When the directory cannot be read.
-pub fn choose_here(real: &Real, dir: &str) -> Result<Selection> {
+pub fn choose_here(real: &Real, dir: &str) -> Result<(Selection, Vec<String>)> {
     let no_branch = |_: &str| {
         Ok(WorkBranch {
             name: String::new(),
@@ -105,10 +105,17 @@ pub fn choose_here(real: &Real, dir: &str) -> Result<Selection> {
     };
     let entries = entries(real, dir, no_branch)?;
     let queued: Vec<QueuedPlan> = entries.iter().map(|entry| entry.queued(real, 0)).collect();
-    Ok(match chosen(dir, &next(&queued), &entries) {
+    let choice = next(&queued);
+    let mut blocked = choice.passed_over.clone();
+    blocked.retain(|one| one.why.needs_person());
+    let blocked = blocked
+        .iter()
+        .map(|one| format!("queue: {}: {}", one.name, one.why));
+    let selection = match chosen(dir, &choice, &entries) {
         Err(ended) => Selection::Over(ended),
         Ok(entry) => Selection::Plan(entry.path.clone()),
-    })
+    };
+    Ok((selection, blocked.collect()))
 }
 
 /// Why each plan that was not selected was passed over.

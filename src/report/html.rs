@@ -102,7 +102,7 @@ fn next_step(step: &NextStep) -> Markup {
         NextStep::Advice(what) => html! { (what) },
         NextStep::Command { what, command } => html! { (what) ": " code { (text::line(command)) } },
         NextStep::Patch { task, command } => {
-            html! { (next_steps::place_of_patch(task)) ": " code { (text::line(command)) } }
+            html! { (next_steps::place_of_patch(task.as_deref())) ": " code { (text::line(command)) } }
         }
         NextStep::Comment { text, what } => {
             html! { "comment " code { (text::line(text)) } " to " (what) }

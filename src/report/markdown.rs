@@ -290,13 +290,17 @@ fn next_step(step: &NextStep, artifact: Option<&str>) -> String {
             format!("{}: {}", inline(what, 300), code(command, 2_000))
         }
         NextStep::Patch { task, command } => {
-            let place = match artifact {
-                Some(url) => format!(
+            let place = match (artifact, task) {
+                (Some(url), Some(task)) => format!(
                     "the unfinished work of {} is in the run's {}. In a clean checkout",
                     code(task, 60),
                     link("artifact", url)
                 ),
-                None => inline(&next_steps::place_of_patch(task), 300),
+                (Some(url), None) => format!(
+                    "the commits are in the run's {}. In a clean checkout",
+                    link("artifact", url)
+                ),
+                (None, task) => inline(&next_steps::place_of_patch(task.as_deref()), 300),
             };
             format!("{place}: {}", code(command, 300))
         }

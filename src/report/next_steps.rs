@@ -93,10 +93,10 @@ pub enum NextStep {
         /// The command.
         command: String,
     },
-    /// A command that applies the unfinished work of a job to a clean checkout.
+    /// A command that applies work of a job to a clean checkout.
     Patch {
-        /// The task whose work it is.
-        task: String,
+        /// The task whose unfinished work it is; `None` for the commits of the run.
+        task: Option<String>,
         /// The command, with a path in the run directory.
         command: String,
     },
@@ -129,6 +129,7 @@ pub fn steps(summary: &RunSummary, continuation: &Continuation) -> Vec<NextStep>
     let advice = advice(summary).map(str::to_owned).map(NextStep::Advice);
     let mut steps: Vec<NextStep> = advice.into_iter().collect();
     steps.extend(name_commits(summary).filter(|_| is_here));
+    steps.extend(commits_for_fork(summary));
     match summary.status {
         None | Some(RunStatus::Success | RunStatus::NoWork) => return steps,
         Some(RunStatus::Invalid) if is_here => return steps,
@@ -194,9 +195,14 @@ fn anew(summary: &RunSummary) -> Option<String> {
 
 /// How to continue a run of a job.
 fn again(summary: &RunSummary, phrase: Option<&str>, merges_base: bool) -> Option<NextStep> {
-    if summary.push.as_ref().and_then(|push| push.closed) == Some(ClosedPull::Merged) {
+    let closed = closed(summary);
+    if closed == Some(ClosedPull::Merged) {
         return None;
     }
+    let once = match closed {
+        Some(ClosedPull::Closed) => ", once the pull request is open again",
+        _ => "",
+    };
     let (word, what) = match summary.status? {
         RunStatus::Failed | RunStatus::Partial | RunStatus::Blocked | RunStatus::Invalid => {
             ("retry", "try the unfinished tasks again, with new retries")
@@ -208,7 +214,7 @@ fn again(summary: &RunSummary, phrase: Option<&str>, merges_base: bool) -> Optio
     Some(match phrase {
         Some(phrase) => NextStep::Comment {
             text: format!("{phrase} {word}"),
-            what: what.into(),
+            what: format!("{what}{once}"),
         },
         None => {
             // Commits that are only in the job are lost with it.
@@ -216,8 +222,30 @@ fn again(summary: &RunSummary, phrase: Option<&str>, merges_base: bool) -> Optio
                 true => ": tasks that are done are not repeated",
                 false => "",
             };
-            NextStep::Advice(format!("start the workflow again to {what}{kept}"))
+            NextStep::Advice(format!("start the workflow again to {what}{once}{kept}"))
         }
+    })
+}
+
+/// How the pull request was closed during the run.
+fn closed(summary: &RunSummary) -> Option<ClosedPull> {
+    let of_push = summary.push.as_ref().and_then(|push| push.closed);
+    let mut topics = summary.warning_topics.iter();
+    let told = topics.find_map(|line| match line.topic {
+        WarningTopic::PullRequestClosed { how } => Some(how),
+        _ => None,
+    });
+    of_push.or(told)
+}
+
+/// How to apply the commits of a run that may not push them, because the pull request is from a fork.
+pub fn commits_for_fork(summary: &RunSummary) -> Option<NextStep> {
+    let mut topics = summary.warning_topics.iter();
+    let is_of_fork = topics.any(|line| line.topic == WarningTopic::FromFork);
+    let is_over = is_of_fork && summary.status.is_some() && !summary.commits.is_empty();
+    is_over.then(|| NextStep::Patch {
+        task: None,
+        command: "git apply commits.patch".to_owned(),
     })
 }
 
@@ -225,24 +253,30 @@ fn again(summary: &RunSummary, phrase: Option<&str>, merges_base: bool) -> Optio
 fn is_only_in_job(summary: &RunSummary) -> bool {
     let push = summary.push.as_ref();
     let is_elsewhere = push.is_some_and(|push| push.pushed || push.rescue.is_some());
-    let mut topics = summary.warning_topics.iter();
-    !is_elsewhere && topics.any(|line| line.topic == WarningTopic::OnlyInJob)
+    !is_elsewhere && has_warned(summary, &WarningTopic::OnlyInJob)
+}
+
+fn has_warned(summary: &RunSummary, topic: &WarningTopic) -> bool {
+    let mut lines = summary.warning_topics.iter();
+    lines.any(|line| line.topic == *topic)
 }
 
 /// How to apply the unfinished work of a job elsewhere.
 fn patch_of_job(summary: &RunSummary) -> Option<NextStep> {
     let (task, patch) = undone_patches(summary).next()?;
     Some(NextStep::Patch {
-        task: text::short_line(&task.id, 60),
+        task: Some(text::short_line(&task.id, 60)),
         command: format!("git apply {}", quoted(&text::line(patch))),
     })
 }
 
-/// Where the patch of a task is and what its command needs, for a reader without a link to the artifact.
-pub fn place_of_patch(task: &str) -> String {
-    format!(
-        "the unfinished work of {task} is in the run directory, which the output run-dir names. In a clean checkout"
-    )
+/// Where a patch is and what its command needs, for a reader without a link to the artifact.
+pub fn place_of_patch(task: Option<&str>) -> String {
+    let what = match task {
+        Some(task) => format!("the unfinished work of {task} is"),
+        None => "the commits are".to_owned(),
+    };
+    format!("{what} in the run directory, which the output run-dir names. In a clean checkout")
 }
 
 /// How to apply or discard the unfinished work on this machine.
@@ -269,9 +303,13 @@ fn undone_patches(summary: &RunSummary) -> impl Iterator<Item = (&TaskSummary, &
 fn name_commits(summary: &RunSummary) -> Option<NextStep> {
     let is_detached = summary.branch.is_none() && summary.push.is_none();
     let last = summary.commits.last().filter(|_| is_detached)?;
+    let (place, command) = match has_warned(summary, &WarningTopic::NoBookmark) {
+        true => ("bookmark", "jj bookmark create NAME -r"),
+        false => ("branch", "git branch NAME"),
+    };
     Some(NextStep::command(
-        "the commits are not on a branch; create one for them",
-        format!("git branch NAME {}", short_id(last)),
+        format!("the commits are not on a {place}; create one for them"),
+        format!("{command} {}", short_id(last)),
     ))
 }
 
@@ -297,6 +335,9 @@ pub fn advice(summary: &RunSummary) -> Option<&'static str> {
             Some("make the checks leave the work tree unchanged, or commit what they write")
         }
         Reason::PolicyViolation => Some("read what the agent did before you run the task again"),
+        Reason::ReviewFindings if summary.continuation == Continuation::Anew => {
+            Some("commit fixes of the findings, or say in the prompt why the change is right")
+        }
         Reason::ReviewFindings => {
             Some("fix the findings of the review, or say in the task why the work is right")
         }
@@ -386,212 +427,4 @@ fn left_in_tree(summary: &RunSummary) -> Option<&TaskSummary> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::report::samples;
-
-    fn commands(summary: &RunSummary) -> Vec<String> {
-        let steps = next_steps(summary).into_iter();
-        let commands = steps.filter_map(|step| match step {
-            NextStep::Command { command, .. } => Some(command),
-            _ => None,
-        });
-        commands.collect()
-    }
-
-    #[test]
-    fn every_run_that_is_not_a_success_names_a_command() {
-        for (name, summary) in samples::all() {
-            assert_eq!(commands(&summary).is_empty(), name == "success", "{name}");
-        }
-    }
-
-    #[test]
-    fn a_job_names_no_command_for_a_machine_that_is_gone() {
-        let job = |phrase: Option<&str>| Continuation::Job {
-            phrase: phrase.map(str::to_owned),
-            merges_base: false,
-        };
-        for (name, mut summary) in samples::all() {
-            summary.continuation = job(Some("/sprag"));
-            let steps = next_steps(&summary);
-            let told = format!("{steps:?} {:?}", kept(&summary));
-            assert!(!told.contains("sprag run"), "{name}: {told}");
-            assert!(!told.contains("still in the work tree"), "{name}: {told}");
-            let done = matches!(
-                summary.status,
-                None | Some(RunStatus::Success | RunStatus::Unverified)
-            );
-            let comments = |step: &NextStep| matches!(step, NextStep::Comment { .. });
-            assert_eq!(!done, steps.iter().any(comments), "{name}: {told}");
-            summary.continuation = job(None);
-            let told = format!("{:?}", next_steps(&summary));
-            assert_eq!(
-                !done,
-                told.contains("start the workflow again"),
-                "{name}: {told}"
-            );
-            summary.continuation = Continuation::Anew;
-            let told = format!("{:?}", next_steps(&summary));
-            assert!(!told.contains("--resume"), "{name}: {told}");
-        }
-    }
-
-    #[test]
-    fn a_draft_whose_commit_did_not_arrive_is_not_said_to_have_changed_nothing() {
-        let mut summary = samples::planning_only();
-        summary.continuation = Continuation::Anew;
-        let told = |summary: &RunSummary| format!("{:?}", next_steps(summary));
-        assert!(told(&summary).contains("nothing was changed here"));
-        summary.status = Some(RunStatus::Environment);
-        summary.commits = vec!["9b1e44c0aa27ffff".into()];
-        summary.branch = Some("sprag/plan-csv".into());
-        let mut push = PushLine {
-            branch: "sprag/plan-csv".into(),
-            detail: "refused\n  by a rule".into(),
-            ..PushLine::default()
-        };
-        summary.push = Some(push.clone());
-        let here = told(&summary);
-        let own = "push sprag/plan-csv, which has the commit 9b1e44c0aa27,";
-        assert!(here.contains(own), "{here}");
-        assert!(here.contains("cause: refused   by a rule\""), "{here}");
-        assert!(!here.contains("nothing was changed"), "{here}");
-        push.rescue = Some("sprag/rescue".into());
-        summary.push = Some(push.clone());
-        let rescued = told(&summary);
-        assert!(rescued.contains("pull request for the branch sprag/rescue"));
-        push.pushed = true;
-        summary.push = Some(push);
-        let pushed = told(&summary);
-        assert!(pushed.contains("pull request for the branch sprag/plan-csv"));
-    }
-
-    #[test]
-    fn only_pushed_work_of_a_job_is_said_to_last() {
-        let mut summary = samples::partial();
-        summary.continuation = Continuation::Job {
-            phrase: None,
-            merges_base: false,
-        };
-        let lasts =
-            |summary: &RunSummary| format!("{:?}", next_steps(summary)).contains("not repeated");
-        assert!(!summary.commits.is_empty() && !lasts(&summary));
-        for is_pushed in [false, true] {
-            let push = samples::pushed();
-            summary.push = Some(PushLine {
-                pushed: is_pushed,
-                ..push
-            });
-            assert_eq!(lasts(&summary), is_pushed);
-        }
-    }
-
-    #[test]
-    fn work_that_is_only_in_its_job_is_neither_on_the_branch_nor_continued() {
-        let mut summary = samples::partial();
-        summary.status = Some(RunStatus::Environment);
-        let told = |summary: &mut RunSummary, phrase: Option<&str>| {
-            summary.continuation = Continuation::Job {
-                phrase: phrase.map(str::to_owned),
-                merges_base: false,
-            };
-            format!("{:?} {:?}", next_steps(summary), kept(summary))
-        };
-        summary.push = Some(PushLine {
-            pushed: false,
-            rescue: None,
-            detail: "refused; the commits are in work.bundle of the run directory".into(),
-            cause: Some("refused".into()),
-            ..samples::pushed()
-        });
-        let kept_on_github = told(&mut summary, Some("/sprag"));
-        assert!(kept_on_github.contains("/sprag continue"));
-        assert!(kept_on_github.contains("remove this cause: refused\""));
-        assert!(kept_on_github.contains("1 commit, not on the remote: 9b1e44c0aa27"));
-        let only_here = "GitHub did not take the work: refused".to_owned();
-        summary.warn(only_here, Some(WarningTopic::OnlyInJob));
-        let lost = told(&mut summary, Some("/sprag"));
-        assert!(lost.contains("/sprag retry") && lost.contains("have the work done again"));
-        let lost = told(&mut summary, None);
-        assert!(lost.contains("start the workflow again to have the work done again"));
-
-        let push = summary.push.as_mut().unwrap();
-        push.rescue = Some("sprag/rescue/1".into());
-        let rescued = told(&mut summary, None);
-        assert!(rescued.contains("1 commit on sprag/rescue/1: 9b1e44c0aa27"));
-        assert!(rescued.contains("continue where this run stopped"));
-    }
-
-    #[test]
-    fn a_hook_is_named_only_if_it_refused_the_commit() {
-        let mut summary = samples::partial();
-        summary.reason = Some(Reason::CommitRejected);
-        let task = summary.tasks.len() - 1;
-        for (by_hook, is_named) in [(None, true), (Some(true), true), (Some(false), false)] {
-            summary.tasks[task].refused_by_hook = by_hook;
-            let told = format!("{:?}", next_steps(&summary));
-            assert_eq!(told.contains("commit hook"), is_named, "{by_hook:?}");
-        }
-    }
-
-    #[test]
-    fn paths_are_quoted_for_the_shell() {
-        let mut summary = samples::partial();
-        summary.run_dir = "/runs/a b/$(x)".into();
-        assert_eq!(
-            commands(&summary),
-            [
-                "sprag run --resume --run-dir '/runs/a b/$(x)'",
-                "git apply '/runs/a b/$(x)/patches/t2.patch'",
-                "git apply -R '/runs/a b/$(x)/patches/t2.patch'"
-            ]
-        );
-    }
-
-    #[test]
-    fn what_is_kept_is_only_what_is_there() {
-        assert_eq!(kept(&samples::planning_only()), Vec::<String>::new());
-        let mut summary = samples::partial();
-        assert_eq!(
-            kept(&summary),
-            [
-                "1 commit on feature/csv: 9b1e44c0aa27",
-                "the work of t2 as a patch: /runs/01H-run/patches/t2.patch",
-                "the changes of t2 are still in the work tree, not committed",
-            ]
-        );
-        // The run continued after a failed task, so it restored the tree.
-        summary.tasks[0].status = TaskEnd::Failed;
-        assert!(
-            kept(&summary)
-                .iter()
-                .all(|entry| !entry.contains("work tree"))
-        );
-    }
-
-    #[test]
-    fn what_is_missing_comes_before_going_on() {
-        let mut summary = samples::planning_only();
-        summary.status = Some(RunStatus::Environment);
-        summary.reason = Some(Reason::AgentUnavailable);
-        let steps = next_steps(&summary);
-        let general = "remove the cause that the message above names";
-        assert!(steps.contains(&NextStep::Advice(general.into())));
-        assert!(
-            matches!(steps.last(), Some(NextStep::Command { .. })),
-            "{steps:?}"
-        );
-        let remedies = ["install it: npm install codex", "or use another agent"];
-        let topic = WarningTopic::Error {
-            remedies: remedies.map(str::to_owned).to_vec(),
-        };
-        summary.warn("codex was not found".into(), Some(topic));
-        summary.warn("the log\n  is incomplete".into(), None);
-        let steps = next_steps(&summary);
-        assert_eq!(
-            steps[..2],
-            remedies.map(|what| NextStep::Advice(what.into()))
-        );
-    }
-}
+mod tests;

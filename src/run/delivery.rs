@@ -1,8 +1,8 @@
 //! Delivers a finished run: pushes its commits to the remote and then updates GitHub.
 
 use crate::context::Context;
-use crate::domain::event::{ClosedPull, EventKind, PushLine};
-use crate::domain::outcome::{Outcome, TaskEnd};
+use crate::domain::event::{ClosedPull, EventKind, PushLine, WarningTopic};
+use crate::domain::outcome::{Outcome, RunStatus, TaskEnd};
 use crate::domain::snapshot::RevId;
 use crate::domain::summary::RunSummary;
 use crate::error::Result;
@@ -123,6 +123,30 @@ pub(crate) fn warn_of_unpushed_commits(
              before this step, or push them in a later step",
         );
     }
+}
+
+/// Warns if the pull request was closed during a run that is not a success and has nothing to push: it cannot
+/// be asked for again until the pull request is open.
+pub(crate) async fn warn_of_closed_pull(
+    context: &Context,
+    parts: &mut Parts<'_>,
+    request: &RunRequest,
+    status: RunStatus,
+) -> Option<ClosedPull> {
+    let is_over = matches!(
+        status,
+        RunStatus::Success | RunStatus::Unverified | RunStatus::NoWork
+    );
+    let is_stopped = parts.setup.cancel.beyond_deadline().reason().is_some();
+    if is_over || is_stopped || !request.delivery.push {
+        return None;
+    }
+    let actions = ActionsEnvironment::of(context)?;
+    let how = closed_meanwhile(&actions, request).await?;
+    parts
+        .emit
+        .warn_about(WarningTopic::PullRequestClosed { how }, how.why());
+    Some(how)
 }
 
 /// Returns [`CANCELLED_TIMEOUT`] after a signal.

@@ -2,7 +2,7 @@
 
 use crate::cli::RunArgs;
 use crate::context::Context;
-use crate::domain::event::{EventKind, RunStarted};
+use crate::domain::event::{EventKind, RunStarted, WarningTopic};
 use crate::domain::outcome::{Outcome, run_end};
 use crate::domain::output_schema::OutputSchema;
 use crate::domain::settings::OnFinding;
@@ -17,7 +17,7 @@ use crate::process;
 use crate::run::agent_files::AgentFiles;
 use crate::run::base_merge::merge_base;
 use crate::run::credentials::{hide_credentials, restore_credentials};
-use crate::run::delivery::{deliver, warn_of_unpushed_commits};
+use crate::run::delivery::{deliver, warn_of_closed_pull, warn_of_unpushed_commits};
 use crate::run::draft_request::DraftRequest;
 use crate::run::emitter::Emitter;
 use crate::run::finish::{end, in_plan_order, note_ended};
@@ -35,7 +35,9 @@ use crate::run::record::recorder;
 use crate::run::recorder::Recorder;
 use crate::run::reopen::{Earlier, ResumedState, spent_of};
 use crate::run::reporting::Reporting;
-use crate::run::required_agents::{fall_back, require_logins, require_programs};
+use crate::run::required_agents::{
+    fall_back, require_commands_of_roles, require_logins, require_programs,
+};
 use crate::run::resume::{clean_up_after, resume_run};
 use crate::run::run_plan::RunPlan;
 use crate::run::started::{StartFacts, continuation, started};
@@ -95,7 +97,9 @@ pub(crate) fn execute(
     }
     let request = request.as_ref();
     // Also for a run that ends before its first event.
-    reporting.note_continuation(continuation(context, request, prepared.draft.is_some()));
+    let is_draft = prepared.draft.is_some();
+    let kind = (is_draft, prepared.reviewed.is_some());
+    reporting.note_continuation(continuation(context, request, kind));
     let made = (open_run, isolation, schema);
     let working = work(context, prepared, made, recorder, request, &mut reporting);
     let ended = unless_it_panics(|| runtime.block_on(working));
@@ -108,6 +112,10 @@ pub(crate) fn execute(
             Ok(code)
         }
         Err(error) => {
+            let error = match is_draft {
+                true => error,
+                false => error.of_run(),
+            };
             // The error is always printed; the reports are finished if possible.
             reporting.record_error(&error);
             reporting.finish(context, &run_dir);
@@ -169,8 +177,9 @@ fn open_run(
     if prepared.shards.is_empty() {
         let configs = || prepared.tasks.iter().map(|(_, config)| config);
         require_programs(context, configs())?;
-        // A setup command may log the agent in.
+        // A setup command may install a program or log the agent in.
         if prepared.run.setup.is_empty() {
+            require_commands_of_roles(context, prepared.real.work_tree(), configs())?;
             require_logins(context, configs())?;
         }
         require_gateway(context, &prepared.run, configs())?;
@@ -258,6 +267,7 @@ async fn work(
         resumed,
         has_agent,
         is_draft: draft.is_some(),
+        is_review: parts.setup.reviewed.is_some(),
         limits,
     };
     let started = started(context, &mut parts, request, facts);
@@ -265,6 +275,13 @@ async fn work(
         recall_notes(context, &mut parts)?;
     }
     tell_start(context, &mut parts, started, &warnings);
+    let of_fork = request.is_some_and(|it| it.context.report_only);
+    if of_fork && !resumed && parts.setup.reviewed.is_none() {
+        parts.emit.warn_about(
+            WarningTopic::FromFork,
+            "the pull request is from a fork: nothing is pushed, the work is only reported",
+        );
+    }
     let just_failed = earlier.as_ref().and_then(Earlier::just_failed);
     let mut plan = run_plan(&parts, tasks, &named, earlier, no_changes);
     plan.shards = shards;
@@ -295,7 +312,7 @@ async fn recall_and_limit(
     has_agent: bool,
 ) -> Result<Option<String>> {
     match earlier {
-        Some(earlier) => recall(parts, earlier)?,
+        Some(earlier) => recall(parts, earlier),
         // Files that the checks of earlier runs left behind.
         None => {
             parts.tree.recall_artifacts(&mut parts.emit);
@@ -351,8 +368,15 @@ fn tell_start(context: &Context, parts: &mut Parts<'_>, started: RunStarted, war
     let detached = started.branch.is_none() && started.base.is_some() && !context.in_actions();
     parts.emit.emit(EventKind::RunStarted(Box::new(started)));
     if detached {
-        let what = "HEAD is detached: commits will not be on a branch; the end of the run says how to create one";
-        parts.emit.warn(what);
+        match parts.tree.repo.started_with_jj() {
+            true => parts.emit.warn_about(
+                WarningTopic::NoBookmark,
+                "no bookmark follows the commits of this run; its end says how to create one",
+            ),
+            false => parts.emit.warn(
+                "HEAD is detached: commits will not be on a branch; the end of the run says how to create one",
+            ),
+        }
     }
     let commits = !parts.setup.config.settings.allow_dirty && parts.setup.reviewed.is_none();
     // The lock may be released before the first commit, which waits for it for a while.
@@ -409,7 +433,12 @@ async fn run_and_deliver(
         tell_review(context, parts, request).await?;
         let (status, _) = run_end(&in_plan_order(&parts.tree.plan.plan, &outcomes), no_changes);
         let trigger = request.context.trigger_phrase.as_deref();
-        unfinished_work::save_or_remove(context, parts, (status, delivered), trigger).await;
+        let closed = match delivered {
+            Delivered::Not => warn_of_closed_pull(context, parts, request, status).await,
+            _ => None,
+        };
+        let kept = (status, closed.map_or(delivered, Delivered::Closed));
+        unfinished_work::save_or_remove(context, parts, kept, trigger).await;
         cost_limits::count(context, parts, request).await;
     }
     // If this job may not write to GitHub, the job that publishes the run counts it.

@@ -57,6 +57,7 @@ pub mod source;
 pub mod start;
 mod started;
 pub mod steps;
+mod take_over;
 pub mod task;
 mod telemetry;
 mod uncommitted;

@@ -3,7 +3,7 @@
 use crate::cli::RunArgs;
 use crate::context::Context;
 use crate::error::{Error, ErrorKind, Result};
-use crate::git::{self, Change, Exempt, Real, Repo, display_path};
+use crate::git::{self, Change, ChangeKind, Exempt, Real, Repo, display_path};
 use crate::run::cached_repo::CachedRepo;
 use crate::run::directory::{Manifest, PlanPath, RunDir};
 use crate::run::events_file::leave_out_events;
@@ -213,7 +213,10 @@ fn refuse_dirty(
         .file
         .as_ref()
         .and_then(|file| file.in_tree.as_deref());
-    let is_new_plan = |change: &Change| Some(change.path.as_slice()) == plan && change.untracked;
+    let in_jj = jj::has_jj(&prepared.real);
+    // jj puts every new file into git's index.
+    let is_new = |change: &Change| change.untracked || (in_jj && change.kind == ChangeKind::Added);
+    let is_new_plan = |change: &Change| Some(change.path.as_slice()) == plan && is_new(change);
     // Changes that do not count as progress are dirty, too, because they would be committed.
     let mut dirty: Vec<&Change> = state.changes.iter().chain(&state.uncounted).collect();
     dirty.retain(|change| !change.newly_ignored && !is_new_plan(change));
@@ -234,7 +237,7 @@ fn refuse_dirty(
         n => format!("\n    and {} more", n - 20),
     };
     let error = Error::config(format!("the work tree is not clean:\n    {shown}{more}"));
-    let error = match jj::has_jj(&prepared.real) {
+    let error = match in_jj {
         true => error.hint(remedy),
         false => error
             .hint("commit or stash these files, or use --allow-dirty (then nothing is committed)"),

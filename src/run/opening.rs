@@ -4,7 +4,7 @@ use crate::context::Context;
 use crate::domain::plan::{Task, TaskId};
 use crate::domain::schedule::Rules;
 use crate::domain::settings::OnFinding;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::github::actions_environment;
 use crate::process::{self, Cancel, CancelReason};
 use crate::run::accounts::Accounts;
@@ -14,7 +14,7 @@ use crate::run::isolation::Isolation;
 use crate::run::model_gateway::ModelGateway;
 use crate::run::new_run::OpenRun;
 use crate::run::notes::Notes;
-use crate::run::orderly_end::changed_since_orderly_end;
+use crate::run::orderly_end::forget_orderly_end;
 use crate::run::parts::Parts;
 use crate::run::plan_state::PlanState;
 use crate::run::recorder::Recorder;
@@ -92,8 +92,8 @@ fn watch_deadline(cancel: &Cancel, deadline: Option<Duration>) {
     });
 }
 
-/// Restores the results of an earlier process of the run, if the repository is as that process left it.
-pub(super) fn recall(parts: &mut Parts<'_>, earlier: &Earlier) -> Result<()> {
+/// Restores the results of an earlier process of the run.
+pub(super) fn recall(parts: &mut Parts<'_>, earlier: &Earlier) {
     // The deadline is the job's, and a resumed run has a job of its own.
     let before = Duration::from_millis(earlier.summary.elapsed_ms);
     let deadline = &mut parts.setup.config.settings.deadline;
@@ -102,14 +102,7 @@ pub(super) fn recall(parts: &mut Parts<'_>, earlier: &Earlier) -> Result<()> {
     recall_statuses(&mut parts.tree.plan, earlier, keep_going);
     parts.accounts.spent = spent(earlier);
     parts.accounts.changed_files = earlier.summary.changed_files_so_far();
-    let (setup, tree) = (&parts.setup, &mut parts.tree);
-    match changed_since_orderly_end(setup, tree, &mut parts.emit) {
-        None => Ok(()),
-        Some(strange) => Err(
-            Error::config(format!("the run cannot be resumed: {strange}"))
-                .hint("undo that, or commit or stash the changes and start a new run"),
-        ),
-    }
+    forget_orderly_end(&parts.setup.run_dir);
 }
 
 pub(super) fn run_plan(

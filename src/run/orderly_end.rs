@@ -4,11 +4,13 @@
 use crate::domain::outcome::short;
 use crate::domain::snapshot::{Head, KnownSnapshot};
 use crate::git::{RawSnapshot, display_path};
+use crate::run::directory::RunDir;
 use crate::run::emitter::Emitter;
 use crate::run::layout::RunFile;
 use crate::run::setup::Setup;
 use crate::run::work_tree::WorkTree;
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 
 /// How many files the refusal names.
 const SHOWN: usize = 20;
@@ -34,21 +36,18 @@ pub fn note_orderly_end(setup: &Setup, tree: &mut WorkTree, emit: &mut Emitter<'
 }
 
 /// Why the run cannot be resumed: HEAD or files changed since it ended. A killed run has saved no state,
-/// so everything that is there counts as its own work. If the run can be resumed, the saved state is
-/// removed.
+/// so everything that is there counts as its own work.
 pub fn changed_since_orderly_end(
-    setup: &Setup,
-    tree: &mut WorkTree,
-    emit: &mut Emitter<'_>,
+    run_dir: &RunDir,
+    look: impl FnOnce() -> Option<Arc<RawSnapshot>>,
 ) -> Option<String> {
-    let end: OrderlyEnd = setup.run_dir.read_json(RunFile::OrderlyEnd)?;
-    tree.recall_artifacts(emit);
-    let strange = tree.snapshot(emit).0.and_then(|now| end.difference(&now));
-    if strange.is_none() {
-        // If the file stayed and the resumed process were killed, its end would look orderly.
-        setup.run_dir.remove(RunFile::OrderlyEnd);
-    }
-    strange
+    let end: OrderlyEnd = run_dir.read_json(RunFile::OrderlyEnd)?;
+    end.difference(&*look()?)
+}
+
+/// Removes the saved state. If it stayed and the resumed process were killed, its end would look orderly.
+pub fn forget_orderly_end(run_dir: &RunDir) {
+    run_dir.remove(RunFile::OrderlyEnd);
 }
 
 impl OrderlyEnd {

@@ -2,10 +2,11 @@
 
 use crate::domain::plan::{self, Plan, StatusUpdate, Task, TaskId, TaskStatus};
 use crate::git::{PlanContent, PlanExempt};
+use crate::plain_file;
 use anyhow::Context as _;
 use std::collections::{BTreeMap, HashSet};
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// How many tasks' statuses are written on trial before the run. All tasks of a plan are usually written
 /// alike.
@@ -68,6 +69,14 @@ impl PlanState {
     /// The text as it was read.
     pub fn text(&self) -> &str {
         &self.text
+    }
+
+    /// Whether this file says something else than the plan as it was read, apart from Sprag's own keys.
+    pub fn is_otherwise_in(&self, path: &Path) -> bool {
+        let name = self.file.as_ref().map_or("", |file| file.name.as_str());
+        let words = |bytes: &[u8]| plan::without_owned_keys(name, bytes);
+        let other = plain_file::read(path, PLAN_LIMIT);
+        other.is_ok_and(|other| words(&other) != words(self.text.as_bytes()))
     }
 
     /// Whether the task is done, according to the current status.

@@ -12,6 +12,8 @@ use crate::run::output_schema::SchemaSource;
 use crate::run::plan_state::{PlanFile, PlanState};
 use crate::run::programs;
 use crate::run::reviewed_change::ReviewedChange;
+use crate::secrets::redact::MIN_SECRET_BYTES;
+use crate::secrets::sources::holds_secret;
 use crate::settings::{self, RunConfig, Sources, TaskConfig};
 use std::io::Read as _;
 use std::os::unix::ffi::OsStrExt as _;
@@ -216,8 +218,18 @@ pub fn prepare(
     for (task, config) in &tasks {
         warn_of_open_dependencies(task, &named, &book, &mut warnings);
         warn_of_cost(task, config, &mut warnings);
+        warn_of_short_secrets(context, config, &mut warnings);
         if run.setup.is_empty() && !integrates {
             warn_of_missing_programs(context, &real, config, &mut warnings);
+        }
+    }
+    if sources.above.roles.is_some() && !tasks.is_empty() {
+        let has_phases = |(_, config): &(Task, TaskConfig)| {
+            let set = &config.settings;
+            set.review || set.tdd || set.review_only
+        };
+        if !tasks.iter().any(has_phases) {
+            warnings.push("`roles` has no effect: no task has `review` or `tdd`".into());
         }
     }
     ensure_writable(&book, &tasks)?;
@@ -451,6 +463,23 @@ fn warn_of_missing_programs(
         let warning = format!(
             "{} needs {}, which is not installed here; {other}",
             missing.of, missing.program
+        );
+        if !warnings.contains(&warning) {
+            warnings.push(warning);
+        }
+    }
+}
+
+/// Warns of secrets that children get and that are too short to be redacted.
+fn warn_of_short_secrets(context: &Context, config: &TaskConfig, warnings: &mut Vec<String>) {
+    let set = &config.settings;
+    for name in set.agent_env.iter().chain(&set.verify_env) {
+        let value = context.var(name).unwrap_or_default().trim();
+        if value.is_empty() || value.len() >= MIN_SECRET_BYTES || !holds_secret(name) {
+            continue;
+        }
+        let warning = format!(
+            "{name} is passed on, and its value is not redacted: it has fewer than {MIN_SECRET_BYTES} bytes"
         );
         if !warnings.contains(&warning) {
             warnings.push(warning);

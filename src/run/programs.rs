@@ -85,6 +85,17 @@ pub fn missing(
         .collect()
 }
 
+/// The first program that a command line needs and that is not installed. A path in the work tree may lead to
+/// a program that does not exist yet.
+pub fn missing_of(context: &Context, work_tree: &Path, line: &str) -> Option<String> {
+    let search_path = context.var_os("PATH").unwrap_or_default();
+    let is_there =
+        |program: &String| find_program(program.as_ref(), search_path, work_tree).is_some();
+    let is_installed = |program: &String| !program.contains('/') || program.starts_with('/');
+    let mut needed = programs(line).into_iter().filter(is_installed);
+    needed.find(|program| !is_there(program))
+}
+
 /// The programs that a command line starts unconditionally, in order. Everything that depends on a condition,
 /// a variable or another program's output is left out, and so is everything after it that it may affect.
 fn programs(line: &str) -> Vec<String> {

@@ -65,6 +65,11 @@ pub(crate) fn refused(kind: RefusalKind, words: &str) -> PushFailure {
             "the token cannot push (the job needs the permission `contents: write`)",
             false,
         ),
+        RefusalKind::Credential => (
+            "the remote does not accept the token, which is wrong, revoked or expired; that of a job ends with the job",
+            false,
+        ),
+        RefusalKind::Archived => ("the repository is archived", false),
         RefusalKind::NotFound => (
             "the repository does not exist, or this token cannot access it",
             false,

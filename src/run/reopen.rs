@@ -6,7 +6,7 @@ use crate::context::Context;
 use crate::domain::attempt::{Record, Spend, fold};
 use crate::domain::event::{Event, EventKind};
 use crate::domain::outcome::{Outcome, TaskEnd};
-use crate::domain::plan::{StatusUpdate, TaskStatus, without_owned_keys};
+use crate::domain::plan::{StatusUpdate, TaskStatus};
 use crate::domain::summary::{RunSummary, TaskSummary};
 use crate::error::{Error, Result, machine_fault, with_causes};
 use crate::git::{Real, Repo};
@@ -175,11 +175,9 @@ fn resumed(
     prepared
         .warnings
         .extend(not_asked_again(context, args, &manifest));
-    prepared.warnings.extend(changed_plan(
-        &prepared.source,
-        prepared.book.text(),
-        &run_dir,
-    ));
+    prepared
+        .warnings
+        .extend(changed_plan(&prepared.source, &prepared.book, &run_dir));
     let resumed = ResumedState {
         run_dir,
         run_id: manifest.run_id,
@@ -213,7 +211,7 @@ fn reopen_repository(real: Real, run_dir: &RunDir) -> Result<Repo> {
         let error = anyhow::Error::from(error);
         let message = format!("the run cannot be resumed: {}", with_causes(&error));
         match machine_fault(&error) {
-            Some(remedy) => Error::environment(message).hint(remedy),
+            Some(remedy) => Error::machine(message, remedy).of_run(),
             None => Error::config(message).hint("start a new run; the commits of this one stay"),
         }
     })?;
@@ -230,26 +228,23 @@ fn reopen_repository(real: Real, run_dir: &RunDir) -> Result<Repo> {
     let settled = finish_landing(&mut repo, run_dir).and_then(|()| undo_move(&mut repo, run_dir));
     settled.map_err(|error| {
         let message = format!("the run cannot be resumed: {}", with_causes(&error));
-        let environment = Error::environment(message);
-        machine_fault(&error)
-            .into_iter()
-            .fold(environment, Error::hint)
+        match machine_fault(&error) {
+            Some(remedy) => Error::machine(message, remedy).of_run(),
+            None => Error::environment(message),
+        }
     })?;
     Ok(repo)
 }
 
 /// A warning about which plan is used, if the plan was edited since the run started.
-fn changed_plan(source: &Source, text: &str, run_dir: &RunDir) -> Option<String> {
+fn changed_plan(source: &Source, book: &PlanState, run_dir: &RunDir) -> Option<String> {
     let (path, other) = match source {
         Source::Prompt(_) | Source::Text(_) => return None,
         Source::File(path) => (path, run_dir.path(RunFile::Plan)),
         Source::Known { path, .. } => (path, path.clone()),
     };
-    let name = path.file_name()?.to_string_lossy().into_owned();
-    let other = std::fs::read(other).ok()?;
-    let same = without_owned_keys(&name, &other) == without_owned_keys(&name, text.as_bytes());
     let shown = path.display();
-    (!same).then(|| match source {
+    book.is_otherwise_in(&other).then(|| match source {
         Source::Known { .. } => format!(
             "{shown} was edited; the run continues with the last committed version; start a new run for the edited one"
         ),

@@ -336,7 +336,11 @@ impl Reporting {
         self.drain();
         let mut is_posted = self.end_publishing();
         if let Some(path) = context.path_var("GITHUB_STEP_SUMMARY") {
-            let text = markdown::step_summary(&self.summary, markdown::STEP_SUMMARY_BYTES);
+            // The limit is the step's, and its other programs may have written to the file.
+            let there = std::fs::metadata(&path).map_or(0, |about| about.len());
+            let there = usize::try_from(there).unwrap_or(usize::MAX);
+            let room = markdown::STEP_SUMMARY_BYTES.saturating_sub(there);
+            let text = markdown::step_summary(&self.summary, room);
             is_posted |= self.append(&path, &text, "step summary");
         }
         if !is_posted {

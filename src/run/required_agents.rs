@@ -3,8 +3,10 @@
 use crate::agents::{Agent, CliAgent, CliSpec, Login, LoginSources, key_mistake};
 use crate::context::Context;
 use crate::error::{Error, Result};
+use crate::run::programs::missing_of;
 use crate::settings::TaskConfig;
 use std::ffi::OsStr;
+use std::path::Path;
 
 /// Lets the fallback agent do a task from the start if the task's own agent is not installed or, with
 /// `logins`, has neither a key nor a login. Returns one message per replaced agent.
@@ -53,6 +55,36 @@ pub fn require_programs<'t>(
             return Err(Error::agent(message)
                 .hint(format!("install it: {}", spec.install_command()))
                 .hint("or use another agent: --agent NAME or --agent-command 'COMMAND'"));
+        }
+    }
+    Ok(())
+}
+
+/// Fails if the command of a role's own agent starts a program that is not installed: the turns before that
+/// role's would be paid for in vain.
+///
+/// # Errors
+/// The first such role, with its program.
+pub fn require_commands_of_roles<'t>(
+    context: &Context,
+    work_tree: &Path,
+    tasks: impl Iterator<Item = &'t TaskConfig>,
+) -> Result<()> {
+    for task in tasks {
+        for (role, of_role) in task.by_role() {
+            let (Agent::Cli(CliAgent::Command { command } | CliAgent::Acp { command }), false) =
+                (&of_role.agent, of_role.agent == task.agent)
+            else {
+                continue;
+            };
+            if let Some(program) = missing_of(context, work_tree, command) {
+                let role = role.as_str();
+                let message =
+                    format!("the {role}'s agent_command needs {program}, which was not found");
+                return Err(Error::agent(message).hint(format!(
+                    "install it, or correct `roles.{role}.agent_command`"
+                )));
+            }
         }
     }
     Ok(())

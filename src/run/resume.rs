@@ -1,14 +1,11 @@
-//! Resumes a run in another process: ends what the dead process left running and completes its Git
-//! operations.
+//! Resumes a run in another process: completes the dead process's Git operations and reports.
 
-use crate::domain::attempt::{Step, TaskState, fold};
+use crate::domain::attempt::{TaskState, fold};
 use crate::domain::event::{Event, EventKind};
-use crate::domain::outcome::{Outcome, short};
-use crate::domain::snapshot::{Head, RevId, Snapshot};
+use crate::domain::outcome::Outcome;
+use crate::domain::snapshot::{Head, RevId};
 use crate::domain::summary::TaskSummary;
-use crate::error::{Error, Result};
 use crate::git::{Exempt, LandingIntent, MoveIntent, Repo};
-use crate::process::kill_marked;
 use crate::run::directory::RunDir;
 use crate::run::emitter::Emitter;
 use crate::run::layout::RunFile;
@@ -17,28 +14,20 @@ use crate::run::steps::{last_landing, restore_for_next};
 use crate::run::task::TaskStart;
 use crate::run::work_tree::WorkTree;
 
-/// Kills the processes that the dead process left running, loads the list of files that its checks left
-/// behind, and verifies that HEAD is where the run stopped.
+/// Loads the list of files that the dead process's checks left behind, and reports a commit that it did not
+/// report.
 ///
 /// # Errors
-/// When somebody has moved HEAD meanwhile.
+/// When the record of the run cannot be read.
 pub fn resume_run<'r>(
     setup: &Setup,
     tree: &mut WorkTree,
     emit: &mut Emitter<'_>,
     tasks: impl Iterator<Item = &'r TaskStart>,
-) -> Result<()> {
-    let killed = kill_marked(&setup.run_id);
-    if !killed.is_empty() {
-        let count = killed.len();
-        emit.warn(format!(
-            "{count} processes of the interrupted run were still running; they were ended"
-        ));
-    }
+) -> anyhow::Result<()> {
     let states: Vec<TaskState> = tasks.map(|start| fold(&start.earlier)).collect();
     tree.recall_artifacts(emit);
-    ensure_where_it_stopped(tree, emit, &states)?;
-    Ok(tell_plan_end(setup, tree, emit, &states)?)
+    tell_plan_end(setup, tree, emit, &states)
 }
 
 /// Reports the commit with the plan's status if it landed just before the run died. A task tells its own.
@@ -76,37 +65,6 @@ pub fn clean_up_after(
     }
 }
 
-/// A run resumes only at a known HEAD: the last verified commit, or a commit that the agent made.
-fn ensure_where_it_stopped(
-    tree: &mut WorkTree,
-    emit: &mut Emitter<'_>,
-    states: &[TaskState],
-) -> Result<()> {
-    let Snapshot::Known(now) = tree.snapshot(emit).1 else {
-        return Ok(());
-    };
-    let head = commit_of(&now.head);
-    let base = tree.repo.base();
-    let in_turn = |state: &TaskState| matches!(state.open.as_deref(), Some(Step::RunAgent { .. }));
-    let left_there = |state: &TaskState| matches!(&state.current, Some(Snapshot::Known(known)) if known.head == now.head);
-    if head == base
-        || states
-            .iter()
-            .any(|state| in_turn(state) || left_there(state))
-    {
-        return Ok(());
-    }
-    fn name(id: Option<&RevId>) -> &str {
-        id.map_or("no commit", short)
-    }
-    Err(Error::config(format!(
-        "HEAD has moved since the run was interrupted: it was at {}, and is at {}",
-        name(base.as_ref()),
-        name(head.as_ref())
-    ))
-    .hint("start a new run, or go back to that commit and resume"))
-}
-
 /// Completes the bookkeeping of a commit that landed just before the run died, and releases the refs
 /// that were locked for it.
 ///
@@ -125,7 +83,7 @@ pub fn finish_landing(repo: &mut Repo, run_dir: &RunDir) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn commit_of(head: &Head) -> Option<RevId> {
+pub(super) fn commit_of(head: &Head) -> Option<RevId> {
     match head {
         Head::At(id) => Some(id.clone()),
         Head::Unborn => None,

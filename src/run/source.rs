@@ -44,6 +44,8 @@ pub(crate) struct PreparedSource {
     pub(crate) lock: Option<RunLock>,
     /// The change to review, if the run only reviews.
     pub(crate) reviewed: Option<ReviewedChange>,
+    /// Warnings for the user.
+    pub(crate) warnings: Vec<String>,
 }
 
 /// The request in the command line or the inputs.
@@ -73,9 +75,13 @@ pub(crate) fn decide(context: &Context, args: &RunArgs, runtime: &Runtime) -> Re
         (given, false) => given,
     };
     let wanted = runtime.block_on(wanted(context, actions.as_ref(), &settings, &real, given))?;
+    let mut warnings = Vec::new();
     let (source, request, held) = match wanted {
         Found::Over(ended) => return Ok(Start::Over(ended)),
-        Found::Here(source) => (source, None, None),
+        Found::Here(source, notes) => {
+            warnings = notes;
+            (source, None, None)
+        }
         Found::There(source, mut request) => {
             request.may_tell(&settings, context.in_actions() && !args.dry_run);
             let refused = |error: &Error| report_refusal(context, &request, error, runtime);
@@ -113,6 +119,7 @@ pub(crate) fn decide(context: &Context, args: &RunArgs, runtime: &Runtime) -> Re
         config: config.flatten(),
         lock,
         reviewed,
+        warnings,
     })))
 }
 
@@ -247,8 +254,8 @@ fn given_source(context: &Context, args: &RunArgs) -> Result<GivenSource> {
 
 enum Found {
     Over(JobEnd),
-    /// A run without GitHub.
-    Here(Source),
+    /// A run without GitHub, and warnings for the user.
+    Here(Source, Vec<String>),
     There(Source, Box<RunRequest>),
 }
 
@@ -266,7 +273,9 @@ async fn wanted(
     };
     let wants = context.in_actions() || reaches_out(settings);
     let found = match &given {
-        GivenSource::Source(source) if !wants => return Ok(Found::Here(source.clone())),
+        GivenSource::Source(source) if !wants => {
+            return Ok(Found::Here(source.clone(), Vec::new()));
+        }
         GivenSource::Issue(number) => of_issue(context, actions, settings, *number).await?,
         GivenSource::Event => lookup::decide(context, actions, settings, Purpose::Event).await?,
         _ if has_event => {
@@ -361,10 +370,10 @@ fn without_github(
         {
             Err(missing("--report github"))
         }
-        GivenSource::Source(source) => Ok(Found::Here(source)),
+        GivenSource::Source(source) => Ok(Found::Here(source, Vec::new())),
         GivenSource::Queue(dir) => Ok(match queue::choose_here(real, &dir)? {
-            Selection::Over(ended) => Found::Over(ended),
-            Selection::Plan(path) => Found::Here(Source::File(path)),
+            (Selection::Over(ended), _) => Found::Over(ended),
+            (Selection::Plan(path), blocked) => Found::Here(Source::File(path), blocked),
         }),
         GivenSource::Event | GivenSource::Nothing => Err(missing("--event")),
     }
@@ -422,7 +431,7 @@ pub(crate) async fn of_issue(
     let identity = client.identity().await;
     let lookup = lookup::EventLookup {
         repo: &repo,
-        identity: identity.as_ref().ok(),
+        identity: identity.as_ref(),
         name: &actions.place.name,
     };
     lookup.recall(&mut request).await;

@@ -14,6 +14,7 @@ use crate::run::prepare::{Prepared, Selection, prepare};
 use crate::run::reopen::{Reopened, reopen, reopen_restored};
 use crate::run::restore::{self, restore};
 use crate::run::source::{self, PreparedSource, Start};
+use crate::run::take_over::take_over;
 use crate::settings::inputs::with_inputs;
 use std::io::stdout;
 use tokio::runtime::Runtime;
@@ -41,6 +42,7 @@ pub fn start(context: &Context, args: &RunArgs) -> Result<u8> {
         config,
         lock: held,
         reviewed,
+        warnings,
     } = match source::decide(context, args, &runtime)? {
         Start::Over(ended) => return Ok(lookup::ended(context, &ended, &mut stdout())),
         Start::Run(ready) => *ready,
@@ -86,6 +88,7 @@ pub fn start(context: &Context, args: &RunArgs) -> Result<u8> {
     );
     let prepared = prepared.and_then(|mut prepared| {
         prepared.reviewed = reviewed;
+        prepared.warnings.extend(warnings);
         reviews_or_works(&prepared).map(|()| prepared)
     });
     let prepared = prepared
@@ -133,11 +136,14 @@ pub(crate) fn runtime() -> Result<Runtime> {
 
 fn go_on(context: &Context, args: &RunArgs, reopened: Reopened, runtime: Runtime) -> Result<u8> {
     let Reopened {
-        prepared,
+        mut prepared,
         request,
-        resumed,
+        mut resumed,
         mut lock,
     } = reopened;
+    let warning = take_over(&mut resumed, &prepared)
+        .inspect_err(|error| report_not_started(context, request.as_ref(), error, &runtime))?;
+    prepared.warnings.extend(warning);
     let resumed = Some(resumed);
     execute(
         context, args, prepared, request, resumed, runtime, &mut lock,

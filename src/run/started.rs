@@ -20,6 +20,8 @@ pub(super) struct StartFacts<'a> {
     pub(super) has_agent: bool,
     /// Whether the run drafts a plan.
     pub(super) is_draft: bool,
+    /// Whether the run is only a review.
+    pub(super) is_review: bool,
     /// The cost limits, for people.
     pub(super) limits: Option<String>,
 }
@@ -80,7 +82,7 @@ pub(super) fn started(
             .setup
             .gateway
             .lines(tasks.iter().map(|(_, config)| config)),
-        continuation: continuation(context, request, facts.is_draft),
+        continuation: continuation(context, request, (facts.is_draft, facts.is_review)),
     }
 }
 
@@ -88,11 +90,13 @@ pub(super) fn started(
 pub(super) fn continuation(
     context: &Context,
     request: Option<&RunRequest>,
-    is_draft: bool,
+    (is_draft, is_review): (bool, bool),
 ) -> Continuation {
     match context.in_actions() {
         _ if is_draft => Continuation::Anew,
         true => request.map_or(Continuation::BY_WORKFLOW, |it| it.context.continuation()),
+        // Somebody who has fixed the findings has moved HEAD, and a resumed run reviews the same change.
+        false if is_review => Continuation::Anew,
         false => Continuation::Here,
     }
 }

@@ -272,10 +272,15 @@ impl TaskConfig {
 
     /// A copy of these settings for each role that the task needs.
     pub fn in_each_role(&self) -> impl Iterator<Item = Self> + '_ {
+        self.by_role().map(|(_, config)| config)
+    }
+
+    /// Each role that the task needs, with a copy of these settings for it.
+    pub fn by_role(&self) -> impl Iterator<Item = (Role, Self)> + '_ {
         self.agents.iter().map(|(role, _)| {
             let mut config = self.clone();
             config.take_role(*role);
-            config
+            (*role, config)
         })
     }
 

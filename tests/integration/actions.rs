@@ -136,6 +136,20 @@ fn what_is_unknown_is_empty_and_not_zero() {
 }
 
 #[test]
+fn the_step_summary_fits_beside_what_other_programs_of_the_step_wrote() {
+    const LIMIT: usize = 1 << 20;
+    for before in [LIMIT - 17_000, LIMIT - 100] {
+        let project = step("grep -qx fixed a.txt");
+        let path = project.outside("step-summary");
+        fs::write(&path, "x\n".repeat(before / 2)).unwrap();
+        run(&project, "echo fixed > a.txt; echo Done.", &[]).expect(0);
+        let text = fs::read_to_string(&path).unwrap();
+        assert!(text.len() <= LIMIT, "{}", text.len());
+        assert_eq!(text.contains("Sprag: success"), before < LIMIT - 16_384);
+    }
+}
+
+#[test]
 fn names_of_files_make_no_outputs() {
     let project = step("true");
     let agent = "printf x > \"$(printf 'a\\nstatus<<E\\nhacked\\nE')\"; printf x > '::error::name'; echo Done.";

@@ -83,11 +83,23 @@ fn job(
     agent: &str,
     more: &[&str],
 ) -> (Command, PathBuf) {
+    job_of("plan.yaml", project, name, tasks, agent, more)
+}
+
+/// The same for tasks of any plan.
+fn job_of(
+    plan: &str,
+    project: &Project,
+    name: &str,
+    tasks: &str,
+    agent: &str,
+    more: &[&str],
+) -> (Command, PathBuf) {
     let checkout = checkout(project, &format!("checkout-{name}"));
     let run_dir = project.beside(&format!("shards/{name}"));
     fs::create_dir_all(run_dir.parent().unwrap()).unwrap();
     let agent = project.agent(agent);
-    let mut args = vec!["run", "--plan", "plan.yaml", "--no-push", "--max-retries=0"];
+    let mut args = vec!["run", "--plan", plan, "--no-push", "--max-retries=0"];
     args.extend([
         "--agent-command",
         &agent,
@@ -279,6 +291,50 @@ fn a_shard_without_its_commits_is_missing_with_what_to_do() {
     let told = warnings(&run);
     let expected = "summary.json lists 1 commit, but there is no work.bundle; run with --no-push";
     assert!(told.iter().any(|line| line.contains(expected)), "{told:?}");
+}
+
+#[test]
+fn a_shard_of_another_plan_with_the_same_task_is_missing() {
+    let project = project(&[("a", &[]), ("b", &[])], "true");
+    project.write("other.yaml", &project.read("plan.yaml"));
+    project.commit_all("other");
+    let (mut command, run_dir) = job_of("other.yaml", &project, "a", "a", WORK, &[]);
+    assert!(command.output().unwrap().status.success());
+    let checkout = project.beside("checkout-a");
+    let branch = ["fetch", "--quiet", checkout.to_str().unwrap(), "main:other"];
+    project.git(&branch);
+    for shard in [run_dir.to_str().unwrap(), "other"] {
+        let run = integrate(&project, &[shard]).expect(1);
+        let missing = ("pending", "missing_shard");
+        assert_eq!(ends(&run), [missing, missing], "{shard}");
+        assert_eq!(warnings(&run).len(), 1, "{:?}", warnings(&run));
+    }
+    assert_eq!(project.read("a.txt"), "one\ntwo\nthree\n");
+}
+
+#[test]
+fn a_shard_without_a_commit_of_a_task_that_it_calls_done_does_not_deliver_it() {
+    let project = project(&[("a", &[]), ("b", &[]), ("c", &["b"])], "true");
+    let honest = shard(&project, "honest", "b", WORK, 0);
+    let lies = shard(
+        &project,
+        "lies",
+        "a b c",
+        "test $SPRAG_TASK_ID = a && echo a > a",
+        1,
+    );
+    let path = Path::new(&lies).join("summary.json");
+    let mut summary: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+    for at in [1, 2] {
+        summary["tasks"][at]["status"] = "done".into();
+        summary["tasks"][at]["reason"] = "verified".into();
+    }
+    summary["totals"]["done"] = 3.into();
+    fs::write(&path, summary.to_string()).unwrap();
+    let (done, missing) = (("done", "verified"), ("pending", "missing_shard"));
+    let run = integrate(&project, &[&lies, &honest]).expect(1);
+    assert_eq!(ends(&run), [done, done, missing]);
+    assert!(message(&run, "c").contains("has no commit of it"));
 }
 
 #[test]

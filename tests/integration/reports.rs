@@ -557,7 +557,7 @@ fn a_dry_run_shows_a_later_prompt_as_it_is_after_the_earlier_tasks() {
 
 #[test]
 fn a_dry_run_shows_the_prompt_that_is_given() {
-    let reviewer = "{reviewer: {agent_command: judge}}";
+    let reviewer = "{reviewer: {agent_command: echo}}";
     for (flags, phases) in [
         (&[][..], None),
         (

@@ -118,6 +118,12 @@ echo '- b.txt:1-3: too long'; echo 'VERDICT: NEEDS_FIXES'";
         "{}",
         run.stdout
     );
+    // A run that is resumed reviews the same change again, and none once a fix is committed.
+    assert!(
+        run.stdout.contains("start the same command again") && !run.stdout.contains("--resume"),
+        "{}",
+        run.stdout
+    );
 }
 
 #[test]

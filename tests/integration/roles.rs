@@ -351,6 +351,46 @@ fn each_role_has_its_own_agent() {
 }
 
 #[test]
+fn a_role_whose_program_is_missing_is_found_before_the_first_turn() {
+    let project = project();
+    for (command, missing) in [
+        ("sprag-no-such-program --strict", "sprag-no-such-program"),
+        ("/no/such/reviewer", "/no/such/reviewer"),
+    ] {
+        let roles = format!("{{reviewer: {{agent_command: '{command}'}}}}");
+        let refused = reviewed(&project, "true", &["--roles", &roles]).expect(4);
+        let said = format!("the reviewer's agent_command needs {missing}, which was not found");
+        assert!(refused.stderr.contains(&said), "{}", refused.stderr);
+    }
+    assert_eq!((project.calls(), project.run_dirs().len()), (0, 0));
+    // The implementer may write the program of a role that lies in the work tree.
+    let roles = "{reviewer: {agent_command: ./review.sh}}";
+    let script = "printf '#!/bin/sh\\necho \"VERDICT: ACCEPTABLE\"\\n' > review.sh
+chmod +x review.sh; echo new > a.txt; echo done";
+    reviewed(&project, script, &["--roles", roles]).expect(0);
+}
+
+#[test]
+fn an_ignored_file_outlives_what_becomes_of_the_rules_that_ignore_it() {
+    let project = project();
+    project.write(".gitignore", "*.env\n");
+    project.commit_all("ignore");
+    project.write("own.env", "secret\n");
+    let script = "case $SPRAG_ROLE in
+  implementer) echo new > a.txt; echo done ;;
+  reviewer) rm .gitignore; echo x > left.txt; echo 'VERDICT: ACCEPTABLE' ;;
+esac";
+    let run = reviewed(&project, script, &[]).expect(0);
+    assert_eq!(project.read("own.env"), "secret\n");
+    assert_eq!(project.status(), "");
+    assert!(
+        has_warning(&run, "the changes were undone: .gitignore, left.txt"),
+        "{}",
+        run.summary["warnings"]
+    );
+}
+
+#[test]
 fn any_role_may_report_that_it_cannot_go_on() {
     let project = project();
     let script = "case $SPRAG_ROLE in
@@ -401,7 +441,7 @@ fn without_being_asked_for_nothing_is_told_of_roles() {
             assert!(event.get(key).is_none(), "{event}");
         }
     }
-    let history = std::fs::read_to_string(run.dir.unwrap().join("history.jsonl")).unwrap();
+    let history = std::fs::read_to_string(run.dir.as_ref().unwrap().join("history.jsonl")).unwrap();
     for word in [
         "\"name\":",
         "\"phase\":\"",
@@ -411,4 +451,14 @@ fn without_being_asked_for_nothing_is_told_of_roles() {
     ] {
         assert!(!history.contains(word), "{word}: {history}");
     }
+    assert!(!has_warning(&run, "roles"), "{}", run.summary["warnings"]);
+    project.git(&["reset", "--quiet", "--hard", "HEAD~1"]);
+    let idle = project
+        .run(&agent, &["--roles", "{reviewer: {}}"])
+        .expect(0);
+    assert!(
+        has_warning(&idle, "`roles` has no effect"),
+        "{}",
+        idle.summary["warnings"]
+    );
 }

@@ -1,7 +1,7 @@
 //! The secrets of the job in what an agent leaves behind: nothing of it is committed.
 
 use crate::support::project::{Project, Run};
-use crate::support::tasks::{end, fixable, fixable_by};
+use crate::support::tasks::{end, fixable, fixable_by, warnings};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use std::fs;
@@ -218,4 +218,23 @@ fn a_token_that_the_base_contains_is_none_to_warn_of() {
     let run = run(&mut project, &script, &[]).expect(0);
     let warnings = run.summary["warnings"].to_string();
     assert!(!warnings.contains("is committed in"), "{warnings}");
+}
+
+#[test]
+fn a_secret_that_is_too_short_to_be_redacted_is_warned_of_by_its_name_where_children_get_it() {
+    for (agent_env, warned) in [("SHORT_PASSWORD\nLONG_PASSWORD\nPLAIN", 1), ("PLAIN", 0)] {
+        let mut project = fixable();
+        project.env("SHORT_PASSWORD", "hunter2");
+        project.env("LONG_PASSWORD", "hunter22");
+        project.env("PLAIN", "hunter2");
+        project.env("SPRAG_AGENT_ENV", agent_env);
+        let run = run(&mut project, "true", &["--max-retries=0"]);
+        let mut told = warnings(&run);
+        told.retain(|it| it.contains("not redacted"));
+        assert_eq!(told.len(), warned, "{told:?}");
+        assert!(
+            told.iter()
+                .all(|it| it.starts_with("SHORT_PASSWORD") && !it.contains("hunter2"))
+        );
+    }
 }

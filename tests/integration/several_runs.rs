@@ -3,6 +3,7 @@
 use crate::support::proc::wait_until;
 use crate::support::project::Project;
 use crate::support::tasks::{FIX, fixable, fixable_by, logged};
+use std::fs;
 
 #[test]
 fn what_only_checks_left_behind_does_not_block_the_next_run() {
@@ -143,7 +144,7 @@ fn a_run_is_listed_as_running_while_its_process_lives() {
     child.kill().unwrap();
     child.wait().unwrap();
     wait_until("the lock is free", || state().contains("  unfinished  "));
-    std::fs::remove_file(begun).unwrap();
+    fs::remove_file(begun).unwrap();
 }
 
 #[test]
@@ -193,6 +194,7 @@ fn a_queue_without_github_is_worked_off_on_the_checked_out_branch() {
         ("queue/second.yaml", &plan("medium", "")),
         ("queue/third.yaml", &plan("high", "depends_on: first\n")),
         ("queue/README.md", "No plan.\n"),
+        ("queue/zero.yaml", "tasks: []\n"),
     ]);
     let agent = project.agent("echo $N >> a.txt; echo Done.");
     let queue = ["run", "--queue", "queue", "--agent-command", &agent];
@@ -204,9 +206,13 @@ fn a_queue_without_github_is_worked_off_on_the_checked_out_branch() {
         let run = project.sprag(&queue).expect(0);
         assert_eq!(run.summary["plan"]["path"], format!("queue/{name}.yaml"));
         assert_eq!(run.summary["branch"], "main");
+        let warnings = run.summary["warnings"].to_string();
+        assert!(warnings.contains("queue: zero: invalid: "), "{warnings}");
     }
+    fs::remove_file(project.repo().join("queue/zero.yaml")).unwrap();
+    project.commit_all("Remove a plan");
     let since = format!("{head}..main");
-    assert_eq!(project.git(&["rev-list", "--count", &since]), "3");
+    assert_eq!(project.git(&["rev-list", "--count", &since]), "4");
     let over = project.sprag(&queue).expect(0).stdout;
     assert!(
         over.starts_with("no_work: every plan of the queue is done"),

@@ -116,6 +116,16 @@ fn tests_that_pass_at_once_are_nudged_and_never_valid() {
 }
 
 #[test]
+fn as_many_nudges_for_a_test_are_announced_as_there_are() {
+    let run = tests_first(&project(), "echo 'All done.'", &[]).expect(1);
+    assert_eq!(run.task(0)["nudges"], 3);
+    for n in 1..=3 {
+        let nudge = format!("nudge {n} of 3: Implementer: wrote no test");
+        assert!(run.stdout.contains(&nudge), "{}", run.stdout);
+    }
+}
+
+#[test]
 fn a_failure_that_was_there_before_is_no_failing_test() {
     let mut project = Project::new(&[
         ("a.txt", "old\n"),

@@ -276,14 +276,7 @@ fn on_pull(authorised: &mut Authorised, pull: &PullFacts) -> Result<(), Refusal>
     let same = |head: &str| head.eq_ignore_ascii_case(&pull.base_repository);
     match &pull.head_repository {
         Some(head) if same(head) => {}
-        Some(head) => {
-            authorised.report_only = true;
-            let head = clean::clean_line(head, 150);
-            let note = format!(
-                "The branch belongs to the fork {head}: nothing is pushed, the work is only reported."
-            );
-            candidate.notes.push(note);
-        }
+        Some(_) => authorised.report_only = true,
         None if candidate.request.is_work() => {
             return Err(Refusal::ForkIsGone);
         }

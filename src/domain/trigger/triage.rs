@@ -213,6 +213,9 @@ fn asker(
     settings: &TriggerSettings,
 ) -> Result<Requester, Triage> {
     let login = clean::clean_line(&actor.login, 100);
+    if login.is_empty() {
+        return Err(nothing("the account that asked does not exist any more"));
+    }
     if settings.is_own(&actor.login) {
         return Err(nothing(format!(
             "{login} is the account that Sprag itself works with"
@@ -495,7 +498,8 @@ fn push(event: &PushEvent, settings: &TriggerSettings) -> Result<Candidate, Tria
     {
         return Err(nothing("the last commit of the push is one of Sprag's own"));
     }
-    if let Some(sender) = &event.common.sender {
+    let sender = event.common.sender.as_ref();
+    if let Some(sender) = sender.filter(|sender| !sender.login.is_empty()) {
         asker(sender, None, settings)?;
     }
     let mut candidate = configured(&event.common, settings);

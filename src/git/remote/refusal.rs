@@ -15,8 +15,12 @@ pub enum RefusalKind {
     Secret,
     /// A hook of the remote refused.
     Hook,
-    /// The credential is missing, invalid or lacks a permission.
+    /// The credential is missing or lacks a permission.
     Permission,
+    /// The credential is wrong, revoked or expired.
+    Credential,
+    /// The repository is archived.
+    Archived,
     /// There is no such repository, or the credential may not read it.
     NotFound,
     /// The repository has another address, to which neither commits nor the credential are sent.
@@ -66,7 +70,8 @@ enum Meaning {
 
 use Meaning::{Kind, Moved, Transient};
 use RefusalKind::{
-    Hook, LargeFile, Locked, NotFound, Other, Permission, Protected, Renamed, Secret, Workflows,
+    Archived, Credential, Hook, LargeFile, Locked, NotFound, Other, Permission, Protected, Renamed,
+    Secret, Workflows,
 };
 
 /// Parts of messages in lower case, the more specific ones first: GitHub states its objection before git
@@ -98,12 +103,14 @@ const MEANINGS: &[(&str, Meaning)] = &[
     ("failed to update ref", Kind(Locked)),
     ("pre-receive hook declined", Kind(Hook)),
     ("hook declined", Kind(Hook)),
-    ("returned error: 401", Kind(Permission)),
+    ("was archived so it is read-only", Kind(Archived)),
+    ("bad credentials", Kind(Credential)),
+    ("authentication failed", Kind(Credential)),
+    ("invalid username or", Kind(Credential)),
+    ("returned error: 401", Kind(Credential)),
     ("returned error: 403", Kind(Permission)),
-    ("authentication failed", Kind(Permission)),
     ("could not read username", Kind(Permission)),
     ("could not read password", Kind(Permission)),
-    ("invalid username or", Kind(Permission)),
     ("permission to", Kind(Permission)),
     ("permission denied", Kind(Permission)),
     ("write access to repository not granted", Kind(Permission)),
@@ -259,7 +266,15 @@ mod tests {
             ),
             (
                 "fatal: Authentication failed for 'https://github.com/o/r.git/'",
-                "Permission",
+                "Credential",
+            ),
+            (
+                "fatal: unable to access 'https://github.com/o/r.git/': The requested URL returned error: 401",
+                "Credential",
+            ),
+            (
+                "remote: This repository was archived so it is read-only.\nfatal: unable to access 'https://github.com/o/r.git/': The requested URL returned error: 403",
+                "Archived",
             ),
             (
                 "remote: Repository not found.\nfatal: repository 'https://github.com/o/r.git/' not found",

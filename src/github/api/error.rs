@@ -64,9 +64,10 @@ impl Error {
         matches!(self, Self::Unauthorised { .. } | Self::Forbidden { .. })
     }
 
-    /// Whether the token is valid and lacks a permission.
+    /// Whether the token is valid and lacks a permission. No permission opens what is locked or archived.
     pub fn is_forbidden(&self) -> bool {
-        matches!(self, Self::Forbidden { .. })
+        let is_shut = |message: &str| ["locked", "archived"].iter().any(|it| message.contains(it));
+        matches!(self, Self::Forbidden { message, .. } if !is_shut(message))
     }
 
     /// Whether the resource does not exist or is not visible to the token.

@@ -189,13 +189,25 @@ impl ReplyTarget<'_> {
         };
         let mut ended = match authorised.candidate.request {
             Request::Stop => self.stop(authorised).await,
-            Request::Status => JobEnd::nothing(match authorised.state.last_status {
-                Some(status) => format!("the last run here ended {}", status.as_str()),
-                None => "no finished run is known here".to_owned(),
+            Request::Status => JobEnd::nothing(match &authorised.state {
+                State {
+                    workflow_run: Some(id),
+                    ..
+                } => format!("workflow run {id} works here, and has not told how it ended"),
+                State {
+                    last_status: Some(status),
+                    ..
+                } => format!("the last run here ended {}", status.as_str()),
+                _ => "no finished run is known here".to_owned(),
             }),
             _ => JobEnd::nothing("the commands are explained in the comment"),
         };
-        self.react(Reaction::Rocket, &mut ended).await;
+        let failed = ended.status != RunStatus::NoWork;
+        let reaction = match failed {
+            true => Reaction::Confused,
+            false => Reaction::Rocket,
+        };
+        self.react(reaction, &mut ended).await;
         let text = match (&authorised.candidate.request, self.before().await) {
             (Request::Help, None) => markdown::help_comment(&context),
             (_, None) => markdown::status_comment(None, &context),
@@ -208,6 +220,13 @@ impl ReplyTarget<'_> {
                 };
                 format!("{line}\n{}{more}", rest.trim_end())
             }
+        };
+        let told = [Some(&ended.why), ended.remedy.as_ref()];
+        let told: Vec<&str> = told.into_iter().flatten().map(String::as_str).collect();
+        let told = markdown::escaped(&text::upper_first(&told.join(". ")));
+        let text = match failed && !text.contains(&told) {
+            true => format!("{}\n\n---\n\n{told}\n", text.trim_end()),
+            false => text,
         };
         self.comment(text, &mut ended).await;
         ended
@@ -229,19 +248,20 @@ impl ReplyTarget<'_> {
                 Err(_) => {}
             }
         }
-        let mut stopped = 0_u64;
+        let (mut stopped, mut failed) = (0_u64, None);
         for run in &open {
             match self.repo.cancel_workflow_run(*run).await {
                 Ok(()) => stopped += 1,
                 // The run has ended without closing its check run.
                 Err(Error::Conflict { .. }) => {}
-                Err(error) => return not_answered("the run could not be cancelled", &error),
+                Err(error) => failed = Some(error),
             }
         }
-        JobEnd::nothing(match stopped {
-            0 => "no run is active here".to_owned(),
-            _ => format!("{} asked to stop", text::count(stopped, "run")),
-        })
+        match (failed, stopped) {
+            (Some(error), _) => not_answered("a run could not be cancelled", &error),
+            (None, 0) => JobEnd::nothing("no run is active here"),
+            _ => JobEnd::nothing(format!("{} asked to stop", text::count(stopped, "run"))),
+        }
     }
 
     fn context(&self) -> ReportContext {

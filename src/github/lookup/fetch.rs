@@ -21,8 +21,8 @@ const LOG_SHOWN: usize = 12_000;
 pub struct EventLookup<'a> {
     /// The repository.
     pub repo: &'a Repo,
-    /// The account of the token, if known.
-    pub identity: Option<&'a Identity>,
+    /// The account of the token, or why it is unknown.
+    pub identity: Result<&'a Identity, &'a Error>,
     /// The name under which the run is reported.
     pub name: &'a RunName,
 }
@@ -80,9 +80,9 @@ impl EventLookup<'_> {
 
     /// Sprag's own comment on an issue or pull request, and the state that it keeps.
     async fn own_comment(&self, number: u64) -> Result<Option<(Option<State>, Page)>, String> {
-        let Some(identity) = self.identity else {
-            return Err("could not determine the account that the token belongs to".to_owned());
-        };
+        let identity = self.identity.map_err(|error| {
+            format!("could not determine the account that the token belongs to: {error}")
+        })?;
         let found = self
             .repo
             .own_comment(number, &self.name.marker(), identity)
@@ -168,7 +168,7 @@ impl EventLookup<'_> {
 
     fn thread(&self, comments: Vec<crate::github::api::Comment>) -> Vec<words::ThreadComment> {
         let is_own = |author: Option<&crate::github::api::Author>| {
-            self.identity.is_some_and(|identity| identity.is(author))
+            self.identity.is_ok_and(|identity| identity.is(author))
         };
         let one = |comment: crate::github::api::Comment| words::ThreadComment {
             id: comment.id,

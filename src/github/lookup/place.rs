@@ -351,10 +351,6 @@ pub fn of_pull_event(
     request.context.head = Some(pull.head_sha.clone());
     request.base_ref = Some(pull.base_ref.clone());
     request.context.report_only = !is_own;
-    if !is_own {
-        let note = "The branch belongs to a fork: nothing is pushed, the work is only reported.";
-        request.context.notes.push(note.to_owned());
-    }
     request.branch = Some(WorkBranch {
         name: match is_own {
             true => pull.head_ref.clone(),

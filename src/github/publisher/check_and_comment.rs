@@ -177,7 +177,9 @@ impl CheckAndComment {
     /// The final state of what was published.
     pub(crate) fn published(&mut self, client: &Client) -> Published {
         let mut incidents = std::mem::take(&mut self.trouble.incidents);
-        incidents.extend(client.take_incidents());
+        let mut of_calls = client.take_incidents();
+        of_calls.retain(|call| !incidents.iter().any(|told| told.contains(call)));
+        incidents.extend(of_calls);
         let url = |page: &Option<Page>| page.as_ref().map(|page| page.url.clone());
         let (last, check) = (url(&self.known.final_check), url(&self.known.check));
         Published {

@@ -78,7 +78,10 @@ fn next_step(step: NextStep) -> String {
         NextStep::Advice(what) => what,
         NextStep::Command { what, command } => format!("{what}:\n      {command}"),
         NextStep::Patch { task, command } => {
-            format!("{}:\n      {command}", next_steps::place_of_patch(&task))
+            format!(
+                "{}:\n      {command}",
+                next_steps::place_of_patch(task.as_deref())
+            )
         }
         NextStep::Comment { text, what } => format!("comment {text} to {what}"),
     }

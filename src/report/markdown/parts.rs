@@ -179,16 +179,13 @@ fn task_of(summary: &RunSummary, commit: &str) -> String {
 /// The next steps for a person, as a list.
 pub(super) fn next(summary: &RunSummary, around: &ReportContext) -> String {
     let mut steps = Vec::new();
-    if around.report_only {
-        steps.push(
-            "this run cannot write here, as always for a pull request from a fork: somebody who can push can apply the patch".to_owned(),
-        );
-    }
-    let own = next_steps::steps(summary, &around.continuation());
     let is_success = summary.status == Some(RunStatus::Success);
-    let told = own.iter().filter(|_| !is_success);
+    let told = match is_success {
+        true => next_steps::commits_for_fork(summary).into_iter().collect(),
+        false => next_steps::steps(summary, &around.continuation()),
+    };
     let artifact = around.artifact_url.as_deref();
-    steps.extend(told.map(|step| super::next_step(step, artifact)));
+    steps.extend(told.iter().map(|step| super::next_step(step, artifact)));
     let pull = summary
         .push
         .as_ref()

@@ -161,6 +161,13 @@ impl Integration<'_, '_> {
             let why = format!("shard {}: {}", shard.name, shard.refused.join("; "));
             return Some(in_shard(TaskEnd::Blocked, Reason::PolicyViolation, why));
         }
+        if !shard.has_work_of(task) {
+            let why = format!(
+                "shard {} has no commit of it; it can be run again",
+                shard.name
+            );
+            return Some(in_shard(TaskEnd::Pending, Reason::MissingShard, why));
+        }
         let is_done = |id: &str| {
             let here = self.outcomes.get(id).map(Outcome::task_end);
             picked.commits.contains_key(id)

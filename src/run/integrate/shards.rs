@@ -17,6 +17,7 @@ use crate::run::layout::SUMMARY;
 use crate::run::parts::Parts;
 use crate::run::past_runs;
 use crate::run::run_plan::RunPlan;
+use crate::run::steps::plan_name;
 use crate::run::untrusted_run;
 use crate::settings::TaskConfig;
 use std::collections::{BTreeMap, HashMap};
@@ -34,6 +35,14 @@ pub(super) struct Shard {
     pub(super) commits: Vec<Work>,
     /// Why none of it is integrated, one reason per line.
     pub(super) refused: Vec<String>,
+}
+
+impl Shard {
+    /// Whether it has what a finished task takes: a commit, unless nothing needed doing.
+    pub(super) fn has_work_of(&self, task: &Brought) -> bool {
+        let mut commits = self.commits.iter();
+        task.reason == Reason::AlreadySatisfied || commits.any(|work| work.task == task.id)
+    }
 }
 
 /// A task as its job left it.
@@ -161,15 +170,16 @@ impl<'r, 'e> Reader<'r, 'e> {
         let Some(remote) = &self.remote else {
             return repo.tip_of(branch).ok().flatten();
         };
-        let cancel = &self.parts.setup.cancel;
-        let fetched = repo.fetch_with_history(remote, &branch.full(), cancel);
-        fetched.ok()
+        let (start, cancel) = (self.parts.setup.start_commit()?, &self.parts.setup.cancel);
+        let fetched = repo.fetch_until_fork(remote, &branch.full(), &start, cancel);
+        fetched.ok().map(|(tip, _)| tip)
     }
 
     fn of_directory(&mut self, name: &str, path: &Path) -> Result<Shard, String> {
         let handed = untrusted_run::read(path, &self.parts.setup.redactor);
         let handed = handed.map_err(|error| error.in_one_line())?;
         let summary = &handed.summary;
+        self.expect_plan(summary.plan.path.as_deref())?;
         if let Some(usd) = summary.usage.cost_usd.filter(|usd| usd.is_finite()) {
             let spent = &mut self.parts.accounts.spent_by_shards;
             spent.push((summary.run_id.clone(), usd));
@@ -230,10 +240,28 @@ impl<'r, 'e> Reader<'r, 'e> {
         Some(self.configs.get(task)?.0)
     }
 
+    /// A task of another plan may have the same id.
+    fn expect_plan(&self, path: Option<&str>) -> Result<(), String> {
+        let file = self.parts.tree.plan.file.as_ref();
+        let Some(own) = file.filter(|file| file.in_tree.is_some()) else {
+            return Ok(());
+        };
+        match path {
+            Some(path) if path == own.name => Ok(()),
+            Some(path) => Err(format!(
+                "it is of the plan {}, and this one is {}",
+                crate::report::text::short_line(path, 200),
+                own.name
+            )),
+            None => Err("it is of a run without a plan file".to_owned()),
+        }
+    }
+
     fn expect_in_history(&self, start: &RevId) -> Result<(), String> {
         let repo = &self.parts.tree.repo;
         let base = repo.base().ok_or("the checkout has no commit")?;
-        if base != *start && !repo.contains_commit(&base, start) {
+        let has = |base: &RevId| base == start || repo.contains_commit(base, start);
+        if !has(&base) && !self.deepens_to(start) {
             return Err(format!(
                 "its work continues {}, which is not in the history of {}",
                 short(start),
@@ -241,6 +269,18 @@ impl<'r, 'e> Reader<'r, 'e> {
             ));
         }
         Ok(())
+    }
+
+    /// Whether the branch continues this commit. In a shallow checkout, a branch that has moved since the
+    /// shard began does not show it: the history between them is fetched.
+    fn deepens_to(&self, start: &RevId) -> bool {
+        let setup = &self.parts.setup;
+        let (Some(remote), Some(tip)) = (&self.remote, setup.start_commit()) else {
+            return false;
+        };
+        let repo = &self.parts.tree.repo;
+        let found = repo.fetch_until_fork(remote, &start.0, &tip, &setup.cancel);
+        found.is_ok_and(|(_, fork)| fork.as_ref() == Some(start))
     }
 
     /// Adds commits to a shard after the policy has been applied to them.
@@ -254,6 +294,7 @@ impl<'r, 'e> Reader<'r, 'e> {
         let repo = &self.parts.tree.repo;
         let file = self.parts.tree.plan.file.as_ref();
         let plan = file.and_then(|file| file.in_tree.as_deref());
+        let name = plan_name(&self.parts.tree.plan);
         let mut clean = Vec::new();
         let mut of_tasks = Vec::new();
         for commit in &line.commits {
@@ -270,9 +311,10 @@ impl<'r, 'e> Reader<'r, 'e> {
             let files: Vec<String> = changes.map(|it| display_path(&it.path)).collect();
             let subject = text.lines().next().unwrap_or_default().to_owned();
             clean.push((commit.id.clone(), text.into_bytes()));
-            let known = tasks.into_iter().find(|id| self.place(id).is_some());
+            let mut known = tasks.into_iter();
+            let known = known.find(|(plan, id)| *plan == name && self.place(id).is_some());
             match known {
-                Some(task) => of_tasks.push((commit.id.clone(), task, subject, files)),
+                Some((_, task)) => of_tasks.push((commit.id.clone(), task, subject, files)),
                 // A commit that only changes the plan's status is skipped, because this run writes the
                 // status itself.
                 None if files.is_empty() => {}
@@ -354,7 +396,9 @@ impl<'r, 'e> Reader<'r, 'e> {
         let mut owners: BTreeMap<String, (bool, usize)> = BTreeMap::new();
         for (at, shard) in shards.iter().enumerate() {
             for task in &shard.tasks {
-                let is_done = task.end == TaskEnd::Done && shard.refused.is_empty();
+                let is_done = task.end == TaskEnd::Done
+                    && shard.refused.is_empty()
+                    && shard.has_work_of(task);
                 let owner = owners.entry(task.id.clone()).or_insert((is_done, at));
                 if is_done && !owner.0 {
                     *owner = (true, at);

@@ -1,6 +1,5 @@
 //! Emits what comes next before it happens.
 
-use crate::domain::assess::AssessmentKind;
 use crate::domain::attempt::{Last, Step, TurnPurpose};
 use crate::domain::event::{EventKind, RetryKind};
 use crate::domain::output_schema::StructuredOutput;
@@ -78,7 +77,7 @@ fn scheduled(run: &TaskRun<'_>, step: &Step) -> Option<EventKind> {
         } => Some(EventKind::RetryScheduled {
             how: RetryKind::Nudge,
             n: *n,
-            of: nudges_of(run, key.phase, *n),
+            of: nudges_of(run, key.phase, (*n, *kind)),
             reason: kind.reason().map_or(reason, str::to_owned),
             indicators,
             delay_ms: 0,
@@ -128,19 +127,10 @@ pub(super) fn wait_scheduled((n, of): (u32, u32), reason: String, delay_ms: u64)
 
 /// The number of possible nudges. A turn that claims a result is nudged only once, any other until the
 /// budget of its phase is spent.
-fn nudges_of(run: &TaskRun<'_>, phase: usize, n: u32) -> u32 {
-    let last = match &run.journal.state.last {
-        Last::Turn(turn) => Some(turn.assessment.kind),
-        _ => None,
-    };
-    match last {
-        Some(
-            AssessmentKind::ClaimsDone
-            | AssessmentKind::NoChange
-            | AssessmentKind::AlreadySatisfied
-            | AssessmentKind::ReportsBlocked,
-        ) => n,
-        _ => run.policy.phases.get(phase).map_or(n, |row| row.nudges),
+fn nudges_of(run: &TaskRun<'_>, phase: usize, (n, kind): (u32, NudgeKind)) -> u32 {
+    match kind.shows_unchanged() {
+        true => n,
+        false => run.policy.phases.get(phase).map_or(n, |row| row.nudges),
     }
 }
 

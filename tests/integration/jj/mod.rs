@@ -169,6 +169,20 @@ fn commits_of_a_run_are_below_the_working_copy_of_jj_and_its_bookmark_follows_th
 }
 
 #[test]
+fn a_new_plan_that_jj_has_seen_becomes_part_of_the_first_commit() {
+    let Some(both) = colocated() else { return };
+    let plan = both.project.read("plan.yaml");
+    both.project.write("new.yaml", &plan);
+    both.jj(&["status"]);
+    let agent = both.project.agent(AGENT);
+    let args = ["run", "--agent-command", &agent, "--plan", "new.yaml"];
+    both.project.sprag(&args).expect(0);
+    both.assert_in_step();
+    let files = both.project.git(&["ls-tree", "--name-only", "HEAD"]);
+    assert!(files.lines().any(|name| name == "new.yaml"), "{files}");
+}
+
+#[test]
 fn what_jj_has_beside_the_work_stays_as_it_is() {
     let Some(both) = colocated() else { return };
     // A commit of its own with a bookmark, a line of work that goes nowhere yet, and a described working copy.

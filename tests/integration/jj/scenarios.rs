@@ -311,6 +311,15 @@ fn commits_that_no_bookmark_is_on_are_below_the_working_copy() {
         both.jj(&["new"]);
         let run = place.run(FIX, &[]).expect(0);
         assert_eq!(run.summary["branch"], json!(null));
+        let command = format!(
+            "jj bookmark create NAME -r {}",
+            &run.summary["head"].as_str().unwrap()[..12]
+        );
+        assert!(
+            run.stdout.contains(&command) && !run.stdout.contains("git branch"),
+            "{}",
+            run.stdout
+        );
         place.assert_in_step(&["Fix a.txt", "Between"], &[]);
         assert_eq!(both.known("main", "description.first_line()"), ["base"]);
     }

@@ -1,9 +1,9 @@
 //! Comments that need no agent: help, status and stop.
 
 use super::{FIX, IS_FIXED, own_comments, with_pull};
-use crate::support::github::{Subject, WorkflowRun};
+use crate::support::github::{Access, Area, Subject, Token, WorkflowRun};
 use crate::support::proc::{signal, wait_until};
-use crate::support::runner::Runner;
+use crate::support::runner::{Runner, TOKEN};
 use std::process::Stdio;
 
 fn answered(runner: &mut Runner, number: u64, body: &str) -> (u64, String) {
@@ -137,6 +137,43 @@ fn stop_finds_a_run_whose_check_run_is_on_another_commit() {
         let stop = runner.step(&[]).expect(0);
         assert!(stop.output("summary").contains("no run is active"));
     }
+}
+
+#[test]
+fn a_stop_that_fails_says_so_where_it_was_asked_for_and_tries_every_run() {
+    let mut runner = with_pull();
+    runner.say(1, "grace", "/sprag make a.txt say fixed");
+    let agent = runner.project.agent("touch $OUT/under-way\nexec sleep 600");
+    let mut command = runner.command(&["--agent-command", &agent]);
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let child = command.spawn().unwrap();
+    let under_way = runner.project.outside("under-way");
+    wait_until("the agent works", || under_way.exists());
+    wait_until("there is a comment", || own_comments(&runner) == 1);
+
+    runner.project.env("GITHUB_RUN_ID", "4712");
+    runner.say(1, "ada", "/sprag status");
+    let status = runner.step(&[]).expect(0);
+    let told = status.output("summary");
+    assert!(told.contains("workflow run 4711 works here"), "{told}");
+
+    let token = Token::job().may(Area::Actions, Access::Read);
+    runner.github.token(TOKEN, token);
+    let id = runner.say(1, "ada", "/sprag stop");
+    let stop = runner.step(&[]).expect(4);
+    assert_eq!(stop.output("status"), "environment");
+    assert_eq!(runner.reactions(Subject::Comment(id)), ["confused"]);
+    let comment = runner.comment(1).unwrap();
+    for part in [
+        "running, 0 of 1 task done",
+        "A run could not be cancelled",
+        "`actions: write`",
+    ] {
+        let shown = comment.replace("\\`", "`");
+        assert!(shown.contains(part), "{comment}");
+    }
+    signal(child.id(), "INT");
+    assert_eq!(child.wait_with_output().unwrap().status.code(), Some(130));
 }
 
 #[test]

@@ -207,7 +207,17 @@ fn a_limit_that_ends_in_40_minutes_is_not_waited_for_whatever_the_clock() {
         assert_eq!(step.output("status"), "success");
         assert_eq!(step.output("report-status"), "degraded");
         assert_eq!(runner.log("feature")[0], "Say fixed");
-        assert!(step.summary.contains("Make a.txt") || !step.summary.is_empty());
+        let told = step
+            .summary
+            .lines()
+            .filter_map(|line| line.strip_prefix("- GitHub: "));
+        let told: Vec<&str> = told.collect();
+        for (at, line) in told.iter().enumerate() {
+            let others = told.iter().enumerate().filter(|(other, _)| *other != at);
+            let mut twice = others.filter(|(_, other)| other.contains(line));
+            assert_eq!(twice.next(), None, "{line}");
+        }
+        assert!(!told.is_empty(), "{}", step.summary);
         assert!(
             step.run.stderr.contains("rate limit"),
             "{}",

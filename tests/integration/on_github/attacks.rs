@@ -24,6 +24,14 @@ fn forked(runner: &Runner) -> String {
     sha
 }
 
+fn assert_told_to_apply(report: &str) {
+    assert!(
+        report.contains("from a fork: nothing is pushed"),
+        "{report}"
+    );
+    assert!(report.contains("git apply commits.patch"), "{report}");
+}
+
 #[test]
 fn work_on_a_fork_is_reported_and_not_pushed() {
     let mut runner = with_pull();
@@ -35,7 +43,7 @@ fn work_on_a_fork_is_reported_and_not_pushed() {
     assert_eq!(runner.server.pushes(), 0);
     assert_eq!(git(&runner.bare(), &["for-each-ref"]), refs);
     let comment = runner.comment(1).unwrap();
-    assert!(comment.contains("nothing is pushed"), "{comment}");
+    assert_told_to_apply(&comment);
     assert_eq!(runner.checks(), [(sha, "success".to_owned())]);
     assert_eq!(step.output("pull-request-number"), "");
     assert_eq!(runner.reactions(Subject::Comment(id)), ["eyes", "rocket"]);
@@ -55,6 +63,11 @@ fn a_label_on_a_fork_with_a_reading_token_leaves_the_report_to_the_log() {
     let step = step(&mut runner, FIX, 0);
     assert_eq!(step.output("report-status"), "degraded");
     assert!(step.summary.contains("Add b"), "{}", step.summary);
+    assert_told_to_apply(&step.summary);
+    assert_told_to_apply(&step.run.stdout);
+    let patch = step.dir.as_ref().unwrap().join("commits.patch");
+    let patch = std::fs::read_to_string(patch).unwrap();
+    assert!(patch.contains("+fixed"), "{patch}");
     assert_eq!(runner.server.pushes(), 0);
     assert_eq!(own_comments(&runner), 0);
     assert_eq!(runner.checks(), []);

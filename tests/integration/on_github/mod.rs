@@ -11,6 +11,7 @@ mod comments;
 mod costs;
 mod counts;
 mod enterprise;
+mod fan_out;
 mod kept_work;
 mod killed_machines;
 mod labels;

@@ -227,6 +227,21 @@ fn without_github_nothing_begins() {
 }
 
 #[test]
+fn the_reason_is_given_why_the_account_of_the_token_is_unknown() {
+    let mut runner = with_pull();
+    runner.say(1, "grace", "/sprag make a.txt say fixed");
+    let fault = Fault::every("POST", "/graphql", Trouble::bad_gateway());
+    runner.github.fault(fault);
+    let ended = step(&mut runner, 4);
+    let told = ended.output("summary");
+    assert!(
+        told.contains("POST /graphql: GitHub cannot be reached: 502"),
+        "{told}"
+    );
+    runner.assert_untouched();
+}
+
+#[test]
 fn a_github_that_is_gone_is_the_environments_fault() {
     let mut runner = with_pull();
     runner.say(1, "grace", "/sprag make a.txt say fixed");

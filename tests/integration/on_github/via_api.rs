@@ -1,7 +1,7 @@
 //! Commits that GitHub makes itself.
 
 use super::pushes::{assert_checks_over, conclusion, fix, on_pull};
-use crate::support::github::git;
+use crate::support::github::{Fault, Trouble, git};
 use crate::support::runner::Runner;
 
 /// What a run whose commits GitHub is to make left, with this agent.
@@ -122,4 +122,20 @@ fn a_commit_of_another_tree_than_the_verified_one_is_an_error_that_names_both() 
     assert!(step.run.stdout.contains(&told), "{}", step.run.stdout);
     assert_eq!(runner.server.pushes(), 0);
     assert_eq!(step.output("status"), "environment");
+}
+
+#[test]
+fn a_commit_of_which_github_does_not_say_the_tree_is_an_error_with_its_reason() {
+    let (mut runner, _, _) = on_pull();
+    let path = "/repos/acme/widget/git/commits/*";
+    let fault = Fault::nth(2, "GET", path, Trouble::forbidden());
+    runner.github.fault(fault);
+    let step = fix(&mut runner, &["--commit-via", "api"]).expect(4);
+    let log = &step.run.stdout;
+    let told = format!(
+        "made commit {} whose tree cannot be read (GET",
+        runner.at("feature")
+    );
+    assert!(log.contains(&told), "{log}");
+    assert_eq!(runner.server.pushes(), 0);
 }

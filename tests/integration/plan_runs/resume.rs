@@ -263,6 +263,52 @@ fn commits_of_somebody_else_are_not_taken_for_the_agents() {
 }
 
 #[test]
+fn a_run_that_cannot_be_resumed_keeps_its_end() {
+    let (project, agent) = failed();
+    let dir = project.run_dirs().remove(0);
+    let record = || {
+        [
+            "summary.json",
+            "events.jsonl",
+            "report.html",
+            "state/events.jsonl",
+            "history.jsonl",
+        ]
+        .map(|name| fs::read_to_string(dir.join(name)).unwrap())
+    };
+    let before = record();
+    project.git(&["commit", "--quiet", "--all", "--message", "mine"]);
+    let refused = resume(&project, &agent).expect(2);
+    assert!(
+        refused.stderr.contains("the run cannot be resumed"),
+        "{}",
+        refused.stderr
+    );
+    assert_eq!(record(), before);
+    let listed = project.sprag(&["runs"]).expect(0).stdout;
+    assert!(
+        listed.contains("failed") && !listed.contains("invalid"),
+        "{listed}"
+    );
+    project.git(&["reset", "--quiet", "HEAD~1"]);
+    resume(&project, &agent).expect(0);
+    assert_eq!(project.git(&["show", "HEAD:a.txt"]), "fixed");
+}
+
+#[test]
+fn for_an_edited_plan_a_new_run_is_named() {
+    let (project, agent) = failed();
+    project.write("mine.txt", "mine\n");
+    let kept = "a resumed run keeps its plan: for the edited one, commit it";
+    let refused = resume(&project, &agent).expect(2);
+    assert!(!refused.stderr.contains(kept), "{}", refused.stderr);
+    let plan = project.read("plan.yaml");
+    project.write("plan.yaml", &format!("goal: Say more\n{plan}"));
+    let refused = resume(&project, &agent).expect(2);
+    assert!(refused.stderr.contains(kept), "{}", refused.stderr);
+}
+
+#[test]
 fn another_branch_is_another_place() {
     let (project, agent) = failed();
     project.git(&["checkout", "--quiet", "-b", "other"]);

@@ -159,10 +159,6 @@ fn forks_are_only_reported_on() {
     );
     let done = done.expect("it is done");
     assert!(done.report_only);
-    assert_eq!(
-        done.candidate.notes,
-        ["The branch belongs to the fork eve/tool: nothing is pushed, the work is only reported."]
-    );
     let gone = pulled(|pull| pull.head_repository = None);
     assert_eq!(
         told("/sprag fix", &gone),

@@ -59,6 +59,10 @@ fn comments() {
         bot,
         "nothing: some[bot] is a bot that `allowed-bots` does not list",
     );
+    is(
+        but(comment("/sprag fix"), "/comment/user", Value::Null),
+        "nothing: the account that asked does not exist any more",
+    );
 }
 
 #[test]

@@ -61,6 +61,11 @@ async fn refusals_are_told_in_githubs_words_and_never_repeated() {
             "GET /repos/octo/hello: GitHub does not permit this (403): Resource not accessible by integration",
         ),
         (
+            403,
+            json!({ "message": "Unable to create comment because issue is locked." }),
+            "GET /repos/octo/hello: GitHub does not permit this (403): Unable to create comment because issue is locked.",
+        ),
+        (
             404,
             json!({ "message": "Not Found" }),
             "GET /repos/octo/hello: not found, or not visible to this token: Not Found",
@@ -82,6 +87,8 @@ async fn refusals_are_told_in_githubs_words_and_never_repeated() {
         assert_eq!(error.to_string(), text);
         assert_eq!(server.asked().len(), 1, "{status}");
         assert_eq!(error.is_permission(), matches!(status, 401 | 403));
+        let lacks = status == 403 && !text.contains("locked");
+        assert_eq!(error.is_forbidden(), lacks, "{text}");
     }
 }
 

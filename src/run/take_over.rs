@@ -1,0 +1,77 @@
+//! The conditions under which another process may resume a run. Nothing is written to the run's record before
+//! they hold, so that a run that cannot be resumed keeps its end.
+
+use crate::domain::attempt::{Step, TaskState, fold};
+use crate::domain::outcome::short;
+use crate::domain::snapshot::{KnownSnapshot, RevId, Snapshot};
+use crate::error::{Error, Result};
+use crate::git::Exempt;
+use crate::process::kill_marked;
+use crate::run::orderly_end::changed_since_orderly_end;
+use crate::run::prepare::Prepared;
+use crate::run::reopen::ResumedState;
+use crate::run::resume::commit_of;
+use crate::run::work_tree::check_artifacts;
+
+/// Requires the repository to be as the run left it, and kills the processes that the dead process left
+/// running. Returns a warning about these.
+///
+/// # Errors
+/// When somebody has moved HEAD or changed files meanwhile.
+pub(crate) fn take_over(resumed: &mut ResumedState, prepared: &Prepared) -> Result<Option<String>> {
+    let exempt = Exempt {
+        check_artifacts: check_artifacts(&resumed.run_dir),
+        progress_ignore: prepared.run.progress_ignore.clone(),
+        plan: prepared.book.exempt(),
+    };
+    let repo = &mut resumed.repo;
+    // A state that cannot be read is reported by the run.
+    let mut look = || repo.snapshot(&exempt).ok();
+    if let Some(strange) = changed_since_orderly_end(&resumed.run_dir, &mut look) {
+        let error = Error::config(format!("the run cannot be resumed: {strange}"))
+            .hint("undo that, or commit or stash the changes and start a new run");
+        let file = prepared.book.file.as_ref();
+        return Err(match file.is_some_and(|file| prepared.book.is_otherwise_in(&file.path)) {
+            true => error.hint(
+                "a resumed run keeps its plan: for the edited one, commit it and start a new run on a clean work tree",
+            ),
+            false => error,
+        });
+    }
+    let killed = kill_marked(&resumed.run_id).len();
+    if let Some(now) = look() {
+        let states = resumed.earlier.histories.values();
+        let states: Vec<TaskState> = states.map(fold).collect();
+        ensure_where_it_stopped(&now.known, resumed.repo.base(), &states)?;
+    }
+    Ok((killed > 0).then(|| {
+        format!("{killed} processes of the interrupted run were still running; they were ended")
+    }))
+}
+
+/// A run resumes only at a known HEAD: the last verified commit, or a commit that the agent made.
+fn ensure_where_it_stopped(
+    now: &KnownSnapshot,
+    base: Option<RevId>,
+    states: &[TaskState],
+) -> Result<()> {
+    let head = commit_of(&now.head);
+    let in_turn = |state: &TaskState| matches!(state.open.as_deref(), Some(Step::RunAgent { .. }));
+    let left_there = |state: &TaskState| matches!(&state.current, Some(Snapshot::Known(known)) if known.head == now.head);
+    if head == base
+        || states
+            .iter()
+            .any(|state| in_turn(state) || left_there(state))
+    {
+        return Ok(());
+    }
+    fn name(id: Option<&RevId>) -> &str {
+        id.map_or("no commit", short)
+    }
+    Err(Error::config(format!(
+        "HEAD has moved since the run was interrupted: it was at {}, and is at {}",
+        name(base.as_ref()),
+        name(head.as_ref())
+    ))
+    .hint("start a new run, or go back to that commit and resume"))
+}
