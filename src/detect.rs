@@ -11,6 +11,7 @@ mod machine;
 mod matrix;
 mod node;
 mod python;
+mod script;
 mod tools;
 mod workflow;
 
@@ -239,44 +240,7 @@ pub fn propose(files: &Listing) -> Proposal {
         left_out.extend(other_ci(files));
     }
     let languages: Vec<&'static str> = guessed.iter().filter_map(|found| found.language).collect();
-    let mut setup = ci.found.setup;
-    let mut commands = ci.found.commands;
-    let has_tests = commands
-        .iter()
-        .any(|command| command.kind == CheckKind::Test);
-    let has_setup = !setup.is_empty();
-    for found in guessed {
-        left_out.extend(found.left_out);
-        let known = commands.clone();
-        let is_new = |it: &Command| {
-            let may_fail = format!("{}: {}", it.run, workflow::MAY_FAIL);
-            left_out.iter().all(|other| other.what != may_fail)
-                && known
-                    .iter()
-                    .all(|other| other.kind != it.kind || !other.is_of_ci())
-        };
-        // Where CI runs the tests without a command for the dependencies, an action has installed them.
-        if !has_setup && (!has_tests || BY_ACTIONS.contains(&found.from.as_str())) {
-            setup.extend(found.setup);
-        } else if !has_tests {
-            let other = |it: &Found<String>| setup.iter().all(|known| !installs_same(known, it));
-            let more: Vec<Found<String>> = found.setup.into_iter().filter(other).collect();
-            setup.extend(more);
-        }
-        commands.extend(
-            found
-                .commands
-                .into_iter()
-                .filter(|it| !has_tests && is_new(it)),
-        );
-    }
-    if !has_tests {
-        for command in runner {
-            if commands.iter().all(|other| other.kind != command.kind) {
-                commands.push(command);
-            }
-        }
-    }
+    let (setup, mut commands) = completed(ci.found, guessed, runner, &mut left_out);
     node::without_repeats(files, &mut commands, &mut left_out);
     commands.sort_by_key(|command| command.kind);
     let of_commands = named(&commands).into_iter().zip(&commands);
@@ -306,6 +270,49 @@ pub fn propose(files: &Listing) -> Proposal {
         left_out,
         workflows: ci.read,
     }
+}
+
+/// The setup commands and checks of the project's CI, completed by those of the manifests and then of a task
+/// runner.
+fn completed(
+    ci: Toolchain,
+    guessed: Vec<Toolchain>,
+    runner: Vec<Command>,
+    left_out: &mut Vec<Found<String>>,
+) -> (Vec<Found<String>>, Vec<Command>) {
+    let (mut setup, mut commands) = (ci.setup, ci.commands);
+    let has_tests = commands.iter().any(|it| it.kind == CheckKind::Test);
+    let has_setup = !setup.is_empty();
+    for found in guessed {
+        left_out.extend(found.left_out);
+        let known = commands.clone();
+        let is_new = |it: &Command| {
+            let may_fail = format!("{}: {}", it.run, workflow::MAY_FAIL);
+            left_out.iter().all(|other| other.what != may_fail)
+                && known
+                    .iter()
+                    .all(|other| other.kind != it.kind || !other.is_of_ci())
+        };
+        // Where CI runs the tests without a command for the dependencies, an action has installed them.
+        if !has_setup && (!has_tests || BY_ACTIONS.contains(&found.from.as_str())) {
+            setup.extend(found.setup);
+        } else if !has_tests {
+            let other = |it: &Found<String>| setup.iter().all(|known| !installs_same(known, it));
+            let more: Vec<Found<String>> = found.setup.into_iter().filter(other).collect();
+            setup.extend(more);
+        }
+        if !has_tests {
+            commands.extend(found.commands.into_iter().filter(is_new));
+        }
+    }
+    if !has_tests {
+        for command in runner {
+            if commands.iter().all(|other| other.kind != command.kind) {
+                commands.push(command);
+            }
+        }
+    }
+    (setup, commands)
 }
 
 /// Maximum number of directories with a manifest of their own whose commands are proposed.
@@ -436,7 +443,7 @@ impl Toolchain {
         let commands = self.commands.iter_mut();
         let commands = commands.map(|it| (&mut it.run, &mut it.from));
         for (run, from) in setup.chain(commands) {
-            *run = workflow::from_root(run, directory, &[]);
+            *run = script::from_root(run, directory, &[]);
             *from = format!("{from} in {directory}");
         }
         for found in &mut self.left_out {

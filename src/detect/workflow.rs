@@ -1,9 +1,10 @@
 //! Reads the project's own CI: the `run:` steps of its workflows, as setup commands and checks.
 
-use super::command::{Purpose, plain_test, purpose};
+use super::command::{Purpose, plain_test};
 use super::condition::Change;
 use super::machine::{Version, setup_action};
 use super::matrix::{Row, is_other_system, numbers};
+use super::script::{commands, from_root, measures, purpose_of, succeeds_anyway};
 use super::{Command, Found, Listing, Toolchain};
 use crate::domain::checks::verdict::CheckKind;
 use crate::domain::yaml::{self, Node};
@@ -37,15 +38,6 @@ pub(super) const MAY_FAIL: &str = "it may fail";
 
 /// Maximum number of checks of one kind.
 const MAX_OF_A_KIND: usize = 3;
-
-/// Words that start a compound command of the shell.
-const COMPOUND: &[&str] = &[
-    "if", "then", "else", "elif", "fi", "for", "while", "until", "do", "done", "case", "esac",
-    "function", "{", "}", "(",
-];
-
-/// Commands that affect the lines after them.
-const CARRIES_ON: &[&str] = &["cd", "pushd", "export", "source", ".", "alias"];
 
 /// What was found in the workflows.
 #[derive(Debug, Default)]
@@ -88,7 +80,23 @@ struct Job<'a> {
     on_condition: bool,
 }
 
-impl Job<'_> {
+impl<'a> Job<'a> {
+    fn of((path, root): (&'a str, &'a Node), name: &'a str, node: &'a Node, row: Row) -> Self {
+        let levels = [root, node];
+        Self {
+            path,
+            name,
+            row,
+            variables: levels.iter().flat_map(|node| variables(node)).collect(),
+            directory: levels.iter().rev().find_map(|node| {
+                let run = node.get("defaults")?.get("run")?;
+                run.get("working-directory")?.text()
+            }),
+            may_fail: is_true(node.get("continue-on-error")),
+            on_condition: false,
+        }
+    }
+
     /// Whether a step runs, or `None` if that depends on an unknown condition.
     fn runs(&self, step: &Node) -> Option<bool> {
         let condition = step.get("if").and_then(Node::text);
@@ -192,26 +200,7 @@ impl Workflows {
         if let Some(because) = because {
             return self.leave_out(path, node, &format!("job {name}"), &because);
         }
-        let levels = [Some(root), Some(node)];
-        let directory = levels.iter().flatten().rev().find_map(|node| {
-            node.get("defaults")?
-                .get("run")?
-                .get("working-directory")?
-                .text()
-        });
-        let job = Job {
-            path,
-            name,
-            row,
-            variables: levels
-                .iter()
-                .flatten()
-                .flat_map(|node| variables(node))
-                .collect(),
-            directory,
-            may_fail: is_true(node.get("continue-on-error")),
-            on_condition: false,
-        };
+        let job = Job::of((path, root), name, node, row);
         let before = self.found.commands.len();
         let (setup, machine) = (self.found.setup.len(), self.machine.len());
         let actions = self.actions.len();
@@ -365,7 +354,7 @@ impl Workflows {
                 let plain = plain_test(command).filter(|_| kind == CheckKind::Test);
                 let command = plain.unwrap_or_else(|| command.to_owned());
                 let run = from_root(&command, &directory, variables);
-                return self.check(job, step, kind, &command, run, directory);
+                return self.add_check(job, step, kind, &command, run, directory);
             }
             Purpose::Setup => &mut self.found.setup,
             Purpose::Machine => &mut self.machine,
@@ -376,7 +365,7 @@ impl Workflows {
         }
     }
 
-    fn check(
+    fn add_check(
         &mut self,
         job: &Job<'_>,
         step: &Node,
@@ -385,40 +374,22 @@ impl Workflows {
         run: String,
         directory: String,
     ) {
-        let path = job.path;
-        let known = &self.found.commands;
-        if known.iter().any(|it| it.run == run) {
+        if self.found.commands.iter().any(|it| it.run == run) {
             return;
         }
-        let last = command.rsplit(" && ").next().unwrap_or(command);
-        let tool = last.split_whitespace().find(|word| !word.contains('='));
-        let tool = tool.unwrap_or("ci").rsplit('/').next().unwrap_or("ci");
-        let is_word = |c: &char| c.is_ascii_alphanumeric() || *c == '-';
-        let tool: String = tool.chars().filter(is_word).collect();
-        let elsewhere = self.accepted.iter().find(|it| {
-            it.tool == tool && it.kind == kind && it.directory == directory && it.job != job.name
-        });
-        if let Some(other) = elsewhere {
-            let because = format!("the job {} has a {} with {tool}", other.job, kind.as_str());
-            return self.leave_out(path, step, &run, &because);
+        let tool = tool_of(command);
+        let check = Accepted {
+            tool: tool.clone(),
+            kind,
+            directory,
+            job: job.name.to_owned(),
+        };
+        if let Some(because) = self.reason_against(&check, &run) {
+            return self.leave_out(job.path, step, &run, &because);
         }
-        if known.iter().filter(|it| it.kind == kind).count() >= MAX_OF_A_KIND {
-            let because = format!("{MAX_OF_A_KIND} of a kind are enough to begin with");
-            return self.leave_out(path, step, &run, &because);
-        }
-        let of_kind = |it: &&Command| it.kind == kind;
-        if let Some(plain) = known
-            .iter()
-            .filter(of_kind)
-            .find(|it| measures(&run, &it.run))
-        {
-            let because = format!("it is `{}` with a measure of coverage", plain.run);
-            self.leave_out(path, step, &run, &because);
-            return;
-        }
+        let from = place(job.path, step);
         let measuring = |it: &Command| it.kind == kind && measures(&it.run, &run);
-        if let Some(at) = known.iter().position(measuring) {
-            let from = place(path, step);
+        if let Some(at) = self.found.commands.iter().position(measuring) {
             let because = format!("it is `{run}` with a measure of coverage");
             let found = &mut self.found.commands[at];
             let with = std::mem::replace(&mut found.run, run);
@@ -428,19 +399,35 @@ impl Workflows {
             return;
         }
         if matches!(kind, CheckKind::Build | CheckKind::Test) {
-            self.accepted.push(Accepted {
-                tool: tool.clone(),
-                kind,
-                directory,
-                job: job.name.to_owned(),
-            });
+            self.accepted.push(check);
         }
         self.found.commands.push(Command {
             tool,
             kind,
             run,
-            from: place(path, step),
+            from,
         });
+    }
+
+    /// Why a check is not proposed beside the accepted ones.
+    fn reason_against(&self, check: &Accepted, run: &str) -> Option<String> {
+        let Accepted { tool, kind, .. } = check;
+        let elsewhere = self.accepted.iter().find(|it| {
+            (&it.tool, &it.kind, &it.directory) == (tool, kind, &check.directory)
+                && it.job != check.job
+        });
+        if let Some(other) = elsewhere {
+            let kind = kind.as_str();
+            return Some(format!("the job {} has a {kind} with {tool}", other.job));
+        }
+        let mut known = self.found.commands.iter().filter(|it| it.kind == *kind);
+        if known.clone().count() >= MAX_OF_A_KIND {
+            return Some(format!(
+                "{MAX_OF_A_KIND} of a kind are enough to begin with"
+            ));
+        }
+        let plain = known.find(|it| measures(run, &it.run))?;
+        Some(format!("it is `{}` with a measure of coverage", plain.run))
     }
 
     fn leave_out(&mut self, path: &str, at: &Node, command: &str, because: &str) {
@@ -459,12 +446,13 @@ impl Workflows {
     }
 }
 
-/// Whether a command is another one with options for coverage, which may need more dependencies and do not
-/// show whether the work is correct.
-fn measures(command: &str, plain: &str) -> bool {
-    let more = command.strip_prefix(plain);
-    let more = more.and_then(|more| more.strip_prefix(' '));
-    more.is_some_and(|more| more.starts_with("--cov") || more.starts_with("-cover"))
+/// The program of a command, without its directory.
+fn tool_of(command: &str) -> String {
+    let last = command.rsplit(" && ").next().unwrap_or(command);
+    let tool = last.split_whitespace().find(|word| !word.contains('='));
+    let tool = tool.unwrap_or("ci").rsplit('/').next().unwrap_or("ci");
+    let is_word = |c: &char| c.is_ascii_alphanumeric() || *c == '-';
+    tool.chars().filter(is_word).collect()
 }
 
 fn place(path: &str, node: &Node) -> String {
@@ -502,98 +490,10 @@ fn is_true(node: Option<&Node>) -> bool {
     node.and_then(Node::text) == Some("true")
 }
 
-/// Whether the failure of a command is ignored, as in `make lint || true`.
-fn succeeds_anyway(command: &str) -> bool {
-    let last = command.rsplit_once("||").map(|(_, last)| last.trim());
-    last.is_some_and(|last| {
-        let first = last.split_whitespace().next().unwrap_or_default();
-        matches!(first, "true" | ":" | "echo") || last == "exit 0"
-    })
-}
-
-/// The purpose of a command or a script: a check if any of its lines is one, otherwise that of its first
-/// known line.
-fn purpose_of(command: &str) -> Option<Purpose> {
-    let parts = command.split('\n').flat_map(|line| line.split(" && "));
-    let found: Vec<Purpose> = parts.filter_map(|part| purpose(part.trim())).collect();
-    let check = found.iter().find(|what| matches!(what, Purpose::Check(_)));
-    check.or(found.first()).copied()
-}
-
 /// Whether a step of the job is a check.
 fn has_check(job: &Node) -> bool {
     let steps = job.get("steps").map(Node::items).unwrap_or_default();
     let scripts = steps.iter().filter_map(|step| step.get("run")?.text());
     let mut commands = scripts.flat_map(commands);
     commands.any(|command| matches!(purpose_of(&command), Some(Purpose::Check(_))))
-}
-
-/// Whether a line only prepares, clears or prints the measure of coverage of `cargo llvm-cov`.
-fn is_about_coverage(line: &str) -> bool {
-    let call = line.split_once("cargo llvm-cov ");
-    call.is_some_and(|(_, rest)| {
-        let first = rest.split_whitespace().next().unwrap_or_default();
-        matches!(first, "show-env" | "clean" | "report")
-    })
-}
-
-/// The commands of a script, one per line. A script that only works as a whole is one command: if it has `cd`
-/// or `export`, its lines are joined, and a compound command is left unchanged.
-fn commands(script: &str) -> Vec<String> {
-    let script = script.replace("\\\n", " ");
-    let lines = script.lines().map(str::trim);
-    let lines: Vec<&str> = lines
-        .filter(|line| !line.is_empty() && !line.starts_with('#') && !line.starts_with("set -"))
-        .filter(|line| !is_about_coverage(line))
-        .collect();
-    let first = |line: &str| {
-        line.split_whitespace()
-            .next()
-            .unwrap_or_default()
-            .to_owned()
-    };
-    let is_compound = |line: &&str| {
-        COMPOUND.contains(&first(line).trim_end_matches(';'))
-            || line.contains("<<")
-            || line.contains("() {")
-    };
-    if lines.iter().any(is_compound) {
-        return vec![lines.join("\n")];
-    }
-    if lines
-        .iter()
-        .any(|line| CARRIES_ON.contains(&first(line).as_str()))
-    {
-        return vec![lines.join(" && ")];
-    }
-    let apart = lines.iter().flat_map(|line| line.split(" && "));
-    apart
-        .map(|command| command.split_whitespace().collect::<Vec<_>>().join(" "))
-        .collect()
-}
-
-/// The command in the form in which `sh` runs it in the root of the project.
-pub(super) fn from_root(command: &str, directory: &str, variables: &[(&str, String)]) -> String {
-    let quoted = |text: &str| shlex::try_quote(text).map_or_else(|_| text.to_owned(), Into::into);
-    let needs_bash = ["[[", "<(", "pipefail"]
-        .iter()
-        .any(|sign| command.contains(sign))
-        || command
-            .split_whitespace()
-            .any(|word| matches!(word, "source" | "pushd"));
-    let mut text = match needs_bash {
-        true => format!("bash -ec {}", quoted(command)),
-        false => command.to_owned(),
-    };
-    let (export, then) = match command.contains(" && ") && !needs_bash {
-        true => ("export ", " &&"),
-        false => ("", ""),
-    };
-    for (name, value) in variables.iter().rev() {
-        text = format!("{export}{name}={}{then} {text}", quoted(value));
-    }
-    match directory {
-        "" | "." | "./" => text,
-        _ => format!("cd {} && {text}", quoted(directory)),
-    }
 }
