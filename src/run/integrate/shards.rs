@@ -296,25 +296,28 @@ impl<'r, 'e> Reader<'r, 'e> {
         let plan = file.and_then(|file| file.in_tree.as_deref());
         let name = plan_name(&self.parts.tree.plan);
         let mut clean = Vec::new();
-        let mut of_tasks = Vec::new();
+        let mut works = Vec::new();
         for commit in &line.commits {
             let text = String::from_utf8_lossy(&commit.message);
-            let read = reviewed(&text);
-            let text = read
-                .as_ref()
-                .map_or_else(|| text.clone().into_owned(), |it| it.text.clone());
-            let tasks = read.map(|read| read.tasks).unwrap_or_default();
-            let changes = commit
-                .changed
-                .iter()
-                .filter(|it| Some(it.path.as_slice()) != plan);
+            let (text, tasks) = match reviewed(&text) {
+                Some(read) => (read.text, read.tasks),
+                None => (text.into_owned(), Vec::new()),
+            };
+            let changes = commit.changed.iter();
+            let changes = changes.filter(|it| Some(it.path.as_slice()) != plan);
             let files: Vec<String> = changes.map(|it| display_path(&it.path)).collect();
             let subject = text.lines().next().unwrap_or_default().to_owned();
             clean.push((commit.id.clone(), text.into_bytes()));
             let mut known = tasks.into_iter();
             let known = known.find(|(plan, id)| *plan == name && self.place(id).is_some());
             match known {
-                Some((_, task)) => of_tasks.push((commit.id.clone(), task, subject, files)),
+                Some((_, task)) => works.push(Work {
+                    id: commit.id.clone(),
+                    made_as: commit.id.clone(),
+                    task,
+                    subject,
+                    files,
+                }),
                 // A commit that only changes the plan's status is skipped, because this run writes the
                 // status itself.
                 None if files.is_empty() => {}
@@ -324,34 +327,20 @@ impl<'r, 'e> Reader<'r, 'e> {
                 )),
             }
         }
-        shard
-            .refused
-            .extend(self.violations(&line, &of_tasks, plan, messages));
+        let violations = self.violations(&line, &works, plan, messages);
+        shard.refused.extend(violations);
         // Refused commits are not used, so they need no new messages.
-        let made = match shard.refused.is_empty() {
-            true => {
-                repo.reword(start, &clean)
-                    .map_err(|error| error.to_string())?
-                    .commits
+        if shard.refused.is_empty() {
+            let made = repo.reword(start, &clean);
+            let made = made.map_err(|error| error.to_string())?.commits;
+            for work in &mut works {
+                let made = made.iter().find(|it| it.old == work.made_as);
+                if let Some(new) = made.and_then(|it| it.new.clone()) {
+                    work.id = new;
+                }
             }
-            false => Vec::new(),
-        };
-        let now: BTreeMap<&str, &RevId> = made
-            .iter()
-            .filter_map(|it| Some((it.old.0.as_str(), it.new.as_ref()?)))
-            .collect();
-        shard.commits = of_tasks
-            .into_iter()
-            .map(|(id, task, subject, files)| Work {
-                id: now
-                    .get(id.0.as_str())
-                    .map_or_else(|| id.clone(), |new| (*new).clone()),
-                made_as: id,
-                task,
-                subject,
-                files,
-            })
-            .collect();
+        }
+        shard.commits = works;
         Ok(())
     }
 
@@ -359,7 +348,7 @@ impl<'r, 'e> Reader<'r, 'e> {
     fn violations(
         &self,
         line: &CommitLine,
-        of_tasks: &[(RevId, String, String, Vec<String>)],
+        works: &[Work],
         plan: Option<&[u8]>,
         messages: &Messages<'_>,
     ) -> Vec<String> {
@@ -373,8 +362,8 @@ impl<'r, 'e> Reader<'r, 'e> {
         };
         let mut found = Vec::new();
         for commit in &line.commits {
-            let task = of_tasks.iter().find(|it| it.0 == commit.id);
-            let config = task.and_then(|it| Some(self.configs.get(it.1.as_str())?.1));
+            let work = works.iter().find(|it| it.made_as == commit.id);
+            let config = work.and_then(|it| Some(self.configs.get(it.task.as_str())?.1));
             let policy = Policy {
                 protected: &config.unwrap_or(any).protected_paths,
                 plan: plan.and_then(|path| std::str::from_utf8(path).ok()),
