@@ -28,7 +28,7 @@ use std::borrow::Cow;
 use std::cell::RefCell;
 use std::ffi::OsString;
 use std::fs;
-use std::io::{Read as _, Seek as _, SeekFrom};
+use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::path::Path;
 
 /// How many bytes at the end of a file with a final message are read.
@@ -48,15 +48,11 @@ pub(crate) async fn run_agent(
         Agent::Cli(agent) => agent,
         Agent::Builtin(agent) => return run_builtin(parts, run, &agent, name, prompt).await,
     };
-    let number = prompt.number;
     let scratch = tempfile::Builder::new()
         .prefix("turn-")
         .tempdir_in(parts.setup.run_dir.folder(Folder::State))?;
-    if let Cow::Owned(_) = parts.setup.redactor.redact(&prompt.text) {
-        // Secrets are redacted in the saved file, but the agent gets its task unchanged.
-        prompt.file = scratch.path().join("prompt.md");
-        fs::write(&prompt.file, &prompt.text)?;
-    }
+    write_unredacted(&parts.setup, &mut prompt, scratch.path())?;
+    let file = RunFile::Transcript(prompt.number, run.config.agent.name());
     let is_resumed = run.session.is_some() && !matches!(agent, CliAgent::Command { .. });
     let mut env = agent_environment(&parts.setup, &mut parts.emit, run, &agent);
     let (config, spend) = (&parts.setup.config, run.journal.state.spend);
@@ -76,33 +72,36 @@ pub(crate) async fn run_agent(
     }
     let confined = parts.setup.isolation.policy(Purpose::Agent);
     spec.sandbox = confined.map(|policy| policy.and_write([scratch.path().to_path_buf()]));
-    let file = RunFile::Transcript(number, run.config.agent.name());
     let (ended, heard) = drive(&parts.setup, &mut parts.emit, &spec, reader, file).await?;
     warn_of_left_processes(parts, &ended, &heard.stderr);
-    let mut report = report_of(heard, &how, &ended);
-    let cancelled = match ended.exit {
-        Exit::Cancelled(reason) => Some(reason),
-        _ => None,
-    };
-    let elapsed_ms = millis(ended.elapsed);
-    let mut exit = turn_exit(&ended.exit, &agent);
     let by_gateway = parts.setup.gateway.end_turn();
-    apply_gateway_report(
-        &mut parts.emit,
-        &by_gateway,
-        limits,
-        (&mut report, &mut exit),
-    );
+    let mut report = report_of(heard, &how, &ended);
+    let mut exit = turn_exit(&ended.exit, &agent);
+    let seen = (&mut report, &mut exit);
+    apply_gateway_report(&mut parts.emit, &by_gateway, limits, seen);
     Ok(AgentEnd {
         exit,
-        cancelled,
+        cancelled: match ended.exit {
+            Exit::Cancelled(reason) => Some(reason),
+            _ => None,
+        },
         report,
-        elapsed_ms,
+        elapsed_ms: millis(ended.elapsed),
         resumed: is_resumed,
         builtin: None,
         by_gateway,
         changed_configuration: Vec::new(),
     })
+}
+
+/// Writes a prompt that contains secrets to another file: they are redacted in the saved one, but the agent gets
+/// its task unchanged.
+fn write_unredacted(setup: &Setup, prompt: &mut Prompt, scratch: &Path) -> io::Result<()> {
+    if let Cow::Owned(_) = setup.redactor.redact(&prompt.text) {
+        prompt.file = scratch.join("prompt.md");
+        fs::write(&prompt.file, &prompt.text)?;
+    }
+    Ok(())
 }
 
 /// What an agent needs to know to build the command line of the turn.
@@ -208,7 +207,7 @@ fn apply_gateway_report(
 }
 
 /// The command line of the turn. Writes the files that it needs.
-fn prepared(agent: &CliAgent, request: &TurnRequest<'_>) -> std::io::Result<Invocation> {
+fn prepared(agent: &CliAgent, request: &TurnRequest<'_>) -> io::Result<Invocation> {
     if let Some(schema) = request.output_schema {
         fs::write(request.output_schema_file(), schema.text())?;
     }

@@ -8,7 +8,7 @@ use crate::domain::duration::millis;
 use crate::domain::event::EventKind;
 use crate::gateway::TurnCost;
 use crate::git::{RawSnapshot, display_path};
-use crate::process::CappedLog;
+use crate::process::{CancelReason, CappedLog};
 use crate::run::directory::Log;
 use crate::run::isolation::Purpose;
 use crate::run::layout::RunFile;
@@ -41,8 +41,8 @@ pub(crate) async fn run_builtin(
 ) -> anyhow::Result<AgentEnd> {
     let began = Instant::now();
     let file = RunFile::Transcript(prompt.number, run.config.agent.name());
-    let mut log = parts.setup.run_dir.log(file)?;
-    let mut lost = None;
+    let log = parts.setup.run_dir.log(file)?;
+    let mut transcript = Transcript { log, lost: None };
     let env = builtin_environment(parts, run);
     let (setup, spend) = (&parts.setup, run.journal.state.spend);
     let work_tree = parts.tree.repo.real().work_tree().to_path_buf();
@@ -57,9 +57,7 @@ pub(crate) async fn run_builtin(
         emit.emit(EventKind::Agent(event));
     };
     let mut record = |line: &Line| {
-        if let (None, Err(error)) = (&lost, write(&mut log, line)) {
-            lost = Some(error.to_string());
-        }
+        transcript.write(line);
         if let Some(recorder) = recorder {
             recorder.write(line);
         }
@@ -89,24 +87,50 @@ pub(crate) async fn run_builtin(
         emit.emit(heartbeat.beat());
     };
     let ended = beating(working, setup.heartbeat(), beat).await;
-    let lost = lost.or_else(|| closed(log));
-    warn_of_losses(parts, lost.map(|why| (file.path(), why)));
-    Ok(AgentEnd {
-        exit: turn_exit(&ended, millis(began.elapsed())),
-        cancelled: parts.setup.cancel.reason(),
+    warn_of_losses(parts, transcript.close().map(|why| (file.path(), why)));
+    let cancelled = parts.setup.cancel.reason();
+    Ok(agent_end(ended, cancelled, millis(began.elapsed())))
+}
+
+fn agent_end(ended: TurnEnd, cancelled: Option<CancelReason>, elapsed_ms: u64) -> AgentEnd {
+    AgentEnd {
+        exit: turn_exit(&ended, elapsed_ms),
+        cancelled,
         report: ended.report,
-        elapsed_ms: millis(began.elapsed()),
+        elapsed_ms,
         resumed: false,
         builtin: Some(ended.telemetry),
         by_gateway: TurnCost::default(),
         changed_configuration: Vec::new(),
-    })
+    }
 }
 
-/// Closes the transcript. Returns why it is incomplete, if it is.
-fn closed(log: Log) -> Option<String> {
-    let closed = log.finish().and_then(CappedLog::close);
-    closed.err().map(|error| error.to_string())
+struct Transcript {
+    log: Log,
+    /// Why it is incomplete.
+    lost: Option<String>,
+}
+
+impl Transcript {
+    fn write(&mut self, line: &Line) {
+        if let (None, Err(error)) = (&self.lost, write(&mut self.log, line)) {
+            self.lost = Some(error.to_string());
+        }
+    }
+
+    /// Returns why the transcript is incomplete, if it is.
+    fn close(self) -> Option<String> {
+        self.lost.or_else(|| {
+            let closed = self.log.finish().and_then(CappedLog::close);
+            closed.err().map(|error| error.to_string())
+        })
+    }
+}
+
+fn write(log: &mut Log, line: &Line) -> io::Result<()> {
+    let mut text = serde_json::to_vec(line)?;
+    text.push(b'\n');
+    log.write_all(&text)
 }
 
 /// Warns of what is missing from the transcript and the recording, and of hosts that were denied.
@@ -129,12 +153,6 @@ fn builtin_environment(parts: &mut Parts<'_>, run: &TaskRun<'_>) -> Vec<(OsStrin
         .environment(&run.config.settings.agent_env, &mut parts.emit);
     env.retain(|(name, _)| !builtin::keys().any(|key| name == key));
     env
-}
-
-fn write(log: &mut Log, line: &Line) -> io::Result<()> {
-    let mut text = serde_json::to_vec(line)?;
-    text.push(b'\n');
-    log.write_all(&text)
 }
 
 /// The files that changed since the previous snapshot. `now` replaces that snapshot.

@@ -86,11 +86,7 @@ async fn try_commit(
     let has_commits = !run.agent_commits.is_empty();
     Forbidden::unless_empty(secrets_in(setup, tree, &raw, has_commits))?;
     Forbidden::unless_empty(merge_problem(tree, &raw))?;
-    let permit = match grounds {
-        Grounds::Unchecked => permit_unchecked(&run.config.checks, raw.fingerprint()),
-        Grounds::Passed => run.permit.take(),
-        Grounds::KnownFailures => run.failed_on.take().map(Committable::known_failures),
-    };
+    let permit = take_permit(run, grounds, &raw);
     let permit = permit.ok_or_else(|| anyhow!("no verification permits it"))?;
     let squashed = own_commits_to_squash(setup, tree, emit, run, &raw);
     let parent = match &squashed {
@@ -120,17 +116,30 @@ async fn try_commit(
         return Ok(Observation::interrupted(by));
     }
     land(tree, emit, &intent)?;
-    if !tokens.is_empty() {
-        emit.warn(format!(
-            "what looks like a token or a private key is committed in {}: revoke it if it is real",
-            tokens.join(", ")
-        ));
-    }
+    warn_of_tokens(emit, &tokens);
     mark_done(tree, run)?;
     landed(tree, accounts, emit, run, (&intent, changed_paths(&raw)));
     Ok(Observation::Committed {
         commit: Some(intent.commit),
     })
+}
+
+/// The permit for this tree, which can be used once.
+fn take_permit(run: &mut TaskRun<'_>, grounds: Grounds, raw: &RawSnapshot) -> Option<Committable> {
+    match grounds {
+        Grounds::Unchecked => permit_unchecked(&run.config.checks, raw.fingerprint()),
+        Grounds::Passed => run.permit.take(),
+        Grounds::KnownFailures => run.failed_on.take().map(Committable::known_failures),
+    }
+}
+
+fn warn_of_tokens(emit: &mut Emitter<'_>, paths: &[String]) {
+    if !paths.is_empty() {
+        emit.warn(format!(
+            "what looks like a token or a private key is committed in {}: revoke it if it is real",
+            paths.join(", ")
+        ));
+    }
 }
 
 /// Why the tree is not a valid result of the current merge, regardless of the checks.

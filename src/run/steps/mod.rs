@@ -24,6 +24,7 @@ mod push;
 mod setup_commands;
 mod start_task;
 mod turn;
+mod turn_violations;
 mod undo;
 mod verify;
 mod wait;

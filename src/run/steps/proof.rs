@@ -118,42 +118,17 @@ async fn on_its_tree(
         return unknown("the work tree could not be read".into());
     };
     let changes = parts.tree.check_changes(&raw, &run.config.checks);
-    let is_about_work = match proof {
-        Proof::Flake => true,
-        Proof::OldTests => !changes.tests.are_rewritten(),
-        Proof::Baseline | Proof::NewTests => false,
-    };
-    if let Some(why) = cannot_prove(run).filter(|_| !is_about_work) {
+    if let Some(why) = cannot_prove(run, proof, &changes) {
         return unknown(why);
     }
-    if let Some(why) = changes.unknown.clone().filter(|_| proof == Proof::OldTests) {
-        return unknown(why);
-    }
-    let away = match proof {
-        Proof::OldTests => changes.away.clone(),
-        Proof::Baseline | Proof::Flake | Proof::NewTests => BTreeSet::new(),
-    };
     let seen = (raw.as_ref(), &before);
-    let mut is_as_committed = proof == Proof::OldTests && !changes.tests.left.is_empty();
     let Ran {
         verification,
         left,
         rewritten,
-    } = loop {
-        let other = tree_of(parts.tree, (proof, is_as_committed), &raw, &changes);
-        let other = other.map(|other| (other, away.clone()));
-        match on_other_tree(parts, &run.config, seen, (proof, other)).await? {
-            // A new test may need what no commit contains, and the original tests do not.
-            Ok(ran)
-                if is_as_committed
-                    && changes.tests.are_rewritten()
-                    && ran.verification.verdict == Verdict::Passed =>
-            {
-                is_as_committed = false;
-            }
-            Ok(ran) => break ran,
-            Err(why) => return unknown(why),
-        }
+    } = match on_tree_of(parts, &run.config, seen, (proof, &changes)).await? {
+        Ok(ran) => ran,
+        Err(why) => return unknown(why),
     };
     if verification.verdict == Verdict::Aborted {
         return Ok(None);
@@ -175,6 +150,31 @@ async fn on_its_tree(
     match left.same_as(&before) {
         Some(true) => Ok(Some(found(&verification))),
         _ => unknown("the checks changed what they checked".into()),
+    }
+}
+
+/// Runs the checks on the tree that a proof is about. The inner error says why they did not run.
+async fn on_tree_of(
+    parts: &mut CheckParts<'_, '_>,
+    config: &TaskConfig,
+    (raw, before): (&RawSnapshot, &Snapshot),
+    (proof, changes): (Proof, &CheckChanges),
+) -> anyhow::Result<Result<Ran, String>> {
+    let away = match proof {
+        Proof::OldTests => changes.away.clone(),
+        Proof::Baseline | Proof::Flake | Proof::NewTests => BTreeSet::new(),
+    };
+    let mut is_as_committed = proof == Proof::OldTests && !changes.tests.left.is_empty();
+    loop {
+        let other = tree_of(parts.tree, (proof, is_as_committed), raw, changes);
+        let other = other.map(|other| (other, away.clone()));
+        let ran = on_other_tree(parts, config, (raw, before), (proof, other)).await?;
+        let passed = |ran: &Ran| ran.verification.verdict == Verdict::Passed;
+        // A new test may need what no commit contains, and the original tests do not.
+        if !(is_as_committed && changes.tests.are_rewritten() && ran.as_ref().is_ok_and(passed)) {
+            return Ok(ran);
+        }
+        is_as_committed = false;
     }
 }
 
@@ -326,9 +326,19 @@ fn contents<'p>(tree: &WorkTree, paths: impl IntoIterator<Item = &'p Vec<u8>>) -
 }
 
 /// Why there is no tree to prove against: only committed content can replace the work.
-fn cannot_prove(run: &TaskRun<'_>) -> Option<String> {
+fn cannot_prove(run: &TaskRun<'_>, proof: Proof, changes: &CheckChanges) -> Option<String> {
+    let is_about_work = match proof {
+        Proof::Flake => true,
+        Proof::OldTests => !changes.tests.are_rewritten(),
+        Proof::Baseline | Proof::NewTests => false,
+    };
+    let unknown = match proof {
+        Proof::OldTests => changes.unknown.clone(),
+        Proof::Baseline | Proof::Flake | Proof::NewTests => None,
+    };
     match &run.journal.state.task_start {
-        Some(Snapshot::Known(start)) if !start.dirty => None,
+        _ if is_about_work => unknown,
+        Some(Snapshot::Known(start)) if !start.dirty => unknown,
         Some(Snapshot::Known(_)) => {
             Some("the task started with changes that no commit has".to_owned())
         }

@@ -6,7 +6,8 @@ use crate::domain::outcome::short;
 use crate::domain::snapshot::RevId;
 use crate::domain::text::count;
 use crate::git::{
-    BranchName, PushOutcome, PushSpec, Refusal, RefusalKind, Remote, RemoteError, Rewritten,
+    BranchName, PushOutcome, PushSpec, Rebased, Refusal, RefusalKind, Remote, RemoteError,
+    Rewritten,
 };
 use crate::process::Cancel;
 use crate::run::emitter::Emitter;
@@ -197,41 +198,13 @@ impl Push<'_, '_, '_> {
         state: &mut PushState,
         now: RevId,
     ) -> anyhow::Result<Result<(), PushFailure>> {
-        let fetched =
-            self.parts
-                .tree
-                .repo
-                .fetch_for(self.request.remote, &now, &self.request.cancel);
-        if let Err(error) = fetched {
-            return Ok(Err(PushFailure::here(format!(
-                "the branch has moved, and its new commits cannot be fetched: {error}"
-            ))));
-        }
-        // If the branch was moved back, the removed commits must not return with the work.
-        let is_forward = |was: &RevId| self.parts.tree.repo.contains_commit(&now, was);
-        let was_taken_back = !state.expected.as_ref().is_none_or(is_forward);
-        if !was_taken_back && self.parts.tree.repo.contains_commit(&state.head, &now) {
-            state.expected = Some(now);
-            return Ok(Ok(()));
-        }
-        let commits = match self
-            .parts
-            .tree
-            .repo
-            .commits_between(&self.request.start, &state.head)
-        {
-            Ok(commits) => commits,
-            Err(error) => return Ok(Err(PushFailure::here(error.to_string()))),
-        };
-        let commits = state.current(&commits);
-        let rebased = match self.parts.tree.repo.rebase(&now, &commits, None) {
-            Ok(rebased) => rebased,
-            Err(error) => {
-                return Ok(Err(PushFailure::here(format!(
-                    "the branch has moved to {}: {error}",
-                    short(&now)
-                ))));
+        let rebased = match self.rebased(state, &now) {
+            Ok(Some(rebased)) => rebased,
+            Ok(None) => {
+                state.expected = Some(now);
+                return Ok(Ok(()));
             }
+            Err(failure) => return Ok(Err(failure)),
         };
         self.parts.emit.warn(format!(
             "the branch {} has moved to {}: the work is rebased onto it and verified again",
@@ -258,6 +231,29 @@ impl Push<'_, '_, '_> {
             Moved::Back(NotMoved::Stopped) => Ok(Err(PushFailure::here("the run was stopped"))),
             Moved::Back(NotMoved::Impossible(why)) => Ok(Err(PushFailure::here(why))),
         }
+    }
+
+    /// The work on top of the branch's new commits; `None` if it contains them already.
+    fn rebased(&self, state: &PushState, now: &RevId) -> Result<Option<Rebased>, PushFailure> {
+        let (repo, request) = (&self.parts.tree.repo, self.request);
+        let fetched = repo.fetch_for(request.remote, now, &request.cancel);
+        fetched.map_err(|error| {
+            PushFailure::here(format!(
+                "the branch has moved, and its new commits cannot be fetched: {error}"
+            ))
+        })?;
+        // If the branch was moved back, the removed commits must not return with the work.
+        let is_forward = |was: &RevId| repo.contains_commit(now, was);
+        let was_taken_back = !state.expected.as_ref().is_none_or(is_forward);
+        if !was_taken_back && repo.contains_commit(&state.head, now) {
+            return Ok(None);
+        }
+        let commits = repo.commits_between(&request.start, &state.head);
+        let commits = commits.map_err(|error| PushFailure::here(error.to_string()))?;
+        let rebased = repo.rebase(now, &state.current(&commits), None);
+        rebased.map(Some).map_err(|error| {
+            PushFailure::here(format!("the branch has moved to {}: {error}", short(now)))
+        })
     }
 
     /// Keeps work that the branch does not accept: on another branch of the remote, or in a file of the

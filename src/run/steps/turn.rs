@@ -11,9 +11,8 @@ use crate::domain::event::{EventKind, ReviewLine, TurnLine};
 use crate::domain::notes::Note;
 use crate::domain::output_schema::StructuredOutput;
 use crate::domain::review::{Review, read_review, take_review};
-use crate::domain::settings::{AgentCommits, OnProtected, TestChangePolicy};
+use crate::domain::settings::TestChangePolicy;
 use crate::domain::snapshot::Snapshot;
-use crate::domain::text::count;
 use crate::git::{GitError, RawSnapshot, TurnMark, TurnReport};
 use crate::run::accounts::Accounts;
 use crate::run::conversation;
@@ -25,8 +24,8 @@ use crate::run::steps::agent_end::AgentEnd;
 use crate::run::steps::agent_files::run_agent_with_its_files;
 use crate::run::steps::hold::hold_protected;
 use crate::run::steps::plan_file::PlanBefore;
-use crate::run::steps::policy::{of_own_commit, of_work_paths, secrets_in};
 use crate::run::steps::prompt::write_prompt;
+use crate::run::steps::turn_violations::{of_changed_configuration, violations};
 use crate::run::steps::undo::{keep_phase_start, undo_what_may_not_change};
 use crate::run::task::{SubstituteAgent, TaskRun};
 use crate::run::work_tree::changed_paths;
@@ -34,6 +33,25 @@ use std::sync::Arc;
 
 /// How many bytes at the end of a final message the history keeps.
 const MESSAGE_BYTES: usize = 32 * 1024;
+
+/// The repository before a turn.
+struct TurnStart {
+    state: Snapshot,
+    /// HEAD and refs.
+    mark: Result<TurnMark, GitError>,
+    /// Untracked repositories inside the work tree.
+    nested: Vec<Vec<u8>>,
+    plan: Option<PlanBefore>,
+}
+
+/// The work tree after a turn, without the changes that the turn may not make.
+struct TurnWork {
+    raw: Option<Arc<RawSnapshot>>,
+    state: Snapshot,
+    /// The paths of undone changes.
+    undone: Vec<String>,
+    violations: Vec<String>,
+}
 
 /// Runs the agent once and returns the observation.
 ///
@@ -48,34 +66,10 @@ pub async fn turn(
     let before = run.substitute;
     run.begin_turn(key);
     announce_substitute(parts, run, before);
-    let (found, now) = parts.tree.last_snapshot(&mut parts.emit);
-    let nested = found.map_or_else(Vec::new, |raw| raw.nested.clone());
-    run.journal.observe(Observation::TurnStarted {
-        before: now.clone(),
-    })?;
-    // A turn that a crash interrupted is judged from its start, not from where it stopped.
-    let before = run.journal.state.turn_start.clone().unwrap_or(now);
-    let mark = turn_mark(parts, run, key);
-    keep_phase_start(parts, run, key);
-    let is_taken_up = matches!(run.journal.state.last, Last::Resumed(_));
-    if is_taken_up {
-        // A reviewer that is asked again must not judge what its interrupted turn has changed.
-        undo_what_may_not_change(parts, run, key, None);
-    }
-    let plan = PlanBefore::read(&parts.tree, is_taken_up);
-    let (number, end, usage) = call_agent(parts, run, key, purpose, &before).await?;
-    let mut inspected = inspect(parts, mark);
-    let undone = undo_what_may_not_change(parts, run, key, inspected.as_mut().ok());
-    let mut seen = parts.tree.snapshot(&mut parts.emit);
-    if end.cancelled.is_none() {
-        seen = hold_protected(parts, run, number, seen);
-        if let Some(plan) = plan {
-            seen = plan.repair(&mut parts.tree, &mut parts.emit, &before, seen);
-        }
-    }
-    let (raw, after) = seen;
-    let mut violations = violations(parts, run, inspected, &nested, raw.as_deref());
-    tell_changed_configuration(parts, run, &end, &mut violations);
+    let start = record_start(parts, run, key)?;
+    let (number, end, usage) = call_agent(parts, run, key, purpose, &start.state).await?;
+    let before = start.state.clone();
+    let work = take_work(parts, run, (key, number), start, &end);
     if let Some(reason) = end.cancelled {
         keep_session(parts, run);
         return Ok(Observation::Interrupted {
@@ -86,34 +80,90 @@ pub async fn turn(
     let notes = keep_report(parts, run, &end, number);
     let assessment = assess(&TurnFacts {
         before: &before,
-        after: &after,
+        after: &work.state,
         exit: &end.exit,
         report: &end.report,
         agent: run.config.agent.name(),
-        violations: &violations,
+        violations: &work.violations,
     });
-    let states = (&before, &after);
+    let states = (&before, &work.state);
     let said = (&assessment, notes);
     tell(parts, run, (key, purpose), said, states, &end, usage);
     if falls_back(parts, run, key, &assessment) {
         return turn_of_fallback(parts, run, key, purpose, spend(&usage)).await;
     }
     let review = review(parts, run, key, assessment.kind);
-    let changes = raw.as_deref().map(changed_paths).unwrap_or_default();
-    let tests = raw.as_deref().map(|raw| tests_changed(parts, run, raw));
+    let raw = work.raw.as_deref();
+    let tests = raw.map(|raw| tests_changed(parts, run, raw));
     Ok(Observation::TurnEnded(Arc::new(TurnEnded {
         assessment,
-        after,
-        changes,
+        after: work.state,
+        changes: raw.map(changed_paths).unwrap_or_default(),
         tests: tests.unwrap_or_default().into(),
         spend: spend(&usage),
         elapsed_ms: parts.emit.elapsed_ms(),
-        undone,
+        undone: work.undone,
         message: run.keeps_messages().then(|| end_of_message(run)).flatten(),
         suggested: suggested(run),
         review,
         output: output(parts, run, key, &end),
     })))
+}
+
+/// Records the repository before a turn. A turn that a crash interrupted is judged from its start, not from
+/// where it stopped.
+fn record_start(
+    parts: &mut Parts<'_>,
+    run: &mut TaskRun<'_>,
+    key: TurnKey,
+) -> anyhow::Result<TurnStart> {
+    let (found, now) = parts.tree.last_snapshot(&mut parts.emit);
+    let nested = found.map_or_else(Vec::new, |raw| raw.nested.clone());
+    run.journal.observe(Observation::TurnStarted {
+        before: now.clone(),
+    })?;
+    let state = run.journal.state.turn_start.clone().unwrap_or(now);
+    let mark = turn_mark(parts, run, key);
+    keep_phase_start(parts, run, key);
+    let is_taken_up = matches!(run.journal.state.last, Last::Resumed(_));
+    if is_taken_up {
+        // A reviewer that is asked again must not judge what its interrupted turn has changed.
+        undo_what_may_not_change(parts, run, key, None);
+    }
+    Ok(TurnStart {
+        state,
+        mark,
+        nested,
+        plan: PlanBefore::read(&parts.tree, is_taken_up),
+    })
+}
+
+/// Undoes and holds back the changes that the turn may not make, and inspects what is left.
+fn take_work(
+    parts: &mut Parts<'_>,
+    run: &mut TaskRun<'_>,
+    (key, number): (TurnKey, u32),
+    start: TurnStart,
+    end: &AgentEnd,
+) -> TurnWork {
+    let mut inspected = inspect(parts, start.mark);
+    let undone = undo_what_may_not_change(parts, run, key, inspected.as_mut().ok());
+    let mut seen = parts.tree.snapshot(&mut parts.emit);
+    if end.cancelled.is_none() {
+        seen = hold_protected(parts, run, number, seen);
+        if let Some(plan) = start.plan {
+            seen = plan.repair(&mut parts.tree, &mut parts.emit, &start.state, seen);
+        }
+    }
+    let (raw, state) = seen;
+    let mut violations = violations(parts, run, inspected, &start.nested, raw.as_deref());
+    violations.extend(of_changed_configuration(parts, run, end));
+    TurnWork {
+        raw,
+        state,
+        undone,
+        violations,
+    }
 }
 
 /// Keeps the turn's session and final message. Returns the notes of the message.
@@ -401,97 +451,6 @@ pub(crate) fn tell_assessment(
         notes,
         builtin: end.builtin.clone(),
     })));
-}
-
-/// Violations in the turn. Those that were undone already are only warnings.
-fn violations(
-    parts: &mut Parts<'_>,
-    run: &mut TaskRun<'_>,
-    inspected: Result<TurnReport, GitError>,
-    nested: &[Vec<u8>],
-    raw: Option<&RawSnapshot>,
-) -> Vec<String> {
-    let mut violations = parts.setup.violations();
-    match inspected {
-        Ok(report) => {
-            for warning in &report.warnings {
-                parts.emit.warn(warning.clone());
-            }
-            violations.extend(report.violations.iter().map(ToString::to_string));
-            if let Some(operation) = report.operation {
-                violations.push(format!("{operation} was left in progress"));
-            }
-            let made = report.agent_commits.iter();
-            let made: Vec<String> = made
-                .map(|commit| format!("{} {} {}", commit.id, commit.author, commit.subject))
-                .filter(|line| !run.agent_commits.contains(line))
-                .collect();
-            if run.config.settings.agent_commits == AgentCommits::Reject && !made.is_empty() {
-                let commits = count(made.len() as u64, "commit");
-                violations.push(format!("the agent made {commits} itself"));
-            }
-            run.agent_commits.extend(made);
-            if run.config.settings.agent_commits == AgentCommits::Accept {
-                for commit in &report.agent_commits {
-                    match parts.tree.repo.changed_by(&commit.id) {
-                        Ok(changed) => {
-                            let protected = &run.config.protected_paths;
-                            let found =
-                                of_own_commit(&parts.setup, &parts.tree, protected, &changed);
-                            violations.extend(found.into_iter().map(|paths| {
-                                format!("commit {} by the agent: {paths}", commit.id)
-                            }));
-                        }
-                        Err(error) => violations
-                            .push(format!("commit {} could not be read: {error}", commit.id)),
-                    }
-                }
-            }
-        }
-        Err(error) => parts
-            .emit
-            .warn(format!("the repository could not be inspected: {error}")),
-    }
-    let has_commits = !run.agent_commits.is_empty();
-    let secrets = raw.map(|raw| secrets_in(&parts.setup, &parts.tree, raw, has_commits));
-    violations.extend(secrets.unwrap_or_default());
-    let protected = &run.config.protected_paths;
-    let found = raw.map(|raw| of_work_paths(&parts.setup, &parts.tree, protected, nested, raw));
-    violations.extend(found.unwrap_or_default());
-    violations
-}
-
-/// Warns that the agent's changes to its own configuration files are discarded. If changes of protected
-/// paths block a task, these do, too.
-fn tell_changed_configuration(
-    parts: &mut Parts<'_>,
-    run: &TaskRun<'_>,
-    end: &AgentEnd,
-    violations: &mut Vec<String>,
-) {
-    let changed = &end.changed_configuration;
-    if changed.is_empty() {
-        return;
-    }
-    parts.emit.warn(format!(
-        "the agent changed its own configuration; these changes are not kept: {}",
-        changed.join(", ")
-    ));
-    if run.config.settings.on_protected == OnProtected::Hold {
-        return;
-    }
-    let is_protected = |path: &&String| run.config.protected_paths.cover(path.as_bytes(), false);
-    let paths: Vec<&str> = changed
-        .iter()
-        .filter(is_protected)
-        .map(String::as_str)
-        .collect();
-    if !paths.is_empty() {
-        violations.push(format!(
-            "protected paths were changed: {}",
-            paths.join(", ")
-        ));
-    }
 }
 
 /// The task's changes to tests and check definitions. Warns of them if the policy says so.
