@@ -23,7 +23,7 @@ use crate::settings::inputs;
 pub use answer::{JobEnd, declined, ended, report_not_started};
 pub use fetch::EventLookup;
 pub use place::{
-    OwnWork, PlanBranches, at_the_ref, file_of_branch, off_the_base, on_branch, remote,
+    OwnWork, PlanBranches, at_the_ref, file_of_branch, give_own_branch, on_branch, remote,
 };
 use serde_json::Value;
 use std::fs::File;

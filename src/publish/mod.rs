@@ -81,10 +81,7 @@ pub fn command(context: &Context, args: &PublishArgs) -> Result<u8> {
     request.resolve(&set.resolved, context.in_actions(), true);
     request.context.notes.push(NOTE.to_owned());
     request.context.verified_elsewhere = true;
-    let own = places::runs_of(context, real.work_tree());
-    let own = own.join(uuid::Uuid::now_v7().to_string());
-    let own = RunDir::create(&own, Arc::new(redactor))
-        .map_err(|error| Error::environment(format!("{error:#}")))?;
+    let own = places::create_run_dir(context, real.work_tree(), None)?;
     let summary = start_summary(&handed.summary, &request, &own);
     let mut reporting = Reporting::open(
         context,
@@ -210,7 +207,7 @@ async fn event_request(
     let of_plan = plan.as_deref().filter(|_| !is_on_base);
     let of_run = lookup::OwnWork::Run(&handed.run_id, worked_on);
     let work = of_plan.map_or(of_run, lookup::OwnWork::Plan);
-    lookup::off_the_base((context, actions, real), settings, work, &mut request).await?;
+    lookup::give_own_branch((context, actions, real), settings, work, &mut request).await?;
     Ok(EventRequest::Publish(Box::new(request), plan))
 }
 

@@ -4,7 +4,6 @@ use crate::context::Context;
 use crate::domain::event::{ClosedPull, EventKind, PushLine, WarningTopic};
 use crate::domain::outcome::{Outcome, RunStatus, TaskEnd};
 use crate::domain::snapshot::RevId;
-use crate::domain::summary::RunSummary;
 use crate::error::Result;
 use crate::git::BranchName;
 use crate::github::actions_environment::ActionsEnvironment;
@@ -62,23 +61,38 @@ pub(crate) async fn deliver(
         PushAttempt::Impossible => return Ok(Delivered::Failed),
         PushAttempt::Line(line) => *line,
     };
-    let patience = match stopped.reason() {
-        Some(_) => CANCELLED_TIMEOUT,
-        None => FOLLOW_UP_TIMEOUT,
+    let done = follow_up(&actions, parts, request, branch, &mut push).await?;
+    let delivered = match push.closed {
+        Some(closed) => Delivered::Closed(closed),
+        None => Delivered::of(done),
     };
-    let summary = RunSummary::of(&parts.setup.run_dir.read_events()?);
-    let redactor = std::sync::Arc::clone(&parts.setup.redactor);
-    let summary = redactor.redacted(&summary).map_err(anyhow::Error::from)?;
+    parts.emit.emit(EventKind::PushEnded(Box::new(push)));
+    Ok(delivered)
+}
+
+/// Opens or updates the pull request and starts workflows after a push. Returns whether all of it succeeded.
+async fn follow_up(
+    actions: &ActionsEnvironment,
+    parts: &mut Parts<'_>,
+    request: &RunRequest,
+    branch: &WorkBranch,
+    push: &mut PushLine,
+) -> Result<bool> {
+    let stopped = parts.setup.cancel.beyond_deadline();
+    let summary = parts.setup.summary()?;
     let after = AfterPush {
-        actions: &actions,
+        actions,
         request,
         branch,
         summary: &summary,
-        patience,
+        patience: match stopped.reason() {
+            Some(_) => CANCELLED_TIMEOUT,
+            None => FOLLOW_UP_TIMEOUT,
+        },
     };
     let followed = tokio::select! {
         biased;
-        followed = after.follow_up(&mut push) => Some(followed),
+        followed = after.follow_up(push) => Some(followed),
         () = after_signal(&stopped) => None,
     };
     let (done, troubles) = followed.unwrap_or_else(|| {
@@ -86,12 +100,7 @@ pub(crate) async fn deliver(
         (false, vec![why.to_owned()])
     });
     troubles.into_iter().for_each(|why| parts.emit.warn(why));
-    let delivered = match push.closed {
-        Some(closed) => Delivered::Closed(closed),
-        None => Delivered::of(done),
-    };
-    parts.emit.emit(EventKind::PushEnded(Box::new(push)));
-    Ok(delivered)
+    Ok(done)
 }
 
 /// The settings of the tasks whose work is delivered, in this and in earlier processes of the run.

@@ -50,6 +50,31 @@ pub fn dry_run(prepared: &Prepared) -> String {
 
 /// The settings of a task, one per line, with an agent that is missing.
 pub fn task_settings(config: &TaskConfig) -> String {
+    let mut text = agent_of(config);
+    text += &format!(
+        "\n  retries: {}, nudges: {}\n",
+        config.settings.max_retries, config.settings.nudges
+    );
+    text += &phases_of(config);
+    match config.checks.is_empty() {
+        true if config.settings.review_only => text += "  checks: none (this is only reviewed)\n",
+        true => text += "  checks: none (the task will end unverified; add `verify`)\n",
+        false => text += "  checks:\n",
+    }
+    for check in crate::domain::checks::verdict::ordered(&config.checks) {
+        let limit = duration::format(Duration::from_millis(check.timeout_ms));
+        text += &format!(
+            "    {} ({}, at most {limit}): {}\n",
+            check.name,
+            check.kind.as_str(),
+            check.run
+        );
+    }
+    text
+}
+
+/// The agent of a task and its model, and an agent that is missing.
+fn agent_of(config: &TaskConfig) -> String {
     let missing = config.missing.as_deref();
     let has_own = missing.is_none_or(|missing| !missing.is_own);
     let mut text = match missing {
@@ -88,25 +113,6 @@ pub fn task_settings(config: &TaskConfig) -> String {
     {
         let remedy = error.hints.first().map_or("", String::as_str);
         text += &format!("\n  another agent is missing: {} ({remedy})", error.message);
-    }
-    text += &format!(
-        "\n  retries: {}, nudges: {}\n",
-        config.settings.max_retries, config.settings.nudges
-    );
-    text += &phases_of(config);
-    match config.checks.is_empty() {
-        true if config.settings.review_only => text += "  checks: none (this is only reviewed)\n",
-        true => text += "  checks: none (the task will end unverified; add `verify`)\n",
-        false => text += "  checks:\n",
-    }
-    for check in crate::domain::checks::verdict::ordered(&config.checks) {
-        let limit = duration::format(Duration::from_millis(check.timeout_ms));
-        text += &format!(
-            "    {} ({}, at most {limit}): {}\n",
-            check.name,
-            check.kind.as_str(),
-            check.run
-        );
     }
     text
 }

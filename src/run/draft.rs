@@ -23,7 +23,7 @@ use crate::run::start::runtime;
 use crate::settings;
 use std::cell::RefCell;
 use std::io::stdout;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use tokio::runtime::Runtime;
 
@@ -69,13 +69,8 @@ pub fn draft(context: &Context, args: &PlanArgs) -> Result<Drafted> {
         Some(number) => format!("issue-{number}"),
         None => stem(&text),
     };
-    if let Some(path) = output.as_ref().filter(|_| kind.is_some())
-        && (!real.contains(path) || real.ignores(path))
-    {
-        return Err(Error::usage(format!(
-            "--output {}: a plan for a pull request lies in the repository and is not ignored",
-            path.display()
-        )));
+    if let Some(path) = output.as_ref().filter(|_| kind.is_some()) {
+        require_in_repository(&real, path)?;
     }
     let (mut request, mut lock) = match kind {
         Some(_) => {
@@ -84,10 +79,11 @@ pub fn draft(context: &Context, args: &PlanArgs) -> Result<Drafted> {
         }
         None => (None, lock(context, &real)?),
     };
-    let flags = args.settings.clone().and(match kind {
-        Some(_) => vec![("push", "true".to_owned()), ("report", "none".to_owned())],
-        None => vec![("push", "false".to_owned()), ("report", "none".to_owned())],
-    });
+    let push = ("push", kind.is_some().to_string());
+    let flags = args
+        .settings
+        .clone()
+        .and([push, ("report", "none".to_owned())]);
     let run = run_args(args, flags);
     let source = Source::Text(task(&text, args.issue));
     let mut prepared = without_checks(context, &run, source, real)?;
@@ -144,6 +140,16 @@ fn output(context: &Context, args: &PlanArgs) -> Result<Option<PathBuf>> {
         return Err(Error::usage(message).hint("name a file that ends in .yaml"));
     }
     Ok(Some(path))
+}
+
+fn require_in_repository(real: &Real, path: &Path) -> Result<()> {
+    match real.contains(path) && !real.ignores(path) {
+        true => Ok(()),
+        false => Err(Error::usage(format!(
+            "--output {}: a plan for a pull request lies in the repository and is not ignored",
+            path.display()
+        ))),
+    }
 }
 
 enum DraftInput {

@@ -2,11 +2,10 @@
 
 use crate::cli::RunArgs;
 use crate::context::Context;
-use crate::domain::event::{EventKind, RunStarted, WarningTopic};
+use crate::domain::event::{EventKind, WarningTopic};
 use crate::domain::outcome::{Outcome, run_end};
 use crate::domain::output_schema::OutputSchema;
 use crate::domain::settings::OnFinding;
-use crate::domain::summary::RunSummary;
 use crate::error::{Error, Result};
 use crate::github::delivery::{Delivered, FOLLOW_UP_TIMEOUT};
 use crate::github::queue::count_run;
@@ -50,11 +49,19 @@ use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 use tokio::runtime::Runtime;
 
+/// A run that is ready for its first event.
+struct Opened {
+    run: OpenRun,
+    isolation: Isolation,
+    schema: Option<OutputSchema>,
+    recorder: Option<Recorder>,
+}
+
 /// Prepares everything, performs the run, and reports its end.
 pub(crate) fn execute(
     context: &Context,
     args: &RunArgs,
-    prepared: Prepared,
+    mut prepared: Prepared,
     request: Option<RunRequest>,
     resumed: Option<ResumedState>,
     runtime: Runtime,
@@ -63,45 +70,27 @@ pub(crate) fn execute(
     // Before the first child starts, so that what is read from the repository stays valid until the
     // first turn.
     process::become_subreaper().map_err(anyhow::Error::from)?;
-    let mut prepared = prepared;
     let logins = prepared.run.setup.is_empty();
     let configs = prepared.tasks.iter_mut().map(|(_, config)| config);
     let replaced = fall_back(context, configs, logins);
     prepared.warnings.extend(replaced);
-    let source = prepared.output_schema.as_ref();
-    let repo = resumed.as_ref().map(|it| &*it.repo);
-    let schema = source.map(|it| it.load(context, &prepared.real, request.as_ref(), repo));
-    let schema = schema.transpose();
-    let schema = schema
-        .inspect_err(|error| report_not_started(context, request.as_ref(), error, &runtime))?;
-    let ready = runtime.block_on(confined(context, &prepared, resumed.as_ref()));
-    let open_run = ready.and_then(|isolation| {
-        let real = &prepared.real;
-        runtime.block_on(jj::prepare(context, real, &isolation, resumed.is_some()))?;
-        let open_run = open_run(context, args, &prepared, resumed)?;
-        isolation.make_directories();
-        Ok((open_run, isolation))
-    });
-    let open_run = open_run
-        .inspect_err(|error| report_not_started(context, request.as_ref(), error, &runtime));
-    let ((open_run, mut reporting, recorder), isolation) = open_run?;
-    let run_dir = open_run.run_dir.clone();
-    lock.name_run(&open_run.run_id);
-    if let Some(request) = &request {
-        run_dir.write(
-            RunFile::Request,
-            &serde_json::to_vec_pretty(request).map_err(anyhow::Error::from)?,
-        )?;
-        let resumed = open_run.earlier.is_some();
-        reporting.publish(context, request, &run_dir, &open_run.run_id, resumed);
-    }
     let request = request.as_ref();
+    let opened = open(context, args, &prepared, request, resumed, &runtime);
+    let (opened, mut reporting) =
+        opened.inspect_err(|error| report_not_started(context, request, error, &runtime))?;
+    let run_dir = opened.run.run_dir.clone();
+    lock.name_run(&opened.run.run_id);
+    if let Some(request) = request {
+        let text = serde_json::to_vec_pretty(request).map_err(anyhow::Error::from)?;
+        run_dir.write(RunFile::Request, &text)?;
+        let resumed = opened.run.earlier.is_some();
+        reporting.publish(context, request, &run_dir, &opened.run.run_id, resumed);
+    }
     // Also for a run that ends before its first event.
     let is_draft = prepared.draft.is_some();
     let kind = (is_draft, prepared.reviewed.is_some());
     reporting.note_continuation(continuation(context, request, kind));
-    let made = (open_run, isolation, schema);
-    let working = work(context, prepared, made, recorder, request, &mut reporting);
+    let working = work(context, prepared, opened, request, &mut reporting);
     let ended = unless_it_panics(|| runtime.block_on(working));
     // Children that were ended late must not delay the exit.
     runtime.shutdown_timeout(Duration::from_millis(200));
@@ -122,6 +111,32 @@ pub(crate) fn execute(
             Err(error)
         }
     }
+}
+
+/// Opens the run directory and the reports, after the last checks.
+fn open(
+    context: &Context,
+    args: &RunArgs,
+    prepared: &Prepared,
+    request: Option<&RunRequest>,
+    resumed: Option<ResumedState>,
+    runtime: &Runtime,
+) -> Result<(Opened, Reporting)> {
+    let (real, source) = (&prepared.real, prepared.output_schema.as_ref());
+    let repo = resumed.as_ref().map(|it| &*it.repo);
+    let schema = source.map(|it| it.load(context, real, request, repo));
+    let schema = schema.transpose()?;
+    let isolation = runtime.block_on(confined(context, prepared, resumed.as_ref()))?;
+    runtime.block_on(jj::prepare(context, real, &isolation, resumed.is_some()))?;
+    let (run, reporting, recorder) = open_run(context, args, prepared, resumed)?;
+    isolation.make_directories();
+    let opened = Opened {
+        run,
+        isolation,
+        schema,
+        recorder,
+    };
+    Ok((opened, reporting))
 }
 
 /// Turns a panic into an error, so that no check run stays open and no child process keeps running.
@@ -224,67 +239,42 @@ fn go_on(
 async fn work(
     context: &Context,
     prepared: Prepared,
-    (mut open_run, isolation, schema): (OpenRun, Isolation, Option<OutputSchema>),
-    recorder: Option<Recorder>,
+    mut opened: Opened,
     request: Option<&RunRequest>,
     reporting: &mut Reporting,
 ) -> Result<u8> {
     let cancel = ends(context, prepared.run.settings.deadline)?;
     reporting.shorten_waits_after(&cancel);
     let mut sink = |event| reporting.take(event);
-    let earlier = open_run.earlier.take();
+    let earlier = opened.run.earlier.take();
     let (seq, before_ms) = earlier
         .as_ref()
         .map_or((0, 0), |earlier| (earlier.seq, earlier.summary.elapsed_ms));
     let emit = Emitter::new(&mut sink, seq, before_ms).reporting(cancel.clone());
-    let Prepared {
-        book: plan,
-        run: config,
-        tasks,
-        done,
-        all,
-        named,
-        shards,
-        warnings,
-        source,
-        draft,
-        reviewed,
-        ..
-    } = prepared;
-    let no_changes = config.settings.if_no_changes;
-    let made = (open_run, isolation);
+    let no_changes = prepared.run.settings.if_no_changes;
+    let (made, config) = ((opened.run, opened.isolation), prepared.run);
+    let (plan, recorder) = (prepared.book, opened.recorder);
     let mut parts = parts(context, made, recorder, plan, config, cancel, emit);
-    parts.setup.reviewed = reviewed;
-    parts.setup.output_schema = schema;
+    parts.setup.reviewed = prepared.reviewed;
+    parts.setup.output_schema = opened.schema;
     let resumed = earlier.is_some();
     // Integration runs no agent, so it has no cost, and the other jobs already keep the work.
-    let has_agent = shards.is_empty();
-    let sources = (&source, earlier.as_ref());
+    let has_agent = prepared.shards.is_empty();
+    let sources = (&prepared.source, earlier.as_ref());
     let limits = recall_and_limit(context, &mut parts, sources, request, has_agent).await?;
     let facts = StartFacts {
-        all: &all,
-        tasks: &tasks,
+        all: &prepared.all,
+        tasks: &prepared.tasks,
         resumed,
         has_agent,
-        is_draft: draft.is_some(),
+        is_draft: prepared.draft.is_some(),
         is_review: parts.setup.reviewed.is_some(),
         limits,
     };
-    let started = started(context, &mut parts, request, facts);
-    if !resumed && has_agent && !request.is_some_and(|it| it.context.merges_base) {
-        recall_notes(context, &mut parts)?;
-    }
-    tell_start(context, &mut parts, started, &warnings);
-    let of_fork = request.is_some_and(|it| it.context.report_only);
-    if of_fork && !resumed && parts.setup.reviewed.is_none() {
-        parts.emit.warn_about(
-            WarningTopic::FromFork,
-            "the pull request is from a fork: nothing is pushed, the work is only reported",
-        );
-    }
+    tell_start(context, &mut parts, request, facts, &prepared.warnings)?;
     let just_failed = earlier.as_ref().and_then(Earlier::just_failed);
-    let mut plan = run_plan(&parts, tasks, &named, earlier, no_changes);
-    plan.shards = shards;
+    let mut plan = run_plan(&parts, prepared.tasks, &prepared.named, earlier, no_changes);
+    plan.shards = prepared.shards;
     let (setup, tree, emit) = (&parts.setup, &mut parts.tree, &mut parts.emit);
     if resumed {
         resume_run(setup, tree, emit, plan.tasks.iter().map(|(_, start)| start))?;
@@ -294,8 +284,9 @@ async fn work(
     }
     // Setup, agent, checks and services run untrusted code.
     hide_credentials(setup, tree, emit);
-    let asked = (request, draft.as_ref());
-    let worked = run_and_deliver(context, &mut parts, &plan, &done, asked, no_changes).await;
+    let asked = (request, prepared.draft.as_ref());
+    let done = &prepared.done;
+    let worked = run_and_deliver(context, &mut parts, &plan, done, asked, no_changes).await;
     restore_credentials(&parts.setup, &mut parts.tree, &mut parts.emit);
     let (outcomes, delivered) = worked?;
     jj::import_commits(&parts.setup, &mut parts.tree, &mut parts.emit).await;
@@ -363,32 +354,60 @@ fn recall_notes(context: &Context, parts: &mut Parts<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Emits the start of the run and then the warnings for the user.
-fn tell_start(context: &Context, parts: &mut Parts<'_>, started: RunStarted, warnings: &[String]) {
+/// Loads the notes for a new run. Emits the start of the run and then the warnings for the user.
+fn tell_start(
+    context: &Context,
+    parts: &mut Parts<'_>,
+    request: Option<&RunRequest>,
+    facts: StartFacts<'_>,
+    warnings: &[String],
+) -> Result<()> {
+    let (resumed, has_agent) = (facts.resumed, facts.has_agent);
+    let started = started(context, parts, request, facts);
+    if !resumed && has_agent && !request.is_some_and(|it| it.context.merges_base) {
+        recall_notes(context, parts)?;
+    }
     let detached = started.branch.is_none() && started.base.is_some() && !context.in_actions();
     parts.emit.emit(EventKind::RunStarted(Box::new(started)));
     if detached {
-        match parts.tree.repo.started_with_jj() {
-            true => parts.emit.warn_about(
-                WarningTopic::NoBookmark,
-                "no bookmark follows the commits of this run; its end says how to create one",
-            ),
-            false => parts.emit.warn(
-                "HEAD is detached: commits will not be on a branch; the end of the run says how to create one",
-            ),
-        }
+        warn_of_detached_head(parts);
     }
+    warn_of_held_lock(parts);
+    for warning in warnings.iter().chain(parts.setup.isolation.warnings()) {
+        parts.emit.warn(warning);
+    }
+    let of_fork = request.is_some_and(|it| it.context.report_only);
+    if of_fork && !resumed && parts.setup.reviewed.is_none() {
+        parts.emit.warn_about(
+            WarningTopic::FromFork,
+            "the pull request is from a fork: nothing is pushed, the work is only reported",
+        );
+    }
+    Ok(())
+}
+
+fn warn_of_detached_head(parts: &mut Parts<'_>) {
+    match parts.tree.repo.started_with_jj() {
+        true => parts.emit.warn_about(
+            WarningTopic::NoBookmark,
+            "no bookmark follows the commits of this run; its end says how to create one",
+        ),
+        false => parts.emit.warn(
+            "HEAD is detached: commits will not be on a branch; the end of the run says how to create one",
+        ),
+    }
+}
+
+/// Warns of a lock that another git process holds, if this run is to commit. It may be released before the first
+/// commit, which waits for it for a while.
+fn warn_of_held_lock(parts: &mut Parts<'_>) {
     let commits = !parts.setup.config.settings.allow_dirty && parts.setup.reviewed.is_none();
-    // The lock may be released before the first commit, which waits for it for a while.
     let lock = parts.tree.repo.real().held_lock();
     if let Some(lock) = lock.filter(|_| commits) {
         parts.emit.warn(format!(
             "{} is held by another git process, and nothing can be committed until it is gone: remove the file if no git is running",
             lock.display()
         ));
-    }
-    for warning in warnings.iter().chain(parts.setup.isolation.warnings()) {
-        parts.emit.warn(warning);
     }
 }
 
@@ -460,9 +479,7 @@ async fn tell_review(context: &Context, parts: &mut Parts<'_>, request: &RunRequ
     let Some(actions) = actions.filter(|_| request.review.is_some() || posted.is_some()) else {
         return Ok(());
     };
-    let summary = RunSummary::of(&parts.setup.run_dir.read_events()?);
-    let summary = parts.setup.redactor.redacted(&summary);
-    let summary = summary.map_err(anyhow::Error::from)?;
+    let summary = parts.setup.summary()?;
     let patience = match parts.setup.cancel.beyond_deadline().reason() {
         Some(_) => Duration::ZERO,
         None => FOLLOW_UP_TIMEOUT,

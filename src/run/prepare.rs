@@ -93,6 +93,16 @@ pub struct Selection<'a> {
     pub only_shown: bool,
 }
 
+impl Selection<'_> {
+    /// How to read a task's settings. A task needs no agent if none runs.
+    fn settings_reader(&self) -> fn(&Sources, &Task) -> Result<TaskConfig> {
+        match !self.shards.is_empty() || self.only_shown {
+            true => settings::shown_task_config,
+            false => settings::task_config,
+        }
+    }
+}
+
 /// The hint that lists the possible sources of a run.
 pub const CHOICES: &str = "give exactly one of a prompt in quotes, --plan FILE, --prompt-file FILE|-, --issue N, --queue DIR, --event";
 
@@ -184,70 +194,70 @@ pub fn prepare(
     }
     let below = plan.settings.clone().or(file.settings);
     let sources = Sources::new(context, above, below);
-    let setup = file
-        .setup
-        .into_iter()
-        .chain(plan.setup.iter().cloned())
-        .collect();
-    let run = settings::run_config(&sources, setup)?;
-    let integrates = !selection.shards.is_empty();
-    if integrates && run.settings.allow_dirty {
-        return Err(
-            Error::usage("sprag integrate makes commits, and allow_dirty forbids them")
-                .hint("remove allow_dirty, and commit or stash the changes in the work tree"),
-        );
+    let setup = file.setup.into_iter().chain(plan.setup.iter().cloned());
+    let run = settings::run_config(&sources, setup.collect())?;
+    if !selection.shards.is_empty() && run.settings.allow_dirty {
+        return Err(no_commits_allowed());
     }
-    // A task needs no agent if none runs.
-    let task_config = match integrates || selection.only_shown {
-        true => settings::shown_task_config,
-        false => settings::task_config,
-    };
+    let task_config = selection.settings_reader();
     let named = named_tasks(&plan, selection.tasks)?;
     let all: Vec<Task> = select(&plan, &[])?;
     let book = PlanState::new(plan.clone(), plan_file, text);
     let (unfinished, done) = by_progress(select(&plan, &named)?, &named, &book, before);
     let with_config = |task: Task| task_config(&sources, &task).map(|config| (task, config));
-    let tasks: Vec<(Task, TaskConfig)> = unfinished
-        .into_iter()
-        .map(with_config)
-        .collect::<Result<_>>()?;
+    let tasks = unfinished.into_iter().map(with_config);
     let done = done.iter().filter(|_| before.is_some());
-    let done = done
-        .map(|task| task_config(&sources, task))
-        .collect::<Result<_>>()?;
-    for (task, config) in &tasks {
-        warn_of_open_dependencies(task, &named, &book, &mut warnings);
-        warn_of_cost(task, config, &mut warnings);
-        warn_of_short_secrets(context, config, &mut warnings);
-        if run.setup.is_empty() && !integrates {
-            warn_of_missing_programs(context, &real, config, &mut warnings);
-        }
-    }
-    if sources.above.roles.is_some() && !tasks.is_empty() {
-        let has_phases = |(_, config): &(Task, TaskConfig)| {
-            let set = &config.settings;
-            set.review || set.tdd || set.review_only
-        };
-        if !tasks.iter().any(has_phases) {
-            warnings.push("`roles` has no effect: no task has `review` or `tdd`".into());
-        }
-    }
-    ensure_writable(&book, &tasks)?;
-    Ok(Prepared {
+    let done = done.map(|task| task_config(&sources, task));
+    let mut prepared = Prepared {
+        tasks: tasks.collect::<Result<_>>()?,
+        done: done.collect::<Result<_>>()?,
         output_schema: schema_source(context, &sources, &run, &real),
         real,
         source,
         book,
         run,
-        tasks,
-        done,
         all,
         named,
         shards: selection.shards.to_vec(),
         warnings,
         draft: None,
         reviewed: None,
-    })
+    };
+    warn_of_tasks(context, &mut prepared);
+    if sources.above.roles.is_some() {
+        warn_of_unused_roles(&mut prepared);
+    }
+    ensure_writable(&prepared.book, &prepared.tasks)?;
+    Ok(prepared)
+}
+
+fn no_commits_allowed() -> Error {
+    Error::usage("sprag integrate makes commits, and allow_dirty forbids them")
+        .hint("remove allow_dirty, and commit or stash the changes in the work tree")
+}
+
+fn warn_of_tasks(context: &Context, prepared: &mut Prepared) {
+    let has_own_programs = prepared.run.setup.is_empty() && prepared.shards.is_empty();
+    let warnings = &mut prepared.warnings;
+    for (task, config) in &prepared.tasks {
+        warn_of_open_dependencies(task, &prepared.named, &prepared.book, warnings);
+        warn_of_cost(task, config, warnings);
+        warn_of_short_secrets(context, config, warnings);
+        if has_own_programs {
+            warn_of_missing_programs(context, &prepared.real, config, warnings);
+        }
+    }
+}
+
+fn warn_of_unused_roles(prepared: &mut Prepared) {
+    let has_phases = |(_, config): &(Task, TaskConfig)| {
+        let set = &config.settings;
+        set.review || set.tdd || set.review_only
+    };
+    if !prepared.tasks.is_empty() && !prepared.tasks.iter().any(has_phases) {
+        let warning = "`roles` has no effect: no task has `review` or `tdd`";
+        prepared.warnings.push(warning.into());
+    }
 }
 
 /// The selected tasks that are not done, then those that are. A task that is named, or that an earlier

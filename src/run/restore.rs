@@ -12,13 +12,14 @@ use crate::github::request::RunRequest;
 use crate::process::Cancel;
 use crate::run::directory::{Manifest, PlanPath, RunDir};
 use crate::run::layout::{Folder, RunFile};
-use crate::run::places::runs_of;
+use crate::run::places::create_run_dir;
 use crate::run::prepare::Source;
 use crate::run::work_keeper::{KEPT_FILES, META, reference};
-use crate::secrets::sources::redactor;
 use crate::settings;
 use std::path::Path;
-use std::sync::Arc;
+
+/// A file of a run directory and its content, if it was kept.
+type KeptFile = (RunFile<'static>, Option<Vec<u8>>);
 
 /// How a run depends on unfinished work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -80,20 +81,10 @@ pub(crate) fn restore(
     let Some(work) = work else {
         return nothing(&format!("there is no {}", name.full()));
     };
-    let file = |name: &str| repo.file_of_kept_work(&work, name).ok().flatten();
-    let meta = file(META).and_then(|bytes| KeptMeta::read(&bytes));
-    let Some(meta) = meta else {
-        return nothing("the kept work is from another version of Sprag");
+    let (meta, kept) = match files_for(request, &repo, &work) {
+        Ok(kept) => kept,
+        Err(why) => return nothing(why),
     };
-    let kept = KEPT_FILES.map(|it| (it, file(&it.path())));
-    let earlier = kept.iter().find_map(|(it, bytes)| {
-        let bytes = bytes.as_ref().filter(|_| *it == RunFile::Request)?;
-        serde_json::from_slice::<RunRequest>(bytes).ok()
-    });
-    let asked = earlier.map(|earlier| earlier.state.last_request);
-    if asked.as_ref() != Some(&request.state.last_request) {
-        return nothing("the kept work is for a different request");
-    }
     let branch = request.branch.as_ref().map(|branch| branch.name.as_str());
     let branch = BranchName::parse(branch.unwrap_or_default()).map_err(|error| failed(&error))?;
     repo.switch_to(&remote, &branch, &work.base, &Cancel::new())
@@ -101,12 +92,9 @@ pub(crate) fn restore(
     // Switching fetched only the history that it needs. The start commit of the run is needed, too.
     fetched(&repo, &remote, &name, meta.commits).map_err(|error| failed(&error))?;
     drop(repo);
-    let root = match settings::above(context, &args.settings)?.run_dir {
-        Some(dir) => context.cwd.join(dir),
-        None => runs_of(context, real.work_tree()).join(uuid::Uuid::now_v7().to_string()),
-    };
-    let run_dir = RunDir::create(&root, Arc::new(redactor(&context.env)))
-        .map_err(|error| Error::environment(format!("{error:#}")))?;
+    let root = settings::above(context, &args.settings)?.run_dir;
+    let root = root.map(|dir| context.cwd.join(dir));
+    let run_dir = create_run_dir(context, real.work_tree(), root)?;
     let mut own =
         Repo::create(real.clone(), &run_dir.folder(Folder::Git)).map_err(|error| failed(&error))?;
     if let Some(tree) = &work.tree {
@@ -114,6 +102,26 @@ pub(crate) fn restore(
     }
     written(&run_dir, real, &kept, meta).map_err(|error| failed(&error))?;
     Ok(Some(run_dir))
+}
+
+/// The files that are kept with the work of this request, or why they are not used.
+fn files_for(
+    request: &RunRequest,
+    repo: &Repo,
+    work: &KeptWork,
+) -> std::result::Result<(KeptMeta, Vec<KeptFile>), &'static str> {
+    let file = |name: &str| repo.file_of_kept_work(work, name).ok().flatten();
+    let meta = file(META).and_then(|bytes| KeptMeta::read(&bytes));
+    let meta = meta.ok_or("the kept work is from another version of Sprag")?;
+    let kept = KEPT_FILES.map(|it| (it, file(&it.path())));
+    let earlier = kept.iter().find_map(|(it, bytes)| {
+        let bytes = bytes.as_ref().filter(|_| *it == RunFile::Request)?;
+        serde_json::from_slice::<RunRequest>(bytes).ok()
+    });
+    match earlier.map(|earlier| earlier.state.last_request) {
+        Some(asked) if asked == request.state.last_request => Ok((meta, kept.into())),
+        _ => Err("the kept work is for a different request"),
+    }
 }
 
 fn fetched(
@@ -126,12 +134,7 @@ fn fetched(
 }
 
 /// Writes the saved files, with the paths of this machine. The manifest comes last.
-fn written(
-    run_dir: &RunDir,
-    real: &Real,
-    kept: &[(RunFile<'static>, Option<Vec<u8>>)],
-    meta: KeptMeta,
-) -> anyhow::Result<()> {
+fn written(run_dir: &RunDir, real: &Real, kept: &[KeptFile], meta: KeptMeta) -> anyhow::Result<()> {
     let mut manifest = None;
     for (file, bytes) in kept {
         match (file, bytes) {

@@ -7,6 +7,7 @@ use crate::domain::output_schema::OutputSchema;
 use crate::domain::sandbox::{Enforcement, NetworkLine};
 use crate::domain::settings::{IfUnverified, variables};
 use crate::domain::snapshot::RevId;
+use crate::domain::summary::RunSummary;
 use crate::http::Network;
 use crate::process::environment::environment;
 use crate::process::take_survivors;
@@ -75,6 +76,15 @@ impl Setup {
     /// Why the run should stop, if it should.
     pub fn interruption(&self) -> Option<Interruption> {
         self.cancel.reason().map(interruption)
+    }
+
+    /// The summary of the run so far, without secrets.
+    ///
+    /// # Errors
+    /// When the run's events cannot be read.
+    pub fn summary(&self) -> anyhow::Result<RunSummary> {
+        let summary = RunSummary::of(&self.run_dir.read_events()?);
+        Ok(self.redactor.redacted(&summary)?.into_owned())
     }
 
     /// Forbidden effects of children that have ended, one message each: changes to the runner's files,

@@ -9,6 +9,7 @@ use crate::domain::trigger::{Request, refname};
 use crate::error::{Error, Result};
 use crate::git::{Real, path_in_tree};
 use crate::github::actions_environment::{self, ActionsEnvironment};
+use crate::github::api::Repo as GithubRepo;
 use crate::github::lookup::{
     self, EventDecision, JobEnd, OwnWork, Purpose, RequestedWork, WorkSource,
 };
@@ -94,18 +95,13 @@ pub(crate) fn decide(context: &Context, args: &RunArgs, runtime: &Runtime) -> Re
     let (lock, config) = held.unzip();
     let (mut source, mut reviewed) = (source, None);
     if only_reviews {
-        let on_github = actions.as_ref().zip(request.as_ref());
         let base = settings.base.as_deref();
         let words = match &source {
             Source::Prompt(words) => words.as_str(),
             _ => "",
         };
-        let found = runtime.block_on(review(context, on_github, &real, base, words));
-        let found = found.inspect_err(|error| {
-            if let Some(request) = &request {
-                report_refusal(context, request, error, runtime);
-            }
-        })?;
+        let asked = (actions.as_ref(), request.as_ref());
+        let found = change_to_review(context, asked, &real, base, words, runtime)?;
         let Some((plan, change)) = found else {
             let why = "there is nothing to review: the base already has every commit";
             return Ok(Start::Over(JobEnd::nothing(why)));
@@ -121,6 +117,24 @@ pub(crate) fn decide(context: &Context, args: &RunArgs, runtime: &Runtime) -> Re
         reviewed,
         warnings,
     })))
+}
+
+/// The change that a review is about, with the plan of the review. `None` if there is nothing to review.
+fn change_to_review(
+    context: &Context,
+    (actions, request): (Option<&ActionsEnvironment>, Option<&RunRequest>),
+    real: &Real,
+    base: Option<&str>,
+    words: &str,
+    runtime: &Runtime,
+) -> Result<Option<(String, ReviewedChange)>> {
+    let on_github = actions.zip(request);
+    let found = runtime.block_on(review(context, on_github, real, base, words));
+    found.inspect_err(|error| {
+        if let Some(request) = request {
+            report_refusal(context, request, error, runtime);
+        }
+    })
 }
 
 /// A review looks at the pull request of the event or at the current branch, whatever else the event
@@ -309,17 +323,26 @@ async fn wanted(
         );
     }
     let source = source_of_tasks(given, source, real)?;
-    let within = |path: &Path| path_in_tree(&context.cwd.join(path), real.work_tree());
-    let path = match &source {
-        Source::File(path) | Source::Known { path, .. } => within(path),
-        Source::Prompt(_) | Source::Text(_) => String::new(),
-    };
-    let work = match &source {
-        Source::File(_) | Source::Known { .. } => OwnWork::Plan(&path),
+    give_own_branch((context, actions, real), settings, &source, &mut request).await?;
+    Ok(Found::There(source, Box::new(request)))
+}
+
+/// Gives the work a branch of its own if it would otherwise be on the base branch.
+async fn give_own_branch(
+    (context, actions, real): (&Context, &ActionsEnvironment, &Real),
+    settings: &Settings,
+    source: &Source,
+    request: &mut RunRequest,
+) -> Result<()> {
+    let path;
+    let work = match source {
+        Source::File(file) | Source::Known { path: file, .. } => {
+            path = path_in_tree(&context.cwd.join(file), real.work_tree());
+            OwnWork::Plan(&path)
+        }
         Source::Prompt(text) | Source::Text(text) => OwnWork::Text(text),
     };
-    lookup::off_the_base((context, actions, real), settings, work, &mut request).await?;
-    Ok(Found::There(source, Box::new(request)))
+    lookup::give_own_branch((context, actions, real), settings, work, request).await
 }
 
 /// The source of work that is not a queue. What an event asks for takes precedence over what is given.
@@ -416,17 +439,7 @@ pub(crate) async fn of_issue(
             "issue #{number} is closed"
         ))));
     }
-    let mut request = lookup::at_the_ref(context, actions.place.clone());
-    let name = format!("sprag/issue-{number}");
-    let at = repo.branch(&name).await?;
-    request.branch = Some(WorkBranch {
-        name,
-        at: at.map(|branch| branch.sha),
-    });
-    if request.base_ref.is_none() {
-        request.base_ref = Some(repo.default_branch().await?);
-    }
-    request.number = Some(number);
+    let mut request = request_of_issue(context, actions, &repo, number).await?;
     request.context.trigger_phrase = Some(settings.clone().resolve(false).trigger_phrase);
     let identity = client.identity().await;
     let lookup = lookup::EventLookup {
@@ -449,4 +462,25 @@ pub(crate) async fn of_issue(
     lookup::note_own(&mut request.state, &plan.plan, is_own);
     let source = WorkSource::PlanText(plan.plan.texts());
     Ok(EventDecision::work(source, request))
+}
+
+/// The request for work on an issue, on the branch of the issue.
+async fn request_of_issue(
+    context: &Context,
+    actions: &ActionsEnvironment,
+    repo: &GithubRepo,
+    number: u64,
+) -> Result<RunRequest> {
+    let mut request = lookup::at_the_ref(context, actions.place.clone());
+    let name = format!("sprag/issue-{number}");
+    let at = repo.branch(&name).await?;
+    request.branch = Some(WorkBranch {
+        name,
+        at: at.map(|branch| branch.sha),
+    });
+    if request.base_ref.is_none() {
+        request.base_ref = Some(repo.default_branch().await?);
+    }
+    request.number = Some(number);
+    Ok(request)
 }

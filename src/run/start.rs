@@ -5,14 +5,16 @@ use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::github::actions_environment::ActionsEnvironment;
 use crate::github::lookup;
+use crate::github::request::RunRequest;
 use crate::print::print;
 use crate::process;
 use crate::run::described::dry_run;
+use crate::run::directory::RunDir;
 use crate::run::execute::{execute, report_not_started};
-use crate::run::lock::lock;
+use crate::run::lock::lock as take_lock;
 use crate::run::prepare::{Prepared, Selection, prepare};
 use crate::run::reopen::{Reopened, reopen, reopen_restored};
-use crate::run::restore::{self, restore};
+use crate::run::restore::{restore, restore_mode};
 use crate::run::source::{self, PreparedSource, Start};
 use crate::run::take_over::take_over;
 use crate::settings::inputs::with_inputs;
@@ -35,60 +37,74 @@ pub fn start(context: &Context, args: &RunArgs) -> Result<u8> {
         }
         return go_on(context, args, reopened, runtime);
     }
-    let PreparedSource {
-        source,
-        real,
-        request,
-        config,
-        lock: held,
-        reviewed,
-        warnings,
-    } = match source::decide(context, args, &runtime)? {
+    let ready = match source::decide(context, args, &runtime)? {
         Start::Over(ended) => return Ok(lookup::ended(context, &ended, &mut stdout())),
         Start::Run(ready) => *ready,
     };
     let mut args = args.clone();
-    if config.is_some() {
-        args.common.config = config;
+    if ready.config.is_some() {
+        args.common.config.clone_from(&ready.config);
     }
-    let args = &args;
-    if let Some(request) = &request
-        && let Some(wanted) = restore::restore_mode(context, args, request)
-        && let Some(run_dir) = restore(context, args, &real, (request, &source), wanted)
-            .inspect_err(|error| report_not_started(context, Some(request), error, &runtime))?
-    {
-        let lock = match held {
-            Some(held) => held,
-            None => lock(context, &real)?,
-        };
-        let restored = (run_dir, request.clone());
-        let mut reopened = reopen_restored(context, args, real, restored, lock)?;
-        reopened.request = reopened.request.map(|mut request| {
-            let set = &reopened.prepared.run.settings;
-            request.resolve(set, context.in_actions(), true);
-            request
-        });
-        return go_on(context, args, reopened, runtime);
+    match restored(context, &args, &ready, &runtime)? {
+        Some(restored) => resume_restored(context, &args, ready, restored, runtime),
+        None => start_new(context, &args, ready, runtime),
     }
-    let is_foreign = request
-        .as_ref()
-        .is_some_and(|request| request.context.report_only);
-    let prepared = prepare(
-        context,
-        &args.common,
-        &args.settings,
-        Selection {
-            tasks: &args.tasks,
-            shards: &args.shards,
-            only_shown: args.dry_run,
-        },
-        (source, real),
-        is_foreign,
-        None,
-    );
+}
+
+/// The restored unfinished work that this run continues, and the request for it. `None` if it continues none.
+fn restored(
+    context: &Context,
+    args: &RunArgs,
+    ready: &PreparedSource,
+    runtime: &Runtime,
+) -> Result<Option<(RunDir, RunRequest)>> {
+    let Some(request) = &ready.request else {
+        return Ok(None);
+    };
+    let Some(mode) = restore_mode(context, args, request) else {
+        return Ok(None);
+    };
+    let run_dir = restore(context, args, &ready.real, (request, &ready.source), mode)
+        .inspect_err(|error| report_not_started(context, Some(request), error, runtime))?;
+    Ok(run_dir.map(|run_dir| (run_dir, request.clone())))
+}
+
+fn resume_restored(
+    context: &Context,
+    args: &RunArgs,
+    ready: PreparedSource,
+    restored: (RunDir, RunRequest),
+    runtime: Runtime,
+) -> Result<u8> {
+    let PreparedSource { real, lock, .. } = ready;
+    let lock = lock.map_or_else(|| take_lock(context, &real), Ok)?;
+    let mut reopened = reopen_restored(context, args, real, restored, lock)?;
+    if let Some(request) = &mut reopened.request {
+        let set = &reopened.prepared.run.settings;
+        request.resolve(set, context.in_actions(), true);
+    }
+    go_on(context, args, reopened, runtime)
+}
+
+fn start_new(
+    context: &Context,
+    args: &RunArgs,
+    ready: PreparedSource,
+    runtime: Runtime,
+) -> Result<u8> {
+    let (held, mut request) = (ready.lock, ready.request);
+    let selection = Selection {
+        tasks: &args.tasks,
+        shards: &args.shards,
+        only_shown: args.dry_run,
+    };
+    let source = (ready.source, ready.real);
+    let is_foreign = request.as_ref().is_some_and(|it| it.context.report_only);
+    let (common, flags) = (&args.common, &args.settings);
+    let prepared = prepare(context, common, flags, selection, source, is_foreign, None);
     let prepared = prepared.and_then(|mut prepared| {
-        prepared.reviewed = reviewed;
-        prepared.warnings.extend(warnings);
+        prepared.reviewed = ready.reviewed;
+        prepared.warnings.extend(ready.warnings);
         reviews_or_works(&prepared).map(|()| prepared)
     });
     let prepared = prepared
@@ -97,15 +113,11 @@ pub fn start(context: &Context, args: &RunArgs) -> Result<u8> {
         print(context, &dry_run(&prepared))?;
         return Ok(0);
     }
-    let mut lock = match held {
-        Some(held) => held,
-        None => lock(context, &prepared.real)?,
-    };
-    let request = request.map(|mut request| {
+    let mut lock = held.map_or_else(|| take_lock(context, &prepared.real), Ok)?;
+    if let Some(request) = &mut request {
         let token = ActionsEnvironment::of(context).is_some();
         request.resolve(&prepared.run.settings, context.in_actions(), token);
-        request
-    });
+    }
     execute(context, args, prepared, request, None, runtime, &mut lock)
 }
 

@@ -291,7 +291,7 @@ fn is_numbered(branch: &str, of_run: &str) -> bool {
 ///
 /// # Errors
 /// When GitHub cannot be asked for the branch.
-pub async fn off_the_base(
+pub async fn give_own_branch(
     it: (&Context, &ActionsEnvironment, &Real),
     settings: &Settings,
     work: OwnWork<'_>,
