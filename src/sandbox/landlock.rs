@@ -6,7 +6,8 @@ use landlock::{
     Ruleset, RulesetAttr as _, RulesetCreated, RulesetCreatedAttr as _, RulesetError,
     RulesetStatus, Scope,
 };
-use rustix::fs::{Mode, OFlags};
+use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags};
+use rustix::io::Errno;
 use std::os::fd::OwnedFd;
 use std::path::Path;
 
@@ -76,7 +77,8 @@ pub(super) fn is_enough() -> Result<(), String> {
 }
 
 /// Restricts the calling thread, and everything that it starts, to write only the paths of a policy and
-/// common devices. Paths that do not exist are left out.
+/// common devices. Paths that do not exist are left out, and so are those of the policy that contain a link: their
+/// links were resolved when the run started, so an earlier child has made it.
 pub(super) fn confine(policy: &Policy) -> Result<(), String> {
     let told = |error: RulesetError| format!("Landlock: {error}");
     let port = match policy.network {
@@ -88,14 +90,22 @@ pub(super) fn confine(policy: &Policy) -> Result<(), String> {
         let rule = NetPort::new(port, AccessNet::ConnectTcp);
         ruleset = ruleset.add_rule(rule).map_err(told)?;
     }
-    let devices = DEVICES.iter().map(Path::new);
-    let places = policy.write.iter().map(|place| place.as_path());
-    for place in places.chain(devices) {
-        let Ok(metadata) = place.metadata() else {
-            continue;
+    let devices = DEVICES
+        .iter()
+        .map(|place| (Path::new(place), Links::Followed));
+    let places = policy
+        .write
+        .iter()
+        .map(|place| (place.as_path(), Links::Refused));
+    for (place, links) in places.chain(devices) {
+        let descriptor = match name(place, links) {
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::ACCESS | Errno::LOOP) => continue,
+            named => named.map_err(|error| format!("{}: {error}", place.display()))?,
         };
-        let descriptor = name(place).map_err(|error| format!("{}: {error}", place.display()))?;
-        let rule = PathBeneath::new(descriptor, granted(metadata.is_dir()));
+        let found = rustix::fs::fstat(&descriptor)
+            .map_err(|error| format!("{}: {error}", place.display()))?;
+        let is_directory = FileType::from_raw_mode(found.st_mode).is_dir();
+        let rule = PathBeneath::new(descriptor, granted(is_directory));
         ruleset = ruleset.add_rule(rule).map_err(told)?;
     }
     let status = ruleset.restrict_self().map_err(told)?;
@@ -108,8 +118,20 @@ pub(super) fn confine(policy: &Policy) -> Result<(), String> {
 /// A descriptor for a path without opening the file: `/dev/tty` needs no terminal, and a pipe does not
 /// block. The standard library, and with it `landlock::PathFd`, cannot do this on musl, where
 /// `O_ACCMODE` contains `O_PATH`.
-fn name(place: &Path) -> rustix::io::Result<OwnedFd> {
-    rustix::fs::open(place, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())
+fn name(place: &Path, links: Links) -> rustix::io::Result<OwnedFd> {
+    let resolve = match links {
+        Links::Followed => ResolveFlags::empty(),
+        Links::Refused => ResolveFlags::NO_SYMLINKS,
+    };
+    let flags = OFlags::PATH | OFlags::CLOEXEC;
+    rustix::fs::openat2(CWD, place, flags, Mode::empty(), resolve)
+}
+
+/// What becomes of links in a path.
+#[derive(Debug, Clone, Copy)]
+enum Links {
+    Followed,
+    Refused,
 }
 
 #[cfg(test)]
@@ -123,7 +145,7 @@ mod tests {
         nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
         let devices = DEVICES.iter().map(Path::new);
         for place in devices.chain([pipe.as_path(), top.path()]) {
-            let Ok(descriptor) = name(place) else {
+            let Ok(descriptor) = name(place, Links::Followed) else {
                 assert!(!place.exists(), "{}", place.display());
                 continue;
             };

@@ -77,10 +77,11 @@ impl Policy {
         }
     }
 
-    /// The same policy with further writable paths.
+    /// The same policy with further writable paths, which no earlier child could write.
     #[must_use]
     pub fn and_write(mut self, places: impl IntoIterator<Item = PathBuf>) -> Self {
         for place in places {
+            let place = place.canonicalize().unwrap_or(place);
             self.write_below.push(place.clone());
             self.write.push(place);
         }

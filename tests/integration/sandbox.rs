@@ -558,6 +558,33 @@ fn a_place_that_is_named_may_be_written_but_for_what_is_protected_in_it() {
 }
 
 #[test]
+fn a_place_that_becomes_a_link_opens_nothing_else() {
+    everywhere(&[2, 3], |user, level| {
+        let check = "touch build/reached || touch other/reached || grep -q fixed a.txt";
+        let project = project(&[
+            ("plan.yaml", &plan(check)),
+            (".gitignore", "build\nother\n"),
+        ]);
+        let outside = project.beside("home/outside");
+        fs::create_dir_all(&outside).unwrap();
+        let build = project.repo().join("build");
+        fs::create_dir_all(&build).unwrap();
+        let other = project.repo().join("other/deep").display().to_string();
+        let (build, outside) = (build.display().to_string(), outside.display().to_string());
+        let agent = format!(
+            "rm -rf build other; ln -s '{outside}' build; ln -s '{outside}' other; echo fixed > a.txt"
+        );
+        let more = ["--sandbox-write", &build, "--sandbox-write", &other];
+        let Some(run) = run(user, &project, level, &agent, &more) else {
+            return;
+        };
+        run.expect(0);
+        let left: Vec<_> = fs::read_dir(&outside).unwrap().collect();
+        assert!(left.is_empty(), "{left:?}");
+    });
+}
+
+#[test]
 fn what_a_launcher_is_cannot_be_told_from_the_outside() {
     // Without a report the hidden subcommand starts nothing.
     let project = project(&[]);
