@@ -46,7 +46,14 @@ impl Repo {
             self.take_back(&rules, &mut done)?;
             snapshot = self.snapshot(exempt)?;
         }
-        self.take_back(&all(&snapshot), &mut done)?;
+        let mut others = all(&snapshot);
+        // Neither is one that the agent added to the index or to a commit in spite of them.
+        let added = others
+            .iter()
+            .filter(|change| change.kind == ChangeKind::Added);
+        let ignored = self.ignored_among(added.map(|change| change.path.as_slice()))?;
+        others.retain(|change| change.kind != ChangeKind::Added || !ignored.contains(&change.path));
+        self.take_back(&others, &mut done)?;
         if let Some(plan) = exempt
             .plan
             .as_ref()

@@ -36,12 +36,27 @@ impl Repo {
         if gone.is_empty() {
             return Ok(Vec::new());
         }
+        let ignored = self.ignored_among(gone.keys().copied())?.into_iter();
+        let known = ignored.filter_map(|path| {
+            let entry = (*gone.get(path.as_slice())?).clone();
+            Some((path, entry))
+        });
+        Ok(known.collect())
+    }
+
+    /// Those of these paths that the rules in the work tree ignore, tracked or not.
+    pub(in crate::git) fn ignored_among<'p>(
+        &self,
+        paths: impl Iterator<Item = &'p [u8]>,
+    ) -> Result<BTreeSet<Vec<u8>>, GitError> {
+        let paths = nul_joined(paths);
+        if paths.is_empty() {
+            return Ok(BTreeSet::new());
+        }
         let args = ["check-ignore", "--no-index", "-z", "--stdin"];
         let asked = self.call().without_env("GIT_LITERAL_PATHSPECS").args(args);
-        let ignored = asked.stdin(nul_joined(gone.keys().copied())).status()?;
-        let ignored = nul_fields(&ignored.stdout);
-        let known = ignored.filter_map(|path| Some((path.to_vec(), (*gone.get(path)?).clone())));
-        Ok(known.collect())
+        let ignored = asked.stdin(paths).status()?;
+        Ok(nul_fields(&ignored.stdout).map(<[u8]>::to_vec).collect())
     }
 
     /// Untracked files that the ignore rules of the work tree hide, but not those of the base. It needs a

@@ -157,6 +157,26 @@ fn a_failed_tasks_commits_are_kept_aside_and_its_changes_stay() {
 }
 
 #[test]
+fn a_file_that_the_base_ignores_stays_also_if_it_was_added_to_a_commit() {
+    let g = Worktree::new();
+    g.write(".gitignore", "*.env\n");
+    g.git(&["add", "."]);
+    g.git(&["commit", "-qm", "ignore"]);
+    let mut f = g.start();
+    for name in ["staged.env", "dir/committed.env", "new"] {
+        f.write(name, "content");
+    }
+    f.git(&["add", "--force", "dir/committed.env", "new"]);
+    f.git(&["commit", "-qm", "by the agent"]);
+    f.git(&["add", "--force", "staged.env"]);
+    let done = f.repo.restore_tree(&Exempt::default()).unwrap();
+    assert_eq!(done.removed, [b"new".to_vec()]);
+    assert_eq!(f.status(), "");
+    assert_eq!(f.read("staged.env"), "content");
+    assert_eq!(f.read("dir/committed.env"), "content");
+}
+
+#[test]
 fn a_file_that_the_base_ignores_stays_whatever_became_of_the_rules() {
     let rules: [fn(&Fixture); 4] = [
         |f| f.remove(".gitignore"),
