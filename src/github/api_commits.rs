@@ -3,7 +3,7 @@
 use crate::domain::event::{PushLine, RebasedLine};
 use crate::domain::snapshot::RevId;
 use crate::domain::text::count;
-use crate::git::{BranchName, Repo as GitRepo};
+use crate::git::{ApiChanges, BranchName, Repo as GitRepo};
 use crate::github::actions_environment::ActionsEnvironment;
 use crate::github::api::{CommitOnBranch, Repo};
 
@@ -65,18 +65,10 @@ pub async fn commit(
         .map_err(|error| told(&error))?;
     let mut at = ready(&repo, push).await?;
     let mut rebased: Vec<RebasedLine> = Vec::new();
-    let mut verified = None;
+    let mut signature = None;
     for (commit, change) in commits.iter().zip(changes) {
         let message = push.repo.message_of(commit).map_err(|error| told(&error))?;
-        let (headline, body) = message.split_once('\n').unwrap_or((&message, ""));
-        let made = CommitOnBranch {
-            branch: push.branch.short().to_owned(),
-            expected_head: at.clone(),
-            headline: headline.trim().to_owned(),
-            body: body.trim().to_owned(),
-            additions: change.additions,
-            deletions: change.deletions,
-        };
+        let made = made_by_github(push.branch, &at, &message, change);
         at = match repo.commit_on_branch(&made).await {
             Ok(new) => new,
             Err(error) if rebased.is_empty() => return Err(told(&error).into()),
@@ -84,19 +76,7 @@ pub async fn commit(
             Err(error) => return Err(format!("after {} of them: {error}", rebased.len()).into()),
         };
         let tree = push.repo.tree_of(commit).map_err(|error| told(&error))?;
-        let facts = repo.git_commit(&at).await;
-        let there = match &facts {
-            Ok(facts) if facts.tree == tree => None,
-            Ok(facts) => Some(format!("of tree {}", facts.tree)),
-            Err(error) => Some(format!("whose tree cannot be read ({error})")),
-        };
-        if let Some(there) = there {
-            return Err(ApiCommitError::OtherTree(format!(
-                "GitHub made commit {at} {there}, and tree {tree} was verified; inspect {} before you merge anything",
-                push.branch.short()
-            )));
-        }
-        verified = facts.ok().and_then(|facts| facts.verified);
+        signature = require_tree(&repo, push.branch, &at, &tree).await?;
         rebased.push(RebasedLine {
             old: commit.0.clone(),
             new: Some(at.clone()),
@@ -107,7 +87,7 @@ pub async fn commit(
         branch: push.branch.short().to_owned(),
         head: Some(at),
         pushed: true,
-        detail: match verified {
+        detail: match signature {
             Some((true, _)) => format!("{made}, made and signed by GitHub"),
             Some((false, why)) => {
                 format!("{made}, made by GitHub, which says of their signature: {why}")
@@ -117,6 +97,43 @@ pub async fn commit(
         rebased,
         ..PushLine::default()
     }))
+}
+
+/// What GitHub is to commit on top of `head`.
+fn made_by_github(
+    branch: &BranchName,
+    head: &str,
+    message: &str,
+    change: ApiChanges,
+) -> CommitOnBranch {
+    let (headline, body) = message.split_once('\n').unwrap_or((message, ""));
+    CommitOnBranch {
+        branch: branch.short().to_owned(),
+        expected_head: head.to_owned(),
+        headline: headline.trim().to_owned(),
+        body: body.trim().to_owned(),
+        additions: change.additions,
+        deletions: change.deletions,
+    }
+}
+
+/// Requires that a commit made by GitHub has the verified tree. Returns whether its signature is valid, and why
+/// not, if GitHub says so.
+async fn require_tree(
+    repo: &Repo,
+    branch: &BranchName,
+    commit: &str,
+    tree: &str,
+) -> Result<Option<(bool, String)>, ApiCommitError> {
+    let there = match repo.git_commit(commit).await {
+        Ok(facts) if facts.tree == tree => return Ok(facts.verified),
+        Ok(facts) => format!("of tree {}", facts.tree),
+        Err(error) => format!("whose tree cannot be read ({error})"),
+    };
+    Err(ApiCommitError::OtherTree(format!(
+        "GitHub made commit {commit} {there}, and tree {tree} was verified; inspect {} before you merge anything",
+        branch.short()
+    )))
 }
 
 /// The commit of the branch on GitHub. A new branch is created there.

@@ -224,12 +224,8 @@ pub async fn decide(
     if purpose == Purpose::Place {
         triggers.queue = None;
     }
-    let client = actions
-        .client()
-        .map_err(|error| Error::environment(error.to_string()))?;
-    let repo = client
-        .repo(&actions.place.repository)
-        .map_err(|error| Error::environment(error.to_string()))?;
+    let client = actions.client()?;
+    let repo = client.repo(&actions.place.repository)?;
     let identity = client.identity().await;
     let own = identity.as_ref().ok();
     triggers.own_login = own.map(|identity| identity.login.clone());
@@ -249,48 +245,35 @@ pub async fn decide(
         }
         Triage::Nothing { reason } => {
             let request = place::of_pull_event(&event, &actions.place, explicit, &triggers)?;
-            let is_closed =
-                matches!(&event, payload::Event::PullRequest { event, .. } if !event.subject.open);
-            // What another job has done already is kept on a branch of its own.
-            let pushes = purpose == Purpose::Place
-                && settings.push != Some(false)
-                && settings.review_only != Some(true);
-            if request.is_some() && is_closed && pushes {
-                let what = "pull request";
-                let end = JobEnd::refused(&Refusal::Closed { what });
-                return Ok(EventDecision::Over(end));
-            }
             return match request {
-                Some(request) => configured_on_pull(context, &lookup, &triggers, request).await,
                 None => Ok(EventDecision::Over(JobEnd::nothing(reason))),
+                Some(_) if is_closed(&event) && pushes(settings, purpose) => {
+                    let what = "pull request";
+                    let end = JobEnd::refused(&Refusal::Closed { what });
+                    Ok(EventDecision::Over(end))
+                }
+                Some(request) => configured_on_pull(context, &lookup, &triggers, request).await,
             };
-        }
-    };
-    let mut found = lookup.facts(context, &candidate).await;
-    if purpose == Purpose::Publish {
-        show_as_before_this_run(&mut found.facts, &candidate);
-    }
-    let decided = match unfit {
-        None => authorise(&candidate, &found.facts, &triggers),
-        Some(refusal) => {
-            may_ask(&candidate, &found.facts, &triggers).and(Err(Declined::Refused(refusal)))
         }
     };
     let handling = RequestHandling {
         actions,
         lookup,
         triggers: &triggers,
-        comment: found.comment,
+        comment: None,
         is_silent: settings.report == Some(Report::None),
     };
-    match decided {
-        Ok(authorised) => handling.work(authorised, purpose).await,
-        Err(declined) => {
-            let state = found.facts.state.unwrap_or_default();
-            let target = handling.reply_target(&candidate, state);
-            Ok(EventDecision::Over(target.declined(&declined).await))
-        }
-    }
+    handling.decide(context, *candidate, unfit, purpose).await
+}
+
+fn is_closed(event: &payload::Event) -> bool {
+    matches!(event, payload::Event::PullRequest { event, .. } if !event.subject.open)
+}
+
+/// Whether this job adds commits to the branch of the event. What another job has done already is kept on a
+/// branch of its own.
+fn pushes(settings: &Settings, purpose: Purpose) -> bool {
+    purpose == Purpose::Place && settings.push != Some(false) && settings.review_only != Some(true)
 }
 
 /// The work that the step configures, on the branch of the pull request that the event is about.
@@ -385,6 +368,37 @@ struct RequestHandling<'a> {
 }
 
 impl RequestHandling<'_> {
+    /// Decides about a request by the facts that it depends on. An unfit one is
+    /// refused as unfit only if its sender may ask at all.
+    async fn decide(
+        mut self,
+        context: &Context,
+        candidate: Candidate,
+        unfit: Option<Refusal>,
+        purpose: Purpose,
+    ) -> Result<EventDecision> {
+        let mut found = self.lookup.facts(context, &candidate).await;
+        if purpose == Purpose::Publish {
+            show_as_before_this_run(&mut found.facts, &candidate);
+        }
+        self.comment = found.comment;
+        let facts = found.facts;
+        let decided = match unfit {
+            None => authorise(&candidate, &facts, self.triggers),
+            Some(refusal) => {
+                may_ask(&candidate, &facts, self.triggers).and(Err(Declined::Refused(refusal)))
+            }
+        };
+        match decided {
+            Ok(authorised) => self.work(authorised, purpose).await,
+            Err(declined) => {
+                let state = facts.state.unwrap_or_default();
+                let target = self.reply_target(&candidate, state);
+                Ok(EventDecision::Over(target.declined(&declined).await))
+            }
+        }
+    }
+
     async fn work(self, authorised: Authorised, purpose: Purpose) -> Result<EventDecision> {
         if !authorised.candidate.request.is_work() {
             return Ok(EventDecision::Over(self.answer(authorised).await));

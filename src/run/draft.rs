@@ -242,11 +242,7 @@ async fn new_branch(repo: &GithubRepo, name: &str) -> Result<String> {
             1 => format!("sprag/plan-{name}"),
             n => format!("sprag/plan-{name}-{n}"),
         };
-        let there = repo.branch(&branch).await;
-        if there
-            .map_err(|error| Error::environment(error.to_string()))?
-            .is_none()
-        {
+        if repo.branch(&branch).await?.is_none() {
             return Ok(branch);
         }
     }
