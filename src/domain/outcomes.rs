@@ -235,17 +235,11 @@ pub fn outcomes(
     for status in lines.values().filter_map(|line| line.status) {
         *statuses.entry(status.as_str().to_owned()).or_default() += 1;
     }
-    let paid: Vec<(&RunLine, f64)> = lines
-        .values()
-        .filter_map(|line| Some((line, line.cost_usd?)))
-        .collect();
-    let of_paid: BTreeSet<&str> = paid
-        .iter()
-        .filter_map(|(line, _)| own.name_of(line))
-        .collect();
+    let paid: Vec<&RunLine> = lines.values().filter(|it| it.cost_usd.is_some()).collect();
+    let cost = (!paid.is_empty()).then(|| paid.iter().filter_map(|it| it.cost_usd).sum::<f64>());
+    let of_paid: BTreeSet<&str> = paid.iter().filter_map(|it| own.name_of(it)).collect();
     let merged_of_paid = merged.iter().filter(|(run, _)| of_paid.contains(run));
     let merged_of_paid = number(merged_of_paid.count());
-    let cost = (!paid.is_empty()).then(|| paid.iter().map(|(_, usd)| usd).sum::<f64>());
     Outcomes {
         v: 1,
         since,

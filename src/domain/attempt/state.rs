@@ -276,10 +276,7 @@ impl TaskState {
         match observation {
             Observation::TaskStarted { start, elapsed_ms } => {
                 self.elapsed_ms = *elapsed_ms;
-                self.task_start = Some(start.clone());
-                self.phase_start = Some(start.clone());
-                self.attempt_start = Some(start.clone());
-                self.current = Some(start.clone());
+                self.task_started(start);
                 return;
             }
             Observation::TurnStarted { before } => {
@@ -311,22 +308,9 @@ impl TaskState {
                 message,
                 of_message,
             } => {
-                self.rejected.clone_from(&self.current);
-                self.refused_message =
-                    of_message.then(|| self.suggested.clone().unwrap_or_default());
-                self.hook_message = Some(message.clone());
-                self.last_failure = None;
-                self.record_attempt(AttemptOutcome::CommitRejected, &said_by_hook(message));
-                self.last = Last::HookRejected(message.clone());
+                self.hook_rejected(message, *of_message);
             }
-            Observation::HookChangedTree { after } => {
-                let again = std::mem::replace(&mut self.hook_changed, true);
-                self.current = Some(after.clone());
-                if self.accepted.is_some() {
-                    self.accepted = after.tree().cloned();
-                }
-                self.last = Last::HookChanged { again };
-            }
+            Observation::HookChangedTree { after } => self.hook_changed_tree(after),
             Observation::CommitFailed { message } => {
                 self.last = Last::CommitFailed(message.clone())
             }
@@ -352,6 +336,31 @@ impl TaskState {
         }
         self.prepared = None;
         self.open = None;
+    }
+
+    fn hook_rejected(&mut self, message: &str, of_message: bool) {
+        self.rejected.clone_from(&self.current);
+        self.refused_message = of_message.then(|| self.suggested.clone().unwrap_or_default());
+        self.hook_message = Some(message.to_owned());
+        self.last_failure = None;
+        self.record_attempt(AttemptOutcome::CommitRejected, &said_by_hook(message));
+        self.last = Last::HookRejected(message.to_owned());
+    }
+
+    fn hook_changed_tree(&mut self, after: &Snapshot) {
+        let again = std::mem::replace(&mut self.hook_changed, true);
+        self.current = Some(after.clone());
+        if self.accepted.is_some() {
+            self.accepted = after.tree().cloned();
+        }
+        self.last = Last::HookChanged { again };
+    }
+
+    fn task_started(&mut self, start: &Snapshot) {
+        self.task_start = Some(start.clone());
+        self.phase_start = Some(start.clone());
+        self.attempt_start = Some(start.clone());
+        self.current = Some(start.clone());
     }
 
     fn resumed(&mut self) {
