@@ -13,7 +13,7 @@ use crate::domain::snapshot::Fingerprint;
 use crate::permit::Committable;
 use crate::plain_file;
 use crate::process::{
-    Cancel, CappedLog, CleanLines, CommandSpec, Exit, HeadTail, Input, Limits, StreamKind,
+    Cancel, CappedLog, CleanLines, CommandSpec, Ended, Exit, HeadTail, Input, Limits, StreamKind,
     clean_text, run, until_one_fails,
 };
 use crate::sandbox::Policy;
@@ -205,42 +205,9 @@ async fn run_check(
     on_progress: &mut dyn FnMut(Progress<'_>),
 ) -> (CheckResult, String) {
     let name = (context.log)(number, &file_name(&check.name));
-    let log = CappedLog::create(&context.run_dir.join(&name)).ok();
-    let log = log.map(|log| Redacting::new(log, Arc::clone(context.redactor)));
-    let mut log = log.map(CleanLines::new);
-    let mut kept = HeadTail::new(HEAD, TAIL);
-    let spec = CommandSpec {
-        program: "sh".into(),
-        args: until_one_fails(&check.run),
-        cwd: context.work_tree.to_path_buf(),
-        env: context.env.to_vec(),
-        stdin: Input::Null,
-        limits: Limits {
-            timeout: Some(Duration::from_millis(check.timeout_ms)),
-            ..Limits::default()
-        },
-        sandbox: context.sandbox.clone(),
-    };
     let before = check.junit.as_deref();
     let before = before.and_then(|glob| reports::EarlierReports::record(context.work_tree, glob));
-    let mut lost = log.is_none().then(|| format!("{name} cannot be written"));
-    let ended = run(&spec, context.cancel, &mut |_: StreamKind, chunk: &[u8]| {
-        kept.push(chunk);
-        if let Some(file) = &mut log
-            && let Err(error) = file.write_all(chunk)
-        {
-            lost = Some(format!("{name}: {error}"));
-            log = None;
-        }
-    })
-    .await;
-    let closed = log.map(|log| {
-        let log = log.finish().and_then(Redacting::finish);
-        log.and_then(CappedLog::close)
-    });
-    if let Some(Err(error)) = closed {
-        lost = Some(format!("{name}: {error}"));
-    }
+    let (ended, kept, lost) = run_logged(check, context, &name).await;
     if let Some(why) = lost {
         on_progress(Progress::LogLost(why));
     }
@@ -269,6 +236,50 @@ async fn run_check(
     explain_line_endings(&mut result.outcome, context.work_tree);
     result.log = Some(name);
     (result, output)
+}
+
+/// Runs the command of a check and writes its output to a log. Returns its end, its output, and why the log is
+/// incomplete, if it is.
+async fn run_logged(
+    check: &Check,
+    context: &CheckContext<'_>,
+    name: &str,
+) -> (Ended, HeadTail, Option<String>) {
+    let log = CappedLog::create(&context.run_dir.join(name)).ok();
+    let log = log.map(|log| Redacting::new(log, Arc::clone(context.redactor)));
+    let mut log = log.map(CleanLines::new);
+    let mut kept = HeadTail::new(HEAD, TAIL);
+    let spec = CommandSpec {
+        program: "sh".into(),
+        args: until_one_fails(&check.run),
+        cwd: context.work_tree.to_path_buf(),
+        env: context.env.to_vec(),
+        stdin: Input::Null,
+        limits: Limits {
+            timeout: Some(Duration::from_millis(check.timeout_ms)),
+            ..Limits::default()
+        },
+        sandbox: context.sandbox.clone(),
+    };
+    let mut lost = log.is_none().then(|| format!("{name} cannot be written"));
+    let ended = run(&spec, context.cancel, &mut |_: StreamKind, chunk: &[u8]| {
+        kept.push(chunk);
+        if let Some(file) = &mut log
+            && let Err(error) = file.write_all(chunk)
+        {
+            lost = Some(format!("{name}: {error}"));
+            log = None;
+        }
+    })
+    .await;
+    let closed = log.map(|log| {
+        let log = log.finish().and_then(Redacting::finish);
+        log.and_then(CappedLog::close)
+    });
+    if let Some(Err(error)) = closed {
+        lost = Some(format!("{name}: {error}"));
+    }
+    (ended, kept, lost)
 }
 
 fn text_of(kept: HeadTail) -> String {

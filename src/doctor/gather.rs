@@ -47,12 +47,13 @@ pub async fn gather(context: &Context, args: &DoctorArgs) -> Result<Gathered> {
     process::listen(&cancel).map_err(anyhow::Error::from)?;
     let subreaper = process::become_subreaper().is_ok() && cfg!(target_os = "linux");
     let settings = configured.as_ref().map(|it| it.settings.clone());
+    let known = configured.as_ref().ok();
     let asked = async {
         tokio::join!(
-            agent::gather(context, configured.as_ref().ok(), work_tree, &cancel),
+            agent::gather(context, known, work_tree, &cancel),
             actions_job::gather(context),
             machine::user_namespaces(context, &cancel),
-            confinement(context, real.as_ref().ok(), configured.as_ref().ok()),
+            confinement(context, real.as_ref().ok(), known),
         )
     };
     let (agent, actions_job, user_namespaces, confinement) = tokio::select! {
@@ -60,21 +61,8 @@ pub async fn gather(context: &Context, args: &DoctorArgs) -> Result<Gathered> {
         reason = cancel.cancelled() => return Ok(Gathered::Cancelled(reason)),
         asked = asked => asked,
     };
-    let model = match &configured.as_ref().map(|it| &it.task.agent) {
-        Ok(Agent::Builtin(builtin)) => match &builtin.source {
-            Source::Api(access) => Some(access.base.clone()),
-            Source::Recording(_) => None,
-        },
-        _ => None,
-    };
-    let runs = match configured
-        .as_ref()
-        .ok()
-        .and_then(|it| it.run.run_dir(context))
-    {
-        Some(dir) => dir,
-        None => places::runs_of(context, work_tree),
-    };
+    let runs = known.and_then(|it| it.run.run_dir(context));
+    let runs = runs.unwrap_or_else(|| places::runs_of(context, work_tree));
     Ok(Gathered::Facts(Box::new(Facts {
         in_actions: context.in_actions(),
         git,
@@ -88,13 +76,24 @@ pub async fn gather(context: &Context, args: &DoctorArgs) -> Result<Gathered> {
         },
         agent,
         actions_job,
-        network: network::gather(context, model.as_deref()),
+        network: network::gather(context, known.and_then(model_server)),
         trigger: actions_job::trigger(context, &settings.unwrap_or_default()),
         machine: Machine {
             confinement,
             ..machine::gather(context, &runs, user_namespaces, subreaper)
         },
     })))
+}
+
+/// The URL of the model that the built-in agent uses.
+fn model_server(configured: &Configured) -> Option<&str> {
+    match &configured.task.agent {
+        Agent::Builtin(builtin) => match &builtin.source {
+            Source::Api(access) => Some(&access.base),
+            Source::Recording(_) => None,
+        },
+        Agent::Cli(_) => None,
+    }
 }
 
 /// How the children of a run in this repository would be confined.

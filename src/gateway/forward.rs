@@ -110,12 +110,7 @@ async fn pass(
     shared: &Shared,
 ) -> Result<Answer, Failed> {
     let (head, body) = request.into_parts();
-    let body = Limited::new(body, MAX_REQUEST_BYTES).collect().await;
-    let body = body.map_err(|error| {
-        let why = format!("the request cannot be read, or is too long: {error}");
-        (StatusCode::PAYLOAD_TOO_LARGE, why)
-    })?;
-    let mut body = body.to_bytes();
+    let mut body = whole_body(body).await?;
     let asked = requested(&body, &endpoint)?;
     if endpoint.wire == Some(WireFormat::Chat) && asked.stream == true {
         body = with_usage(body, &account.route.upstream);
@@ -163,6 +158,15 @@ async fn pass(
     *answer.status_mut() = head.status;
     *answer.headers_mut() = kept(&head.headers);
     Ok(answer)
+}
+
+async fn whole_body(body: Incoming) -> Result<Bytes, Failed> {
+    let body = Limited::new(body, MAX_REQUEST_BYTES).collect().await;
+    let body = body.map_err(|error| {
+        let why = format!("the request cannot be read, or is too long: {error}");
+        (StatusCode::PAYLOAD_TOO_LARGE, why)
+    })?;
+    Ok(body.to_bytes())
 }
 
 /// The fields of a request that decide how it is counted.
