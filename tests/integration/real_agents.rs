@@ -1,5 +1,4 @@
-//! `sprag run` from end to end with the real `codex` and `claude`, and with more of them where they are asked for: only the
-//! model is scripted.
+//! `sprag run` from end to end with the real programs of the agents: only the model is scripted.
 
 mod aider;
 mod gateway;
@@ -40,14 +39,6 @@ impl Agent {
             Opencode => "opencode",
             Qwen => "qwen",
             OpencodeAcp | GeminiAcp => "acp",
-        }
-    }
-
-    /// The directory of its program, where it is to be tested.
-    fn bin(self) -> Option<&'static Path> {
-        match self {
-            Codex | Claude => agent_clis::bin(),
-            _ => agent_clis::more(),
         }
     }
 
@@ -193,7 +184,7 @@ struct Small {
 impl Small {
     /// `None` when there are no agents to test.
     fn new(agent: Agent, steps: impl IntoIterator<Item = Step>) -> Option<Self> {
-        let bin = agent.bin()?;
+        let bin = agent_clis::bin()?;
         let api = ModelApi::start(steps).unwrap();
         let plan = plan("grep -q fixed a.txt");
         let mut project = Project::new(&[("a.txt", "broken\n"), ("plan.yaml", &plan)]);
@@ -224,7 +215,7 @@ const REPAIRED: &str = "The cost of an insertion is one again, and all tests pas
 
 /// First it plans, then it repairs the wrong thing, then the right one.
 fn repairs_a_crate(agent: Agent) {
-    let Some(bin) = agent.bin() else { return };
+    let Some(bin) = agent_clis::bin() else { return };
     let api = ModelApi::start([
         text(PLANNED),
         replace(BROKEN, WORSE),

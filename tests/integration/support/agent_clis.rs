@@ -8,20 +8,7 @@ use std::env;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-/// The directory that holds the agents that take long to install, for `PATH`: `gemini`, `opencode` and `qwen` at the
-/// versions that `tests/more-agent-clis` locks. `None` unless `SPRAG_TEST_AGENTS=all` asks for them.
-pub fn more() -> Option<&'static Path> {
-    static FOUND: OnceLock<Option<PathBuf>> = OnceLock::new();
-    let found = FOUND.get_or_init(|| {
-        let named = env::var_os("SPRAG_TEST_MORE_AGENTS").map(PathBuf::from);
-        let asked = env::var_os("SPRAG_TEST_AGENTS").is_some_and(|agents| agents == "all");
-        let installed = || npm::installed("more-agent-clis").unwrap();
-        named.or_else(|| asked.then(|| installed().join(".bin")))
-    });
-    found.as_deref()
-}
-
-/// The directory that holds `codex` and `claude`, for `PATH`.
+/// The directory that holds the agents' programs, for `PATH`.
 ///
 /// `None` when there are none here: the test that asks has then nothing to do, and its reader is
 /// told so. With `SPRAG_CI_STRICT=1` that is a failure.
@@ -53,7 +40,7 @@ fn install() -> Result<PathBuf, String> {
 }
 
 fn complete(bin: PathBuf) -> Result<PathBuf, String> {
-    let missing = ["codex", "claude"]
+    let missing = ["codex", "claude", "gemini", "opencode", "qwen"]
         .into_iter()
         .find(|program| !bin.join(program).exists());
     match missing {

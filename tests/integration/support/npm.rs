@@ -45,14 +45,15 @@ pub fn installed(name: &str) -> Result<PathBuf, String> {
         fs::copy(source.join(name), dir.join(name))
             .map_err(|error| told("cannot write to", error))?;
     }
-    npm_ci(&dir)?;
+    npm_install(&dir)?;
     fs::copy(&wanted, &installed).map_err(|error| told("cannot write to", error))?;
     Ok(modules)
 }
 
-fn npm_ci(dir: &Path) -> Result<(), String> {
+fn npm_install(dir: &Path) -> Result<(), String> {
     let output = Command::new("npm")
-        .args(["ci", "--no-audit", "--no-fund", "--no-progress"])
+        .args(["install", "--no-save", "--no-audit", "--no-fund"])
+        .arg("--no-progress")
         .args(["--fetch-retries=1", "--fetch-timeout=60000", "--prefix"])
         .arg(dir)
         .env_clear()
@@ -64,7 +65,7 @@ fn npm_ci(dir: &Path) -> Result<(), String> {
         return Ok(());
     }
     let stderr = String::from_utf8_lossy(&output.stderr);
-    Err(format!("npm ci ended with {}:\n{stderr}", output.status))
+    Err(format!("npm install ended with {}:\n{stderr}", output.status))
 }
 
 /// What npm and pip need to reach their registries, and nothing of the job that the tests run in.
