@@ -38,6 +38,14 @@ impl Real {
         &self.common_dir
     }
 
+    /// The number of digits in an object id.
+    pub(super) fn id_length(&self) -> usize {
+        match self.object_format.as_str() {
+            "sha256" => 64,
+            _ => 40,
+        }
+    }
+
     /// The first of the work tree and the git directories that is not writable, if any.
     pub fn closed(&self) -> Option<&Path> {
         let may_write = |dir: &Path| {

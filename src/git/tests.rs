@@ -7,6 +7,7 @@ mod guard;
 mod hostile;
 mod ignore;
 mod objects;
+mod reader;
 mod remotes;
 mod replaced;
 mod restore;

@@ -8,10 +8,10 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 
 /// Git processes of a run of one task with a check and a commit.
-const ONE_TASK: usize = 22;
+const ONE_TASK: usize = 15;
 
 /// Git processes of each further task, from its turn to the next one's.
-const FURTHER_TASK: usize = 14;
+const FURTHER_TASK: usize = 8;
 
 /// Puts a `git` first on the search path that notes every call in `$OUT/git`, runs `before` and then
 /// is the real one.

@@ -2,10 +2,11 @@
 
 use crate::git::entries::Digest;
 use crate::git::objects::name::ObjectName;
+use flate2::read::ZlibDecoder;
 use flate2::write::ZlibEncoder;
 use flate2::{Compression, Decompress, FlushDecompress, Status};
 use std::fs::{self, Permissions};
-use std::io::{self, BufRead, Write as _};
+use std::io::{self, BufRead, Read as _, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
@@ -100,6 +101,19 @@ pub(in crate::git) fn read_loose(
             return Ok(object.digest().filter(|_| !has_more));
         }
     }
+}
+
+/// Size in bytes of an object according to its header, of which nothing is verified. `None` if it has no header.
+pub(in crate::git) fn read_loose_size(from: impl io::Read, id: &str) -> Option<u64> {
+    let mut header = Vec::new();
+    let limit = HEADER_LIMIT as u64;
+    ZlibDecoder::new(from)
+        .take(limit)
+        .read_to_end(&mut header)
+        .ok()?;
+    let end = memchr::memchr(0, &header)?;
+    let content = Content::of(header.get(..=end)?, id.len())?;
+    Some(content.left)
 }
 
 /// The part of an object that was read so far.

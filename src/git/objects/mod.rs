@@ -9,4 +9,5 @@ pub(in crate::git) mod false_objects;
 pub(in crate::git) mod loose;
 pub(in crate::git) mod name;
 pub(in crate::git) mod new_objects;
+pub(in crate::git) mod reader;
 pub(in crate::git) mod sound;

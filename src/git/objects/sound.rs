@@ -4,6 +4,7 @@ use crate::git::commit::request::CommitError;
 use crate::git::entries::Digest;
 use crate::git::error::GitError;
 use crate::git::objects::loose::{loose_path, read_loose};
+use crate::git::objects::reader::ObjectReader;
 use crate::git::repo::Repo;
 use crate::plain_file;
 use std::collections::HashMap;
@@ -15,6 +16,11 @@ impl Repo {
     /// The store for the objects that Sprag makes.
     pub(in crate::git) fn own_objects(&self) -> PathBuf {
         self.private.git_dir().join("objects")
+    }
+
+    /// A reader of all objects that git sees in the private directory.
+    pub(in crate::git) fn objects(&self) -> ObjectReader {
+        ObjectReader::new(&self.own_objects())
     }
 
     /// The object store of the repository.

@@ -6,6 +6,7 @@ use crate::git::copy_tree::{copy_tree, make_dir, metadata};
 use crate::git::entries::{Digest, hash};
 use crate::git::error::{GitError, io_error};
 use crate::git::files::{write, write_atomically};
+use crate::git::objects::reader::ObjectReader;
 use crate::git::private::calls::{HOME, git_dir, private_call, real_call};
 use crate::git::private::config::{Setting, Settings, render, setting};
 use crate::git::private::head::{HeadState, read_head};
@@ -407,6 +408,9 @@ pub(in crate::git) fn write_ref(root: &Path, name: &str, content: &[u8]) -> Resu
 }
 
 pub(in crate::git) fn tree_of(real: &Real, root: &Path, commit: &str) -> Result<String, GitError> {
+    if let Ok(tree) = ObjectReader::new(&git_dir(root).join("objects")).tree_of(commit) {
+        return Ok(tree);
+    }
     let wanted = format!("{commit}^{{tree}}");
     private_call(real, root)
         .args(["rev-parse", "--verify", "--quiet", &wanted])

@@ -6,7 +6,7 @@ use crate::git::error::GitError;
 use crate::git::preflight::Operation;
 use crate::git::private::directory::recorded_places;
 use crate::git::private::head::HeadState;
-use crate::git::private::refs::Refs;
+use crate::git::private::plain_refs::{Refs, SYMBOLIC};
 use crate::git::repo::Repo;
 use crate::plain_file;
 use serde::{Deserialize, Serialize};
@@ -30,7 +30,6 @@ const FREE_REFS: [&str; 6] = [
 const SERVED: &str = "refs";
 /// Maximum number of bytes that are read of `FETCH_HEAD`.
 const FETCH_HEAD_LIMIT: u64 = 16 * 1024 * 1024;
-const SYMBOLIC: &str = "ref:";
 
 /// HEAD and the refs at the start of a turn.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -6,7 +6,6 @@
 use crate::domain::snapshot::{Head, RevId};
 use crate::git::error::GitError;
 use crate::git::private::calls::RealCall;
-use crate::git::real::Real;
 use crate::plain_file;
 use memchr::memmem;
 use std::io::{self, Read};
@@ -34,13 +33,8 @@ impl HeadState {
 }
 
 pub(in crate::git) fn read_head(call: &RealCall<'_>) -> Result<HeadState, GitError> {
-    let Real {
-        git_dir,
-        common_dir,
-        object_format,
-        ..
-    } = call.real;
-    if let Some(head) = plain_head(git_dir, common_dir, object_format) {
+    let real = call.real;
+    if let Some(head) = plain_head(&real.git_dir, &real.common_dir, real.id_length()) {
         return Ok(head);
     }
     match asked_at_once(call)? {
@@ -50,39 +44,32 @@ pub(in crate::git) fn read_head(call: &RealCall<'_>) -> Result<HeadState, GitErr
 }
 
 /// HEAD of a repository inside the work tree, which git must recognise as a repository too.
-pub(in crate::git) fn plain_nested_head(git_dir: &Path, object_format: &str) -> Option<HeadState> {
+pub(in crate::git) fn plain_nested_head(git_dir: &Path, id_length: usize) -> Option<HeadState> {
     let is_whole = ["objects", "refs"]
         .iter()
         .all(|dir| git_dir.join(dir).is_dir());
     if !is_whole || !is_absent(&git_dir.join("commondir")) {
         return None;
     }
-    plain_head(git_dir, git_dir, object_format)
+    plain_head(git_dir, git_dir, id_length)
 }
 
 /// HEAD according to the files, or `None` if git must be run.
-fn plain_head(git_dir: &Path, common_dir: &Path, object_format: &str) -> Option<HeadState> {
+fn plain_head(git_dir: &Path, common_dir: &Path, id_length: usize) -> Option<HeadState> {
     let other_storage = |dir: &&Path| !is_absent(&dir.join("reftable"));
     if [git_dir, common_dir].iter().any(other_storage) {
         return None;
     }
-    let length = if object_format == "sha1" { 40 } else { 64 };
-    let head = read_bounded(&git_dir.join("HEAD"), REF_FILE_LIMIT).ok()?;
-    let line = head.strip_suffix(b"\n")?;
+    let line = plain_ref_file(&git_dir.join("HEAD"))?;
     let Some(branch) = line.strip_prefix(b"ref: ") else {
-        let oid = Some(plain_oid(line, length)?);
+        let oid = Some(plain_oid(&line, id_length)?);
         return Some(HeadState { branch: None, oid });
     };
     let branch = plain_branch(branch)?;
     let oid = match read_bounded(&common_dir.join(branch), REF_FILE_LIMIT) {
-        Ok(content) => plain_oid(content.strip_suffix(b"\n")?, length)?,
+        Ok(content) => plain_oid(content.strip_suffix(b"\n")?, id_length)?,
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            let packed = common_dir.join("packed-refs");
-            packed_oid(
-                &read_bounded(&packed, PACKED_REFS_LIMIT).ok()?,
-                branch,
-                length,
-            )?
+            packed_oid(&packed_refs(common_dir)?, branch, id_length)?
         }
         Err(_) => return None,
     };
@@ -92,7 +79,21 @@ fn plain_head(git_dir: &Path, common_dir: &Path, object_format: &str) -> Option<
     })
 }
 
-fn is_absent(path: &Path) -> bool {
+/// The content of a file of one ref without its line end, or `None` if git must read it.
+pub(super) fn plain_ref_file(path: &Path) -> Option<Vec<u8>> {
+    let mut content = read_bounded(path, REF_FILE_LIMIT).ok()?;
+    (content.pop() == Some(b'\n')).then_some(content)
+}
+
+/// The content of `packed-refs`, which is empty if there is no such file, or `None` if git must read it.
+pub(super) fn packed_refs(common_dir: &Path) -> Option<Vec<u8>> {
+    match read_bounded(&common_dir.join("packed-refs"), PACKED_REFS_LIMIT) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Some(Vec::new()),
+        content => content.ok(),
+    }
+}
+
+pub(super) fn is_absent(path: &Path) -> bool {
     let found = path.symlink_metadata();
     found.is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
 }
@@ -109,16 +110,22 @@ fn read_bounded(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
 }
 
 /// Parses an object id as git writes it. The zero id means none.
-fn plain_oid(text: &[u8], length: usize) -> Option<String> {
+pub(super) fn plain_oid(text: &[u8], length: usize) -> Option<String> {
     let is_hex = |byte: &u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
     let plain = text.len() == length && text.iter().all(is_hex) && text.iter().any(|b| *b != b'0');
     let text = std::str::from_utf8(text).ok()?;
     plain.then(|| text.to_owned())
 }
 
-/// Accepts the full name of a branch if no character in it is special to git or to a file system.
+/// Accepts the full name of a branch if [`is_plain_name`] does.
 fn plain_branch(name: &[u8]) -> Option<&str> {
     let name = std::str::from_utf8(name).ok()?;
+    let short = name.strip_prefix("refs/heads/")?;
+    is_plain_name(short).then_some(name)
+}
+
+/// Whether no character in the name of a ref is special to git or to a file system.
+pub(super) fn is_plain_name(name: &str) -> bool {
     let is_plain = |c: char| c.is_alphanumeric() || "-_+=.".contains(c);
     let is_part = |part: &str| {
         !part.is_empty()
@@ -128,8 +135,7 @@ fn plain_branch(name: &[u8]) -> Option<&str> {
             && !part.ends_with(".lock")
             && !part.contains("..")
     };
-    let short = name.strip_prefix("refs/heads/")?;
-    short.split('/').all(is_part).then_some(name)
+    name.split('/').all(is_part)
 }
 
 /// The id of `branch` in `packed-refs`, if exactly one line has it.

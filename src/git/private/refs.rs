@@ -8,18 +8,15 @@ use crate::git::entries::resolve_gitfile;
 use crate::git::error::GitError;
 use crate::git::private::head::{HeadState, plain_nested_head, read_head};
 use crate::git::private::links::links;
+use crate::git::private::plain_refs::{Refs, SYMBOLIC, plain_refs};
 use crate::git::remote::error::RemoteError;
 use crate::git::remote::names::{BranchName, checked_id};
 use crate::git::repo::Repo;
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
 /// Limited because a nested repository's configuration may point git to a pipe anywhere.
 const NESTED_TIMEOUT: Duration = Duration::from_secs(10);
-
-/// The value of every ref by full name: its object id, or `ref:` and the name of its target.
-pub(in crate::git) type Refs = BTreeMap<String, String>;
 
 impl Repo {
     /// The checked-out commit of a nested repository.
@@ -27,7 +24,7 @@ impl Repo {
         let git_dir = self.real.work_tree.join(as_path(path)).join(".git");
         git_dir.symlink_metadata().ok()?;
         let git_dir = resolve_gitfile(&git_dir)?;
-        if let Some(head) = plain_nested_head(&git_dir, &self.real.object_format) {
+        if let Some(head) = plain_nested_head(&git_dir, self.real.id_length()) {
             return head.oid;
         }
         let args = ["rev-parse", "-q", "--verify", "HEAD"];
@@ -63,7 +60,11 @@ impl Repo {
         read_head(&self.real_call())
     }
 
+    /// The refs of the repository. A symbolic ref without a target is left out.
     pub(in crate::git) fn refs(&self) -> Result<Refs, GitError> {
+        if let Some(refs) = plain_refs(&self.real) {
+            return Ok(refs);
+        }
         let format = "--format=%(objectname)%00%(symref)%00%(refname)";
         let listed = self
             .real_call()
@@ -76,7 +77,9 @@ impl Repo {
             let mut fields = line.split('\0');
             match (fields.next(), fields.next(), fields.next()) {
                 (Some(oid), Some(""), Some(name)) => Some((name.to_owned(), oid.to_owned())),
-                (_, Some(target), Some(name)) => Some((name.to_owned(), format!("ref:{target}"))),
+                (_, Some(target), Some(name)) => {
+                    Some((name.to_owned(), format!("{SYMBOLIC}{target}")))
+                }
                 _ => None,
             }
         });

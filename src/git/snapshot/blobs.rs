@@ -7,6 +7,7 @@ use crate::git::entries::{Digest, OnDisk, PathInspector, inspect_all, split};
 use crate::git::error::{GitError, io_error};
 use crate::git::objects::loose::{Piece, loose_path, read_loose};
 use crate::git::objects::name::ObjectName;
+use crate::git::objects::reader::LeftToGit;
 use crate::git::remote::error::RemoteError;
 use crate::git::remote::names::checked_id;
 use crate::git::repo::Repo;
@@ -40,12 +41,10 @@ impl Repo {
             .collect();
         known.retain(|oid, _| listed.contains(oid.as_str()));
         let new = listed.into_iter().filter(|oid| !known.contains_key(*oid));
-        let sizes = self.blob_sizes(&new.collect::<Vec<_>>())?;
-        known.extend(
-            sizes
-                .into_iter()
-                .map(|(oid, size)| (oid, Blob { size, digest: None })),
-        );
+        let objects = self.objects();
+        let (sizes, left) = answered(new, |oid| objects.size(oid));
+        let sizes = sizes.into_iter().chain(self.blob_sizes(&left)?);
+        known.extend(sizes.map(|(oid, size)| (oid, Blob { size, digest: None })));
         let may_be_same = |(base, _, length): &&(&Recorded, Digest, Option<u64>)| {
             known.get(&base.oid).is_some_and(|blob| {
                 blob.digest.is_none() && length.is_none_or(|length| length == blob.size)
@@ -57,7 +56,8 @@ impl Repo {
             .filter(may_be_same)
             .map(|(base, ..)| base.oid.as_str())
             .collect();
-        for (oid, digest) in self.blob_digests(&undigested.into_iter().collect::<Vec<_>>())? {
+        let (digests, left) = answered(undigested.into_iter(), |oid| objects.digest(oid));
+        for (oid, digest) in digests.into_iter().chain(self.object_digests(&left)?) {
             if let Some(blob) = known.get_mut(&oid) {
                 blob.digest = Some(digest);
             }
@@ -83,7 +83,7 @@ impl Repo {
         if let Some(known) = self.base_files.get(tree, path) {
             return Ok(Some(known));
         }
-        let content = blob_at(self.call(), tree, path)?;
+        let content = self.blob_at(tree, path)?;
         if let Some(content) = &content {
             self.base_files.put(tree, path, content);
         }
@@ -185,7 +185,15 @@ impl Repo {
     /// When git cannot be run, or the commit's id is invalid.
     pub fn file_of(&self, commit: &RevId, path: &[u8]) -> Result<Option<Vec<u8>>, RemoteError> {
         let _open = self.unseal_to_read()?;
-        Ok(blob_at(self.call(), checked_id(commit)?, path)?)
+        Ok(self.blob_at(checked_id(commit)?, path)?)
+    }
+
+    /// The content of a path in a tree or commit, or `None` if there is no such file.
+    fn blob_at(&self, tree: &str, path: &[u8]) -> Result<Option<Vec<u8>>, GitError> {
+        match self.objects().blob_at(tree, path) {
+            Ok(content) => Ok(content),
+            Err(LeftToGit) => blob_at(self.call(), tree, path),
+        }
     }
 
     /// Passes the content of a blob to `sink`, read from Sprag's own store if it is a loose object there.
@@ -221,11 +229,7 @@ impl Repo {
 
     /// Those of these blobs whose content matches their ids.
     pub(in crate::git) fn sound_blobs(&self, oids: &[&str]) -> Result<HashSet<String>, GitError> {
-        Ok(self.blob_digests(oids)?.into_keys().collect())
-    }
-
-    fn blob_digests(&self, oids: &[&str]) -> Result<HashMap<String, Digest>, GitError> {
-        self.object_digests(oids)
+        Ok(self.object_digests(oids)?.into_keys().collect())
     }
 
     /// Digests of those objects whose content matches their ids.
@@ -253,6 +257,21 @@ impl Repo {
             .expect_success("cat-file".to_owned())?;
         Ok(digests.done)
     }
+}
+
+/// The answers about the objects that were read in this process, and the ids of those that are left to git.
+fn answered<'a, T>(
+    oids: impl Iterator<Item = &'a str>,
+    ask: impl Fn(&str) -> Result<T, LeftToGit>,
+) -> (HashMap<String, T>, Vec<&'a str>) {
+    let (mut answers, mut left) = (HashMap::new(), Vec::new());
+    for oid in oids {
+        match ask(oid) {
+            Ok(answer) => drop(answers.insert(oid.to_owned(), answer)),
+            Err(LeftToGit) => left.push(oid),
+        }
+    }
+    (answers, left)
 }
 
 /// Sizes of blobs, with a command that may read other object stores.

@@ -3,6 +3,7 @@
 use crate::git::bytes::{as_path, nul_fields};
 use crate::git::command::Call;
 use crate::git::error::GitError;
+use crate::git::objects::reader::LeftToGit;
 use crate::git::repo::Repo;
 use crate::git::snapshot::listing::{RawDiff, Status, parse, parse_raw};
 use std::collections::BTreeSet;
@@ -70,7 +71,10 @@ impl Repo {
         from: &str,
         to: &str,
     ) -> Result<Vec<RawDiff>, GitError> {
-        self.diff_trees_by(self.call(), from, to)
+        match self.objects().diff(from, to, false) {
+            Ok(diffs) => Ok(diffs),
+            Err(LeftToGit) => self.diff_trees_by(self.call(), from, to),
+        }
     }
 
     /// Like [`Repo::diff_trees`], including the subtrees that differ.
@@ -79,6 +83,9 @@ impl Repo {
         from: &str,
         to: &str,
     ) -> Result<Vec<RawDiff>, GitError> {
+        if let Ok(diffs) = self.objects().diff(from, to, true) {
+            return Ok(diffs);
+        }
         let call = self.call().args(DIFF_TREE).args(["-t", from, to]);
         parse_raw(&call.run()?.stdout)
     }

@@ -399,3 +399,94 @@ fn a_submodules_commit_is_read_without_git() {
     fs::remove_dir_all(g.path(".git/modules/sub/objects")).unwrap();
     assert_eq!(changes(&repo), [], "no repository any more");
 }
+
+/// Brings the refs into a state, and checks that they are read as git lists them, with or without git.
+fn refs_take(format: &str, arrange: impl FnOnce(&Worktree), commands: usize) {
+    let g = Worktree::with_format(format);
+    g.write("a", "a\n");
+    g.git(&["add", "."]);
+    g.git(&["commit", "-qm", "start"]);
+    g.git(&["branch", "feature/x"]);
+    g.git(&["tag", "-am", "one", "v1.0"]);
+    let counted = Counted::new(&g);
+    let repo = counted.open();
+    arrange(&g);
+    let (refs, asked) = counted.commands(|| repo.refs().unwrap());
+    let format = "--format=%(refname) %(objectname) %(symref).";
+    let listed = g.git(&["for-each-ref", format]);
+    let shown = |(name, value): (&String, &String)| match value.strip_prefix("ref:") {
+        Some(target) => format!("{name} {} {target}.", g.git(&["rev-parse", name])),
+        None => format!("{name} {value} ."),
+    };
+    let refs: Vec<String> = refs.iter().map(shown).collect();
+    assert_eq!(refs, listed.lines().collect::<Vec<_>>());
+    assert_eq!(asked.len(), commands, "{asked:?}");
+}
+
+#[test]
+fn plain_refs_are_read_without_git() {
+    for format in [SHA1, "--object-format=sha256"] {
+        refs_take(format, |_| {}, 0);
+        refs_take(format, |g| drop(g.git(&["pack-refs", "--all"])), 0);
+    }
+    let moved_after_packing = |g: &Worktree| {
+        g.git(&["pack-refs", "--all"]);
+        g.git(&["commit", "-q", "--allow-empty", "-m", "later"]);
+        g.git(&["branch", "-D", "-q", "feature/x"]);
+    };
+    refs_take(SHA1, moved_after_packing, 0);
+    let symbolic = |g: &Worktree| {
+        g.git(&[
+            "symbolic-ref",
+            "refs/remotes/origin/HEAD",
+            "refs/heads/main",
+        ]);
+    };
+    refs_take(SHA1, symbolic, 0);
+}
+
+#[test]
+fn any_other_refs_are_what_git_says() {
+    let symbolic = |name: &'static str, target: &'static str| {
+        move |g: &Worktree| drop(g.git(&["symbolic-ref", name, target]))
+    };
+    refs_take(SHA1, symbolic("refs/heads/x", "refs/heads/none"), 1);
+    let chain = |g: &Worktree| {
+        symbolic("refs/heads/x", "refs/heads/main")(g);
+        symbolic("refs/heads/y", "refs/heads/x")(g);
+    };
+    refs_take(SHA1, chain, 1);
+    refs_take(SHA1, |g| drop(g.git(&["branch", "odd@name"])), 1);
+    let file = |name: &'static str, content: &'static str| {
+        move |g: &Worktree| g.write(format!(".git/refs/heads/{name}"), content)
+    };
+    refs_take(SHA1, file("x", "garbage\n"), 1);
+    refs_take(SHA1, file("x", ""), 1);
+    refs_take(SHA1, file("main.lock", ""), 1);
+    refs_take(SHA1, file(".hidden", ""), 1);
+    let link = |g: &Worktree| symlink("main", g.path(".git/refs/heads/x")).unwrap();
+    refs_take(SHA1, link, 1);
+    let elsewhere = |g: &Worktree| {
+        fs::rename(g.path(".git/refs"), g.root().join("refs")).unwrap();
+        symlink(g.root().join("refs"), g.path(".git/refs")).unwrap();
+    };
+    refs_take(SHA1, elsewhere, 1);
+}
+
+#[test]
+fn the_refs_of_another_storage_or_of_a_linked_work_tree_are_what_git_says() {
+    let g = Worktree::new();
+    g.git(&["worktree", "add", "-q", "../linked", "-b", "other"]);
+    let counted = Counted {
+        place: &g,
+        work_tree: g.root().join("linked"),
+    };
+    let repo = counted.open();
+    let (refs, asked) = counted.commands(|| repo.refs().unwrap());
+    assert_eq!(refs.len(), 2);
+    assert_eq!(asked, ["for-each-ref"]);
+    let format = "--ref-format=reftable";
+    if git_knows(format) {
+        refs_take(format, |_| {}, 1);
+    }
+}
