@@ -84,6 +84,25 @@ pub struct Sources {
     recordings: Recordings,
     /// Whether a command stands in for each missing agent.
     stand_ins: bool,
+    configs: Configs,
+    /// Those of [`shown_task_config`] where an agent is missing.
+    shown: Configs,
+}
+
+/// Cache of the last task's configuration with the task's own settings: most tasks of a plan have the same.
+#[derive(Debug, Clone, Default)]
+struct Configs(Rc<RefCell<Option<(Settings, TaskConfig)>>>);
+
+impl Configs {
+    fn get(&self, task: &Task) -> Option<TaskConfig> {
+        let last = self.0.borrow();
+        let (of, config) = last.as_ref()?;
+        (*of == task.settings).then(|| config.clone())
+    }
+
+    fn put(&self, task: &Task, config: &TaskConfig) {
+        *self.0.borrow_mut() = Some((task.settings.clone(), config.clone()));
+    }
 }
 
 /// Cache of recordings: the tasks of a plan share one.
@@ -112,6 +131,8 @@ impl Sources {
             cwd: context.cwd.clone(),
             recordings: Recordings::default(),
             stand_ins: false,
+            configs: Configs::default(),
+            shown: Configs::default(),
         }
     }
 
@@ -407,6 +428,9 @@ pub fn protected_paths(sources: &Sources) -> Result<Arc<ProtectedPaths>> {
 /// # Errors
 /// When no usable agent is configured.
 pub fn task_config(sources: &Sources, task: &Task) -> Result<TaskConfig> {
+    if let Some(known) = sources.configs.get(task) {
+        return Ok(known);
+    }
     let settings = sources.of_task(task);
     if settings.tdd && settings.verify.is_empty() && !settings.review_only {
         return Err(Error::config(format!(
@@ -438,6 +462,7 @@ pub fn task_config(sources: &Sources, task: &Task) -> Result<TaskConfig> {
         settings,
     };
     config.agents = role_agents(&config, sources)?;
+    sources.configs.put(task, &config);
     Ok(config)
 }
 
@@ -446,6 +471,9 @@ pub fn task_config(sources: &Sources, task: &Task) -> Result<TaskConfig> {
 /// # Errors
 /// When another setting of the task is invalid.
 pub fn shown_task_config(sources: &Sources, task: &Task) -> Result<TaskConfig> {
+    if let Some(known) = sources.shown.get(task) {
+        return Ok(known);
+    }
     let error = match task_config(sources, task) {
         Err(error) if error.kind == ErrorKind::Environment => error,
         config => return config,
@@ -453,10 +481,12 @@ pub fn shown_task_config(sources: &Sources, task: &Task) -> Result<TaskConfig> {
     let is_own = agent(&sources.of_task(task), sources, false).is_err();
     let stand_ins = Sources {
         stand_ins: true,
+        configs: Configs::default(),
         ..sources.clone()
     };
     let mut config = task_config(&stand_ins, task)?;
     config.missing = Some(Arc::new(MissingAgent { error, is_own }));
+    sources.shown.put(task, &config);
     Ok(config)
 }
 

@@ -159,6 +159,30 @@ fn a_secret_in_a_command_is_masked_wherever_the_command_is_shown() {
 }
 
 #[test]
+fn each_task_is_shown_with_its_own_settings() {
+    let project = project();
+    let retries = [1, 2, 2, 1, 1];
+    let tasks = retries.iter().enumerate().map(|(id, retries)| {
+        format!(
+            "  - {{ id: t{id}, title: A, max_retries: {retries}, verify: [check {retries}] }}\n"
+        )
+    });
+    let tasks: String = tasks.collect();
+    for agent in ["", "agent_command: work\n"] {
+        let plan = format!("title: Mend\n{agent}tasks:\n{tasks}");
+        project.write("plan.yaml", &plan);
+        let shown = project.sprag(&["check", "plan.yaml", "--json"]).expect(0);
+        let shown: serde_json::Value = serde_json::from_str(&shown.stdout).unwrap();
+        let tasks = shown["tasks"].as_array().unwrap().iter();
+        let told: Vec<String> = tasks
+            .map(|task| format!("{} {}", task["max_retries"], task["checks"][0]["run"]))
+            .collect();
+        let expected = retries.map(|retries| format!("{retries} \"check {retries}\""));
+        assert_eq!(told, expected, "{agent}");
+    }
+}
+
+#[test]
 fn the_model_gateway_is_told_of_where_a_key_or_a_limit_depends_on_it() {
     for (args, is_told) in [
         (&[][..], false),

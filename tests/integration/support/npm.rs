@@ -65,7 +65,10 @@ fn npm_install(dir: &Path) -> Result<(), String> {
         return Ok(());
     }
     let stderr = String::from_utf8_lossy(&output.stderr);
-    Err(format!("npm install ended with {}:\n{stderr}", output.status))
+    Err(format!(
+        "npm install ended with {}:\n{stderr}",
+        output.status
+    ))
 }
 
 /// What npm and pip need to reach their registries, and nothing of the job that the tests run in.
