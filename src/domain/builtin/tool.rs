@@ -303,7 +303,7 @@ impl Arguments {
 }
 
 /// A call that can be carried out.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "tool", content = "arguments", rename_all = "snake_case")]
 #[derive(strum::IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
@@ -386,7 +386,7 @@ pub enum ToolRequest {
 }
 
 /// One item of an `update_plan` call.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub struct PlanItem {
     /// The text of the item.
     #[serde(alias = "step", alias = "content", alias = "title")]
@@ -397,7 +397,7 @@ pub struct PlanItem {
 }
 
 /// The state of an item of an `update_plan` call. It also accepts other agents' words.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PlanItemState {
     /// Not started.

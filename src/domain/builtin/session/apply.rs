@@ -55,9 +55,10 @@ impl State {
         self.counts.steps += 1;
         self.counts.failures = 0;
         self.last = Last::Step;
+        let requests: Vec<_> = response.calls.iter().map(ToolRequest::of).collect();
         self.step = OpenStep {
             finished_before: self.ledger.finished(),
-            calls: digest(response),
+            calls: digest(response, &requests),
             called: !response.calls.is_empty(),
             ..OpenStep::default()
         };
@@ -70,9 +71,9 @@ impl State {
             self.plan_block(block, &scan.prose);
         }
         let mut understood = !blocks.is_empty();
-        for call in &response.calls {
+        for (call, request) in response.calls.iter().zip(requests) {
             self.counts.tool_calls = self.counts.tool_calls.saturating_add(1);
-            understood |= self.call(call, &scan.prose);
+            understood |= self.call(call, request, &scan.prose);
         }
         if response.calls.is_empty() && self.final_words.is_none() {
             understood |= self.plain_text(&scan.prose, response.stop);
@@ -106,8 +107,8 @@ impl State {
 
     /// Records a call. A call that accesses the work tree is opened, any other is answered. Returns whether
     /// the call was understood.
-    fn call(&mut self, call: &ToolCall, prose: &str) -> bool {
-        let (ok, text) = match ToolRequest::of(call) {
+    fn call(&mut self, call: &ToolCall, request: Result<ToolRequest, String>, prose: &str) -> bool {
+        let (ok, text) = match request {
             Ok(ToolRequest::UpdatePlan { items, replace }) => {
                 let block = block_of(&items, replace || self.ledger.items().is_empty());
                 let applied = self.plan_block(&block, "");
@@ -320,7 +321,7 @@ fn state_of(state: PlanItemState) -> ItemState {
 }
 
 /// A digest of the calls and their arguments, or of the text if there is no call.
-fn digest(response: &Response) -> Option<u64> {
+fn digest(response: &Response, requests: &[Result<ToolRequest, String>]) -> Option<u64> {
     if response.calls.is_empty() && response.text.trim().is_empty() {
         return None;
     }
@@ -328,9 +329,9 @@ fn digest(response: &Response) -> Option<u64> {
     if response.calls.is_empty() {
         response.text.hash(&mut hasher);
     }
-    for call in &response.calls {
-        match ToolRequest::of(call) {
-            Ok(request) => format!("{request:?}").hash(&mut hasher),
+    for (call, request) in response.calls.iter().zip(requests) {
+        match request {
+            Ok(request) => request.hash(&mut hasher),
             Err(_) => format!("{}{:?}", call.name, call.arguments).hash(&mut hasher),
         }
     }
