@@ -13,6 +13,8 @@ pub mod checks;
 pub mod commit_message;
 pub mod config_file;
 pub mod continuation;
+#[cfg(test)]
+mod digest;
 pub mod draft;
 pub mod duration;
 pub mod event;

@@ -7,33 +7,21 @@ mod world;
 
 use super::*;
 use crate::assess::AssessmentKind as K;
+use crate::digest::{BuildDigest, Digest};
 use crate::prompt::NudgeKind;
 use crate::settings::{Baseline, KnownFailures, ProveNewTests, TestChangePolicy};
 use properties::{Effects, check};
 use proptest::prelude::*;
-use std::collections::{BTreeSet, HashSet, VecDeque};
-use std::hash::{Hash, Hasher};
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::hash::Hash;
 use world::{
-    World, at, in_phases, observations, policy, start, turn, with_output, with_outputs, with_proofs,
+    Snapshots, World, at, in_phases, observations, policy, start, turn, with_output, with_outputs,
+    with_proofs,
 };
-
-/// Everything that is hashed, to be digested at once.
-#[derive(Default)]
-struct Bytes(blake3::Hasher);
-
-impl Hasher for Bytes {
-    fn write(&mut self, bytes: &[u8]) {
-        self.0.update(bytes);
-    }
-
-    fn finish(&self) -> u64 {
-        unreachable!("the bytes are digested as a whole")
-    }
-}
 
 /// One value for all states with the same futures. Every field is named, so that a new field must be
 /// considered here; fields that no decision reads are left out.
-fn canonical(state: &TaskState, witness: &Effects) -> [u8; 32] {
+fn canonical(state: &TaskState, witness: &Effects) -> u128 {
     let TaskState {
         task_start,
         attempt_start,
@@ -83,7 +71,7 @@ fn canonical(state: &TaskState, witness: &Effects) -> [u8; 32] {
         interrupted,
         open,
     } = state;
-    let mut hasher = Bytes::default();
+    let mut hasher = Digest::default();
     (task_start, attempt_start, current, rejected, judged).hash(&mut hasher);
     let key = key.map(|key| (key.phase, key.attempt));
     (key, nudges, shown_unchanged, waits).hash(&mut hasher);
@@ -102,10 +90,11 @@ fn canonical(state: &TaskState, witness: &Effects) -> [u8; 32] {
     // All counts of identical failures above the limit are equivalent.
     let failure = failure.as_ref().map(|(of, times)| (of, (*times).min(3)));
     // Of their order, only the last attempt matters.
-    let trees: BTreeSet<_> = failed_trees
+    let mut trees: Vec<_> = failed_trees
         .iter()
         .map(|failed| (&failed.tree, failed.attempt))
         .collect();
+    trees.sort_unstable();
     let last_failed = failed_trees.last().map(|failed| failed.attempt);
     (trees, last_failed, idle_cuts).hash(&mut hasher);
     (failure, hook_message, hook_changed).hash(&mut hasher);
@@ -124,10 +113,10 @@ fn canonical(state: &TaskState, witness: &Effects) -> [u8; 32] {
     (reruns, passed_again, old_tests, new_tests).hash(&mut hasher);
     hash_last(last, &mut hasher);
     open.hash(&mut hasher);
-    *hasher.0.finalize().as_bytes()
+    hasher.value()
 }
 
-fn hash_last(last: &Last, hasher: &mut Bytes) {
+fn hash_last(last: &Last, hasher: &mut Digest) {
     std::mem::discriminant(last).hash(hasher);
     match last {
         Last::Begin | Last::Waited | Last::Undone => {}
@@ -150,7 +139,7 @@ fn hash_last(last: &Last, hasher: &mut Bytes) {
 /// The states still to visit, each with the step that follows.
 #[derive(Default)]
 struct Frontier {
-    seen: HashSet<[u8; 32]>,
+    seen: HashSet<u128, BuildDigest>,
     queue: VecDeque<(TaskState, Effects, Step, u32)>,
 }
 
@@ -183,6 +172,7 @@ impl Frontier {
 fn explore(policy: &Policy, world: World) -> usize {
     let crashes = world.has_crashes();
     let mut frontier = Frontier::default();
+    let mut results: HashMap<_, _, BuildDigest> = HashMap::default();
     frontier.reach(policy, start(), Effects::default(), 0, crashes);
     while let Some((state, witness, step, depth)) = frontier.queue.pop_front() {
         assert!(
@@ -207,21 +197,28 @@ fn explore(policy: &Policy, world: World) -> usize {
             let observation = Observation::TurnStarted { before };
             open.apply(&Record::Observed { id: 1, observation });
         }
-        for crashed in [&state, &open] {
-            let again = resumed(crashed);
+        let [before, during] = [&state, &open].map(resumed);
+        for again in [&before, &during] {
             if !is_asked_again(&state.last) {
                 assert_eq!(
-                    expected_after_crash(&decide(policy, &again)),
+                    expected_after_crash(&decide(policy, again)),
                     expected_after_crash(&step),
                     "a crash changes what comes next"
                 );
             }
-            // An interrupted step stays open.
-            if crashes || crashed == &open {
-                reach(again, dead.clone());
-            }
         }
-        for observation in with_outputs(policy, observations(world, &state, &step)) {
+        if crashes {
+            reach(before, dead.clone());
+        }
+        // An interrupted step stays open.
+        reach(during.clone(), dead);
+        let possible = results
+            .entry((Snapshots::of(&state), step.clone()))
+            .or_insert_with_key(|(snapshots, step)| {
+                with_outputs(policy, observations(world, snapshots, step))
+            });
+        for observation in &*possible {
+            let observation = observation.clone();
             let mut next = open.clone();
             let mut witness = witness.clone();
             witness.sees(&state, &step, &observation);
@@ -229,7 +226,7 @@ fn explore(policy: &Policy, world: World) -> usize {
             if next.interrupted.is_some() {
                 assert_eq!(
                     resumed(&next),
-                    resumed(&open),
+                    during,
                     "an interruption is not a crash that was told"
                 );
             }
@@ -350,7 +347,7 @@ fn without_commits_nothing_is_ever_committed() {
     frontier.reach(&policy, start(), Effects::default(), 0, false);
     while let Some((state, witness, step, depth)) = frontier.queue.pop_front() {
         assert!(!matches!(step, Step::Commit { .. }));
-        for observation in observations(World::Crashes, &state, &step) {
+        for observation in observations(World::Crashes, &Snapshots::of(&state), &step) {
             let mut next = state.clone();
             let mut witness = witness.clone();
             witness.sees(&state, &step, &observation);
@@ -382,7 +379,10 @@ fn play(policy: &Policy, choices: &[prop::sample::Index]) -> (Vec<Record>, Optio
         if let Step::Finish(outcome) = step {
             return (history, Some(outcome));
         }
-        let possible = with_outputs(policy, observations(World::Whole, &state, &step));
+        let possible = with_outputs(
+            policy,
+            observations(World::Whole, &Snapshots::of(&state), &step),
+        );
         let observation = possible[choice.index(possible.len())].clone();
         witness.sees(&state, &step, &observation);
         history.push(Record::Intent { id, step });

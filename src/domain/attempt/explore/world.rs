@@ -285,24 +285,42 @@ fn unknown() -> Snapshot {
     }
 }
 
+/// The part of a state on which the results of a step depend.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) struct Snapshots {
+    current: Snapshot,
+    phase_start: Snapshot,
+}
+
+impl Snapshots {
+    pub(super) fn of(state: &TaskState) -> Self {
+        Self {
+            current: state.current.clone().unwrap(),
+            phase_start: state.phase_start.clone().unwrap(),
+        }
+    }
+}
+
 /// Every possible result of a step.
-pub(super) fn observations(world: World, state: &TaskState, step: &Step) -> Vec<Observation> {
-    let current = state.current.clone().unwrap();
+pub(super) fn observations(world: World, snapshots: &Snapshots, step: &Step) -> Vec<Observation> {
+    let Snapshots {
+        current,
+        phase_start,
+    } = snapshots;
     let mut all = vec![Observation::interrupted(Interruption::Cancel { signal: 2 })];
-    let began = || state.phase_start.clone().unwrap();
     match step {
         Step::RunAgent { key, .. } => match key.name.map(|name| name.phase) {
-            Some(Phase::Review) => reviews(&current, &mut all),
-            Some(Phase::Red) => tests(&current, &mut all),
-            _ if world.has_crashes() => few_turns(&current, &mut all),
-            _ => turns(&current, &mut all),
+            Some(Phase::Review) => reviews(current, &mut all),
+            Some(Phase::Red) => tests(current, &mut all),
+            _ if world.has_crashes() => few_turns(current, &mut all),
+            _ => turns(current, &mut all),
         },
         Step::Undo { .. } => {
-            all.push(brought_back(began()));
-            all.push(brought_back(current));
+            all.push(brought_back(phase_start.clone()));
+            all.push(brought_back(current.clone()));
         }
-        Step::Verify { .. } => verifications(world, &current, &mut all),
-        Step::Prove { proof, .. } => proofs(world, *proof, &current, &mut all),
+        Step::Verify { .. } => verifications(world, current, &mut all),
+        Step::Prove { proof, .. } => proofs(world, *proof, current, &mut all),
         Step::Commit { .. } if current.tree().is_none() => {
             all.push(Observation::CommitFailed {
                 message: "no".into(),

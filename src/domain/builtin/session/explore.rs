@@ -1,14 +1,16 @@
 //! Explores every reachable canonical state of a session within small bounds, and random long sessions beyond
 //! them, and checks the properties that must always hold.
 
-use super::state::Last;
+use super::state::{Counts, Last};
 use super::tests::{FINAL, bad_edit, call, carry_out, check, edit, plan, read, text, with};
 use super::*;
 use crate::builtin::model_error::ModelErrorKind;
+use crate::digest::{BuildDigest, Digest};
 use proptest::prelude::*;
 use serde_json::json;
+use std::borrow::Cow;
 use std::collections::{BTreeSet, HashSet, VecDeque};
-use std::hash::{DefaultHasher, Hash, Hasher};
+use std::hash::Hash;
 
 const A: &str = "src/a.rs: add";
 const B: &str = "src/b.rs: add";
@@ -131,14 +133,35 @@ impl PathFacts {
         self
     }
 
-    fn observation(mut self, observation: &Observation) -> Self {
-        if let Observation::ModelResponded(response) = observation {
+    fn observation(mut self, facts: Option<ResponseFacts>) -> Self {
+        if let Some(facts) = facts {
             self.since_repair = self.since_repair.map(|count| count + 1);
-            let calls = response.calls.iter().map(ToolRequest::of);
-            self.called += calls.filter(Result::is_ok).count();
-            self.updates += response.text.matches("SPRAG_PLAN_UPDATE").count() as u32;
+            self.called += facts.calls;
+            self.updates += facts.updates;
         }
         self
+    }
+}
+
+/// What the properties need of a response.
+#[derive(Debug, Clone, Copy)]
+struct ResponseFacts {
+    /// The number of work calls.
+    calls: usize,
+    /// The number of update blocks.
+    updates: u32,
+}
+
+impl ResponseFacts {
+    fn of(observation: &Observation) -> Option<Self> {
+        let Observation::ModelResponded(response) = observation else {
+            return None;
+        };
+        let calls = response.calls.iter().map(ToolRequest::of);
+        Some(Self {
+            calls: calls.filter(Result::is_ok).count(),
+            updates: response.text.matches("SPRAG_PLAN_UPDATE").count() as u32,
+        })
     }
 }
 
@@ -207,43 +230,81 @@ fn check_step(limits: &Limits, state: &State, way: PathFacts, step: &Step) {
     assert!(state.counts.refusals <= limits.shrinks);
 }
 
-fn canonical(state: &State, way: PathFacts) -> u64 {
-    let mut state = state.clone();
-    state.answers.clear();
-    state.usage = Usage::default();
-    state.counts.tool_calls = 0;
-    state.counts.read_only_steps = 0;
-    state.counts.stagnation_score_max = 0;
-    state.counts.forced_mode_steps = 0;
-    let open = way.called - way.applied;
-    let missing = state.ledger.updates() - way.updates;
-    let mut hasher = DefaultHasher::new();
-    format!("{state:?}").hash(&mut hasher);
-    (open, missing, way.since_repair).hash(&mut hasher);
-    hasher.finish()
+/// One value for all states with the same futures. Every field is named, so that a new field must be
+/// considered here; fields that no decision reads are left out.
+fn canonical(state: &State, way: PathFacts) -> u128 {
+    let State {
+        thresholds,
+        ledger,
+        changed,
+        counts,
+        usage: _,
+        elapsed_ms,
+        last,
+        open,
+        answers: _,
+        step,
+        final_words,
+        plain_words,
+        format_error,
+        stagnation,
+        loops,
+        repair,
+        suppressed,
+        edit_failures,
+        sliced,
+        slice_ended,
+        cancelled,
+        uninspected,
+    } = state;
+    let counts = Counts {
+        tool_calls: 0,
+        read_only_steps: 0,
+        stagnation_score_max: 0,
+        forced_mode_steps: 0,
+        ..*counts
+    };
+    let mut digest = Digest::default();
+    (thresholds, ledger, changed, counts, elapsed_ms).hash(&mut digest);
+    (last, open, step, final_words, plain_words).hash(&mut digest);
+    (format_error, stagnation, loops, repair, suppressed).hash(&mut digest);
+    (edit_failures, sliced, slice_ended, cancelled, uninspected).hash(&mut digest);
+    let calls_open = way.called - way.applied;
+    let missing = ledger.updates() - way.updates;
+    (calls_open, missing, way.since_repair).hash(&mut digest);
+    digest.value()
 }
 
 /// The kind of a step, without its content.
 fn labels(step: &Step) -> Vec<String> {
-    let value = serde_json::to_value(step).unwrap();
-    let word = |value: &serde_json::Value| value.as_str().unwrap().to_owned();
+    let word = |value: serde_json::Value| value.as_str().unwrap().to_owned();
     match step {
         Step::AskModel(request) => {
             let notes = request.notes.iter().map(|note| match note {
                 Note::FinalSuppressed { why, .. } => format!("{why:?}"),
                 Note::FormatError { why } => format!("{why:?}"),
                 Note::LoopWarning { strong, .. } => format!("loop {strong}"),
-                other => word(&serde_json::to_value(other).unwrap()["note"]),
+                other => word(serde_json::to_value(other).unwrap()["note"].take()),
             });
             notes.collect()
         }
-        Step::End { .. } => vec![word(&value["exit"])],
-        _ => vec![word(&value["step"])],
+        Step::End { exit } => vec![<&str>::from(exit).to_owned()],
+        _ => vec![word(serde_json::to_value(step).unwrap()["step"].take())],
     }
 }
 
+/// The possible results of a step, as records.
+fn results(step: &Step) -> Vec<(Record, Option<ResponseFacts>)> {
+    let all = observations(step).into_iter().map(|observation| {
+        let facts = ResponseFacts::of(&observation);
+        (Record::Observed { observation }, facts)
+    });
+    all.collect()
+}
+
 fn explore(limits: &Limits, reached: &mut BTreeSet<String>) -> usize {
-    let mut seen = HashSet::new();
+    let of_model = results(&Step::AskModel(ModelRequest::default()));
+    let mut seen: HashSet<u128, BuildDigest> = HashSet::default();
     let mut queue = VecDeque::from([(State::new(limits), PathFacts::default(), 0u32)]);
     while let Some((state, way, depth)) = queue.pop_front() {
         if !seen.insert(canonical(&state, way)) {
@@ -253,16 +314,17 @@ fn explore(limits: &Limits, reached: &mut BTreeSet<String>) -> usize {
         let step = decide(limits, &state);
         check_step(limits, &state, way, &step);
         reached.extend(labels(&step));
-        let mut begun = state.clone();
-        begun.apply(&Record::Intent {
-            intent: step.clone(),
-        });
         let way = way.step(&step);
-        for observation in observations(&step) {
-            let way = way.observation(&observation);
+        let results = match step {
+            Step::AskModel(_) => Cow::Borrowed(&of_model),
+            _ => Cow::Owned(results(&step)),
+        };
+        let mut begun = state;
+        begun.apply(&Record::Intent { intent: step });
+        for (record, facts) in &*results {
             let mut next = begun.clone();
-            next.apply(&Record::Observed { observation });
-            queue.push_back((next, way, depth + 1));
+            next.apply(record);
+            queue.push_back((next, way.observation(*facts), depth + 1));
         }
     }
     seen.len()
@@ -275,7 +337,7 @@ fn every_reachable_state_keeps_the_properties() {
     for (steps, hatch_no_change, identical) in [(4, 2, 2), (3, 1, 2), (3, 9, 3), (1, 1, 2)] {
         states += explore(&limits(steps, hatch_no_change, identical), &mut reached);
     }
-    assert!(states > 3_000, "the exploration saw only {states} states");
+    assert!(states > 50_000, "the exploration saw only {states} states");
     let reached: Vec<&str> = reached.iter().map(String::as_str).collect();
     assert_eq!(
         reached,
@@ -343,7 +405,7 @@ fn play(
         let mut possible = observations(&step);
         possible.retain(|observation| *any || !ends(observation));
         let observation = possible[choice.index(possible.len())].clone();
-        way = way.observation(&observation);
+        way = way.observation(ResponseFacts::of(&observation));
         let observed = Record::Observed { observation };
         session.apply(&observed);
         history.push(observed);

@@ -76,7 +76,7 @@ pub struct Limits {
 }
 
 /// When progress counts as stalled. Each of the first four scores a point.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub struct Thresholds {
     /// Steps without a change.
     pub no_change: u32,
@@ -313,7 +313,7 @@ pub struct Slice {
 }
 
 /// A call to carry out.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub struct OpenCall {
     /// The provider's id of the call.
     pub id: String,
