@@ -12,7 +12,7 @@ use crate::prompt::NudgeKind;
 use crate::settings::{Baseline, KnownFailures, ProveNewTests, TestChangePolicy};
 use properties::{Effects, check};
 use proptest::prelude::*;
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{HashMap, VecDeque};
 use std::hash::Hash;
 use world::{
     Snapshots, World, at, in_phases, observations, policy, start, turn, with_output, with_outputs,
@@ -139,13 +139,14 @@ fn hash_last(last: &Last, hasher: &mut Digest) {
 /// The states still to visit, each with the step that follows.
 #[derive(Default)]
 struct Frontier {
-    seen: HashSet<u128, BuildDigest>,
+    /// The numbers of the states in the order in which they were reached and are visited.
+    seen: HashMap<u128, usize, BuildDigest>,
     queue: VecDeque<(TaskState, Effects, Step, u32)>,
 }
 
 impl Frontier {
     /// Checks the state. It is visited later, unless it was seen before or is the end of the task; with
-    /// `crashes`, a task goes on after an end of the run.
+    /// `crashes`, a task goes on after an end of the run. Returns the number of a state with a future.
     fn reach(
         &mut self,
         policy: &Policy,
@@ -153,7 +154,7 @@ impl Frontier {
         witness: Effects,
         depth: u32,
         crashes: bool,
-    ) {
+    ) -> Option<usize> {
         state.history.clear();
         let step = decide(policy, &state);
         // What follows an interruption follows from the open step.
@@ -161,10 +162,15 @@ impl Frontier {
             |outcome: &Outcome| crashes && outcome.ends_run() && state.interrupted.is_none();
         if matches!(&step, Step::Finish(outcome) if !goes_on(outcome)) {
             check(policy, &state, &witness, &step);
-        } else if self.seen.insert(canonical(&state, &witness)) {
+            return None;
+        }
+        let new = self.seen.len();
+        let number = *self.seen.entry(canonical(&state, &witness)).or_insert(new);
+        if number == new {
             check(policy, &state, &witness, &step);
             self.queue.push_back((state, witness, step, depth));
         }
+        Some(number)
     }
 }
 
@@ -173,6 +179,8 @@ fn explore(policy: &Policy, world: World) -> usize {
     let crashes = world.has_crashes();
     let mut frontier = Frontier::default();
     let mut results: HashMap<_, _, BuildDigest> = HashMap::default();
+    // By number, the states that follow without a crash.
+    let mut followers: Vec<Vec<usize>> = Vec::new();
     frontier.reach(policy, start(), Effects::default(), 0, crashes);
     while let Some((state, witness, step, depth)) = frontier.queue.pop_front() {
         assert!(
@@ -186,17 +194,10 @@ fn explore(policy: &Policy, world: World) -> usize {
         let mut reach = |next, witness| frontier.reach(policy, next, witness, depth + 1, crashes);
         if matches!(step, Step::Finish(_)) {
             reach(resumed(&state), dead);
+            followers.push(Vec::new());
             continue;
         }
-        let mut open = state.clone();
-        open.apply(&Record::Intent {
-            id: 1,
-            step: step.clone(),
-        });
-        if let (Step::RunAgent { .. }, Some(before)) = (&step, state.current.clone()) {
-            let observation = Observation::TurnStarted { before };
-            open.apply(&Record::Observed { id: 1, observation });
-        }
+        let open = opened(&state, &step);
         let [before, during] = [&state, &open].map(resumed);
         for again in [&before, &during] {
             if !is_asked_again(&state.last) {
@@ -217,6 +218,7 @@ fn explore(policy: &Policy, world: World) -> usize {
             .or_insert_with_key(|(snapshots, step)| {
                 with_outputs(policy, observations(world, snapshots, step))
             });
+        let mut next_states = Vec::with_capacity(possible.len());
         for observation in &*possible {
             let observation = observation.clone();
             let mut next = open.clone();
@@ -230,10 +232,46 @@ fn explore(policy: &Policy, world: World) -> usize {
                     "an interruption is not a crash that was told"
                 );
             }
-            reach(next, witness);
+            next_states.extend(reach(next, witness));
+        }
+        followers.push(next_states);
+    }
+    assert_every_path_ends(&followers);
+    frontier.seen.len()
+}
+
+/// Without crashes, no task comes back to a state in which it was: it ends, whatever the agent does.
+fn assert_every_path_ends(followers: &[Vec<usize>]) {
+    let mut entries = vec![0; followers.len()];
+    for follower in followers.iter().flatten() {
+        entries[*follower] += 1;
+    }
+    let mut free: Vec<usize> = (0..entries.len()).filter(|it| entries[*it] == 0).collect();
+    let mut sorted = 0;
+    while let Some(state) = free.pop() {
+        sorted += 1;
+        for follower in &followers[state] {
+            entries[*follower] -= 1;
+            if entries[*follower] == 0 {
+                free.push(*follower);
+            }
         }
     }
-    frontier.seen.len()
+    assert_eq!(sorted, followers.len(), "a task goes round in a circle");
+}
+
+/// The state while the step runs.
+fn opened(state: &TaskState, step: &Step) -> TaskState {
+    let mut open = state.clone();
+    open.apply(&Record::Intent {
+        id: 1,
+        step: step.clone(),
+    });
+    if let (Step::RunAgent { .. }, Some(before)) = (step, state.current.clone()) {
+        let observation = Observation::TurnStarted { before };
+        open.apply(&Record::Observed { id: 1, observation });
+    }
+    open
 }
 
 fn resumed(state: &TaskState) -> TaskState {
