@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 /// The response on which the session of [`stalled`] would be given up: after it comes the repair
 /// message.
-const HATCH: usize = 8;
+const GIVEN_UP: usize = 8;
 
 const MODELS: [&str; 4] = ["openai/m", "openai-responses/m", "anthropic/m", "gemini/m"];
 
@@ -65,7 +65,7 @@ fn until(at: usize, form: Form) -> Vec<Step> {
 
 fn looks_by_text() -> Vec<Step> {
     let look = |n: usize| format!("```SPRAG_TOOL read_file\npath: src/a.rs\nstart: {n}\n```");
-    let mut texts: Vec<String> = (1..=HATCH).map(look).collect();
+    let mut texts: Vec<String> = (1..=GIVEN_UP).map(look).collect();
     texts[0] = format!("{TWO_ITEMS}{}", texts[0]);
     let steps = texts.iter().map(|text| calls(text, Vec::new()));
     steps.collect()
@@ -120,7 +120,7 @@ fn assert_done(what: &str, project: &Project, run: &Run, form: Form) -> Value {
 
 #[test]
 fn the_eighth_look_is_where_the_session_would_be_given_up() {
-    let mut script = until(HATCH, Form::Calls);
+    let mut script = until(GIVEN_UP, Form::Calls);
     script.pop();
     let look = json!({"path": "src/a.rs", "start": 19});
     script.push(calls("", vec![("read_file", look)]));
@@ -128,17 +128,17 @@ fn the_eighth_look_is_where_the_session_would_be_given_up() {
     let (run, requests) = played(&mut stalled_project(), script);
     run.expect(0);
     let repair = |at: usize| requests[at].mentions("come to a standstill");
-    assert!(!repair(HATCH - 1) && repair(HATCH));
+    assert!(!repair(GIVEN_UP - 1) && repair(GIVEN_UP));
 }
 
 #[test]
-fn on_the_turn_of_the_escape_hatch_itself() {
+fn on_the_turn_on_which_the_session_is_given_up() {
     for model in MODELS {
         for form in [Form::Blocks, Form::Calls, Form::Reversed, Form::Text] {
             let what = format!("{model} {form:?}");
-            let (project, run, requests, repair) = play(model, form, HATCH, &[]);
+            let (project, run, requests, repair) = play(model, form, GIVEN_UP, &[]);
             let session = assert_done(&what, &project, &run, form);
-            assert_eq!((requests, repair), (HATCH, false), "{what}");
+            assert_eq!((requests, repair), (GIVEN_UP, false), "{what}");
             assert_eq!(session["repair_turns"], 0, "{what}");
         }
     }
@@ -148,9 +148,9 @@ fn on_the_turn_of_the_escape_hatch_itself() {
 fn in_the_one_response_after_the_repair_message() {
     for form in [Form::Blocks, Form::Calls, Form::Reversed, Form::Text] {
         let what = format!("{form:?}");
-        let (project, run, requests, repair) = play("openai/m", form, HATCH + 1, &[]);
+        let (project, run, requests, repair) = play("openai/m", form, GIVEN_UP + 1, &[]);
         let session = assert_done(&what, &project, &run, form);
-        assert_eq!((requests, repair), (HATCH + 1, true), "{what}");
+        assert_eq!((requests, repair), (GIVEN_UP + 1, true), "{what}");
         assert_eq!(session["repair_turns"], 1, "{what}");
         assert_eq!(session["stagnation_score_max"].as_u64().unwrap().min(3), 3);
     }
@@ -212,13 +212,13 @@ fn a_plan_that_is_only_checked_off_is_satisfied_by_calls_as_well_as_by_blocks() 
     let item = |text: &str| json!({"text": text, "state": "already_satisfied"});
     let items = json!({"items": [item("src/a.rs: one"), item("src/b.rs: two")]});
     let end = json!({"summary": "ALREADY_SATISFIED: both are there"});
-    let mut script = until(HATCH, Form::Calls);
+    let mut script = until(GIVEN_UP, Form::Calls);
     script.pop();
     script.push(calls("", vec![("finish", end), ("update_plan", items)]));
     let mut project = stalled_project();
     let (run, requests) = played(&mut project, script);
     let run = run.expect(0);
-    assert_eq!(requests.len(), HATCH);
+    assert_eq!(requests.len(), GIVEN_UP);
     assert_eq!(run.task(0)["reason"], "already_satisfied");
     assert_eq!(session(&run)["completion_kind"], "complete_verified");
     assert_eq!(session(&run)["plan_finished"], 2);

@@ -83,7 +83,7 @@ fn observations(step: &Step) -> Vec<Observation> {
 }
 
 /// Small bounds under which every rule is reached within a few steps.
-fn limits(steps: u32, hatch_no_change: u32, identical: u32) -> Limits {
+fn limits(steps: u32, give_up_no_change: u32, identical: u32) -> Limits {
     Limits {
         steps,
         format_errors: 2,
@@ -97,10 +97,10 @@ fn limits(steps: u32, hatch_no_change: u32, identical: u32) -> Limits {
             no_item: 2,
             read_only: 2,
             forced: 1,
-            hatch_score: 2,
-            hatch_items: 2,
-            hatch_no_change,
-            hatch_no_item: 3,
+            give_up_score: 2,
+            give_up_items: 2,
+            give_up_no_change,
+            give_up_no_item: 3,
             identical,
         },
         ..Limits::default()
@@ -334,8 +334,8 @@ fn explore(limits: &Limits, reached: &mut BTreeSet<String>) -> usize {
 fn every_reachable_state_keeps_the_properties() {
     let mut states = 0;
     let mut reached = BTreeSet::new();
-    for (steps, hatch_no_change, identical) in [(4, 2, 2), (3, 1, 2), (3, 9, 3), (1, 1, 2)] {
-        states += explore(&limits(steps, hatch_no_change, identical), &mut reached);
+    for (steps, give_up_no_change, identical) in [(4, 2, 2), (3, 1, 2), (3, 9, 3), (1, 1, 2)] {
+        states += explore(&limits(steps, give_up_no_change, identical), &mut reached);
     }
     assert!(states > 50_000, "the exploration saw only {states} states");
     let reached: Vec<&str> = reached.iter().map(String::as_str).collect();

@@ -43,10 +43,10 @@ impl Stagnation {
 
     /// Whether a session with this score may be given up.
     pub fn is_stagnant(&self, thresholds: &Thresholds, remaining: usize) -> bool {
-        self.score(thresholds) >= thresholds.hatch_score
-            && remaining <= thresholds.hatch_items
-            && (self.no_change >= thresholds.hatch_no_change
-                || self.no_item >= thresholds.hatch_no_item)
+        self.score(thresholds) >= thresholds.give_up_score
+            && remaining <= thresholds.give_up_items
+            && (self.no_change >= thresholds.give_up_no_change
+                || self.no_item >= thresholds.give_up_no_item)
     }
 
     pub(super) fn add(&mut self, step: &StepFacts) {

@@ -103,9 +103,9 @@ fn the_repair_turn_may_retire_but_not_add() {
     assert_eq!(played.exit, SessionExit::Submitted);
 }
 
-/// This bug must never occur: the escape hatch fires on the turn that checks off the last item.
+/// This bug must never occur: the session is given up on the turn that checks off the last item.
 #[test]
-fn a_late_update_with_final_and_an_edit_on_the_turn_of_the_escape_hatch_counts() {
+fn a_late_update_with_final_and_an_edit_counts_on_the_turn_on_which_the_session_is_given_up() {
     let last = format!("{}{}{FINAL}", check(&[A]), check(&[B]));
     let played = repaired(&[A, B], with(&last, vec![edit("src/b.rs")]));
     assert_eq!(played.list(), format!("- [=] {A}\n- [x] {B}"));
