@@ -1,7 +1,7 @@
 //! The conditions under which another process may resume a run. Nothing is written to the run's record before
 //! they hold, so that a run that cannot be resumed keeps its end.
 
-use crate::domain::attempt::{Step, TaskState, fold};
+use crate::domain::attempt::{Record, Step, TaskState, fold, have_phases_of, phases};
 use crate::domain::outcome::short;
 use crate::domain::snapshot::{KnownSnapshot, RevId, Snapshot};
 use crate::error::{Error, Result};
@@ -12,13 +12,15 @@ use crate::run::prepare::Prepared;
 use crate::run::reopen::ResumedState;
 use crate::run::resume::commit_of;
 use crate::run::work_tree::check_artifacts;
+use std::collections::BTreeMap;
 
 /// Requires the repository to be as the run left it, and kills the processes that the dead process left
 /// running. Returns a warning about these.
 ///
 /// # Errors
-/// When somebody has moved HEAD or changed files meanwhile.
+/// When somebody has moved HEAD or changed files meanwhile, or the settings give an interrupted task other phases.
 pub(crate) fn take_over(resumed: &mut ResumedState, prepared: &Prepared) -> Result<Option<String>> {
+    ensure_same_phases(&resumed.earlier.histories, prepared)?;
     let exempt = Exempt {
         check_artifacts: check_artifacts(&resumed.run_dir),
         progress_ignore: prepared.run.progress_ignore.clone(),
@@ -47,6 +49,41 @@ pub(crate) fn take_over(resumed: &mut ResumedState, prepared: &Prepared) -> Resu
     Ok((killed > 0).then(|| {
         format!("{killed} processes of the interrupted run were still running; they were ended")
     }))
+}
+
+/// Requires the run to review if it began as a review, and only then, and each interrupted task to have the phases
+/// in which it began: their turns, verdicts and counts would be taken for those of other phases.
+fn ensure_same_phases(
+    histories: &BTreeMap<String, Vec<Record>>,
+    prepared: &Prepared,
+) -> Result<()> {
+    match (prepared.run.settings.review_only, &prepared.reviewed) {
+        (true, None) => {
+            let message =
+                "the run cannot be resumed with `review_only`: it does the tasks of a plan";
+            return Err(Error::config(message)
+                .hint("resume it without `review_only`, or start a new run for a review"));
+        }
+        (false, Some(_)) => {
+            let message = "the run cannot be resumed without `review_only`: it only reviews";
+            return Err(Error::config(message).hint("resume it with `review_only`"));
+        }
+        (true, Some(_)) | (false, None) => {}
+    }
+    for (task, config) in &prepared.tasks {
+        let history = histories
+            .get(task.id.as_str())
+            .map_or(&[][..], Vec::as_slice);
+        if !have_phases_of(history, &phases(config.phases_asked())) {
+            let message = format!(
+                "the run cannot be resumed: task {} began with other settings of `review`, `tdd` or `roles`",
+                task.id
+            );
+            return Err(Error::config(message)
+                .hint("resume it with the settings it began with, or start a new run"));
+        }
+    }
+    Ok(())
 }
 
 /// A run resumes only at a known HEAD: the last verified commit, or a commit that the agent made.

@@ -266,3 +266,46 @@ fn files_that_are_cut_in_their_last_line_are_taken_up() {
         .map(|event| event["seq"].as_u64().unwrap());
     assert!(numbers.max() >= Some(20), "{:?}", run.events);
 }
+
+/// The turns of one phase would be taken for those of another: a plan's task for a review that accepts it.
+#[test]
+fn other_phases_than_those_that_a_task_began_in_are_refused_and_change_nothing() {
+    let (project, dir) = killed();
+    let kept =
+        || ["history.jsonl", "state/events.jsonl"].map(|name| fs::read(dir.join(name)).unwrap());
+    let before = kept();
+    let began = "the run cannot be resumed: task fix began with other settings of `review`, `tdd` or `roles`";
+    for (flag, said) in [
+        ("--review", began),
+        ("--tdd", began),
+        (
+            "--review-only",
+            "the run cannot be resumed with `review_only`: it does the tasks of a plan",
+        ),
+    ] {
+        let run = resume(&project, &[flag]).expect(2);
+        assert!(run.stderr.contains(said), "{flag}: {}", run.stderr);
+    }
+    assert_eq!(kept(), before);
+    assert!(!dir.join("summary.json").exists());
+    assert_eq!(project.calls(), 1);
+    resume(&project, &[]).expect(0);
+}
+
+#[test]
+fn a_failed_run_does_not_become_a_review_and_a_task_that_begins_anew_may_have_other_phases() {
+    let project = fixable();
+    let agent = project.agent(&format!(
+        "[ $SPRAG_ROLE = reviewer ] && {{ echo 'VERDICT: ACCEPTABLE'; exit; }}; [ $N = 1 ] && {{ echo 'FAILED: no'; exit; }}; {FIX}"
+    ));
+    project.run(&agent, &[]).expect(3);
+    let run = resume(&project, &["--review-only"]).expect(2);
+    assert!(
+        run.stderr.contains("resume it without `review_only`"),
+        "{}",
+        run.stderr
+    );
+    let run = resume(&project, &["--review"]).expect(0);
+    assert_eq!(run.task(0)["turns"][1]["role"], "reviewer");
+    assert_eq!(run.task(0)["reason"], "verified");
+}

@@ -17,7 +17,8 @@ mod explore;
 
 pub use decide::decide;
 pub use phase::{
-    Expect, Phase, PhaseName, PhaseSpec, PhasesAsked, ROUNDS, Role, Writes, are_named, phases,
+    Expect, Phase, PhaseName, PhaseSpec, PhasesAsked, ROUNDS, Role, Writes, are_named,
+    have_phases_of, phases,
 };
 pub use proof::{
     Blame, BlamedTest, FailedCheck, Proof, ProofLine, ProofResult, ProofWord, Proofs, Proved,

@@ -1,6 +1,6 @@
 //! The phases of a task as table rows. A new role is a row here plus its prompt.
 
-use super::{Grounds, TurnPurpose};
+use super::{Grounds, Record, Step, TurnPurpose};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -192,6 +192,21 @@ pub fn are_named(rows: &[PhaseSpec]) -> bool {
     rows.iter().any(|row| row.phase != Phase::Implement)
 }
 
+/// Whether each turn of a history belongs to the phase that these rows have at its place.
+pub fn have_phases_of(history: &[Record], rows: &[PhaseSpec]) -> bool {
+    let of_row = |row: &PhaseSpec| are_named(rows).then_some((row.cycle, row.phase));
+    history.iter().all(|record| match record {
+        Record::Intent {
+            step: Step::RunAgent { key, .. },
+            ..
+        } => {
+            let of_turn = key.name.map(|name| (name.cycle, name.phase));
+            rows.get(key.phase).map(of_row) == Some(of_turn)
+        }
+        _ => true,
+    })
+}
+
 impl PhaseSpec {
     /// One attempt at the task.
     pub const PLAIN: Self = Self {
@@ -265,6 +280,7 @@ impl PhaseSpec {
 
 #[cfg(test)]
 mod tests {
+    use super::super::TurnKey;
     use super::*;
 
     fn words(asked: PhasesAsked) -> String {
@@ -300,6 +316,46 @@ mod tests {
         };
         assert_eq!(words(all), "review1");
         assert!(are_named(&phases(asked)) && !are_named(&phases(PhasesAsked::default())));
+    }
+
+    #[test]
+    fn turns_have_the_phases_in_which_they_ran_and_may_be_followed_by_more() {
+        let asked = |tdd, review, tester| {
+            phases(PhasesAsked {
+                tdd,
+                review,
+                tester,
+                ..PhasesAsked::default()
+            })
+        };
+        let turn = |rows: &[PhaseSpec], phase: usize| Record::Intent {
+            step: Step::RunAgent {
+                key: TurnKey {
+                    phase,
+                    name: are_named(rows).then(|| rows[phase].name()),
+                    ..TurnKey::FIRST
+                },
+                purpose: TurnPurpose::Implement,
+            },
+            id: 1,
+        };
+        let (plain, reviewed) = (asked(false, false, false), asked(false, true, false));
+        let (tested, first) = (asked(false, true, true), asked(true, false, false));
+        assert!(have_phases_of(&[], &plain));
+        assert!(have_phases_of(&[turn(&plain, 0)], &plain));
+        assert!(have_phases_of(&[turn(&reviewed, 0)], &tested));
+        assert!(have_phases_of(&[turn(&first, 1)], &asked(true, true, true)));
+        for (began, phase, now) in [
+            (&plain, 0, &reviewed),
+            (&plain, 0, &first),
+            (&reviewed, 0, &plain),
+            (&reviewed, 1, &plain),
+            (&reviewed, 1, &tested),
+            (&reviewed, 0, &first),
+            (&first, 1, &reviewed),
+        ] {
+            assert!(!have_phases_of(&[turn(began, phase)], now));
+        }
     }
 
     #[test]
