@@ -161,6 +161,8 @@ pub struct Retry<'a> {
     pub number: u32,
     /// The maximum number of retries.
     pub of: u32,
+    /// Why the last attempt failed although its checks pass.
+    pub refused: Option<&'a str>,
     /// What cut off the last turn, such as `it reached its limit of 30 m`.
     pub cut_off: Option<&'a str>,
     /// The names of the failed checks.
@@ -444,6 +446,10 @@ fn opening(retry: &Retry<'_>) -> String {
              could not be committed."
                 .to_owned()
         }
+        (false, _) if retry.refused.is_some() => format!(
+            "CRITICAL: The checks pass, but your work is not accepted: {}.",
+            one_line(retry.refused.unwrap_or_default(), MAX_STATUS)
+        ),
         (false, Some(why)) if !failing => format!(
             "CRITICAL: Your last turn was cut off before it was finished: {}. Continue where it \
              stopped.",
@@ -536,6 +542,12 @@ fn steps(retry: &Retry<'_>) -> String {
             "Analyse what the hook wrote: which rule does the change break, and where?",
             "Change the files so that the hook accepts them, or suggest another commit message if it refuses the message. Never disable or bypass a hook.",
             "Make sure that the checks still pass.",
+        ]
+    } else if retry.refused.is_some() {
+        &[
+            "Look at the tests of this task: which of them pass without the work, and what do they leave out?",
+            "Change the tests so that they fail without the work and pass with it. Never weaken, skip or delete a test.",
+            "Run the project's checks, briefly.",
         ]
     } else if retry.failing.trim().is_empty() && retry.failing_checks.is_empty() {
         &[

@@ -385,6 +385,7 @@ fn new_tests_have_to_fail_without_the_work_where_that_is_required() {
     };
     let refused = empty("require").expect(1);
     proved(&refused, &[("new_tests", "passed")]);
+    assert_eq!(refused.task(0)["history"][0]["outcome"], "failed_tests");
     let warned = empty("warn").expect(0);
     assert_eq!(warned.task(0)["reason"], "verified");
     let warnings = warned.summary["warnings"].to_string();
@@ -393,6 +394,32 @@ fn new_tests_have_to_fail_without_the_work_where_that_is_required() {
         "{warnings}"
     );
     proved(&empty("off").expect(0), &[]);
+}
+
+/// The checks pass, so their output cannot tell the agent what is wrong with its tests.
+#[test]
+fn an_agent_whose_tests_prove_nothing_is_told_so() {
+    let files = [("work.txt", "x\n"), ("tests/a.sh", "true\n")];
+    let check = "for t in tests/*.sh; do sh $t || exit 1; done";
+    let project = project(&files, check, "prove_new_tests: require\n");
+    let script = format!("case $SPRAG_ATTEMPT in 1) {EMPTY_TEST} ;; *) {NEW_TEST} ;; esac");
+    let run = run(&project, &script, &[]).expect(0);
+    let why = "the new tests prove nothing: they pass without the change (tests/b.sh)";
+    let prompt = project.prompt(2);
+    assert!(
+        prompt.contains(&format!(
+            "The checks pass, but your work is not accepted: {why}."
+        )),
+        "{prompt}"
+    );
+    assert!(prompt.contains("-> failed_tests"), "{prompt}");
+    assert!(!prompt.contains("Tests are failing"), "{prompt}");
+    let history = &run.task(0)["history"];
+    assert_eq!(
+        (&history[0]["outcome"], &history[1]["outcome"]),
+        (&json!("failed_tests"), &json!("passed"))
+    );
+    assert_eq!(history[0]["errors"], json!([why]));
 }
 
 #[test]

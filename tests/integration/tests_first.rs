@@ -211,6 +211,7 @@ esac"
         (&task["reason"], &task["retries"]),
         (&json!("verified"), &json!(1))
     );
+    assert_eq!(task["history"][3]["outcome"], "failed_tests");
     assert_eq!(project.git(&["show", "HEAD:a.txt"]), "new");
     assert_eq!(project.status(), "");
     assert!(!project.repo().join("d").exists());
@@ -232,6 +233,10 @@ esac"
     );
     let run = tests_first(&project, &script, &["--max-retries", "1"]).expect(1);
     assert_eq!(run.task(0)["reason"], "tdd_violation");
+    let prompt = project.prompt(3);
+    let said = "your work is not accepted: the tests that were written first are gone.";
+    assert!(prompt.contains(said), "{prompt}");
+    assert_eq!(run.task(0)["history"][1]["outcome"], "failed_tests");
     assert_eq!(project.commits(), 2);
 }
 

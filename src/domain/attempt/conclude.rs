@@ -248,19 +248,13 @@ fn tests_to_prove(policy: &Policy, state: &TaskState) -> Tests {
     let are_rewritten = were_rewritten_since_they_failed(state);
     let are_new = !state.tests.added.is_empty() && policy.prove_new_tests != ProveNewTests::Off;
     if are_rewritten || are_new {
-        let unproven = || {
-            let changed = state.tests.changed.iter().filter(|_| are_rewritten);
-            Outcome::UnprovenTests {
-                tests: state.tests.added.iter().chain(changed).cloned().collect(),
-            }
-        };
         let is_required = are_rewritten || policy.prove_new_tests == ProveNewTests::Require;
         match proved(&state.proofs.new_tests) {
             None => return Tests::Prove(Proof::NewTests),
             Some(ProofResult::Failed { .. }) => {}
             Some(_) if !is_required => {}
-            Some(ProofResult::Passed) => return Tests::ProveNothing(unproven()),
-            Some(_) => return Tests::Refused(unproven()),
+            Some(ProofResult::Passed) => return Tests::ProveNothing(unproven_tests(state)),
+            Some(_) => return Tests::Refused(unproven_tests(state)),
         }
     }
     Tests::Settled
@@ -272,6 +266,15 @@ fn expected_reports(policy: &Policy, state: &TaskState) -> Option<Tests> {
     let is_open = state.proofs.baseline.is_none() && policy.baseline != Baseline::Off;
     let is_doubtful = !state.reported.doubtful.is_empty() && policy.test_changes.is_proved();
     (is_open && is_doubtful).then_some(Tests::Prove(Proof::Baseline))
+}
+
+/// The outcome of tests that have to fail without the work and do not.
+pub(super) fn unproven_tests(state: &TaskState) -> Outcome {
+    let are_rewritten = were_rewritten_since_they_failed(state);
+    let changed = state.tests.changed.iter().filter(|_| are_rewritten);
+    Outcome::UnprovenTests {
+        tests: state.tests.added.iter().chain(changed).cloned().collect(),
+    }
 }
 
 /// Whether tests that failed before the work began have changed since. They must then be shown again to fail

@@ -9,6 +9,7 @@ mod output;
 mod phase;
 mod phases;
 mod proof;
+mod refusal;
 mod spend;
 mod state;
 

@@ -5,6 +5,7 @@ use super::decide::{
     examine, give_nudge, retry, run_agent_in, untouched, verify_or_accept, within_limits,
 };
 use super::output::without_output;
+use super::refusal::TESTS_GONE;
 use super::{
     Blame, Expect, Grounds, PhaseSpec, Policy, Role, Step, TaskState, TurnEnded, VerificationEnded,
     VerifyPurpose, Writes, same_tree,
@@ -98,7 +99,7 @@ pub(super) fn without_tests(policy: &Policy, state: &TaskState) -> Option<Step> 
     if row(policy, state).optional && !state.undone && !is_at_phase_start(state) {
         return Some(undo(policy, state));
     }
-    let end = invalid("the tests that were written first are gone");
+    let end = invalid(TESTS_GONE);
     Some(retry(policy, state, None).unwrap_or(end))
 }
 

@@ -111,6 +111,8 @@ pub struct TaskState {
     pub failure: Option<(String, u32)>,
     /// The results of the attempts.
     pub history: Vec<HistoryEntry>,
+    /// Why the last attempt failed although its checks pass, for the prompts of this attempt.
+    pub refused: Option<String>,
     /// The last failing verification, for the next prompt.
     pub last_failure: Option<Arc<VerificationEnded>>,
     /// The commit hook's output, when the hook ended the last attempt.
@@ -195,6 +197,7 @@ impl TaskState {
 
     fn intend(&mut self, step: &Step) {
         if let Step::RunAgent { key, purpose } = step {
+            self.note_refusal(purpose);
             let is_moved = self.key.is_some_and(|last| last.phase != key.phase);
             let joins = key.name.is_some_and(|name| name.phase == Phase::Test);
             if is_moved {
@@ -578,8 +581,11 @@ impl TaskState {
             phase: self.counted,
         };
         match self.history.last_mut() {
+            // What was undone failed, whatever the checks say of the rest.
             Some(last) if last.attempt == entry.attempt && last.phase == entry.phase => {
-                *last = entry;
+                if !self.undone || outcome != AttemptOutcome::Passed {
+                    *last = entry;
+                }
             }
             _ => self.history.push(entry),
         }

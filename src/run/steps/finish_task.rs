@@ -325,6 +325,12 @@ fn failing_tests(state: &TaskState, outcome: &Outcome) -> Vec<BlamedTest> {
 /// The history of attempts, including the last one if it ended without a verification.
 fn history(state: &TaskState, outcome: &Outcome) -> Vec<HistoryEntry> {
     let mut history = state.history.clone();
+    let refused = matches!(outcome, Outcome::UnprovenTests { .. });
+    let last = history.last_mut().filter(|_| refused);
+    if let Some(last) = last.filter(|last| last.outcome == AttemptOutcome::Passed) {
+        last.outcome = AttemptOutcome::FailedTests;
+        last.errors = vec![outcome.message()];
+    }
     let idle = matches!(outcome, Outcome::NoProgress { .. } | Outcome::PlanningOnly);
     if idle
         && history

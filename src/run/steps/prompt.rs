@@ -290,7 +290,10 @@ fn retry<'a>(
         TurnPurpose::Nudge { .. } if state.attempt() > 1 => state.attempt(),
         _ => return None,
     };
+    // What failed earlier says nothing about work that passes.
+    let refused = state.refused.as_deref();
     let failure = state.last_failure.as_deref();
+    let failure = failure.filter(|_| refused.is_none());
     let cut_off = match purpose {
         TurnPurpose::Retry { cut_off } => cut_off.as_deref(),
         _ => None,
@@ -298,6 +301,7 @@ fn retry<'a>(
     Some(Retry {
         number: number.saturating_sub(1),
         of: run.config.settings.max_retries,
+        refused,
         cut_off,
         failing_checks: failure
             .map(|failure| failure.failing_checks.iter().map(String::as_str).collect())

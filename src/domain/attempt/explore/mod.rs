@@ -53,6 +53,7 @@ fn canonical(state: &TaskState, witness: &Effects) -> u128 {
         refused_message,
         failure,
         history: _,
+        refused: _,
         last_failure: _,
         hook_message,
         hook_changed,

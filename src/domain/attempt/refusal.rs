@@ -1,0 +1,39 @@
+//! Attempts whose checks pass and that fail all the same, because of their tests.
+
+use super::conclude::unproven_tests;
+use super::{ProofResult, TaskState, TurnPurpose};
+use crate::checks::verdict::AttemptOutcome;
+
+/// What a task fails with whose tests were written first and are gone.
+pub(super) const TESTS_GONE: &str = "the tests that were written first are gone";
+
+impl TaskState {
+    /// Notes why the attempt before this turn failed although its checks pass, in the history and for the prompts
+    /// of the attempt that begins.
+    pub(super) fn note_refusal(&mut self, purpose: &TurnPurpose) {
+        self.refused = match purpose {
+            TurnPurpose::Nudge { .. } => return,
+            TurnPurpose::Retry { .. } => self.refusal(),
+            TurnPurpose::Implement | TurnPurpose::Phase { .. } => None,
+        };
+        if let (Some(why), Some(last)) = (&self.refused, self.history.last_mut()) {
+            last.outcome = AttemptOutcome::FailedTests;
+            last.errors = vec![why.clone()];
+        }
+    }
+
+    fn refusal(&self) -> Option<String> {
+        let last = self.history.last()?;
+        let is_of_attempt = last.attempt == self.attempt() && last.phase == self.counted;
+        if !is_of_attempt || last.outcome != AttemptOutcome::Passed {
+            return None;
+        }
+        let tree = self.current.as_ref().and_then(|current| current.tree());
+        let proof = self.proofs.new_tests.as_ref();
+        let proof = proof.filter(|(of, _)| Some(of) == tree);
+        match proof {
+            Some((_, ProofResult::Passed)) => Some(unproven_tests(self).message()),
+            _ => (!self.tests.are_tests_touched()).then(|| TESTS_GONE.to_owned()),
+        }
+    }
+}
