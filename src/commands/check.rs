@@ -8,7 +8,8 @@ use crate::git::path_within;
 use crate::print::{masking, print, print_unmasked};
 use crate::report;
 use crate::run::described::task_settings;
-use crate::run::prepare::{config_file, config_path, read_plan};
+use crate::run::plan_state::{PlanFile, PlanState};
+use crate::run::prepare::{config_file, config_path, ensure_writable, read_plan};
 use crate::run::repository::repository;
 use crate::settings::{self, Sources, TaskConfig};
 use serde_json::json;
@@ -19,7 +20,6 @@ use serde_json::json;
 /// When the configuration or the plan is invalid.
 pub fn command(context: &Context, args: &CheckArgs) -> Result<u8> {
     let real = repository(context)?;
-    let mut warnings = Vec::new();
     let file = config_file(context, &args.common, real.work_tree(), None)?;
     let above = settings::above(context, &SettingFlags::default())?;
     let Some(path) = args.plan.as_ref().or(args.plan_flag.as_ref()) else {
@@ -36,17 +36,39 @@ pub fn command(context: &Context, args: &CheckArgs) -> Result<u8> {
     };
     let path = context.cwd.join(path);
     let name = path_within(&path, real.work_tree());
-    let (plan, _) = read_plan(&path, &name, &mut warnings)?;
+    let mut warnings = Vec::new();
+    let (plan, text) = read_plan(&path, &name, &mut warnings)?;
     let sources = Sources::new(context, above, plan.settings.clone().or(file.settings));
-    settings::run_config(&sources, Vec::new())?;
-    let order = plan::selection(&plan, &[]).map_err(|error| Error::usage(error.to_string()))?;
+    let in_tree = None;
+    let file = PlanFile {
+        path,
+        name,
+        in_tree,
+    };
+    let book = PlanState::new(plan, Some(file), text);
+    check_plan(context, args.json, &book, &sources, &warnings)
+}
+
+fn check_plan(
+    context: &Context,
+    json: bool,
+    book: &PlanState,
+    sources: &Sources,
+    warnings: &[String],
+) -> Result<u8> {
+    let plan = &book.plan;
+    settings::run_config(sources, Vec::new())?;
+    let order = plan::selection(plan, &[]).map_err(|error| Error::usage(error.to_string()))?;
     let mut tasks = Vec::new();
     for task in order {
-        tasks.push((task, settings::shown_task_config(&sources, task)?));
+        tasks.push((task, settings::shown_task_config(sources, task)?));
     }
-    if args.json {
-        return check_json(context, &plan, &tasks, &warnings);
+    let is_open = |task: &&Task| !book.is_done(&task.id);
+    ensure_writable(book, plan.tasks.iter().filter(is_open))?;
+    if json {
+        return check_json(context, plan, &tasks, warnings);
     }
+    let name = book.file.as_ref().map_or("", |file| file.name.as_str());
     let mut text: String = warnings
         .iter()
         .map(|warning| format!("warning: {warning}\n"))

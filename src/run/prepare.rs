@@ -227,7 +227,7 @@ pub fn prepare(
     if sources.above.roles.is_some() {
         warn_of_unused_roles(&mut prepared);
     }
-    ensure_writable(&prepared.book, &prepared.tasks)?;
+    ensure_writable(&prepared.book, prepared.tasks.iter().map(|(task, _)| task))?;
     Ok(prepared)
 }
 
@@ -274,8 +274,12 @@ fn by_progress(
     })
 }
 
-fn ensure_writable(book: &PlanState, tasks: &[(Task, TaskConfig)]) -> Result<()> {
-    let written = book.ensure_writable(tasks.iter().map(|(task, _)| &task.id));
+/// Verifies that the status of each of these tasks can be written into the plan.
+///
+/// # Errors
+/// When the plan is written in a way that cannot be changed.
+pub fn ensure_writable<'t>(book: &PlanState, tasks: impl Iterator<Item = &'t Task>) -> Result<()> {
+    let written = book.ensure_writable(tasks.map(|task| &task.id));
     written.map_err(|error| {
         Error::config(format!(
             "the plan's status cannot be written back: {error:#}"

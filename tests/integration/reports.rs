@@ -592,3 +592,16 @@ fn a_dry_run_shows_the_prompt_that_is_given() {
         assert_eq!(shown.join("\n"), project.prompt(1).trim_end());
     }
 }
+
+/// What `sprag run` would refuse is no valid plan.
+#[test]
+fn a_plan_whose_state_cannot_be_written_is_not_called_valid() {
+    let project = Project::new(&[]);
+    project.write(
+        "odd.yaml",
+        "title: T\ntasks:\n  - ? id\n    : a\n    ? title\n    : A\n",
+    );
+    let check = project.sprag(&["check", "odd.yaml"]).expect(2);
+    let said = "the plan's status cannot be written back: odd.yaml:";
+    assert!(check.stderr.contains(said), "{}", check.stderr);
+}
