@@ -5,7 +5,7 @@ use crate::context::Context;
 use crate::domain::event::{EventKind, WarningTopic};
 use crate::domain::outcome::{Outcome, run_end};
 use crate::domain::output_schema::OutputSchema;
-use crate::domain::settings::OnFinding;
+use crate::domain::settings::{OnFinding, Report};
 use crate::error::{Error, Result};
 use crate::github::delivery::{Delivered, FOLLOW_UP_TIMEOUT};
 use crate::github::queue::count_run;
@@ -537,7 +537,8 @@ async fn outcomes(
 
 /// Stores the commits for a publishing job if this job does not push.
 fn keep_if_unpushed(context: &Context, parts: &mut Parts<'_>) {
-    let is_wanted = context.in_actions() || parts.setup.config.settings.push == Some(false);
+    let set = &parts.setup.config.settings;
+    let is_wanted = context.in_actions() || set.push == Some(false) || set.report == Report::None;
     if let Some(start) = parts.setup.start_commit().filter(|_| is_wanted) {
         keep_for_publish(&parts.setup, &parts.tree, &mut parts.emit, &start);
     }

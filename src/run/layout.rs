@@ -8,6 +8,9 @@ use std::fmt::Write as _;
 /// The file name of the summary.
 pub const SUMMARY: &str = Format::Json.file();
 
+/// The file name of the manifest, which makes a directory that of a run.
+pub const MANIFEST: &str = "manifest.json";
+
 /// The file name of the bundle with the run's commits.
 pub const BUNDLE: &str = "work.bundle";
 
@@ -248,7 +251,7 @@ impl RunFile<'_> {
         let derived = |path: String, written| (path.into(), Durability::Derived, written);
         let (path, durability, written): (Cow<'static, str>, _, _) = match self {
             Self::Manifest => whole(
-                "manifest.json",
+                MANIFEST,
                 "once and last: a directory without it is not a run",
             ),
             Self::History => log("history.jsonl", "before and after each effect"),

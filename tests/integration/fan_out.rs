@@ -221,9 +221,10 @@ fn a_killed_shard_is_missing_and_comes_in_later() {
     let missing = ("pending", "missing_shard");
     assert_eq!(ends(&run), [missing, missing, ("done", "verified")]);
     let told = warnings(&run);
+    let named: Vec<&&str> = told.iter().filter(|line| line.contains(killed)).collect();
+    assert_eq!(named.len(), 1, "{told:?}");
     assert!(
-        told.iter()
-            .any(|line| line.contains("shard") && line.contains(killed)),
+        named[0].starts_with(&format!("shard {killed} is missing")),
         "{told:?}"
     );
     assert_eq!(statuses(&project.read("plan.yaml")), ["-", "-", "done"]);
@@ -291,6 +292,19 @@ fn a_shard_without_its_commits_is_missing_with_what_to_do() {
     let told = warnings(&run);
     let expected = "summary.json lists 1 commit, but there is no work.bundle; run with --no-push";
     assert!(told.iter().any(|line| line.contains(expected)), "{told:?}");
+}
+
+/// As the first of two jobs is started, on any machine.
+#[test]
+fn without_a_report_a_run_keeps_its_commits_for_another_job() {
+    let project = project(&[("a", &[])], "true");
+    let base = project.git(&["rev-parse", "HEAD"]);
+    let dir = project.beside("first");
+    let args = ["--report", "none", "--run-dir", dir.to_str().unwrap()];
+    project.run(&project.agent(WORK), &args).expect(0);
+    project.git(&["reset", "--quiet", "--hard", &base]);
+    let run = integrate(&project, &[dir.to_str().unwrap()]).expect(0);
+    assert_eq!(ends(&run), [("done", "verified")]);
 }
 
 #[test]

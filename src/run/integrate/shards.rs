@@ -13,7 +13,7 @@ use crate::git::{BranchName, CommitLine, Remote, Repo, display_path};
 use crate::github::actions_environment::ActionsEnvironment;
 use crate::github::lookup;
 use crate::run::identity::identity_of_commits;
-use crate::run::layout::SUMMARY;
+use crate::run::layout::{MANIFEST, SUMMARY};
 use crate::run::parts::Parts;
 use crate::run::past_runs;
 use crate::run::run_plan::RunPlan;
@@ -422,7 +422,9 @@ fn directories(path: &Path) -> Vec<PathBuf> {
         below.sort();
         below
     };
-    let is_run = path.join(SUMMARY).symlink_metadata().is_ok();
+    // A run that was killed has no summary.
+    let mut marks = [SUMMARY, MANIFEST].iter();
+    let is_run = marks.any(|name| path.join(name).symlink_metadata().is_ok());
     match is_run {
         true => vec![path.to_owned()],
         false => match below() {
