@@ -1,7 +1,10 @@
 //! The only read model of a run: a fold over its events, and the structure of `summary.json`.
 
+mod attempts;
 mod fold;
 mod parts;
+
+pub use attempts::{AttemptLines, AttemptName};
 
 use super::agent::{AgentEvent, TodoItem, Usage};
 use super::assess::AssessmentKind;
@@ -363,6 +366,9 @@ pub struct CheckLine {
     pub kind: CheckKind,
     /// The attempt that it verified.
     pub attempt: u32,
+    /// Role, cycle and phase of that attempt, if the task has several phases.
+    #[serde(default, flatten, skip_serializing_if = "Option::is_none")]
+    pub place: Option<PhaseName>,
     /// Whether it passed.
     pub passed: bool,
     /// The number of tests that passed; `null` if the output does not contain it.

@@ -110,21 +110,15 @@ pub fn annotations(summary: &RunSummary) -> Vec<Annotation> {
     notes
 }
 
-/// The failed checks of the last attempt that had any, each as it ran last.
+/// The checks that failed when they ran last, of the last attempt that has any.
 pub fn last_failing(task: &TaskSummary) -> impl Iterator<Item = &CheckLine> {
-    let failing = |check: &&CheckLine| !check.passed;
-    let last = task
-        .checks
-        .iter()
-        .filter(failing)
-        .map(|check| check.attempt)
-        .max();
-    let of_last = task.checks.iter().rev().filter(failing);
     let mut seen = HashSet::new();
-    let found: Vec<&CheckLine> = of_last
-        .filter(|check| Some(check.attempt) == last && seen.insert(check.name.as_str()))
-        .collect();
-    found.into_iter().rev()
+    let last_runs = task.checks.iter().rev();
+    let last_runs = last_runs.filter(|check| seen.insert(check.name.as_str()));
+    let failing: Vec<&CheckLine> = last_runs.filter(|check| !check.passed).collect();
+    let last = failing.first().map(|check| check.attempt_name());
+    let of_last = move |check: &&CheckLine| Some(check.attempt_name()) == last;
+    failing.into_iter().rev().filter(of_last)
 }
 
 fn diagnostics(check: &CheckLine) -> impl Iterator<Item = Annotation> + '_ {
@@ -271,7 +265,7 @@ fn skipped(summary: &RunSummary, task: &TaskSummary) -> Option<Annotation> {
     let ran = task
         .checks
         .iter()
-        .filter(|check| check.attempt == failed.attempt);
+        .filter(|check| check.attempt_name() == failed.attempt_name());
     let ran: HashSet<&str> = ran.map(|check| check.name.as_str()).collect();
     let names = summary.checks.iter().map(String::as_str);
     let left: Vec<String> = names

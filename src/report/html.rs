@@ -9,10 +9,11 @@ use super::{annotation, failure, next_steps, sentence};
 use crate::domain::outcome::TaskEnd;
 use crate::domain::review;
 use crate::domain::sandbox::{denied_words, gateway_words};
-use crate::domain::summary::{CheckLine, RunSummary, TaskSummary, TurnSummary};
+use crate::domain::summary::{
+    AttemptLines, AttemptName, CheckLine, RunSummary, TaskSummary, TurnSummary,
+};
 use files::Files;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
-use std::collections::BTreeSet;
 
 /// Maximum total size in bytes of the included files.
 pub const SOURCES_BYTES: usize = 5 << 20;
@@ -213,38 +214,40 @@ struct Bar {
 }
 
 fn bars(task: &TaskSummary) -> Vec<Bar> {
-    let mut bars = Vec::new();
-    for (at, turn) in task.turns.iter().enumerate() {
-        let what = sentence::assessment(turn.assessment);
-        let changed = turn.assessment == crate::domain::assess::AssessmentKind::Changed;
-        bars.push(Bar {
-            class: if changed { "turn" } else { "idle" },
-            ms: turn.elapsed_ms,
-            title: format!(
-                "Turn {}: {what}, {}",
-                turn.turn,
-                text::duration(turn.elapsed_ms)
-            ),
-        });
-        // The checks of an attempt ran after its last turn.
-        let next = task.turns.get(at + 1).map(|next| next.attempt);
-        if next != Some(turn.attempt) {
-            let checks = task
-                .checks
-                .iter()
-                .filter(|check| check.attempt == turn.attempt);
-            bars.extend(checks.map(|check| Bar {
-                class: if check.passed { "passed" } else { "failed" },
-                ms: check.elapsed_ms,
-                title: format!(
-                    "{}: {}",
-                    text::short_line(&check.name, 100),
-                    text::duration(check.elapsed_ms)
-                ),
-            }));
-        }
+    let of_attempt = |attempt: AttemptLines<'_>| {
+        let turns = attempt.turns.into_iter().map(turn_bar);
+        let checks = attempt.checks.into_iter().map(check_bar);
+        let reviews = attempt.reviews.into_iter().map(turn_bar);
+        turns.chain(checks).chain(reviews).collect::<Vec<_>>()
+    };
+    let attempts = task.attempts_in_order().into_iter();
+    attempts.flat_map(of_attempt).collect()
+}
+
+fn turn_bar(turn: &TurnSummary) -> Bar {
+    let what = sentence::assessment(turn.assessment);
+    let changed = turn.assessment == crate::domain::assess::AssessmentKind::Changed;
+    Bar {
+        class: if changed { "turn" } else { "idle" },
+        ms: turn.elapsed_ms,
+        title: format!(
+            "Turn {}: {what}, {}",
+            turn.turn,
+            text::duration(turn.elapsed_ms)
+        ),
     }
-    bars
+}
+
+fn check_bar(check: &CheckLine) -> Bar {
+    Bar {
+        class: if check.passed { "passed" } else { "failed" },
+        ms: check.elapsed_ms,
+        title: format!(
+            "{}: {}",
+            text::short_line(&check.name, 100),
+            text::duration(check.elapsed_ms)
+        ),
+    }
 }
 
 fn table(summary: &RunSummary) -> Markup {
@@ -307,7 +310,7 @@ fn section(task: &TaskSummary, files: &Files<'_>) -> Markup {
                 }
             }
             @for check in failing {
-                h3 { "Check " code { (text::line(&check.name)) } " in attempt " (check.attempt) ": " (text::line(&check.detail)) }
+                h3 { "Check " code { (text::line(&check.name)) } " in attempt " (check.attempt_name()) ": " (text::line(&check.detail)) }
                 @if let Some(log) = &check.log { p { "Log: " code { (text::line(log)) } } }
                 @if let Some(excerpt) = &check.excerpt { (pre(excerpt)) }
             }
@@ -358,24 +361,24 @@ fn proofs(task: &TaskSummary) -> Markup {
     }
 }
 
-/// The attempts: the turns and checks of each with their files, and the result.
+/// The attempts: the turns, checks and reviews of each with their files, and the result.
 fn attempts(task: &TaskSummary, files: &Files<'_>) -> Markup {
-    let numbers: BTreeSet<u32> = task.turns.iter().map(|turn| turn.attempt).collect();
     html! {
-        @for number in numbers {
-            h3 { @match number { 0 => "Turns", _ => { "Attempt " (number) } } }
-            @for entry in task.history.iter().filter(|entry| entry.attempt == number) {
+        @for attempt in task.attempts_in_order() {
+            h3 { @match attempt.name.number { 0 => "Turns", _ => { "Attempt " (attempt.name) } } }
+            @for entry in &attempt.history {
                 p { (text::some_of(&entry.changes, 20)) " → " (text::line(&entry.outcome.replace('_', " "))) }
                 @if !entry.errors.is_empty() { ul { @for error in &entry.errors { li { (text::short_line(error, 500)) } } } }
             }
-            ol { @for line in task.turns.iter().filter(|turn| turn.attempt == number) { (turn(line, files)) } }
-            ul { @for check in task.checks.iter().filter(|check| check.attempt == number) {
+            ol { @for line in &attempt.turns { (turn(line, files)) } }
+            ul { @for check in &attempt.checks {
                 li {
                     "Check " code { (text::short_line(&check.name, 100)) } ": "
                     span class=(if check.passed { "done" } else { "bad" }) { (text::line(&check.detail)) } ", " (text::duration(check.elapsed_ms))
                     (files.of_check(check))
                 }
             } }
+            @if !attempt.reviews.is_empty() { ol { @for line in &attempt.reviews { (turn(line, files)) } } }
         }
     }
 }
@@ -388,19 +391,14 @@ fn costs(task: &TaskSummary) -> Markup {
             .unwrap_or(0)
             .saturating_add(turn.usage.tokens_out.unwrap_or(0))
     };
-    let of = |attempt: u32| {
-        let turns = task.turns.iter().filter(|turn| turn.attempt == attempt);
-        let checks = task.checks.iter().filter(|check| check.attempt == attempt);
-        let time: u64 = turns.clone().map(|turn| turn.elapsed_ms).sum();
-        let checked: u64 = checks.map(|check| check.elapsed_ms).sum();
-        (time + checked, turns.map(tokens).sum::<u64>())
+    let of = |attempt: &AttemptLines<'_>| {
+        let time: u64 = attempt.all_turns().map(|turn| turn.elapsed_ms).sum();
+        let checked: u64 = attempt.checks.iter().map(|check| check.elapsed_ms).sum();
+        let tokens: u64 = attempt.all_turns().map(tokens).sum();
+        (attempt.name, time + checked, tokens)
     };
-    let attempts: Vec<(u32, u64, u64)> = (1..=task.attempts.min(50))
-        .map(|attempt| {
-            let (time, tokens) = of(attempt);
-            (attempt, time, tokens)
-        })
-        .collect();
+    let attempts = task.attempts_in_order();
+    let attempts: Vec<(AttemptName, u64, u64)> = attempts.iter().take(50).map(of).collect();
     let most_time = attempts.iter().map(|it| it.1).max().unwrap_or(0).max(1);
     let most_tokens = attempts.iter().map(|it| it.2).max().unwrap_or(0).max(1);
     let width =

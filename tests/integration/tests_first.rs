@@ -329,6 +329,52 @@ esac"
     assert_eq!(project.commits(), 3);
 }
 
+/// A test that failed first, as it should, and passes by now is not what failed.
+#[test]
+fn reports_name_the_phase_of_each_attempt_and_no_failure_that_is_gone() {
+    let project = project();
+    let script = format!(
+        "case $SPRAG_PURPOSE in
+  red) {RED} ;;
+  green) echo almost > a.txt; echo done ;;
+  retry) echo new > a.txt; echo done ;;
+  refactor) echo 'Nothing to improve.' ;;
+  review) echo '- a.txt:1: wrong'; echo 'VERDICT: NEEDS_FIXES' ;;
+  fix) echo \"new $SPRAG_TURN\" > a.txt; echo done ;;
+esac"
+    );
+    let run = tests_first(&project, &script, &["--review"]).expect(1);
+    let task = run.task(0);
+    assert_eq!(task["reason"], "review_findings");
+    assert_eq!(task["failing_tests"], json!([]));
+    let checks = task["checks"].as_array().unwrap().iter();
+    let ran: Vec<String> = checks
+        .map(|check| format!("{} {} {}", check["phase"], check["cycle"], check["attempt"]))
+        .collect();
+    assert_eq!(ran[..3], ["\"red\" 1 1", "\"green\" 1 1", "\"green\" 1 2"]);
+    assert_eq!(
+        ran[3..],
+        [2, 3, 4, 5, 6].map(|round| format!("\"fix\" {round} 1"))
+    );
+    let dir = project.run_dirs().remove(0);
+    let report = std::fs::read_to_string(dir.join("report.md")).unwrap();
+    assert!(report.contains("- Attempt 2 of green: "), "{report}");
+    assert!(
+        report.contains("- Attempt 1 of fix in round 6: "),
+        "{report}"
+    );
+    assert!(
+        !report.contains("Failing tests") && !report.contains("**Check"),
+        "{report}"
+    );
+    let page = std::fs::read_to_string(dir.join("report.html")).unwrap();
+    assert_eq!(page.matches("<h3>Attempt 1 of red</h3>").count(), 1);
+    assert_eq!(
+        page.matches("<h3>Attempt 1 of fix in round 2</h3>").count(),
+        1
+    );
+}
+
 #[test]
 fn without_a_check_there_is_nothing_that_could_fail() {
     let project = Project::new(&[("plan.yaml", "title: E\ntasks:\n  - id: t\n    title: T\n")]);

@@ -260,7 +260,10 @@ impl RunSummary {
             return;
         };
         if ran {
-            task.checks.push(CheckLine::new(result, attempt, &event.ts));
+            let place = event.phase.map(|place| task.counted_place(place));
+            let of_attempt = (attempt, place);
+            task.checks
+                .push(CheckLine::new(result, of_attempt, &event.ts));
         }
         let says = !matches!(result.outcome, CheckOutcome::Passed | CheckOutcome::Aborted);
         if ran && says {

@@ -72,8 +72,9 @@ impl TaskSummary {
 
     /// The number of checks that failed in their last run; `None` if none ran.
     pub fn failing_checks(&self) -> Option<usize> {
-        let attempt = self.checks.last()?.attempt;
-        let last = self.checks.iter().filter(|check| check.attempt == attempt);
+        let attempt = self.checks.last()?.attempt_name();
+        let last = self.checks.iter();
+        let last = last.filter(|check| check.attempt_name() == attempt);
         let verdicts: BTreeMap<&str, bool> = last
             .map(|check| (check.name.as_str(), check.passed))
             .collect();
@@ -198,12 +199,17 @@ impl From<&HistoryEntry> for HistoryLine {
 }
 
 impl CheckLine {
-    pub(super) fn new(result: &CheckResult, attempt: u32, ended_at: &str) -> Self {
+    pub(super) fn new(
+        result: &CheckResult,
+        (attempt, place): (u32, Option<PhaseName>),
+        ended_at: &str,
+    ) -> Self {
         let passed = matches!(result.outcome, CheckOutcome::Passed);
         Self {
             name: result.name.clone(),
             kind: result.kind,
             attempt,
+            place,
             passed,
             passed_count: result.counts.passed,
             failed_count: result.counts.failed,

@@ -207,3 +207,34 @@ fn a_resumed_run_is_not_ended_by_the_error_before_it() {
     assert_eq!(summary.topic_of(0), None);
     assert_eq!(summary.topic_of(1), Some(&WarningTopic::CheckArtifacts));
 }
+
+#[test]
+fn attempts_of_several_phases_are_told_apart_and_a_review_belongs_to_the_one_it_judges() {
+    let rows = crate::attempt::phases(crate::attempt::PhasesAsked {
+        tdd: true,
+        review: true,
+        ..crate::attempt::PhasesAsked::default()
+    });
+    let state = serde_json::json!({ "head": null, "tree": null, "dirty": null });
+    let turn = |(at, attempt): (usize, u32)| -> TurnSummary {
+        let place = rows[at].name();
+        serde_json::from_value(serde_json::json!({
+            "turn": 1, "attempt": attempt, "purpose": place.phase.as_str(), "role": place.role, "cycle": place.cycle,
+            "phase": place.phase, "assessment": "changed", "indicators": [], "detail": "", "before": state,
+            "after": state, "exit": "code 0", "elapsed_ms": 1,
+        }))
+        .unwrap()
+    };
+    let mut task = begun().tasks.remove(0);
+    let ran = [(0, 1), (1, 1), (1, 2), (2, 1), (3, 1), (4, 1), (5, 1)];
+    task.turns = ran.map(turn).into();
+    let attempts = task.attempts_in_order();
+    let names: Vec<String> = attempts.iter().map(|it| it.name.to_string()).collect();
+    let red_green = ["1 of red", "1 of green", "2 of green"];
+    assert_eq!(names[..3], red_green);
+    assert_eq!(names[3..], ["1 of refactor", "1 of fix in round 2"]);
+    let reviews = attempts.iter().map(|it| it.reviews.len());
+    assert_eq!(reviews.collect::<Vec<_>>(), [0, 0, 0, 1, 1]);
+    let of_review = task.counted_place(rows[5].name());
+    assert_eq!(of_review, rows[4].name());
+}

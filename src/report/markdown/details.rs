@@ -235,7 +235,7 @@ fn failure(check: &CheckLine, excerpt_bytes: usize) -> String {
     let mut head = format!(
         "**Check {}** in attempt {}: {}",
         code(&check.name, 100),
-        check.attempt,
+        check.attempt_name(),
         facts.join(", ")
     );
     if let Some(log) = &check.log {
@@ -303,7 +303,7 @@ fn history(task: &TaskSummary, limits: &Limits) -> String {
         };
         let mut line = format!(
             "- Attempt {}: {files} → {}",
-            entry.attempt,
+            entry.attempt_name(),
             inline(&entry.outcome.replace('_', " "), 60)
         );
         for error in entry.errors.iter().take(2) {

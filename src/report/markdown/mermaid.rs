@@ -47,24 +47,14 @@ pub(super) fn timeline(summary: &RunSummary) -> String {
 
 /// Name, tags and seconds of each bar in chronological order.
 fn bars_of(task: &TaskSummary) -> Vec<(String, &'static str, u64)> {
-    let last = task
-        .turns
-        .iter()
-        .map(|turn| turn.attempt)
-        .max()
-        .unwrap_or(0);
     let mut bars = Vec::new();
-    for attempt in 0..=last.min(60) {
-        let turns = task.turns.iter().filter(|turn| turn.attempt == attempt);
-        let turns: Vec<u64> = turns.map(|turn| turn.elapsed_ms).collect();
-        if turns.is_empty() {
-            continue;
-        }
-        let agent = turns.iter().fold(0_u64, |sum, ms| sum.saturating_add(*ms));
-        bars.push((format!("attempt {attempt}"), "active, ", seconds(agent)));
-        let checks = task.checks.iter().filter(|check| check.attempt == attempt);
+    for attempt in task.attempts_in_order().into_iter().take(60) {
+        let turns = attempt.turns.iter().map(|turn| turn.elapsed_ms);
+        let agent = turns.fold(0_u64, u64::saturating_add);
+        let name = format!("attempt {}", attempt.name);
+        bars.push((name, "active, ", seconds(agent)));
         let (mut ms, mut ran, mut passed) = (0_u64, false, true);
-        for check in checks {
+        for check in attempt.checks {
             ms = ms.saturating_add(check.elapsed_ms);
             ran = true;
             passed &= check.passed;

@@ -305,7 +305,7 @@ fn structured_output(state: &TaskState, outcome: &Outcome) -> Option<serde_json:
         .cloned()
 }
 
-/// The tests that failed last. For a task that passed, only the flaky ones.
+/// The tests that failed last. If the checks passed since, only the flaky ones.
 fn failing_tests(state: &TaskState, outcome: &Outcome) -> Vec<BlamedTest> {
     let failed = state
         .last_failure
@@ -316,7 +316,7 @@ fn failing_tests(state: &TaskState, outcome: &Outcome) -> Vec<BlamedTest> {
         outcome,
         Outcome::Verified { .. } | Outcome::AlreadySatisfied { verified: true }
     );
-    if passed {
+    if passed || state.has_passed {
         blamed.retain(|test| test.blame == Blame::Flaky);
     }
     blamed
