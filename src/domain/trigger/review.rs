@@ -1,6 +1,6 @@
 //! Turns a review into tasks: one per thread, one per file, or one for the whole review.
 
-use super::clean::clean_line;
+use super::clean::{clean, clean_line};
 use super::context::{self, Context, ReviewComment};
 use super::triage::Candidate;
 use crate::settings::ReviewThreads;
@@ -69,7 +69,7 @@ pub fn tasks(candidate: &Candidate, context: &Context, by: ReviewThreads) -> Vec
     let has_text = candidate
         .review_body
         .as_ref()
-        .is_some_and(|text| !text.trim().is_empty());
+        .is_some_and(|text| !clean(text).trim().is_empty());
     if has_text {
         let of_text = Context {
             review_comments: Vec::new(),
@@ -107,7 +107,7 @@ fn task_of(
         (_, Some(line)) => format!("{path}:{line}"),
         (_, None) => path,
     };
-    let words = clean_line(first.body.lines().next().unwrap_or_default(), MAX_TITLE);
+    let words = first_words(&first.body);
     let number = threads.iter().next().copied().unwrap_or_default();
     ReviewTask {
         id: match by {
@@ -121,6 +121,18 @@ fn task_of(
         description: context::prompt(candidate, &own),
         threads: threads.into_iter().collect(),
     }
+}
+
+/// The first line that people see of a comment; empty if that is a fence, as of a suggested change.
+fn first_words(body: &str) -> String {
+    let body = clean(body);
+    let first = body.lines().find(|line| !line.trim().is_empty());
+    let is_text = |line: &&str| {
+        !["```", "~~~"]
+            .iter()
+            .any(|it| line.trim_start().starts_with(it))
+    };
+    clean_line(first.filter(is_text).unwrap_or_default(), MAX_TITLE)
 }
 
 #[cfg(test)]
@@ -174,9 +186,23 @@ mod tests {
         ];
         let expected = expected.map(|(id, title, of)| (id.to_owned(), title.to_owned(), of));
         assert_eq!(told(ReviewThreads::Each, " \n"), expected);
+        assert_eq!(told(ReviewThreads::Each, "<!-- nothing -->\n"), expected);
         let with_text = told(ReviewThreads::Each, "Rename it all.");
         assert_eq!(with_text[..3], expected);
         assert_eq!(with_text[3].0, "review");
+    }
+
+    #[test]
+    fn a_title_has_the_first_words_that_people_see() {
+        for (body, words) in [
+            ("One\nTwo", "One"),
+            ("\n\n`a` is wrong", "`a` is wrong"),
+            ("<!-- hidden\nlines -->\nSeen", "Seen"),
+            ("<!-- hidden -->", ""),
+            ("```suggestion\nnew\n```", ""),
+        ] {
+            assert_eq!(first_words(body), words, "{body:?}");
+        }
     }
 
     #[test]
