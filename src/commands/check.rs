@@ -4,14 +4,15 @@ use crate::cli::{CheckArgs, SettingFlags};
 use crate::context::Context;
 use crate::domain::plan::{self, Task};
 use crate::error::{Error, Result};
-use crate::git::path_within;
+use crate::git::{Real, path_within};
 use crate::print::{masking, print, print_unmasked};
 use crate::report;
 use crate::run::described::task_settings;
 use crate::run::plan_state::{PlanFile, PlanState};
-use crate::run::prepare::{config_file, config_path, ensure_writable, read_plan};
+use crate::run::prepare::{config_file, config_path, ensure_writable, read_plan, schema_source};
 use crate::run::repository::repository;
-use crate::settings::{self, Sources, TaskConfig};
+use crate::run::start::review_only_in_plan;
+use crate::settings::{self, RunConfig, Sources, TaskConfig};
 use serde_json::json;
 
 /// Runs the command and returns the process's exit code.
@@ -32,7 +33,7 @@ pub fn command(context: &Context, args: &CheckArgs) -> Result<u8> {
                 settings::DEFAULT_FILE
             ),
         };
-        return check_configuration(context, &sources, file.setup, &title);
+        return check_configuration(context, (&real, &sources), file.setup, &title);
     };
     let path = context.cwd.join(path);
     let name = path_within(&path, real.work_tree());
@@ -46,18 +47,21 @@ pub fn command(context: &Context, args: &CheckArgs) -> Result<u8> {
         in_tree,
     };
     let book = PlanState::new(plan, Some(file), text);
-    check_plan(context, args.json, &book, &sources, &warnings)
+    check_plan(context, args.json, &book, (&real, &sources), &warnings)
 }
 
 fn check_plan(
     context: &Context,
     json: bool,
     book: &PlanState,
-    sources: &Sources,
+    (real, sources): (&Real, &Sources),
     warnings: &[String],
 ) -> Result<u8> {
     let plan = &book.plan;
-    settings::run_config(sources, Vec::new())?;
+    if plan.settings.review_only == Some(true) {
+        return Err(review_only_in_plan());
+    }
+    check_run(context, (real, sources), Vec::new())?;
     let order = plan::selection(plan, &[]).map_err(|error| Error::usage(error.to_string()))?;
     let mut tasks = Vec::new();
     for task in order {
@@ -91,14 +95,27 @@ fn check_plan(
     Ok(0)
 }
 
+/// The settings for the whole run.
+fn check_run(
+    context: &Context,
+    (real, sources): (&Real, &Sources),
+    setup: Vec<String>,
+) -> Result<RunConfig> {
+    let run = settings::run_config(sources, setup)?;
+    if let Some(schema) = schema_source(context, sources, &run, real) {
+        schema.load(context, real, None, None)?;
+    }
+    Ok(run)
+}
+
 /// Shows the settings of a task that overrides nothing.
 fn check_configuration(
     context: &Context,
-    sources: &Sources,
+    (real, sources): (&Real, &Sources),
     setup: Vec<String>,
     title: &str,
 ) -> Result<u8> {
-    let run = settings::run_config(sources, setup)?;
+    let run = check_run(context, (real, sources), setup)?;
     let plan = settings::plan_of_prompt("any")?;
     let mut text = format!("{title}\n");
     for command in &run.setup {

@@ -290,7 +290,7 @@ pub fn ensure_writable<'t>(book: &PlanState, tasks: impl Iterator<Item = &'t Tas
 
 /// The schema of the structured output. As everywhere, a path on the command line is relative to the
 /// current directory.
-fn schema_source(
+pub fn schema_source(
     context: &Context,
     sources: &Sources,
     run: &RunConfig,

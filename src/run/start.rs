@@ -110,6 +110,9 @@ fn start_new(
     let prepared = prepared
         .inspect_err(|error| report_not_started(context, request.as_ref(), error, &runtime))?;
     if args.dry_run {
+        if let Some(schema) = &prepared.output_schema {
+            schema.load(context, &prepared.real, request.as_ref(), None)?;
+        }
         print(context, &dry_run(&prepared))?;
         return Ok(0);
     }
@@ -125,10 +128,14 @@ fn start_new(
 fn reviews_or_works(prepared: &Prepared) -> Result<()> {
     match prepared.run.settings.review_only == prepared.reviewed.is_some() {
         true => Ok(()),
-        false => Err(Error::config("review_only is set in the plan").hint(
-            "give it on the command line, as an input of the action or in the configuration",
-        )),
+        false => Err(review_only_in_plan()),
     }
+}
+
+/// The error for a plan that asks for a review.
+pub(crate) fn review_only_in_plan() -> Error {
+    Error::config("review_only is set in the plan")
+        .hint("give it on the command line, as an input of the action or in the configuration")
 }
 
 /// The single-threaded runtime of a run.

@@ -593,6 +593,36 @@ fn a_dry_run_shows_the_prompt_that_is_given() {
     }
 }
 
+#[test]
+fn what_the_whole_run_would_refuse_is_refused_by_check_and_a_dry_run() {
+    let project = Project::new(&[]);
+    let tasks = "tasks: [{ title: A }]\n";
+    for (setting, said) in [
+        ("output_schema: nope.json\n", "there is no output schema"),
+        (
+            "output_schema: '{\"type\": 3}'\n",
+            "output_schema: it is not a JSON Schema",
+        ),
+        ("review_only: true\n", "review_only is set in the plan"),
+    ] {
+        project.write("odd.yaml", &format!("{setting}{tasks}"));
+        for args in [
+            &["check", "odd.yaml"][..],
+            &["run", "--plan", "odd.yaml", "--dry-run"],
+        ] {
+            let run = project.sprag(args).expect(2);
+            assert!(run.stderr.contains(said), "{args:?}: {}", run.stderr);
+        }
+    }
+    project.write(".sprag/config.yaml", "output_schema: nope.json\n");
+    let run = project.sprag(&["check"]).expect(2);
+    assert!(
+        run.stderr.contains("there is no output schema"),
+        "{}",
+        run.stderr
+    );
+}
+
 /// What `sprag run` would refuse is no valid plan.
 #[test]
 fn a_plan_whose_state_cannot_be_written_is_not_called_valid() {
