@@ -43,6 +43,13 @@ pub(super) fn root_of(start: &Path) -> Option<PathBuf> {
     (!is_there(nearest, ".git")).then(|| nearest.to_path_buf())
 }
 
+/// The name of a bookmark as git has it. jj quotes a name in a template if a revset needs quotes around it, as with
+/// `fix-#12`; of what it escapes in quotes, only `"` can be in a name of git.
+fn unquoted(name: &str) -> String {
+    let inside = name.strip_prefix('"').and_then(|it| it.strip_suffix('"'));
+    inside.map_or_else(|| name.to_owned(), |it| it.replace("\\\"", "\""))
+}
+
 /// What makes a jj working copy clean in which these paths differ from HEAD.
 pub fn jj_remedy<'a>(mut paths: impl Iterator<Item = &'a [u8]>) -> &'static str {
     // jj writes this file into the tree of a commit with conflicts, and into no work tree.
@@ -104,10 +111,11 @@ impl Workspace {
             return Err(PreflightError::SeveralParents { path });
         }
         let is_root = commit.bytes().all(|byte| byte == b'0');
-        let bookmarks: Vec<&str> = lines.filter(|line| !line.is_empty()).collect();
+        let names = lines.filter(|line| !line.is_empty());
+        let bookmarks: Vec<String> = names.map(unquoted).collect();
         let head = match (is_root, bookmarks.as_slice()) {
             (true, _) => self.unborn()?,
-            (false, [one]) if self.has_branch((*one, commit), git, environment)? => {
+            (false, [one]) if self.has_branch((one, commit), git, environment)? => {
                 format!("ref: refs/heads/{one}\n")
             }
             (false, _) => format!("{commit}\n"),
@@ -294,7 +302,19 @@ impl Real {
 
 #[cfg(test)]
 mod tests {
-    use super::jj_remedy;
+    use super::{jj_remedy, unquoted};
+
+    #[test]
+    fn a_bookmark_has_the_name_that_git_knows() {
+        for (printed, name) in [
+            ("main", "main"),
+            ("feature/x-1.2", "feature/x-1.2"),
+            ("\"fix-#12\"", "fix-#12"),
+            ("\"a\\\"b\"", "a\"b"),
+        ] {
+            assert_eq!(unquoted(printed), name);
+        }
+    }
 
     #[test]
     fn a_commit_with_conflicts_has_a_remedy_of_its_own() {
