@@ -35,12 +35,39 @@ pub fn note_orderly_end(setup: &Setup, tree: &mut WorkTree, emit: &mut Emitter<'
     emit.warn_unless_stored(kept);
 }
 
+/// Why a run cannot be resumed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Difference {
+    /// HEAD is elsewhere now.
+    Head(String),
+    /// Files were changed that the run had left clean.
+    Files(String),
+}
+
+impl Difference {
+    /// The difference in words.
+    pub fn what(&self) -> &str {
+        let (Self::Head(what) | Self::Files(what)) = self;
+        what
+    }
+
+    /// What to do about it.
+    pub const fn remedy(&self) -> &'static str {
+        match self {
+            Self::Head(_) => {
+                "start a new run here, or go back to where the run ended and resume it"
+            }
+            Self::Files(_) => "undo that, or commit or stash the changes and start a new run",
+        }
+    }
+}
+
 /// Why the run cannot be resumed: HEAD or files changed since it ended. A killed run has saved no state,
 /// so everything that is there counts as its own work.
 pub fn changed_since_orderly_end(
     run_dir: &RunDir,
     look: impl FnOnce() -> Option<Arc<RawSnapshot>>,
-) -> Option<String> {
+) -> Option<Difference> {
     let end: OrderlyEnd = run_dir.read_json(RunFile::OrderlyEnd)?;
     end.difference(&*look()?)
 }
@@ -51,10 +78,11 @@ pub fn forget_orderly_end(run_dir: &RunDir) {
 }
 
 impl OrderlyEnd {
-    fn difference(&self, now: &RawSnapshot) -> Option<String> {
+    fn difference(&self, now: &RawSnapshot) -> Option<Difference> {
         let (then, is) = (place(&self.known), place(&now.known));
         if then != is {
-            return Some(format!("the run ended with {then}, and now it is {is}"));
+            let what = format!("the run ended with {then}, and now it is {is}");
+            return Some(Difference::Head(what));
         }
         let foreign: Vec<String> = now
             .dirty_paths()
@@ -68,10 +96,10 @@ impl OrderlyEnd {
         };
         let shown: Vec<String> = foreign.into_iter().take(SHOWN).collect();
         (!shown.is_empty()).then(|| {
-            format!(
-                "files were changed since the run ended:\n  {}{more}",
-                shown.join("\n  ")
-            )
+            let shown = shown.join("\n  ");
+            Difference::Files(format!(
+                "files were changed since the run ended:\n  {shown}{more}"
+            ))
         })
     }
 }

@@ -30,8 +30,8 @@ pub(crate) fn take_over(resumed: &mut ResumedState, prepared: &Prepared) -> Resu
     // A state that cannot be read is reported by the run.
     let mut look = || repo.snapshot(&exempt).ok();
     if let Some(strange) = changed_since_orderly_end(&resumed.run_dir, &mut look) {
-        let error = Error::config(format!("the run cannot be resumed: {strange}"))
-            .hint("undo that, or commit or stash the changes and start a new run");
+        let error = Error::config(format!("the run cannot be resumed: {}", strange.what()))
+            .hint(strange.remedy());
         let file = prepared.book.file.as_ref();
         return Err(match file.is_some_and(|file| prepared.book.is_otherwise_in(&file.path)) {
             true => error.hint(

@@ -204,6 +204,12 @@ fn a_head_that_moved_meanwhile_is_refused() {
         "{}",
         run.stderr
     );
+    let remedy = "start a new run here, or go back to where the run ended and resume it";
+    assert!(
+        run.stderr.contains(remedy) && !run.stderr.contains("stash"),
+        "{}",
+        run.stderr
+    );
     assert_eq!((project.calls(), project.head()), (1, head));
 }
 
