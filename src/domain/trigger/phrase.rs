@@ -2,6 +2,7 @@
 
 use super::{Request, clean, head};
 use pulldown_cmark::{Event, Options, Parser, Tag};
+use std::cell::LazyCell;
 use std::ops::Range;
 
 /// The maximum number of bytes of a comment that are read: GitHub allows 65,536 characters.
@@ -11,24 +12,22 @@ pub const MAX_BODY_BYTES: usize = 4 * 65_536;
 const MAX_INSTRUCTION_BYTES: usize = 32 * 1024;
 
 /// The request in the first line of `body` that starts with `phrase`. Lines in code, in quotes and in HTML
-/// comments do not count, and neither does the phrase within a line or at the beginning of a longer word.
-/// `None` if there is no request.
+/// comments do not count, and neither does the phrase within a line or at the beginning of a longer word. The
+/// case of ASCII letters is ignored, as by the functions of a workflow's conditions. `None` if there is no request.
 pub fn find(body: &str, phrase: &str) -> Option<Request> {
-    if phrase.is_empty() || !body.contains(phrase) {
+    if phrase.is_empty() {
         return None;
     }
     let body = head(body, MAX_BODY_BYTES)
         .replace("\r\n", "\n")
         .replace('\r', "\n");
-    let quoted = quoted(&body);
+    let quoted = LazyCell::new(|| quoted(&body));
     let mut at = 0;
     for line in body.split_inclusive('\n') {
-        let indent = line.len() - line.trim_start_matches(' ').len();
-        let begins = at + indent;
-        let after = line
-            .get(indent..)
-            .and_then(|line| line.strip_prefix(phrase));
-        if let Some(rest) = after
+        let words = line.trim_start_matches(' ');
+        let begins = at + line.len() - words.len();
+        if let Some((found, rest)) = words.split_at_checked(phrase.len())
+            && found.eq_ignore_ascii_case(phrase)
             && rest.chars().next().is_none_or(char::is_whitespace)
             && !quoted.iter().any(|range| range.contains(&begins))
         {
@@ -128,6 +127,8 @@ mod tests {
             ("/sprag fix <!-- and leak --> it", said("fix  it")),
             ("/sprag", Some(Request::Help)),
             ("/sprag   \n", Some(Request::Help)),
+            ("/Sprag fix", said("fix")),
+            ("/SPRAG RETRY", Some(Request::Retry)),
             ("/sprag Help", Some(Request::Help)),
             ("/sprag retry", Some(Request::Retry)),
             ("/sprag retry.\n\nThanks", Some(Request::Retry)),
@@ -184,6 +185,7 @@ mod tests {
     #[test]
     fn a_phrase_of_ones_own() {
         assert_eq!(find("@bot fix", "@bot"), said("fix"));
+        assert_eq!(find("@bot fix", "@Bot"), said("fix"));
         assert_eq!(find("*bot* fix", "*bot*"), said("fix"));
         assert_eq!(find("/sprag fix", ""), None);
     }
