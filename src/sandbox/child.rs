@@ -3,11 +3,12 @@
 use super::policy::{Launch, Policy, SUBCOMMAND};
 use super::{landlock, privileges, sockets, system_calls};
 use crate::domain::sandbox::Level;
+use nix::sys::signal::{SigSet, SigmaskHow};
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind};
 use std::os::unix::process::CommandExt as _;
-use std::process::Command;
+use std::process::{Child, Command};
 use std::time::Duration;
 
 /// The exit code of a launcher that started nothing; its report contains the reason.
@@ -92,7 +93,7 @@ pub(super) fn spawn(launch: &Launch) -> Result<i32, Failure> {
     command.args(args);
     let mut tries = 0;
     let started = loop {
-        match command.spawn() {
+        match with_no_signal_blocked(|| command.spawn()) {
             Err(error) if error.kind() == ErrorKind::ExecutableFileBusy && tries < BUSY_TRIES => {
                 tries += 1;
                 std::thread::sleep(BUSY_PAUSE);
@@ -101,6 +102,16 @@ pub(super) fn spawn(launch: &Launch) -> Result<i32, Failure> {
         }
     };
     i32::try_from(started.id()).map_err(|_| Failure::from("the child has no process id".to_owned()))
+}
+
+/// Starts a child from a thread that blocks signals: the child would inherit that it does. Meanwhile the end of the
+/// child may go unnoticed, and a signal to the whole group, which is meant for the child, may end the launcher and so
+/// the child.
+fn with_no_signal_blocked(start: impl FnOnce() -> io::Result<Child>) -> io::Result<Child> {
+    let blocked = SigSet::empty().thread_swap_mask(SigmaskHow::SIG_SETMASK)?;
+    let started = start();
+    blocked.thread_set_mask()?;
+    started
 }
 
 /// Closes all inherited descriptors except the standard streams and these.

@@ -179,8 +179,9 @@ pub(super) fn be_first(launch: &Launch, told: File, report: &File) -> Result<Exi
     let let_go = nothing().and_then(|nothing| detach_standard_streams(&nothing));
     let_go.map_err(|error| format!("standard streams: {error}"))?;
     let mut told = Some(told);
-    // All other processes of the namespace end with this one.
-    while events.wait(report) {
+    // All other processes of the namespace end with this one. The child may have ended before its end was watched
+    // for.
+    loop {
         let reaped = reap(child);
         let left = if reaped.is_something_left {
             LEAVES
@@ -192,7 +193,7 @@ pub(super) fn be_first(launch: &Launch, told: File, report: &File) -> Result<Exi
         {
             let _ = told.write_all(format!("{left} {status}").as_bytes());
         }
-        if told.is_none() && !reaped.is_something_left {
+        if (told.is_none() && !reaped.is_something_left) || !events.wait(report) {
             break;
         }
     }

@@ -38,15 +38,19 @@ pub(super) fn supervise(
     detach_standard_streams(&nothing).map_err(told)?;
     let mut status = None;
     let mut is_told = false;
+    // The child may have ended before its end was watched for.
+    let mut run_is_there = true;
     loop {
-        let run_is_there = events.wait(&reporter.0);
         let reaped = reap(child);
         status = status.or(reaped.status);
         if !run_is_there {
             end_descendants(listed.as_mut());
             return Ok(ExitCode::from(FAILED));
         }
-        let Some(status) = status else { continue };
+        let Some(status) = status else {
+            run_is_there = events.wait(&reporter.0);
+            continue;
+        };
         if !reaped.is_something_left {
             if let Status::Signal(signal) = status {
                 reporter.write("signal", signal);
@@ -57,6 +61,7 @@ pub(super) fn supervise(
             reporter.write("leaves", status);
             is_told = true;
         }
+        run_is_there = events.wait(&reporter.0);
     }
 }
 

@@ -95,3 +95,24 @@ fn toolchains_work_in_a_sandbox() {
         }
     });
 }
+
+/// A child starts with no signal blocked: shells wait for `SIGCHLD`, and servers of tests end at `SIGTERM`.
+#[test]
+fn no_signal_is_blocked_in_what_a_launcher_starts() {
+    let check = "sleep 0.1 & wait; exec grep -qx 'SigBlk:\t0*' /proc/self/status";
+    everywhere(&[1, 2, 3], |user, level| {
+        let project = project(&[("a.txt", "x\n")]);
+        project.write(
+            "plan.yaml",
+            &format!("verify:\n  - run: {check:?}\n    timeout: 30s\ntasks:\n  - title: a\n"),
+        );
+        project.commit_all("plan");
+        let agent = "echo fixed > a.txt; exec grep SigBlk /proc/self/status";
+        let Some(run) = run(user, &project, level, agent, &["--max-retries", "0"]) else {
+            return;
+        };
+        let run = run.expect(0);
+        assert_eq!(run.task(0)["reason"], "verified", "{}", run.stdout);
+        assert!(said(&run).contains("0000000000000000"), "{}", said(&run));
+    });
+}
