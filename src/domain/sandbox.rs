@@ -247,7 +247,21 @@ pub fn refused_path(output: &str, is_meant: impl Fn(&str) -> bool) -> Option<&st
         let line = line.to_ascii_lowercase();
         REFUSALS.iter().any(|refusal| line.contains(refusal))
     });
-    let words = lines.flat_map(str::split_whitespace);
+    // A shell names its script and the number of the line first.
+    let is_number = |word: &&str| {
+        let number = word.strip_suffix(':');
+        number.is_some_and(|number| number.parse::<u32>().is_ok())
+    };
+    let words = lines.flat_map(|line| {
+        let mut words = line.split_whitespace();
+        let place = [words.next(), words.next()];
+        let of_script = place[1].is_some_and(|word| word == "line" || is_number(&word));
+        place
+            .into_iter()
+            .flatten()
+            .skip(usize::from(of_script))
+            .chain(words)
+    });
     let mut paths = words.map(|word| word.trim_matches(AROUND));
     paths.find(|path| path.starts_with('/') && path.len() > 1 && is_meant(path))
 }
@@ -292,6 +306,19 @@ mod tests {
                 "OSError: [Errno 30] Read-only file system: '/x/y'",
                 Some("/x/y"),
             ),
+            (
+                "/opt/run.sh: 3: cannot create /home/a/x: Permission denied",
+                Some("/home/a/x"),
+            ),
+            (
+                "/opt/run.sh: 3: cannot create ../x: Permission denied",
+                None,
+            ),
+            (
+                "/opt/run.sh: line 3: /home/a/x: Permission denied",
+                Some("/home/a/x"),
+            ),
+            ("/opt/run.sh: Permission denied", Some("/opt/run.sh")),
             ("cat: /work/x: Permission denied", None),
             ("git@host: Permission denied (publickey).", None),
             ("/home/a/x: No such file or directory", None),
