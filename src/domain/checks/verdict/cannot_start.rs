@@ -3,6 +3,7 @@
 
 use super::CheckOutcome;
 use crate::checks::counts::{Counts, counts};
+use crate::checks::definitions::commands;
 use crate::pattern::{Pattern, group};
 use crate::text;
 
@@ -81,8 +82,11 @@ fn shell_says(line: &str, exit: i32) -> Option<String> {
     captured.map(|found| group(&found, 1).to_owned())
 }
 
-/// The first word of a command that is a program.
+/// The first word of a command that is a program. Which of several commands is missing its program is not known.
 fn first_program(run: &str) -> String {
+    if commands(run).len() > 1 {
+        return "one of its programs".to_owned();
+    }
     let is_program = |word: &&str| !word.contains('=') && !matches!(*word, "exec" | "env" | "cd");
     let word = run.split_whitespace().find(is_program);
     word.unwrap_or("its program").to_owned()
@@ -136,6 +140,7 @@ mod tests {
             ),
             ("./t.sh", 127, "sh: 1: ./t.sh: not found\n", "./t.sh"),
             ("CI=1 go test ./...", 127, "", "go"),
+            ("touch a; x 2> log", 127, "", "one of its programs"),
             (
                 "python -m pytest",
                 1,
