@@ -65,6 +65,8 @@ pub struct Definitions {
     named: BTreeSet<String>,
     /// Programs that a package manager has installed in the work tree.
     installed: BTreeSet<String>,
+    /// Whether a command runs programs of a virtual environment in the work tree.
+    runs_environment: bool,
     /// Files that would run instead of an installed module.
     shadows: BTreeSet<String>,
     /// Directories from which Python loads modules before its own.
@@ -75,6 +77,8 @@ pub struct Definitions {
     goals: BTreeSet<String>,
     /// Directories and files that a command passes to a test runner.
     tests: BTreeSet<String>,
+    /// Patterns for the paths of tests that a shell runs.
+    test_paths: BTreeSet<String>,
     /// Names of test files that the project configures.
     test_names: BTreeSet<String>,
 }
@@ -142,6 +146,11 @@ impl Definitions {
         self.named.iter().chain(&self.installed).map(String::as_str)
     }
 
+    /// Whether the checks find a program in this directory of installed programs before those of the machine.
+    pub fn finds_first(&self, directory: &str) -> bool {
+        self.runs_environment || !directory.ends_with("venv/bin")
+    }
+
     /// Whether the checks run a test runner that reports a result whenever its tests end.
     pub fn runs_tests(&self) -> bool {
         self.runs_tests
@@ -179,6 +188,7 @@ impl Definitions {
     fn is_test(&self, path: &str) -> bool {
         is_test(path)
             || self.tests.iter().any(|dir| is_at_or_below(dir, path))
+            || self.test_paths.iter().any(|name| fits(name, path))
             || self.test_names.iter().any(|name| fits(name, base(path)))
     }
 }
@@ -204,23 +214,58 @@ fn counts_when_added(added: Added, path: &str, start: &dyn Start) -> bool {
     }
 }
 
-/// Whether a new file among the tests has the name of a module of the work or of Python. Test runners look
-/// for modules beside the tests first. A new `package.json` says how those beside it find modules.
+/// Whether a new file among the tests would be loaded instead of one of the work or of Python. Test runners look
+/// for modules beside the tests first, compilers for headers, and the Java virtual machine for classes. A new
+/// `package.json` says how those beside it find modules, and a `node_modules` has them.
 fn takes_the_place(path: &str, start: &dyn Start) -> bool {
     let name = base(path);
     if name == "package.json" {
         return start.entry(parent(path)) == Some(Entry::Directory);
     }
-    let Some((stem, "py" | "rb")) = name.rsplit_once('.') else {
+    if let Some((before, _)) = path.split_once("/node_modules/") {
+        return is_test(&joined(before, "x"));
+    }
+    let Some((stem, ending)) = name.rsplit_once('.') else {
         return false;
     };
-    let of_work = |dir: &str| {
-        let is_package = || start.entry(&joined(dir, stem)) == Some(Entry::Directory);
-        start.entry(&joined(dir, name)).is_some() || is_package()
+    let is_there = |dirs: &[&str], name: &str| {
+        let mut dirs = dirs.iter();
+        dirs.any(|dir| start.entry(&joined(dir, name)).is_some())
     };
-    let is_of_python = || name.ends_with(".py") && modules::is_known_to_python(stem);
-    let is_own = ["__init__", "__main__", "test", "tests"].contains(&stem);
-    !is_own && (["", "src", "lib"].into_iter().any(of_work) || is_of_python())
+    let is_package = |dirs: &[&str], name: &str| {
+        let mut dirs = dirs.iter();
+        dirs.any(|dir| start.entry(&joined(dir, name)) == Some(Entry::Directory))
+    };
+    let is_module = |module: &str| {
+        let is_own = ["__init__", "__main__", "test", "tests"].contains(&module);
+        let file = format!("{module}.{ending}");
+        !is_own && (is_there(OF_WORK, &file) || is_package(OF_WORK, module))
+    };
+    match ending {
+        "py" if stem == "__init__" => {
+            let package = parent(path);
+            let is_nested = || start.entry(&joined(parent(package), name)).is_some();
+            is_module(base(package)) && !is_nested()
+        }
+        "py" => is_module(stem) || modules::is_known_to_python(stem) && stem != "test",
+        "rb" => is_module(stem),
+        "pm" => below_each_directory(path).any(|module| is_there(&["lib"], module)),
+        "h" | "hh" | "hpp" | "hxx" => is_there(OF_WORK, name) || is_there(&["include"], name),
+        "groovy" | "java" | "kt" | "scala" => {
+            let of_main = path.replacen("/test/", "/main/", 1);
+            of_main != path && start.entry(&of_main).is_some()
+        }
+        _ => false,
+    }
+}
+
+/// Directories in which the work usually lies.
+const OF_WORK: &[&str] = &["", "src", "lib"];
+
+/// What is left of a path without its first directories.
+fn below_each_directory(path: &str) -> impl Iterator<Item = &str> {
+    let ends = path.match_indices('/');
+    ends.filter_map(|(at, _)| path.get(at + 1..))
 }
 
 fn is_at_or_below(dir: &str, path: &str) -> bool {

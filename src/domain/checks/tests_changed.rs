@@ -16,7 +16,7 @@ static TEST_PATH: Pattern = Pattern::new(
         | (?:^|/)[^/]*(?:Tests?|TestCase)\.(?:java|kt|groovy|cs|swift|scala|php)$
         | (?:^|/)Test[A-Z][^/]*\.java$ | [a-z0-9]IT\.(?:java|kt)$
         | (?:^|/)tests?\.(?:rs|py|sh|[cm]?[jt]sx?|c|cc|cpp|cxx|rb|pl|php)$
-        | (?:^|/)t/[^/]*\.t$ | \.(?:bats|feature|snap|golden)$ | \.approved\.[^/]*$
+        | (?:^|/)t/(?:.*/)?[^/]*\.(?:t|pm)$ | \.(?:bats|feature|snap|golden)$ | \.approved\.[^/]*$
         ",
 );
 
@@ -86,16 +86,18 @@ pub fn may_rule_others(path: &str, text: &str) -> bool {
             # Only some tests of all files.
             | \b(?:it|test|describe|context|suite|specify)\.only\b
             | (?m:(?:^|[{;])\s*f(?:it|describe|context|specify)\b\s*[("'])
-            | \bfocus:\s*true\b | ,\s*:focus\b | \bthis\.skip\b
+            | \[["'](?:only|skip)["']\] | \bfocus:\s*true\b | ,\s*:focus\b | \bthis\.skip\b
             | \bRSpec\.config | \bos\.Args\b | \bflag\.Set\b | \bfunc\s+init\s*\(
             # Code of others that is replaced when the file is loaded.
             | \bsys\.modules\b | \bbuiltins\b | \brequire\.cache\b | \.prototype\b | \.prepend\b | \bclass_eval\b
             | \brequire\s*\([^)\n]*\)(?:\.\w+)+\s*= | (?m:^Object\.(?:assign|defineProperty)\s*\()
-            | (?m:(?:^|[^.\w])setattr\s*\()
+            | (?m:(?:^|[^.\w])setattr\s*\() | \b__dict__\b | (?m:^vars\s*\()
+            | (?m:^(?:\w+\.)*patch(?:\.\w+)*\s*\([^\n]*\)\.start\s*\()
             "#,
     );
     static REPLACED: Pattern =
         Pattern::new(r#"(?m)(?:^|;[ \t]*)([A-Za-z_]\w*(?:\.\w+|\[["']\w+["']\])+)\s*=[^=>]"#);
+    static STATEMENT: Pattern = Pattern::new(r"(?m)^[A-Za-z_@(\[]");
     // Its own exports and variables of the environment are no code of others.
     let own = ["module.exports", "exports.", "os.environ[", "process.env"];
     let is_foreign = |name: &str| !own.iter().any(|own| name.starts_with(own));
@@ -110,7 +112,10 @@ pub fn may_rule_others(path: &str, text: &str) -> bool {
         "cjs", "cts", "js", "jsx", "mjs", "mts", "py", "rb", "ts", "tsx",
     ]
     .contains(&ending);
-    !is_shell && (RULES.is_match(text) || is_loaded && replaces())
+    // It runs before every test below its directory.
+    let is_package = path.ends_with("/__init__.py");
+    let rules = RULES.is_match(text) || is_package && STATEMENT.is_match(text);
+    !is_shell && (rules || is_loaded && replaces())
 }
 
 #[cfg(test)]
@@ -141,6 +146,10 @@ mod tests {
             "for name in names:\n    setattr(TestCase, name, print)",
             "func init() { os.Args = nil }",
             "RSpec.configure { |c| c.before { skip } }",
+            "const d = describe; d['only']('a', () => {})",
+            "patch('app.add', f).start()",
+            "import app\nvars(app).update(add=f)",
+            "app.__dict__.update(add=f)",
         ] {
             assert!(may_rule_others("a_test.js", text), "{text}");
         }
@@ -154,7 +163,15 @@ mod tests {
         ] {
             assert!(!may_rule_others("test_a.py", text), "{text}");
         }
+        let skips = "import pytest\npytest.skip('x', allow_module_level=True)\n";
+        assert!(may_rule_others("tests/__init__.py", skips));
         for (path, text) in [
+            ("tests/__init__.py", "\n# All tests.\n"),
+            ("tests/test_a.py", skips),
+            (
+                "tests/test_a.py",
+                "class A:\n    def setUp(self):\n        patch('app.add', f).start()\n",
+            ),
             ("tests/a.sh", "exit 0"),
             (
                 "a_test.go",
@@ -235,6 +252,8 @@ mod tests {
             "src/TestUser.java",
             "src/UserIT.java",
             "t/basic.t",
+            "t/more/basic.t",
+            "t/lib/Helper.pm",
             "qa/a.bats",
             "out/two.golden",
             "src/__fixtures__/a.json",

@@ -2,58 +2,9 @@
 
 use super::manifests::{CARGO_TOML, COMPOSER_JSON, PACKAGE_JSON, PYPROJECT};
 use super::part::Part;
-use super::table::{Added, Family, File};
-
-const WHOLE: Part = Part::Whole;
-
-const fn with_tests(name: &'static str) -> File {
-    File {
-        name,
-        part: WHOLE,
-        added: Added::WithTests,
-    }
-}
-
-const fn alone(name: &'static str) -> File {
-    File {
-        name,
-        part: WHOLE,
-        added: Added::Never,
-    }
-}
-
-const fn beside(name: &'static str, others: &'static [&'static str]) -> File {
-    File {
-        name,
-        part: WHOLE,
-        added: Added::Beside(others),
-    }
-}
-
-const fn partly(name: &'static str, part: Part) -> File {
-    File {
-        name,
-        part,
-        added: Added::Never,
-    }
-}
-
-/// A file that weakens the checks of its program wherever it is added, such as the configuration of a linter.
-const fn always(name: &'static str) -> File {
-    File {
-        name,
-        part: WHOLE,
-        added: Added::Always,
-    }
-}
-
-const fn partly_with_tests(name: &'static str, part: Part) -> File {
-    File {
-        name,
-        part,
-        added: Added::WithTests,
-    }
-}
+use super::table::{
+    Added, Family, File, TEXT_TOOLS, alone, always, beside, partly, partly_with_tests, with_tests,
+};
 
 /// The table of ecosystems.
 pub const FAMILIES: &[Family] = &[
@@ -81,6 +32,16 @@ pub const FAMILIES: &[Family] = &[
             alone("Taskfile.yaml"),
             alone("Taskfile.dist.yml"),
         ],
+    },
+    Family {
+        name: "text tools",
+        programs: TEXT_TOOLS,
+        files: &[],
+    },
+    Family {
+        name: "linters that obey .gitignore",
+        programs: &["biome", "black", "oxlint", "prettier", "ruff", "typos"],
+        files: &[always(".gitignore"), always(".ignore")],
     },
     Family {
         name: "containers",
@@ -577,6 +538,10 @@ pub const FAMILIES: &[Family] = &[
             always(".shellcheckrc"),
             alone(".shellspec"),
             with_tests(".proverc"),
+            with_tests("lib/Carp.pm"),
+            with_tests("lib/Exporter.pm"),
+            with_tests("lib/strict.pm"),
+            with_tests("lib/warnings.pm"),
             with_tests("Test/Builder.pm"),
             with_tests("Test/More.pm"),
             with_tests("Test/Simple.pm"),

@@ -46,7 +46,7 @@ pub const PACKAGE_JSON: Part = Part::Json(&[
     "version",
 ]);
 
-/// A `Cargo.toml` except its dependencies, its features and the keys that describe the package.
+/// A `Cargo.toml` except its dependencies, its features, a raised edition and the keys that describe the package.
 pub const CARGO_TOML: Part = Part::Toml(&[
     "badges",
     "build-dependencies",
@@ -56,6 +56,7 @@ pub const CARGO_TOML: Part = Part::Toml(&[
     "package.categories",
     "package.description",
     "package.documentation",
+    "package.edition+",
     "package.exclude",
     "package.homepage",
     "package.include",

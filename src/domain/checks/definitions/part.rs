@@ -11,7 +11,7 @@ pub enum Part {
     Whole,
     /// A JSON object except for these keys, which are paths joined by dots; `*` stands for any key.
     Json(&'static [&'static str]),
-    /// Like [`Part::Json`], for TOML.
+    /// Like [`Part::Json`], for TOML. A key before a final `+` is excepted only if its text is raised.
     Toml(&'static [&'static str]),
     /// The sections of an INI file, except those with one of these names or with such a name followed by a
     /// dot or a colon.
@@ -122,7 +122,13 @@ fn take_over(into: &mut Value, from: Option<&Value>, keys: &[&str]) {
     let (Some(map), Some((key, rest))) = (into.as_object_mut(), keys.split_first()) else {
         return;
     };
-    let names: BTreeSet<String> = match *key {
+    let raised = key.strip_suffix('+');
+    if let Some(key) = raised
+        && map.get(key).and_then(Value::as_str) >= from.and_then(|it| it.get(key)?.as_str())
+    {
+        return;
+    }
+    let names: BTreeSet<String> = match raised.unwrap_or(key) {
         "*" => {
             let new = from.and_then(Value::as_object).into_iter();
             let new = new.flat_map(Map::keys).cloned();

@@ -5,11 +5,56 @@
 use crate::pattern::Pattern;
 use std::collections::{BTreeMap, BTreeSet};
 
+/// A simple command of a shell text.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Simple {
+    /// Its words, without quotes.
+    pub words: Vec<String>,
+    /// Whether another command judges what it prints: `x | grep y`, `[ "$(x)" = y ]`.
+    pub is_judged: bool,
+}
+
 /// The words of each simple command, without quotes.
 pub fn commands(text: &str) -> Vec<Vec<String>> {
+    let all = simple_commands(text).into_iter();
+    all.map(|command| command.words).collect()
+}
+
+/// Programs that judge their input.
+const JUDGES: &[&str] = &["cmp", "comm", "diff", "egrep", "fgrep", "grep"];
+
+/// Commands that judge the output of others which their words name.
+const COMPARING: &[&str] = &["[", "[[", "case", "cmp", "comm", "diff", "test"];
+
+/// The simple commands.
+pub fn simple_commands(text: &str) -> Vec<Simple> {
+    let all = separated(text);
+    let first = |at: usize| all.get(at).and_then(|(words, _)| words.first());
+    let end = |at: usize| all.get(at).map_or('\n', |(_, end)| *end);
+    let is_judged = |at: usize| {
+        let pipeline = (at..all.len()).take_while(|at| end(*at) == '|' && first(at + 1).is_some());
+        let mut after = pipeline.filter_map(|at| first(at + 1));
+        let start = (0..at).rev().find(|before| end(*before) != '|');
+        let around = start.filter(|before| end(*before) == '$');
+        let around = around.and_then(first);
+        let is_compared = |word: &String| COMPARING.contains(&word.as_str()) || is_assignment(word);
+        after.any(|word| JUDGES.contains(&word.as_str())) || around.is_some_and(is_compared)
+    };
+    let judged: Vec<bool> = (0..all.len()).map(is_judged).collect();
+    let commands = all.into_iter().zip(judged);
+    let commands = commands.filter(|((words, _), _)| !words.is_empty());
+    commands
+        .map(|((words, _), is_judged)| Simple { words, is_judged })
+        .collect()
+}
+
+/// The words between two separators, with the separator after them; `$` stands for the start of a substitution.
+fn separated(text: &str) -> Vec<(Vec<String>, char)> {
     let text = text.replace("\\\n", " ");
     let (mut all, mut words, mut word) = (Vec::new(), Vec::new(), String::new());
     let mut quote: Option<char> = None;
+    // The quotes around substitutions.
+    let mut around = Vec::new();
     let mut chars = text.chars().peekable();
     let ends_word = |word: &mut String, words: &mut Vec<String>| {
         if !word.is_empty() {
@@ -21,11 +66,11 @@ pub fn commands(text: &str) -> Vec<Vec<String>> {
             (c, Some(open)) if c == open => quote = None,
             ('\\', Some('"') | None) => word.extend(chars.next()),
             // A substitution inside quotes is a command too.
-            ('(', Some('"')) if word.ends_with('$') => {
-                quote = None;
+            ('(', Some('"') | None) if word.ends_with('$') => {
+                around.push(quote.take());
                 word.pop();
                 ends_word(&mut word, &mut words);
-                all.push(std::mem::take(&mut words));
+                all.push((std::mem::take(&mut words), '$'));
             }
             (c, Some(_)) => word.push(c),
             ('\'' | '"', None) => quote = Some(c),
@@ -34,25 +79,89 @@ pub fn commands(text: &str) -> Vec<Vec<String>> {
                     chars.next();
                 }
             }
-            ('(', None) if word.ends_with('$') => {
-                word.pop();
-                ends_word(&mut word, &mut words);
-                all.push(std::mem::take(&mut words));
-            }
             (';' | '&' | '|' | '\n' | '(' | ')' | '`', None) => {
                 ends_word(&mut word, &mut words);
-                all.push(std::mem::take(&mut words));
+                all.push((std::mem::take(&mut words), c));
+                match c {
+                    '(' => around.push(None),
+                    ')' => quote = around.pop().flatten(),
+                    _ => {}
+                }
             }
             (c, None) if c.is_whitespace() => ends_word(&mut word, &mut words),
-            ('<' | '>', None) => ends_word(&mut word, &mut words),
+            ('<' | '>', None) => {
+                ends_word(&mut word, &mut words);
+                if chars.next_if_eq(&'(').is_some() {
+                    around.push(None);
+                    all.push((std::mem::take(&mut words), '$'));
+                }
+            }
             (c, None) => word.push(c),
         }
     }
     ends_word(&mut word, &mut words);
-    all.push(words);
-    all.retain(|words| !words.is_empty());
+    all.push((words, '\n'));
     all
 }
+
+/// The values that a text gives to variables of the shell, as far as it says them.
+#[derive(Debug, Default)]
+pub struct Variables(BTreeMap<String, Vec<String>>);
+
+impl Variables {
+    /// Notes what a command sets: `NAME=value`, `for NAME in values`.
+    pub fn set_by(&mut self, words: &[String]) {
+        if let [word, name, of, values @ ..] = words
+            && word == "for"
+            && of == "in"
+        {
+            self.0.insert(name.clone(), values.to_vec());
+        }
+        let is_export = |word: &&String| ["export", "local", "readonly"].contains(&word.as_str());
+        let words = words.iter().skip_while(is_export);
+        for word in words.take_while(|word| is_assignment(word)) {
+            if let Some((name, value)) = word.split_once('=') {
+                self.0.insert(name.to_owned(), vec![value.to_owned()]);
+            }
+        }
+    }
+
+    /// The command with the values of the variables in it, once for each value of a variable that has several.
+    pub fn expanded(&self, words: &[String]) -> Vec<Vec<String>> {
+        let names = words
+            .iter()
+            .flat_map(|word| SHELL_VARIABLE.captures_iter(word));
+        let numbers = names.filter_map(|found| Some(self.0.get(&name_in(&found))?.len()));
+        let number = numbers.max().unwrap_or(1).clamp(1, MAX_VALUES);
+        let with = |at: usize| {
+            let value = |found: &regex::Captures<'_>| {
+                let values = self.0.get(&name_in(found));
+                let value = values.and_then(|all| all.get(at).or(all.last())).cloned();
+                let default = || found.get(2).map(|value| value.as_str().to_owned());
+                value
+                    .or_else(default)
+                    .unwrap_or_else(|| found[0].to_owned())
+            };
+            let words = words.iter();
+            words
+                .map(|word| SHELL_VARIABLE.replace_all(word, value).into_owned())
+                .collect()
+        };
+        (0..number).map(with).collect()
+    }
+}
+
+/// The name of a variable that was found.
+fn name_in(found: &regex::Captures<'_>) -> String {
+    let name = found.get(1).or(found.get(3));
+    name.map_or_else(String::new, |name| name.as_str().to_owned())
+}
+
+/// The most values of one variable that are told apart.
+const MAX_VALUES: usize = 64;
+
+static SHELL_VARIABLE: Pattern =
+    Pattern::new(r"\$(?:\{([A-Za-z_]\w*)(?::?-([^}$]*))?\}|([A-Za-z_]\w*))");
 
 /// Whether a word sets a variable for the command after it: `NAME=value`.
 pub fn is_assignment(word: &str) -> bool {

@@ -43,6 +43,60 @@ pub enum Added {
     AboveTests,
 }
 
+/// A file that counts when it is added where there were tests.
+pub const fn with_tests(name: &'static str) -> File {
+    File {
+        name,
+        part: Part::Whole,
+        added: Added::WithTests,
+    }
+}
+
+/// A file that overrides nothing when it is added.
+pub const fn alone(name: &'static str) -> File {
+    File {
+        name,
+        part: Part::Whole,
+        added: Added::Never,
+    }
+}
+
+/// A file that counts when it is added where one of the others existed.
+pub const fn beside(name: &'static str, others: &'static [&'static str]) -> File {
+    File {
+        name,
+        part: Part::Whole,
+        added: Added::Beside(others),
+    }
+}
+
+/// A file of which a part counts.
+pub const fn partly(name: &'static str, part: Part) -> File {
+    File {
+        name,
+        part,
+        added: Added::Never,
+    }
+}
+
+/// A file that weakens the checks of its program wherever it is added, such as the configuration of a linter.
+pub const fn always(name: &'static str) -> File {
+    File {
+        name,
+        part: Part::Whole,
+        added: Added::Always,
+    }
+}
+
+/// A file of which a part counts, also when it is added where there were tests.
+pub const fn partly_with_tests(name: &'static str, part: Part) -> File {
+    File {
+        name,
+        part,
+        added: Added::WithTests,
+    }
+}
+
 /// Test runners: every file that their command names is a test, and every directory contains tests.
 pub const RUNNERS: &[&str] = &[
     "ava",
@@ -101,6 +155,9 @@ pub const SHELLS: &[&str] = &["ash", "bash", "dash", "fish", "ksh", "sh", "zsh"]
 /// Directories in which package managers install programs in a work tree.
 pub const INSTALLED: &[&str] = &[".venv/bin", "node_modules/.bin", "vendor/bin", "venv/bin"];
 
+/// Programs that run others in a virtual environment of the project.
+pub const ENVIRONMENTS: &[&str] = &["hatch", "pdm", "pipenv", "poetry", "rye", "tox", "uv"];
+
 /// Programs that run the scripts of a `package.json`.
 pub const PACKAGE_MANAGERS: &[&str] = &["bun", "npm", "pnpm", "yarn"];
 
@@ -152,6 +209,25 @@ pub const LINTERS: &[&str] = &[
     "typos",
     "xo",
     "yamllint",
+];
+
+/// Programs that work by a file of rules: `awk -f`, `grep -f`, `sha256sum -c`. Other files that they name are the work.
+pub const TEXT_TOOLS: &[&str] = &[
+    "awk",
+    "b2sum",
+    "egrep",
+    "fgrep",
+    "gawk",
+    "grep",
+    "jq",
+    "mawk",
+    "md5sum",
+    "nawk",
+    "sed",
+    "sha1sum",
+    "sha256sum",
+    "sha512sum",
+    "yq",
 ];
 
 /// Programs that run nothing that their arguments name, and that print or find programs.

@@ -2,6 +2,8 @@ use super::{Definitions, Entry, Part, Role, Start, fits, names_path};
 use crate::checks::tests_changed::is_test;
 use std::collections::BTreeMap;
 
+mod found;
+
 /// Files by path. Content that starts with `->` is a link; content that starts with `#!` is executable.
 struct Tree(BTreeMap<&'static str, &'static str>);
 

@@ -1,18 +1,19 @@
 //! Follows the names in command lines through scripts, recipes and the scripts of a `package.json`.
 
 use super::families::FAMILIES;
-use super::shell::{self, is_assignment};
+use super::shell::{self, Variables, is_assignment};
 use super::table::{
-    Family, INSTALLED, INTERPRETERS, PACKAGE_MANAGERS, PRODUCT_DIRECTORIES, REPORTING, RUNNERS,
-    SHELLS,
+    ENVIRONMENTS, Family, INSTALLED, INTERPRETERS, PACKAGE_MANAGERS, PRODUCT_DIRECTORIES,
+    REPORTING, RUNNERS, SHELLS, TEXT_TOOLS,
 };
 use super::{Definitions, Entry, Start, base, fits, joined, parent};
 use std::collections::BTreeSet;
 use words::{
-    READERS, extension, installs, is_command_option, is_expectation, is_limit, only_parses,
-    option_configures, says_that_it_checks,
+    READERS, extension, installs, is_command_option, is_entry_point, is_expectation, is_limit,
+    only_parses, option_configures, says_that_it_checks,
 };
 
+mod interpreters;
 mod settings;
 mod words;
 
@@ -25,7 +26,7 @@ const MAX_LINKS: u32 = 40;
 /// Words that precede a command.
 const BEFORE_A_COMMAND: &[&str] = &[
     "!", "command", "do", "elif", "else", "env", "eval", "exec", "if", "nice", "nohup", "sudo",
-    "then", "time", "timeout", "until", "while", "xargs", "xvfb-run", "{",
+    "then", "time", "timeout", "trap", "until", "while", "xargs", "xvfb-run", "{",
 ];
 
 /// The definitions of these command lines.
@@ -55,6 +56,17 @@ fn families_of(name: &str) -> impl Iterator<Item = usize> {
         .map(|(at, _)| at)
 }
 
+/// An option of make, and the value that is joined to it.
+fn option_of_make(word: &str) -> (&str, Option<&str>) {
+    if let Some((option, value)) = word.split_once('=').filter(|_| word.starts_with("--")) {
+        return (option, Some(value));
+    }
+    match word.split_at_checked(2) {
+        Some((option @ ("-C" | "-f"), value)) if !value.is_empty() => (option, Some(value)),
+        _ => (word, None),
+    }
+}
+
 /// The directory in which a command runs, and the directory of the script that contains it.
 #[derive(Debug, Clone, Default)]
 struct Place {
@@ -63,6 +75,8 @@ struct Place {
     depth: u32,
     /// Whether a script of the work tree runs this command.
     in_script: bool,
+    /// Whether another command judges what this command prints.
+    is_judged: bool,
 }
 
 impl Place {
@@ -72,6 +86,7 @@ impl Place {
             script_dir,
             depth: self.depth + 1,
             in_script: self.in_script,
+            is_judged: false,
         }
     }
 
@@ -100,16 +115,20 @@ impl Walk<'_> {
             return;
         }
         let mut place = place.clone();
-        for words in shell::commands(text) {
-            if let [cd, dir, ..] = words.as_slice()
-                && cd == "cd"
-            {
-                if let Some((dir, Entry::Directory)) = self.resolve(&place, dir) {
-                    place.dir = dir;
+        let mut variables = Variables::default();
+        for command in shell::simple_commands(text) {
+            variables.set_by(&command.words);
+            place.is_judged = command.is_judged;
+            for words in variables.expanded(&command.words) {
+                match words.as_slice() {
+                    [cd, dir, ..] if ["cd", "pushd"].contains(&cd.as_str()) => {
+                        if let Some((dir, Entry::Directory)) = self.resolve(&place, dir) {
+                            place.dir = dir;
+                        }
+                    }
+                    words => self.command(words, &place),
                 }
-                continue;
             }
-            self.command(&words, &place);
         }
     }
 
@@ -122,6 +141,7 @@ impl Walk<'_> {
     fn follow(&mut self, words: &[String], place: &Place) {
         let mut is_program = true;
         let is_read = words.iter().any(|word| READERS.contains(&base(word)));
+        self.found.runs_environment |= words.iter().any(|word| word.contains("venv"));
         for (at, word) in words.iter().enumerate() {
             self.installed(place, word);
             let rest = words.get(at + 1..).unwrap_or_default();
@@ -136,6 +156,13 @@ impl Walk<'_> {
             is_program = is_program && is_prefix;
             if of_command && (word == "." || word == "source") {
                 self.sourced(place, rest.first());
+                continue;
+            }
+            if of_command && word.contains(char::is_whitespace) {
+                self.shell(
+                    word,
+                    &place.below(place.dir.clone(), place.script_dir.clone()),
+                );
                 continue;
             }
             let known = self.program(name, rest, place);
@@ -180,6 +207,7 @@ impl Walk<'_> {
     fn program(&mut self, name: &str, rest: &[String], place: &Place) -> bool {
         let known = self.family_of(name);
         self.found.runs_tests |= REPORTING.contains(&name);
+        self.found.runs_environment |= ENVIRONMENTS.contains(&name);
         if only_parses(name, rest) {
             return true;
         }
@@ -190,7 +218,7 @@ impl Walk<'_> {
                         self.shell(text, &place.below(place.dir.clone(), place.dir.clone()));
                     }
                 }
-                None => self.script_at(place, rest.iter().find(|word| !word.starts_with('-'))),
+                None => self.script_of_shell(rest, place),
             }
         } else if PACKAGE_MANAGERS.contains(&name) {
             self.package_scripts(rest, place);
@@ -245,7 +273,7 @@ impl Walk<'_> {
                 None => after_option.then_some(word.as_str()),
             };
             // What is joined to an option is its value, and a file of options is no work.
-            let is_value = word.starts_with(['-', '@']);
+            let is_value = word.starts_with(['-', '@']) && !TEXT_TOOLS.contains(&program);
             after_option = word.starts_with('-');
             if let Some(value) = value.filter(|_| is_value || option_configures(program, option))
                 && let Some((path, Entry::File { .. })) = self.resolve(place, value)
@@ -260,57 +288,23 @@ impl Walk<'_> {
         }
     }
 
-    fn interpreter(&mut self, name: &str, rest: &[String], place: &Place) {
-        let tests = rest.iter().any(|word| word == "--test" || word == "test");
-        if ["node", "nodejs", "bun", "deno"].contains(&name) && tests {
-            self.found.runs_tests = true;
-            self.runner(name, rest, place);
-        }
+    /// Records the script that a shell runs. Of a pattern, all files are tests that fit and say that they check.
+    fn script_of_shell(&mut self, rest: &[String], place: &Place) {
         let mut words = rest.iter();
-        let mut before = Vec::new();
         while let Some(word) = words.next() {
-            if word == "-m" || word == "-c" {
-                let module = words.next().filter(|_| word == "-m");
-                self.found.module_dirs.insert(place.dir.clone());
-                if let Some(module) = module {
-                    self.module(module, place);
+            match word.as_str() {
+                "-o" | "-O" | "+o" | "+O" => {
+                    words.next();
                 }
-                return;
-            }
-            before.push(word.clone());
-            if !word.starts_with('-')
-                && let Some((path, Entry::File { .. })) = self.resolve(place, word)
-            {
-                if fits("python*", name) {
-                    self.modules_of_script(&path, place);
+                word if word.starts_with(['-', '+']) => {}
+                pattern if pattern.contains('*') => {
+                    let path = joined(&place.dir, pattern.trim_start_matches("./"));
+                    if says_that_it_checks(&path) {
+                        self.found.test_paths.insert(path);
+                    }
+                    return;
                 }
-                self.script(path, place);
-                break;
-            }
-        }
-        self.option_files(name, &before, place);
-    }
-
-    /// Records the directories from which a script of Python loads modules first: its own, and the one in which
-    /// it runs if it adds to the list.
-    fn modules_of_script(&mut self, path: &str, place: &Place) {
-        self.found.module_dirs.insert(parent(path).to_owned());
-        let text = self.start.read(path).unwrap_or_default();
-        if text.contains("sys.path") {
-            self.found.module_dirs.insert(place.dir.clone());
-        }
-    }
-
-    /// Records a Python module that is run, if it belongs to the work tree.
-    fn module(&mut self, module: &str, place: &Place) {
-        let path = module.replace('.', "/");
-        for end in [".py", "/__main__.py", "/__init__.py"] {
-            let path = format!("{path}{end}");
-            match self.resolve(place, &path) {
-                Some((path, Entry::File { .. })) => self.script(path, place),
-                _ => {
-                    self.found.shadows.insert(joined(&place.dir, &path));
-                }
+                _ => return self.script_at(place, Some(word)),
             }
         }
     }
@@ -349,7 +343,7 @@ impl Walk<'_> {
         while let Some(word) = all.next() {
             let (option, value) = word.split_once('=').unwrap_or((word, ""));
             match option {
-                "--prefix" | "-C" | "--dir" | "--cwd" => {
+                "--prefix" | "-C" | "--dir" | "--cwd" | "-w" | "--workspace" => {
                     let value = match value.is_empty() {
                         true => all.next().map(String::as_str),
                         false => Some(value),
@@ -400,13 +394,19 @@ impl Walk<'_> {
         let (mut dir, mut file, mut goals) = (place.dir.clone(), None, Vec::new());
         let mut words = rest.iter();
         while let Some(word) = words.next() {
-            match word.as_str() {
+            let (option, joined_value) = option_of_make(word);
+            let mut value = || {
+                joined_value
+                    .map(str::to_owned)
+                    .or_else(|| words.next().cloned())
+            };
+            match option {
                 "-C" | "--directory" => {
-                    if let Some((found, _)) = words.next().and_then(|to| self.resolve(place, to)) {
+                    if let Some((found, _)) = value().and_then(|to| self.resolve(place, &to)) {
                         dir = found;
                     }
                 }
-                "-f" | "--file" | "--makefile" | "--justfile" => file = words.next().cloned(),
+                "-f" | "--file" | "--makefile" | "--justfile" => file = value(),
                 "-j" | "-l" | "-o" | "-W" => {
                     let _ = words
                         .next()
@@ -442,7 +442,7 @@ impl Walk<'_> {
                     }
                 }
                 let recipes = shell::recipes(&text, &goals);
-                self.shell(&recipes, &here);
+                self.shell(&recipes.replace("$$", "$"), &here);
                 return;
             }
         }
@@ -483,7 +483,8 @@ impl Walk<'_> {
 
     /// Records a script and what it runs.
     fn script_in(&mut self, path: String, place: &Place, is_shell: bool) {
-        if place.in_script && !says_that_it_checks(&path) {
+        let is_work = place.in_script || place.is_judged || is_entry_point(&path);
+        if is_work && !says_that_it_checks(&path) {
             return;
         }
         let is_new = self.found.named.insert(path.clone());

@@ -138,3 +138,14 @@ fn conditions_that_leave_code_out_of_a_build_for_tests_are_taken_back() {
     let function = format!("#[cfg(not(test))]\nfn g() {{}}\n{source}");
     assert_eq!(part.restored(&source, &function), None);
 }
+
+#[test]
+fn a_raised_edition_decides_nothing_and_a_lower_one_is_put_back() {
+    let edition = Part::Toml(&["package.edition+"]);
+    let of = |edition: &str| format!("[package]\nname = \"a\"\nedition = \"{edition}\"\n");
+    assert_eq!(edition.restored(&of("2018"), &of("2021")), None);
+    assert!(mixed(edition, &of("2021"), &of("2018")).contains("2021"));
+    let none = "[package]\nname = \"a\"\n";
+    assert!(mixed(edition, &of("2021"), none).contains("2021"));
+    assert_eq!(edition.restored(none, &of("2021")), None);
+}

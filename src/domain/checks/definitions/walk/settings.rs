@@ -112,7 +112,7 @@ impl Walk<'_> {
     }
 
     /// The file that JavaScript loads for the name of a local module.
-    fn module_at(&mut self, dir: &str, word: &str) -> Option<String> {
+    pub(super) fn module_at(&mut self, dir: &str, word: &str) -> Option<String> {
         ENDINGS.iter().find_map(|end| {
             let found = self.resolve_from(dir, &format!("{word}{end}"));
             found.and_then(|(path, entry)| matches!(entry, Entry::File { .. }).then_some(path))

@@ -1,19 +1,21 @@
 //! What words of a command or a path say.
 
 use super::super::base;
-use super::super::table::{COMPILERS, INSTALLERS, LINTERS, SAYING, SHELLS};
+use super::super::table::{COMPILERS, INSTALLERS, LINTERS, SAYING, SHELLS, TEXT_TOOLS};
 use super::{BEFORE_A_COMMAND, is_assignment};
 use crate::checks::tests_changed::is_test;
 
 /// Words in a script's path that mark it as a check. A script that another script runs may otherwise be the
 /// work itself: `test.sh` that runs `slug.sh`.
 const WORDS_OF_CHECKS: &[&str] = &[
+    "acceptance",
     "assert",
     "assertions",
     "check",
     "checks",
     "ci",
     "common",
+    "conformance",
     "e2e",
     "gate",
     "gradlew",
@@ -22,10 +24,14 @@ const WORDS_OF_CHECKS: &[&str] = &[
     "helper",
     "helpers",
     "integration",
+    "judge",
     "lint",
     "mvnw",
+    "qa",
+    "regression",
     "script",
     "scripts",
+    "smoke",
     "spec",
     "specs",
     "suite",
@@ -46,13 +52,19 @@ const WORDS_OF_LIMITS: &[&str] = &[
     "baseline",
     "budget",
     "budgets",
+    "cases",
     "expected",
+    "golden",
     "limits",
     "suite",
     "suites",
     "threshold",
     "thresholds",
+    "want",
 ];
+
+/// Stems of files that start the work itself.
+const ENTRY_POINTS: &[&str] = &["__main__", "cli", "index", "main", "server"];
 
 /// Ends of options of compilers and linters that name a file by which they work, and not a file to work on.
 const CONFIGURING: &[&str] = &[
@@ -101,6 +113,15 @@ pub fn option_configures(program: &str, option: &str) -> bool {
         ends && !name.starts_with("no-")
     };
     match program {
+        _ if TEXT_TOOLS.contains(&program) => {
+            let is_short = option.starts_with('-') && !option.starts_with("--");
+            let letters = is_short && name.chars().all(|c| c.is_ascii_alphabetic());
+            let (letter, long) = match program.ends_with("sum") {
+                true => ('c', "check"),
+                false => ('f', "file"),
+            };
+            (letters && name.ends_with(letter)) || name == long || name == "from-file"
+        }
         "tsc" => ["b", "build", "p"].contains(&name) || is_named(),
         "phpstan" if name == "a" => true,
         "rubocop" if name == "r" => true,
@@ -157,7 +178,7 @@ pub fn only_parses(name: &str, rest: &[String]) -> bool {
 }
 
 /// Programs that read the data by which a check judges.
-pub const READERS: &[&str] = &["cat", "cmp", "comm", "diff", "jq", "xargs"];
+pub const READERS: &[&str] = &["cat", "cmp", "comm", "diff", "done", "jq", "xargs"];
 
 /// Whether a path is that of data and says that a check judges by it, wherever it is named.
 pub fn is_limit(path: &str) -> bool {
@@ -174,6 +195,12 @@ pub fn is_expectation(path: &str) -> bool {
 fn is_data(path: &str) -> bool {
     let lists = ["constraints", "package", "requirements"];
     DATA.contains(&extension(path)) && !has_word(path, &lists)
+}
+
+/// Whether a path is that of a file which starts the work itself: `main.py`, `index.js`.
+pub fn is_entry_point(path: &str) -> bool {
+    let stem = base(path).split('.').next().unwrap_or_default();
+    ENTRY_POINTS.contains(&stem)
 }
 
 /// The ending of a file name, without the dot.

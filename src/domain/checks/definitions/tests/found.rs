@@ -1,0 +1,202 @@
+//! Definitions that are found behind less usual commands, and what stays the work.
+
+use super::{Tree, decides};
+use crate::checks::definitions::{Definitions, Role};
+
+#[test]
+fn scripts_are_found_behind_variables_options_and_quotes() {
+    let files = [
+        ("qa/judge", "sh qa/other"),
+        ("qa/other", ""),
+        ("qa/rules", "t:\n\tD=qa; sh $$D/judge\n"),
+        ("qa/Makefile", "t:\n\tsh judge\n"),
+        ("qa/j.py", ""),
+        ("qa/__main__.py", ""),
+        ("qa/j.js", ""),
+        ("qa/index.js", ""),
+        ("pkgs/a/package.json", "{\"scripts\":{\"test\":\"sh j\"}}"),
+        ("pkgs/a/j", ""),
+        ("work.txt", ""),
+    ];
+    for (check, path, expected) in [
+        ("J=qa/judge; sh $J", "qa/judge", true),
+        ("D=qa; sh \"$D/judge\"", "qa/judge", true),
+        ("sh \"${J:-qa/judge}\"", "qa/judge", true),
+        ("for f in x qa/judge; do sh \"$f\"; done", "qa/judge", true),
+        ("J=qa/judge; J=work.txt; sh $J", "qa/judge", false),
+        ("bash -o errexit qa/judge", "qa/judge", true),
+        ("bash +x qa/judge", "qa/judge", true),
+        ("eval 'sh qa/judge'", "qa/judge", true),
+        ("trap 'sh qa/judge' EXIT", "qa/judge", true),
+        ("sh qa/judge", "qa/other", true),
+        ("pushd qa; sh judge", "qa/judge", true),
+        ("make -Cqa t", "qa/judge", true),
+        ("make --directory=qa t", "qa/judge", true),
+        ("make -fqa/rules t", "qa/rules", true),
+        ("make --file=qa/rules t", "qa/judge", true),
+        ("python3 -mqa.j", "qa/j.py", true),
+        ("python3 qa", "qa/__main__.py", true),
+        ("node ./qa", "qa/index.js", true),
+        ("node qa/j", "qa/j.js", true),
+        ("npm test -w pkgs/a", "pkgs/a/j", true),
+        ("npm test --workspace=pkgs/a", "pkgs/a/j", true),
+        ("sed -i s/a/b/ work.txt", "work.txt", false),
+    ] {
+        assert_eq!(decides(&files, check, path), expected, "{check}: {path}");
+    }
+}
+
+#[test]
+fn files_of_rules_decide_and_what_text_tools_work_on_does_not() {
+    let files = [
+        ("rules", ""),
+        ("SUMS", ""),
+        ("work.txt", ""),
+        ("cases.txt", ""),
+        ("tests/run.sh", ""),
+    ];
+    for (check, path, expected) in [
+        ("awk -f rules work.txt", "rules", true),
+        ("sed -n -f rules work.txt", "rules", true),
+        ("grep -qxf rules work.txt", "rules", true),
+        ("grep --file=rules work.txt", "rules", true),
+        ("jq -e --from-file rules work.txt", "rules", true),
+        ("sha256sum -c SUMS", "SUMS", true),
+        ("sha256sum --check SUMS", "SUMS", true),
+        ("awk -f rules work.txt", "work.txt", false),
+        ("awk -F, '{print $1}' work.txt", "work.txt", false),
+        ("grep -q x work.txt", "work.txt", false),
+        ("grep -rn --exclude=work.txt x .", "work.txt", false),
+        ("sha256sum work.txt", "work.txt", false),
+        (
+            "while read a; do ./x $a; done < cases.txt",
+            "cases.txt",
+            true,
+        ),
+        (
+            "while read a; do ./x $a; done < work.txt",
+            "work.txt",
+            false,
+        ),
+    ] {
+        assert_eq!(decides(&files, check, path), expected, "{check}: {path}");
+    }
+}
+
+/// Where another command judges what a program prints, or its name says that it starts the work, it is the work.
+#[test]
+fn a_program_whose_output_is_judged_or_that_starts_the_work_is_the_work() {
+    let files = [
+        ("greet.sh", "#!/bin/sh\n"),
+        ("check.sh", "#!/bin/sh\n"),
+        ("main.py", ""),
+        ("index.js", ""),
+        ("app/__main__.py", ""),
+        ("ci/main.py", ""),
+        ("expected.txt", ""),
+    ];
+    for (check, path, expected) in [
+        ("./greet.sh", "greet.sh", true),
+        ("./greet.sh | grep -qx hello", "greet.sh", false),
+        (
+            "./greet.sh | tr a b | diff - expected.txt",
+            "greet.sh",
+            false,
+        ),
+        (
+            "./greet.sh | tr a b | diff - expected.txt",
+            "expected.txt",
+            true,
+        ),
+        ("[ \"$(./greet.sh)\" = hello ]", "greet.sh", false),
+        (
+            "out=$(./greet.sh); test \"$out\" = hello",
+            "greet.sh",
+            false,
+        ),
+        ("diff <(./greet.sh) expected.txt", "greet.sh", false),
+        ("./greet.sh || grep -q x y", "greet.sh", true),
+        ("./greet.sh | tee log", "greet.sh", true),
+        ("(./greet.sh)", "greet.sh", true),
+        ("./check.sh | grep -q ok", "check.sh", true),
+        ("python3 main.py", "main.py", false),
+        ("node index.js --check", "index.js", false),
+        ("python3 -m app", "app/__main__.py", false),
+        ("python3 ci/main.py", "ci/main.py", true),
+    ] {
+        assert_eq!(decides(&files, check, path), expected, "{check}: {path}");
+    }
+}
+
+#[test]
+fn files_that_a_shell_runs_by_a_pattern_are_tests_if_they_say_that_they_check() {
+    let tree = Tree([("checks/a", ""), ("src/a.sh", ""), ("README.md", "")].into());
+    for (check, path, expected) in [
+        (
+            "for f in src/a.sh checks/*; do sh \"$f\"; done",
+            "checks/a",
+            true,
+        ),
+        ("for f in src/*.sh; do sh \"$f\"; done", "src/a.sh", false),
+        (
+            "for f in checks/*; do sh -n \"$f\"; done",
+            "checks/a",
+            false,
+        ),
+        ("python3 -m doctest README.md", "README.md", true),
+        ("python3 -m other README.md", "README.md", false),
+    ] {
+        let definitions = Definitions::of([check], &tree);
+        let is_test = definitions.of_old(path) == Some(Role::Test);
+        assert_eq!(is_test, expected, "{check}: {path}");
+    }
+}
+
+#[test]
+fn a_new_file_among_the_tests_that_is_loaded_instead_of_the_work_decides() {
+    let files = [
+        ("calc.py", ""),
+        ("include/calc.h", ""),
+        ("lib/My/Calc.pm", ""),
+        ("src/main/java/a/Calc.java", ""),
+        ("tests/test_a.py", ""),
+        ("tests/nested/__init__.py", ""),
+        ("package.json", "{}"),
+    ];
+    for (check, path, expected) in [
+        ("pytest", "tests/calc/__init__.py", true),
+        ("pytest", "tests/nested/calc/__init__.py", false),
+        ("pytest", "tests/other/__init__.py", false),
+        ("pytest", "tests/__init__.py", false),
+        ("make test", "tests/calc.h", true),
+        ("make test", "tests/macros.h", false),
+        ("prove -l", "t/lib/My/Calc.pm", true),
+        ("prove -l", "t/lib/Helper.pm", false),
+        ("prove -l", "lib/strict.pm", true),
+        ("mvn test", "src/test/java/a/Calc.java", true),
+        ("mvn test", "src/test/java/a/CalcTest.java", false),
+        ("npm test", "test/node_modules/chai/index.js", true),
+        ("npm test", "node_modules/chai/index.js", false),
+        ("ruff check .", ".gitignore", true),
+        ("npx prettier --check .", "src/.gitignore", true),
+        ("pytest", ".gitignore", false),
+    ] {
+        assert_eq!(decides(&files, check, path), expected, "{check}: {path}");
+    }
+}
+
+#[test]
+fn an_environment_of_python_comes_first_only_where_a_check_uses_it() {
+    let tree = Tree([("tests/a.py", "")].into());
+    for (check, expected) in [
+        ("python -m pytest", false),
+        (". .venv/bin/activate; pytest", true),
+        ("PATH=$PWD/venv/bin:$PATH pytest", true),
+        ("uv run pytest", true),
+        ("poetry run pytest", true),
+    ] {
+        let definitions = Definitions::of([check], &tree);
+        assert_eq!(definitions.finds_first(".venv/bin"), expected, "{check}");
+        assert!(definitions.finds_first("node_modules/.bin"), "{check}");
+    }
+}
