@@ -3,6 +3,7 @@
 //! recorded.
 
 use crate::domain::checks::definitions::Definitions;
+use crate::domain::checks::tests_changed::is_test;
 use crate::domain::checks::uncommitted::{is_list_of_products, may_be_needed};
 use crate::git::{RawSnapshot, Repo, display_path};
 use crate::plain_file;
@@ -108,7 +109,10 @@ impl Uncommitted {
             .collect();
         let is_new = |path: &&str| {
             let (directory, name) = path.rsplit_once('/').unwrap_or_default();
-            let precedes = || MACHINE.iter().any(|dir| Path::new(dir).join(name).exists());
+            let precedes = || {
+                let mut machine = MACHINE.iter().map(|dir| Path::new(dir).join(name));
+                definitions.finds_first(directory) && machine.any(|program| program.exists())
+            };
             !self.programs.contains_key(*path)
                 && (self.program_directories.contains(directory) || precedes())
         };
@@ -133,6 +137,7 @@ fn uncommitted(
         let may_be_needed = full.symlink_metadata().is_ok_and(|meta| {
             may_be_needed(&display_path(path), meta.is_dir() || meta.is_symlink())
         });
+        let may_be_needed = may_be_needed || is_without_origin(top, path);
         may_be_needed && !committed.contains(path) && !has_below(&committed, path)
     };
     let ignored = raw
@@ -141,6 +146,22 @@ fn uncommitted(
         .filter(|path| is_new(path) && is_needed(path));
     let nested = raw.nested.iter().filter(|path| is_new(path));
     ignored.chain(nested).cloned().collect()
+}
+
+/// Whether no program can have made what is usually made again: a compiled module of Python without its source, or
+/// packages among the tests that no package asks for.
+fn is_without_origin(top: &Path, path: &[u8]) -> bool {
+    let relative = Path::new(std::ffi::OsStr::from_bytes(path));
+    let (full, name) = (top.join(relative), relative.file_name());
+    let among_tests = || is_test(&display_path(path));
+    match name.and_then(|name| name.to_str()) {
+        Some("node_modules") => among_tests() && !full.with_file_name("package.json").exists(),
+        Some(name) if name.ends_with(".pyc") => {
+            let is_cache = |dir: &Path| dir.ends_with("__pycache__");
+            !relative.parent().is_some_and(is_cache) && !full.with_extension("py").exists()
+        }
+        _ => false,
+    }
 }
 
 /// Whether a set of paths contains a path, a directory around it, or something below it. Other rules for

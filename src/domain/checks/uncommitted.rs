@@ -21,8 +21,76 @@ const REMADE: &[&str] = &[
     "venv",
 ];
 
-/// Hidden directories that are read as configuration; the others are caches and settings of editors.
-const READ: &[&str] = &[".cargo", ".config", ".mvn"];
+/// Hidden directories of caches, installed dependencies, compiled code and settings of editors. Others may hold
+/// anything.
+const HIDDEN: &[&str] = &[
+    "angular",
+    "astro",
+    "bundle",
+    "cache",
+    "ccls-cache",
+    "clangd",
+    "conda",
+    "coverage",
+    "dart_tool",
+    "direnv",
+    "docusaurus",
+    "eggs",
+    "expo",
+    "fleet",
+    "git",
+    "gradle",
+    "history",
+    "hypothesis",
+    "idea",
+    "ipynb_checkpoints",
+    "ivy2",
+    "jj",
+    "kotlin",
+    "local",
+    "m2",
+    "metals",
+    "next",
+    "npm",
+    "nox",
+    "nuget",
+    "nuxt",
+    "nx",
+    "nyc_output",
+    "output",
+    "parcel-cache",
+    "pixi",
+    "pnpm-store",
+    "pub-cache",
+    "pyre",
+    "python_packages",
+    "pytype",
+    "rustup",
+    "scannerwork",
+    "serverless",
+    "settings",
+    "stack-work",
+    "svelte-kit",
+    "swiftpm",
+    "terraform",
+    "tox",
+    "turbo",
+    "venv",
+    "vite",
+    "vs",
+    "vscode",
+    "yarn",
+    "zig-cache",
+];
+
+/// Whether a directory of this name is hidden and holds what programs make again.
+fn is_hidden(name: &str) -> bool {
+    let hidden = name.strip_prefix('.');
+    hidden.is_some_and(|name| {
+        let ends = ["-cache", "_cache", "cache", "venv"];
+        HIDDEN.contains(&name) || ends.iter().any(|end| name.ends_with(end))
+    })
+}
 
 /// Ends of files that programs make again.
 const REMADE_FILES: &[&str] = &[
@@ -60,10 +128,8 @@ pub fn may_be_needed(path: &str, is_directory: bool) -> bool {
         true => "",
         false => above.pop().unwrap_or_default(),
     };
-    let is_remade = |dir: &&str| {
-        let is_hidden = dir.starts_with('.') && !READ.contains(dir);
-        is_hidden || REMADE.contains(dir) || dir.ends_with(".egg-info")
-    };
+    let is_remade =
+        |dir: &&str| is_hidden(dir) || REMADE.contains(dir) || dir.ends_with(".egg-info");
     !above.iter().any(is_remade) && !REMADE_FILES.iter().any(|end| name.ends_with(end))
 }
 
@@ -79,6 +145,8 @@ mod tests {
             (".env", false),
             ("conftest.py", false),
             (".cargo/config.toml", false),
+            (".lib/a.py", false),
+            (".data", true),
             ("data/a.csv", false),
         ] {
             assert!(may_be_needed(path, is_directory), "{path}");
@@ -89,6 +157,9 @@ mod tests {
             ("target", true),
             ("node_modules/a/index.js", false),
             (".pytest_cache", true),
+            (".venv", true),
+            (".svelte-kit", true),
+            (".mypy_cache/x", false),
             ("x.egg-info", true),
             ("src/a.pyc", false),
             ("debug.log", false),

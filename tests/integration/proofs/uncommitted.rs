@@ -24,6 +24,21 @@ const ELSEWHERE: &[(&str, &str, &str)] = &[
         "gen",
     ),
     (
+        ".lib/b.txt",
+        "echo .lib >> .gitignore; mkdir .lib; echo fixed > .lib/b.txt",
+        ".lib",
+    ),
+    (
+        "b.pyc",
+        "echo '*.pyc' >> .gitignore; echo fixed > b.pyc",
+        "b.pyc",
+    ),
+    (
+        "tests/node_modules/b.txt",
+        "mkdir -p tests/node_modules; echo fixed > tests/node_modules/b.txt",
+        "tests/node_modules",
+    ),
+    (
         "sub/a.txt",
         "git init -q sub; echo fixed > sub/a.txt",
         "sub",
