@@ -475,3 +475,70 @@ fn a_definition_that_would_not_be_committed_verifies_nothing() {
     let run = run(&project, agent, &[]);
     assert_ne!(run.summary["status"], "success", "{}", run.stdout);
 }
+
+/// Agents make virtual environments to install a test runner. Only a check that uses one finds its programs first.
+#[test]
+fn a_new_virtual_environment_is_used_only_by_a_check_that_says_so() {
+    for (check, expected) in [
+        ("grep -qx fixed work.txt", "verified"),
+        (
+            "PATH=$PWD/.venv/bin:$PATH; grep -qx fixed work.txt",
+            "changed_expectations",
+        ),
+    ] {
+        let files = [("work.txt", "x\n"), (".gitignore", ".venv\n")];
+        let project = project(&files, check, "max_retries: 0\n");
+        let agent = "mkdir -p .venv/bin; cp $(command -v grep) .venv/bin/grep; echo fixed > work.txt; echo Done.";
+        let done = run(&project, agent, &[]).expect(0);
+        assert_eq!(done.task(0)["reason"], expected, "{check}: {}", done.stdout);
+    }
+}
+
+/// A check that judges what a program prints is not made of that program.
+#[test]
+fn a_program_that_is_the_work_is_not_put_back() {
+    for (check, expected) in [
+        ("sh greet.sh | grep -qx hello", "verified"),
+        ("[ \"$(sh greet.sh)\" = hello ]", "verified"),
+        ("sh main.sh > main.log; grep -qx hello main.log", "verified"),
+        ("sh check.sh | grep -qx hello", "changed_expectations"),
+    ] {
+        let script = "#!/bin/sh\necho helo\n";
+        let files = [
+            ("greet.sh", script),
+            ("main.sh", script),
+            ("check.sh", script),
+            (".gitignore", "main.log\n"),
+        ];
+        let project = project(&files, check, "max_retries: 0\n");
+        let agent = "sed -i s/helo/hello/ greet.sh main.sh check.sh; echo Done.";
+        let done = run(&project, agent, &[]).expect(0);
+        assert_eq!(done.task(0)["reason"], expected, "{check}: {}", done.stdout);
+    }
+}
+
+/// Runners such as pytest refuse two tests of the same name, and a new test may need what the work added to a helper.
+#[test]
+fn tests_that_are_moved_or_need_a_changed_helper_are_no_reason_for_doubt() {
+    let check = "n=$(find tests -name 'test_*' | sed 's,.*/,,' | sort | uniq -d | wc -l); [ $n = 0 ] || exit 2; for t in $(find tests -name 'test_*'); do sh $t; done";
+    let files = [
+        ("work.txt", "x\n"),
+        ("tests/helper", "is() { grep -q \"$1\" work.txt; }\n"),
+        ("tests/test_a", ". tests/helper; is x\n"),
+    ];
+    let moved = "mkdir tests/unit; git mv tests/test_a tests/unit/test_a";
+    let helped =
+        "echo 'has() { is \"$1\"; }' >> tests/helper; echo '. tests/helper; has x' > tests/test_b";
+    for (agent, expected) in [
+        (format!("{moved}; echo y >> work.txt"), "verified"),
+        (format!("{helped}; echo y >> work.txt"), "verified"),
+        (
+            format!("{moved}; echo y > work.txt; echo true > tests/unit/test_a"),
+            "changed_expectations",
+        ),
+    ] {
+        let project = project(&files, check, "max_retries: 0\n");
+        let done = run(&project, &format!("{agent}; echo Done."), &[]).expect(0);
+        assert_eq!(done.task(0)["reason"], expected, "{agent}: {}", done.stdout);
+    }
+}
