@@ -203,6 +203,33 @@ fn a_new_failure_is_not_tolerated_behind_an_old_one() {
     assert_eq!(project.commits(), 2);
 }
 
+/// Two packages may have tests of the same name: that one of them was red before excuses no other.
+#[test]
+fn a_new_failure_is_not_tolerated_under_the_name_of_an_old_one() {
+    let suite = "for p in a b; do if grep -qx ok $p.txt; then echo '2 passed in 0.01s'; else printf 'FAILED tests/t.py::test_add - assert 1 == 2\\n1 failed, 1 passed in 0.01s\\n'; bad=1; fi; done\n[ -z \"$bad\" ]\n";
+    for (agent, expected) in [
+        ("echo x > c.txt; echo Done.", "was_red_before"),
+        ("echo x > b.txt; echo Done.", "unknown"),
+    ] {
+        let files = [("suite.sh", suite), ("a.txt", "x\n"), ("b.txt", "ok\n")];
+        let settings = "max_retries: 0\nknown_failures: tolerate\n";
+        let project = project(&files, "sh suite.sh", settings);
+        let is_old = expected == "was_red_before";
+        let run = run(&project, agent, &[]).expect(i32::from(!is_old));
+        let reason = if is_old {
+            "unverified"
+        } else {
+            "verification_failed"
+        };
+        assert_eq!(run.task(0)["reason"], reason, "{agent}: {}", run.stdout);
+        assert_eq!(
+            blamed(&run),
+            pairs(&[("tests/t.py::test_add", expected)]),
+            "{agent}"
+        );
+    }
+}
+
 #[test]
 fn a_failure_that_does_not_come_back_is_told_as_flaky() {
     let files = [

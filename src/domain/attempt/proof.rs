@@ -422,7 +422,11 @@ impl Proofs {
         let Some(before) = before.iter().find(|it| it.check == failed.check) else {
             return Blame::New;
         };
+        // Tests of several packages may have the same name.
+        let hides_others =
+            failed.tests.is_subset(&before.tests) && failed.passes_fewer_than(before);
         match test {
+            _ if hides_others => Blame::Unknown,
             Some(test) if before.tests.contains(test) => Blame::WasRedBefore,
             Some(_) if before.tests.is_empty() => Blame::Unknown,
             Some(_) => Blame::New,
@@ -447,18 +451,22 @@ impl FailedCheck {
     /// show that nothing else broke: at least as many tests must have passed, and the check must have ended
     /// in the same way.
     fn is_no_worse_than(&self, then: &Self) -> bool {
-        let fewer_passed = match (self.passed, then.passed) {
-            (Some(now), Some(then)) => now < then,
-            _ => true,
-        };
         let same_tests = self.all_named
             && then.all_named
             && !self.tests.is_empty()
             && self.tests.is_subset(&then.tests)
-            && !fewer_passed;
+            && self.passed.is_some()
+            && then.passed.is_some();
         self.check == then.check
             && self.end == then.end
             && (same_tests || self.fingerprint == then.fingerprint)
+            && !self.passes_fewer_than(then)
+    }
+
+    /// Whether fewer tests have passed than in another run, as far as both numbers are known.
+    fn passes_fewer_than(&self, other: &Self) -> bool {
+        let numbers = self.passed.zip(other.passed);
+        numbers.is_some_and(|(own, other)| own < other)
     }
 }
 
