@@ -203,6 +203,21 @@ fn a_new_failure_is_not_tolerated_behind_an_old_one() {
     assert_eq!(project.commits(), 2);
 }
 
+/// Python takes what it has compiled of a source of the same size and time for that of another tree.
+#[test]
+fn what_python_has_compiled_of_one_tree_is_not_run_for_another() {
+    let check = "touch -d 2020-01-01 calc.py; python3 -c 'import calc; assert calc.add(2, 3) == 5'";
+    let files = [
+        ("calc.py", "def add(a, b):\n    return a + b\n"),
+        (".gitignore", "__pycache__\n"),
+    ];
+    let project = project(&files, check, "max_retries: 0\n");
+    let agent = "sed -i 's/a + b/a - b/' calc.py; echo Done.";
+    let run = run(&project, agent, &["--flaky-reruns", "1"]).expect(1);
+    proved(&run, &[("baseline", "passed"), ("flake", "failed")]);
+    assert_eq!(blamed(&run)[0].1, "new", "{}", run.stdout);
+}
+
 /// Two packages may have tests of the same name: that one of them was red before excuses no other.
 #[test]
 fn a_new_failure_is_not_tolerated_under_the_name_of_an_old_one() {

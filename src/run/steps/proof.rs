@@ -290,6 +290,7 @@ async fn on_other_tree(
     let put = other.and_then(|(other, away)| {
         let differing = parts.tree.repo.change().swap_to(raw, &other, &away)?;
         renew_declaring(parts.tree.repo.real().work_tree(), &differing);
+        forget_compiled(parts.tree, differing.iter());
         Ok(contents(parts.tree, &differing))
     });
     let ran = match &put {
@@ -311,6 +312,7 @@ async fn on_other_tree(
     let exempt = parts.tree.exempt();
     let back = parts.tree.repo.change().swap_back(&exempt);
     back.context("`sprag run --resume` tries again to restore the work")?;
+    forget_compiled(parts.tree, put.iter().flat_map(Contents::keys));
     parts.tree.collect_artifacts(Some(raw), parts.emit);
     Ok(match (ran, put) {
         (Some(ran), _) => Ok(Ran {
@@ -345,6 +347,37 @@ fn renew_declaring(work_tree: &Path, differing: &[Vec<u8>]) {
     for path in declaring.iter().filter(|path| is_source(path)) {
         // A file that is not there declares nothing.
         let _ = plain_file::open(path).and_then(|file| file.set_modified(SystemTime::now()));
+    }
+}
+
+/// Removes what Python has compiled of these sources. Python compares only their size and the second of their time, which
+/// may be the same for the source of another tree.
+fn forget_compiled<'p>(tree: &WorkTree, differing: impl Iterator<Item = &'p Vec<u8>>) {
+    let top = tree.repo.real().work_tree();
+    for path in differing.map(|path| Path::new(OsStr::from_bytes(path))) {
+        let (Some(parent), Some(stem)) = (path.parent(), path.file_stem()) else {
+            continue;
+        };
+        let cache = parent.join("__pycache__");
+        let is_source = path.extension().is_some_and(|ending| ending == "py");
+        if !is_source || tree.repo.has_tracked_files(&cache.to_string_lossy()) {
+            continue;
+        }
+        let is_compiled = |path: &Path| {
+            let ends = path.extension().is_some_and(|ending| ending == "pyc");
+            let name = path.file_name().map_or(&[][..], OsStr::as_bytes);
+            let rest = name.strip_prefix(stem.as_bytes());
+            ends && rest.is_some_and(|rest| rest.starts_with(b"."))
+        };
+        let is_directory = fs::symlink_metadata(top.join(&cache)).is_ok_and(|meta| meta.is_dir());
+        let entries = is_directory.then(|| fs::read_dir(top.join(&cache)));
+        let entries = entries.into_iter().flatten().flatten().flatten();
+        for compiled in entries.map(|entry| entry.path()) {
+            if is_compiled(&compiled) {
+                // What cannot be removed is as it was before this run.
+                let _ = fs::remove_file(&compiled);
+            }
+        }
     }
 }
 
