@@ -164,47 +164,18 @@ async fn on_tree_of(
         Proof::OldTests => changes.away.clone(),
         Proof::Baseline | Proof::Flake | Proof::NewTests => BTreeSet::new(),
     };
-    let mut tests = match proof {
-        Proof::OldTests if !changes.tests.left.is_empty() => Tests::AsCommitted,
-        _ => Tests::Old,
-    };
+    let mut is_as_committed = proof == Proof::OldTests && !changes.tests.left.is_empty();
     loop {
-        let other = tree_of(parts.tree, (proof, tests), raw, changes);
+        let other = tree_of(parts.tree, (proof, is_as_committed), raw, changes);
         let other = other.map(|other| (other, away.clone()));
         let ran = on_other_tree(parts, config, (raw, before), (proof, other)).await?;
         let passed = |ran: &Ran| ran.verification.verdict == Verdict::Passed;
-        let failed = |ran: &Ran| {
-            let verdict = &ran.verification.verdict;
-            matches!(
-                verdict,
-                Verdict::Failed { .. } | Verdict::CannotStart { .. }
-            )
-        };
-        let is_about_old = proof == Proof::OldTests && changes.tests.are_rewritten();
-        tests = match tests {
-            // A new test may need what no commit contains, and the original tests do not.
-            Tests::AsCommitted if is_about_old && ran.as_ref().is_ok_and(passed) => Tests::Old,
-            Tests::Old if is_about_old && ran.as_ref().is_ok_and(failed) => {
-                let left_out = |tests| new_tests_left_out(&changes.tests, tests).len();
-                if left_out(Tests::OldAlone) == left_out(Tests::Old) {
-                    return Ok(ran);
-                }
-                Tests::OldAlone
-            }
-            _ => return Ok(ran),
-        };
+        // A new test may need what no commit contains, and the original tests do not.
+        if !(is_as_committed && changes.tests.are_rewritten() && ran.as_ref().is_ok_and(passed)) {
+            return Ok(ran);
+        }
+        is_as_committed = false;
     }
-}
-
-/// The tests of a run with the original tests.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Tests {
-    /// Those of the work: the run is about what no commit contains.
-    AsCommitted,
-    /// The original ones, and new ones unless they may need changed definitions.
-    Old,
-    /// Only the original ones: a new test may be one of them under another name, which some test runners refuse.
-    OldAlone,
 }
 
 /// Whether the checks make the same of the original files on the tree on which the task started, as formatters
@@ -408,10 +379,11 @@ fn cannot_prove(run: &TaskRun<'_>, proof: Proof, changes: &CheckChanges) -> Opti
     }
 }
 
-/// The tree that a proof is about.
+/// The tree that a proof is about. `is_as_committed` leaves the tests as the work has them: then the proof is about
+/// what no commit contains.
 fn tree_of(
     tree: &WorkTree,
-    (proof, kept): (Proof, Tests),
+    (proof, is_as_committed): (Proof, bool),
     raw: &RawSnapshot,
     changes: &CheckChanges,
 ) -> Result<TreeId, SwapError> {
@@ -431,9 +403,9 @@ fn tree_of(
     Ok(match proof {
         Proof::Flake => now()?,
         Proof::Baseline => start,
-        Proof::OldTests if kept == Tests::AsCommitted => now()?,
+        Proof::OldTests if is_as_committed => now()?,
         Proof::OldTests => {
-            let new = new_tests_left_out(tests, kept);
+            let new = new_tests_left_out(tests);
             let mut old = named(&[&tests.changed, &tests.definitions, &new]);
             old.retain(|path| !changes.mixed.contains_key(path));
             tree.repo
@@ -447,18 +419,10 @@ fn tree_of(
     })
 }
 
-/// New tests to leave out of a run with the original tests. Most Rust files stay, because other files declare them
-/// as modules.
-fn new_tests_left_out(tests: &TestChanges, kept: Tests) -> Vec<String> {
-    let is_alone = kept == Tests::OldAlone;
-    let is_crate = |path: &str| {
-        let directory = Path::new(path).parent().and_then(Path::file_name);
-        directory.is_some_and(|name| name == "tests")
-    };
-    let is_apart = |path: &&String| match path.ends_with(".rs") {
-        true => is_alone && is_crate(path),
-        false => is_alone || !tests.definitions.is_empty(),
-    };
+/// New tests to leave out, because they may need changed definitions, which the old tests do not need.
+/// Rust files stay, because other files declare them as modules.
+fn new_tests_left_out(tests: &TestChanges) -> Vec<String> {
+    let is_apart = |path: &&String| !tests.definitions.is_empty() && !path.ends_with(".rs");
     tests.added.iter().filter(is_apart).cloned().collect()
 }
 

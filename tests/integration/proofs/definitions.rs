@@ -517,28 +517,22 @@ fn a_program_that_is_the_work_is_not_put_back() {
     }
 }
 
-/// Runners such as pytest refuse two tests of the same name, and a new test may need what the work added to a helper.
+/// A new file with the name of a test may be a part of the work: without it, the work would keep the original rules.
 #[test]
-fn tests_that_are_moved_or_need_a_changed_helper_are_no_reason_for_doubt() {
-    let check = "n=$(find tests -name 'test_*' | sed 's,.*/,,' | sort | uniq -d | wc -l); [ $n = 0 ] || exit 2; for t in $(find tests -name 'test_*'); do sh $t; done";
+fn a_part_of_the_work_with_the_name_of_a_test_is_judged_by_the_original_tests() {
+    let test = "import importlib, pkgutil, unittest\nimport app\n\nclass T(unittest.TestCase):\n    def test_limits(self):\n        for part in pkgutil.iter_modules(app.__path__):\n            part = importlib.import_module('app.' + part.name)\n            self.assertLessEqual(part.LIMIT, 10)\n";
     let files = [
-        ("work.txt", "x\n"),
-        ("tests/helper", "is() { grep -q \"$1\" work.txt; }\n"),
-        ("tests/test_a", ". tests/helper; is x\n"),
+        ("app/__init__.py", ""),
+        ("app/size.py", "LIMIT = 5\n"),
+        ("tests/__init__.py", ""),
+        ("tests/test_limits.py", test),
+        (".gitignore", "__pycache__\n"),
     ];
-    let moved = "mkdir tests/unit; git mv tests/test_a tests/unit/test_a";
-    let helped =
-        "echo 'has() { is \"$1\"; }' >> tests/helper; echo '. tests/helper; has x' > tests/test_b";
-    for (agent, expected) in [
-        (format!("{moved}; echo y >> work.txt"), "verified"),
-        (format!("{helped}; echo y >> work.txt"), "verified"),
-        (
-            format!("{moved}; echo y > work.txt; echo true > tests/unit/test_a"),
-            "changed_expectations",
-        ),
-    ] {
-        let project = project(&files, check, "max_retries: 0\n");
-        let done = run(&project, &format!("{agent}; echo Done."), &[]).expect(0);
-        assert_eq!(done.task(0)["reason"], expected, "{agent}: {}", done.stdout);
-    }
+    let check = "python3 -m unittest discover -s tests -t .";
+    let project = project(&files, check, "max_retries: 0\n");
+    let agent =
+        "echo LIMIT = 100 > app/speed_test.py; sed -i s/10/1000/ tests/test_limits.py; echo Done.";
+    let done = run(&project, agent, &[]).expect(0);
+    let reason = &done.task(0)["reason"];
+    assert_eq!(reason, "changed_expectations", "{}", done.stdout);
 }
