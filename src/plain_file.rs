@@ -1,9 +1,10 @@
 //! Opens files in places where other processes may write.
 
+use rustix::fs::{Mode, OFlags};
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _};
 use std::os::unix::fs::OpenOptionsExt as _;
-use std::path::Path;
+use std::path::{Component, Path};
 
 /// The content of a regular file, without following a link and without blocking on a pipe.
 ///
@@ -23,21 +24,79 @@ pub(crate) fn read(path: &Path, at_most: u64) -> io::Result<Vec<u8>> {
     }
 }
 
+/// Opens a regular file below a directory for reading. No directory on the way may be a link, and neither may the
+/// file: a link could lead to what only this process can read. Does not block on a pipe.
+///
+/// # Errors
+/// When it cannot be opened, or is not a regular file.
+pub(crate) fn open_below(top: &Path, below: &Path) -> io::Result<File> {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
+    let none = Mode::empty();
+    let mut at = rustix::fs::open(top, flags | OFlags::DIRECTORY, none)?;
+    let mut parts = below.components().peekable();
+    while let Some(part) = parts.next() {
+        let Component::Normal(name) = part else {
+            return Err(io::ErrorKind::InvalidInput.into());
+        };
+        let kind = match parts.peek() {
+            Some(_) => OFlags::DIRECTORY,
+            None => OFlags::empty(),
+        };
+        at = rustix::fs::openat(&at, name, flags | kind, none)?;
+    }
+    regular(File::from(at))
+}
+
 /// Opens a regular file for reading. Does not follow a link and does not block on a pipe.
 ///
 /// # Errors
 /// When it cannot be opened, or is not a regular file.
 pub(crate) fn open(path: &Path) -> io::Result<File> {
-    let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
     let file = OpenOptions::new()
         .read(true)
         .custom_flags(flags.bits().cast_signed())
         .open(path)?;
+    regular(file)
+}
+
+fn regular(file: File) -> io::Result<File> {
     match file.metadata()?.is_file() {
         true => Ok(file),
         false => Err(io::Error::new(
             io::ErrorKind::InvalidInput,
             "it is not a regular file",
         )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+
+    #[test]
+    fn a_file_below_a_directory_is_not_reached_through_a_link() {
+        let top = tempfile::tempdir().unwrap();
+        std::fs::create_dir(top.path().join("d")).unwrap();
+        std::fs::write(top.path().join("d/f"), "x").unwrap();
+        symlink("d", top.path().join("l")).unwrap();
+        symlink("f", top.path().join("d/l")).unwrap();
+        symlink("/proc/self", top.path().join("d/p")).unwrap();
+        nix::unistd::mkfifo(&top.path().join("pipe"), nix::sys::stat::Mode::S_IRWXU).unwrap();
+        let opens = |below: &str| open_below(top.path(), Path::new(below)).is_ok();
+        assert!(opens("d/f"));
+        for below in [
+            "l/f",
+            "d/l",
+            "d/p/environ",
+            "../x",
+            "/etc/passwd",
+            "d",
+            "pipe",
+            "no",
+        ] {
+            assert!(!opens(below), "{below}");
+        }
     }
 }

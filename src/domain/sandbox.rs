@@ -239,31 +239,27 @@ pub fn gateway_words(lines: &[GatewayLine]) -> Option<String> {
 }
 
 /// The absolute path whose change was refused, according to a program's output; the first one for which
-/// `is_meant` returns true.
+/// `is_meant` returns true. In a line it is the last one before the refusal, since the name of the program comes
+/// before it, or the first one after it.
 pub fn refused_path(output: &str, is_meant: impl Fn(&str) -> bool) -> Option<&str> {
     const REFUSALS: [&str; 2] = ["permission denied", "read-only file system"];
     const AROUND: &[char] = &['\'', '"', '`', ',', ':', ';', '(', ')', '‘', '’'];
-    let lines = output.lines().filter(|line| {
-        let line = line.to_ascii_lowercase();
-        REFUSALS.iter().any(|refusal| line.contains(refusal))
-    });
-    // A shell names its script and the number of the line first.
-    let is_number = |word: &&str| {
-        let number = word.strip_suffix(':');
-        number.is_some_and(|number| number.parse::<u32>().is_ok())
-    };
-    let words = lines.flat_map(|line| {
-        let mut words = line.split_whitespace();
-        let place = [words.next(), words.next()];
-        let of_script = place[1].is_some_and(|word| word == "line" || is_number(&word));
-        place
-            .into_iter()
-            .flatten()
-            .skip(usize::from(of_script))
-            .chain(words)
-    });
-    let mut paths = words.map(|word| word.trim_matches(AROUND));
-    paths.find(|path| path.starts_with('/') && path.len() > 1 && is_meant(path))
+    let is_one = |path: &&str| path.starts_with('/') && path.len() > 1 && is_meant(path);
+    output.lines().find_map(|line| {
+        let lower = line.to_ascii_lowercase();
+        let at = REFUSALS
+            .iter()
+            .filter_map(|refusal| lower.find(refusal))
+            .min()?;
+        let (before, after) = line.split_at_checked(at)?;
+        let mut before = before
+            .split_whitespace()
+            .map(|word| word.trim_matches(AROUND));
+        let mut after = after
+            .split_whitespace()
+            .map(|word| word.trim_matches(AROUND));
+        before.rfind(is_one).or_else(|| after.find(is_one))
+    })
 }
 
 #[cfg(test)]
@@ -323,6 +319,10 @@ mod tests {
             ("git@host: Permission denied (publickey).", None),
             ("/home/a/x: No such file or directory", None),
             ("ok\ncp: '/b/c': Permission denied\n", Some("/b/c")),
+            (
+                "/opt/x.sh: 3: cannot create /home/a/x: Read-only file system",
+                Some("/home/a/x"),
+            ),
         ];
         for (output, path) in cases {
             let found = refused_path(output, |path| !path.starts_with("/work/"));

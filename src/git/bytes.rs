@@ -52,7 +52,14 @@ pub fn display_path(bytes: &[u8]) -> String {
     shown
 }
 
-/// Splits the output of git's `-z` option into its NUL-terminated fields.
+/// Splits the output of git's `-z` option into its NUL-terminated fields, which may be empty.
+pub(super) fn nul_ended(bytes: &[u8]) -> Vec<&[u8]> {
+    let mut fields: Vec<&[u8]> = bytes.split(|byte| *byte == 0).collect();
+    fields.pop();
+    fields
+}
+
+/// Like [`nul_ended`], without empty fields.
 pub(super) fn nul_fields(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
     bytes
         .split(|byte| *byte == 0)
@@ -97,6 +104,10 @@ mod tests {
     fn empty_fields_are_no_paths() {
         let fields: Vec<&[u8]> = nul_fields(b"a\0b c\0").collect();
         assert_eq!(fields, [b"a".as_slice(), b"b c"]);
+        // The value of an attribute may be empty, and the fields after it keep their places.
+        let fields = nul_ended(b"a\0filter\0\0b\0");
+        assert_eq!(fields, [b"a".as_slice(), b"filter", b"", b"b"]);
+        assert_eq!(nul_ended(b""), Vec::<&[u8]>::new());
     }
 
     #[test]

@@ -1,30 +1,30 @@
 //! Runs git. No other module starts it.
 
+mod launched;
+mod pipes;
+
 use crate::git::error::GitError;
-use crate::git::special_files::special_files_in;
 use crate::process::{Cancel, is_executable, while_nothing_starts};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::io::{Errno, FdFlags, fcntl_setfd};
+use crate::sandbox::{OWN_PROGRAM, Policy};
+use launched::{Launched, Prepared, exited, kill_group};
+use pipes::{Bounds, Drained, Pipes};
+use rustix::io::{FdFlags, fcntl_setfd};
 use secrecy::{ExposeSecret as _, SecretString};
 use std::ffi::{OsStr, OsString};
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStdin, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
+use tempfile::TempDir;
 
 /// Time limit of one git command. It is generous because the first read of a large tree from a cold disk and
 /// large-file filters are slow; it only ensures that no command hangs for ever.
 const TIMEOUT: Duration = Duration::from_secs(600);
-/// After this time, and again after ten times as long, a command that still runs is checked for special files
-/// that block it.
-const BLOCKED_AFTER: Duration = Duration::from_secs(2);
-/// How often a cancellable command checks whether it was cancelled.
-const CANCEL_POLL: Duration = Duration::from_millis(100);
 const STDERR_KEPT: usize = 8 * 1024;
-const CHUNK: usize = 64 * 1024;
+const STDERR_KEPT_OF_FILTERS: usize = 1 << 20;
 
 /// The git program and the environment that every git command of a run gets.
 #[derive(Debug, Clone)]
@@ -86,6 +86,12 @@ pub(super) struct Call<'a> {
     timeout: Duration,
     watched: Vec<PathBuf>,
     cancel: Option<Cancel>,
+    /// How the command is confined, with all that it starts.
+    sandbox: Option<Policy>,
+    /// A directory that is removed when the command has ended.
+    scratch: Option<TempDir>,
+    /// How much of its standard error is kept.
+    stderr_kept: usize,
 }
 
 impl GitProgram {
@@ -117,6 +123,9 @@ impl GitProgram {
             timeout: TIMEOUT,
             watched: Vec::new(),
             cancel: None,
+            sandbox: None,
+            scratch: None,
+            stderr_kept: STDERR_KEPT,
         };
         call.env.push(("PATH".into(), self.search_path.clone()));
         for (name, value) in FIXED_ENVIRONMENT {
@@ -219,6 +228,34 @@ impl<'a> Call<'a> {
         self
     }
 
+    /// Starts the command through a launcher, for a command that starts programs which the work tree may
+    /// have a part in. Nothing that it starts outlives it.
+    pub(super) fn confined(mut self, policy: Option<Policy>) -> Self {
+        self.sandbox = policy;
+        self
+    }
+
+    /// Keeps so much of standard error that what git says about a filter is not lost among what filters say.
+    pub(super) fn keeping_stderr(mut self) -> Self {
+        self.stderr_kept = STDERR_KEPT_OF_FILTERS;
+        self
+    }
+
+    /// Keeps a directory until the command has ended.
+    pub(super) fn holding(mut self, scratch: TempDir) -> Self {
+        self.scratch = Some(scratch);
+        self
+    }
+
+    fn bounds(&self, deadline: Instant) -> Bounds<'_> {
+        Bounds {
+            deadline,
+            watched: &self.watched,
+            cancel: self.cancel.as_ref(),
+            stderr_kept: self.stderr_kept,
+        }
+    }
+
     /// Runs the command. An exit code other than 0 is an error.
     pub(super) fn run(self) -> Result<Output, GitError> {
         let command = self.name();
@@ -243,7 +280,7 @@ impl<'a> Call<'a> {
     /// The call never waits beyond the time limit: a stray descendant that keeps a pipe open must not block
     /// the run.
     pub(super) fn stream(mut self, on_stdout: &mut dyn FnMut(&[u8])) -> Result<Output, GitError> {
-        let mut child = self.spawn()?;
+        let (mut child, launched) = self.spawn()?;
         let deadline = Instant::now() + self.timeout;
         if let Some(stdin) = child.stdin.take() {
             let bytes = std::mem::take(&mut self.stdin);
@@ -251,22 +288,32 @@ impl<'a> Call<'a> {
         }
         let mut stderr = Vec::new();
         let mut pipes = Pipes::of(&mut child);
-        let drained = pipes.drain(deadline, &self, on_stdout, &mut stderr);
+        let drained = pipes.drain(&self.bounds(deadline), on_stdout, &mut stderr);
         if drained != Drained::Whole || !exited(&mut child, deadline) {
-            kill_group(&mut child);
+            match launched {
+                Some(launched) => launched.end(&mut child),
+                None => kill_group(&mut child),
+            }
             let _ = child.wait();
             return Err(self.cut_off(drained));
         }
-        match child.wait() {
-            Ok(status) => Ok(Output {
-                status: status.code(),
-                stdout: Vec::new(),
-                stderr: String::from_utf8_lossy(&stderr).trim().to_owned(),
-            }),
-            Err(source) => Err(GitError::Spawn {
-                program: self.git.program.clone(),
-                source,
-            }),
+        let status = child.wait().map_err(|error| self.not_started(error))?;
+        let mut stderr = String::from_utf8_lossy(&stderr).trim().to_owned();
+        let status = match launched {
+            Some(launched) => launched.status(self.sandbox.as_ref(), status, &mut stderr)?,
+            None => status.code(),
+        };
+        Ok(Output {
+            status,
+            stdout: Vec::new(),
+            stderr,
+        })
+    }
+
+    fn not_started(&self, source: io::Error) -> GitError {
+        GitError::Spawn {
+            program: self.git.program.clone(),
+            source,
         }
     }
 
@@ -274,40 +321,49 @@ impl<'a> Call<'a> {
         clippy::disallowed_methods,
         reason = "everything that runs git uses this: short-lived, bounded, synchronous"
     )]
-    fn spawn(&self) -> Result<Child, GitError> {
+    fn spawn(&self) -> Result<(Child, Option<Launched>), GitError> {
         let stdin = match self.stdin.is_empty() {
             true => Stdio::null(),
             false => Stdio::piped(),
         };
-        let failed = |source| GitError::Spawn {
-            program: self.git.program.clone(),
-            source,
-        };
+        let failed = |source| self.not_started(source);
+        if let Some(policy) = &self.sandbox {
+            let (name, program) = (self.name(), self.git.program.clone());
+            let prepared = Prepared::new(name, program).map_err(failed)?;
+            let mut command = Command::new(OWN_PROGRAM);
+            prepared.configure(&mut command, self.cwd, &self.args, policy);
+            let command = self.with_context(&mut command, stdin);
+            let started = while_nothing_starts(|| prepared.start(command));
+            let (child, launched) = started.map_err(failed)?;
+            return Ok((child, Some(launched)));
+        }
         let mut command = Command::new(&self.git.program);
+        command.env_clear().process_group(0);
         let pipe = self.login.as_ref().map(Login::pipe).transpose();
         let pipe = pipe.map_err(failed)?;
         if let (Some(login), Some(pipe)) = (&self.login, &pipe) {
             command.args(["-c", &login.setting(pipe)]);
         }
+        let command = self.with_context(command.args(&self.args), stdin);
+        let started = match pipe {
+            None => command.spawn(),
+            Some(pipe) => while_nothing_starts(|| {
+                fcntl_setfd(&pipe, FdFlags::empty())?;
+                let started = command.spawn();
+                drop(pipe);
+                started
+            }),
+        };
+        Ok((started.map_err(failed)?, None))
+    }
+
+    fn with_context<'c>(&self, command: &'c mut Command, stdin: Stdio) -> &'c mut Command {
         command
-            .args(&self.args)
-            .env_clear()
             .envs(self.env.iter().map(|(name, value)| (name, value)))
             .current_dir(self.cwd)
             .stdin(stdin)
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
-            .process_group(0);
-        let Some(pipe) = pipe else {
-            return command.spawn().map_err(failed);
-        };
-        while_nothing_starts(|| {
-            fcntl_setfd(&pipe, FdFlags::empty())?;
-            let started = command.spawn();
-            drop(pipe);
-            started
-        })
-        .map_err(failed)
     }
 
     fn cut_off(&self, drained: Drained) -> GitError {
@@ -320,12 +376,6 @@ impl<'a> Call<'a> {
                 after: self.timeout,
             },
         }
-    }
-
-    fn is_cancelled(&self) -> bool {
-        self.cancel
-            .as_ref()
-            .is_some_and(|cancel| cancel.reason().is_some())
     }
 
     fn name(&self) -> String {
@@ -363,144 +413,6 @@ impl Output {
 /// A child that does not read all of its input is not an error here. Its exit code decides.
 fn feed(mut pipe: ChildStdin, bytes: &[u8]) {
     let _ = pipe.write_all(bytes);
-}
-
-/// How reading a command's output ended.
-#[derive(Debug, PartialEq, Eq)]
-enum Drained {
-    Whole,
-    TooLate,
-    /// The caller cancelled the command.
-    Cancelled,
-    /// The command is blocked by special files that never reach an end of file.
-    HeldBySpecialFiles(Vec<PathBuf>),
-}
-
-/// Standard output and standard error of a child, each `Some` until it is closed.
-struct Pipes {
-    stdout: Option<ChildStdout>,
-    stderr: Option<ChildStderr>,
-    buffer: Vec<u8>,
-}
-
-impl Pipes {
-    fn of(child: &mut Child) -> Self {
-        Self {
-            stdout: child.stdout.take(),
-            stderr: child.stderr.take(),
-            buffer: vec![0; CHUNK],
-        }
-    }
-
-    fn drain(
-        &mut self,
-        deadline: Instant,
-        call: &Call<'_>,
-        on_stdout: &mut dyn FnMut(&[u8]),
-        stderr: &mut Vec<u8>,
-    ) -> Drained {
-        let mut patience = BLOCKED_AFTER;
-        let mut look = Instant::now() + patience;
-        let mut on_stderr = |chunk: &[u8]| {
-            stderr.extend_from_slice(chunk);
-            stderr.drain(..stderr.len().saturating_sub(STDERR_KEPT));
-        };
-        while self.stdout.is_some() || self.stderr.is_some() {
-            if call.is_cancelled() {
-                return Drained::Cancelled;
-            }
-            let mut until = deadline;
-            if !call.watched.is_empty() {
-                until = until.min(look);
-            }
-            if call.cancel.is_some() {
-                until = until.min(Instant::now() + CANCEL_POLL);
-            }
-            let Some((stdout, stderr)) = self.ready(until) else {
-                if Instant::now() >= deadline {
-                    return Drained::TooLate;
-                }
-                if call.watched.is_empty() || Instant::now() < look {
-                    continue;
-                }
-                let special = special_files_in(&call.watched);
-                if !special.is_empty() {
-                    return Drained::HeldBySpecialFiles(special);
-                }
-                patience *= 10;
-                look = Instant::now() + patience;
-                continue;
-            };
-            if stdout {
-                read_once(&mut self.stdout, &mut self.buffer, on_stdout);
-            }
-            if stderr {
-                read_once(&mut self.stderr, &mut self.buffer, &mut on_stderr);
-            }
-        }
-        Drained::Whole
-    }
-
-    /// Which of the two pipes can be read, or `None` if neither is ready before the deadline.
-    fn ready(&self, deadline: Instant) -> Option<(bool, bool)> {
-        let stdout = self
-            .stdout
-            .as_ref()
-            .map(|pipe| PollFd::new(pipe, PollFlags::IN));
-        let stderr = self
-            .stderr
-            .as_ref()
-            .map(|pipe| PollFd::new(pipe, PollFlags::IN));
-        let is_stdout = stdout.is_some();
-        let mut fds: Vec<PollFd<'_>> = stdout.into_iter().chain(stderr).collect();
-        loop {
-            let left = Timespec::try_from(remaining(deadline)).ok()?;
-            match poll(&mut fds, Some(&left)) {
-                Ok(1..) => break,
-                Err(Errno::INTR) => {}
-                Ok(0) | Err(_) => return None,
-            }
-        }
-        let mut found = fds.iter().map(|fd| !fd.revents().is_empty());
-        let stdout = is_stdout && found.next().unwrap_or(false);
-        Some((stdout, found.next().unwrap_or(false)))
-    }
-}
-
-/// Reads what is in the pipe now, or drops the pipe at its end of file.
-fn read_once<P: Read>(pipe: &mut Option<P>, buffer: &mut [u8], sink: &mut dyn FnMut(&[u8])) {
-    match pipe.as_mut().map(|pipe| pipe.read(buffer)) {
-        Some(Ok(read @ 1..)) => sink(&buffer[..read]),
-        Some(Err(error)) if error.kind() == io::ErrorKind::Interrupted => {}
-        _ => *pipe = None,
-    }
-}
-
-fn remaining(deadline: Instant) -> Duration {
-    deadline.saturating_duration_since(Instant::now())
-}
-
-/// Whether the child, whose output has ended, exits before the deadline. It usually does so at once.
-fn exited(child: &mut Child, deadline: Instant) -> bool {
-    let mut pause = Duration::from_micros(50);
-    loop {
-        match child.try_wait() {
-            Ok(None) if Instant::now() < deadline => thread::sleep(pause),
-            Ok(None) => return false,
-            Ok(Some(_)) | Err(_) => return true,
-        }
-        pause = (pause * 2).min(Duration::from_millis(10));
-    }
-}
-
-fn kill_group(child: &mut Child) {
-    if let Some(group) = i32::try_from(child.id())
-        .ok()
-        .and_then(rustix::process::Pid::from_raw)
-    {
-        let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
-    }
-    let _ = child.kill();
 }
 
 #[cfg(test)]

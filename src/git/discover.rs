@@ -4,6 +4,7 @@ use crate::git::bytes::as_path;
 use crate::git::command::{Call, GitProgram};
 use crate::git::environment::Environment;
 use crate::git::error::GitError;
+use crate::git::filters::sandbox::FilterSandbox;
 use crate::git::jj::{self, Workspace};
 use crate::git::preflight::{OLDEST_GIT, Operation, PreflightError};
 use crate::git::real::{Real, identity};
@@ -70,6 +71,7 @@ pub fn discover(start: &Path, environment: &Environment) -> Result<Real, Preflig
         git,
         environment,
         identity,
+        filters: FilterSandbox::default(),
         is_jj_alone: alone.is_some(),
     })
 }

@@ -49,6 +49,24 @@ pub enum GitError {
         /// The end of its standard error, trimmed.
         stderr: String,
     },
+    /// git would start programs that cannot be confined, so it was not started.
+    #[error(
+        "git {command} was not started, because the filters that it starts cannot be confined: {why}"
+    )]
+    NotConfined {
+        /// The subcommand.
+        command: String,
+        /// What the launcher said.
+        why: String,
+    },
+    /// A filter failed, and git would have used the content as it was.
+    #[error("a filter failed in git {command}: {said}")]
+    FilterFailed {
+        /// The subcommand.
+        command: String,
+        /// What git and the filter wrote to standard error.
+        said: String,
+    },
     /// A file could not be read or written.
     #[error("cannot {action} {}: {source}", path.display())]
     Io {

@@ -24,17 +24,37 @@ pub(super) fn write(path: &Path, content: &[u8]) -> Result<(), GitError> {
 /// Replaces a file of the work tree atomically and keeps its permissions. The temporary file is made in
 /// `workshop`, preferably the git directory, where a crash leaves nothing that looks like work.
 pub(super) fn replace_file(path: &Path, content: &[u8], workshop: &Path) -> io::Result<()> {
+    replace_file_by(path, workshop, |file| file.write_all(content))
+}
+
+/// Like [`replace_file`], with content that a function writes.
+pub(super) fn replace_file_by(
+    path: &Path,
+    workshop: &Path,
+    write: impl FnOnce(&mut File) -> io::Result<()>,
+) -> io::Result<()> {
     use std::os::unix::fs::PermissionsExt;
     let permissions = fs::symlink_metadata(path).map_or_else(
         |_| fs::Permissions::from_mode(0o644),
         |meta| meta.permissions(),
     );
     let mut file = tempfile::NamedTempFile::new_in(workshop)?;
-    file.write_all(content)?;
+    write(file.as_file_mut())?;
     file.as_file().set_permissions(permissions)?;
     file.as_file().sync_all()?;
     file.persist(path).map_err(|error| error.error)?;
     sync_parent(path)
+}
+
+/// Copies an index with its modification time, from which git knows which entries may have changed since
+/// without another size or time.
+pub(super) fn copy_index(from: &Path, to: &Path) -> Result<(), GitError> {
+    let copy = || {
+        let time = fs::metadata(from)?.modified()?;
+        fs::copy(from, to)?;
+        File::options().write(true).open(to)?.set_modified(time)
+    };
+    copy().map_err(io_error("copy to", to))
 }
 
 /// Flushes the parent directory of `path`, so that new names in it are on disk.

@@ -14,6 +14,7 @@ mod entries;
 mod environment;
 mod error;
 mod files;
+mod filters;
 mod jj;
 mod objects;
 mod preflight;
@@ -43,6 +44,7 @@ pub use commit::swap::{SwapError, TreeId};
 pub use discover::discover;
 pub use environment::Environment;
 pub use error::GitError;
+pub use filters::sandbox::FilterSandbox;
 pub use jj::jj_remedy;
 pub use preflight::{Operation, PreflightError};
 pub use private::credentials::{

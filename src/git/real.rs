@@ -3,6 +3,7 @@
 use crate::git::command::{Call, GitProgram};
 use crate::git::environment::Environment;
 use crate::git::error::GitError;
+use crate::git::filters::sandbox::FilterSandbox;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -17,12 +18,19 @@ pub struct Real {
     pub(super) object_format: String,
     pub(super) git: GitProgram,
     pub(super) environment: Environment,
+    /// How filters are confined that were configured before the run.
+    pub(super) filters: FilterSandbox,
     pub(super) identity: (u64, u64),
     /// Whether the work tree has only jj's metadata and no `.git`.
     pub(super) is_jj_alone: bool,
 }
 
 impl Real {
+    /// Sets how filters are confined.
+    pub fn confine_filters(&mut self, sandbox: FilterSandbox) {
+        self.filters = sandbox;
+    }
+
     /// The top directory of the work tree.
     pub fn work_tree(&self) -> &Path {
         &self.work_tree

@@ -5,6 +5,7 @@ use crate::git::bytes::{real_path, with_real_parent};
 use crate::git::command::Call;
 use crate::git::commit::request::{Identity, StagedTree};
 use crate::git::error::{GitError, io_error};
+use crate::git::files::copy_index;
 use crate::git::private::calls::{HOME, RealCall, private_call, real_call};
 use crate::git::private::directory::PrivateDir;
 use crate::git::private::ignore_rules;
@@ -12,9 +13,9 @@ use crate::git::private::seal::{Seal, Unsealed};
 use crate::git::real::{Real, identity};
 use crate::git::snapshot::cache::{BaseFiles, BlobCache, LayoutCache, StagedCache, Verdicts};
 use std::ffi::OsString;
-use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::os::unix::fs::MetadataExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -104,6 +105,14 @@ impl Repo {
         }
     }
 
+    /// A program or file of the repository that signing a commit would use, if commits are signed. An agent
+    /// can change it, and signing is not confined.
+    pub fn signer_in_repository(&self) -> Option<PathBuf> {
+        let state = &self.private.state;
+        let signer = state.signer.clone().filter(|_| state.sign)?;
+        Some(PathBuf::from(OsString::from_vec(signer)))
+    }
+
     /// The repository itself.
     pub fn real(&self) -> &Real {
         &self.real
@@ -158,7 +167,7 @@ impl Repo {
     pub(super) fn scratch_index(&self, of: &Path) -> Result<tempfile::TempPath, GitError> {
         let dir = self.private.root.join("tmp");
         let scratch = tempfile::NamedTempFile::new_in(&dir).map_err(io_error("create", &dir))?;
-        std::fs::copy(of, scratch.path()).map_err(io_error("copy to", scratch.path()))?;
+        copy_index(of, scratch.path())?;
         Ok(scratch.into_temp_path())
     }
 

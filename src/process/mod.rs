@@ -22,6 +22,7 @@ mod output;
 mod programs;
 mod registration;
 mod registry;
+mod remains;
 mod retain;
 mod service;
 mod spawn;
@@ -46,6 +47,7 @@ pub use registry::{
     Quiescence, become_subreaper, hide_from_same_user, quiescence, take_survivors,
     while_nothing_starts,
 };
+pub use remains::LauncherMark;
 pub use retain::{HeadTail, Tail};
 pub use service::Service;
 pub use text::{CleanLines, clean_text};

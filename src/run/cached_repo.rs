@@ -6,7 +6,7 @@
 //! Sprag did not start can write at any moment, so staging, saving and removing always use a new
 //! snapshot.
 
-use crate::git::{Exempt, GitError, RawSnapshot, Repo};
+use crate::git::{Exempt, FilterSandbox, GitError, RawSnapshot, Repo};
 use crate::process::{Quiescence, quiescence};
 use std::collections::BTreeSet;
 use std::ops::Deref;
@@ -43,6 +43,11 @@ impl CachedRepo {
     /// do not depend on credentials, so the last one stays valid.
     pub fn change_credentials(&mut self) -> &mut Repo {
         &mut self.repo
+    }
+
+    /// Sets how filters are confined from now on.
+    pub fn confine_filters(&mut self, sandbox: FilterSandbox) {
+        self.repo.confine_filters(sandbox);
     }
 
     /// Takes a new snapshot. In `exempt`, only the check artifacts may differ from call to call:

@@ -15,6 +15,7 @@ use crate::github::request::{RunRequest, WorkBranch};
 use crate::process;
 use crate::run::draft_request::{DraftRequest, Written};
 use crate::run::execute::execute;
+use crate::run::isolation::filters_before_the_run;
 use crate::run::lock::{RunLock, lock};
 use crate::run::prepare::{Prepared, Selection, Source, prepare};
 use crate::run::repository::repository;
@@ -46,10 +47,11 @@ pub struct Drafted {
 pub fn draft(context: &Context, args: &PlanArgs) -> Result<Drafted> {
     process::hide_from_same_user().map_err(anyhow::Error::from)?;
     let runtime = runtime()?;
-    let real = repository(context)?;
+    let mut real = repository(context)?;
     let output = output(context, args)?;
     let given = args.settings.settings()?.pull_request;
     let above = settings::above(context, &args.settings)?;
+    real.confine_filters(filters_before_the_run(context, &real, &above));
     if above.allow_dirty == Some(true) {
         return Err(Error::usage("--allow-dirty cannot be used with sprag plan")
             .hint("commit or stash your changes: the agent's changes are undone, and yours would be lost too"));

@@ -26,7 +26,7 @@ use crate::run::jj;
 use crate::run::layout::RunFile;
 use crate::run::lock::RunLock;
 use crate::run::model_gateway::require_gateway;
-use crate::run::new_run::{OpenRun, begin_new, refuse_read_only};
+use crate::run::new_run::{OpenRun, begin_new, refuse_read_only, refuse_signer};
 use crate::run::opening::{ends, parts, recall, run_plan};
 use crate::run::parts::Parts;
 use crate::run::prepare::{Prepared, Source};
@@ -75,7 +75,7 @@ pub(crate) fn execute(
     let replaced = fall_back(context, configs, logins);
     prepared.warnings.extend(replaced);
     let request = request.as_ref();
-    let opened = open(context, args, &prepared, request, resumed, &runtime);
+    let opened = open(context, args, &mut prepared, request, resumed, &runtime);
     let (opened, mut reporting) =
         opened.inspect_err(|error| report_not_started(context, request, error, &runtime))?;
     let run_dir = opened.run.run_dir.clone();
@@ -117,9 +117,9 @@ pub(crate) fn execute(
 fn open(
     context: &Context,
     args: &RunArgs,
-    prepared: &Prepared,
+    prepared: &mut Prepared,
     request: Option<&RunRequest>,
-    resumed: Option<ResumedState>,
+    mut resumed: Option<ResumedState>,
     runtime: &Runtime,
 ) -> Result<(Opened, Reporting)> {
     let (real, source) = (&prepared.real, prepared.output_schema.as_ref());
@@ -127,6 +127,12 @@ fn open(
     let schema = source.map(|it| it.load(context, real, request, repo));
     let schema = schema.transpose()?;
     let isolation = runtime.block_on(confined(context, prepared, resumed.as_ref()))?;
+    let filters = isolation.filters(Vec::new());
+    prepared.real.confine_filters(filters.clone());
+    if let Some(resumed) = &mut resumed {
+        resumed.repo.confine_filters(filters);
+    }
+    let real = &prepared.real;
     runtime.block_on(jj::prepare(context, real, &isolation, resumed.is_some()))?;
     let (run, reporting, recorder) = open_run(context, args, prepared, resumed)?;
     isolation.make_directories();
@@ -220,6 +226,7 @@ fn go_on(
     prepared: &Prepared,
     it: ResumedState,
 ) -> Result<(OpenRun, Reporting)> {
+    refuse_signer(prepared, &it.repo)?;
     let reporting = Reporting::open(
         context,
         &prepared.run.settings,

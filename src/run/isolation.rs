@@ -1,6 +1,7 @@
 //! How far the children of a run are confined, determined by starting one, and where each kind of child
 //! may write.
 
+mod filters;
 mod places;
 
 use crate::agents::Agent;
@@ -15,7 +16,8 @@ use crate::process::{Cancel, CommandSpec, Exit, Input, Limits, run};
 pub use crate::sandbox::without_namespaces;
 use crate::sandbox::{self, Network, Policy};
 use crate::settings::{RunConfig, TaskConfig};
-use places::{Prepared, prepared};
+pub use filters::filters_before_the_run;
+use places::{Prepared, absolute, prepared};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -60,6 +62,8 @@ struct Policies {
     agent: Policy,
     check: Policy,
     setup: Policy,
+    /// For git processes that start filters.
+    filter: Policy,
 }
 
 impl Policies {
@@ -72,6 +76,7 @@ impl Policies {
                 policy.hidden.clone_from(&agent.hidden);
             }
         }
+        self.filter.network.clone_from(&agent.network);
         self.agent.network.clone_from(&agent.network);
     }
 }
@@ -405,6 +410,7 @@ impl Form {
             setup,
             ..
         } = prepared;
+        let filter = sandbox::policy_of_filters(self.level(), around, &prepared.filter);
         match self {
             Self::Strict(level) => {
                 // Setup belongs to the owner of the project and may install programs into directories on
@@ -418,6 +424,7 @@ impl Form {
                     agent: sandbox::policy(level, around, agent).0,
                     check: sandbox::policy(level, around, check).0,
                     setup: sandbox::policy(level, &setup_around, setup).0,
+                    filter,
                 }
             }
             Self::Open { hides } => {
@@ -433,6 +440,7 @@ impl Form {
                     agent: sandbox::open_policy(level, confining, agent),
                     check: sandbox::open_policy(level, &open, check),
                     setup: everywhere,
+                    filter,
                 }
             }
         }

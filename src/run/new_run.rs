@@ -2,6 +2,7 @@
 
 use crate::cli::RunArgs;
 use crate::context::Context;
+use crate::domain::settings::Sandbox;
 use crate::error::{Error, ErrorKind, Result};
 use crate::git::{self, Change, ChangeKind, Exempt, Real, Repo, display_path};
 use crate::run::cached_repo::CachedRepo;
@@ -181,6 +182,7 @@ fn open_repository(context: &Context, prepared: &Prepared, run_dir: &RunDir) -> 
         Ok(repo)
     });
     let repo = repo.map_err(|error| Error::environment(error.to_string()))?;
+    refuse_signer(prepared, &repo)?;
     let mut repo = CachedRepo::new(repo);
     if !prepared.run.settings.allow_dirty {
         let known = check_artifacts(context, prepared.real.work_tree());
@@ -191,6 +193,25 @@ fn open_repository(context: &Context, prepared: &Prepared, run_dir: &RunDir) -> 
     }
     Ok(repo)
 }
+
+/// Refuses to sign commits with a program of the work tree: it would run with all rights of Sprag's user, and an
+/// agent can change it.
+pub(crate) fn refuse_signer(prepared: &Prepared, repo: &Repo) -> Result<()> {
+    let signer = repo.signer_in_repository();
+    let signer = signer.filter(|_| prepared.run.settings.sandbox != Sandbox::Off);
+    match signer {
+        None => Ok(()),
+        Some(signer) => Err(Error::config(format!(
+            "commits are signed with {}, which the agent can change",
+            signer.display()
+        ))
+        .hint("keep the program elsewhere and name that place in gpg.program or gpg.ssh.program")
+        .hint("or set commit.gpgSign to false, or `sandbox: off`")),
+    }
+}
+
+/// The most warnings of git that an error repeats, such as one about a filter that fails.
+const SAID: usize = 5;
 
 /// Requires a clean work tree, so that all later changes are the agent's work. An untracked plan is
 /// allowed, because it becomes part of the first commit. So are the untracked files in `known`, which
@@ -237,6 +258,8 @@ fn refuse_dirty(
         n => format!("\n    and {} more", n - 20),
     };
     let error = Error::config(format!("the work tree is not clean:\n    {shown}{more}"));
+    let said = state.warnings.iter().take(SAID);
+    let error = said.fold(error, |error, warning| error.hint(warning.clone()));
     let error = match in_jj {
         true => error.hint(remedy),
         false => error

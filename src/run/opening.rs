@@ -44,8 +44,9 @@ pub(super) fn parts<'e>(
     let network = actions_environment::network(context);
     let proxy = isolation.take_proxy();
     let gateway = ModelGateway::of(context, &config, &network, proxy);
-    Parts {
-        notes: Notes::of(&run_dir, &open_run.run_id, &plan),
+    let notes = Notes::of(&run_dir, &open_run.run_id, &plan);
+    let mut parts = Parts {
+        notes,
         tree: WorkTree::new(open_run.repo, plan, run_dir.clone(), ignore),
         accounts: Accounts::of(&run_dir),
         emit,
@@ -69,7 +70,10 @@ pub(super) fn parts<'e>(
             redactor: Arc::new(redactor(&context.env)),
             detector: detector(&context.env),
         },
-    }
+    };
+    let filters = parts.setup.filters();
+    parts.tree.repo.confine_filters(filters);
+    parts
 }
 
 /// Everything that cancels the run: signals, the death of the runner, the deadline.

@@ -15,6 +15,7 @@ use crate::process::outlast;
 use crate::run::cached_repo::CachedRepo;
 use crate::run::directory::{Manifest, RunDir, newest_unfinished};
 use crate::run::events_file::leave_out_events;
+use crate::run::isolation::filters_before_the_run;
 use crate::run::layout::{Folder, RunFile};
 use crate::run::lock::{RunLock, lock};
 use crate::run::past_runs::directory;
@@ -85,11 +86,10 @@ pub(crate) struct Reopened {
 /// # Errors
 /// When there is no such run, or it cannot be resumed.
 pub(crate) fn reopen(context: &Context, args: &RunArgs) -> Result<Reopened> {
-    let real = crate::run::repository::repository(context)?;
-    let root = match (
-        &args.words,
-        settings::above(context, &args.settings)?.run_dir,
-    ) {
+    let mut real = crate::run::repository::repository(context)?;
+    let above = settings::above(context, &args.settings)?;
+    real.confine_filters(filters_before_the_run(context, &real, &above));
+    let root = match (&args.words, above.run_dir) {
         (Some(id), Some(dir)) => {
             let message = format!("--resume {id} and --run-dir {dir} both name a run");
             return Err(Error::usage(message).hint("give one of them"));

@@ -1,8 +1,10 @@
 //! The repository that a command works in.
 
 use crate::context::Context;
+use crate::domain::settings::Settings;
 use crate::error::{Error, Result};
 use crate::git::{self, Real};
+use crate::run::isolation::filters_before_the_run;
 use std::path::Path;
 
 /// The repository that contains the working directory.
@@ -20,6 +22,11 @@ pub fn repository(context: &Context) -> Result<Real> {
     }
     let environment = git::Environment::new(context.env.iter().cloned());
     let found = git::discover(directory, &environment);
+    let found = found.map(|mut real| {
+        let filters = filters_before_the_run(context, &real, &Settings::default());
+        real.confine_filters(filters);
+        real
+    });
     found.map_err(|error| match error {
         P::NoGit | P::NoJj { .. } | P::OldGit { .. } | P::ForeignOwner { .. } => {
             Error::environment(error.to_string())

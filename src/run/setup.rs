@@ -8,6 +8,7 @@ use crate::domain::sandbox::{Enforcement, NetworkLine};
 use crate::domain::settings::{IfUnverified, variables};
 use crate::domain::snapshot::RevId;
 use crate::domain::summary::RunSummary;
+use crate::git::FilterSandbox;
 use crate::http::Network;
 use crate::process::environment::environment;
 use crate::process::take_survivors;
@@ -122,6 +123,15 @@ impl Setup {
             by_proxy(&mut env, &url, line);
         }
         env
+    }
+
+    /// How filters are confined that git starts.
+    pub fn filters(&self) -> FilterSandbox {
+        let mut variables = Vec::new();
+        if let (Some(line), Some(url)) = (self.isolation.network(), self.gateway.url()) {
+            by_proxy(&mut variables, &url, line);
+        }
+        self.isolation.filters(variables)
     }
 
     /// Emits an event with the denied hosts that children requested since the last call.

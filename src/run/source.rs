@@ -16,6 +16,7 @@ use crate::github::lookup::{
 use crate::github::queue::{self, Selection};
 use crate::github::request::{RunRequest, WorkBranch};
 use crate::report::actions_log::neutral;
+use crate::run::isolation::filters_before_the_run;
 use crate::run::lock::{RunLock, lock};
 use crate::run::prepare::{self, Source};
 use crate::run::repository::for_others;
@@ -65,9 +66,10 @@ enum GivenSource {
 pub(crate) fn decide(context: &Context, args: &RunArgs, runtime: &Runtime) -> Result<Start> {
     let given = given_source(context, args)?;
     let above = settings::above(context, &args.settings)?;
-    let real = crate::run::repository::repository(context)?;
+    let mut real = crate::run::repository::repository(context)?;
     let file = prepare::config_file(context, &args.common, real.work_tree(), None)?;
     let settings = above.or(lookup::without_rights(context, file.settings));
+    real.confine_filters(filters_before_the_run(context, &real, &settings));
     let actions = ActionsEnvironment::named(context, settings.name.as_deref());
     let only_reviews = settings.review_only == Some(true);
     let given = match (given, only_reviews) {

@@ -104,6 +104,26 @@ pub fn open_policy(level: Level, around: &SandboxPaths, places: &[PathBuf]) -> P
     policy
 }
 
+/// The policy for a git process that starts programs of its own, such as filters. It may write these
+/// places, except for those that contain something protected, the work tree or a git directory, or lie in
+/// one of them. What it needs beyond them is added for each process.
+pub fn policy_of_filters(level: Level, around: &SandboxPaths, places: &[PathBuf]) -> Policy {
+    let mut policy = Policy::of(level);
+    policy.ends_all = true;
+    let repository = [&around.work_tree, &around.git_dir, &around.common_dir];
+    let kept = || around.protected.iter().chain(repository);
+    let is_apart = |place: &&PathBuf| {
+        let mut kept = kept();
+        !kept.any(|path| path.starts_with(place) || place.starts_with(path))
+    };
+    policy.write = places.iter().filter(is_apart).cloned().collect();
+    if level >= Level::Namespaces {
+        let hidden = around.hidden.iter().filter(|path| !places.contains(path));
+        policy.hidden = hidden.cloned().collect();
+    }
+    policy
+}
+
 /// Pins the directories above these paths that the child could move away. It could replace them, and a
 /// socket that moves is not hidden from the next child.
 fn pin_parents(policy: &mut Policy, kept: &[PathBuf], places: &[PathBuf]) {
@@ -222,6 +242,17 @@ mod tests {
         assert!(!plain.has_mounts());
         let expected: Vec<PathBuf> = vec!["/w".into(), "/var/tmp".into()];
         assert_eq!(plain.write, expected);
+    }
+
+    #[test]
+    fn filters_write_neither_the_repository_nor_what_is_around_something_protected() {
+        let places = ["/", "/w", "/w/target", "/home/.cache", "/run", "/home/.npm"];
+        let places = places.map(PathBuf::from);
+        for level in [Level::Files, Level::Namespaces] {
+            let policy = policy_of_filters(level, &around(), &places);
+            assert_eq!(policy.write, [PathBuf::from("/home/.npm")]);
+            assert!(policy.ends_all && !policy.signals);
+        }
     }
 
     #[test]

@@ -33,7 +33,7 @@ mod supervisor;
 mod system_calls;
 
 pub use caches::{CACHES, Cache, Place, TOOLS, places};
-pub use files::{SandboxPaths, open_policy, policy};
+pub use files::{SandboxPaths, open_policy, policy, policy_of_filters};
 #[cfg(target_os = "linux")]
 pub use launcher::main;
 pub use listeners::reachable_sockets;

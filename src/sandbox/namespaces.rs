@@ -68,7 +68,7 @@ pub(super) fn launch(launch: &Launch, reporter: &mut Reporter<File>) -> Result<E
         }
         return Ok(ExitCode::from(FAILED));
     };
-    if !end.leaves {
+    if !end.leaves || launch.policy.ends_all {
         let _ = first.wait();
     }
     if let Status::Signal(signal) = end.status {
@@ -193,7 +193,8 @@ pub(super) fn be_first(launch: &Launch, told: File, report: &File) -> Result<Exi
         {
             let _ = told.write_all(format!("{left} {status}").as_bytes());
         }
-        if (told.is_none() && !reaped.is_something_left) || !events.wait(report) {
+        let is_over = !reaped.is_something_left || launch.policy.ends_all;
+        if (told.is_none() && is_over) || !events.wait(report) {
             break;
         }
     }

@@ -37,6 +37,9 @@ pub struct Policy {
     pub hidden: Vec<PathBuf>,
     /// The network access that the child keeps; `None` if it is unrestricted.
     pub network: Option<Network>,
+    /// Whether the launcher kills what the child has left running, before it ends itself. Otherwise it
+    /// reports it and waits.
+    pub ends_all: bool,
 }
 
 /// The network access that a child process keeps.
@@ -62,6 +65,9 @@ const ONE_PORT: &str = "--one-port";
 /// The launcher's argument that allows signals to processes outside.
 const SIGNALS: &str = "--signals";
 
+/// The launcher's argument for [`Policy::ends_all`].
+const ENDS_ALL: &str = "--ends-all";
+
 impl Policy {
     /// A policy of this level that only allows writing to devices.
     pub fn of(level: Level) -> Self {
@@ -74,6 +80,7 @@ impl Policy {
             pinned: Vec::new(),
             hidden: Vec::new(),
             network: None,
+            ends_all: false,
         }
     }
 
@@ -140,6 +147,7 @@ impl Launch {
             self.cwd.clone().into(),
         ];
         arguments.extend(self.policy.signals.then(|| SIGNALS.into()));
+        arguments.extend(self.policy.ends_all.then(|| ENDS_ALL.into()));
         match &self.policy.network {
             Some(Network::Own { socket, port }) => {
                 arguments.extend([OWN_NETWORK.into(), format!("{port}:{socket}").into()]);
@@ -174,6 +182,10 @@ impl Launch {
             }
             if name == SIGNALS {
                 policy.signals = true;
+                continue;
+            }
+            if name == ENDS_ALL {
+                policy.ends_all = true;
                 continue;
             }
             if name == OWN_NETWORK {
@@ -223,6 +235,7 @@ mod tests {
                     socket: "sprag-1:2".into(),
                     port: 4711,
                 }),
+                ends_all: true,
             },
             report: 7,
             cwd: odd().into(),

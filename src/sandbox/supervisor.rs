@@ -51,7 +51,10 @@ pub(super) fn supervise(
             run_is_there = events.wait(&reporter.0);
             continue;
         };
-        if !reaped.is_something_left {
+        if reaped.is_something_left && launch.policy.ends_all {
+            end_descendants(listed.as_mut());
+        }
+        if !reaped.is_something_left || launch.policy.ends_all {
             if let Status::Signal(signal) = status {
                 reporter.write("signal", signal);
             }

@@ -19,7 +19,10 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("http", &["domain"]),
     ("agents", &["domain", "http", "process", "sandbox"]),
     ("gateway", &["agents", "domain", "http"]),
-    ("git", &["domain", "permit", "plain_file", "process"]),
+    (
+        "git",
+        &["domain", "permit", "plain_file", "process", "sandbox"],
+    ),
     (
         "checks",
         &[

@@ -1,5 +1,6 @@
 //! What a confined agent, check, hook or setup command cannot reach, at each level that the machine has.
 
+mod filters;
 mod reach;
 mod toolchains;
 

@@ -4,10 +4,12 @@ use crate::git::commit::request::Staged;
 use crate::git::copy_tree::{copy_tree, make_dir, metadata};
 use crate::git::error::{GitError, io_error};
 use crate::git::objects::loose::loose_path;
+use crate::git::private::programs::{filters_file, signing_file};
 use crate::git::repo::Repo;
 use crate::plain_file;
 use std::ffi::OsString;
 use std::fs;
+use std::io::Write as _;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
@@ -125,6 +127,16 @@ impl Repo {
         make_dir(&to.join("objects/info"))?;
         for name in ["HEAD", "config", "refs", "packed-refs", "info", "shallow"] {
             copy_tree(&from.join(name), &to.join(name))?;
+        }
+        for file in [
+            filters_file(&self.private.root),
+            signing_file(&self.private.root),
+        ] {
+            let settings = fs::read(&file).map_err(io_error("read", &file))?;
+            let config = to.join("config");
+            let added = fs::OpenOptions::new().append(true).open(&config);
+            let added = added.and_then(|mut config| config.write_all(&settings));
+            added.map_err(io_error("write", &config))?;
         }
         let alternates = "objects/info/alternates";
         copy_tree(&from.join(alternates), &to.join(alternates))?;

@@ -6,7 +6,7 @@ use crate::git::commit::request::{CommitError, LandingIntent, PlanLanding, Stage
 use crate::git::copy_tree::{make_dir, remove};
 use crate::git::entries::{Digest, OnDisk, PathInspector, inspect_all, split};
 use crate::git::error::{GitError, io_error};
-use crate::git::files::{replace_file, sync_parent, write};
+use crate::git::files::{copy_index, replace_file, sync_parent, write};
 use crate::git::objects::new_objects::NewObjects;
 use crate::git::private::directory::tree_of;
 use crate::git::private::head::HeadState;
@@ -191,7 +191,7 @@ impl Repo {
             self.refresh_plan(&index, intent.plan.as_ref())?;
         } else {
             if !index.exists() {
-                fs::copy(self.private.index(), &index).map_err(io_error("copy to", &index))?;
+                copy_index(&self.private.index(), &index)?;
             }
             self.read_tree_into(&index, &intent.commit.0)?;
         }
@@ -260,7 +260,7 @@ impl Repo {
             Some(content) => content,
             None => {
                 let wanted = [commit.as_bytes(), b":", &plan.path].concat();
-                let call = self.call().args(["cat-file", "--filters"]);
+                let call = self.converting()?.args(["cat-file", "--filters"]);
                 call.args([as_path(&wanted)]).run()?.stdout
             }
         };
@@ -385,12 +385,13 @@ impl IndexLock {
     /// Makes the repository's index a copy of `from` and releases the lock. Returns the copy's digest.
     pub(in crate::git) fn replace(mut self, from: &Path) -> Result<Digest, GitError> {
         let content = fs::read(from).map_err(io_error("read", from))?;
-        self.file
-            .write_all(&content)
-            .map_err(io_error("write", &self.path))?;
-        self.file
-            .sync_all()
-            .map_err(io_error("write", &self.path))?;
+        let mut write = || {
+            self.file.write_all(&content)?;
+            // As for any copy of an index.
+            self.file.set_modified(fs::metadata(from)?.modified()?)?;
+            self.file.sync_all()
+        };
+        write().map_err(io_error("write", &self.path))?;
         fs::rename(&self.path, &self.index).map_err(io_error("write", &self.index))?;
         self.replaced = true;
         sync_parent(&self.index).map_err(io_error("write", &self.index))?;

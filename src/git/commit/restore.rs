@@ -1,7 +1,7 @@
 //! Restores the work tree, the index and HEAD to the base.
 
 use crate::domain::snapshot::RevId;
-use crate::git::bytes::{as_path, display_path, nul_joined};
+use crate::git::bytes::{as_path, display_path};
 use crate::git::commit::request::CommitError;
 use crate::git::copy_tree::is_absence;
 use crate::git::entries::{PathInspector, split};
@@ -103,12 +103,8 @@ impl Repo {
 
     /// Writes the base's version of these files.
     fn write_from_base(&self, paths: &[Vec<u8>]) -> Result<(), GitError> {
-        if paths.is_empty() {
-            return Ok(());
-        }
-        let args = ["checkout-index", "-f", "-u", "-q", "-z", "--stdin"];
-        let paths = nul_joined(paths.iter().map(Vec::as_slice));
-        self.call().args(args).stdin(paths).run().map(drop)
+        let paths: Vec<&[u8]> = paths.iter().map(Vec::as_slice).collect();
+        self.check_out_files(&self.private.index(), &paths, true)
     }
 
     /// Removes a failed task's commits from the branch. They stay reachable under the returned ref, and the

@@ -1,6 +1,6 @@
 //! Saves files while others are in their place, and restores them.
 
-use crate::git::bytes::{as_path, nul_joined};
+use crate::git::bytes::as_path;
 use crate::git::command::Call;
 use crate::git::copy_tree::{is_absence, make_dir, metadata, move_tree, remove};
 use crate::git::entries::split;
@@ -294,12 +294,7 @@ impl Repo {
         let is_rules = |path: &&[u8]| split(path).1 == b".gitattributes";
         let (rules, others): (Vec<&[u8]>, Vec<&[u8]>) = paths.partition(is_rules);
         for paths in [rules, others] {
-            if paths.is_empty() {
-                continue;
-            }
-            let args = ["checkout-index", "-f", "-q", "-z", "--stdin"];
-            let stdin = nul_joined(paths);
-            self.with_index(index).args(args).stdin(stdin).run()?;
+            self.check_out_files(index, &paths, false)?;
         }
         Ok(())
     }

@@ -9,24 +9,24 @@ use crate::git::commit::request::{
 };
 use crate::git::entries::{OnDisk, PathInspector, inspect_all, split};
 use crate::git::error::{GitError, io_error};
+use crate::git::files::copy_index;
+use crate::git::filters::said::IGNORED;
 use crate::git::objects::loose::write_blob;
 use crate::git::preflight::Operation;
 use crate::git::private::directory::tree_of;
+use crate::git::private::programs::{signing_file, with_configuration};
 use crate::git::repo::Repo;
 use crate::git::snapshot::change::{Change, ChangeKind, RawSnapshot, Unread};
 use crate::git::snapshot::listing::GITLINK;
 use crate::permit::Committable;
 use crate::plain_file;
 use std::collections::HashSet;
-use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Time limit for signing, because a signing program that asks for a passphrase would wait for ever.
 const SIGNING_TIMEOUT: Duration = Duration::from_secs(60);
-/// How `git update-index` reports a skipped path. It does not treat this as an error.
-const IGNORED: &str = "Ignoring path ";
 const MARKERS_LOOKED_FOR_UP_TO: u64 = 32 * 1024 * 1024;
 
 /// An index, and the store for the objects of the staged files.
@@ -104,7 +104,7 @@ impl Repo {
         plan: Option<&PlanContent>,
     ) -> Result<(StagedTree, Option<PlanLanding>), CommitError> {
         let index = self.stage_index();
-        fs::copy(self.private.index(), &index).map_err(io_error("copy to", &index))?;
+        copy_index(&self.private.index(), &index)?;
         let target = Target {
             index: &index,
             objects: self.own_objects(),
@@ -186,6 +186,7 @@ impl Repo {
         for (name, value) in self.real.environment.signing() {
             call = call.env(name, value);
         }
+        let call = with_configuration(call, &signing_file(&self.private.root));
         call.args(["-S"]).timeout(SIGNING_TIMEOUT)
     }
 
@@ -193,7 +194,7 @@ impl Repo {
         self.private.git_dir().join("index.stage")
     }
 
-    fn staging(&self, target: &Target<'_>) -> Call<'_> {
+    pub(in crate::git) fn staging(&self, target: &Target<'_>) -> Call<'_> {
         let call = self.call().env("GIT_INDEX_FILE", target.index);
         call.env("GIT_OBJECT_DIRECTORY", &target.objects)
     }
@@ -235,6 +236,7 @@ impl Repo {
     ) -> Result<Vec<Vec<u8>>, GitError> {
         let mut looker = PathInspector::new(&self.real.work_tree);
         let (mut records, mut files) = (Vec::new(), Vec::new());
+        let mut left_out = Vec::new();
         let of_entry = |path: &[u8]| entry.as_ref().is_some_and(|entry| entry.path == path);
         for change in changes.iter().filter(|change| !of_entry(&change.path)) {
             match self.shape(&mut looker, change) {
@@ -242,6 +244,12 @@ impl Repo {
                 Shape::Submodule(head) => records.push(record(GITLINK, head, &change.path)),
                 Shape::File => files.push(change.path.as_slice()),
             }
+        }
+        let (filtered, files) = self.split_by_filter(target, files)?;
+        if !filtered.is_empty() {
+            let done = self.filter_into(target, &filtered)?;
+            records.extend(done.records);
+            left_out.extend(done.left_out);
         }
         if let Some(entry) = entry.as_ref().filter(|_| files.is_empty()) {
             records.push(record(entry.mode, entry.oid.clone(), &entry.path));
@@ -267,10 +275,10 @@ impl Repo {
             };
             let stderr = call.stdin(nul_joined(files.iter().copied())).run()?.stderr;
             if stderr.contains(IGNORED) {
-                return self.left_out(target, files);
+                left_out.extend(self.left_out(target, files)?);
             }
         }
-        Ok(Vec::new())
+        Ok(left_out)
     }
 
     fn has_big(&self, files: &[&[u8]]) -> bool {
@@ -315,10 +323,8 @@ impl Repo {
     ) -> Result<(PlanLanding, PlanEntry), GitError> {
         let oid = match is_converted {
             true => {
-                let path = [b"--path=", plan.path.as_slice()].concat();
-                let call = self.staging(target).args(["hash-object", "-w", "--stdin"]);
-                let call = call.args([as_path(&path)]);
-                call.stdin(plan.content.clone()).line()?
+                let content = plan.content.clone();
+                self.filter_content(target, &plan.path, content)?
             }
             false => {
                 let length = self.private.state.base_tree.len();

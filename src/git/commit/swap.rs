@@ -10,13 +10,13 @@ use crate::git::commit::request::CommitError;
 use crate::git::commit::saved_files::{Saved, SavedFiles, read_record, write_record};
 use crate::git::commit::stage::{Target, committed, record, refuse_unreadable};
 use crate::git::copy_tree::{make_dir, metadata, remove};
-use crate::git::error::{GitError, io_error};
+use crate::git::error::GitError;
+use crate::git::files::copy_index;
 use crate::git::remote::error::RemoteError;
 use crate::git::repo::Repo;
 use crate::git::snapshot::change::{Change, Exempt, RawSnapshot};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The id of a tree that Sprag has written or knows.
@@ -172,7 +172,7 @@ impl Repo {
         remove(&dir)?;
         make_dir(&dir)?;
         let kept = dir.join("index");
-        fs::copy(self.private.index(), &kept).map_err(io_error("copy to", &kept))?;
+        copy_index(&self.private.index(), &kept)?;
         let now = self.write_tree_of(snapshot, &kept)?;
         let diffs = self.diff_trees(&now.0, &tree.0)?;
         let bad = self.unswappable(&diffs);
@@ -181,7 +181,7 @@ impl Repo {
         }
         let differing = diffs.iter().map(|diff| diff.path.clone()).collect();
         let index = self.index_with(&tree.0, &kept)?;
-        let listed = self.status(&kept)?.listed.into_iter();
+        let listed = self.converted_status(&kept)?.listed.into_iter();
         let listed = listed.filter(|one| !one.staged_only).map(|one| one.path);
         let mut files = self.save_all(&diffs, &dir)?;
         let numbered = away.iter().enumerate();
@@ -248,7 +248,7 @@ impl Repo {
         let saved = record.files.saved.iter().map(|(path, _)| &path[..]);
         let saved: BTreeSet<&[u8]> = saved.collect();
         let mut back = Vec::new();
-        for one in self.status(&kept)?.listed {
+        for one in self.converted_status(&kept)?.listed {
             let is_kept = record.listed.contains(&one.path);
             let is_saved = saved.contains(one.path.as_slice());
             match one.indexed {

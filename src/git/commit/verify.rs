@@ -1,6 +1,6 @@
 //! Checks from the staged objects themselves whether they match what the snapshot read.
 
-use crate::git::bytes::{as_path, nul_fields, nul_joined};
+use crate::git::bytes::{as_path, nul_ended, nul_fields, nul_joined};
 use crate::git::command::Call;
 use crate::git::commit::request::CommitError;
 use crate::git::discover::is_older;
@@ -131,7 +131,8 @@ impl Repo {
                 return Ok(false);
             }
             let name = [b"--path=", diff.path.as_slice()].concat();
-            let call = self.by_rules_of(&self.private.state.base_tree);
+            let call = self.converting()?;
+            let call = by_rules_of(call, &self.private.state.base_tree);
             let call = call.args(["hash-object", "--stdin"]).args([as_path(&name)]);
             if call.stdin(content).line()? == diff.after.oid {
                 return Ok(true);
@@ -239,11 +240,6 @@ impl Repo {
         }
     }
 
-    /// A command that reads the attributes from this tree and not from the work tree ([`RULES_OF_TREES`]).
-    fn by_rules_of(&self, tree: &str) -> Call<'_> {
-        self.call().env("GIT_ATTR_SOURCE", tree)
-    }
-
     /// Digest of the file that a fresh checkout of `tree` has at a path.
     fn checked_out(&self, tree: &str, path: &[u8], blob: &str) -> Result<[u8; 32], GitError> {
         let mut hasher = blake3::Hasher::new();
@@ -262,7 +258,7 @@ impl Repo {
         take: &mut dyn FnMut(&[u8]),
     ) -> Result<(), GitError> {
         let name = [b"--path=", path].concat();
-        let call = self.by_rules_of(tree).args(["cat-file", "--filters"]);
+        let call = by_rules_of(self.converting()?, tree).args(["cat-file", "--filters"]);
         let call = call.args([as_path(&name)]).args([blob]);
         let done = call.stream(take)?;
         done.expect_success("cat-file".to_owned()).map(drop)
@@ -337,9 +333,10 @@ impl Repo {
         names: Vec<u8>,
         mut take: impl FnMut(&[u8], &[u8], &[u8]),
     ) -> Result<(), GitError> {
-        let call = self.by_rules_of(tree).args(["check-attr", "-z", "--stdin"]);
+        let call = by_rules_of(self.call(), tree).args(["check-attr", "-z", "--stdin"]);
         let listed = call.args(ATTRIBUTES).stdin(names).run()?.stdout;
-        let fields: Vec<&[u8]> = nul_fields(&listed).collect();
+        // A value may be empty.
+        let fields = nul_ended(&listed);
         for triple in fields.chunks_exact(3) {
             if let [path, name, value] = triple {
                 take(path, name, value);
@@ -347,6 +344,11 @@ impl Repo {
         }
         Ok(())
     }
+}
+
+/// Makes a command read the attributes from this tree and not from the work tree ([`RULES_OF_TREES`]).
+fn by_rules_of<'a>(call: Call<'a>, tree: &str) -> Call<'a> {
+    call.env("GIT_ATTR_SOURCE", tree)
 }
 
 /// Whether a value of an attribute sets it.

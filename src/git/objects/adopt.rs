@@ -117,6 +117,21 @@ impl Repo {
     }
 }
 
+/// Copies a loose object from a store that others can write, if it is there and its content matches its id.
+pub(in crate::git) fn import_object(
+    from: &Path,
+    to: &Path,
+    id: &str,
+    flush: bool,
+) -> Result<(), GitError> {
+    let place = loose_path(to, id);
+    if let Some(file) = written_anew(&loose_path(from, id), &place, id, flush)? {
+        file.persist(&place)
+            .map_err(|error| io_error("write", &place)(error.error))?;
+    }
+    Ok(())
+}
+
 /// Writes the object in the file `from` to a temporary file beside `to`. `None` if it is not the object with
 /// this id.
 fn written_anew(

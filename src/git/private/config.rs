@@ -14,8 +14,8 @@ pub(in crate::git) struct Setting {
 #[derive(Debug, Default)]
 pub(in crate::git) struct Settings(pub(in crate::git) Vec<Setting>);
 
-/// Exact keys that decide what a file's content means or how a commit is made. The only keys among them that
-/// run a program are the filters and the signing program that were configured before the run.
+/// Exact keys that decide what a file's content means or how a commit is made. None of them names a program
+/// that git runs; `programs.rs` has those that do.
 const TAKEN_KEYS: &[&str] = &[
     "core.autocrlf",
     "core.eol",
@@ -33,7 +33,7 @@ const TAKEN_KEYS: &[&str] = &[
     "commit.gpgsign",
     "user.signingkey",
 ];
-const TAKEN_SECTIONS: &[&str] = &["filter.", "user.", "author.", "committer.", "gpg.", "lfs."];
+const TAKEN_SECTIONS: &[&str] = &["user.", "author.", "committer.", "lfs."];
 
 impl Settings {
     /// Reads the configuration of `real` with the environment in which Sprag was started.
@@ -193,9 +193,9 @@ mod tests {
     fn only_what_gives_content_its_meaning_is_taken_over() {
         let taken = [
             "core.autocrlf",
-            "filter.lfs.clean",
+            "commit.gpgsign",
             "user.name",
-            "gpg.program",
+            "user.signingkey",
             "lfs.url",
         ];
         let left = [
@@ -212,6 +212,10 @@ mod tests {
             "core.excludesfile",
             "credential.helper",
             "diff.x.textconv",
+            "filter.lfs.clean",
+            "filter.x.required",
+            "gpg.program",
+            "gpg.ssh.defaultkeycommand",
         ];
         assert!(taken.iter().all(|key| is_taken_over(key.as_bytes())));
         assert_eq!(left.iter().find(|key| is_taken_over(key.as_bytes())), None);

@@ -12,6 +12,9 @@ use crate::git::private::config::{Setting, Settings, render, setting};
 use crate::git::private::head::{HeadState, read_head};
 use crate::git::private::ignore_rules::exclude_jj;
 use crate::git::private::links::links;
+use crate::git::private::programs::{
+    PROGRAMS, has_filters, has_lfs, lfs_storage, signer_in_repository, write_programs,
+};
 use crate::git::real::Real;
 use crate::git::snapshot::cache::Layout;
 use crate::git::snapshot::index_list::{IndexRead, layout_of, read_index};
@@ -22,7 +25,8 @@ use std::io::Write;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Component, Path, PathBuf};
 
-const VERSION: u32 = 1;
+/// Version 2: the configuration names no programs.
+const VERSION: u32 = 2;
 
 /// The location and the state of the private directory.
 #[derive(Debug)]
@@ -50,6 +54,12 @@ pub(in crate::git) struct State {
     pub(in crate::git) identity: Option<(String, String)>,
     /// Parts of the repository's git directory that were links at the start.
     pub(in crate::git) links: Vec<Vec<u8>>,
+    /// Whether a filter was configured at the start.
+    pub(in crate::git) filters: bool,
+    /// Where git-lfs keeps contents, if it is one of the filters.
+    pub(in crate::git) lfs_storage: Option<Vec<u8>>,
+    /// A file of the repository that signing would execute.
+    pub(in crate::git) signer: Option<Vec<u8>>,
     /// The copied hooks, relative to the private directory's root.
     hooks: Option<Vec<u8>>,
 }
@@ -78,9 +88,8 @@ impl PrivateDir {
         }
         let identity = settings.text("user.name").zip(settings.text("user.email"));
         let written = head.branch.as_deref().unwrap_or("HEAD");
-        let links = links(real, written)
-            .into_iter()
-            .map(|path| path.into_os_string().into_vec());
+        let bytes = |path: PathBuf| path.into_os_string().into_vec();
+        let links = links(real, written).into_iter().map(bytes);
         let state = State {
             links: links.collect(),
             version: VERSION,
@@ -92,6 +101,9 @@ impl PrivateDir {
             sign: settings.is_true("commit.gpgsign", false),
             converts: converts(root, &settings),
             identity,
+            filters: has_filters(&settings),
+            lfs_storage: has_lfs(&settings).then(|| bytes(lfs_storage(real, &settings))),
+            signer: signer_in_repository(real, &settings).map(bytes),
             hooks: copy_hooks(real, root, &settings)?,
         };
         let private = Self {
@@ -244,11 +256,13 @@ fn init(real: &Real, root: &Path, settings: &Settings) -> Result<(), GitError> {
             real.object_format.as_str(),
         ));
     }
-    if settings.last("lfs.storage").is_none() {
-        let storage = real.common_dir.join("lfs").into_os_string().into_vec();
-        lines.push(setting("lfs.storage", storage));
-    }
     lines.extend(settings.taken_over().cloned());
+    let storage = lfs_storage(real, settings).into_os_string().into_vec();
+    lines.push(setting("lfs.storage", storage));
+    if has_lfs(settings) {
+        // Without it, git-lfs adds it to the configuration.
+        lines.push(setting("lfs.repositoryformatversion", "0"));
+    }
     lines.extend([
         setting("core.excludesfile", inside("git/info/global-exclude")),
         setting("core.attributesfile", inside("git/info/global-attributes")),
@@ -261,7 +275,9 @@ fn init(real: &Real, root: &Path, settings: &Settings) -> Result<(), GitError> {
         setting("index.sparse", "false"),
         setting("gc.auto", "0"),
     ]);
-    write(&dir.join("config"), &render(&lines as &[Setting]))
+    write(&dir.join("config"), &render(&lines as &[Setting]))?;
+    make_dir(&root.join(PROGRAMS))?;
+    write_programs(root, settings)
 }
 
 /// Copies the ignore, attribute and sparse checkout rules from outside of the work tree.
@@ -350,7 +366,7 @@ fn write_alternates(real: &Real, root: &Path) -> Result<(), GitError> {
 }
 
 /// Quotes the path of an alternate in C style if it could otherwise be misread.
-fn quoted_if_needed(path: &[u8]) -> Vec<u8> {
+pub(in crate::git) fn quoted_if_needed(path: &[u8]) -> Vec<u8> {
     if !path
         .iter()
         .any(|byte| matches!(byte, b'"' | b'\n' | b'\\' | b'#'))

@@ -9,6 +9,7 @@ pub(in crate::git) mod head;
 pub(in crate::git) mod ignore_rules;
 pub(in crate::git) mod links;
 pub(in crate::git) mod plain_refs;
+pub(in crate::git) mod programs;
 pub(in crate::git) mod refs;
 pub(in crate::git) mod required_files;
 pub(in crate::git) mod seal;

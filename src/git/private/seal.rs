@@ -5,6 +5,7 @@
 //! foreign code may run, and checked before it is used again.
 
 use crate::git::error::GitError;
+use crate::git::private::programs::PROGRAMS;
 use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, openat, statat};
 use rustix::path::Arg;
 use std::ffi::OsStr;
@@ -17,7 +18,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// The files that control git are read. For all others the stat data is compared, whose change time no
 /// program can set.
-const READ: [&str; 3] = ["git/config", "git/HEAD", "git/info"];
+const READ: [&str; 4] = ["git/config", "git/HEAD", "git/info", PROGRAMS];
 /// Written by git, filters and signing programs at any time, or moved there from the work tree, and never trusted.
 const FREE: [&str; 4] = ["tmp", "home", "git/objects", MOVED_AWAY];
 /// Where the work tree's files are while checks run without them.

@@ -25,6 +25,7 @@ impl Repo {
         candidates: &[Candidate],
         seen: &[OnDisk],
         unchanged: &mut [bool],
+        warnings: &mut Vec<String>,
     ) -> Result<(), GitError> {
         let layout = self.layout()?;
         let edits_rules = candidates.iter().any(|one| split(&one.path).1 == RULES);
@@ -49,7 +50,7 @@ impl Repo {
             return Ok(());
         }
         let paths: Vec<&[u8]> = open.iter().map(|one| one.path).collect();
-        let modified = self.truly_modified(&paths)?;
+        let modified = self.truly_modified(&self.private.index(), &paths, warnings)?;
         let unmodified = open.iter().filter(|one| !modified.contains(one.path));
         let sound = self.sound_blobs(&unmodified.map(|one| one.base).collect::<Vec<_>>())?;
         verdicts.clear();

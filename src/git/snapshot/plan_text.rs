@@ -21,7 +21,7 @@ impl Repo {
     ) -> Result<Option<Vec<u8>>, GitError> {
         let path = [b"--path=", plan.path.as_slice()].concat();
         let call = self
-            .call()
+            .converting()?
             .args(["cat-file", "--filters"])
             .args([as_path(&path)]);
         Ok((plan.strip)(&call.args([oid]).run()?.stdout))

@@ -5,7 +5,7 @@ use crate::git::command::Call;
 use crate::git::error::GitError;
 use crate::git::objects::reader::LeftToGit;
 use crate::git::repo::Repo;
-use crate::git::snapshot::listing::{RawDiff, Status, parse, parse_raw};
+use crate::git::snapshot::listing::{Listed, RawDiff, Status, parse, parse_raw};
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -23,7 +23,9 @@ const DIFF_TREE: [&str; 6] = [
 ];
 
 impl Repo {
-    /// The differences between the work tree and `index`, including untracked files.
+    /// The differences between the work tree and `index`, including untracked files. A file that its filter
+    /// would convert to what the index has counts as different if its time or size has changed:
+    /// [`Repo::truly_modified`] runs the filters.
     pub(in crate::git) fn status(&self, index: &Path) -> Result<Status, GitError> {
         let args = [
             "status",
@@ -35,7 +37,7 @@ impl Repo {
             // Lists an ignored directory and not what is in it.
             "--ignored=matching",
         ];
-        let call = self.call().env("GIT_INDEX_FILE", index).args(args);
+        let call = self.with_index(index).args(args);
         let output = call.args(["--ignore-submodules=all"]).run()?;
         let mut status = parse(&output.stdout)?;
         status.warnings = output.stderr.lines().map(str::to_owned).collect();
@@ -46,23 +48,51 @@ impl Repo {
     /// another size without checking this.
     pub(in crate::git) fn truly_modified(
         &self,
+        index: &Path,
         paths: &[&[u8]],
+        warnings: &mut Vec<String>,
     ) -> Result<BTreeSet<Vec<u8>>, GitError> {
-        let args = [
-            "diff",
-            "--name-only",
-            "-z",
-            "--no-renames",
-            "--ignore-submodules=all",
-            "--",
-        ];
-        let mut call = self.call().args(args);
-        if paths.len() <= PATHS_PER_COMMAND {
-            call = call.args(paths.iter().map(|path| as_path(path)));
+        let filtered: BTreeSet<&[u8]> = self.with_filters(index, paths)?.into_iter().collect();
+        let (filtered, plain): (Vec<&[u8]>, Vec<&[u8]>) = paths
+            .iter()
+            .copied()
+            .partition(|path| filtered.contains(path));
+        let mut modified = BTreeSet::new();
+        // A filter has no say about any file but its own.
+        for (paths, has_filters) in [(plain, false), (filtered, true)] {
+            if paths.is_empty() {
+                continue;
+            }
+            let call = match has_filters {
+                true => self.converting()?,
+                false => self.call(),
+            };
+            let (found, said) = modified_by(call.env("GIT_INDEX_FILE", index), &paths)?;
+            warnings.extend(said.lines().map(str::to_owned));
+            modified.extend(
+                paths
+                    .iter()
+                    .filter(|path| found.contains(**path))
+                    .map(|path| path.to_vec()),
+            );
         }
-        Ok(nul_fields(&call.run()?.stdout)
-            .map(<[u8]>::to_vec)
-            .collect())
+        Ok(modified)
+    }
+
+    /// Like [`Repo::status`], without files that differ only before their filter has converted them.
+    pub(in crate::git) fn converted_status(&self, index: &Path) -> Result<Status, GitError> {
+        let mut status = self.status(index)?;
+        let is_tracked = |one: &&Listed| one.indexed.is_some() && !one.staged_only;
+        let tracked = status.listed.iter().filter(is_tracked);
+        let tracked: Vec<&[u8]> = tracked.map(|one| one.path.as_slice()).collect();
+        let filtered = self.with_filters(index, &tracked)?;
+        let modified = self.truly_modified(index, &filtered, &mut Vec::new())?;
+        let unmodified = filtered
+            .into_iter()
+            .filter(|path| !modified.contains(*path));
+        let unmodified: BTreeSet<Vec<u8>> = unmodified.map(<[u8]>::to_vec).collect();
+        status.listed.retain(|one| !unmodified.contains(&one.path));
+        Ok(status)
     }
 
     /// The differences between two trees.
@@ -127,4 +157,24 @@ impl Repo {
         let call = call.args(args).args([&self.private.state.base_tree]);
         parse_raw(&call.run()?.stdout)
     }
+}
+
+/// The paths whose content differs after conversion, among these or, if they are many, among all; and what git
+/// says about them.
+fn modified_by(call: Call<'_>, paths: &[&[u8]]) -> Result<(BTreeSet<Vec<u8>>, String), GitError> {
+    let args = [
+        "diff",
+        "--name-only",
+        "-z",
+        "--no-renames",
+        "--ignore-submodules=all",
+        "--",
+    ];
+    let mut call = call.args(args);
+    if paths.len() <= PATHS_PER_COMMAND {
+        call = call.args(paths.iter().map(|path| as_path(path)));
+    }
+    let output = call.run()?;
+    let found = nul_fields(&output.stdout).map(<[u8]>::to_vec);
+    Ok((found.collect(), output.stderr))
 }

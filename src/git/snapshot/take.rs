@@ -229,7 +229,7 @@ impl Repo {
         raw.warnings.extend(self.clear_attribute_files(&paths)?);
         let seen = inspect_all(&self.real.work_tree, &paths);
         let mut unchanged = self.same_as_base(&kept, &seen)?;
-        self.convert(&kept, &seen, &mut unchanged)?;
+        self.convert(&kept, &seen, &mut unchanged, &mut raw.warnings)?;
         raw.check_artifacts = dropped.into_iter().map(|one| one.path).collect();
         for ((candidate, on_disk), same) in kept.into_iter().zip(seen).zip(unchanged) {
             self.judge(candidate, on_disk, same, exempt, raw)?;
@@ -433,7 +433,7 @@ impl Repo {
         let index = self.scratch_index(&self.private.index())?;
         let read = ["read-tree", "--reset", "-i", oid];
         self.call().env("GIT_INDEX_FILE", &index).args(read).run()?;
-        for one in self.status(&index)?.listed {
+        for one in self.converted_status(&index)?.listed {
             let plan = exempt.plan.as_ref().filter(|plan| plan.path == one.path);
             let exempted = exempt.progress_ignore.is_match(as_path(&one.path))
                 || (one.indexed.is_none() && exempt.check_artifacts.contains(&one.path));

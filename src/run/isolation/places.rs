@@ -60,6 +60,7 @@ pub(super) struct Prepared {
     pub(super) agent: Vec<PathBuf>,
     pub(super) check: Vec<PathBuf>,
     pub(super) setup: Vec<PathBuf>,
+    pub(super) filter: Vec<PathBuf>,
     /// The directories in the setting `sandbox_write`.
     pub(super) named: Vec<PathBuf>,
     /// Missing directories that must exist before a child starts.
@@ -80,6 +81,12 @@ pub(super) fn prepared(scope: &Scope<'_>, is_strict: bool) -> std::io::Result<Pr
     let named = named(scope, home);
     let mut check = found(of(CACHES), &mut missing);
     check.extend(named.iter().cloned());
+    let mut filter = check.clone();
+    if !is_strict {
+        let temporary = TEMPORARY_PLACES.iter().map(PathBuf::from);
+        let temporary = temporary.chain(temporary_base(context));
+        filter.extend(temporary.map(|path| resolved(&path)));
+    }
     let shared = match is_strict {
         true => Vec::new(),
         false => shared(context, scope.real.work_tree()),
@@ -116,6 +123,7 @@ pub(super) fn prepared(scope: &Scope<'_>, is_strict: bool) -> std::io::Result<Pr
         agent,
         check,
         setup,
+        filter,
         named,
         missing,
     })
@@ -150,13 +158,17 @@ fn own_places(agent: &Agent, context: &Context, home: Option<&Path>) -> Vec<Plac
 /// The directories in the setting `sandbox_write`.
 fn named(scope: &Scope<'_>, home: Option<&Path>) -> Vec<PathBuf> {
     let named = scope.run.settings.sandbox_write.iter();
-    let absolute = |text: &String| match (text.strip_prefix('~'), home) {
+    let named = named.filter_map(|text| absolute(text, home));
+    named.map(|path| resolved(&path)).collect()
+}
+
+/// A place of the setting `sandbox_write` as an absolute path; `None` without a home for it.
+pub(super) fn absolute(text: &str, home: Option<&Path>) -> Option<PathBuf> {
+    match (text.strip_prefix('~'), home) {
         (Some(rest), Some(home)) => Some(home.join(rest.trim_start_matches('/'))),
         (Some(_), None) => None,
         (None, _) => Some(PathBuf::from(text)),
-    };
-    let named = named.filter_map(absolute);
-    named.map(|path| resolved(&path)).collect()
+    }
 }
 
 /// The paths that exist or will be created, with links resolved. Those to create are added to `missing`.

@@ -26,7 +26,7 @@ fn work_at(project: &Project, dir: &str, script: &str, more: &[&str]) -> Run {
 }
 
 /// What the commits from `base` to HEAD changed, as git's plumbing tells it: `M a.txt`, sorted.
-fn delta(project: &Project, base: &str) -> Vec<String> {
+pub fn delta(project: &Project, base: &str) -> Vec<String> {
     delta_at(project, ".", base)
 }
 
@@ -70,7 +70,7 @@ fn assert_refused(project: &Project, run: &Run, code: i32, said: &str) {
 
 /// A command of the real world that a test needs. Without it the test has nothing to do, and its
 /// reader is told so; with `SPRAG_CI_STRICT=1` that is a failure.
-fn has(what: &str, command: &[&str]) -> bool {
+pub fn has(what: &str, command: &[&str]) -> bool {
     use std::io::Write as _;
     let found = std::process::Command::new(command[0])
         .args(&command[1..])

@@ -1,0 +1,178 @@
+//! A git process that is started through a launcher, because it starts programs of its own.
+
+use crate::domain::sandbox::{Level, refused_path};
+use crate::git::error::GitError;
+use crate::process::LauncherMark;
+use crate::sandbox::{Launch, NAME, Policy, Report, SUBCOMMAND};
+use rustix::io::{FdFlags, fcntl_setfd};
+use std::ffi::OsString;
+use std::io::{self, PipeReader, PipeWriter, Read as _};
+use std::os::fd::{AsRawFd as _, OwnedFd};
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// How long a launcher may take to end everything once its report is no longer read.
+const ENDING: Duration = Duration::from_secs(5);
+
+/// A launcher that runs.
+pub(super) struct Launched {
+    /// The launcher ends everything as soon as this end is closed.
+    report: PipeReader,
+    mark: LauncherMark,
+    /// The subcommand of git, for errors.
+    name: String,
+    program: PathBuf,
+}
+
+/// What a launcher is started with.
+pub(super) struct Prepared {
+    launched: Launched,
+    told: PipeWriter,
+}
+
+impl Prepared {
+    pub(super) fn new(name: String, program: PathBuf) -> io::Result<Self> {
+        let (report, told) = io::pipe()?;
+        let launched = Launched {
+            report,
+            mark: LauncherMark::new(),
+            name,
+            program,
+        };
+        Ok(Self { launched, told })
+    }
+
+    /// Makes a command of this program the launcher of a call.
+    pub(super) fn configure(
+        &self,
+        command: &mut Command,
+        cwd: &Path,
+        args: &[OsString],
+        policy: &Policy,
+    ) {
+        let program = [OsString::from(&self.launched.program)];
+        let launch = Launch {
+            policy: policy.clone(),
+            report: self.told.as_raw_fd(),
+            cwd: cwd.to_path_buf(),
+            program: self.launched.program.clone(),
+            args: program.into_iter().chain(args.iter().cloned()).collect(),
+        };
+        let (name, value) = self.launched.mark.variable();
+        command
+            .arg0(NAME)
+            .arg(SUBCOMMAND)
+            .args(launch.arguments())
+            .env_clear()
+            .env(name, value);
+    }
+
+    /// Starts the launcher. Nothing else of Sprag may be started meanwhile, as it would inherit the pipe.
+    pub(super) fn start(self, command: &mut Command) -> io::Result<(Child, Launched)> {
+        let Self { mut launched, told } = self;
+        fcntl_setfd(&told, FdFlags::empty())?;
+        let child = command.spawn();
+        drop(OwnedFd::from(told));
+        let child = child?;
+        launched.mark.note(child.id());
+        Ok((child, launched))
+    }
+}
+
+impl Launched {
+    /// Ends the launcher and everything that it has started.
+    pub(super) fn end(self, child: &mut Child) {
+        drop(self.report);
+        if !exited(child, Instant::now() + ENDING) {
+            kill_group(child);
+        }
+        let _ = child.wait();
+        self.mark.kill_remains();
+    }
+
+    /// The exit code of git, or `None` if a signal has ended it. If a program could not write because of the
+    /// policy, `said` gets a sentence about it.
+    ///
+    /// # Errors
+    /// When git was not started, or its launcher was killed.
+    pub(super) fn status(
+        mut self,
+        policy: Option<&Policy>,
+        status: ExitStatus,
+        said: &mut String,
+    ) -> Result<Option<i32>, GitError> {
+        let report = Report::read(&self.reported());
+        if let Some(why) = report.not_confined {
+            let command = self.name;
+            return Err(GitError::NotConfined { command, why });
+        }
+        if let Some(number) = report.not_executed {
+            return Err(GitError::Spawn {
+                program: self.program,
+                source: io::Error::from_raw_os_error(number),
+            });
+        }
+        let Some(code) = status.code() else {
+            self.mark.kill_remains();
+            return Err(GitError::Failed {
+                command: self.name,
+                status: None,
+                stderr: format!("what confines it was killed\n{said}"),
+            });
+        };
+        if let Some(refusal) = refusal(policy, said) {
+            *said = format!("{refusal}\n{said}");
+        }
+        Ok(report.signal.is_none().then_some(code))
+    }
+
+    /// What the launcher, which has ended, has reported.
+    fn reported(&mut self) -> Vec<u8> {
+        let mut text = Vec::new();
+        if rustix::io::ioctl_fionbio(&self.report, true).is_ok() {
+            // Whoever inherited the other end holds it open without writing.
+            let _ = self.report.read_to_end(&mut text);
+        }
+        text
+    }
+}
+
+/// A sentence about a path that a program could not write, if it says so.
+fn refusal(policy: Option<&Policy>, said: &str) -> Option<String> {
+    let policy = policy.filter(|policy| policy.level >= Level::Files)?;
+    let is_outside = |path: &str| {
+        let mut places = policy.write.iter();
+        !places.any(|place| Path::new(path).starts_with(place))
+    };
+    let path = refused_path(said, is_outside)?;
+    Some(format!(
+        "{path} could not be written: the sandbox protects it from programs that git starts. Name the directory in \
+         `sandbox_write` if a filter needs it; `sandbox: off` confines nothing"
+    ))
+}
+
+/// Whether the child, whose output has ended, exits before the deadline. It usually does so at once.
+pub(super) fn exited(child: &mut Child, deadline: Instant) -> bool {
+    let mut pause = Duration::from_micros(50);
+    loop {
+        match child.try_wait() {
+            Ok(None) if Instant::now() < deadline => thread::sleep(pause),
+            Ok(None) => return false,
+            Ok(Some(_)) | Err(_) => return true,
+        }
+        pause = (pause * 2).min(Duration::from_millis(10));
+    }
+}
+
+pub(super) fn kill_group(child: &mut Child) {
+    if let Some(group) = i32::try_from(child.id())
+        .ok()
+        .and_then(rustix::process::Pid::from_raw)
+    {
+        let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
+    }
+    let _ = child.kill();
+}
