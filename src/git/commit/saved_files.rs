@@ -3,7 +3,7 @@
 use crate::git::bytes::as_path;
 use crate::git::command::Call;
 use crate::git::copy_tree::{is_absence, make_dir, metadata, move_tree, remove};
-use crate::git::entries::split;
+use crate::git::entries::{PathInspector, split};
 use crate::git::error::{GitError, io_error};
 use crate::git::files::write_atomically;
 use crate::git::private::seal::MOVED_AWAY;
@@ -230,6 +230,9 @@ impl Repo {
         (dir, number): (&Path, usize),
         made: &mut Vec<Vec<u8>>,
     ) -> Result<Saved, GitError> {
+        if self.is_behind_link(path) {
+            return Ok(Saved::Nothing);
+        }
         let full = self.real.work_tree.join(as_path(path));
         let Some(meta) = metadata(&full)?.filter(|meta| !meta.is_dir()) else {
             let mut missing = Vec::new();
@@ -262,6 +265,9 @@ impl Repo {
 
     /// Removes the file at a path and the directories that become empty.
     pub(in crate::git) fn remove_file(&self, path: &[u8]) -> Result<(), GitError> {
+        if self.is_behind_link(path) {
+            return Ok(());
+        }
         let full = self.real.work_tree.join(as_path(path));
         match metadata(&full)? {
             Some(meta) if !meta.is_dir() => {
@@ -271,6 +277,14 @@ impl Repo {
         }
         self.remove_empty_parents(path);
         Ok(())
+    }
+
+    /// Whether a link is in the place of a directory above a path. What is behind it is not in the work tree, and
+    /// only this process may be able to read or change it.
+    fn is_behind_link(&self, path: &[u8]) -> bool {
+        let directory = split(path).0;
+        let exists = self.real.work_tree.join(as_path(directory)).is_dir();
+        exists && !PathInspector::new(&self.real.work_tree).is_real(directory)
     }
 
     fn remove_empty_parents(&self, path: &[u8]) {

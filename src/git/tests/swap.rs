@@ -269,3 +269,31 @@ fn an_ignored_file_in_a_directory_that_would_become_a_file_stops_it() {
     assert!(matches!(refused, SwapError::InTheWay(paths) if paths == [b"place".to_vec()]));
     assert_eq!(everything(&g.path(".")), before);
 }
+
+#[test]
+fn nothing_behind_a_link_in_the_place_of_a_directory_is_saved_or_changed() {
+    let mut g = Worktree::new().start();
+    let outside = g.root().join("outside");
+    fs::create_dir(&outside).unwrap();
+    fs::write(outside.join("c"), "a secret\n").unwrap();
+    g.remove("dir/c");
+    fs::remove_dir(g.path("dir")).unwrap();
+    symlink(&outside, g.path("dir")).unwrap();
+    let before = everything(&g.path("."));
+    let exempt = Exempt::default();
+    let snapshot = g.snapshot();
+    let base = g.repo.base_tree();
+    g.repo.swap_to(&snapshot, &base, &BTreeSet::new()).unwrap();
+    assert_eq!(g.read("dir/c"), "c\n");
+    let saved = fs::read_dir(g.root().join("run/git/swap")).unwrap();
+    for file in saved
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.is_file())
+    {
+        let content = fs::read(&file).unwrap();
+        assert!(!content.starts_with(b"a secret"), "{}", file.display());
+    }
+    g.repo.swap_back(&exempt).unwrap();
+    assert_eq!(everything(&g.path(".")), before);
+    assert_eq!(fs::read_to_string(outside.join("c")).unwrap(), "a secret\n");
+}
