@@ -1,8 +1,8 @@
 //! The network allow-list: what is reached by the proxy, and what cannot be reached past it.
 
-use crate::sandbox::User;
 use crate::support::http::{Reply, Request, Response, Server};
 use crate::support::project::{Project, Run, plan};
+use crate::support::user::User;
 use serde_json::{Value, json};
 use sprag::domain::output_schema::OutputSchema;
 use std::net::{TcpListener, UdpSocket};

@@ -6,10 +6,11 @@
 //! `SPRAG_TEST_FULL=1` (scripts/test-full) tries every attack at every level, as everybody; the default run has each at one level, as
 //! an ordinary user. `SPRAG_TEST_ATTACK` names one that is tried everywhere.
 
-use crate::sandbox::{User, everywhere};
+use crate::sandbox::everywhere;
 use crate::support::is_full;
 use crate::support::proc::left_in;
 use crate::support::project::{Project, Run, plan};
+use crate::support::user::User;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;

@@ -3,9 +3,10 @@
 //! Only the started processes have the writing end of a named pipe open: its end of file means that they
 //! have all ended.
 
-use crate::sandbox::{User, everywhere};
+use crate::sandbox::everywhere;
 use crate::support::proc::{assert_nothing_left, end_of, left_in, signal, wait_until};
 use crate::support::project::{Project, plan};
+use crate::support::user::User;
 use rustix::fs::{Mode, OFlags};
 use std::fs::{self, File};
 use std::io::{ErrorKind, Read as _};

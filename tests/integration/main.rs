@@ -31,6 +31,7 @@ mod builtin_text;
 mod check_retries;
 mod clock;
 mod doctor;
+mod dry_runs;
 mod examples;
 mod fan_out;
 mod faults;

@@ -1,10 +1,11 @@
 //! Filters that git starts run through a launcher too: they work at each level, and one that is a file of the work tree
 //! is as confined as the agent that can change it.
 
-use super::{User, by_default, everywhere, project, run, strict};
+use super::{by_default, everywhere, project, run, strict};
 use crate::repositories::{delta, has};
 use crate::support::proc::left_in;
 use crate::support::project::{Project, Run, plan};
+use crate::support::user::User;
 use serde_json::json;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;

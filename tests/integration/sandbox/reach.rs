@@ -2,6 +2,7 @@
 //! other programs, keyrings, terminals and other processes.
 
 use super::*;
+use crate::support::user::ORDINARY;
 use std::os::unix::fs::MetadataExt as _;
 use std::os::unix::net::UnixListener;
 

@@ -1,6 +1,7 @@
 //! Toolchains that work in the sandbox.
 
 use super::*;
+use crate::support::user::ORDINARY;
 
 /// Toolchains as a project has them; none of them needs a network here.
 #[test]

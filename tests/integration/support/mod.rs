@@ -22,6 +22,7 @@ pub mod runner;
 pub mod scripted;
 pub mod tasks;
 pub mod tls;
+pub mod user;
 
 /// Whether the tests run in their longer form (scripts/test-full).
 pub fn is_full() -> bool {

@@ -1,6 +1,7 @@
 //! A repository, a home and a clean environment in which the built `sprag` is run as its user would.
 
 use serde_json::Value;
+use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -340,4 +341,19 @@ pub fn plan(check: &str) -> String {
     format!(
         "title: Example\nverify:\n  - {{ name: test, run: {check}, kind: test }}\ntasks:\n  - id: fix\n    title: Fix a.txt\n    description: a.txt must say fixed\n"
     )
+}
+
+/// Every path below a directory with its content.
+pub fn files(dir: &Path) -> BTreeMap<String, Vec<u8>> {
+    let mut found = BTreeMap::new();
+    for entry in fs::read_dir(dir).unwrap() {
+        let path = entry.unwrap().path();
+        match path.is_dir() {
+            true => found.extend(files(&path)),
+            false => {
+                found.insert(path.display().to_string(), fs::read(&path).unwrap());
+            }
+        }
+    }
+    found
 }
