@@ -71,13 +71,26 @@ impl Piece<'_> {
 /// # Errors
 /// When it cannot be read.
 pub(in crate::git) fn read_loose(
+    from: impl BufRead,
+    id: &str,
+    sink: &mut dyn FnMut(Piece<'_>),
+) -> io::Result<Option<Digest>> {
+    read_loose_up_to(u64::MAX, from, id, sink)
+}
+
+/// Like [`read_loose`], but returns `None` also for an object of more than `limit` bytes.
+///
+/// # Errors
+/// When it cannot be read.
+pub(in crate::git) fn read_loose_up_to(
+    limit: u64,
     mut from: impl BufRead,
     id: &str,
     sink: &mut dyn FnMut(Piece<'_>),
 ) -> io::Result<Option<Digest>> {
     let mut inflate = Decompress::new(true);
     let mut buffer = vec![0; CHUNK];
-    let mut object = Incoming::new(id);
+    let mut object = Incoming::new(id, limit);
     loop {
         let input = from.fill_buf()?;
         let is_end = input.is_empty();
@@ -119,6 +132,7 @@ pub(in crate::git) fn read_loose_size(from: impl io::Read, id: &str) -> Option<u
 /// The part of an object that was read so far.
 struct Incoming<'a> {
     id: &'a str,
+    limit: u64,
     header: Vec<u8>,
     content: Option<Content>,
 }
@@ -130,9 +144,10 @@ struct Content {
 }
 
 impl<'a> Incoming<'a> {
-    fn new(id: &'a str) -> Self {
+    fn new(id: &'a str, limit: u64) -> Self {
         Self {
             id,
+            limit,
             header: Vec::new(),
             content: None,
         }
@@ -151,7 +166,8 @@ impl<'a> Incoming<'a> {
             if end.is_none() {
                 return true;
             }
-            self.content = Content::of(&self.header, self.id.len());
+            let content = Content::of(&self.header, self.id.len());
+            self.content = content.filter(|content| content.left <= self.limit);
             if self.content.is_none() {
                 return false;
             }

@@ -5,9 +5,11 @@
 //! Therefore an object is trusted only after its content was found to match its id.
 
 pub(in crate::git) mod adopt;
+pub(in crate::git) mod allowance;
 pub(in crate::git) mod false_objects;
 pub(in crate::git) mod loose;
 pub(in crate::git) mod name;
 pub(in crate::git) mod new_objects;
+pub(in crate::git) mod packs;
 pub(in crate::git) mod reader;
 pub(in crate::git) mod sound;

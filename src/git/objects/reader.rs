@@ -1,23 +1,27 @@
-//! Reads objects in this process, which saves the start of git.
+//! Reads objects in this process, which saves the start of git for a few small ones.
 //!
-//! Everything that is read matches its id. Whatever is not where git usually has it, or is large, is left to
-//! git ([`LeftToGit`]), as is an object whose content does not match its id.
+//! Everything that is read matches its id, and is what git reads too. Whatever is not where git usually has it, is
+//! large, or has a form that git does not write is left to git ([`LeftToGit`]), as is an object whose content does not
+//! match its id.
 
 use crate::git::bytes::as_path;
 use crate::git::entries::Digest;
-use crate::git::objects::loose::{Piece, loose_path, read_loose, read_loose_size};
+use crate::git::objects::allowance::{Allowance, LIMIT};
+use crate::git::objects::loose::{Piece, loose_path, read_loose_size, read_loose_up_to};
 use crate::git::objects::name::ObjectName;
-use crate::git::snapshot::listing::{GITLINK, RawDiff, Recorded, TREE};
+use crate::git::objects::packs::{Packed, Packs};
+use crate::git::private::head::plain_oid;
+use crate::git::snapshot::listing::{GITLINK, RawDiff, Recorded, SYMLINK, TREE};
 use crate::plain_file;
-use git2::{ObjectType, Odb, Oid};
+use git2::ObjectType;
 use std::cell::OnceCell;
 use std::cmp::Ordering;
 use std::fs;
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
-/// The largest object in bytes that is held in memory.
-const LIMIT: u64 = 16 << 20;
+/// The longest path in bytes of a directory whose entries are compared.
+const PATH_LIMIT: usize = 1024;
 
 /// What cannot be answered without git.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,7 +31,8 @@ pub(in crate::git) struct LeftToGit;
 /// it does not see packs that are added later.
 pub(in crate::git) struct ObjectReader {
     stores: Vec<PathBuf>,
-    packs: OnceCell<Option<Odb<'static>>>,
+    packs: OnceCell<Option<Packs>>,
+    allowance: Allowance,
 }
 
 struct Object {
@@ -38,6 +43,14 @@ struct Object {
 struct TreeEntry {
     recorded: Recorded,
     name: Vec<u8>,
+}
+
+impl TreeEntry {
+    /// The name by which entries are ordered: that of a subtree ends with a slash.
+    fn ordered_name(&self) -> impl Iterator<Item = &u8> {
+        let slash = (self.recorded.mode == TREE).then_some(&b'/');
+        self.name.iter().chain(slash)
+    }
 }
 
 impl ObjectReader {
@@ -51,37 +64,37 @@ impl ObjectReader {
         Self {
             stores: std::iter::once(own.to_path_buf()).chain(others).collect(),
             packs: OnceCell::new(),
+            allowance: Allowance::new(),
         }
     }
 
     /// Size of an object in bytes.
     pub(in crate::git) fn size(&self, id: &str) -> Result<u64, LeftToGit> {
-        for store in &self.stores {
-            let file = plain_file::open(&loose_path(store, id));
-            if let Some(size) = file.ok().and_then(|file| read_loose_size(file, id)) {
-                return Ok(size);
-            }
+        if !self.allowance.spend(0) {
+            return Err(LeftToGit);
         }
-        let (packs, oid) = self.find_packed(id)?;
-        let (size, _) = packs.read_header(oid).map_err(|_| LeftToGit)?;
-        Ok(size as u64)
+        if let Some(packed) = self.packed(id)? {
+            return packed.size().map_err(|_| LeftToGit);
+        }
+        let loose = self.stores.iter().find_map(|store| {
+            let file = plain_file::open(&loose_path(store, id)).ok()?;
+            read_loose_size(file, id)
+        });
+        loose.ok_or(LeftToGit)
     }
 
     /// Digest of an object's content.
     pub(in crate::git) fn digest(&self, id: &str) -> Result<Digest, LeftToGit> {
-        match self.loose(id, &mut |_| {}) {
-            Some(digest) => Ok(digest),
-            None => Ok(*blake3::hash(&self.packed_object(id)?.content).as_bytes()),
+        match self.packed_object(id)? {
+            Some(object) => Ok(*blake3::hash(&object.content).as_bytes()),
+            None => self.loose(id, u64::MAX, &mut |_| {}),
         }
     }
 
     /// The tree of a commit.
     pub(in crate::git) fn tree_of(&self, commit: &str) -> Result<String, LeftToGit> {
         let Object { kind, content } = self.object(commit)?;
-        let tree = content.strip_prefix(b"tree ");
-        let tree = tree.filter(|_| kind == ObjectType::Commit);
-        let tree = tree.and_then(|rest| rest.get(..commit.len()));
-        let tree = tree.and_then(|tree| String::from_utf8(tree.to_vec()).ok());
+        let tree = tree_in(&content, commit.len()).filter(|_| kind == ObjectType::Commit);
         tree.ok_or(LeftToGit)
     }
 
@@ -134,6 +147,9 @@ impl ObjectReader {
         if from == to {
             return Ok(());
         }
+        if below.len() > PATH_LIMIT {
+            return Err(LeftToGit);
+        }
         let entries = |id: Option<&str>| id.map_or_else(|| Ok(Vec::new()), |id| self.tree(id));
         let (before, after) = (entries(from)?, entries(to)?);
         let (mut before, mut after) = (before.iter().peekable(), after.iter().peekable());
@@ -164,13 +180,14 @@ impl ObjectReader {
 
     /// The id of the tree with this id, or of the tree of the commit with this id.
     fn root_of(&self, id: &str) -> Result<String, LeftToGit> {
-        let is_id = [40, 64].contains(&id.len()) && id.bytes().all(|byte| byte.is_ascii_hexdigit());
-        if !is_id {
+        let length = id.len();
+        if ![40, 64].contains(&length) || plain_oid(id.as_bytes(), length).is_none() {
             return Err(LeftToGit);
         }
-        match self.object(id)?.kind {
+        let Object { kind, content } = self.object(id)?;
+        match kind {
             ObjectType::Tree => Ok(id.to_owned()),
-            ObjectType::Commit => self.tree_of(id),
+            ObjectType::Commit => tree_in(&content, id.len()).ok_or(LeftToGit),
             _ => Err(LeftToGit),
         }
     }
@@ -184,67 +201,77 @@ impl ObjectReader {
     }
 
     fn object(&self, id: &str) -> Result<Object, LeftToGit> {
-        if self.size(id)? > LIMIT {
-            return Err(LeftToGit);
+        if let Some(object) = self.packed_object(id)? {
+            return Ok(object);
         }
         let (mut kind, mut content) = (None, Vec::new());
-        let found = self.loose(id, &mut |piece| match piece {
+        self.loose(id, LIMIT, &mut |piece| match piece {
             Piece::Header(header) => {
                 content.clear();
                 kind = kind_of(header);
             }
             Piece::Content(bytes) => content.extend_from_slice(bytes),
-        });
-        match (found, kind) {
-            (Some(_), Some(kind)) => Ok(Object { kind, content }),
-            _ => self.packed_object(id),
-        }
+        })?;
+        kind.map(|kind| Object { kind, content }).ok_or(LeftToGit)
     }
 
-    /// Reads a loose object. `None` if no store has it.
-    fn loose(&self, id: &str, sink: &mut dyn FnMut(Piece<'_>)) -> Option<Digest> {
-        self.stores.iter().find_map(|store| {
-            let file = plain_file::open(&loose_path(store, id)).ok()?;
-            read_loose(BufReader::new(file), id, sink).ok()?
-        })
+    /// Reads a loose object of at most `limit` bytes.
+    fn loose(
+        &self,
+        id: &str,
+        limit: u64,
+        sink: &mut dyn FnMut(Piece<'_>),
+    ) -> Result<Digest, LeftToGit> {
+        for store in &self.stores {
+            let Ok(file) = plain_file::open(&loose_path(store, id)) else {
+                continue;
+            };
+            let mut size = 0;
+            let limit = limit.min(self.allowance.left());
+            let read = read_loose_up_to(limit, BufReader::new(file), id, &mut |piece| {
+                size += piece.bytes().len() as u64;
+                sink(piece);
+            });
+            match (self.allowance.spend(size), read) {
+                (true, Ok(Some(digest))) => return Ok(digest),
+                (true, _) => {}
+                (false, _) => return Err(LeftToGit),
+            }
+        }
+        Err(LeftToGit)
     }
 
-    fn packed_object(&self, id: &str) -> Result<Object, LeftToGit> {
-        let (packs, oid) = self.find_packed(id)?;
-        let (size, _) = packs.read_header(oid).map_err(|_| LeftToGit)?;
-        if size as u64 > LIMIT {
-            return Err(LeftToGit);
-        }
-        let read = packs.read(oid).map_err(|_| LeftToGit)?;
-        let (kind, content) = (read.kind(), read.data().to_vec());
+    /// The packed object with this id, or `None` if no pack has it. git prefers it to a loose one.
+    fn packed_object(&self, id: &str) -> Result<Option<Object>, LeftToGit> {
+        let Some(packed) = self.packed(id)? else {
+            return Ok(None);
+        };
+        let read = packed.read(&self.allowance);
+        let (kind, content) = read.map_err(|_| LeftToGit)?;
         let mut name = ObjectName::of(kind.str(), id.len(), content.len() as u64);
         name.update(&content);
         match name.hex() == id {
-            true => Ok(Object { kind, content }),
+            true => Ok(Some(Object { kind, content })),
             false => Err(LeftToGit),
         }
     }
 
-    fn find_packed(&self, id: &str) -> Result<(&Odb<'static>, Oid), LeftToGit> {
-        let packs = self.packs.get_or_init(|| open_packs(&self.stores)).as_ref();
-        let oid = (id.len() == 40).then(|| Oid::from_str(id).ok()).flatten();
-        packs.zip(oid).ok_or(LeftToGit)
+    fn packed(&self, id: &str) -> Result<Option<Packed<'_>>, LeftToGit> {
+        let packs = self.packs.get_or_init(|| Packs::open(&self.stores).ok());
+        let id = binary(id).ok_or(LeftToGit)?;
+        let found = packs.as_ref().ok_or(LeftToGit)?.find(&id);
+        found.map_err(|_| LeftToGit)
     }
 }
 
-/// Opens the packs of all stores. `None` if a directory of packs holds anything but files, on which libgit2 could
-/// wait for ever.
-fn open_packs(stores: &[PathBuf]) -> Option<Odb<'static>> {
-    let packs = Odb::new().ok()?;
-    for store in stores {
-        for entry in fs::read_dir(store.join("pack")).into_iter().flatten() {
-            if !entry.ok()?.file_type().ok()?.is_file() {
-                return None;
-            }
-        }
-        packs.add_disk_alternate(store.to_str()?).ok()?;
-    }
-    Some(packs)
+/// The bytes whose digits these are.
+fn binary(hex: &str) -> Option<Vec<u8>> {
+    let digit = |digit: &u8| char::from(*digit).to_digit(16);
+    let byte = |pair: &[u8]| match pair {
+        [high, low] => u8::try_from(digit(high)? << 4 | digit(low)?).ok(),
+        _ => None,
+    };
+    hex.as_bytes().chunks(2).map(byte).collect()
 }
 
 fn kind_of(header: &[u8]) -> Option<ObjectType> {
@@ -252,30 +279,53 @@ fn kind_of(header: &[u8]) -> Option<ObjectType> {
     ObjectType::from_str(std::str::from_utf8(kind).ok()?)
 }
 
-/// Parses entries of the form `mode SP name NUL id`, with the id in binary form.
+/// The tree that a commit names, if git accepts its first lines: that of the tree, and those of the parents.
+fn tree_in(commit: &[u8], id_length: usize) -> Option<String> {
+    let mut lines = commit.split(|byte| *byte == b'\n');
+    let tree = plain_oid(lines.next()?.strip_prefix(b"tree ")?, id_length);
+    while let Some(parent) = lines.next()?.strip_prefix(b"parent ") {
+        plain_oid(parent, id_length)?;
+    }
+    tree
+}
+
+/// Parses entries of the form `mode SP name NUL id`, with the id in binary form. `None` unless they are written and
+/// ordered as git does: it reads other modes as if they were one of these.
 fn entries_of(mut content: &[u8], id_length: usize) -> Option<Vec<TreeEntry>> {
-    let mut entries = Vec::new();
+    let mut entries: Vec<TreeEntry> = Vec::new();
     while !content.is_empty() {
         let space = memchr::memchr(b' ', content)?;
-        let mode = u32::from_str_radix(std::str::from_utf8(&content[..space]).ok()?, 8).ok()?;
+        let mode = mode_of(content.get(..space)?)?;
         let end = memchr::memchr(0, content)?;
         let name = content.get(space + 1..end)?.to_vec();
         let (id, rest) = content.get(end + 1..)?.split_at_checked(id_length / 2)?;
         let oid = id.iter().map(|byte| format!("{byte:02x}")).collect();
         let recorded = Recorded { mode, oid };
-        entries.push(TreeEntry { recorded, name });
+        let entry = TreeEntry { recorded, name };
+        let is_in_order = |last: &TreeEntry| in_tree_order(last, &entry) == Ordering::Less;
+        let is_name = !entry.name.is_empty() && !entry.name.contains(&b'/');
+        if !is_name || !entries.last().is_none_or(is_in_order) {
+            return None;
+        }
+        entries.push(entry);
         content = rest;
     }
     Some(entries)
 }
 
-/// The order of entries in a tree, in which the name of a subtree ends with a slash.
+fn mode_of(digits: &[u8]) -> Option<u32> {
+    match digits {
+        b"100644" => Some(0o100_644),
+        b"100755" => Some(0o100_755),
+        b"120000" => Some(SYMLINK),
+        b"160000" => Some(GITLINK),
+        b"40000" => Some(TREE),
+        _ => None,
+    }
+}
+
 fn in_tree_order(one: &TreeEntry, other: &TreeEntry) -> Ordering {
-    let key = |entry: &TreeEntry| {
-        let slash = (entry.recorded.mode == TREE).then_some(b'/');
-        entry.name.iter().copied().chain(slash).collect::<Vec<u8>>()
-    };
-    key(one).cmp(&key(other))
+    one.ordered_name().cmp(other.ordered_name())
 }
 
 /// The difference between the entries before and after at one place, if there is any.

@@ -110,7 +110,7 @@ fn read_bounded(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
 }
 
 /// Parses an object id as git writes it. The zero id means none.
-pub(super) fn plain_oid(text: &[u8], length: usize) -> Option<String> {
+pub(in crate::git) fn plain_oid(text: &[u8], length: usize) -> Option<String> {
     let is_hex = |byte: &u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
     let plain = text.len() == length && text.iter().all(is_hex) && text.iter().any(|b| *b != b'0');
     let text = std::str::from_utf8(text).ok()?;
