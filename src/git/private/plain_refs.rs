@@ -22,12 +22,15 @@ pub(in crate::git) fn plain_refs(real: &Real) -> Option<Refs> {
         return None;
     }
     let length = real.id_length();
-    let mut refs = packed(&packed_refs(dir)?, length)?;
     let below = dir.join("refs");
     if !below.symlink_metadata().ok()?.is_dir() {
         return None;
     }
-    add_loose(&below, "refs", length, &mut refs)?;
+    let mut loose = Refs::new();
+    add_loose(&below, "refs", length, &mut loose)?;
+    // These are read afterwards, since git moves refs from the other files into this one.
+    let mut refs = packed(&packed_refs(dir)?, length)?;
+    refs.extend(loose);
     // git leaves a symbolic ref out if its target does not exist, and resolves a chain of them.
     let is_resolved = |value: &String| match value.strip_prefix(SYMBOLIC) {
         Some(target) => refs.get(target).is_some_and(|to| !to.starts_with(SYMBOLIC)),
@@ -36,23 +39,23 @@ pub(in crate::git) fn plain_refs(real: &Real) -> Option<Refs> {
     refs.values().all(is_resolved).then_some(refs)
 }
 
-/// Parses the lines `id SP name LF`. A line that begins with `^` has the commit of the tag above it.
+/// Parses a header, and the lines `id SP name LF` in the order of the names. A line `^id LF` has the commit of the tag
+/// above it. git refuses other lines.
 fn packed(content: &[u8], length: usize) -> Option<Refs> {
     let mut refs = Refs::new();
     let Some(lines) = content.strip_suffix(b"\n") else {
         return content.is_empty().then_some(refs);
     };
-    for line in lines.split(|byte| *byte == b'\n') {
-        if line.starts_with(b"#") || line.starts_with(b"^") {
-            continue;
-        }
+    let mut lines = lines.split(|byte| *byte == b'\n').peekable();
+    lines.next_if(|line| line.starts_with(b"# pack-refs with: "));
+    while let Some(line) = lines.next() {
         let (oid, name) = line.split_at_checked(length)?;
         let name = plain_name(name.strip_prefix(b" ")?)?;
-        if refs
-            .insert(name.to_owned(), plain_oid(oid, length)?)
-            .is_some()
-        {
-            return None;
+        let is_next = refs.last_key_value().is_none_or(|(last, _)| **last < *name);
+        let oid = plain_oid(oid, length).filter(|_| is_next)?;
+        refs.insert(name.to_owned(), oid);
+        if let Some(line) = lines.next_if(|line| line.starts_with(b"^")) {
+            plain_oid(&line[1..], length)?;
         }
     }
     Some(refs)
@@ -109,6 +112,12 @@ mod tests {
             "00aa HEAD\n",
             "00aa refs/heads/a b\n",
             "00aa refs/heads/w\n00ab refs/heads/w\n",
+            "00aa refs/heads/w\n00ab refs/heads/v\n",
+            "00aa refs/heads/w\n# pack-refs with: peeled \n",
+            "# a comment\n00aa refs/heads/w\n",
+            "^00ac\n00aa refs/heads/w\n",
+            "00aa refs/heads/w\n^00a\n",
+            "00aa refs/heads/w\n^00ab\n^00ac\n",
         ] {
             assert_eq!(packed(odd.as_bytes(), 4), None, "{odd:?}");
         }

@@ -466,11 +466,35 @@ fn any_other_refs_are_what_git_says() {
     refs_take(SHA1, file(".hidden", ""), 1);
     let link = |g: &Worktree| symlink("main", g.path(".git/refs/heads/x")).unwrap();
     refs_take(SHA1, link, 1);
+    let both = |g: &Worktree| {
+        g.git(&["pack-refs", "--all"]);
+        let head = g.git(&["rev-parse", "HEAD"]);
+        g.write(".git/refs/heads/main/below", format!("{head}\n"));
+    };
+    refs_take(SHA1, both, 0);
+    let missing = |g: &Worktree| {
+        let none = "1".repeat(40);
+        g.write(".git/refs/heads/x", format!("{none}\n"));
+    };
+    refs_take(SHA1, missing, 0);
     let elsewhere = |g: &Worktree| {
         fs::rename(g.path(".git/refs"), g.root().join("refs")).unwrap();
         symlink(g.root().join("refs"), g.path(".git/refs")).unwrap();
     };
     refs_take(SHA1, elsewhere, 1);
+}
+
+#[test]
+fn packed_refs_that_git_refuses_are_refused() {
+    for line in ["^garbage", "# comment", "^", "no line"] {
+        let g = Worktree::new();
+        g.git(&["tag", "-am", "one", "v1.0"]);
+        g.git(&["pack-refs", "--all"]);
+        let repo = g.open();
+        let packed = fs::read_to_string(g.path(".git/packed-refs")).unwrap();
+        g.write(".git/packed-refs", format!("{packed}{line}\n"));
+        assert!(repo.refs().is_err(), "{line}");
+    }
 }
 
 #[test]
