@@ -141,7 +141,7 @@ impl Repo {
     fn agent_tree(&self, head: &HeadState) -> Result<Vec<RawDiff>, GitError> {
         match &head.oid {
             Some(oid) if head.oid != self.private.state.base => {
-                self.diff_trees(&self.private.state.base_tree, &format!("{oid}^{{tree}}"))
+                self.diff_trees(&self.private.state.base_tree, oid)
             }
             _ => Ok(Vec::new()),
         }
