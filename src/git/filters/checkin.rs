@@ -31,9 +31,9 @@ type Paths<'p> = Vec<&'p [u8]>;
 const ENTRY: u64 = 4096;
 
 /// A file in an index.
-struct Entry {
-    mode: u32,
-    oid: String,
+pub(super) struct Entry {
+    pub(super) mode: u32,
+    pub(super) oid: String,
 }
 
 impl Repo {
@@ -167,7 +167,7 @@ impl Repo {
 }
 
 /// The entries of these files, which are regular ones: links are not filtered.
-fn entries<'l>(listed: &'l [u8], files: &[&[u8]]) -> BTreeMap<&'l [u8], Entry> {
+pub(super) fn entries<'l>(listed: &'l [u8], files: &[&[u8]]) -> BTreeMap<&'l [u8], Entry> {
     let wanted: BTreeSet<&[u8]> = files.iter().copied().collect();
     let entry = |line: &'l [u8]| {
         let tab = memchr::memchr(b'\t', line)?;

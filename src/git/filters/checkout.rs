@@ -1,10 +1,12 @@
 //! Writes files from an index to the work tree, with contents that filters make elsewhere.
 
 use crate::git::bytes::{as_path, nul_joined};
+use crate::git::commit::stage::record;
 use crate::git::copy_tree::metadata;
 use crate::git::error::{GitError, io_error};
 use crate::git::files::replace_file_by;
 use crate::git::filters::Scratch;
+use crate::git::filters::checkin::{Entry, entries};
 use crate::git::filters::said::refuse_failed_filter;
 use crate::git::repo::Repo;
 use crate::plain_file;
@@ -16,8 +18,8 @@ use std::path::{Path, PathBuf};
 const FILES: &str = "files";
 
 impl Repo {
-    /// Writes these files from `index` to the work tree. With `notes`, their times and sizes are noted in the
-    /// index.
+    /// Writes these files from `index` to the work tree. With `notes`, the times and sizes of those that no
+    /// filter converts are noted in the index.
     pub(in crate::git) fn check_out_files(
         &self,
         index: &Path,
@@ -40,10 +42,29 @@ impl Repo {
         let Some(scratch) = converted else {
             return Ok(());
         };
+        let mut replaced = Vec::new();
         for path in filtered {
-            self.replace_with(path, &scratch.join(FILES))?;
+            if self.replace_with(path, &scratch.join(FILES))? {
+                replaced.push(path);
+            }
         }
-        Ok(())
+        match notes {
+            Some(_) if !replaced.is_empty() => self.forget_sizes(index, &replaced),
+            _ => Ok(()),
+        }
+    }
+
+    /// Removes the times and sizes of these files from the index. What is noted there belongs to the content before
+    /// its conversion, and git takes a file of another size for changed without converting it.
+    fn forget_sizes(&self, index: &Path, paths: &[&[u8]]) -> Result<(), GitError> {
+        let listed = self.with_index(index).args(["ls-files", "-s", "-z"]);
+        let listed = listed.run()?.stdout;
+        let records = entries(&listed, paths).into_iter();
+        let records = records.map(|(path, Entry { mode, oid })| record(mode, oid, path));
+        let records = records.collect::<Vec<_>>().concat();
+        let call = self.with_index(index);
+        let call = call.args(["update-index", "-z", "--index-info"]);
+        call.stdin(records).run().map(drop)
     }
 
     /// Has git write these files, as a checkout would, to a directory of their own.
@@ -64,12 +85,12 @@ impl Repo {
         Ok(scratch)
     }
 
-    /// Gives a file of the work tree the content that a filter has made in `files`. Links are not filtered, and
-    /// stay.
-    fn replace_with(&self, path: &[u8], files: &Path) -> Result<(), GitError> {
+    /// Gives a file of the work tree the content that a filter has made in `files`, and returns whether it has done
+    /// so. Links are not filtered, and stay.
+    fn replace_with(&self, path: &[u8], files: &Path) -> Result<bool, GitError> {
         let to = self.real.work_tree.join(as_path(path));
         if !metadata(&to)?.is_some_and(|meta| meta.is_file()) {
-            return Ok(());
+            return Ok(false);
         }
         let copied = |workshop: &Path| {
             replace_file_by(&to, workshop, |file: &mut File| {
@@ -80,5 +101,6 @@ impl Repo {
         copied(&self.real.git_dir)
             .or_else(|_| copied(&beside))
             .map_err(io_error("write", &to))
+            .map(|()| true)
     }
 }

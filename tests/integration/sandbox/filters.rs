@@ -100,6 +100,32 @@ fn what_is_undone_has_the_contents_that_its_filter_makes() {
     });
 }
 
+/// git takes a file whose size is not the noted one for changed, whatever its filter makes of it.
+#[test]
+fn what_is_undone_is_unchanged_for_git_whatever_size_its_filter_makes() {
+    let agent = "if [ $SPRAG_TASK_ID = two ]; then echo ok > ok.txt; exit; fi
+        echo wrong > a.up; rm c.up; echo more > n.up";
+    everywhere(&[1, 2, 3], |user, level| {
+        let project = filtered(true);
+        program(&project, "tools/clean.sh", "#!/bin/sh\ncut -c 1-3\n");
+        program(&project, "tools/smudge.sh", "#!/bin/sh\nsed s/$/-smudged/\n");
+        for name in ["a.up", "c.up"] {
+            project.write(name, "one of an odd size\n");
+        }
+        project.write("plan.yaml", UNDONE);
+        project.commit_all("two tasks");
+        let more = ["--keep-going", "--max-retries", "0"];
+        let Some(run) = run(user, &project, level, agent, &more) else {
+            return;
+        };
+        run.expect(1);
+        assert_eq!(project.read("a.up"), "one-smudged\n");
+        assert_eq!(project.read("c.up"), "one-smudged\n");
+        let status = ["-c", "safe.directory=*", "status", "--porcelain"];
+        assert_eq!(project.git(&status), "", "level {level}");
+    });
+}
+
 #[test]
 fn a_filter_that_the_agent_rewrites_reaches_no_further_than_its_level() {
     let make = || {
