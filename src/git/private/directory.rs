@@ -102,7 +102,7 @@ impl PrivateDir {
             converts: converts(root, &settings),
             identity,
             filters: has_filters(&settings),
-            lfs_storage: has_lfs(&settings).then(|| bytes(lfs_storage(real, &settings))),
+            lfs_storage: has_lfs(real, &settings).then(|| bytes(lfs_storage(real, &settings))),
             signer: signer_in_repository(real, &settings).map(bytes),
             hooks: copy_hooks(real, root, &settings)?,
         };
@@ -259,7 +259,7 @@ fn init(real: &Real, root: &Path, settings: &Settings) -> Result<(), GitError> {
     lines.extend(settings.taken_over().cloned());
     let storage = lfs_storage(real, settings).into_os_string().into_vec();
     lines.push(setting("lfs.storage", storage));
-    if has_lfs(settings) {
+    if has_lfs(real, settings) {
         // Without it, git-lfs adds it to the configuration.
         lines.push(setting("lfs.repositoryformatversion", "0"));
     }

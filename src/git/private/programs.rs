@@ -15,6 +15,9 @@ use std::path::{Component, Path, PathBuf};
 const FILTER: &[u8] = b"filter.";
 const SIGNING: &[u8] = b"gpg.";
 
+/// The section of the filter that git-lfs installs.
+const LFS: &[u8] = b"filter.lfs.";
+
 /// The directory of the files with their settings, relative to the private directory.
 pub(in crate::git) const PROGRAMS: &str = "programs";
 
@@ -80,9 +83,18 @@ pub(in crate::git) fn lfs_storage(real: &Real, settings: &Settings) -> PathBuf {
     )
 }
 
-/// Whether a filter is git-lfs.
-pub(in crate::git) fn has_lfs(settings: &Settings) -> bool {
-    filter_commands(settings).any(|command| memchr::memmem::find(command, b"git-lfs").is_some())
+/// Whether a filter may be git-lfs: it is called so, its command names it, or there are contents that it keeps. Its
+/// command can also be a script that starts it.
+pub(in crate::git) fn has_lfs(real: &Real, settings: &Settings) -> bool {
+    let is_called_so = |one: &Setting| one.key.starts_with(LFS);
+    let names_it = |command: &[u8]| {
+        let mut names = [b"git-lfs", b"git lfs"].iter();
+        names.any(|name| memchr::memmem::find(command, *name).is_some())
+    };
+    has_filters(settings)
+        && (settings.0.iter().any(is_called_so)
+            || filter_commands(settings).any(names_it)
+            || lfs_storage(real, settings).is_dir())
 }
 
 /// A program in the work tree or a git directory that signing would execute, or a file there that it would

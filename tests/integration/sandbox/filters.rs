@@ -108,7 +108,11 @@ fn what_is_undone_is_unchanged_for_git_whatever_size_its_filter_makes() {
     everywhere(&[1, 2, 3], |user, level| {
         let project = filtered(true);
         program(&project, "tools/clean.sh", "#!/bin/sh\ncut -c 1-3\n");
-        program(&project, "tools/smudge.sh", "#!/bin/sh\nsed s/$/-smudged/\n");
+        program(
+            &project,
+            "tools/smudge.sh",
+            "#!/bin/sh\nsed s/$/-smudged/\n",
+        );
         for name in ["a.up", "c.up"] {
             project.write(name, "one of an odd size\n");
         }
@@ -281,6 +285,39 @@ fn the_real_git_lfs_works_at_every_level() {
             assert_eq!(project.read("a.bin"), "broken\n");
         }
     });
+}
+
+/// Earlier versions of git-lfs install another command, and a script can start it.
+#[test]
+fn git_lfs_keeps_contents_whatever_command_starts_it() {
+    if !has("GIT-LFS", &["git-lfs", "version"]) {
+        return;
+    }
+    for (name, command) in [("lfs", "git lfs"), ("big", "git lfs"), ("big", "SCRIPT")] {
+        everywhere(&[2, 3], |user, level| {
+            let project = project(&[("plan.yaml", &plan("grep -q fixed a.bin"))]);
+            program(&project, "../script.sh", "#!/bin/sh\nexec git-lfs \"$@\"\n");
+            let script = project.beside("script.sh");
+            let command = command.replace("SCRIPT", script.to_str().unwrap());
+            for (variable, word) in [("clean", "clean"), ("smudge", "smudge")] {
+                let key = format!("filter.{name}.{variable}");
+                project.git(&["config", &key, &format!("{command} {word} -- %f")]);
+            }
+            project.git(&["config", &format!("filter.{name}.required"), "true"]);
+            project.write(".gitattributes", &format!("*.bin filter={name}\n"));
+            project.write("a.bin", "broken\n");
+            project.commit_all("tracked");
+            let agent = "echo fixed > a.bin; echo new > b.bin";
+            let Some(run) = run(user, &project, level, agent, &[]) else {
+                return;
+            };
+            let run = run.expect(0);
+            let pointer = "version https://git-lfs.github.com/spec/v1";
+            for file in ["HEAD:a.bin", "HEAD:b.bin"] {
+                assert!(shown(&project, file).starts_with(pointer), "{}", run.stdout);
+            }
+        });
+    }
 }
 
 #[test]
