@@ -245,6 +245,7 @@ pub fn refused_path(output: &str, is_meant: impl Fn(&str) -> bool) -> Option<&st
     const REFUSALS: [&str; 2] = ["permission denied", "read-only file system"];
     const AROUND: &[char] = &['\'', '"', '`', ',', ':', ';', '(', ')', '‘', '’'];
     let is_one = |path: &&str| path.starts_with('/') && path.len() > 1 && is_meant(path);
+    let words = |text| str::split_whitespace(text).map(|word: &str| word.trim_matches(AROUND));
     output.lines().find_map(|line| {
         let lower = line.to_ascii_lowercase();
         let at = REFUSALS
@@ -252,13 +253,16 @@ pub fn refused_path(output: &str, is_meant: impl Fn(&str) -> bool) -> Option<&st
             .filter_map(|refusal| lower.find(refusal))
             .min()?;
         let (before, after) = line.split_at_checked(at)?;
-        let mut before = before
-            .split_whitespace()
-            .map(|word| word.trim_matches(AROUND));
-        let mut after = after
-            .split_whitespace()
-            .map(|word| word.trim_matches(AROUND));
-        before.rfind(is_one).or_else(|| after.find(is_one))
+        let mut before: Vec<&str> = words(before).collect();
+        // A shell names its script and the number of the line first.
+        let is_place = |word: &str| word == "line" || word.parse::<u32>().is_ok();
+        if before.get(1).is_some_and(|word| is_place(word)) {
+            before.remove(0);
+        }
+        before
+            .into_iter()
+            .rfind(is_one)
+            .or_else(|| words(after).find(is_one))
     })
 }
 
