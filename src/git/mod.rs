@@ -33,7 +33,6 @@ pub use commit::conflict::{ConflictKind, ConflictedFile, MarkError, MarkedMerge,
 pub use commit::facts::{CommitFacts, CommitLine, NoLine};
 pub use commit::hooks::{Hook, HookInvocation};
 pub use commit::raw_commit::Signature;
-pub use commit::read_back::ParsedCommit;
 pub use commit::rebase::{RebaseError, Rebased, Rewritten};
 pub use commit::replaced_files::Replaced;
 pub use commit::request::{

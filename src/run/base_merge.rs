@@ -309,8 +309,8 @@ async fn taken(parts: &mut Parts<'_>, config: &TaskConfig, merge: Merge) -> anyh
             return Ok(End::of(by.outcome()));
         }
     };
-    let files = parts.tree.repo.read_back(&merge.commit);
-    let files = files.map(|seen| seen.files).unwrap_or_default();
+    let files = parts.tree.repo.files_of(&merge.commit);
+    let files = files.unwrap_or_default();
     parts.emit.emit(EventKind::CommitCreated {
         commit: merge.commit.0.clone(),
         subject: format!("{} at {}", merge.subject, short(&merge.tips.theirs)),

@@ -102,8 +102,7 @@ impl WorkTree {
     /// Emits the event of a commit that this process did not make, from what the repository says about it. Returns
     /// its files.
     pub fn tell_commit(&self, commit: &RevId, emit: &mut Emitter<'_>) -> Vec<String> {
-        let seen = self.repo.read_back(commit);
-        let files = seen.map(|seen| seen.files).unwrap_or_default();
+        let files = self.repo.files_of(commit).unwrap_or_default();
         let message = self.repo.message_of(commit).unwrap_or_default();
         emit.emit(EventKind::CommitCreated {
             commit: commit.0.clone(),

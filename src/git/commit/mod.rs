@@ -6,7 +6,6 @@ pub(in crate::git) mod hooks;
 pub(in crate::git) mod land;
 pub(in crate::git) mod merge;
 pub(in crate::git) mod raw_commit;
-pub(in crate::git) mod read_back;
 pub(in crate::git) mod rebase;
 pub(in crate::git) mod replaced_files;
 pub(in crate::git) mod request;

@@ -1,10 +1,13 @@
 //! Parses commits in the form in which git stores them.
 
 use crate::domain::snapshot::RevId;
+use crate::git::bytes::display_path;
 use crate::git::error::GitError;
+use crate::git::objects::reader::LeftToGit;
 use crate::git::remote::error::RemoteError;
 use crate::git::remote::names::checked_id;
 use crate::git::repo::Repo;
+use std::collections::BTreeSet;
 
 /// The author or committer of a commit and the time, in git's own form.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -92,12 +95,35 @@ impl Repo {
         Ok(self.raw_commit(id)?.tree)
     }
 
+    /// The paths that differ between a commit and its first parent, sorted; all paths of a commit without one.
+    ///
+    /// # Errors
+    /// When there is no such commit, or git cannot be run.
+    pub fn files_of(&self, commit: &RevId) -> Result<Vec<String>, RemoteError> {
+        let id = checked_id(commit)?;
+        let _open = self.unseal_to_read()?;
+        let before = match self.raw_commit(id)?.parents.into_iter().next() {
+            Some(parent) => parent,
+            None => self.empty_tree()?,
+        };
+        let changed = self.diff_trees(&before, id)?;
+        let files: BTreeSet<String> = changed
+            .iter()
+            .map(|diff| display_path(&diff.path))
+            .collect();
+        Ok(files.into_iter().collect())
+    }
+
     pub(in crate::git) fn raw_commit(&self, oid: &str) -> Result<RawCommit, GitError> {
-        let content = self
-            .bare_call()
-            .args(["cat-file", "commit", oid])
-            .run()?
-            .stdout;
+        let content = match self.objects().commit(oid) {
+            Ok(content) => content,
+            Err(LeftToGit) => {
+                self.bare_call()
+                    .args(["cat-file", "commit", oid])
+                    .run()?
+                    .stdout
+            }
+        };
         RawCommit::parse(&content).ok_or_else(|| GitError::Malformed {
             command: "cat-file",
             what: format!("commit {oid}"),

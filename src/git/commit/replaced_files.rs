@@ -156,7 +156,7 @@ impl Repo {
         })
     }
 
-    fn empty_tree(&self) -> Result<String, GitError> {
+    pub(in crate::git) fn empty_tree(&self) -> Result<String, GitError> {
         let call = self
             .call()
             .args(["hash-object", "-w", "-t", "tree", "--stdin"]);

@@ -93,9 +93,18 @@ impl ObjectReader {
 
     /// The tree of a commit.
     pub(in crate::git) fn tree_of(&self, commit: &str) -> Result<String, LeftToGit> {
-        let Object { kind, content } = self.object(commit)?;
-        let tree = tree_in(&content, commit.len()).filter(|_| kind == ObjectType::Commit);
-        tree.ok_or(LeftToGit)
+        tree_in(&self.commit(commit)?, commit.len()).ok_or(LeftToGit)
+    }
+
+    /// The content of a commit.
+    pub(in crate::git) fn commit(&self, id: &str) -> Result<Vec<u8>, LeftToGit> {
+        match self.object(id)? {
+            Object {
+                kind: ObjectType::Commit,
+                content,
+            } => Ok(content),
+            _ => Err(LeftToGit),
+        }
     }
 
     /// The content of the file or link at `path` in a tree or commit, or `None` if there is neither.

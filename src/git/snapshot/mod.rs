@@ -13,4 +13,5 @@ pub(in crate::git) mod patch;
 pub(in crate::git) mod plan_text;
 pub(in crate::git) mod staged;
 pub(in crate::git) mod status;
+pub(in crate::git) mod submodules;
 pub(in crate::git) mod take;

@@ -463,18 +463,16 @@ fn an_index_lock_is_let_go_after_a_kill_if_it_was_ours() {
 }
 
 #[test]
-fn what_is_said_of_a_commit_is_read_back() {
+fn the_files_of_a_commit_are_read_from_it() {
     let mut f = Worktree::new().start();
     f.write("a", "edited\n");
     f.remove("b");
     f.write(bytes_name(b"\xff"), "odd");
-    let before = f.head();
     let commit = f.commit("Do it");
-    let seen = f.repo.read_back(&commit).unwrap();
-    assert_eq!(seen.parents, [crate::domain::snapshot::RevId(before)]);
-    assert_eq!(seen.files, ["\\xff", "a", "b"]);
+    let seen = f.repo.files_of(&commit).unwrap();
+    assert_eq!(seen, ["\\xff", "a", "b"]);
     let nothing = crate::domain::snapshot::RevId("0".repeat(40));
-    assert_eq!(f.repo.read_back(&nothing), None);
+    assert!(f.repo.files_of(&nothing).is_err());
 }
 
 #[test]

@@ -240,10 +240,7 @@ fn landed(
     tell_kept(tree, emit, run, &intent.commit);
     // Reports the files that are read back from the commit. Its parent may be a commit of the agent, so
     // they may not be all that the task changed.
-    let files = tree
-        .repo
-        .read_back(&intent.commit)
-        .map_or(files, |seen| seen.files);
+    let files = tree.repo.files_of(&intent.commit).unwrap_or(files);
     let ignored = tree.ignored_at_start(&files);
     emit.emit(EventKind::CommitCreated {
         commit: intent.commit.0.clone(),
