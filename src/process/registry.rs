@@ -124,6 +124,14 @@ pub struct Quiescence {
     started: u64,
 }
 
+#[cfg(test)]
+impl Quiescence {
+    /// A moment after as many children.
+    pub(crate) fn after(started: u64) -> Self {
+        Self { started }
+    }
+}
+
 /// The current moment, if nothing is running. `None` if that is not known: only a process that adopts
 /// orphans sees what a child leaves behind, which needs [`become_subreaper`] and Linux.
 pub fn quiescence() -> Option<Quiescence> {

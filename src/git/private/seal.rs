@@ -6,6 +6,7 @@
 
 use crate::git::error::GitError;
 use crate::git::private::programs::PROGRAMS;
+use crate::process::{Quiescence, quiescence};
 use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, openat, statat};
 use rustix::path::Arg;
 use std::ffi::OsStr;
@@ -37,6 +38,8 @@ struct SealState {
     /// Whether one of the users may have written to the directory.
     written: bool,
     digest: Option<[u8; 32]>,
+    /// The moment of the last comparison with the digest.
+    compared: Option<Quiescence>,
 }
 
 /// A guard for the use of the private directory. Dropping the last one seals the directory again if it may have
@@ -55,17 +58,27 @@ impl Seal {
         }
     }
 
-    /// Starts using the directory. Whoever only `reads` writes nothing there except below [`FREE`].
+    /// Starts using the directory. Whoever only `reads` writes nothing there except below [`FREE`], and trusts the
+    /// last comparison if nothing that Sprag started can have written since.
     ///
     /// # Errors
     /// When anybody except Sprag wrote to it.
     pub(in crate::git) fn unseal(&self, reads: bool) -> Result<Unsealed, GitError> {
+        self.unseal_at(quiescence(), reads)
+    }
+
+    fn unseal_at(&self, now: Option<Quiescence>, reads: bool) -> Result<Unsealed, GitError> {
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
-        if held.users == 0 && (held.digest.is_none() || digest(&self.root).ok() != held.digest) {
-            return Err(GitError::Private {
-                path: self.root.clone(),
-                why: "it was changed or removed during the run, and not by Sprag".to_owned(),
-            });
+        let is_compared = reads && now.is_some() && held.compared == now;
+        if held.users == 0 && !is_compared {
+            held.compared = None;
+            if held.digest.is_none() || digest(&self.root).ok() != held.digest {
+                return Err(GitError::Private {
+                    path: self.root.clone(),
+                    why: "it was changed or removed during the run, and not by Sprag".to_owned(),
+                });
+            }
+            held.compared = now;
         }
         held.users += 1;
         held.written |= !reads;
@@ -156,11 +169,25 @@ mod tests {
     fn whoever_only_reads_does_not_hide_what_others_write() {
         for name in ["git/config", "recorded/hooks/pre-commit", "new"] {
             let (dir, seal) = private();
-            let reader = seal.unseal(true).unwrap();
+            let reader = seal.unseal_at(None, true).unwrap();
             fs::write(dir.path().join(name), "x").unwrap();
             drop(reader);
-            assert!(seal.unseal(true).is_err(), "{name}");
+            assert!(seal.unseal_at(None, true).is_err(), "{name}");
         }
+    }
+
+    #[test]
+    fn only_readers_trust_a_comparison_and_only_while_nothing_has_run_since() {
+        let (dir, seal) = private();
+        let [before, after] = [1, 2].map(Quiescence::after);
+        drop(seal.unseal_at(Some(before), true).unwrap());
+        fs::write(dir.path().join("new"), "x").unwrap();
+        assert!(seal.unseal_at(Some(before), true).is_ok());
+        for (now, reads) in [(Some(after), true), (None, true), (Some(before), false)] {
+            assert!(seal.unseal_at(now, reads).is_err(), "{now:?}");
+        }
+        // A comparison that failed is not trusted either.
+        assert!(seal.unseal_at(Some(before), true).is_err());
     }
 
     #[test]
