@@ -51,10 +51,12 @@ pub(super) fn signal_group(leader: i32, signal: Signal) {
 }
 
 #[cfg(target_os = "linux")]
-pub(super) use linux::{children, command_line, environ_contains, find, is_ending, scan, signal};
+pub(super) use linux::{
+    children, command_line, environ_contains, find, is_childless, is_ending, scan, signal,
+};
 #[cfg(not(target_os = "linux"))]
 pub(super) use portable::{
-    children, command_line, environ_contains, find, is_ending, scan, signal,
+    children, command_line, environ_contains, find, is_childless, is_ending, scan, signal,
 };
 
 #[cfg(target_os = "linux")]
@@ -63,7 +65,10 @@ mod linux {
     use std::io::{self, Read as _};
 
     use rustix::io::Errno;
-    use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open, pidfd_send_signal};
+    use rustix::process::{
+        Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, kill_process, pidfd_open,
+        pidfd_send_signal, waitid,
+    };
 
     use super::{Proc, State, own_pid};
     use crate::process::text::clean_text;
@@ -101,6 +106,16 @@ mod linux {
                 .map(|proc| proc.pid)
                 .collect()
         })
+    }
+
+    /// Whether this process has no child, neither alive nor unreaped. Unlike a list, which may omit processes
+    /// while others end, this is exact: the kernel finds all children in one step.
+    pub(in crate::process) fn is_childless() -> bool {
+        // `__WALL` includes children that do not send SIGCHLD when they end.
+        let all = WaitIdOptions::from_bits_retain(0x4000_0000);
+        let unchanged = WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        let found = waitid(WaitId::All, WaitIdOptions::EXITED | unchanged | all);
+        matches!(found, Err(Errno::CHILD))
     }
 
     /// Whether the process was started with one of these `NAME=value` entries in its environment.
@@ -249,6 +264,10 @@ mod portable {
 
     pub(in crate::process) fn children() -> Vec<i32> {
         Vec::new()
+    }
+
+    pub(in crate::process) fn is_childless() -> bool {
+        false
     }
 
     pub(in crate::process) fn environ_contains(_pid: i32, _wanted: &[&[u8]]) -> bool {

@@ -94,6 +94,9 @@ async fn run_and(
         return (never_started(exit, began, &spec.stdin), None);
     }
     let output_held_open = live.drain(cut_short.is_none()).await;
+    if live.is_over() {
+        return (live.finish(cut_short, Vec::new(), false).await, None);
+    }
     let left = live.settle(cut_short.is_none()).await;
     let succeeded = cut_short.is_none() && live.raw == Some(Status::Code(0));
     if keeps && succeeded && !left.is_empty() {
@@ -312,6 +315,11 @@ impl<'a> Live<'a> {
             }
         }
         false
+    }
+
+    /// Whether nothing is left to end or to read, so that no process has to be looked for.
+    fn is_over(&self) -> bool {
+        self.reaped && !self.output_is_open() && registry::has_no_descendants()
     }
 
     /// If the child ended by itself, waits a moment for its descendants to do the same. Returns those

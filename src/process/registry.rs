@@ -100,9 +100,10 @@ pub(super) struct OrphanPolicy {
 /// # Errors
 /// When the system refuses. Daemons are then still found by their environment.
 pub fn become_subreaper() -> io::Result<()> {
-    lock().owns_every_child = true;
+    let mut registry = lock();
     #[cfg(target_os = "linux")]
     rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
+    registry.owns_every_child = true;
     Ok(())
 }
 
@@ -136,7 +137,13 @@ impl Quiescence {
 /// orphans sees what a child leaves behind, which needs [`become_subreaper`] and Linux.
 pub fn quiescence() -> Option<Quiescence> {
     let registry = lock();
-    registry.is_quiescent_with(&host::children())
+    registry.is_quiescent_with(host::is_childless())
+}
+
+/// Whether no descendant of this process is left. It adopts every descendant that loses its parent, so the
+/// ancestors of any other include a child. `false` if that is not known.
+pub(super) fn has_no_descendants() -> bool {
+    lock().owns_every_child && host::is_childless()
 }
 
 /// The origins of all managed process trees: children of unfinished runs, and services.
@@ -255,11 +262,10 @@ pub(super) fn reap(pid: i32) {
 }
 
 impl Registry {
-    fn is_quiescent_with(&self, children: &[i32]) -> Option<Quiescence> {
+    fn is_quiescent_with(&self, is_childless: bool) -> Option<Quiescence> {
         let started = self.started;
-        let is_told = self.owns_every_child && cfg!(target_os = "linux");
-        let is_alone = self.active.is_empty() && children.is_empty();
-        (started == 0 || (is_told && is_alone)).then_some(Quiescence { started })
+        let is_quiet = self.owns_every_child && self.active.is_empty() && is_childless;
+        (started == 0 || is_quiet).then_some(Quiescence { started })
     }
 
     fn forget(&mut self, origin: &Origin) {
@@ -312,21 +318,21 @@ mod tests {
 
     #[test]
     fn a_moment_is_quiescent_without_children_and_without_what_they_left_behind() {
-        let quiescence = |active, children: &[i32]| registry(active).is_quiescent_with(children);
-        assert_eq!(quiescence(vec![], &[]), Some(Quiescence { started: 3 }));
-        assert_eq!(quiescence(vec![], &[8]), None);
-        assert_eq!(quiescence(vec![origin()], &[]), None);
-        assert_eq!(quiescence(vec![origin()], &[7]), None);
+        let quiescence = |active, childless| registry(active).is_quiescent_with(childless);
+        assert_eq!(quiescence(vec![], true), Some(Quiescence { started: 3 }));
+        assert_eq!(quiescence(vec![], false), None);
+        assert_eq!(quiescence(vec![origin()], true), None);
+        assert_eq!(quiescence(vec![origin()], false), None);
     }
 
     #[test]
     fn who_adopts_nothing_knows_of_calm_only_before_the_first_child() {
         let mut registry = registry(vec![]);
         registry.owns_every_child = false;
-        assert_eq!(registry.is_quiescent_with(&[]), None);
+        assert_eq!(registry.is_quiescent_with(true), None);
         registry.started = 0;
         assert_eq!(
-            registry.is_quiescent_with(&[]),
+            registry.is_quiescent_with(true),
             Some(Quiescence { started: 0 })
         );
     }

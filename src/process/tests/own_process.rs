@@ -137,6 +137,7 @@ mod inner {
         );
         assert_eq!(seen.ended.leaked.len(), 1);
         assert_eq!(host::children(), Vec::<i32>::new());
+        assert!(host::is_childless());
     }
 
     #[tokio::test(flavor = "current_thread")]
@@ -155,8 +156,12 @@ mod inner {
         let seen = trial.run().await;
         assert_eq!(seen.ended.leaked.len(), 1);
         assert_eq!(host::children(), [pid]);
+        assert!(!host::is_childless());
         service.kill().unwrap();
+        // It is a child until it is reaped.
+        assert!(!host::is_childless());
         service.wait().unwrap();
+        assert!(host::is_childless());
     }
 
     #[tokio::test(flavor = "current_thread")]
