@@ -26,7 +26,7 @@ use crate::domain::builtin::session::{
     Telemetry, ToolResult,
 };
 use crate::domain::builtin::texts;
-use crate::domain::builtin::trajectory::{Header, Line, Request, TurnName, VERSION};
+use crate::domain::builtin::trajectory::{Header, Line, RequestDigest, TurnName, VERSION};
 use crate::domain::duration::millis;
 use crate::http::{Network, jittered};
 use crate::process::Cancel;
@@ -252,19 +252,16 @@ impl Runner<'_> {
 
     /// The loop. Every step is recorded before and after it runs.
     async fn run(&mut self, session: &mut Session) -> SessionExit {
+        let mut digest = RequestDigest::default();
         loop {
             let intent = session.next_step();
             let asks = matches!(intent, Step::AskModel(_));
-            let messages = asks.then(|| session.request());
             (self.record)(&Line::Intent {
                 intent: intent.clone(),
-                request: messages.as_deref().map(Request::of),
+                request: asks.then(|| digest.of(session)),
             });
             let observation = match intent {
-                Step::AskModel(_) => {
-                    self.ask(session, messages.as_deref().unwrap_or_default())
-                        .await
-                }
+                Step::AskModel(_) => self.ask(session).await,
                 Step::ApplyTools { calls } => self.apply(session, &calls).await,
                 Step::FixSlice(slice) => Box::pin(self.slice(session, &slice)).await,
                 Step::Wait { ms } => self.wait(ms).await,
@@ -276,8 +273,6 @@ impl Runner<'_> {
                     return exit;
                 }
             };
-            // They borrow from the session, which changes now.
-            drop(messages);
             (self.record)(&Line::Observed {
                 observation: observation.clone(),
             });
@@ -290,12 +285,13 @@ impl Runner<'_> {
         }
     }
 
-    async fn ask(&mut self, session: &Session, messages: &[&Message]) -> Observation {
+    async fn ask(&mut self, session: &Session) -> Observation {
+        let messages = session.request();
         let left = self.left(session);
         let outcome = tokio::select! {
             biased;
             _ = self.cancel.cancelled() => return Observation::Cancelled,
-            outcome = self.responder.ask(messages) => outcome,
+            outcome = self.responder.ask(&messages) => outcome,
             // The session itself detects that its time is over.
             () = tokio::time::sleep(left) => return Observation::Waited { elapsed_ms: self.elapsed() },
         };

@@ -192,6 +192,11 @@ impl Context {
         self.asked -= freed;
     }
 
+    /// How many messages at the beginning were shortened, as far as possible.
+    pub fn shortened(&self) -> usize {
+        self.cut.len()
+    }
+
     /// The messages of the prepared request. They are not copied, because a session sends all of them with
     /// every request.
     pub fn request(&self) -> Vec<&Message> {

@@ -49,7 +49,7 @@ impl Http {
         &self,
         url: &str,
         headers: &[(&'static str, String)],
-        body: Vec<u8>,
+        body: Bytes,
     ) -> Result<Answer, ModelError> {
         let request = request(url, headers, body)?;
         let to = request.uri().authority().map(ToString::to_string);
@@ -115,7 +115,7 @@ impl Answer {
 fn request(
     url: &str,
     headers: &[(&'static str, String)],
-    body: Vec<u8>,
+    body: Bytes,
 ) -> Result<Request<Full<Bytes>>, ModelError> {
     let mut request = Request::builder()
         .method(Method::POST)
@@ -133,7 +133,7 @@ fn request(
         })?;
         request = request.header(HeaderName::from_static(name), value);
     }
-    request.body(Full::new(Bytes::from(body))).map_err(|error| {
+    request.body(Full::new(body)).map_err(|error| {
         ModelError::of_answer(404, &format!("the address cannot be used: {error}"), None)
     })
 }
@@ -161,7 +161,7 @@ mod tests {
         drop(listener);
         let http = Http::new(&Network::direct(), Duration::from_secs(5));
         let url = format!("http://127.0.0.1:{port}/v1");
-        let sent = http.post(&url, &[], Vec::new()).await;
+        let sent = http.post(&url, &[], Bytes::new()).await;
         let error = sent.err().unwrap();
         let waits: Vec<u64> = (1..=5).map(|failures| error.wait_ms(failures)).collect();
         assert_eq!(waits, [WAITS.first_ms; 5], "{error:?}");

@@ -27,6 +27,7 @@ use crate::domain::text::one_line;
 use crate::http::Network;
 use assembly::{Assembly, Reply};
 use http::{Answer, Http};
+use hyper::body::Bytes;
 pub use meter::{Meter, Metered, cost_of_sending};
 use reasoning_state::ReasoningState;
 use serde::{Serialize, Serializer};
@@ -49,6 +50,8 @@ pub struct Model {
     /// Whether the API is asked for encrypted reasoning, to be sent back.
     encrypted: bool,
     kept: ReasoningState,
+    /// The body of the last request. The next one is written into its memory.
+    last_body: Bytes,
 }
 
 /// Words in errors about the parts that were sent back.
@@ -88,6 +91,7 @@ impl Model {
             number: 0,
             encrypted: true,
             kept: ReasoningState::default(),
+            last_body: Bytes::new(),
         }
     }
 
@@ -111,7 +115,8 @@ impl Model {
         self.number += 1;
         let by_text = self.tools.is_none().then(|| told_by_text(messages));
         let by_text: Option<Vec<&Message>> = by_text.as_ref().map(|it| it.iter().collect());
-        let body = body(&RequestInputs {
+        let memory = std::mem::take(&mut self.last_body).into();
+        let inputs = RequestInputs {
             access: &self.access,
             messages: by_text.as_deref().unwrap_or(messages),
             tools: self.tools.as_ref(),
@@ -119,9 +124,10 @@ impl Model {
             most_tokens: self.most_tokens,
             encrypted: self.encrypted,
             kept: &self.kept,
-        })?;
+        };
+        self.last_body = body(&inputs, memory)?;
         let (url, headers) = address(&self.access, self.stream);
-        let answer = self.http.post(&url, &headers, body);
+        let answer = self.http.post(&url, &headers, self.last_body.clone());
         let mut reply = read(self.access.wire, self.number, answer.await?).await?;
         // A quarter of the window, at one byte per token: encrypted reasoning is hardly longer.
         let most = self.access.window_tokens / 4;
@@ -172,18 +178,20 @@ fn refuses_reasoning(error: &ModelError) -> bool {
     error.status == Some(400) && REASONING_WORDS.iter().any(|word| text.contains(word))
 }
 
-/// The serialized body, written directly from the messages: a session sends all its messages with every
-/// request.
-fn body(inputs: &RequestInputs<'_>) -> Result<Vec<u8>, ModelError> {
-    let body = match inputs.access.wire {
-        WireFormat::Chat => serde_json::to_vec(&chat::body(inputs)),
-        WireFormat::Responses => serde_json::to_vec(&responses::body(inputs)),
-        WireFormat::Messages => serde_json::to_vec(&anthropic::body(inputs)),
-        WireFormat::Gemini => serde_json::to_vec(&gemini::body(inputs)),
+/// The serialized body, written directly from the messages into this memory: a session sends all its messages
+/// with every request.
+fn body(inputs: &RequestInputs<'_>, mut memory: Vec<u8>) -> Result<Bytes, ModelError> {
+    memory.clear();
+    let written = match inputs.access.wire {
+        WireFormat::Chat => serde_json::to_writer(&mut memory, &chat::body(inputs)),
+        WireFormat::Responses => serde_json::to_writer(&mut memory, &responses::body(inputs)),
+        WireFormat::Messages => serde_json::to_writer(&mut memory, &anthropic::body(inputs)),
+        WireFormat::Gemini => serde_json::to_writer(&mut memory, &gemini::body(inputs)),
     };
-    body.map_err(|error| {
+    written.map_err(|error| {
         ModelError::setup(&format!("the request cannot be written as JSON: {error}"))
-    })
+    })?;
+    Ok(memory.into())
 }
 
 /// The declarations of all tools.

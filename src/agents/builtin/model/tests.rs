@@ -52,7 +52,7 @@ fn request(model: &str) -> Value {
     };
     kept.keep(&mut earlier, 1000);
     let access = access(model);
-    let body = body(&RequestInputs {
+    let body = fresh_body(&RequestInputs {
         access: &access,
         messages: &messages.iter().collect::<Vec<_>>(),
         tools: Some(&tools(access.wire)),
@@ -258,6 +258,15 @@ fn what_was_read_from_and_written_to_the_cache_are_tokens_sent() {
     assert_eq!(priced(Usage::default(), None, Some(price)).cost_usd, None);
 }
 
+/// The body of a request in new memory. Memory that was used before changes nothing.
+fn fresh_body(inputs: &RequestInputs<'_>) -> Result<Bytes, ModelError> {
+    let fresh = body(inputs, Vec::new());
+    for used in [0, 100_000] {
+        assert_eq!(body(inputs, vec![b'x'; used]), fresh);
+    }
+    fresh
+}
+
 /// The next request after a response, which is one call of `read_file` in each of these tests.
 fn next_request(model: &str, events: &[Value]) -> Value {
     let mut reply = decode(model, events).unwrap();
@@ -267,7 +276,7 @@ fn next_request(model: &str, events: &[Value]) -> Value {
         text: reply.text,
         calls: reply.calls,
     }];
-    let body = body(&RequestInputs {
+    let body = fresh_body(&RequestInputs {
         access: &access(model),
         messages: &messages.iter().collect::<Vec<_>>(),
         tools: None,

@@ -447,6 +447,12 @@ impl Session {
         self.context.request()
     }
 
+    /// How many messages at the beginning of the current request were shortened, as far as possible. As long as
+    /// this number stays the same, a request begins with the previous one.
+    pub fn shortened(&self) -> usize {
+        self.context.shortened()
+    }
+
     /// The state.
     pub fn state(&self) -> &State {
         &self.state

@@ -11,7 +11,7 @@ mod tests;
 pub use read::{Unreadable, read};
 
 use super::context::{Budget, Message};
-use super::session::{Limits, Observation, Record, Response, SessionExit, Step};
+use super::session::{Limits, Observation, Record, Response, Session, SessionExit, Step};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -96,6 +96,52 @@ impl Request {
             bytes: json.len(),
             blake3: blake3::hash(&json).to_hex().to_string(),
         }
+    }
+}
+
+/// Describes the requests of one session. As each of them begins with the previous one, unless parts of that were
+/// left out since, only the messages that were added are serialized.
+#[derive(Debug, Default)]
+pub struct RequestDigest {
+    /// How many messages at the beginning were shortened, as far as possible.
+    shortened: usize,
+    /// How many messages are included.
+    included: usize,
+    bytes: usize,
+    hasher: blake3::Hasher,
+    /// The last message that was included, as JSON after its separator.
+    json: Vec<u8>,
+}
+
+impl RequestDigest {
+    /// The same as [`Request::of`] the current request of the session.
+    pub fn of(&mut self, session: &Session) -> Request {
+        if self.shortened != session.shortened() {
+            *self = Self {
+                shortened: session.shortened(),
+                ..Self::default()
+            };
+        }
+        let messages = session.request();
+        for message in messages.iter().skip(self.included) {
+            self.include(message);
+        }
+        let end: &[u8] = if self.included == 0 { b"[]" } else { b"]" };
+        let digest = self.hasher.clone().update(end).finalize();
+        Request {
+            bytes: self.bytes + end.len(),
+            blake3: digest.to_hex().to_string(),
+        }
+    }
+
+    fn include(&mut self, message: &Message) {
+        self.json.clear();
+        self.json.push(if self.included == 0 { b'[' } else { b',' });
+        // Messages are plain data, so serialising them cannot fail.
+        let _ = serde_json::to_writer(&mut self.json, message);
+        self.hasher.update(&self.json);
+        self.bytes += self.json.len();
+        self.included += 1;
     }
 }
 

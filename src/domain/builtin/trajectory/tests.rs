@@ -2,9 +2,10 @@ use super::*;
 use crate::builtin::session::{
     Limits, ModelRequest, Observation, OpenCall, Response, Slice, SliceEnded, Step, ToolResult,
 };
-use crate::builtin::tool::ToolRequest;
+use crate::builtin::tool::{Arguments, ToolCall, ToolRequest};
 use crate::output_schema::OutputSchema;
 use proptest::prelude::*;
+use std::collections::BTreeSet;
 
 fn header(slice: Option<&str>) -> Line {
     Line::Session(Box::new(Header {
@@ -353,6 +354,55 @@ fn the_schema_takes_every_line() {
     }
     let too_little = schema.judge(serde_json::json!({"record": "session"}));
     assert!(too_little.value().is_none());
+}
+
+#[test]
+fn what_was_added_since_the_last_request_is_enough_to_describe_the_next() {
+    let budget = Budget {
+        window_tokens: 6_000,
+        response_tokens: 100,
+        declared_tokens: 0,
+    };
+    let mut session = Session::new(Limits::default(), budget, "s".into(), "t".into());
+    let mut digest = RequestDigest::default();
+    let mut shortened = BTreeSet::new();
+    for number in 0..60 {
+        match session.next_step() {
+            Step::AskModel(_) => {
+                let whole = Request::of(&session.request());
+                // A request that failed is made again.
+                assert_eq!(
+                    [digest.of(&session), digest.of(&session)],
+                    [whole.clone(), whole]
+                );
+                shortened.insert(session.shortened());
+                session.observe(Observation::ModelResponded(calls_a_command(number)));
+            }
+            Step::ApplyTools { .. } => session.observe(Observation::ToolsApplied {
+                results: vec![ToolResult {
+                    ok: true,
+                    output: "a \"line\"\n".repeat(100),
+                    changed: vec![format!("{number}")],
+                    ..ToolResult::default()
+                }],
+                elapsed_ms: 0,
+                inspected: None,
+            }),
+            step => panic!("{step:?}"),
+        }
+    }
+    assert!(shortened.len() > 3, "{shortened:?}");
+}
+
+fn calls_a_command(number: u32) -> Response {
+    Response {
+        calls: vec![ToolCall {
+            id: number.to_string(),
+            name: "run_command".into(),
+            arguments: Arguments::Given(serde_json::json!({"command": format!("c {number}")})),
+        }],
+        ..Response::default()
+    }
 }
 
 proptest! {

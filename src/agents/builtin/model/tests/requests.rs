@@ -101,7 +101,7 @@ fn written(model: &str, messages: &[Message], native: bool) -> String {
     let by_text = (!native).then(|| told_by_text(&messages));
     let by_text: Option<Vec<&Message>> = by_text.as_ref().map(|it| it.iter().collect());
     let declared = native.then(|| tools(access.wire));
-    let body = body(&RequestInputs {
+    let body = fresh_body(&RequestInputs {
         access: &access,
         messages: by_text.as_deref().unwrap_or(&messages),
         tools: declared.as_ref(),
@@ -110,7 +110,7 @@ fn written(model: &str, messages: &[Message], native: bool) -> String {
         encrypted: true,
         kept: &kept(access.wire),
     });
-    String::from_utf8(body.unwrap()).unwrap()
+    String::from_utf8(body.unwrap().into()).unwrap()
 }
 
 /// A request with one message per line. The declarations are tested elsewhere.
