@@ -27,6 +27,7 @@ use crate::secrets::sources::redactor;
 use crate::settings;
 use serde::Deserialize as _;
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -174,7 +175,7 @@ fn resumed(
     prepared.reviewed.clone_from(&manifest.reviewed);
     prepared
         .warnings
-        .extend(not_asked_again(context, args, &manifest));
+        .extend(not_asked_again(context, args, &manifest, request.as_ref()));
     prepared
         .warnings
         .extend(changed_plan(&prepared.source, &prepared.book, &run_dir));
@@ -195,7 +196,7 @@ fn resumed(
 /// The request from GitHub, if there was one.
 fn request(run_dir: &RunDir) -> Result<Option<RunRequest>> {
     let path = run_dir.path(RunFile::Request);
-    let Ok(bytes) = std::fs::read(&path) else {
+    let Ok(bytes) = fs::read(&path) else {
         return Ok(None);
     };
     let read = serde_json::from_slice(&bytes);
@@ -290,18 +291,47 @@ fn source_again(repo: &Repo, run_dir: &RunDir, manifest: &Manifest) -> Result<So
 }
 
 /// A warning about what the command line asks for and the run does not do, since it keeps its plan and tasks.
-fn not_asked_again(context: &Context, args: &RunArgs, manifest: &Manifest) -> Option<String> {
-    let is_planned = |path: &PathBuf| {
-        let path = context.cwd.join(path).canonicalize().ok();
-        path.is_some() && path == manifest.plan.as_ref().map(|plan| plan.0.clone())
+fn not_asked_again(
+    context: &Context,
+    args: &RunArgs,
+    manifest: &Manifest,
+    request: Option<&RunRequest>,
+) -> Option<String> {
+    let plan = manifest.plan.as_ref().map(|plan| &plan.0);
+    let place = |path: &PathBuf| context.cwd.join(path).canonicalize().ok();
+    let is_plan = |path: &PathBuf| place(path).is_some_and(|path| Some(&path) == plan);
+    let in_queue = |dir: &PathBuf| {
+        place(dir).is_some_and(|dir| plan.is_some_and(|plan| plan.starts_with(dir)))
     };
-    let other_prompt = args.prompt.is_some() && args.prompt != manifest.prompt;
+    let is_prompt = |text: &String| manifest.prompt.as_ref() == Some(text);
+    // Standard input is not read: what it has cannot be used.
+    let holds_prompt = |path: &PathBuf| {
+        let text = fs::read_to_string(context.cwd.join(path));
+        path.as_os_str() != "-" && text.is_ok_and(|text| is_prompt(&text))
+    };
+    let is_issue = |number: &u64| request.is_some_and(|it| it.number == Some(*number));
+    // Every argument that selects work, and whether it selects something else than the run has.
     let ignored = [
+        ("--plan", args.plan.as_ref().is_some_and(|it| !is_plan(it))),
         (
-            "--plan",
-            args.plan.as_ref().is_some_and(|path| !is_planned(path)),
+            "--prompt",
+            args.prompt.as_ref().is_some_and(|it| !is_prompt(it)),
         ),
-        ("--prompt", other_prompt),
+        (
+            "--prompt-file",
+            args.prompt_file
+                .as_ref()
+                .is_some_and(|it| !holds_prompt(it)),
+        ),
+        (
+            "--issue",
+            args.issue.as_ref().is_some_and(|it| !is_issue(it)),
+        ),
+        (
+            "--queue",
+            args.queue.as_ref().is_some_and(|it| !in_queue(it)),
+        ),
+        ("--event", args.event && request.is_none()),
         (
             "--task",
             !args.tasks.is_empty() && args.tasks != manifest.tasks,

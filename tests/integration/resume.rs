@@ -69,6 +69,12 @@ fn a_resumed_run_keeps_its_plan_and_tasks_and_says_so() {
         (&["--plan", "plan.yaml", "--task", "fix"][..], None),
         (&["--task", "other"], Some("--task")),
         (&["--prompt", "write a poem"], Some("--prompt")),
+        (&["--prompt-file", "a.txt"], Some("--prompt-file")),
+        (&["--prompt-file", "-"], Some("--prompt-file")),
+        (&["--issue", "7"], Some("--issue")),
+        (&["--queue", "."], None),
+        (&["--queue", "plans"], Some("--queue")),
+        (&["--event"], Some("--event")),
         (
             &["--plan", "a.txt", "--task", "other"],
             Some("--plan and --task"),
