@@ -10,6 +10,7 @@ use crate::run::layout::RunFile;
 use crate::run::setup::Setup;
 use crate::run::work_tree::WorkTree;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// How many files the refusal names.
@@ -20,15 +21,23 @@ const SHOWN: usize = 20;
 struct OrderlyEnd {
     known: KnownSnapshot,
     dirty: Vec<Vec<u8>>,
+    /// The content of each dirty path. Empty in a file from before it was saved.
+    #[serde(default)]
+    contents: Vec<Content>,
 }
+
+/// Mode and digest of a file; `None` if it is not there.
+type Content = Option<(u32, [u8; 32])>;
 
 /// Saves the state in which the run leaves the repository.
 pub fn note_orderly_end(setup: &Setup, tree: &mut WorkTree, emit: &mut Emitter<'_>) {
     let (Some(raw), _) = tree.last_snapshot(emit) else {
         return;
     };
+    let dirty = raw.dirty_paths();
     let end = OrderlyEnd {
-        dirty: raw.dirty_paths(),
+        contents: dirty.iter().map(|path| raw.content(path)).collect(),
+        dirty,
         known: raw.known.clone(),
     };
     let kept = setup.run_dir.write_json(RunFile::OrderlyEnd, &end);
@@ -40,7 +49,7 @@ pub fn note_orderly_end(setup: &Setup, tree: &mut WorkTree, emit: &mut Emitter<'
 pub enum Difference {
     /// HEAD is elsewhere now.
     Head(String),
-    /// Files were changed that the run had left clean.
+    /// Files have changes that the run did not leave there.
     Files(String),
 }
 
@@ -84,10 +93,18 @@ impl OrderlyEnd {
             let what = format!("the run ended with {then}, and now it is {is}");
             return Some(Difference::Head(what));
         }
+        let left: BTreeMap<&Vec<u8>, Option<&Content>> = (self.dirty.iter().enumerate())
+            .map(|(place, path)| (path, self.contents.get(place)))
+            .collect();
+        let is_foreign = |path: &Vec<u8>| match left.get(path) {
+            Some(Some(content)) => **content != now.content(path),
+            Some(None) => false,
+            None => true,
+        };
         let foreign: Vec<String> = now
             .dirty_paths()
             .into_iter()
-            .filter(|path| !self.dirty.contains(path))
+            .filter(is_foreign)
             .map(|path| display_path(&path))
             .collect();
         let more = match foreign.len().saturating_sub(SHOWN) {

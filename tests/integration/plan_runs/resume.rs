@@ -251,6 +251,26 @@ fn dirt_of_somebody_else_is_not_taken_for_the_agents() {
 }
 
 #[test]
+fn what_somebody_else_writes_into_a_file_of_the_agent_is_not_taken_for_the_agents() {
+    let (project, agent) = failed();
+    project.write("a.txt", "mine\n");
+    let refused = resume(&project, &agent).expect(2);
+    let words = "files were changed since the run ended:\n  a.txt\n";
+    assert!(refused.stderr.contains(words), "{}", refused.stderr);
+    assert_eq!(
+        (project.calls(), project.read("a.txt").as_str()),
+        (1, "mine\n")
+    );
+    // What the agent left, and what was there before it, are as good.
+    project.write("a.txt", "wrong\n");
+    resume(&project, &agent).expect(0);
+    let (project, agent) = failed();
+    project.git(&["restore", "a.txt"]);
+    resume(&project, &agent).expect(0);
+    assert_eq!(project.commits(), 3);
+}
+
+#[test]
 fn commits_of_somebody_else_are_not_taken_for_the_agents() {
     let (project, agent) = failed();
     project.git(&["commit", "--quiet", "--allow-empty", "--message", "mine"]);
