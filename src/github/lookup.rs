@@ -416,7 +416,13 @@ impl RequestHandling<'_> {
         run.context.merges_base = request == Request::Rebase;
         let source = match (purpose, of_repository(&request)) {
             (Purpose::Event | Purpose::Publish, Some(source)) => source,
-            (Purpose::Event, None) => self.source(&authorised, &request, &mut run).await,
+            (Purpose::Event, None) => match self.source(&authorised, &request, &mut run).await {
+                Ok(source) => source,
+                Err(why) => {
+                    let target = self.reply_target(&authorised.candidate, authorised.state);
+                    return Ok(EventDecision::Over(target.nothing(why).await));
+                }
+            },
             _ => WorkSource::Configured,
         };
         let on_branch = place::branch_of(&self.lookup, &authorised, &request, &mut run).await;
@@ -424,13 +430,14 @@ impl RequestHandling<'_> {
         Ok(EventDecision::work(source, run))
     }
 
+    /// The source of the work. The error says why there is nothing to do.
     async fn source(
         &self,
         authorised: &Authorised,
         request: &Request,
         run: &mut RunRequest,
-    ) -> WorkSource {
-        match request {
+    ) -> std::result::Result<WorkSource, &'static str> {
+        Ok(match request {
             Request::Dispatch {
                 prompt: Some(text), ..
             } => WorkSource::Prompt(text.clone()),
@@ -457,35 +464,44 @@ impl RequestHandling<'_> {
             | Request::FixRun { .. }
             | Request::FixSuite { .. }
             | Request::Review { .. } => {
-                let candidate = Candidate {
+                let mut candidate = Candidate {
                     request: request.clone(),
                     ..authorised.candidate.clone()
                 };
                 let mut context = self.lookup.context(&candidate, run).await;
                 if let Request::Review { review_id } = request {
-                    if authorised.candidate.request != *request {
+                    let is_again = authorised.candidate.request != *request;
+                    if is_again {
+                        let of_review = (&mut candidate, *review_id);
                         self.lookup
-                            .drop_resolved(&candidate, &mut context, run)
+                            .read_review_again(of_review, &mut context, run)
                             .await;
                     }
-                    return self.of_review(*review_id, &candidate, &context, run);
+                    let source = self.of_review(*review_id, &candidate, &context, run);
+                    return source.ok_or(match is_again {
+                        true => "the review has no text, and all of its threads are resolved",
+                        false => "the review has neither a text nor comments on lines",
+                    });
                 }
                 let task = words::prompt(&candidate, &context);
                 WorkSource::PlanText(one_task(&title(&candidate), &task))
             }
             _ => WorkSource::Configured,
-        }
+        })
     }
 
-    /// Converts a review to tasks, with the threads that they answer.
+    /// Converts a review to tasks, with the threads that they answer. `None` if it asks for nothing.
     fn of_review(
         &self,
         id: u64,
         candidate: &Candidate,
         context: &words::Context,
         run: &mut RunRequest,
-    ) -> WorkSource {
+    ) -> Option<WorkSource> {
         let tasks = review::tasks(candidate, context, self.triggers.rules.review_threads);
+        if tasks.is_empty() {
+            return None;
+        }
         let threads = tasks.iter().flat_map(|task| {
             let of_task = |thread: &u64| ThreadOfTask {
                 thread: *thread,
@@ -508,7 +524,7 @@ impl RequestHandling<'_> {
             })
             .collect();
         let plan = serde_json::json!({ "title": title(candidate), "tasks": tasks });
-        WorkSource::PlanText(plan.to_string())
+        Some(WorkSource::PlanText(plan.to_string()))
     }
 
     async fn answer(self, authorised: Authorised) -> JobEnd {

@@ -22,6 +22,8 @@ pub struct Context {
     pub comments: Vec<ThreadComment>,
     /// The comments of the review, in the order of the diff.
     pub review_comments: Vec<ReviewComment>,
+    /// Whether a part of the review could not be read.
+    pub review_unread: bool,
     /// The failed jobs.
     pub jobs: Vec<FailedJob>,
     /// The length limit of the prompt, in bytes; 0 means [`DEFAULT_BUDGET`].

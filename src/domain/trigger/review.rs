@@ -32,9 +32,16 @@ pub struct ThreadOfTask {
 }
 
 /// The tasks of a review in the order of its threads; the task for the review's own text comes last. An empty
-/// text gives no task.
+/// text gives no task, and so a review without comments gives none at all.
 pub fn tasks(candidate: &Candidate, context: &Context, by: ReviewThreads) -> Vec<ReviewTask> {
     let comments = &context.review_comments;
+    let has_text = candidate
+        .review_body
+        .as_ref()
+        .is_some_and(|text| !clean(text).trim().is_empty());
+    if comments.is_empty() && !has_text && !context.review_unread {
+        return Vec::new();
+    }
     if by == ReviewThreads::All || comments.is_empty() {
         let threads: BTreeSet<u64> = comments.iter().map(ReviewComment::thread).collect();
         return vec![ReviewTask {
@@ -66,10 +73,6 @@ pub fn tasks(candidate: &Candidate, context: &Context, by: ReviewThreads) -> Vec
         .iter()
         .map(|group| task_of(&of_thread, context, group, by))
         .collect();
-    let has_text = candidate
-        .review_body
-        .as_ref()
-        .is_some_and(|text| !clean(text).trim().is_empty());
     if has_text {
         let of_text = Context {
             review_comments: Vec::new(),
@@ -190,6 +193,27 @@ mod tests {
         let with_text = told(ReviewThreads::Each, "Rename it all.");
         assert_eq!(with_text[..3], expected);
         assert_eq!(with_text[3].0, "review");
+    }
+
+    #[test]
+    fn a_review_without_text_and_threads_asks_for_nothing() {
+        let tasks_of = |body: Option<&str>, unread: bool| {
+            let candidate = Candidate {
+                request: Request::Review { review_id: 9 },
+                review_body: body.map(str::to_owned),
+                ..candidate("pull_request_review_comment", &review_comment("/sprag x"))
+            };
+            let context = Context {
+                review_unread: unread,
+                ..Context::default()
+            };
+            tasks(&candidate, &context, ReviewThreads::Each).len()
+        };
+        for body in [None, Some(""), Some(" \n"), Some("<!-- nothing -->")] {
+            assert_eq!(tasks_of(body, false), 0, "{body:?}");
+            assert_eq!(tasks_of(body, true), 1, "{body:?}");
+        }
+        assert_eq!(tasks_of(Some("Rename it all."), false), 1);
     }
 
     #[test]

@@ -341,6 +341,15 @@ impl Repo {
             .await
     }
 
+    /// A review by its id.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub async fn review(&self, number: u64, id: u64) -> Result<Review, Error> {
+        let path = self.path(&format!("/pulls/{number}/reviews/{id}"));
+        self.client.call(&Call::get(path)).await
+    }
+
     /// Posts a review. Its text starts with `marker`, by which it is found if the response is lost.
     ///
     /// # Errors

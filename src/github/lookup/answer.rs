@@ -168,6 +168,13 @@ impl ReplyTarget<'_> {
         ended
     }
 
+    /// Reports that there is nothing to do. Whoever asked with a comment gets a reaction.
+    pub async fn nothing(&self, why: &str) -> JobEnd {
+        let mut ended = JobEnd::nothing(why);
+        self.react(Reaction::Rocket, &mut ended).await;
+        ended
+    }
+
     async fn refused(&self, reply: RefusalReply, ended: &mut JobEnd) {
         if reply >= RefusalReply::Reaction {
             self.react(Reaction::Confused, ended).await;

@@ -125,7 +125,10 @@ impl EventLookup<'_> {
                 Ok(comments) => {
                     context.review_comments = comments.into_iter().map(on_lines).collect()
                 }
-                Err(error) => note("The comments of the review could not be read", &error),
+                Err(error) => {
+                    context.review_unread = true;
+                    note("The comments of the review could not be read", &error);
+                }
             }
         }
         let jobs = match candidate.request {
@@ -141,17 +144,36 @@ impl EventLookup<'_> {
         context
     }
 
-    /// Leaves out the comments of threads that are resolved by now. If that cannot be determined, nothing is
-    /// left out.
-    pub async fn drop_resolved(
+    /// Completes a review that an earlier event contained: its text, without the threads that are resolved by
+    /// now.
+    pub async fn read_review_again(
         &self,
-        candidate: &Candidate,
+        (candidate, review): (&mut Candidate, u64),
         context: &mut words::Context,
         request: &mut RunRequest,
     ) {
         let Some(number) = candidate.number() else {
             return;
         };
+        match self.repo.review(number, review).await {
+            Ok(review) => candidate.review_body = review.body,
+            Err(error) => {
+                context.review_unread = true;
+                let note = format!("The text of the review could not be read: {error}");
+                request.context.notes.push(note);
+            }
+        }
+        self.drop_resolved(number, context, request).await;
+    }
+
+    /// Leaves out the comments of threads that are resolved by now. If that cannot be determined, nothing is
+    /// left out.
+    async fn drop_resolved(
+        &self,
+        number: u64,
+        context: &mut words::Context,
+        request: &mut RunRequest,
+    ) {
         match self.repo.review_threads(number).await {
             Ok(threads) => {
                 let resolved = |comment: &words::ReviewComment| {

@@ -2,7 +2,7 @@
 
 use super::{FIX, IS_FIXED, own_comments, with_pull};
 use crate::support::events;
-use crate::support::github::{Job, Line, WorkflowRun};
+use crate::support::github::{Fault, Job, Line, Trouble, WorkflowRun};
 use crate::support::runner::{Runner, Step, repository};
 use serde_json::json;
 
@@ -214,6 +214,27 @@ fn requested_changes_become_work_on_pull_requests_of_its_own() {
     reviewed(&mut runner, 1, "eve", "CHANGES_REQUESTED", "Do more.");
     let refused = step(&mut runner, FIX, 0);
     assert_eq!(refused.output("reason"), "refused");
+    assert_eq!(runner.project.calls(), 1);
+}
+
+#[test]
+fn a_review_that_says_nothing_starts_nothing() {
+    let mut runner = with_pull();
+    super::request_changes(&mut runner, " \n", &[]);
+    let ended = step(&mut runner, FIX, 0);
+    assert_eq!(ended.output("status"), "no_work");
+    let told = "the review has neither a text nor comments on lines";
+    assert!(ended.run.stdout.contains(told), "{}", ended.run.stdout);
+    runner.assert_untouched();
+    assert_eq!(runner.project.calls(), 0);
+    // What could not be read is not taken for nothing.
+    let comments = "/repos/*/*/pulls/1/reviews/*/comments";
+    runner.github.fault(Fault::every(
+        "GET",
+        comments,
+        Trouble::status(404, "Not Found"),
+    ));
+    step(&mut runner, FIX, 0);
     assert_eq!(runner.project.calls(), 1);
 }
 

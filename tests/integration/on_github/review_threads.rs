@@ -1,7 +1,7 @@
 //! The threads of a review become tasks, and each is told what became of it.
 
 use super::{request_changes, with_pull};
-use crate::support::github::{Fault, Trouble};
+use crate::support::github::{Fault, Subject, Trouble};
 use crate::support::runner::{Runner, Step};
 use crate::support::tasks::end;
 use serde_json::Value;
@@ -158,6 +158,28 @@ fn the_text_of_a_review_is_a_task_and_the_threads_of_a_file_can_be_one() {
     assert_eq!(tasks(&ended), expected);
     assert!(threads.iter().all(|thread| told(&runner, *thread).1));
     assert!(runner.project.prompt(3).contains("Rename all of it."));
+}
+
+#[test]
+fn a_retried_review_has_its_text_and_without_one_ends_with_its_last_thread() {
+    let (mut runner, _, _) = reviewed("Rename all of it.", &[("b.txt", "First.")]);
+    assert_eq!(tasks(&step(&mut runner, 0, &[])).len(), 2);
+    let calls = runner.project.calls();
+    runner.say(1, "grace", "/sprag retry");
+    assert_eq!(tasks(&step(&mut runner, 0, &[])).len(), 1);
+    let prompt = runner.project.prompt(calls + 1);
+    assert!(prompt.contains("Rename all of it."), "{prompt}");
+
+    let (mut runner, _, _) = reviewed("", &[("b.txt", "First.")]);
+    step(&mut runner, 0, &[]);
+    let calls = runner.project.calls();
+    let asked = runner.say(1, "grace", "/sprag retry");
+    let ended = step(&mut runner, 0, &[]);
+    assert_eq!(ended.output("status"), "no_work");
+    let told = "the review has no text, and all of its threads are resolved";
+    assert!(ended.run.stdout.contains(told), "{}", ended.run.stdout);
+    assert_eq!(runner.project.calls(), calls);
+    assert_eq!(runner.reactions(Subject::Comment(asked)), ["rocket"]);
 }
 
 #[test]
