@@ -1,5 +1,6 @@
 //! A plan's content apart from the states that only Sprag writes.
 
+use super::foreign::plan_status;
 use super::markdown::STATUS_KEY;
 use super::native::OWNED_KEYS;
 use super::source::{Container, Source};
@@ -9,7 +10,7 @@ use std::collections::HashSet;
 use std::fmt::Write;
 
 /// A rendering of a plan file without what only Sprag writes: states, attempts and times of tasks, and the
-/// checkboxes of a checklist. Two files that differ only in these give equal bytes; any other difference in
+/// checkboxes of a checklist, and the status of a whole plan. Two files that differ only in these give equal bytes; any other difference in
 /// values, keys, their order or the Markdown text gives different bytes. In YAML and JSON, comments,
 /// whitespace and equivalent quotes do not count.
 ///
@@ -28,6 +29,7 @@ pub(super) fn render(source: &Source<'_>, only: Option<&HashSet<usize>>) -> Stri
     for entry in source.root.iter().flat_map(Node::entries) {
         match (source.format, entry.key.as_str()) {
             (PlanFormat::Story, key) if owned.contains(&key) => {}
+            (format, "status") if plan_status(format).is_some() => {}
             (PlanFormat::Headings, STATUS_KEY) => {
                 if only.is_some() {
                     push_entry(&mut out, entry);

@@ -4,7 +4,7 @@ use super::graph::derived_title;
 use super::markdown::outline::{split_acceptance, tidy};
 use super::native::{Draft, one_line, owned, read_attempts, task_entries, task_nodes};
 use super::source::Source;
-use super::{Plan, Priority, TaskStatus};
+use super::{Plan, PlanFormat, Priority, TaskStatus};
 use crate::settings;
 use crate::text_error::{Fault, Position};
 use crate::yaml::{Entry, Node, Value, read};
@@ -17,10 +17,11 @@ const RMPLAN_KEYS: &[&str] = &[
     "details",
     "priority",
     "dependencies",
+    "status",
     "tasks",
 ];
 const RMPLAN_TASK_KEYS: &[&str] = &["title", "description", "details", "files", "steps", "done"];
-const RAFA_KEYS: &[&str] = &["id", "title", "name", "description", "tasks"];
+const RAFA_KEYS: &[&str] = &["id", "title", "name", "description", "status", "tasks"];
 const RAFA_TASK_KEYS: &[&str] = &[
     "id",
     "title",
@@ -198,6 +199,29 @@ pub(super) const STORY_WORDS: &[(&str, TaskStatus)] = &[
     ("done", TaskStatus::Done),
     ("blocked", TaskStatus::Blocked),
 ];
+
+/// The status of a whole plan whose format has one beside those of its tasks.
+pub(super) struct PlanStatus {
+    /// What a plan without a status has.
+    pub open: &'static str,
+    /// What it has once all of its tasks are done.
+    pub done: &'static str,
+}
+
+/// The status of a whole plan in a format, under the key `status`.
+pub(super) const fn plan_status(format: PlanFormat) -> Option<PlanStatus> {
+    match format {
+        PlanFormat::Rmplan => Some(PlanStatus {
+            open: "pending",
+            done: "done",
+        }),
+        PlanFormat::Rafa => Some(PlanStatus {
+            open: "not_started",
+            done: "completed",
+        }),
+        _ => None,
+    }
+}
 
 fn foreign_status(node: &Node, words: &[(&str, TaskStatus)]) -> Result<TaskStatus, Fault> {
     let given = node.text().unwrap_or_default();

@@ -1,17 +1,18 @@
-//! The completion marks on parts of tasks that only Sprag sets: completed steps of rmplan, and the boxes
-//! below a task.
+//! The completion marks beside the states of tasks that only Sprag sets: completed steps of rmplan, the boxes
+//! below a task, and the status of a whole plan.
 
 use super::edit::{Splice, applied, key_splice};
+use super::foreign::plan_status;
 use super::markdown::boxes::mark;
-use super::patch::Read;
+use super::patch::{Read, plan_status_splice};
 use super::source::Container;
 use super::{PlanFormat, TaskId, canonical, text_of};
 use crate::yaml::{Node, Value};
 use std::collections::{HashMap, HashSet};
 
-/// Resets the marks on parts of tasks to those in `before`, except for the tasks in `except`. A part is
-/// identified by its task and its text; a new part is not marked. A text that cannot be read or edited with
-/// certainty is returned unchanged.
+/// Resets the status of the whole plan and the marks on parts of tasks to those in `before`, except for the parts
+/// of the tasks in `except`. A part is identified by its task and its text; a new part is not marked. A text that
+/// cannot be read or edited with certainty is returned unchanged.
 pub fn with_marks_of(name: &str, text: &str, before: &str, except: &HashSet<&TaskId>) -> String {
     marked(name, text, before, except).unwrap_or_else(|| text.to_owned())
 }
@@ -36,10 +37,19 @@ fn marked(name: &str, text: &str, before: &str, except: &HashSet<&TaskId>) -> Op
             Place::Step(step) => key_splice(bare, step, "done", &wanted.to_string(), json),
         })
         .collect();
-    let edited = applied(bare, splices?)?;
+    let mut splices = splices?;
+    splices.extend(status_splice(&now, &before));
+    let edited = applied(bare, splices)?;
     let after = Read::new(name, &edited).ok()?;
     let is_same = canonical::render(&now.source, None) == canonical::render(&after.source, None);
     is_same.then(|| format!("{start}{edited}"))
+}
+
+/// Resets the status of the whole plan.
+fn status_splice(now: &Read<'_>, before: &Read<'_>) -> Option<Splice> {
+    let (is, was) = (now.source.plan_status(), before.source.plan_status());
+    let open = plan_status(now.plan.format)?.open;
+    (is != was).then(|| plan_status_splice(&now.source, was.unwrap_or(open)))?
 }
 
 /// The task, the part's text, and the number of earlier parts with the same text.

@@ -1,7 +1,7 @@
 //! Writes a task's state into the plan's text.
 
 use super::edit::{Splice, applied, key_splice, line_break, set_key, spliced};
-use super::foreign::{RAFA_WORDS, STORY_WORDS};
+use super::foreign::{RAFA_WORDS, STORY_WORDS, plan_status};
 use super::markdown::STATUS_KEY;
 use super::markdown::boxes::mark;
 use super::source::{Container, Source};
@@ -29,7 +29,8 @@ pub struct StatusUpdate {
 /// Not every format can represent every state. Checklists, task lists and rmplan know only done and not done.
 /// rafa has no blocked status (failed is written instead) and no time. ai-sdlc has no failed status (blocked
 /// is written instead), no attempts and no time. When a task is done, its rmplan steps are marked done, and
-/// the boxes of a story's tasks and of a task's parts are checked; those of acceptance criteria never are.
+/// the boxes of a story's tasks and of a task's parts are checked; those of acceptance criteria never are. When all
+/// tasks are done, the status of the whole plan says so in rmplan and rafa.
 ///
 /// # Errors
 /// When the text is not a valid plan, has no such task, or is written in a way that cannot be edited with
@@ -172,6 +173,7 @@ fn edited(
         }
     }
     splices.extend(parts_done(source, changed, expected));
+    splices.extend(plan_done(source, expected));
     match expected.format {
         PlanFormat::Headings => Some(headings),
         _ => applied(source.text, splices),
@@ -187,6 +189,29 @@ fn steps_done(source: &Source<'_>, task: &Node, json: bool) -> Option<Vec<Splice
     };
     let done = |step: &Node| key_splice(source.text, step, "done", "true", json);
     steps.iter().filter(is_open).map(done).collect()
+}
+
+/// Sets the status of the whole plan once all of its tasks are done. A text without a place for it stays without it.
+fn plan_done(source: &Source<'_>, expected: &Plan) -> Option<Splice> {
+    let word = done_word(expected)?;
+    let is_open = source.plan_status() != Some(word);
+    is_open.then(|| plan_status_splice(source, word))?
+}
+
+/// Sets the status of the whole plan, unless its key holds something else.
+pub(super) fn plan_status_splice(source: &Source<'_>, word: &str) -> Option<Splice> {
+    let root = source.root.as_ref()?;
+    let is_status = |node: &Node| node.is_null() || node.text().is_some();
+    let is_free = root.get("status").is_none_or(is_status);
+    let json = source.container == Container::Json;
+    is_free.then(|| key_splice(source.text, root, "status", word, json))?
+}
+
+/// The status of a whole plan in its format, if all of its tasks are done.
+fn done_word(plan: &Plan) -> Option<&'static str> {
+    let is_done = |task: &Task| task.status == TaskStatus::Done;
+    let word = plan_status(plan.format)?.done;
+    plan.tasks.iter().all(is_done).then_some(word)
 }
 
 /// Checks the boxes of the parts of completed tasks.
@@ -342,6 +367,8 @@ fn holds(
         PlanFormat::Headings => None,
         _ => Some(changed),
     };
+    let (was, is) = (before.source.plan_status(), after.source.plan_status());
     after.plan == *expected
+        && (was == is || is == done_word(expected))
         && canonical::render(&before.source, only) == canonical::render(&after.source, only)
 }

@@ -1,6 +1,7 @@
 //! A plan's text, split into its tree and its Markdown body, with its format.
 
 use super::PlanFormat;
+use super::foreign::plan_status;
 use super::markdown::boxes::{self, Mark};
 use super::markdown::outline::{Item, Outline};
 use super::task_list::is_task_list;
@@ -100,6 +101,12 @@ impl<'a> Source<'a> {
         let own = self.outline.items.get(place);
         self.format != PlanFormat::Story
             && own.is_some_and(|item| item.mark.start == mark.span.start)
+    }
+
+    /// The status of the whole plan, in a format that has one.
+    pub fn plan_status(&self) -> Option<&str> {
+        plan_status(self.format)?;
+        self.root.as_ref()?.get("status")?.text()
     }
 
     /// The list of tasks in the tree.

@@ -98,6 +98,34 @@ fn steps_of_a_plan_of_rmplan_are_done_with_their_task() {
 }
 
 #[test]
+fn a_whole_plan_of_another_tool_is_done_with_its_last_task_and_not_when_an_agent_says_so() {
+    let steps = "status: pending # soon\nverify: [ 'true' ]\ntasks:\n  - { title: One, done: false }\n  - { title: Two, done: false }\n";
+    let tasks = "{\"name\": \"Both\", \"status\": \"pending\", \"verify\": [\"true\"], \"tasks\": [\n  \
+                 {\"id\": \"a\", \"title\": \"A\", \"acceptanceCriteria\": []},\n  {\"id\": \"b\", \"title\": \"B\"}\n]}\n";
+    for (path, plan, done) in [
+        ("p.plan.yml", steps, "status: done # soon"),
+        ("plan.json", tasks, "\"status\": \"completed\", \"verify\""),
+    ] {
+        let project = Project::new(&[(path, plan)]);
+        let word = done.rsplit_once(": ").unwrap().1;
+        let word = word.split([' ', ',']).next().unwrap().trim_matches('"');
+        let agent = format!("touch file-$N; sed 's/pending/{word}/' {path} > new; mv new {path}");
+        let agent = project.agent(&agent);
+        let args = ["run", "--plan", path, "--agent-command", &agent];
+        let run = project.sprag(&args).expect(0);
+        assert_eq!(run.summary["totals"]["done"], 2);
+        let committed = |commit: &str| project.git(&["show", &format!("{commit}:{path}")]);
+        assert!(
+            committed("HEAD~1").contains("pending"),
+            "{}",
+            committed("HEAD~1")
+        );
+        assert!(committed("HEAD").contains(done), "{}", committed("HEAD"));
+        assert_eq!((project.commits(), project.status().as_str()), (3, ""));
+    }
+}
+
+#[test]
 fn what_an_agent_marks_as_done_of_another_task_is_not_committed() {
     let steps = "verify: [ test -e first ]\ntasks:\n  - title: Make first\n    done: false\n    steps:\n      - prompt: Touch it.\n        done: false\n  - title: Make second\n    steps:\n      - prompt: Touch that.\n        done: false\n";
     let boxes = "---\nverify: [ test -e first ]\n---\n# Tasks: Two\n\n- [ ] T001 Make first\n  - [ ] Touch it\n- [ ] T002 Make second\n  - [ ] Touch that\n";

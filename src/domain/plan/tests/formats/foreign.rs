@@ -1,4 +1,5 @@
 use super::*;
+use std::collections::HashSet;
 
 pub(super) const RMPLAN: &str = "\
 goal: Load settings from a file
@@ -350,4 +351,78 @@ fn numbers_are_ids_in_a_file_named_tasks_md() {
     assert_eq!(of("plan.md")[0], "t1 1.1 Create it 0");
     let done = set("tasks.md", text, "2.1", TaskStatus::Done);
     assert_eq!(done, text.replace("[ ] 2.1", "[x] 2.1"));
+}
+
+#[test]
+fn the_status_of_a_whole_plan_says_when_all_of_its_tasks_are_done() {
+    let done = StatusUpdate {
+        status: TaskStatus::Done,
+        attempts: None,
+        completed_at: None,
+    };
+    let steps = "tasks:\n  - title: a\n    done: true\n  - title: b\n    done: false\n";
+    let steps_done = steps.replace("false", "true");
+    let tasks = "\"tasks\": [{\"id\": \"t1\", \"title\": \"a\", \"acceptanceCriteria\": [], \"status\": \"completed\"}, \
+                 {\"id\": \"t2\", \"title\": \"b\", \"acceptanceCriteria\": [], \"status\": \"failed\"}]}";
+    let tasks_done = tasks.replace("failed", "completed");
+    for (name, text, expected) in [
+        (
+            "p.plan.yml",
+            format!("id: 3 # its number\nstatus: 'in_progress' # now\n{steps}"),
+            format!("id: 3 # its number\nstatus: 'done' # now\n{steps_done}"),
+        ),
+        (
+            "p.plan.md",
+            format!("---\ntitle: T\ngoal: G\n{steps}---\n\n# More\n"),
+            format!("---\ntitle: T\nstatus: done\ngoal: G\n{steps_done}---\n\n# More\n"),
+        ),
+        (
+            "plan.json",
+            format!("{{\"name\": \"N\", \"status\": \"not_started\",\n {tasks}\n"),
+            format!("{{\"name\": \"N\", \"status\": \"completed\",\n {tasks_done}\n"),
+        ),
+        // Something else under the key is not touched.
+        (
+            "p.yml",
+            format!("status: {{ of: this }}\n{steps}"),
+            format!("status: {{ of: this }}\n{steps_done}"),
+        ),
+    ] {
+        assert_eq!(
+            set_status(name, &text, &id("t2"), &done),
+            Ok(expected.clone())
+        );
+        // A task that is open again leaves the status: only the end of the plan is known.
+        let pending = StatusUpdate {
+            status: TaskStatus::Pending,
+            ..done.clone()
+        };
+        let again = set_status(name, &expected, &id("t2"), &pending).expect(name);
+        assert!(
+            again.contains("status: 'done' # now") || name != "p.plan.yml",
+            "{again}"
+        );
+        // It is Sprag's own, so what an agent writes there is no change of the plan and is put right.
+        let owned = |text: &str| without_owned_keys(name, text.as_bytes());
+        assert_eq!(owned(&text), owned(&expected));
+    }
+}
+
+#[test]
+fn what_an_agent_says_of_a_whole_plan_is_put_right() {
+    let steps = "tasks:\n  - title: a\n    done: true\n  - title: b\n    done: false\n";
+    for (before, now, expected) in [
+        (
+            "status: in_progress\n",
+            "status: done\n",
+            "status: in_progress\n",
+        ),
+        ("", "status: done\n", "status: pending\n"),
+        ("status: deferred\n", "", "status: deferred\n"),
+    ] {
+        let [before, now, expected] =
+            [before, now, expected].map(|it| format!("title: T\n{it}{steps}"));
+        let put_right = with_marks_of("p.plan.yml", &now, &before, &HashSet::new());
+        assert_eq!(put_right, expected);
+    }
 }
