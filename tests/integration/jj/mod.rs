@@ -2,31 +2,44 @@
 
 mod scenarios;
 
+use crate::support::npm;
 use crate::support::project::{Project, Run, configure};
 use serde_json::json;
 use std::fs;
 use std::os::unix::fs::symlink;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Two tasks, each of which makes a file of its name.
 const PLAN: &str = "title: Example\nverify: [ { name: test, run: 'true', kind: test } ]\ntasks:\n  - { id: one, title: One }\n  - { id: two, title: Two }\n";
 const AGENT: &str = "echo $SPRAG_TASK_ID > $SPRAG_TASK_ID.txt; echo \"SUGGESTED_COMMIT_MESSAGE: Add $SPRAG_TASK_ID\"";
 
-/// The directory of the jj program, from `SPRAG_TEST_JJ` or the search path; said loudly where there is none.
+/// The directory of the jj program. `scripts/test` names it in `SPRAG_TEST_JJ`, or `none` if there is none. Without the
+/// variable it is looked for.
+///
+/// `None` when it is not here: the test that asks has then nothing to do, and its reader is told so. With
+/// `SPRAG_CI_STRICT=1` that is a failure.
 fn jj_directory() -> Option<PathBuf> {
-    let named = std::env::var_os("SPRAG_TEST_JJ").map(PathBuf::from);
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let found = named.into_iter().chain(std::env::split_paths(&path));
-    let mut found = found.filter(|dir| dir.join("jj").is_file());
-    let directory = found.next();
-    if directory.is_none() {
-        // Nobody is made to build jj, which takes a quarter of an hour.
-        eprintln!(
-            "\n!!! NOT DONE: tests with the real jj, which is not on PATH (SPRAG_TEST_JJ names its directory)\n"
-        );
+    let is_there = |dir: &PathBuf| dir.join("jj").is_file();
+    let found = match std::env::var_os("SPRAG_TEST_JJ") {
+        Some(none) if none == "none" => None,
+        Some(named) => {
+            let named = PathBuf::from(named);
+            assert!(is_there(&named), "there is no jj in {}", named.display());
+            Some(named)
+        }
+        None => {
+            let tools = Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("tools");
+            let path = std::env::var_os("PATH").unwrap_or_default();
+            let mut places =
+                std::iter::once(tools.join("jj/bin")).chain(std::env::split_paths(&path));
+            places.find(is_there)
+        }
+    };
+    if found.is_none() {
+        npm::not_tested("the real jj", "scripts/install-jj builds it");
     }
-    directory
+    found
 }
 
 /// A repository with jj beside it.
@@ -73,7 +86,7 @@ impl Both {
         self.jj_in(&self.project.repo(), args)
     }
 
-    fn jj_in(&self, directory: &std::path::Path, args: &[&str]) -> String {
+    fn jj_in(&self, directory: &Path, args: &[&str]) -> String {
         let output = Command::new(&self.jj)
             .args(["--no-pager", "--color=never", "--quiet"])
             .args(args)
@@ -295,7 +308,7 @@ fn a_commit_with_conflicts_is_refused_with_what_ends_them() {
 #[test]
 fn a_repository_of_jj_that_cannot_be_worked_in_is_refused_with_what_helps() {
     let Some(both) = colocated() else { return };
-    let refused = |directory: &std::path::Path, words: &str| {
+    let refused = |directory: &Path, words: &str| {
         let place = directory.display().to_string();
         let args = [
             "run",
