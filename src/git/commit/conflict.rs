@@ -5,7 +5,7 @@ use crate::git::bytes::display_paths;
 use crate::git::commit::raw_commit::RawCommit;
 use crate::git::commit::rebase::{MERGE_TREE, RebaseError, merge_tree};
 use crate::git::commit::request::Identity;
-use crate::git::commit::stage::record;
+use crate::git::commit::stage::{MARKER_LENGTH, record};
 use crate::git::error::GitError;
 use crate::git::remote::names::{checked_id, is_id};
 use crate::git::repo::Repo;
@@ -14,9 +14,6 @@ use std::collections::{BTreeMap, HashSet};
 
 /// The largest file in bytes that is given to an agent to resolve its conflict.
 const MAX_FILE_BYTES: usize = 4 << 20;
-
-/// The minimum length of the conflict markers that git writes.
-const MARKER_LENGTH: usize = 7;
 
 /// A merge with conflicts. Its commit is not meant to stay on any branch.
 #[derive(Debug, Clone, PartialEq, Eq)]

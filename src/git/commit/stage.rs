@@ -29,6 +29,9 @@ use std::time::Duration;
 const SIGNING_TIMEOUT: Duration = Duration::from_secs(60);
 const MARKERS_LOOKED_FOR_UP_TO: u64 = 32 * 1024 * 1024;
 
+/// The minimum length of the conflict markers that git and jj write.
+pub(in crate::git) const MARKER_LENGTH: usize = 7;
+
 /// An index, and the store for the objects of the staged files.
 pub(in crate::git) struct Target<'a> {
     pub(in crate::git) index: &'a Path,
@@ -363,9 +366,14 @@ impl Repo {
         if !snapshot.unmerged.is_empty() {
             return Err(CommitError::Conflicts(snapshot.unmerged.clone()));
         }
-        let modified = |change: &&Change| change.kind == ChangeKind::Modified;
+        // git knows of the conflicts in files that both sides added, and knows nothing of those of jj.
+        let may_conflict = |change: &&Change| match change.kind {
+            ChangeKind::Modified => true,
+            ChangeKind::Added => self.started_with_jj(),
+            _ => false,
+        };
         let mut marked = Vec::new();
-        for change in committed(snapshot).filter(modified) {
+        for change in committed(snapshot).filter(may_conflict) {
             let path = self.real.work_tree.join(as_path(&change.path));
             let has = plain_file::open(&path).is_ok_and(|file| has_conflict(BufReader::new(file)));
             if has && !self.base_has_conflict(&change.path)? {
@@ -430,22 +438,40 @@ pub(in crate::git) fn record(mode: u32, oid: String, path: &[u8]) -> Vec<u8> {
     record
 }
 
-/// Whether lines start with the three conflict markers, in their order.
+/// Whether lines are the conflict markers of git or jj, in their order: one that opens, one between two sides, one
+/// that closes, of the same length.
 fn has_conflict(text: impl BufRead) -> bool {
-    let mut markers = [b"<<<<<<< ".as_slice(), b"=======", b">>>>>>> "]
-        .into_iter()
-        .peekable();
+    let (mut opened, mut divided) = (None, false);
     let lines = text
         .take(MARKERS_LOOKED_FOR_UP_TO)
         .split(b'\n')
         .map_while(Result::ok);
     for line in lines {
-        if markers.next_if(|marker| line.starts_with(marker)).is_some() && markers.peek().is_none()
-        {
-            return true;
+        match (marker(&line), opened) {
+            (Some((b'<', length)), open) if open != Some(length) => {
+                (opened, divided) = (Some(length), false);
+            }
+            (Some((b'=' | b'%' | b'+' | b'-', length)), Some(open)) if length == open => {
+                divided = true;
+            }
+            (Some((b'>', length)), Some(open)) if divided && length == open => return true,
+            _ => {}
         }
     }
     false
+}
+
+/// The character and the length of a conflict marker: a run of one character with nothing or a label after it.
+fn marker(line: &[u8]) -> Option<(u8, usize)> {
+    let first = *line.first()?;
+    let length = line.iter().take_while(|&&byte| byte == first).count();
+    let rest = line.get(length..).unwrap_or_default();
+    let is_alone = rest.is_empty() || rest == b"\r";
+    let is_marker = match first {
+        b'<' | b'>' => rest.starts_with(b" "),
+        _ => is_alone || rest.starts_with(b" "),
+    };
+    (length >= MARKER_LENGTH && is_marker).then_some((first, length))
 }
 
 #[cfg(test)]
@@ -463,5 +489,26 @@ mod tests {
         assert!(!has_conflict(
             b" <<<<<<< HEAD\n =======\n >>>>>>> b\n".as_slice()
         ));
+    }
+
+    #[test]
+    fn a_conflict_of_jj_is_one_in_each_of_its_styles() {
+        for text in [
+            "<<<<<<< conflict 1 of 1\n+++++++ abc \"Other\"\nother\n%%%%%%% diff from: def\n\\\\\\\\\\\\\\        to: ghi\n-base\n+mine\n>>>>>>> conflict 1 of 1 ends\n",
+            "<<<<<<< conflict 1 of 2\n+++++++ abc\na\n------- def\nb\n+++++++ ghi\nc\n>>>>>>> conflict 1 of 2 ends\n",
+            "<<<<<<< abc \"Other\"\na\n||||||| def\nb\n=======\nc\n>>>>>>> ghi\n",
+            // Longer, where the sides have lines like markers themselves.
+            "<<<<<<<<<<< conflict 1 of 1\n%%%%%%%%%%% diff\n-=======\n+++++++++++ abc\nx\n>>>>>>>>>>> conflict 1 of 1 ends\n",
+        ] {
+            assert!(has_conflict(text.as_bytes()), "{text}");
+        }
+        for text in [
+            "<<<<<<< conflict 1 of 1\nx\n>>>>>>> conflict 1 of 1 ends\n",
+            "<<<<<<< a\n========\n>>>>>>> b\n",
+            "<<<<<<<a\n=======\n>>>>>>> b\n",
+            "--- a/file\n+++ b/file\n@@ -1 +1 @@\n-x\n+y\n",
+        ] {
+            assert!(!has_conflict(text.as_bytes()), "{text}");
+        }
     }
 }
