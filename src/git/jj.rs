@@ -234,6 +234,15 @@ impl Real {
         self.is_jj_alone
     }
 
+    /// Puts HEAD onto the commit below jj's working-copy change, after jj has imported the commits of an earlier run.
+    ///
+    /// # Errors
+    /// As when the repository is opened.
+    pub fn follow_jj(&self) -> Result<(), PreflightError> {
+        let workspace = Workspace::open(self.work_tree.clone(), &self.environment)?;
+        workspace.git_dir(&self.git, &self.environment).map(drop)
+    }
+
     /// The id of jj's operation before the run whose commits jj has not imported, or `None` if it has all
     /// commits.
     pub fn unimported_since(&self) -> Option<String> {
@@ -272,15 +281,24 @@ impl Real {
         Ok((found.status == Some(0)).then(|| found.line()))
     }
 
+    /// The short name of the checked-out branch, or `None` if HEAD is detached.
+    ///
+    /// # Errors
+    /// If git fails.
+    pub fn branch_of_head(&self) -> Result<Option<String>, GitError> {
+        let on = self.quiet_call(&["symbolic-ref", "--quiet", "HEAD"]);
+        let on = on.status()?;
+        let name = on.line();
+        let name = name.strip_prefix("refs/heads/").map(str::to_owned);
+        Ok(name.filter(|_| on.status == Some(0)))
+    }
+
     /// Creates a branch of this name at a detached HEAD, so that jj finds the commit. Returns whether it did.
     ///
     /// # Errors
     /// If git fails.
     pub fn name_head(&self, name: &str) -> Result<bool, GitError> {
-        let on = self
-            .quiet_call(&["symbolic-ref", "--quiet", "HEAD"])
-            .status()?;
-        if on.status == Some(0) {
+        if self.branch_of_head()?.is_some() {
             return Ok(false);
         }
         let branch = format!("refs/heads/{name}");

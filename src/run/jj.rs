@@ -34,6 +34,9 @@ const CONFIGURATION: [&str; 1] = ["JJ_CONFIG"];
 /// Maximum length in bytes of a file that contains a path.
 const MAX_PATH_BYTES: u64 = 8 << 10;
 
+/// How many operations are looked at for their workspaces.
+const MAX_OPERATIONS: &str = "--limit=1000";
+
 /// A temporary bookmark, so that jj imports commits that are on no bookmark.
 const TEMPORARY_BOOKMARK: &str = "sprag-temporary";
 
@@ -69,7 +72,7 @@ pub(crate) async fn prepare(
         ))
         .hint("install jj, or remove .jj if the repository is used with git alone"));
     }
-    if let (false, Some(since)) = (is_resumed, real.unimported_since()) {
+    if let Some(since) = real.unimported_since() {
         let allowed = environment(&context.env, &CONFIGURATION.map(str::to_owned));
         let jj = Jj {
             cwd: real.work_tree(),
@@ -77,12 +80,16 @@ pub(crate) async fn prepare(
             sandbox: isolation.policy(Purpose::Setup),
             cancel: Cancel::new(),
         };
-        jj.import_head(real, &since).await.map_err(|why| {
-            Error::environment(format!(
-                "the commits of an earlier run could not be imported into jj: {why}"
-            ))
-            .hint("`jj git import`, then `jj new COMMIT` with the last of these commits, does without the import")
+        // Since that run died, jj may have been used by somebody else than its agent.
+        jj.import_head(real, &since, false).await.map_err(|why| {
+            let why = with_import_remedy(real, &since, &why);
+            let message = "the commits of an earlier run could not be imported into jj";
+            Error::environment(format!("{message}: {why}"))
         })?;
+        if !is_resumed {
+            real.follow_jj()
+                .map_err(|error| Error::environment(error.to_string()))?;
+        }
     }
     Ok(())
 }
@@ -113,7 +120,21 @@ pub(crate) async fn import_commits(setup: &Setup, tree: &mut WorkTree, emit: &mu
     let real = tree.repo.real();
     let has_commits = tree.repo.base() != setup.start_commit();
     let told = match real.unimported_since() {
-        Some(since) => Jj::of(setup, real, emit).import_head(real, &since).await,
+        Some(since) => {
+            let jj = Jj::of(setup, real, emit);
+            let told = jj.import_head(real, &since, true).await;
+            match told {
+                Ok(Users::ThisWorkspace) => {
+                    let what =
+                        "what the agent did with jj was undone, and the files are as it left them";
+                    emit.warn(format!("{what}; `jj op log` shows it"));
+                    Ok(())
+                }
+                told => told
+                    .map(drop)
+                    .map_err(|why| with_import_remedy(real, &since, &why)),
+            }
+        }
         None => {
             let is_cancelled = setup.cancel.beyond_deadline().reason().is_some();
             let has_jj = || tree.repo.started_with_jj() && has_jj(real);
@@ -121,13 +142,13 @@ pub(crate) async fn import_commits(setup: &Setup, tree: &mut WorkTree, emit: &mu
                 return;
             }
             let jj = Jj::of(setup, real, emit);
-            jj.run_jj(&["git", "import"]).await.map(drop)
+            let told = jj.run_jj(&["git", "import"]).await;
+            told.map(drop)
+                .map_err(|why| format!("{why}; the next jj command does it"))
         }
     };
     if let Err(why) = told {
-        emit.warn(format!(
-            "the commits were not imported into jj; the next jj command or run imports them: {why}"
-        ));
+        emit.warn(format!("the commits were not imported into jj: {why}"));
     }
     for what in setup.violations() {
         emit.warn(what);
@@ -136,6 +157,26 @@ pub(crate) async fn import_commits(setup: &Setup, tree: &mut WorkTree, emit: &mu
     if raw.is_some_and(|raw| head_of(&raw) != tree.repo.base()) {
         emit.warn("HEAD is no longer at the run's last commit: jj moved it");
     }
+}
+
+/// Why an import failed, with the commands that do without it: the first undoes what was done with jj meanwhile.
+fn with_import_remedy(real: &Real, since: &str, why: &str) -> String {
+    let head = real.head_commit().ok().flatten().unwrap_or_default();
+    let (since, head) = (
+        since.get(..12).unwrap_or(since),
+        head.get(..12).unwrap_or(&head),
+    );
+    format!("{why}; `jj op restore {since}`, `jj git import` and `jj new {head}` do it")
+}
+
+/// Who has used jj since an operation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Users {
+    Nobody,
+    /// Only whoever works in this work tree: the agent.
+    ThisWorkspace,
+    /// Somebody else too, or too many operations to know.
+    Others,
 }
 
 /// How to start jj.
@@ -161,63 +202,113 @@ impl<'a> Jj<'a> {
         }
     }
 
-    /// Makes jj import HEAD in a repository without a `.git` of its own. The working-copy change is
-    /// rebased onto HEAD and keeps its files. `since` is jj's operation before the run.
-    async fn import_head(&self, real: &Real, since: &str) -> std::result::Result<(), String> {
+    /// Makes jj import HEAD in a repository without a `.git` of its own. `since` is jj's operation before the run.
+    /// With `undoes`, what the agent has done with jj since then is undone. The working-copy change is rebased onto
+    /// HEAD. It keeps the files, which no command touches: their content is that of the last snapshot. All of it
+    /// becomes part of jj's operation log at once. Returns who has used jj.
+    async fn import_head(
+        &self,
+        real: &Real,
+        since: &str,
+        undoes: bool,
+    ) -> std::result::Result<Users, String> {
         let told = |error: GitError| error.to_string();
         let Some(head) = real.head_commit().map_err(told)? else {
-            return real.mark_imported().map_err(told);
+            real.mark_imported().map_err(told)?;
+            return Ok(Users::Nobody);
         };
-        let of = |revision: &str| {
-            ["log", "--no-graph", "-r", revision, "-T", "commit_id"].map(str::to_owned)
+        let users = match self.users_since(since).await {
+            Users::ThisWorkspace if !undoes => Users::Others,
+            users => users,
         };
+        fn of(revision: &str) -> [&str; 6] {
+            ["log", "--no-graph", "-r", revision, "-T", "commit_id"]
+        }
         let before = self.run_jj(&of("@")).await?;
-        let parent = self.run_jj(&of("@-")).await?;
-        if parent != head {
-            let passes = real.name_head(TEMPORARY_BOOKMARK).map_err(told)?;
-            self.run_jj(&["git", "import"]).await?;
-            // Commits that the agent made with jj: their content is in the files, and so either in the
-            // run's commits or in the open work.
-            let own = format!("(::@- ~ ::{head}) ~ at_operation({since}, all())");
-            let args = ["log", "--no-graph", "-r", &own, "-T", "commit_id"];
-            if !self.run_jj(&args).await?.is_empty() {
-                let args = [
-                    "squash",
-                    "--from",
-                    &own,
-                    "--into",
-                    "@",
-                    "--use-destination-message",
-                ];
-                self.rewrite(&args).await?;
-            }
-            self.rewrite(&["rebase", "-r", "@", "--onto", &head])
-                .await?;
-            // A merge would lose the open work's content where it reverts or changes committed lines.
-            self.rewrite(&["restore", "--from", &before, "--into", "@"])
-                .await?;
+        let mut pending = Pending::new(self);
+        if users == Users::ThisWorkspace {
+            pending.add(&["op", "restore", since]).await?;
+        }
+        let is_there = pending.ask(&of("@-")).await? == head;
+        let mut passes = false;
+        if !is_there {
+            passes = real.name_head(TEMPORARY_BOOKMARK).map_err(told)?;
+            pending.add(&["git", "import"]).await?;
+            pending.rebase(&head, since, users).await?;
             if passes {
-                self.run_jj(&["bookmark", "delete", TEMPORARY_BOOKMARK])
-                    .await?;
-                self.run_jj(&["git", "export"]).await?;
+                let args = ["bookmark", "delete", TEMPORARY_BOOKMARK];
+                pending.add(&args).await?;
             }
         }
-        real.mark_imported().map_err(told)
+        if !is_there || users != Users::Nobody {
+            // A merge would lose the open work's content where it reverts or changes committed lines.
+            let args = ["restore", "--from", &before, "--into", "@"];
+            pending.add(&args).await?;
+        }
+        if let (Users::Others, Some(branch)) = (users, real.branch_of_head().map_err(told)?) {
+            let args = ["bookmark", "set", &branch, "-r", &head, "--allow-backwards"];
+            pending.add(&args).await?;
+        }
+        pending.integrate().await?;
+        let below = format!("present({head}) & ::@");
+        if self.ask(&of(&below)).await?.is_empty() {
+            return Err("jj's working copy is not on top of them".to_owned());
+        }
+        if passes {
+            self.ask(&["git", "export"]).await?;
+        }
+        real.mark_imported().map_err(told)?;
+        Ok(users)
     }
 
-    /// Runs a jj command that rewrites only commits of this run and the open work, whatever the configuration calls
-    /// immutable.
-    async fn rewrite(&self, args: &[&str]) -> std::result::Result<String, String> {
-        self.run_jj(&[args, &["--ignore-immutable"]].concat()).await
+    /// Who has used jj since an operation. What cannot be determined, as with an older jj, counts as others.
+    async fn users_since(&self, since: &str) -> Users {
+        let template = "id.short(32) ++ \" \" ++ workspace_name ++ if(snapshot, \" \") ++ \"\\n\"";
+        let log = ["op", "log", "--no-graph", MAX_OPERATIONS, "-T", template];
+        let here = "if(target.current_working_copy(), name ++ \"\\n\")";
+        let (Ok(log), Ok(here)) = (
+            self.ask(&log).await,
+            self.ask(&["workspace", "list", "-T", here]).await,
+        ) else {
+            return Users::Others;
+        };
+        let is_here = |name: &str| here.lines().any(|own| Some(own) == name.strip_suffix('@'));
+        let mut users = Users::Nobody;
+        for line in log.lines() {
+            match line.split_once(' ') {
+                Some((id, _)) if since.starts_with(id) => return users,
+                Some((_, name)) if is_here(name) => users = Users::ThisWorkspace,
+                // A snapshot changes nothing but the content of the working-copy change.
+                Some((_, name)) if is_here(name.trim_end()) => {}
+                _ => return Users::Others,
+            }
+        }
+        Users::Others
+    }
+
+    /// Runs a jj command that neither reads nor writes the files.
+    async fn ask(&self, args: &[&str]) -> std::result::Result<String, String> {
+        self.run_jj(&[args, &["--ignore-working-copy"]].concat())
+            .await
     }
 
     /// Runs a jj command and returns its standard output.
     async fn run_jj(&self, args: &[impl AsRef<str>]) -> std::result::Result<String, String> {
-        let quiet = ["--no-pager", "--color=never", "--quiet"];
+        let (printed, _) = self.call(args, &["--quiet"]).await?;
+        Ok(printed)
+    }
+
+    /// Runs a jj command and returns its standard output and the end of its standard error.
+    async fn call(
+        &self,
+        args: &[impl AsRef<str>],
+        options: &[&str],
+    ) -> std::result::Result<(String, String), String> {
+        let fixed = ["--no-pager", "--color=never"].iter().chain(options);
         let given = args.iter().map(AsRef::as_ref);
         let spec = CommandSpec {
             program: "jj".into(),
-            args: quiet.into_iter().chain(given).map(Into::into).collect(),
+            args: fixed.copied().chain(given).map(Into::into).collect(),
             cwd: self.cwd.to_path_buf(),
             env: self.env.clone(),
             stdin: Input::Null,
@@ -239,10 +330,10 @@ impl<'a> Jj<'a> {
             },
         )
         .await;
-        if matches!(ended.exit, Exit::Code(0)) {
-            return Ok(String::from_utf8_lossy(&printed).into_owned());
-        }
         let said = clean_text(&said.into_parts().1);
+        if matches!(ended.exit, Exit::Code(0)) {
+            return Ok((String::from_utf8_lossy(&printed).into_owned(), said));
+        }
         let said: String = said.trim().chars().take(SHOWN).collect();
         let first = args
             .iter()
@@ -254,5 +345,99 @@ impl<'a> Jj<'a> {
             first.join(" "),
             ended.exit
         ))
+    }
+}
+
+/// Operations of jj that are not part of its log yet, so that nobody sees them before all are there.
+struct Pending<'a> {
+    jj: &'a Jj<'a>,
+    last: Option<String>,
+}
+
+impl<'a> Pending<'a> {
+    const fn new(jj: &'a Jj<'a>) -> Self {
+        Self { jj, last: None }
+    }
+
+    fn at(&self) -> impl Iterator<Item = &str> {
+        let last = self.last.iter();
+        last.flat_map(|operation| ["--at-op", operation])
+    }
+
+    /// Adds the operation of a command, which neither reads nor writes the files. It rewrites only commits of this
+    /// run and the open work, whatever the configuration calls immutable.
+    async fn add(&mut self, args: &[&str]) -> std::result::Result<(), String> {
+        let options = [
+            "--no-integrate-operation",
+            "--ignore-working-copy",
+            "--ignore-immutable",
+        ];
+        let args: Vec<&str> = self
+            .at()
+            .chain(args.iter().copied())
+            .chain(options)
+            .collect();
+        let (_, said) = self.jj.call(&args, &[]).await?;
+        // A command that changes nothing has no operation.
+        self.last = operation_in(&said).or_else(|| self.last.take());
+        Ok(())
+    }
+
+    async fn ask(&self, args: &[&str]) -> std::result::Result<String, String> {
+        let args: Vec<&str> = self.at().chain(args.iter().copied()).collect();
+        self.jj.ask(&args).await
+    }
+
+    /// Rebases the working-copy change onto the run's commits. If jj was used by others than the agent, also the
+    /// commits below it that are newer than the operation `since`, as far as the run's commits lack their content.
+    async fn rebase(
+        &mut self,
+        head: &str,
+        since: &str,
+        users: Users,
+    ) -> std::result::Result<(), String> {
+        if users == Users::Others {
+            let last = self.last.clone();
+            let newer = format!("roots(((::@ ~ ::{head}) ~ at_operation({since}, all())) | @)");
+            let args = ["rebase", "-s", &newer, "--onto", head, "--skip-emptied"];
+            self.add(&args).await?;
+            let broken = format!("conflicts() & {head}..@-");
+            let args = ["log", "--no-graph", "-r", &broken, "-T", "commit_id"];
+            if self.ask(&args).await?.is_empty() {
+                return Ok(());
+            }
+            // They stay as they are, beside the run's commits.
+            self.last = last;
+        }
+        self.add(&["rebase", "-r", "@", "--onto", head]).await
+    }
+
+    async fn integrate(self) -> std::result::Result<(), String> {
+        if let Some(last) = &self.last {
+            self.jj.ask(&["op", "integrate", last]).await?;
+        }
+        Ok(())
+    }
+}
+
+/// The id of the operation that jj says it has not added to its log.
+fn operation_in(said: &str) -> Option<String> {
+    let mut lines = said.lines().rev();
+    let line = lines.find(|line| line.contains("--no-integrate-operation"))?;
+    let id = line.split_whitespace().next_back()?;
+    let is_id = id.len() >= 8 && id.bytes().all(|byte| byte.is_ascii_hexdigit());
+    is_id.then(|| id.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::operation_in;
+
+    #[test]
+    fn the_operation_of_a_command_is_named_at_the_end_of_its_line() {
+        let said = "bookmark: main@git [updated] tracked\nOperation left uncommitted because --no-integrate-operation was requested: d4e22fd9d9d5\n";
+        assert_eq!(operation_in(said).as_deref(), Some("d4e22fd9d9d5"));
+        assert_eq!(operation_in("Nothing changed.\n"), None);
+        assert_eq!(operation_in("--no-integrate-operation: none"), None);
     }
 }

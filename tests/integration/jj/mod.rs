@@ -1,5 +1,6 @@
 //! Repositories of jj, with the real program: they are worked in through git, and jj loses nothing.
 
+mod agents;
 mod scenarios;
 
 use crate::support::npm;

@@ -10,14 +10,14 @@ use std::path::PathBuf;
 
 /// Whose the repository is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+pub(super) enum Kind {
     Git,
     Colocated,
     JjAlone,
 }
 
 /// A repository of one kind.
-enum Place {
+pub(super) enum Place {
     Git(Project),
     Jj(Both, Kind),
 }
@@ -27,18 +27,25 @@ fn places(files: &[(&str, &str)]) -> Vec<Place> {
     let mut places = vec![Place::Git(Project::new(files))];
     if jj_directory().is_some() {
         let kinds = [Kind::Colocated, Kind::JjAlone];
-        places.extend(kinds.map(|kind| of_jj(Project::new(files), kind)));
+        places.extend(kinds.map(|kind| Place::Jj(jj_of(Project::new(files), kind), kind)));
     }
     places
 }
 
-fn of_jj(project: Project, kind: Kind) -> Place {
+/// Puts jj beside git, or alone, into the repository of a project.
+pub(super) fn jj_of(project: Project, kind: Kind) -> Both {
     let both = with_jj(project).unwrap();
     both.jj(&["git", "init", "--colocate"]);
     if kind == Kind::JjAlone {
         both.jj(&["git", "colocation", "disable"]);
     }
-    Place::Jj(both, kind)
+    both
+}
+
+/// A repository of this kind with two tasks.
+pub(super) fn place_of(kind: Kind) -> Option<Place> {
+    let all = places(&[("plan.yaml", &plan_of(&["one", "two"], "true"))]);
+    all.into_iter().find(|place| place.kind() == kind)
 }
 
 /// The task is to make `a.txt` say fixed.
@@ -61,7 +68,14 @@ impl Place {
         }
     }
 
-    fn run(&self, script: &str, args: &[&str]) -> Run {
+    pub(super) fn both(&self) -> &Both {
+        match self {
+            Self::Git(_) => panic!("there is no jj"),
+            Self::Jj(both, _) => both,
+        }
+    }
+
+    pub(super) fn run(&self, script: &str, args: &[&str]) -> Run {
         let project = self.project();
         project.run(&project.agent(script), args)
     }
@@ -245,7 +259,7 @@ fn after_a_run_that_was_killed_a_new_one_begins_where_its_commits_are() {
 
 /// A run that has committed the first task and is killed while the agent works at the second. A later one
 /// goes on at once.
-fn killed_in_the_second_task(place: &Place) {
+pub(super) fn killed_in_the_second_task(place: &Place) {
     let project = place.project();
     let agent = project.agent(
         "test $N = 1 && echo one > one && exit; test $N = 3 && echo two > two && rm -f half && exit; \
