@@ -29,6 +29,9 @@ pub struct RunRequest {
     pub state: State,
     /// The comment, if it exists already.
     pub comment: Option<Page>,
+    /// The check run of the run before, which this one replaces if it is on the same commit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub earlier_check: Option<u64>,
     /// The plan of a queue.
     pub queued: Option<String>,
     /// Whether it asks to continue unfinished work.

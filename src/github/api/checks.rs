@@ -147,6 +147,10 @@ pub struct CheckRun {
     pub annotations: usize,
     /// The details URL from the creator of the check run.
     pub details_url: String,
+    /// The title of its output.
+    pub title: String,
+    /// The summary of its output.
+    pub summary: String,
     /// The longer text of its output.
     pub text: String,
 }
@@ -171,11 +175,16 @@ struct RawCheckRun {
 struct RawOutput {
     #[serde(default)]
     annotations_count: usize,
+    title: Option<String>,
+    summary: Option<String>,
     text: Option<String>,
 }
 
 impl From<RawCheckRun> for CheckRun {
     fn from(raw: RawCheckRun) -> Self {
+        let part = |of: fn(&RawOutput) -> Option<String>| {
+            raw.output.as_ref().and_then(of).unwrap_or_default()
+        };
         Self {
             id: raw.id,
             html_url: raw.html_url.unwrap_or_default(),
@@ -189,7 +198,9 @@ impl From<RawCheckRun> for CheckRun {
                 .output
                 .as_ref()
                 .map_or(0, |output| output.annotations_count),
-            text: raw.output.and_then(|it| it.text).unwrap_or_default(),
+            title: part(|it| it.title.clone()),
+            summary: part(|it| it.summary.clone()),
+            text: part(|it| it.text.clone()),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! What a run has on GitHub: the check run on the head that the request was for, the final one on the pushed
 //! head, the comment and the reactions.
 
-use super::check_fields::{annotated, conclusion, ending, plain_output, with_outcome};
+use super::check_fields::{annotated, conclusion, ending, plain_output, replacement, with_outcome};
 use crate::domain::outcome::{RunStatus, TaskEnd};
 use crate::domain::summary::{RunSummary, TaskSummary};
 use crate::domain::trigger::marker::State;
@@ -451,8 +451,27 @@ impl CheckAndComment {
                 self.record_check(&check);
                 self.annotate(repo, check.id, check.annotations, summary)
                     .await;
+                self.replace_earlier(repo, &check).await;
             }
             Err(error) => self.check_not_created(&error),
+        }
+    }
+
+    /// Takes the verdict from the check run of the run before, if it is on the same commit. Its report stays.
+    async fn replace_earlier(&mut self, repo: &Repo, by: &CheckRun) {
+        let Some(id) = self.request.earlier_check.filter(|id| *id != by.id) else {
+            return;
+        };
+        let replaced = match repo.check_run(id).await {
+            Ok(earlier) => match replacement(&earlier, by) {
+                Some(update) => repo.update_check_run(id, &update).await.map(drop),
+                None => Ok(()),
+            },
+            Err(error) => Err(error),
+        };
+        if let Err(error) = replaced {
+            self.trouble
+                .note_incident("the earlier check run keeps its verdict", &error);
         }
     }
 

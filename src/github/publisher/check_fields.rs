@@ -5,7 +5,8 @@ use crate::domain::outcome;
 use crate::domain::outcomes::RunLine;
 use crate::domain::summary::RunSummary;
 use crate::github::api::{
-    Annotation, AnnotationLevel, CheckUpdate, Conclusion, NewCheckRun, Output,
+    Annotation, AnnotationLevel, CheckRun, CheckStatus, CheckUpdate, Conclusion, NewCheckRun,
+    Output,
 };
 use crate::report::annotation::{Annotation as Note, Level};
 use crate::report::markdown;
@@ -18,6 +19,33 @@ pub(super) fn ending(new: &NewCheckRun) -> CheckUpdate {
         output: new.output.clone(),
         details_url: None,
     }
+}
+
+/// The update that replaces an ended check run by a later one of the same commit. `None` if there is nothing to
+/// replace.
+pub(super) fn replacement(earlier: &CheckRun, by: &CheckRun) -> Option<CheckUpdate> {
+    let is_of_it = earlier.name == by.name
+        && earlier.status == "completed"
+        && earlier.conclusion.as_deref() != Some("neutral")
+        && earlier.head_sha.eq_ignore_ascii_case(&by.head_sha);
+    let there = format!(
+        "[A later run]({}) on this commit replaces the result of this one.",
+        by.html_url
+    );
+    let room = markdown::CHECK_RUN_BYTES.saturating_sub(there.len() + 2);
+    let kept = earlier.summary.floor_char_boundary(room);
+    let kept = earlier.summary.get(..kept).unwrap_or_default();
+    is_of_it.then(|| CheckUpdate {
+        status: Some(CheckStatus::Completed),
+        conclusion: Some(Conclusion::Neutral),
+        output: Some(Output {
+            title: earlier.title.clone(),
+            summary: format!("{there}\n\n{kept}"),
+            text: Some(earlier.text.clone()).filter(|text| !text.is_empty()),
+            annotations: Vec::new(),
+        }),
+        details_url: None,
+    })
 }
 
 /// A report as the output of a check run, without annotations.

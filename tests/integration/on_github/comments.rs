@@ -118,6 +118,53 @@ fn a_failed_run_is_done_again_on_retry_and_the_comment_stays_one() {
 }
 
 #[test]
+fn the_check_run_of_a_retry_on_the_same_commit_replaces_the_earlier_one() {
+    let mut runner = with_pull();
+    let agent = runner.project.agent("echo wrong > a.txt");
+    let args = [
+        "--agent-command",
+        &agent,
+        "--verify",
+        IS_FIXED,
+        "--max-retries=0",
+    ];
+    let told = |runner: &Runner| {
+        let check = &runner.github.state().checks[0];
+        (
+            check.title.clone(),
+            check.summary.clone().unwrap(),
+            check.text.clone(),
+        )
+    };
+    let mut reports = Vec::new();
+    for (said, ends) in [
+        ("make a.txt say fixed", &["failure"][..]),
+        ("retry", &["neutral", "failure"]),
+        ("retry", &["neutral", "neutral", "failure"]),
+    ] {
+        runner.checkout("main");
+        runner.say(1, "grace", &format!("/sprag {said}"));
+        runner.step(&args).expect(1);
+        let head = runner.at("feature");
+        let expected: Vec<(String, String)> = ends
+            .iter()
+            .map(|end| (head.clone(), (*end).to_owned()))
+            .collect();
+        assert_eq!(runner.checks(), expected);
+        reports.push(told(&runner));
+    }
+    // The earlier report says so once, and still how that run ended.
+    let (title, summary, text) = &reports[0];
+    let replaced = " on this commit replaces the result of this one.\n\n";
+    let now = &reports[1];
+    assert!(
+        now.1.starts_with("[A later run](") && now.1.ends_with(&format!("{replaced}{summary}"))
+    );
+    assert_eq!((&now.0, &now.2), (title, text));
+    assert_eq!(&reports[2], now);
+}
+
+#[test]
 fn a_plan_goes_on_where_it_ended() {
     let mut runner = with_pull();
     runner.push("feature", "plans/steps.yaml", PLAN);
