@@ -113,7 +113,7 @@ pub fn annotations(summary: &RunSummary) -> Vec<Annotation> {
 /// The checks that failed when they ran last, of the last attempt that has any.
 pub fn last_failing(task: &TaskSummary) -> impl Iterator<Item = &CheckLine> {
     let mut seen = HashSet::new();
-    let last_runs = task.standing_checks().rev();
+    let last_runs = task.checks.iter().rev();
     let last_runs = last_runs.filter(|check| seen.insert(check.name.as_str()));
     let failing: Vec<&CheckLine> = last_runs.filter(|check| !check.passed).collect();
     let last = failing.first().map(|check| check.attempt_name());

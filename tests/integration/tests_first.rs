@@ -223,28 +223,6 @@ esac"
 }
 
 #[test]
-fn an_improvement_that_was_undone_is_no_failure_of_a_task_that_ends_for_another_reason() {
-    let project = project();
-    let script = format!(
-        "case $SPRAG_PURPOSE in
-  red) {RED} ;;
-  green) echo new > a.txt; echo done ;;
-  refactor) echo worse > a.txt; echo done ;;
-  review) echo 'FAILED: there is nothing to compare it with' ;;
-esac"
-    );
-    let run = tests_first(&project, &script, &["--review"]).expect(3);
-    assert_eq!(run.task(0)["reason"], "failed_report");
-    assert!(has_warning(&run, "did not pass and was undone"));
-    let dir = project.run_dirs().remove(0);
-    let report = std::fs::read_to_string(dir.join("report.md")).unwrap();
-    assert!(
-        !report.contains("Failing tests") && !report.contains("**Check"),
-        "{report}"
-    );
-}
-
-#[test]
 fn tests_that_are_taken_away_again_prove_nothing() {
     let project = project();
     let script = format!(

@@ -3,7 +3,7 @@
 use super::{CheckLine, Counted, HistoryLine, RunUsage, StateLine, TaskSummary, TurnSummary};
 use crate::agent::Usage;
 use crate::assess::AssessmentKind;
-use crate::attempt::{Phase, PhaseName};
+use crate::attempt::PhaseName;
 use crate::checks::verdict::{CheckOutcome, CheckResult, HistoryEntry};
 use crate::event::{TaskEnded, TaskLine, TurnLine};
 use crate::outcome::{Outcome, TaskEnd};
@@ -70,18 +70,10 @@ impl TaskSummary {
         }
     }
 
-    /// The checks of the work, in order. An improvement that failed was undone, so that its failures are not those
-    /// of the work.
-    pub fn standing_checks(&self) -> impl DoubleEndedIterator<Item = &CheckLine> {
-        let is_of = |check: &CheckLine, phase| check.place.is_some_and(|it| it.phase == phase);
-        let checks = self.checks.iter();
-        checks.filter(move |check| check.passed || !is_of(check, Phase::Refactor))
-    }
-
     /// The number of checks that failed in their last run; `None` if none ran.
     pub fn failing_checks(&self) -> Option<usize> {
-        let attempt = self.standing_checks().next_back()?.attempt_name();
-        let last = self.standing_checks();
+        let attempt = self.checks.last()?.attempt_name();
+        let last = self.checks.iter();
         let last = last.filter(|check| check.attempt_name() == attempt);
         let verdicts: BTreeMap<&str, bool> = last
             .map(|check| (check.name.as_str(), check.passed))
