@@ -412,7 +412,10 @@ impl RequestHandling<'_> {
         };
         let mut run = place::request(self.actions, &authorised, self.triggers);
         run.comment.clone_from(&self.comment);
-        run.earlier_check = authorised.state.check_run_id;
+        run.earlier_check = match authorised.candidate.request {
+            Request::Retry | Request::Continue => authorised.state.check_run_id,
+            _ => None,
+        };
         run.continues = authorised.candidate.request == Request::Continue;
         run.context.merges_base = request == Request::Rebase;
         let source = match (purpose, of_repository(&request)) {

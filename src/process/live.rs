@@ -317,9 +317,11 @@ impl<'a> Live<'a> {
         false
     }
 
-    /// Whether nothing is left to end or to read, so that no process has to be looked for.
-    fn is_over(&self) -> bool {
-        self.reaped && !self.output_is_open() && registry::has_no_descendants()
+    /// Whether nothing is left to end or to read, so that neither has to be waited for. Also a process that is no
+    /// descendant belongs to the child if it has its marker.
+    fn is_over(&mut self) -> bool {
+        let is_quiet = self.reaped && !self.output_is_open() && registry::has_no_descendants();
+        is_quiet && self.tree.members().is_empty()
     }
 
     /// If the child ended by itself, waits a moment for its descendants to do the same. Returns those

@@ -367,16 +367,21 @@ impl Repo {
             return Err(CommitError::Conflicts(snapshot.unmerged.clone()));
         }
         // git knows of the conflicts in files that both sides added, and knows nothing of those of jj.
-        let may_conflict = |change: &&Change| match change.kind {
-            ChangeKind::Modified => true,
-            ChangeKind::Added => self.started_with_jj(),
-            _ => false,
+        let markers_in = |change: &Change| Markers {
+            git: change.kind == ChangeKind::Modified,
+            jj: self.started_with_jj()
+                && matches!(change.kind, ChangeKind::Modified | ChangeKind::Added),
         };
         let mut marked = Vec::new();
-        for change in committed(snapshot).filter(may_conflict) {
+        for change in committed(snapshot) {
+            let markers = markers_in(change);
+            if markers == Markers::default() {
+                continue;
+            }
             let path = self.real.work_tree.join(as_path(&change.path));
-            let has = plain_file::open(&path).is_ok_and(|file| has_conflict(BufReader::new(file)));
-            if has && !self.base_has_conflict(&change.path)? {
+            let file = plain_file::open(&path);
+            let has = file.is_ok_and(|file| has_conflict(BufReader::new(file), markers));
+            if has && !self.base_has_conflict(&change.path, markers)? {
                 marked.push(change.path.clone());
             }
         }
@@ -388,9 +393,9 @@ impl Repo {
     }
 
     /// Whether the base version already contains a conflict, as a file about conflicts may.
-    fn base_has_conflict(&self, path: &[u8]) -> Result<bool, GitError> {
+    fn base_has_conflict(&self, path: &[u8], markers: Markers) -> Result<bool, GitError> {
         let content = self.base_file(path)?.unwrap_or_default();
-        Ok(has_conflict(content.as_slice()))
+        Ok(has_conflict(content.as_slice(), markers))
     }
 }
 
@@ -438,77 +443,105 @@ pub(in crate::git) fn record(mode: u32, oid: String, path: &[u8]) -> Vec<u8> {
     record
 }
 
-/// Whether lines are the conflict markers of git or jj, in their order: one that opens, one between two sides, one
-/// that closes, of the same length.
-fn has_conflict(text: impl BufRead) -> bool {
-    let (mut opened, mut divided) = (None, false);
+/// The conflict markers that count in a file.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Markers {
+    git: bool,
+    /// Those that jj labels. jj may be told to write git's.
+    jj: bool,
+}
+
+/// Whether lines are conflict markers in their order.
+fn has_conflict(text: impl BufRead, markers: Markers) -> bool {
+    let mut of_git = [b"<<<<<<< ".as_slice(), b"=======", b">>>>>>> "]
+        .into_iter()
+        .peekable();
+    let mut of_jj = None;
     let lines = text
         .take(MARKERS_LOOKED_FOR_UP_TO)
         .split(b'\n')
         .map_while(Result::ok);
     for line in lines {
-        match (marker(&line), opened) {
-            (Some((b'<', length)), open) if open != Some(length) => {
-                (opened, divided) = (Some(length), false);
-            }
-            (Some((b'=' | b'%' | b'+' | b'-', length)), Some(open)) if length == open => {
-                divided = true;
-            }
-            (Some((b'>', length)), Some(open)) if divided && length == open => return true,
+        let is_next = of_git.next_if(|marker| line.starts_with(marker)).is_some();
+        if markers.git && is_next && of_git.peek().is_none() {
+            return true;
+        }
+        match jj_marker(&line).filter(|_| markers.jj) {
+            Some((b'<', length)) => of_jj = Some(length),
+            Some((b'>', length)) if of_jj == Some(length) => return true,
             _ => {}
         }
     }
     false
 }
 
-/// The character and the length of a conflict marker: a run of one character with nothing or a label after it.
-fn marker(line: &[u8]) -> Option<(u8, usize)> {
-    let first = *line.first()?;
+/// The character and the length of a marker that opens or closes a conflict of jj: `<<<<<<< conflict 1 of 2`,
+/// `>>>>>>> conflict 1 of 2 ends`. It is longer where the sides have lines like it.
+fn jj_marker(line: &[u8]) -> Option<(u8, usize)> {
+    let first = *line.first().filter(|&&byte| byte == b'<' || byte == b'>')?;
     let length = line.iter().take_while(|&&byte| byte == first).count();
-    let rest = line.get(length..).unwrap_or_default();
-    let is_alone = rest.is_empty() || rest == b"\r";
-    let is_marker = match first {
-        b'<' | b'>' => rest.starts_with(b" "),
-        _ => is_alone || rest.starts_with(b" "),
-    };
-    (length >= MARKER_LENGTH && is_marker).then_some((first, length))
+    let label = line.get(length..)?.strip_prefix(b" conflict ")?;
+    let is_numbered = label.first().is_some_and(u8::is_ascii_digit);
+    (length >= MARKER_LENGTH && is_numbered).then_some((first, length))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    const GIT: Markers = Markers {
+        git: true,
+        jj: false,
+    };
+    const JJ: Markers = Markers {
+        git: false,
+        jj: true,
+    };
+
     #[test]
     fn only_a_whole_conflict_is_one() {
-        assert!(has_conflict(
-            b"a\n<<<<<<< HEAD\nx\n=======\ny\n>>>>>>> other\n".as_slice()
-        ));
-        assert!(!has_conflict(
-            b"Title\n=======\n>>>>>>> quoted\n<<<<<<< HEAD\n".as_slice()
-        ));
-        assert!(!has_conflict(
-            b" <<<<<<< HEAD\n =======\n >>>>>>> b\n".as_slice()
-        ));
+        for (text, is_one) in [
+            ("a\n<<<<<<< HEAD\nx\n=======\ny\n>>>>>>> other\n", true),
+            ("<<<<<<< HEAD\n<<<<<<<<<< x\n=======\n>>>>>>> b\n", true),
+            ("Title\n=======\n>>>>>>> quoted\n<<<<<<< HEAD\n", false),
+            (" <<<<<<< HEAD\n =======\n >>>>>>> b\n", false),
+            (
+                "<<<<<<<<<< request\n----------\n>>>>>>>>>> response\n",
+                false,
+            ),
+        ] {
+            assert_eq!(has_conflict(text.as_bytes(), GIT), is_one, "{text}");
+            assert!(!has_conflict(text.as_bytes(), JJ), "{text}");
+        }
     }
 
     #[test]
     fn a_conflict_of_jj_is_one_in_each_of_its_styles() {
-        for text in [
-            "<<<<<<< conflict 1 of 1\n+++++++ abc \"Other\"\nother\n%%%%%%% diff from: def\n\\\\\\\\\\\\\\        to: ghi\n-base\n+mine\n>>>>>>> conflict 1 of 1 ends\n",
-            "<<<<<<< conflict 1 of 2\n+++++++ abc\na\n------- def\nb\n+++++++ ghi\nc\n>>>>>>> conflict 1 of 2 ends\n",
-            "<<<<<<< abc \"Other\"\na\n||||||| def\nb\n=======\nc\n>>>>>>> ghi\n",
+        for (text, is_one) in [
+            (
+                "<<<<<<< conflict 1 of 1\n+++++++ abc \"Other\"\nother\n%%%%%%% diff from: def\n\\\\\\\\\\\\\\        to: ghi\n-base\n+mine\n>>>>>>> conflict 1 of 1 ends\n",
+                true,
+            ),
+            (
+                "<<<<<<< conflict 1 of 2\n+++++++ abc\na\n------- def\nb\n+++++++ ghi\nc\n>>>>>>> conflict 1 of 2 ends\n",
+                true,
+            ),
             // Longer, where the sides have lines like markers themselves.
-            "<<<<<<<<<<< conflict 1 of 1\n%%%%%%%%%%% diff\n-=======\n+++++++++++ abc\nx\n>>>>>>>>>>> conflict 1 of 1 ends\n",
+            (
+                "<<<<<<<<<<< conflict 1 of 1\n%%%%%%%%%%% diff\n-=======\n+++++++++++ abc\nx\n>>>>>>>>>>> conflict 1 of 1 ends\n",
+                true,
+            ),
+            (
+                "<<<<<<< conflict 1 of 1\nx\n>>>>>>>> conflict 1 of 1 ends\n",
+                false,
+            ),
+            (
+                "<<<<<<< conflict in words\n>>>>>>> conflict in words\n",
+                false,
+            ),
         ] {
-            assert!(has_conflict(text.as_bytes()), "{text}");
-        }
-        for text in [
-            "<<<<<<< conflict 1 of 1\nx\n>>>>>>> conflict 1 of 1 ends\n",
-            "<<<<<<< a\n========\n>>>>>>> b\n",
-            "<<<<<<<a\n=======\n>>>>>>> b\n",
-            "--- a/file\n+++ b/file\n@@ -1 +1 @@\n-x\n+y\n",
-        ] {
-            assert!(!has_conflict(text.as_bytes()), "{text}");
+            assert_eq!(has_conflict(text.as_bytes(), JJ), is_one, "{text}");
+            assert!(!has_conflict(text.as_bytes(), GIT), "{text}");
         }
     }
 }

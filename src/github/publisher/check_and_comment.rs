@@ -160,7 +160,12 @@ impl CheckAndComment {
             let done = tasks.filter(|task| task.status == TaskEnd::Done);
             state.note_done(done.filter(is_own).map(|task| task.title.as_str()));
         }
-        state.check_run_id = self.known.check.as_ref().map(|check| check.id);
+        let last_check = self
+            .known
+            .final_check
+            .as_ref()
+            .or(self.known.check.as_ref());
+        state.check_run_id = last_check.map(|check| check.id);
         self.show_comment(client, &repo, summary, &state).await;
         let good = matches!(
             status,

@@ -22,9 +22,14 @@ pub(super) fn ending(new: &NewCheckRun) -> CheckUpdate {
 }
 
 /// The update that replaces an ended check run by a later one of the same commit. `None` if there is nothing to
-/// replace.
+/// replace, or the later one ended without a verdict.
 pub(super) fn replacement(earlier: &CheckRun, by: &CheckRun) -> Option<CheckUpdate> {
-    let is_of_it = earlier.name == by.name
+    let is_verdict = !matches!(
+        by.conclusion.as_deref(),
+        Some("neutral" | "cancelled") | None
+    );
+    let is_of_it = is_verdict
+        && earlier.name == by.name
         && earlier.status == "completed"
         && earlier.conclusion.as_deref() != Some("neutral")
         && earlier.head_sha.eq_ignore_ascii_case(&by.head_sha);

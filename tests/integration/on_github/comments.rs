@@ -141,6 +141,11 @@ fn the_check_run_of_a_retry_on_the_same_commit_replaces_the_earlier_one() {
         ("make a.txt say fixed", &["failure"][..]),
         ("retry", &["neutral", "failure"]),
         ("retry", &["neutral", "neutral", "failure"]),
+        // Another request has a verdict of its own.
+        (
+            "make a.txt say fixed at last",
+            &["neutral", "neutral", "failure", "failure"],
+        ),
     ] {
         runner.checkout("main");
         runner.say(1, "grace", &format!("/sprag {said}"));
