@@ -1,6 +1,7 @@
 //! Repositories of jj, with the real program: they are worked in through git, and jj loses nothing.
 
 mod agents;
+mod pushes;
 mod scenarios;
 
 use crate::support::npm;
