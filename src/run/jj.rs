@@ -124,15 +124,14 @@ pub(crate) async fn import_commits(setup: &Setup, tree: &mut WorkTree, emit: &mu
             let jj = Jj::of(setup, real, emit);
             let told = jj.import_head(real, &since, true).await;
             match told {
-                Ok(Users::ThisWorkspace) => {
-                    let what =
-                        "what the agent did with jj was undone, and the files are as it left them";
-                    emit.warn(format!("{what}; `jj op log` shows it"));
+                Ok(Imported { users, before }) => {
+                    users
+                        .warning(&before)
+                        .into_iter()
+                        .for_each(|it| emit.warn(it));
                     Ok(())
                 }
-                told => told
-                    .map(drop)
-                    .map_err(|why| with_import_remedy(real, &since, &why)),
+                Err(why) => Err(with_import_remedy(real, &since, &why)),
             }
         }
         None => {
@@ -159,24 +158,54 @@ pub(crate) async fn import_commits(setup: &Setup, tree: &mut WorkTree, emit: &mu
     }
 }
 
-/// Why an import failed, with the commands that do without it: the first undoes what was done with jj meanwhile.
+/// Why an import failed, with the commands that do without it.
 fn with_import_remedy(real: &Real, since: &str, why: &str) -> String {
     let head = real.head_commit().ok().flatten().unwrap_or_default();
     let (since, head) = (
         since.get(..12).unwrap_or(since),
         head.get(..12).unwrap_or(&head),
     );
-    format!("{why}; `jj op restore {since}`, `jj git import` and `jj new {head}` do it")
+    format!(
+        "{why}; `jj op restore {since}`, `jj git import` and `jj new {head}` do it, but undo what was done with jj since \
+         the run began, and take what is not committed out of the work tree: copy it elsewhere first"
+    )
+}
+
+/// An import that succeeded.
+#[derive(Debug, Default)]
+struct Imported {
+    users: Users,
+    /// The last operation before it.
+    before: String,
 }
 
 /// Who has used jj since an operation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum Users {
+    #[default]
     Nobody,
-    /// Only whoever works in this work tree: the agent.
+    /// Only whoever works in this work tree: the agent, as far as is known.
     ThisWorkspace,
     /// Somebody else too, or too many operations to know.
     Others,
+}
+
+impl Users {
+    /// What is said of an import after which jj is not as before the run. `before` is the last operation before the
+    /// import.
+    fn warning(self, before: &str) -> Option<String> {
+        match self {
+            Self::Nobody => None,
+            Self::ThisWorkspace => Some(format!(
+                "what was done with jj during the run was undone, and the files are as they were left; jj's operation \
+                 {before} still has it (`jj --at-op {before} log`)"
+            )),
+            Self::Others => Some(format!(
+                "jj was used in other workspaces too during the run, or it cannot be told where, so nothing that was \
+                 done with jj was undone; `jj op log` shows it up to operation {before}"
+            )),
+        }
+    }
 }
 
 /// How to start jj.
@@ -205,26 +234,34 @@ impl<'a> Jj<'a> {
     /// Makes jj import HEAD in a repository without a `.git` of its own. `since` is jj's operation before the run.
     /// With `undoes`, what the agent has done with jj since then is undone. The working-copy change is rebased onto
     /// HEAD. It keeps the files, which no command touches: their content is that of the last snapshot. All of it
-    /// becomes part of jj's operation log at once. Returns who has used jj.
+    /// becomes part of jj's operation log at once.
     async fn import_head(
         &self,
         real: &Real,
         since: &str,
         undoes: bool,
-    ) -> std::result::Result<Users, String> {
+    ) -> std::result::Result<Imported, String> {
         let told = |error: GitError| error.to_string();
         let Some(head) = real.head_commit().map_err(told)? else {
             real.mark_imported().map_err(told)?;
-            return Ok(Users::Nobody);
+            return Ok(Imported::default());
         };
         let users = match self.users_since(since).await {
             Users::ThisWorkspace if !undoes => Users::Others,
             users => users,
         };
+        let last = ["op", "log", "--no-graph", "--limit=1", "-T", "id.short()"];
+        let last = self.ask(&last).await?;
         fn of(revision: &str) -> [&str; 6] {
             ["log", "--no-graph", "-r", revision, "-T", "commit_id"]
         }
         let before = self.run_jj(&of("@")).await?;
+        let branch = real.branch_of_head().map_err(told)?;
+        let branch = branch.filter(|_| users == Users::Others);
+        let moved = match &branch {
+            Some(branch) => self.moved(branch, since).await?,
+            None => None,
+        };
         let mut pending = Pending::new(self);
         if users == Users::ThisWorkspace {
             pending.add(&["op", "restore", since]).await?;
@@ -245,8 +282,9 @@ impl<'a> Jj<'a> {
             let args = ["restore", "--from", &before, "--into", "@"];
             pending.add(&args).await?;
         }
-        if let (Users::Others, Some(branch)) = (users, real.branch_of_head().map_err(told)?) {
-            let args = ["bookmark", "set", &branch, "-r", &head, "--allow-backwards"];
+        if let Some(branch) = &branch {
+            let to = pending.place_of(moved.as_deref(), &head).await?;
+            let args = ["bookmark", "set", branch, "-r", &to, "--allow-backwards"];
             pending.add(&args).await?;
         }
         pending.integrate().await?;
@@ -258,7 +296,29 @@ impl<'a> Jj<'a> {
             self.ask(&["git", "export"]).await?;
         }
         real.mark_imported().map_err(told)?;
-        Ok(users)
+        Ok(Imported {
+            users,
+            before: last,
+        })
+    }
+
+    /// The change to which somebody has moved a bookmark since an operation.
+    async fn moved(
+        &self,
+        branch: &str,
+        since: &str,
+    ) -> std::result::Result<Option<String>, String> {
+        let bookmark = format!("bookmarks(exact:{branch:?})");
+        let moved = format!("{bookmark} ~ at_operation({since}, {bookmark})");
+        let args = [
+            "log",
+            "--no-graph",
+            "-r",
+            &moved,
+            "-T",
+            "change_id ++ \"\\n\"",
+        ];
+        Ok(only_line(&self.ask(&args).await?))
     }
 
     /// Who has used jj since an operation. What cannot be determined, as with an older jj, counts as others.
@@ -412,12 +472,42 @@ impl<'a> Pending<'a> {
         self.add(&["rebase", "-r", "@", "--onto", head]).await
     }
 
+    /// The commit that a change became, if that is below the working-copy change and on `head`. Otherwise `head`.
+    async fn place_of(
+        &self,
+        change: Option<&str>,
+        head: &str,
+    ) -> std::result::Result<String, String> {
+        let Some(change) = change else {
+            return Ok(head.to_owned());
+        };
+        let place = format!("present({change}) & {head}::@");
+        let args = [
+            "log",
+            "--no-graph",
+            "-r",
+            &place,
+            "-T",
+            "commit_id ++ \"\\n\"",
+        ];
+        let found = only_line(&self.ask(&args).await?);
+        Ok(found.unwrap_or_else(|| head.to_owned()))
+    }
+
     async fn integrate(self) -> std::result::Result<(), String> {
         if let Some(last) = &self.last {
             self.jj.ask(&["op", "integrate", last]).await?;
         }
         Ok(())
     }
+}
+
+fn only_line(printed: &str) -> Option<String> {
+    let mut lines = printed.lines();
+    lines
+        .next()
+        .filter(|_| lines.next().is_none())
+        .map(str::to_owned)
 }
 
 /// The id of the operation that jj says it has not added to its log.

@@ -63,7 +63,8 @@ fn what_an_agent_does_with_jj_to_what_was_there_is_undone() {
             assert_eq!(both.known(broken, "commit_id"), [""; 0], "{own}");
         }
         assert_eq!(both.jj(&["diff", "--name-only"]), "", "{own}");
-        let told = "what the agent did with jj was undone, and the files are as it left them";
+        let told =
+            "what was done with jj during the run was undone, and the files are as they were left";
         let warnings = run.summary["warnings"].to_string();
         assert!(warnings.contains(told), "{own}: {warnings}");
     }
@@ -191,18 +192,26 @@ fn conflicts_of_jj_are_not_committed() {
 /// Whoever uses jj between a killed run and the next one loses nothing of it.
 #[test]
 fn what_the_user_does_with_jj_after_a_killed_run_stays_on_top_of_its_commits() {
-    let Some(place) = place_of(Kind::JjAlone) else {
-        return;
-    };
-    super::scenarios::killed_in_the_second_task(&place);
-    let both = place.both();
-    both.jj(&["commit", "-m", "Half of it"]);
-    place.run("echo two > two", &[]).expect(0);
-    let below = both.known("::@- ~ root()", "description.first_line()");
-    let below: Vec<&str> = below
-        .iter()
-        .map(|it| it.rsplit(": ").next().unwrap())
-        .collect();
-    assert_eq!(below, ["Make two", "Half of it", "Make one", "base"]);
-    assert_eq!(both.jj(&["diff", "--name-only"]), "");
+    for moves in [false, true] {
+        let Some(place) = place_of(Kind::JjAlone) else {
+            return;
+        };
+        super::scenarios::killed_in_the_second_task(&place);
+        let both = place.both();
+        both.jj(&["commit", "-m", "Half of it"]);
+        if moves {
+            both.jj(&["bookmark", "set", "main", "-r", "@-"]);
+        }
+        place.run("echo two > two", &[]).expect(0);
+        let below = both.known("::@- ~ root()", "description.first_line()");
+        let below: Vec<&str> = below
+            .iter()
+            .map(|it| it.rsplit(": ").next().unwrap())
+            .collect();
+        assert_eq!(below, ["Make two", "Half of it", "Make one", "base"]);
+        assert_eq!(both.jj(&["diff", "--name-only"]), "");
+        let main = both.known("main", "description.first_line()").concat();
+        let expected = if moves { "Make two" } else { "Make one" };
+        assert!(main.ends_with(expected), "{main}");
+    }
 }
