@@ -9,6 +9,7 @@ mod families;
 mod manifests;
 mod modules;
 mod part;
+mod rust_tests;
 mod shell;
 mod table;
 mod walk;

@@ -268,6 +268,7 @@ pub const FAMILIES: &[Family] = &[
                     "options",
                     "sdist",
                     "versioneer",
+                    "!options.entry_points",
                 ]),
             ),
             with_tests("*pytest.ini"),

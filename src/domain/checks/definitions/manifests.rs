@@ -80,7 +80,7 @@ pub const CARGO_TOML: Part = Part::Toml(&[
     "workspace.package",
 ]);
 
-/// The tools' sections of a `pyproject.toml`.
+/// The tools' sections of a `pyproject.toml`, and the plugins of pytest among the entry points of the package.
 pub const PYPROJECT: Part = Part::Toml(&[
     "build-system",
     "dependency-groups",
@@ -100,6 +100,8 @@ pub const PYPROJECT: Part = Part::Toml(&[
     "tool.setuptools_scm",
     "tool.towncrier",
     "tool.uv",
+    "!project.entry-points.pytest11",
+    "!tool.poetry.plugins.pytest11",
 ]);
 
 /// A `composer.json` except its dependencies and the keys that describe the package.

@@ -1,6 +1,6 @@
 //! The part of a file that decides what a check does, and how to restore that part.
 
-use crate::pattern::Pattern;
+use super::rust_tests::rust_tests;
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,14 +11,15 @@ pub enum Part {
     Whole,
     /// A JSON object except for these keys, which are paths joined by dots; `*` stands for any key.
     Json(&'static [&'static str]),
-    /// Like [`Part::Json`], for TOML. A key before a final `+` is excepted only if its text is raised.
+    /// Like [`Part::Json`], for TOML. A key before a final `+` is excepted only if its text is raised, and one after
+    /// `!` is not excepted, although one above it is.
     Toml(&'static [&'static str]),
     /// The sections of an INI file, except those with one of these names or with such a name followed by a
-    /// dot or a colon.
+    /// dot or a colon. One after `!` is not excepted.
     Ini(&'static [&'static str]),
     /// A `go.mod` except for its requirements and a raised version of the language.
     GoMod,
-    /// The modules of a Rust source file that are compiled only for tests.
+    /// The tests of a Rust source file, and its modules and functions that are compiled only for tests.
     RustTests,
 }
 
@@ -59,7 +60,9 @@ impl Part {
             Self::Ini(free) => {
                 let is_free = |name: &str| {
                     let first = name.split(['.', ':']).next();
-                    free.contains(&name) || first.is_some_and(|first| free.contains(&first))
+                    let is_held = free.iter().any(|it| it.strip_prefix('!') == Some(name));
+                    let is_named = free.contains(&name);
+                    !is_held && (is_named || first.is_some_and(|first| free.contains(&first)))
                 };
                 Some(mix_sections(&ini(old), &ini(new), is_free).map(Some))
             }
@@ -93,10 +96,16 @@ fn toml(text: &str) -> Option<Value> {
 fn mix_values(old: &Value, new: &Value, free: &[&str]) -> Option<Value> {
     let mut mixed = old.clone();
     for path in free {
-        let keys: Vec<&str> = path.split('.').collect();
-        take_over(&mut mixed, Some(new), &keys);
+        match path.strip_prefix('!') {
+            Some(path) => take_over(&mut mixed, Some(old), &keys_of(path)),
+            None => take_over(&mut mixed, Some(new), &keys_of(path)),
+        }
     }
     (!same(&mixed, new)).then_some(mixed)
+}
+
+fn keys_of(path: &str) -> Vec<&str> {
+    path.split('.').collect()
 }
 
 /// An empty table equals a missing one.
@@ -233,96 +242,6 @@ fn go_mod(text: &str) -> Sections {
         }
     }
     sections
-}
-
-/// The first lines of a test module at the top level of a file.
-static TEST_MODULE: Pattern = Pattern::new(
-    r"(?m)^#\[cfg\((?:test|all\(test\b[^\n]*)\)\]\s*\n(?:#\[[^\n]*\n|//[^\n]*\n)*(?:pub(?:\([a-z]+\))? )?mod (\w+)\s*(\{|;)",
-);
-
-/// The test modules: the name and the range of each.
-fn test_modules(text: &str) -> Vec<(String, std::ops::Range<usize>)> {
-    let found = TEST_MODULE.captures_iter(text).filter_map(|found| {
-        let all = found.get(0)?;
-        let end = match found.get(2)?.as_str() {
-            ";" => all.end(),
-            // This relies on formatted code: the closing brace is the first one at the margin.
-            _ => match text.get(all.end()..)?.find("\n}") {
-                Some(at) => all.end() + at + 2,
-                None => text.len(),
-            },
-        };
-        Some((found.get(1)?.as_str().to_owned(), all.start()..end))
-    });
-    found.collect()
-}
-
-/// The text without conditions that the old text does not have and that exclude a module or the whole file
-/// from a test build, and without new macros in the place of those that tests use.
-fn without_new_gates(old: &str, new: &str) -> String {
-    static GATES: [Pattern; 4] = [
-        Pattern::new(r"(?m)^[ \t]*#!\[cfg\([^\n]*\)\][ \t]*\n"),
-        Pattern::new(r"(?m)^[ \t]*#!\[cfg_attr\([^\n]*\bcfg\([^\n]*\)\][ \t]*\n"),
-        // The macro gets another name, so that the tests use that of the standard library.
-        Pattern::new(r"(?P<kept>\bmacro_rules!\s+)(?:debug_)?assert"),
-        Pattern::new(
-            r"(?m)^[ \t]*#\[cfg\(not\(test\)\)\][ \t]*\n(?<kept>[ \t]*(?:pub(?:\([a-z ]+\))? )?mod )",
-        ),
-    ];
-    let mut text = new.to_owned();
-    for gate in &GATES {
-        if gate.captures_iter(&text).count() > gate.captures_iter(old).count() {
-            let kept = |found: &regex::Captures<'_>| {
-                found
-                    .name("kept")
-                    .map_or(String::new(), |kept| kept.as_str().to_owned())
-            };
-            text = gate.replace_all(&text, kept).into_owned();
-        }
-    }
-    text
-}
-
-fn rust_tests(old: &str, new: &str) -> Option<String> {
-    let gated = new;
-    let new = &*without_new_gates(old, new);
-    let (before, after) = (test_modules(old), test_modules(new));
-    let mut mixed = new.to_owned();
-    let mut differs = gated != new;
-    let mut missing = String::new();
-    // In reverse order, so that earlier ranges stay valid.
-    for (name, range) in before.iter().rev() {
-        let text = old.get(range.clone()).unwrap_or_default();
-        let now = after.iter().rev().find(|(other, _)| other == name);
-        match now {
-            Some((_, place)) if new.get(place.clone()) == Some(text) => {}
-            Some((_, place)) => {
-                differs = true;
-                mixed = replaced(&mixed, new, place, text);
-            }
-            None => {
-                differs = true;
-                missing.push('\n');
-                missing.push_str(text);
-                missing.push('\n');
-            }
-        }
-    }
-    mixed.push_str(&missing);
-    differs.then_some(mixed)
-}
-
-/// Replaces the last occurrence in `mixed` of the text at `place` of `new`.
-fn replaced(mixed: &str, new: &str, place: &std::ops::Range<usize>, text: &str) -> String {
-    let there = new.get(place.clone()).unwrap_or_default();
-    match mixed.rfind(there) {
-        Some(at) => {
-            let (head, tail) = mixed.split_at(at);
-            let tail = tail.get(there.len()..).unwrap_or_default();
-            [head, text, tail].concat()
-        }
-        None => mixed.to_owned(),
-    }
 }
 
 #[cfg(test)]

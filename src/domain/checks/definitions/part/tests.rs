@@ -149,3 +149,65 @@ fn a_raised_edition_decides_nothing_and_a_lower_one_is_put_back() {
     assert!(mixed(edition, &of("2021"), none).contains("2021"));
     assert_eq!(edition.restored(none, &of("2021")), None);
 }
+
+const OUTSIDE: &str = "pub fn f() -> i32 { 1 }\n\n#[test]\nfn one() { assert_eq!(f(), 1); }\n\npub mod m {\n    pub fn g() {}\n\n    #[cfg(test)]\n    mod tests {\n        #[test]\n        fn two() { assert!(\"}\" != \"{\"); }\n    }\n}\n";
+
+#[test]
+fn tests_of_rust_are_found_at_any_depth_and_in_any_format() {
+    let part = Part::RustTests;
+    for (from, to) in [
+        ("f(), 1", "f(), f()"),
+        ("#[test]\nfn one", "#[test]\n#[ignore]\nfn one"),
+        ("#[test]\nfn one", "#[ignore]\n#[test]\nfn one"),
+        ("!= \"{\"", "== \"}\""),
+    ] {
+        let weaker = OUTSIDE.replace(from, to);
+        assert_ne!(weaker, OUTSIDE);
+        assert_eq!(mixed(part, OUTSIDE, &weaker), OUTSIDE, "{to}");
+    }
+    // What is gone comes back into the module around it.
+    let without = OUTSIDE.replace("    #[cfg(test)]\n    mod tests {\n        #[test]\n        fn two() { assert!(\"}\" != \"{\"); }\n    }\n", "");
+    let back = mixed(part, OUTSIDE, &without);
+    assert!(
+        back.contains("fn two") && back.trim_end().ends_with("}\n}"),
+        "{back}"
+    );
+    for work in [
+        OUTSIDE.replace("{ 1 }", "{ 2 - 1 }"),
+        format!("{OUTSIDE}\n#[test]\nfn three() {{}}\n"),
+        OUTSIDE.replace("pub mod m", "pub mod n"),
+        OUTSIDE.replace(
+            "pub fn g() {}",
+            "pub fn g() {}\n\n    #[cfg(feature = \"x\")]\n    pub fn h() {}",
+        ),
+    ] {
+        assert_eq!(part.restored(OUTSIDE, &work), None, "{work}");
+    }
+    // A text of the work that looks like a test is none.
+    let template =
+        |test: &str| format!("const T: &str = r#\"\n#[test]\nfn x() {{ {test} }}\n\"#;\n");
+    assert_eq!(part.restored(&template("a"), &template("b")), None);
+}
+
+#[test]
+fn plugins_of_the_runner_among_what_a_package_says_of_itself_decide() {
+    let part = super::super::manifests::PYPROJECT;
+    let old = "[project]\nname = \"a\"\nversion = \"1\"\n";
+    let new = old.replace("\"1\"", "\"2\"")
+        + "[project.scripts]\na = \"a:main\"\n[project.entry-points.other]\nb = \"a\"\n";
+    assert_eq!(part.restored(old, &new), None);
+    let plugin = format!("{new}[project.entry-points.pytest11]\nx = \"a.plug\"\n");
+    let back = mixed(part, old, &plugin);
+    assert!(
+        !back.contains("pytest11") && back.contains("version = \"2\""),
+        "{back}"
+    );
+    assert_eq!(
+        part.restored(&plugin, &plugin.replace("\"2\"", "\"3\"")),
+        None
+    );
+    let ini = Part::Ini(&["options", "!options.entry_points"]);
+    let old = "[options]\npackages = a\n";
+    let plugin = "[options]\npackages = a, b\n[options.entry_points]\npytest11 =\n  x = a.plug\n";
+    assert_eq!(mixed(ini, old, plugin), "[options]\npackages = a, b\n");
+}
