@@ -2,7 +2,9 @@
 
 use crate::domain::attempt::TestChanges;
 use crate::domain::checks::definitions::{Definitions, Entry, Part, Restored, Role, Start};
-use crate::domain::checks::tests_changed::{holds_tests, is_test, may_rule_others};
+use crate::domain::checks::tests_changed::{
+    holds_tests, is_test, may_rule_others, sets_up_runners,
+};
 use crate::domain::checks::verdict::Check;
 use crate::git::{Change, ChangeKind, GITLINK, RawSnapshot, Repo, SYMLINK, display_path};
 use crate::run::uncommitted::Uncommitted;
@@ -64,10 +66,12 @@ pub fn check_changes(
             None if start.is_left(change) || start.is_elsewhere(change, raw) => {
                 left.insert(change.path.clone());
             }
+            None if sets_up_runners(&path, &start.now(change)) => {
+                found.tests.definitions.push(path);
+            }
             None => {}
             Some(Role::Test) if is_new => {
-                let text = repo.work_file(&change.path, MAX_BYTES).unwrap_or_default();
-                if may_rule_others(&path, &String::from_utf8_lossy(&text)) {
+                if may_rule_others(&path, &start.now(change)) || start.is_other_package(&path) {
                     found.tests.definitions.push(path.clone());
                 }
                 found.tests.added.push(path);
@@ -176,7 +180,7 @@ fn definition(found: &mut CheckChanges, start: &Before<'_>, change: &Change, par
 struct Before<'r> {
     repo: &'r Repo,
     changes: BTreeMap<String, &'r Change>,
-    tests: OnceCell<Vec<String>>,
+    paths: OnceCell<Vec<String>>,
 }
 
 impl<'r> Before<'r> {
@@ -187,7 +191,7 @@ impl<'r> Before<'r> {
             changes: all
                 .map(|change| (display_path(&change.path), change))
                 .collect(),
-            tests: OnceCell::new(),
+            paths: OnceCell::new(),
         }
     }
 
@@ -214,6 +218,52 @@ impl<'r> Before<'r> {
             Some((GITLINK, _)) => change.kind == ChangeKind::Added,
             _ => false,
         }
+    }
+
+    /// The paths at the start of the task, sorted.
+    fn paths(&self) -> &[String] {
+        self.paths.get_or_init(|| {
+            let paths = self.repo.base_paths().unwrap_or_default();
+            let mut paths: Vec<String> = paths.iter().map(|path| display_path(path)).collect();
+            paths.sort();
+            paths
+        })
+    }
+
+    /// Those below a directory, relative to it.
+    fn paths_below(&self, dir: &str) -> impl Iterator<Item = &str> {
+        let dir = match dir.is_empty() {
+            true => String::new(),
+            false => format!("{dir}/"),
+        };
+        let first = self.paths().partition_point(|path| *path < dir);
+        let all = self.paths().get(first..).unwrap_or_default().iter();
+        let below = all.map(move |path| path.strip_prefix(&dir));
+        below.take_while(Option::is_some).flatten()
+    }
+
+    /// Whether a new file makes a package of tests that were there, so that Python looks for the modules beside them
+    /// in the directory around the package instead, where others of their names are.
+    fn is_other_package(&self, path: &str) -> bool {
+        let Some(dir) = path.strip_suffix("/__init__.py") else {
+            return false;
+        };
+        let top = self.repo.real().work_tree();
+        let is_around = |module: &str| {
+            let around = Path::new(dir).ancestors().skip(1);
+            around.map(|around| top.join(around)).any(|around| {
+                around.join(module).is_dir() || around.join(format!("{module}.py")).exists()
+            })
+        };
+        let modules = self.paths_below(dir).filter(|path| !path.contains('/'));
+        let mut modules = modules.filter_map(|path| path.strip_suffix(".py"));
+        modules.any(is_around)
+    }
+
+    /// The text of a changed file; empty if there is none.
+    fn now(&self, change: &Change) -> String {
+        let text = self.repo.work_file(&change.path, MAX_BYTES);
+        String::from_utf8_lossy(&text.unwrap_or_default()).into_owned()
     }
 
     fn old(&self, path: &[u8]) -> Option<String> {
@@ -295,16 +345,20 @@ impl Start for Before<'_> {
         }
     }
 
+    fn names_in(&self, dir: &str) -> Vec<String> {
+        let names = self
+            .paths_below(dir)
+            .filter_map(|path| path.split('/').next());
+        let names: BTreeSet<&str> = names.collect();
+        names.into_iter().map(str::to_owned).collect()
+    }
+
     fn has_tests_below(&self, dir: &str) -> bool {
-        let tests = self.tests.get_or_init(|| {
-            let paths = self.repo.base_paths().unwrap_or_default();
-            let paths = paths.iter().map(|path| display_path(path));
-            paths.filter(|path| is_test(path)).collect()
-        });
         let dir = match dir.is_empty() {
             true => String::new(),
             false => format!("{dir}/"),
         };
-        tests.iter().any(|path| path.starts_with(&dir))
+        self.paths_below(dir.trim_end_matches('/'))
+            .any(|path| is_test(&format!("{dir}{path}")))
     }
 }

@@ -2,6 +2,7 @@
 
 mod definitions;
 mod new_tests;
+mod runners;
 mod uncommitted;
 
 use crate::support::project::{Project, Run};

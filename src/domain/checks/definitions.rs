@@ -12,6 +12,7 @@ mod part;
 mod rust_tests;
 mod shell;
 mod table;
+mod vendored;
 mod walk;
 
 pub use part::{Part, Restored};
@@ -43,6 +44,8 @@ pub trait Start {
     fn entry(&self, path: &str) -> Option<Entry>;
     /// The content of a file, if it is text within a size limit.
     fn read(&self, path: &str) -> Option<String>;
+    /// The names of the files and directories in a directory; an empty path stands for the top.
+    fn names_in(&self, dir: &str) -> Vec<String>;
     /// Whether there are any test files below a directory; an empty path stands for the top.
     fn has_tests_below(&self, dir: &str) -> bool;
 }
@@ -68,6 +71,8 @@ pub struct Definitions {
     installed: BTreeSet<String>,
     /// Whether a command runs programs of a virtual environment in the work tree.
     runs_environment: bool,
+    /// Whether a command changes where programs are found.
+    sets_path: bool,
     /// Files that would run instead of an installed module.
     shadows: BTreeSet<String>,
     /// Directories from which Python loads modules before its own.
@@ -76,6 +81,8 @@ pub struct Definitions {
     optional: BTreeSet<String>,
     /// What make would make if it did not exist.
     goals: BTreeSet<String>,
+    /// Directories in which commands run, other than the top of the work tree.
+    directories: BTreeSet<String>,
     /// Directories and files that a command passes to a test runner.
     tests: BTreeSet<String>,
     /// Patterns for the paths of tests that a shell runs.
@@ -96,6 +103,9 @@ impl Definitions {
     /// How a path that existed at the start affects the checks.
     pub fn of_old(&self, path: &str) -> Option<Role> {
         if self.optional.iter().any(|name| fits(name, path)) {
+            return Some(WHOLE);
+        }
+        if vendored::is_framework(path) {
             return Some(WHOLE);
         }
         if self.named.contains(path) {
@@ -124,7 +134,9 @@ impl Definitions {
         // mypy and others read it instead of the module.
         let is_stub = path.ends_with(".pyi") && start.entry(path.trim_end_matches('i')).is_some();
         let is_in_place = self.is_test(path) && takes_the_place(path, start);
-        if is_read || is_goal || is_stub || is_in_place || (shadows && start.has_tests_below("")) {
+        let is_found_first = self.sets_path && table::USUAL_PROGRAMS.contains(&base(path));
+        let shadows = shadows && start.has_tests_below("");
+        if is_read || is_goal || is_stub || is_in_place || is_found_first || shadows {
             return Some(WHOLE);
         }
         let listed = self.listed(path);
@@ -150,6 +162,11 @@ impl Definitions {
     /// Whether the checks find a program in this directory of installed programs before those of the machine.
     pub fn finds_first(&self, directory: &str) -> bool {
         self.runs_environment || !directory.ends_with("venv/bin")
+    }
+
+    /// The directories below the top of the work tree in which commands run.
+    pub fn directories(&self) -> Vec<String> {
+        self.directories.iter().cloned().collect()
     }
 
     /// Whether the checks run a test runner that reports a result whenever its tests end.
@@ -283,9 +300,10 @@ fn parent(path: &str) -> &str {
 }
 
 fn joined(dir: &str, name: &str) -> String {
-    match dir.is_empty() {
-        true => name.to_owned(),
-        false => format!("{dir}/{name}"),
+    match (dir, name) {
+        ("", name) => name.to_owned(),
+        (dir, "") => dir.to_owned(),
+        (dir, name) => format!("{dir}/{name}"),
     }
 }
 

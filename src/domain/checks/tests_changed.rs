@@ -14,9 +14,10 @@ static TEST_PATH: Pattern = Pattern::new(
         | [.-](?:test|spec|cy)\.[cm]?[jt]sx?$
         | [a-z0-9]Spec\.(?:[cm]?[jt]sx?|scala|groovy|kt|cs|hs|swift)$
         | (?:^|/)[^/]*(?:Tests?|TestCase)\.(?:java|kt|groovy|cs|swift|scala|php)$
-        | (?:^|/)Test[A-Z][^/]*\.java$ | [a-z0-9]IT\.(?:java|kt)$
+        | (?:^|/)Test[A-Z][^/]*\.java$ | [a-z0-9]IT\.(?:java|kt)$ | [a-z0-9]Suite\.scala$
         | (?:^|/)tests?\.(?:rs|py|sh|[cm]?[jt]sx?|c|cc|cpp|cxx|rb|pl|php)$
-        | (?:^|/)t/(?:.*/)?[^/]*\.(?:t|pm)$ | \.(?:bats|feature|snap|golden)$ | \.approved\.[^/]*$
+        | (?:^|/)t/(?:.*/)?[^/]*\.(?:t|pm)$ | \.(?:bats|feature|hurl|robot|snap|golden)$ | \.approved\.[^/]*$
+        | \.[Tt]ests?\.ps1$ | \.t\.sol$ | \.tftest\.hcl$ | _test\.(?:gleam|nim|rego|zig)$
         ",
 );
 
@@ -35,6 +36,8 @@ pub fn holds_tests(path: &str, text: &str) -> bool {
     static C: Pattern = Pattern::new(
         r"(?m)^\s*(?:TEST(?:_F|_P|_CASE|_METHOD)?|TYPED_TEST|SCENARIO|BOOST_AUTO_TEST_CASE|START_TEST)\s*\(",
     );
+    static C_NAME: Pattern = Pattern::new(r"(?:Tests?\.\w+|(?:^|/)Test[A-Z]\w*\.\w+)$");
+    static MAIN: Pattern = Pattern::new(r"\bmain\s*\(");
     static RUBY: Pattern =
         Pattern::new(r"(?m)^\s*RSpec\.describe\b|<\s*(?:Minitest::Test|Test::Unit::TestCase)\b");
     static JVM: Pattern = Pattern::new(r"(?m)^\s*@(?:Test|ParameterizedTest|RepeatedTest)\b");
@@ -51,10 +54,10 @@ pub fn holds_tests(path: &str, text: &str) -> bool {
     );
     let (_, ending) = path.rsplit_once('.').unwrap_or_default();
     match ending {
-        "js" | "cjs" | "mjs" | "jsx" | "ts" | "cts" | "mts" | "tsx" => {
-            JAVASCRIPT.is_match(text) && ASSERTS.is_match(text)
+        _ if is_javascript(ending) => JAVASCRIPT.is_match(text) && ASSERTS.is_match(text),
+        "c" | "cc" | "cpp" | "cxx" | "m" | "mm" => {
+            C.is_match(text) || C_NAME.is_match(path) && MAIN.is_match(text)
         }
-        "c" | "cc" | "cpp" | "cxx" | "m" | "mm" => C.is_match(text),
         "rb" => RUBY.is_match(text),
         "java" | "kt" | "groovy" | "scala" => JVM.is_match(text),
         "cs" | "fs" | "vb" => DOTNET.is_match(text),
@@ -66,6 +69,19 @@ pub fn holds_tests(path: &str, text: &str) -> bool {
         "ex" | "exs" | "php" | "swift" => OTHERS.is_match(text),
         _ => false,
     }
+}
+
+fn is_javascript(ending: &str) -> bool {
+    ["cjs", "cts", "js", "jsx", "mjs", "mts", "ts", "tsx"].contains(&ending)
+}
+
+/// Whether a file of variables sets some that change how programs run tests: `PYTEST_ADDOPTS=--deselect=x` in `.env`.
+pub fn sets_up_runners(path: &str, text: &str) -> bool {
+    static VARIABLE: Pattern = Pattern::new(
+        r"(?m)^\s*(?:export\s+)?(?:BASH_ENV|BATS_\w+|DYLD_\w+|GOFLAGS|GRADLE_OPTS|JAVA_TOOL_OPTIONS|JEST_\w+|LD_\w+|MAKEFLAGS|MAVEN_\w+|NODE_OPTIONS|NODE_PATH|PATH|PERL5\w+|PYTEST_\w+|PYTHON(?:HOME|OPTIMIZE|PATH|STARTUP)|RSPEC_\w+|RUBYLIB|RUBYOPT|RUSTC\w*|RUSTFLAGS|SHELL|TESTOPTS|VITEST\w*)\s*[=:]",
+    );
+    let (_, name) = path.rsplit_once('/').unwrap_or(("", path));
+    (name == ".env" || name.starts_with(".env.") || name == ".envrc") && VARIABLE.is_match(text)
 }
 
 /// Whether a new test file may control the tests beside it: its text contains something that test runners
@@ -95,6 +111,10 @@ pub fn may_rule_others(path: &str, text: &str) -> bool {
             | (?m:^(?:\w+\.)*patch(?:\.\w+)*\s*\([^\n]*\)\.start\s*\()
             "#,
     );
+    // mocha runs them around the tests of all files.
+    static ROOT_HOOK: Pattern = Pattern::new(
+        r"(?m)^(?:(?:before|after)(?:Each)?|(?:suiteS|s)etup|(?:suiteT|t)eardown)\s*\(",
+    );
     static REPLACED: Pattern =
         Pattern::new(r#"(?m)(?:^|;[ \t]*)([A-Za-z_]\w*(?:\.\w+|\[["']\w+["']\])+)\s*=[^=>]"#);
     static STATEMENT: Pattern = Pattern::new(r"(?m)^[A-Za-z_@(\[]");
@@ -108,19 +128,17 @@ pub fn may_rule_others(path: &str, text: &str) -> bool {
     };
     let (_, ending) = path.rsplit_once('.').unwrap_or_default();
     let is_shell = ["sh", "bats"].contains(&ending);
-    let is_loaded = [
-        "cjs", "cts", "js", "jsx", "mjs", "mts", "py", "rb", "ts", "tsx",
-    ]
-    .contains(&ending);
+    let is_loaded = is_javascript(ending) || ["py", "rb"].contains(&ending);
     // It runs before every test below its directory.
     let is_package = path.ends_with("/__init__.py");
     let rules = RULES.is_match(text) || is_package && STATEMENT.is_match(text);
-    !is_shell && (rules || is_loaded && replaces())
+    let is_hook = || is_javascript(ending) && ROOT_HOOK.is_match(text);
+    !is_shell && (rules || is_hook() || is_loaded && replaces())
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{holds_tests, is_test, may_rule_others};
+    use super::{holds_tests, is_test, may_rule_others, sets_up_runners};
 
     #[test]
     fn what_runs_before_all_tests_or_ends_the_process_may_rule_others() {
@@ -150,6 +168,8 @@ mod tests {
             "patch('app.add', f).start()",
             "import app\nvars(app).update(add=f)",
             "app.__dict__.update(add=f)",
+            "const a = require('./a');\nbeforeEach(() => {\n  a.add = f;\n});",
+            "teardown(function () {});",
         ] {
             assert!(may_rule_others("a_test.js", text), "{text}");
         }
@@ -160,6 +180,7 @@ mod tests {
             "a == b",
             "os.environ['MODE'] = 'y'\nprocess.env.MODE = 'y'",
             "def test_a(monkeypatch):\n    monkeypatch.setattr(app, 'add', print)",
+            "setup = 1\nbeforeEach = 2",
         ] {
             assert!(!may_rule_others("test_a.py", text), "{text}");
         }
@@ -180,6 +201,19 @@ mod tests {
             ("test_a.py", "def test_exit(): assert run() == 0"),
         ] {
             assert!(!may_rule_others(path, text), "{text}");
+        }
+    }
+
+    #[test]
+    fn variables_of_test_runners_are_told_from_others() {
+        for (path, text, expected) in [
+            (".env", "A=1\nPYTEST_ADDOPTS=--deselect=x\n", true),
+            ("app/.env.test", "export NODE_OPTIONS='--require ./x'", true),
+            (".env", "DATABASE_URL=x\nAPP_PYTEST_ADDOPTS=1\n", false),
+            (".env.md", "PATHS=1", false),
+            ("env.sh", "PATH=x", false),
+        ] {
+            assert_eq!(sets_up_runners(path, text), expected, "{path} {text}");
         }
     }
 
@@ -207,6 +241,7 @@ mod tests {
             ),
             ("qa/A.php", "class A extends TestCase {}"),
             ("qa/a.rs", "use x::y;\n#[tokio::test]\nasync fn a() {}"),
+            ("CalcTest.cpp", "int main() { return add(1, 2) != 3; }"),
         ] {
             assert!(holds_tests(path, text), "{path}");
         }
@@ -217,6 +252,8 @@ mod tests {
             ("src/a.py", "def test_connection(self):\n    pass\n"),
             ("src/A.java", "// @Test\nclass A {}"),
             ("src/a.c", "static int TEST(void);"),
+            ("src/HitTest.cpp", "bool hit(Ray ray) { return true; }"),
+            ("src/main.c", "int main(void) { return 0; }"),
             ("src/a.rs", "pub fn a() {}\n#[test]\nfn b() {}"),
             ("src/a.rs", "mod tests {\n    #[test]\n    fn b() {}\n}"),
             ("src/a.rs", "fn a() {}\n#[test]\nfn b() {}"),
@@ -258,6 +295,9 @@ mod tests {
             "out/two.golden",
             "src/__fixtures__/a.json",
             "test_util.c",
+            "api/login.hurl",
+            "Get-User.Tests.ps1",
+            "src/UserSuite.scala",
         ] {
             assert!(is_test(path), "{path}");
         }

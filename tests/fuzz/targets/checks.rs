@@ -102,6 +102,10 @@ impl Start for Same<'_> {
         Some(self.0.to_owned())
     }
 
+    fn names_in(&self, dir: &str) -> Vec<String> {
+        vec!["a".repeat(dir.len() % 7 + 1), ".b".to_owned()]
+    }
+
     fn has_tests_below(&self, _: &str) -> bool {
         true
     }

@@ -1,6 +1,7 @@
 //! Names of modules that Python or pytest load themselves.
 
-/// Modules of Python's standard library, of pytest and of what pytest needs, separated by whitespace.
+/// Modules of Python's standard library, of pytest, of what pytest needs and of its usual plugins, separated by
+/// whitespace.
 const PYTHON_MODULES: &str = include_str!("python_modules.txt");
 
 /// Whether Python or pytest load a module of this name. A file of such a name in the directory from which

@@ -101,8 +101,13 @@ pub const fn partly_with_tests(name: &'static str, part: Part) -> File {
 pub const RUNNERS: &[&str] = &[
     "ava",
     "bats",
+    "behave",
+    "busted",
+    "cucumber",
+    "cucumber-js",
     "cypress",
     "deno",
+    "hurl",
     "jest",
     "mocha",
     "nose2",
@@ -113,11 +118,20 @@ pub const RUNNERS: &[&str] = &[
     "prove",
     "py.test",
     "pytest",
+    "robot",
     "rspec",
+    "shellspec",
     "tap",
     "tape",
     "unittest",
     "vitest",
+];
+
+/// Test runners whose tests, with the code of their steps, lie in this directory unless an argument names another one.
+pub const USUAL_DIRECTORIES: &[(&str, &str)] = &[
+    ("behave", "features"),
+    ("cucumber", "features"),
+    ("cucumber-js", "features"),
 ];
 
 /// Test runners that report a known result at their end unless options or configuration change the format.
@@ -151,6 +165,14 @@ pub const INTERPRETERS: &[&str] = &[
 
 /// Shells.
 pub const SHELLS: &[&str] = &["ash", "bash", "dash", "fish", "ksh", "sh", "zsh"];
+
+/// Programs by which scripts of checks judge, and which run tests.
+pub const USUAL_PROGRAMS: &[&str] = &[
+    "[", "awk", "bash", "bats", "cargo", "cat", "cmp", "comm", "cut", "diff", "egrep", "env",
+    "expr", "find", "git", "go", "grep", "head", "jest", "jq", "make", "mocha", "node", "npm",
+    "npx", "perl", "php", "printf", "prove", "pytest", "python", "python3", "rspec", "ruby", "sed",
+    "sh", "sort", "tail", "test", "timeout", "tr", "true", "uniq", "vitest", "wc", "xargs",
+];
 
 /// Directories in which package managers install programs in a work tree.
 pub const INSTALLED: &[&str] = &[".venv/bin", "node_modules/.bin", "vendor/bin", "venv/bin"];

@@ -1,6 +1,6 @@
 use super::{Definitions, Entry, Part, Role, Start, fits, names_path};
 use crate::checks::tests_changed::is_test;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 mod found;
 
@@ -24,6 +24,16 @@ impl Start for Tree {
 
     fn read(&self, path: &str) -> Option<String> {
         self.0.get(path).map(|text| (*text).to_owned())
+    }
+
+    fn names_in(&self, dir: &str) -> Vec<String> {
+        let below = self.0.keys().filter_map(|path| match dir {
+            "" => Some(*path),
+            _ => path.strip_prefix(dir)?.strip_prefix('/'),
+        });
+        let names = below.filter_map(|path| path.split('/').next());
+        let names: BTreeSet<String> = names.map(str::to_owned).collect();
+        names.into_iter().collect()
     }
 
     fn has_tests_below(&self, dir: &str) -> bool {

@@ -4,9 +4,10 @@ use super::families::FAMILIES;
 use super::shell::{self, Variables, is_assignment};
 use super::table::{
     ENVIRONMENTS, Family, INSTALLED, INTERPRETERS, PACKAGE_MANAGERS, PRODUCT_DIRECTORIES,
-    REPORTING, RUNNERS, SHELLS, TEXT_TOOLS,
+    REPORTING, RUNNERS, SHELLS, TEXT_TOOLS, USUAL_DIRECTORIES,
 };
 use super::{Definitions, Entry, Start, base, fits, joined, parent};
+use places::{MAX_PLACES, distinct};
 use std::collections::BTreeSet;
 use words::{
     READERS, extension, installs, is_command_option, is_entry_point, is_expectation, is_limit,
@@ -14,7 +15,11 @@ use words::{
 };
 
 mod interpreters;
+mod make;
+mod packages;
+mod places;
 mod settings;
+mod task_files;
 mod words;
 
 /// The maximum depth to which scripts that name scripts are followed.
@@ -54,17 +59,6 @@ fn families_of(name: &str) -> impl Iterator<Item = usize> {
     let all = FAMILIES.iter().enumerate();
     all.filter(move |(_, family)| runs(family))
         .map(|(at, _)| at)
-}
-
-/// An option of make, and the value that is joined to it.
-fn option_of_make(word: &str) -> (&str, Option<&str>) {
-    if let Some((option, value)) = word.split_once('=').filter(|_| word.starts_with("--")) {
-        return (option, Some(value));
-    }
-    match word.split_at_checked(2) {
-        Some((option @ ("-C" | "-f"), value)) if !value.is_empty() => (option, Some(value)),
-        _ => (word, None),
-    }
 }
 
 /// The directory in which a command runs, and the directory of the script that contains it.
@@ -114,25 +108,35 @@ impl Walk<'_> {
         {
             return;
         }
-        let mut place = place.clone();
+        let mut places = vec![place.clone()];
         let mut variables = Variables::default();
         for command in shell::simple_commands(text) {
-            variables.set_by(&command.words);
-            place.is_judged = command.is_judged;
-            for words in variables.expanded(&command.words) {
-                match words.as_slice() {
-                    [cd, dir, ..] if ["cd", "pushd"].contains(&cd.as_str()) => {
-                        if let Some((dir, Entry::Directory)) = self.resolve(&place, dir) {
-                            place.dir = dir;
+            variables.set_by(&self.with_directories(&command.words, place));
+            let mut all = variables.expanded(&command.words);
+            all.truncate((MAX_PLACES / places.len().max(1)).max(1));
+            let mut entered = Vec::new();
+            for here in &mut places {
+                here.is_judged = command.is_judged;
+                for words in &all {
+                    match words.as_slice() {
+                        [cd, dir, ..] if ["cd", "pushd"].contains(&cd.as_str()) => {
+                            if let Some((dir, Entry::Directory)) = self.resolve(here, dir) {
+                                let here = here.clone();
+                                entered.push(Place { dir, ..here });
+                            }
                         }
+                        words => self.command(words, here),
                     }
-                    words => self.command(words, &place),
                 }
+            }
+            if !entered.is_empty() {
+                places = distinct(entered);
             }
         }
     }
 
     fn command(&mut self, words: &[String], place: &Place) {
+        self.enters(&place.dir);
         let ran_tests = self.found.runs_tests;
         self.follow(words, place);
         self.found.runs_tests = ran_tests || (self.found.runs_tests && !installs(words));
@@ -141,6 +145,7 @@ impl Walk<'_> {
     fn follow(&mut self, words: &[String], place: &Place) {
         let mut is_program = true;
         let is_read = words.iter().any(|word| READERS.contains(&base(word)));
+        self.found.sets_path |= words.iter().any(|word| word.starts_with("PATH="));
         self.found.runs_environment |= words.iter().any(|word| word.contains("venv"));
         for (at, word) in words.iter().enumerate() {
             self.installed(place, word);
@@ -229,9 +234,12 @@ impl Walk<'_> {
                     .trim_start_matches("npm run ");
                 self.package_script(script, &place.dir, place);
             }
+        } else if ["lerna", "nx", "turbo"].contains(&name) {
+            self.scripts_of_workspace(rest, place);
         } else if ["make", "gmake", "bmake", "just"].contains(&name) {
             self.make(rest, place);
         }
+        self.task_files(name, place);
         if INTERPRETERS.iter().any(|pattern| fits(pattern, name)) {
             self.interpreter(name, rest, place);
         } else if known && !RUNNERS.contains(&name) {
@@ -239,6 +247,9 @@ impl Walk<'_> {
         }
         if RUNNERS.contains(&name) {
             self.runner(name, rest, place);
+        }
+        for (_, dir) in USUAL_DIRECTORIES.iter().filter(|(of, _)| *of == name) {
+            self.found.tests.insert(joined(&place.dir, dir));
         }
         known || SHELLS.contains(&name)
     }
@@ -312,6 +323,7 @@ impl Walk<'_> {
     /// Records the arguments of a test runner: files and directories of tests, and configuration.
     fn runner(&mut self, name: &str, rest: &[String], place: &Place) {
         self.option_files(name, rest, place);
+        self.texts_of_doctest(&rest.join(" "));
         for word in rest {
             let word = word
                 .split_once('=')
@@ -332,118 +344,6 @@ impl Walk<'_> {
                     self.found.tests.insert(path);
                 }
                 _ => {}
-            }
-        }
-    }
-
-    fn package_scripts(&mut self, rest: &[String], place: &Place) {
-        let mut dir = place.dir.clone();
-        let mut words = Vec::new();
-        let mut all = rest.iter();
-        while let Some(word) = all.next() {
-            let (option, value) = word.split_once('=').unwrap_or((word, ""));
-            match option {
-                "--prefix" | "-C" | "--dir" | "--cwd" | "-w" | "--workspace" => {
-                    let value = match value.is_empty() {
-                        true => all.next().map(String::as_str),
-                        false => Some(value),
-                    };
-                    if let Some((found, _)) = value.and_then(|dir| self.resolve(place, dir)) {
-                        dir = found;
-                    }
-                }
-                _ if word.starts_with('-') => {}
-                _ => words.push(word.as_str()),
-            }
-        }
-        let script = match words.as_slice() {
-            ["run" | "run-script" | "rum" | "urn", script, ..] => script,
-            ["t" | "tst", ..] => "test",
-            ["exec" | "x" | "dlx" | "ci" | "install" | "i" | "add", ..] | [] => return,
-            [script, ..] => script,
-        };
-        self.package_script(script, &dir, place);
-    }
-
-    fn package_script(&mut self, script: &str, dir: &str, place: &Place) {
-        let mut dir = dir;
-        loop {
-            let path = joined(dir, "package.json");
-            if let Some((path, Entry::File { .. })) = self.resolve_from("", &path) {
-                let text = self.start.read(&path).unwrap_or_default();
-                let json: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
-                for name in [
-                    format!("pre{script}"),
-                    script.to_owned(),
-                    format!("post{script}"),
-                ] {
-                    if let Some(text) = json["scripts"][&name].as_str() {
-                        self.shell(text, &place.below(dir.to_owned(), dir.to_owned()));
-                    }
-                }
-                return;
-            }
-            if dir.is_empty() {
-                return;
-            }
-            dir = parent(dir);
-        }
-    }
-
-    fn make(&mut self, rest: &[String], place: &Place) {
-        let (mut dir, mut file, mut goals) = (place.dir.clone(), None, Vec::new());
-        let mut words = rest.iter();
-        while let Some(word) = words.next() {
-            let (option, joined_value) = option_of_make(word);
-            let mut value = || {
-                joined_value
-                    .map(str::to_owned)
-                    .or_else(|| words.next().cloned())
-            };
-            match option {
-                "-C" | "--directory" => {
-                    if let Some((found, _)) = value().and_then(|to| self.resolve(place, &to)) {
-                        dir = found;
-                    }
-                }
-                "-f" | "--file" | "--makefile" | "--justfile" => file = value(),
-                "-j" | "-l" | "-o" | "-W" => {
-                    let _ = words
-                        .next()
-                        .filter(|next| next.parse::<u32>().is_err())
-                        .map(|goal| goals.push(goal.as_str()));
-                }
-                word if word.starts_with('-') || word.contains('=') => {}
-                goal => goals.push(goal),
-            }
-        }
-        let names = [
-            "GNUmakefile",
-            "makefile",
-            "Makefile",
-            "justfile",
-            "Justfile",
-            ".justfile",
-        ];
-        let named = file
-            .as_deref()
-            .into_iter()
-            .chain(names.into_iter().filter(|_| file.is_none()));
-        let here = place.below(dir.clone(), dir);
-        for name in named {
-            if let Some((path, Entry::File { .. })) = self.resolve(&here, name) {
-                let text = self.with_included(&path, &here, 0);
-                let is_makefile = !path.to_lowercase().ends_with("justfile");
-                for target in shell::file_targets(&text).iter().filter(|_| is_makefile) {
-                    let target = joined(&here.dir, target);
-                    // A directory may be new.
-                    if matches!(self.start.entry(&target), None | Some(Entry::Directory)) {
-                        self.found.goals.insert(target);
-                    }
-                }
-                let recipes = shell::recipes(&text, &goals);
-                self.shell(&recipes.replace("$$", "$"), &here);
-                return;
             }
         }
     }

@@ -16,6 +16,7 @@ fn scripts_are_found_behind_variables_options_and_quotes() {
         ("qa/index.js", ""),
         ("pkgs/a/package.json", "{\"scripts\":{\"test\":\"sh j\"}}"),
         ("pkgs/a/j", ""),
+        ("pkgs/b/x", ""),
         ("work.txt", ""),
     ];
     for (check, path, expected) in [
@@ -40,6 +41,26 @@ fn scripts_are_found_behind_variables_options_and_quotes() {
         ("node qa/j", "qa/j.js", true),
         ("npm test -w pkgs/a", "pkgs/a/j", true),
         ("npm test --workspace=pkgs/a", "pkgs/a/j", true),
+        (
+            "for p in pkgs/b pkgs/a; do (cd $p && npm test); done",
+            "pkgs/a/j",
+            true,
+        ),
+        (
+            "for p in pkgs/a pkgs/b; do (cd $p && npm test); done",
+            "pkgs/a/j",
+            true,
+        ),
+        (
+            "for p in pkgs/*; do (cd \"$p\" && npm test); done",
+            "pkgs/a/j",
+            true,
+        ),
+        (
+            "for p in other/*; do (cd \"$p\" && npm test); done",
+            "pkgs/a/j",
+            false,
+        ),
         ("sed -i s/a/b/ work.txt", "work.txt", false),
     ] {
         assert_eq!(decides(&files, check, path), expected, "{check}: {path}");
@@ -198,5 +219,139 @@ fn an_environment_of_python_comes_first_only_where_a_check_uses_it() {
         let definitions = Definitions::of([check], &tree);
         assert_eq!(definitions.finds_first(".venv/bin"), expected, "{check}");
         assert!(definitions.finds_first("node_modules/.bin"), "{check}");
+    }
+}
+
+#[test]
+fn scripts_of_the_packages_of_a_workspace_are_found() {
+    let of = |root: (&'static str, &'static str)| {
+        [
+            root,
+            (
+                "packages/a/package.json",
+                "{\"scripts\":{\"test\":\"sh j\",\"lint\":\"sh l\"}}",
+            ),
+            ("packages/a/j", ""),
+            ("packages/a/l", ""),
+        ]
+    };
+    let npm = of(("package.json", "{\"workspaces\":[\"packages/*\"]}"));
+    let yarn = of((
+        "package.json",
+        "{\"workspaces\":{\"packages\":[\"./packages/a\"]}}",
+    ));
+    let pnpm = of(("pnpm-workspace.yaml", "packages:\n  - 'packages/**'\n"));
+    for (files, check) in [
+        (&npm, "npm test --workspaces"),
+        (&npm, "npm run test -ws --if-present"),
+        (&npm, "npm test -w @x/a"),
+        (&npm, "npx turbo run test"),
+        (&npm, "npx nx run-many --target=test"),
+        (&yarn, "yarn workspaces foreach -A run test"),
+        (&yarn, "yarn workspace a test"),
+        (&pnpm, "pnpm -r test"),
+        (&pnpm, "pnpm --filter a run test"),
+    ] {
+        assert!(decides(files, check, "packages/a/j"), "{check}");
+        assert!(!decides(files, check, "packages/a/l"), "{check}");
+    }
+    assert!(!decides(&npm, "npm test", "packages/a/j"));
+}
+
+#[test]
+fn scripts_that_files_of_task_runners_name_are_found() {
+    let files = [
+        (
+            "tox.ini",
+            "[testenv]\ncommands =\n  python tools/api.py\n  python build.py\n",
+        ),
+        (".pre-commit-config.yaml", "  entry: ./ci/names\n"),
+        (
+            "composer.json",
+            "{\"scripts\":{\"test\":\"@php check_all.php\"}}",
+        ),
+        (
+            "CMakeLists.txt",
+            "add_test(NAME a COMMAND ${CMAKE_SOURCE_DIR}/qa/run.sh)\nadd_custom_command(OUTPUT a.c COMMAND tools/generate.py)\n",
+        ),
+        ("tools/api.py", ""),
+        ("tools/generate.py", ""),
+        ("build.py", ""),
+        ("ci/names", "#!/bin/sh\n"),
+        ("check_all.php", ""),
+        ("qa/run.sh", ""),
+    ];
+    for (check, path, expected) in [
+        ("tox -e py", "tools/api.py", true),
+        ("tox -e py", "build.py", false),
+        ("tox -e py", "ci/names", false),
+        ("pre-commit run -a", "ci/names", true),
+        ("composer test", "check_all.php", true),
+        ("ctest", "qa/run.sh", true),
+        ("ctest", "tools/generate.py", false),
+        ("pytest", "tools/api.py", false),
+    ] {
+        assert_eq!(decides(&files, check, path), expected, "{check}: {path}");
+    }
+}
+
+#[test]
+fn texts_with_examples_and_steps_of_tests_are_tests() {
+    let files = [
+        ("docs/use.md", ""),
+        ("docs/use.rst", ""),
+        ("features/steps/add.py", ""),
+        ("pytest.ini", ""),
+    ];
+    let with_settings = [
+        ("docs/use.md", ""),
+        ("docs/use.rst", ""),
+        (
+            "pytest.ini",
+            "[pytest]\naddopts = -q --doctest-glob='*.md'\n",
+        ),
+    ];
+    for (files, check, path, expected) in [
+        (
+            &files[..],
+            "pytest --doctest-glob='*.md'",
+            "docs/use.md",
+            true,
+        ),
+        (
+            &files[..],
+            "pytest --doctest-glob '*.md'",
+            "docs/use.rst",
+            false,
+        ),
+        (&with_settings[..], "pytest", "docs/use.md", true),
+        (&with_settings[..], "pytest", "docs/use.rst", false),
+        (&files[..], "pytest", "docs/use.md", false),
+        (&files[..], "behave", "features/steps/add.py", true),
+        (&files[..], "pytest", "features/steps/add.py", false),
+    ] {
+        let tree = Tree(files.iter().copied().collect());
+        let role = Definitions::of([check], &tree).of_old(path);
+        assert_eq!(role == Some(Role::Test), expected, "{check}: {path}");
+    }
+}
+
+#[test]
+fn a_new_program_that_a_check_finds_before_the_usual_one_decides() {
+    let files = [
+        (
+            "tests/run.sh",
+            "PATH=$PWD/bin:$PATH\ngreet | grep -qx hello\n",
+        ),
+        ("tests/plain.sh", "greet\n"),
+    ];
+    for (check, path, expected) in [
+        ("sh tests/run.sh", "bin/grep", true),
+        ("PATH=bin:$PATH greet", "bin/diff", true),
+        ("export PATH=bin:$PATH; greet", "bin/diff", true),
+        ("sh tests/run.sh", "bin/greet", false),
+        ("sh tests/plain.sh", "bin/grep", false),
+    ] {
+        assert_eq!(decides(&files, check, path), expected, "{check}: {path}");
     }
 }

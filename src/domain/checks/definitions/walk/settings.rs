@@ -129,6 +129,17 @@ impl Walk<'_> {
         }
     }
 
+    /// Records the texts whose examples pytest runs, by the pattern in its options.
+    pub(super) fn texts_of_doctest(&mut self, options: &str) {
+        for found in DOCTEST_GLOB.captures_iter(options) {
+            let pattern = found[1].to_owned();
+            match pattern.contains('/') {
+                true => self.found.test_paths.insert(pattern),
+                false => self.found.test_names.insert(pattern),
+            };
+        }
+    }
+
     /// Reads pytest's settings for the locations and names of tests.
     pub(super) fn read_test_settings(&mut self) {
         if !self.found.families().contains(&"Python") {
@@ -142,6 +153,7 @@ impl Walk<'_> {
             "setup.cfg",
         ] {
             let text = self.start.read(file).unwrap_or_default();
+            self.texts_of_doctest(&text);
             for found in TEST_SETTINGS.captures_iter(&text) {
                 let is_list = |c: char| c.is_whitespace() || "[]\"',".contains(c);
                 let words = found[2].split(is_list).filter(|word| !word.is_empty());
@@ -167,6 +179,8 @@ static INCLUDE: Pattern = Pattern::new(r"(?m)^ *[-s]?include[ \t]+([^#\n]+)");
 
 static WILDCARD: Pattern =
     Pattern::new(r"(?m)^ *[-s]?include[ \t][^#\n]*\$[({]wildcard +([^$)}\s]+)[)}]");
+
+static DOCTEST_GLOB: Pattern = Pattern::new(r#"--doctest-glob[=\s"',]+([^\s"',\]]+)"#);
 
 static TEST_SETTINGS: Pattern = Pattern::new(
     r"(?m)^\s*(testpaths|python_files)\s*=\s*(\[[^\]]*\]|[^\n]*(?:\n[ \t]+[^\n=]+$)*)",

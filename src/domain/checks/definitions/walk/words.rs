@@ -213,6 +213,18 @@ pub fn says_that_it_checks(path: &str) -> bool {
     is_test(path) || has_word(path, WORDS_OF_CHECKS)
 }
 
+/// Whether a path says that it checks, and not only that it is a tool or a script of some kind.
+pub fn says_that_it_tests(path: &str) -> bool {
+    let of_any_kind = |word: &&str| {
+        let words = [
+            "common", "hack", "helper", "helpers", "script", "scripts", "tools",
+        ];
+        words.contains(word)
+    };
+    let words = WORDS_OF_CHECKS.iter().filter(|word| !of_any_kind(word));
+    is_test(path) || has_word(path, &words.copied().collect::<Vec<_>>())
+}
+
 fn has_word(path: &str, known: &[&str]) -> bool {
     let mut words = path.split(|c: char| !c.is_ascii_alphanumeric());
     words.any(|word| known.contains(&word.to_ascii_lowercase().as_str()))
