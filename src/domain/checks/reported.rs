@@ -6,6 +6,7 @@
 
 use super::counts::Counts;
 use super::tools::{TABLE, hollow_results};
+use super::unfinished::is_unfinished;
 use super::verdict::{CheckOutcome, CheckResult};
 use crate::text;
 use serde::{Deserialize, Serialize};
@@ -16,19 +17,23 @@ use std::collections::{BTreeMap, BTreeSet};
 pub struct Said {
     /// Whether a known tool reported the result of its tests.
     pub is_reported: bool,
+    /// Whether tests have begun of which what is kept of a long output does not show the end.
+    #[serde(default)]
+    pub is_open: bool,
     /// Results that stand for a file in which no test ran, as `node --test` reports them.
     pub hollow: u64,
 }
 
 impl Said {
-    /// What an output says. `report` has the numbers of the check's report files, if it wrote any. In an
-    /// output that is not whole, the result may be in the part that is missing.
-    pub fn read(output: &str, is_whole: bool, report: Option<Counts>) -> Self {
+    /// What the output of the command `run` says. `report` has the numbers of the check's report files, if it wrote
+    /// any. An output that is not whole may have had the missing end of its tests in the middle.
+    pub fn read(run: &str, output: &str, is_whole: bool, report: Option<Counts>) -> Self {
         let plain = text::plain(output);
         let lines: Vec<&str> = plain.lines().collect();
         let is_reported = || TABLE.iter().any(|tool| (tool.counts)(&lines).is_some());
         Self {
-            is_reported: !is_whole || report.is_some() || is_reported(),
+            is_reported: report.is_some() || is_reported(),
+            is_open: !is_whole && report.is_none() && is_unfinished(run, output),
             hollow: match report {
                 Some(_) => 0,
                 None => hollow_results(&lines),
@@ -46,11 +51,15 @@ pub struct Reported {
     /// Checks that ended without the result of any test.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub silent: BTreeSet<String>,
+    /// Checks that began tests of which a long output does not show the end.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub open: BTreeSet<String>,
     /// Checks that passed although they reported failed tests.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub contradictory: BTreeSet<String>,
     /// Checks of which more is to be expected: they run a test runner that always reports a result, and
-    /// none was reported, no test ran, files in which no test ran count as passed, or tests have failed.
+    /// none was reported, no test ran, files in which no test ran count as passed, or tests have failed. The same if
+    /// the end of its tests is not in what is kept of a long output.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub doubtful: BTreeSet<String>,
 }
@@ -81,12 +90,15 @@ impl Reported {
             if !said.is_reported {
                 all.silent.insert(name.clone());
             }
+            if said.is_open {
+                all.open.insert(name.clone());
+            }
             let contradicts = passed && result.counts.failed.is_some_and(|failed| failed > 0);
             if contradicts {
                 all.contradictory.insert(name.clone());
             }
             let ran_none = all.ran.get(name) == Some(&0);
-            let is_odd = contradicts || said.hollow > 0 || ran_none;
+            let is_odd = contradicts || said.hollow > 0 || said.is_open || ran_none;
             if passed && (is_odd || !said.is_reported && runs_tests(name)) {
                 all.doubtful.insert(name.clone());
             }
@@ -95,8 +107,8 @@ impl Reported {
     }
 
     /// One line for each check that reported tests at the `start` and has now lost most of them: it reports
-    /// none at all, or less than half as many. The same for each check that passes in spite of failed tests,
-    /// which it did not do at the start.
+    /// none at all, or less than half as many. The same for each check that passes in spite of failed tests, or whose
+    /// tests have no known end, which was not so at the start.
     pub fn lost_since(&self, start: &Self) -> Vec<String> {
         let lost = |(check, before): (&String, &u64)| {
             if self.contradictory.contains(check) && !start.contradictory.contains(check) {
@@ -110,6 +122,11 @@ impl Reported {
                 // It reported something, and the number cannot be known.
                 None => return None,
             };
+            if *before > 0 && self.open.contains(check) && !start.open.contains(check) {
+                return Some(format!(
+                    "the output of check {check} is so long that the end of its tests is not known"
+                ));
+            }
             let is_lost = *before > 0 && now < before.div_ceil(2);
             let tests = |number: u64| match number {
                 0 => "none".to_owned(),
@@ -224,6 +241,41 @@ mod tests {
                     .is_empty()
             );
         }
+    }
+
+    #[test]
+    fn a_long_output_without_the_end_of_its_tests_is_no_report() {
+        let read = |run: &str, output: &str, is_whole| {
+            let mut result = result(output, CheckOutcome::Passed);
+            result.outcome = CheckOutcome::Passed;
+            result.said = Said::read(run, output, is_whole, None);
+            Reported::of(&[result], |_| false)
+        };
+        let start = read(
+            "pytest",
+            "==== test session starts ====\n=== 3 passed in 0.1s ===\n",
+            true,
+        );
+        for (run, output) in [
+            (
+                "pytest",
+                "==== test session starts ====\nx\n[… 9 bytes cut …]\nx\n",
+            ),
+            ("python3 -m unittest", "x\n[… 9 bytes cut …]\nx\n"),
+            (
+                "pytest",
+                "==== test session starts ====\n=== 3 passed in 0.1s ===\n==== test session starts ====\nx\n",
+            ),
+        ] {
+            let now = read(run, output, false);
+            assert!(now.doubtful.contains("test"), "{output}");
+            assert_eq!(now.lost_since(&start).len(), 1, "{output}");
+            // Neither is one that was as long at the start.
+            assert_eq!(now.lost_since(&now), [""; 0]);
+        }
+        let ended = "==== test session starts ====\n[… 9 bytes cut …]\n=== 3 passed in 0.1s ===\n";
+        let now = read("pytest", ended, false);
+        assert!(now.doubtful.is_empty() && now.lost_since(&start).is_empty());
     }
 
     #[test]

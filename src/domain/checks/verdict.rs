@@ -234,6 +234,7 @@ impl CheckResult {
             },
             said: if ran {
                 Said::read(
+                    &check.run,
                     output,
                     evidence.is_whole,
                     evidence.report.map(Report::counts),

@@ -240,6 +240,32 @@ fn honest_additions_that_look_alike_are_verified() {
     }
 }
 
+/// The end of a long output is kept, and a runner that ends regularly reports there.
+#[test]
+fn tests_without_an_end_in_a_long_output_verify_nothing() {
+    let suite = "import unittest\nimport app\n\nclass T(unittest.TestCase):\n    def test_two(self):\n        self.assertEqual(app.two(), 2)\n";
+    let files = [
+        ("app.py", "def two():\n    return 1\n"),
+        ("test_app.py", suite),
+        (".gitignore", "__pycache__\n"),
+    ];
+    let speak = "import os\nfor _ in range(8000):\n    os.write(2, b'x' * 500 + bytes([10]))\n";
+    for (end, expected, proofs) in [
+        (
+            "os._exit(0)",
+            "changed_expectations",
+            &[("baseline", "failed"), ("old_tests", "unknown")][..],
+        ),
+        ("def two():\n    return 2", "verified", &[]),
+    ] {
+        let project = project(&files, "python3 -m unittest", "max_retries: 0\n");
+        let agent = format!("printf \"{speak}{end}\\n\" > app.py; echo Done.").replace('\n', "\\n");
+        let run = run(&project, &agent, &[]).expect(0);
+        assert_eq!(run.task(0)["reason"], expected, "{end}: {}", run.stdout);
+        proved(&run, proofs);
+    }
+}
+
 /// Tests of Rust count wherever they are in a source.
 #[test]
 fn tests_of_rust_outside_of_a_module_of_tests_are_put_back() {

@@ -260,6 +260,7 @@ fn report(ran: Option<u64>) -> Arc<Reported> {
         doubtful: silent.clone(),
         silent,
         contradictory: BTreeSet::new(),
+        open: BTreeSet::new(),
     };
     reported.into()
 }

@@ -162,7 +162,7 @@ fn a_passing_check_carries_counts_and_nothing_else() {
         counts: Counts::of(3, 0),
         said: Said {
             is_reported: true,
-            hollow: 0,
+            ..Said::default()
         },
         elapsed_ms: 7,
         log: None,
