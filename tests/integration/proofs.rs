@@ -142,6 +142,54 @@ fn a_start_that_was_green_makes_every_failure_new() {
 }
 
 #[test]
+fn a_check_that_runs_out_of_time_is_compared_with_the_start() {
+    for (start, proof, blame) in [("x", "passed", "new"), ("y", "unknown", "unknown")] {
+        let files = [
+            ("slow.sh", "grep -qx x work.txt || sleep 60\n"),
+            ("work.txt", start),
+        ];
+        let project = project(&files, "sh slow.sh", "max_retries: 0\nverify_timeout: 2s\n");
+        let run = run(&project, "echo z > work.txt; echo Done.", &[]).expect(1);
+        proved(&run, &[("baseline", proof)]);
+        assert_eq!(blamed(&run), pairs(&[("", blame)]));
+        let said = match proof {
+            "passed" => "every check passed before the task",
+            _ => "what failed before the task is not known: test timed out",
+        };
+        assert!(run.stdout.contains(said), "{}", run.stdout);
+    }
+}
+
+/// Tests of two packages may have the same name.
+#[test]
+fn a_new_failure_is_not_an_old_one_of_the_same_name_in_another_file() {
+    let suite = "for p in a b; do
+  if grep -qx ok $p/work.txt; then echo \"✔ adds (1ms)\"; else
+    printf '✖ adds (1ms)\\n  AssertionError: no\\n      at TestContext.<anonymous> (%s/%s/add.test.js:4:3)\\n' $PWD $p; bad=1; fi
+done
+printf 'ℹ tests 2\\nℹ pass 1\\nℹ fail 1\\n'
+[ -z \"$bad\" ]
+";
+    let files = [
+        ("suite.sh", suite),
+        ("a/work.txt", "x\n"),
+        ("b/work.txt", "ok\n"),
+        ("a/add.test.js", ""),
+        ("b/add.test.js", ""),
+        ("c.txt", ""),
+    ];
+    let settings = "max_retries: 0\nknown_failures: tolerate\n";
+    for (agent, code, blame) in [
+        ("echo ok > a/work.txt; echo x > b/work.txt", 1, "unknown"),
+        ("echo y > c.txt", 0, "was_red_before"),
+    ] {
+        let project = project(&files, "sh suite.sh", settings);
+        let run = run(&project, &format!("{agent}; echo Done."), &[]).expect(code);
+        assert_eq!(blamed(&run), pairs(&[("adds", blame)]), "{}", run.stdout);
+    }
+}
+
+#[test]
 fn a_baseline_that_cannot_be_known_is_told_as_unknown() {
     let files = [("slow.sh", "test -e work.txt || sleep 60\nexit 1\n")];
     let project = project(&files, "sh slow.sh", "max_retries: 0\nverify_timeout: 2s\n");

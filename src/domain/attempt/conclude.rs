@@ -148,12 +148,16 @@ fn known_failures(
     purpose: VerifyPurpose,
     ended: &VerificationEnded,
 ) -> Option<Step> {
+    let is_failure = matches!(
+        ended.verdict,
+        Verdict::Failed { .. } | Verdict::TimedOut { .. }
+    );
+    if let Some(step) = look_up_baseline(policy, state).filter(|_| is_failure) {
+        return Some(step);
+    }
     let Verdict::Failed { build, .. } = ended.verdict else {
         return None;
     };
-    if let Some(step) = look_up_baseline(policy, state) {
-        return Some(step);
-    }
     // A failed build skips the other checks, so their results are unknown.
     let tolerated = policy.known_failures == KnownFailures::Tolerate
         && !build

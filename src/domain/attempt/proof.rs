@@ -212,6 +212,9 @@ pub struct FailedCheck {
     pub tests: BTreeSet<String>,
     /// Whether `tests` is known to be complete.
     pub all_named: bool,
+    /// Whether more tests have failed than `tests` names.
+    #[serde(default)]
+    pub hides_some: bool,
     /// The number of passed tests, when the output states it.
     pub passed: Option<u64>,
     /// File and line of each test, as far as the output states them.
@@ -423,10 +426,11 @@ impl Proofs {
             return Blame::New;
         };
         // Tests of several packages may have the same name.
-        let hides_others =
-            failed.tests.is_subset(&before.tests) && failed.passes_fewer_than(before);
+        let hides_others = failed.tests.is_subset(&before.tests)
+            && (failed.hides_some || failed.passes_fewer_than(before));
         match test {
             _ if hides_others => Blame::Unknown,
+            Some(test) if failed.is_elsewhere(before, test) => Blame::Unknown,
             Some(test) if before.tests.contains(test) => Blame::WasRedBefore,
             Some(_) if before.tests.is_empty() => Blame::Unknown,
             Some(_) => Blame::New,
@@ -461,6 +465,13 @@ impl FailedCheck {
             && self.end == then.end
             && (same_tests || self.fingerprint == then.fingerprint)
             && !self.passes_fewer_than(then)
+            && !self.tests.iter().any(|test| self.is_elsewhere(then, test))
+    }
+
+    /// Whether a test failed in another file than in the other run: it may be another test of this name.
+    fn is_elsewhere(&self, other: &Self, test: &str) -> bool {
+        let files = self.places.get(test).zip(other.places.get(test));
+        files.is_some_and(|((own, _), (other, _))| own != other)
     }
 
     /// Whether fewer tests have passed than in another run, as far as both numbers are known.

@@ -271,6 +271,7 @@ impl CheckResult {
             fingerprint: self.fingerprint.clone().unwrap_or_default(),
             tests: self.failing_tests.iter().map(|it| it.id.clone()).collect(),
             all_named: named.is_some() && named == self.counts.failed,
+            hides_some: named < self.counts.failed,
             passed: self.counts.passed,
             places: self.failing_tests.iter().filter_map(place).collect(),
         })

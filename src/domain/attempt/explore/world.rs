@@ -235,6 +235,7 @@ pub(super) fn failure(fingerprint: &str) -> Vec<FailedCheck> {
         fingerprint: fingerprint.into(),
         tests: Default::default(),
         all_named: false,
+        hides_some: false,
         passed: None,
         places: Default::default(),
     }]
