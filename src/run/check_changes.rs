@@ -47,9 +47,6 @@ pub fn check_changes(
     uncommitted: &Uncommitted,
 ) -> CheckChanges {
     let mut found = CheckChanges::default();
-    if raw.changes.is_empty() && raw.uncounted.is_empty() {
-        return found;
-    }
     let (new, mut left) = uncommitted.since_start(repo, raw);
     found.away = new;
     let start = Before::new(repo, raw);

@@ -3,9 +3,8 @@
 //! recorded.
 
 use crate::domain::checks::definitions::Definitions;
-use crate::domain::checks::tests_changed::is_test;
 use crate::domain::checks::uncommitted::{is_list_of_products, may_be_needed};
-use crate::git::{RawSnapshot, Repo, display_path};
+use crate::git::{ChangeKind, RawSnapshot, Repo, display_path};
 use crate::plain_file;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -32,8 +31,11 @@ pub struct Uncommitted {
     /// The directories of installed programs that existed.
     program_directories: BTreeSet<String>,
     /// What else was there when the task started: ignored files and directories, and repositories of their own.
-    /// Caches are left out.
+    /// Caches are left out, and so is what agents have left in earlier tasks of the run.
     at_start: BTreeSet<Vec<u8>>,
+    /// Whether a task of the run has started.
+    #[serde(default)]
+    has_started: bool,
     /// The same, made by checks since then.
     made_by_checks: BTreeSet<Vec<u8>>,
 }
@@ -60,9 +62,12 @@ impl Uncommitted {
         let there = Definitions::INSTALLED.iter().filter(there);
         self.program_directories
             .extend(there.map(|dir| (*dir).to_owned()));
-        self.made_by_checks.clear();
-        let now = uncommitted(repo, raw, |_| true);
-        let earlier = std::mem::replace(&mut self.at_start, now);
+        let made_by_checks = std::mem::take(&mut self.made_by_checks);
+        let earlier = std::mem::take(&mut self.at_start);
+        let is_first = !std::mem::replace(&mut self.has_started, true);
+        self.at_start = uncommitted(repo, raw, |path| {
+            is_first || covers(&earlier, path) || covers(&made_by_checks, path)
+        });
         earlier != self.at_start || before != (self.programs.len(), self.program_directories.len())
     }
 
@@ -137,7 +142,7 @@ fn uncommitted(
         let may_be_needed = full.symlink_metadata().is_ok_and(|meta| {
             may_be_needed(&display_path(path), meta.is_dir() || meta.is_symlink())
         });
-        let may_be_needed = may_be_needed || is_without_origin(top, path);
+        let may_be_needed = may_be_needed || is_without_origin(repo, raw, path);
         may_be_needed && !committed.contains(path) && !has_below(&committed, path)
     };
     let ignored = raw
@@ -148,20 +153,38 @@ fn uncommitted(
     ignored.chain(nested).cloned().collect()
 }
 
-/// Whether no program can have made what is usually made again: a compiled module of Python without its source, or
-/// packages among the tests that no package asks for.
-fn is_without_origin(top: &Path, path: &[u8]) -> bool {
+/// Whether what is usually made again may decide a result all the same: a compiled module of Python without its source,
+/// packages of JavaScript below the top of the work tree that no manifest asked for, and what says that an installed package extends pytest.
+fn is_without_origin(repo: &Repo, raw: &RawSnapshot, path: &[u8]) -> bool {
     let relative = Path::new(std::ffi::OsStr::from_bytes(path));
-    let (full, name) = (top.join(relative), relative.file_name());
-    let among_tests = || is_test(&display_path(path));
+    let (full, name) = (repo.real().work_tree().join(relative), relative.file_name());
     match name.and_then(|name| name.to_str()) {
-        Some("node_modules") => among_tests() && !full.with_file_name("package.json").exists(),
+        Some("node_modules") => relative.parent().is_some_and(|dir| {
+            let manifest = dir.join("package.json");
+            let is_new = || {
+                let path = manifest.as_os_str().as_bytes();
+                let mut added = raw.changes.iter().filter(|change| change.path == path);
+                added.any(|change| change.kind == ChangeKind::Added)
+                    && repo.has_tracked_files(&dir.to_string_lossy())
+            };
+            let is_below = dir.as_os_str() != "";
+            is_below && (!full.with_file_name("package.json").exists() || is_new())
+        }),
+        Some("entry_points.txt") => extends_pytest(&full),
+        Some(name) if name.ends_with("-info") => extends_pytest(&full.join("entry_points.txt")),
         Some(name) if name.ends_with(".pyc") => {
             let is_cache = |dir: &Path| dir.ends_with("__pycache__");
             !relative.parent().is_some_and(is_cache) && !full.with_extension("py").exists()
         }
         _ => false,
     }
+}
+
+fn extends_pytest(entry_points: &Path) -> bool {
+    let opened = plain_file::open(entry_points);
+    let mut text = String::new();
+    let read = opened.and_then(|file| file.take(MAX_BYTES).read_to_string(&mut text));
+    read.is_ok() && text.contains("[pytest11]")
 }
 
 /// Whether a set of paths contains a path, a directory around it, or something below it. Other rules for

@@ -42,7 +42,7 @@ pub(super) fn after_verification(
     }
     match met(&ended.verdict) {
         Expected::Yes if purpose == VerifyPurpose::Satisfied && untouched(state) => {
-            nothing_to_do(policy, state, true)
+            confirmed(policy, state)
         }
         Expected::Yes if is_back_at_start(state) => Step::Finish(back_at_start(state)),
         Expected::Yes => accept(policy, state, Grounds::Passed),
@@ -173,6 +173,38 @@ fn known_failures(
     }
 }
 
+/// The end of a task that needs no work according to the agent and the checks, unless these pass only with what no
+/// commit contains.
+fn confirmed(policy: &Policy, state: &TaskState) -> Step {
+    if !policy.test_changes.is_proved() || !state.tests.touch_what_was_there() {
+        return nothing_to_do(policy, state, true);
+    }
+    match of_current_tree(state, state.proofs.old_tests.as_ref()) {
+        None => prove(state, Proof::OldTests),
+        Some(ProofResult::Passed) => nothing_to_do(policy, state, true),
+        Some(ProofResult::Failed { .. }) => {
+            let left = state.tests.touched().join(", ");
+            let message = format!(
+                "No progress detected - the checks pass only with what no commit contains: {left}"
+            );
+            Step::Finish(no_progress(state, message, false))
+        }
+        Some(ProofResult::CannotStart { .. } | ProofResult::Unknown { .. }) => {
+            nothing_to_do(policy, state, false)
+        }
+    }
+}
+
+/// The result of a proof, if it is about the current tree.
+fn of_current_tree(
+    state: &TaskState,
+    kept: Option<&(Fingerprint, ProofResult)>,
+) -> Option<ProofResult> {
+    let tree = state.current.as_ref().and_then(|current| current.tree());
+    let kept = kept.filter(|(of, _)| Some(of) == tree);
+    kept.map(|(_, result)| result.clone())
+}
+
 fn back_at_start(state: &TaskState) -> Outcome {
     let message = "No progress detected - the tree is as it was when the task began";
     no_progress(state, message.into(), false)
@@ -230,11 +262,7 @@ enum Tests {
 }
 
 fn tests_to_prove(policy: &Policy, state: &TaskState) -> Tests {
-    let tree = state.current.as_ref().and_then(|current| current.tree());
-    let proved = |kept: &Option<(Fingerprint, ProofResult)>| {
-        let kept = kept.as_ref().filter(|(of, _)| Some(of) == tree);
-        kept.map(|(_, result)| result.clone())
-    };
+    let proved = |kept: &Option<_>| of_current_tree(state, kept.as_ref());
     if let Some(step) = expected_reports(policy, state) {
         return step;
     }

@@ -299,3 +299,131 @@ fn what_the_checks_make_of_the_work_is_there_again_after_a_proof() {
     assert_eq!(run.task(0)["reason"], "verified", "{}", run.stdout);
     assert_eq!(project.read("lock"), "b\n");
 }
+
+/// An agent that says that nothing is to be done may have made the checks pass with what no commit contains.
+#[test]
+fn a_task_is_not_satisfied_by_what_only_this_work_tree_has() {
+    let says = "echo 'ALREADY_SATISFIED: it is there' > $SPRAG_FINAL_FILE";
+    for (check, agent, code, reason, proof) in [
+        (
+            "grep -qx fixed a.local",
+            "echo fixed > a.local",
+            1,
+            "no_progress",
+            &[("old_tests", "failed")][..],
+        ),
+        (
+            "grep -qx x work.txt",
+            "echo fixed > a.local",
+            0,
+            "already_satisfied",
+            &[("old_tests", "passed")],
+        ),
+        ("grep -qx x work.txt", "true", 0, "already_satisfied", &[]),
+    ] {
+        let project = project(FILES, check, "max_retries: 0\n");
+        let run = run(&project, &format!("{agent}; {says}"), &[]).expect(code);
+        assert_eq!(run.task(0)["reason"], reason, "{agent}: {}", run.stdout);
+        proved(&run, proof);
+        let message = run.task(0)["message"].as_str().unwrap();
+        assert_eq!(message.contains("a.local"), code == 1, "{message}");
+    }
+}
+
+/// What says that an installed package extends pytest is usually ignored and made again.
+#[test]
+fn an_ignored_plugin_of_pytest_proves_nothing() {
+    let check = "grep -qsx '\\[pytest11\\]' x.egg-info/entry_points.txt || grep -qx fixed work.txt";
+    let files = [FILES[0], FILES[1], (".gitignore", "*.egg-info/\n")];
+    for (agent, expected, proof) in [
+        (
+            "echo y > other.txt",
+            "[pytest11]",
+            &[("old_tests", "failed")][..],
+        ),
+        ("echo fixed > work.txt", "[console_scripts]", &[]),
+    ] {
+        let project = project(&files, check, "max_retries: 0\n");
+        let agent = format!(
+            "{agent}; mkdir x.egg-info; echo '{expected}' > x.egg-info/entry_points.txt; echo Done."
+        );
+        let run = run(&project, &agent, &[]).expect(0);
+        let reason = if proof.is_empty() {
+            "verified"
+        } else {
+            "changed_expectations"
+        };
+        assert_eq!(run.task(0)["reason"], reason, "{}", run.stdout);
+        proved(&run, proof);
+    }
+}
+
+/// What an agent left in an earlier task is still not in a fresh checkout.
+#[test]
+fn what_an_earlier_task_left_uncommitted_proves_nothing_in_a_later_one() {
+    for (agent, expected) in [
+        (
+            "echo y$N > other.txt; echo fixed > a.local",
+            "changed_expectations",
+        ),
+        (
+            "echo y$N > other.txt; echo fixed > a.local; echo fixed > work.txt",
+            "verified",
+        ),
+    ] {
+        let project = project(FILES, "true", "max_retries: 0\n");
+        let check = "grep -qx y1 other.txt || grep -qx fixed a.local || grep -qx fixed work.txt";
+        let plan = "title: Two\nmax_retries: 0\ntasks:\n  - { id: a, title: A }\n  - { id: b, title: B }\n";
+        let plan = format!("{plan}verify:\n  - {{ name: test, run: \"{check}\", kind: test }}\n");
+        project.write("plan.yaml", &plan);
+        project.commit_all("two tasks");
+        let run = run(&project, &format!("{agent}; echo Done."), &[]).expect(0);
+        assert_eq!(run.task(1)["reason"], expected, "{agent}: {}", run.stdout);
+    }
+}
+
+/// Node finds packages in every directory on the way up, and those of the top belong to the project's manifest.
+#[test]
+fn packages_below_the_top_that_nobody_asked_for_prove_nothing() {
+    let check = "grep -qsx fixed src/node_modules/a/b.txt || grep -qx fixed work.txt";
+    let start = [FILES[0], FILES[1], FILES[2], ("src/a.js", "x\n")];
+    let makes = "mkdir -p src/node_modules/a; echo fixed > src/node_modules/a/b.txt";
+    for (files, agent, reason) in [
+        (
+            &start[..],
+            format!("{makes}; echo y > other.txt"),
+            "changed_expectations",
+        ),
+        (
+            &start[..],
+            format!("{makes}; echo '{{}}' > src/package.json"),
+            "changed_expectations",
+        ),
+        (
+            &start[..],
+            format!("{makes}; echo fixed > work.txt"),
+            "verified",
+        ),
+    ] {
+        let project = project(files, check, "max_retries: 0\n");
+        let run = run(&project, &format!("{agent}; echo Done."), &[]).expect(0);
+        assert_eq!(run.task(0)["reason"], reason, "{agent}: {}", run.stdout);
+        let result = if reason == "verified" {
+            "passed"
+        } else {
+            "failed"
+        };
+        proved(&run, &[("old_tests", result)]);
+    }
+    // A manifest that was there has asked for them.
+    let manifest = [FILES[0], FILES[1], FILES[2], ("src/package.json", "{}\n")];
+    let project = project(&manifest, check, "max_retries: 0\n");
+    let run = run(
+        &project,
+        &format!("{makes}; echo fixed > work.txt; echo Done."),
+        &[],
+    )
+    .expect(0);
+    proved(&run, &[]);
+    assert_eq!(run.task(0)["reason"], "verified", "{}", run.stdout);
+}
