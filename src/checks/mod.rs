@@ -56,6 +56,8 @@ pub struct CheckContext<'a> {
     pub redactor: &'a Arc<Redactor>,
     /// Problem matchers by the file that a check names.
     pub matchers: &'a BTreeMap<String, Vec<Matcher>>,
+    /// The directories to which a check changes, by its name.
+    pub directories: &'a BTreeMap<String, Vec<String>>,
 }
 
 /// The result of a verification.
@@ -224,11 +226,13 @@ async fn run_check(
     let report = before.and_then(|before| before.written(context.work_tree, &mut tell));
     let matchers = check.problem_matcher.as_deref();
     let matchers = matchers.and_then(|file| context.matchers.get(file));
+    let directories = context.directories.get(&check.name);
     let evidence = Evidence {
         output: &output,
         is_whole,
         report: report.as_ref(),
         matchers: matchers.map_or(&[], Vec::as_slice),
+        directories: directories.map_or(&[], Vec::as_slice),
         root: &root,
         is_file: |root, path| Path::new(root).join(path).is_file(),
     };

@@ -25,28 +25,18 @@ pub fn relative(path: &str, root: &str) -> Option<String> {
     fits.then(|| parts.join("/"))
 }
 
-/// The directory that a command changes to before anything else, if it changes to no other: `web` for
-/// `cd web && npm test`.
-pub(super) fn directory(command: &str) -> Option<String> {
-    let (first, rest) = command.trim_start().split_once("&&")?;
-    let in_word = |c: char| c.is_alphanumeric() || "_-./".contains(c);
-    let mut words = rest.split(|c| !in_word(c));
-    let stays = !words.any(|word| matches!(word, "cd" | "pushd" | "popd"));
-    let name = first.strip_prefix("cd ")?.trim();
-    let quoted = |mark: char| name.strip_prefix(mark)?.strip_suffix(mark);
-    let name = quoted('\'').or(quoted('"')).unwrap_or(name);
-    let is_plain = !name.contains(['$', '`', '\'', ';', '&', '\\']);
-    relative(name.trim_end_matches('/'), "").filter(|_| is_plain && stays)
-}
-
-/// `path` in `directory`, if that is a file and `path` itself is none.
+/// `path` in one of these directories, if that is the only such file and `path` itself is none.
 pub(super) fn only_in(
-    directory: &str,
+    directories: &[String],
     path: &str,
     is_file: impl Fn(&str) -> bool,
 ) -> Option<String> {
-    let inside = format!("{directory}/{path}");
-    (is_file(&inside) && !is_file(path)).then_some(inside)
+    if directories.is_empty() || is_file(path) {
+        return None;
+    }
+    let all = directories.iter().map(|dir| format!("{dir}/{path}"));
+    let mut found = all.filter(|path| is_file(path));
+    found.next().filter(|_| found.next().is_none())
 }
 
 /// Whether a path with only `/` separators is neither absolute nor a URL.
@@ -63,30 +53,8 @@ fn is_absolute(path: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{directory, relative};
+    use super::relative;
     use proptest::prelude::*;
-
-    #[test]
-    fn a_command_may_change_to_a_directory_first() {
-        for (command, expected) in [
-            ("cd web && npm test", Some("web")),
-            ("cd './web app/' && npm test", Some("web app")),
-            ("npm test && cd web", None),
-            ("cd web; npm test", None),
-            ("cd \"$HOME\" && make", None),
-            ("cd .. && make", None),
-            ("cd /tmp && make", None),
-            ("cd . && make", None),
-            ("cdk synth && make", None),
-            ("cd web && npm run ci-cd", Some("web")),
-            ("cd build && make && cd .. && pytest", None),
-            ("cd build && make\npopd", None),
-            ("cd build && (cd a; make)", None),
-            ("cd build && sh -c 'pushd a && make'", None),
-        ] {
-            assert_eq!(directory(command).as_deref(), expected, "{command}");
-        }
-    }
 
     #[test]
     fn only_paths_below_the_root_are_kept() {

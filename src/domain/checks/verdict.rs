@@ -70,6 +70,8 @@ pub struct Evidence<'a> {
     pub report: Option<&'a Report>,
     /// The problem matchers for its output.
     pub matchers: &'a [Matcher],
+    /// The directories, relative to the work tree, to which it changes.
+    pub directories: &'a [String],
     /// The work tree: paths below it are made relative.
     pub root: &'a str,
     /// Whether there is a file in the work tree at a path, which is relative to it.
@@ -194,6 +196,7 @@ impl CheckResult {
             is_whole: true,
             report: None,
             matchers: &[],
+            directories: &[],
             root,
             is_file: |_, _| false,
         };
@@ -220,7 +223,7 @@ impl CheckResult {
         let failed = outcome.is_failure();
         let ran = failed || outcome == CheckOutcome::Passed;
         let (diagnostics, failing_tests) = if failed {
-            evidence.read(&check.run)
+            evidence.read()
         } else {
             (Vec::new(), Vec::new())
         };
@@ -301,19 +304,16 @@ impl CheckResult {
 
 impl Evidence<'_> {
     /// The diagnostics of the output, followed by those of the report whose location the output does not
-    /// name; and the failed tests of the report if it has any, otherwise those of the output. `run` is the
-    /// command of the check.
-    fn read(&self, run: &str) -> (Vec<Diagnostic>, Vec<FailingTest>) {
+    /// name; and the failed tests of the report if it has any, otherwise those of the output.
+    fn read(&self) -> (Vec<Diagnostic>, Vec<FailingTest>) {
         let plain = text::plain(self.output);
         let mut output = diagnostic::read(&plain, self.root, self.matchers);
         let mut report = self.report.map_or_else(Reading::default, |it| Reading {
             diagnostics: it.diagnostics.clone(),
             failing_tests: it.failing_tests.clone(),
         });
-        if let Some(directory) = path::directory(run) {
-            self.find_files(&mut output, &directory);
-            self.find_files(&mut report, &directory);
-        }
+        self.find_files(&mut output);
+        self.find_files(&mut report);
         let place = |it: &Diagnostic| Some((it.path.clone()?, it.line));
         let known: BTreeSet<_> = output.diagnostics.iter().filter_map(place).collect();
         let is_new = |it: &Diagnostic| place(it).is_none_or(|it| !known.contains(&it));
@@ -329,13 +329,13 @@ impl Evidence<'_> {
         (all, failing)
     }
 
-    /// Names the files from the root that are named from `directory`, in which the check ran.
-    fn find_files(&self, reading: &mut Reading, directory: &str) {
+    /// Names the files from the root that are named from a directory to which the check changed.
+    fn find_files(&self, reading: &mut Reading) {
         let is_file = |path: &str| (self.is_file)(self.root, path);
         let paths = reading.diagnostics.iter_mut().map(|it| &mut it.path);
         let files = reading.failing_tests.iter_mut().map(|it| &mut it.file);
         for path in paths.chain(files).flatten() {
-            if let Some(inside) = path::only_in(directory, path, is_file) {
+            if let Some(inside) = path::only_in(self.directories, path, is_file) {
                 *path = inside;
             }
         }

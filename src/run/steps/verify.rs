@@ -2,7 +2,7 @@
 
 use crate::checks::{self, CheckContext, Progress, Verification};
 use crate::domain::attempt::{Interruption, Observation, VerificationEnded};
-use crate::domain::checks::verdict::Verdict;
+use crate::domain::checks::verdict::{Check, Verdict};
 use crate::domain::checks::{Matchers, Reported, read_matchers};
 use crate::domain::event::EventKind;
 use crate::domain::snapshot::Snapshot;
@@ -17,6 +17,7 @@ use crate::run::parts::CheckParts;
 use crate::run::task::TaskRun;
 use crate::run::work_tree::WorkTree;
 use crate::settings::TaskConfig;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Verifies the current tree with the checks of the task. If they pass, issues the permit to commit it.
@@ -179,6 +180,14 @@ pub async fn run_checks(
         .setup
         .environment(&config.settings.verify_env, parts.emit);
     load_matchers(parts, config)?;
+    let directories = |check: &Check| {
+        let definitions = before
+            .map(|raw| definitions_at_start(&parts.tree.repo, raw, std::slice::from_ref(check)));
+        let found = definitions.map(|it| it.directories()).unwrap_or_default();
+        (check.name.clone(), found)
+    };
+    let directories: BTreeMap<String, Vec<String>> =
+        config.checks.iter().map(directories).collect();
     let around = CheckContext {
         work_tree: parts.tree.repo.real().work_tree(),
         env: &env,
@@ -188,6 +197,7 @@ pub async fn run_checks(
         log: |number, check| RunFile::CheckLog(number, check).path().into_owned(),
         redactor: &parts.setup.redactor,
         matchers: &parts.memory.matchers,
+        directories: &directories,
     };
     let mut on_progress = |progress: Progress<'_>| match progress {
         Progress::Started(check) => parts.emit.emit(EventKind::CheckStarted {

@@ -51,6 +51,7 @@ fn read(output: &str, report: Option<&junit::Report>, matchers: &[Matcher]) {
         is_whole: true,
         report,
         matchers,
+        directories: &["a".to_owned(), "b/c".to_owned()],
         root: ROOT,
     };
     let failed = CheckOutcome::Failed { exit: 1 };

@@ -1,4 +1,5 @@
 use super::*;
+use crate::checks::definitions::{Definitions, Entry, Start};
 
 fn check(name: &str, kind: CheckKind) -> Check {
     Check {
@@ -200,6 +201,7 @@ fn a_report_tells_numbers_names_and_places() {
         is_whole: true,
         report: Some(&report),
         matchers: &[],
+        directories: &[],
         root: "/w",
         is_file: |_, _| false,
     };
@@ -230,9 +232,43 @@ fn a_report_tells_numbers_names_and_places() {
     );
 }
 
+/// Files of a tree, without content.
+struct Tree(&'static [&'static str]);
+
+impl Start for Tree {
+    fn entry(&self, path: &str) -> Option<Entry> {
+        let dir = format!("{path}/");
+        let is_directory = self.0.iter().any(|file| file.starts_with(&dir));
+        let file = Entry::File { executable: false };
+        let file = self.0.contains(&path).then_some(file);
+        file.or(is_directory.then_some(Entry::Directory))
+    }
+
+    fn read(&self, _: &str) -> Option<String> {
+        None
+    }
+
+    fn names_in(&self, dir: &str) -> Vec<String> {
+        let below = self.0.iter().filter_map(|path| match dir {
+            "" => Some(*path),
+            _ => path.strip_prefix(dir)?.strip_prefix('/'),
+        });
+        let names = below.filter_map(|path| path.split('/').next());
+        names.map(str::to_owned).collect()
+    }
+
+    fn has_tests_below(&self, _: &str) -> bool {
+        false
+    }
+}
+
 /// Reads a failed run of a check in a tree with a few files.
 fn read_in_tree(run: &str, output: &str, report: Option<&str>) -> CheckResult {
-    const FILES: [&str; 7] = [
+    const FILES: [&str; 11] = [
+        "a/tests/test_x.py",
+        "a/tests/test_y.py",
+        "b/tests/test_x.py",
+        "b/tests/test_z.py",
         "backend/add_test.go",
         "src/foo.cpp",
         "build/src/foo.cpp",
@@ -251,6 +287,7 @@ fn read_in_tree(run: &str, output: &str, report: Option<&str>) -> CheckResult {
         is_whole: true,
         report: report.as_ref(),
         matchers: &[],
+        directories: &Definitions::of([run], &Tree(&FILES)).directories(),
         root: "/work",
         is_file: |root, path| root == "/work" && FILES.contains(&path),
     };
@@ -278,7 +315,32 @@ fn the_directory_of_a_check_counts_only_for_a_file_that_is_nowhere_else() {
         ("cd build && make", "/work/build/config.h", "build/config.h"),
         ("cd build && make", "build/config.h", "build/config.h"),
         ("cd build && make", "none.cpp", "none.cpp"),
-        ("cd build && make && cd .. && x", "config.h", "config.h"),
+        (
+            "cd build && make && cd .. && x",
+            "config.h",
+            "build/config.h",
+        ),
+        (
+            "for p in a b; do (cd $p && pytest); done",
+            "tests/test_y.py",
+            "a/tests/test_y.py",
+        ),
+        (
+            "for p in *; do (cd \"$p\" && pytest); done",
+            "tests/test_z.py",
+            "b/tests/test_z.py",
+        ),
+        (
+            "for p in a b; do (cd $p && pytest); done",
+            "tests/test_x.py",
+            "tests/test_x.py",
+        ),
+        ("(cd a && x); make -C build", "config.h", "build/config.h"),
+        (
+            "npm --prefix web test",
+            "tests/test_a.py",
+            "web/tests/test_a.py",
+        ),
         ("cd src && cargo test", "lib/bar.cpp", "lib/bar.cpp"),
         (
             "cd mysite && x",
