@@ -1,17 +1,21 @@
 //! Runs git. No other module starts it.
 
 mod launched;
+mod limits;
 mod pipes;
 
 use crate::git::error::GitError;
 use crate::process::{Cancel, is_executable, while_nothing_starts};
 use crate::sandbox::{OWN_PROGRAM, Policy};
-use launched::{Launched, Prepared, exited, kill_group};
+use launched::{Launched, Prepared, kill_group};
+pub(super) use limits::{MEMORY, Stop};
+use limits::{OUTPUT, limit_memory};
 use pipes::{Bounds, Drained, Pipes};
 use rustix::io::{FdFlags, fcntl_setfd};
 use secrecy::{ExposeSecret as _, SecretString};
 use std::ffi::{OsStr, OsString};
-use std::io::{self, Write};
+use std::fmt::Write as _;
+use std::io::{self, Write as _};
 use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -31,6 +35,8 @@ const STDERR_KEPT_OF_FILTERS: usize = 1 << 20;
 pub(super) struct GitProgram {
     pub(super) program: PathBuf,
     pub(super) search_path: OsString,
+    /// Ends what it does once the run is to stop.
+    pub(super) stop: Stop,
 }
 
 /// The output of a git command.
@@ -92,6 +98,7 @@ pub(super) struct Call<'a> {
     scratch: Option<TempDir>,
     /// How much of its standard error is kept.
     stderr_kept: usize,
+    is_large: bool,
 }
 
 impl GitProgram {
@@ -109,6 +116,7 @@ impl GitProgram {
         Some(Self {
             program,
             search_path: std::env::join_paths(dirs).ok()?,
+            stop: Stop::default(),
         })
     }
 
@@ -126,6 +134,7 @@ impl GitProgram {
             sandbox: None,
             scratch: None,
             stderr_kept: STDERR_KEPT,
+            is_large: false,
         };
         call.env.push(("PATH".into(), self.search_path.clone()));
         for (name, value) in FIXED_ENVIRONMENT {
@@ -235,6 +244,12 @@ impl<'a> Call<'a> {
         self
     }
 
+    /// Does not limit the memory of the command, for one that handles whole histories.
+    pub(super) fn of_any_size(mut self) -> Self {
+        self.is_large = true;
+        self
+    }
+
     /// Keeps so much of standard error that what git says about a filter is not lost among what filters say.
     pub(super) fn keeping_stderr(mut self) -> Self {
         self.stderr_kept = STDERR_KEPT_OF_FILTERS;
@@ -252,6 +267,7 @@ impl<'a> Call<'a> {
             deadline,
             watched: &self.watched,
             cancel: self.cancel.as_ref(),
+            stop: &self.git.stop,
             stderr_kept: self.stderr_kept,
         }
     }
@@ -265,7 +281,10 @@ impl<'a> Call<'a> {
     /// Runs the command and accepts any exit code.
     pub(super) fn status(self) -> Result<Output, GitError> {
         let mut stdout = Vec::new();
-        let mut output = self.stream(&mut |chunk| stdout.extend_from_slice(chunk))?;
+        let mut output = self.stream_while(&mut |chunk| {
+            stdout.extend_from_slice(chunk);
+            stdout.len() <= OUTPUT
+        })?;
         output.stdout = stdout;
         Ok(output)
     }
@@ -276,11 +295,28 @@ impl<'a> Call<'a> {
     }
 
     /// Runs the command and passes its standard output on in chunks.
+    pub(super) fn stream(self, on_stdout: &mut dyn FnMut(&[u8])) -> Result<Output, GitError> {
+        self.stream_while(&mut |chunk| {
+            on_stdout(chunk);
+            true
+        })
+    }
+
+    /// Like [`Self::stream`], but ends the command with [`GitError::Flooded`] when `on_stdout` returns `false`.
     ///
     /// The call never waits beyond the time limit: a stray descendant that keeps a pipe open must not block
     /// the run.
-    pub(super) fn stream(mut self, on_stdout: &mut dyn FnMut(&[u8])) -> Result<Output, GitError> {
+    pub(super) fn stream_while(
+        mut self,
+        on_stdout: &mut dyn FnMut(&[u8]) -> bool,
+    ) -> Result<Output, GitError> {
+        if self.git.stop.is_over() {
+            return Err(self.cut_off(Drained::Cancelled));
+        }
         let (mut child, launched) = self.spawn()?;
+        if launched.is_none() && !self.is_large {
+            limit_memory(&child);
+        }
         let deadline = Instant::now() + self.timeout;
         if let Some(stdin) = child.stdin.take() {
             let bytes = std::mem::take(&mut self.stdin);
@@ -288,8 +324,12 @@ impl<'a> Call<'a> {
         }
         let mut stderr = Vec::new();
         let mut pipes = Pipes::of(&mut child);
-        let drained = pipes.drain(&self.bounds(deadline), on_stdout, &mut stderr);
-        if drained != Drained::Whole || !exited(&mut child, deadline) {
+        let bounds = self.bounds(deadline);
+        let mut drained = pipes.drain(&bounds, on_stdout, &mut stderr);
+        if drained == Drained::Whole {
+            drained = bounds.until_exit(&mut child);
+        }
+        if drained != Drained::Whole {
             match launched {
                 Some(launched) => launched.end(&mut child),
                 None => kill_group(&mut child),
@@ -303,6 +343,10 @@ impl<'a> Call<'a> {
             Some(launched) => launched.status(self.sandbox.as_ref(), status, &mut stderr)?,
             None => status.code(),
         };
+        if status != Some(0) && stderr.contains("ut of memory") {
+            let most = MEMORY >> 30;
+            let _ = write!(stderr, "\ngit may use {most} GiB of memory here");
+        }
         Ok(Output {
             status,
             stdout: Vec::new(),
@@ -371,6 +415,7 @@ impl<'a> Call<'a> {
         match drained {
             Drained::HeldBySpecialFiles(paths) => GitError::HeldBySpecialFiles { command, paths },
             Drained::Cancelled => GitError::Cancelled { command },
+            Drained::Flooded => GitError::Flooded { command },
             Drained::Whole | Drained::TooLate => GitError::TimedOut {
                 command,
                 after: self.timeout,
@@ -418,21 +463,77 @@ fn feed(mut pipe: ChildStdin, bytes: &[u8]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::process::CancelReason;
+
+    #[expect(clippy::disallowed_methods, reason = "tests read PATH to find git")]
+    fn git() -> GitProgram {
+        let path = std::env::var_os("PATH").unwrap();
+        GitProgram::find("git", &path, Path::new("/nonexistent")).unwrap()
+    }
+
+    /// A git command that runs a script.
+    fn script<'a>(git: &'a GitProgram, script: &str) -> Call<'a> {
+        let alias = format!("alias.look=!{script}");
+        git.call(Path::new("/")).args(["-c", &alias, "look"])
+    }
 
     #[test]
-    #[expect(clippy::disallowed_methods, reason = "tests read PATH to find git")]
+    fn a_command_that_writes_without_end_is_stopped() {
+        let git = git();
+        let flooded = script(&git, "yes").status();
+        assert!(
+            matches!(flooded, Err(GitError::Flooded { .. })),
+            "{flooded:?}"
+        );
+        let limit = Duration::from_millis(300);
+        let late = script(&git, "yes").timeout(limit).stream(&mut |_| {});
+        assert!(matches!(late, Err(GitError::TimedOut { .. })), "{late:?}");
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn a_command_has_limited_memory_unless_it_may_be_large() {
+        let git = git();
+        // The limit is set when the process has started.
+        let asked = "sleep 0.2; grep data /proc/self/limits";
+        let limited = script(&git, asked).line().unwrap();
+        assert!(limited.contains(&MEMORY.to_string()), "{limited}");
+        let large = script(&git, asked).of_any_size().line().unwrap();
+        assert!(!large.contains(&MEMORY.to_string()), "{large}");
+    }
+
+    #[test]
+    fn after_a_signal_commands_end_soon_whether_they_write_close_their_output_or_wait() {
+        for busy in ["yes", "exec >/dev/null 2>&1; sleep 100", "sleep 100"] {
+            let (git, cancel) = (git(), Cancel::new());
+            git.stop.follow(&cancel);
+            cancel.trigger(CancelReason::Interrupt);
+            let began = Instant::now();
+            let ended = script(&git, busy).stream(&mut |_| {});
+            assert!(
+                matches!(ended, Err(GitError::Cancelled { .. })),
+                "{ended:?}"
+            );
+            let took = began.elapsed();
+            assert!(took > Duration::from_secs(4) && took < Duration::from_secs(30));
+            let next = script(&git, "true").status();
+            assert!(matches!(next, Err(GitError::Cancelled { .. })), "{next:?}");
+            let _unbroken = git.stop.unbroken();
+            script(&git, "true").run().unwrap();
+        }
+    }
+
+    #[test]
     fn a_login_is_told_once_and_to_its_server_and_stands_in_no_environment() {
-        let path = std::env::var_os("PATH").unwrap();
-        let git = GitProgram::find("git", &path, Path::new("/nonexistent")).unwrap();
+        let git = git();
         let login = |host: &str| Login {
             server: format!("https://{host}"),
             user: "x-access-token".into(),
             password: SecretString::from("s3cret-token"),
         };
         let ask = |login: Login, script: &str| {
-            let alias = format!("alias.look=!{script}");
-            let call = git.call(Path::new("/")).args(["-c", &alias, "look"]);
-            let output = call.login(Some(login)).status().unwrap();
+            let output = self::script(&git, script).login(Some(login)).status();
+            let output = output.unwrap();
             String::from_utf8_lossy(&output.stdout).into_owned()
         };
         let fill = "printf 'protocol=https\\nhost=example.org\\n\\n' | git credential fill";

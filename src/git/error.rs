@@ -25,6 +25,12 @@ pub enum GitError {
         /// The time limit.
         after: Duration,
     },
+    /// git wrote more than is kept in memory, and was killed.
+    #[error("git {command} wrote more than Sprag keeps in memory and was stopped")]
+    Flooded {
+        /// The subcommand.
+        command: String,
+    },
     /// The run was cancelled while git was running, and git was killed.
     #[error("git {command} was cancelled")]
     Cancelled {

@@ -4,6 +4,7 @@ use crate::git::command::{Call, GitProgram};
 use crate::git::environment::Environment;
 use crate::git::error::GitError;
 use crate::git::filters::sandbox::FilterSandbox;
+use crate::process::Cancel;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -29,6 +30,16 @@ impl Real {
     /// Sets how filters are confined.
     pub fn confine_filters(&mut self, sandbox: FilterSandbox) {
         self.filters = sandbox;
+    }
+
+    /// Ends git processes soon after a signal has set this flag.
+    pub fn stop_with(&self, cancel: &Cancel) {
+        self.git.stop.follow(cancel);
+    }
+
+    /// Whether git processes are no longer started, because a signal has asked the run to stop.
+    pub fn is_stopped(&self) -> bool {
+        self.git.stop.is_over()
     }
 
     /// The top directory of the work tree.

@@ -71,6 +71,7 @@ pub(super) fn parts<'e>(
             detector: detector(&context.env),
         },
     };
+    parts.tree.repo.real().stop_with(&parts.setup.cancel);
     let filters = parts.setup.filters();
     parts.tree.repo.confine_filters(filters);
     parts

@@ -28,6 +28,7 @@ mod builtin_late;
 mod builtin_repairs;
 mod builtin_slices;
 mod builtin_text;
+mod busy_git;
 mod check_retries;
 mod clock;
 mod doctor;

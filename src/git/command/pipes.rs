@@ -1,5 +1,7 @@
 //! Reads the output of a git process until it ends or something cuts it off.
 
+use crate::git::command::launched::exited;
+use crate::git::command::limits::Stop;
 use crate::git::special_files::special_files_in;
 use crate::process::Cancel;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -12,7 +14,7 @@ use std::time::{Duration, Instant};
 /// After this time, and again after ten times as long, a command that still runs is checked for special files
 /// that block it.
 const BLOCKED_AFTER: Duration = Duration::from_secs(2);
-/// How often a cancellable command checks whether it was cancelled.
+/// How often a command checks whether it was cancelled.
 const CANCEL_POLL: Duration = Duration::from_millis(100);
 const CHUNK: usize = 64 * 1024;
 
@@ -22,6 +24,7 @@ pub(super) struct Bounds<'a> {
     /// The directories in which special files may block the command.
     pub(super) watched: &'a [PathBuf],
     pub(super) cancel: Option<&'a Cancel>,
+    pub(super) stop: &'a Stop,
     /// How much of its standard error is kept: the end, in bytes.
     pub(super) stderr_kept: usize,
 }
@@ -31,10 +34,35 @@ pub(super) struct Bounds<'a> {
 pub(super) enum Drained {
     Whole,
     TooLate,
-    /// The caller cancelled the command.
+    /// The caller cancelled the command, or the run is to stop.
     Cancelled,
+    /// The command wrote more than its caller takes.
+    Flooded,
     /// The command is blocked by special files that never reach an end of file.
     HeldBySpecialFiles(Vec<PathBuf>),
+}
+
+impl Bounds<'_> {
+    /// Whether the command must end, after it has worked for this time.
+    fn is_cancelled(&self, time: Duration) -> bool {
+        self.cancel.is_some_and(|cancel| cancel.reason().is_some()) || self.stop.passed(time)
+    }
+
+    /// Waits for the exit of a child whose output has ended.
+    pub(super) fn until_exit(&self, child: &mut Child) -> Drained {
+        loop {
+            let until = self.deadline.min(Instant::now() + CANCEL_POLL);
+            if exited(child, until) {
+                return Drained::Whole;
+            }
+            if Instant::now() >= self.deadline {
+                return Drained::TooLate;
+            }
+            if self.is_cancelled(CANCEL_POLL) {
+                return Drained::Cancelled;
+            }
+        }
+    }
 }
 
 /// Standard output and standard error of a child, each `Some` until it is closed.
@@ -56,7 +84,7 @@ impl Pipes {
     pub(super) fn drain(
         &mut self,
         bounds: &Bounds<'_>,
-        on_stdout: &mut dyn FnMut(&[u8]),
+        on_stdout: &mut dyn FnMut(&[u8]) -> bool,
         stderr: &mut Vec<u8>,
     ) -> Drained {
         let mut patience = BLOCKED_AFTER;
@@ -64,23 +92,23 @@ impl Pipes {
         let mut on_stderr = |chunk: &[u8]| {
             stderr.extend_from_slice(chunk);
             stderr.drain(..stderr.len().saturating_sub(bounds.stderr_kept));
+            true
         };
+        let mut seen = Instant::now();
         while self.stdout.is_some() || self.stderr.is_some() {
-            let is_cancelled = |cancel: &Cancel| cancel.reason().is_some();
-            if bounds.cancel.is_some_and(is_cancelled) {
+            let now = Instant::now();
+            if bounds.is_cancelled(now - seen) {
                 return Drained::Cancelled;
             }
-            let mut until = bounds.deadline;
+            if now >= bounds.deadline {
+                return Drained::TooLate;
+            }
+            seen = now;
+            let mut until = bounds.deadline.min(now + CANCEL_POLL);
             if !bounds.watched.is_empty() {
                 until = until.min(look);
             }
-            if bounds.cancel.is_some() {
-                until = until.min(Instant::now() + CANCEL_POLL);
-            }
             let Some((stdout, stderr)) = self.ready(until) else {
-                if Instant::now() >= bounds.deadline {
-                    return Drained::TooLate;
-                }
                 if bounds.watched.is_empty() || Instant::now() < look {
                     continue;
                 }
@@ -92,8 +120,8 @@ impl Pipes {
                 look = Instant::now() + patience;
                 continue;
             };
-            if stdout {
-                read_once(&mut self.stdout, &mut self.buffer, on_stdout);
+            if stdout && !read_once(&mut self.stdout, &mut self.buffer, on_stdout) {
+                return Drained::Flooded;
             }
             if stderr {
                 read_once(&mut self.stderr, &mut self.buffer, &mut on_stderr);
@@ -129,11 +157,16 @@ impl Pipes {
     }
 }
 
-/// Reads what is in the pipe now, or drops the pipe at its end of file.
-fn read_once<P: Read>(pipe: &mut Option<P>, buffer: &mut [u8], sink: &mut dyn FnMut(&[u8])) {
+/// Reads what is in the pipe now, or drops the pipe at its end of file. `false` if the sink takes no more.
+fn read_once<P: Read>(
+    pipe: &mut Option<P>,
+    buffer: &mut [u8],
+    sink: &mut dyn FnMut(&[u8]) -> bool,
+) -> bool {
     match pipe.as_mut().map(|pipe| pipe.read(buffer)) {
-        Some(Ok(read @ 1..)) => sink(&buffer[..read]),
+        Some(Ok(read @ 1..)) => return sink(&buffer[..read]),
         Some(Err(error)) if error.kind() == io::ErrorKind::Interrupted => {}
         _ => *pipe = None,
     }
+    true
 }

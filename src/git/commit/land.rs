@@ -35,6 +35,7 @@ impl Repo {
     /// the branch has moved, call [`Repo::finish_landing`].
     pub fn land(&mut self, intent: &LandingIntent) -> Result<Vec<String>, CommitError> {
         let _open = self.unseal()?;
+        let _unbroken = self.real.git.stop.unbroken();
         let mut warnings = intent.warnings.clone();
         warnings.extend(self.restore_metadata()?);
         let lock = self.lock_index()?;
@@ -119,6 +120,7 @@ impl Repo {
     /// When the index is locked or a file cannot be written.
     pub fn finish_landing(&mut self, intent: &LandingIntent) -> Result<(), CommitError> {
         let _open = self.unseal()?;
+        let _unbroken = self.real.git.stop.unbroken();
         let lock = self.lock_index()?;
         self.finish(intent, lock)
     }
@@ -126,6 +128,7 @@ impl Repo {
     /// Makes a commit of the agent the new base when there is nothing to add to it.
     pub fn advance_base(&mut self, commit: &RevId) -> Result<(), GitError> {
         let _open = self.unseal()?;
+        let _unbroken = self.real.git.stop.unbroken();
         let index = self.private.index();
         self.read_tree_into(&index, &commit.0)?;
         self.set_base(&commit.0, None)

@@ -328,7 +328,7 @@ impl Repo {
     /// A command that communicates with `remote`: in the private directory, without a work tree, with the
     /// object store of the repository, and with the credential in a pipe that only this process has.
     pub(in crate::git) fn remote_call(&self, remote: &Remote, cancel: &Cancel) -> Call<'_> {
-        let mut call = self.bare_call().cancelled_by(cancel);
+        let mut call = self.bare_call().of_any_size().cancelled_by(cancel);
         call = call.env("GIT_ALLOW_PROTOCOL", remote.protocols);
         for (name, value) in &remote.network {
             call = call.env(name, value);

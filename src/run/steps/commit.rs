@@ -48,6 +48,8 @@ pub async fn commit(
         // The work is good and an agent cannot fix the machine: the run stops here. When it resumes, it
         // continues from here, whether or not the commit was made.
         Err(error) if machine_fault(&error).is_some() => return Err(error),
+        // A signal has ended git, and the step is repeated when the run resumes.
+        Err(error) if tree.repo.real().is_stopped() => return Err(error),
         Err(error) => match violation(&error) {
             Some(what) => Observation::Violated { what },
             None => Observation::CommitFailed {

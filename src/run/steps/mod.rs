@@ -46,7 +46,8 @@ pub use turn::turn;
 pub use undo::undo;
 pub use verify::{run_checks, verify};
 
-use crate::domain::attempt::{Observation, Step};
+use crate::domain::attempt::{Interruption, Observation, Step};
+use crate::error::machine_fault;
 use crate::run::emitter::Emitter;
 use crate::run::parts::Parts;
 use crate::run::setup::Setup;
@@ -64,6 +65,36 @@ pub async fn perform(
     if let Some(by) = parts.setup.interruption() {
         return Ok(Observation::interrupted(by));
     }
+    let performed = perform_whole(parts, run, step).await;
+    // Once git is ended because of a signal, what a step has seen and done is not to be judged.
+    match parts.setup.interruption() {
+        Some(by) if parts.tree.repo.real().is_stopped() => interrupted(performed, by),
+        _ => performed,
+    }
+}
+
+/// The observation of a step during which git was ended. A step that git's end made fail is repeated when the run
+/// is resumed.
+fn interrupted(
+    performed: anyhow::Result<Observation>,
+    by: Interruption,
+) -> anyhow::Result<Observation> {
+    match performed {
+        Ok(Observation::Committed { .. } | Observation::Interrupted { .. }) => performed,
+        Ok(Observation::TurnEnded(ended)) => {
+            let spend = ended.spend;
+            Ok(Observation::Interrupted { by, spend })
+        }
+        Err(error) if machine_fault(&error).is_some() => Err(error),
+        Ok(_) | Err(_) => Ok(Observation::interrupted(by)),
+    }
+}
+
+async fn perform_whole(
+    parts: &mut Parts<'_>,
+    run: &mut TaskRun<'_>,
+    step: &Step,
+) -> anyhow::Result<Observation> {
     match step {
         Step::RunAgent { key, purpose } => turn(parts, run, *key, purpose).await,
         Step::Verify { .. } => {

@@ -70,12 +70,13 @@ pub async fn turn(
     let (number, end, usage) = call_agent(parts, run, key, purpose, &start.state).await?;
     let before = start.state.clone();
     let work = take_work(parts, run, (key, number), start, &end);
-    if let Some(reason) = end.cancelled {
+    // Once a signal has ended git, what a turn has done cannot be judged.
+    let is_stopped = parts.tree.repo.real().is_stopped();
+    let unseen = parts.setup.interruption().filter(|_| is_stopped);
+    if let Some(by) = end.cancelled.map(interruption).or(unseen) {
         keep_session(parts, run);
-        return Ok(Observation::Interrupted {
-            by: interruption(reason),
-            spend: spend(&usage),
-        });
+        let spend = spend(&usage);
+        return Ok(Observation::Interrupted { by, spend });
     }
     let notes = keep_report(parts, run, &end, number);
     let assessment = assess(&TurnFacts {

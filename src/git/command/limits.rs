@@ -1,0 +1,110 @@
+//! What git processes may use: memory, output, and time once the run is to stop.
+
+use crate::process::Cancel;
+use std::process::Child;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+/// How much memory a git process may allocate, in bytes. Packs that it maps do not count.
+pub(in crate::git) const MEMORY: u64 = 4 << 30;
+
+/// How many bytes of a command's output are kept in memory.
+pub(super) const OUTPUT: usize = 512 << 20;
+
+/// How long all git processes of a run together may work after a signal. GitHub sends the second one after 7.5 seconds.
+const AFTER_SIGNAL: Duration = Duration::from_secs(5);
+
+/// Ends git processes soon after a signal has asked the run to stop. Clones share everything.
+#[derive(Debug, Clone, Default)]
+pub(in crate::git) struct Stop(Arc<Shared>);
+
+#[derive(Debug, Default)]
+struct Shared {
+    cancel: OnceLock<Cancel>,
+    /// How long git processes have worked since the signal, in microseconds.
+    worked: AtomicU64,
+    /// How many [`Unbroken`] there are.
+    unbroken: AtomicU32,
+}
+
+/// While it exists, no git process is ended by [`Stop`].
+#[derive(Debug)]
+pub(in crate::git) struct Unbroken(Stop);
+
+impl Stop {
+    /// From now on, signals that set this flag count. Only the first flag does.
+    pub(in crate::git) fn follow(&self, cancel: &Cancel) {
+        // The deadline of a run leaves time for its end.
+        let _ = self.0.cancel.set(cancel.beyond_deadline());
+    }
+
+    /// Whether git processes are ended at once.
+    pub(in crate::git) fn is_over(&self) -> bool {
+        self.passed(Duration::ZERO)
+    }
+
+    /// Counts the time that a git process has worked. Returns whether it must end.
+    pub(super) fn passed(&self, time: Duration) -> bool {
+        let shared = &self.0;
+        let reason = shared.cancel.get().and_then(Cancel::reason);
+        if reason.is_none() || shared.unbroken.load(Ordering::Relaxed) > 0 {
+            return false;
+        }
+        let time = u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
+        let before = shared.worked.fetch_add(time, Ordering::Relaxed);
+        Duration::from_micros(before.saturating_add(time)) >= AFTER_SIGNAL
+    }
+
+    /// Lets the git processes of what must not end halfway work to their ends.
+    pub(in crate::git) fn unbroken(&self) -> Unbroken {
+        self.0.unbroken.fetch_add(1, Ordering::Relaxed);
+        Unbroken(self.clone())
+    }
+}
+
+impl Drop for Unbroken {
+    fn drop(&mut self) {
+        self.0.0.unbroken.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// Limits the memory of a git process that was just started, and so of those that it starts.
+#[cfg(target_os = "linux")]
+pub(super) fn limit_memory(child: &Child) {
+    use rustix::process::{Pid, Resource, Rlimit, prlimit};
+    let limit = Rlimit {
+        current: Some(MEMORY),
+        maximum: Some(MEMORY),
+    };
+    let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+    // It fails if the process has ended, or has a lower limit.
+    let _ = pid.map(|pid| prlimit(Some(pid), Resource::Data, limit));
+}
+
+/// Only Linux can limit the memory of another process.
+#[cfg(not(target_os = "linux"))]
+pub(super) fn limit_memory(_: &Child) {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::process::CancelReason;
+
+    #[test]
+    fn time_counts_from_the_signal_on_and_not_while_something_is_unbroken() {
+        let (stop, cancel) = (Stop::default(), Cancel::new());
+        let other = stop.clone();
+        assert!(!stop.passed(AFTER_SIGNAL));
+        other.follow(&cancel);
+        cancel.trigger(CancelReason::Deadline);
+        assert!(!stop.passed(AFTER_SIGNAL));
+        cancel.trigger(CancelReason::Interrupt);
+        let unbroken = stop.unbroken();
+        assert!(!stop.passed(AFTER_SIGNAL) && !stop.is_over());
+        drop(unbroken);
+        let most = AFTER_SIGNAL - Duration::from_millis(1);
+        assert!(!stop.passed(most) && !other.is_over());
+        assert!(other.passed(Duration::from_millis(1)) && stop.is_over());
+    }
+}
