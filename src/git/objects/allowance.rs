@@ -17,6 +17,11 @@ impl Allowance {
         Self(Cell::new(Self::BYTES))
     }
 
+    /// An allowance of so many bytes, for a reader that only git could replace at a much higher cost.
+    pub(in crate::git) fn of(bytes: u64) -> Self {
+        Self(Cell::new(bytes))
+    }
+
     /// How many bytes are left.
     pub(in crate::git) fn left(&self) -> u64 {
         self.0.get()

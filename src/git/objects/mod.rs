@@ -6,6 +6,7 @@
 
 pub(in crate::git) mod adopt;
 pub(in crate::git) mod allowance;
+pub(in crate::git) mod count;
 pub(in crate::git) mod false_objects;
 pub(in crate::git) mod loose;
 pub(in crate::git) mod name;

@@ -40,10 +40,14 @@ struct Object {
     content: Vec<u8>,
 }
 
-struct TreeEntry {
-    recorded: Recorded,
-    name: Vec<u8>,
+pub(in crate::git) struct TreeEntry {
+    pub(in crate::git) recorded: Recorded,
+    pub(in crate::git) name: Vec<u8>,
 }
+
+/// What takes the entries at the same place in two trees.
+type EachPair<'a> =
+    &'a mut dyn FnMut(Option<&TreeEntry>, Option<&TreeEntry>) -> Result<(), LeftToGit>;
 
 impl TreeEntry {
     /// The name by which entries are ordered: that of a subtree ends with a slash.
@@ -66,6 +70,12 @@ impl ObjectReader {
             packs: OnceCell::new(),
             allowance: Allowance::new(),
         }
+    }
+
+    /// The same reader with a larger allowance, for what git must not be asked.
+    pub(in crate::git) fn with_allowance(mut self, allowance: Allowance) -> Self {
+        self.allowance = allowance;
+        self
     }
 
     /// Size of an object in bytes.
@@ -126,9 +136,14 @@ impl ObjectReader {
             }
             id = entry.recorded.oid;
         }
-        let Object { kind, content } = self.object(&id)?;
+        self.blob(&id).map(Some)
+    }
+
+    /// The content of a blob.
+    pub(in crate::git) fn blob(&self, id: &str) -> Result<Vec<u8>, LeftToGit> {
+        let Object { kind, content } = self.object(id)?;
         match kind {
-            ObjectType::Blob => Ok(Some(content)),
+            ObjectType::Blob => Ok(content),
             _ => Err(LeftToGit),
         }
     }
@@ -159,6 +174,30 @@ impl ObjectReader {
         if below.len() > PATH_LIMIT {
             return Err(LeftToGit);
         }
+        self.compare((from, to), &mut |old, new| {
+            let Some(diff) = difference(below, old, new) else {
+                return Ok(());
+            };
+            let is_tree = (diff.before.mode | diff.after.mode) == TREE;
+            let path = [&diff.path, b"/".as_slice()].concat();
+            if with_trees || !is_tree {
+                diffs.push(diff);
+            }
+            if !is_tree {
+                return Ok(());
+            }
+            let id = |entry: Option<&TreeEntry>| entry.map(|entry| entry.recorded.oid.clone());
+            let (old, new) = (id(old), id(new));
+            self.add_diffs(&path, (old.as_deref(), new.as_deref()), with_trees, diffs)
+        })
+    }
+
+    /// Passes on the entries of two trees in git's order, those of the same place together. They may be equal.
+    pub(super) fn compare(
+        &self,
+        (from, to): (Option<&str>, Option<&str>),
+        each: EachPair<'_>,
+    ) -> Result<(), LeftToGit> {
         let entries = |id: Option<&str>| id.map_or_else(|| Ok(Vec::new()), |id| self.tree(id));
         let (before, after) = (entries(from)?, entries(to)?);
         let (mut before, mut after) = (before.iter().peekable(), after.iter().peekable());
@@ -171,24 +210,12 @@ impl ObjectReader {
             };
             let old = before.next_if(|_| order != Ordering::Greater);
             let new = after.next_if(|_| order != Ordering::Less);
-            let Some(diff) = difference(below, old, new) else {
-                continue;
-            };
-            let is_tree = (diff.before.mode | diff.after.mode) == TREE;
-            let path = [&diff.path, b"/".as_slice()].concat();
-            if with_trees || !is_tree {
-                diffs.push(diff);
-            }
-            if is_tree {
-                let id = |entry: Option<&TreeEntry>| entry.map(|entry| entry.recorded.oid.clone());
-                let (old, new) = (id(old), id(new));
-                self.add_diffs(&path, (old.as_deref(), new.as_deref()), with_trees, diffs)?;
-            }
+            each(old, new)?;
         }
     }
 
     /// The id of the tree with this id, or of the tree of the commit with this id.
-    fn root_of(&self, id: &str) -> Result<String, LeftToGit> {
+    pub(super) fn root_of(&self, id: &str) -> Result<String, LeftToGit> {
         let length = id.len();
         if ![40, 64].contains(&length) || plain_oid(id.as_bytes(), length).is_none() {
             return Err(LeftToGit);
@@ -289,7 +316,7 @@ fn kind_of(header: &[u8]) -> Option<ObjectType> {
 }
 
 /// The tree that a commit names, if git accepts its first lines: that of the tree, and those of the parents.
-fn tree_in(commit: &[u8], id_length: usize) -> Option<String> {
+pub(in crate::git) fn tree_in(commit: &[u8], id_length: usize) -> Option<String> {
     let mut lines = commit.split(|byte| *byte == b'\n');
     let tree = plain_oid(lines.next()?.strip_prefix(b"tree ")?, id_length);
     while let Some(parent) = lines.next()?.strip_prefix(b"parent ") {
@@ -300,7 +327,7 @@ fn tree_in(commit: &[u8], id_length: usize) -> Option<String> {
 
 /// Parses entries of the form `mode SP name NUL id`, with the id in binary form. `None` unless they are written and
 /// ordered as git does: it reads other modes as if they were one of these.
-fn entries_of(mut content: &[u8], id_length: usize) -> Option<Vec<TreeEntry>> {
+pub(in crate::git) fn entries_of(mut content: &[u8], id_length: usize) -> Option<Vec<TreeEntry>> {
     let mut entries: Vec<TreeEntry> = Vec::new();
     while !content.is_empty() {
         let space = memchr::memchr(b' ', content)?;

@@ -31,6 +31,9 @@ const SERVED: &str = "refs";
 /// Maximum number of bytes that are read of `FETCH_HEAD`.
 const FETCH_HEAD_LIMIT: u64 = 16 * 1024 * 1024;
 
+/// How many changed refs are named, and restored one by one.
+const NAMED_REFS: usize = 20;
+
 /// HEAD and the refs at the start of a turn.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TurnMark {
@@ -59,6 +62,18 @@ pub enum Violation {
         /// The commit found, or `None` if the branch was deleted.
         to: Option<String>,
     },
+    /// The branch has a commit whose changes cannot be read within Sprag's limits.
+    UnreadableCommit {
+        /// The commit, or the tip of the commits among which it is.
+        commit: String,
+        /// The reason.
+        why: String,
+    },
+    /// More refs changed than are named.
+    FurtherRefs {
+        /// How many more.
+        count: usize,
+    },
     /// A ref that the agent may not change was created, moved or deleted.
     RefChanged {
         /// Its full name.
@@ -83,6 +98,10 @@ impl fmt::Display for Violation {
             Self::HistoryRewritten { from, to: None } => {
                 write!(f, "the branch was deleted (it was at {from})")
             }
+            Self::UnreadableCommit { commit, why } => {
+                write!(f, "the branch was moved to {commit}, which {why}")
+            }
+            Self::FurtherRefs { count } => write!(f, "{count} more refs were changed"),
             Self::RefChanged {
                 name, from: None, ..
             } => write!(f, "{name} was created"),
@@ -238,6 +257,7 @@ impl Repo {
         let now = self.readable_refs(warnings)?;
         let fetched = self.fetch_mark() != mark.fetched;
         let names: BTreeSet<&String> = mark.refs.keys().chain(now.keys()).collect();
+        let mut changed = Vec::new();
         for name in names {
             let (from, to) = (mark.refs.get(name), now.get(name));
             if from == to || self.is_own_branch(mark, name, to) {
@@ -253,11 +273,50 @@ impl Repo {
                 warnings.push(format!("{name} is new, from a fetch"));
                 continue;
             }
-            self.put_ref(name, from)?;
+            changed.push((name, from, to));
+        }
+        let before = changed.iter().map(|(name, from, _)| (*name, *from));
+        self.put_refs(&before.collect::<Vec<_>>())?;
+        let further = changed.len().saturating_sub(NAMED_REFS);
+        violations.extend(changed.into_iter().take(NAMED_REFS).map(|changed| {
+            let (name, from, to) = changed;
             let (name, from, to) = (name.clone(), from.cloned(), to.cloned());
-            violations.push(Violation::RefChanged { name, from, to });
+            Violation::RefChanged { name, from, to }
+        }));
+        if further > 0 {
+            violations.push(Violation::FurtherRefs { count: further });
         }
         Ok(())
+    }
+
+    /// Restores many refs.
+    fn put_refs(&self, refs: &[(&String, Option<&String>)]) -> Result<(), GitError> {
+        if refs.len() > NAMED_REFS {
+            let mut lines = Vec::new();
+            for (name, value) in refs {
+                self.refuse_links(name)?;
+                match value {
+                    None => lines.extend([b"delete ", name.as_bytes(), b"\0\0"].concat()),
+                    Some(oid) if !oid.starts_with(SYMBOLIC) => {
+                        let line = [b"update ", name.as_bytes(), b"\0", oid.as_bytes(), b"\0\0"];
+                        lines.extend(line.concat());
+                    }
+                    Some(_) => {}
+                }
+            }
+            let call = self.real_call().git();
+            let call = call.args(["update-ref", "--no-deref", "-z", "--stdin"]);
+            // If one of them cannot be restored, none is, and each is tried.
+            if call.stdin(lines).status()?.status == Some(0) {
+                let is_symbolic = |value: &&String| value.starts_with(SYMBOLIC);
+                let mut left = refs
+                    .iter()
+                    .filter(|(_, value)| value.is_some_and(|it| is_symbolic(&it)));
+                return left.try_for_each(|(name, value)| self.put_ref(name, *value));
+            }
+        }
+        refs.iter()
+            .try_for_each(|(name, value)| self.put_ref(name, *value))
     }
 
     /// The refs. If git cannot read the packed refs, their file is removed, and the refs are then restored
@@ -329,10 +388,15 @@ impl Repo {
             (Some(old), Some(new)) => self.is_ancestor(old, new).unwrap_or(false),
             (_, None) => false,
         };
-        if let Some(tip) = head.oid.as_ref().filter(|_| forward) {
-            return self.commits(mark.oid.as_deref(), tip);
-        }
         let name = mark.branch.as_deref().unwrap_or("HEAD");
+        if let Some(tip) = head.oid.as_ref().filter(|_| forward) {
+            let Some(unreadable) = self.unreadable_commit(mark.oid.as_deref(), tip)? else {
+                return self.commits(mark.oid.as_deref(), tip);
+            };
+            self.put_ref(name, mark.oid.as_ref())?;
+            violations.push(unreadable);
+            return Ok(Vec::new());
+        }
         self.put_ref(name, mark.oid.as_ref())?;
         let from = mark.oid.clone().unwrap_or_default();
         violations.push(Violation::HistoryRewritten {

@@ -4,6 +4,7 @@ pub(in crate::git) mod calls;
 pub(in crate::git) mod config;
 pub(in crate::git) mod credentials;
 pub(in crate::git) mod directory;
+pub(in crate::git) mod extent;
 pub(in crate::git) mod guard;
 pub(in crate::git) mod head;
 pub(in crate::git) mod ignore_rules;

@@ -1,6 +1,7 @@
 //! What is read in this process is what git says.
 
 use super::support::*;
+use crate::git::objects::count::{Counter, Extent};
 use crate::git::objects::loose::loose_path;
 use crate::git::objects::name::ObjectName;
 use crate::git::objects::reader::{LeftToGit, ObjectReader};
@@ -58,6 +59,52 @@ fn two_commits(format: &str) -> (Worktree, [String; 2]) {
     g.git(&["commit", "-qm", "after"]);
     let commits = ["HEAD~", "HEAD"].map(|name| g.git(&["rev-parse", name]));
     (g, commits)
+}
+
+#[test]
+fn the_files_that_differ_are_counted_as_git_lists_them() {
+    for format in ["--object-format=sha1", "--object-format=sha256"] {
+        let (g, commits) = two_commits(format);
+        let listed = diff_of_git(&g, &commits, &[]);
+        let longest = listed.iter().map(|diff| diff.path.len()).max();
+        let reader = reader(&g);
+        let mut counter = Counter::new(&reader);
+        let [from, to] = commits.each_ref().map(String::as_str);
+        let extent = counter.differing(Some(from), to).unwrap();
+        assert_eq!(extent.files, listed.len() as u64);
+        assert_eq!(Some(extent.path), longest);
+        let back = counter.differing(Some(to), from).unwrap();
+        assert_eq!(back.files, extent.files);
+        assert_eq!(counter.differing(Some(to), to).unwrap(), Extent::default());
+        let all = g.git(&["ls-tree", "-r", "--name-only", to]);
+        let whole = counter.differing(None, to).unwrap();
+        assert_eq!(whole.files, all.lines().count() as u64);
+    }
+}
+
+#[test]
+fn trees_that_contain_each_other_are_counted_and_not_listed() {
+    let (g, _) = two_commits("--object-format=sha1");
+    let file = g.git(&["rev-parse", "HEAD:file/inside"]);
+    let made = |entries: &str| {
+        let made = try_git(g.root(), &g.path("."), &["mktree"], entries.as_bytes());
+        String::from_utf8(made.stdout)
+            .unwrap()
+            .trim_end()
+            .to_owned()
+    };
+    let mut tree = made(&format!("100644 blob {file}\tf\n"));
+    for _ in 0..80 {
+        let entry = |name| format!("040000 tree {tree}\t{name}\n");
+        tree = made(&["a", "b", "c"].map(entry).concat());
+    }
+    let reader = reader(&g);
+    let extent = Counter::new(&reader).differing(None, &tree).unwrap();
+    let expected = Extent {
+        files: u64::MAX,
+        path: 161,
+    };
+    assert_eq!(extent, expected);
 }
 
 fn reader(place: &Worktree) -> ObjectReader {

@@ -20,9 +20,14 @@ pub(super) fn violations(
     let mut violations = parts.setup.violations();
     match inspected {
         Ok(report) => violations.extend(of_report(parts, run, &report)),
-        Err(error) => parts
-            .emit
-            .warn(format!("the repository could not be inspected: {error}")),
+        Err(error) => {
+            let why = format!("the repository could not be inspected: {error}");
+            // Without a snapshot nothing is committed.
+            match raw {
+                Some(_) => violations.push(why),
+                None => parts.emit.warn(why),
+            }
+        }
     }
     let has_commits = !run.agent_commits.is_empty();
     let secrets = raw.map(|raw| secrets_in(&parts.setup, &parts.tree, raw, has_commits));
