@@ -41,6 +41,12 @@ pub trait Contents {
     fn contained_before(&self, text: &str) -> bool;
 }
 
+/// How many files that could not be searched are named.
+const NAMED: usize = 20;
+
+/// The largest plan in bytes.
+const PLAN_LIMIT: usize = 1 << 20;
+
 /// The violations that were found.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Findings {
@@ -74,9 +80,12 @@ impl Findings {
             let names: Vec<&str> = names.iter().map(String::as_str).collect();
             format!("the value of {} is in {place}", names.join(" and of "))
         });
-        let unread = self.unread.iter();
-        told.chain(unread.map(|path| format!("{path} could not be searched for secrets")))
-            .collect()
+        let unread = self.unread.iter().take(NAMED);
+        let unread = unread.map(|path| format!("{path} could not be searched for secrets"));
+        let further = self.unread.len().saturating_sub(NAMED);
+        let further = (further > 0)
+            .then(|| format!("{further} more files could not be searched for secrets"));
+        told.chain(unread).chain(further).collect()
     }
 
     /// As [`Findings::lines`], for paths only.
@@ -172,8 +181,12 @@ pub fn judge_text(
 
 fn changes_what_runs(plan: &PlanRule<'_>, entry: &ChangedPath, contents: &dyn Contents) -> bool {
     let mut text = Vec::new();
-    contents.read(entry, &mut |bytes| text.extend_from_slice(bytes));
-    !keeps_settings(plan.name, plan.text, &text)
+    contents.read(entry, &mut |bytes| {
+        let room = (PLAN_LIMIT + 1).saturating_sub(text.len());
+        text.extend_from_slice(bytes.get(..room).unwrap_or(bytes));
+    });
+    // A larger file is not read as a plan.
+    text.len() <= PLAN_LIMIT && !keeps_settings(plan.name, plan.text, &text)
 }
 
 struct Search<'c> {

@@ -61,6 +61,7 @@ pub use remote::push::{PushOutcome, PushSpec};
 pub use remote::refusal::{ExchangeFailure, RETRY_PAUSES, Refusal, RefusalKind, classify};
 pub use remote::switch::{MoveIntent, SwitchError};
 pub use repo::Repo;
+pub use snapshot::blob_reader::BlobReader;
 pub use snapshot::change::{Change, ChangeKind, Exempt, PlanExempt, RawSnapshot};
 pub use snapshot::contents::OwnCommit;
 pub use snapshot::ignore::holds_ignore_rules;

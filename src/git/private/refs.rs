@@ -186,7 +186,23 @@ impl Repo {
     /// # Errors
     /// When git fails.
     pub fn commits_between(&self, base: &RevId, head: &RevId) -> Result<Vec<RevId>, RemoteError> {
-        let range = format!("{}..{}", checked_id(base)?, checked_id(head)?);
+        self.commits_up_to(Some(base), head)
+    }
+
+    /// Like [`Repo::commits_between`]. Without a base, all commits in `head`.
+    ///
+    /// # Errors
+    /// When git fails.
+    pub fn commits_up_to(
+        &self,
+        base: Option<&RevId>,
+        head: &RevId,
+    ) -> Result<Vec<RevId>, RemoteError> {
+        let head = checked_id(head)?;
+        let range = match base {
+            Some(base) => format!("{}..{head}", checked_id(base)?),
+            None => head.to_owned(),
+        };
         let _open = self.unseal_to_read()?;
         self.refresh_shallow()?;
         let call = self

@@ -4,8 +4,8 @@ use crate::domain::snapshot::RevId;
 use crate::git::bytes::{as_path, nul_fields};
 use crate::git::command::Call;
 use crate::git::entries::{Digest, OnDisk, PathInspector, inspect_all, split};
-use crate::git::error::{GitError, io_error};
-use crate::git::objects::loose::{Piece, loose_path, read_loose};
+use crate::git::error::GitError;
+
 use crate::git::objects::name::ObjectName;
 use crate::git::objects::reader::LeftToGit;
 use crate::git::remote::error::RemoteError;
@@ -17,7 +17,7 @@ use crate::git::snapshot::listing::{GITLINK, Recorded};
 use crate::plain_file;
 use std::collections::{HashMap, HashSet};
 use std::fs;
-use std::io::BufReader;
+
 use std::sync::PoisonError;
 
 impl Repo {
@@ -194,29 +194,6 @@ impl Repo {
             Ok(content) => Ok(content),
             Err(LeftToGit) => blob_at(self.call(), tree, path),
         }
-    }
-
-    /// Passes the content of a blob to `sink`, read from Sprag's own store if it is a loose object there.
-    ///
-    /// # Errors
-    /// When it cannot be read.
-    pub fn read_blob(&self, oid: &str, sink: &mut dyn FnMut(&[u8])) -> Result<(), GitError> {
-        let _open = self.unseal_to_read()?;
-        let own = loose_path(&self.own_objects(), oid);
-        if let Ok(file) = plain_file::open(&own) {
-            let read = read_loose(BufReader::new(file), oid, &mut |piece| {
-                if let Piece::Content(bytes) = piece {
-                    sink(bytes);
-                }
-            });
-            if read.map_err(io_error("read", &own))?.is_some() {
-                return Ok(());
-            }
-        }
-        let call = self.call().args(["cat-file", "blob", oid]);
-        call.stream(sink)?
-            .expect_success("cat-file".to_owned())
-            .map(drop)
     }
 
     /// Sizes of blobs. Missing blobs are left out.

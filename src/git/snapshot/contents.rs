@@ -1,14 +1,15 @@
 //! The exact bytes that are about to be committed.
 
 use crate::domain::snapshot::RevId;
-use crate::git::bytes::as_path;
+use crate::git::bytes::{as_path, nul_fields};
 use crate::git::error::GitError;
 use crate::git::remote::error::RemoteError;
 use crate::git::remote::names::checked_id;
 use crate::git::repo::Repo;
 use crate::git::snapshot::change::{Change, ChangeKind};
-use crate::git::snapshot::listing::{ChangedPath, RawDiff, parse_raw};
+use crate::git::snapshot::listing::{ChangedPath, RawDiff, parse_raw, raw_diff};
 use crate::plain_file;
+use std::collections::HashMap;
 use std::fs;
 use std::io::{self, Cursor, Read};
 use std::os::unix::ffi::OsStringExt as _;
@@ -94,19 +95,58 @@ impl Repo {
         let _open = self.unseal_to_read()?;
         let range = [head.0.as_str(), &format!("^{}", base.0), "--"];
         let listed = self.call().args(["rev-list"]).args(range).run()?.stdout;
-        let text = String::from_utf8_lossy(&listed).into_owned();
-        let mut commits = Vec::new();
-        for id in text.lines().map(|line| RevId(line.to_owned())) {
-            let text = self
-                .call()
-                .args(["cat-file", "commit", &id.0])
-                .run()?
-                .stdout;
-            let changed = self.changed_by(&id)?;
-            commits.push(OwnCommit { text, changed });
+        let args = ["diff-tree", "--stdin", "-r", "-m", "--root", "--raw", "-z"];
+        let call = self.call().args(args).stdin(listed.clone());
+        let diffs = call.args(["--no-abbrev", "--no-renames"]).run()?.stdout;
+        let mut changed = changes_by_commit(&diffs)?;
+        let count = memchr::memchr_iter(b'\n', &listed).count();
+        let call = self.call().args(["cat-file", "--batch"]).stdin(listed);
+        let contents = call.run()?.stdout;
+        let commits = batched(&contents).map(|(id, text)| OwnCommit {
+            text: text.to_vec(),
+            changed: changed.remove(id).unwrap_or_default(),
+        });
+        let commits: Vec<OwnCommit> = commits.collect();
+        match commits.len() == count {
+            true => Ok(commits),
+            false => Err(GitError::Malformed {
+                command: "cat-file",
+                what: format!("{} of {count} commits", commits.len()),
+            }),
         }
-        Ok(commits)
     }
+}
+
+/// What each commit changes, from the output of `diff-tree --stdin -z`: the id of a commit, then its raw differences,
+/// for each of its parents.
+fn changes_by_commit(output: &[u8]) -> Result<HashMap<&[u8], Vec<ChangedPath>>, GitError> {
+    let mut found: HashMap<&[u8], Vec<ChangedPath>> = HashMap::new();
+    let mut commit = b"".as_slice();
+    let mut fields = nul_fields(output);
+    while let Some(field) = fields.next() {
+        if !field.starts_with(b":") {
+            commit = field.split(|byte| *byte == b' ').next().unwrap_or_default();
+            continue;
+        }
+        let path = fields.next().unwrap_or_default();
+        let diff = raw_diff(field, path)?;
+        found.entry(commit).or_default().push(diff.changed());
+    }
+    Ok(found)
+}
+
+/// Ids and contents of objects, from the output of `cat-file --batch`: `id SP kind SP size LF content LF`.
+fn batched(mut output: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
+    std::iter::from_fn(move || {
+        let end = memchr::memchr(b'\n', output)?;
+        let (header, rest) = (output.get(..end)?, output.get(end + 1..)?);
+        let mut words = header.split(|byte| *byte == b' ');
+        let (id, size) = (words.next()?, words.nth(1)?);
+        let size: usize = std::str::from_utf8(size).ok()?.parse().ok()?;
+        let (content, rest) = rest.split_at_checked(size)?;
+        output = rest.get(1..)?;
+        Some((id, content))
+    })
 }
 
 /// A commit made by the agent.

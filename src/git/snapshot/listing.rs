@@ -149,9 +149,14 @@ pub(in crate::git) fn parse_raw(output: &[u8]) -> Result<Vec<RawDiff>, GitError>
     let mut diffs = Vec::new();
     while let Some(head) = fields.next() {
         let path = fields.next().ok_or_else(|| malformed(head))?;
-        diffs.push(raw(head, path).ok_or_else(|| malformed(head))?);
+        diffs.push(raw_diff(head, path)?);
     }
     Ok(diffs)
+}
+
+/// Parses one difference: `:MODE MODE ID ID STATUS`, and its path.
+pub(in crate::git) fn raw_diff(head: &[u8], path: &[u8]) -> Result<RawDiff, GitError> {
+    raw(head, path).ok_or_else(|| malformed(head))
 }
 
 fn raw(head: &[u8], path: &[u8]) -> Option<RawDiff> {

@@ -1,5 +1,6 @@
 //! The state of the working copy, determined from content alone.
 
+pub(in crate::git) mod blob_reader;
 pub(in crate::git) mod blobs;
 pub(in crate::git) mod cache;
 pub(in crate::git) mod change;

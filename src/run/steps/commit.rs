@@ -27,6 +27,7 @@ use crate::run::steps::policy::{new_tokens, secrets_in};
 use crate::run::task::TaskRun;
 use crate::run::work_tree::{WorkTree, changed_paths, head_of};
 use anyhow::anyhow;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 const UNREAD: &str = "the state of the repository could not be read";
@@ -100,7 +101,7 @@ async fn try_commit(
     let protected = Arc::clone(&run.config.protected_paths);
     let (permit, policy) = ((permit, raw.as_ref()), (setup, protected.as_ref()));
     let Some(staged) = stage(tree, permit, policy, plan, parent)? else {
-        return nothing_to_commit(tree, accounts, emit, run, (&raw, squashed.is_some()));
+        return nothing_to_commit(setup, tree, accounts, emit, run, (&raw, squashed.is_some()));
     };
     let message = message(setup, tree, run, squashed.as_ref());
     let message = match ask_hooks(setup, tree, emit, run, (&staged, &raw), message).await? {
@@ -120,7 +121,14 @@ async fn try_commit(
     land(tree, emit, &intent)?;
     warn_of_tokens(emit, &tokens);
     mark_done(tree, run)?;
-    landed(tree, accounts, emit, run, (&intent, changed_paths(&raw)));
+    landed(
+        setup,
+        tree,
+        accounts,
+        emit,
+        run,
+        (&intent, changed_paths(&raw)),
+    );
     Ok(Observation::Committed {
         commit: Some(intent.commit),
     })
@@ -196,6 +204,7 @@ fn own_commits_to_squash(
 /// to commit: the task is done without a commit by Sprag. Commits to squash that change nothing in total
 /// are left out of the branch.
 fn nothing_to_commit(
+    setup: &Setup,
     tree: &mut WorkTree,
     accounts: &mut Accounts,
     emit: &mut Emitter<'_>,
@@ -208,7 +217,7 @@ fn nothing_to_commit(
     }
     if let Some(head) = head_of(raw).filter(|head| Some(head) != tree.repo.base().as_ref()) {
         tree.repo.change().advance_base(&head)?;
-        tell_kept(tree, emit, run, &head);
+        tell_kept(setup, tree, emit, run, &head);
         accounts.changed_files.extend(changed_paths(raw));
     }
     mark_done(tree, run)?;
@@ -216,20 +225,29 @@ fn nothing_to_commit(
 }
 
 /// Reports the agent's own commits that are on the branch, whose last commit is `head`.
-fn tell_kept(tree: &WorkTree, emit: &mut Emitter<'_>, run: &TaskRun<'_>, head: &RevId) {
-    let ids = run
-        .agent_commits
-        .iter()
-        .filter_map(|it| it.split(' ').next());
-    for id in ids.map(|id| RevId(id.to_owned())) {
-        if tree.repo.contains_commit(head, &id) {
-            tree.tell_commit(&id, emit);
-        }
+fn tell_kept(
+    setup: &Setup,
+    tree: &WorkTree,
+    emit: &mut Emitter<'_>,
+    run: &TaskRun<'_>,
+    head: &RevId,
+) {
+    if run.agent_commits.is_empty() {
+        return;
+    }
+    let of_run = tree.repo.commits_up_to(setup.start_commit().as_ref(), head);
+    let of_run: BTreeSet<RevId> = of_run.unwrap_or_default().into_iter().collect();
+    let made = run.agent_commits.iter();
+    let ids = made.filter_map(|it| it.split(' ').next());
+    let ids = ids.map(|id| RevId(id.to_owned()));
+    for id in ids.filter(|id| of_run.contains(id)) {
+        tree.tell_commit(&id, emit);
     }
 }
 
 /// The bookkeeping after the commit has landed.
 fn landed(
+    setup: &Setup,
     tree: &mut WorkTree,
     accounts: &mut Accounts,
     emit: &mut Emitter<'_>,
@@ -239,7 +257,7 @@ fn landed(
     tree.plan.saved();
     carry_verdict(tree, accounts, run);
     accounts.changed_files.extend(files.iter().cloned());
-    tell_kept(tree, emit, run, &intent.commit);
+    tell_kept(setup, tree, emit, run, &intent.commit);
     // Reports the files that are read back from the commit. Its parent may be a commit of the agent, so
     // they may not be all that the task changed.
     let files = tree.repo.files_of(&intent.commit).unwrap_or(files);
@@ -343,7 +361,7 @@ pub(crate) fn recover_commit(
     if !tree.plan.is_done(&run.task.id) {
         mark_done(tree, run)?;
     }
-    landed(tree, accounts, emit, run, (&intent, files));
+    landed(setup, tree, accounts, emit, run, (&intent, files));
     run.journal.observe(Observation::Committed {
         commit: Some(commit),
     })

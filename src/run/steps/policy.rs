@@ -5,7 +5,8 @@ use crate::commit_policy::entries::{Contents, Findings, PlanRule, Rules, judge, 
 use crate::domain::protected_paths::ProtectedPaths;
 use crate::domain::snapshot::RevId;
 use crate::git::{
-    Change, ChangedPath, GITLINK, OwnCommit, RawSnapshot, Repo, Staged, display_path,
+    BlobReader, Change, ChangedPath, GITLINK, GitError, OwnCommit, RawSnapshot, Repo, Staged,
+    display_path,
 };
 use crate::run::setup::Setup;
 use crate::run::work_tree::{WorkTree, head_of};
@@ -64,7 +65,7 @@ pub(crate) fn of_work_paths(
         after: GITLINK,
         oid: String::new(),
     });
-    let objects = Objects(&tree.repo);
+    let objects = Objects::of(&tree.repo);
     found.extend(judge(&new.collect::<Vec<_>>(), &rules, &objects));
     found.path_lines()
 }
@@ -98,13 +99,13 @@ pub(crate) fn of_staged(
     protected: &ProtectedPaths,
     staged: &Staged,
 ) -> Findings {
-    let objects = Objects(&tree.repo);
+    let objects = Objects::of(&tree.repo);
     judge(staged.changed(), &rules(setup, tree, protected), &objects)
 }
 
 /// The staged files with what looks like a token or a private key, and that the base does not contain.
 pub(crate) fn new_tokens(tree: &WorkTree, staged: &Staged) -> Vec<String> {
-    let objects = Objects(&tree.repo);
+    let objects = Objects::of(&tree.repo);
     let is_file = |entry: &&ChangedPath| ![0, GITLINK].contains(&entry.after);
     let has_one = |entry: &&ChangedPath| {
         let mut content = Vec::new();
@@ -137,31 +138,35 @@ pub(crate) fn secrets_in(
         return Vec::new();
     }
     let mut findings = of_work(tree, raw, &rules(setup, tree, &nothing));
+    let mut unread = None;
     if let Some(head) = head_of(raw).filter(|_| has_commits) {
-        findings.extend(secrets_in_commits(setup, tree, &head));
+        match secrets_in_commits(setup, tree, &head) {
+            Ok(found) => findings.extend(found),
+            Err(error) => unread = Some(format!("the agent's commits cannot be read: {error}")),
+        }
     }
-    findings.secret_lines()
+    findings.secret_lines().into_iter().chain(unread).collect()
 }
 
 /// Secrets in each commit, because the history keeps what the last commit no longer contains.
-fn secrets_in_commits(setup: &Setup, tree: &WorkTree, head: &RevId) -> Findings {
+fn secrets_in_commits(setup: &Setup, tree: &WorkTree, head: &RevId) -> Result<Findings, GitError> {
     let mut findings = Findings::default();
-    let (Some(detector), Ok(commits)) = (&setup.detector, tree.repo.commits_after_base(head))
-    else {
-        return findings;
+    let Some(detector) = &setup.detector else {
+        return Ok(findings);
     };
+    let commits = tree.repo.commits_after_base(head)?;
     let nothing = ProtectedPaths::default();
     let rules = Rules {
         plan: None,
         ..rules(setup, tree, &nothing)
     };
-    let objects = Objects(&tree.repo);
+    let objects = Objects::of(&tree.repo);
     let place = "a commit by the agent";
     for OwnCommit { text, changed, .. } in &commits {
         findings.extend(judge(changed, &rules, &objects).in_place(place));
         findings.extend(judge_text(text, place, detector, &objects));
     }
-    findings
+    Ok(findings)
 }
 
 /// The protected paths that one of the agent's own commits changes.
@@ -175,7 +180,7 @@ pub(crate) fn of_own_commit(
         secrets: None,
         ..rules(setup, tree, protected)
     };
-    judge(changed, &rules, &Objects(&tree.repo)).path_lines()
+    judge(changed, &rules, &Objects::of(&tree.repo)).path_lines()
 }
 
 /// Files in the work tree.
@@ -215,12 +220,18 @@ impl Contents for Work<'_> {
     }
 }
 
-/// Files in the object store.
-struct Objects<'a>(&'a Repo);
+/// Files in the object store. Of all together, a limited amount is read.
+struct Objects<'a>(&'a Repo, BlobReader);
+
+impl<'a> Objects<'a> {
+    fn of(repo: &'a Repo) -> Self {
+        Self(repo, repo.blob_reader())
+    }
+}
 
 impl Contents for Objects<'_> {
     fn read(&self, entry: &ChangedPath, sink: &mut dyn FnMut(&[u8])) -> bool {
-        self.0.read_blob(&entry.oid, sink).is_ok()
+        self.0.read_blob(&self.1, &entry.oid, sink).is_ok()
     }
 
     fn before(&self, path: &[u8]) -> Option<Vec<u8>> {
