@@ -15,6 +15,7 @@ mod environment;
 mod error;
 mod files;
 mod filters;
+pub mod foreign_bytes;
 mod jj;
 mod objects;
 mod preflight;

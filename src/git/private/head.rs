@@ -139,7 +139,7 @@ pub(super) fn is_plain_name(name: &str) -> bool {
 }
 
 /// The id of `branch` in `packed-refs`, if exactly one line has it.
-fn packed_oid(packed: &[u8], branch: &str, length: usize) -> Option<String> {
+pub(in crate::git) fn packed_oid(packed: &[u8], branch: &str, length: usize) -> Option<String> {
     let wanted = format!(" {branch}\n");
     let mut found = memmem::find_iter(packed, wanted.as_bytes());
     let (at, None) = (found.next()?, found.next()) else {

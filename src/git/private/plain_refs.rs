@@ -13,7 +13,7 @@ use std::path::Path;
 pub(in crate::git) const SYMBOLIC: &str = "ref:";
 
 /// The value of every ref by full name: its object id, or `ref:` and the name of its target.
-pub(in crate::git) type Refs = BTreeMap<String, String>;
+pub type Refs = BTreeMap<String, String>;
 
 /// The refs according to the files, or `None` if git must be run.
 pub(in crate::git) fn plain_refs(real: &Real) -> Option<Refs> {
@@ -41,7 +41,7 @@ pub(in crate::git) fn plain_refs(real: &Real) -> Option<Refs> {
 
 /// Parses a header, and the lines `id SP name LF` in the order of the names. A line `^id LF` has the commit of the tag
 /// above it. git refuses other lines.
-fn packed(content: &[u8], length: usize) -> Option<Refs> {
+pub(in crate::git) fn packed(content: &[u8], length: usize) -> Option<Refs> {
     let mut refs = Refs::new();
     let Some(lines) = content.strip_suffix(b"\n") else {
         return content.is_empty().then_some(refs);
@@ -75,13 +75,17 @@ fn add_loose(dir: &Path, name: &str, length: usize, refs: &mut Refs) -> Option<(
             return None;
         }
         let content = plain_ref_file(&entry.path())?;
-        let value = match content.strip_prefix(b"ref: ") {
-            Some(target) => format!("{SYMBOLIC}{}", plain_name(target)?),
-            None => plain_oid(&content, length)?,
-        };
-        refs.insert(name, value);
+        refs.insert(name, ref_value(&content, length)?);
     }
     Some(())
+}
+
+/// The value of a ref, from the line in its file.
+pub(in crate::git) fn ref_value(line: &[u8], length: usize) -> Option<String> {
+    match line.strip_prefix(b"ref: ") {
+        Some(target) => Some(format!("{SYMBOLIC}{}", plain_name(target)?)),
+        None => plain_oid(line, length),
+    }
 }
 
 fn plain_name(name: &[u8]) -> Option<&str> {

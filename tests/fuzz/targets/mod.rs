@@ -3,6 +3,7 @@
 
 mod agents;
 mod checks;
+mod git;
 mod github;
 mod plans;
 mod runs;
@@ -93,6 +94,13 @@ pub const TARGETS: &[Target] = &[
     row("events", runs::events, &[]),
     row("trajectory", runs::trajectory, &[]),
     row("small-files", runs::small_files, &[]),
+    row("git-pack", git::pack, &[]),
+    row("git-pack-index", git::pack_index, &[]),
+    row("git-packed-refs", git::packed_refs, &[]),
+    row("git-loose-ref", git::loose_ref, &[]),
+    row("git-tree", git::tree, &[]),
+    row("git-commit", git::commit, &[]),
+    row("git-loose-object", git::loose_object, &[]),
     row("commit-message", texts::commit_message, &[]),
     row("patch-lines", texts::patch_lines, &[]),
     row("review", texts::review, &[]),
