@@ -5,6 +5,7 @@ mod limits;
 mod pipes;
 
 use crate::git::error::GitError;
+use crate::git::filters::said::refuse_failed_filter;
 use crate::process::{Cancel, is_executable, while_nothing_starts};
 use crate::sandbox::{OWN_PROGRAM, Policy};
 use launched::{Launched, Prepared, kill_group};
@@ -441,6 +442,7 @@ impl Output {
         if self.status == Some(0) {
             return Ok(self);
         }
+        refuse_failed_filter(&command, &self.stderr)?;
         Err(GitError::Failed {
             command,
             status: self.status,

@@ -66,7 +66,10 @@ pub enum GitError {
         why: String,
     },
     /// A filter failed, and git would have used the content as it was.
-    #[error("a filter failed in git {command}: {said}")]
+    #[error(
+        "a filter failed in git {command}: {said}\n`git config --get-regexp ^filter` shows the programs of filters: \
+         each must be installed, and may write only to a directory of its own and to the places of `sandbox_write`"
+    )]
     FilterFailed {
         /// The subcommand.
         command: String,

@@ -200,7 +200,12 @@ fn a_filter_that_fails_commits_nothing_whether_it_is_required_or_not() {
                 let run = run.expect(1);
                 let said = run.task(0)["message"].as_str().unwrap().to_owned();
                 assert_eq!(run.task(0)["reason"], "commit_rejected", "{said}");
-                assert!(said.contains("no such thing"), "level {level}: {said}");
+                assert_eq!(
+                    said.matches("no such thing").count(),
+                    1,
+                    "level {level}: {said}"
+                );
+                assert!(said.contains("`git config --get-regexp ^filter`"), "{said}");
                 assert_eq!(shown(project, "HEAD:a.up"), "BROKEN");
             },
         );
