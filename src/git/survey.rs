@@ -9,10 +9,12 @@ use crate::git::commit::request::Identity;
 use crate::git::environment::Environment;
 use crate::git::error::GitError;
 use crate::git::private::config::{Settings, start_call};
+use crate::git::private::programs::{has_filters, has_lfs, lfs_storage};
 use crate::git::real::Real;
 use crate::git::snapshot::cache::Layout;
 use crate::git::snapshot::index_list::layout_of;
 use crate::plain_file;
+use crate::sandbox::Policy;
 use std::collections::BTreeSet;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -92,6 +94,17 @@ fn query(real: &Real) -> Call<'_> {
         .args(settings)
 }
 
+/// How a command is confined that compares files with the index, and so starts filters: one may be a file of the work
+/// tree that the agent of an earlier run has changed. `None` if there are no filters.
+fn filter_policy(real: &Real) -> Result<Option<Policy>, GitError> {
+    let settings = Settings::read(real)?;
+    let policy = real.filters.policy.clone();
+    Ok(policy.filter(|_| has_filters(&settings)).map(|policy| {
+        let storage = has_lfs(real, &settings).then(|| lfs_storage(real, &settings));
+        policy.and_write(storage)
+    }))
+}
+
 /// The committer identity in git's configuration, if there is one.
 ///
 /// # Errors
@@ -169,7 +182,8 @@ pub fn uncommitted_changes(real: &Real) -> Result<UncommittedChanges, GitError> 
         "--untracked-files=normal",
         "--ignore-submodules=dirty",
     ];
-    let output = query(real).watching(real.roots()).args(args).run()?;
+    let call = query(real).watching(real.roots()).args(args);
+    let output = call.confined(filter_policy(real)?).run()?;
     let mut changes = UncommittedChanges::default();
     for entry in output.stdout.split(|byte| *byte == 0) {
         let Some((state, path)) = entry.split_at_checked(3) else {

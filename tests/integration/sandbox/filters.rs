@@ -189,6 +189,36 @@ END
     });
 }
 
+/// `git status` starts the filter for a file whose size is not the noted one.
+#[test]
+fn a_filter_is_confined_too_while_a_run_looks_for_uncommitted_changes() {
+    for user in User::all() {
+        let project = filtered(true);
+        let reached = project.beside("home").join("reached");
+        let text = format!(
+            "#!/bin/sh\n(: > {}) 2>/dev/null\ntr a-z A-Z\n",
+            reached.display()
+        );
+        program(&project, "tools/clean.sh", &text);
+        project.commit_all("another filter");
+        let _ = fs::remove_file(&reached);
+        project.write("a.up", "changed\n");
+        let other = filtered(true);
+        if by_default(user, &other, &other.agent("echo fixed > a.up")).is_none() {
+            continue;
+        }
+        let args = ["run", "--plan", "plan.yaml", "--agent-command", "true"];
+        let run = user.sprag(&project, &args).unwrap().expect(2);
+        assert!(
+            run.stderr
+                .contains("the work tree is not clean:\n    a.up\n"),
+            "{}",
+            run.stderr
+        );
+        assert!(!reached.exists());
+    }
+}
+
 #[test]
 fn a_filter_that_fails_commits_nothing_whether_it_is_required_or_not() {
     for required in [true, false] {
