@@ -29,8 +29,6 @@ pub struct CheckChanges {
     /// What the checks see and a fresh checkout of the commit does not have: files that the commit removes
     /// although they still exist, and what git leaves out of it, also if checks made it.
     pub away: BTreeSet<Vec<u8>>,
-    /// Tests that the work has elsewhere with the same content: where they were, and where they are.
-    pub moved: BTreeMap<Vec<u8>, Vec<u8>>,
     /// Why the result of the checks without these changes cannot be known, if that is the case.
     pub unknown: Option<String>,
 }
@@ -95,33 +93,7 @@ pub fn check_changes(
     found.tests.left = left.iter().map(|path| display_path(path)).collect();
     found.away.append(&mut left);
     found.tests.digest = digest(&found.tests, &start, raw);
-    found.moved = moved(&found.tests, &start);
     found
-}
-
-/// Deleted tests whose content is that of a new one. Nothing is known of files without any content.
-fn moved(tests: &TestChanges, start: &Before<'_>) -> BTreeMap<Vec<u8>, Vec<u8>> {
-    let deleted = tests.changed.iter().filter_map(|path| {
-        let change = start.changes.get(path)?;
-        (change.kind == ChangeKind::Deleted).then_some(&change.path)
-    });
-    let deleted: Vec<&Vec<u8>> = deleted.collect();
-    if deleted.is_empty() {
-        return BTreeMap::new();
-    }
-    let added = tests.added.iter().filter_map(|path| {
-        let path = &start.changes.get(path)?.path;
-        let content = start.repo.work_file(path, MAX_BYTES)?;
-        (!content.is_empty()).then(|| (blake3::hash(&content), path.clone()))
-    });
-    let mut added: BTreeMap<[u8; 32], Vec<u8>> =
-        added.map(|(hash, path)| (*hash.as_bytes(), path)).collect();
-    let pairs = deleted.into_iter().filter_map(|path| {
-        let content = start.repo.base_file(path).ok().flatten()?;
-        let new = added.remove(blake3::hash(&content).as_bytes())?;
-        Some((path.clone(), new))
-    });
-    pairs.collect()
 }
 
 /// The role of a path that existed. What a file holds counts more than that it may hold a part of the tests, and a

@@ -1,7 +1,6 @@
 //! Proofs: what further runs of the checks tell of a verdict, and whom a failure is to be blamed on.
 
 mod definitions;
-mod moved;
 mod new_tests;
 mod runners;
 mod uncommitted;

@@ -153,23 +153,7 @@ async fn on_its_tree(
     }
 }
 
-/// Which of the tests the tree of a proof has.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Tests {
-    /// Those of the work: the proof is about what no commit contains.
-    AsCommitted,
-    /// The original ones, beside the new ones.
-    Original,
-    /// The original ones, but those that the work has elsewhere only there.
-    WhereMoved,
-    /// The original ones, and those that the work has elsewhere only where they were.
-    WhereTheyWere,
-}
-
 /// Runs the checks on the tree that a proof is about. The inner error says why they did not run.
-///
-/// A test runner may refuse the same test in two places. Then one run shows that the other original tests pass with
-/// the whole work, and a second one that the moved tests pass where they were.
 async fn on_tree_of(
     parts: &mut CheckParts<'_, '_>,
     config: &TaskConfig,
@@ -180,42 +164,17 @@ async fn on_tree_of(
         Proof::OldTests => changes.away.clone(),
         Proof::Baseline | Proof::Flake | Proof::NewTests => BTreeSet::new(),
     };
-    let is_about_left = proof == Proof::OldTests && !changes.tests.left.is_empty();
-    let mut tests = match is_about_left {
-        true => Tests::AsCommitted,
-        false => Tests::Original,
-    };
-    let may_be_split = proof == Proof::OldTests
-        && !changes.moved.is_empty()
-        && changes.tests.definitions.is_empty();
-    let (mut failed, mut rewritten) = (None, Contents::new());
+    let mut is_as_committed = proof == Proof::OldTests && !changes.tests.left.is_empty();
     loop {
-        let other = tree_of(parts.tree, (proof, tests), raw, changes);
+        let other = tree_of(parts.tree, (proof, is_as_committed), raw, changes);
         let other = other.map(|other| (other, away.clone()));
-        let mut ran = on_other_tree(parts, config, (raw, before), (proof, other)).await?;
-        let verdict = ran.as_ref().map(|ran| &ran.verification.verdict);
-        tests = match (tests, verdict) {
-            (_, Ok(Verdict::Aborted)) => return Ok(ran),
-            // A new test may need what no commit contains, and the original tests do not.
-            (Tests::AsCommitted, Ok(Verdict::Passed)) if changes.tests.are_rewritten() => {
-                Tests::Original
-            }
-            (Tests::Original, Ok(Verdict::Failed { .. })) if may_be_split => {
-                failed = Some(ran);
-                Tests::WhereMoved
-            }
-            (Tests::WhereMoved, Ok(Verdict::Passed)) => {
-                rewritten = ran.map(|ran| ran.rewritten).unwrap_or_default();
-                Tests::WhereTheyWere
-            }
-            (Tests::WhereTheyWere, Ok(Verdict::Passed)) => {
-                if let Ok(ran) = &mut ran {
-                    ran.rewritten.append(&mut rewritten);
-                }
-                return Ok(ran);
-            }
-            _ => return Ok(failed.unwrap_or(ran)),
-        };
+        let ran = on_other_tree(parts, config, (raw, before), (proof, other)).await?;
+        let passed = |ran: &Ran| ran.verification.verdict == Verdict::Passed;
+        // A new test may need what no commit contains, and the original tests do not.
+        if !(is_as_committed && changes.tests.are_rewritten() && ran.as_ref().is_ok_and(passed)) {
+            return Ok(ran);
+        }
+        is_as_committed = false;
     }
 }
 
@@ -420,10 +379,11 @@ fn cannot_prove(run: &TaskRun<'_>, proof: Proof, changes: &CheckChanges) -> Opti
     }
 }
 
-/// The tree that a proof is about.
+/// The tree that a proof is about. `is_as_committed` leaves the tests as the work has them: then the proof is about
+/// what no commit contains.
 fn tree_of(
     tree: &WorkTree,
-    (proof, which): (Proof, Tests),
+    (proof, is_as_committed): (Proof, bool),
     raw: &RawSnapshot,
     changes: &CheckChanges,
 ) -> Result<TreeId, SwapError> {
@@ -443,16 +403,11 @@ fn tree_of(
     Ok(match proof {
         Proof::Flake => now()?,
         Proof::Baseline => start,
-        Proof::OldTests if which == Tests::AsCommitted => now()?,
+        Proof::OldTests if is_as_committed => now()?,
         Proof::OldTests => {
             let new = new_tests_left_out(tests);
             let mut old = named(&[&tests.changed, &tests.definitions, &new]);
             old.retain(|path| !changes.mixed.contains_key(path));
-            match which {
-                Tests::WhereMoved => old.retain(|path| !changes.moved.contains_key(path)),
-                Tests::WhereTheyWere => old.extend(changes.moved.values().cloned()),
-                Tests::AsCommitted | Tests::Original => {}
-            }
             tree.repo
                 .compose_tree(&now()?, &start, &old, &changes.mixed)?
         }
