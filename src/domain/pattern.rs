@@ -2,6 +2,7 @@
 
 use regex::{Captures, Regex, RegexBuilder, Replacer};
 use std::borrow::Cow;
+use std::ops::Range;
 use std::sync::OnceLock;
 
 /// A regular expression in a `static`, compiled at its first use.
@@ -56,6 +57,13 @@ impl Pattern {
     ) -> impl Iterator<Item = (usize, Captures<'t>)> {
         let lines = lines.iter().enumerate();
         lines.filter_map(|(at, line)| Some((at, self.captures(line)?)))
+    }
+
+    /// The range of the first match at or behind `start`.
+    pub(crate) fn find_at(&self, text: &str, start: usize) -> Option<Range<usize>> {
+        self.regex()?
+            .find_at(text, start)
+            .map(|found| found.range())
     }
 
     /// `text` with every occurrence replaced.

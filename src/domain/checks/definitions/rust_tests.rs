@@ -5,15 +5,18 @@ use std::ops::Range;
 
 /// The attributes of an item, and its beginning up to its body.
 static ITEM: Pattern = Pattern::new(
-    r"(?x)((?:\#\[(?:[^\[\]]|\[[^\[\]]*\])*\]\s*)+)
+    r"(?x)((?:\#\[(?:[^\[\]]|\[(?:[^\[\]]|\[[^\[\]]*\])*\])*\]\s*)+)
         (?:pub(?:\([^)]*\))?\s+)?(?:(?:async|const|unsafe)\s+)*
-        (mod|fn)\s+(\w+)[^{;]*([{;])",
+        (mod\s|fn\s|impl\b|const\s|static\s)\s*(\w+|<)(?:[^\[\]{;]|\[(?:[^\[\]]|\[[^\[\]]*\])*\])*([{;])",
 );
 
-/// An attribute of a test, or of what is compiled only for tests.
+/// An attribute of a test, or of what is compiled for tests.
 static OF_TEST: Pattern = Pattern::new(
-    r"\#\[\s*(?:cfg\(\s*(?:test|all\(\s*test\b[^\]]*)\s*\)|(?:\w+::)*(?:test|rstest|test_case|test_log|quickcheck|wasm_bindgen_test)\b[^\]]*)\s*\]",
+    r"\#\[\s*(?:cfg\((?:[^\]]*[(,\s])?test\s*[,)]|(?:\w+::)*(?:test|rstest|test_case|test_log|quickcheck|wasm_bindgen_test)\b)",
 );
+
+/// What is compiled for everything but tests.
+static NOT_OF_TEST: Pattern = Pattern::new(r"\bnot\(\s*test\s*\)");
 
 /// The beginning of a module with a body.
 static MODULE: Pattern = Pattern::new(r"\bmod\s+(\w+)\s*(\{)");
@@ -34,7 +37,9 @@ pub fn rust_tests(old: &str, new: &str) -> Option<String> {
     let mut edits: Vec<(Range<usize>, String)> = Vec::new();
     // An item of the same name elsewhere stands for one whose place is gone.
     let mut places: Vec<Option<usize>> = vec![None; before.len()];
-    for is_exact in [true, false] {
+    let same_text =
+        |item: &Item, other: &Item| old.get(item.range.clone()) == new.get(other.range.clone());
+    for (is_exact, is_same) in [(true, false), (false, true), (false, false)] {
         for (item, place) in before
             .iter()
             .zip(&mut places)
@@ -44,7 +49,10 @@ pub fn rust_tests(old: &str, new: &str) -> Option<String> {
                 true => other.key == item.key,
                 false => (&other.key.1, &other.key.2) == (&item.key.1, &item.key.2),
             };
-            let found = (0..after.len()).find(|at| !is_taken[*at] && fits(&after[*at]));
+            let found = (0..after.len()).find(|at| {
+                let other = &after[*at];
+                !is_taken[*at] && fits(other) && (!is_same || same_text(item, other))
+            });
             if let Some(at) = found {
                 is_taken[at] = true;
                 *place = found;
@@ -84,7 +92,7 @@ fn items(text: &str) -> Vec<Item> {
         let is_inside = found
             .last()
             .is_some_and(|last| all.start() < last.range.end);
-        if is_inside || !OF_TEST.is_match(&captures[1]) {
+        if is_inside || !OF_TEST.is_match(&NOT_OF_TEST.replace_all(&captures[1], "")) {
             continue;
         }
         let end = match &captures[4] {
@@ -96,7 +104,11 @@ fn items(text: &str) -> Vec<Item> {
             .filter(|(_, range)| range.contains(&all.start()));
         let around = around.map(|(name, _)| name.clone()).collect();
         found.push(Item {
-            key: (around, captures[2].to_owned(), captures[3].to_owned()),
+            key: (
+                around,
+                captures[2].trim().to_owned(),
+                captures[3].to_owned(),
+            ),
             range: all.start()..end,
         });
     }
@@ -149,16 +161,42 @@ fn end_of_block(code: &str, start: usize) -> usize {
 /// The source with spaces in the place of comments, strings and characters, so that all positions stay.
 fn code_of(text: &str) -> String {
     static NO_CODE: Pattern = Pattern::new(
-        r#"(?xs) //[^\n]* | /\*.*?\*/ | \bb?r"[^"]*" | \bb?r\#".*?"\# | \bb?r\#\#".*?"\#\# | \bb?r\#\#\#+".*?"\#\#\#+
+        r#"(?xs) //[^\n]* | /\* | \bb?r"[^"]*" | \bb?r\#".*?"\# | \bb?r\#\#".*?"\#\# | \bb?r\#\#\#+".*?"\#\#\#+
             | "(?:[^"\\]|\\.)*" | '(?:[^'\\\n]|\\[^\n][^'\n]*)'"#,
     );
-    let blank = |found: &regex::Captures<'_>| -> String {
-        let bytes = found[0].bytes();
-        bytes
-            .map(|byte| if byte == b'\n' { '\n' } else { ' ' })
-            .collect()
-    };
-    NO_CODE.replace_all(text, blank).into_owned()
+    let part = |range: Range<usize>| text.get(range).unwrap_or_default();
+    let mut code = String::with_capacity(text.len());
+    let mut at = 0;
+    while let Some(found) = NO_CODE.find_at(text, at) {
+        let end = match part(found.clone()) {
+            "/*" => end_of_comment(text, found.start),
+            _ => found.end,
+        };
+        code.push_str(part(at..found.start));
+        let blank = part(found.start..end).bytes();
+        code.extend(blank.map(|byte| if byte == b'\n' { '\n' } else { ' ' }));
+        at = end;
+    }
+    code.push_str(part(at..text.len()));
+    code
+}
+
+/// The end of a comment that begins at `start` and may contain others.
+fn end_of_comment(text: &str, start: usize) -> usize {
+    static EDGE: Pattern = Pattern::new(r"/\*|\*/");
+    let mut depth = 0_usize;
+    let mut at = start;
+    while let Some(edge) = EDGE.find_at(text, at) {
+        at = edge.end;
+        match text.get(edge) {
+            Some("/*") => depth += 1,
+            _ => depth -= 1,
+        }
+        if depth == 0 {
+            return at;
+        }
+    }
+    text.len()
 }
 
 /// The text without conditions that the old text does not have and that exclude a module or the whole file

@@ -190,6 +190,45 @@ fn tests_of_rust_are_found_at_any_depth_and_in_any_format() {
 }
 
 #[test]
+fn tests_of_rust_are_found_in_each_form_of_item_and_condition() {
+    let part = Part::RustTests;
+    for form in [
+        "#[test]\nfn t() { check([1]) }\n#[cfg(test)]\nfn check(a: [i32; 1]) -> [[i32; 1]; 2] { WEAK }\n",
+        "#[test]\n#[case(vec![[1, 2]])]\nfn t() { WEAK }\n",
+        "#[cfg(test)]\nimpl<T> Own<T> { fn is(&self) -> bool { WEAK } }\n",
+        "#[cfg(test)]\nconst LIMIT: i32 = WEAK;\n",
+        "#[cfg(any(test, feature = \"x\"))]\nmod helper { fn h() { WEAK } }\n",
+        "#[cfg(all(not(miri), test))]\nmod tests { fn t() { WEAK } }\n",
+        "/* a /* b */ \" */\n#[cfg(test)]\nmod tests { fn t() { WEAK } }\n// \"\n",
+        "#[tokio::test]\nasync fn t() { WEAK }\n",
+    ] {
+        let old = form.replace("WEAK", "true && own");
+        let weaker = form.replace("WEAK", "true");
+        assert_eq!(mixed(part, &old, &weaker), old, "{form}");
+    }
+    for other in [
+        "#[cfg(not(test))]\nfn real() { WORK }\n",
+        "/* a /* b */ #[test] */\nfn real() { WORK }\n",
+        "#[cfg(feature = \"test\")]\nfn real() { WORK }\n",
+    ] {
+        let new = other.replace("WORK", "more");
+        assert_eq!(part.restored(other, &new), None, "{other}");
+    }
+    // Adding a comment changes no test.
+    let commented = format!("/* a /* b */ \"c */\n{OUTSIDE}");
+    assert_eq!(part.restored(OUTSIDE, &commented), None);
+}
+
+#[test]
+fn tests_of_a_renamed_module_stand_for_themselves_beside_a_new_module_above() {
+    let module = |name: &str, test: &str| {
+        format!("mod {name} {{\n    #[cfg(test)]\n    mod tests {{ fn t() {{ {test} }} }}\n}}\n")
+    };
+    let new = format!("{}{}", module("new", "other"), module("b", "own"));
+    assert_eq!(Part::RustTests.restored(&module("a", "own"), &new), None);
+}
+
+#[test]
 fn plugins_of_the_runner_among_what_a_package_says_of_itself_decide() {
     let part = super::super::manifests::PYPROJECT;
     let old = "[project]\nname = \"a\"\nversion = \"1\"\n";
