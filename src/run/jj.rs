@@ -125,10 +125,9 @@ pub(crate) async fn import_commits(setup: &Setup, tree: &mut WorkTree, emit: &mu
             let told = jj.import_head(real, &since, true).await;
             match told {
                 Ok(Imported { users, before }) => {
-                    users
-                        .warning(&before)
-                        .into_iter()
-                        .for_each(|it| emit.warn(it));
+                    if let Some(what) = users.warning(&before) {
+                        emit.warn(what);
+                    }
                     Ok(())
                 }
                 Err(why) => Err(with_import_remedy(real, &since, &why)),
@@ -208,6 +207,11 @@ impl Users {
     }
 }
 
+/// The command that prints the ids of commits.
+const fn ids_of(revisions: &str) -> [&str; 6] {
+    ["log", "--no-graph", "-r", revisions, "-T", "commit_id"]
+}
+
 /// How to start jj.
 struct Jj<'a> {
     cwd: &'a Path,
@@ -252,10 +256,7 @@ impl<'a> Jj<'a> {
         };
         let last = ["op", "log", "--no-graph", "--limit=1", "-T", "id.short()"];
         let last = self.ask(&last).await?;
-        fn of(revision: &str) -> [&str; 6] {
-            ["log", "--no-graph", "-r", revision, "-T", "commit_id"]
-        }
-        let before = self.run_jj(&of("@")).await?;
+        let before = self.run_jj(&ids_of("@")).await?;
         let branch = real.branch_of_head().map_err(told)?;
         let branch = branch.filter(|_| users == Users::Others);
         let moved = match &branch {
@@ -266,7 +267,7 @@ impl<'a> Jj<'a> {
         if users == Users::ThisWorkspace {
             pending.add(&["op", "restore", since]).await?;
         }
-        let is_there = pending.ask(&of("@-")).await? == head;
+        let is_there = pending.ask(&ids_of("@-")).await? == head;
         let mut passes = false;
         if !is_there {
             passes = real.name_head(TEMPORARY_BOOKMARK).map_err(told)?;
@@ -289,7 +290,7 @@ impl<'a> Jj<'a> {
         }
         pending.integrate().await?;
         let below = format!("present({head}) & ::@");
-        if self.ask(&of(&below)).await?.is_empty() {
+        if self.ask(&ids_of(&below)).await?.is_empty() {
             return Err("jj's working copy is not on top of them".to_owned());
         }
         if passes {
@@ -462,8 +463,7 @@ impl<'a> Pending<'a> {
             let args = ["rebase", "-s", &newer, "--onto", head, "--skip-emptied"];
             self.add(&args).await?;
             let broken = format!("conflicts() & {head}..@-");
-            let args = ["log", "--no-graph", "-r", &broken, "-T", "commit_id"];
-            if self.ask(&args).await?.is_empty() {
+            if self.ask(&ids_of(&broken)).await?.is_empty() {
                 return Ok(());
             }
             // They stay as they are, beside the run's commits.

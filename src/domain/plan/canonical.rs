@@ -9,10 +9,10 @@ use crate::yaml::{Entry, Node, Style, Value};
 use std::collections::HashSet;
 use std::fmt::Write;
 
-/// A rendering of a plan file without what only Sprag writes: states, attempts and times of tasks, and the
-/// checkboxes of a checklist, and the status of a whole plan. Two files that differ only in these give equal bytes; any other difference in
-/// values, keys, their order or the Markdown text gives different bytes. In YAML and JSON, comments,
-/// whitespace and equivalent quotes do not count.
+/// A rendering of a plan file without what only Sprag writes: states, attempts and times of tasks, the
+/// checkboxes of a checklist, and the status of a whole plan. Two files that differ only in these give equal
+/// bytes; any other difference in values, keys, their order or the Markdown text gives different bytes. In YAML
+/// and JSON, comments, whitespace and equivalent quotes do not count.
 ///
 /// Returns `None` when the file is not a valid plan: then the raw bytes must be compared.
 pub fn without_owned_keys(name: &str, bytes: &[u8]) -> Option<Vec<u8>> {
