@@ -16,11 +16,13 @@ pub(super) const OUTPUT: usize = 512 << 20;
 const AFTER_SIGNAL: Duration = Duration::from_secs(5);
 
 /// Ends git processes soon after a signal has asked the run to stop. Clones share everything.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub(in crate::git) struct Stop(Arc<Shared>);
 
 #[derive(Debug, Default)]
 struct Shared {
+    /// How long git processes may work after a signal.
+    limit: Duration,
     cancel: OnceLock<Cancel>,
     /// How long git processes have worked since the signal, in microseconds.
     worked: AtomicU64,
@@ -32,7 +34,21 @@ struct Shared {
 #[derive(Debug)]
 pub(in crate::git) struct Unbroken(Stop);
 
+impl Default for Stop {
+    fn default() -> Self {
+        Self::after(AFTER_SIGNAL)
+    }
+}
+
 impl Stop {
+    /// Ends git processes when they have worked so long together after a signal.
+    pub(super) fn after(limit: Duration) -> Self {
+        Self(Arc::new(Shared {
+            limit,
+            ..Shared::default()
+        }))
+    }
+
     /// From now on, signals that set this flag count. Only the first flag does.
     pub(in crate::git) fn follow(&self, cancel: &Cancel) {
         // The deadline of a run leaves time for its end.
@@ -53,7 +69,7 @@ impl Stop {
         }
         let time = u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
         let before = shared.worked.fetch_add(time, Ordering::Relaxed);
-        Duration::from_micros(before.saturating_add(time)) >= AFTER_SIGNAL
+        Duration::from_micros(before.saturating_add(time)) >= shared.limit
     }
 
     /// Lets the git processes of what must not end halfway work to their ends.
@@ -69,7 +85,7 @@ impl Drop for Unbroken {
     }
 }
 
-/// Limits the memory of a git process that was just started, and so of those that it starts.
+/// Limits the memory of a git process that was just started, and of those that it starts from now on.
 #[cfg(target_os = "linux")]
 pub(super) fn limit_memory(child: &Child) {
     use rustix::process::{Pid, Resource, Rlimit, prlimit};
