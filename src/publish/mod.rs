@@ -288,6 +288,7 @@ struct Job<'a> {
 impl Job<'_> {
     async fn publish(&self, handed: &UntrustedRun, reporting: &mut Reporting) -> Result<u8> {
         process::listen(&self.cancel).map_err(anyhow::Error::from)?;
+        self.real.stop_with(&self.cancel);
         let mut sink = |event| reporting.take(event);
         let mut emit = Emitter::new(&mut sink, 0, self.summary.elapsed_ms);
         let bundle = handed.bundle.as_deref();
@@ -296,7 +297,12 @@ impl Job<'_> {
             None => (Delivered::Not, None),
             Some(path) => match self.deliver(path, &mut emit).await {
                 Ok((delivered, facts)) => (delivered, Some(facts)),
-                Err(Refused::Broken(error)) => return Err(error),
+                Err(Refused::Broken(error)) if self.cancel.reason().is_none() => return Err(error),
+                Err(Refused::Broken(error)) => {
+                    emit.warn(format!("nothing is pushed: {error}"));
+                    let ended = (RunStatus::Cancelled, Reason::Cancelled);
+                    return Ok(self.end(&mut emit, ended, None));
+                }
                 Err(Refused::Policy(lines)) => {
                     for line in lines {
                         emit.warn(format!("nothing is pushed: {line}"));

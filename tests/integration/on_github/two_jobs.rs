@@ -2,11 +2,13 @@
 
 use super::closed_meanwhile::{close, rescues};
 use crate::support::github::{Access, Area, Token, git};
+use crate::support::proc::{end_of, signal, wait_until};
 use crate::support::runner::{Runner, Step, TOKEN, comment_event, label_event, repository};
 use serde_json::{Value, json};
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
 
 /// The token of the job that does the work.
 const READER: &str = "ghs_reader0000000000000000000000000000";
@@ -70,6 +72,11 @@ fn hand_over(runner: &Runner, step: &Step) -> PathBuf {
 
 /// The second job: a fresh checkout, an empty temporary directory, a token that may write.
 fn publish(runner: &mut Runner, from: &Path, args: &[&str]) -> Step {
+    let output = publishing(runner, from, args).output().unwrap();
+    runner.ended(&output)
+}
+
+fn publishing(runner: &mut Runner, from: &Path, args: &[&str]) -> Command {
     runner.checkout("main");
     let temp = runner.project.beside("runner");
     let _ = fs::remove_dir_all(temp.join("sprag"));
@@ -77,8 +84,7 @@ fn publish(runner: &mut Runner, from: &Path, args: &[&str]) -> Step {
     let all: Vec<&str> = std::iter::once(from.to_str().unwrap())
         .chain(args.iter().copied())
         .collect();
-    let output = runner.command_of("publish", &all).output().unwrap();
-    runner.ended(&output)
+    runner.command_of("publish", &all)
 }
 
 fn forge(dir: &Path, change: impl FnOnce(&mut Value)) {
@@ -131,6 +137,47 @@ fn the_second_job_pushes_and_reports_what_the_first_one_did() {
     assert_eq!(runner.at("feature"), head);
     assert_eq!(runner.server.pushes(), 1);
     assert!(runner.comment(number).is_some());
+}
+
+#[test]
+fn a_job_that_is_cancelled_while_it_fetches_or_pushes_says_so() {
+    for fetches in [true, false] {
+        let (mut runner, number) = asked();
+        let handed = work(&mut runner, FIX, 0);
+        let mut publishing = publishing(&mut runner, &handed, &[]);
+        let (began, go) = (
+            runner.project.outside("began"),
+            runner.project.outside("go"),
+        );
+        let files = (began.clone(), go.clone());
+        let hold = move || {
+            fs::write(&files.0, "").unwrap();
+            wait_until("the end of the job", || files.1.exists());
+        };
+        match fetches {
+            true => runner.server.before_next_fetch(hold),
+            false => runner.server.move_before_next_push(move |_| hold()),
+        }
+        let mut child = publishing.stdout(Stdio::null()).spawn().unwrap();
+        wait_until("the exchange", || began.exists());
+        signal(child.id(), "TERM");
+        let status = end_of(&mut child);
+        fs::write(go, "").unwrap();
+        let (stdout, stderr) = (Vec::new(), Vec::new());
+        let output = Output {
+            status,
+            stdout,
+            stderr,
+        };
+        let step = runner.ended(&output).expect(143);
+        assert_eq!(step.output("status"), "cancelled", "{fetches}");
+        let ends = conclusions(&runner);
+        let cancelled = Some("cancelled".to_owned());
+        assert!(!ends.is_empty() && ends.iter().all(|(_, end)| *end == cancelled));
+        let comment = runner.comment(number).unwrap();
+        assert!(comment.contains("cancelled"), "{comment}");
+        assert_eq!(runner.server.pushes(), 0);
+    }
 }
 
 #[test]
@@ -403,7 +450,7 @@ fn commits_made_by_hand_are_checked_one_by_one() {
         let (name, email) = BOT;
         project.git(&["config", "user.name", name]);
         project.git(&["config", "user.email", email]);
-        let output = std::process::Command::new("sh")
+        let output = Command::new("sh")
             .args(["-ec", script])
             .current_dir(project.repo())
             .output()

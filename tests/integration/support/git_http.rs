@@ -33,6 +33,7 @@ struct Inner {
     refuses_workflows: bool,
     next: VecDeque<Push>,
     before_fetch_of_refs: Option<Move>,
+    before_fetch: Option<Box<dyn FnOnce() + Send>>,
     before_update: Option<Move>,
 }
 
@@ -214,6 +215,11 @@ impl GitServer {
         lock(&self.shared.inner).before_update = Some(Box::new(change));
     }
 
+    /// Runs when objects are asked for the next time, before they are sent.
+    pub fn before_next_fetch(&self, first: impl FnOnce() + Send + 'static) {
+        lock(&self.shared.inner).before_fetch = Some(Box::new(first));
+    }
+
     /// What becomes of a request, for a server that this one is mounted in.
     pub fn reply(&self, request: &Request) -> Reply {
         self.shared.reply(request)
@@ -265,7 +271,18 @@ impl Shared {
         // A client with much to send asks first with no update whether it may.
         match updates(&request.body) {
             Some(updates) if pushes && !updates.is_empty() => self.push(request, &bare, &updates),
-            _ => Reply::Answer(self.backend(request)),
+            _ => {
+                let reads = request.path().ends_with("git-upload-pack");
+                let first = if reads {
+                    lock(&self.inner).before_fetch.take()
+                } else {
+                    None
+                };
+                if let Some(first) = first {
+                    first();
+                }
+                Reply::Answer(self.backend(request))
+            }
         }
     }
 
