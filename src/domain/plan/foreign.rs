@@ -46,7 +46,7 @@ pub(super) fn read_rmplan(
         plan.details = tidy(source.body());
     }
     if plan.title.is_empty() {
-        plan.title = derived_title(plan.goal.lines().next().unwrap_or_default());
+        plan.title = derived_title(&plan.goal);
     }
     plan.priority = optional_text(root, "priority")?.and_then(|word| match word.as_str() {
         "urgent" | "high" => Some(Priority::High),
@@ -82,6 +82,7 @@ fn rmplan_task(node: &Node) -> Result<Draft, Fault> {
         None => Vec::new(),
     };
     let mut all_done = !steps.is_empty();
+    let mut first_done = None;
     for step in steps {
         let done = is_true(step, "done")?;
         all_done &= done;
@@ -89,7 +90,15 @@ fn rmplan_task(node: &Node) -> Result<Draft, Fault> {
             Some(prompt) => Some(prompt.trim().to_owned()),
             None => optional_text(step, "prompt")?,
         };
-        parts.extend(prompt.filter(|_| !done));
+        match done {
+            true if parts.is_empty() => first_done = first_done.or(prompt),
+            true => {}
+            false => parts.extend(prompt),
+        }
+    }
+    // The title stays the same when steps are marked as done.
+    if let Some(text) = first_done.filter(|_| draft.title.is_empty()) {
+        draft.title = derived_title(&text);
     }
     draft.description = parts.join("\n\n");
     let done = match direct(node, "done") {

@@ -92,15 +92,11 @@ fn task(draft: Draft, id: TaskId, depends_on: Vec<TaskId>) -> Result<Task, Fault
     let at = draft.at.unwrap_or(Position::START);
     let mut title = draft.title;
     if title.is_empty() {
-        let line = draft
-            .description
-            .lines()
-            .find(|line| !line.trim().is_empty());
-        let Some(line) = line else {
-            let message = format!("the task `{id}` has neither a `title` nor a `description`");
-            return Err(Fault::new(at, message));
-        };
-        title = derived_title(line);
+        title = derived_title(&draft.description);
+    }
+    if title.is_empty() {
+        let message = format!("the task `{id}` has neither a `title` nor a `description`");
+        return Err(Fault::new(at, message));
     }
     Ok(Task {
         id,
@@ -116,9 +112,10 @@ fn task(draft: Draft, id: TaskId, depends_on: Vec<TaskId>) -> Result<Task, Fault
     })
 }
 
-/// Derives a title from the first line of a longer text.
-pub(super) fn derived_title(line: &str) -> String {
-    let line = one_line(line);
+/// Derives a title from the first line of a longer text that is not empty.
+pub(super) fn derived_title(text: &str) -> String {
+    let mut lines = text.lines().filter(|line| !line.trim().is_empty());
+    let line = one_line(lines.next().unwrap_or_default());
     if line.chars().count() <= MAX_DERIVED_TITLE {
         return line;
     }

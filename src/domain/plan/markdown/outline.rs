@@ -153,7 +153,9 @@ impl OutlineReader {
                 }
             }
             Event::Start(Tag::Item) if self.in_list == 1 => {
-                self.criteria.push(criterion(&source[range]));
+                let text = criterion(&source[range]);
+                self.criteria
+                    .extend(Some(text).filter(|text| !text.is_empty()));
             }
             _ if self.in_list > 0 => {}
             Event::Start(Tag::List(_)) => self.start_list(),

@@ -199,6 +199,25 @@ fn steps_of_rmplan_are_done_with_their_task() {
     );
 }
 
+#[test]
+fn a_task_of_rmplan_keeps_the_title_that_its_first_step_gave_it() {
+    let text = "tasks:\n  - steps:\n      - { prompt: Open., done: false }\n      - { prompt: Read., done: false }\n";
+    let title = |text: &str| plan("p.yml", text).tasks[0].title.clone();
+    let partly = text.replacen("false", "true", 1);
+    let done = set("p.yml", text, "t1", TaskStatus::Done);
+    for state in [text, &partly, &done] {
+        assert_eq!(title(state), "Open.", "{state}");
+    }
+}
+
+#[test]
+fn a_criterion_without_text_is_none() {
+    let text = "# S\n\n## One\nWords.\n\nAcceptance:\n- [x]\n- holds\n-\n";
+    let read = plan("plan.md", text);
+    assert_eq!(read.tasks[0].acceptance, ["holds"]);
+    plan("plan.json", &read.texts());
+}
+
 const STORY_WITH_TASKS: &str = "---\r\nid: S-1\r\nstatus: ready\r\n---\r\n# S\r\n\r\n## Acceptance Criteria\r\n- [ ] holds\r\n\r\n## Implementation Plan\r\n### Phase 1: Setup\r\n- [ ] **T1**: one\r\n  - [ ] part of one\r\n  - Acceptance:\r\n    - [ ] holds here\r\n- [x] **T2**: two\r\n```\r\n- [ ] code\r\n```\r\n### Definition of Done\r\n- [ ] all is well\r\n\r\n## Review\r\n- [ ] look at it\r\n";
 
 #[test]
