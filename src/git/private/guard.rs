@@ -44,6 +44,18 @@ pub struct TurnMark {
     fetched: Option<String>,
 }
 
+impl TurnMark {
+    /// The same HEAD with the refs, locks and fetches of `now`.
+    #[must_use]
+    pub fn with_refs_of(self, now: Self) -> Self {
+        Self {
+            branch: self.branch,
+            oid: self.oid,
+            ..now
+        }
+    }
+}
+
 /// A forbidden change to the repository during a turn. It has been undone.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]

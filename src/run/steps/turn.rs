@@ -29,6 +29,7 @@ use crate::run::steps::turn_violations::{of_changed_configuration, violations};
 use crate::run::steps::undo::{keep_phase_start, undo_what_may_not_change};
 use crate::run::task::{SubstituteAgent, TaskRun};
 use crate::run::work_tree::changed_paths;
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 /// How many bytes at the end of a final message the history keeps.
@@ -51,6 +52,8 @@ struct TurnWork {
     /// The paths of undone changes.
     undone: Vec<String>,
     violations: Vec<String>,
+    /// Whether what the turn did to the repository itself could be inspected, and undone.
+    is_inspected: bool,
 }
 
 /// Runs the agent once and returns the observation.
@@ -74,6 +77,9 @@ pub async fn turn(
     let is_stopped = parts.tree.repo.real().is_stopped();
     let unseen = parts.setup.interruption().filter(|_| is_stopped);
     if let Some(by) = end.cancelled.map(interruption).or(unseen) {
+        if work.is_inspected {
+            note_inspected(parts);
+        }
         keep_session(parts, run);
         let spend = spend(&usage);
         return Ok(Observation::Interrupted { by, spend });
@@ -148,6 +154,7 @@ fn take_work(
     end: &AgentEnd,
 ) -> TurnWork {
     let mut inspected = inspect(parts, start.mark);
+    let is_inspected = inspected.is_ok();
     let undone = undo_what_may_not_change(parts, run, key, inspected.as_mut().ok());
     let mut seen = parts.tree.snapshot(&mut parts.emit);
     if end.cancelled.is_none() {
@@ -164,6 +171,7 @@ fn take_work(
         state,
         undone,
         violations,
+        is_inspected,
     }
 }
 
@@ -376,24 +384,56 @@ fn inspect(
     parts.tree.repo.change().inspect_turn(&mark)
 }
 
-/// HEAD and refs at the start of the turn. A turn that a crash interrupted is judged from its start.
+/// The mark of a turn in the run directory.
+#[derive(Serialize, Deserialize)]
+struct KeptMark {
+    /// Task and turn.
+    of_turn: (String, u32),
+    mark: TurnMark,
+    /// Whether the turn's changes of refs have been undone. Later changes are somebody else's.
+    is_inspected: bool,
+}
+
+impl KeptMark {
+    fn read(parts: &Parts<'_>) -> Option<Self> {
+        parts.setup.run_dir.read_json(RunFile::TurnMark)
+    }
+
+    fn keep(&self, parts: &mut Parts<'_>) {
+        let kept = parts.setup.run_dir.write_json(RunFile::TurnMark, self);
+        parts.emit.warn_unless_stored(kept);
+    }
+}
+
+/// Records that what an interrupted turn did to the refs has been undone.
+fn note_inspected(parts: &mut Parts<'_>) {
+    if let Some(mark) = KeptMark::read(parts) {
+        let is_inspected = true;
+        KeptMark {
+            is_inspected,
+            ..mark
+        }
+        .keep(parts);
+    }
+}
+
+/// HEAD and refs at the start of the turn. A turn that a crash interrupted is judged from its start, and one that
+/// a signal interrupted from its HEAD at the start and from the present refs.
 fn turn_mark(parts: &mut Parts<'_>, run: &TaskRun<'_>, key: TurnKey) -> Result<TurnMark, GitError> {
     let of_turn = (run.task.id.to_string(), key.turn);
-    if matches!(run.journal.state.last, Last::Resumed(_))
-        && let Some((turn, mark)) = parts
-            .setup
-            .run_dir
-            .read_json::<((String, u32), TurnMark)>(RunFile::TurnMark)
-        && turn == of_turn
-    {
-        return Ok(mark);
-    }
-    let mark = parts.tree.repo.mark_turn()?;
-    let kept = parts
-        .setup
-        .run_dir
-        .write_json(RunFile::TurnMark, &(of_turn, &mark));
-    parts.emit.warn_unless_stored(kept);
+    let is_resumed = matches!(run.journal.state.last, Last::Resumed(_));
+    let kept = KeptMark::read(parts).filter(|kept| is_resumed && kept.of_turn == of_turn);
+    let mark = match kept {
+        Some(kept) if !kept.is_inspected => return Ok(kept.mark),
+        Some(kept) => kept.mark.with_refs_of(parts.tree.repo.mark_turn()?),
+        None => parts.tree.repo.mark_turn()?,
+    };
+    let kept = KeptMark {
+        of_turn,
+        mark: mark.clone(),
+        is_inspected: false,
+    };
+    kept.keep(parts);
     Ok(mark)
 }
 

@@ -385,6 +385,49 @@ fn commits_of_an_agent_that_was_interrupted_are_gone_on_with() {
 }
 
 #[test]
+fn branches_and_tags_that_are_made_after_an_interruption_stay() {
+    let project = fixable();
+    fifo(&project, "working");
+    let agent = project.agent(
+        "[ $N = 1 ] && { echo half > b.txt; git branch planted; echo $$ > $OUT/working; sleep 1000; }; echo fixed > a.txt; echo Done.",
+    );
+    let child = started(&project, &agent);
+    heard(&project, "working");
+    send("-INT", &child.id().to_string());
+    ended(&project, child).expect(130);
+    project.git(&["branch", "mine"]);
+    project.git(&["tag", "v1"]);
+    resume(&project, &agent).expect(0);
+    let refs = project.git(&[
+        "for-each-ref",
+        "--format=%(refname)",
+        "refs/heads",
+        "refs/tags",
+    ]);
+    assert_eq!(refs, "refs/heads/main\nrefs/heads/mine\nrefs/tags/v1");
+    assert_eq!(files_of(&project, "HEAD"), ["a.txt", "b.txt", "plan.yaml"]);
+}
+
+#[test]
+fn what_a_resumed_turn_does_to_refs_is_undone() {
+    let project = fixable();
+    fifo(&project, "working");
+    let agent = project.agent(
+        "[ $N = 1 ] && { echo half > b.txt; echo $$ > $OUT/working; sleep 1000; }; git branch -f mine HEAD~1; git branch planted; echo fixed > a.txt; echo Done.",
+    );
+    let child = started(&project, &agent);
+    heard(&project, "working");
+    send("-INT", &child.id().to_string());
+    ended(&project, child).expect(130);
+    project.git(&["branch", "mine"]);
+    let run = resume(&project, &agent).expect(3);
+    assert_eq!(end(run.task(0)), ("blocked", "policy_violation"));
+    let refs = project.git(&["for-each-ref", "--format=%(refname)", "refs/heads"]);
+    assert_eq!(refs, "refs/heads/main\nrefs/heads/mine");
+    assert_eq!(project.git(&["rev-parse", "mine"]), project.head());
+}
+
+#[test]
 fn nothing_to_resume() {
     let project = fixable();
     let agent = project.agent(FIX);
