@@ -88,7 +88,7 @@ fn many_new_refs_are_removed_together_and_a_few_of_them_named() {
     );
     let run = project.left(3);
     let message = run.task(0)["message"].as_str().unwrap();
-    assert!(message.contains("2982 more refs were changed"), "{message}");
+    assert!(message.contains("2992 more refs were changed"), "{message}");
 }
 
 #[test]

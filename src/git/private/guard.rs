@@ -31,8 +31,11 @@ const SERVED: &str = "refs";
 /// Maximum number of bytes that are read of `FETCH_HEAD`.
 const FETCH_HEAD_LIMIT: u64 = 16 * 1024 * 1024;
 
+/// How many digits of a commit's id a message shows.
+const SHOWN_DIGITS: usize = 12;
+
 /// How many changed refs are named, and restored one by one.
-const NAMED_REFS: usize = 20;
+const NAMED_REFS: usize = 10;
 
 /// HEAD and the refs at the start of a turn.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -114,11 +117,20 @@ impl fmt::Display for Violation {
                 write!(f, "the branch was moved to {commit}, which {why}")
             }
             Self::FurtherRefs { count } => write!(f, "{count} more refs were changed"),
-            Self::RefChanged {
-                name, from: None, ..
-            } => write!(f, "{name} was created"),
             Self::RefChanged { name, to: None, .. } => write!(f, "{name} was deleted"),
-            Self::RefChanged { name, .. } => write!(f, "{name} was moved"),
+            // The commit may be somebody else's, and nothing else names it any more.
+            Self::RefChanged {
+                name,
+                from,
+                to: Some(to),
+            } => {
+                let how = from.as_ref().map_or("created at", |_| "moved to");
+                let to = match to.strip_prefix(SYMBOLIC) {
+                    Some(target) => target,
+                    None => to.get(..SHOWN_DIGITS).unwrap_or(to),
+                };
+                write!(f, "{name} was {how} {to}")
+            }
         }
     }
 }

@@ -194,16 +194,18 @@ fn foreign_refs_are_put_back() {
     f.git(&["tag", "v2"]);
     f.git(&["replace", "HEAD~", "HEAD"]);
     f.git(&["update-ref", "refs/remotes/origin/main", "HEAD"]);
+    let tip = f.git(&["rev-parse", "--short=12", "HEAD"]);
     let report = f.repo.inspect_turn(&mark).unwrap();
     let names: Vec<String> = report.violations.iter().map(ToString::to_string).collect();
     assert_eq!(names.len(), 5);
     assert_eq!(names[0], "refs/heads/kept was deleted");
-    assert_eq!(names[1], "refs/heads/moved was moved");
+    assert_eq!(names[1], format!("refs/heads/moved was moved to {tip}"));
     assert!(names[2].starts_with("refs/replace/"), "{names:?}");
-    assert_eq!(
-        names[3..],
-        ["refs/tags/v1 was moved", "refs/tags/v2 was created"]
-    );
+    let tags = [
+        format!("refs/tags/v1 was moved to {tip}"),
+        format!("refs/tags/v2 was created at {tip}"),
+    ];
+    assert_eq!(names[3..], tags);
     assert_eq!(
         report.agent_commits.len(),
         1,
