@@ -24,6 +24,8 @@ struct OrderlyEnd {
     /// The content of each dirty path. Empty in a file from before it was saved.
     #[serde(default)]
     contents: Vec<Content>,
+    /// Whether nothing that the agent did to the repository's configuration and hooks was left.
+    is_configured_as_found: bool,
 }
 
 /// Mode and digest of a file; `None` if it is not there.
@@ -39,6 +41,7 @@ pub fn note_orderly_end(setup: &Setup, tree: &mut WorkTree, emit: &mut Emitter<'
         contents: dirty.iter().map(|path| raw.content(path)).collect(),
         dirty,
         known: raw.known.clone(),
+        is_configured_as_found: tree.repo.is_configured_as_found(),
     };
     let kept = setup.run_dir.write_json(RunFile::OrderlyEnd, &end);
     emit.warn_unless_stored(kept);
@@ -79,6 +82,12 @@ pub fn changed_since_orderly_end(
 ) -> Option<Difference> {
     let end: OrderlyEnd = run_dir.read_json(RunFile::OrderlyEnd)?;
     end.difference(&*look()?)
+}
+
+/// Whether later changes to the repository's configuration and hooks are somebody else's.
+pub fn was_configured_as_found(run_dir: &RunDir) -> bool {
+    let end: Option<OrderlyEnd> = run_dir.read_json(RunFile::OrderlyEnd);
+    end.is_some_and(|end| end.is_configured_as_found)
 }
 
 /// Removes the saved state. If it stayed and the resumed process were killed, its end would look orderly.

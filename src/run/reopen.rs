@@ -18,6 +18,7 @@ use crate::run::events_file::leave_out_events;
 use crate::run::isolation::filters_before_the_run;
 use crate::run::layout::{Folder, RunFile};
 use crate::run::lock::{RunLock, lock};
+use crate::run::orderly_end::was_configured_as_found;
 use crate::run::past_runs::directory;
 use crate::run::places::runs_of;
 use crate::run::plan_state::{PlanState, completed_at};
@@ -208,7 +209,13 @@ fn request(run_dir: &RunDir) -> Result<Option<RunRequest>> {
 fn reopen_repository(real: Real, run_dir: &RunDir) -> Result<Repo> {
     let private = run_dir.folder(Folder::Git);
     outlast(&Repo::mark_of_children(&private), GIT_EXIT_TIMEOUT);
-    let mut repo = Repo::reopen(real, &private).map_err(|error| {
+    let opened = Repo::reopen(real, &private).and_then(|mut repo| {
+        if was_configured_as_found(run_dir) {
+            repo.adopt_changed_configuration()?;
+        }
+        Ok(repo)
+    });
+    let mut repo = opened.map_err(|error| {
         let error = anyhow::Error::from(error);
         let message = format!("the run cannot be resumed: {}", with_causes(&error));
         match machine_fault(&error) {

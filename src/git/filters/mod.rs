@@ -17,7 +17,7 @@ use crate::git::copy_tree::make_dir;
 use crate::git::error::{GitError, io_error};
 use crate::git::files::write;
 use crate::git::filters::sandbox::FilterSandbox;
-use crate::git::private::directory::quoted_if_needed;
+use crate::git::private::adopted::quoted_if_needed;
 use crate::git::private::programs::{filters_file, with_configuration};
 use crate::git::repo::Repo;
 use std::ffi::OsString;

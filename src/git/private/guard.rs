@@ -4,7 +4,7 @@ use crate::domain::snapshot::{Head, RevId};
 use crate::git::copy_tree::{copy_tree, metadata, remove, same};
 use crate::git::error::GitError;
 use crate::git::preflight::Operation;
-use crate::git::private::directory::recorded_places;
+use crate::git::private::adopted::recorded_places;
 use crate::git::private::head::HeadState;
 use crate::git::private::plain_refs::{Refs, SYMBOLIC};
 use crate::git::repo::Repo;

@@ -1,9 +1,7 @@
 //! The ignore rules of the private directory that the repository does not have.
 
-use crate::git::copy_tree::metadata;
 use crate::git::error::GitError;
 use crate::git::files::write;
-use crate::git::real::Real;
 use std::fs;
 use std::path::Path;
 
@@ -46,10 +44,7 @@ fn rule_for(path: &[u8]) -> Vec<u8> {
 }
 
 /// Excludes jj's own directory, which is not part of the work, whatever happens to jj's ignore file in it.
-pub(in crate::git) fn exclude_jj(real: &Real, exclude: &Path) -> Result<(), GitError> {
-    if metadata(&real.work_tree.join(".jj"))?.is_none() {
-        return Ok(());
-    }
+pub(in crate::git) fn exclude_jj(exclude: &Path) -> Result<(), GitError> {
     let mut rules = fs::read(exclude).unwrap_or_default();
     rules.extend(RULE_FOR_JJ);
     write(exclude, &rules)

@@ -1,5 +1,6 @@
 //! The private git directory: its content, and its protection from everybody else.
 
+pub(in crate::git) mod adopted;
 pub(in crate::git) mod calls;
 pub(in crate::git) mod config;
 pub(in crate::git) mod credentials;
@@ -14,3 +15,4 @@ pub(in crate::git) mod programs;
 pub(in crate::git) mod refs;
 pub(in crate::git) mod required_files;
 pub(in crate::git) mod seal;
+mod taken_over;

@@ -428,6 +428,51 @@ fn what_a_resumed_turn_does_to_refs_is_undone() {
 }
 
 #[test]
+fn what_a_person_does_to_configuration_and_hooks_after_the_end_stays_and_counts() {
+    let project = fixable();
+    project.hook("commit-msg", "echo no ticket >&2; exit 1");
+    let agent = project.agent(FIX);
+    let failed = project.run(&agent, &["--max-retries", "0"]).expect(1);
+    assert_eq!(end(failed.task(0)), ("failed", "commit_rejected"));
+    project.hook("commit-msg", "sed -i '1s/^/T-1 /' \"$1\"");
+    project.git(&["config", "user.name", "Somebody"]);
+    project.git(&["remote", "add", "fork", "https://example.invalid/fork"]);
+    fs::write(project.repo().join(".git/info/exclude"), "*.mine\n").unwrap();
+    project.write("x.mine", "");
+    resume(&project, &agent).expect(0);
+    assert!(
+        project
+            .git(&["log", "-1", "--format=%an %s"])
+            .starts_with("Somebody T-1 ")
+    );
+    assert_eq!(project.git(&["remote"]), "fork");
+    let rules = fs::read_to_string(project.repo().join(".git/info/exclude"));
+    assert_eq!(rules.unwrap(), "*.mine\n");
+    assert_eq!(files_of(&project, "HEAD"), ["a.txt", "plan.yaml"]);
+}
+
+#[test]
+fn what_the_agent_did_to_hooks_counts_for_nothing_when_the_run_is_resumed() {
+    let project = fixable();
+    project.write(
+        "hooks/commit-msg",
+        "#!/bin/sh\necho no ticket >&2; exit 1\n",
+    );
+    let hook = project.repo().join("hooks/commit-msg");
+    fs::set_permissions(&hook, fs::Permissions::from_mode(0o755)).unwrap();
+    project.commit_all("hooks");
+    project.git(&["config", "core.hooksPath", "hooks"]);
+    let agent = project.agent("echo '#!/bin/sh' > hooks/commit-msg; echo fixed > a.txt; git config user.name Agent; echo Done.");
+    let failed = project.run(&agent, &["--max-retries", "0"]).expect(1);
+    assert_eq!(end(failed.task(0)), ("failed", "commit_rejected"));
+    project.git(&["remote", "add", "fork", "https://example.invalid/fork"]);
+    let run = resume(&project, &agent).expect(1);
+    assert_eq!(end(run.task(0)), ("failed", "commit_rejected"));
+    assert_eq!(project.git(&["remote"]), "fork");
+    assert_eq!(project.git(&["config", "user.name"]), "Tester");
+}
+
+#[test]
 fn nothing_to_resume() {
     let project = fixable();
     let agent = project.agent(FIX);

@@ -1,0 +1,333 @@
+//! What the private directory takes from the repository: its configuration, rules, hooks and alternates.
+
+use crate::git::bytes::as_path;
+use crate::git::copy_tree::{copy_tree, make_dir};
+use crate::git::error::{GitError, io_error};
+use crate::git::files::write;
+use crate::git::private::calls::git_dir;
+use crate::git::private::config::{Setting, Settings, render, setting};
+use crate::git::private::ignore_rules::exclude_jj;
+use crate::git::private::links::links;
+use crate::git::private::programs::{
+    PROGRAMS, has_filters, has_lfs, lfs_storage, signer_in_repository, write_programs,
+};
+use crate::git::real::Real;
+use serde::{Deserialize, Serialize};
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+
+/// Copies the files that are restored after a turn.
+pub(super) fn record(real: &Real, root: &Path) -> Result<(), GitError> {
+    let mut places = recorded_places(real, root).into_iter();
+    places.try_for_each(|(place, copy)| copy_tree(&place, &copy))
+}
+
+/// The state that must survive a restart.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(in crate::git) struct State {
+    pub(super) version: u32,
+    /// Digest of the repository's paths, so that the directory is never used with another repository.
+    pub(super) repository: String,
+    /// The commit that changes are compared with, or `None` before the first commit.
+    pub(in crate::git) base: Option<String>,
+    /// Its tree, or the empty tree before the first commit.
+    pub(in crate::git) base_tree: String,
+    /// The branch that was checked out at the start.
+    pub(in crate::git) branch: Option<String>,
+    pub(in crate::git) file_mode: bool,
+    pub(in crate::git) sign: bool,
+    /// Whether git may convert files even without a `.gitattributes` file.
+    pub(in crate::git) converts: bool,
+    pub(in crate::git) identity: Option<(String, String)>,
+    /// Parts of the repository's git directory that were links at the start.
+    pub(in crate::git) links: Vec<Vec<u8>>,
+    /// Whether a filter was configured at the start.
+    pub(in crate::git) filters: bool,
+    /// Where git-lfs keeps contents, if it is one of the filters.
+    pub(in crate::git) lfs_storage: Option<Vec<u8>>,
+    /// A file of the repository that signing would execute.
+    pub(in crate::git) signer: Option<Vec<u8>>,
+    /// The copied hooks, relative to the private directory's root.
+    pub(super) hooks: Option<Vec<u8>>,
+}
+
+impl State {
+    /// Takes what the run needs of the repository besides its commits and hooks.
+    pub(super) fn adopt(
+        &mut self,
+        real: &Real,
+        root: &Path,
+        settings: &Settings,
+        with_jj: bool,
+    ) -> Result<(), GitError> {
+        init(real, root, settings)?;
+        copy_rules(real, root, settings)?;
+        if with_jj {
+            exclude_jj(&git_dir(root).join("info/exclude"))?;
+        }
+        write_alternates(real, root)?;
+        let written = self.branch.as_deref().unwrap_or("HEAD");
+        let bytes = |path: PathBuf| path.into_os_string().into_vec();
+        self.links = links(real, written).into_iter().map(bytes).collect();
+        self.file_mode = settings.is_true("core.filemode", true);
+        self.sign = settings.is_true("commit.gpgsign", false);
+        self.converts = converts(root, settings);
+        self.identity = settings.text("user.name").zip(settings.text("user.email"));
+        self.filters = has_filters(settings);
+        let storage = has_lfs(real, settings).then(|| bytes(lfs_storage(real, settings)));
+        self.lfs_storage = storage;
+        self.signer = signer_in_repository(real, settings).map(bytes);
+        Ok(())
+    }
+}
+
+/// The paths in the repository's git directory that an agent may not change, each with the path of its copy.
+pub(in crate::git) fn recorded_places(real: &Real, root: &Path) -> Vec<(PathBuf, PathBuf)> {
+    let shared = ["config", "hooks", "info", "objects/info/alternates"];
+    let own = ["config.worktree", "info", "commondir", "gitdir"];
+    let recorded = root.join("recorded");
+    let mut places: Vec<(PathBuf, PathBuf)> = shared
+        .iter()
+        .map(|name| {
+            (
+                real.common_dir.join(name),
+                recorded.join("shared").join(name),
+            )
+        })
+        .collect();
+    for name in own {
+        let place = real.git_dir.join(name);
+        if places.iter().all(|(known, _)| *known != place) {
+            places.push((place, recorded.join("own").join(name)));
+        }
+    }
+    let dot_git = real.work_tree.join(".git");
+    if fs::symlink_metadata(&dot_git).is_ok_and(|meta| !meta.is_dir())
+        || recorded.join("dot-git").symlink_metadata().is_ok()
+    {
+        places.push((dot_git, recorded.join("dot-git")));
+    }
+    places
+}
+
+/// Copies a file's content if the file exists. A link is followed, as git does.
+pub(super) fn copy_content(from: &Path, to: &Path) -> Result<(), GitError> {
+    if !from.is_file() {
+        return Ok(());
+    }
+    let content = fs::read(from).map_err(io_error("read", from))?;
+    write(to, &content)
+}
+
+/// Quotes the path of an alternate in C style if it could otherwise be misread.
+pub(in crate::git) fn quoted_if_needed(path: &[u8]) -> Vec<u8> {
+    if !path
+        .iter()
+        .any(|byte| matches!(byte, b'"' | b'\n' | b'\\' | b'#'))
+    {
+        return path.to_vec();
+    }
+    let mut quoted = vec![b'"'];
+    for byte in path {
+        match byte {
+            b'"' | b'\\' => quoted.extend([b'\\', *byte]),
+            b'\n' => quoted.extend(b"\\n"),
+            _ => quoted.push(*byte),
+        }
+    }
+    quoted.push(b'"');
+    quoted
+}
+
+fn converts(root: &Path, settings: &Settings) -> bool {
+    let info = git_dir(root).join("info");
+    let has = |name: &str| info.join(name).metadata().is_ok_and(|meta| meta.len() > 0);
+    let configured = ["core.autocrlf", "core.eol"]
+        .iter()
+        .any(|key| settings.last(key).is_some());
+    configured || has("attributes") || has("global-attributes")
+}
+
+/// Creates the directories and the configuration that, with a HEAD, make a git directory (gitrepository-layout(5)).
+/// Created without `git init`, it always keeps its refs in files, whatever git's default is.
+fn init(real: &Real, root: &Path, settings: &Settings) -> Result<(), GitError> {
+    let dir = git_dir(root);
+    for name in ["info", "objects/info", "objects/pack", "refs/heads"] {
+        make_dir(&dir.join(name))?;
+    }
+    let inside = |name: &str| root.join(name).into_os_string().into_vec();
+    let sha256 = real.object_format != "sha1";
+    let mut lines = vec![
+        setting(
+            "core.repositoryformatversion",
+            if sha256 { "1" } else { "0" },
+        ),
+        setting("core.bare", "false"),
+    ];
+    if sha256 {
+        lines.push(setting(
+            "extensions.objectformat",
+            real.object_format.as_str(),
+        ));
+    }
+    lines.extend(settings.taken_over().cloned());
+    let storage = lfs_storage(real, settings).into_os_string().into_vec();
+    lines.push(setting("lfs.storage", storage));
+    if has_lfs(real, settings) {
+        // Without it, git-lfs adds it to the configuration.
+        lines.push(setting("lfs.repositoryformatversion", "0"));
+    }
+    lines.extend([
+        setting("core.excludesfile", inside("git/info/global-exclude")),
+        setting("core.attributesfile", inside("git/info/global-attributes")),
+        setting("core.hookspath", inside("no-hooks")),
+        setting("core.fsmonitor", "false"),
+        setting("core.untrackedcache", "false"),
+        setting("core.splitindex", "false"),
+        setting("core.commitgraph", "false"),
+        setting("core.logallrefupdates", "false"),
+        setting("index.sparse", "false"),
+        setting("gc.auto", "0"),
+    ]);
+    write(&dir.join("config"), &render(&lines as &[Setting]))?;
+    make_dir(&root.join(PROGRAMS))?;
+    write_programs(root, settings)
+}
+
+/// Copies the ignore, attribute and sparse checkout rules from outside of the work tree.
+fn copy_rules(real: &Real, root: &Path, settings: &Settings) -> Result<(), GitError> {
+    let info = git_dir(root).join("info");
+    copy_content(&real.common_dir.join("info/exclude"), &info.join("exclude"))?;
+    copy_content(
+        &real.common_dir.join("info/attributes"),
+        &info.join("attributes"),
+    )?;
+    copy_content(
+        &real.git_dir.join("info/sparse-checkout"),
+        &info.join("sparse-checkout"),
+    )?;
+    copy_content(
+        &real.git_dir.join("shallow"),
+        &git_dir(root).join("shallow"),
+    )?;
+    copy_content(
+        &real.common_dir.join("shallow"),
+        &git_dir(root).join("shallow"),
+    )?;
+    for (key, default, copy) in [
+        ("core.excludesfile", "git/ignore", "global-exclude"),
+        ("core.attributesfile", "git/attributes", "global-attributes"),
+    ] {
+        write(&info.join(copy), b"")?;
+        let configured = settings
+            .path(real, key)?
+            .map(|path| real.work_tree.join(as_path(&path)));
+        if let Some(path) =
+            configured.or_else(|| user_config_dir(real).map(|dir| dir.join(default)))
+        {
+            copy_content(&path, &info.join(copy))?;
+        }
+    }
+    Ok(())
+}
+
+fn user_config_dir(real: &Real) -> Option<PathBuf> {
+    let xdg = real
+        .environment
+        .get("XDG_CONFIG_HOME")
+        .filter(|dir| !dir.is_empty());
+    xdg.map(PathBuf::from).or_else(|| {
+        real.environment
+            .get("HOME")
+            .map(|home| Path::new(home).join(".config"))
+    })
+}
+
+/// Writes the whole chain of alternates, because git follows relative ones only at the first level.
+fn write_alternates(real: &Real, root: &Path) -> Result<(), GitError> {
+    let mut chain = vec![real.common_dir.join("objects")];
+    let mut next = 0;
+    while next < chain.len() && chain.len() < 32 {
+        let list = fs::read(chain[next].join("info/alternates")).unwrap_or_default();
+        for line in list.split(|byte| *byte == b'\n') {
+            if line.is_empty() || line.starts_with(b"#") {
+                continue;
+            }
+            let path = chain[next].join(as_path(line));
+            let path = fs::canonicalize(&path).unwrap_or(path);
+            if !chain.contains(&path) {
+                chain.push(path);
+            }
+        }
+        next += 1;
+    }
+    let mut text = Vec::new();
+    for path in chain {
+        text.extend(quoted_if_needed(path.as_os_str().as_bytes()));
+        text.push(b'\n');
+    }
+    write(&git_dir(root).join("objects/info/alternates"), &text)
+}
+
+/// The directory of the hooks, if there is one.
+pub(super) fn hooks(real: &Real, settings: &Settings) -> Result<Option<PathBuf>, GitError> {
+    let hooks = match settings.path(real, "core.hookspath")? {
+        Some(path) => real.work_tree.join(as_path(&path)),
+        None => real.common_dir.join("hooks"),
+    };
+    Ok(fs::canonicalize(hooks).ok())
+}
+
+/// Copies the hooks and returns their path below `root`. For hooks inside the work tree, their parent
+/// directory is copied too, because such scripts use files beside it (`$(dirname "$0")/..`).
+pub(super) fn copy_hooks(
+    real: &Real,
+    root: &Path,
+    hooks: Option<&Path>,
+) -> Result<Option<Vec<u8>>, GitError> {
+    let Some(hooks) = hooks.filter(|hooks| !holds_only_samples(hooks)) else {
+        return Ok(None);
+    };
+    if real.work_tree.starts_with(hooks) {
+        return Err(GitError::Private {
+            path: hooks.to_path_buf(),
+            why: "core.hooksPath is the work tree itself; give the hooks a directory".to_owned(),
+        });
+    }
+    let parent = hooks.parent().filter(|parent| {
+        **parent != real.work_tree
+            && parent.starts_with(&real.work_tree)
+            && !parent.starts_with(&real.common_dir)
+    });
+    let copied = parent.unwrap_or(hooks);
+    let top = Path::new("hooks").join(copied.file_name().unwrap_or_default());
+    copy_tree(copied, &root.join(&top))?;
+    let below = hooks.strip_prefix(copied).unwrap_or(Path::new(""));
+    Ok(Some(top.join(below).into_os_string().into_vec()))
+}
+
+/// Whether this is a directory with nothing but the samples that `git init` puts there, which git never runs.
+fn holds_only_samples(hooks: &Path) -> bool {
+    let is_sample = |name: &OsStr| name.as_bytes().ends_with(b".sample");
+    fs::read_dir(hooks).is_ok_and(|mut entries| {
+        entries.all(|entry| entry.is_ok_and(|entry| is_sample(&entry.file_name())))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn samples_are_no_hooks() {
+        let dir = tempfile::tempdir().unwrap();
+        assert!(holds_only_samples(dir.path()));
+        fs::write(dir.path().join("pre-commit.sample"), "").unwrap();
+        assert!(holds_only_samples(dir.path()));
+        fs::write(dir.path().join("helper"), "").unwrap();
+        assert!(!holds_only_samples(dir.path()));
+        assert!(!holds_only_samples(Path::new("/dev/null")));
+    }
+}
