@@ -150,6 +150,13 @@ fn converts(root: &Path, settings: &Settings) -> bool {
     configured || has("attributes") || has("global-attributes")
 }
 
+/// Whether the file system takes names in other letter case for the same. The configuration of a repository that was
+/// copied from another machine may be wrong about it, and git then overlooks files. git asks in the same way.
+fn ignores_case(real: &Real) -> bool {
+    let other = real.common_dir.join("CoNfIg");
+    other.symlink_metadata().is_ok()
+}
+
 /// Creates the directories and the configuration that, with a HEAD, make a git directory (gitrepository-layout(5)).
 /// Created without `git init`, it always keeps its refs in files, whatever git's default is.
 fn init(real: &Real, root: &Path, settings: &Settings) -> Result<(), GitError> {
@@ -173,6 +180,9 @@ fn init(real: &Real, root: &Path, settings: &Settings) -> Result<(), GitError> {
         ));
     }
     lines.extend(settings.taken_over().cloned());
+    if settings.is_true("core.ignorecase", false) && !ignores_case(real) {
+        lines.push(setting("core.ignorecase", "false"));
+    }
     let storage = lfs_storage(real, settings).into_os_string().into_vec();
     lines.push(setting("lfs.storage", storage));
     if has_lfs(real, settings) {

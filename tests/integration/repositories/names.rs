@@ -212,3 +212,13 @@ fn a_file_that_git_streams_is_committed_beside_small_ones() {
     assert_exact(&project, run, &base, &expected);
     project.git(&["fsck", "--strict"]);
 }
+
+/// A repository that was copied from a machine whose file system takes both names for the same.
+#[test]
+fn a_file_with_a_name_in_other_letter_case_is_committed_whatever_the_configuration_says() {
+    let project = Project::new(&[("a.txt", "a\n")]);
+    project.git(&["config", "core.ignoreCase", "true"]);
+    let base = project.head();
+    let run = work(&project, "mv a.txt A.txt; echo b > B.txt");
+    assert_exact(&project, run, &base, &["A A.txt", "A B.txt", "D a.txt"]);
+}
