@@ -294,6 +294,29 @@ fn a_new_failure_is_not_tolerated_under_the_name_of_an_old_one() {
     }
 }
 
+/// Names may be given twice, and commands that begin alike get the same one.
+#[test]
+fn a_check_is_not_excused_by_an_old_failure_of_another_of_the_same_name() {
+    let command = |file: &str| format!("test -e a-directory-with-a-long-name-it-needs/{file}");
+    let (old, new) = (command("old"), command("new"));
+    let path = new.split_once("-e ").unwrap().1;
+    let project = Project::new(&[(path, "x\n")]);
+    let args = ["--verify", &old, "--verify", &new, "--max-retries", "0"];
+    let agent = project.agent(&format!("rm {path}; echo x > work.txt; echo Done."));
+    let prompt = [&["run", "Do it", "--agent-command", &agent], &args[..]].concat();
+    let settings = ["--baseline", "on-failure", "--known-failures", "tolerate"];
+    let tolerant = [&prompt[..], &settings].concat();
+    let run = project.sprag(&tolerant).expect(1);
+    let name = "test -e a-directory-with-a-long-name-it…";
+    assert_eq!(run.summary["checks"], json!([name, format!("{name} (2)")]));
+    assert_eq!(
+        blamed(&run),
+        pairs(&[("", "was_red_before"), ("", "new")]),
+        "{}",
+        run.stdout
+    );
+}
+
 #[test]
 fn a_failure_that_does_not_come_back_is_told_as_flaky() {
     let files = [

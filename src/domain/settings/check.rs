@@ -8,6 +8,7 @@ use crate::suggest::did_you_mean;
 use crate::text_error::Fault;
 use crate::yaml::{Entry, Node, Value, read};
 use serde_json::{Value as Json, json};
+use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 /// A check whose time limit may still come from `verify_timeout`.
@@ -55,6 +56,24 @@ impl CheckSpec {
             junit: self.junit.clone(),
             problem_matcher: self.problem_matcher.clone(),
         }
+    }
+}
+
+/// Numbers the checks whose name is taken, since results are compared by name: a second `test` becomes `test (2)`.
+pub(super) fn distinguish(checks: &mut [Check]) {
+    let given: HashSet<String> = checks.iter().map(|check| check.name.clone()).collect();
+    let mut uses: HashMap<String, usize> = HashMap::new();
+    for check in checks {
+        let number = uses.entry(check.name.clone()).or_default();
+        *number += 1;
+        if *number == 1 {
+            continue;
+        }
+        let numbered = |number: usize| format!("{} ({number})", check.name);
+        while given.contains(&numbered(*number)) {
+            *number += 1;
+        }
+        check.name = numbered(*number);
     }
 }
 
@@ -317,6 +336,30 @@ fn split_words(text: &str) -> impl Iterator<Item = String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_name_that_is_taken_gets_a_number() {
+        for (given, expected) in [("a b", "a|b"), ("a a b a", "a|a (2)|b|a (3)")] {
+            assert_eq!(names(given.split(' ')), expected);
+        }
+        let given = ["a", "a", "a (2)", "a (2)", "a"];
+        let expected = "a|a (3)|a (2)|a (2) (2)|a (4)";
+        assert_eq!(names(given.into_iter()), expected);
+    }
+
+    fn names<'n>(given: impl Iterator<Item = &'n str>) -> String {
+        let spec = |name| CheckSpec {
+            name: String::from(name),
+            ..CheckSpec::of_command("true")
+        };
+        let limit = Duration::from_secs(1);
+        let mut checks: Vec<Check> = given
+            .map(|it| spec(it).with_default_timeout(limit))
+            .collect();
+        distinguish(&mut checks);
+        let names: Vec<String> = checks.into_iter().map(|check| check.name).collect();
+        names.join("|")
+    }
 
     #[test]
     fn the_kind_follows_name_and_command() {
