@@ -101,6 +101,9 @@ pub struct RunStarted {
     /// How a person continues it.
     #[serde(default, skip_serializing_if = "Continuation::is_here")]
     pub continuation: Continuation,
+    /// Whether it may start on a tree that is not clean, and commits nothing.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub allow_dirty: bool,
 }
 
 /// A completed turn, as reports show it.

@@ -80,6 +80,9 @@ pub struct RunSummary {
     /// How a person continues the run if it is not completely done; absent for a command on its machine.
     #[serde(default, skip_serializing_if = "Continuation::is_here")]
     pub continuation: Continuation,
+    /// Whether the run could start on a tree that was not clean, and committed nothing; absent if not.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub allow_dirty: bool,
     /// Files changed by the run.
     pub changed_files: Vec<String>,
     /// Sprag's commits, oldest first.

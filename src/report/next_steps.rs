@@ -66,10 +66,12 @@ pub fn kept(summary: &RunSummary) -> Vec<String> {
     for task in summary.tasks.iter().filter(|task| is_undone(task)) {
         if let Some(patch) = &task.patch {
             let id = text::short_line(&task.id, 60);
-            kept.push(format!(
-                "the work of {id} as a patch: {}",
-                patch_path(summary, patch)
-            ));
+            let what = match summary.allow_dirty {
+                true => format!("the work of {id} and everything else that was not committed"),
+                false => format!("the work of {id}"),
+            };
+            let path = patch_path(summary, patch);
+            kept.push(format!("{what} as a patch: {path}"));
         }
     }
     if let Some(task) = left_in_tree(summary).filter(|_| summary.continuation.is_here()) {
@@ -287,6 +289,8 @@ fn patches(summary: &RunSummary) -> Vec<NextStep> {
         NextStep::command(what, format!("git apply {}", path(patch)))
     });
     let left = left_in_tree(summary).and_then(|task| task.patch.as_ref());
+    // With `allow_dirty`, the patch has changes that somebody else made before the run, too.
+    let left = left.filter(|_| !summary.allow_dirty);
     let left = left.map(|patch| {
         let what = "discard the unfinished work here; the patch keeps it";
         NextStep::command(what, format!("git apply -R {}", path(patch)))

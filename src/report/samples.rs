@@ -118,6 +118,7 @@ impl EventRecorder {
             sandbox: None,
             gateway: Vec::new(),
             continuation: Continuation::Here,
+            allow_dirty: false,
         };
         let at = (None, None, None);
         let mut recorder = Self {

@@ -83,6 +83,7 @@ pub(super) fn started(
             .gateway
             .lines(tasks.iter().map(|(_, config)| config)),
         continuation: continuation(context, request, (facts.is_draft, facts.is_review)),
+        allow_dirty: parts.setup.config.settings.allow_dirty,
     }
 }
 

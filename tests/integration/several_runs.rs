@@ -91,6 +91,19 @@ fn a_failed_run_says_how_to_drop_its_work_and_that_works() {
 }
 
 #[test]
+fn nobody_is_told_to_drop_changes_that_were_there_before_the_run() {
+    let project = fixable();
+    project.write("mine.txt", "mine\n");
+    let agent = project.agent("echo wrong > a.txt; echo Done.");
+    let run = project.run(&agent, &["--allow-dirty", "--max-retries", "0"]);
+    let run = run.expect(1);
+    assert!(!run.stdout.contains("git apply -R"), "{}", run.stdout);
+    let said = "the work of fix and everything else that was not committed as a patch: ";
+    assert!(logged(&run, said), "{}", run.stdout);
+    assert_eq!(run.summary["allow_dirty"], true);
+}
+
+#[test]
 fn an_agent_that_only_asks_has_not_planned_and_the_failing_checks_are_counted() {
     let project = fixable();
     let run = project

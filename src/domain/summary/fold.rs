@@ -145,6 +145,7 @@ impl RunSummary {
         self.name.clone_from(&started.name);
         self.limits.clone_from(&started.limits);
         self.continuation.clone_from(&started.continuation);
+        self.allow_dirty = started.allow_dirty;
         // For a resumed run, the weaker confinement counts.
         self.sandbox = match (self.sandbox.take(), &started.sandbox) {
             (Some(before), Some(now)) => Some(before.lesser(now)),

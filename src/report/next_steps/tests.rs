@@ -182,6 +182,16 @@ fn what_is_kept_is_only_what_is_there() {
 }
 
 #[test]
+fn nobody_is_told_to_discard_what_was_there_before_the_run() {
+    let mut summary = samples::partial();
+    assert!(commands(&summary).iter().any(|it| it.contains("apply -R")));
+    summary.allow_dirty = true;
+    assert!(commands(&summary).iter().all(|it| !it.contains("apply -R")));
+    let patch = "the work of t2 and everything else that was not committed as a patch: /runs/01H-run/patches/t2.patch";
+    assert!(kept(&summary).iter().any(|entry| entry == patch));
+}
+
+#[test]
 fn what_is_missing_comes_before_going_on() {
     let mut summary = samples::planning_only();
     summary.status = Some(RunStatus::Environment);
