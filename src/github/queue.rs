@@ -4,7 +4,7 @@ use crate::context::Context;
 use crate::domain::outcome::{Reason, RunStatus};
 use crate::domain::plan::{self, Plan, Priority, TaskStatus, without_owned_keys};
 use crate::domain::queue::{
-    Choice, MAX_FAILED_RUNS, Next, Progress, QueuedPlan, can_be_plan, name_of, next,
+    Choice, MAX_FAILED_RUNS, Next, PassedOver, Progress, QueuedPlan, can_be_plan, name_of, next,
 };
 use crate::domain::snapshot::RevId;
 use crate::error::{Error, Result};
@@ -106,11 +106,8 @@ pub fn choose_here(real: &Real, dir: &str) -> Result<(Selection, Vec<String>)> {
     let entries = entries(real, dir, no_branch)?;
     let queued: Vec<QueuedPlan> = entries.iter().map(|entry| entry.queued(real, 0)).collect();
     let choice = next(&queued);
-    let mut blocked = choice.passed_over.clone();
-    blocked.retain(|one| one.why.needs_person());
-    let blocked = blocked
-        .iter()
-        .map(|one| format!("queue: {}: {}", one.name, one.why));
+    let blocked = blocked(&choice).into_iter();
+    let blocked = blocked.map(|one| format!("queue: {one}"));
     let selection = match chosen(dir, &choice, &entries) {
         Err(ended) => Selection::Over(ended),
         Ok(entry) => Selection::Plan(entry.path.clone()),
@@ -120,9 +117,19 @@ pub fn choose_here(real: &Real, dir: &str) -> Result<(Selection, Vec<String>)> {
 
 /// Why each plan that was not selected was passed over.
 fn passed_over(choice: &Choice) -> Vec<String> {
+    choice.passed_over.iter().map(shown).collect()
+}
+
+/// Why plans need a person before they continue.
+fn blocked(choice: &Choice) -> Vec<String> {
     let all = choice.passed_over.iter();
-    all.map(|one| format!("{}: {}", one.name, one.why))
+    all.filter(|one| one.why.needs_person())
+        .map(shown)
         .collect()
+}
+
+fn shown(one: &PassedOver) -> String {
+    format!("{}: {}", one.name, one.why)
 }
 
 /// The selected plan, or how the job ends without one.
@@ -135,7 +142,7 @@ fn chosen<'a>(
     match &choice.next {
         Next::Nothing { reason } if why.is_empty() => Err(JobEnd::nothing(reason)),
         Next::Nothing { reason } => Err(JobEnd::nothing(format!("{reason} ({why})"))),
-        Next::NeedsPerson { .. } => Err(needs_person(dir, &why)),
+        Next::NeedsPerson { .. } => Err(needs_person(dir, &blocked(choice).join("; "))),
         Next::Run { index, .. } => {
             let found = entries.get(*index);
             found.ok_or_else(|| JobEnd::nothing("there is no plan"))
@@ -147,7 +154,7 @@ fn needs_person(dir: &str, why: &str) -> JobEnd {
     JobEnd {
         status: RunStatus::Blocked,
         reason: Reason::Refused,
-        why: format!("every plan of {dir} needs a person to continue: {why}"),
+        why: format!("no plan of {dir} can continue without a person: {why}"),
         remedy: Some(format!(
             "Look at the last run of each. A plan that gave up after {MAX_FAILED_RUNS} failed runs is tried again once its file is edited."
         )),

@@ -222,6 +222,9 @@ fn a_queue_without_github_is_worked_off_on_the_checked_out_branch() {
         let warnings = run.summary["warnings"].to_string();
         assert!(warnings.contains("queue: zero: invalid: "), "{warnings}");
     }
+    let stuck = project.sprag(&queue).expect(3).stdout;
+    let only = "no plan of queue can continue without a person: zero: invalid: ";
+    assert!(stuck.contains(only) && !stuck.contains(": done"), "{stuck}");
     fs::remove_file(project.repo().join("queue/zero.yaml")).unwrap();
     project.commit_all("Remove a plan");
     let since = format!("{head}..main");
