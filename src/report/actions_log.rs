@@ -173,6 +173,11 @@ pub fn neutral_json(json: String) -> String {
     }
 }
 
+/// Prints a warning that no report shows.
+pub fn print_warning(warning: &str) {
+    let _ = writeln!(io::stderr(), "warning: {}", neutral(warning));
+}
+
 /// Makes a line in which the runner finds no command: no `##[`, and no `::` at the start. Characters that a
 /// culture-sensitive comparison ignores (control, zero-width and other invisible characters) are removed
 /// first, so that they cannot hide a command here and reveal it there. Colours are kept.

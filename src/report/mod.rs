@@ -47,6 +47,7 @@ pub trait Reporter {
 #[derive(Default)]
 pub struct Reporters {
     members: Vec<(&'static str, Box<dyn Reporter>)>,
+    warnings: Vec<String>,
 }
 
 impl Reporters {
@@ -76,7 +77,13 @@ impl Reporters {
             }
             failure.is_none()
         });
+        self.warnings.extend_from_slice(&warnings);
         warnings
+    }
+
+    /// The warnings so far. A report that stopped does not show its own.
+    pub fn warnings(&self) -> impl Iterator<Item = &str> {
+        self.warnings.iter().map(String::as_str)
     }
 }
 

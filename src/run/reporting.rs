@@ -13,7 +13,7 @@ use crate::github::actions_environment::ActionsEnvironment;
 use crate::github::publisher::{CheckAndComment, End, Known, PublishProblems, Publisher};
 use crate::github::request::RunRequest;
 use crate::process::Cancel;
-use crate::report::actions_log::{ActionsLog, Token, neutral};
+use crate::report::actions_log::{ActionsLog, Token, print_warning};
 use crate::report::annotation::annotations;
 use crate::report::append::append_only;
 use crate::report::buffered_output::BufferedOutput;
@@ -230,7 +230,7 @@ impl Reporting {
     fn warn(&mut self, warning: String) {
         let warning = self.redactor.redact(&warning).into_owned();
         if !self.summary.warnings.contains(&warning) {
-            let _ = writeln!(stderr(), "warning: {}", neutral(&warning));
+            print_warning(&warning);
             self.summary.warnings.push(warning);
         }
     }
@@ -334,6 +334,7 @@ impl Reporting {
         let written = self.summary.clone();
         self.write(run_dir, all.clone());
         self.drain();
+        self.reporters.warnings().for_each(print_warning);
         let mut is_posted = self.end_publishing();
         if let Some(path) = context.path_var("GITHUB_STEP_SUMMARY") {
             // The limit is the step's, and its other programs may have written to the file.
@@ -419,9 +420,9 @@ impl Reporting {
             };
             if let Err(error) = output.drain(patience) {
                 self.status = ReportStatus::Degraded;
-                self.summary
-                    .warnings
-                    .push(format!("the {name} report is incomplete: {error}"));
+                let warning = format!("the {name} report is incomplete: {error}");
+                print_warning(&warning);
+                self.summary.warnings.push(warning);
             }
         }
     }

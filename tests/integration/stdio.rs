@@ -221,6 +221,11 @@ fn a_full_disk_behind_standard_output_costs_the_log_and_not_the_work() {
         assert_eq!(project.commits(), 2);
         let shown = format!("{args:?} {}", run.summary["warnings"]);
         assert!(warned(&run, "No space left on device"), "{shown}");
+        let said = run
+            .stderr
+            .lines()
+            .filter(|it| it.starts_with("warning: the "));
+        assert_eq!(said.count(), 1, "{args:?} {}", run.stderr);
         let outputs = fs::read_to_string(project.outside("output")).unwrap();
         assert!(outputs.contains("\ndegraded\n"), "{shown}\n{outputs}");
     }
