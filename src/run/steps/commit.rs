@@ -7,11 +7,14 @@ use crate::domain::commit_message::{
     SuggestedMessage, compose, suggested_by_commit, suggested_commit_message,
 };
 use crate::domain::event::EventKind;
+use crate::domain::outcome::short;
 use crate::domain::plan::{StatusUpdate, TaskStatus};
 use crate::domain::settings::AgentCommits;
 use crate::domain::snapshot::{RevId, Snapshot};
 use crate::error::machine_fault;
-use crate::git::{LandingIntent, RawSnapshot, display_paths};
+use crate::git::{
+    ChangedPath, GITLINK, LandingIntent, RawSnapshot, Staged, display_path, display_paths,
+};
 use crate::permit::Committable;
 use crate::run::accounts::Accounts;
 use crate::run::emitter::Emitter;
@@ -109,6 +112,7 @@ async fn try_commit(
         Hooked::Ended(observation) => return Ok(observation),
     };
     let tokens = new_tokens(tree, &staged);
+    let submodules = submodules_moved(&staged);
     let identity = identity(setup, tree, emit);
     let intent = tree.repo.commit_tree(staged, &message, &identity)?;
     setup.run_dir.write_json(RunFile::Landing, &intent)?;
@@ -120,6 +124,9 @@ async fn try_commit(
     }
     land(tree, emit, &intent)?;
     warn_of_tokens(emit, &tokens);
+    for warning in submodules {
+        emit.warn(warning);
+    }
     mark_done(tree, run)?;
     landed(
         setup,
@@ -141,6 +148,20 @@ fn take_permit(run: &mut TaskRun<'_>, grounds: Grounds, raw: &RawSnapshot) -> Op
         Grounds::Passed => run.permit.take(),
         Grounds::KnownFailures => run.failed_on.take().map(Committable::known_failures),
     }
+}
+
+/// A warning for each submodule that the work puts on another commit, which only this checkout may have.
+fn submodules_moved(staged: &Staged) -> Vec<String> {
+    let all = staged.changed().iter();
+    let moved = all.filter(|entry| entry.after == GITLINK);
+    let warning = |entry: &ChangedPath| {
+        let path = display_path(&entry.path);
+        let commit = short(&RevId(entry.oid.clone())).to_owned();
+        format!(
+            "the submodule {path} is at the commit {commit} now; a fresh checkout needs that commit in the submodule's own repository"
+        )
+    };
+    moved.map(warning).collect()
 }
 
 fn warn_of_tokens(emit: &mut Emitter<'_>, paths: &[String]) {

@@ -26,11 +26,15 @@ fn a_new_commit_inside_a_submodule_is_committed_as_its_link() {
         &project,
         &format!("{AS} cd sub; echo new > b.txt; git add b.txt; git commit -qm inside"),
     );
-    assert_exact(&project, run, &base, &["M sub"]);
-    assert_eq!(
-        project.git(&["rev-parse", "HEAD:sub"]),
-        project.git(&["-C", "sub", "rev-parse", "HEAD"])
+    let inside = project.git(&["-C", "sub", "rev-parse", "HEAD"]);
+    let told = format!("the submodule sub is at the commit {} now", &inside[..12]);
+    assert!(
+        warnings(&run).iter().any(|it| it.contains(&told)),
+        "{:?}",
+        warnings(&run)
     );
+    assert_exact(&project, run, &base, &["M sub"]);
+    assert_eq!(project.git(&["rev-parse", "HEAD:sub"]), inside);
 }
 
 #[test]
