@@ -280,6 +280,39 @@ impl Kind for Globs {
     }
 }
 
+/// Paths outside of the repository: absolute, or below the home directory.
+pub struct Places;
+
+impl Kind for Places {
+    type Out = Vec<String>;
+    fn form(&self) -> Form {
+        Form::Lines
+    }
+    fn schema(&self) -> Json {
+        let path = json!({"type": "string", "pattern": "^(/|~$|~/)"});
+        json!({"anyOf": [path.clone(), {"type": "array", "items": path}]})
+    }
+    fn value_name(&self) -> &'static str {
+        "PATH"
+    }
+    fn words(&self, value: &Vec<String>) -> String {
+        literals(value)
+    }
+    fn read(&self, key: &str, node: &Node) -> Result<Vec<String>, Fault> {
+        let expected = "a list of absolute paths, or of paths that begin with `~/`";
+        let is_place =
+            |path: &&str| path.starts_with('/') || *path == "~" || path.starts_with("~/");
+        let items = read::items(key, expected, node)?;
+        items
+            .into_iter()
+            .map(|item| match item.text().filter(is_place) {
+                Some(path) => Ok(path.to_owned()),
+                None => Err(read::unexpected(key, expected, item)),
+            })
+            .collect()
+    }
+}
+
 /// Names of environment variables.
 pub struct Variables;
 

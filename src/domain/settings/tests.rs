@@ -166,6 +166,14 @@ fn every_other_wrong_value_says_what_was_expected() {
             "f:1:9: report must be one of auto, github, none, got githb (did you mean `github`?)",
         ),
         (
+            "sandbox_write: [/cache, target]",
+            "f:1:25: sandbox_write must be a list of absolute paths, or of paths that begin with `~/`, got target",
+        ),
+        (
+            "sandbox_write: ~alice/cache",
+            "f:1:16: sandbox_write must be a list of absolute paths, or of paths that begin with `~/`, got ~alice/cache",
+        ),
+        (
             "agent_env: [A=b]",
             "f:1:13: agent_env must be a list of names of environment variables, got A=b",
         ),
@@ -331,6 +339,7 @@ fn every_key_takes_a_value_and_sets_nothing_else() {
                 "escalate" => "[{model: m}]".to_owned(),
                 _ => "model: m".to_owned(),
             },
+            _ if key.name == "sandbox_write" => "/a".to_owned(),
             _ => "A_B".to_owned(),
         };
         let mut settings = Settings::default();
