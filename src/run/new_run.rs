@@ -260,12 +260,18 @@ fn refuse_dirty(
     let error = Error::config(format!("the work tree is not clean:\n    {shown}{more}"));
     let said = state.warnings.iter().take(SAID);
     let error = said.fold(error, |error, warning| error.hint(warning.clone()));
-    let error = match in_jj {
-        true => error.hint(remedy),
-        false => error
+    let is_run = prepared.draft.is_none() && prepared.shards.is_empty();
+    let error = match (in_jj, is_run && !prepared.run.settings.keep_going) {
+        (true, _) => error.hint(remedy),
+        (false, true) => error
             .hint("commit or stash these files, or use --allow-dirty (then nothing is committed)"),
+        // These exclude `allow_dirty`.
+        (false, false) => error.hint("commit or stash these files"),
     };
-    Err(error.hint("to continue an interrupted run, use --resume"))
+    Err(match is_run {
+        true => error.hint("to continue an interrupted run, use --resume"),
+        false => error,
+    })
 }
 
 /// The changed files for a message. Files in an untracked directory are shown as that directory.

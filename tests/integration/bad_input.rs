@@ -332,6 +332,24 @@ fn a_dirty_tree() {
 }
 
 #[test]
+fn a_dirty_tree_is_not_answered_with_a_flag_that_is_refused() {
+    let project = project();
+    project.write("a.txt", "mine\n");
+    let run = [&RUN[..], &["--keep-going"]].concat();
+    let said = "error: the work tree is not clean:\n    a.txt\n  commit or stash these files\n";
+    let resume = "  to continue an interrupted run, use --resume\n";
+    refused(&project, &run, 2, &format!("{said}{resume}"));
+    let integrate = ["integrate", "--plan", "plan.yaml", "main"];
+    refused(&project, &integrate, 2, said);
+    refused(
+        &project,
+        &["plan", "CSV", "--agent-command", "true"],
+        2,
+        said,
+    );
+}
+
+#[test]
 fn a_directory_that_git_does_not_know() {
     let project = project();
     for n in 0..30 {
