@@ -139,6 +139,11 @@ pub fn violations(line: &CommitLine, policy: &Policy<'_>, read: Reader<'_>) -> V
     found
 }
 
+/// A person on one line.
+fn shown(name: &str, email: &str) -> String {
+    format!("{} <{}>", name.escape_debug(), email.escape_debug())
+}
+
 fn of_headers(commit: &CommitFacts, policy: &Policy<'_>) -> Vec<String> {
     let is_known = |who: &Signature| {
         let same = |known: &Identity| {
@@ -146,16 +151,15 @@ fn of_headers(commit: &CommitFacts, policy: &Policy<'_>) -> Vec<String> {
         };
         policy.identities.iter().any(same)
     };
+    let own = policy.identities.iter();
+    let own: Vec<String> = own.map(|it| shown(&it.name, &it.email)).collect();
     let people = [("author", &commit.author), ("committer", &commit.committer)];
     let mut found: Vec<String> = people
         .into_iter()
         .filter(|(_, who)| !is_known(who))
         .map(|(role, who)| {
-            format!(
-                "has the {role} {} <{}>, and Sprag's commits have another one",
-                who.name.escape_debug(),
-                who.email.escape_debug()
-            )
+            let (who, own) = (shown(&who.name, &who.email), own.join(" or "));
+            format!("has the {role} {who}, and Sprag's commits here have {own}")
         })
         .collect();
     if commit.headers != HEADERS {
@@ -452,11 +456,11 @@ mod tests {
         assert_eq!(told(|_| {}), [""; 0]);
         assert_eq!(
             told(|commit| commit.author.name = "M".to_owned()),
-            ["C has the author M <a@b>, and Sprag's commits have another one"]
+            ["C has the author M <a@b>, and Sprag's commits here have A <a@b>"]
         );
         assert_eq!(
             told(|commit| commit.committer.email = "m@b".to_owned()),
-            ["C has the committer A <m@b>, and Sprag's commits have another one"]
+            ["C has the committer A <m@b>, and Sprag's commits here have A <a@b>"]
         );
         assert_eq!(
             told(|commit| commit.headers.push("gpgsig".to_owned())),
