@@ -3,9 +3,10 @@
 
 use crate::domain::attempt::{Record, Step, TaskState, fold, have_phases_of, phases};
 use crate::domain::outcome::short;
+use crate::domain::outcomes::RUN_TRAILER;
 use crate::domain::snapshot::{KnownSnapshot, RevId, Snapshot};
 use crate::error::{Error, Result};
-use crate::git::Exempt;
+use crate::git::{CommitFacts, Exempt, Repo};
 use crate::process::kill_marked;
 use crate::run::orderly_end::changed_since_orderly_end;
 use crate::run::prepare::Prepared;
@@ -13,6 +14,9 @@ use crate::run::reopen::ResumedState;
 use crate::run::resume::commit_of;
 use crate::run::work_tree::check_artifacts;
 use std::collections::BTreeMap;
+
+/// What to do if HEAD has moved.
+const GO_BACK: &str = "start a new run, or go back to that commit and resume";
 
 /// Requires the repository to be as the run left it, and kills the processes that the dead process left
 /// running. Returns a warning about these.
@@ -45,6 +49,7 @@ pub(crate) fn take_over(resumed: &mut ResumedState, prepared: &Prepared) -> Resu
         let states = resumed.earlier.histories.values();
         let states: Vec<TaskState> = states.map(fold).collect();
         ensure_where_it_stopped(&now.known, resumed.repo.base(), &states)?;
+        ensure_no_other_run(&now.known, &resumed.repo)?;
     }
     Ok((killed > 0).then(|| {
         format!("{killed} processes of the interrupted run were still running; they were ended")
@@ -110,5 +115,31 @@ fn ensure_where_it_stopped(
         name(base.as_ref()),
         name(head.as_ref())
     ))
-    .hint("start a new run, or go back to that commit and resume"))
+    .hint(GO_BACK))
+}
+
+/// A commit that was made during an interrupted turn counts as the agent's, unless it names the run that made it:
+/// this run's own commits are all in the base.
+fn ensure_no_other_run(now: &KnownSnapshot, repo: &Repo) -> Result<()> {
+    let (Some(base), Some(head)) = (repo.base(), commit_of(&now.head)) else {
+        return Ok(());
+    };
+    if base == head {
+        return Ok(());
+    }
+    let line = repo
+        .commits_since(&base, &head)
+        .map_err(|error| Error::environment(error.to_string()))?;
+    let commits = line.map_or_else(|_| Vec::new(), |line| line.commits);
+    let is_of_a_run =
+        |commit: &&CommitFacts| String::from_utf8_lossy(&commit.message).contains(RUN_TRAILER);
+    match commits.iter().find(is_of_a_run) {
+        None => Ok(()),
+        Some(commit) => Err(Error::config(format!(
+            "another run has made the commit {} since the run was interrupted at {}",
+            short(&commit.id),
+            short(&base)
+        ))
+        .hint(GO_BACK)),
+    }
 }

@@ -473,6 +473,31 @@ fn what_the_agent_did_to_hooks_counts_for_nothing_when_the_run_is_resumed() {
 }
 
 #[test]
+fn a_killed_run_does_not_take_the_commits_of_another_run_for_its_agents() {
+    let project = fixable();
+    fifo(&project, "working");
+    let agent = project.agent(
+        "[ $N = 1 ] && { echo half > b.txt; echo $$ > $OUT/working; sleep 1000; }; echo fixed > a.txt; echo Done.",
+    );
+    killed(&project, &agent);
+    project.git(&["stash", "--quiet", "--include-untracked"]);
+    let other = ["run", "Do c", "--agent-command", "touch c.txt; echo Done."];
+    project.sprag(&other).expect(0);
+    let head = project.head();
+    project.git(&["stash", "pop", "--quiet"]);
+    let refused = resume(&project, &agent).expect(2);
+    let said = format!("error: another run has made the commit {}", &head[..12]);
+    assert!(refused.stderr.starts_with(&said), "{}", refused.stderr);
+    assert_eq!(
+        (project.head(), project.status()),
+        (head, "?? b.txt".to_owned())
+    );
+    project.git(&["reset", "--quiet", "--hard", "HEAD~1"]);
+    resume(&project, &agent).expect(0);
+    assert_eq!(files_of(&project, "HEAD"), ["a.txt", "b.txt", "plan.yaml"]);
+}
+
+#[test]
 fn nothing_to_resume() {
     let project = fixable();
     let agent = project.agent(FIX);
