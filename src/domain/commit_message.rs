@@ -87,7 +87,8 @@ pub fn without_references(text: &str) -> String {
 }
 
 /// The complete message: the suggestion, or `[sprag] Complete task <id>: <title>`, followed by `trailers` as
-/// the last paragraph and one newline. Line breaks in the title are folded, and the title closes no issue.
+/// the last paragraph and one newline. Line breaks in the title are folded; it closes no issue, skips no workflow
+/// and has no control characters.
 /// The trailers are the executor's own and stay unchanged.
 pub fn compose(
     suggested: Option<&SuggestedMessage>,
@@ -101,7 +102,7 @@ pub fn compose(
         None => format!(
             "[sprag] Complete task {}: {}",
             without_references(&fold(task_id)),
-            without_references(&fold(task_title))
+            harmless(task_title)
         ),
     };
     message.truncate(message.trim_end().len());
@@ -112,6 +113,12 @@ pub fn compose(
     }
     message.push('\n');
     message
+}
+
+/// The title of a task as a part of a subject.
+fn harmless(title: &str) -> String {
+    let plain = without_skips(without_controls(&fold(title)));
+    without_references(&fold(&plain))
 }
 
 /// A message from elsewhere, sanitised.
