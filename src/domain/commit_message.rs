@@ -67,6 +67,10 @@ pub fn suggested_by_commit(message: &str) -> Option<SuggestedMessage> {
 /// reference to an issue of another repository is reworded, because it would show up on that issue. Issue URLs
 /// are recognised on every host, because GitHub Enterprise Server has its own host name.
 pub fn without_references(text: &str) -> String {
+    // The patterns ignore the case of all letters, not only of those in ASCII.
+    if text.is_ascii() && !may_refer(text) {
+        return text.to_owned();
+    }
     let (Some(closing), Some(foreign), Some(own), Some(mention)) = (
         CLOSING.as_ref(),
         FOREIGN_ISSUE.as_ref(),
@@ -84,6 +88,14 @@ pub fn without_references(text: &str) -> String {
         own.replace_all(found, "issue ${number}").into_owned()
     });
     mention.replace_all(&text, "$before$name").into_owned()
+}
+
+/// Whether an ASCII text may contain a reference or a mention. Most titles contain none, and compiling the patterns
+/// takes longer than the rest of the message.
+fn may_refer(text: &str) -> bool {
+    let text = text.to_ascii_lowercase();
+    let signs = ["#", "@", "gh-", "/issues/", "/pull/", "/discussions/"];
+    signs.iter().any(|sign| text.contains(sign))
 }
 
 /// The complete message: the suggestion, or `[sprag] Complete task <id>: <title>`, followed by `trailers` as
@@ -368,9 +380,10 @@ fn fold(text: &str) -> String {
 static SKIP: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(r"(?i) ?\[\s*(?:(?:skip|no)[\s_-]+ci|ci[\s_-]+skip|skip[\s_-]+actions|actions[\s_-]+skip)\s*\]").ok()
 });
+/// All letters outside of ASCII count as parts of a key, without folding their case: both are quick to compile.
 static FOREIGN_TRAILER: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(
-        r"(?i)^\s*(?:sprag-[\w-]*|co-authored-by|signed-off-by|reviewed-by|acked-by|skip-checks)\s*:",
+        r"(?i)^\s*(?:sprag-(?-i:[0-9A-Za-z_\x{80}-\x{10FFFF}-]*)|co-authored-by|signed-off-by|reviewed-by|acked-by|skip-checks)\s*:",
     )
     .ok()
 });

@@ -24,7 +24,7 @@ pub mod outcome;
 pub mod outcomes;
 pub mod output_schema;
 pub mod patch_lines;
-mod pattern;
+pub mod pattern;
 pub mod plan;
 pub mod prompt;
 pub mod protected_paths;

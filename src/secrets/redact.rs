@@ -1,11 +1,11 @@
 //! Redacts secrets in everything that leaves the run.
 
+use crate::domain::pattern::Pattern;
 use crate::secrets::views::View;
 use aho_corasick::{AhoCorasick, AhoCorasickKind, BuildError, MatchKind};
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 use percent_encoding::{AsciiSet, CONTROLS, NON_ALPHANUMERIC, utf8_percent_encode};
-use regex::Regex;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -417,39 +417,76 @@ fn base64_forms(secret: &[u8], shift: usize) -> Vec<String> {
 /// What looks like a token of a well-known service or a private key, except for the values in the
 /// documentation of a service.
 pub fn tokens_in(text: &str) -> impl Iterator<Item = &str> {
-    let all = TOKENS.as_ref().into_iter();
-    let found = all.flat_map(move |tokens| tokens.captures_iter(text));
+    let found = TOKENS.captures_iter(text);
     let tokens = found.filter(|found| found.name("before").is_none());
     let tokens = tokens.filter_map(|found| Some(found.get(0)?.as_str()));
     tokens.filter(|token| !token.ends_with("EXAMPLE"))
 }
 
 fn without_tokens(text: &str) -> Cow<'_, str> {
-    let Some(tokens) = TOKENS.as_ref() else {
-        return Cow::Borrowed(text);
-    };
-    tokens.replace_all(text, "${before}***${after}")
+    TOKENS.replace_all(text, "${before}***${after}")
 }
 
-/// Patterns of the tokens of well-known services, private keys, and passwords in URLs.
-static TOKENS: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    let shapes = [
-        r"\bgh[a-z]_[A-Za-z0-9_.-]{20,}",
-        r"\bgithub_pat_[A-Za-z0-9_]{20,}",
-        r"\bglpat-[A-Za-z0-9_.-]{20,}",
-        r"\bsk-(?:ant|proj|svcacct|admin|or)-[A-Za-z0-9_-]{16,}",
-        r"\bsk-[A-Za-z0-9]{32,}",
-        r"\b(?:AKIA|ASIA)[A-Z0-9]{16}\b",
-        r"\bAIza[A-Za-z0-9_-]{35}",
-        r"\bxox[a-z]-[A-Za-z0-9-]{10,}",
-        r"\bnpm_[A-Za-z0-9]{36}",
-        r"\bhf_[A-Za-z0-9]{30,}",
-        r"\beyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}",
-        r"-----BEGIN [A-Z ]*PRIVATE KEY-----(?s:.*?)(?:-----END [A-Z ]*PRIVATE KEY-----|\z)",
-        r"(?<before>://[^\s/:@]*:)[^\s/@]{3,}(?<after>@)",
-    ];
-    Regex::new(&shapes.join("|")).ok()
+/// The tokens of well-known services, private keys, and passwords in URLs.
+static TOKENS: Pattern = Pattern::only_if(TOKEN_FORMS, may_hold_token);
+
+const TOKEN_FORMS: &str = r"(?x)
+        \bgh[a-z]_[A-Za-z0-9_.-]{20,}
+        | \bgithub_pat_[A-Za-z0-9_]{20,}
+        | \bglpat-[A-Za-z0-9_.-]{20,}
+        | \bsk-(?:ant|proj|svcacct|admin|or)-[A-Za-z0-9_-]{16,}
+        | \bsk-[A-Za-z0-9]{32,}
+        | \b(?:AKIA|ASIA)[A-Z0-9]{16}\b
+        | \bAIza[A-Za-z0-9_-]{35}
+        | \bxox[a-z]-[A-Za-z0-9-]{10,}
+        | \bnpm_[A-Za-z0-9]{36}
+        | \bhf_[A-Za-z0-9]{30,}
+        | \beyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}
+        | -----BEGIN\ [A-Z\ ]*PRIVATE\ KEY-----(?s:.*?)(?:-----END\ [A-Z\ ]*PRIVATE\ KEY-----|\z)
+        | (?<before>://[^\s/:@]*:)[^\s/@]{3,}(?<after>@)
+        ";
+
+/// What is in every token of [`TOKEN_FORMS`], most of them at its beginning.
+const SIGNS_OF_TOKENS: [&str; 13] = [
+    "gh",
+    "github_pat_",
+    "glpat-",
+    "sk-",
+    "AKIA",
+    "ASIA",
+    "AIza",
+    "xox",
+    "npm_",
+    "hf_",
+    "eyJ",
+    "BEGIN ",
+    "://",
+];
+
+static SIGNS: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
+    let kind = Some(AhoCorasickKind::ContiguousNFA);
+    let automaton = AhoCorasick::builder().kind(kind).build(SIGNS_OF_TOKENS);
+    automaton.ok()
 });
+
+/// Whether a text contains the beginning of a token.
+fn may_hold_token(text: &str) -> bool {
+    let Some(signs) = SIGNS.as_ref() else {
+        return true;
+    };
+    let is_word = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+    signs.find_overlapping_iter(text).any(|found| {
+        let (before, token) = text.as_bytes().split_at(found.start());
+        let is_inside = before.last().is_some_and(|byte| is_word(*byte));
+        match token {
+            [b'B', ..] => true,
+            [b':', ..] => token.contains(&b'@'),
+            // Many words begin with these two letters.
+            [b'g', b'h', ..] => !is_inside && token.get(3) == Some(&b'_'),
+            _ => !is_inside,
+        }
+    })
+}
 
 #[cfg(test)]
 mod tests;

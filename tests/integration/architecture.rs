@@ -35,7 +35,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
         ],
     ),
     ("commit_policy", &["domain", "git", "secrets"]),
-    ("secrets", &[]),
+    ("secrets", &["domain"]),
     (
         "github",
         &[

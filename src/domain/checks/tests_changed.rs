@@ -3,8 +3,9 @@
 use crate::pattern::Pattern;
 
 /// Test directories and file names of the common toolchains.
-static TEST_PATH: Pattern = Pattern::new(
-    r"(?x)
+static TEST_PATH: Pattern = Pattern::only_if(TEST_PATHS, may_be_test);
+
+const TEST_PATHS: &str = r"(?x)
         (?:^|/)(?:[Tt]ests?|__tests__|[Ss]pecs?|testdata|test[-_]data|__snapshots__|__fixtures__|goldens?|e2e)/
         | (?:^|/)(?:[Tt]est_[^/]*\.(?:py|rb|jl|lua|c|cc|cpp|cxx|sh)|test-[^/]*\.(?:sh|[cm]?[jt]sx?))$
         | (?:^|/)conftest\.py$
@@ -18,8 +19,32 @@ static TEST_PATH: Pattern = Pattern::new(
         | (?:^|/)tests?\.(?:rs|py|sh|[cm]?[jt]sx?|c|cc|cpp|cxx|rb|pl|php)$
         | (?:^|/)t/(?:.*/)?[^/]*\.(?:t|pm)$ | \.(?:bats|feature|hurl|robot|snap|golden)$ | \.approved\.[^/]*$
         | \.[Tt]ests?\.ps1$ | \.t\.sol$ | \.tftest\.hcl$ | _test\.(?:gleam|nim|rego|zig)$
-        ",
-);
+        ";
+
+/// Whether a path contains what every path that matches [`TEST_PATHS`] contains.
+fn may_be_test(path: &str) -> bool {
+    const PARTS: [&str; 18] = [
+        "est",
+        "pec",
+        "t/",
+        "e2e",
+        "cy.",
+        "golden",
+        "IT.",
+        "Suite.scala",
+        "_SUITE.erl",
+        "__snapshots__",
+        "__fixtures__",
+        ".approved.",
+        ".bats",
+        ".feature",
+        ".hurl",
+        ".robot",
+        ".snap",
+        ".t.sol",
+    ];
+    PARTS.iter().any(|part| path.contains(part))
+}
 
 /// Whether a path is a test by the conventions of the common toolchains.
 pub fn is_test(path: &str) -> bool {
@@ -138,7 +163,68 @@ pub fn may_rule_others(path: &str, text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{holds_tests, is_test, may_rule_others, sets_up_runners};
+    use super::{TEST_PATHS, holds_tests, is_test, may_be_test, may_rule_others, sets_up_runners};
+    use crate::pattern::{Pattern, of_three_words};
+
+    #[test]
+    fn every_path_of_a_test_contains_one_of_the_parts() {
+        static PLAIN: Pattern = Pattern::new(TEST_PATHS);
+        let words = [
+            "a",
+            "x/",
+            "/x",
+            "t/",
+            "test_",
+            "Test",
+            "tests",
+            "__tests__",
+            "testdata",
+            "test-",
+            "TestCase",
+            "TestA",
+            "_test",
+            "_unittest",
+            "conftest",
+            "spec",
+            "Spec",
+            "_spec",
+            ".spec",
+            "__snapshots__",
+            "__fixtures__",
+            "golden",
+            ".golden",
+            "e2e",
+            ".cy",
+            "IT",
+            "Suite",
+            "_SUITE",
+            ".approved",
+            ".py",
+            ".rs",
+            ".js",
+            ".java",
+            ".scala",
+            ".erl",
+            ".t",
+            ".pm",
+            ".bats",
+            ".feature",
+            ".hurl",
+            ".robot",
+            ".snap",
+            ".ps1",
+            ".sol",
+            ".tftest",
+            ".hcl",
+            ".go",
+        ];
+        let is_test = |path: &String| PLAIN.is_match(path);
+        let tests: Vec<String> = of_three_words(&words).filter(is_test).collect();
+        assert!(tests.len() > 1000);
+        for path in tests {
+            assert!(may_be_test(&path), "{path}");
+        }
+    }
 
     #[test]
     fn what_runs_before_all_tests_or_ends_the_process_may_rule_others() {

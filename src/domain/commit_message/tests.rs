@@ -1,4 +1,5 @@
 use super::*;
+use crate::pattern::of_three_words;
 use proptest::prelude::*;
 
 fn message(subject: &str, body: &str) -> Option<SuggestedMessage> {
@@ -14,6 +15,39 @@ fn patterns_compile() {
     assert!(CLOSING.is_some() && OWN_ISSUE.is_some());
     assert!(FOREIGN_ISSUE.is_some() && MENTION.is_some());
     assert!(COMPOUND_TRAILER.is_some() && TRAILER_LIKE.is_some());
+}
+
+#[test]
+fn a_text_that_may_not_refer_holds_no_reference() {
+    let words = [
+        "fixes ",
+        "Closes: ",
+        "x",
+        " ",
+        "#12",
+        "GH-12",
+        "gh-1",
+        "@name",
+        "https://a",
+        "a.b",
+        "/o/r",
+        "/issues/1",
+        "/PULL/2",
+        "/discussions/3",
+    ];
+    let mut found = [0; 3];
+    for text in of_three_words(&words) {
+        for (pattern, found) in [&CLOSING, &FOREIGN_ISSUE, &MENTION]
+            .into_iter()
+            .zip(&mut found)
+        {
+            if matches_any(pattern, &text) {
+                *found += 1;
+                assert!(may_refer(&text), "{text}");
+            }
+        }
+    }
+    assert!(found.iter().all(|found| *found > 10), "{found:?}");
 }
 
 #[test]
@@ -124,6 +158,11 @@ fn trailers_are_an_allow_list() {
             "Why.\nApproved-by: me\n  and you\nAnd so on.",
             "Why.\nAnd so on.",
         ),
+        (
+            "Why.\nSprag-Prüfer: me\n  SPRAG-ÜBER_1-x : y\nAnd so on.",
+            "Why.\nAnd so on.",
+        ),
+        ("sprag-ci.yml: why\n\nMore.", "sprag-ci.yml: why\n\nMore."),
         ("Note: it is so.\n\nAs said.", "Note: it is so.\n\nAs said."),
         ("Deploy : x\n  y\nchangelog: z\n  w", "changelog: z\n  w"),
         ("(cherry picked from commit abc)\nDeploy:x", ""),
@@ -254,7 +293,7 @@ fn the_default_names_the_task() {
 #[test]
 fn a_title_has_nothing_that_git_refuses_or_that_acts_on_who_reads_it() {
     let title = "a\u{0}b \u{1b}[31mred [skip ci]\u{202e} x, fixes #4";
-    let subject = "[sprag] Complete task t1: ab [31mred  x, fixes issue 4\n";
+    let subject = "[sprag] Complete task t1: ab [31mred x, fixes issue 4\n";
     assert_eq!(compose(None, "t1", title, &[]), subject);
 }
 

@@ -7,6 +7,36 @@ fn redactor() -> Redactor {
     Redactor::new([CANARY, "short", ""])
 }
 
+proptest! {
+    #[test]
+    fn every_text_with_a_token_may_hold_one(
+        words in prop::collection::vec(
+            prop::sample::select(&[
+                "ghp_", "gh", "_", "github_pat_", "glpat-", "sk-", "sk-ant-", "sk-or-", "AKIA", "ASIA", "AIza",
+                "xoxb-", "npm_", "hf_", "eyJ", "-----BEGIN ", "RSA PRIVATE KEY-----", "https://", "user", ":",
+                "@", ".", " ", "é", "task", "AAAAAAAAAAAAAAAA", "abcdefghijklmnopqrstuvwxyz0123456789",
+            ][..]),
+            1..8,
+        )
+    ) {
+        static PLAIN: Pattern = Pattern::new(TOKEN_FORMS);
+        let text = words.concat();
+        prop_assert!(!PLAIN.is_match(&text) || may_hold_token(&text), "{text}");
+    }
+}
+
+#[test]
+fn ordinary_text_holds_no_beginning_of_a_token() {
+    for text in [
+        "Complete task-12 through GitHub",
+        "desk-top",
+        "https://example.org",
+        "a@b",
+    ] {
+        assert!(!may_hold_token(text), "{text}");
+    }
+}
+
 #[test]
 fn an_encoding_that_is_wrapped_into_lines_is_gone() {
     let digests = (0..4).map(|number: u32| blake3::hash(&number.to_le_bytes()).to_hex());
