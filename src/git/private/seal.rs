@@ -9,11 +9,10 @@ use crate::git::private::programs::PROGRAMS;
 use crate::process::{Quiescence, quiescence};
 use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, openat, statat};
 use rustix::path::Arg;
-use std::ffi::OsStr;
+use std::ffi::CStr;
 use std::fs::{self, File};
-use std::io;
-use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::ffi::OsStrExt;
+use std::io::{self, Read as _};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -97,52 +96,103 @@ impl Drop for Unsealed {
 }
 
 fn digest(root: &Path) -> io::Result<[u8; 32]> {
-    let mut hasher = blake3::Hasher::new();
-    add_directory(
-        &mut hasher,
-        open(CWD, root, OFlags::DIRECTORY)?,
-        Path::new(""),
-    )?;
-    hasher.update(&fs::read(root.join("git/objects/info/alternates"))?);
-    Ok(*hasher.finalize().as_bytes())
+    let mut walk = Walk {
+        hasher: blake3::Hasher::new(),
+        buffer: vec![0; BUFFER],
+        record: Vec::new(),
+    };
+    let root_dir = open(CWD, root, OFlags::DIRECTORY)?;
+    walk.add_directory(root_dir, &mut Vec::new())?;
+    let alternates = fs::read(root.join("git/objects/info/alternates"))?;
+    Ok(*walk.hasher.update(&alternates).finalize().as_bytes())
 }
 
-/// Adds everything below a directory, which is at `inside` in the private directory. Names are looked up in the
-/// open directory and not by whole paths, which takes several times as long.
-fn add_directory(hasher: &mut blake3::Hasher, dir: OwnedFd, inside: &Path) -> io::Result<()> {
-    let mut listed = Dir::read_from(&dir)?;
-    let mut names = Vec::new();
-    while let Some(entry) = listed.read() {
-        let entry = entry?;
-        let name = entry.file_name().to_bytes();
-        if ![b".".as_slice(), b".."].contains(&name) {
-            names.push(OsStr::from_bytes(name).to_owned());
+/// Size in bytes of the buffer for the files that are read.
+const BUFFER: usize = 16 * 1024;
+
+struct Walk {
+    hasher: blake3::Hasher,
+    buffer: Vec<u8>,
+    /// What is added about an entry.
+    record: Vec<u8>,
+}
+
+impl Walk {
+    /// Adds everything below a directory, which is at `inside` in the private directory. Names are looked up in the
+    /// open directory and not by whole paths, which takes several times as long.
+    fn add_directory(&mut self, dir: OwnedFd, inside: &mut Vec<u8>) -> io::Result<()> {
+        let mut dir = Dir::new(dir)?;
+        let mut names = Vec::new();
+        while let Some(entry) = dir.read() {
+            let entry = entry?;
+            if ![c".", c".."].contains(&entry.file_name()) {
+                names.push(entry.file_name().to_owned());
+            }
         }
+        names.sort();
+        let end = inside.len();
+        for name in &names {
+            if end > 0 {
+                inside.push(b'/');
+            }
+            inside.extend_from_slice(name.to_bytes());
+            self.add(dir.fd()?, name, inside)?;
+            inside.truncate(end);
+        }
+        Ok(())
     }
-    drop(listed);
-    names.sort();
-    for name in names {
-        let path = inside.join(&name);
-        if FREE.iter().any(|free| path == Path::new(free)) {
-            continue;
+
+    /// Adds the entry of this name in an open directory, which is at `path` in the private directory.
+    fn add(&mut self, dir: BorrowedFd<'_>, name: &CStr, path: &mut Vec<u8>) -> io::Result<()> {
+        if FREE.iter().any(|free| path == free.as_bytes()) {
+            return Ok(());
         }
-        let meta = statat(&dir, &name, AtFlags::SYMLINK_NOFOLLOW)?;
+        let meta = statat(dir, name, AtFlags::SYMLINK_NOFOLLOW)?;
         let kind = FileType::from_raw_mode(meta.st_mode);
-        hasher.update(path.as_os_str().as_bytes()).update(&[0]);
-        hasher.update(&meta.st_mode.to_le_bytes());
+        self.record.clear();
+        self.record.extend_from_slice(path);
+        self.record.push(0);
+        self.record.extend_from_slice(&meta.st_mode.to_le_bytes());
         if kind.is_dir() {
-            add_directory(hasher, open(&dir, &name, OFlags::DIRECTORY)?, &path)?;
-            continue;
+            self.hasher.update(&self.record);
+            return self.add_directory(open(dir, name, OFlags::DIRECTORY)?, path);
         }
-        if kind.is_file() && READ.iter().any(|read| path.starts_with(read)) {
-            hasher.update_reader(File::from(open(&dir, &name, OFlags::NONBLOCK)?))?;
+        if kind.is_file()
+            && READ
+                .iter()
+                .any(|read| is_at_or_below(path, read.as_bytes()))
+        {
+            self.hasher.update(&self.record);
+            self.record.clear();
+            self.add_content(File::from(open(dir, name, OFlags::NONBLOCK)?))?;
         }
-        hasher.update(&meta.st_size.to_le_bytes());
-        hasher.update(&meta.st_ino.to_le_bytes());
-        hasher.update(&meta.st_ctime.to_le_bytes());
-        hasher.update(&meta.st_ctime_nsec.to_le_bytes());
+        self.record.extend_from_slice(&meta.st_size.to_le_bytes());
+        self.record.extend_from_slice(&meta.st_ino.to_le_bytes());
+        self.record.extend_from_slice(&meta.st_ctime.to_le_bytes());
+        self.record
+            .extend_from_slice(&meta.st_ctime_nsec.to_le_bytes());
+        self.hasher.update(&self.record);
+        Ok(())
     }
-    Ok(())
+
+    fn add_content(&mut self, mut file: File) -> io::Result<()> {
+        loop {
+            match file.read(&mut self.buffer) {
+                Ok(0) => return Ok(()),
+                Ok(read) => {
+                    self.hasher
+                        .update(self.buffer.get(..read).unwrap_or_default());
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+}
+
+fn is_at_or_below(path: &[u8], top: &[u8]) -> bool {
+    let below = path.strip_prefix(top);
+    below.is_some_and(|below| below.is_empty() || below.starts_with(b"/"))
 }
 
 fn open(dir: impl AsFd, name: impl Arg, also: OFlags) -> io::Result<OwnedFd> {
