@@ -8,6 +8,15 @@ pub(super) fn as_path(bytes: &[u8]) -> &Path {
     Path::new(OsStr::from_bytes(bytes))
 }
 
+/// The hexadecimal digits of an id in binary form.
+pub(super) fn hex(id: &[u8]) -> String {
+    let digit = |value: u8| char::from_digit(u32::from(value), 16);
+    let digits = id
+        .iter()
+        .flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]);
+    digits.flatten().collect()
+}
+
 /// Formats a path for display, relative to the work tree if the path is inside it.
 pub fn path_within(path: &Path, work_tree: &Path) -> String {
     path.strip_prefix(work_tree)

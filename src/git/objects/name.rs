@@ -1,5 +1,6 @@
 //! Computes object ids.
 
+use crate::git::bytes::hex;
 use sha1::Sha1;
 use sha2::{Digest as _, Sha256};
 
@@ -29,7 +30,6 @@ impl ObjectName {
     }
 
     pub(in crate::git) fn hex(self) -> String {
-        let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect();
         match self {
             Self::Sha1(hasher) => hex(&hasher.finalize()),
             Self::Sha256(hasher) => hex(&hasher.finalize()),

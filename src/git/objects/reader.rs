@@ -4,7 +4,7 @@
 //! large, or has a form that git does not write is left to git ([`LeftToGit`]), as is an object whose content does not
 //! match its id.
 
-use crate::git::bytes::as_path;
+use crate::git::bytes::{as_path, hex};
 use crate::git::entries::Digest;
 use crate::git::objects::allowance::{Allowance, LIMIT};
 use crate::git::objects::loose::{Piece, loose_path, read_loose_size, read_loose_up_to};
@@ -335,7 +335,7 @@ pub(in crate::git) fn entries_of(mut content: &[u8], id_length: usize) -> Option
         let end = memchr::memchr(0, content)?;
         let name = content.get(space + 1..end)?.to_vec();
         let (id, rest) = content.get(end + 1..)?.split_at_checked(id_length / 2)?;
-        let oid = id.iter().map(|byte| format!("{byte:02x}")).collect();
+        let oid = hex(id);
         let recorded = Recorded { mode, oid };
         let entry = TreeEntry { recorded, name };
         let is_in_order = |last: &TreeEntry| in_tree_order(last, &entry) == Ordering::Less;

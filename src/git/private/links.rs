@@ -4,6 +4,7 @@ use crate::git::real::Real;
 use std::collections::BTreeSet;
 use std::fs::{self, DirEntry};
 use std::io;
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
@@ -48,18 +49,23 @@ pub(in crate::git) fn links(real: &Real, name: &str) -> Vec<PathBuf> {
 
 /// The directories of loose objects that are links. A store that cannot be listed can still be written to.
 fn linked_fans(objects: &Path) -> Vec<PathBuf> {
-    let fans = || (0..256).map(|fan| objects.join(format!("{fan:02x}")));
     let listed: io::Result<Vec<DirEntry>> = fs::read_dir(objects).and_then(Iterator::collect);
     let Ok(listed) = listed else {
-        return fans().filter(|path| leads_elsewhere(path)).collect();
+        let fans = (0..256).map(|fan| objects.join(format!("{fan:02x}")));
+        return fans.filter(|path| leads_elsewhere(path)).collect();
+    };
+    let is_digit = |byte: &u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+    let is_fan = |entry: &DirEntry| {
+        let name = entry.file_name();
+        name.len() == 2 && name.as_bytes().iter().all(is_digit)
     };
     let is_link = |entry: &DirEntry| entry.file_type().is_ok_and(|kind| kind.is_symlink());
     let links: BTreeSet<PathBuf> = listed
         .iter()
-        .filter(|entry| is_link(entry))
+        .filter(|entry| is_fan(entry) && is_link(entry))
         .map(DirEntry::path)
         .collect();
-    fans().filter(|path| links.contains(path)).collect()
+    links.into_iter().collect()
 }
 
 #[cfg(test)]
