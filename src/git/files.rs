@@ -62,3 +62,12 @@ pub(super) fn sync_parent(path: &Path) -> io::Result<()> {
     let parent = path.parent().unwrap_or(Path::new("."));
     File::open(parent)?.sync_all()
 }
+
+/// Copies a file's content if the file exists. A link is followed, as git does.
+pub(super) fn copy_content(from: &Path, to: &Path) -> Result<(), GitError> {
+    if !from.is_file() {
+        return Ok(());
+    }
+    let content = fs::read(from).map_err(io_error("read", from))?;
+    write(to, &content)
+}

@@ -7,6 +7,7 @@ use crate::git::objects::packs::Packs;
 use crate::git::objects::reader::{entries_of, tree_in};
 use crate::git::private::head::packed_oid;
 use crate::git::private::plain_refs::{Refs, packed, ref_value};
+use crate::git::snapshot::index_file::IndexFile;
 use std::io;
 use std::path::Path;
 
@@ -29,6 +30,12 @@ pub fn packed_refs(content: &[u8], branch: &str, length: usize) -> (Option<Refs>
 /// The value of a loose ref, from the content of its file.
 pub fn loose_ref(content: &[u8], length: usize) -> Option<String> {
     ref_value(content, length)
+}
+
+/// The number of directories with files of an index, if the index has the usual form.
+pub fn index(content: &[u8], length: usize) -> Option<usize> {
+    let index = IndexFile::parse(content, content.len() as u64, length)?;
+    Some(index.read.layout.directories.len())
 }
 
 /// Modes, names and ids of the entries of a tree.

@@ -6,6 +6,7 @@ mod exports;
 mod guard;
 mod hostile;
 mod ignore;
+mod index_file;
 mod objects;
 mod reader;
 mod remotes;

@@ -8,7 +8,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 
 /// Git processes of a run of one task with a check and a commit.
-const ONE_TASK: usize = 15;
+const ONE_TASK: usize = 13;
 
 /// Git processes of each further task, from its turn to the next one's.
 const FURTHER_TASK: usize = 8;

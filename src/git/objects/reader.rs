@@ -228,7 +228,8 @@ impl ObjectReader {
         }
     }
 
-    fn tree(&self, id: &str) -> Result<Vec<TreeEntry>, LeftToGit> {
+    /// The entries of a tree.
+    pub(in crate::git) fn tree(&self, id: &str) -> Result<Vec<TreeEntry>, LeftToGit> {
         let Object { kind, content } = self.object(id)?;
         if kind != ObjectType::Tree {
             return Err(LeftToGit);

@@ -2,8 +2,8 @@
 
 use crate::git::bytes::as_path;
 use crate::git::copy_tree::{copy_tree, make_dir};
-use crate::git::error::{GitError, io_error};
-use crate::git::files::write;
+use crate::git::error::GitError;
+use crate::git::files::{copy_content, write};
 use crate::git::private::calls::git_dir;
 use crate::git::private::config::{Setting, Settings, render, setting};
 use crate::git::private::ignore_rules::exclude_jj;
@@ -110,15 +110,6 @@ pub(in crate::git) fn recorded_places(real: &Real, root: &Path) -> Vec<(PathBuf,
         places.push((dot_git, recorded.join("dot-git")));
     }
     places
-}
-
-/// Copies a file's content if the file exists. A link is followed, as git does.
-pub(super) fn copy_content(from: &Path, to: &Path) -> Result<(), GitError> {
-    if !from.is_file() {
-        return Ok(());
-    }
-    let content = fs::read(from).map_err(io_error("read", from))?;
-    write(to, &content)
 }
 
 /// Quotes the path of an alternate in C style if it could otherwise be misread.

@@ -1,19 +1,16 @@
 //! The private git directory: made before the first turn, out of the agent's reach.
 
-use crate::git::bytes::{as_path, nul_joined};
-use crate::git::command::Call;
+use crate::git::bytes::as_path;
 use crate::git::copy_tree::{make_dir, metadata};
-use crate::git::entries::{Digest, hash};
 use crate::git::error::{GitError, io_error};
 use crate::git::files::write_atomically;
 use crate::git::objects::reader::ObjectReader;
-use crate::git::private::adopted::{State, copy_content, copy_hooks, hooks, record};
+use crate::git::private::adopted::{State, copy_hooks, hooks, record};
 use crate::git::private::calls::{HOME, git_dir, private_call, real_call};
 use crate::git::private::config::Settings;
-use crate::git::private::head::{HeadState, read_head};
+use crate::git::private::head::read_head;
+use crate::git::private::start_index::{StartIndex, copy_index};
 use crate::git::real::Real;
-use crate::git::snapshot::cache::Layout;
-use crate::git::snapshot::index_list::{IndexRead, layout_of, read_index};
 use std::fs;
 use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
@@ -200,102 +197,4 @@ fn empty_tree(real: &Real, root: &Path) -> Result<String, GitError> {
     private_call(real, root)
         .args(["hash-object", "-w", "-t", "tree", "--stdin"])
         .line()
-}
-
-/// Properties of the index at the start of the run.
-pub(in crate::git) struct StartIndex {
-    pub(in crate::git) layout: Layout,
-    /// The digest of the repository's index if it holds exactly the base.
-    pub(in crate::git) is_base: Option<Digest>,
-}
-
-/// Copies the stat data of the repository's index, but nothing that hides a change: the private configuration
-/// disables split indexes, untracked caches and file system monitors, so git drops them when it reads and
-/// writes the index.
-fn copy_index(
-    real: &Real,
-    root: &Path,
-    head: &HeadState,
-    (base_tree, sparse): (&str, bool),
-) -> Result<StartIndex, GitError> {
-    let index = git_dir(root).join("index");
-    let call = || private_call(real, root);
-    let Some(base) = &head.oid else {
-        call().args(["read-tree", "--empty"]).run()?;
-        let layout = layout_of(call())?;
-        let is_base = None;
-        return Ok(StartIndex { layout, is_base });
-    };
-    let shared = shared_indexes(&real.git_dir)?;
-    let digest = copy_with_time(&real.git_dir.join("index"), &index)?;
-    for name in &shared {
-        copy_content(&real.git_dir.join(name), &git_dir(root).join(name))?;
-    }
-    let is_base = match digest.filter(|_| shared.is_empty() && !sparse) {
-        Some(digest) => holds_only(call(), base_tree)?.then_some(digest),
-        None => None,
-    };
-    if is_base.is_none() {
-        call().args(["read-tree", "--reset", "-i", base]).run()?;
-    }
-    let mut read = read_index(call())?;
-    if clear_flags(real, root, sparse, &read)? {
-        read = read_index(call())?;
-    }
-    let layout = read.layout;
-    Ok(StartIndex { layout, is_base })
-}
-
-/// Copies an index with its modification time, from which git knows which entries changed while it was
-/// written. Returns the digest of the copied bytes, or `None` if there is no index.
-fn copy_with_time(from: &Path, to: &Path) -> Result<Option<Digest>, GitError> {
-    if !from.is_file() {
-        return Ok(None);
-    }
-    let copy = || {
-        let mut source = fs::File::open(from)?;
-        let time = source.metadata()?.modified()?;
-        let mut target = fs::File::create(to)?;
-        let digest = hash(&mut source, &mut target)?;
-        target.set_modified(time)?;
-        Ok(digest)
-    };
-    copy().map(Some).map_err(io_error("copy", from))
-}
-
-/// Whether an index holds exactly this tree. Intent-to-add entries count as a difference.
-fn holds_only(call: Call<'_>, tree: &str) -> Result<bool, GitError> {
-    let args = [
-        "diff-index",
-        "--cached",
-        "--quiet",
-        "--ita-visible-in-index",
-    ];
-    let output = call.args(args).args(["--ignore-submodules=none", tree]);
-    Ok(output.status()?.status == Some(0))
-}
-
-fn shared_indexes(git_dir: &Path) -> Result<Vec<std::ffi::OsString>, GitError> {
-    let entries = fs::read_dir(git_dir).map_err(io_error("read", git_dir))?;
-    let names = entries.filter_map(|entry| entry.ok().map(|entry| entry.file_name()));
-    Ok(names
-        .filter(|name| name.as_bytes().starts_with(b"sharedindex."))
-        .collect())
-}
-
-/// Clears assume-unchanged bits, which hide changes, and skip-worktree bits unless a sparse checkout needs
-/// them. Returns whether there were any.
-fn clear_flags(real: &Real, root: &Path, sparse: bool, read: &IndexRead) -> Result<bool, GitError> {
-    let skipped: &[Vec<u8>] = if sparse { &[] } else { &read.skipped };
-    for (flag, paths) in [
-        ("--no-assume-unchanged", read.assumed.as_slice()),
-        ("--no-skip-worktree", skipped),
-    ] {
-        if !paths.is_empty() {
-            let paths = nul_joined(paths.iter().map(Vec::as_slice));
-            let call = private_call(real, root).args(["update-index", flag, "-z", "--stdin"]);
-            call.stdin(paths).run()?;
-        }
-    }
-    Ok(!read.assumed.is_empty() || !skipped.is_empty())
 }

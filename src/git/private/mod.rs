@@ -15,4 +15,5 @@ pub(in crate::git) mod programs;
 pub(in crate::git) mod refs;
 pub(in crate::git) mod required_files;
 pub(in crate::git) mod seal;
+pub(in crate::git) mod start_index;
 mod taken_over;

@@ -32,12 +32,59 @@ pub(in crate::git) fn read_index(call: Call<'_>) -> Result<IndexRead, GitError> 
     reader.finish()
 }
 
+/// An entry of an index.
+pub(in crate::git) struct IndexEntry<'a> {
+    pub(in crate::git) path: &'a [u8],
+    pub(in crate::git) is_gitlink: bool,
+    /// Whether the entry has the assume-unchanged bit.
+    pub(in crate::git) is_assumed: bool,
+    /// Whether the entry has the skip-worktree bit.
+    pub(in crate::git) is_skipped: bool,
+}
+
+/// Collects the entries of an index.
+#[derive(Default)]
+pub(in crate::git) struct IndexEntries {
+    read: IndexRead,
+    last_directory: Vec<u8>,
+}
+
+impl IndexEntries {
+    /// Adds an entry, whose id is computed if it is needed.
+    pub(in crate::git) fn add(&mut self, entry: &IndexEntry<'_>, oid: impl FnOnce() -> String) {
+        let path = entry.path;
+        if entry.is_assumed {
+            self.read.assumed.push(path.to_vec());
+        }
+        if entry.is_skipped {
+            self.read.skipped.push(path.to_vec());
+        }
+        let (directory, name) = split(path);
+        let layout = &mut self.read.layout;
+        if directory != self.last_directory {
+            add_directories(&mut layout.directories, directory);
+            self.last_directory = directory.to_vec();
+        }
+        if entry.is_gitlink && !entry.is_skipped {
+            layout.gitlinks.insert(path.to_vec(), oid());
+        } else if name == b".gitattributes" {
+            layout.attribute_files.insert(path.to_vec());
+        } else if name == b".gitignore" {
+            layout.ignore_files.insert(path.to_vec(), oid());
+        }
+    }
+
+    pub(in crate::git) fn finish(mut self) -> IndexRead {
+        self.read.layout.directories.insert(Vec::new());
+        self.read
+    }
+}
+
 /// Parses `ls-files` output from chunks of any size.
 #[derive(Default)]
 struct Reader {
-    read: IndexRead,
+    entries: IndexEntries,
     partial: Vec<u8>,
-    last_directory: Vec<u8>,
     malformed: Option<Vec<u8>>,
 }
 
@@ -62,29 +109,16 @@ impl Reader {
             self.malformed.get_or_insert_with(|| line.to_vec());
             return;
         };
-        let in_work_tree = !tag.eq_ignore_ascii_case(&b'S');
-        if tag.is_ascii_lowercase() {
-            self.read.assumed.push(path.to_vec());
-        }
-        if !in_work_tree {
-            self.read.skipped.push(path.to_vec());
-        }
-        let (directory, name) = split(path);
-        let layout = &mut self.read.layout;
-        if directory != self.last_directory {
-            add_directories(&mut layout.directories, directory);
-            self.last_directory = directory.to_vec();
-        }
-        if is_gitlink && in_work_tree {
-            layout.gitlinks.insert(path.to_vec(), oid.to_owned());
-        } else if name == b".gitattributes" {
-            layout.attribute_files.insert(path.to_vec());
-        } else if name == b".gitignore" {
-            layout.ignore_files.insert(path.to_vec(), oid.to_owned());
-        }
+        let entry = IndexEntry {
+            path,
+            is_gitlink,
+            is_assumed: tag.is_ascii_lowercase(),
+            is_skipped: tag.eq_ignore_ascii_case(&b'S'),
+        };
+        self.entries.add(&entry, || oid.to_owned());
     }
 
-    fn finish(mut self) -> Result<IndexRead, GitError> {
+    fn finish(self) -> Result<IndexRead, GitError> {
         let partial = Some(self.partial).filter(|partial| !partial.is_empty());
         if let Some(line) = self.malformed.or(partial) {
             return Err(GitError::Malformed {
@@ -92,8 +126,7 @@ impl Reader {
                 what: display_path(&line),
             });
         }
-        self.read.layout.directories.insert(Vec::new());
-        Ok(self.read)
+        Ok(self.entries.finish())
     }
 }
 

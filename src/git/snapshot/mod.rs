@@ -7,6 +7,7 @@ pub(in crate::git) mod change;
 pub(in crate::git) mod contents;
 pub(in crate::git) mod convert;
 pub(in crate::git) mod ignore;
+pub(in crate::git) mod index_file;
 pub(in crate::git) mod index_list;
 pub(in crate::git) mod layout;
 pub(in crate::git) mod listing;

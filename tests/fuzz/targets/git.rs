@@ -81,6 +81,12 @@ pub(super) fn packed_refs(data: &[u8]) {
 }
 
 /// The file of a ref.
+pub(super) fn index(data: &[u8]) {
+    let directories = parsers::index(data, LENGTH);
+    // Each but the top directory is named in the path of an entry.
+    assert!(directories.is_none_or(|number| number <= data.len()));
+}
+
 pub(super) fn loose_ref(data: &[u8]) {
     let Some(value) = parsers::loose_ref(data, LENGTH) else {
         return;

@@ -98,6 +98,7 @@ pub const TARGETS: &[Target] = &[
     row("git-pack-index", git::pack_index, &[]),
     row("git-packed-refs", git::packed_refs, &[]),
     row("git-loose-ref", git::loose_ref, &[]),
+    row("git-index", git::index, &[]),
     row("git-tree", git::tree, &[]),
     row("git-commit", git::commit, &[]),
     row("git-loose-object", git::loose_object, &[]),
