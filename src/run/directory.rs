@@ -375,8 +375,8 @@ pub struct HistoryFile {
 }
 
 impl HistoryFile {
-    /// Appends a record and syncs the file. Returns the record as written, without secrets, so that the
-    /// state derived from it equals the state that a later process derives.
+    /// Appends a record, which is on disk after the next [`Self::sync`]. Returns the record as written, without
+    /// secrets, so that the state derived from it equals the state that a later process derives.
     ///
     /// # Errors
     /// When it cannot be written.
@@ -387,11 +387,18 @@ impl HistoryFile {
         };
         let mut text = serde_json::to_vec(&line)?;
         text.push(b'\n');
-        self.file
-            .write_all(&text)
-            .and_then(|()| self.file.sync_data())
-            .with_context(|| format!("{} cannot be written", self.path.display()))?;
+        let written = self.file.write_all(&text);
+        written.with_context(|| format!("{} cannot be written", self.path.display()))?;
         Ok(line.record)
+    }
+
+    /// Syncs all records to disk.
+    ///
+    /// # Errors
+    /// When they cannot be written.
+    pub fn sync(&self) -> anyhow::Result<()> {
+        let written = self.file.sync_data();
+        written.with_context(|| format!("{} cannot be written", self.path.display()))
     }
 }
 

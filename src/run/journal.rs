@@ -25,7 +25,7 @@ impl Journal {
         }
     }
 
-    /// Records the step that is about to be performed.
+    /// Records the step that is about to be performed. All records are on disk afterwards.
     ///
     /// # Errors
     /// When the history cannot be written.
@@ -34,18 +34,37 @@ impl Journal {
         self.write(Record::Intent {
             id: self.next,
             step,
-        })
+        })?;
+        self.sync()
     }
 
-    /// Records the result of the step.
+    /// Records an observation. It is on disk afterwards.
     ///
     /// # Errors
     /// When the history cannot be written.
     pub fn observe(&mut self, observation: Observation) -> anyhow::Result<()> {
+        self.observe_before_intent(observation)?;
+        self.sync()
+    }
+
+    /// Records an observation after which only the next step is decided. It is on disk together with the intent of
+    /// that step, or after [`Self::sync`]: one sync is enough for two records with no effect between them.
+    ///
+    /// # Errors
+    /// When the history cannot be written.
+    pub fn observe_before_intent(&mut self, observation: Observation) -> anyhow::Result<()> {
         self.write(Record::Observed {
             id: self.next,
             observation,
         })
+    }
+
+    /// Syncs all records to disk.
+    ///
+    /// # Errors
+    /// When they cannot be written.
+    pub fn sync(&self) -> anyhow::Result<()> {
+        self.file.sync()
     }
 
     /// Records the outcome of the task.
@@ -53,7 +72,8 @@ impl Journal {
     /// # Errors
     /// When the history cannot be written.
     pub fn finish(&mut self, outcome: crate::domain::outcome::Outcome) -> anyhow::Result<()> {
-        self.write(Record::Finished { outcome })
+        self.write(Record::Finished { outcome })?;
+        self.sync()
     }
 
     fn write(&mut self, record: Record) -> anyhow::Result<()> {

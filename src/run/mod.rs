@@ -134,6 +134,7 @@ async fn run_task(
         let step = decide(&run.policy, &run.journal.state);
         announce(&mut parts.emit, &run, &step);
         if let Step::Finish(outcome) = step {
+            run.journal.sync()?;
             break match &parts.tree.merging {
                 Some(merging) => merging.outcome(outcome),
                 None => outcome,
@@ -142,7 +143,7 @@ async fn run_task(
         run.journal.intend(step.clone())?;
         let observation = perform(parts, &mut run, &step).await?;
         parts.emit.ensure_stored()?;
-        run.journal.observe(observation)?;
+        run.journal.observe_before_intent(observation)?;
     };
     let (setup, tree) = (&parts.setup, &mut parts.tree);
     let (accounts, emit) = (&mut parts.accounts, &mut parts.emit);

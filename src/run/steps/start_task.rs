@@ -56,8 +56,8 @@ pub fn start_task<'t>(
         tree.note_uncommitted(raw.as_deref(), &run.config.checks)?;
         accounts.begin_task(&start);
         let elapsed_ms = emit.elapsed_ms();
-        run.journal
-            .observe(Observation::TaskStarted { start, elapsed_ms })?;
+        let started = Observation::TaskStarted { start, elapsed_ms };
+        run.journal.observe_before_intent(started)?;
         emit.emit(EventKind::TaskStarted {
             title: task.title.clone(),
         });
