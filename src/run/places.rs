@@ -38,7 +38,10 @@ pub fn create_run_dir(
 
 /// Resolves the links in a path whose last parts may not exist yet.
 pub fn resolved(path: &Path) -> PathBuf {
-    match (path.canonicalize(), path.parent(), path.file_name()) {
+    // Resolving reads every directory above, so it is not tried for what is not there.
+    let there = path.symlink_metadata();
+    let whole = there.and_then(|_| path.canonicalize());
+    match (whole, path.parent(), path.file_name()) {
         (Ok(path), _, _) => path,
         (Err(_), Some(parent), Some(name)) => resolved(parent).join(name),
         _ => path.to_path_buf(),
