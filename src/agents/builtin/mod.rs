@@ -209,7 +209,7 @@ impl Responder {
         }
     }
 
-    async fn ask(&mut self, messages: &[&Message]) -> Result<Response, ModelError> {
+    async fn ask(&mut self, messages: &[&Arc<Message>]) -> Result<Response, ModelError> {
         match self {
             Self::Model(model) => model.ask(messages).await,
             Self::Recording(player) => player.ask().await,
@@ -246,7 +246,7 @@ impl Runner<'_> {
             slice: slice.map(str::to_owned),
             limits: session.limits().clone(),
             budget: self.budget,
-            messages: session.messages().to_vec(),
+            messages: session.messages().cloned().collect(),
         })));
     }
 

@@ -10,6 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::borrow::Cow;
+use std::sync::Arc;
 
 /// The overhead of a message or a call in tokens: role, field names, separators, fences.
 const FRAME: usize = 12;
@@ -105,11 +106,11 @@ struct Size {
 #[derive(Debug, Clone)]
 pub struct Context {
     budget: Budget,
-    messages: Vec<Message>,
+    messages: Vec<Arc<Message>>,
     sizes: Vec<Size>,
     /// The first messages in their shortened form, where parts were left out. Parts that were left out never
     /// return.
-    cut: Vec<Option<Message>>,
+    cut: Vec<Option<Arc<Message>>>,
     /// The estimated number of tokens in the messages of the last request.
     asked: usize,
     /// The number of tokens that the provider counts for eight estimated ones.
@@ -149,12 +150,12 @@ impl Context {
             whole,
             short: short.min(whole),
         });
-        self.messages.push(message);
+        self.messages.push(Arc::new(message));
     }
 
     /// The complete transcript.
-    pub fn messages(&self) -> &[Message] {
-        &self.messages
+    pub fn messages(&self) -> impl Iterator<Item = &Message> {
+        self.messages.iter().map(Arc::as_ref)
     }
 
     /// The estimated number of tokens available for the messages of a request. A tenth of the window is
@@ -187,7 +188,7 @@ impl Context {
                 break;
             }
             freed += size.whole - size.short;
-            self.cut.push(shorten(message));
+            self.cut.push(shorten(message).map(Arc::new));
         }
         self.asked -= freed;
     }
@@ -198,8 +199,8 @@ impl Context {
     }
 
     /// The messages of the prepared request. They are not copied, because a session sends all of them with
-    /// every request.
-    pub fn request(&self) -> Vec<&Message> {
+    /// every request. A message that is in several requests is one value, which tells that it is unchanged.
+    pub fn request(&self) -> Vec<&Arc<Message>> {
         let cut = self.cut.iter().map(Option::as_ref);
         let cut = cut.chain(std::iter::repeat(None));
         let messages = self.messages.iter().zip(cut);

@@ -1,6 +1,7 @@
 //! Anthropic's *messages*.
 
 use super::assembly::{Assembly, count, error_in, list};
+use super::speaker::{Speaker, speaker};
 use super::{RequestInputs, arguments, kept, tool_name};
 use crate::domain::builtin::context::Message;
 use crate::domain::builtin::model_error::ModelError;
@@ -9,12 +10,16 @@ use crate::domain::builtin::tool::{self, ToolCall};
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::borrow::Cow;
+use std::sync::Arc;
 
 #[derive(Serialize)]
-pub(super) struct Body<'a> {
+pub(super) struct Start<'a> {
     model: &'a str,
     max_tokens: usize,
-    messages: Vec<RequestMessage<'a>>,
+}
+
+#[derive(Serialize)]
+pub(super) struct Rest<'a> {
     stream: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     system: Option<[Block<'a>; 1]>,
@@ -23,7 +28,7 @@ pub(super) struct Body<'a> {
 }
 
 #[derive(Serialize)]
-struct RequestMessage<'a> {
+pub(super) struct RequestMessage<'a> {
     role: &'static str,
     content: Vec<Block<'a>>,
 }
@@ -68,35 +73,42 @@ enum CacheControl {
     Ephemeral,
 }
 
-/// The body of a request. The cache breakpoints are at the end of the system prompt and of the newest
-/// message.
-pub(super) fn body<'a>(inputs: &RequestInputs<'a>) -> Body<'a> {
-    let mut messages: Vec<RequestMessage<'a>> = Vec::new();
-    for message in inputs.messages {
-        let Some((role, content)) = blocks(message, inputs) else {
-            continue;
-        };
-        // Roles must alternate, so the results of calls and the text with them are one message.
-        match messages.last_mut() {
-            Some(last) if last.role == role => last.content.extend(content),
-            _ => messages.push(RequestMessage { role, content }),
-        }
+/// The fields before the messages.
+pub(super) fn start<'a>(inputs: &RequestInputs<'a>) -> Start<'a> {
+    Start {
+        model: &inputs.access.model,
+        max_tokens: inputs.most_tokens.unwrap_or(inputs.access.response_tokens),
     }
-    let newest = messages.last_mut();
-    if let Some(block) = newest.and_then(|newest| newest.content.last_mut()) {
+}
+
+/// The entry of these messages, unless nothing of them is one. A cache breakpoint is at the end of the newest.
+pub(super) fn entry<'a>(
+    messages: &[&'a Arc<Message>],
+    is_newest: bool,
+    inputs: &RequestInputs<'a>,
+) -> Option<RequestMessage<'a>> {
+    let role = match speaker(messages.first()?)? {
+        Speaker::Model => "assistant",
+        Speaker::User => "user",
+    };
+    let blocks = messages.iter().flat_map(|message| blocks(message, inputs));
+    let mut content: Vec<Block<'a>> = blocks.collect();
+    if let Some(block) = content.last_mut().filter(|_| is_newest) {
         block.cache_control = Some(CacheControl::Ephemeral);
     }
+    Some(RequestMessage { role, content })
+}
+
+/// The fields after the messages. The other cache breakpoint is at the end of the system prompt.
+pub(super) fn rest<'a>(inputs: &RequestInputs<'a>) -> Rest<'a> {
     let system = inputs.system().map(|text| Block {
         cache_control: Some(CacheControl::Ephemeral),
         ..block_of(Own::Text { text })
     });
-    Body {
-        model: &inputs.access.model,
-        max_tokens: inputs.most_tokens.unwrap_or(inputs.access.response_tokens),
-        messages,
+    Rest {
         stream: inputs.stream,
         system: system.map(|block| [block]),
-        tools: inputs.tools,
+        tools: inputs.tools.map(Arc::as_ref),
     }
 }
 
@@ -108,19 +120,14 @@ pub(super) fn tools() -> Value {
     declared.collect()
 }
 
-fn blocks<'a>(
-    message: &'a Message,
-    inputs: &RequestInputs<'a>,
-) -> Option<(&'static str, Vec<Block<'a>>)> {
-    Some(match message {
-        Message::System { .. } => return None,
-        Message::Task { text } | Message::Note { text } => {
-            ("user", vec![block_of(Own::Text { text })])
-        }
+fn blocks<'a>(message: &'a Message, inputs: &RequestInputs<'a>) -> Vec<Block<'a>> {
+    match message {
+        Message::System { .. } => Vec::new(),
+        Message::Task { text } | Message::Note { text } => vec![block_of(Own::Text { text })],
         Message::Assistant { text, calls } => {
             let kept = kept(inputs, calls);
             if !kept.is_empty() {
-                return Some(("assistant", returned_blocks(kept, calls)));
+                return returned_blocks(kept, calls);
             }
             // The API refuses text that is only white space.
             let text = text.trim_end();
@@ -130,7 +137,7 @@ fn blocks<'a>(
             if blocks.is_empty() {
                 blocks.push(block_of(Own::Text { text: "(nothing)" }));
             }
-            ("assistant", blocks)
+            blocks
         }
         Message::ToolResult { id, ok, output, .. } => {
             let result = Own::ToolResult {
@@ -138,9 +145,9 @@ fn blocks<'a>(
                 is_error: !ok,
                 content: output,
             };
-            ("user", vec![block_of(result)])
+            vec![block_of(result)]
         }
-    })
+    }
 }
 
 fn block_of(own: Own<'_>) -> Block<'_> {

@@ -11,6 +11,7 @@ use crate::domain::text::add_paragraph;
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::borrow::Cow;
+use std::sync::Arc;
 
 /// The field with reasoning as text. Servers that send it require it back with the calls.
 const WHOLE: &str = "reasoning_content";
@@ -20,9 +21,12 @@ const DETAILS: &str = "reasoning_details";
 const WHOLE_INDEX: u64 = u64::MAX;
 
 #[derive(Serialize)]
-pub(super) struct Body<'a> {
+pub(super) struct Start<'a> {
     model: &'a str,
-    messages: Vec<RequestMessage<'a>>,
+}
+
+#[derive(Serialize)]
+pub(super) struct Rest<'a> {
     stream: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     stream_options: Option<StreamOptions>,
@@ -40,7 +44,7 @@ struct StreamOptions {
 }
 
 #[derive(Serialize)]
-struct RequestMessage<'a> {
+pub(super) struct RequestMessage<'a> {
     role: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     tool_call_id: Option<&'a str>,
@@ -67,32 +71,51 @@ struct Function<'a> {
     arguments: AsText<'a>,
 }
 
-/// The body of a request.
-pub(super) fn body<'a>(inputs: &RequestInputs<'a>) -> Body<'a> {
+/// The fields before the messages.
+pub(super) fn start<'a>(inputs: &RequestInputs<'a>) -> Start<'a> {
+    Start {
+        model: &inputs.access.model,
+    }
+}
+
+/// Whether a message belongs to the entry that begins with `first`: Mistral, and similar templates, refuse a user
+/// message after the result of a call.
+pub(super) fn joins(first: &Message, next: &Message) -> bool {
+    matches!(
+        (first, next),
+        (Message::ToolResult { .. }, Message::Note { .. })
+    )
+}
+
+/// The entry of these messages.
+pub(super) fn entry<'a>(
+    messages: &[&'a Arc<Message>],
+    inputs: &RequestInputs<'a>,
+) -> Option<RequestMessage<'a>> {
+    let (first, notes) = messages.split_first()?;
+    let mut entry = sent(first, inputs);
+    for note in notes {
+        if let Message::Note { text } = &***note {
+            let content = entry.content.get_or_insert_default();
+            add_paragraph(content.to_mut(), text);
+        }
+    }
+    Some(entry)
+}
+
+/// The fields after the messages.
+pub(super) fn rest<'a>(inputs: &RequestInputs<'a>) -> Rest<'a> {
     let reasoning = models::is_reasoning(&inputs.access.model);
     // Mistral reports the usage without being asked, and refuses the option.
     let counted = inputs.stream && inputs.access.provider != "mistral";
-    let mut messages: Vec<RequestMessage<'a>> = Vec::new();
-    for message in inputs.messages {
-        // Mistral, and similar templates, refuse a user message after the result of a call.
-        match (*message, messages.last_mut()) {
-            (Message::Note { text }, Some(last)) if last.role == "tool" => {
-                let content = last.content.get_or_insert_default();
-                add_paragraph(content.to_mut(), text);
-            }
-            (message, _) => messages.push(sent(message, inputs)),
-        }
-    }
-    Body {
-        model: &inputs.access.model,
-        messages,
+    Rest {
         stream: inputs.stream,
         stream_options: counted.then_some(StreamOptions {
             include_usage: true,
         }),
         max_tokens: inputs.most_tokens.filter(|_| !reasoning),
         max_completion_tokens: inputs.most_tokens.filter(|_| reasoning),
-        tools: inputs.tools,
+        tools: inputs.tools.map(Arc::as_ref),
     }
 }
 

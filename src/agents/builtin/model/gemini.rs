@@ -1,6 +1,7 @@
 //! Google's *generateContent*.
 
 use super::assembly::{Assembly, count, error_in, list};
+use super::speaker::{Speaker, speaker};
 use super::{RequestInputs, arguments, tool_name};
 use crate::domain::builtin::context::Message;
 use crate::domain::builtin::model_error::ModelError;
@@ -9,11 +10,16 @@ use crate::domain::builtin::tool;
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::borrow::Cow;
+use std::sync::Arc;
+
+/// The fields before the messages: there is none.
+#[derive(Serialize)]
+pub(super) struct Start {}
+pub(super) const START: Start = Start {};
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Body<'a> {
-    contents: Vec<Content<'a>>,
+pub(super) struct Rest<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     system_instruction: Option<Instruction<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -34,7 +40,7 @@ struct Generation {
 }
 
 #[derive(Serialize)]
-struct Content<'a> {
+pub(super) struct Content<'a> {
     role: &'static str,
     parts: Vec<Part<'a>>,
 }
@@ -78,28 +84,33 @@ enum Outcome<'a> {
     Error(&'a str),
 }
 
-/// The body of a request.
-pub(super) fn body<'a>(inputs: &RequestInputs<'a>) -> Body<'a> {
-    let mut contents: Vec<Content<'a>> = Vec::new();
-    for message in inputs.messages {
-        let Some((role, parts)) = parts(message, inputs) else {
-            continue;
-        };
-        match contents.last_mut() {
-            Some(last) if last.role == role => last.parts.extend(parts),
-            _ => contents.push(Content { role, parts }),
-        }
-    }
+/// The entry of these messages, unless nothing of them is one.
+pub(super) fn entry<'a>(
+    messages: &[&'a Arc<Message>],
+    inputs: &RequestInputs<'a>,
+) -> Option<Content<'a>> {
+    let role = match speaker(messages.first()?)? {
+        Speaker::Model => "model",
+        Speaker::User => "user",
+    };
+    let parts = messages.iter().flat_map(|message| parts(message, inputs));
+    Some(Content {
+        role,
+        parts: parts.collect(),
+    })
+}
+
+/// The fields after the messages.
+pub(super) fn rest<'a>(inputs: &RequestInputs<'a>) -> Rest<'a> {
     let system = inputs.system().map(|text| Instruction {
         parts: [Part::Text { text }],
     });
-    Body {
-        contents,
+    Rest {
         system_instruction: system,
         generation_config: inputs
             .most_tokens
             .map(|max_output_tokens| Generation { max_output_tokens }),
-        tools: inputs.tools,
+        tools: inputs.tools.map(Arc::as_ref),
     }
 }
 
@@ -111,13 +122,10 @@ pub(super) fn tools() -> Value {
     json!([{"functionDeclarations": declared.collect::<Value>()}])
 }
 
-fn parts<'a>(
-    message: &'a Message,
-    inputs: &RequestInputs<'a>,
-) -> Option<(&'static str, Vec<Part<'a>>)> {
-    Some(match message {
-        Message::System { .. } => return None,
-        Message::Task { text } | Message::Note { text } => ("user", vec![Part::Text { text }]),
+fn parts<'a>(message: &'a Message, inputs: &RequestInputs<'a>) -> Vec<Part<'a>> {
+    match message {
+        Message::System { .. } => Vec::new(),
+        Message::Task { text } | Message::Note { text } => vec![Part::Text { text }],
         Message::Assistant { text, calls } => {
             let said = (!text.is_empty() || calls.is_empty()).then_some(Part::Text { text });
             let calls = calls.iter().map(|call| Part::Call {
@@ -128,7 +136,7 @@ fn parts<'a>(
                 },
                 thought_signature: inputs.kept.signature(&call.id),
             });
-            ("model", said.into_iter().chain(calls).collect())
+            said.into_iter().chain(calls).collect()
         }
         Message::ToolResult {
             id,
@@ -142,9 +150,9 @@ fn parts<'a>(
             };
             let name = tool_name(name);
             let function_response = Response { id, name, response };
-            ("user", vec![Part::Response { function_response }])
+            vec![Part::Response { function_response }]
         }
-    })
+    }
 }
 
 /// Adds a chunk or a complete response, which have the same form.

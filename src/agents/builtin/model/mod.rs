@@ -2,12 +2,14 @@
 
 mod anthropic;
 mod assembly;
+mod body;
 mod chat;
 mod gemini;
 mod http;
 mod meter;
 mod reasoning_state;
 mod responses;
+mod speaker;
 mod sse;
 
 #[cfg(test)]
@@ -26,6 +28,7 @@ use crate::domain::builtin::tool::{Arguments, ToolCall};
 use crate::domain::text::one_line;
 use crate::http::Network;
 use assembly::{Assembly, Reply};
+use body::Body;
 use http::{Answer, Http};
 use hyper::body::Bytes;
 pub use meter::{Meter, Metered, cost_of_sending};
@@ -33,6 +36,7 @@ use reasoning_state::ReasoningState;
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 use std::borrow::Cow;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// A model, and the state that is kept between requests.
@@ -41,7 +45,7 @@ pub struct Model {
     access: Access,
     http: Http,
     /// The tool declarations for the API. Without them, tools are called by text.
-    tools: Option<Value>,
+    tools: Option<Arc<Value>>,
     stream: bool,
     most_tokens: Option<usize>,
     price: Option<Price>,
@@ -50,8 +54,7 @@ pub struct Model {
     /// Whether the API is asked for encrypted reasoning, to be sent back.
     encrypted: bool,
     kept: ReasoningState,
-    /// The body of the last request. The next one is written into its memory.
-    last_body: Bytes,
+    body: Body,
 }
 
 /// Words in errors about the parts that were sent back.
@@ -60,8 +63,8 @@ const REASONING_WORDS: &[&str] = &["thinking", "signature", "reasoning", "encryp
 /// The inputs for the body of a request.
 struct RequestInputs<'a> {
     access: &'a Access,
-    messages: &'a [&'a Message],
-    tools: Option<&'a Value>,
+    messages: &'a [&'a Arc<Message>],
+    tools: Option<&'a Arc<Value>>,
     stream: bool,
     most_tokens: Option<usize>,
     encrypted: bool,
@@ -71,7 +74,7 @@ struct RequestInputs<'a> {
 impl<'a> RequestInputs<'a> {
     /// The system prompt.
     fn system(&self) -> Option<&'a str> {
-        match self.messages.first() {
+        match self.messages.first().map(|first| &***first) {
             Some(Message::System { text }) => Some(text),
             _ => None,
         }
@@ -83,7 +86,7 @@ impl Model {
     pub fn new(access: &Access, options: &Options, network: &Network, idle: Duration) -> Self {
         Self {
             http: Http::new(network, idle),
-            tools: (!options.text_tools).then(|| tools(access.wire)),
+            tools: (!options.text_tools).then(|| Arc::new(tools(access.wire))),
             stream: !options.no_stream,
             most_tokens: options.max_output_tokens,
             price: options.price.or(access.price),
@@ -91,7 +94,7 @@ impl Model {
             number: 0,
             encrypted: true,
             kept: ReasoningState::default(),
-            last_body: Bytes::new(),
+            body: Body::default(),
         }
     }
 
@@ -99,23 +102,31 @@ impl Model {
     ///
     /// # Errors
     /// A failed connection, a refusal, or an interrupted response. Nothing of such a response counts.
-    pub async fn ask(&mut self, messages: &[&Message]) -> Result<Response, ModelError> {
+    pub async fn ask(&mut self, messages: &[&Arc<Message>]) -> Result<Response, ModelError> {
         loop {
             match self.ask_once(messages).await {
                 Err(error) if self.tools.is_some() && has_no_tools(&error) => self.tools = None,
                 Err(error) if self.encrypted && has_no_thoughts(&error) => self.encrypted = false,
                 // A provider may refuse what it signed after an earlier message was shortened.
-                Err(error) if self.kept.any() && refuses_reasoning(&error) => self.kept.clear(),
+                Err(error) if self.kept.any() && refuses_reasoning(&error) => self.drop_reasoning(),
                 outcome => return outcome,
             }
         }
     }
 
-    async fn ask_once(&mut self, messages: &[&Message]) -> Result<Response, ModelError> {
+    async fn ask_once(&mut self, messages: &[&Arc<Message>]) -> Result<Response, ModelError> {
         self.number += 1;
+        let body = self.write_body(messages)?;
+        let (url, headers) = address(&self.access, self.stream);
+        let answer = self.http.post(&url, &headers, body);
+        let mut reply = read(self.access.wire, self.number, answer.await?).await?;
+        self.keep_reasoning(&mut reply);
+        Ok(self.response(reply))
+    }
+
+    fn write_body(&mut self, messages: &[&Arc<Message>]) -> Result<Bytes, ModelError> {
         let by_text = self.tools.is_none().then(|| told_by_text(messages));
-        let by_text: Option<Vec<&Message>> = by_text.as_ref().map(|it| it.iter().collect());
-        let memory = std::mem::take(&mut self.last_body).into();
+        let by_text: Option<Vec<&Arc<Message>>> = by_text.as_ref().map(|it| it.iter().collect());
         let inputs = RequestInputs {
             access: &self.access,
             messages: by_text.as_deref().unwrap_or(messages),
@@ -125,14 +136,28 @@ impl Model {
             encrypted: self.encrypted,
             kept: &self.kept,
         };
-        self.last_body = body(&inputs, memory)?;
-        let (url, headers) = address(&self.access, self.stream);
-        let answer = self.http.post(&url, &headers, self.last_body.clone());
-        let mut reply = read(self.access.wire, self.number, answer.await?).await?;
+        let body = self.body.write(&inputs);
+        if by_text.is_some() {
+            // The messages of the next request are worded anew.
+            self.body.forget();
+        }
+        body
+    }
+
+    /// Stores the parts of a response that later requests need. What was written of a message stays valid, unless
+    /// its calls have the same ids or its reasoning was dropped.
+    fn keep_reasoning(&mut self, reply: &mut Reply) {
         // A quarter of the window, at one byte per token: encrypted reasoning is hardly longer.
         let most = self.access.window_tokens / 4;
-        self.kept.keep(&mut reply, most);
-        Ok(self.response(reply))
+        self.body.forget_calls(&reply.calls);
+        if self.kept.keep(reply, most) {
+            self.body.forget();
+        }
+    }
+
+    fn drop_reasoning(&mut self) {
+        self.kept.clear();
+        self.body.forget();
     }
 
     fn response(&self, reply: Reply) -> Response {
@@ -155,12 +180,13 @@ impl Model {
 }
 
 /// The messages for a model that calls tools by text.
-fn told_by_text(messages: &[&Message]) -> Vec<Message> {
-    let mut messages = protocol::as_text(messages);
+fn told_by_text(messages: &[&Arc<Message>]) -> Vec<Arc<Message>> {
+    let messages: Vec<&Message> = messages.iter().map(|message| &***message).collect();
+    let mut messages = protocol::as_text(&messages);
     if let Some(Message::System { text }) = messages.first_mut() {
         *text = texts::system(false);
     }
-    messages
+    messages.into_iter().map(Arc::new).collect()
 }
 
 /// Whether the API refused a request because of its tools.
@@ -176,22 +202,6 @@ fn has_no_tools(error: &ModelError) -> bool {
 fn refuses_reasoning(error: &ModelError) -> bool {
     let text = error.message.to_lowercase();
     error.status == Some(400) && REASONING_WORDS.iter().any(|word| text.contains(word))
-}
-
-/// The serialized body, written directly from the messages into this memory: a session sends all its messages
-/// with every request.
-fn body(inputs: &RequestInputs<'_>, mut memory: Vec<u8>) -> Result<Bytes, ModelError> {
-    memory.clear();
-    let written = match inputs.access.wire {
-        WireFormat::Chat => serde_json::to_writer(&mut memory, &chat::body(inputs)),
-        WireFormat::Responses => serde_json::to_writer(&mut memory, &responses::body(inputs)),
-        WireFormat::Messages => serde_json::to_writer(&mut memory, &anthropic::body(inputs)),
-        WireFormat::Gemini => serde_json::to_writer(&mut memory, &gemini::body(inputs)),
-    };
-    written.map_err(|error| {
-        ModelError::setup(&format!("the request cannot be written as JSON: {error}"))
-    })?;
-    Ok(memory.into())
 }
 
 /// The declarations of all tools.

@@ -10,11 +10,15 @@ use crate::domain::builtin::tool::{self, ToolCall};
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::borrow::Cow;
+use std::sync::Arc;
 
 #[derive(Serialize)]
-pub(super) struct Body<'a> {
+pub(super) struct Start<'a> {
     model: &'a str,
-    input: Vec<Item<'a>>,
+}
+
+#[derive(Serialize)]
+pub(super) struct Rest<'a> {
     store: bool,
     stream: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -29,7 +33,7 @@ pub(super) struct Body<'a> {
 
 #[derive(Serialize)]
 #[serde(untagged)]
-enum Item<'a> {
+pub(super) enum Item<'a> {
     Said {
         role: &'static str,
         content: &'a str,
@@ -49,22 +53,24 @@ enum Item<'a> {
     ReasoningState(&'a Value),
 }
 
-/// The body of a request. The provider is asked to store nothing.
-pub(super) fn body<'a>(inputs: &RequestInputs<'a>) -> Body<'a> {
-    let messages = inputs.messages.iter();
+/// The fields before the messages.
+pub(super) fn start<'a>(inputs: &RequestInputs<'a>) -> Start<'a> {
+    Start {
+        model: &inputs.access.model,
+    }
+}
+
+/// The fields after the messages. The provider is asked to store nothing.
+pub(super) fn rest<'a>(inputs: &RequestInputs<'a>) -> Rest<'a> {
     // A model without reasoning refuses the option.
     let encrypted = inputs.encrypted && models::is_reasoning(&inputs.access.model);
-    Body {
-        model: &inputs.access.model,
-        input: messages
-            .flat_map(|message| items(message, inputs))
-            .collect(),
+    Rest {
         store: false,
         stream: inputs.stream,
         instructions: inputs.system(),
         max_output_tokens: inputs.most_tokens,
         include: encrypted.then_some(["reasoning.encrypted_content"]),
-        tools: inputs.tools,
+        tools: inputs.tools.map(Arc::as_ref),
     }
 }
 
@@ -77,7 +83,8 @@ pub(super) fn tools() -> Value {
     declared.collect()
 }
 
-fn items<'a>(message: &'a Message, inputs: &RequestInputs<'a>) -> Vec<Item<'a>> {
+/// The items of a message.
+pub(super) fn items<'a>(message: &'a Message, inputs: &RequestInputs<'a>) -> Vec<Item<'a>> {
     let said = |role, content| Item::Said { role, content };
     match message {
         Message::System { .. } => Vec::new(),

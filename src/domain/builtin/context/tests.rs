@@ -51,7 +51,8 @@ fn fitted(messages: &[Message], tokens: usize) -> Vec<Message> {
 }
 
 fn sent(context: &Context) -> Vec<Message> {
-    context.request().into_iter().cloned().collect()
+    let sent = context.request().into_iter();
+    sent.map(|message| (**message).clone()).collect()
 }
 
 #[test]

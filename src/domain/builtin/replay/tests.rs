@@ -97,7 +97,7 @@ impl Stage {
             slice: slice.map(str::to_owned),
             limits: session.limits().clone(),
             budget: BUDGET,
-            messages: session.messages().to_vec(),
+            messages: session.messages().cloned().collect(),
         })));
         loop {
             let intent = session.next_step();

@@ -414,7 +414,7 @@ fn play(
 }
 
 /// Every call has exactly one result before the model's next response.
-fn check_transcript(messages: &[Message]) {
+fn check_transcript<'a>(messages: impl Iterator<Item = &'a Message>) {
     let mut open: Vec<&str> = Vec::new();
     for message in messages {
         match message {

@@ -49,6 +49,7 @@ use super::tool::{ToolCall, ToolRequest};
 use crate::agent::Usage;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 
 /// The reason why a session ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
@@ -378,7 +379,7 @@ impl Session {
     /// A session on a single file that has not started.
     pub fn slice(&self, slice: &Slice) -> Self {
         let text = |wanted: fn(&Message) -> Option<&str>| {
-            let text = self.messages().iter().find_map(wanted);
+            let text = self.messages().find_map(wanted);
             text.unwrap_or_default()
         };
         let system = text(|message| match message {
@@ -443,7 +444,7 @@ impl Session {
     }
 
     /// The messages of the current request, within the budget.
-    pub fn request(&self) -> Vec<&Message> {
+    pub fn request(&self) -> Vec<&Arc<Message>> {
         self.context.request()
     }
 
@@ -464,7 +465,7 @@ impl Session {
     }
 
     /// The complete transcript.
-    pub fn messages(&self) -> &[Message] {
+    pub fn messages(&self) -> impl Iterator<Item = &Message> {
         self.context.messages()
     }
 

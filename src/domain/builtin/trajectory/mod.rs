@@ -14,6 +14,7 @@ use super::context::{Budget, Message};
 use super::session::{Limits, Observation, Record, Response, Session, SessionExit, Step};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 
 /// The version of the format that is read and written.
 pub const VERSION: u32 = 1;
@@ -89,7 +90,7 @@ pub struct Request {
 
 impl Request {
     /// A short description of a request with these messages.
-    pub fn of(messages: &[&Message]) -> Self {
+    pub fn of(messages: &[&Arc<Message>]) -> Self {
         // Messages are plain data, so serialising them cannot fail.
         let json = serde_json::to_vec(messages).unwrap_or_default();
         Self {

@@ -46,7 +46,9 @@ fn intent(intent: Step) -> Line {
 fn ask() -> Line {
     Line::Intent {
         intent: Step::AskModel(ModelRequest::default()),
-        request: Some(Request::of(&[&Message::Note { text: "n".into() }])),
+        request: Some(Request::of(&[&Arc::new(Message::Note {
+            text: "n".into(),
+        })])),
     }
 }
 

@@ -97,10 +97,11 @@ fn kept(wire: WireFormat) -> ReasoningState {
 /// The text of a request.
 fn written(model: &str, messages: &[Message], native: bool) -> String {
     let access = access(model);
-    let messages: Vec<&Message> = messages.iter().collect();
+    let messages = shared(messages.iter().cloned());
+    let messages: Vec<&Arc<Message>> = messages.iter().collect();
     let by_text = (!native).then(|| told_by_text(&messages));
-    let by_text: Option<Vec<&Message>> = by_text.as_ref().map(|it| it.iter().collect());
-    let declared = native.then(|| tools(access.wire));
+    let by_text: Option<Vec<&Arc<Message>>> = by_text.as_ref().map(|it| it.iter().collect());
+    let declared = native.then(|| Arc::new(tools(access.wire)));
     let body = fresh_body(&RequestInputs {
         access: &access,
         messages: by_text.as_deref().unwrap_or(&messages),
