@@ -15,6 +15,7 @@ mod exit;
 mod host;
 mod launcher;
 mod lines;
+mod listing;
 mod live;
 mod log;
 mod marker;

@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use super::descent::claim;
 use super::exit::Leaked;
 use super::host::{self, Proc};
+use super::listing::Listing;
 use std::collections::HashSet;
 
 static REGISTRY: Mutex<Registry> = Mutex::new(Registry {
@@ -18,6 +19,7 @@ static REGISTRY: Mutex<Registry> = Mutex::new(Registry {
     active: Vec::new(),
     kept: Vec::new(),
     survivors: Vec::new(),
+    listing: Listing::new(),
 });
 
 struct Registry {
@@ -29,6 +31,7 @@ struct Registry {
     kept: Vec<EndedChild>,
     /// Processes that could not be ended since the last [`take_survivors`].
     survivors: Vec<Leaked>,
+    listing: Listing,
 }
 
 /// An ended child whose descendants may continue.
@@ -185,20 +188,25 @@ pub fn while_nothing_starts<T>(something: impl FnOnce() -> T) -> T {
     something()
 }
 
-/// How a child with this marker has to treat the current processes.
-pub(super) fn orphan_policy(procs: &[Proc], marker: &str) -> OrphanPolicy {
+/// The processes among which those of a child are, and how it has to treat them. All of them started with it or
+/// later, except for those of services.
+pub(super) fn survey(child: &Origin) -> (Vec<Proc>, OrphanPolicy) {
     let mut registry = lock();
+    let services = registry.kept.iter().map(|it| it.origin.main.start);
+    let since = services.fold(child.main.start, u64::min);
+    let procs = registry.listing.started_since(since);
     registry
         .kept
         .iter_mut()
-        .for_each(|it| it.add_descendants(procs));
+        .for_each(|it| it.add_descendants(&procs));
     let others = registry.kept.iter();
-    let others = others.filter(|it| it.origin.marker != marker);
-    OrphanPolicy {
+    let others = others.filter(|it| it.origin.marker != child.marker);
+    let policy = OrphanPolicy {
         waited_for: registry.waited_for(),
         adopts: registry.adopts(),
         kept: others.flat_map(|it| it.members.iter().copied()).collect(),
-    }
+    };
+    (procs, policy)
 }
 
 /// Adopted orphans, started at `since` or later, that no run waits for and that belong to no service:
@@ -302,6 +310,7 @@ mod tests {
             active,
             kept: Vec::new(),
             survivors: Vec::new(),
+            listing: Listing::new(),
         }
     }
 

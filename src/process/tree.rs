@@ -51,8 +51,8 @@ impl Tree {
 
     /// The living members. Dead members that were adopted are reaped.
     pub(super) fn members(&mut self) -> Vec<Proc> {
-        let procs = host::scan();
-        let orphan_policy = registry::orphan_policy(&procs, &self.origin.marker);
+        // No process of the tree started before the child: descendants are younger than their ancestors.
+        let (procs, orphan_policy) = registry::survey(&self.origin);
         let members = claim(
             &procs,
             host::own_pid(),

@@ -43,6 +43,13 @@ fn a_service_and_its_orphans_are_no_leak_of_others() {
 }
 
 #[test]
+fn what_an_older_process_starts_for_a_child_is_found() {
+    let (output, left) = outcome("what_an_older_process_starts_for_a_child_is_found");
+    assert!(output.status.success(), "{output:?}");
+    assert_eq!(left, vec![]);
+}
+
+#[test]
 fn a_signal_cancels() {
     for (signal, reason) in [
         ("INT", "interrupted"),
@@ -192,6 +199,40 @@ mod inner {
         assert!(host::find(worker.trim().parse().unwrap()).is_some());
         kept.unwrap().end(AGES).await;
         assert_eq!(host::children(), Vec::<i32>::new());
+    }
+
+    #[tokio::test(flavor = "current_thread")]
+    #[ignore = "runs in a process of its own"]
+    async fn what_an_older_process_starts_for_a_child_is_found() {
+        // The older process is no descendant: it loses its parent before this process adopts any.
+        let directory = tempfile::tempdir().unwrap();
+        let place = directory.path().display();
+        let older = format!(
+            "until [ -e {place}/mark ]; do sleep 0.02; done; \
+             {PROCESS_ID}=$(cat {place}/mark) setsid sleep 1000 & echo $! >{place}/written; \
+             mv {place}/written {place}/started"
+        );
+        let left = format!("(setsid sh -c '{older}' >/dev/null 2>&1 &)");
+        let Some(first) = trial("true") else {
+            return;
+        };
+        assert!(
+            Command::new("sh")
+                .args(["-c", &left])
+                .status()
+                .unwrap()
+                .success()
+        );
+        become_subreaper().unwrap();
+        assert_eq!(first.run().await.ended.leaked, vec![]);
+        let second = trial(&format!(
+            "echo ${PROCESS_ID} >{place}/written; mv {place}/written {place}/mark; \
+             until [ -e {place}/started ]; do sleep 0.02; done"
+        ));
+        let leaked = second.unwrap().run().await.ended.leaked;
+        let started = fs::read_to_string(directory.path().join("started")).unwrap();
+        let pids: Vec<i32> = leaked.iter().map(|it| it.pid).collect();
+        assert_eq!(pids, [started.trim().parse::<i32>().unwrap()]);
     }
 
     /// The start time of a process that starts now.
