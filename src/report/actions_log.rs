@@ -166,8 +166,7 @@ impl Drop for Log {
 /// Makes JSON in which the runner finds no command, with the same meaning: a `#` can only occur in a string,
 /// where it may be escaped. Line ends in strings are already escaped.
 pub fn neutral_json(json: String) -> String {
-    let seen: String = json.chars().filter(|&c| !is_passed_over(c)).collect();
-    match seen.contains("##[") {
+    match has_command(&json) {
         true => json.replace('#', "\\u0023"),
         false => json,
     }
@@ -176,6 +175,19 @@ pub fn neutral_json(json: String) -> String {
 /// Prints a warning that no report shows.
 pub fn print_warning(warning: &str) {
     let _ = writeln!(io::stderr(), "warning: {}", neutral(warning));
+}
+
+/// Whether there is a `##[` between whose characters nothing is but what is passed over.
+fn has_command(json: &str) -> bool {
+    let mut rest = json;
+    while let Some((_, after)) = rest.split_once('#') {
+        let mut seen = after.chars().filter(|&c| !is_passed_over(c));
+        if (seen.next(), seen.next()) == (Some('#'), Some('[')) {
+            return true;
+        }
+        rest = after;
+    }
+    false
 }
 
 /// Makes a line in which the runner finds no command: no `##[`, and no `::` at the start. Characters that a

@@ -45,11 +45,18 @@ fn beginning(text: &str, most: usize) -> String {
 /// spaces. A carriage return ends a line, as for the runner of GitHub Actions.
 pub fn block(text: &str) -> String {
     let unified = text.replace("\r\n", "\n");
-    let lines: Vec<String> = unified
-        .split(is_line_end)
-        .map(|line| visible(line).trim_end().to_owned())
-        .collect();
-    lines.join("\n").trim_matches('\n').to_owned()
+    let mut block = String::with_capacity(unified.len());
+    let mut add = |line: &str| {
+        block.push_str(line.trim_end());
+        block.push('\n');
+    };
+    for line in unified.split('\n') {
+        match is_plain(line) {
+            true => add(line),
+            false => line.split(is_line_end).for_each(|part| add(&visible(part))),
+        }
+    }
+    block.trim_matches('\n').to_owned()
 }
 
 /// At most `max` characters. The last one is an ellipsis if something was cut.
@@ -144,6 +151,11 @@ pub fn is_invisible(c: char) -> bool {
         | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
 }
 
+/// Whether a text has only characters of ASCII that can be seen, and spaces, as nearly every line has.
+fn is_plain(text: &str) -> bool {
+    text.bytes().all(|byte| matches!(byte, b' '..=b'~'))
+}
+
 fn is_line_end(c: char) -> bool {
     matches!(
         c,
@@ -155,6 +167,9 @@ fn is_line_end(c: char) -> bool {
 /// end of its line, so an unterminated one hides only its own line.
 fn visible(line: &str) -> String {
     let spaced = line.replace('\t', "    ");
+    if is_plain(&spaced) {
+        return spaced;
+    }
     let plain = match spaced.contains(['\u{1b}', '\u{9b}']) {
         true => crate::domain::text::plain(&spaced).into_owned(),
         false => spaced,
@@ -243,6 +258,18 @@ mod tests {
         fn a_short_line_is_the_line_cut(text in "(?s)[ a-z\r\n\t\u{200b}\u{1b}\\[]{0,60}", max in 0_usize..40) {
             let whole = line(&text);
             prop_assert_eq!(short_line(&text, max), clip_chars(&whole, max));
+        }
+
+        #[test]
+        fn an_invisible_character_in_every_line_changes_nothing(
+            text in "(?s)[ a~\n\t\u{1b}\\[\u{85}\u{7f}é]{0,60}",
+        ) {
+            let marked: Vec<String> =
+                text.split('\n').map(|line| format!("\u{200b}{line}")).collect();
+            prop_assert_eq!(block(&text), block(&marked.join("\n")));
+            let marked: Vec<String> =
+                text.split('\n').map(|line| format!("{line}\u{200b}")).collect();
+            prop_assert_eq!(line(&text), line(&marked.join("\n")));
         }
 
         #[test]

@@ -265,6 +265,12 @@ fn hostile() -> impl Strategy<Value = Vec<u8>> {
 
 proptest! {
     #[test]
+    fn a_command_is_found_behind_what_is_passed_over(text in "[#\\[a\u{ad}\u{202e}]{0,12}") {
+        let seen = text.replace(is_passed_over, "");
+        prop_assert_eq!(has_command(&text), seen.contains("##["));
+    }
+
+    #[test]
     fn no_foreign_command_survives(
         text in hostile(),
         cuts in proptest::collection::vec(any::<prop::sample::Index>(), 0..6),
