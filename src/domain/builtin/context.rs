@@ -145,6 +145,11 @@ impl Context {
     /// Adds a message.
     pub fn push(&mut self, message: Message) {
         let whole = message_size(&message);
+        self.push_sized(message, whole);
+    }
+
+    /// Adds a message of this size in tokens.
+    fn push_sized(&mut self, message: Message, whole: usize) {
         let short = shorten(&message).map_or(whole, |short| message_size(&short));
         self.sizes.push(Size {
             whole,
@@ -232,13 +237,20 @@ impl Context {
         let each = self.room() / 4;
         let mut left = self.room() / 2;
         for mut message in results {
-            if let Message::ToolResult { output, .. } = &mut message {
-                if let Cow::Owned(cut) = within(output, each.min(left).max(MIN_OUTPUT_TOKENS)) {
-                    *output = cut;
-                }
-                left = left.saturating_sub(estimate(output));
+            let Message::ToolResult {
+                id, name, output, ..
+            } = &mut message
+            else {
+                self.push(message);
+                continue;
+            };
+            let (cut, tokens) = within(output, each.min(left).max(MIN_OUTPUT_TOKENS));
+            if let Cow::Owned(cut) = cut {
+                *output = cut;
             }
-            self.push(message);
+            left = left.saturating_sub(tokens);
+            let whole = result_size(id, name, tokens);
+            self.push_sized(message, whole);
         }
     }
 
@@ -252,11 +264,11 @@ impl Context {
     }
 }
 
-/// A text of at most this many tokens; the middle of a longer text is left out.
-fn within(text: &str, tokens: usize) -> Cow<'_, str> {
+/// A text of at most this many tokens, and how many it has. The middle of a longer text is left out.
+fn within(text: &str, tokens: usize) -> (Cow<'_, str>, usize) {
     let all = estimate(text);
     if all <= tokens {
-        return text.into();
+        return (text.into(), all);
     }
     let mut keep = text.len() / all.div_ceil(tokens.max(1)).max(1);
     // The ratio above is rounded down: start with twice the size, and shrink it.
@@ -268,8 +280,9 @@ fn within(text: &str, tokens: usize) -> Cow<'_, str> {
         let cut = format!(
             "{head}{line_end}[{omitted} bytes left out here to save space; ask for less at a time]\n{tail}"
         );
-        if keep == 0 || estimate(&cut) <= tokens {
-            return cut.into();
+        let left = estimate(&cut);
+        if keep == 0 || left <= tokens {
+            return (cut.into(), left);
         }
         keep -= keep.div_ceil(10);
     }
@@ -300,9 +313,14 @@ fn message_size(message: &Message) -> usize {
         }
         Message::ToolResult {
             id, name, output, ..
-        } => estimate(id) + estimate(name) + estimate(output),
+        } => return result_size(id, name, estimate(output)),
     };
     FRAME + inside
+}
+
+/// The size of a result whose output has this size.
+fn result_size(id: &str, name: &str, output: usize) -> usize {
+    FRAME + estimate(id) + estimate(name) + output
 }
 
 fn call_size(call: &ToolCall) -> usize {

@@ -161,6 +161,7 @@ fn outputs_of_one_response_share_half_of_the_room_and_keep_both_ends() {
         result(text),
     ]);
     context.prepare();
+    assert_eq!(context.size(), size(&sent(&context)));
     let outputs: Vec<String> = sent(&context)
         .into_iter()
         .map(|message| match message {
@@ -188,13 +189,14 @@ fn outputs_of_one_response_share_half_of_the_room_and_keep_both_ends() {
 #[test]
 fn one_long_line_is_cut_between_characters() {
     let text = "größer ".repeat(3_000);
-    let cut = within(&text, 300);
+    let (cut, tokens) = within(&text, 300);
     assert!(estimate(&cut) <= 300 && cut.len() > 200, "{cut}");
     assert!(
         cut.starts_with("größer") && cut.ends_with("größer "),
         "{cut}"
     );
-    assert_eq!(within("short", 300), "short");
+    assert_eq!(tokens, estimate(&cut));
+    assert_eq!(within("short", 300), ("short".into(), estimate("short")));
 }
 
 fn message() -> impl Strategy<Value = Message> {
