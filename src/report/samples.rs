@@ -321,6 +321,8 @@ pub fn check(name: &str, failure: Option<(&str, u64)>) -> CheckResult {
             .map(|text| diagnostic("src/report.rs", 41, text))
             .collect(),
         failing_tests: Vec::new(),
+        results: Default::default(),
+        failed_by_run: Vec::new(),
         fingerprint: failed.map(|_| "f".into()),
         excerpt: failed.map_or_else(String::new, |text| {
             format!(

@@ -1,6 +1,7 @@
 //! Proofs: what further runs of the checks tell of a verdict, and whom a failure is to be blamed on.
 
 mod definitions;
+mod names;
 mod new_tests;
 mod runners;
 mod uncommitted;
@@ -160,35 +161,6 @@ fn a_check_that_runs_out_of_time_is_compared_with_the_start() {
     }
 }
 
-/// Tests of two packages may have the same name.
-#[test]
-fn a_new_failure_is_not_an_old_one_of_the_same_name_in_another_file() {
-    let suite = "for p in a b; do
-  if grep -qx ok $p/work.txt; then echo \"✔ adds (1ms)\"; else
-    printf '✖ adds (1ms)\\n  AssertionError: no\\n      at TestContext.<anonymous> (%s/%s/add.test.js:4:3)\\n' $PWD $p; bad=1; fi
-done
-printf 'ℹ tests 2\\nℹ pass 1\\nℹ fail 1\\n'
-[ -z \"$bad\" ]
-";
-    let files = [
-        ("suite.sh", suite),
-        ("a/work.txt", "x\n"),
-        ("b/work.txt", "ok\n"),
-        ("a/add.test.js", ""),
-        ("b/add.test.js", ""),
-        ("c.txt", ""),
-    ];
-    let settings = "max_retries: 0\nknown_failures: tolerate\n";
-    for (agent, code, blame) in [
-        ("echo ok > a/work.txt; echo x > b/work.txt", 1, "unknown"),
-        ("echo y > c.txt", 0, "was_red_before"),
-    ] {
-        let project = project(&files, "sh suite.sh", settings);
-        let run = run(&project, &format!("{agent}; echo Done."), &[]).expect(code);
-        assert_eq!(blamed(&run), pairs(&[("adds", blame)]), "{}", run.stdout);
-    }
-}
-
 #[test]
 fn a_baseline_that_cannot_be_known_is_told_as_unknown() {
     let files = [("slow.sh", "test -e work.txt || sleep 60\nexit 1\n")];
@@ -265,33 +237,6 @@ fn what_python_has_compiled_of_one_tree_is_not_run_for_another() {
     let run = run(&project, agent, &["--flaky-reruns", "1"]).expect(1);
     proved(&run, &[("baseline", "passed"), ("flake", "failed")]);
     assert_eq!(blamed(&run)[0].1, "new", "{}", run.stdout);
-}
-
-/// Two packages may have tests of the same name: that one of them was red before excuses no other.
-#[test]
-fn a_new_failure_is_not_tolerated_under_the_name_of_an_old_one() {
-    let suite = "for p in a b; do if grep -qx ok $p.txt; then echo '2 passed in 0.01s'; else printf 'FAILED tests/t.py::test_add - assert 1 == 2\\n1 failed, 1 passed in 0.01s\\n'; bad=1; fi; done\n[ -z \"$bad\" ]\n";
-    for (agent, expected) in [
-        ("echo x > c.txt; echo Done.", "was_red_before"),
-        ("echo x > b.txt; echo Done.", "unknown"),
-    ] {
-        let files = [("suite.sh", suite), ("a.txt", "x\n"), ("b.txt", "ok\n")];
-        let settings = "max_retries: 0\nknown_failures: tolerate\n";
-        let project = project(&files, "sh suite.sh", settings);
-        let is_old = expected == "was_red_before";
-        let run = run(&project, agent, &[]).expect(i32::from(!is_old));
-        let reason = if is_old {
-            "unverified"
-        } else {
-            "verification_failed"
-        };
-        assert_eq!(run.task(0)["reason"], reason, "{agent}: {}", run.stdout);
-        assert_eq!(
-            blamed(&run),
-            pairs(&[("tests/t.py::test_add", expected)]),
-            "{agent}"
-        );
-    }
 }
 
 /// Names may be given twice, and commands that begin alike get the same one.

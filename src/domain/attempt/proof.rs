@@ -1,7 +1,7 @@
 //! Further runs of the checks that show how much a verdict is worth and what caused a failure.
 
-use crate::checks::Reported;
 use crate::checks::verdict::Verdict;
+use crate::checks::{Reported, Results};
 use crate::snapshot::Fingerprint;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -217,6 +217,12 @@ pub struct FailedCheck {
     pub hides_some: bool,
     /// The number of passed tests, when the output states it.
     pub passed: Option<u64>,
+    /// The results of all tests of each name in `tests`; empty if not every test of the check is named.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub results: BTreeMap<String, Results>,
+    /// The number of failed tests of each run of tests, as far as they are known.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub failed_by_run: Vec<Option<u64>>,
     /// File and line of each test, as far as the output states them.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub places: BTreeMap<String, (String, u32)>,
@@ -425,13 +431,13 @@ impl Proofs {
         let Some(before) = before.iter().find(|it| it.check == failed.check) else {
             return Blame::New;
         };
-        // Tests of several packages may have the same name.
-        let hides_others = failed.tests.is_subset(&before.tests)
-            && (failed.hides_some || failed.passes_fewer_than(before));
+        let hides_others = failed.results.is_empty()
+            && failed.tests.is_subset(&before.tests)
+            && (failed.hides_some || failed.is_worse_in_numbers(before));
         match test {
             _ if hides_others => Blame::Unknown,
             Some(test) if failed.is_elsewhere(before, test) => Blame::Unknown,
-            Some(test) if before.tests.contains(test) => Blame::WasRedBefore,
+            Some(test) if before.tests.contains(test) => failed.blame_of_name(before, test),
             Some(_) if before.tests.is_empty() => Blame::Unknown,
             Some(_) => Blame::New,
             None if before.fingerprint == failed.fingerprint => Blame::WasRedBefore,
@@ -464,8 +470,29 @@ impl FailedCheck {
         self.check == then.check
             && self.end == then.end
             && (same_tests || self.fingerprint == then.fingerprint)
-            && !self.passes_fewer_than(then)
+            && !self.hides_some
+            && !self.is_worse_in_numbers(then)
+            && self
+                .tests
+                .iter()
+                .all(|test| self.blame_of_name(then, test) == Blame::WasRedBefore)
             && !self.tests.iter().any(|test| self.is_elsewhere(then, test))
+    }
+
+    /// The origin of the failures of a name that failed in both runs. Tests of one name are told apart by their order,
+    /// so that there must be as many of them. Of a tool that names only failed tests, others of this name are not known.
+    fn blame_of_name(&self, before: &Self, test: &str) -> Blame {
+        match (self.results.get(test), before.results.get(test)) {
+            (Some(now), Some(then)) if now.total == then.total => {
+                match now.failed.is_subset(&then.failed) {
+                    true => Blame::WasRedBefore,
+                    false => Blame::New,
+                }
+            }
+            (Some(only), None) | (None, Some(only)) if only.total == 1 => Blame::WasRedBefore,
+            (None, None) => Blame::WasRedBefore,
+            _ => Blame::Unknown,
+        }
     }
 
     /// Whether a test failed in another file than in the other run: it may be another test of this name.
@@ -474,10 +501,18 @@ impl FailedCheck {
         files.is_some_and(|((own, _), (other, _))| own != other)
     }
 
-    /// Whether fewer tests have passed than in another run, as far as both numbers are known.
-    fn passes_fewer_than(&self, other: &Self) -> bool {
+    /// Whether fewer tests have passed than in another run of the check, as far as both numbers are known, or more have
+    /// failed in one of its runs of tests: several packages may have tests of one name.
+    fn is_worse_in_numbers(&self, other: &Self) -> bool {
         let numbers = self.passed.zip(other.passed);
+        let mut runs = self.failed_by_run.iter().zip(&other.failed_by_run);
+        let is_more = |own: Option<u64>, other: Option<u64>| match other {
+            Some(0) => own != Some(0),
+            _ => own.zip(other).is_some_and(|(own, other)| own > other),
+        };
         numbers.is_some_and(|(own, other)| own < other)
+            || self.failed_by_run.len() == other.failed_by_run.len()
+                && runs.any(|(own, other)| is_more(*own, *other))
     }
 }
 

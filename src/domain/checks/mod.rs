@@ -16,6 +16,7 @@ mod matcher;
 mod normalise;
 mod path;
 mod reported;
+mod results;
 #[cfg(test)]
 mod tests;
 pub mod tests_changed;
@@ -32,4 +33,5 @@ pub use hints::hints;
 pub use matcher::{MAX_MATCHER_BYTES, Matcher, Matchers, read_matchers};
 pub use path::relative as relative_path;
 pub use reported::{Reported, Said};
+pub use results::Results;
 pub use tools::{ToolKind, tools};

@@ -2,17 +2,18 @@
 
 mod cannot_start;
 
-use super::counts::{Counts, counts};
+use super::counts::{Counts, counts, failed_by_run};
 use super::diagnostic::{self, Diagnostic, Reading};
 use super::junit::Report;
 use super::path;
+use super::results::{self, Results};
 use super::unfinished::is_unfinished;
 use super::{FailingTest, Matcher, Said};
 use crate::attempt::{FailedCheck, PhaseName};
 use crate::text;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 /// The kind of a check.
@@ -161,6 +162,13 @@ pub struct CheckResult {
     pub diagnostics: Vec<Diagnostic>,
     /// The failed tests, as far as its reports or output name them, ordered by id.
     pub failing_tests: Vec<FailingTest>,
+    /// The results of all tests of every name of which a test failed; empty if not every test is named.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub results: BTreeMap<String, Results>,
+    /// The number of failed tests of each run of tests, as far as they are known. Empty if it passed or `results`
+    /// tells more.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub failed_by_run: Vec<Option<u64>>,
     /// The part of the output for a prompt, at most [`MAX_EXCERPT`] characters. Empty if it passed.
     pub excerpt: String,
     /// Its first errors, one line each.
@@ -227,14 +235,24 @@ impl CheckResult {
         } else {
             (Vec::new(), Vec::new())
         };
+        let counts = if ran {
+            evidence.counts()
+        } else {
+            Counts::UNKNOWN
+        };
+        let results = match failed && evidence.report.is_none() {
+            true => results::by_id(output, counts),
+            false => BTreeMap::new(),
+        };
         Self {
             name: check.name.clone(),
             kind: check.kind,
-            counts: if ran {
-                evidence.counts()
-            } else {
-                Counts::UNKNOWN
+            counts,
+            failed_by_run: match failed && results.is_empty() {
+                true => failed_by_run(output),
+                false => Vec::new(),
             },
+            results,
             said: if ran {
                 Said::read(
                     &check.run,
@@ -267,7 +285,10 @@ impl CheckResult {
     /// The failure, reduced to what is compared with other runs of the check; `None` for a check that did not
     /// fail.
     pub fn failed_check(&self) -> Option<FailedCheck> {
-        let named = u64::try_from(self.failing_tests.len()).ok();
+        let named = match self.results.is_empty() {
+            true => u64::try_from(self.failing_tests.len()).ok(),
+            false => Some(results::number_failed(&self.results)),
+        };
         self.outcome.is_failure().then(|| FailedCheck {
             check: self.name.clone(),
             end: self.outcome.to_string(),
@@ -276,6 +297,8 @@ impl CheckResult {
             all_named: named.is_some() && named == self.counts.failed,
             hides_some: named < self.counts.failed,
             passed: self.counts.passed,
+            results: self.results.clone(),
+            failed_by_run: self.failed_by_run.clone(),
             places: self.failing_tests.iter().filter_map(place).collect(),
         })
     }

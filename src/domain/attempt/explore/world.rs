@@ -237,6 +237,8 @@ pub(super) fn failure(fingerprint: &str) -> Vec<FailedCheck> {
         all_named: false,
         hides_some: false,
         passed: None,
+        results: Default::default(),
+        failed_by_run: Vec::new(),
         places: Default::default(),
     }]
 }

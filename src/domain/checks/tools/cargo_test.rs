@@ -16,6 +16,7 @@ pub(super) const TOOL: Tool = Tool {
     ],
     read,
     counts,
+    result,
     headers: &[r"---- .+ (?:stdout|stderr) ----$"],
     around: Some((r"^running [0-9]+ tests?$", r"^test result: ")),
     ..Tool::NOTHING
@@ -122,12 +123,11 @@ fn quiet(lines: &[&str], sink: &mut Sink<'_>) {
 }
 
 fn names(lines: &[&str], sink: &mut Sink<'_>) {
-    static FAILED: Pattern = Pattern::new(r"^test (.+?)(?: - should panic)? \.\.\. FAILED$");
     static LISTED: Pattern = Pattern::new(r"^    (\S.*)$");
     let mut listed = false;
     for line in lines {
-        if let Some(found) = FAILED.captures(line) {
-            sink.test(group(&found, 1));
+        if let Some((name, true)) = result(line) {
+            sink.test(name);
         }
         if *line == "failures:" {
             listed = true;
@@ -137,6 +137,12 @@ fn names(lines: &[&str], sink: &mut Sink<'_>) {
             listed = false;
         }
     }
+}
+
+fn result(line: &str) -> Option<(&str, bool)> {
+    static RESULT: Pattern = Pattern::new(r"^test (.+?)(?: - should panic)? \.\.\. (ok|FAILED)$");
+    let found = RESULT.captures(line)?;
+    Some((group(&found, 1), group(&found, 2) == "FAILED"))
 }
 
 fn counts(lines: &[&str]) -> Option<Counts> {

@@ -19,10 +19,9 @@ pub(super) const TOOL: Tool = Tool {
     ],
     read,
     counts,
-    around: None,
-    encloses: None,
     headers: &[r"\s*--- FAIL: ", r"FAIL\t", r"panic: "],
     hint,
+    ..Tool::NOTHING
 };
 
 static COMPILED: Pattern =

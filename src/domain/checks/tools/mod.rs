@@ -75,6 +75,9 @@ pub(super) struct Tool {
     pub(super) read: fn(Output<'_>, &mut Sink<'_>),
     /// The numbers of tests; `None` if the lines contain no summary of this tool.
     pub(super) counts: fn(&[&str]) -> Option<Counts>,
+    /// The name of the test whose result a line reports, and whether it failed. A tool that has several lines about
+    /// one result reports it in one of them only.
+    pub(super) result: fn(&str) -> Option<(&str, bool)>,
     /// Regular expressions for a line before the tests of every run, and for a line after them.
     pub(super) around: Option<(&'static str, &'static str)>,
     /// Like `around`, for a tool that prints the second line only in some of its modes: a run that has both
@@ -139,6 +142,7 @@ impl Tool {
         signs: &[],
         read: |_, _| {},
         counts: |_| None,
+        result: |_| None,
         around: None,
         encloses: None,
         headers: &[],

@@ -14,10 +14,9 @@ pub(super) const TOOL: Tool = Tool {
     signs: &[r"^\s*[✖✔] .+ \([\d.]+m?s\)$", r"^[#ℹ] (?:pass|fail) \d+$"],
     read,
     counts,
-    around: None,
-    encloses: None,
     headers: &[r"\s*(?:✖|✗|✘|×)\ "],
     hint,
+    ..Tool::NOTHING
 };
 
 static TEST: Pattern = Pattern::new(r"^\s*✖ (.+?) \([\d.]+m?s\)$");

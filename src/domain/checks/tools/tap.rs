@@ -1,7 +1,7 @@
 //! The Test Anything Protocol: `prove`, tap for Node.js, and `node --test` in that format.
 
 use super::{Tool, ToolKind};
-use crate::checks::counts::Counts;
+use crate::checks::counts::{Counts, sum};
 use crate::checks::diagnostic::{Location, Output, Sink, below};
 use crate::pattern::{Pattern, group};
 
@@ -17,6 +17,7 @@ pub(super) const TOOL: Tool = Tool {
     ],
     read,
     counts,
+    result,
     headers: &[r"\s*not\ ok\ ", r"\#\ \ \ Failed\ test\ "],
     around: Some((r"^TAP version [0-9]+$", r"^1\.\.[0-9]+")),
     ..Tool::NOTHING
@@ -44,8 +45,6 @@ const REACH: usize = 40;
 /// Lines on standard output report failed tests. The messages of Perl's modules about them are on standard
 /// error: they may appear anywhere, and without those lines when `prove` hides them.
 fn read(output: Output<'_>, sink: &mut Sink<'_>) {
-    static POINT: Pattern =
-        Pattern::new(r"^\s*not ok \d+(?: -)? ([^#]+?)(?:\s+# time=.*| in \d+(?:ms|sec))?$");
     let lines = output.lines;
     for (at, line) in lines.iter().enumerate() {
         if let Some(found) = PERL_FAILED.captures(line) {
@@ -63,10 +62,17 @@ fn read(output: Output<'_>, sink: &mut Sink<'_>) {
                 &said.join("\n"),
             )
             .lines(at..at + 2 + said.len());
-        } else if let Some(found) = POINT.captures(line) {
-            point(lines, at, group(&found, 1), sink);
+        } else if let Some((name, true)) = result(line) {
+            point(lines, at, name, sink);
         }
     }
+}
+
+fn result(line: &str) -> Option<(&str, bool)> {
+    static POINT: Pattern =
+        Pattern::new(r"^\s*(not )?ok \d+(?: -)? ([^#]+?)(?:\s+# time=.*| in \d+(?:ms|sec))?$");
+    let found = POINT.captures(line)?;
+    Some((group(&found, 2), !group(&found, 1).is_empty()))
 }
 
 /// Reads a failed test with the comments and the block below it.
@@ -116,12 +122,12 @@ fn counts(lines: &[&str]) -> Option<Counts> {
     static DIRECTIVE: Pattern = Pattern::new(r"(?i)\s#\s*(?:skip|todo)\b");
     let mut version = false;
     let (mut passed, mut failed, mut points) = (0u64, 0u64, 0u64);
-    let mut plan = None;
+    let mut planned = Some(0u64);
     let mut plans = 0u32;
     for line in lines {
         version |= VERSION.is_match(line);
         if let Some(found) = PLAN.captures(line) {
-            plan = group(&found, 1).parse::<u64>().ok();
+            planned = sum(&[planned, group(&found, 1).parse().ok()]);
             plans += 1;
         } else if let Some(found) = POINT.captures(line) {
             points += 1;
@@ -137,7 +143,7 @@ fn counts(lines: &[&str]) -> Option<Counts> {
     if summarised || (plans == 0 && !(version && points > 0)) {
         return None;
     }
-    let complete = plans == 1 && plan == Some(points);
+    let complete = plans > 0 && planned == Some(points);
     Some(if complete {
         Counts::of(passed, failed)
     } else {

@@ -169,6 +169,8 @@ fn a_passing_check_carries_counts_and_nothing_else() {
         log: None,
         diagnostics: Vec::new(),
         failing_tests: Vec::new(),
+        results: Default::default(),
+        failed_by_run: Vec::new(),
         excerpt: String::new(),
         errors: Vec::new(),
         fingerprint: None,

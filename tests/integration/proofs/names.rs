@@ -1,0 +1,98 @@
+//! Tests that share a name: an old failure of one excuses no new one of another.
+
+use super::*;
+
+/// Tests of two packages may have the same name.
+#[test]
+fn a_new_failure_is_not_an_old_one_of_the_same_name_in_another_file() {
+    let suite = "for p in a b; do
+  if grep -qx ok $p/work.txt; then echo \"✔ adds (1ms)\"; else
+    printf '✖ adds (1ms)\\n  AssertionError: no\\n      at TestContext.<anonymous> (%s/%s/add.test.js:4:3)\\n' $PWD $p; bad=1; fi
+done
+printf 'ℹ tests 2\\nℹ pass 1\\nℹ fail 1\\n'
+[ -z \"$bad\" ]
+";
+    let files = [
+        ("suite.sh", suite),
+        ("a/work.txt", "x\n"),
+        ("b/work.txt", "ok\n"),
+        ("a/add.test.js", ""),
+        ("b/add.test.js", ""),
+        ("c.txt", ""),
+    ];
+    let settings = "max_retries: 0\nknown_failures: tolerate\n";
+    for (agent, code, blame) in [
+        ("echo ok > a/work.txt; echo x > b/work.txt", 1, "unknown"),
+        ("echo y > c.txt", 0, "was_red_before"),
+    ] {
+        let project = project(&files, "sh suite.sh", settings);
+        let run = run(&project, &format!("{agent}; echo Done."), &[]).expect(code);
+        assert_eq!(blamed(&run), pairs(&[("adds", blame)]), "{}", run.stdout);
+    }
+}
+
+/// Several tests of one name are told apart by their order, where the tool names all of them.
+#[test]
+fn failures_of_one_name_are_told_apart_where_every_test_is_named() {
+    let suite = "n=0; for v in $(sh src/app.sh); do n=$((n + 1))
+  if [ $v = ok ]; then echo \"ok $n - adds\"; else echo \"not ok $n - adds\"; bad=1; fi
+done
+echo 1..$n
+[ -z \"$bad\" ]
+";
+    // One of the tests has no name.
+    let unnamed = suite.replace("echo 1..$n", "echo ok; echo 1..$((n + 1))");
+    let settings = "max_retries: 0\nknown_failures: tolerate\n";
+    for (suite, before, now, blame) in [
+        (suite, "x x ok", "x x ok", "was_red_before"),
+        (suite, "x x ok", "ok x ok", "was_red_before"),
+        // A new failure in the place of an old one, and beside it.
+        (suite, "x ok ok", "ok x ok", "new"),
+        (suite, "x ok ok", "x x ok", "new"),
+        (suite, "x ok ok", "x ok ok x", "unknown"),
+        (suite, "x ok ok", "x ok", "unknown"),
+        (&unnamed, "x x ok", "x x ok", "unknown"),
+    ] {
+        let app = format!("echo {before}\n");
+        let files = [("suite.sh", suite), ("src/app.sh", &app), ("other.txt", "")];
+        let project = project(&files, "sh suite.sh", settings);
+        let agent = format!("echo 'echo {now}' > src/app.sh; echo y > other.txt; echo Done.");
+        let is_old = blame == "was_red_before";
+        let run = run(&project, &agent, &[]).expect(i32::from(!is_old));
+        let reason = match is_old {
+            true => "unverified",
+            false => "verification_failed",
+        };
+        let told = (run.task(0)["reason"].as_str(), blamed(&run));
+        let expected = (Some(reason), pairs(&[("adds", blame)]));
+        assert_eq!(told, expected, "{before}, {now}: {}", run.stdout);
+    }
+}
+
+/// Two packages may have tests of the same name: that one of them was red before excuses no other.
+#[test]
+fn a_new_failure_is_not_tolerated_under_the_name_of_an_old_one() {
+    let suite = "for p in a b; do if grep -qx ok $p.txt; then echo '2 passed in 0.01s'; else printf 'FAILED tests/t.py::test_add - assert 1 == 2\\n1 failed, 1 passed in 0.01s\\n'; bad=1; fi; done\n[ -z \"$bad\" ]\n";
+    for (agent, expected) in [
+        ("echo x > c.txt; echo Done.", "was_red_before"),
+        ("echo x > b.txt; echo Done.", "unknown"),
+        ("echo ok > a.txt; echo x > b.txt; echo Done.", "unknown"),
+    ] {
+        let files = [("suite.sh", suite), ("a.txt", "x\n"), ("b.txt", "ok\n")];
+        let settings = "max_retries: 0\nknown_failures: tolerate\n";
+        let project = project(&files, "sh suite.sh", settings);
+        let is_old = expected == "was_red_before";
+        let run = run(&project, agent, &[]).expect(i32::from(!is_old));
+        let reason = if is_old {
+            "unverified"
+        } else {
+            "verification_failed"
+        };
+        assert_eq!(run.task(0)["reason"], reason, "{agent}: {}", run.stdout);
+        assert_eq!(
+            blamed(&run),
+            pairs(&[("tests/t.py::test_add", expected)]),
+            "{agent}"
+        );
+    }
+}
