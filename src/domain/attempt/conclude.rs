@@ -182,6 +182,9 @@ fn confirmed(policy: &Policy, state: &TaskState) -> Step {
     match of_current_tree(state, state.proofs.old_tests.as_ref()) {
         None => prove(state, Proof::OldTests),
         Some(ProofResult::Passed) => nothing_to_do(policy, state, true),
+        Some(ProofResult::Failed { .. }) if state.proofs.reruns < policy.flaky_reruns => {
+            prove(state, Proof::OldTests)
+        }
         Some(ProofResult::Failed { .. }) => {
             let left = state.tests.touched().join(", ");
             let message = format!(

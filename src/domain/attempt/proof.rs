@@ -345,7 +345,7 @@ pub struct Proofs {
     pub baseline: Option<ProofResult>,
     /// What the checks reported there about their tests.
     pub at_start: Arc<Reported>,
-    /// How often the checks ran again on a tree that had failed.
+    /// How often the checks, or a proof with the old tests, ran again on a tree that had failed.
     pub reruns: u32,
     /// The tree that passed in such a rerun.
     pub passed_again: Option<Fingerprint>,
@@ -366,6 +366,12 @@ impl Proofs {
                 self.baseline = Some(proved.result.clone());
                 self.at_start.clone_from(&proved.reported);
             }
+            Proof::OldTests if self.has_failed_with_old_tests(proved.tree.as_ref()) => {
+                // Only a pass changes the result.
+                let again = of_tree().filter(|(_, result)| *result == ProofResult::Passed);
+                self.reruns += 1;
+                self.old_tests = again.or(self.old_tests.take());
+            }
             Proof::OldTests => self.old_tests = of_tree(),
             Proof::NewTests => self.new_tests = of_tree(),
             Proof::Flake => self.rerun(proved, failed),
@@ -382,6 +388,14 @@ impl Proofs {
             },
             (_, result) => result.clone(),
         }
+    }
+
+    /// Whether the last proof with the old tests failed and was about this tree.
+    fn has_failed_with_old_tests(&self, tree: Option<&Fingerprint>) -> bool {
+        let last = self.old_tests.as_ref();
+        last.is_some_and(|(of, result)| {
+            Some(of) == tree && matches!(result, ProofResult::Failed { .. })
+        })
     }
 
     fn rerun(&mut self, proved: &Proved, before: &[FailedCheck]) {

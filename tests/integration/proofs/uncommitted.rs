@@ -330,6 +330,30 @@ fn a_task_is_not_satisfied_by_what_only_this_work_tree_has() {
     }
 }
 
+/// A check that fails once passes in the second proof; a failure that comes back, or is not known to be over, stays one.
+#[test]
+fn a_proof_that_fails_once_does_not_fail_a_task_that_needs_no_work() {
+    let says = "echo 'ALREADY_SATISFIED: it is there' > $SPRAG_FINAL_FILE";
+    for (third, code, reason, proof) in [
+        ("true", 0, "already_satisfied", "passed"),
+        ("false", 1, "no_progress", "failed"),
+        ("sleep 60", 1, "no_progress", "unknown"),
+    ] {
+        let mut project = project(FILES, "true", "max_retries: 0\nverify_timeout: 2s\n");
+        let runs = project.outside("runs").display().to_string();
+        let check =
+            format!("echo x >> {runs}; case $(wc -l < {runs}) in 2) false ;; 3) {third} ;; esac");
+        let plan = project.read("plan.yaml");
+        let check = serde_json::to_string(&check).unwrap();
+        project.write("plan.yaml", &plan.replace("\"true\"", &check));
+        project.commit_all("check");
+        project.env("SPRAG_FLAKY_RERUNS", "1");
+        let run = run(&project, &format!("echo x > a.local; {says}"), &[]).expect(code);
+        assert_eq!(run.task(0)["reason"], reason, "{}", run.stdout);
+        proved(&run, &[("old_tests", "failed"), ("old_tests", proof)]);
+    }
+}
+
 /// What says that an installed package extends pytest is usually ignored and made again.
 #[test]
 fn an_ignored_plugin_of_pytest_proves_nothing() {

@@ -331,6 +331,7 @@ explored! {
     neither_retries_nor_nudges: policy(0, 0, true), Whole, 100;
     with_the_proofs_of_the_defaults: with_proofs(policy(0, 0, true)), Crashes, 1_000;
     with_tests_that_no_longer_run: with_proofs(policy(0, 0, true)), Silence, 1_000;
+    with_what_no_commit_contains: with_proofs(policy(0, 1, true)), Left, 100;
     with_tests_that_no_longer_run_and_known_failures: Policy {
         known_failures: KnownFailures::Tolerate,
         ..with_proofs(policy(0, 0, true))

@@ -11,7 +11,7 @@ pub(super) struct Effects {
     /// The tree on which this process last ran the checks to their end, and whether they passed without
     /// changing it.
     pub(super) run: Option<(Fingerprint, bool)>,
-    /// Reruns of the checks on a failed tree.
+    /// Reruns of the checks, or of the proof with the old tests, on a failed tree.
     pub(super) reruns: u32,
     /// Reviews that gave a verdict.
     pub(super) reviews: u32,
@@ -52,6 +52,9 @@ impl Effects {
                 self.reruns += 1;
                 let passed = proved.result == ProofResult::Passed;
                 self.run = proved.tree.clone().map(|tree| (tree, passed));
+            }
+            Observation::Proved(proved) if proved.proof == Proof::OldTests => {
+                self.reruns += u32::from(has_failed_with_old_tests(state));
             }
             Observation::Resumed => self.run = None,
             _ => {}
@@ -133,9 +136,21 @@ fn check_proof(policy: &Policy, state: &TaskState, witness: &Effects, proof: Pro
             assert!(state.failed_trees.iter().any(|it| Some(&it.tree) == tree));
             assert!(!has_start_tree(state), "runs the task's start once more");
         }
-        Proof::OldTests => assert!(is_open(&state.proofs.old_tests)),
+        Proof::OldTests => assert!(
+            is_open(&state.proofs.old_tests)
+                || has_failed_with_old_tests(state) && witness.reruns < policy.flaky_reruns
+        ),
         Proof::NewTests => assert!(is_open(&state.proofs.new_tests)),
     }
+}
+
+/// Whether the proof with the old tests has failed on the current tree.
+fn has_failed_with_old_tests(state: &TaskState) -> bool {
+    let tree = state.current.as_ref().and_then(|current| current.tree());
+    let last = state.proofs.old_tests.as_ref();
+    last.is_some_and(|(of, result)| {
+        Some(of) == tree && matches!(result, ProofResult::Failed { .. })
+    })
 }
 
 fn is_at_start(state: &TaskState) -> bool {
@@ -243,6 +258,16 @@ fn check_end(policy: &Policy, state: &TaskState, witness: &Effects, outcome: &Ou
     }
     if satisfied {
         assert!(is_at_start(state), "satisfied by a tree that changed");
+    }
+    let is_proved = policy.test_changes.is_proved() && !state.tests.left.is_empty();
+    if matches!(outcome, Outcome::AlreadySatisfied { verified: true }) && is_proved {
+        let old = state.proofs.old_tests.as_ref().map(|(_, result)| result);
+        assert_eq!(old, Some(&ProofResult::Passed), "{state:?}");
+    }
+    if matches!(outcome, Outcome::NoProgress { message, .. } if message.contains("no commit contains"))
+    {
+        assert!(has_failed_with_old_tests(state), "{state:?}");
+        assert_eq!(witness.reruns, policy.flaky_reruns, "given up too early");
     }
     if let Last::Verified(VerifyPurpose::Evidence { .. }, _) = &state.last {
         assert!(!done, "evidence made a task done");

@@ -21,6 +21,8 @@ pub(super) enum World {
     Crashes,
     /// The same with few results of checks, one of them a pass that reports no tests.
     Silence,
+    /// The same, where every turn leaves something behind that no commit contains.
+    Left,
 }
 
 impl World {
@@ -357,7 +359,21 @@ pub(super) fn observations(world: World, snapshots: &Snapshots, step: &Step) -> 
         let what = "theirs".into();
         all.push(Observation::Violated { what });
     }
-    all
+    match world {
+        World::Left => all.into_iter().map(leaving).collect(),
+        World::Whole | World::Crashes | World::Silence => all,
+    }
+}
+
+/// The same observation of a work tree that has what no commit contains.
+fn leaving(mut observation: Observation) -> Observation {
+    let tests = match &mut observation {
+        Observation::TurnEnded(ended) => &mut Arc::make_mut(ended).tests,
+        Observation::Verified(ended) => &mut Arc::make_mut(ended).tests,
+        _ => return observation,
+    };
+    Arc::make_mut(tests).left = vec!["l".into()];
+    observation
 }
 
 fn turns(current: &Snapshot, all: &mut Vec<Observation>) {
@@ -439,7 +455,7 @@ fn few_turns(current: &Snapshot, all: &mut Vec<Observation>) {
 }
 
 fn verifications(world: World, current: &Snapshot, all: &mut Vec<Observation>) {
-    if world == World::Silence {
+    if matches!(world, World::Silence | World::Left) {
         let passed = || verification(Verdict::Passed, current, current.clone());
         all.extend([
             passed(),
