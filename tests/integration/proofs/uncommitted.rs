@@ -451,3 +451,16 @@ fn packages_below_the_top_that_nobody_asked_for_prove_nothing() {
     proved(&run, &[]);
     assert_eq!(run.task(0)["reason"], "verified", "{}", run.stdout);
 }
+
+/// A new directory with a manifest of its own is work that comes with its packages.
+#[test]
+fn packages_of_a_new_directory_need_no_proof() {
+    let check = "grep -qx fixed new/node_modules/a/b.txt && grep -qx fixed work.txt";
+    let start = [FILES[0], FILES[1], FILES[2], ("src/a.js", "x\n")];
+    let project = project(&start, check, "max_retries: 0\n");
+    let makes = "mkdir -p new/node_modules/a; echo fixed > new/node_modules/a/b.txt; echo '{}' > new/package.json";
+    let agent = format!("{makes}; echo fixed > work.txt; echo Done.");
+    let run = run(&project, &agent, &["--baseline", "off"]).expect(0);
+    proved(&run, &[]);
+    assert_eq!(run.task(0)["reason"], "verified", "{}", run.stdout);
+}
