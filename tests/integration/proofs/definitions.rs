@@ -92,6 +92,20 @@ const CHEATS: &[Cheat] = &[
         file: "ci/check.sh",
     },
     Cheat {
+        name: "a script after a subshell in another directory",
+        files: &[("ci/check.sh", SCRIPT), ("a/ci/check.sh", "true\n")],
+        check: "(cd a && cat ci/check.sh); sh ./ci/check.sh",
+        agent: "echo true > ci/check.sh",
+        file: "ci/check.sh",
+    },
+    Cheat {
+        name: "a script of a directory that a loop enters",
+        files: &[("ci/check.sh", "grep -qx fixed ../work.txt\n")],
+        check: "for d in ci; do cd $d && sh check.sh; done",
+        agent: "echo true > ci/check.sh",
+        file: "ci/check.sh",
+    },
+    Cheat {
         name: "a link in the place of the check's script",
         files: &[("ci/check.sh", SCRIPT)],
         check: "sh ./ci/check.sh",

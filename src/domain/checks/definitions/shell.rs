@@ -12,6 +12,10 @@ pub struct Simple {
     pub words: Vec<String>,
     /// Whether another command judges what it prints: `x | grep y`, `[ "$(x)" = y ]`.
     pub is_judged: bool,
+    /// The subshells and substitutions that have ended since the command before it.
+    pub ended: usize,
+    /// Those that have begun then, and in which it runs.
+    pub begun: usize,
 }
 
 /// The words of each simple command, without quotes.
@@ -41,20 +45,37 @@ pub fn simple_commands(text: &str) -> Vec<Simple> {
         after.any(|word| JUDGES.contains(&word.as_str())) || around.is_some_and(is_compared)
     };
     let judged: Vec<bool> = (0..all.len()).map(is_judged).collect();
-    let commands = all.into_iter().zip(judged);
-    let commands = commands.filter(|((words, _), _)| !words.is_empty());
+    let (mut ended, mut begun) = (0usize, 0usize);
+    let mut commands = Vec::new();
+    for ((words, end), is_judged) in all.into_iter().zip(judged) {
+        if !words.is_empty() {
+            commands.push(Simple {
+                words,
+                is_judged,
+                ended: std::mem::take(&mut ended),
+                begun: std::mem::take(&mut begun),
+            });
+        }
+        match end {
+            '(' | '$' => begun += 1,
+            ')' if begun > 0 => begun -= 1,
+            ')' => ended += 1,
+            _ => {}
+        }
+    }
     commands
-        .map(|((words, _), is_judged)| Simple { words, is_judged })
-        .collect()
 }
 
-/// The words between two separators, with the separator after them; `$` stands for the start of a substitution.
+/// The words between two separators, with the separator after them; `$` stands for the start of a substitution, and `:`
+/// for the end of a pattern of `case`.
 fn separated(text: &str) -> Vec<(Vec<String>, char)> {
     let text = text.replace("\\\n", " ");
     let (mut all, mut words, mut word) = (Vec::new(), Vec::new(), String::new());
     let mut quote: Option<char> = None;
     // The quotes around substitutions.
     let mut around = Vec::new();
+    // How many substitutions and subshells are around each open `case`.
+    let mut cases = Vec::new();
     let mut chars = text.chars().peekable();
     let ends_word = |word: &mut String, words: &mut Vec<String>| {
         if !word.is_empty() {
@@ -67,9 +88,12 @@ fn separated(text: &str) -> Vec<(Vec<String>, char)> {
             ('\\', Some('"') | None) => word.extend(chars.next()),
             // A substitution inside quotes is a command too.
             ('(', Some('"') | None) if word.ends_with('$') => {
-                around.push(quote.take());
                 word.pop();
                 ends_word(&mut word, &mut words);
+                if words.first().is_some_and(|word| word == "case") {
+                    cases.push(around.len());
+                }
+                around.push(quote.take());
                 all.push((std::mem::take(&mut words), '$'));
             }
             (c, Some(_)) => word.push(c),
@@ -81,6 +105,13 @@ fn separated(text: &str) -> Vec<(Vec<String>, char)> {
             }
             (';' | '&' | '|' | '\n' | '(' | ')' | '`', None) => {
                 ends_word(&mut word, &mut words);
+                match words.first().map(String::as_str) {
+                    Some("case") => cases.push(around.len()),
+                    Some("esac") => drop(cases.pop()),
+                    _ => {}
+                }
+                let is_pattern = c == ')' && cases.last() == Some(&around.len());
+                let c = if is_pattern { ':' } else { c };
                 all.push((std::mem::take(&mut words), c));
                 match c {
                     '(' => around.push(None),

@@ -28,6 +28,11 @@ const MAX_DEPTH: u32 = 8;
 /// The maximum number of links in a path.
 const MAX_LINKS: u32 = 40;
 
+/// Commands that print no place in a file.
+const SILENT: &[&str] = &[
+    ":", "[", "cp", "export", "mkdir", "mv", "rm", "set", "test", "touch", "true",
+];
+
 /// Words that precede a command.
 const BEFORE_A_COMMAND: &[&str] = &[
     "!", "command", "do", "elif", "else", "env", "eval", "exec", "if", "nice", "nohup", "sudo",
@@ -59,6 +64,16 @@ fn families_of(name: &str) -> impl Iterator<Item = usize> {
     let all = FAMILIES.iter().enumerate();
     all.filter(move |(_, family)| runs(family))
         .map(|(at, _)| at)
+}
+
+/// The directory to which a command changes, and whether a word before it says that it may not run: `then cd a`.
+fn directory_entered(words: &[String]) -> Option<(&str, bool)> {
+    let is_before = |word: &&String| BEFORE_A_COMMAND.contains(&word.as_str());
+    let before = words.iter().take_while(is_before).count();
+    match words.get(before..)? {
+        [cd, dir, ..] if cd == "cd" || cd == "pushd" => Some((dir, before > 0)),
+        _ => None,
+    }
 }
 
 /// The directory in which a command runs, and the directory of the script that contains it.
@@ -109,34 +124,47 @@ impl Walk<'_> {
             return;
         }
         let mut places = vec![place.clone()];
+        // Those before each subshell around a command.
+        let mut outside = Vec::new();
         let mut variables = Variables::default();
         for command in shell::simple_commands(text) {
+            for _ in 0..command.ended {
+                places = outside.pop().unwrap_or(places);
+            }
+            outside.extend((0..command.begun).map(|_| places.clone()));
             variables.set_by(&self.with_directories(&command.words, place));
             let mut all = variables.expanded(&command.words);
             all.truncate((MAX_PLACES / places.len().max(1)).max(1));
             let mut entered = Vec::new();
+            let mut may_not_run = false;
             for here in &mut places {
                 here.is_judged = command.is_judged;
                 for words in &all {
-                    match words.as_slice() {
-                        [cd, dir, ..] if ["cd", "pushd"].contains(&cd.as_str()) => {
-                            if let Some((dir, Entry::Directory)) = self.resolve(here, dir) {
-                                let here = here.clone();
-                                entered.push(Place { dir, ..here });
-                            }
-                        }
-                        words => self.command(words, here),
+                    let Some((dir, is_conditional)) = directory_entered(words) else {
+                        self.command(words, here);
+                        continue;
+                    };
+                    may_not_run |= is_conditional;
+                    if let Some((dir, Entry::Directory)) = self.resolve(here, dir) {
+                        let here = here.clone();
+                        entered.push(Place { dir, ..here });
                     }
                 }
             }
             if !entered.is_empty() {
+                entered.extend(places.drain(..).filter(|_| may_not_run));
                 places = distinct(entered);
             }
         }
     }
 
     fn command(&mut self, words: &[String], place: &Place) {
-        self.enters(&place.dir);
+        if !words
+            .first()
+            .is_some_and(|word| SILENT.contains(&base(word)))
+        {
+            self.enters(&place.dir);
+        }
         let ran_tests = self.found.runs_tests;
         self.follow(words, place);
         self.found.runs_tests = ran_tests || (self.found.runs_tests && !installs(words));

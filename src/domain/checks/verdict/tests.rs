@@ -338,6 +338,13 @@ fn the_directory_of_a_check_counts_only_for_a_file_that_is_nowhere_else() {
             "tests/test_x.py",
         ),
         ("(cd a && x); make -C build", "config.h", "build/config.h"),
+        ("(cd build && x); y", "config.h", "build/config.h"),
+        ("(cd build && true); y", "config.h", "config.h"),
+        (
+            "case $X in a) cd build ;; esac; y",
+            "config.h",
+            "build/config.h",
+        ),
         (
             "npm --prefix web test",
             "tests/test_a.py",
