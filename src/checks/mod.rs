@@ -1,5 +1,6 @@
 //! Runs the project's checks on the present tree, and creates the permit to commit it.
 
+mod kept_output;
 mod reports;
 
 use crate::domain::attempt::FailedCheck;
@@ -13,12 +14,13 @@ use crate::domain::snapshot::Fingerprint;
 use crate::permit::Committable;
 use crate::plain_file;
 use crate::process::{
-    Cancel, CappedLog, CleanLines, CommandSpec, Ended, Exit, HeadTail, Input, Limits, StreamKind,
-    clean_text, run, until_one_fails,
+    Cancel, CappedLog, CleanLines, CommandSpec, Ended, Exit, Input, Limits, StreamKind, run,
+    until_one_fails,
 };
 use crate::sandbox::Policy;
 use crate::secrets::redact::Redactor;
 use crate::secrets::redact_stream::Redacting;
+use kept_output::KeptOutput;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::{Read as _, Write as _};
@@ -28,11 +30,6 @@ use std::time::Duration;
 
 /// Maximum number of bytes that are read of a script's first line.
 const FIRST_LINE: u64 = 256;
-
-/// Number of bytes that are interpreted from the start and from the end of a check's output. The log keeps
-/// more.
-const HEAD: usize = 512 << 10;
-const TAIL: usize = 2 << 20;
 
 /// Maximum number of errors of an attempt that its history keeps.
 const ERRORS: usize = crate::domain::checks::verdict::HISTORY_ERRORS;
@@ -216,8 +213,8 @@ async fn run_check(
     if !ended.leaked.is_empty() {
         on_progress(Progress::Leaked(check, ended.leaked.len()));
     }
-    let is_whole = kept.omitted() == 0;
-    let output = text_of(kept);
+    let is_whole = kept.is_whole();
+    let output = kept.into_text();
     let elapsed_ms = millis(ended.elapsed);
     let root = context.work_tree.display().to_string();
     let outcome = outcome(&ended.exit);
@@ -248,11 +245,11 @@ async fn run_logged(
     check: &Check,
     context: &CheckContext<'_>,
     name: &str,
-) -> (Ended, HeadTail, Option<String>) {
+) -> (Ended, KeptOutput, Option<String>) {
     let log = CappedLog::create(&context.run_dir.join(name)).ok();
     let log = log.map(|log| Redacting::new(log, Arc::clone(context.redactor)));
     let mut log = log.map(CleanLines::new);
-    let mut kept = HeadTail::new(HEAD, TAIL);
+    let mut kept = KeptOutput::new();
     let spec = CommandSpec {
         program: "sh".into(),
         args: until_one_fails(&check.run),
@@ -284,19 +281,6 @@ async fn run_logged(
         lost = Some(format!("{name}: {error}"));
     }
     (ended, kept, lost)
-}
-
-fn text_of(kept: HeadTail) -> String {
-    let omitted = kept.omitted();
-    let (head, tail) = kept.into_parts();
-    match omitted {
-        0 => clean_text(&[head, tail].concat()),
-        cut => format!(
-            "{}\n[… {cut} bytes cut …]\n{}",
-            clean_text(&head),
-            clean_text(&tail)
-        ),
-    }
 }
 
 fn outcome(exit: &Exit) -> CheckOutcome {

@@ -29,10 +29,22 @@ impl Tail {
 
     /// Adds more of the stream.
     pub fn push(&mut self, bytes: &[u8]) {
+        self.push_and_take(bytes, |_| ());
+    }
+
+    /// As [`Self::push`]; `take` receives the bytes that are no longer kept, in order.
+    fn push_and_take(&mut self, bytes: &[u8], mut take: impl FnMut(&[u8])) {
         let skipped = bytes.len().saturating_sub(self.cap);
-        let bytes = bytes.get(skipped..).unwrap_or_default();
+        let (gone, bytes) = bytes.split_at(skipped);
         let surplus = (self.kept.len() + bytes.len()).saturating_sub(self.cap);
-        self.kept.drain(..surplus);
+        if surplus > 0 {
+            let (front, back) = self.kept.as_slices();
+            let of_front = surplus.min(front.len());
+            take(front.get(..of_front).unwrap_or_default());
+            take(back.get(..surplus - of_front).unwrap_or_default());
+            self.kept.drain(..surplus);
+        }
+        take(gone);
         self.kept.extend(bytes);
         self.dropped += (skipped + surplus) as u64;
     }
@@ -78,10 +90,15 @@ impl HeadTail {
 
     /// Adds more of the stream.
     pub fn push(&mut self, bytes: &[u8]) {
+        self.push_and_take(bytes, |_| ());
+    }
+
+    /// As [`Self::push`]; `take` receives the bytes in between that are no longer kept, in order.
+    pub fn push_and_take(&mut self, bytes: &[u8], take: impl FnMut(&[u8])) {
         let room = self.head_cap.saturating_sub(self.head.len());
         let (head, rest) = bytes.split_at(room.min(bytes.len()));
         self.head.extend_from_slice(head);
-        self.tail.push(rest);
+        self.tail.push_and_take(rest, take);
     }
 
     /// The number of bytes that are missing in the middle.
@@ -111,11 +128,15 @@ mod tests {
         ) {
             let text = chunks.concat();
             let mut kept = HeadTail::new(head, tail);
-            chunks.iter().for_each(|chunk| kept.push(chunk));
+            let mut gone = Vec::new();
+            for chunk in &chunks {
+                kept.push_and_take(chunk, |bytes| gone.extend_from_slice(bytes));
+            }
 
             let from = text.len().min(head);
             let to = from.max(text.len().saturating_sub(tail));
             prop_assert_eq!(kept.omitted(), (to - from) as u64);
+            prop_assert_eq!(gone, text[from..to].to_vec());
             prop_assert!(kept.tail.kept.capacity() <= 2 * tail.next_power_of_two().max(4));
             prop_assert_eq!(kept.into_parts(), (text[..from].to_vec(), text[to..].to_vec()));
         }

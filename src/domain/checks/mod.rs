@@ -35,3 +35,4 @@ pub use path::relative as relative_path;
 pub use reported::{Reported, Said};
 pub use results::Results;
 pub use tools::{ToolKind, tools};
+pub use unfinished::is_around_tests;

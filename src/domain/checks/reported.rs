@@ -116,17 +116,17 @@ impl Reported {
                     "check {check} passed, although it reported failed tests"
                 ));
             }
+            if *before > 0 && self.open.contains(check) && !start.open.contains(check) {
+                return Some(format!(
+                    "the output of check {check} is so long that the end of its tests is not known"
+                ));
+            }
             let now = match self.ran.get(check) {
                 Some(now) => *now,
                 None if self.silent.contains(check) => 0,
                 // It reported something, and the number cannot be known.
                 None => return None,
             };
-            if *before > 0 && self.open.contains(check) && !start.open.contains(check) {
-                return Some(format!(
-                    "the output of check {check} is so long that the end of its tests is not known"
-                ));
-            }
             let is_lost = *before > 0 && now < before.div_ceil(2);
             let tests = |number: u64| match number {
                 0 => "none".to_owned(),
@@ -262,6 +262,11 @@ mod tests {
                 "==== test session starts ====\nx\n[… 9 bytes cut …]\nx\n",
             ),
             ("python3 -m unittest", "x\n[… 9 bytes cut …]\nx\n"),
+            // The number of tests is not known.
+            (
+                "cargo test",
+                "running 1 test\nx\n[… 9 bytes cut …]\nrunning 1 test\ntest result: ok. 1 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s\n",
+            ),
             (
                 "pytest",
                 "==== test session starts ====\n=== 3 passed in 0.1s ===\n==== test session starts ====\nx\n",

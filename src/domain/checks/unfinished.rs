@@ -5,6 +5,7 @@ use super::definitions::commands;
 use super::tools::TABLE;
 use crate::pattern::Pattern;
 use crate::text;
+use regex::RegexSet;
 use std::sync::LazyLock;
 
 /// Whether a check's complete `output` shows tests that started and did not end, or lacks the line that the
@@ -44,6 +45,19 @@ pub(super) fn is_unfinished(run: &str, output: &str) -> bool {
     };
     commands(run).iter().any(is_unittest) && !RAN.is_match(&plain)
 }
+
+/// Whether a line stands before or after the tests of a run of some tool, or ends what Python's unittest prints.
+pub fn is_around_tests(line: &str) -> bool {
+    static AROUND: LazyLock<Option<RegexSet>> = LazyLock::new(|| {
+        let all = TABLE.iter().flat_map(|tool| [tool.around, tool.encloses]);
+        let all = all.flatten().flat_map(|(before, after)| [before, after]);
+        RegexSet::new(all.chain([UNITTEST_END])).ok()
+    });
+    AROUND.as_ref().is_some_and(|set| set.is_match(line))
+}
+
+/// The result that follows the number of tests.
+const UNITTEST_END: &str = r"^(?:OK|FAILED)(?: \(.*\))?$";
 
 /// Whether a run of tests has no end. A run within a complete run of another tool needs none: that tool, which
 /// started it, says how all its tests ended.

@@ -266,6 +266,50 @@ fn tests_without_an_end_in_a_long_output_verify_nothing() {
     }
 }
 
+/// Of the middle of a long output, the lines around tests are kept.
+#[test]
+fn tests_without_an_end_in_the_middle_of_a_long_output_verify_nothing() {
+    let speak = |lines: u32| format!("yes {} | head -n {lines}", "x".repeat(99));
+    let result = |word: &str, passed: u8| {
+        let failed = 1 - passed;
+        format!(
+            "test result: {word}. {passed} passed; {failed} failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s"
+        )
+    };
+    let suite = format!(
+        "{}
+for p in one two; do
+  echo 'running 1 test'
+  (. ./src/$p.sh; if test $(two) = 2; then echo '{}'; else echo '{}'; exit 1; fi) || bad=1
+done
+[ -z \"$bad\" ]
+",
+        speak(6_000),
+        result("ok", 1),
+        result("FAILED", 0)
+    );
+    let files = [
+        ("suite.sh", suite.as_str()),
+        ("src/one.sh", "two() { echo 1; }\n"),
+        ("src/two.sh", "two() { echo 2; }\n"),
+    ];
+    for (end, expected, proofs) in [
+        (
+            "exit 0",
+            "changed_expectations",
+            &[("baseline", "failed"), ("old_tests", "unknown")][..],
+        ),
+        ("two() { echo 2; }", "verified", &[]),
+    ] {
+        let project = project(&files, "sh suite.sh", "max_retries: 0\n");
+        let speak = speak(30_000);
+        let agent = format!("printf '{speak}\n{end}\n' > src/one.sh; echo Done.");
+        let run = run(&project, &agent.replace('\n', "\\n"), &[]).expect(0);
+        assert_eq!(run.task(0)["reason"], expected, "{end}: {}", run.stdout);
+        proved(&run, proofs);
+    }
+}
+
 /// Tests of Rust count wherever they are in a source.
 #[test]
 fn tests_of_rust_outside_of_a_module_of_tests_are_put_back() {
