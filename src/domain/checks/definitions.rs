@@ -254,6 +254,9 @@ fn takes_the_place(path: &str, start: &dyn Start) -> bool {
         let mut dirs = dirs.iter();
         dirs.any(|dir| start.entry(&joined(dir, name)) == Some(Entry::Directory))
     };
+    if shadows_a_helper(path, (stem, ending), start) {
+        return true;
+    }
     let is_module = |module: &str| {
         let is_own = ["__init__", "__main__", "test", "tests"].contains(&module);
         let file = format!("{module}.{ending}");
@@ -275,6 +278,40 @@ fn takes_the_place(path: &str, start: &dyn Start) -> bool {
         }
         _ => false,
     }
+}
+
+/// Whether a new file among the tests may be loaded instead of a helper that other tests load: pytest looks for modules in
+/// the directory of every test that it has found, and Node adds endings to a name in an order of its own.
+fn shadows_a_helper(path: &str, (stem, ending): (&str, &str), start: &dyn Start) -> bool {
+    const JAVASCRIPT: &[&str] = &["cjs", "js", "json", "jsx", "mjs", "node", "ts", "tsx"];
+    let dir = parent(path);
+    if JAVASCRIPT.contains(&ending) {
+        return start
+            .names_in(dir)
+            .iter()
+            .any(|name| match name.rsplit_once('.') {
+                Some((other, ending)) => other == stem && JAVASCRIPT.contains(&ending),
+                None => name == stem,
+            });
+    }
+    // Nothing loads a module with the name of a test, and `conftest.py` is listed.
+    let is_test_module = stem.starts_with("test") || stem.ends_with("_test");
+    if ending != "py" || is_test_module || stem.starts_with("__") || stem == "conftest" {
+        return false;
+    }
+    let is_there = |dir: &str| {
+        let names = [format!("{stem}.py"), format!("{stem}/__init__.py")];
+        let mut others = names.iter().map(|name| joined(dir, name));
+        others.any(|other| is_test(&other) && start.entry(&other).is_some())
+    };
+    let mut above = std::iter::successors(Some(dir), |dir| (!dir.is_empty()).then(|| parent(dir)));
+    above.any(|above| {
+        let beside = start.names_in(above).into_iter();
+        is_there(above)
+            || beside
+                .map(|name| joined(above, &name))
+                .any(|dir| is_there(&dir))
+    })
 }
 
 /// Directories in which the work usually lies.

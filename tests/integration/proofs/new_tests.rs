@@ -54,6 +54,37 @@ fn honest_new_tests_need_no_proof() {
     assert_eq!(run.task(0)["reason"], "verified", "{}", run.stdout);
 }
 
+/// What other tests load may not be another file than before.
+#[test]
+fn a_new_file_in_the_place_of_a_helper_verifies_nothing() {
+    let files = [
+        ("work.txt", "x\n"),
+        ("test/wanted.json", "[\"fixed\\n\"]\n"),
+        (
+            "test/a.js",
+            "const text = require('fs').readFileSync('work.txt', 'utf8');\nprocess.exit(require('./wanted').includes(text) ? 0 : 1);\n",
+        ),
+    ];
+    for (file, work, reason, proof) in [
+        (
+            "wanted.js",
+            "y",
+            "changed_expectations",
+            &[("old_tests", "failed")][..],
+        ),
+        ("wanted.js", "fixed", "verified", &[("old_tests", "passed")]),
+        ("other.js", "fixed", "verified", &[]),
+    ] {
+        let project = project(&files, "node test/a.js", "max_retries: 0\n");
+        let agent = format!(
+            "echo 'module.exports = [\"fixed\\\\n\", \"y\\\\n\"];' > test/{file}; echo {work} > work.txt; echo Done."
+        );
+        let run = run(&project, &agent, &[]).expect(0);
+        assert_eq!(run.task(0)["reason"], reason, "{file}: {}", run.stdout);
+        proved(&run, proof);
+    }
+}
+
 /// No file may stand where make would make one, also if the file is empty or its directory is.
 #[test]
 fn what_keeps_a_recipe_from_running_verifies_nothing() {
