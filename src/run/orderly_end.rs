@@ -24,7 +24,9 @@ struct OrderlyEnd {
     /// The content of each dirty path. Empty in a file from before it was saved.
     #[serde(default)]
     contents: Vec<Content>,
-    /// Whether nothing that the agent did to the repository's configuration and hooks was left.
+    /// Whether nothing that the agent did to the repository's configuration and hooks was left. Not known in a file
+    /// from before it was saved.
+    #[serde(default)]
     is_configured_as_found: bool,
 }
 

@@ -390,7 +390,9 @@ struct KeptMark {
     /// Task and turn.
     of_turn: (String, u32),
     mark: TurnMark,
-    /// Whether the turn's changes of refs have been undone. Later changes are somebody else's.
+    /// Whether the turn's changes of refs have been undone. Later changes are somebody else's. Not known in a file
+    /// from before it was saved.
+    #[serde(default)]
     is_inspected: bool,
 }
 
