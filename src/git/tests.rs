@@ -1,5 +1,6 @@
 //! Tests with real repositories.
 
+mod adopted;
 mod checkouts;
 mod commit;
 mod exports;

@@ -148,7 +148,7 @@ fn resumed(
     let manifest = run_dir
         .manifest()
         .map_err(|error| Error::config(format!("{error:#}")))?;
-    let mut repo = reopen_repository(real, &run_dir)?;
+    let (mut repo, changed) = reopen_repository(real, &run_dir)?;
     let earlier = read_earlier(&run_dir)?;
     let source = source_again(&repo, &run_dir, &manifest)?;
     let before = Before {
@@ -180,6 +180,7 @@ fn resumed(
     prepared
         .warnings
         .extend(changed_plan(&prepared.source, &prepared.book, &run_dir));
+    prepared.warnings.extend(changed);
     let resumed = ResumedState {
         run_dir,
         run_id: manifest.run_id,
@@ -205,17 +206,19 @@ fn request(run_dir: &RunDir) -> Result<Option<RunRequest>> {
         .map_err(|error| Error::config(format!("{} is damaged: {error}", path.display())))
 }
 
-/// Opens the repository as the dead process left it, after that process's git commands have ended.
-fn reopen_repository(real: Real, run_dir: &RunDir) -> Result<Repo> {
+/// Opens the repository as the dead process left it, after that process's git commands have ended. Returns also a
+/// warning about what somebody changed in its configuration meanwhile.
+fn reopen_repository(real: Real, run_dir: &RunDir) -> Result<(Repo, Option<String>)> {
     let private = run_dir.folder(Folder::Git);
     outlast(&Repo::mark_of_children(&private), GIT_EXIT_TIMEOUT);
     let opened = Repo::reopen(real, &private).and_then(|mut repo| {
-        if was_configured_as_found(run_dir) {
-            repo.adopt_changed_configuration()?;
-        }
-        Ok(repo)
+        let changed = match was_configured_as_found(run_dir) {
+            true => repo.adopt_changed_configuration()?,
+            false => None,
+        };
+        Ok((repo, changed))
     });
-    let mut repo = opened.map_err(|error| {
+    let (mut repo, changed) = opened.map_err(|error| {
         let error = anyhow::Error::from(error);
         let message = format!("the run cannot be resumed: {}", with_causes(&error));
         match machine_fault(&error) {
@@ -241,7 +244,7 @@ fn reopen_repository(real: Real, run_dir: &RunDir) -> Result<Repo> {
             None => Error::environment(message),
         }
     })?;
-    Ok(repo)
+    Ok((repo, changed))
 }
 
 /// A warning about which plan is used, if the plan was edited since the run started.

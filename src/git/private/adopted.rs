@@ -1,13 +1,12 @@
 //! What the private directory takes from the repository: its configuration, rules, hooks and alternates.
 
 use crate::git::bytes::as_path;
-use crate::git::copy_tree::{copy_tree, make_dir};
+use crate::git::copy_tree::{copy_tree, make_dir, remove};
 use crate::git::error::GitError;
 use crate::git::files::{copy_content, write};
 use crate::git::private::calls::git_dir;
 use crate::git::private::config::{Setting, Settings, render, setting};
-use crate::git::private::ignore_rules::exclude_jj;
-use crate::git::private::links::links;
+use crate::git::private::ignore_rules::copy_exclude;
 use crate::git::private::programs::{
     PROGRAMS, has_filters, has_lfs, lfs_storage, signer_in_repository, write_programs,
 };
@@ -51,26 +50,25 @@ pub(in crate::git) struct State {
     pub(in crate::git) signer: Option<Vec<u8>>,
     /// The copied hooks, relative to the private directory's root.
     pub(super) hooks: Option<Vec<u8>>,
+    /// Whether a process that took a changed configuration over has not finished that.
+    #[serde(default)]
+    pub(in crate::git) is_partial: bool,
 }
 
 impl State {
-    /// Takes what the run needs of the repository besides its commits and hooks.
+    /// Takes what the run needs of the repository besides its commits and hooks, and of the files with rules only
+    /// those that the function names.
     pub(super) fn adopt(
         &mut self,
         real: &Real,
         root: &Path,
         settings: &Settings,
-        with_jj: bool,
+        (with_jj, is_taken): (bool, &dyn Fn(&Path) -> bool),
     ) -> Result<(), GitError> {
         init(real, root, settings)?;
-        copy_rules(real, root, settings)?;
-        if with_jj {
-            exclude_jj(&git_dir(root).join("info/exclude"))?;
-        }
+        copy_rules(real, root, settings, (with_jj, is_taken))?;
         write_alternates(real, root)?;
-        let written = self.branch.as_deref().unwrap_or("HEAD");
         let bytes = |path: PathBuf| path.into_os_string().into_vec();
-        self.links = links(real, written).into_iter().map(bytes).collect();
         self.file_mode = settings.is_true("core.filemode", true);
         self.sign = settings.is_true("commit.gpgsign", false);
         self.converts = converts(root, settings);
@@ -198,38 +196,34 @@ fn init(real: &Real, root: &Path, settings: &Settings) -> Result<(), GitError> {
 }
 
 /// Copies the ignore, attribute and sparse checkout rules from outside of the work tree.
-fn copy_rules(real: &Real, root: &Path, settings: &Settings) -> Result<(), GitError> {
+fn copy_rules(
+    real: &Real,
+    root: &Path,
+    settings: &Settings,
+    (with_jj, is_taken): (bool, &dyn Fn(&Path) -> bool),
+) -> Result<(), GitError> {
     let info = git_dir(root).join("info");
-    copy_content(&real.common_dir.join("info/exclude"), &info.join("exclude"))?;
-    copy_content(
-        &real.common_dir.join("info/attributes"),
-        &info.join("attributes"),
-    )?;
-    copy_content(
-        &real.git_dir.join("info/sparse-checkout"),
-        &info.join("sparse-checkout"),
-    )?;
-    copy_content(
-        &real.git_dir.join("shallow"),
-        &git_dir(root).join("shallow"),
-    )?;
-    copy_content(
-        &real.common_dir.join("shallow"),
-        &git_dir(root).join("shallow"),
-    )?;
+    let exclude = real.common_dir.join("info/exclude");
+    if is_taken(&exclude) {
+        copy_exclude(&exclude, &info.join("exclude"), with_jj)?;
+    }
+    let mut rules = vec![
+        (real.common_dir.join("info/attributes"), "attributes"),
+        (real.git_dir.join("info/sparse-checkout"), "sparse-checkout"),
+    ];
     for (key, default, copy) in [
         ("core.excludesfile", "git/ignore", "global-exclude"),
         ("core.attributesfile", "git/attributes", "global-attributes"),
     ] {
-        write(&info.join(copy), b"")?;
         let configured = settings
             .path(real, key)?
             .map(|path| real.work_tree.join(as_path(&path)));
-        if let Some(path) =
-            configured.or_else(|| user_config_dir(real).map(|dir| dir.join(default)))
-        {
-            copy_content(&path, &info.join(copy))?;
-        }
+        let file = configured.or_else(|| user_config_dir(real).map(|dir| dir.join(default)));
+        rules.extend(file.map(|file| (file, copy)));
+    }
+    for (file, copy) in rules.into_iter().filter(|(file, _)| is_taken(file)) {
+        remove(&info.join(copy))?;
+        copy_content(&file, &info.join(copy))?;
     }
     Ok(())
 }
@@ -272,23 +266,23 @@ fn write_alternates(real: &Real, root: &Path) -> Result<(), GitError> {
     write(&git_dir(root).join("objects/info/alternates"), &text)
 }
 
-/// The directory of the hooks, if there is one.
-pub(super) fn hooks(real: &Real, settings: &Settings) -> Result<Option<PathBuf>, GitError> {
-    let hooks = match settings.path(real, "core.hookspath")? {
+/// The directory of the hooks, which need not exist.
+pub(super) fn hooks(real: &Real, settings: &Settings) -> Result<PathBuf, GitError> {
+    Ok(match settings.path(real, "core.hookspath")? {
         Some(path) => real.work_tree.join(as_path(&path)),
         None => real.common_dir.join("hooks"),
-    };
-    Ok(fs::canonicalize(hooks).ok())
+    })
 }
 
-/// Copies the hooks and returns their path below `root`. For hooks inside the work tree, their parent
-/// directory is copied too, because such scripts use files beside it (`$(dirname "$0")/..`).
+/// Copies the hooks, if there are any, and returns their path below `root`. For hooks inside the work tree, their
+/// parent directory is copied too, because such scripts use files beside it (`$(dirname "$0")/..`).
 pub(super) fn copy_hooks(
     real: &Real,
     root: &Path,
-    hooks: Option<&Path>,
+    hooks: &Path,
 ) -> Result<Option<Vec<u8>>, GitError> {
-    let Some(hooks) = hooks.filter(|hooks| !holds_only_samples(hooks)) else {
+    let hooks = fs::canonicalize(hooks).ok();
+    let Some(hooks) = hooks.as_deref().filter(|it| !holds_only_samples(it)) else {
         return Ok(None);
     };
     if real.work_tree.starts_with(hooks) {

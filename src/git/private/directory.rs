@@ -3,17 +3,18 @@
 use crate::git::bytes::as_path;
 use crate::git::copy_tree::{make_dir, metadata};
 use crate::git::error::{GitError, io_error};
-use crate::git::files::write_atomically;
+use crate::git::files::{copy_content, write_atomically};
 use crate::git::objects::reader::ObjectReader;
 use crate::git::private::adopted::{State, copy_hooks, hooks, record};
 use crate::git::private::calls::{HOME, git_dir, private_call, real_call};
 use crate::git::private::config::Settings;
 use crate::git::private::head::read_head;
+use crate::git::private::links::links;
 use crate::git::private::start_index::{StartIndex, copy_index};
 use crate::git::real::Real;
 use std::fs;
 use std::io::Write;
-use std::os::unix::ffi::OsStrExt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Component, Path, PathBuf};
 
 /// Version 2: the configuration names no programs.
@@ -42,8 +43,14 @@ impl PrivateDir {
             ..State::default()
         };
         let with_jj = metadata(&real.work_tree.join(".jj"))?.is_some();
-        state.adopt(real, root, &settings, with_jj)?;
-        state.hooks = copy_hooks(real, root, hooks(real, &settings)?.as_deref())?;
+        state.adopt(real, root, &settings, (with_jj, &|_| true))?;
+        for dir in [&real.git_dir, &real.common_dir] {
+            copy_content(&dir.join("shallow"), &git_dir(root).join("shallow"))?;
+        }
+        let written = links(real, head.branch.as_deref().unwrap_or("HEAD")).into_iter();
+        let written = written.map(|path| path.into_os_string().into_vec());
+        state.links = written.collect();
+        state.hooks = copy_hooks(real, root, &hooks(real, &settings)?)?;
         record(real, root)?;
         point_head(root, head.branch.as_deref(), head.oid.as_deref())?;
         let base_tree = match &head.oid {

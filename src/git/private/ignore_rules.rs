@@ -1,7 +1,7 @@
 //! The ignore rules of the private directory that the repository does not have.
 
-use crate::git::error::GitError;
-use crate::git::files::write;
+use crate::git::error::{GitError, io_error};
+use crate::git::files::{write, write_atomically};
 use std::fs;
 use std::path::Path;
 
@@ -43,9 +43,17 @@ fn rule_for(path: &[u8]) -> Vec<u8> {
     rule
 }
 
-/// Excludes jj's own directory, which is not part of the work, whatever happens to jj's ignore file in it.
-pub(in crate::git) fn exclude_jj(exclude: &Path) -> Result<(), GitError> {
-    let mut rules = fs::read(exclude).unwrap_or_default();
+/// Copies a file of rules, if it exists, and with jj excludes jj's own directory, which is not part of the work,
+/// whatever happens to jj's ignore file in it.
+pub(in crate::git) fn copy_exclude(from: &Path, to: &Path, with_jj: bool) -> Result<(), GitError> {
+    let mut rules = match from.is_file() {
+        true => fs::read(from).map_err(io_error("read", from))?,
+        false => Vec::new(),
+    };
+    if !with_jj {
+        return write(to, &rules);
+    }
     rules.extend(RULE_FOR_JJ);
-    write(exclude, &rules)
+    // The last rule is the only record of jj.
+    write_atomically(to, &rules)
 }

@@ -1,73 +1,109 @@
 //! Takes over what somebody changed in the git directories while the run was interrupted.
 
-use crate::git::bytes::as_path;
-use crate::git::copy_tree::{remove, same};
+use crate::git::bytes::{as_path, with_real_parent};
+use crate::git::copy_tree::same;
 use crate::git::error::GitError;
 use crate::git::private::adopted::{copy_hooks, hooks, record, recorded_places};
-use crate::git::private::calls::git_dir;
 use crate::git::private::config::{Settings, start_call};
 use crate::git::real::Real;
 use crate::git::repo::Repo;
-use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 impl Repo {
     /// Whether the repository's configuration, hooks and similar files are as the run found them.
     pub fn is_configured_as_found(&self) -> bool {
         let mut places = recorded_places(&self.real, &self.private.root).into_iter();
-        places.all(|(place, copy)| same(&place, &copy).unwrap_or(false))
+        !self.private.state.is_partial
+            && places.all(|(place, copy)| same(&place, &copy).unwrap_or(false))
     }
 
     /// Takes the repository's configuration, hooks and similar files as they are now, if somebody changed them since
-    /// the run was interrupted. What the work tree has of them may be the agent's work, and is not taken.
+    /// the run was interrupted. Only what is put back after each turn is taken: all else may be an agent's work.
+    /// Returns a warning about it.
     ///
     /// # Errors
     /// When one of them cannot be read or copied. Repeating it is safe.
-    pub fn adopt_changed_configuration(&mut self) -> Result<(), GitError> {
+    pub fn adopt_changed_configuration(&mut self) -> Result<Option<String>, GitError> {
         if self.is_configured_as_found() {
-            return Ok(());
+            return Ok(None);
         }
         let with_jj = self.started_with_jj();
         let _open = self.unseal()?;
         let (real, private) = (&self.real, &mut self.private);
-        if is_configured_in_work_tree(real)? {
-            return record(real, &private.root);
+        let named = changed_places(real, &private.root);
+        if has_foreign_configuration(real, &private.root)? {
+            record(real, &private.root)?;
+            return Ok(Some(format!(
+                "{named} changed after the end of the run and stays so, but the run uses what was there at its start: git's configuration also comes from files that an agent can change"
+            )));
         }
+        // Until all is taken, nothing is as found, even if somebody puts the files back meanwhile.
+        private.state.is_partial = true;
+        private.save()?;
         let settings = Settings::read(real)?;
-        remove(&git_dir(&private.root).join("info"))?;
+        let root = private.root.clone();
+        let is_taken = |path: &Path| is_recorded(real, &root, path);
         private
             .state
-            .adopt(real, &private.root, &settings, with_jj)?;
+            .adopt(real, &root, &settings, (with_jj, &is_taken))?;
         let hooks = hooks(real, &settings)?;
-        if !hooks.as_deref().is_some_and(|it| is_in_work_tree(real, it)) {
-            private.state.hooks = copy_hooks(real, &private.root, hooks.as_deref())?;
+        if is_taken(&hooks) {
+            private.state.hooks = copy_hooks(real, &root, &hooks)?;
         }
+        record(real, &root)?;
+        private.state.is_partial = false;
         private.save()?;
-        record(real, &private.root)
+        let warning = format!("{named} changed after the end of the run; it is used as it is now");
+        Ok((!named.is_empty()).then_some(warning))
     }
 }
 
-/// Whether a file of the work tree is part of git's configuration.
-fn is_configured_in_work_tree(real: &Real) -> Result<bool, GitError> {
+/// The recorded places that are not as recorded, for a message.
+fn changed_places(real: &Real, root: &Path) -> String {
+    let places = recorded_places(real, root).into_iter();
+    let changed = places.filter(|(place, copy)| !same(place, copy).unwrap_or(false));
+    let shown = |(place, _): (PathBuf, PathBuf)| {
+        let inside = place.strip_prefix(&real.work_tree).unwrap_or(&place);
+        inside.display().to_string()
+    };
+    changed.map(shown).collect::<Vec<_>>().join(", ")
+}
+
+/// Whether the repository's own configuration comes from files that are not restored after a turn.
+fn has_foreign_configuration(real: &Real, root: &Path) -> Result<bool, GitError> {
     let args = [
         "config",
         "--list",
+        "--show-scope",
         "--show-origin",
         "--name-only",
         "-z",
         "--includes",
     ];
     let listed = start_call(real).args(args).run()?.stdout;
-    let mut origins = listed.split(|byte| *byte == 0).step_by(2);
-    Ok(origins.any(|origin| {
+    let fields: Vec<&[u8]> = listed.split(|byte| *byte == 0).collect();
+    let mut settings = fields.chunks_exact(3);
+    Ok(settings.any(|setting| {
+        let [scope, origin, key] = [setting[0], setting[1], setting[2]];
+        // An included file may be empty now, and is then not the origin of anything.
+        let includes = key.starts_with(b"include.") || key.starts_with(b"includeif.");
         let file = origin.strip_prefix(b"file:");
-        file.is_some_and(|file| is_in_work_tree(real, &real.work_tree.join(as_path(file))))
+        let is_restored = file.is_none_or(|file| {
+            let file = real.work_tree.join(as_path(file));
+            is_recorded(real, root, &file)
+        });
+        matches!(scope, b"local" | b"worktree") && (includes || !is_restored)
     }))
 }
 
-/// Whether a path leads into the work tree, outside of the git directories.
-fn is_in_work_tree(real: &Real, path: &Path) -> bool {
-    let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
-    let is_below = |dir: &Path| path.starts_with(fs::canonicalize(dir).as_deref().unwrap_or(dir));
-    is_below(&real.work_tree) && !is_below(&real.git_dir) && !is_below(&real.common_dir)
+/// Whether a file, or the file that a link leads to, is restored after a turn.
+fn is_recorded(real: &Real, root: &Path, path: &Path) -> bool {
+    let path = match path.canonicalize() {
+        Ok(path) => path,
+        Err(_) if path.symlink_metadata().is_ok() => return false,
+        Err(_) => with_real_parent(path),
+    };
+    let places = recorded_places(real, root).into_iter();
+    let mut places = places.map(|(place, _)| with_real_parent(&place));
+    places.any(|place| path.starts_with(place))
 }

@@ -439,7 +439,9 @@ fn what_a_person_does_to_configuration_and_hooks_after_the_end_stays_and_counts(
     project.git(&["remote", "add", "fork", "https://example.invalid/fork"]);
     fs::write(project.repo().join(".git/info/exclude"), "*.mine\n").unwrap();
     project.write("x.mine", "");
-    resume(&project, &agent).expect(0);
+    let run = resume(&project, &agent).expect(0);
+    let told = ".git/config, .git/hooks, .git/info changed after the end of the run; it is used as it is now";
+    assert!(warnings(&run).contains(&told), "{:?}", warnings(&run));
     assert!(
         project
             .git(&["log", "-1", "--format=%an %s"])
@@ -495,6 +497,22 @@ fn a_killed_run_does_not_take_the_commits_of_another_run_for_its_agents() {
     project.git(&["reset", "--quiet", "--hard", "HEAD~1"]);
     resume(&project, &agent).expect(0);
     assert_eq!(files_of(&project, "HEAD"), ["a.txt", "b.txt", "plan.yaml"]);
+}
+
+#[test]
+fn a_link_that_the_agent_made_is_not_written_through_when_somebody_changes_the_configuration() {
+    let project = fixable();
+    let victim = project.outside("victim");
+    fs::write(&victim, "mine\n").unwrap();
+    let agent = project.agent(&format!(
+        "[ $N = 1 ] && {{ rm -rf .git/logs; mkdir .git/logs; ln -s {} .git/logs/HEAD; echo half > b.txt; exit; }}; {FIX}",
+        victim.display()
+    ));
+    project.run(&agent, &["--max-retries", "0"]).expect(1);
+    project.git(&["config", "branch.main.description", "Mine"]);
+    let run = resume(&project, &agent).expect(1);
+    assert_eq!(end(run.task(0)), ("failed", "commit_rejected"));
+    assert_eq!(fs::read_to_string(&victim).unwrap(), "mine\n");
 }
 
 #[test]
