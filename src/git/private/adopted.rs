@@ -140,10 +140,16 @@ fn converts(root: &Path, settings: &Settings) -> bool {
 }
 
 /// Whether the file system takes names in other letter case for the same. The configuration of a repository that was
-/// copied from another machine may be wrong about it, and git then overlooks files. git asks in the same way.
+/// copied from another machine may be wrong about it, and git then overlooks files. git asks in the same way, and is
+/// deceived by a file that really has the other name.
 fn ignores_case(real: &Real) -> bool {
-    let other = real.common_dir.join("CoNfIg");
-    other.symlink_metadata().is_ok()
+    let other = "CoNfIg";
+    let is_listed = || {
+        let listed = fs::read_dir(&real.common_dir).into_iter().flatten();
+        listed.flatten().any(|entry| entry.file_name() == other)
+    };
+    let found = real.common_dir.join(other).symlink_metadata();
+    found.is_ok() && !is_listed()
 }
 
 /// Creates the directories and the configuration that, with a HEAD, make a git directory (gitrepository-layout(5)).

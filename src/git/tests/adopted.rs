@@ -83,6 +83,17 @@ fn configuration_that_includes_files_is_that_of_the_start() {
 }
 
 #[test]
+fn a_planted_file_says_nothing_about_letter_case() {
+    let ground = Worktree::new();
+    ground.git(&["config", "core.ignoreCase", "true"]);
+    let mut f = ground.start();
+    adopted(&mut f, |f| f.write(".git/CoNfIg", ""));
+    f.write("A", "");
+    let found = f.repo.snapshot(&Default::default()).unwrap();
+    assert_eq!(found.dirty_paths(), [b"A"]);
+}
+
+#[test]
 fn what_a_killed_process_has_taken_in_part_is_taken_again() {
     let mut f = Worktree::new().start();
     f.repo.private.state.is_partial = true;
