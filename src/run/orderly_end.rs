@@ -38,6 +38,10 @@ pub fn note_orderly_end(setup: &Setup, tree: &mut WorkTree, emit: &mut Emitter<'
     let (Some(raw), _) = tree.last_snapshot(emit) else {
         return;
     };
+    // Checks may have changed them since the last turn.
+    for warning in tree.repo.undo_changed_configuration().unwrap_or_default() {
+        emit.warn(warning);
+    }
     let dirty = raw.dirty_paths();
     let end = OrderlyEnd {
         contents: dirty.iter().map(|path| raw.content(path)).collect(),

@@ -213,6 +213,15 @@ impl Repo {
         })
     }
 
+    /// Undoes what was done to configuration, hooks and similar files since the last turn, and names those.
+    ///
+    /// # Errors
+    /// When the repository is gone or one of them cannot be restored.
+    pub fn undo_changed_configuration(&self) -> Result<Vec<String>, GitError> {
+        let _open = self.unseal_to_read()?;
+        self.restore_metadata()
+    }
+
     /// Restores configuration, hooks and similar files to their state at the start of the run, and names
     /// those that differed.
     pub(in crate::git) fn restore_metadata(&self) -> Result<Vec<String>, GitError> {

@@ -500,6 +500,21 @@ fn a_killed_run_does_not_take_the_commits_of_another_run_for_its_agents() {
 }
 
 #[test]
+fn what_a_check_does_to_hooks_is_undone_before_the_run_ends() {
+    let project = Project::new(&[("a.txt", "broken\n")]);
+    let hook = project.repo().join(".git/hooks/commit-msg");
+    let check = project.check(&format!("touch {}; grep -q fixed a.txt", hook.display()));
+    project.write("plan.yaml", &plan(&check));
+    project.commit_all("plan");
+    let agent = project.agent("[ $N = 1 ] && { echo half > b.txt; exit; }; echo fixed > a.txt");
+    project.run(&agent, &["--max-retries", "0"]).expect(1);
+    assert!(!hook.exists());
+    project.git(&["remote", "add", "fork", "https://example.invalid/fork"]);
+    resume(&project, &agent).expect(0);
+    assert_eq!(project.git(&["remote"]), "fork");
+}
+
+#[test]
 fn a_link_that_the_agent_made_is_not_written_through_when_somebody_changes_the_configuration() {
     let project = fixable();
     let victim = project.outside("victim");
