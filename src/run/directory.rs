@@ -166,7 +166,21 @@ impl RunDir {
     /// Removes a file. A failure is ignored: a later process then finds the file again, which does no
     /// harm.
     pub fn remove(&self, file: RunFile<'_>) {
-        let _ = fs::remove_file(self.path(file));
+        let _ = self.delete(file);
+    }
+
+    /// Removes a file, if it is there.
+    ///
+    /// # Errors
+    /// When it cannot be removed.
+    pub fn delete(&self, file: RunFile<'_>) -> anyhow::Result<()> {
+        let path = self.path(file);
+        match fs::remove_file(&path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                Err(error).with_context(|| format!("{} cannot be removed", path.display()))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Writes a file atomically, and durably unless it is derived.

@@ -310,7 +310,7 @@ async fn recall_and_limit(
     has_agent: bool,
 ) -> Result<Option<String>> {
     match earlier {
-        Some(earlier) => recall(parts, earlier),
+        Some(earlier) => recall(parts, earlier)?,
         // Files that the checks of earlier runs left behind.
         None => {
             parts.tree.recall_artifacts(&mut parts.emit);

@@ -98,7 +98,10 @@ fn watch_deadline(cancel: &Cancel, deadline: Option<Duration>) {
 }
 
 /// Restores the results of an earlier process of the run.
-pub(super) fn recall(parts: &mut Parts<'_>, earlier: &Earlier) {
+///
+/// # Errors
+/// When the run directory cannot be written.
+pub(super) fn recall(parts: &mut Parts<'_>, earlier: &Earlier) -> Result<()> {
     // The deadline is the job's, and a resumed run has a job of its own.
     let before = Duration::from_millis(earlier.summary.elapsed_ms);
     let deadline = &mut parts.setup.config.settings.deadline;
@@ -107,7 +110,7 @@ pub(super) fn recall(parts: &mut Parts<'_>, earlier: &Earlier) {
     recall_statuses(&mut parts.tree.plan, earlier, keep_going);
     parts.accounts.spent = spent(earlier);
     parts.accounts.changed_files = earlier.summary.changed_files_so_far();
-    forget_orderly_end(&parts.setup.run_dir);
+    Ok(forget_orderly_end(&parts.setup.run_dir)?)
 }
 
 pub(super) fn run_plan(

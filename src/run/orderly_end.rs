@@ -96,9 +96,13 @@ pub fn was_configured_as_found(run_dir: &RunDir) -> bool {
     end.is_some_and(|end| end.is_configured_as_found)
 }
 
-/// Removes the saved state. If it stayed and the resumed process were killed, its end would look orderly.
-pub fn forget_orderly_end(run_dir: &RunDir) {
-    run_dir.remove(RunFile::OrderlyEnd);
+/// Removes the saved state. If it stayed and the resumed process were killed, its end would look orderly, and what
+/// its agent did to hooks would be taken for somebody's work.
+///
+/// # Errors
+/// When it cannot be removed.
+pub fn forget_orderly_end(run_dir: &RunDir) -> anyhow::Result<()> {
+    run_dir.delete(RunFile::OrderlyEnd)
 }
 
 impl OrderlyEnd {

@@ -130,7 +130,7 @@ fn record_start(
         before: now.clone(),
     })?;
     let state = run.journal.state.turn_start.clone().unwrap_or(now);
-    let mark = turn_mark(parts, run, key);
+    let mark = turn_mark(parts, run, key)?;
     keep_phase_start(parts, run, key);
     let is_taken_up = matches!(run.journal.state.last, Last::Resumed(_));
     if is_taken_up {
@@ -401,41 +401,53 @@ impl KeptMark {
         parts.setup.run_dir.read_json(RunFile::TurnMark)
     }
 
-    fn keep(&self, parts: &mut Parts<'_>) {
-        let kept = parts.setup.run_dir.write_json(RunFile::TurnMark, self);
-        parts.emit.warn_unless_stored(kept);
+    fn keep(&self, parts: &Parts<'_>) -> anyhow::Result<()> {
+        let run_dir = &parts.setup.run_dir;
+        run_dir.write_json(RunFile::TurnMark, self).map(drop)
     }
 }
 
 /// Records that what an interrupted turn did to the refs has been undone.
 fn note_inspected(parts: &mut Parts<'_>) {
     if let Some(mark) = KeptMark::read(parts) {
-        let is_inspected = true;
-        KeptMark {
-            is_inspected,
+        let inspected = KeptMark {
+            is_inspected: true,
             ..mark
-        }
-        .keep(parts);
+        };
+        let kept = inspected.keep(parts);
+        parts.emit.warn_unless_stored(kept);
     }
 }
 
 /// HEAD and refs at the start of the turn. A turn that a crash interrupted is judged from its start, and one that
 /// a signal interrupted from its HEAD at the start and from the present refs.
-fn turn_mark(parts: &mut Parts<'_>, run: &TaskRun<'_>, key: TurnKey) -> Result<TurnMark, GitError> {
+///
+/// # Errors
+/// When they cannot be stored: without them, a later process could not tell what the turn did.
+fn turn_mark(
+    parts: &Parts<'_>,
+    run: &TaskRun<'_>,
+    key: TurnKey,
+) -> anyhow::Result<Result<TurnMark, GitError>> {
     let of_turn = (run.task.id.to_string(), key.turn);
     let is_resumed = matches!(run.journal.state.last, Last::Resumed(_));
     let kept = KeptMark::read(parts).filter(|kept| is_resumed && kept.of_turn == of_turn);
     let mark = match kept {
-        Some(kept) if !kept.is_inspected => return Ok(kept.mark),
-        Some(kept) => kept.mark.with_refs_of(parts.tree.repo.mark_turn()?),
-        None => parts.tree.repo.mark_turn()?,
+        Some(kept) if !kept.is_inspected => return Ok(Ok(kept.mark)),
+        Some(kept) => {
+            let now = parts.tree.repo.mark_turn();
+            now.map(|now| kept.mark.with_refs_of(now))
+        }
+        None => parts.tree.repo.mark_turn(),
     };
-    let kept = KeptMark {
-        of_turn,
-        mark: mark.clone(),
-        is_inspected: false,
-    };
-    kept.keep(parts);
+    if let Ok(mark) = &mark {
+        let kept = KeptMark {
+            of_turn,
+            mark: mark.clone(),
+            is_inspected: false,
+        };
+        kept.keep(parts)?;
+    }
     Ok(mark)
 }
 
