@@ -30,6 +30,11 @@ const JUDGES: &[&str] = &["cmp", "comm", "diff", "egrep", "fgrep", "grep"];
 /// Commands that judge the output of others which their words name.
 const COMPARING: &[&str] = &["[", "[[", "case", "cmp", "comm", "diff", "test"];
 
+/// Words of the grammar before a command.
+const BEFORE: &[&str] = &[
+    "!", "do", "elif", "else", "if", "then", "time", "until", "while", "{",
+];
+
 /// The simple commands.
 pub fn simple_commands(text: &str) -> Vec<Simple> {
     let all = separated(text);
@@ -76,6 +81,7 @@ fn separated(text: &str) -> Vec<(Vec<String>, char)> {
     let mut around = Vec::new();
     // How many substitutions and subshells are around each open `case`.
     let mut cases = Vec::new();
+    let mut is_in_back_quotes = false;
     let mut chars = text.chars().peekable();
     let ends_word = |word: &mut String, words: &mut Vec<String>| {
         if !word.is_empty() {
@@ -90,7 +96,7 @@ fn separated(text: &str) -> Vec<(Vec<String>, char)> {
             ('(', Some('"') | None) if word.ends_with('$') => {
                 word.pop();
                 ends_word(&mut word, &mut words);
-                if words.first().is_some_and(|word| word == "case") {
+                if begins_with(&words, "case") {
                     cases.push(around.len());
                 }
                 around.push(quote.take());
@@ -105,15 +111,22 @@ fn separated(text: &str) -> Vec<(Vec<String>, char)> {
             }
             (';' | '&' | '|' | '\n' | '(' | ')' | '`', None) => {
                 ends_word(&mut word, &mut words);
-                match words.first().map(String::as_str) {
-                    Some("case") => cases.push(around.len()),
-                    Some("esac") => drop(cases.pop()),
-                    _ => {}
+                if begins_with(&words, "case") {
+                    cases.push(around.len());
+                } else if begins_with(&words, "esac") {
+                    cases.pop();
                 }
                 let is_pattern = c == ')' && cases.last() == Some(&around.len());
-                let c = if is_pattern { ':' } else { c };
-                all.push((std::mem::take(&mut words), c));
-                match c {
+                is_in_back_quotes ^= c == '`';
+                let end = match c {
+                    '`' if is_in_back_quotes => '$',
+                    '`' => ')',
+                    _ if is_pattern => ':',
+                    _ => c,
+                };
+                all.push((std::mem::take(&mut words), end));
+                match end {
+                    _ if c == '`' => {}
                     '(' => around.push(None),
                     ')' => quote = around.pop().flatten(),
                     _ => {}
@@ -133,6 +146,15 @@ fn separated(text: &str) -> Vec<(Vec<String>, char)> {
     ends_word(&mut word, &mut words);
     all.push((words, '\n'));
     all
+}
+
+/// Whether this is the first word behind those that may precede a command.
+fn begins_with(words: &[String], first: &str) -> bool {
+    let is_before = |word: &&String| BEFORE.contains(&word.as_str());
+    words
+        .iter()
+        .find(|word| !is_before(word))
+        .is_some_and(|word| word == first)
 }
 
 /// The values that a text gives to variables of the shell, as far as it says them.

@@ -7,7 +7,7 @@ use super::table::{
     REPORTING, RUNNERS, SHELLS, TEXT_TOOLS, USUAL_DIRECTORIES,
 };
 use super::{Definitions, Entry, Start, base, fits, joined, parent};
-use places::{MAX_PLACES, distinct};
+use places::{Level, MAX_PLACES, distinct};
 use std::collections::BTreeSet;
 use words::{
     READERS, extension, installs, is_command_option, is_entry_point, is_expectation, is_limit,
@@ -66,14 +66,23 @@ fn families_of(name: &str) -> impl Iterator<Item = usize> {
         .map(|(at, _)| at)
 }
 
-/// The directory to which a command changes, and whether a word before it says that it may not run: `then cd a`.
+/// The directory to which a command changes, empty if it is not said, and whether a word before it says that it may not
+/// run: `then cd a`.
 fn directory_entered(words: &[String]) -> Option<(&str, bool)> {
     let is_before = |word: &&String| BEFORE_A_COMMAND.contains(&word.as_str());
     let before = words.iter().take_while(is_before).count();
-    match words.get(before..)? {
-        [cd, dir, ..] if cd == "cd" || cd == "pushd" => Some((dir, before > 0)),
-        _ => None,
-    }
+    let (command, rest) = words.get(before..)?.split_first()?;
+    let is_change = ["cd", "popd", "pushd"].contains(&command.as_str());
+    is_change.then(|| (rest.first().map_or("", String::as_str), before > 0))
+}
+
+/// Whether no other command depends on this one.
+fn is_harmless(words: &[String]) -> bool {
+    const HARMLESS: &[&str] = &[":", "echo", "export", "mkdir", "printf", "set", "shopt"];
+    words
+        .first()
+        .is_some_and(|first| HARMLESS.contains(&first.as_str()))
+        || words.iter().all(|word| is_assignment(word))
 }
 
 /// The directory in which a command runs, and the directory of the script that contains it.
@@ -123,37 +132,59 @@ impl Walk<'_> {
         {
             return;
         }
-        let mut places = vec![place.clone()];
-        // Those before each subshell around a command.
-        let mut outside = Vec::new();
+        let mut level = Level::at(vec![place.clone()]);
+        // Those of the subshells around a command.
+        let mut outside: Vec<Level> = Vec::new();
         let mut variables = Variables::default();
         for command in shell::simple_commands(text) {
             for _ in 0..command.ended {
-                places = outside.pop().unwrap_or(places);
+                level = outside.pop().unwrap_or(level);
             }
-            outside.extend((0..command.begun).map(|_| places.clone()));
+            for _ in 0..command.begun {
+                let inner = Level::at(level.places.clone());
+                outside.push(std::mem::replace(&mut level, inner));
+            }
             variables.set_by(&self.with_directories(&command.words, place));
             let mut all = variables.expanded(&command.words);
-            all.truncate((MAX_PLACES / places.len().max(1)).max(1));
-            let mut entered = Vec::new();
-            let mut may_not_run = false;
-            for here in &mut places {
-                here.is_judged = command.is_judged;
-                for words in &all {
-                    let Some((dir, is_conditional)) = directory_entered(words) else {
-                        self.command(words, here);
-                        continue;
-                    };
-                    may_not_run |= is_conditional;
-                    if let Some((dir, Entry::Directory)) = self.resolve(here, dir) {
-                        let here = here.clone();
-                        entered.push(Place { dir, ..here });
+            all.truncate((MAX_PLACES / level.places.len().max(1)).max(1));
+            self.simple(&all, command.is_judged, &mut level);
+        }
+    }
+
+    /// Follows a command, with each value of its variables.
+    fn simple(&mut self, all: &[Vec<String>], is_judged: bool, level: &mut Level) {
+        let mut entered = Vec::new();
+        let (mut changes, mut is_known) = (false, true);
+        for here in &mut level.places {
+            here.is_judged = is_judged;
+            for words in all {
+                let Some((dir, may_not_run)) = directory_entered(words) else {
+                    self.command(words, here);
+                    continue;
+                };
+                changes = true;
+                is_known &= !may_not_run;
+                let dir = match self.resolve(here, dir) {
+                    Some((dir, Entry::Directory)) => dir,
+                    // That of the script is the usual one: `cd "$(dirname "$0")"`.
+                    _ => {
+                        is_known = false;
+                        here.script_dir.clone()
                     }
-                }
+                };
+                entered.push(Place {
+                    dir,
+                    ..here.clone()
+                });
             }
-            if !entered.is_empty() {
-                entered.extend(places.drain(..).filter(|_| may_not_run));
-                places = distinct(entered);
+        }
+        level.is_at_start &= changes || all.iter().all(|words| is_harmless(words));
+        if changes {
+            let is_certain = level.is_at_start && is_known;
+            entered.extend(level.places.drain(..).filter(|_| !is_certain));
+            level.places = distinct(entered);
+            if !is_certain {
+                level.may_be_back();
             }
         }
     }

@@ -371,3 +371,64 @@ fn a_new_program_that_a_check_finds_before_the_usual_one_decides() {
         assert_eq!(decides(&files, check, path), expected, "{check}: {path}");
     }
 }
+
+/// What a check runs after a `case` in a subshell is still in the directory of that subshell.
+#[test]
+fn the_patterns_of_a_case_end_no_subshell() {
+    let files = [("tools/run.py", "x"), ("run.py", "x")];
+    for check in [
+        "(cd tools; case $X in a) ;; esac; python run.py)",
+        "(cd tools; for x in *; do case $x in a) ;; esac; done; python run.py)",
+        "(cd tools; if true; then case $X in a) ;; b) ;; esac; fi; python run.py)",
+        "(cd tools; { case \"$(x)\" in a) ;; esac; }; python run.py)",
+    ] {
+        assert!(decides(&files, check, "tools/run.py"), "{check}");
+        assert!(!decides(&files, check, "run.py"), "{check}");
+        let after = format!("{check}; python run.py");
+        assert!(decides(&files, &after, "run.py"), "{after}");
+    }
+}
+
+/// Where a change of directory leads to is not always known: the directory before is one of those that count then.
+#[test]
+fn a_change_of_directory_may_lead_back() {
+    let files = [
+        (
+            "Makefile",
+            "test:\n\tcd web && sh ci/check.sh\n\tsh ci/check.sh\nweb:\n\tcd ci && ls\n\tcd web && sh ci/check.sh\n",
+        ),
+        ("ci/check.sh", "x"),
+        ("web/ci/check.sh", "x"),
+        ("web/all.sh", "cd \"$(dirname \"$0\")\"\nsh ci/check.sh\n"),
+        (
+            "web/all-tests.sh",
+            "here=$(dirname \"$0\")\ncd \"$here\" && sh ci/check.sh\n",
+        ),
+    ];
+    for check in [
+        "cd web && sh ci/check.sh; cd - && sh ci/check.sh",
+        "pushd web; sh ci/check.sh; popd; sh ci/check.sh",
+        "ROOT=$(pwd); cd web && sh ci/check.sh; cd \"$ROOT\"; sh ci/check.sh",
+        "cd web && sh ci/check.sh; cd \"$(git rev-parse --show-toplevel)\"; sh ci/check.sh",
+        "test -n \"$X\" && cd web; sh ci/check.sh",
+        "if test -n \"$X\"; then\n  cd web\nfi\nsh ci/check.sh",
+        "enter() {\n  cd web\n}\nif test -n \"$X\"; then enter; fi\nsh ci/check.sh",
+        "make test",
+        "sh web/all.sh",
+        "sh web/all-tests.sh",
+    ] {
+        for path in ["ci/check.sh", "web/ci/check.sh"] {
+            assert!(decides(&files, check, path), "{check}: {path}");
+        }
+    }
+    for check in [
+        "cd web; sh ci/check.sh; sh ci/check.sh",
+        "(cd web && sh ci/check.sh)",
+        "set -e\nX=1\ncd web\nsh ci/check.sh\n",
+        "make web",
+    ] {
+        assert!(!decides(&files, check, "ci/check.sh"), "{check}");
+    }
+    let check = "x=`cd web && ls`; sh ci/check.sh";
+    assert!(decides(&files, check, "ci/check.sh"));
+}

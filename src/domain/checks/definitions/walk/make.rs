@@ -69,7 +69,12 @@ impl Walk<'_> {
                     }
                 }
                 let recipes = shell::recipes(&text, &goals);
-                self.shell(&recipes.replace("$$", "$"), &here);
+                let recipes = recipes.replace("$$", "$");
+                match text.contains(".ONESHELL") || recipes.contains("#!") {
+                    true => self.shell(&recipes, &here),
+                    // A shell of its own runs each line.
+                    false => recipes.lines().for_each(|line| self.shell(line, &here)),
+                }
                 return;
             }
         }

@@ -17,6 +17,31 @@ pub(super) fn distinct(places: Vec<Place>) -> Vec<Place> {
     new.take(MAX_PLACES).collect()
 }
 
+/// Where the commands of a text or of a subshell in it may run.
+pub(super) struct Level {
+    pub(super) places: Vec<Place>,
+    /// The places at its start.
+    first: Vec<Place>,
+    /// Whether no command yet may keep a change of directory from happening.
+    pub(super) is_at_start: bool,
+}
+
+impl Level {
+    pub(super) fn at(places: Vec<Place>) -> Self {
+        Self {
+            first: places.clone(),
+            places,
+            is_at_start: true,
+        }
+    }
+
+    /// A change of directory may not have happened, or is undone: `x && cd a`, `cd -`.
+    pub(super) fn may_be_back(&mut self) {
+        let all = self.places.drain(..).chain(self.first.iter().cloned());
+        self.places = distinct(all.collect());
+    }
+}
+
 impl Walk<'_> {
     /// Records a directory in which commands run.
     pub(super) fn enters(&mut self, dir: &str) {
