@@ -1,8 +1,10 @@
-//! The results of tests that share a name, told apart by their order in the output.
+//! The results of tests that share a name, told apart by their order.
 
 use super::FailingTest;
 use super::counts::Counts;
+use super::is_around_tests;
 use super::tools::TABLE;
+use crate::pattern::{Pattern, group};
 use crate::text;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,18 +14,21 @@ use std::collections::{BTreeMap, BTreeSet};
 pub struct Results {
     /// The number of results.
     pub total: u64,
-    /// Which of them are failures, from 0 in the order of the output.
+    /// Which of them are failures, from 0: by run in the order of the output, and in a run by the line that the name
+    /// states. Rust's examples in comments run at the same time, and are printed as they end.
     pub failed: BTreeSet<u64>,
 }
 
 /// The results of every name of which a test failed, by the test's id. Empty unless `output` names every test that
 /// passed or failed, which `counts` tells.
 pub(super) fn by_id(output: &str, counts: Counts) -> BTreeMap<String, Results> {
-    let mut all: BTreeMap<String, Results> = BTreeMap::new();
-    let (mut passed, mut failed) = (0, 0);
-    for line in text::plain(output).lines() {
+    let plain = text::plain(output);
+    let (mut passed, mut failed, mut run) = (0, 0, 0u64);
+    let mut each = Vec::new();
+    for line in plain.lines() {
         let result = TABLE.iter().find_map(|tool| (tool.result)(line));
         let Some((name, has_failed)) = result else {
+            run += u64::from(is_around_tests(line));
             continue;
         };
         let Some(test) = FailingTest::named(name) else {
@@ -35,7 +40,12 @@ pub(super) fn by_id(output: &str, counts: Counts) -> BTreeMap<String, Results> {
             false if has_failed => failed += 1,
             false => passed += 1,
         }
-        let results = all.entry(test.id).or_default();
+        each.push((run, line_in(name), test.id, has_failed));
+    }
+    each.sort_by_key(|(run, line, ..)| (*run, *line));
+    let mut all: BTreeMap<String, Results> = BTreeMap::new();
+    for (.., id, has_failed) in each {
+        let results = all.entry(id).or_default();
         if has_failed {
             results.failed.insert(results.total);
         }
@@ -46,6 +56,13 @@ pub(super) fn by_id(output: &str, counts: Counts) -> BTreeMap<String, Results> {
     }
     all.retain(|_, results| !results.failed.is_empty());
     all
+}
+
+/// The line of a file in the name of a test, which is no part of its id; 0 if there is none.
+fn line_in(name: &str) -> u64 {
+    static LINE: Pattern = Pattern::only_if(r"\b(?i:line) ([0-9]+)\b", |name| name.contains(' '));
+    let line = LINE.captures(name);
+    line.map_or(0, |found| group(&found, 1).parse().unwrap_or(0))
 }
 
 /// The number of failures among these results.
@@ -81,6 +98,25 @@ mod tests {
             end(0, 1)
         );
         assert_eq!(read(&cargo), [("t::a".to_owned(), 2, vec![1])]);
+    }
+
+    /// The examples of one comment run at the same time.
+    #[test]
+    fn examples_of_one_comment_are_told_apart_by_their_lines() {
+        let of = |lines: [(u32, &str); 4]| {
+            let each =
+                lines.map(|(line, word)| format!("test src/a.rs - (line {line}) ... {word}\n"));
+            let end = "test result: FAILED. 1 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s\n";
+            let [a, b, c, d] = each;
+            read(&format!(
+                "running 2 tests\n{a}{b}{end}running 2 tests\n{c}{d}{end}"
+            ))
+        };
+        let expected = [("src/a.rs - (line <n>)".to_owned(), 4, vec![0, 3])];
+        let sorted = [(9, "FAILED"), (10, "ok"), (1, "ok"), (20, "FAILED")];
+        assert_eq!(of(sorted), expected);
+        let [a, b, c, d] = sorted;
+        assert_eq!(of([b, a, d, c]), expected);
     }
 
     #[test]

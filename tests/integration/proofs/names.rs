@@ -96,3 +96,32 @@ fn a_new_failure_is_not_tolerated_under_the_name_of_an_old_one() {
         );
     }
 }
+
+/// Rust's examples in one comment have one name but for their lines, and are printed as they end.
+#[test]
+fn examples_of_one_comment_are_told_apart_however_they_are_printed() {
+    let suite = "echo 'running 2 tests'; while read line result; do
+  echo \"test src/a.rs - (line $line) ... $result\"
+done < src/app.sh
+echo 'test result: FAILED. 1 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s'
+exit 1
+";
+    let settings = "max_retries: 0\nknown_failures: tolerate\n";
+    for (now, blame) in [
+        ("9 ok\n3 FAILED\n", "was_red_before"),
+        ("4 FAILED\n10 ok\n", "was_red_before"),
+        // It ends where the old one was.
+        ("10 FAILED\n4 ok\n", "new"),
+    ] {
+        let files = [
+            ("suite.sh", suite),
+            ("src/app.sh", "3 FAILED\n9 ok\n"),
+            ("other.txt", ""),
+        ];
+        let project = project(&files, "sh suite.sh", settings);
+        let agent = format!("printf '{now}' > src/app.sh; echo y > other.txt; echo Done.");
+        let run = run(&project, &agent, &[]).expect(i32::from(blame == "new"));
+        let expected = pairs(&[("src/a.rs - (line <n>)", blame)]);
+        assert_eq!(blamed(&run), expected, "{now}: {}", run.stdout);
+    }
+}
