@@ -283,7 +283,9 @@ fn takes_the_place(path: &str, start: &dyn Start) -> bool {
 /// Whether a new file among the tests may be loaded instead of a helper that other tests load: pytest looks for modules in
 /// the directory of every test that it has found, and Node adds endings to a name in an order of its own.
 fn shadows_a_helper(path: &str, (stem, ending): (&str, &str), start: &dyn Start) -> bool {
-    const JAVASCRIPT: &[&str] = &["cjs", "js", "json", "jsx", "mjs", "node", "ts", "tsx"];
+    const JAVASCRIPT: &[&str] = &[
+        "cjs", "cts", "js", "json", "jsx", "mjs", "mts", "node", "ts", "tsx",
+    ];
     let dir = parent(path);
     if JAVASCRIPT.contains(&ending) {
         return start

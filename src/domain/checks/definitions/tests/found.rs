@@ -203,6 +203,7 @@ fn a_new_file_among_the_tests_that_is_loaded_instead_of_the_work_decides() {
         ("pytest", "tests/api/helper.py", false),
         ("npm test", "test/data.js", true),
         ("npm test", "test/kit.js", true),
+        ("npm test", "test/data.mts", true),
         ("npm test", "test/text.js", false),
         ("npm test", "test/more/data.js", false),
         ("make test", "tests/calc.h", true),
