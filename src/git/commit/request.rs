@@ -73,6 +73,9 @@ pub enum CommitError {
     /// Files changed between verification and commit.
     #[error("changed while committing: {}", display_paths(.0))]
     ChangedMeanwhile(Vec<Vec<u8>>),
+    /// The configuration (`core.symlinks`) says that links are files, so git commits files as links.
+    #[error("git would commit files as symbolic links: {}; set core.symlinks to true, or remove the setting", display_paths(.0))]
+    FilesAsLinks(Vec<Vec<u8>>),
     /// The repository has other content under the ids of these new objects.
     #[error("the repository's object store holds something else under the ids {}; run `git fsck`", .0.join(", "))]
     Unsound(Vec<String>),

@@ -56,13 +56,18 @@ impl Repo {
             .iter()
             .map(|diff| (diff.path.as_slice(), diff))
             .collect();
-        let mut unlike = Vec::new();
+        let (mut unlike, mut as_links) = (Vec::new(), Vec::new());
         for change in changes {
             if plan == Some(change.path.as_slice()) {
                 continue;
             }
             let entry = snapshot.entries.get(&change.path);
-            let same = match (entry, staged.get(change.path.as_slice())) {
+            let diff = staged.get(change.path.as_slice());
+            let is_link = diff.is_some_and(|diff| diff.after.mode == SYMLINK);
+            if is_link && entry.is_some_and(|entry| entry.mode != SYMLINK) {
+                as_links.push(change.path.clone());
+            }
+            let same = match (entry, diff) {
                 (None, _) => false,
                 (Some(entry), Some(diff)) => self.is_as_read(entry, diff, tree, &digests)?,
                 (Some(entry), None) => self.is_as_snapshotted(&change.path, entry),
@@ -73,6 +78,9 @@ impl Repo {
         }
         if !unlike.is_empty() {
             return Err(CommitError::ChangedMeanwhile(unlike));
+        }
+        if !as_links.is_empty() {
+            return Err(CommitError::FilesAsLinks(as_links));
         }
         // The commit has no attributes that are ignored, and git may have converted files by them.
         let changed = files.iter().map(|diff| &diff.path);

@@ -4,6 +4,7 @@ use super::support::*;
 use crate::git::{CommitRequest, Exempt, PlanContent, Repo, Stage, discover, upper_paths};
 use crate::permit::Committable;
 use std::fs;
+use std::os::unix::fs::symlink;
 
 #[test]
 fn a_sha256_repository_is_committed_to() {
@@ -227,6 +228,28 @@ fn executable_bits_do_not_count_where_the_file_system_cannot_keep_them() {
         f.files(),
         ["100644 a", "100644 b", "100644 dir/c", "100644 new"]
     );
+}
+
+#[test]
+fn a_file_is_not_committed_as_a_link() {
+    let g = Worktree::new();
+    symlink("a", g.path("link")).unwrap();
+    g.git(&["add", "."]);
+    g.git(&["commit", "-qm", "link"]);
+    g.git(&["config", "core.symlinks", "false"]);
+    let mut f = g.start();
+    assert_eq!(f.changes(), []);
+    f.remove("link");
+    f.write("link", "b");
+    let refused = f.stage(None).unwrap_err().to_string();
+    assert!(
+        refused.starts_with("git would commit files as symbolic links: link;"),
+        "{refused}"
+    );
+    f.remove("link");
+    symlink("b", f.path("link")).unwrap();
+    f.commit("Link to b");
+    assert_eq!(f.git(&["cat-file", "blob", "HEAD:link"]), "b");
 }
 
 #[test]
