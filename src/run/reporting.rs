@@ -334,7 +334,8 @@ impl Reporting {
         let written = self.summary.clone();
         self.write(run_dir, all.clone());
         self.drain();
-        self.reporters.warnings().for_each(print_warning);
+        let warnings = self.reporters.warnings();
+        warnings.for_each(|warning| print_warning(&self.redactor.redact(warning)));
         let mut is_posted = self.end_publishing();
         if let Some(path) = context.path_var("GITHUB_STEP_SUMMARY") {
             // The limit is the step's, and its other programs may have written to the file.
