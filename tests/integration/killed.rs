@@ -1,7 +1,7 @@
 //! A run killed at any moment and taken up again, as often as it takes, ends as if nothing had
 //! happened: the same tree, plan, statuses and report, and one commit a task.
 //!
-//! `SPRAG_TEST_FULL=1` (scripts/test-full) kills at every event too and at 200 random moments;
+//! `SPRAG_TEST_FULL=1` (scripts/test-full) kills at every event and every record of each story, and at 200 random moments;
 //! `SPRAG_TEST_SEED` and `SPRAG_TEST_KILLS` choose others.
 
 use crate::support::kill::{
@@ -211,19 +211,24 @@ fn killed_at_every_record() {
     killed_at_each_line(&MENDED, 0, "history.jsonl", 1);
 }
 
-#[test]
-fn killed_at_every_record_and_kept_going() {
-    killed_at_each_line(&KEPT_GOING, 0, "history.jsonl", 1);
+/// Of the variants, every second record in the default run of the tests.
+fn step() -> usize {
+    if is_full() { 1 } else { 2 }
 }
 
 #[test]
-fn killed_at_every_record_and_reviewed() {
-    killed_at_each_line(&REVIEWED, 0, "history.jsonl", 1);
+fn killed_at_records_and_kept_going() {
+    killed_at_each_line(&KEPT_GOING, 0, "history.jsonl", step());
 }
 
 #[test]
-fn killed_at_every_record_with_tests_first() {
-    killed_at_each_line(&TESTS_FIRST, 0, "history.jsonl", 1);
+fn killed_at_records_and_reviewed() {
+    killed_at_each_line(&REVIEWED, 0, "history.jsonl", step());
+}
+
+#[test]
+fn killed_at_records_with_tests_first() {
+    killed_at_each_line(&TESTS_FIRST, 0, "history.jsonl", step());
 }
 
 /// At every event in the full run of the tests, at some in the default one.
