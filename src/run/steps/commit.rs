@@ -180,6 +180,11 @@ fn merge_problem(tree: &WorkTree, raw: &RawSnapshot) -> Vec<String> {
     problem.into_iter().collect()
 }
 
+/// The last of the agent's own commits; `None` if there is none.
+fn agents_head(tree: &WorkTree, raw: &RawSnapshot) -> Option<RevId> {
+    head_of(raw).filter(|head| Some(head) != tree.repo.base().as_ref())
+}
+
 /// The last of the agent's own commits if Sprag squashes them: because of the settings, or with a
 /// warning because one of them violates the policy.
 fn own_commits_to_squash(
@@ -189,7 +194,7 @@ fn own_commits_to_squash(
     run: &TaskRun<'_>,
     raw: &RawSnapshot,
 ) -> Option<RevId> {
-    let head = head_of(raw).filter(|head| Some(head) != tree.repo.base().as_ref())?;
+    let head = agents_head(tree, raw)?;
     match run.config.settings.agent_commits {
         AgentCommits::Reject => return None,
         AgentCommits::Squash => return Some(head),
@@ -236,7 +241,7 @@ fn nothing_to_commit(
         mark_done(tree, run)?;
         return Ok(Observation::Committed { commit: None });
     }
-    if let Some(head) = head_of(raw).filter(|head| Some(head) != tree.repo.base().as_ref()) {
+    if let Some(head) = agents_head(tree, raw) {
         tree.repo.change().advance_base(&head)?;
         tell_kept(setup, tree, emit, run, &head);
         accounts.changed_files.extend(changed_paths(raw));
