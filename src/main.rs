@@ -6,14 +6,13 @@ use sprag::commands;
 use sprag::context::Context;
 use sprag::error::{Error, Result};
 use sprag::github::refusal;
-use sprag::report::buffered_output::BufferedOutput;
+use sprag::report::buffered_output::{BufferedOutput, drain_timeout, print_to_stderr};
 use sprag::run::repository::for_others;
 use sprag::secrets::sources::redactor;
 use sprag::settings::inputs;
-use std::io::Write as _;
+use std::io::IsTerminal as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::time::Duration;
 
 /// Replaces the allocator of musl, which is slow.
 #[cfg(target_env = "musl")]
@@ -78,10 +77,12 @@ fn directory(context: &Context, command: &Command) -> Option<PathBuf> {
 fn not_parsed(error: &clap::Error) -> ExitCode {
     let in_actions = Context::of_process().ok().filter(Context::in_actions);
     let Some(context) = in_actions.filter(|_| error.use_stderr()) else {
-        let _ = error.print();
+        match error.use_stderr() && !std::io::stderr().is_terminal() {
+            true => print_to_stderr(&error.to_string(), false),
+            false => drop(error.print()),
+        }
         if let Some(tip) = sprag::cli::tip(error) {
-            // If stderr is closed, the message is lost.
-            let _ = writeln!(std::io::stderr(), "\n  tip: {tip}");
+            print_to_stderr(&format!("\n  tip: {tip}\n"), false);
         }
         return ExitCode::from(if error.use_stderr() { 2 } else { 0 });
     };
@@ -99,7 +100,7 @@ fn not_parsed(error: &clap::Error) -> ExitCode {
 fn report(context: &Context, error: &Error) {
     if let Ok(mut log) = BufferedOutput::new(&std::io::stdout()) {
         refusal::report(context, error, &mut log);
-        let _ = log.drain(Duration::from_secs(5));
+        let _ = log.drain(drain_timeout(false, false));
     }
 }
 
@@ -108,8 +109,7 @@ fn failed(error: &Error, in_actions: bool) -> ExitCode {
         true => refusal::actions_log(error),
         false => error.to_string(),
     };
-    // If stderr is closed, the message is lost.
-    let _ = writeln!(std::io::stderr(), "error: {text}");
+    print_to_stderr(&format!("error: {text}\n"), false);
     ExitCode::from(error.exit_code())
 }
 

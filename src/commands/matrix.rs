@@ -5,10 +5,11 @@ use crate::context::Context;
 use crate::domain::plan::matrix;
 use crate::error::{Error, Result};
 use crate::print::print_unmasked;
+use crate::report::actions_log::print_warning;
 use crate::report::append::append_only;
 use crate::report::outputs::github_output;
 use crate::run::prepare::read_plan;
-use std::io::{Write as _, stderr};
+use std::io::Write as _;
 
 /// Runs the command and returns the process's exit code. In a step of a job it also sets the output
 /// `matrix`.
@@ -23,8 +24,7 @@ pub fn command(context: &Context, args: &MatrixArgs) -> Result<u8> {
     let name = path.display().to_string();
     let (plan, _) = read_plan(&context.cwd.join(path), &name, &mut warnings)?;
     for warning in warnings {
-        // If stderr is closed, the message is lost.
-        let _ = writeln!(stderr(), "warning: {warning}");
+        print_warning(&warning, false);
     }
     let rows = matrix(&plan, args.shards.map(usize::from));
     let rows = serde_json::to_string(&rows).map_err(anyhow::Error::from)?;

@@ -4,9 +4,9 @@ use crate::cli::OutcomesArgs;
 use crate::context::Context;
 use crate::error::Result;
 use crate::print::print;
+use crate::report::buffered_output::print_to_stderr;
 use crate::report::outcomes::{markdown, terminal};
 use crate::run::outcomes::gather;
-use std::io::{Write as _, stderr};
 
 /// Runs the command and returns the process's exit code.
 ///
@@ -19,8 +19,7 @@ pub fn command(context: &Context, args: &OutcomesArgs) -> Result<u8> {
         (true, _) => {
             let json = serde_json::to_string_pretty(outcomes).map_err(anyhow::Error::from)?;
             for line in missing {
-                // If stderr is closed, the message is lost.
-                let _ = writeln!(stderr(), "note: {line}");
+                print_to_stderr(&format!("note: {line}\n"), false);
             }
             format!("{json}\n")
         }

@@ -3,9 +3,9 @@
 
 use std::collections::VecDeque;
 use std::fs::File;
-use std::io::{self, ErrorKind, Write};
+use std::io::{self, ErrorKind, IsTerminal as _, Write, stderr};
 use std::os::fd::AsFd;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -17,6 +17,34 @@ const ROOM: usize = 4 << 20;
 const PIECE: usize = 8 << 10;
 /// How long a writer waits for space while the reader accepts nothing.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(1);
+/// How long the end of a run waits for a stalled reader: a program, any reader of a cancelled run, and a
+/// person, who may have paused the terminal to read.
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(5);
+const CANCELLED_DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
+const TERMINAL_DRAIN_TIMEOUT: Duration = Duration::from_secs(600);
+
+/// How long to wait for a reader that accepts nothing.
+pub fn drain_timeout(is_cancelled: bool, is_terminal: bool) -> Duration {
+    match (is_cancelled, is_terminal) {
+        (true, _) => CANCELLED_DRAIN_TIMEOUT,
+        (false, false) => DRAIN_TIMEOUT,
+        (false, true) => TERMINAL_DRAIN_TIMEOUT,
+    }
+}
+
+/// Prints a text to standard error. It is lost if standard error is closed, or if its reader stalls now or has
+/// stalled before: a program that works unattended never waits for ever to say something.
+pub fn print_to_stderr(text: &str, is_cancelled: bool) {
+    static OUTPUT: OnceLock<Option<BufferedOutput>> = OnceLock::new();
+    let output = OUTPUT.get_or_init(|| BufferedOutput::new(&stderr()).ok());
+    // Nobody is left to report an error to.
+    let _ = match output.clone() {
+        Some(mut output) => output
+            .write_all(text.as_bytes())
+            .and_then(|()| output.drain(drain_timeout(is_cancelled, stderr().is_terminal()))),
+        None => stderr().write_all(text.as_bytes()),
+    };
+}
 
 /// The stream. Clones write to the same one. A write accepts its data completely. It fails with the error of
 /// an earlier write, or if the buffer is full and the reader has accepted nothing for a second; then nothing

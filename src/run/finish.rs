@@ -8,13 +8,13 @@ use crate::domain::snapshot::{Head, Snapshot};
 use crate::git::display_paths;
 use crate::github::delivery::{Delivered, end_of};
 use crate::process::CancelReason;
+use crate::report::actions_log::print_warning;
 use crate::report::html::SOURCES_BYTES;
 use crate::run::directory::RunDir;
 use crate::run::layout::RunFile;
 use crate::run::orderly_end::note_orderly_end;
 use crate::run::parts::Parts;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::io::Write as _;
 
 /// Emits the end of the run. Returns the exit code.
 pub(crate) fn end(
@@ -168,6 +168,6 @@ pub(crate) fn note_ended(run_dir: &RunDir, code: u8, last: u64) {
     });
     // The run itself is complete and its exit code stands, so a failure here is only a warning.
     if let Err(error) = noted {
-        let _ = writeln!(std::io::stderr(), "warning: {error:#}");
+        print_warning(&format!("{error:#}"), false);
     }
 }

@@ -16,7 +16,7 @@ use crate::process::Cancel;
 use crate::report::actions_log::{ActionsLog, Token, print_warning};
 use crate::report::annotation::annotations;
 use crate::report::append::append_only;
-use crate::report::buffered_output::BufferedOutput;
+use crate::report::buffered_output::{BufferedOutput, drain_timeout};
 use crate::report::console::{Console, Size, Style, Verbosity, is_colored};
 use crate::report::jsonl::Jsonl;
 use crate::report::outputs::{OtherOutputs, ReportStatus, github_output, outputs};
@@ -40,12 +40,6 @@ use std::io::{Write, stderr, stdout};
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
-
-/// How long the end of a run waits for a stalled reader: a program, any reader of a cancelled run, and a
-/// person, who may have paused the terminal to read.
-const DRAIN_TIMEOUT: Duration = Duration::from_secs(5);
-const CANCELLED_DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
-const TERMINAL_DRAIN_TIMEOUT: Duration = Duration::from_secs(600);
 
 /// How long the final report to GitHub may take, normally and while the job is being cancelled: its
 /// processes are killed 10 s after the first signal.
@@ -230,7 +224,7 @@ impl Reporting {
     fn warn(&mut self, warning: String) {
         let warning = self.redactor.redact(&warning).into_owned();
         if !self.summary.warnings.contains(&warning) {
-            print_warning(&warning);
+            print_warning(&warning, self.is_cancelled());
             self.summary.warnings.push(warning);
         }
     }
@@ -335,7 +329,8 @@ impl Reporting {
         self.write(run_dir, all.clone());
         self.drain();
         let warnings = self.reporters.warnings();
-        warnings.for_each(|warning| print_warning(&self.redactor.redact(warning)));
+        let is_cancelled = self.is_cancelled();
+        warnings.for_each(|it| print_warning(&self.redactor.redact(it), is_cancelled));
         let mut is_posted = self.end_publishing();
         if let Some(path) = context.path_var("GITHUB_STEP_SUMMARY") {
             // The limit is the step's, and its other programs may have written to the file.
@@ -414,15 +409,10 @@ impl Reporting {
     fn drain(&mut self) {
         let is_cancelled = self.is_cancelled();
         for (name, output, has_person) in &self.outputs.0 {
-            let patience = match (is_cancelled, has_person) {
-                (true, _) => CANCELLED_DRAIN_TIMEOUT,
-                (false, false) => DRAIN_TIMEOUT,
-                (false, true) => TERMINAL_DRAIN_TIMEOUT,
-            };
-            if let Err(error) = output.drain(patience) {
+            if let Err(error) = output.drain(drain_timeout(is_cancelled, *has_person)) {
                 self.status = ReportStatus::Degraded;
                 let warning = format!("the {name} report is incomplete: {error}");
-                print_warning(&warning);
+                print_warning(&warning, is_cancelled);
                 self.summary.warnings.push(warning);
             }
         }

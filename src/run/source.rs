@@ -15,14 +15,13 @@ use crate::github::lookup::{
 };
 use crate::github::queue::{self, Selection};
 use crate::github::request::{RunRequest, WorkBranch};
-use crate::report::actions_log::neutral;
+use crate::report::actions_log::print_warning;
 use crate::run::isolation::filters_before_the_run;
 use crate::run::lock::{RunLock, lock};
 use crate::run::prepare::{self, Source};
 use crate::run::repository::for_others;
 use crate::run::reviewed_change::{ReviewedChange, review};
 use crate::settings;
-use std::io::{Write as _, stderr};
 use std::path::{Path, PathBuf};
 use tokio::runtime::Runtime;
 
@@ -228,9 +227,7 @@ pub(crate) fn report_refusal(
 ) {
     let error = for_others(context, error);
     for incident in runtime.block_on(lookup::report_not_started(context, request, &error)) {
-        let warning = neutral(&format!("warning: GitHub: {incident}"));
-        // If stderr is closed, the message is lost.
-        let _ = writeln!(stderr(), "{warning}");
+        print_warning(&format!("GitHub: {incident}"), false);
     }
 }
 

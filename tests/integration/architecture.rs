@@ -125,6 +125,33 @@ const IMPURE: &[&str] = &[
     "eprintln!",
 ];
 
+/// What writes to standard error, however long its reader takes.
+const UNBOUNDED: &[&str] = &[
+    "eprint!",
+    "eprintln!",
+    "!(stderr()",
+    "io::stderr(),",
+    "stderr().write",
+];
+
+#[test]
+fn only_one_function_writes_to_standard_error() {
+    let mut wrong = Vec::new();
+    for module in root_modules() {
+        for (path, text) in sources(&module) {
+            let writes = product_lines(&text)
+                .filter(|(_, line)| UNBOUNDED.iter().any(|it| line.contains(it)))
+                .map(|(number, line)| format!("{}:{number}: {line}", path.display()));
+            wrong.extend(writes);
+        }
+    }
+    wrong.retain(|line| !line.contains("report/buffered_output.rs:"));
+    assert_eq!(
+        wrong, [""; 0],
+        "print_to_stderr gives up a reader that stalls"
+    );
+}
+
 #[test]
 fn modules_import_only_what_they_may() {
     let mut wrong = Vec::new();

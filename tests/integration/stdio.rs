@@ -3,7 +3,7 @@
 use crate::support::proc::{assert_nothing_left, end_of, signal, wait_until};
 use crate::support::project::{Project, Run, plan};
 use std::fs::{self, File};
-use std::io::{PipeReader, Read as _};
+use std::io::{PipeReader, PipeWriter, Read as _, Write as _};
 use std::process::{Child, Command, Output, Stdio};
 
 const CHECK: &str = "grep -q fixed a.txt";
@@ -167,6 +167,49 @@ fn more_than_can_wait_for_a_reader_is_given_up() {
         "{}",
         run.summary["warnings"]
     );
+    assert_eq!(project.commits(), 2);
+}
+
+/// The end of a pipe that has no room, and whose reader reads nothing.
+fn full_pipe() -> (PipeReader, PipeWriter) {
+    use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
+    let (reader, mut writer) = std::io::pipe().unwrap();
+    let flags = fcntl_getfl(&writer).unwrap();
+    fcntl_setfl(&writer, flags | OFlags::NONBLOCK).unwrap();
+    // A piece may not fit where a byte does.
+    for size in [4096, 1] {
+        while writer.write(&vec![b'x'; size]).is_ok() {}
+    }
+    fcntl_setfl(&writer, flags).unwrap();
+    (reader, writer)
+}
+
+#[test]
+fn nothing_waits_for_a_reader_of_errors() {
+    let project = project();
+    for (args, code) in [
+        (&["run", "--plan", "missing.yaml"][..], 2),
+        (&["run", "--plna"], 2),
+        (
+            &[
+                "run",
+                "--plan",
+                "plan.yaml",
+                "-vv",
+                "--events",
+                "-",
+                "--agent-command",
+                FIX,
+            ],
+            0,
+        ),
+    ] {
+        let (_out, stdout) = full_pipe();
+        let (_err, stderr) = full_pipe();
+        let mut command = project.command(args);
+        let mut child = command.stdout(stdout).stderr(stderr).spawn().unwrap();
+        assert_eq!(end_of(&mut child).code(), Some(code), "{args:?}");
+    }
     assert_eq!(project.commits(), 2);
 }
 
