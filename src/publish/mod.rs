@@ -5,6 +5,8 @@
 //! of the work, where it is reported, and what it may change. The run directory only describes the work,
 //! and is read as untrusted input.
 
+mod event_request;
+
 use crate::cli::{Output, PublishArgs};
 use crate::commit_policy::{self, LineLookup, Messages, Policy};
 use crate::context::Context;
@@ -14,17 +16,14 @@ use crate::domain::protected_paths::ProtectedPaths;
 use crate::domain::settings::{Report, Resolved, Settings};
 use crate::domain::snapshot::RevId;
 use crate::domain::summary::RunSummary;
-use crate::domain::trigger::refname;
 use crate::domain::trigger::run_name::RunName;
 use crate::domain::trigger::triage::OWN_BRANCHES;
 use crate::error::{Error, Result};
-use crate::git::{
-    BranchName, BundleError, CommitLine, Real, Remote, Repo, display_path, path_in_tree,
-};
-use crate::github::actions_environment::{self, ActionsEnvironment};
+use crate::git::{BranchName, BundleError, CommitLine, Real, Remote, Repo, display_path};
+use crate::github::actions_environment::ActionsEnvironment;
 use crate::github::delivery::{self, AfterPush, Delivered, FOLLOW_UP_TIMEOUT, end_of};
-use crate::github::lookup::{self, EventDecision, JobEnd, Purpose, RequestedWork, WorkSource};
-use crate::github::queue::{self, Selection};
+use crate::github::lookup;
+use crate::github::queue;
 use crate::github::request::{RunRequest, WorkBranch};
 use crate::github::review_comments::{Reviewed, post};
 use crate::github::spend;
@@ -36,11 +35,11 @@ use crate::run::identity::identity_of_commits;
 use crate::run::layout::{BUNDLE, Folder, SUMMARY};
 use crate::run::reporting::Reporting;
 use crate::run::reviewed_change::{ReviewedChange, reviewed_change};
-use crate::run::source::of_issue;
 use crate::run::untrusted_run::{self, UntrustedRun};
 use crate::run::{past_runs, places, prepare};
 use crate::secrets::sources::detector;
-use crate::settings::{self, Sources, inputs};
+use crate::settings::{self, Sources};
+use event_request::{EventRequest, not_asked};
 use std::collections::BTreeSet;
 use std::io::stdout;
 use std::path::Path;
@@ -70,7 +69,7 @@ pub fn command(context: &Context, args: &PublishArgs) -> Result<u8> {
         .build()
         .map_err(anyhow::Error::from)?;
     let done = (&real, &handed.summary);
-    let asked = event_request(context, &actions, &set.settings, done, args);
+    let asked = event_request::find(context, &actions, &set.settings, done, args);
     let found = runtime.block_on(asked)?;
     let (mut request, plan) = match found {
         EventRequest::Over(ended) => {
@@ -148,84 +147,6 @@ fn name(context: &Context, set: &JobSettings, handed: &RunSummary) -> Option<Run
         return Some(RunName::chosen(name));
     }
     RunName::of_other_job(context.var("GITHUB_WORKFLOW")?, handed.name.as_deref()?)
-}
-
-/// The request in this job's own event.
-enum EventRequest {
-    Over(JobEnd),
-    /// The request, and the plan's path from the root of the tree.
-    Publish(Box<RunRequest>, Option<String>),
-}
-
-async fn event_request(
-    context: &Context,
-    actions: &ActionsEnvironment,
-    settings: &Settings,
-    (real, handed): (&Real, &RunSummary),
-    args: &PublishArgs,
-) -> Result<EventRequest> {
-    let has_event = context.in_actions() && actions_environment::event(context).is_some();
-    let found = match args.issue {
-        Some(number) => of_issue(context, actions, settings, number).await?,
-        None if has_event => lookup::decide(context, actions, settings, Purpose::Publish).await?,
-        None => EventDecision::configured(context, actions),
-    };
-    let RequestedWork {
-        source,
-        mut request,
-    } = match found.into_work(context, real) {
-        Ok(wanted) => wanted,
-        Err(ended) => return Ok(EventRequest::Over(ended)),
-    };
-    let named = args.plan.as_deref().or_else(|| inputs::plan(context));
-    let queue = match (&args.queue, named, &source) {
-        (Some(dir), ..) => Some(dir.display().to_string()),
-        (None, None, WorkSource::Queue(dir)) => Some(dir.clone()),
-        _ => None,
-    };
-    if let Some(dir) = queue {
-        let dir = dir.trim_end_matches('/');
-        refname::check_path(dir).map_err(|why| Error::usage(format!("--queue {dir}: {why}")))?;
-        request.branch = None;
-        let chosen = queue::choose(context, actions, real, dir, &mut request).await?;
-        return Ok(match chosen {
-            Selection::Over(ended) => EventRequest::Over(ended),
-            Selection::Plan(path) => {
-                let path = path_in_tree(&path, real.work_tree());
-                EventRequest::Publish(Box::new(request), Some(path))
-            }
-        });
-    }
-    let plan = match (named, source) {
-        (Some(path), _) => Some(path_in_tree(&context.cwd.join(path), real.work_tree())),
-        (None, WorkSource::Plan(path)) => Some(path),
-        _ => None,
-    };
-    // Work that did not continue the plan's own branch gets a new one.
-    let worked_on = handed.branch.as_deref();
-    let is_on_base = worked_on == request.base_ref.as_deref();
-    let of_plan = plan.as_deref().filter(|_| !is_on_base);
-    let of_run = lookup::OwnWork::Run(&handed.run_id, worked_on);
-    let work = of_plan.map_or(of_run, lookup::OwnWork::Plan);
-    lookup::give_own_branch((context, actions, real), settings, work, &mut request).await?;
-    Ok(EventRequest::Publish(Box::new(request), plan))
-}
-
-/// An event that requests nothing did not cause a run, so the run directory comes from another event. A
-/// refused request did not cause one either, but then the job does not fail.
-fn not_asked(ended: JobEnd) -> JobEnd {
-    match ended.reason {
-        Reason::NoWork => JobEnd {
-            status: RunStatus::Blocked,
-            reason: Reason::Refused,
-            why: format!("the run directory is not published: {}", ended.why),
-            remedy: Some(
-                "Publish in the workflow run that did the work, with the same inputs.".to_owned(),
-            ),
-            ..ended
-        },
-        _ => ended,
-    }
 }
 
 /// The summary as reported here, without the run's statements about the remote and about paths on its
