@@ -6,6 +6,7 @@ use crate::git::command::Call;
 use crate::git::commit::request::{Identity, StagedTree};
 use crate::git::error::{GitError, io_error};
 use crate::git::files::copy_index;
+use crate::git::private::adopted::make_object_store;
 use crate::git::private::calls::{HOME, RealCall, private_call, real_call};
 use crate::git::private::directory::PrivateDir;
 use crate::git::private::ignore_rules;
@@ -169,6 +170,14 @@ impl Repo {
         let scratch = tempfile::NamedTempFile::new_in(&dir).map_err(io_error("create", &dir))?;
         copy_index(of, scratch.path())?;
         Ok(scratch.into_temp_path())
+    }
+
+    /// A temporary object store that reads also from the run's own one.
+    pub(super) fn scratch_objects(&self) -> Result<tempfile::TempDir, GitError> {
+        let tmp = self.private.root.join("tmp");
+        let dir = tempfile::TempDir::new_in(&tmp).map_err(io_error("create", &tmp))?;
+        make_object_store(dir.path(), &self.own_objects())?;
+        Ok(dir)
     }
 
     pub(super) fn real_call(&self) -> RealCall<'_> {

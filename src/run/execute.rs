@@ -26,7 +26,7 @@ use crate::run::jj;
 use crate::run::layout::RunFile;
 use crate::run::lock::RunLock;
 use crate::run::model_gateway::require_gateway;
-use crate::run::new_run::{OpenRun, begin_new, refuse_read_only, refuse_signer};
+use crate::run::new_run::{OpenRun, begin_new, refuse_read_only, refuse_signing};
 use crate::run::opening::{ends, parts, recall, run_plan};
 use crate::run::parts::Parts;
 use crate::run::prepare::{Prepared, Source};
@@ -226,7 +226,7 @@ fn go_on(
     prepared: &Prepared,
     it: ResumedState,
 ) -> Result<(OpenRun, Reporting)> {
-    refuse_signer(prepared, &it.repo)?;
+    refuse_signing(context, prepared, &it.repo)?;
     let reporting = Reporting::open(
         context,
         &prepared.run.settings,

@@ -153,19 +153,11 @@ impl Repo {
         let subject = message.lines().next().unwrap_or_default().to_owned();
         let mut warnings = staged.warnings;
         let commit = self.past_false_objects(&mut warnings, || {
-            let mut call = self.call();
-            for role in ["AUTHOR", "COMMITTER"] {
-                call = call.env(format!("GIT_{role}_NAME"), &identity.name);
-                call = call.env(format!("GIT_{role}_EMAIL"), &identity.email);
-            }
-            call = call.args(["commit-tree", &staged.tree, "-F", "-"]);
+            let mut call = self.signed(self.commit_of(&staged.tree, identity));
             for parent in &staged.parents {
                 call = call.args(["-p", parent]);
             }
-            let commit = self
-                .signed(call)
-                .stdin(message.clone().into_bytes())
-                .line()?;
+            let commit = call.stdin(message.clone().into_bytes()).line()?;
             self.sound_objects(&[&commit])?;
             Ok(commit)
         })?;
@@ -179,6 +171,33 @@ impl Repo {
             identity: identity.clone(),
             plan: staged.plan,
         })
+    }
+
+    /// Signs a commit that is not kept, so that a missing key is found before there is any work. Does nothing
+    /// unless commits are signed.
+    ///
+    /// # Errors
+    /// When git or the signing program fails.
+    pub fn try_signing(&self, identity: &Identity) -> Result<(), GitError> {
+        if !self.private.state.sign {
+            return Ok(());
+        }
+        let scratch = self.scratch_objects()?;
+        let call = self.commit_of(&self.private.state.base_tree, identity);
+        self.signed(call.env("GIT_OBJECT_DIRECTORY", scratch.path()))
+            .stdin(b"A trial signature\n".to_vec())
+            .line()
+            .map(drop)
+    }
+
+    /// A commit of a tree, with the message from standard input.
+    fn commit_of<'a>(&'a self, tree: &'a str, identity: &Identity) -> Call<'a> {
+        let mut call = self.call();
+        for role in ["AUTHOR", "COMMITTER"] {
+            call = call.env(format!("GIT_{role}_NAME"), &identity.name);
+            call = call.env(format!("GIT_{role}_EMAIL"), &identity.email);
+        }
+        call.args(["commit-tree", tree, "-F", "-"])
     }
 
     /// Makes `git commit-tree` sign if the configuration asks for signed commits.

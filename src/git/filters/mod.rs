@@ -13,16 +13,14 @@ pub(in crate::git) mod sandbox;
 
 use crate::git::bytes::{nul_ended, nul_joined};
 use crate::git::command::Call;
-use crate::git::copy_tree::make_dir;
 use crate::git::error::{GitError, io_error};
-use crate::git::files::write;
 use crate::git::filters::sandbox::FilterSandbox;
-use crate::git::private::adopted::quoted_if_needed;
+use crate::git::private::adopted::make_object_store;
 use crate::git::private::programs::{filters_file, with_configuration};
 use crate::git::repo::Repo;
 use std::ffi::OsString;
 use std::fs;
-use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
@@ -133,9 +131,6 @@ impl Repo {
 /// Makes an object store in `scratch` that reads also from `store`, and returns it.
 fn object_store(scratch: &Scratch, store: &Path) -> Result<PathBuf, GitError> {
     let objects = scratch.join("objects");
-    make_dir(&objects.join("info"))?;
-    let mut text = quoted_if_needed(store.as_os_str().as_bytes());
-    text.push(b'\n');
-    write(&objects.join("info/alternates"), &text)?;
+    make_object_store(&objects, store)?;
     Ok(objects)
 }

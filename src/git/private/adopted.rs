@@ -111,7 +111,7 @@ pub(in crate::git) fn recorded_places(real: &Real, root: &Path) -> Vec<(PathBuf,
 }
 
 /// Quotes the path of an alternate in C style if it could otherwise be misread.
-pub(in crate::git) fn quoted_if_needed(path: &[u8]) -> Vec<u8> {
+fn quoted_if_needed(path: &[u8]) -> Vec<u8> {
     if !path
         .iter()
         .any(|byte| matches!(byte, b'"' | b'\n' | b'\\' | b'#'))
@@ -244,6 +244,14 @@ fn user_config_dir(real: &Real) -> Option<PathBuf> {
             .get("HOME")
             .map(|home| Path::new(home).join(".config"))
     })
+}
+
+/// Makes an object store that reads also from another one.
+pub(in crate::git) fn make_object_store(objects: &Path, store: &Path) -> Result<(), GitError> {
+    make_dir(&objects.join("info"))?;
+    let mut text = quoted_if_needed(store.as_os_str().as_bytes());
+    text.push(b'\n');
+    write(&objects.join("info/alternates"), &text)
 }
 
 /// Writes the whole chain of alternates, because git follows relative ones only at the first level.

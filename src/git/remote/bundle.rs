@@ -5,14 +5,12 @@ use crate::domain::snapshot::RevId;
 use crate::git::commit::facts::{CommitLine, NoLine};
 use crate::git::copy_tree::{make_dir, remove};
 use crate::git::error::{GitError, io_error};
-use crate::git::files::write;
 use crate::git::private::directory::write_ref;
 use crate::git::remote::error::RemoteError;
 use crate::git::remote::names::{checked_id, is_id};
 use crate::git::repo::Repo;
 use crate::plain_file;
 use std::io::Read;
-use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::time::Duration;
 
@@ -138,14 +136,8 @@ impl Repo {
             Some(_) => return Err(BundleError::TooLarge("objects")),
             None => return Err(refused("its pack is cut off")),
         }
-        let tmp = self.private.root.join("tmp");
-        let dir = tempfile::TempDir::new_in(&tmp).map_err(io_error("create", &tmp))?;
-        for name in ["info", "pack"] {
-            make_dir(&dir.path().join(name))?;
-        }
-        let own = self.private.git_dir().join("objects");
-        let alternates = [own.as_os_str().as_bytes(), b"\n"].concat();
-        write(&dir.path().join("info/alternates"), &alternates)?;
+        let dir = self.scratch_objects()?;
+        make_dir(&dir.path().join("pack"))?;
         let size = format!("--max-input-size={SIZE_LIMIT}");
         let args = [
             "index-pack",

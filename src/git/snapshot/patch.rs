@@ -3,13 +3,11 @@
 use crate::domain::snapshot::RevId;
 use crate::git::bytes::display_path;
 use crate::git::commit::stage::{Target, committed};
-use crate::git::error::{GitError, io_error};
-use crate::git::files::write;
+use crate::git::error::GitError;
 use crate::git::remote::error::RemoteError;
 use crate::git::remote::names::checked_id;
 use crate::git::repo::Repo;
 use crate::git::snapshot::change::{Change, RawSnapshot};
-use std::os::unix::ffi::OsStrExt;
 
 impl Repo {
     /// Writes the snapshot's changes, including untracked files, in chunks to `sink` as a patch for `git
@@ -23,15 +21,7 @@ impl Repo {
         sink: &mut dyn FnMut(&[u8]),
     ) -> Result<(), GitError> {
         let _open = self.unseal()?;
-        let tmp = self.private.root.join("tmp");
-        let scratch = tempfile::TempDir::new_in(&tmp).map_err(io_error("create", &tmp))?;
-        let info = scratch.path().join("info");
-        crate::git::copy_tree::make_dir(&info)?;
-        let own = self.own_objects();
-        write(
-            &info.join("alternates"),
-            &[own.as_os_str().as_bytes(), b"\n"].concat(),
-        )?;
+        let scratch = self.scratch_objects()?;
         let index = self.scratch_index(&self.private.index())?;
         let target = Target {
             index: &index,
