@@ -7,6 +7,7 @@ use sprag::context::Context;
 use sprag::error::{Error, Result};
 use sprag::github::refusal;
 use sprag::report::buffered_output::{BufferedOutput, drain_timeout, print_to_stderr};
+use sprag::report::text::block;
 use sprag::run::repository::for_others;
 use sprag::secrets::sources::redactor;
 use sprag::settings::inputs;
@@ -107,7 +108,7 @@ fn report(context: &Context, error: &Error) {
 fn failed(error: &Error, in_actions: bool) -> ExitCode {
     let text = match in_actions {
         true => refusal::actions_log(error),
-        false => error.to_string(),
+        false => block(&error.to_string()),
     };
     print_to_stderr(&format!("error: {text}\n"), false);
     ExitCode::from(error.exit_code())

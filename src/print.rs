@@ -2,16 +2,51 @@
 
 use crate::context::Context;
 use crate::error::Result;
+use crate::report::Format;
+use crate::report::actions_log::{neutral, neutral_json};
+use crate::report::text::visible_lines;
 use crate::secrets::sources::redactor;
 use serde_json::Value;
+use std::fs::File;
 use std::io::{ErrorKind, Write as _, stdout};
+use std::os::fd::AsFd as _;
 
-/// Prints to standard output, without secrets. A closed pipe is not an error.
+/// Prints a text for people to standard output, without secrets, and with nothing that hides from them, that a
+/// terminal executes, or that the runner of GitHub Actions does. A closed pipe is not an error.
 ///
 /// # Errors
 /// When it cannot be written for another reason.
 pub fn print(context: &Context, text: &str) -> Result<()> {
-    print_unmasked(&redactor(&context.env).redact(text))
+    let text = visible_lines(&redactor(&context.env).redact(text));
+    print_unmasked(&without_commands(context, text))
+}
+
+/// Prints a whole document as it is, without secrets, and in the log of a step without commands.
+///
+/// # Errors
+/// As [`print`].
+pub fn print_document(context: &Context, text: &str, format: Format) -> Result<()> {
+    let text = redactor(&context.env).redact(text).into_owned();
+    print_unmasked(&match format {
+        Format::Json => neutral_json(text),
+        Format::Md | Format::Html => without_commands(context, text),
+    })
+}
+
+/// A text in which the runner finds no commands, if it may be its log that is printed to.
+fn without_commands(context: &Context, text: String) -> String {
+    let file = stdout().as_fd().try_clone_to_owned().map(File::from);
+    let metadata = file.and_then(|file| file.metadata());
+    match context.in_actions() && !metadata.is_ok_and(|it| it.is_file()) {
+        true => text
+            .split_inclusive('\n')
+            .map(|line| match line.strip_suffix('\n') {
+                Some(line) => neutral(line) + "\n",
+                None => neutral(line),
+            })
+            .collect(),
+        false => text,
+    }
 }
 
 /// A function that returns a value without secrets.

@@ -7,6 +7,7 @@ use crate::error::{Error, Result};
 use crate::git::{Real, path_within};
 use crate::print::{masking, print, print_unmasked};
 use crate::report;
+use crate::report::actions_log::neutral_json;
 use crate::run::described::task_settings;
 use crate::run::plan_state::{PlanFile, PlanState};
 use crate::run::prepare::{config_file, config_path, ensure_writable, read_plan, schema_source};
@@ -154,6 +155,6 @@ fn check_json(
         .collect();
     let (title, warnings) = (masked(json!(plan.title)), masked(json!(warnings)));
     let value = json!({"title": title, "tasks": tasks, "warnings": warnings});
-    print_unmasked(&format!("{value:#}\n"))?;
+    print_unmasked(&neutral_json(format!("{value:#}\n")))?;
     Ok(0)
 }

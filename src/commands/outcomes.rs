@@ -3,7 +3,8 @@
 use crate::cli::OutcomesArgs;
 use crate::context::Context;
 use crate::error::Result;
-use crate::print::print;
+use crate::print::{print, print_document};
+use crate::report::Format;
 use crate::report::buffered_output::print_to_stderr;
 use crate::report::outcomes::{markdown, terminal};
 use crate::run::outcomes::gather;
@@ -15,17 +16,16 @@ use crate::run::outcomes::gather;
 pub fn command(context: &Context, args: &OutcomesArgs) -> Result<u8> {
     let gathered = gather(context, &args.since, args.branch.as_deref())?;
     let (outcomes, missing) = (&gathered.outcomes, &gathered.missing);
-    let text = match (args.json, args.markdown) {
+    match (args.json, args.markdown) {
         (true, _) => {
             let json = serde_json::to_string_pretty(outcomes).map_err(anyhow::Error::from)?;
             for line in missing {
                 print_to_stderr(&format!("note: {line}\n"), false);
             }
-            format!("{json}\n")
+            print_document(context, &format!("{json}\n"), Format::Json)?;
         }
-        (false, true) => markdown(outcomes, missing),
-        (false, false) => terminal(outcomes, missing),
-    };
-    print(context, &text)?;
+        (false, true) => print_document(context, &markdown(outcomes, missing), Format::Md)?,
+        (false, false) => print(context, &terminal(outcomes, missing))?,
+    }
     Ok(0)
 }

@@ -5,7 +5,8 @@ use crate::context::Context;
 use crate::domain::builtin::replay::replay;
 use crate::domain::builtin::trajectory::Recording;
 use crate::error::{Error, Result};
-use crate::print::print;
+use crate::print::{print, print_document};
+use crate::report::Format;
 use crate::run::layout::Folder;
 use crate::run::past_runs::directory;
 use crate::settings::recording;
@@ -29,7 +30,7 @@ pub fn command(context: &Context, args: &ReplayArgs) -> Result<u8> {
         ReplayFormat::Text => print(context, &replay.text())?,
         ReplayFormat::Json => {
             let json = serde_json::to_string_pretty(&replay).map_err(anyhow::Error::from)?;
-            print(context, &format!("{json}\n"))?;
+            print_document(context, &format!("{json}\n"), Format::Json)?;
         }
     }
     Ok(u8::from(!replay.same))

@@ -4,7 +4,7 @@ use crate::cli::ReportArgs;
 use crate::context::Context;
 use crate::domain::summary::RunSummary;
 use crate::error::{Error, Result};
-use crate::print::print;
+use crate::print::print_document;
 use crate::report::{Format, render};
 use crate::run::layout::RunFile;
 use crate::run::past_runs::{directory, newest_ended};
@@ -31,6 +31,7 @@ pub fn command(context: &Context, args: &ReportArgs) -> Result<u8> {
         true => sources(&dir),
         false => Vec::new(),
     };
-    print(context, &render(&summary, &sources, args.format))?;
+    let text = render(&summary, &sources, args.format);
+    print_document(context, &text, args.format)?;
     Ok(0)
 }

@@ -59,6 +59,12 @@ pub fn block(text: &str) -> String {
     block.trim_matches('\n').to_owned()
 }
 
+/// Lines of plain text, each cleaned as by [`line`] but with its indentation. Empty lines stay.
+pub fn visible_lines(text: &str) -> String {
+    let lines: Vec<String> = text.split('\n').map(visible).collect();
+    lines.join("\n")
+}
+
 /// At most `max` characters. The last one is an ellipsis if something was cut.
 pub fn clip_chars(text: &str, max: usize) -> Cow<'_, str> {
     match text.char_indices().nth(max) {

@@ -63,7 +63,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("detect", &["domain"]),
     ("init", &["detect", "domain", "process"]),
     ("error", &[]),
-    ("print", &["context", "error", "secrets"]),
+    ("print", &["context", "error", "report", "secrets"]),
     ("context", &["process"]),
     ("settings", &["agents", "context", "domain", "error"]),
     ("cli", &["report", "settings"]),

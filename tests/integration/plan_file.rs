@@ -93,3 +93,44 @@ fn words_for_the_plan_that_come_with_work_stay() {
             .contains("# a note")
     );
 }
+
+/// A plan may come from anybody.
+#[test]
+fn a_plan_that_is_shown_commands_neither_a_terminal_nor_a_runner() {
+    let text = "title: \"P\\u202e\\e[31m\\n::stop-commands::x\"\ntasks:\n- id: a\n  title: \"T\\n::error::y ##[group]z\"\n  verify: [\"echo \\u200b\"]\n  description: \"\\e]0;w\\a\\n::warning::v\"\n";
+    let mut project = Project::new(&[("a.txt", "a\n"), ("plan.yaml", text)]);
+    let commands: [&[&str]; 3] = [
+        &["check", "plan.yaml"],
+        &["check", "plan.yaml", "--json"],
+        &[
+            "run",
+            "--plan",
+            "plan.yaml",
+            "--dry-run",
+            "--agent-command",
+            "x",
+        ],
+    ];
+    for in_actions in [false, true] {
+        if in_actions {
+            project.env("GITHUB_ACTIONS", "true");
+        }
+        for args in commands {
+            let run = project.sprag(args).expect(0);
+            let is_json = args.contains(&"--json");
+            let hidden =
+                |c: char| "\u{1b}\u{7}".contains(c) || (!is_json && "\u{202e}\u{200b}".contains(c));
+            assert!(!run.stdout.contains(hidden), "{args:?}: {:?}", run.stdout);
+            let obeyed = |line: &str| line.trim_start().starts_with("::") || line.contains("##[");
+            assert!(
+                !in_actions || !run.stdout.lines().any(obeyed),
+                "{args:?}: {}",
+                run.stdout
+            );
+            assert!(run.stdout.contains('T'));
+        }
+    }
+    let run = project.sprag(&["check", "plan.yaml", "--json"]).expect(0);
+    let shown: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
+    assert_eq!(shown["tasks"][0]["title"], "T ::error::y ##[group]z");
+}
