@@ -6,6 +6,7 @@ use sprag::commands;
 use sprag::context::Context;
 use sprag::error::{Error, Result};
 use sprag::github::refusal;
+use sprag::process::restore_signals;
 use sprag::report::buffered_output::{BufferedOutput, drain_timeout, print_to_stderr};
 use sprag::report::text::block;
 use sprag::run::repository::for_others;
@@ -23,6 +24,9 @@ static ALLOCATOR: dlmalloc::GlobalDlmalloc = dlmalloc::GlobalDlmalloc;
 fn main() -> ExitCode {
     if let Some(code) = sprag::sandbox::main(std::env::args_os().skip(1)) {
         return code;
+    }
+    if let Err(error) = restore_signals() {
+        return failed(&Error::environment(format!("signals: {error}")), false);
     }
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,

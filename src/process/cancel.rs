@@ -10,6 +10,7 @@ use tokio::sync::watch;
 
 use super::exit::CancelReason;
 use super::registration::kill_descendants;
+use super::signals::is_ignored;
 
 /// How often to check whether the parent process still exists.
 const PARENT_POLL: Duration = Duration::from_millis(250);
@@ -195,7 +196,7 @@ impl Handlers {
             interrupt: signal(SignalKind::interrupt())?,
             terminate: signal(SignalKind::terminate())?,
             quit: signal(SignalKind::quit())?,
-            hangup: if hangup_is_ignored() {
+            hangup: if is_ignored(SignalKind::hangup()) {
                 None
             } else {
                 Some(signal(SignalKind::hangup())?)
@@ -226,19 +227,6 @@ impl Handlers {
             _ = hangup => CancelReason::Terminate,
         }
     }
-}
-
-/// Whether SIGHUP is ignored, as far as the system reports it.
-pub(super) fn hangup_is_ignored() -> bool {
-    let mask = std::fs::read_to_string("/proc/self/status")
-        .ok()
-        .and_then(|status| {
-            let ignored = status
-                .lines()
-                .find_map(|line| line.strip_prefix("SigIgn:"))?;
-            u64::from_str_radix(ignored.trim(), 16).ok()
-        });
-    mask.is_some_and(|mask| mask & (1 << (SignalKind::hangup().as_raw_value() - 1)) != 0)
 }
 
 #[cfg(test)]

@@ -26,6 +26,7 @@ mod registry;
 mod remains;
 mod retain;
 mod service;
+mod signals;
 mod spawn;
 mod text;
 mod tree;
@@ -51,4 +52,5 @@ pub use registry::{
 pub use remains::LauncherMark;
 pub use retain::{HeadTail, Tail};
 pub use service::Service;
+pub use signals::restore_signals;
 pub use text::{CleanLines, clean_text};

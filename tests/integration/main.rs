@@ -56,6 +56,7 @@ mod left_running;
 mod limits;
 mod lost_tests;
 mod network;
+mod odd_machine;
 mod on_github;
 mod one_tree;
 mod outcomes;
