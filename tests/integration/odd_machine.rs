@@ -1,7 +1,9 @@
 //! A machine that is set up in another way than usual: signals, permissions and limits of the process.
 
 use crate::support::proc::{end_of, signal, wait_until};
+use crate::support::project::{Project, plan};
 use crate::support::tasks::{FIX, fixable};
+use crate::support::user::User;
 use std::process::Stdio;
 
 #[test]
@@ -37,4 +39,88 @@ fn signals_that_were_blocked_at_the_start_cancel_a_run() {
         signal(child.id(), name);
         assert_eq!(end_of(&mut child).code(), Some(code), "{name}");
     }
+}
+
+/// A project whose test uses what `lib.sh` loads.
+fn with_library() -> Project {
+    Project::new(&[
+        ("plan.yaml", &plan("sh ./test.sh")),
+        ("test.sh", ". ./lib.sh; test \"$(answer)\" = yes\n"),
+        ("lib.sh", "answer() { echo no; }\n"),
+        ("src/part.sh", "\n"),
+    ])
+}
+
+/// Runs the work of an agent as somebody whom permissions stop.
+fn run_as_ordinary(project: &Project, script: &str) -> Option<crate::support::project::Run> {
+    let agent = project.agent(script);
+    let user = *User::all().last()?;
+    let args = [
+        "run",
+        "--plan",
+        "plan.yaml",
+        "--max-retries",
+        "0",
+        "--test-changes",
+        "prove",
+        "--agent-command",
+        &agent,
+    ];
+    user.sprag(project, &args)
+}
+
+/// The name of a file is enough to use it: whoever made a directory that cannot be listed knows the names.
+#[test]
+fn work_in_a_directory_that_cannot_be_listed_is_not_verified_without_it() {
+    for mode in ["311", "111"] {
+        let project = with_library();
+        let script = format!(
+            "mkdir new; echo 'answer() {{ echo yes; }}' > new/x.sh; chmod {mode} new; echo '. ./new/x.sh' > lib.sh; echo Done."
+        );
+        let Some(run) = run_as_ordinary(&project, &script) else {
+            return;
+        };
+        assert_eq!(
+            run.summary["status"], "unverified",
+            "{mode}: {}",
+            run.stdout
+        );
+        let message = run.task(0)["message"].as_str().unwrap_or_default();
+        let said = "a fresh checkout does not have what the checks saw (new)";
+        assert!(
+            format!("{message}{}", run.stdout).contains(said),
+            "{mode}: {}",
+            run.stdout
+        );
+    }
+}
+
+#[test]
+fn a_tracked_directory_that_cannot_be_listed_hides_no_work() {
+    let project = with_library();
+    let script = "echo 'answer() { echo yes; }' > src/x.sh; chmod 311 src; echo '. ./src/x.sh' > lib.sh; echo Done.";
+    let Some(run) = run_as_ordinary(&project, script) else {
+        return;
+    };
+    let run = run.expect(1);
+    assert_eq!(run.task(0)["reason"], "commit_rejected");
+    assert!(run.stdout.contains("cannot list src"), "{}", run.stdout);
+}
+
+/// Such as the data of a container, which belongs to another user.
+#[test]
+fn a_directory_that_could_not_be_listed_before_the_run_is_left_alone() {
+    let project = with_library();
+    std::fs::create_dir(project.repo().join("data")).unwrap();
+    let closed = std::process::Command::new("chmod")
+        .arg("000")
+        .arg(project.repo().join("data"))
+        .status();
+    assert!(closed.unwrap().success());
+    let script = "echo 'answer() { echo yes; }' > lib.sh; echo Done.";
+    let Some(run) = run_as_ordinary(&project, script) else {
+        return;
+    };
+    let run = run.expect(0);
+    assert_eq!(run.summary["status"], "success", "{}", run.stdout);
 }

@@ -17,3 +17,4 @@ pub(in crate::git) mod staged;
 pub(in crate::git) mod status;
 pub(in crate::git) mod submodules;
 pub(in crate::git) mod take;
+pub(in crate::git) mod unreadable;

@@ -11,6 +11,7 @@ use crate::git::snapshot::change::{
     Candidate, Change, ChangeKind, Entry, Exempt, RawSnapshot, TrackedBy, Unread,
 };
 use crate::git::snapshot::listing::{GITLINK, Listed, RawDiff, Recorded, SYMLINK, Status};
+use crate::git::snapshot::unreadable::without_committed_files;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::thread;
@@ -74,16 +75,18 @@ impl Repo {
             .collect();
         let committed = self.agent_tree(&head)?;
         let newly_ignored = self.newly_ignored(&status, &layout, beside.stray_rules)?;
+        let unreadable = self.unreadable_directories(&status);
         let Status {
             listed,
             mut nested,
-            ignored,
+            mut ignored,
             ..
         } = status;
         let given_up = self.given_up(&staged, &committed)?;
         let mut candidates = candidates(listed, newly_ignored, &layout, &staged, &committed);
         candidates.extend(given_up.into_iter().map(Candidate::given_up));
         let candidates = self.without_lost_gitlinks(united(candidates))?;
+        ignored.extend(without_committed_files(unreadable, &layout, &candidates)?);
         let gitlinks: BTreeSet<&[u8]> = candidates
             .iter()
             .filter(|one| one.gitlink)
