@@ -1,13 +1,18 @@
 //! The repository that a run works on.
 
+use crate::git::bytes::as_path;
 use crate::git::command::{Call, GitProgram};
 use crate::git::environment::Environment;
 use crate::git::error::GitError;
 use crate::git::filters::sandbox::FilterSandbox;
+use crate::plain_file;
 use crate::process::Cancel;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+
+/// The most bytes of a HEAD that is read.
+const MAX_HEAD: u64 = 8 << 10;
 
 /// A repository that a run can work on. Every path is resolved, so that a later change of a link has no
 /// effect.
@@ -79,9 +84,19 @@ impl Real {
 
     /// The lock file that blocks commits, if one exists.
     pub fn held_lock(&self) -> Option<PathBuf> {
-        let locks = ["index.lock", "HEAD.lock"].map(|name| self.git_dir.join(name));
+        let [index, head] = ["index.lock", "HEAD.lock"].map(|name| self.git_dir.join(name));
+        let refs = self.common_dir.join("reftable/tables.list.lock");
+        let locks = [Some(index), Some(head), self.branch_lock(), Some(refs)];
         let is_there = |lock: &PathBuf| lock.symlink_metadata().is_ok();
-        locks.into_iter().find(is_there)
+        locks.into_iter().flatten().find(is_there)
+    }
+
+    /// Where the lock of the checked-out branch would be.
+    fn branch_lock(&self) -> Option<PathBuf> {
+        let head = plain_file::read(&self.git_dir.join("HEAD"), MAX_HEAD).ok()?;
+        let branch = head.strip_prefix(b"ref: refs/heads/")?.trim_ascii_end();
+        let lock = [b"refs/heads/", branch, b".lock"].concat();
+        Some(self.common_dir.join(as_path(&lock)))
     }
 
     /// All directories that git reads during a run, except the private directory.

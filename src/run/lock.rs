@@ -3,6 +3,7 @@
 use crate::context::Context;
 use crate::error::{Error, Result as ErrorResult};
 use crate::git::Real;
+use crate::run::places::resolved;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::ffi::OsStrExt;
@@ -106,9 +107,17 @@ pub fn active_run(context: &Context, real: &Real) -> Option<String> {
 /// Locks a repository for this process.
 ///
 /// # Errors
-/// When another run holds the lock, or the lock file cannot be used.
+/// When another run holds the lock, or the lock file cannot be used. Nothing is written into the repository.
 pub(crate) fn lock(context: &Context, real: &Real) -> ErrorResult<RunLock> {
-    let directory = context.state_home().join("locks");
+    let home = context.state_home();
+    if real.contains(&resolved(&home)) {
+        let shown = home.display();
+        return Err(Error::usage(format!(
+            "the directory {shown}, where Sprag keeps its state, lies inside the repository"
+        ))
+        .hint("name one outside of the work tree in XDG_STATE_HOME: the agent could write there"));
+    }
+    let directory = home.join("locks");
     let holder = format!("pid {}", std::process::id());
     RunLock::acquire(&directory, real.common_dir(), &holder).map_err(|error| {
         let told = Error::environment(error.to_string());

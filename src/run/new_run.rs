@@ -4,7 +4,7 @@ use crate::cli::RunArgs;
 use crate::context::Context;
 use crate::domain::settings::Sandbox;
 use crate::error::{Error, ErrorKind, Result};
-use crate::git::{self, Change, ChangeKind, Exempt, Real, Repo, display_path};
+use crate::git::{self, Change, ChangeKind, Exempt, GitError, Real, Repo, display_path};
 use crate::run::cached_repo::CachedRepo;
 use crate::run::directory::{Manifest, PlanPath, RunDir};
 use crate::run::events_file::leave_out_events;
@@ -16,6 +16,7 @@ use crate::run::places::{resolved, runs_of};
 use crate::run::prepare::{Prepared, Source};
 use crate::run::reopen::Earlier;
 use crate::run::reporting::Reporting;
+use crate::run::repository::GIT_STARTS;
 use crate::secrets::sources::redactor;
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -23,6 +24,8 @@ use std::sync::Arc;
 
 const ELSEWHERE: &str =
     "fix its permissions or free space, or name another directory with --run-dir";
+
+const GIT_FAILS: &str = "`git status` must work in the work tree, and the run directory needs free space; name another one with --run-dir";
 
 /// A run whose directories exist: a new one or a resumed one.
 pub(crate) struct OpenRun {
@@ -61,17 +64,12 @@ pub(crate) fn begin_new(
             args.output,
             (&run_dir, prepared.real.work_tree()),
             None,
-        )?;
-        record(context, args, prepared, &run_dir, &run_id)?;
+        )
+        .map_err(elsewhere)?;
+        record(context, args, prepared, &run_dir, &run_id).map_err(elsewhere)?;
         Ok((repo, reporting))
     });
-    let (repo, reporting) = ready.map_err(|error| {
-        discard(&run_dir, existed);
-        match error.kind {
-            ErrorKind::Environment if error.hints.is_empty() => error.hint(ELSEWHERE),
-            _ => error,
-        }
-    })?;
+    let (repo, reporting) = ready.inspect_err(|_| discard(&run_dir, existed))?;
     match is_named {
         // The run works without the link, but later commands do not find it by its id.
         true => drop(run_dir.list_in(&runs, &run_id)),
@@ -176,20 +174,39 @@ fn discard(run_dir: &RunDir, existed: bool) {
     }
 }
 
+/// The remedy for a run directory that cannot be used.
+fn elsewhere(error: Error) -> Error {
+    match error.kind {
+        ErrorKind::Environment => Error::environment(error.message).hint(ELSEWHERE),
+        _ => error,
+    }
+}
+
+/// The error of a git operation at the start of a run.
+fn of_git(error: &GitError) -> Error {
+    let told = Error::environment(error.to_string());
+    told.hint(match error {
+        GitError::Failed { .. } => GIT_FAILS,
+        GitError::Spawn { .. } => GIT_STARTS,
+        _ => ELSEWHERE,
+    })
+}
+
 fn open_repository(context: &Context, prepared: &Prepared, run_dir: &RunDir) -> Result<CachedRepo> {
     let repo = Repo::create(prepared.real.clone(), &run_dir.folder(Folder::Git));
     let repo = repo.and_then(|mut repo| {
         leave_out_events(context, &prepared.run.settings, &mut repo)?;
         Ok(repo)
     });
-    let repo = repo.map_err(|error| Error::environment(error.to_string()))?;
+    let repo = repo.map_err(|error| of_git(&error))?;
     refuse_signing(context, prepared, &repo)?;
     let mut repo = CachedRepo::new(repo);
     if !prepared.run.settings.allow_dirty {
         let known = check_artifacts(context, prepared.real.work_tree());
         let there = refuse_dirty(prepared, &mut repo, known)?;
         if !there.is_empty() {
-            run_dir.write_json(RunFile::CheckArtifacts, &there)?;
+            let written = run_dir.write_json(RunFile::CheckArtifacts, &there);
+            written.map_err(|error| elsewhere(error.into()))?;
         }
     }
     Ok(repo)
@@ -235,9 +252,7 @@ fn refuse_dirty(
         progress_ignore: prepared.run.progress_ignore.clone(),
         plan: prepared.book.exempt(),
     };
-    let state = repo
-        .snapshot(&exempt)
-        .map_err(|error| Error::environment(error.to_string()))?;
+    let state = repo.snapshot(&exempt).map_err(|error| of_git(&error))?;
     let plan = prepared
         .book
         .file

@@ -7,6 +7,10 @@ use crate::git::{self, Real};
 use crate::run::isolation::filters_before_the_run;
 use std::path::Path;
 
+/// The remedy for a git that cannot be started.
+pub(crate) const GIT_STARTS: &str =
+    "this user must be able to run git here, within the limits that `ulimit -a` shows";
+
 /// The repository that contains the working directory.
 ///
 /// # Errors
@@ -31,6 +35,7 @@ pub fn repository(context: &Context) -> Result<Real> {
         P::NoGit | P::NoJj { .. } | P::OldGit { .. } | P::ForeignOwner { .. } => {
             Error::environment(error.to_string())
         }
+        P::Git(_) => Error::environment(error.to_string()).hint(GIT_STARTS),
         _ => Error::config(error.to_string()),
     })
 }

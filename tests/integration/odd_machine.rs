@@ -124,3 +124,63 @@ fn a_directory_that_could_not_be_listed_before_the_run_is_left_alone() {
     let run = run.expect(0);
     assert_eq!(run.summary["status"], "success", "{}", run.stdout);
 }
+
+/// Such as a job that sets HOME to its workspace.
+#[test]
+fn state_inside_of_the_work_tree_is_refused_before_anything_is_written() {
+    let mut project = fixable();
+    let agent = project.agent(FIX);
+    let home = project.repo();
+    project.env("HOME", &home).env("XDG_STATE_HOME", "");
+    let run = project.run(&agent, &[]).expect(2);
+    assert!(run.stderr.contains("in XDG_STATE_HOME"), "{}", run.stderr);
+    assert_eq!((project.status(), project.calls()), (String::new(), 0));
+    let state = project.beside("state");
+    project.env("XDG_STATE_HOME", &state);
+    project.run(&agent, &[]).expect(0);
+}
+
+#[test]
+fn a_git_that_cannot_start_is_a_fault_of_the_machine() {
+    let mut project = fixable();
+    let agent = project.agent(FIX);
+    let programs = project.outside("bin");
+    std::fs::create_dir(&programs).unwrap();
+    let git = programs.join("git");
+    for body in ["#!/no/interpreter\n", "#!/bin/sh\nexit 1\n"] {
+        std::fs::write(&git, body).unwrap();
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        std::fs::set_permissions(&git, mode).unwrap();
+        project.env("PATH", &programs);
+        let run = project.run(&agent, &[]).expect(4);
+        assert!(run.stderr.contains("able to run git"), "{}", run.stderr);
+    }
+}
+
+#[test]
+fn a_configuration_that_git_refuses_is_not_taken_for_a_full_disk() {
+    let project = fixable();
+    let agent = project.agent(FIX);
+    std::fs::write(project.beside("home/.gitconfig"), "[core\n").unwrap();
+    let run = project.run(&agent, &[]).expect(4);
+    assert!(run.stderr.contains("bad config line 1"), "{}", run.stderr);
+    assert!(
+        run.stderr.contains("`git status` must work"),
+        "{}",
+        run.stderr
+    );
+}
+
+#[test]
+fn a_lock_of_the_branch_is_named_before_any_turn() {
+    let project = fixable();
+    let lock = project.repo().join(".git/refs/heads/main.lock");
+    std::fs::write(&lock, "").unwrap();
+    let agent = project.agent(FIX);
+    let run = project.run(&agent, &[]).expect(1);
+    let warning = run.summary["warnings"][0].as_str().unwrap();
+    assert!(warning.contains(&lock.display().to_string()), "{warning}");
+    assert!(lock.exists());
+    std::fs::remove_file(&lock).unwrap();
+    project.sprag(&["run", "--resume"]).expect(0);
+}
