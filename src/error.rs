@@ -159,8 +159,8 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
-/// The remedy if the machine cannot store data: a full disk, a limit, or a read-only or broken file
-/// system. `None` for other errors.
+/// The remedy if the machine cannot store data, or has no more files, memory or processes: a full disk, a limit, or
+/// a read-only or broken file system. `None` for other errors.
 pub fn machine_fault(error: &anyhow::Error) -> Option<&'static str> {
     error
         .chain()
@@ -181,9 +181,25 @@ const LIMIT: &str = "raise the limit on the size of files (ulimit -f)";
 const WRITABLE: &str = "make it writable for this user";
 const UNWRITTEN: &str = "make sure that there is free space and that it can be written";
 const DISK: &str = "check the disk";
+const FILES: &str = "raise the limit on open files (ulimit -n)";
+const MEMORY: &str = "free some memory, or raise its limit";
+const PROCESSES: &str = "raise the limit on processes and threads (ulimit -u, pids.max)";
+/// The system's numbers for too many open files: of a process, and of the machine.
+const OPEN_FILES: [i32; 2] = [
+    rustix::io::Errno::MFILE.raw_os_error(),
+    rustix::io::Errno::NFILE.raw_os_error(),
+];
 
 fn fault_of(error: &io::Error) -> Option<&'static str> {
+    if error
+        .raw_os_error()
+        .is_some_and(|code| OPEN_FILES.contains(&code))
+    {
+        return Some(FILES);
+    }
     match error.kind() {
+        Io::OutOfMemory => Some(MEMORY),
+        Io::WouldBlock => Some(PROCESSES),
         Io::StorageFull => Some(SPACE),
         Io::QuotaExceeded => Some(QUOTA),
         Io::FileTooLarge => Some(LIMIT),
@@ -256,6 +272,16 @@ mod tests {
         assert_eq!(of_kind(Io::ReadOnlyFilesystem).hints, [WRITABLE]);
         assert_eq!(Error::usage("no").hint("yes").of_run().hints, ["yes"]);
         assert_eq!(of_kind(Io::FileTooLarge).hints, [LIMIT]);
+        use rustix::io::Errno;
+        for (errno, remedy) in [
+            (Errno::MFILE, FILES),
+            (Errno::NFILE, FILES),
+            (Errno::NOMEM, MEMORY),
+            (Errno::AGAIN, PROCESSES),
+        ] {
+            let short = anyhow::Error::from(io::Error::from(errno));
+            assert_eq!(machine_fault(&short), Some(remedy), "{errno}");
+        }
         assert_eq!(of_kind(Io::InvalidData).kind, ErrorKind::Internal);
     }
 

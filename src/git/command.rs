@@ -321,7 +321,11 @@ impl<'a> Call<'a> {
         let deadline = Instant::now() + self.timeout;
         if let Some(stdin) = child.stdin.take() {
             let bytes = std::mem::take(&mut self.stdin);
-            thread::spawn(move || feed(stdin, &bytes));
+            let feeding = thread::Builder::new().spawn(move || feed(stdin, &bytes));
+            if let Err(error) = feeding {
+                end(&mut child, launched);
+                return Err(self.not_started(error));
+            }
         }
         let mut stderr = Vec::new();
         let mut pipes = Pipes::of(&mut child);
@@ -331,11 +335,7 @@ impl<'a> Call<'a> {
             drained = bounds.until_exit(&mut child);
         }
         if drained != Drained::Whole {
-            match launched {
-                Some(launched) => launched.end(&mut child),
-                None => kill_group(&mut child),
-            }
-            let _ = child.wait();
+            end(&mut child, launched);
             return Err(self.cut_off(drained));
         }
         let status = child.wait().map_err(|error| self.not_started(error))?;
@@ -455,6 +455,15 @@ impl Output {
             .trim_end_matches('\n')
             .to_owned()
     }
+}
+
+/// Kills a command with all that it has started.
+fn end(child: &mut Child, launched: Option<Launched>) {
+    match launched {
+        Some(launched) => launched.end(child),
+        None => kill_group(child),
+    }
+    let _ = child.wait();
 }
 
 /// A child that does not read all of its input is not an error here. Its exit code decides.

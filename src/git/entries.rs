@@ -7,6 +7,7 @@ use std::fs::Metadata;
 use std::io::{self, Read, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::panic::resume_unwind;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
@@ -101,11 +102,14 @@ pub(super) fn inspect_all(top: &Path, paths: &[&[u8]]) -> Vec<OnDisk> {
         }
     };
     let mut found: Vec<(usize, OnDisk)> = thread::scope(|scope| {
-        let handles: Vec<_> = (0..workers).map(|_| scope.spawn(work)).collect();
-        handles
-            .into_iter()
-            .flat_map(|handle| handle.join().unwrap_or_default())
-            .collect()
+        let start = |_| thread::Builder::new().spawn_scoped(scope, work).ok();
+        let handles: Vec<_> = (1..workers).filter_map(start).collect();
+        // This thread works, too, so that no other is needed.
+        let mut found = work();
+        for handle in handles {
+            found.extend(handle.join().unwrap_or_else(|panic| resume_unwind(panic)));
+        }
+        found
     });
     found.sort_unstable_by_key(|(at, _)| *at);
     found.into_iter().map(|(_, on_disk)| on_disk).collect()

@@ -5,6 +5,7 @@ use crate::domain::outcome::{Outcome, Reason, run_end};
 use crate::domain::plan::Plan;
 use crate::domain::settings::OnFinding;
 use crate::domain::snapshot::{Head, Snapshot};
+use crate::error::with_causes;
 use crate::git::display_paths;
 use crate::github::delivery::{Delivered, end_of};
 use crate::process::CancelReason;
@@ -93,9 +94,10 @@ fn keep_commits(parts: &mut Parts<'_>) {
         .write_commits(start.as_ref(), &head, &mut keep);
     let kept = written.map_err(anyhow::Error::from);
     if let Err(error) = kept.and_then(|()| parts.setup.run_dir.write(RunFile::Commits, &text)) {
-        parts
-            .emit
-            .warn(format!("the report does not show the commits: {error:#}"));
+        parts.emit.warn(format!(
+            "the report does not show the commits: {}",
+            with_causes(&error)
+        ));
     }
 }
 

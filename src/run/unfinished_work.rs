@@ -144,13 +144,16 @@ async fn remove_outdated(
     }
 }
 
-/// A cancellation that triggers itself after `patience`.
+/// A cancellation that triggers itself after `patience`, or at once if nothing can wait for that.
 fn ends_after(patience: Duration) -> Cancel {
     let cancel = Cancel::new();
     let raised = cancel.clone();
-    std::thread::spawn(move || {
+    let waiting = std::thread::Builder::new().spawn(move || {
         std::thread::sleep(patience);
         raised.trigger(CancelReason::Terminate);
     });
+    if waiting.is_err() {
+        cancel.trigger(CancelReason::Terminate);
+    }
     cancel
 }

@@ -4,6 +4,7 @@ use crate::domain::checks::verdict::Check;
 use crate::domain::event::EventKind;
 use crate::domain::snapshot::{Head, RevId, Snapshot};
 use crate::domain::text::first_line;
+use crate::error::with_causes;
 use crate::git::{
     ChangeKind, Exempt, GitError, MoveIntent, RawSnapshot, SwitchError, display_path,
 };
@@ -299,7 +300,7 @@ fn snapshot_pair(seen: Result<Arc<RawSnapshot>, GitError>, emit: &mut Emitter<'_
             (Some(raw), known)
         }
         Err(error) => {
-            let why = format!("{:#}", anyhow::Error::from(error));
+            let why = with_causes(&error.into());
             emit.warn_once(&format!(
                 "the state of the repository could not be read ({why}); progress detection is off for this turn"
             ));

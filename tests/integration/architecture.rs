@@ -134,17 +134,29 @@ const UNBOUNDED: &[&str] = &[
     "stderr().write",
 ];
 
-#[test]
-fn only_one_function_writes_to_standard_error() {
-    let mut wrong = Vec::new();
+/// The lines of the product that contain one of these texts, with their places.
+fn product_lines_with(texts: &[&str]) -> Vec<String> {
+    let mut found = Vec::new();
     for module in root_modules() {
         for (path, text) in sources(&module) {
-            let writes = product_lines(&text)
-                .filter(|(_, line)| UNBOUNDED.iter().any(|it| line.contains(it)))
+            let lines = product_lines(&text)
+                .filter(|(_, line)| texts.iter().any(|it| line.contains(it)))
                 .map(|(number, line)| format!("{}:{number}: {line}", path.display()));
-            wrong.extend(writes);
+            found.extend(lines);
         }
     }
+    found
+}
+
+#[test]
+fn a_thread_that_cannot_be_started_is_no_panic() {
+    let panics = product_lines_with(&["thread::spawn(", "scope.spawn("]);
+    assert_eq!(panics, [""; 0], "thread::Builder returns an error");
+}
+
+#[test]
+fn only_one_function_writes_to_standard_error() {
+    let mut wrong = product_lines_with(UNBOUNDED);
     wrong.retain(|line| !line.contains("report/buffered_output.rs:"));
     assert_eq!(
         wrong, [""; 0],

@@ -184,3 +184,30 @@ fn a_lock_of_the_branch_is_named_before_any_turn() {
     std::fs::remove_file(&lock).unwrap();
     project.sprag(&["run", "--resume"]).expect(0);
 }
+
+#[test]
+fn too_few_open_files_are_a_fault_of_the_machine() {
+    let sprag = env!("CARGO_BIN_EXE_sprag");
+    let mut stopped = 0;
+    for limit in (8..64).step_by(4) {
+        let project = fixable();
+        let agent = project.agent(FIX);
+        let script = format!("ulimit -n {limit}; exec \"$@\"");
+        let run = ["run", "--plan", "plan.yaml", "--agent-command", &agent];
+        let args = [&["-c", &script, "sh", sprag][..], &run].concat();
+        let run = project.finished(&project.program("sh", &args).output().unwrap());
+        let shown = format!("{limit}: {}\n{}\n{}", run.code, run.stdout, run.stderr);
+        assert!(!run.stderr.contains("panicked"), "{shown}");
+        assert!(!shown.contains("not by Sprag"), "{shown}");
+        if run.code == 0 {
+            assert_eq!(run.summary["totals"]["done"], 1, "{shown}");
+            break;
+        }
+        stopped += 1;
+        assert_eq!((run.code, project.commits()), (4, 2), "{shown}");
+        if run.dir.is_some() {
+            project.sprag(&["run", "--resume"]).expect(0);
+        }
+    }
+    assert!(stopped > 3, "{stopped}");
+}

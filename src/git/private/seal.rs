@@ -24,6 +24,8 @@ const FREE: [&str; 4] = ["tmp", "home", "git/objects", MOVED_AWAY];
 /// Where the work tree's files are while checks run without them.
 pub(in crate::git) const MOVED_AWAY: &str = "swap/away";
 
+const CHANGED: &str = "it was changed or removed during the run, and not by Sprag";
+
 /// The state of the directory when Sprag last released it.
 #[derive(Debug, Clone)]
 pub(in crate::git) struct Seal {
@@ -31,12 +33,13 @@ pub(in crate::git) struct Seal {
     held: Arc<Mutex<SealState>>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct SealState {
     users: usize,
     /// Whether one of the users may have written to the directory.
     written: bool,
-    digest: Option<[u8; 32]>,
+    /// What it was last, or why that is not known.
+    digest: Result<[u8; 32], String>,
     /// The moment of the last comparison with the digest.
     compared: Option<Quiescence>,
 }
@@ -48,8 +51,10 @@ pub(in crate::git) struct Unsealed(Seal);
 impl Seal {
     pub(in crate::git) fn new(root: &Path) -> Self {
         let held = SealState {
-            digest: digest(root).ok(),
-            ..SealState::default()
+            users: 0,
+            written: false,
+            digest: known_digest(root),
+            compared: None,
         };
         Self {
             root: root.to_path_buf(),
@@ -61,7 +66,7 @@ impl Seal {
     /// last comparison if nothing that Sprag started can have written since.
     ///
     /// # Errors
-    /// When anybody except Sprag wrote to it.
+    /// When anybody except Sprag wrote to it, or when it cannot be read.
     pub(in crate::git) fn unseal(&self, reads: bool) -> Result<Unsealed, GitError> {
         self.unseal_at(quiescence(), reads)
     }
@@ -71,11 +76,13 @@ impl Seal {
         let is_compared = reads && now.is_some() && held.compared == now;
         if held.users == 0 && !is_compared {
             held.compared = None;
-            if held.digest.is_none() || digest(&self.root).ok() != held.digest {
-                return Err(GitError::Private {
-                    path: self.root.clone(),
-                    why: "it was changed or removed during the run, and not by Sprag".to_owned(),
-                });
+            let private = |why| GitError::Private {
+                path: self.root.clone(),
+                why,
+            };
+            let sealed = held.digest.clone().map_err(private)?;
+            if known_digest(&self.root).map_err(private)? != sealed {
+                return Err(private(CHANGED.to_owned()));
             }
             held.compared = now;
         }
@@ -90,9 +97,17 @@ impl Drop for Unsealed {
         let mut held = self.0.held.lock().unwrap_or_else(PoisonError::into_inner);
         held.users = held.users.saturating_sub(1);
         if held.users == 0 && std::mem::take(&mut held.written) {
-            held.digest = digest(&self.0.root).ok();
+            held.digest = known_digest(&self.0.root);
         }
     }
+}
+
+/// The digest, or why there is none. A machine without free file descriptors is no sign of an agent.
+fn known_digest(root: &Path) -> Result<[u8; 32], String> {
+    digest(root).map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => CHANGED.to_owned(),
+        _ => format!("it cannot be read: {error}"),
+    })
 }
 
 fn digest(root: &Path) -> io::Result<[u8; 32]> {
@@ -249,6 +264,19 @@ mod tests {
         drop(writer);
         drop(reader);
         assert!(seal.unseal(true).is_ok());
+    }
+
+    #[test]
+    fn a_directory_that_cannot_be_read_is_not_called_changed() {
+        let (dir, seal) = private();
+        // Whoever runs the test, nobody can follow a link to itself.
+        fs::remove_dir_all(dir.path().join("git")).unwrap();
+        std::os::unix::fs::symlink("git", dir.path().join("git")).unwrap();
+        let why = seal.unseal(true).err().unwrap().to_string();
+        assert!(why.contains("it cannot be read: "), "{why}");
+        fs::remove_dir_all(dir.path()).unwrap();
+        let why = seal.unseal(true).err().unwrap().to_string();
+        assert!(why.ends_with(CHANGED), "{why}");
     }
 
     #[test]

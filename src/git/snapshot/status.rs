@@ -40,7 +40,7 @@ impl Repo {
         let call = self.with_index(index).args(args);
         let output = call.args(["--ignore-submodules=all"]).run()?;
         let mut status = parse(&output.stdout)?;
-        status.warnings = output.stderr.lines().map(str::to_owned).collect();
+        status.warnings = warnings(&output.stderr).collect();
         Ok(status)
     }
 
@@ -68,7 +68,7 @@ impl Repo {
                 false => self.call(),
             };
             let (found, said) = modified_by(call.env("GIT_INDEX_FILE", index), &paths)?;
-            warnings.extend(said.lines().map(str::to_owned));
+            warnings.extend(self::warnings(&said));
             modified.extend(
                 paths
                     .iter()
@@ -177,4 +177,10 @@ fn modified_by(call: Call<'_>, paths: &[&[u8]]) -> Result<(BTreeSet<Vec<u8>>, St
     let output = call.run()?;
     let found = nul_fields(&output.stdout).map(<[u8]>::to_vec);
     Ok((found.collect(), output.stderr))
+}
+
+/// What git warns of.
+fn warnings(stderr: &str) -> impl Iterator<Item = String> {
+    let lines = stderr.lines();
+    lines.map(|line| line.strip_prefix("warning: ").unwrap_or(line).to_owned())
 }

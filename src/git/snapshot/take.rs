@@ -13,6 +13,7 @@ use crate::git::snapshot::change::{
 use crate::git::snapshot::listing::{GITLINK, Listed, RawDiff, Recorded, SYMLINK, Status};
 use crate::git::snapshot::unreadable::without_committed_files;
 use std::collections::{BTreeMap, BTreeSet};
+use std::panic::resume_unwind;
 use std::sync::Arc;
 use std::thread;
 
@@ -116,17 +117,17 @@ impl Repo {
     }
 
     fn listings(&self) -> Result<Listings, GitError> {
-        let lost = |_| GitError::Malformed {
-            command: "status",
-            what: "lost".to_owned(),
-        };
         thread::scope(|scope| {
-            let beside = scope.spawn(|| self.beside_status());
+            let beside = thread::Builder::new().spawn_scoped(scope, || self.beside_status());
             let status = self.status(&self.private.index());
-            let beside = beside.join().map_err(lost).and_then(|beside| beside)?;
+            let beside = match beside {
+                Ok(beside) => beside.join().unwrap_or_else(|panic| resume_unwind(panic)),
+                // No more threads are allowed.
+                Err(_) => self.beside_status(),
+            };
             Ok(Listings {
                 status: status?,
-                beside,
+                beside: beside?,
             })
         })
     }

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::{fs, io};
 
 /// How git warns of a directory that it leaves out. It shows the name only in part if it has control characters.
-const LEFT_OUT: &str = "warning: could not open directory ";
+const LEFT_OUT: &str = "could not open directory ";
 
 impl Repo {
     /// The directories that git left out of its list because they cannot be read. They are searched for only if git

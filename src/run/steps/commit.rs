@@ -11,7 +11,7 @@ use crate::domain::outcome::short;
 use crate::domain::plan::{StatusUpdate, TaskStatus};
 use crate::domain::settings::AgentCommits;
 use crate::domain::snapshot::{RevId, Snapshot};
-use crate::error::machine_fault;
+use crate::error::{machine_fault, with_causes};
 use crate::git::{
     ChangedPath, GITLINK, LandingIntent, RawSnapshot, Staged, display_path, display_paths,
 };
@@ -57,7 +57,7 @@ pub async fn commit(
         Err(error) => match violation(&error) {
             Some(what) => Observation::Violated { what },
             None => Observation::CommitFailed {
-                message: format!("nothing was committed: {error:#}"),
+                message: format!("nothing was committed: {}", with_causes(&error)),
             },
         },
     };

@@ -6,6 +6,7 @@ use crate::domain::event::{EventKind, TaskEnded};
 use crate::domain::outcome::{Outcome, TaskEnd};
 use crate::domain::plan::{StatusUpdate, TaskId, TaskStatus};
 use crate::domain::snapshot::{RevId, Snapshot};
+use crate::error::with_causes;
 use crate::git::RawSnapshot;
 use crate::run::accounts::Accounts;
 use crate::run::emitter::Emitter;
@@ -153,7 +154,10 @@ fn save_patch(
     match saved {
         Ok(_) => Some(file.path().into_owned()),
         Err(error) => {
-            emit.warn(format!("the work could not be saved as a patch: {error:#}"));
+            emit.warn(format!(
+                "the work could not be saved as a patch: {}",
+                with_causes(&error)
+            ));
             None
         }
     }

@@ -3,6 +3,7 @@
 
 use crate::domain::protected_paths::ProtectedPaths;
 use crate::domain::snapshot::RevId;
+use crate::error::with_causes;
 use crate::git::{
     CommitError, CommitRequest, Identity, LandingIntent, PlanContent, RawSnapshot, Stage, Staged,
     display_path, display_paths,
@@ -46,7 +47,7 @@ pub(crate) fn violation(error: &anyhow::Error) -> Option<String> {
                 | CommitError::OldGit
         )
     );
-    (is_forbidden || is_unlike).then(|| format!("{error:#}"))
+    (is_forbidden || is_unlike).then(|| with_causes(error))
 }
 
 /// Stages the tree of the permit and applies the policy to it; `None` if there is nothing to commit. The

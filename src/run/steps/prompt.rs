@@ -11,6 +11,7 @@ use crate::domain::prompt::{
 };
 use crate::domain::review::ReviewVerdict;
 use crate::domain::snapshot::{Head, Snapshot};
+use crate::error::with_causes;
 use crate::run::layout::RunFile;
 use crate::run::parts::Parts;
 use crate::run::plan_state::PlanState;
@@ -208,7 +209,8 @@ fn diff(parts: &mut Parts<'_>) -> Diff {
         Ok(patch) => patch,
         Err(error) => {
             parts.emit.warn(format!(
-                "the reviewer is not shown the diff, which could not be made: {error:#}"
+                "the reviewer is not shown the diff, which could not be made: {}",
+                with_causes(&error)
             ));
             Vec::new()
         }

@@ -3,6 +3,7 @@
 
 use crate::domain::attempt::{Observation, TurnKey, Writes};
 use crate::domain::snapshot::RevId;
+use crate::error::with_causes;
 use crate::git::{
     RawSnapshot, SwapError, TreeId, TurnReport, display_path, display_paths, holds_ignore_rules,
 };
@@ -96,7 +97,8 @@ pub(crate) fn undo_what_may_not_change(
         Ok(undone) => undone,
         Err(error) => {
             parts.emit.warn(format!(
-                "{who} made changes that are not allowed in this phase, and they could not be undone: {error:#}"
+                "{who} made changes that are not allowed in this phase, and they could not be undone: {}",
+                with_causes(&error)
             ));
             return Vec::new();
         }
@@ -136,7 +138,10 @@ pub fn undo(
                 run.task.id,
                 display_paths(&undone)
             )),
-            Err(error) => emit.warn(format!("the last turn could not be undone: {error:#}")),
+            Err(error) => emit.warn(format!(
+                "the last turn could not be undone: {}",
+                with_causes(&error)
+            )),
         }
     }
     let (raw, after) = tree.snapshot(emit);
