@@ -181,6 +181,7 @@ const LIMIT: &str = "raise the limit on the size of files (ulimit -f)";
 const WRITABLE: &str = "make it writable for this user";
 const UNWRITTEN: &str = "make sure that there is free space and that it can be written";
 const DISK: &str = "check the disk";
+const MOUNTED: &str = "mount the directory around it instead, if it is a mount of its own";
 const FILES: &str = "raise the limit on open files (ulimit -n)";
 const MEMORY: &str = "free some memory, or raise its limit";
 const PROCESSES: &str = "raise the limit on processes and threads (ulimit -u, pids.max)";
@@ -200,6 +201,7 @@ fn fault_of(error: &io::Error) -> Option<&'static str> {
     match error.kind() {
         Io::OutOfMemory => Some(MEMORY),
         Io::WouldBlock => Some(PROCESSES),
+        Io::ResourceBusy => Some(MOUNTED),
         Io::StorageFull => Some(SPACE),
         Io::QuotaExceeded => Some(QUOTA),
         Io::FileTooLarge => Some(LIMIT),
@@ -219,6 +221,7 @@ fn fault_told(text: &str) -> Option<&'static str> {
         ("Permission denied", WRITABLE),
         ("insufficient permission", WRITABLE),
         ("Input/output error", DISK),
+        ("Device or resource busy", MOUNTED),
         // git often does not say why it failed.
         ("unable to write", UNWRITTEN),
         ("couldn't write", UNWRITTEN),

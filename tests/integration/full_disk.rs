@@ -1,7 +1,7 @@
 //! Disks that are full, limited or read-only: what was there stays whole, the run says what is wrong
 //! and where, and goes on from there once there is room.
 
-use crate::support::disk::{in_namespace, mount, read_only, resize};
+use crate::support::disk::{in_namespace, mount, mount_file, read_only, resize, unmount};
 use crate::support::project::{Project, Run, plan};
 use std::fs;
 use std::path::PathBuf;
@@ -354,4 +354,25 @@ fn a_limit_on_the_size_of_files_is_an_error_and_no_death() {
         }
     }
     assert!(stopped > 3, "only {stopped} limits were hit");
+}
+
+/// Such as a plan that `docker run --volume` puts into a checkout.
+#[test]
+fn a_file_that_is_a_mount_keeps_the_run_for_later() {
+    if !in_namespace("full_disk::a_file_that_is_a_mount_keeps_the_run_for_later") {
+        return;
+    }
+    for name in ["plan.yaml", ".git/index"] {
+        let (project, agent) = project("");
+        let file = project.repo().join(name);
+        mount_file(&file);
+        let run = project.run(&agent, &[]).expect(4);
+        let said = format!("cannot write {}: Device or resource busy", file.display());
+        assert!(run.stderr.contains(&said), "{}", run.stderr);
+        assert!(run.stderr.contains("if it is a mount"), "{}", run.stderr);
+        assert_eq!(project.calls(), 1);
+        unmount(&file);
+        assert_done(&project, project.sprag(&["run", "--resume"]));
+        assert_eq!(project.calls(), 2);
+    }
 }

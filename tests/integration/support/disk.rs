@@ -81,6 +81,16 @@ pub fn mount(at: &Path, kib: u32) {
     assert!(copied.success());
 }
 
+/// Mounts a file on itself, so that nothing can take its place.
+pub fn mount_file(at: &Path) {
+    run("mount", &["--bind", &at.display().to_string()], at);
+}
+
+/// Undoes a mount.
+pub fn unmount(at: &Path) {
+    run("umount", &[], at);
+}
+
 /// Gives such a file system another size.
 pub fn resize(at: &Path, kib: u32) {
     run("mount", &["-o", &format!("remount,size={kib}k")], at);
