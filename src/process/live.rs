@@ -289,7 +289,7 @@ impl<'a> Live<'a> {
         loop {
             let alive = self.tree.kill_round(round);
             let done = alive == 0 && self.exited;
-            if done || gives_up(began.elapsed(), || self.tree.members()) {
+            if done || gives_up(began.elapsed(), round, || self.tree.members()) {
                 return;
             }
             round += 1;
@@ -346,10 +346,12 @@ impl<'a> Live<'a> {
     async fn end_orphans(&self) -> (bool, Vec<(Proc, String)>) {
         let began = Instant::now();
         let mut missed = Vec::new();
+        let mut round = 0;
         while !self.has_no_orphans().await {
-            if gives_up(began.elapsed(), || self.tree.orphans()) {
+            if gives_up(began.elapsed(), round, || self.tree.orphans()) {
                 return (false, missed);
             }
+            round += 1;
             if missed.is_empty() {
                 missed = marker::describe(&self.tree.orphans());
             }

@@ -20,8 +20,9 @@ const ORPHAN_ROUNDS: u32 = 256;
 /// The most rounds of a blocking kill, and the pause between them.
 const BLOCKING_ROUNDS: u32 = 60;
 const BLOCKING_PAUSE: Duration = Duration::from_millis(5);
-/// How long to try killing.
+/// How long to try killing, and how many rounds at least: on an overloaded machine one round may take longer.
 const KILL_LIMIT: Duration = Duration::from_secs(1);
+const LEAST_ROUNDS: u32 = 10;
 /// How long to wait for processes that can only end. The kernel removes them, which takes time on an
 /// overloaded machine.
 const REMOVAL_LIMIT: Duration = Duration::from_secs(60);
@@ -219,9 +220,10 @@ fn kill_until_gone(mut kill: impl FnMut(u32) -> usize) {
     }
 }
 
-/// Whether the processes that are left after this time count as impossible to end.
-pub(super) fn gives_up(waited: Duration, left: impl FnOnce() -> Vec<Proc>) -> bool {
-    waited >= KILL_LIMIT && waited >= patience(left().iter().all(host::is_ending))
+/// Whether the processes that are left after this time and so many rounds count as impossible to end.
+pub(super) fn gives_up(waited: Duration, rounds: u32, left: impl FnOnce() -> Vec<Proc>) -> bool {
+    let has_tried = waited >= KILL_LIMIT && rounds >= LEAST_ROUNDS;
+    has_tried && waited >= patience(left().iter().all(host::is_ending))
 }
 
 fn patience(all_are_ending: bool) -> Duration {
@@ -236,7 +238,7 @@ mod tests {
     use super::*;
 
     fn gives_up_on(procs: &[Proc], waited: Duration) -> bool {
-        gives_up(waited, || procs.to_vec())
+        gives_up(waited, LEAST_ROUNDS, || procs.to_vec())
     }
 
     #[test]
@@ -251,5 +253,7 @@ mod tests {
         assert!(gives_up_on(&[own], after) && gives_up_on(&[gone, own], after));
         assert!(!gives_up_on(&[gone], after) && !gives_up_on(&[], after));
         assert!(gives_up_on(&[gone], REMOVAL_LIMIT));
+        // What was started while a slow machine listed the others has not been killed yet.
+        assert!(!gives_up(after, LEAST_ROUNDS - 1, || vec![own]));
     }
 }
