@@ -64,7 +64,7 @@ impl RunLock {
         };
         fs::create_dir_all(state_dir).map_err(io)?;
         let mut file = open(&path).map_err(io)?;
-        match try_for_a_while(&file) {
+        match try_for(LOCK_TIMEOUT, &file) {
             Ok(()) => {
                 write_holder(&mut file, holder).map_err(io)?;
                 Ok(Self { file })
@@ -130,10 +130,10 @@ pub(crate) fn lock(context: &Context, real: &Real) -> ErrorResult<RunLock> {
     })
 }
 
-/// Retries for [`LOCK_TIMEOUT`]. If a holder is killed while it starts a child, the child's copy of the file
-/// keeps the lock until the child executes its program.
-fn try_for_a_while(file: &File) -> Result<(), TryLockError> {
-    let deadline = Instant::now() + LOCK_TIMEOUT;
+/// Retries for this long. If a holder is killed while it starts a child, the child's copy of the file keeps the lock
+/// until the child executes its program.
+fn try_for(patience: Duration, file: &File) -> Result<(), TryLockError> {
+    let deadline = Instant::now() + patience;
     loop {
         match file.try_lock() {
             Err(TryLockError::WouldBlock) if Instant::now() < deadline => thread::sleep(POLL),
@@ -200,7 +200,8 @@ mod tests {
             thread::sleep(POLL * 3);
             drop(copy.unlock());
         });
-        RunLock::acquire(state.path(), Path::new("/r/.git"), "next").unwrap();
+        let next = open(&lock_file(state.path(), Path::new("/r/.git"))).unwrap();
+        try_for(Duration::from_secs(600), &next).unwrap();
         child.join().unwrap();
     }
 

@@ -2,6 +2,7 @@
 
 use crate::support::project::{Project, Run};
 use crate::support::tasks::{fixable_by, run};
+use crate::support::time_limit::turns_under_limit;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
@@ -241,19 +242,21 @@ fn crashes_to_the_limit_commit_nothing() {
 
 #[test]
 fn a_turn_over_its_limit_is_a_failed_attempt() {
-    let project = project();
     let agent = "case $N in 1) echo half > half.txt; echo $$ > \"$OUT/pid\"; sleep 600 & wait ;; *) echo fixed > a.txt; echo Done. ;; esac";
-    let run = run(&project, agent, &["--turn-timeout", "3s"]).expect(0);
-    assert_eq!(assessments(&run), ["turn_timeout", "changed"]);
-    assert_eq!(run.task(0)["turns"][0]["exit"], "timed out after 3 s");
+    let mut given = 0;
+    let (project, run) = turns_under_limit(&["turn_timeout", "changed"], |limit| {
+        given = limit;
+        let project = project();
+        let run = run(&project, agent, &["--turn-timeout", &format!("{limit}s")]);
+        (project, run)
+    });
+    let run = run.expect(0);
+    let exit = &run.task(0)["turns"][0]["exit"];
+    assert_eq!(exit, &format!("timed out after {given} s"));
     assert_eq!((retries(&run), project.checks()), (&json!(1), 1));
-    assert!(
-        project
-            .prompt(2)
-            .contains("command reached the time limit of 3 s. Continue where it stopped."),
-        "{}",
-        project.prompt(2)
-    );
+    let told = format!("command reached the time limit of {given} s. Continue where it stopped.");
+    let prompt = project.prompt(2);
+    assert!(prompt.contains(&told), "{prompt}");
     let pid = project.notes("pid").remove(0);
     assert!(!std::path::Path::new("/proc").join(pid).exists());
 }
@@ -272,11 +275,17 @@ fn turns_over_their_limit_to_the_end() {
 
 #[test]
 fn silence_past_the_stall_limit_is_transient() {
-    let project = project();
     let agent = "test $N = 1 && sleep 600; echo fixed > a.txt; echo Done.";
-    let run = run(&project, agent, &["--stall-timeout", "3s"]).expect(0);
-    assert_eq!(assessments(&run), ["agent_transient", "changed"]);
-    assert_eq!(run.task(0)["turns"][0]["exit"], "silent for 3 s");
+    let mut given = 0;
+    let (_, run) = turns_under_limit(&["agent_transient", "changed"], |limit| {
+        given = limit;
+        let project = project();
+        let run = run(&project, agent, &["--stall-timeout", &format!("{limit}s")]);
+        (project, run)
+    });
+    let run = run.expect(0);
+    let exit = &run.task(0)["turns"][0]["exit"];
+    assert_eq!(exit, &format!("silent for {given} s"));
     assert_eq!(
         (retries(&run), &run.task(0)["attempts"]),
         (&json!(0), &json!(1))

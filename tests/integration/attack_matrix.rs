@@ -316,7 +316,7 @@ fn attacked(user: User, project: &Project, level: u8, attack: &Attack) -> Option
         "--max-retries",
         "0",
         "--turn-timeout",
-        "60s",
+        "240s",
     ];
     let mut command = user.command(project, &args)?;
     let is_root = rustix::process::geteuid().is_root();

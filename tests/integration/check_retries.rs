@@ -2,6 +2,7 @@
 
 use crate::support::project::{Project, Run, plan};
 use crate::support::tasks::{fixable_by, run};
+use crate::support::time_limit::under_limit;
 
 /// Fails with what `a.txt` says, which the agents of these tests word differently each time.
 const CHECK: &str =
@@ -339,20 +340,22 @@ fn no_changes_on_retry() {
 
 #[test]
 fn per_attempt_timeout() {
-    let project = Project::new(&[("a.txt", "broken\n")]);
-    let pids = project.outside("pids");
-    let grandchild = format!("echo $$ >> {}; while :; do sleep 1; done", pids.display());
-    let check = project.check(&format!(
-        "setsid sh -c '{grandchild}' & sh -c '{grandchild}' & wait"
-    ));
-    project.write("plan.yaml", &plan(&check));
-    project.commit_all("plan");
-    let run = run(
-        &project,
-        ANOTHER_WORD,
-        &["--verify-timeout", "2s", "--max-retries", "1"],
-    )
-    .expect(1);
+    let (project, run) = under_limit(|limit| {
+        let project = Project::new(&[("a.txt", "broken\n")]);
+        let pids = project.outside("pids");
+        let grandchild = format!("echo $$ >> {}; while :; do sleep 1; done", pids.display());
+        let check = project.check(&format!(
+            "setsid sh -c '{grandchild}' & sh -c '{grandchild}' & wait"
+        ));
+        project.write("plan.yaml", &plan(&check));
+        project.commit_all("plan");
+        let limit = format!("{limit}s");
+        let args = ["--verify-timeout", &limit, "--max-retries", "1"];
+        let run = run(&project, ANOTHER_WORD, &args);
+        // Otherwise the limit came before they had started.
+        (project.notes("pids").len() >= 4).then_some((project, run))
+    });
+    let run = run.expect(1);
     assert_eq!(calls_and_checks(&project), (2, 2));
     let timed_out: Vec<_> = run.task(0)["checks"]
         .as_array()

@@ -1,6 +1,7 @@
 //! A wall clock that jumps back an hour in the middle of a run.
 
 use crate::support::project::{Project, Run, plan};
+use crate::support::time_limit::{turns_under_limit, under_limit};
 use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
@@ -78,13 +79,6 @@ fn project() -> Option<Project> {
     Some(project)
 }
 
-fn assessments(run: &Run) -> Vec<&str> {
-    let turns = run.task(0)["turns"].as_array().unwrap().iter();
-    turns
-        .map(|turn| turn["assessment"].as_str().unwrap())
-        .collect()
-}
-
 /// The clock did jump, and no length of time shows it.
 fn assert_durations(run: &Run) {
     let stamps: Vec<&str> = run
@@ -119,27 +113,38 @@ fn assert_durations(run: &Run) {
 
 #[test]
 fn limits_and_durations_hold() {
-    let Some(project) = project() else { return };
-    let agent = project.agent(&format!(
-        "case $N in 1) echo half > half.txt; while :; do echo busy; sleep 0.1; done ;; 2) sleep 1000 ;; *) {FIX} ;; esac"
-    ));
-    let run = project
-        .run(&agent, &["--turn-timeout", "4s", "--stall-timeout", "2s"])
-        .expect(0);
-    assert_eq!(
-        assessments(&run),
-        ["turn_timeout", "agent_transient", "changed"]
-    );
-    assert_durations(&run);
+    if project().is_none() {
+        return;
+    }
+    let expected = ["turn_timeout", "agent_transient", "changed"];
+    let (project, run) = turns_under_limit(&expected, |limit| {
+        let project = project().unwrap();
+        let agent = project.agent(&format!(
+            "case $N in 1) echo half > half.txt; while :; do echo busy; sleep 0.1; done ;; 2) sleep 1000 ;; *) {FIX} ;; esac"
+        ));
+        let [turn, stall] = [2 * limit, limit].map(|limit| format!("{limit}s"));
+        let run = project.run(
+            &agent,
+            &["--turn-timeout", &turn, "--stall-timeout", &stall],
+        );
+        (project, run)
+    });
+    assert_durations(&run.expect(0));
     assert_eq!((project.commits(), project.status()), (2, String::new()));
 }
 
 #[test]
 fn the_deadline_holds_and_the_run_can_be_taken_up() {
-    let Some(project) = project() else { return };
-    let agent = project.agent(&format!("test $N = 1 && sleep 1000; {FIX}"));
-    let run = project.run(&agent, &["--deadline", "4s"]).expect(5);
-    assert_durations(&run);
+    if project().is_none() {
+        return;
+    }
+    let (project, agent, run) = under_limit(|limit| {
+        let project = project().unwrap();
+        let agent = project.agent(&format!("test $N = 1 && sleep 1000; {FIX}"));
+        let run = project.run(&agent, &["--deadline", &format!("{limit}s")]);
+        (project.calls() == 1).then_some((project, agent, run))
+    });
+    assert_durations(&run.expect(5));
     let run = project
         .sprag(&["run", "--resume", "--agent-command", &agent])
         .expect(0);

@@ -2,6 +2,7 @@
 
 use crate::support::project::{Project, plan};
 use crate::support::tasks::{FIX, assessments, end, fixable, fixable_by};
+use crate::support::time_limit::under_limit;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
@@ -153,10 +154,16 @@ fn a_session_at_its_own_limit_that_did_the_work_is_judged_by_it() {
 
 #[test]
 fn a_turn_that_hangs_and_changes_nothing_comes_twice_at_most() {
-    let project = fixable();
-    let agent = project.agent("sleep 600");
-    let args = ["--turn-timeout", "1s", "--max-retries", "9"];
-    let run = project.run(&agent, &args).expect(1);
+    let (project, run) = under_limit(|limit| {
+        let project = fixable();
+        let agent = project.agent("touch \"$OUT/began-$N\"; sleep 600");
+        let limit = format!("{limit}s");
+        let args = ["--turn-timeout", &limit, "--max-retries", "9"];
+        let run = project.run(&agent, &args);
+        let begun = project.outside("began-2").exists();
+        begun.then_some((project, run))
+    });
+    let run = run.expect(1);
     assert_eq!(assessments(run.task(0)), ["turn_timeout", "turn_timeout"]);
     assert_eq!((project.calls(), project.commits()), (2, 2));
 }

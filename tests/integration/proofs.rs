@@ -7,6 +7,7 @@ mod runners;
 mod uncommitted;
 
 use crate::support::project::{Project, Run};
+use crate::support::time_limit::under_limit;
 use serde_json::{Value, json};
 
 /// A suite of three tests in the form of TAP: `a` and `b` are lines of `work.txt`, `c` is one of `other.txt`.
@@ -69,6 +70,26 @@ fn proved(run: &Run, expected: &[(&str, &str)]) {
     let all = proofs(run);
     let all: Vec<(&str, &str)> = all.iter().map(|(a, b)| (a.as_str(), b.as_str())).collect();
     assert_eq!(all, expected, "{}\n{}", run.stdout, run.stderr);
+}
+
+/// The first run of `attempt` in which no check that ends by itself has reached the limit of checks, which `attempt`
+/// gets in seconds. It has these proofs.
+fn proved_under_limit(
+    expected: &[(&str, &str)],
+    mut attempt: impl FnMut(u32) -> (Project, Run),
+) -> (Project, Run) {
+    let (project, run) = under_limit(|limit| {
+        let (project, run) = attempt(limit);
+        let found = proofs(&run);
+        println!("{limit} s: {found:?}");
+        let is_cut_off = |at: usize| found.get(at).is_none_or(|(_, result)| result == "unknown");
+        let differs =
+            |at: &usize| found.get(*at).map(|(_, result)| result.as_str()) != Some(expected[*at].1);
+        let is_slow = (0..expected.len()).find(differs).is_some_and(is_cut_off);
+        (!is_slow).then_some((project, run))
+    });
+    proved(&run, expected);
+    (project, run)
 }
 
 /// The failing tests with their blame.
@@ -146,12 +167,16 @@ fn a_start_that_was_green_makes_every_failure_new() {
 fn a_check_that_runs_out_of_time_is_compared_with_the_start() {
     for (start, proof, blame) in [("x", "passed", "new"), ("y", "unknown", "unknown")] {
         let files = [
-            ("slow.sh", "grep -qx x work.txt || sleep 60\n"),
+            ("slow.sh", "grep -qx x work.txt || sleep 1000\n"),
             ("work.txt", start),
         ];
-        let project = project(&files, "sh slow.sh", "max_retries: 0\nverify_timeout: 2s\n");
-        let run = run(&project, "echo z > work.txt; echo Done.", &[]).expect(1);
-        proved(&run, &[("baseline", proof)]);
+        let (_, run) = proved_under_limit(&[("baseline", proof)], |limit| {
+            let settings = format!("max_retries: 0\nverify_timeout: {limit}s\n");
+            let project = project(&files, "sh slow.sh", &settings);
+            let run = run(&project, "echo z > work.txt; echo Done.", &[]);
+            (project, run)
+        });
+        let run = run.expect(1);
         assert_eq!(blamed(&run), pairs(&[("", blame)]));
         let said = match proof {
             "passed" => "every check passed before the task",
@@ -163,7 +188,7 @@ fn a_check_that_runs_out_of_time_is_compared_with_the_start() {
 
 #[test]
 fn a_baseline_that_cannot_be_known_is_told_as_unknown() {
-    let files = [("slow.sh", "test -e work.txt || sleep 60\nexit 1\n")];
+    let files = [("slow.sh", "test -e work.txt || sleep 1000\nexit 1\n")];
     let project = project(&files, "sh slow.sh", "max_retries: 0\nverify_timeout: 2s\n");
     let run = run(&project, "echo x > work.txt; echo Done.", &[]).expect(1);
     proved(&run, &[("baseline", "unknown")]);
@@ -315,7 +340,7 @@ fn a_repeated_run_that_tells_nothing_excuses_nothing() {
     );
     let marker = project.outside("marker");
     let check = format!(
-        "grep -qx x work.txt && exit 0; test ! -e {0} || sleep 60; touch {0}; exit 1",
+        "grep -qx x work.txt && exit 0; test ! -e {0} || sleep 1000; touch {0}; exit 1",
         marker.display()
     );
     let plan = project
@@ -387,19 +412,15 @@ fn the_policy_may_block_or_only_warn_of_weaker_tests() {
 
 #[test]
 fn old_tests_that_cannot_be_judged_verify_nothing() {
-    let files = [("tests/a.sh", "test -e work.txt || exit 1\nsleep 60\n")];
-    let project = project(
-        &files,
-        "sh tests/a.sh",
-        "max_retries: 0\nverify_timeout: 2s\n",
-    );
-    let run = run(
-        &project,
-        "echo x > work.txt; echo true > tests/a.sh; echo Done.",
-        &[],
-    )
-    .expect(0);
-    proved(&run, &[("old_tests", "unknown")]);
+    let files = [("tests/a.sh", "test -e work.txt || exit 1\nsleep 1000\n")];
+    let agent = "echo x > work.txt; echo true > tests/a.sh; echo Done.";
+    let (_, run) = proved_under_limit(&[("old_tests", "unknown")], |limit| {
+        let settings = format!("max_retries: 0\nverify_timeout: {limit}s\n");
+        let project = project(&files, "sh tests/a.sh", &settings);
+        let run = run(&project, agent, &[]);
+        (project, run)
+    });
+    let run = run.expect(0);
     assert_eq!(run.summary["status"], "unverified");
     let message = run.task(0)["message"].as_str().unwrap();
     assert!(
@@ -485,12 +506,14 @@ fn an_agent_whose_tests_prove_nothing_is_told_so() {
 fn new_tests_that_cannot_be_judged_are_not_taken_where_they_have_to_prove_something() {
     let files = [("work.txt", "x\n"), ("tests/a.sh", "true\n")];
     let check = "for t in tests/*.sh; do sh $t || exit 1; done";
-    let settings = "max_retries: 0\nverify_timeout: 2s\nprove_new_tests: require\n";
-    let project = project(&files, check, settings);
-    let agent =
-        "echo fixed > work.txt; echo 'grep -q fixed work.txt || sleep 60' > tests/b.sh; echo Done.";
-    let run = run(&project, agent, &[]);
-    proved(&run, &[("new_tests", "unknown")]);
+    let agent = "echo fixed > work.txt; echo 'grep -q fixed work.txt || sleep 1000' > tests/b.sh; echo Done.";
+    let (project, run) = proved_under_limit(&[("new_tests", "unknown")], |limit| {
+        let settings =
+            format!("max_retries: 0\nverify_timeout: {limit}s\nprove_new_tests: require\n");
+        let project = project(&files, check, &settings);
+        let run = run(&project, agent, &[]);
+        (project, run)
+    });
     assert_ne!(run.code, 0, "{}", run.stdout);
     assert_eq!(project.commits(), 2);
 }

@@ -159,7 +159,7 @@ fn events_come_as_they_happen() {
     let project = project();
     let go = project.outside("go");
     // The agent gives up when nobody has read of its turn.
-    let agent = project.agent("n=0; until test -e \"$OUT/go\" || test $n = 400; do n=$(( n + 1 )); sleep 0.05; done; test -e \"$OUT/go\" && echo fixed > a.txt; echo Done.");
+    let agent = project.agent("n=0; until test -e \"$OUT/go\" || test $n = 4000; do n=$(( n + 1 )); sleep 0.05; done; test -e \"$OUT/go\" && echo fixed > a.txt; echo Done.");
     let mut child = project.start(&[
         "run",
         "--plan",

@@ -31,9 +31,13 @@ async fn a_daemon_is_ended_and_reported() {
 
 #[tokio::test(flavor = "current_thread")]
 async fn a_daemon_that_lost_its_parent_is_found() {
-    let seen = Trial::sh("(setsid sh -c 'echo up; exec sleep 1000' &)")
-        .run()
-        .await;
+    let directory = tempfile::tempdir().unwrap();
+    let up = directory.path().join("up");
+    let script = format!(
+        "(setsid sh -c 'echo up; : >{up}; exec sleep 1000' &) ; until [ -e {up} ]; do sleep 0.02; done",
+        up = up.display()
+    );
+    let seen = Trial::sh(&script).run().await;
     assert_eq!(
         (seen.ended.exit, seen.stdout.as_str()),
         (Exit::Code(0), "up\n")

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::support::github::{Fault, Trouble};
+use crate::support::proc::HUNG;
 use std::time::Duration;
 
 #[test]
@@ -86,7 +87,9 @@ fn an_answer_gets_lost_and_the_deed_stays() {
 fn a_server_hangs_and_goes_away() {
     let (github, mut client) = github();
     github.fault(Fault::next(1, "GET", "/repos/**", Trouble::Hang));
+    client.limit_silence(Duration::from_secs(5));
     assert!(client.send("GET", REPO, &Value::Null).is_err());
+    client.limit_silence(HUNG);
     assert_eq!(
         client.get(REPO).status,
         200,

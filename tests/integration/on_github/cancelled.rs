@@ -5,6 +5,7 @@ use crate::action_file::{ROOT, started};
 use crate::support::github::{Fault, Subject, Trouble};
 use crate::support::proc::{assert_nothing_left, end_of, end_within, signal, wait_until};
 use crate::support::runner::{Runner, Step, TOKEN};
+use crate::support::time_limit::under_limit;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
 use std::process::{Child, Output, Stdio};
@@ -124,19 +125,24 @@ fn a_second_signal_ends_at_once_and_the_run_is_taken_up_with_its_check_run() {
 
 #[test]
 fn what_is_done_by_the_deadline_is_pushed() {
-    let (mut runner, number, _) = on_pull();
-    let plan = "title: Two\ntasks:\n  - { id: one, title: One }\n  - { id: two, title: Two }\n";
-    runner.push("feature", "plan.yaml", plan);
-    let agent = runner
-        .project
-        .agent("[ $SPRAG_TASK_ID = two ] && sleep 1000\nprintf fixed > a.txt");
-    let args = [
-        ["--plan", "plan.yaml"],
-        ["--agent-command", &agent],
-        ["--verify", CHECK],
-        ["--deadline", "8s"],
-    ];
-    let step = runner.step(args.as_flattened()).expect(5);
+    let (runner, number, step) = under_limit(|limit| {
+        let (mut runner, number, _) = on_pull();
+        let plan = "title: Two\ntasks:\n  - { id: one, title: One }\n  - { id: two, title: Two }\n";
+        runner.push("feature", "plan.yaml", plan);
+        let script =
+            "[ $SPRAG_TASK_ID = two ] && touch \"$OUT/hangs\" && sleep 1000\nprintf fixed > a.txt";
+        let agent = runner.project.agent(script);
+        let args = [
+            ["--plan", "plan.yaml"],
+            ["--agent-command", &agent],
+            ["--verify", CHECK],
+            ["--deadline", &format!("{limit}s")],
+        ];
+        let step = runner.step(args.as_flattened());
+        let is_one_done = runner.project.outside("hangs").exists();
+        is_one_done.then_some((runner, number, step))
+    });
+    let step = step.expect(5);
     assert_eq!(step.output("status"), "deadline");
     assert_eq!(step.output("tasks-done"), "1");
     let head = runner.at("feature");

@@ -105,7 +105,7 @@ fn no_signal_is_blocked_in_what_a_launcher_starts() {
         let project = project(&[("a.txt", "x\n")]);
         project.write(
             "plan.yaml",
-            &format!("verify:\n  - run: {check:?}\n    timeout: 30s\ntasks:\n  - title: a\n"),
+            &format!("verify:\n  - run: {check:?}\n    timeout: 240s\ntasks:\n  - title: a\n"),
         );
         project.commit_all("plan");
         let agent = "echo fixed > a.txt; exec grep SigBlk /proc/self/status";

@@ -1,5 +1,6 @@
 //! A plain HTTP client for tests of the servers: one connection, kept open.
 
+use super::proc::HUNG;
 use serde_json::Value;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -10,6 +11,7 @@ pub struct Client {
     address: String,
     headers: Vec<(String, String)>,
     stream: Option<BufReader<TcpStream>>,
+    patience: Duration,
 }
 
 /// What came back.
@@ -46,6 +48,7 @@ impl Client {
             address: url.trim_start_matches("http://").to_owned(),
             headers: Vec::new(),
             stream: None,
+            patience: HUNG,
         };
         client.set("user-agent", "tests");
         client.set("accept", "application/vnd.github+json");
@@ -58,6 +61,12 @@ impl Client {
         if !value.is_empty() {
             self.headers.push((name.to_owned(), value.to_owned()));
         }
+    }
+
+    /// Limits how long later connections may be silent, for a server that does not answer.
+    pub fn limit_silence(&mut self, patience: Duration) {
+        self.patience = patience;
+        self.stream = None;
     }
 
     /// `GET`.
@@ -75,7 +84,7 @@ impl Client {
         self.send("PATCH", target, body).unwrap()
     }
 
-    /// A request; an error where no whole answer comes within five seconds of silence.
+    /// A request; an error where no whole answer comes.
     pub fn send(&mut self, method: &str, target: &str, body: &Value) -> io::Result<Received> {
         let sent = self.try_send(method, target, body);
         if sent.is_err() {
@@ -102,7 +111,7 @@ impl Client {
         }
         if self.stream.is_none() {
             let stream = TcpStream::connect(&self.address)?;
-            stream.set_read_timeout(Some(Duration::from_secs(5)))?;
+            stream.set_read_timeout(Some(self.patience))?;
             self.stream = Some(BufReader::new(stream));
         }
         let Some(stream) = &mut self.stream else {

@@ -21,6 +21,7 @@ pub mod real_crate;
 pub mod runner;
 pub mod scripted;
 pub mod tasks;
+pub mod time_limit;
 pub mod tls;
 pub mod user;
 

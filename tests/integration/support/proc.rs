@@ -9,7 +9,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 /// The longest that anything is waited for. What takes so long has hung.
-const HUNG: Duration = Duration::from_secs(240);
+pub const HUNG: Duration = Duration::from_secs(240);
 
 /// Waits until something is so.
 pub fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {

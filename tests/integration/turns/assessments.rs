@@ -5,6 +5,7 @@ use crate::support::tasks::{
     FIX, assert_nothing_recorded, assessments, end, ends, events, fixable, fixable_by, kept,
     logged, several, statuses, subjects, warnings,
 };
+use crate::support::time_limit::turns_under_limit;
 
 #[test]
 fn awaiting_input() {
@@ -305,11 +306,15 @@ fn agent_crashed_to_the_end() {
 
 #[test]
 fn turn_timeout() {
-    let project = fixable();
-    let agent = project
-        .agent("[ $N = 1 ] && { echo half > b.txt; sleep 600; }; echo fixed > a.txt; echo Done.");
-    let run = project.run(&agent, &["--turn-timeout", "2s"]).expect(0);
-    assert_eq!(assessments(run.task(0)), ["turn_timeout", "changed"]);
+    let (project, run) = turns_under_limit(&["turn_timeout", "changed"], |limit| {
+        let project = fixable();
+        let agent = project.agent(
+            "[ $N = 1 ] && { echo half > b.txt; sleep 600; }; echo fixed > a.txt; echo Done.",
+        );
+        let run = project.run(&agent, &["--turn-timeout", &format!("{limit}s")]);
+        (project, run)
+    });
+    run.expect(0);
     assert_eq!(project.checks(), 1);
     assert!(
         project.prompt(2).contains("cut off"),

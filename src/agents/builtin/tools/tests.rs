@@ -2,7 +2,6 @@
 
 use super::*;
 use std::fs;
-use std::time::Instant;
 
 fn request(name: &str, arguments: serde_json::Value) -> ToolRequest {
     let tagged = serde_json::json!({"tool": name, "arguments": arguments});
@@ -83,9 +82,8 @@ async fn a_cancel_ends_a_command() {
     let directory = tempfile::tempdir().unwrap();
     let cancel = Cancel::new();
     cancel.trigger(crate::process::CancelReason::Terminate);
-    let began = Instant::now();
-    let result = call(directory.path(), &cancel, &command("sleep 30")).await;
-    assert!(!result.ok && began.elapsed() < Duration::from_secs(20));
+    let result = call(directory.path(), &cancel, &command("echo > ran")).await;
+    assert!(!result.ok && !directory.path().join("ran").exists());
 }
 
 #[tokio::test(flavor = "current_thread")]

@@ -101,8 +101,10 @@ impl Server {
     }
 }
 
+/// Of time there is enough on the slowest machine.
 pub fn limits() -> Limits {
     Limits {
+        request: Duration::from_secs(600),
         spacing: Duration::ZERO,
         ..Limits::default()
     }
