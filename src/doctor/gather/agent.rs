@@ -18,7 +18,7 @@ use std::path::Path;
 use std::time::Duration;
 
 /// Time limit for a program to print its version. Its first start can take seconds.
-const VERSION_TIMEOUT: Duration = Duration::from_secs(10);
+const VERSION_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Maximum number of bytes that are read of its output.
 const VERSION_BYTES: usize = 4 << 10;

@@ -4,7 +4,7 @@ use crate::context::Context;
 use crate::doctor::{Machine, Obstacle, Place};
 use crate::domain::sandbox::Level;
 use crate::process::environment::environment;
-use crate::process::{Cancel, CommandSpec, Input, Limits, run};
+use crate::process::{Cancel, CommandSpec, Exit, Input, Limits, run};
 use crate::run::isolation;
 use rustix::fs::{Access, access, statvfs};
 use std::fs;
@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Time limit for creating a namespace.
-const NAMESPACE_TIMEOUT: Duration = Duration::from_secs(5);
+const NAMESPACE_TIMEOUT: Duration = Duration::from_secs(30);
 
 pub(crate) fn gather(
     context: &Context,
@@ -34,7 +34,7 @@ pub(crate) fn gather(
     }
 }
 
-/// Whether a program can run in its own user namespace, tested by starting one.
+/// Whether a program can run in its own user namespace, tested by starting one. `None` if that is not known in time.
 pub(crate) async fn user_namespaces(context: &Context, cancel: &Cancel) -> Option<bool> {
     if !cfg!(target_os = "linux") {
         return None;
@@ -55,7 +55,10 @@ pub(crate) async fn user_namespaces(context: &Context, cancel: &Cancel) -> Optio
         },
         sandbox: None,
     };
-    Some(run(&spec, cancel, &mut |_, _| {}).await.exit.is_success())
+    match run(&spec, cancel, &mut |_, _| {}).await.exit {
+        Exit::TimedOut { .. } => None,
+        exit => Some(exit.is_success()),
+    }
 }
 
 /// What prevents programs from creating namespaces, as far as the system shows.
