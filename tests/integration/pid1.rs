@@ -60,7 +60,7 @@ fn orphans_are_reaped_while_it_runs_and_ended_with_it() {
     let Some(way) = container() else { return };
     let project = project();
     let agent = project.agent(&format!(
-        "for i in $(seq 50); do (setsid true &); done; {REAPED}; sleep 300 & (env -i setsid sleep 300 &) ; {FIX}"
+        "for i in $(seq 50); do (setsid true &); done | cat; {REAPED}; sleep 300 & (env -i setsid sleep 300 &) ; {FIX}"
     ));
     let mut child = start(&project, &way, &agent);
     assert_eq!(end_of(&mut child).code(), Some(0));

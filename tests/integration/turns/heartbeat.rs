@@ -6,11 +6,11 @@ use crate::support::tasks::fixable;
 fn a_long_turn_tells_its_last_tool_call_and_the_files_it_changed() {
     let mut project = fixable();
     project.env("SPRAG_HEARTBEAT", "100ms");
-    // The agent goes on once its turn was told of.
+    // The agent goes on once its turn was told of, by the last tool call, which comes last.
     let agent = project.agent(
-        r#"echo '{"event":"agent.tool_call","name":"shell","summary":"cargo test"}'
-        echo '{"event":"agent.file_change","path":"a.txt","kind":"update"}'
+        r#"echo '{"event":"agent.file_change","path":"a.txt","kind":"update"}'
         echo '{"event":"agent.usage","tokens_in":1200,"tokens_out":30}'
+        echo '{"event":"agent.tool_call","name":"shell","summary":"cargo test"}'
         events=$(dirname "$SPRAG_PROMPT_FILE")/../events.jsonl
         until grep '"turn.progress"' "$events" | grep -q 'cargo test'; do sleep 0.05; done
         echo fixed > a.txt; echo Done."#,
