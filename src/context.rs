@@ -1,10 +1,12 @@
 //! The only code that reads the process's environment: variables, working directory, terminals.
 
+use crate::domain::settings::variables;
 use crate::process::find_program;
 use anyhow::Context as _;
 use std::ffi::{OsStr, OsString};
 use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// The environment of the process, read once at the start.
 #[derive(Debug, Clone)]
@@ -63,6 +65,17 @@ impl Context {
     /// A variable's value, unless it is unset, empty or not UTF-8.
     pub fn var(&self, name: &str) -> Option<&str> {
         self.var_os(name).and_then(OsStr::to_str)
+    }
+
+    /// By what every limit of time after a signal is multiplied: 1, except in tests.
+    pub fn times_after_signal(&self) -> u32 {
+        let times = self.var(variables::AFTER_SIGNAL_TIMES);
+        times.and_then(|times| times.parse().ok()).unwrap_or(1)
+    }
+
+    /// A limit of time after a signal.
+    pub fn after_signal(&self, limit: Duration) -> Duration {
+        limit.saturating_mul(self.times_after_signal())
     }
 
     /// A variable's value as a path.

@@ -518,7 +518,7 @@ mod tests {
         for busy in ["yes", "exec >/dev/null 2>&1; sleep 100", "sleep 100"] {
             let (mut git, cancel) = (git(), Cancel::new());
             git.stop = Stop::after(Duration::from_millis(100));
-            git.stop.follow(&cancel);
+            git.stop.follow(&cancel, 1);
             cancel.trigger(CancelReason::Interrupt);
             let ended = script(&git, busy).stream(&mut |_| {});
             assert!(

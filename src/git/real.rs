@@ -37,9 +37,9 @@ impl Real {
         self.filters = sandbox;
     }
 
-    /// Ends git processes soon after a signal has set this flag.
-    pub fn stop_with(&self, cancel: &Cancel) {
-        self.git.stop.follow(cancel);
+    /// Ends git processes soon after a signal has set this flag. `times` multiplies how long they may still work.
+    pub fn stop_with(&self, cancel: &Cancel, times: u32) {
+        self.git.stop.follow(cancel, times);
     }
 
     /// Whether git processes are no longer started, because a signal has asked the run to stop.

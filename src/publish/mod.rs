@@ -209,7 +209,8 @@ struct Job<'a> {
 impl Job<'_> {
     async fn publish(&self, handed: &UntrustedRun, reporting: &mut Reporting) -> Result<u8> {
         process::listen(&self.cancel).map_err(anyhow::Error::from)?;
-        self.real.stop_with(&self.cancel);
+        self.real
+            .stop_with(&self.cancel, self.context.times_after_signal());
         let mut sink = |event| reporting.take(event);
         let mut emit = Emitter::new(&mut sink, 0, self.summary.elapsed_ms);
         let bundle = handed.bundle.as_deref();

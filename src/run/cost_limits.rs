@@ -80,7 +80,7 @@ pub(crate) async fn count(context: &Context, parts: &mut Parts<'_>, request: &Ru
         return;
     };
     let patience = match parts.setup.cancel.beyond_deadline().reason() {
-        Some(_) => CANCELLED_SPEND_TIMEOUT,
+        Some(_) => context.after_signal(CANCELLED_SPEND_TIMEOUT),
         None => SPEND_TIMEOUT,
     };
     let uncounted = add(context, &parts.setup.run_id, &spent, &head, patience).await;

@@ -50,10 +50,11 @@ pub(crate) async fn deliver(
         return Ok(Delivered::Not);
     }
     let stopped = parts.setup.cancel.beyond_deadline();
+    let patience = context.after_signal(CANCELLED_TIMEOUT);
     let closed = tokio::select! {
         biased;
         closed = closed_meanwhile(&actions, request) => closed,
-        () = after_signal(&stopped) => None,
+        () = after_signal(&stopped, patience) => None,
     };
     let target = (request, branch, closed);
     let mut push = match push(context, &actions, parts, target, start, &checks).await? {
@@ -61,7 +62,7 @@ pub(crate) async fn deliver(
         PushAttempt::Impossible => return Ok(Delivered::Failed),
         PushAttempt::Line(line) => *line,
     };
-    let done = follow_up(&actions, parts, request, branch, &mut push).await?;
+    let done = follow_up(&actions, parts, (request, branch), patience, &mut push).await?;
     let delivered = match push.closed {
         Some(closed) => Delivered::Closed(closed),
         None => Delivered::of(done),
@@ -70,12 +71,13 @@ pub(crate) async fn deliver(
     Ok(delivered)
 }
 
-/// Opens or updates the pull request and starts workflows after a push. Returns whether all of it succeeded.
+/// Opens or updates the pull request and starts workflows after a push. After a signal, that may take as long as
+/// `patience`. Returns whether all of it succeeded.
 async fn follow_up(
     actions: &ActionsEnvironment,
     parts: &mut Parts<'_>,
-    request: &RunRequest,
-    branch: &WorkBranch,
+    (request, branch): (&RunRequest, &WorkBranch),
+    patience: Duration,
     push: &mut PushLine,
 ) -> Result<bool> {
     let stopped = parts.setup.cancel.beyond_deadline();
@@ -86,14 +88,14 @@ async fn follow_up(
         branch,
         summary: &summary,
         patience: match stopped.reason() {
-            Some(_) => CANCELLED_TIMEOUT,
+            Some(_) => patience,
             None => FOLLOW_UP_TIMEOUT,
         },
     };
     let followed = tokio::select! {
         biased;
         followed = after.follow_up(push) => Some(followed),
-        () = after_signal(&stopped) => None,
+        () = after_signal(&stopped, patience) => None,
     };
     let (done, troubles) = followed.unwrap_or_else(|| {
         let why = "the run was stopped before its pull request and workflows were handled";
@@ -158,10 +160,10 @@ pub(crate) async fn warn_of_closed_pull(
     Some(how)
 }
 
-/// Returns [`CANCELLED_TIMEOUT`] after a signal.
-async fn after_signal(stopped: &Cancel) {
+/// Returns `patience` after a signal.
+async fn after_signal(stopped: &Cancel, patience: Duration) {
     stopped.cancelled().await;
-    tokio::time::sleep(CANCELLED_TIMEOUT).await;
+    tokio::time::sleep(patience).await;
 }
 
 /// The result of trying to push.

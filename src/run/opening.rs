@@ -71,7 +71,8 @@ pub(super) fn parts<'e>(
             detector: detector(&context.env),
         },
     };
-    parts.tree.repo.real().stop_with(&parts.setup.cancel);
+    let real = parts.tree.repo.real();
+    real.stop_with(&parts.setup.cancel, context.times_after_signal());
     let filters = parts.setup.filters();
     parts.tree.repo.confine_filters(filters);
     parts

@@ -81,6 +81,8 @@ struct Publishing {
     publisher: Publisher,
     /// Whether the token is the job's own. Its pushes start no workflows.
     is_job_token: bool,
+    /// How long the report may take after a signal.
+    hurry: Duration,
 }
 
 impl Reporting {
@@ -172,6 +174,7 @@ impl Reporting {
                 self.publishing = Some(Publishing {
                     publisher,
                     is_job_token,
+                    hurry: context.after_signal(CANCELLED_REPORT_TIMEOUT),
                 });
             }
             Err(error) => self.warn(format!("the run is not reported to GitHub: {error}")),
@@ -188,7 +191,7 @@ impl Reporting {
         let dispatched = push.map_or(Vec::new(), |push| push.dispatched.clone());
         let is_cancelled = self.summary.status == Some(RunStatus::Cancelled);
         let patience = match is_cancelled {
-            true => CANCELLED_REPORT_TIMEOUT,
+            true => publishing.hurry,
             false => REPORT_TIMEOUT,
         };
         let end = End {
@@ -198,12 +201,10 @@ impl Reporting {
             until: Instant::now() + patience,
             hurried: is_cancelled,
         };
-        let published = publishing.publisher.finish(
-            &self.summary,
-            end,
-            || self.is_stopped(),
-            CANCELLED_REPORT_TIMEOUT,
-        );
+        let published =
+            publishing
+                .publisher
+                .finish(&self.summary, end, || self.is_stopped(), publishing.hurry);
         if !published.complete {
             self.status = ReportStatus::Degraded;
         }

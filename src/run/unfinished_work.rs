@@ -44,7 +44,7 @@ pub(crate) async fn save_or_remove(
     let has_commits = base != parts.setup.start_commit() && delivered != Delivered::Done;
     let stopped = parts.setup.cancel.beyond_deadline();
     let cancel = match stopped.reason() {
-        Some(_) => ends_after(CANCELLED_SAVE_TIMEOUT),
+        Some(_) => ends_after(context.after_signal(CANCELLED_SAVE_TIMEOUT)),
         None => stopped.clone(),
     };
     let has_notes = parts.notes.has_own();

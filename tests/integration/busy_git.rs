@@ -91,7 +91,8 @@ fn many_new_refs_are_removed_together_and_a_few_of_them_named() {
 
 #[test]
 fn a_signal_ends_a_filter_that_does_not_end_and_the_work_is_taken_up_again() {
-    let project = project();
+    let mut project = project();
+    project.env("SPRAG_AFTER_SIGNAL_TIMES", "1");
     let (filter, began) = (project.outside("clean.sh"), project.outside("began"));
     let command = format!("sh {}", filter.display());
     project.git(&["config", "filter.slow.clean", &command]);

@@ -54,6 +54,8 @@ variables! {
     GITHUB_REQUEST = "SPRAG_GITHUB_REQUEST_MS";
     /// The longest wait for a model, in milliseconds. Tests shorten it.
     MODEL_WAIT = "SPRAG_MODEL_WAIT_MS";
+    /// Multiplies what a run may take to end after a signal. Tests set it, as they also run on slow machines.
+    AFTER_SIGNAL_TIMES = "SPRAG_AFTER_SIGNAL_TIMES";
     /// Limits the sandbox level. Tests set it to see every level on one machine.
     SANDBOX_LIMIT = "SPRAG_SANDBOX_LIMIT";
     /// Limits the network to its weaker enforcement, for the same reason.

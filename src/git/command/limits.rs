@@ -23,7 +23,8 @@ pub(in crate::git) struct Stop(Arc<Shared>);
 struct Shared {
     /// How long git processes may work after a signal.
     limit: Duration,
-    cancel: OnceLock<Cancel>,
+    /// The signal, and what multiplies the limit.
+    signal: OnceLock<(Cancel, u32)>,
     /// How long git processes have worked since the signal, in microseconds.
     worked: AtomicU64,
     /// How many [`Unbroken`] there are.
@@ -49,10 +50,10 @@ impl Stop {
         }))
     }
 
-    /// From now on, signals that set this flag count. Only the first flag does.
-    pub(in crate::git) fn follow(&self, cancel: &Cancel) {
+    /// From now on, signals that set this flag count. `times` multiplies the limit. Only the first flag counts.
+    pub(in crate::git) fn follow(&self, cancel: &Cancel, times: u32) {
         // The deadline of a run leaves time for its end.
-        let _ = self.0.cancel.set(cancel.beyond_deadline());
+        let _ = self.0.signal.set((cancel.beyond_deadline(), times));
     }
 
     /// Whether git processes are ended at once.
@@ -63,13 +64,15 @@ impl Stop {
     /// Counts the time that a git process has worked. Returns whether it must end.
     pub(super) fn passed(&self, time: Duration) -> bool {
         let shared = &self.0;
-        let reason = shared.cancel.get().and_then(Cancel::reason);
-        if reason.is_none() || shared.unbroken.load(Ordering::Relaxed) > 0 {
+        let signal = shared.signal.get();
+        let signal = signal.filter(|(cancel, _)| cancel.reason().is_some());
+        let is_unbroken = || shared.unbroken.load(Ordering::Relaxed) > 0;
+        let Some((_, times)) = signal.filter(|_| !is_unbroken()) else {
             return false;
-        }
+        };
         let time = u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
         let before = shared.worked.fetch_add(time, Ordering::Relaxed);
-        Duration::from_micros(before.saturating_add(time)) >= shared.limit
+        Duration::from_micros(before.saturating_add(time)) >= shared.limit.saturating_mul(*times)
     }
 
     /// Lets the git processes of what must not end halfway work to their ends.
@@ -112,7 +115,7 @@ mod tests {
         let (stop, cancel) = (Stop::default(), Cancel::new());
         let other = stop.clone();
         assert!(!stop.passed(AFTER_SIGNAL));
-        other.follow(&cancel);
+        other.follow(&cancel, 1);
         cancel.trigger(CancelReason::Deadline);
         assert!(!stop.passed(AFTER_SIGNAL));
         cancel.trigger(CancelReason::Interrupt);
@@ -122,5 +125,13 @@ mod tests {
         let most = AFTER_SIGNAL - Duration::from_millis(1);
         assert!(!stop.passed(most) && !other.is_over());
         assert!(other.passed(Duration::from_millis(1)) && stop.is_over());
+    }
+
+    #[test]
+    fn the_limit_after_a_signal_can_be_multiplied() {
+        let (stop, cancel) = (Stop::default(), Cancel::new());
+        stop.follow(&cancel, 3);
+        cancel.trigger(CancelReason::Interrupt);
+        assert!(!stop.passed(AFTER_SIGNAL * 2) && stop.passed(AFTER_SIGNAL));
     }
 }

@@ -73,6 +73,7 @@ fn a_cancelled_job_says_so_everywhere() {
 #[test]
 fn a_cancelled_job_ends_though_github_does_not_answer() {
     let (mut runner, number, _) = on_pull();
+    runner.project.env("SPRAG_AFTER_SIGNAL_TIMES", "1");
     let mut child = working(&mut runner, number, SLOW, &[]);
     runner.github.fault(Fault::every("*", "/**", Trouble::Hang));
     signal(child.id(), "INT");
@@ -159,6 +160,7 @@ fn a_signal_after_the_last_task_does_not_wait_for_a_github_that_hangs() {
     for hangs in ["/repos/*/*/check-runs/**", "/**"] {
         let (mut runner, number, _) = on_pull();
         runner.project.env("SPRAG_GITHUB_REQUEST_MS", "3600000");
+        runner.project.env("SPRAG_AFTER_SIGNAL_TIMES", "1");
         let mut child = working(&mut runner, number, STUBBORN, &[]);
         runner.github.fault(Fault::every("*", hangs, Trouble::Hang));
         std::fs::write(runner.project.outside("go"), "").unwrap();

@@ -181,6 +181,8 @@ impl Project {
             // So do those about confinement, which costs a start of the program for each child. With
             // SPRAG_TEST_SANDBOX=auto all tests run under the default.
             .env("SPRAG_SANDBOX", sandbox)
+            // What a run may take to end after a signal is no matter of this machine's speed.
+            .env("SPRAG_AFTER_SIGNAL_TIMES", "50")
             .envs(self.env.iter().map(|(name, value)| (name, value)))
             .stdin(Stdio::null());
         command
