@@ -2,15 +2,15 @@
 
 use crate::cli::{CheckArgs, SettingFlags};
 use crate::context::Context;
-use crate::domain::plan::{self, Task};
+use crate::domain::plan::{self, Opened, Task, TaskStatus};
 use crate::error::{Error, Result};
 use crate::git::{Real, path_within};
 use crate::print::{masking, print, print_unmasked};
 use crate::report;
 use crate::report::actions_log::neutral_json;
 use crate::run::described::task_settings;
-use crate::run::plan_state::{PlanFile, PlanState};
-use crate::run::prepare::{config_file, config_path, ensure_writable, read_plan, schema_source};
+use crate::run::plan_state::ensure_writable;
+use crate::run::prepare::{config_file, config_path, not_writable, schema_source};
 use crate::run::repository::repository;
 use crate::run::start::review_only_in_plan;
 use crate::settings::{self, RunConfig, Sources, TaskConfig};
@@ -38,27 +38,24 @@ pub fn command(context: &Context, args: &CheckArgs) -> Result<u8> {
     };
     let path = context.cwd.join(path);
     let name = path_within(&path, real.work_tree());
-    let mut warnings = Vec::new();
-    let (plan, text) = read_plan(&path, &name, &mut warnings)?;
-    let sources = Sources::new(context, above, plan.settings.clone().or(file.settings));
-    let in_tree = None;
-    let file = PlanFile {
-        path,
-        name,
-        in_tree,
-    };
-    let book = PlanState::new(plan, Some(file), text);
-    check_plan(context, args.json, &book, (&real, &sources), &warnings)
+    let bytes = settings::read_file(&path, "plan")?;
+    let read = plan::open(&name, &bytes).map_err(settings::located)?;
+    let (opened, warnings) = (read.value, read.warnings);
+    let below = opened.plan().settings.clone().or(file.settings);
+    let sources = Sources::new(context, above, below);
+    let warnings: Vec<String> = warnings.iter().map(ToString::to_string).collect();
+    let plan = (name.as_str(), &opened);
+    check_plan(context, args.json, plan, (&real, &sources), &warnings)
 }
 
 fn check_plan(
     context: &Context,
     json: bool,
-    book: &PlanState,
+    (name, opened): (&str, &Opened<'_>),
     (real, sources): (&Real, &Sources),
     warnings: &[String],
 ) -> Result<u8> {
-    let plan = &book.plan;
+    let plan = opened.plan();
     if plan.settings.review_only == Some(true) {
         return Err(review_only_in_plan());
     }
@@ -68,12 +65,13 @@ fn check_plan(
     for task in order {
         tasks.push((task, settings::shown_task_config(sources, task)?));
     }
-    let is_open = |task: &&Task| !book.is_done(&task.id);
-    ensure_writable(book, plan.tasks.iter().filter(is_open))?;
+    let open = plan.tasks.iter();
+    let open = open.filter(|task| task.status != TaskStatus::Done);
+    let written = ensure_writable(opened, open.map(|task| &task.id));
+    written.map_err(|error| not_writable(&error))?;
     if json {
         return check_json(context, plan, &tasks, warnings);
     }
-    let name = book.file.as_ref().map_or("", |file| file.name.as_str());
     let mut text: String = warnings
         .iter()
         .map(|warning| format!("warning: {warning}\n"))

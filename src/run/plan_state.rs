@@ -1,6 +1,6 @@
 //! The plan and the current status of its tasks, which is saved in the plan file.
 
-use crate::domain::plan::{self, Plan, StatusUpdate, Task, TaskId, TaskStatus};
+use crate::domain::plan::{self, Opened, Plan, StatusUpdate, Task, TaskId, TaskStatus};
 use crate::git::{PlanContent, PlanExempt};
 use crate::plain_file;
 use anyhow::Context as _;
@@ -162,16 +162,9 @@ impl PlanState {
         let Some(file) = &self.file else {
             return Ok(());
         };
-        let update = StatusUpdate {
-            status: TaskStatus::Done,
-            attempts: Some(1),
-            completed_at: Some("2000-01-01T00:00:00Z".into()),
-        };
-        let updates: Vec<(&TaskId, &StatusUpdate)> =
-            tasks.take(REHEARSED).map(|id| (id, &update)).collect();
-        plan::set_statuses(&file.name, &self.text, &updates)
-            .map(drop)
-            .map_err(|error| anyhow::anyhow!("{error}"))
+        let opened = plan::open(&file.name, self.text.as_bytes());
+        let opened = opened.map_err(|error| anyhow::anyhow!("{error}"))?.value;
+        ensure_writable(&opened, tasks)
     }
 
     /// The file's current text with the current status of every task. Statuses that the agent wrote are
@@ -187,16 +180,18 @@ impl PlanState {
             .is_ok_and(is_plan)
             .then(|| fs::read(&file.path).ok())
             .flatten()
-            .and_then(|bytes| String::from_utf8(bytes).ok())
+            .and_then(|bytes| String::from_utf8(bytes).ok());
+        let now = now
+            .as_deref()
             .and_then(|text| self.with_all_tasks(&file.name, text));
-        let (text, present) = match now {
+        let opened = match now {
             Some(now) => now,
             None => {
-                let read = plan::parse(&file.name, self.text.as_bytes())
-                    .map_err(|error| anyhow::anyhow!("{error}"))?;
-                (self.text.clone(), read.value)
+                let read = plan::open(&file.name, self.text.as_bytes());
+                read.map_err(|error| anyhow::anyhow!("{error}"))?.value
             }
         };
+        let present = opened.plan();
         let known = |id: &TaskId| match beside {
             Some((other, update)) if other == id => Some(update),
             _ => self.statuses.get(id),
@@ -217,7 +212,7 @@ impl PlanState {
             .filter(is_done_now)
             .map(|task| &task.id);
         let done_now: HashSet<&TaskId> = done_now.collect();
-        let text = plan::with_marks_of(&file.name, &text, &self.text, &done_now);
+        let marked = opened.with_marks_of(&self.text, &done_now);
         let differs = |task: &Task, update: &StatusUpdate| {
             task.status != update.status
                 || task.attempts != update.attempts
@@ -230,16 +225,42 @@ impl PlanState {
             .filter(|(task, update)| differs(task, update) || done_now.contains(&task.id))
             .map(|(task, update)| (&task.id, update))
             .collect();
-        plan::set_statuses(&file.name, &text, &wrong).map_err(|error| anyhow::anyhow!("{error}"))
+        let written = match marked {
+            Some(text) => plan::set_statuses(&file.name, &text, &wrong),
+            None => opened.with_statuses(&wrong),
+        };
+        written.map_err(|error| anyhow::anyhow!("{error}"))
     }
 
-    /// The text and its plan, if it is a plan that has all tasks of this one.
-    fn with_all_tasks(&self, name: &str, text: String) -> Option<(String, Plan)> {
-        let present = plan::parse(name, text.as_bytes()).ok()?.value;
-        let ids: HashSet<&TaskId> = present.tasks.iter().map(|task| &task.id).collect();
+    /// The plan in this text, if it has all tasks of this one.
+    fn with_all_tasks<'a>(&self, name: &'a str, text: &'a str) -> Option<Opened<'a>> {
+        let opened = plan::open(name, text.as_bytes()).ok()?.value;
+        let present = opened.plan().tasks.iter();
+        let ids: HashSet<&TaskId> = present.map(|task| &task.id).collect();
         let has_all = self.plan.tasks.iter().all(|task| ids.contains(&task.id));
-        has_all.then_some((text, present))
+        has_all.then_some(opened)
     }
+}
+
+/// Verifies that the status of each of these tasks can be written into the plan.
+///
+/// # Errors
+/// When the plan is written in a way that cannot be patched.
+pub fn ensure_writable<'t>(
+    opened: &Opened<'_>,
+    tasks: impl Iterator<Item = &'t TaskId>,
+) -> anyhow::Result<()> {
+    let update = StatusUpdate {
+        status: TaskStatus::Done,
+        attempts: Some(1),
+        completed_at: Some("2000-01-01T00:00:00Z".into()),
+    };
+    let updates: Vec<(&TaskId, &StatusUpdate)> =
+        tasks.take(REHEARSED).map(|id| (id, &update)).collect();
+    let written = opened.with_statuses(&updates);
+    written
+        .map(drop)
+        .map_err(|error| anyhow::anyhow!("{error}"))
 }
 
 /// The current time in UTC, rounded to seconds.

@@ -227,7 +227,9 @@ pub fn prepare(
     if sources.above.roles.is_some() {
         warn_of_unused_roles(&mut prepared);
     }
-    ensure_writable(&prepared.book, prepared.tasks.iter().map(|(task, _)| task))?;
+    let tasks = prepared.tasks.iter().map(|(task, _)| &task.id);
+    let written = prepared.book.ensure_writable(tasks);
+    written.map_err(|error| not_writable(&error))?;
     Ok(prepared)
 }
 
@@ -274,18 +276,12 @@ fn by_progress(
     })
 }
 
-/// Verifies that the status of each of these tasks can be written into the plan.
-///
-/// # Errors
-/// When the plan is written in a way that cannot be changed.
-pub fn ensure_writable<'t>(book: &PlanState, tasks: impl Iterator<Item = &'t Task>) -> Result<()> {
-    let written = book.ensure_writable(tasks.map(|task| &task.id));
-    written.map_err(|error| {
-        Error::config(format!(
-            "the plan's status cannot be written back: {error:#}"
-        ))
-        .hint("write the task as a plain mapping with each key on its own line")
-    })
+/// The error for a plan that is written in a way that cannot be changed.
+pub fn not_writable(error: &anyhow::Error) -> Error {
+    Error::config(format!(
+        "the plan's status cannot be written back: {error:#}"
+    ))
+    .hint("write the task as a plain mapping with each key on its own line")
 }
 
 /// The schema of the structured output. As everywhere, a path on the command line is relative to the

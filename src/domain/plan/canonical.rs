@@ -3,8 +3,9 @@
 use super::foreign::plan_status;
 use super::markdown::STATUS_KEY;
 use super::native::OWNED_KEYS;
+use super::patch::Read;
 use super::source::{Container, Source};
-use super::{PlanFormat, parse, text_of};
+use super::{PlanFormat, text_of};
 use crate::yaml::{Entry, Node, Style, Value};
 use std::collections::HashSet;
 use std::fmt::Write;
@@ -16,10 +17,8 @@ use std::fmt::Write;
 ///
 /// Returns `None` when the file is not a valid plan: then the raw bytes must be compared.
 pub fn without_owned_keys(name: &str, bytes: &[u8]) -> Option<Vec<u8>> {
-    parse(name, bytes).ok()?;
-    let text = text_of(name, bytes).ok()?;
-    let source = Source::open(name, text).ok()?;
-    Some(render(&source, None).into_bytes())
+    let read = Read::new(name, text_of(name, bytes).ok()?).ok()?;
+    Some(render(&read.source, None).into_bytes())
 }
 
 /// Like [`without_owned_keys`], but omits only the states of the tasks with the given indexes.

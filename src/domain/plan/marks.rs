@@ -10,23 +10,23 @@ use super::{PlanFormat, TaskId, canonical, text_of};
 use crate::yaml::{Node, Value};
 use std::collections::{HashMap, HashSet};
 
-/// Resets the status of the whole plan and the marks on parts of tasks to those in `before`, except for the parts
-/// of the tasks in `except`. A part is identified by its task and its text; a new part is not marked. A text that
-/// cannot be read or edited with certainty is returned unchanged.
-pub fn with_marks_of(name: &str, text: &str, before: &str, except: &HashSet<&TaskId>) -> String {
-    marked(name, text, before, except).unwrap_or_else(|| text.to_owned())
-}
-
-fn marked(name: &str, text: &str, before: &str, except: &HashSet<&TaskId>) -> Option<String> {
-    let bare = text_of(name, text.as_bytes()).ok()?;
-    let start = &text[..text.len() - bare.len()];
-    let before = text_of(name, before.as_bytes()).ok()?;
-    let (now, before) = (Read::new(name, bare).ok()?, Read::new(name, before).ok()?);
+/// The text of `now` with the marks of `before`, as by [`super::Opened::with_marks_of`].
+pub(super) fn with_marks_of(
+    name: &str,
+    now: &Read<'_>,
+    before: &str,
+    except: &HashSet<&TaskId>,
+) -> Option<String> {
+    let marked = parts(now);
+    if marked.is_empty() && plan_status(now.plan.format).is_none() {
+        return None;
+    }
+    let before = Read::new(name, text_of(name, before.as_bytes()).ok()?).ok()?;
     let known: HashMap<Key<'_>, bool> = parts(&before)
         .into_iter()
         .map(|part| (part.key, part.is_marked))
         .collect();
-    let wrong = parts(&now).into_iter().filter_map(|part| {
+    let wrong = marked.into_iter().filter_map(|part| {
         let wanted = known.get(&part.key).copied().unwrap_or_default();
         (part.is_marked != wanted && !except.contains(part.key.0)).then_some((part.place, wanted))
     });
@@ -34,15 +34,20 @@ fn marked(name: &str, text: &str, before: &str, except: &HashSet<&TaskId>) -> Op
     let splices: Option<Vec<Splice>> = wrong
         .map(|(place, wanted)| match place {
             Place::Box(start, end) => Some(Splice::new(start, end, mark(wanted))),
-            Place::Step(step) => key_splice(bare, step, "done", &wanted.to_string(), json),
+            Place::Step(step) => {
+                key_splice(now.source.text, step, "done", &wanted.to_string(), json)
+            }
         })
         .collect();
     let mut splices = splices?;
-    splices.extend(status_splice(&now, &before));
-    let edited = applied(bare, splices)?;
+    splices.extend(status_splice(now, &before));
+    if splices.is_empty() {
+        return None;
+    }
+    let edited = applied(now.source.text, splices)?;
     let after = Read::new(name, &edited).ok()?;
     let is_same = canonical::render(&now.source, None) == canonical::render(&after.source, None);
-    is_same.then(|| format!("{start}{edited}"))
+    is_same.then_some(edited)
 }
 
 /// Resets the status of the whole plan.

@@ -12,6 +12,7 @@ mod markdown;
 mod marks;
 mod matrix;
 mod native;
+mod opened;
 mod order;
 mod patch;
 mod rights;
@@ -21,9 +22,9 @@ mod task_list;
 
 pub use canonical::without_owned_keys;
 pub use markdown::boxes::{Checkbox, checkboxes, with_checked};
-pub use marks::with_marks_of;
 pub use matrix::{MAX_ROWS, Matrix, Row, matrix};
 pub(crate) use native::PLAN_KEYS;
+pub use opened::{Opened, open};
 pub use order::{UnknownTask, selection};
 pub use patch::{StatusUpdate, set_statuses};
 pub use rights::keeps_settings;
@@ -287,20 +288,9 @@ pub enum PlanFormat {
 /// The first error, with its position. A plan that is returned has at least one task, unique ids, known
 /// dependencies without a cycle, and only values in range.
 pub fn parse(name: &str, bytes: &[u8]) -> Result<Parsed<Plan>, PlanError> {
-    let text = text_of(name, bytes)?;
-    let mut warnings = Vec::new();
-    let plan = Source::open(name, text)
-        .and_then(|source| plan_of(name, &source, &mut warnings))
-        .map_err(|fault| fault.in_file(name))?;
-    warnings.sort_by_key(|warning: &Fault| warning.at);
-    let warnings = warnings
-        .into_iter()
-        .map(|fault| fault.in_file(name))
-        .collect();
-    Ok(Parsed {
-        value: plan,
-        warnings,
-    })
+    let Parsed { value, warnings } = open(name, bytes)?;
+    let value = value.into_plan();
+    Ok(Parsed { value, warnings })
 }
 
 /// Checks that a file of this size may be read, before it is read.

@@ -5,7 +5,7 @@ use super::foreign::{RAFA_WORDS, STORY_WORDS, plan_status};
 use super::markdown::STATUS_KEY;
 use super::markdown::boxes::mark;
 use super::source::{Container, Source};
-use super::{Plan, PlanError, PlanFormat, Task, TaskId, TaskStatus, canonical, plan_of, text_of};
+use super::{Plan, PlanError, PlanFormat, Task, TaskId, TaskStatus, canonical, open, plan_of};
 use crate::suggest::did_you_mean;
 use crate::text_error::{Fault, Position};
 use crate::yaml::{Node, Value};
@@ -41,9 +41,15 @@ pub fn set_statuses(
     text: &str,
     updates: &[(&TaskId, &StatusUpdate)],
 ) -> Result<String, PlanError> {
-    let bare = text_of(name, text.as_bytes())?;
-    let mark = &text[..text.len() - bare.len()];
-    let before = Read::new(name, bare).map_err(|fault| fault.in_file(name))?;
+    open(name, text.as_bytes())?.value.with_statuses(updates)
+}
+
+/// The text with the states set, as by [`set_statuses`].
+pub(super) fn with_statuses(
+    name: &str,
+    before: &Read<'_>,
+    updates: &[(&TaskId, &StatusUpdate)],
+) -> Result<String, Fault> {
     let places: HashMap<&TaskId, usize> = before
         .plan
         .tasks
@@ -58,17 +64,14 @@ pub fn set_statuses(
             let known = before.plan.tasks.iter().map(|task| task.id.as_str());
             let suggestion = did_you_mean(id.as_str(), known);
             let message = format!("the plan has no task `{id}`{suggestion}");
-            return Err(Fault::new(Position::START, message).in_file(name));
+            return Err(Fault::new(Position::START, message));
         };
         set(&mut expected.tasks[place], before.plan.format, update);
         changed.insert(place);
     }
-    let edited = edited(name, &before, &changed, &expected)
-        .filter(|edited| holds(name, &before, edited, &changed, &expected));
-    match edited {
-        Some(edited) => Ok(format!("{mark}{edited}")),
-        None => Err(unsure(&before.plan, &changed).in_file(name)),
-    }
+    let edited = edited(name, before, &changed, &expected)
+        .filter(|edited| holds(name, before, edited, &changed, &expected));
+    edited.ok_or_else(|| unsure(&before.plan, &changed))
 }
 
 /// A text and its parsed plan.

@@ -6,6 +6,7 @@ mod patching;
 mod reading;
 
 use super::*;
+use std::collections::HashSet;
 
 pub(super) fn plan(name: &str, text: &str) -> Plan {
     match parse(name, text.as_bytes()) {
@@ -22,6 +23,13 @@ pub(super) fn set_status(
     update: &StatusUpdate,
 ) -> Result<String, PlanError> {
     set_statuses(name, text, &[(task, update)])
+}
+
+/// The text with the marks of `before`, or as it is.
+pub(super) fn marked_as(name: &str, text: &str, before: &str, except: &HashSet<&TaskId>) -> String {
+    let opened = open(name, text.as_bytes()).ok();
+    let marked = opened.and_then(|opened| opened.value.with_marks_of(before, except));
+    marked.unwrap_or_else(|| text.to_owned())
 }
 
 pub(super) fn error(name: &str, text: &str) -> String {

@@ -313,12 +313,23 @@ proptest! {
 }
 
 #[test]
+fn a_text_without_marks_to_reset_is_left_as_it_is() {
+    for text in [
+        "tasks:\n- title: a\n",
+        "status: pending\ntasks:\n- title: a\n  done: false\n  steps:\n  - prompt: x\n    done: true\n",
+    ] {
+        let opened = open("p.yaml", text.as_bytes()).unwrap().value;
+        assert_eq!(opened.with_marks_of(text, &HashSet::new()), None, "{text}");
+    }
+}
+
+#[test]
 fn parts_are_marked_as_before_by_their_words() {
     let before = "tasks:\n- title: a\n  done: false\n  steps:\n  - prompt: x\n    done: true\n  - prompt: y\n- title: b\n  steps:\n  - prompt: x\n    done: false\n";
     let now = "tasks:\n- title: a\n  done: false\n  steps:\n  - prompt: y\n    done: true\n  - prompt: x\n    done: false # why\n  - prompt: new\n    done: true\n- title: b\n  steps:\n  - prompt: x\n    done: true\n";
     let (task, of) = (id("t2"), |except: &[&TaskId]| {
         let except = except.iter().copied().collect();
-        with_marks_of("p.plan.yml", now, before, &except)
+        marked_as("p.plan.yml", now, before, &except)
     });
     let all = "tasks:\n- title: a\n  done: false\n  steps:\n  - prompt: y\n    done: false\n  - prompt: x\n    done: true # why\n  - prompt: new\n    done: false\n- title: b\n  steps:\n  - prompt: x\n    done: false\n";
     assert_eq!(of(&[]), all);
@@ -326,6 +337,6 @@ fn parts_are_marked_as_before_by_their_words() {
     let but_one = all.replace(&format!("{last}false"), &format!("{last}true"));
     assert_eq!(of(&[&task]), but_one);
     for (name, text) in [("p.yaml", "no plan"), ("tasks.md", "# Tasks: T\n")] {
-        assert_eq!(with_marks_of(name, text, before, &HashSet::new()), text);
+        assert_eq!(marked_as(name, text, before, &HashSet::new()), text);
     }
 }

@@ -441,7 +441,7 @@ fn what_an_agent_says_of_a_whole_plan_is_put_right() {
     ] {
         let [before, now, expected] =
             [before, now, expected].map(|it| format!("title: T\n{it}{steps}"));
-        let put_right = with_marks_of("p.plan.yml", &now, &before, &HashSet::new());
+        let put_right = marked_as("p.plan.yml", &now, &before, &HashSet::new());
         assert_eq!(put_right, expected);
     }
 }
