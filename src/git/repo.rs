@@ -6,6 +6,7 @@ use crate::git::command::Call;
 use crate::git::commit::request::{Identity, StagedTree};
 use crate::git::error::{GitError, io_error};
 use crate::git::files::copy_index;
+use crate::git::objects::sound::YoungPacks;
 use crate::git::private::adopted::make_object_store;
 use crate::git::private::calls::{HOME, RealCall, private_call, real_call};
 use crate::git::private::directory::PrivateDir;
@@ -37,6 +38,7 @@ pub struct Repo {
     /// A change time before the start of the run, in seconds and nanoseconds, or `None` if an earlier process
     /// started the run.
     pub(super) began: Option<(i64, i64)>,
+    pub(super) young_packs: YoungPacks,
     /// How long to wait while another process holds the lock of the repository's index.
     pub(super) lock_wait: Duration,
 }
@@ -59,6 +61,7 @@ impl Repo {
         let base_tree = private.state.base_tree.clone();
         let mut repo = Self::over(real, private);
         repo.began = began.map(|seconds| (seconds, 0));
+        repo.young_packs = repo.packs_younger_than_run();
         if let Some(digest) = index.is_base {
             repo.staged.put(&base_tree, digest, &Arc::default());
         }
@@ -102,6 +105,7 @@ impl Repo {
             base_files: BaseFiles::default(),
             staged_tree: None,
             began: None,
+            young_packs: YoungPacks::new(),
             lock_wait: LOCK_WAIT,
         }
     }

@@ -51,7 +51,15 @@ fn calls(project: &Project) -> Vec<Vec<String>> {
 
 /// Runs as many tasks, each of which changes a file.
 fn run(tasks: usize) -> Vec<Vec<String>> {
+    run_after(tasks, &[])
+}
+
+/// Like [`run`], after a git command.
+fn run_after(tasks: usize, command: &[&str]) -> Vec<Vec<String>> {
     let mut project = Project::new(&[("plan.yaml", &plan(tasks)), ("a.txt", "0\n")]);
+    if !command.is_empty() {
+        project.git(command);
+    }
     watch_git(&mut project, "");
     let agent = project.agent("echo turn >> \"$OUT/git\"; echo $N > a.txt");
     project.run(&agent, &[]).expect(0);
@@ -59,15 +67,18 @@ fn run(tasks: usize) -> Vec<Vec<String>> {
     calls(&project)
 }
 
+/// Also right after a clone, of which everything is in a pack.
 #[test]
 fn one_task_starts_few_git_processes() {
-    let calls = run(1).concat();
-    assert!(
-        calls.len() <= ONE_TASK,
-        "{} instead of {ONE_TASK}:\n{}",
-        calls.len(),
-        calls.join("\n")
-    );
+    for before in [&[][..], &["repack", "-adq"]] {
+        let calls = run_after(1, before).concat();
+        assert!(
+            calls.len() <= ONE_TASK,
+            "{before:?}: {} instead of {ONE_TASK}:\n{}",
+            calls.len(),
+            calls.join("\n")
+        );
+    }
 }
 
 #[test]

@@ -10,7 +10,14 @@ use crate::plain_file;
 use std::collections::HashMap;
 use std::fs;
 use std::io::{BufReader, ErrorKind};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+
+/// The stat data of a file, of which no program can set the change time.
+type Stamp = [i64; 5];
+
+/// Files of packs that were made shortly before the run, as they were when it started.
+pub(in crate::git) type YoungPacks = HashMap<PathBuf, Stamp>;
 
 impl Repo {
     /// The store for the objects that Sprag makes.
@@ -71,27 +78,51 @@ impl Repo {
 
     /// Whether a pack may have changed since the run started.
     pub(in crate::git) fn packs_may_lie(&self) -> bool {
-        let own = self.own_objects();
-        let listed = fs::read_to_string(own.join("info/alternates"));
-        let Ok(listed) = listed.map(|text| text.lines().map(PathBuf::from).collect()) else {
+        let Some(files) = self.files_of_packs() else {
             return true;
         };
-        let mut stores: Vec<PathBuf> = listed;
-        stores.push(own);
-        // A quoted path cannot be inspected.
-        let is_new =
-            |store: &PathBuf| !store.is_absolute() || self.has_new_file(&store.join("pack"));
-        stores.iter().any(is_new)
+        let is_as_found = |path: &PathBuf| {
+            let known = self.young_packs.get(path);
+            self.is_older_than_run(path) || known.is_some_and(|known| stamp(path) == Some(*known))
+        };
+        !files.iter().all(is_as_found)
     }
 
-    fn has_new_file(&self, dir: &Path) -> bool {
-        match fs::read_dir(dir) {
-            Ok(mut entries) => {
-                entries.any(|entry| entry.is_ok_and(|entry| !self.is_older_than_run(&entry.path())))
-            }
-            Err(error) => error.kind() != ErrorKind::NotFound,
-        }
+    /// The files of packs that change times do not show to be older than the run. Called at its start.
+    pub(in crate::git) fn packs_younger_than_run(&self) -> YoungPacks {
+        let files = self.files_of_packs().unwrap_or_default().into_iter();
+        let young = files.filter(|path| !self.is_older_than_run(path));
+        let stamped = young.filter_map(|path| stamp(&path).map(|stamp| (path, stamp)));
+        stamped.collect()
     }
+
+    /// The files beside packs in all stores, or `None` if one of these cannot be listed.
+    fn files_of_packs(&self) -> Option<Vec<PathBuf>> {
+        let own = self.own_objects();
+        let listed = fs::read_to_string(own.join("info/alternates")).ok()?;
+        let mut files = Vec::new();
+        for store in listed.lines().map(PathBuf::from).chain([own]) {
+            // A quoted path cannot be inspected.
+            if !store.is_absolute() {
+                return None;
+            }
+            match fs::read_dir(store.join("pack")) {
+                Ok(entries) => files.extend(entries.flatten().map(|entry| entry.path())),
+                Err(error) if error.kind() == ErrorKind::NotFound => {}
+                Err(_) => return None,
+            }
+        }
+        Some(files)
+    }
+}
+
+/// The stamp of a file. `None` where the file system counts change times in seconds: then a change soon after the
+/// start of the run may not show.
+fn stamp(path: &Path) -> Option<Stamp> {
+    let meta = path.symlink_metadata().ok()?;
+    let [device, inode, size] = [meta.dev(), meta.ino(), meta.size()].map(u64::cast_signed);
+    let stamp = [device, inode, size, meta.ctime(), meta.ctime_nsec()];
+    (meta.is_file() && meta.ctime_nsec() != 0).then_some(stamp)
 }
 
 /// Digest of a loose object's content, or `None` if it is not the object with this id.

@@ -305,6 +305,24 @@ fn many_files_and_files_that_git_puts_into_packs_are_committed() {
     assert_right(&g, "again");
 }
 
+/// A clone that is seconds old needs no more care than one of yesterday.
+#[test]
+fn packs_made_shortly_before_the_run_are_trusted_until_somebody_touches_them() {
+    let ground = Worktree::new();
+    ground.git(&["repack", "-qad"]);
+    let g = ground.start();
+    assert!(!g.repo.packs_may_lie());
+    let listed = fs::read_dir(g.path(".git/objects/pack")).unwrap();
+    let mut files = listed.map(|entry| entry.unwrap().path());
+    let pack = files
+        .find(|path| path.extension() == Some("pack".as_ref()))
+        .unwrap();
+    let content = fs::read(&pack).unwrap();
+    fs::set_permissions(&pack, fs::Permissions::from_mode(0o600)).unwrap();
+    fs::write(&pack, &content).unwrap();
+    assert!(g.repo.packs_may_lie());
+}
+
 #[test]
 fn what_cannot_be_put_right_is_named_and_not_committed() {
     let mut g = Worktree::new().start();
