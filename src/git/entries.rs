@@ -14,6 +14,18 @@ use std::thread;
 
 pub(super) type Digest = [u8; 32];
 
+/// The stat data of a file, of which no program can set the change time.
+pub(super) type Stamp = [i64; 5];
+
+/// The stamp of a file. `None` where the file system counts change times in seconds: then a change soon after the
+/// start of the run may not show.
+pub(super) fn stamp(path: &Path) -> Option<Stamp> {
+    let meta = path.symlink_metadata().ok()?;
+    let [device, inode, size] = [meta.dev(), meta.ino(), meta.size()].map(u64::cast_signed);
+    let stamp = [device, inode, size, meta.ctime(), meta.ctime_nsec()];
+    (meta.is_file() && meta.ctime_nsec() != 0).then_some(stamp)
+}
+
 /// Large enough for blake3 to use the widest vector instructions.
 const BUFFER: usize = 64 * 1024;
 

@@ -4,9 +4,9 @@ use crate::domain::snapshot::RevId;
 use crate::git::bytes::{real_path, with_real_parent};
 use crate::git::command::Call;
 use crate::git::commit::request::{Identity, StagedTree};
+use crate::git::entries::Stamp;
 use crate::git::error::{GitError, io_error};
 use crate::git::files::copy_index;
-use crate::git::objects::sound::YoungPacks;
 use crate::git::private::adopted::make_object_store;
 use crate::git::private::calls::{HOME, RealCall, private_call, real_call};
 use crate::git::private::directory::PrivateDir;
@@ -14,6 +14,7 @@ use crate::git::private::ignore_rules;
 use crate::git::private::seal::{Seal, Unsealed};
 use crate::git::real::{Real, identity};
 use crate::git::snapshot::cache::{BaseFiles, BlobCache, LayoutCache, StagedCache, Verdicts};
+use std::collections::HashMap;
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::os::unix::fs::MetadataExt as _;
@@ -38,7 +39,8 @@ pub struct Repo {
     /// A change time before the start of the run, in seconds and nanoseconds, or `None` if an earlier process
     /// started the run.
     pub(super) began: Option<(i64, i64)>,
-    pub(super) young_packs: YoungPacks,
+    /// Files of packs that were made shortly before the run, as they were when it started.
+    pub(super) young_packs: HashMap<PathBuf, Stamp>,
     /// How long to wait while another process holds the lock of the repository's index.
     pub(super) lock_wait: Duration,
 }
@@ -105,7 +107,7 @@ impl Repo {
             base_files: BaseFiles::default(),
             staged_tree: None,
             began: None,
-            young_packs: YoungPacks::new(),
+            young_packs: HashMap::new(),
             lock_wait: LOCK_WAIT,
         }
     }

@@ -1,7 +1,7 @@
 //! Finds the objects whose content matches their ids.
 
 use crate::git::commit::request::CommitError;
-use crate::git::entries::Digest;
+use crate::git::entries::{Digest, Stamp, stamp};
 use crate::git::error::GitError;
 use crate::git::objects::loose::{loose_path, read_loose};
 use crate::git::objects::reader::ObjectReader;
@@ -10,14 +10,7 @@ use crate::plain_file;
 use std::collections::HashMap;
 use std::fs;
 use std::io::{BufReader, ErrorKind};
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
-
-/// The stat data of a file, of which no program can set the change time.
-type Stamp = [i64; 5];
-
-/// Files of packs that were made shortly before the run, as they were when it started.
-pub(in crate::git) type YoungPacks = HashMap<PathBuf, Stamp>;
 
 impl Repo {
     /// The store for the objects that Sprag makes.
@@ -89,7 +82,7 @@ impl Repo {
     }
 
     /// The files of packs that change times do not show to be older than the run. Called at its start.
-    pub(in crate::git) fn packs_younger_than_run(&self) -> YoungPacks {
+    pub(in crate::git) fn packs_younger_than_run(&self) -> HashMap<PathBuf, Stamp> {
         let files = self.files_of_packs().unwrap_or_default().into_iter();
         let young = files.filter(|path| !self.is_older_than_run(path));
         let stamped = young.filter_map(|path| stamp(&path).map(|stamp| (path, stamp)));
@@ -114,15 +107,6 @@ impl Repo {
         }
         Some(files)
     }
-}
-
-/// The stamp of a file. `None` where the file system counts change times in seconds: then a change soon after the
-/// start of the run may not show.
-fn stamp(path: &Path) -> Option<Stamp> {
-    let meta = path.symlink_metadata().ok()?;
-    let [device, inode, size] = [meta.dev(), meta.ino(), meta.size()].map(u64::cast_signed);
-    let stamp = [device, inode, size, meta.ctime(), meta.ctime_nsec()];
-    (meta.is_file() && meta.ctime_nsec() != 0).then_some(stamp)
 }
 
 /// Digest of a loose object's content, or `None` if it is not the object with this id.
