@@ -81,7 +81,7 @@ fn proved_under_limit(
     let (project, run) = under_limit(|limit| {
         let (project, run) = attempt(limit);
         let found = proofs(&run);
-        println!("{limit} s: {found:?}");
+        eprintln!("{limit} s: {found:?}");
         let is_cut_off = |at: usize| found.get(at).is_none_or(|(_, result)| result == "unknown");
         let differs =
             |at: &usize| found.get(*at).map(|(_, result)| result.as_str()) != Some(expected[*at].1);
