@@ -219,6 +219,7 @@ fn fault_told(text: &str) -> Option<&'static str> {
         ("File too large", LIMIT),
         ("Read-only file system", WRITABLE),
         ("Permission denied", WRITABLE),
+        ("Operation not permitted", WRITABLE),
         ("insufficient permission", WRITABLE),
         ("Input/output error", DISK),
         ("Device or resource busy", MOUNTED),

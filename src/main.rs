@@ -6,7 +6,7 @@ use sprag::commands;
 use sprag::context::Context;
 use sprag::error::{Error, Result};
 use sprag::github::refusal;
-use sprag::process::restore_signals;
+use sprag::process::{kill_descendants, restore_signals};
 use sprag::report::buffered_output::{BufferedOutput, drain_timeout, print_to_stderr};
 use sprag::report::text::block;
 use sprag::run::repository::for_others;
@@ -25,6 +25,14 @@ fn main() -> ExitCode {
     if let Some(code) = sprag::sandbox::main(std::env::args_os().skip(1)) {
         return code;
     }
+    // What has panicked has told why by now; its own exit code is one that nothing documents.
+    std::panic::catch_unwind(run).unwrap_or_else(|_| {
+        kill_descendants();
+        failed(&Error::from(anyhow::anyhow!("internal error")), false)
+    })
+}
+
+fn run() -> ExitCode {
     if let Err(error) = restore_signals() {
         return failed(&Error::environment(format!("signals: {error}")), false);
     }

@@ -185,6 +185,29 @@ fn a_lock_of_the_branch_is_named_before_any_turn() {
     project.sprag(&["run", "--resume"]).expect(0);
 }
 
+/// With so few that not even signals can be handled, a crate panics.
+#[test]
+fn a_panic_before_a_run_is_an_internal_error() {
+    let project = fixable();
+    let sprag = env!("CARGO_BIN_EXE_sprag");
+    let script = "ulimit -n 6; exec \"$@\"";
+    let args = [
+        "-c",
+        script,
+        "sh",
+        sprag,
+        "run",
+        "--plan",
+        "plan.yaml",
+        "--agent-command",
+        "true",
+    ];
+    let output = project.program("sh", &args).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(matches!(output.status.code(), Some(4 | 70)), "{said}");
+    assert!(said.contains("\nerror: "), "{said}");
+}
+
 #[test]
 fn too_few_open_files_are_a_fault_of_the_machine() {
     let sprag = env!("CARGO_BIN_EXE_sprag");
