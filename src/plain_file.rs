@@ -6,13 +6,26 @@ use std::io::{self, Read as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Component, Path};
 
+/// How many bytes are read at once at most.
+const ROOM: u64 = 64 * 1024;
+
 /// The content of a regular file, without following a link and without blocking on a pipe.
 ///
 /// # Errors
 /// When it cannot be read, is not a regular file, or has more than `at_most` bytes.
 pub(crate) fn read(path: &Path, at_most: u64) -> io::Result<Vec<u8>> {
-    let mut content = Vec::new();
-    let read = open(path)?
+    content_of(open(path)?, at_most)
+}
+
+/// The rest of an open file's content.
+///
+/// # Errors
+/// When it cannot be read, or has more than `at_most` bytes.
+pub(crate) fn content_of(file: File, at_most: u64) -> io::Result<Vec<u8>> {
+    // A vector without room is filled in steps that begin with a few bytes.
+    let size = file.metadata()?.len().min(ROOM);
+    let mut content = Vec::with_capacity(usize::try_from(size).unwrap_or_default() + 1);
+    let read = file
         .take(at_most.saturating_add(1))
         .read_to_end(&mut content)?;
     match u64::try_from(read).is_ok_and(|read| read <= at_most) {

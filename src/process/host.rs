@@ -261,7 +261,7 @@ mod linux {
         let pid = stat.split(|b| *b == b' ').next()?;
         let name_end = stat.iter().rposition(|b| *b == b')')?;
         let rest = std::str::from_utf8(stat.get(name_end + 1..)?).ok()?;
-        let fields: Vec<&str> = rest.split_ascii_whitespace().collect();
+        let fields: Vec<&str> = rest.split_ascii_whitespace().take(20).collect();
         let threads: u32 = fields.get(17)?.parse().ok()?;
         Some(Proc {
             pid: std::str::from_utf8(pid).ok()?.parse().ok()?,

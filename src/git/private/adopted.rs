@@ -10,6 +10,7 @@ use crate::git::private::ignore_rules::copy_exclude;
 use crate::git::private::programs::{
     PROGRAMS, has_filters, has_lfs, lfs_storage, signer_in_repository, write_programs,
 };
+use crate::git::private::recorded::keep;
 use crate::git::real::Real;
 use serde::{Deserialize, Serialize};
 use std::ffi::OsStr;
@@ -20,7 +21,7 @@ use std::path::{Path, PathBuf};
 /// Copies the files that are restored after a turn.
 pub(super) fn record(real: &Real, root: &Path) -> Result<(), GitError> {
     let mut places = recorded_places(real, root).into_iter();
-    places.try_for_each(|(place, copy)| copy_tree(&place, &copy))
+    places.try_for_each(|(place, copy)| keep(&place, &copy))
 }
 
 /// The state that must survive a restart.

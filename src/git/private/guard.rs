@@ -1,12 +1,13 @@
 //! Detects what a turn did to the repository itself, and restores it, reports it or treats it as a violation.
 
 use crate::domain::snapshot::{Head, RevId};
-use crate::git::copy_tree::{copy_tree, metadata, remove, same};
+use crate::git::copy_tree::{copy_tree, metadata, remove};
 use crate::git::error::GitError;
 use crate::git::preflight::Operation;
 use crate::git::private::adopted::recorded_places;
 use crate::git::private::head::HeadState;
 use crate::git::private::plain_refs::{Refs, SYMBOLIC};
+use crate::git::private::recorded::{is_as_kept, put_back};
 use crate::git::repo::Repo;
 use crate::plain_file;
 use serde::{Deserialize, Serialize};
@@ -244,8 +245,8 @@ impl Repo {
             if place.ends_with("info") && is_directory(&place)? {
                 copy_tree(&copy.join(SERVED), &place.join(SERVED))?;
             }
-            if !same(&place, &copy).unwrap_or(false) {
-                copy_tree(&copy, &place)?;
+            if !is_as_kept(&place, &copy).unwrap_or(false) {
+                put_back(&copy, &place)?;
                 warnings.push(format!("changes to {} were undone", self.shown(&place)));
             }
         }

@@ -12,6 +12,7 @@ pub(in crate::git) mod ignore_rules;
 pub(in crate::git) mod links;
 pub(in crate::git) mod plain_refs;
 pub(in crate::git) mod programs;
+mod recorded;
 pub(in crate::git) mod refs;
 pub(in crate::git) mod required_files;
 pub(in crate::git) mod seal;

@@ -1,10 +1,10 @@
 //! Takes over what somebody changed in the git directories while the run was interrupted.
 
 use crate::git::bytes::{as_path, with_real_parent};
-use crate::git::copy_tree::same;
 use crate::git::error::GitError;
 use crate::git::private::adopted::{copy_hooks, hooks, record, recorded_places};
 use crate::git::private::config::{Settings, start_call};
+use crate::git::private::recorded::is_as_kept;
 use crate::git::real::Real;
 use crate::git::repo::Repo;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ impl Repo {
     pub fn is_configured_as_found(&self) -> bool {
         let mut places = recorded_places(&self.real, &self.private.root).into_iter();
         !self.private.state.is_partial
-            && places.all(|(place, copy)| same(&place, &copy).unwrap_or(false))
+            && places.all(|(place, copy)| is_as_kept(&place, &copy).unwrap_or(false))
     }
 
     /// Takes the repository's configuration, hooks and similar files as they are now, if somebody changed them since
@@ -61,7 +61,7 @@ impl Repo {
 /// The recorded places that are not as recorded, for a message.
 fn changed_places(real: &Real, root: &Path) -> String {
     let places = recorded_places(real, root).into_iter();
-    let changed = places.filter(|(place, copy)| !same(place, copy).unwrap_or(false));
+    let changed = places.filter(|(place, copy)| !is_as_kept(place, copy).unwrap_or(false));
     let shown = |(place, _): (PathBuf, PathBuf)| {
         let inside = place.strip_prefix(&real.work_tree).unwrap_or(&place);
         inside.display().to_string()

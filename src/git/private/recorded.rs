@@ -1,0 +1,179 @@
+//! The copies of what is restored in the git directories after a turn.
+//!
+//! A directory of hooks usually has only the samples that git puts there. They are kept in one file, since the
+//! copies are looked at whenever other code may have run.
+
+use crate::git::copy_tree::{copy_tree, make_dir, metadata, remove, same};
+use crate::git::error::{GitError, io_error};
+use crate::git::files::write;
+use crate::plain_file;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+
+/// How many samples are kept in one file, and how many bytes of each; git has about 15 of at most 5 KB.
+const SAMPLES_LIMIT: usize = 64;
+const SAMPLE_LIMIT: u64 = 64 * 1024;
+
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Sample {
+    is_executable: bool,
+    text: String,
+}
+
+type Samples = BTreeMap<String, Sample>;
+
+/// Makes `copy` a copy of `place`, whatever is there.
+pub(super) fn keep(place: &Path, copy: &Path) -> Result<(), GitError> {
+    let list = list_beside(copy);
+    if is_of_hooks(copy) {
+        remove(&list)?;
+    }
+    let Some(samples) = samples(place)? else {
+        return copy_tree(place, copy);
+    };
+    remove(copy)?;
+    if let Some(parent) = list.parent() {
+        make_dir(parent)?;
+    }
+    let text = serde_json::to_vec(&samples).map_err(|error| io_error("write", &list)(error.into()));
+    write(&list, &text?)
+}
+
+/// Whether a place is as it was when its copy was made.
+pub(super) fn is_as_kept(place: &Path, copy: &Path) -> Result<bool, GitError> {
+    match kept_samples(copy)? {
+        Some(kept) => Ok(samples(place)? == Some(kept)),
+        None => same(place, copy),
+    }
+}
+
+/// Makes a place as it was when its copy was made.
+pub(super) fn put_back(copy: &Path, place: &Path) -> Result<(), GitError> {
+    let Some(kept) = kept_samples(copy)? else {
+        return copy_tree(copy, place);
+    };
+    remove(place)?;
+    make_dir(place)?;
+    for (name, sample) in kept {
+        let path = place.join(name);
+        write(&path, sample.text.as_bytes())?;
+        let mode = if sample.is_executable { 0o755 } else { 0o644 };
+        let permissions = fs::Permissions::from_mode(mode);
+        fs::set_permissions(&path, permissions).map_err(io_error("set the mode of", &path))?;
+    }
+    Ok(())
+}
+
+fn list_beside(copy: &Path) -> PathBuf {
+    copy.with_extension("samples")
+}
+
+fn kept_samples(copy: &Path) -> Result<Option<Samples>, GitError> {
+    let list = list_beside(copy);
+    if !is_of_hooks(copy) || metadata(&list)?.is_none() {
+        return Ok(None);
+    }
+    let text = fs::read(&list).map_err(io_error("read", &list))?;
+    let samples = serde_json::from_slice(&text);
+    samples.map_err(|error| io_error("read", &list)(error.into()))
+}
+
+fn is_of_hooks(path: &Path) -> bool {
+    path.ends_with("hooks")
+}
+
+/// The samples in a directory of hooks; `None` if it has anything else.
+fn samples(place: &Path) -> Result<Option<Samples>, GitError> {
+    let is_there = is_of_hooks(place) && metadata(place)?.is_some_and(|meta| meta.is_dir());
+    let Some(entries) = is_there.then(|| fs::read_dir(place).ok()).flatten() else {
+        return Ok(None);
+    };
+    let samples: Option<Samples> = entries.take(SAMPLES_LIMIT + 1).map(sample).collect();
+    Ok(samples.filter(|samples| samples.len() <= SAMPLES_LIMIT))
+}
+
+fn sample(entry: std::io::Result<fs::DirEntry>) -> Option<(String, Sample)> {
+    let entry = entry.ok()?;
+    let name = entry.file_name().into_string().ok()?;
+    let is_sample = name.ends_with(".sample");
+    let file = is_sample.then(|| plain_file::open(&entry.path()).ok())??;
+    let mode = file.metadata().ok()?.permissions().mode();
+    let text = plain_file::content_of(file, SAMPLE_LIMIT).ok()?;
+    let sample = Sample {
+        is_executable: mode & 0o111 != 0,
+        text: String::from_utf8(text).ok()?,
+    };
+    Some((name, sample))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+
+    fn is_executable(path: &Path) -> bool {
+        fs::metadata(path).unwrap().permissions().mode() & 0o111 != 0
+    }
+
+    #[test]
+    fn samples_are_kept_in_one_file_and_put_back() {
+        let dir = tempfile::tempdir().unwrap();
+        let (place, copy) = (dir.path().join("hooks"), dir.path().join("copy/hooks"));
+        fs::create_dir(&place).unwrap();
+        for (name, mode) in [("a.sample", 0o755), ("b.sample", 0o644)] {
+            fs::write(place.join(name), name).unwrap();
+            fs::set_permissions(place.join(name), fs::Permissions::from_mode(mode)).unwrap();
+        }
+        keep(&place, &copy).unwrap();
+        assert!(!copy.exists());
+        let changes: [fn(&Path); 7] = [
+            |place| fs::write(place.join("a.sample"), "b.sample").unwrap(),
+            |place| fs::write(place.join("pre-commit"), "").unwrap(),
+            |place| fs::remove_file(place.join("a.sample")).unwrap(),
+            |place| fs::create_dir(place.join("c.sample")).unwrap(),
+            |place| {
+                let executable = fs::Permissions::from_mode(0o755);
+                fs::set_permissions(place.join("b.sample"), executable).unwrap();
+            },
+            |place| {
+                fs::rename(place.join("a.sample"), place.with_extension("away")).unwrap();
+                symlink(place.with_extension("away"), place.join("a.sample")).unwrap();
+            },
+            |place| {
+                fs::rename(place, place.with_extension("moved")).unwrap();
+                symlink(place.with_extension("moved"), place).unwrap();
+            },
+        ];
+        for (number, change) in changes.iter().enumerate() {
+            assert!(is_as_kept(&place, &copy).unwrap(), "{number}");
+            change(&place);
+            assert!(!is_as_kept(&place, &copy).unwrap(), "{number}");
+            put_back(&copy, &place).unwrap();
+        }
+        assert!(is_executable(&place.join("a.sample")));
+        assert!(!is_executable(&place.join("b.sample")));
+    }
+
+    #[test]
+    fn a_hook_makes_the_copy_one_of_files_and_another_run_may_keep_samples_again() {
+        let dir = tempfile::tempdir().unwrap();
+        let (place, copy) = (dir.path().join("hooks"), dir.path().join("copy/hooks"));
+        fs::create_dir(&place).unwrap();
+        fs::write(place.join("a.sample"), "a").unwrap();
+        for hook in ["", "#!/bin/sh\n", ""] {
+            let _ = fs::remove_file(place.join("pre-commit"));
+            if !hook.is_empty() {
+                fs::write(place.join("pre-commit"), hook).unwrap();
+            }
+            keep(&place, &copy).unwrap();
+            assert_eq!(copy.exists(), !hook.is_empty());
+            assert!(is_as_kept(&place, &copy).unwrap());
+            fs::write(place.join("pre-push"), "").unwrap();
+            assert!(!is_as_kept(&place, &copy).unwrap());
+            put_back(&copy, &place).unwrap();
+        }
+    }
+}
