@@ -146,7 +146,8 @@ pub(super) fn is_absence(error: &io::Error) -> bool {
     )
 }
 
-fn names(dir: &Path) -> Result<Vec<std::ffi::OsString>, GitError> {
+/// The names in a directory, in order.
+pub(super) fn names(dir: &Path) -> Result<Vec<std::ffi::OsString>, GitError> {
     let entries = fs::read_dir(dir).map_err(io_error("read", dir))?;
     let names: Result<Vec<_>, io::Error> = entries
         .map(|entry| entry.map(|entry| entry.file_name()))

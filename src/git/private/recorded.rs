@@ -3,27 +3,21 @@
 //! A directory of hooks usually has only the samples that git puts there. They are kept in one file, since the
 //! copies are looked at whenever other code may have run.
 
-use crate::git::copy_tree::{copy_tree, make_dir, metadata, remove, same};
+use crate::git::bytes::as_path;
+use crate::git::copy_tree::{copy_tree, make_dir, metadata, names, remove, same};
 use crate::git::error::{GitError, io_error};
 use crate::git::files::write;
 use crate::plain_file;
-use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::fs;
+use std::io;
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 /// How many samples are kept in one file, and how many bytes of each; git has about 15 of at most 5 KB.
 const SAMPLES_LIMIT: usize = 64;
 const SAMPLE_LIMIT: u64 = 64 * 1024;
-
-#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct Sample {
-    is_executable: bool,
-    text: String,
-}
-
-type Samples = BTreeMap<String, Sample>;
 
 /// Makes `copy` a copy of `place`, whatever is there.
 pub(super) fn keep(place: &Path, copy: &Path) -> Result<(), GitError> {
@@ -38,8 +32,7 @@ pub(super) fn keep(place: &Path, copy: &Path) -> Result<(), GitError> {
     if let Some(parent) = list.parent() {
         make_dir(parent)?;
     }
-    let text = serde_json::to_vec(&samples).map_err(|error| io_error("write", &list)(error.into()));
-    write(&list, &text?)
+    write(&list, &samples)
 }
 
 /// Whether a place is as it was when its copy was made.
@@ -57,10 +50,12 @@ pub(super) fn put_back(copy: &Path, place: &Path) -> Result<(), GitError> {
     };
     remove(place)?;
     make_dir(place)?;
-    for (name, sample) in kept {
-        let path = place.join(name);
-        write(&path, sample.text.as_bytes())?;
-        let mode = if sample.is_executable { 0o755 } else { 0o644 };
+    let mut left = kept.as_slice();
+    while !left.is_empty() {
+        let invalid = || io_error("read", &list_beside(copy))(io::ErrorKind::InvalidData.into());
+        let (name, mode, content) = next_sample(&mut left).ok_or_else(invalid)?;
+        let path = place.join(as_path(name));
+        write(&path, content)?;
         let permissions = fs::Permissions::from_mode(mode);
         fs::set_permissions(&path, permissions).map_err(io_error("set the mode of", &path))?;
     }
@@ -71,42 +66,57 @@ fn list_beside(copy: &Path) -> PathBuf {
     copy.with_extension("samples")
 }
 
-fn kept_samples(copy: &Path) -> Result<Option<Samples>, GitError> {
-    let list = list_beside(copy);
-    if !is_of_hooks(copy) || metadata(&list)?.is_none() {
-        return Ok(None);
-    }
-    let text = fs::read(&list).map_err(io_error("read", &list))?;
-    let samples = serde_json::from_slice(&text);
-    samples.map_err(|error| io_error("read", &list)(error.into()))
-}
-
 fn is_of_hooks(path: &Path) -> bool {
     path.ends_with("hooks")
 }
 
-/// The samples in a directory of hooks; `None` if it has anything else.
-fn samples(place: &Path) -> Result<Option<Samples>, GitError> {
-    let is_there = is_of_hooks(place) && metadata(place)?.is_some_and(|meta| meta.is_dir());
-    let Some(entries) = is_there.then(|| fs::read_dir(place).ok()).flatten() else {
+fn kept_samples(copy: &Path) -> Result<Option<Vec<u8>>, GitError> {
+    let list = list_beside(copy);
+    if !is_of_hooks(copy) || metadata(&list)?.is_none() {
         return Ok(None);
-    };
-    let samples: Option<Samples> = entries.take(SAMPLES_LIMIT + 1).map(sample).collect();
-    Ok(samples.filter(|samples| samples.len() <= SAMPLES_LIMIT))
+    }
+    let kept = fs::read(&list).map_err(io_error("read", &list))?;
+    Ok(Some(kept))
 }
 
-fn sample(entry: std::io::Result<fs::DirEntry>) -> Option<(String, Sample)> {
-    let entry = entry.ok()?;
-    let name = entry.file_name().into_string().ok()?;
-    let is_sample = name.ends_with(".sample");
-    let file = is_sample.then(|| plain_file::open(&entry.path()).ok())??;
-    let mode = file.metadata().ok()?.permissions().mode();
-    let text = plain_file::content_of(file, SAMPLE_LIMIT).ok()?;
-    let sample = Sample {
-        is_executable: mode & 0o111 != 0,
-        text: String::from_utf8(text).ok()?,
-    };
-    Some((name, sample))
+/// The samples in a directory of hooks, ordered by name; `None` if it has anything else.
+fn samples(place: &Path) -> Result<Option<Vec<u8>>, GitError> {
+    if !is_of_hooks(place) || !metadata(place)?.is_some_and(|meta| meta.is_dir()) {
+        return Ok(None);
+    }
+    let names = names(place)?;
+    let mut all = Vec::new();
+    let is_whole = names.len() <= SAMPLES_LIMIT
+        && names
+            .iter()
+            .all(|name| add_sample(&mut all, place, name).is_some());
+    Ok(is_whole.then_some(all))
+}
+
+/// Adds a sample: its name and a zero byte, whether it can be executed, its size, and its content.
+fn add_sample(all: &mut Vec<u8>, place: &Path, name: &OsStr) -> Option<()> {
+    let is_sample = name.as_bytes().ends_with(b".sample");
+    let file = is_sample.then(|| plain_file::open(&place.join(name)).ok())??;
+    let is_executable = file.metadata().ok()?.permissions().mode() & 0o111 != 0;
+    let content = plain_file::content_of(file, SAMPLE_LIMIT).ok()?;
+    all.extend_from_slice(name.as_bytes());
+    all.extend([0, u8::from(is_executable)]);
+    all.extend((content.len() as u64).to_le_bytes());
+    all.extend(content);
+    Some(())
+}
+
+/// Name, mode and content of the first of these samples, which is taken off them.
+fn next_sample<'a>(samples: &mut &'a [u8]) -> Option<(&'a [u8], u32, &'a [u8])> {
+    let end = memchr::memchr(0, samples)?;
+    let (name, rest) = samples.split_at_checked(end)?;
+    let (is_executable, rest) = rest.get(1..)?.split_first()?;
+    let (size, rest) = rest.split_first_chunk()?;
+    let size = usize::try_from(u64::from_le_bytes(*size)).ok()?;
+    let (content, rest) = rest.split_at_checked(size)?;
+    *samples = rest;
+    let mode = if *is_executable == 1 { 0o755 } else { 0o644 };
+    Some((name, mode, content))
 }
 
 #[cfg(test)]
