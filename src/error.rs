@@ -210,19 +210,22 @@ fn fault_of(error: &io::Error) -> Option<&'static str> {
     }
 }
 
-/// Recognises the system's messages in the C locale, which git passes on.
+/// Recognises the system's messages in the C locale, which git passes on, in the words of glibc and of musl.
 fn fault_told(text: &str) -> Option<&'static str> {
     let words = [
         ("No space left on device", SPACE),
         ("Out of diskspace", SPACE),
         ("Disk quota exceeded", QUOTA),
+        ("Quota exceeded", QUOTA),
         ("File too large", LIMIT),
         ("Read-only file system", WRITABLE),
         ("Permission denied", WRITABLE),
         ("Operation not permitted", WRITABLE),
         ("insufficient permission", WRITABLE),
         ("Input/output error", DISK),
+        ("I/O error", DISK),
         ("Device or resource busy", MOUNTED),
+        ("Resource busy", MOUNTED),
         // git often does not say why it failed.
         ("unable to write", UNWRITTEN),
         ("couldn't write", UNWRITTEN),
