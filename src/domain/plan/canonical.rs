@@ -3,7 +3,7 @@
 use super::foreign::plan_status;
 use super::markdown::STATUS_KEY;
 use super::native::OWNED_KEYS;
-use super::patch::Read;
+use super::read::Read;
 use super::source::{Container, Source};
 use super::{PlanFormat, text_of};
 use crate::yaml::{Entry, Node, Style, Value};

@@ -4,7 +4,8 @@
 use super::edit::{Splice, applied, key_splice};
 use super::foreign::plan_status;
 use super::markdown::boxes::mark;
-use super::patch::{Read, plan_status_splice};
+use super::patch::plan_status_splice;
+use super::read::Read;
 use super::source::Container;
 use super::{PlanFormat, TaskId, canonical, text_of};
 use crate::yaml::{Node, Value};

@@ -1,8 +1,8 @@
 //! A plan with the text that it was read from.
 
-use super::patch::{self, Read, StatusUpdate};
-use super::source::Source;
-use super::{Plan, PlanError, TaskId, marks, plan_of, text_of};
+use super::patch::{self, StatusUpdate};
+use super::read::Read;
+use super::{Plan, PlanError, TaskId, marks, text_of};
 use crate::text_error::{Fault, Parsed};
 use std::collections::HashSet;
 
@@ -23,10 +23,7 @@ pub fn open<'a>(name: &'a str, bytes: &'a [u8]) -> Result<Parsed<Opened<'a>>, Pl
     let mark = bytes.get(..bytes.len() - text.len()).unwrap_or_default();
     let mark = std::str::from_utf8(mark).unwrap_or_default();
     let mut warnings = Vec::new();
-    let read = Source::open(name, text).and_then(|source| {
-        let plan = plan_of(name, &source, &mut warnings)?;
-        Ok(Read { source, plan })
-    });
+    let read = Read::with_warnings(name, text, &mut warnings);
     let read = read.map_err(|fault| fault.in_file(name))?;
     warnings.sort_by_key(|warning: &Fault| warning.at);
     let warnings = warnings.into_iter().map(|fault| fault.in_file(name));
@@ -64,4 +61,26 @@ impl Opened<'_> {
         let text = marks::with_marks_of(self.name, &self.read, before, except)?;
         Some(format!("{}{text}", self.mark))
     }
+}
+
+/// Sets the states of tasks, each named once, in the text of a plan and changes nothing else: comments,
+/// indentation, quotes, line breaks and all other keys stay. A value that the file already has is not written
+/// again.
+///
+/// Not every format can represent every state. Checklists, task lists and rmplan know only done and not done.
+/// rafa has no blocked status (failed is written instead) and no time. ai-sdlc has no failed status (blocked
+/// is written instead), no attempts and no time. When a task is done, its rmplan steps are marked done, and
+/// the boxes of a story's tasks and of a task's parts are checked; those of acceptance criteria never are. When all
+/// tasks are done, the status of the whole plan says so in rmplan and rafa.
+///
+/// # Errors
+/// When the text is not a valid plan, has no such task, or is written in a way that cannot be edited with
+/// certainty. The result is parsed again, and is returned only if the states are there and everything else is
+/// unchanged.
+pub fn set_statuses(
+    name: &str,
+    text: &str,
+    updates: &[(&TaskId, &StatusUpdate)],
+) -> Result<String, PlanError> {
+    open(name, text.as_bytes())?.value.with_statuses(updates)
 }

@@ -4,8 +4,9 @@ use super::edit::{Splice, applied, key_splice, line_break, set_key, spliced};
 use super::foreign::{RAFA_WORDS, STORY_WORDS, plan_status};
 use super::markdown::STATUS_KEY;
 use super::markdown::boxes::mark;
+use super::read::Read;
 use super::source::{Container, Source};
-use super::{Plan, PlanError, PlanFormat, Task, TaskId, TaskStatus, canonical, open, plan_of};
+use super::{Plan, PlanFormat, Task, TaskId, TaskStatus, canonical};
 use crate::suggest::did_you_mean;
 use crate::text_error::{Fault, Position};
 use crate::yaml::{Node, Value};
@@ -22,29 +23,7 @@ pub struct StatusUpdate {
     pub completed_at: Option<String>,
 }
 
-/// Sets the states of tasks, each named once, in the text of a plan and changes nothing else: comments,
-/// indentation, quotes, line breaks and all other keys stay. A value that the file already has is not written
-/// again.
-///
-/// Not every format can represent every state. Checklists, task lists and rmplan know only done and not done.
-/// rafa has no blocked status (failed is written instead) and no time. ai-sdlc has no failed status (blocked
-/// is written instead), no attempts and no time. When a task is done, its rmplan steps are marked done, and
-/// the boxes of a story's tasks and of a task's parts are checked; those of acceptance criteria never are. When all
-/// tasks are done, the status of the whole plan says so in rmplan and rafa.
-///
-/// # Errors
-/// When the text is not a valid plan, has no such task, or is written in a way that cannot be edited with
-/// certainty. The result is parsed again, and is returned only if the states are there and everything else is
-/// unchanged.
-pub fn set_statuses(
-    name: &str,
-    text: &str,
-    updates: &[(&TaskId, &StatusUpdate)],
-) -> Result<String, PlanError> {
-    open(name, text.as_bytes())?.value.with_statuses(updates)
-}
-
-/// The text with the states set, as by [`set_statuses`].
+/// The text with the states set, as by [`super::set_statuses`].
 pub(super) fn with_statuses(
     name: &str,
     before: &Read<'_>,
@@ -72,20 +51,6 @@ pub(super) fn with_statuses(
     let edited = edited(name, before, &changed, &expected)
         .filter(|edited| holds(name, before, edited, &changed, &expected));
     edited.ok_or_else(|| unsure(&before.plan, &changed))
-}
-
-/// A text and its parsed plan.
-pub(super) struct Read<'a> {
-    pub source: Source<'a>,
-    pub plan: Plan,
-}
-
-impl<'a> Read<'a> {
-    pub fn new(name: &str, text: &'a str) -> Result<Self, Fault> {
-        let source = Source::open(name, text)?;
-        let plan = plan_of(name, &source, &mut Vec::new())?;
-        Ok(Self { source, plan })
-    }
 }
 
 fn unsure(plan: &Plan, changed: &HashSet<usize>) -> Fault {
