@@ -6,10 +6,9 @@ use crate::report::Format;
 use crate::report::actions_log::{neutral, neutral_json};
 use crate::report::text::visible_lines;
 use crate::secrets::sources::redactor;
+use rustix::fs::{FileType, fstat};
 use serde_json::Value;
-use std::fs::File;
 use std::io::{ErrorKind, Write as _, stdout};
-use std::os::fd::AsFd as _;
 
 /// Prints a text for people to standard output, without secrets, and with nothing that hides from them, that a
 /// terminal executes, or that the runner of GitHub Actions does. A closed pipe is not an error.
@@ -35,9 +34,11 @@ pub fn print_document(context: &Context, text: &str, format: Format) -> Result<(
 
 /// A text in which the runner finds no commands, if it may be its log that is printed to.
 fn without_commands(context: &Context, text: String) -> String {
-    let file = stdout().as_fd().try_clone_to_owned().map(File::from);
-    let metadata = file.and_then(|file| file.metadata());
-    match context.in_actions() && !metadata.is_ok_and(|it| it.is_file()) {
+    let is_file = || {
+        let mode = fstat(stdout()).map(|it| it.st_mode);
+        mode.is_ok_and(|mode| FileType::from_raw_mode(mode).is_file())
+    };
+    match context.in_actions() && !is_file() {
         true => text
             .split_inclusive('\n')
             .map(|line| match line.strip_suffix('\n') {
