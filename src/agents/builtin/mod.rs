@@ -327,6 +327,14 @@ impl Runner<'_> {
             agent_events::result(call, &result, self.emit);
             results.push(result);
         }
+        let ran = |call: &OpenCall| call.request.is_command();
+        if let Some(last) = calls.iter().rposition(ran)
+            && session.must_inspect_after(&results)
+        {
+            let again = self.tools.changed_again();
+            agent_events::changed(&again, self.emit);
+            results[last].changed = again;
+        }
         let inspected = session.must_inspect_after(&results).then(|| self.inspect());
         Observation::ToolsApplied {
             results,

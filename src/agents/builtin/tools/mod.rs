@@ -20,6 +20,8 @@ const OUTPUT_TAIL: usize = 14 << 10;
 /// The default and the maximum time limit of a command.
 const COMMAND_TIMEOUT: Duration = Duration::from_secs(120);
 const MAX_COMMAND_TIMEOUT: Duration = Duration::from_secs(600);
+/// Files whose content is compared before the whole work tree is inspected.
+const WATCHED: usize = 8;
 /// Time limit for reading files.
 const LOOK_TIMEOUT: Duration = Duration::from_secs(60);
 
@@ -31,10 +33,15 @@ pub(super) struct Toolbox {
     env: Vec<(OsString, OsString)>,
     sandbox: Option<Policy>,
     cancel: Cancel,
-    /// What the tools that change files left in them since `changed_by_commands` was last called: the digest
-    /// of the content, or `None` for no file.
-    left: BTreeMap<String, Option<blake3::Hash>>,
+    /// The content of files whose change is counted since `changed_by_commands` was last called: what a tool that
+    /// changes files left in them, or `changed_again` found.
+    counted: BTreeMap<String, Content>,
+    /// The content of some files that a command had changed when `changed_by_commands` was last called.
+    watched: BTreeMap<String, Content>,
 }
+
+/// The digest of a file's content; `None` for no file, or one too large to be read.
+type Content = Option<blake3::Hash>;
 
 impl Toolbox {
     pub(super) fn new(
@@ -49,7 +56,8 @@ impl Toolbox {
             env,
             sandbox,
             cancel: cancel.clone(),
-            left: BTreeMap::new(),
+            counted: BTreeMap::new(),
+            watched: BTreeMap::new(),
         }
     }
 
@@ -89,7 +97,7 @@ impl Toolbox {
             _ => match self.change(request) {
                 Ok((output, changed)) => {
                     for path in &changed {
-                        self.left.insert(path.clone(), self.digest(path));
+                        self.counted.insert(path.clone(), self.digest(path));
                     }
                     ToolResult {
                         changed,
@@ -101,15 +109,33 @@ impl Toolbox {
         }
     }
 
-    /// The files that commands changed, among all that changed since the last call: those in which the other
-    /// tools did not leave what is there now.
-    pub(super) fn changed_by_commands(&mut self, changed: Vec<String>) -> Vec<String> {
-        let left = std::mem::take(&mut self.left);
-        let by_tool = |path: &String| left.get(path).is_some_and(|it| *it == self.digest(path));
-        changed.into_iter().filter(|path| !by_tool(path)).collect()
+    /// The files that commands changed, among all that changed since the last call: those whose present content is
+    /// not counted yet.
+    pub(super) fn changed_by_commands(&mut self, mut changed: Vec<String>) -> Vec<String> {
+        let counted = std::mem::take(&mut self.counted);
+        changed.retain(|path| counted.get(path).is_none_or(|it| *it != self.digest(path)));
+        let watched = changed.iter().take(WATCHED);
+        self.watched = watched
+            .map(|path| (path.clone(), self.digest(path)))
+            .collect();
+        changed
     }
 
-    fn digest(&self, path: &str) -> Option<blake3::Hash> {
+    /// The files that commands are known to have changed once more since `changed_by_commands` or this was last
+    /// called. Others may have changed, too.
+    pub(super) fn changed_again(&mut self) -> Vec<String> {
+        let mut again = Vec::new();
+        for (path, content) in &self.watched {
+            let now = self.digest(path);
+            if now != *self.counted.get(path).unwrap_or(content) {
+                self.counted.insert(path.clone(), now);
+                again.push(path.clone());
+            }
+        }
+        again
+    }
+
+    fn digest(&self, path: &str) -> Content {
         self.tree
             .read(path)
             .ok()

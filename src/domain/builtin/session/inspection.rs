@@ -1,7 +1,8 @@
 //! Decides when the work tree has to be inspected for the files that commands changed.
 //!
 //! An inspection costs as much as a `git status`, so a command's changes are left unknown until a decision, or
-//! what people see, depends on them.
+//! what people see, depends on them. A change that is known without one often decides; what else changed then
+//! counts at the next inspection.
 
 use super::{Limits, Observation, Response, Session, State, Step, ToolResult, decide};
 use crate::builtin::fence;

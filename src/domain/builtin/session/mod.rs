@@ -313,8 +313,8 @@ pub struct ToolResult {
     pub ok: bool,
     /// The output for the model.
     pub output: String,
-    /// The files whose content it changed. Those that a command changed are in the `inspected` of its step or of
-    /// a later one.
+    /// The files whose content it changed. Of a command only some of those that changed before are known at once;
+    /// the others are in the `inspected` of its step or of a later one.
     pub changed: Vec<String>,
     /// The files that it read.
     pub read: Vec<String>,
