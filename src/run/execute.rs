@@ -20,13 +20,14 @@ use crate::run::delivery::{deliver, warn_of_closed_pull, warn_of_unpushed_commit
 use crate::run::draft_request::DraftRequest;
 use crate::run::emitter::Emitter;
 use crate::run::finish::{end, in_plan_order, note_ended};
+use crate::run::identity::require_signature;
 use crate::run::integrate::integrate;
 use crate::run::isolation::{Isolation, Scope, isolation};
 use crate::run::jj;
 use crate::run::layout::RunFile;
 use crate::run::lock::RunLock;
 use crate::run::model_gateway::require_gateway;
-use crate::run::new_run::{OpenRun, begin_new, refuse_read_only, refuse_signing};
+use crate::run::new_run::{OpenRun, begin_new, refuse_read_only, refuse_signer};
 use crate::run::opening::{ends, parts, recall, run_plan};
 use crate::run::parts::Parts;
 use crate::run::prepare::{Prepared, Source};
@@ -226,7 +227,7 @@ fn go_on(
     prepared: &Prepared,
     it: ResumedState,
 ) -> Result<(OpenRun, Reporting)> {
-    refuse_signing(context, prepared, &it.repo)?;
+    refuse_signer(prepared, &it.repo)?;
     let reporting = Reporting::open(
         context,
         &prepared.run.settings,
@@ -408,9 +409,8 @@ fn warn_of_detached_head(parts: &mut Parts<'_>) {
 /// Warns of a lock that another git process holds, if this run is to commit. It may be released before the first
 /// commit, which waits for it for a while.
 fn warn_of_held_lock(parts: &mut Parts<'_>) {
-    let commits = !parts.setup.config.settings.allow_dirty && parts.setup.reviewed.is_none();
     let lock = parts.tree.repo.real().held_lock();
-    if let Some(lock) = lock.filter(|_| commits) {
+    if let Some(lock) = lock.filter(|_| parts.setup.commits()) {
         parts.emit.warn(format!(
             "{} is held by another git process, and nothing can be committed until it is gone: remove the file if no git is running",
             lock.display()
@@ -429,6 +429,9 @@ async fn run_and_deliver(
 ) -> Result<(BTreeMap<String, Outcome>, Delivered)> {
     let outcomes = match (draft, plan.tasks.first()) {
         (Some(draft), Some(task)) => {
+            if draft.commits {
+                require_signature(&parts.setup, &parts.tree.repo)?;
+            }
             let outcome = draft_plan(parts, task, draft).await?;
             parts.emit.at(None, None, None);
             BTreeMap::from([(task.0.id.to_string(), outcome)])
@@ -523,23 +526,41 @@ async fn outcomes(
         true => None,
         false => run_setup(setup, tree, emit, &mut services).await?,
     };
+    if stopped.is_none()
+        && let Err(error) = require_ready(context, parts, plan, request)
+    {
+        services.end(&parts.setup).await;
+        return Err(error);
+    }
     let outcomes = match stopped {
         None if !plan.shards.is_empty() => integrate(context, parts, plan).await?,
         None => match request.filter(|it| it.context.merges_base) {
             Some(request) => merge_base(context, parts, plan, request).await?,
-            None => {
-                let configs = plan.tasks.iter().map(|(_, start)| &start.config);
-                if let Err(error) = require_logins(context, configs) {
-                    services.end(&parts.setup).await;
-                    return Err(error);
-                }
-                crate::run::run(parts, plan).await?
-            }
+            None => crate::run::run(parts, plan).await?,
         },
         Some(outcome) => BTreeMap::from([("setup".to_owned(), outcome)]),
     };
     services.end(&parts.setup).await;
     Ok(outcomes)
+}
+
+/// Requires what the setup commands may have provided: a key to sign commits with, and the agents' logins.
+fn require_ready(
+    context: &Context,
+    parts: &Parts<'_>,
+    plan: &RunPlan,
+    request: Option<&RunRequest>,
+) -> Result<()> {
+    let integrates = !plan.shards.is_empty();
+    let merges = request.is_some_and(|it| it.context.merges_base);
+    if integrates || merges || !plan.tasks.is_empty() {
+        require_signature(&parts.setup, &parts.tree.repo)?;
+    }
+    let configs = plan.tasks.iter().map(|(_, start)| &start.config);
+    match integrates || merges {
+        true => Ok(()),
+        false => require_logins(context, configs),
+    }
 }
 
 /// Stores the commits for a publishing job if this job does not push.

@@ -1,6 +1,8 @@
-//! The author of commits.
+//! The author and the signature of commits.
 
+use crate::error::{Error, Result};
 use crate::git::{Identity, Repo};
+use crate::run::setup::Setup;
 
 /// The identity of GitHub's own bot, from its documentation.
 const BOT: (&str, &str) = (
@@ -15,6 +17,25 @@ pub(crate) fn identity_of_commits(in_actions: bool, repo: &Repo) -> Identity {
     match in_actions {
         true => named(BOT),
         false => repo.configured_identity().unwrap_or_else(nobody),
+    }
+}
+
+/// Signs a trial commit if the run signs commits: without a key, no work could be committed.
+///
+/// # Errors
+/// When it cannot be signed, unless the run is to end anyway.
+pub(crate) fn require_signature(setup: &Setup, repo: &Repo) -> Result<()> {
+    if !setup.commits() {
+        return Ok(());
+    }
+    match repo.try_signing(&identity_of_commits(setup.in_actions, repo)) {
+        Err(error) if setup.interruption().is_none() => {
+            let why = format!("commits cannot be signed: {error}");
+            Err(Error::environment(why)
+                .hint("give git a key that works without a question (user.signingKey, gpg.format)")
+                .hint("or set commit.gpgSign to false"))
+        }
+        _ => Ok(()),
     }
 }
 

@@ -8,7 +8,6 @@ use crate::git::{self, Change, ChangeKind, Exempt, GitError, Real, Repo, display
 use crate::run::cached_repo::CachedRepo;
 use crate::run::directory::{Manifest, PlanPath, RunDir};
 use crate::run::events_file::leave_out_events;
-use crate::run::identity::identity_of_commits;
 use crate::run::jj;
 use crate::run::layout::{Folder, RunFile};
 use crate::run::past_runs::{check_artifacts, lies_in};
@@ -199,7 +198,7 @@ fn open_repository(context: &Context, prepared: &Prepared, run_dir: &RunDir) -> 
         Ok(repo)
     });
     let repo = repo.map_err(|error| of_git(&error))?;
-    refuse_signing(context, prepared, &repo)?;
+    refuse_signer(prepared, &repo)?;
     let mut repo = CachedRepo::new(repo);
     if !prepared.run.settings.allow_dirty {
         let known = check_artifacts(context, prepared.real.work_tree());
@@ -212,28 +211,20 @@ fn open_repository(context: &Context, prepared: &Prepared, run_dir: &RunDir) -> 
     Ok(repo)
 }
 
-/// Refuses to sign commits with a program of the work tree, because it would run with all rights of Sprag's user
-/// and an agent can change it, and with a key that is not there, because no work could be committed.
-pub(crate) fn refuse_signing(context: &Context, prepared: &Prepared, repo: &Repo) -> Result<()> {
+/// Refuses to sign commits with a program of the work tree: it would run with all rights of Sprag's user, and an
+/// agent can change it.
+pub(crate) fn refuse_signer(prepared: &Prepared, repo: &Repo) -> Result<()> {
     let signer = repo.signer_in_repository();
     let signer = signer.filter(|_| prepared.run.settings.sandbox != Sandbox::Off);
-    if let Some(signer) = signer {
-        return Err(Error::config(format!(
+    match signer {
+        None => Ok(()),
+        Some(signer) => Err(Error::config(format!(
             "commits are signed with {}, which the agent can change",
             signer.display()
         ))
         .hint("keep the program elsewhere and name that place in gpg.program or gpg.ssh.program")
-        .hint("or set commit.gpgSign to false, or `sandbox: off`"));
+        .hint("or set commit.gpgSign to false, or `sandbox: off`")),
     }
-    if prepared.reviewed.is_some() {
-        return Ok(());
-    }
-    let signed = repo.try_signing(&identity_of_commits(context.in_actions(), repo));
-    signed.map_err(|error| {
-        Error::environment(format!("commits cannot be signed: {error}"))
-            .hint("give git a key that works without a question (user.signingKey, gpg.format)")
-            .hint("or set commit.gpgSign to false")
-    })
 }
 
 /// The most warnings of git that an error repeats, such as one about a filter that fails.

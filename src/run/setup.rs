@@ -79,6 +79,11 @@ impl Setup {
         self.cancel.reason().map(interruption)
     }
 
+    /// Whether the run may make commits.
+    pub fn commits(&self) -> bool {
+        !self.config.settings.allow_dirty && self.reviewed.is_none()
+    }
+
     /// The summary of the run so far, without secrets.
     ///
     /// # Errors

@@ -182,6 +182,7 @@ impl Repo {
         if !self.private.state.sign {
             return Ok(());
         }
+        let _open = self.unseal_to_read()?;
         let scratch = self.scratch_objects()?;
         let call = self.commit_of(&self.private.state.base_tree, identity);
         self.signed(call.env("GIT_OBJECT_DIRECTORY", scratch.path()))

@@ -179,6 +179,46 @@ fn a_signature_without_a_key_commits_nothing_and_asks_nobody() {
     }
     assert!(!project.outside("worked").exists());
     assert_eq!(project.head(), base);
+    // A run that commits nothing signs nothing.
+    let plan = "cat <<'E'\ntasks: [{title: Fix it}]\nE";
+    let draft = project.sprag(&["plan", "Fix it", "--agent-command", &project.agent(plan)]);
+    assert!(draft.expect(0).stdout.contains("Fix it"));
+    let agent = project.agent("echo b > a.txt");
+    let run = project.sprag(&[
+        "run",
+        "--prompt",
+        "Fix it",
+        "--verify",
+        "true",
+        "--allow-dirty",
+        "--agent-command",
+        &agent,
+    ]);
+    assert_eq!(run.expect(0).summary["totals"]["done"], 1);
+}
+
+/// Such as one that imports a key.
+#[test]
+fn a_setup_command_may_make_signing_possible() {
+    let project = Project::new(&[("a.txt", "a\n")]);
+    let signer = project.beside("signer");
+    let script = "#!/bin/sh\ncat > /dev/null\necho '-----BEGIN PGP SIGNATURE-----'\necho '-----END PGP SIGNATURE-----'\necho '[GNUPG:] SIG_CREATED ' >&2\n";
+    let found = project.beside("found");
+    std::fs::write(&found, script).unwrap();
+    project.git(&["config", "commit.gpgSign", "true"]);
+    project.git(&["config", "gpg.program", signer.to_str().unwrap()]);
+    let setup = format!(
+        "cp {found} {signer}; chmod +x {signer}",
+        found = found.display(),
+        signer = signer.display()
+    );
+    let config = format!("setup:\n  - {setup}\nsandbox: \"off\"\n");
+    project.write(".sprag/config.yaml", &config);
+    project.git(&["add", "-A"]);
+    project.git(&["commit", "--quiet", "--no-gpg-sign", "-m", "configuration"]);
+    work(&project, "echo b > a.txt").expect(0);
+    let signed = project.git(&["cat-file", "commit", "HEAD"]);
+    assert!(signed.contains("gpgsig -----BEGIN"), "{signed}");
 }
 
 #[test]
