@@ -95,6 +95,20 @@ fn work_in_a_directory_that_cannot_be_listed_is_not_verified_without_it() {
     }
 }
 
+/// git warns of every file of rules that it cannot read, and of many warnings only the last ones are kept.
+#[test]
+fn a_directory_that_cannot_be_listed_is_found_whatever_else_git_warns_of() {
+    let project = with_library();
+    let script = "mkdir new; echo 'answer() { echo yes; }' > new/x.sh; chmod 311 new; echo '. ./new/x.sh' > lib.sh; \
+        echo '/zz*/.gitignore' > .gitignore; \
+        for n in $(seq 60); do d=$(printf 'zz%0200d' $n); mkdir $d; : > $d/.gitignore; chmod 0 $d/.gitignore; done; \
+        echo Done.";
+    let Some(run) = run_as_ordinary(&project, script) else {
+        return;
+    };
+    assert_eq!(run.summary["status"], "unverified", "{}", run.stdout);
+}
+
 #[test]
 fn a_tracked_directory_that_cannot_be_listed_hides_no_work() {
     let project = with_library();

@@ -13,18 +13,15 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-/// How git warns of a directory that it leaves out. It shows the name only in part if it has control characters.
-const LEFT_OUT: &str = "could not open directory ";
-
 impl Repo {
     /// The directories that git left out of its list because they cannot be read. They are searched for only if git
-    /// warns of one.
+    /// warns of something: of many warnings, only the last ones are known here.
     pub(in crate::git) fn unreadable_directories(
         &self,
         status: &Status,
     ) -> Vec<(PathBuf, io::Error)> {
         let mut found = Vec::new();
-        if status.warnings.iter().any(|it| it.starts_with(LEFT_OUT)) {
+        if !status.warnings.is_empty() {
             let passed_over = status.ignored.iter().chain(&status.nested);
             let passed_over = passed_over.map(Vec::as_slice).collect();
             search(
