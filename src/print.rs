@@ -4,11 +4,12 @@ use crate::context::Context;
 use crate::error::Result;
 use crate::report::Format;
 use crate::report::actions_log::{neutral, neutral_json};
+use crate::report::buffered_output::write_to_end;
 use crate::report::text::visible_lines;
 use crate::secrets::sources::redactor;
 use rustix::fs::{FileType, fstat};
 use serde_json::Value;
-use std::io::{ErrorKind, Write as _, stdout};
+use std::io::{ErrorKind, stdout};
 
 /// Prints a text for people to standard output, without secrets, and with nothing that hides from them, that a
 /// terminal executes, or that the runner of GitHub Actions does. A closed pipe is not an error.
@@ -65,8 +66,7 @@ pub fn masking(context: &Context) -> impl Fn(Value) -> Value {
 /// # Errors
 /// As [`print`].
 pub fn print_unmasked(text: &str) -> Result<()> {
-    let mut out = stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+    match write_to_end(&stdout(), text.as_bytes()) {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(anyhow::Error::from(error)
             .context("standard output cannot be written")
             .into()),

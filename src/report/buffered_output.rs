@@ -10,6 +10,7 @@ use std::thread;
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
 
 /// Maximum number of bytes that wait for the reader.
 const ROOM: usize = 4 << 20;
@@ -155,10 +156,10 @@ impl Drop for Handle {
 
 impl Shared {
     /// Forwards data until an error occurs or no writer is left.
-    fn serve(&self, mut out: File) {
+    fn serve(&self, out: File) {
         let mut piece = Vec::with_capacity(PIECE);
         while self.take(&mut piece) {
-            let result = write_chunk(&mut out, &piece);
+            let result = write_to_end(&out, &piece);
             let mut state = self.lock();
             state.is_writing = false;
             state.written += 1;
@@ -204,17 +205,15 @@ impl Shared {
     }
 }
 
-/// Writes a complete chunk, even if the stream was made non-blocking.
-fn write_chunk(out: &mut File, mut piece: &[u8]) -> io::Result<()> {
-    while !piece.is_empty() {
-        match out.write(piece) {
+/// Writes everything, even if another program has made the stream non-blocking.
+pub fn write_to_end(out: &impl AsFd, mut bytes: &[u8]) -> io::Result<()> {
+    while !bytes.is_empty() {
+        match rustix::io::write(out, bytes) {
             Ok(0) => return Err(ErrorKind::WriteZero.into()),
-            Ok(count) => piece = piece.get(count..).unwrap_or_default(),
-            Err(error) if error.kind() == ErrorKind::Interrupted => {}
-            Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                let _ = poll(&mut [PollFd::new(out, PollFlags::OUT)], None);
-            }
-            Err(error) => return Err(error),
+            Ok(count) => bytes = bytes.get(count..).unwrap_or_default(),
+            Err(Errno::INTR) => {}
+            Err(Errno::AGAIN) => drop(poll(&mut [PollFd::new(out, PollFlags::OUT)], None)),
+            Err(error) => return Err(error.into()),
         }
     }
     Ok(())

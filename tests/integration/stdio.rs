@@ -213,6 +213,26 @@ fn nothing_waits_for_a_reader_of_errors() {
     assert_eq!(project.commits(), 2);
 }
 
+/// Such as the pipe of a program that is written with an event loop.
+#[test]
+fn a_pipe_that_does_not_block_gets_all_of_the_output() {
+    use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
+    let project = project();
+    let args = ["schema", "config"];
+    let whole = project.command(&args).output().unwrap().stdout;
+    let (mut reader, writer) = std::io::pipe().unwrap();
+    rustix::pipe::fcntl_setpipe_size(&writer, 4096).unwrap();
+    let flags = fcntl_getfl(&writer).unwrap();
+    fcntl_setfl(&writer, flags | OFlags::NONBLOCK).unwrap();
+    let mut child = project.command(&args).stdout(writer).spawn().unwrap();
+    let (mut read, mut piece) = (Vec::<u8>::new(), [0; 16]);
+    while let count @ 1.. = reader.read(&mut piece).unwrap() {
+        read.extend(&piece[..count]);
+    }
+    assert_eq!(end_of(&mut child).code(), Some(0));
+    assert!(read == whole);
+}
+
 #[test]
 fn limits_hold_while_nobody_reads() {
     let project = project();
