@@ -8,7 +8,7 @@ use crate::git::objects::reader::ObjectReader;
 use crate::git::repo::Repo;
 use crate::plain_file;
 use std::collections::HashMap;
-use std::fs;
+use std::fs::{self, DirEntry};
 use std::io::{BufReader, ErrorKind};
 use std::path::{Path, PathBuf};
 
@@ -89,7 +89,8 @@ impl Repo {
         stamped.collect()
     }
 
-    /// The files beside packs in all stores, or `None` if one of these cannot be listed.
+    /// The files beside packs in all stores. `None` if one of these cannot be listed, or has anything else there,
+    /// such as an index of packs that is a directory: its time says nothing about the files in it.
     fn files_of_packs(&self) -> Option<Vec<PathBuf>> {
         let own = self.own_objects();
         let listed = fs::read_to_string(own.join("info/alternates")).ok()?;
@@ -100,7 +101,12 @@ impl Repo {
                 return None;
             }
             match fs::read_dir(store.join("pack")) {
-                Ok(entries) => files.extend(entries.flatten().map(|entry| entry.path())),
+                Ok(entries) => {
+                    for entry in entries.map(|entry| entry.ok()) {
+                        let is_file = |it: &DirEntry| it.file_type().is_ok_and(|it| it.is_file());
+                        files.push(entry.filter(is_file)?.path());
+                    }
+                }
                 Err(error) if error.kind() == ErrorKind::NotFound => {}
                 Err(_) => return None,
             }

@@ -323,6 +323,18 @@ fn packs_made_shortly_before_the_run_are_trusted_until_somebody_touches_them() {
     assert!(g.repo.packs_may_lie());
 }
 
+/// git keeps an incremental index of packs in such a directory.
+#[test]
+fn a_directory_beside_packs_is_not_trusted_however_old_it_is() {
+    let ground = Worktree::new();
+    ground.git(&["repack", "-qad"]);
+    let mut g = ground.start();
+    g.repo.began = Some((i64::MAX, 0));
+    assert!(!g.repo.packs_may_lie());
+    fs::create_dir(g.path(".git/objects/pack/multi-pack-index.d")).unwrap();
+    assert!(g.repo.packs_may_lie());
+}
+
 #[test]
 fn what_cannot_be_put_right_is_named_and_not_committed() {
     let mut g = Worktree::new().start();
