@@ -29,6 +29,24 @@ pub fn plain(raw: &str) -> Cow<'_, str> {
     Cow::Owned(text)
 }
 
+/// Whether a character is invisible and can mislead: controls of direction, zero-width and filler characters,
+/// variation selectors, tags, interlinear and format marks. The variation selector that requests an emoji's
+/// colours is none of these; the others can encode arbitrary bytes.
+pub fn is_invisible(c: char) -> bool {
+    matches!(c,
+        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
+        | '\u{180b}'..='\u{180f}'
+        | '\u{200b}'..='\u{200f}'
+        | '\u{2028}'..='\u{202e}'
+        | '\u{2060}'..='\u{206f}'
+        | '\u{2800}' | '\u{3164}' | '\u{ffa0}' | '\u{feff}'
+        | '\u{fe00}'..='\u{fe0e}'
+        | '\u{fff0}'..='\u{fffb}'
+        | '\u{1bca0}'..='\u{1bca3}'
+        | '\u{1d173}'..='\u{1d17a}'
+        | '\u{e0000}'..='\u{e0fff}')
+}
+
 /// At most `limit` characters of `text`, the last of them `…` if the text was cut.
 pub fn cap_chars(text: &str, limit: usize) -> Cow<'_, str> {
     if text.len() <= limit || text.chars().count() <= limit {

@@ -3,6 +3,7 @@
 //! well.
 
 use crate::report::buffered_output::print_to_stderr;
+use crate::report::text::is_invisible;
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -231,8 +232,11 @@ fn colour(text: &str) -> Option<usize> {
     parameters.get(end..)?.starts_with('m').then_some(end + 3)
 }
 
+/// Requests the colours of an emoji, and is invisible otherwise.
+const COLOURED: char = '\u{fe0f}';
+
 fn is_passed_over(c: char) -> bool {
-    (c.is_control() && c != '\t') || super::text::is_invisible(c)
+    (c.is_control() && c != '\t') || c == COLOURED || is_invisible(c)
 }
 
 fn is_trimmed(c: char) -> bool {

@@ -1,7 +1,7 @@
 //! Cleans foreign text for display, and formats values that every report shows in the same way.
 
 pub use crate::domain::spend::dollars;
-pub use crate::domain::text::count;
+pub use crate::domain::text::{count, is_invisible};
 use std::borrow::Cow;
 use unicode_width::UnicodeWidthChar;
 
@@ -146,17 +146,6 @@ pub fn some_of(names: &[String], most: usize) -> String {
     shown.join(", ")
 }
 
-/// Whether a character is invisible and can mislead: bidirectional controls, zero-width and filler
-/// characters, variation selectors, tags, interlinear and format marks.
-pub fn is_invisible(c: char) -> bool {
-    matches!(c,
-        '\u{00ad}' | '\u{034f}' | '\u{061c}' | '\u{115f}'..='\u{1160}' | '\u{17b4}'..='\u{17b5}'
-        | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}'
-        | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}'
-        | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}' | '\u{1bca0}'..='\u{1bca3}'
-        | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
-}
-
 /// Whether a text has only characters of ASCII that can be seen, and spaces, as nearly every line has.
 fn is_plain(text: &str) -> bool {
     text.bytes().all(|byte| matches!(byte, b' '..=b'~'))
@@ -221,6 +210,7 @@ mod tests {
     fn a_line_is_one_line_of_what_can_be_seen() {
         let text = "\u{1b}[31mred\u{1b}[0m\r\nnext\tcol\0\u{202e}rtl\u{200b}\u{e0041}\u{2028}end ";
         assert_eq!(line(text), "red next    colrtl end");
+        assert_eq!(line("\u{2764}\u{fe0f}\u{fe0e}"), "\u{2764}\u{fe0f}");
     }
 
     #[test]

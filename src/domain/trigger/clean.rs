@@ -1,5 +1,6 @@
 //! Removes the parts of a text that people cannot see, so that the agent does not read them either.
 
+use crate::text::is_invisible;
 use pulldown_cmark::{Event, Options, Parser};
 use std::ops::Range;
 
@@ -33,23 +34,6 @@ pub(super) fn visible(text: &str) -> String {
 
 fn is_hidden(c: char) -> bool {
     is_invisible(c) || (c.is_control() && c != '\n' && c != '\t')
-}
-
-/// Whether a character is invisible or changes the direction of the text around it.
-pub(super) fn is_invisible(c: char) -> bool {
-    matches!(c,
-        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
-        | '\u{180b}'..='\u{180f}'
-        | '\u{200b}'..='\u{200f}'
-        | '\u{2028}'..='\u{202e}'
-        | '\u{2060}'..='\u{206f}'
-        | '\u{2800}' | '\u{3164}' | '\u{ffa0}' | '\u{feff}'
-        // Variation selectors can encode arbitrary bytes; the one that requests an emoji's colours stays.
-        | '\u{fe00}'..='\u{fe0e}'
-        | '\u{fff9}'..='\u{fffb}'
-        | '\u{1bca0}'..='\u{1bca3}'
-        | '\u{1d173}'..='\u{1d17a}'
-        | '\u{e0000}'..='\u{e0fff}')
 }
 
 /// The text without its hidden parts; `None` if it has none.

@@ -1,6 +1,8 @@
 //! Names of branches and paths from events. They reach git commands and texts, so only names that git itself
 //! accepts are allowed.
 
+use crate::text::is_invisible;
+
 /// The maximum length of a branch name, in bytes: git's files cannot have a longer component.
 const MAX_BRANCH_BYTES: usize = 244;
 
@@ -13,7 +15,7 @@ const FORBIDDEN: &[char] = &[' ', '~', '^', ':', '?', '*', '[', '\\'];
 /// The problem, as a fragment that follows "the branch name".
 pub fn check_branch(name: &str) -> Result<(), &'static str> {
     let parts = || name.split('/');
-    let control = |c: char| c.is_control() || super::clean::is_invisible(c);
+    let control = |c: char| c.is_control() || is_invisible(c);
     let rules: [(bool, &'static str); 11] = [
         (name.is_empty(), "is empty"),
         (name.len() > MAX_BRANCH_BYTES, "is too long"),
@@ -59,7 +61,7 @@ fn is_pull_ref(name: &str) -> bool {
 /// # Errors
 /// The problem, as a fragment that follows "the path".
 pub fn check_path(path: &str) -> Result<(), &'static str> {
-    let control = |c: char| c.is_control() || super::clean::is_invisible(c);
+    let control = |c: char| c.is_control() || is_invisible(c);
     let drive = path.as_bytes().get(1) == Some(&b':');
     let git = |part: &str| part.eq_ignore_ascii_case(".git");
     let rules: [(bool, &'static str); 8] = [
