@@ -49,12 +49,24 @@ pub(super) fn replace_file_by(
 /// Copies an index with its modification time, from which git knows which entries may have changed since
 /// without another size or time.
 pub(super) fn copy_index(from: &Path, to: &Path) -> Result<(), GitError> {
-    let copy = || {
-        let time = fs::metadata(from)?.modified()?;
-        fs::copy(from, to)?;
-        File::options().write(true).open(to)?.set_modified(time)
+    copy_index_by(from, to, io::copy).map(drop)
+}
+
+/// Like [`copy_index`], with a function that copies the content.
+pub(super) fn copy_index_by<T>(
+    from: &Path,
+    to: &Path,
+    copy: impl FnOnce(&mut File, &mut File) -> io::Result<T>,
+) -> Result<T, GitError> {
+    let copied = || {
+        let mut source = File::open(from)?;
+        let time = source.metadata()?.modified()?;
+        let mut target = File::create(to)?;
+        let copied = copy(&mut source, &mut target)?;
+        target.set_modified(time)?;
+        Ok(copied)
     };
-    copy().map_err(io_error("copy to", to))
+    copied().map_err(io_error("copy to", to))
 }
 
 /// Flushes the parent directory of `path`, so that new names in it are on disk.

@@ -4,7 +4,7 @@ use crate::git::bytes::nul_joined;
 use crate::git::command::Call;
 use crate::git::entries::{Digest, hash};
 use crate::git::error::{GitError, io_error};
-use crate::git::files::copy_content;
+use crate::git::files::{copy_content, copy_index_by};
 use crate::git::objects::reader::ObjectReader;
 use crate::git::private::calls::{git_dir, private_call};
 use crate::git::private::head::HeadState;
@@ -41,7 +41,9 @@ pub(super) fn copy_index(
         return Ok(StartIndex { layout, is_base });
     };
     let shared = shared_indexes(&real.git_dir)?;
-    let digest = copy_with_time(&real.git_dir.join("index"), &index)?;
+    let found = real.git_dir.join("index");
+    let copied = found.is_file().then(|| copy_index_by(&found, &index, hash));
+    let digest = copied.transpose()?;
     for name in &shared {
         copy_content(&real.git_dir.join(name), &git_dir(root).join(name))?;
     }
@@ -71,23 +73,6 @@ pub(super) fn copy_index(
 fn is_tree(root: &Path, index: &IndexFile, tree: &str) -> bool {
     let entries = ObjectReader::new(&git_dir(root).join("objects")).tree(tree);
     entries.is_ok_and(|entries| index.is_tree(&entries))
-}
-
-/// Copies an index with its modification time, from which git knows which entries changed while it was
-/// written. Returns the digest of the copied bytes, or `None` if there is no index.
-fn copy_with_time(from: &Path, to: &Path) -> Result<Option<Digest>, GitError> {
-    if !from.is_file() {
-        return Ok(None);
-    }
-    let copy = || {
-        let mut source = fs::File::open(from)?;
-        let time = source.metadata()?.modified()?;
-        let mut target = fs::File::create(to)?;
-        let digest = hash(&mut source, &mut target)?;
-        target.set_modified(time)?;
-        Ok(digest)
-    };
-    copy().map(Some).map_err(io_error("copy", from))
 }
 
 /// Whether an index holds exactly this tree. Intent-to-add entries count as a difference.
