@@ -75,6 +75,13 @@ pub(super) fn nul_fields(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
         .filter(|field| !field.is_empty())
 }
 
+/// The fields before the tab and the path behind it, in a line of `ls-files --stage` or `ls-tree`.
+pub(super) fn fields_and_path(line: &[u8]) -> Option<(std::str::Split<'_, char>, &[u8])> {
+    let tab = memchr::memchr(b'\t', line)?;
+    let (fields, path) = (line.get(..tab)?, line.get(tab + 1..)?);
+    Some((std::str::from_utf8(fields).ok()?.split(' '), path))
+}
+
 pub(super) fn nul_joined<'a>(paths: impl IntoIterator<Item = &'a [u8]>) -> Vec<u8> {
     let mut joined = Vec::new();
     for path in paths {

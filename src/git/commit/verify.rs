@@ -1,6 +1,6 @@
 //! Checks from the staged objects themselves whether they match what the snapshot read.
 
-use crate::git::bytes::{as_path, nul_ended, nul_fields, nul_joined};
+use crate::git::bytes::{as_path, fields_and_path, nul_ended, nul_fields, nul_joined};
 use crate::git::command::Call;
 use crate::git::commit::request::CommitError;
 use crate::git::discover::is_older;
@@ -278,11 +278,9 @@ impl Repo {
         let args = ["ls-tree", "-r", "-z", tree];
         let listed = self.call().args(args).run()?.stdout;
         let blobs = nul_fields(&listed).filter_map(|line| {
-            let tab = memchr::memchr(b'\t', line)?;
-            let mut fields = line[..tab].split(|byte| *byte == b' ');
-            let mode = fields.next()?;
-            let oid = std::str::from_utf8(fields.nth(1)?).ok()?;
-            mode.starts_with(b"100").then_some((&line[tab + 1..], oid))
+            let (mut fields, path) = fields_and_path(line)?;
+            let (mode, oid) = (fields.next()?, fields.nth(1)?);
+            mode.starts_with("100").then_some((path, oid))
         });
         let blobs: BTreeMap<&[u8], &str> = blobs.collect();
         let names = nul_joined(blobs.keys().copied());

@@ -1,6 +1,6 @@
 //! Takes filtered files into an index and an object store that no filter can write.
 
-use crate::git::bytes::{as_path, display_path, nul_fields, nul_joined};
+use crate::git::bytes::{as_path, display_path, fields_and_path, nul_fields, nul_joined};
 use crate::git::command::Call;
 use crate::git::commit::stage::{Target, record};
 use crate::git::error::{GitError, io_error};
@@ -170,9 +170,7 @@ impl Repo {
 pub(super) fn entries<'l>(listed: &'l [u8], files: &[&[u8]]) -> BTreeMap<&'l [u8], Entry> {
     let wanted: BTreeSet<&[u8]> = files.iter().copied().collect();
     let entry = |line: &'l [u8]| {
-        let tab = memchr::memchr(b'\t', line)?;
-        let (fields, path) = (line.get(..tab)?, line.get(tab + 1..)?);
-        let mut fields = std::str::from_utf8(fields).ok()?.split(' ');
+        let (mut fields, path) = fields_and_path(line)?;
         let mode = u32::from_str_radix(fields.next()?, 8).ok()?;
         let oid = fields.next().filter(|oid| is_id(oid))?.to_owned();
         let is_plain = fields.next() == Some("0") && [0o100_644, 0o100_755].contains(&mode);

@@ -1,6 +1,6 @@
 //! Reads the entries of an index as a stream.
 
-use crate::git::bytes::display_path;
+use crate::git::bytes::{display_path, fields_and_path};
 use crate::git::command::Call;
 use crate::git::entries::split;
 use crate::git::error::GitError;
@@ -133,12 +133,10 @@ impl Reader {
 /// Parses `tag mode oid stage TAB path`. The tag `S` is the skip-worktree bit, and a lower-case letter is the
 /// assume-unchanged bit.
 fn staged_line(line: &[u8]) -> Option<(u8, bool, &str, &[u8])> {
-    let tab = memchr::memchr(b'\t', line)?;
-    let mut fields = line[..tab].split(|byte| *byte == b' ');
-    let tag = *fields.next()?.first()?;
-    let mode = u32::from_str_radix(std::str::from_utf8(fields.next()?).ok()?, 8).ok()?;
-    let oid = std::str::from_utf8(fields.next()?).ok()?;
-    Some((tag, mode == GITLINK, oid, &line[tab + 1..]))
+    let (mut fields, path) = fields_and_path(line)?;
+    let tag = *fields.next()?.as_bytes().first()?;
+    let mode = u32::from_str_radix(fields.next()?, 8).ok()?;
+    Some((tag, mode == GITLINK, fields.next()?, path))
 }
 
 pub(in crate::git) fn add_directories(directories: &mut BTreeSet<Vec<u8>>, directory: &[u8]) {
