@@ -54,6 +54,11 @@ impl Pattern {
         }
     }
 
+    /// The expression as it is written.
+    pub const fn source(&self) -> &'static str {
+        self.source
+    }
+
     /// Whether it occurs in `text`.
     pub fn is_match(&self, text: &str) -> bool {
         self.regex(text).is_some_and(|regex| regex.is_match(text))

@@ -2,6 +2,7 @@
 
 use super::Form;
 use crate::duration;
+use crate::pattern::Pattern;
 use crate::suggest::did_you_mean;
 use crate::text_error::Fault;
 use crate::yaml::{Node, read};
@@ -281,66 +282,52 @@ impl Kind for Globs {
 }
 
 /// Paths outside of the repository: absolute, or below the home directory.
-pub struct Places;
+pub const PLACES: Matching = Matching {
+    item: "PATH",
+    expected: "a list of absolute paths, or of paths that begin with `~/`",
+    form: &PLACE,
+};
 
-impl Kind for Places {
-    type Out = Vec<String>;
-    fn form(&self) -> Form {
-        Form::Lines
-    }
-    fn schema(&self) -> Json {
-        let path = json!({"type": "string", "pattern": "^(/|~$|~/)"});
-        json!({"anyOf": [path.clone(), {"type": "array", "items": path}]})
-    }
-    fn value_name(&self) -> &'static str {
-        "PATH"
-    }
-    fn words(&self, value: &Vec<String>) -> String {
-        literals(value)
-    }
-    fn read(&self, key: &str, node: &Node) -> Result<Vec<String>, Fault> {
-        let expected = "a list of absolute paths, or of paths that begin with `~/`";
-        let is_place =
-            |path: &&str| path.starts_with('/') || *path == "~" || path.starts_with("~/");
-        let items = read::items(key, expected, node)?;
-        items
-            .into_iter()
-            .map(|item| match item.text().filter(is_place) {
-                Some(path) => Ok(path.to_owned()),
-                None => Err(read::unexpected(key, expected, item)),
-            })
-            .collect()
-    }
-}
+static PLACE: Pattern = Pattern::new("^(/|~$|~/)");
 
 /// Names of environment variables.
-pub struct Variables;
+pub const VARIABLES: Matching = Matching {
+    item: "NAME",
+    expected: "a list of names of environment variables",
+    form: &VARIABLE,
+};
 
-impl Kind for Variables {
+static VARIABLE: Pattern = Pattern::new("^[A-Za-z_][A-Za-z0-9_]*$");
+
+/// A list of texts of one form; a single text need not be a list.
+pub struct Matching {
+    item: &'static str,
+    expected: &'static str,
+    form: &'static Pattern,
+}
+
+impl Kind for Matching {
     type Out = Vec<String>;
     fn form(&self) -> Form {
         Form::Lines
     }
     fn schema(&self) -> Json {
-        let name = json!({"type": "string", "pattern": "^[A-Za-z_][A-Za-z0-9_]*$"});
-        json!({"anyOf": [name.clone(), {"type": "array", "items": name}]})
+        let item = json!({"type": "string", "pattern": self.form.source()});
+        json!({"anyOf": [item.clone(), {"type": "array", "items": item}]})
     }
     fn value_name(&self) -> &'static str {
-        "NAME"
+        self.item
     }
     fn words(&self, value: &Vec<String>) -> String {
         literals(value)
     }
     fn read(&self, key: &str, node: &Node) -> Result<Vec<String>, Fault> {
-        let expected = "a list of names of environment variables";
-        let items = read::items(key, expected, node)?;
-        items
-            .into_iter()
-            .map(|item| match item.text() {
-                Some(name) if is_variable_name(name) => Ok(name.to_owned()),
-                _ => Err(read::unexpected(key, expected, item)),
-            })
-            .collect()
+        let read = |item: &Node| match item.text() {
+            Some(text) if self.form.is_match(text) => Ok(text.to_owned()),
+            _ => Err(read::unexpected(key, self.expected, item)),
+        };
+        let items = read::items(key, self.expected, node)?;
+        items.into_iter().map(read).collect()
     }
 }
 
@@ -549,12 +536,6 @@ fn unknown_part(
         known.join(", ")
     );
     Fault::new(at, message)
-}
-
-fn is_variable_name(name: &str) -> bool {
-    name.bytes()
-        .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
-        && name.starts_with(|c: char| !c.is_ascii_digit())
 }
 
 /// Text that is not blank.

@@ -15,8 +15,8 @@ use super::choice::{
     Sandbox, TestChangePolicy,
 };
 use super::kind::{
-    Choice, Globs, Kind, Money, Network, NetworkKind, OneOf, Places, Progress, ProgressKind, Text,
-    Texts, Time, Truth, Variables, Whole,
+    Choice, Globs, Kind, Money, Network, NetworkKind, OneOf, PLACES, Progress, ProgressKind, Text,
+    Texts, Time, Truth, VARIABLES, Whole,
 };
 use super::roles::{AgentList, OneAgent, RoleAgent, Roles, RolesKind};
 use super::{Group, Key, KeyDefault, Scope};
@@ -169,7 +169,7 @@ settings! {
         /// The source of the repository's files that configure an agent (`CLAUDE.md`, `AGENTS.md`, `.claude/`, `.codex/`, `.mcp.json` and similar) during its turns: the tip of the `base` branch, the `head` of the work, or `none`.
         agent_config: AgentConfig = Choice::<AgentConfig>::kind(), Run, unset "base on a pull request, head elsewhere";
         /// Names of environment variables to pass to the agent; never those of the runner.
-        agent_env: Vec<String> = Variables, Task, is Vec::new();
+        agent_env: Vec<String> = VARIABLES, Task, is Vec::new();
     }
     Checks {
         /// The checks that verify the work. Without any, tasks end `unverified`.
@@ -177,7 +177,7 @@ settings! {
         /// Time limit for one run of a check.
         verify_timeout: Duration = Time, Task, is Duration::from_mins(10);
         /// Names of environment variables to pass to checks and hooks; never those of the runner.
-        verify_env: Vec<String> = Variables, Task, is Vec::new();
+        verify_env: Vec<String> = VARIABLES, Task, is Vec::new();
         /// What to do with a task without any check: `accept` commits it as unverified, `fail` does not commit it.
         if_unverified: IfUnverified = Choice::<IfUnverified>::kind(), Task, is IfUnverified::Accept;
         /// When to run the checks on the tree on which a task starts, to find earlier failures.
@@ -231,7 +231,7 @@ settings! {
         /// How to confine agents, checks, hooks and setup commands: `auto` protects the files that a run and its machine rely on, as far as the machine can; `require` (or `require:N` for a level from 1 to 3) lets them write only to named places and starts nothing without that level; `off` confines nothing.
         sandbox: Sandbox = Choice::<Sandbox>::kind(), Run, is Sandbox::Auto;
         /// Absolute paths, or paths below `~`, that may be written with everything below them, in addition to the work tree, the caches of common tools and, with `sandbox: auto`, directories for temporary files and the parent directory of the work tree.
-        sandbox_write: Vec<String> = Places, Run, is Vec::new();
+        sandbox_write: Vec<String> = PLACES, Run, is Vec::new();
         /// Whether Sprag keeps the keys of model providers, and agents use its gateway on the loopback interface instead: `auto` if the gateway can replace the key, `on` starts nothing if it cannot, `off` gives agents their keys.
         gateway: Gateway = Choice::<Gateway>::kind(), Run, is Gateway::Auto;
         /// The hosts that agents, checks and hooks may reach, through Sprag's proxy: names, `*.` before a name, or addresses, without a port; `deny` for none. The log says how far the machine can enforce this.
