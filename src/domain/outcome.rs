@@ -522,7 +522,12 @@ pub fn run_end(outcomes: &[&Outcome], no_changes: OnFinding) -> (RunStatus, Reas
 
 /// The first twelve characters of a revision.
 pub fn short(id: &RevId) -> &str {
-    id.0.get(..12).unwrap_or(&id.0)
+    short_id(&id.0)
+}
+
+/// The first twelve characters of an id.
+pub fn short_id(id: &str) -> &str {
+    id.get(..12).unwrap_or(id)
 }
 
 /// A signal's conventional name.

@@ -2,6 +2,7 @@
 //! import the commits, so that every tool that reads jj's view sees them.
 
 use crate::context::Context;
+use crate::domain::outcome::short_id;
 use crate::error::{Error, Result};
 use crate::git::{GitError, Real};
 use crate::plain_file;
@@ -160,10 +161,7 @@ pub(crate) async fn import_commits(setup: &Setup, tree: &mut WorkTree, emit: &mu
 /// Why an import failed, with the commands that do without it.
 fn with_import_remedy(real: &Real, since: &str, why: &str) -> String {
     let head = real.head_commit().ok().flatten().unwrap_or_default();
-    let (since, head) = (
-        since.get(..12).unwrap_or(since),
-        head.get(..12).unwrap_or(&head),
-    );
+    let (since, head) = (short_id(since), short_id(&head));
     format!(
         "{why}; `jj op restore {since}`, `jj git import` and `jj new {head}` do it, but undo what was done with jj since \
          the run began, and take what is not committed out of the work tree: copy it elsewhere first"

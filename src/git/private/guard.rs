@@ -1,5 +1,6 @@
 //! Detects what a turn did to the repository itself, and restores it, reports it or treats it as a violation.
 
+use crate::domain::outcome::short_id;
 use crate::domain::snapshot::{Head, RevId};
 use crate::git::copy_tree::{copy_tree, metadata, remove};
 use crate::git::error::GitError;
@@ -31,9 +32,6 @@ const FREE_REFS: [&str; 6] = [
 const SERVED: &str = "refs";
 /// Maximum number of bytes that are read of `FETCH_HEAD`.
 const FETCH_HEAD_LIMIT: u64 = 16 * 1024 * 1024;
-
-/// How many digits of a commit's id a message shows.
-const SHOWN_DIGITS: usize = 12;
 
 /// How many changed refs are named, and restored one by one.
 const NAMED_REFS: usize = 10;
@@ -126,10 +124,7 @@ impl fmt::Display for Violation {
                 to: Some(to),
             } => {
                 let how = from.as_ref().map_or("created at", |_| "moved to");
-                let to = match to.strip_prefix(SYMBOLIC) {
-                    Some(target) => target,
-                    None => to.get(..SHOWN_DIGITS).unwrap_or(to),
-                };
+                let to = to.strip_prefix(SYMBOLIC).unwrap_or_else(|| short_id(to));
                 write!(f, "{name} was {how} {to}")
             }
         }

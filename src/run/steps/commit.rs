@@ -7,7 +7,7 @@ use crate::domain::commit_message::{
     SuggestedMessage, compose, suggested_by_commit, suggested_commit_message,
 };
 use crate::domain::event::EventKind;
-use crate::domain::outcome::short;
+use crate::domain::outcome::short_id;
 use crate::domain::plan::{StatusUpdate, TaskStatus};
 use crate::domain::settings::AgentCommits;
 use crate::domain::snapshot::{RevId, Snapshot};
@@ -156,7 +156,7 @@ fn submodules_moved(staged: &Staged) -> Vec<String> {
     let moved = all.filter(|entry| entry.after == GITLINK);
     let warning = |entry: &ChangedPath| {
         let path = display_path(&entry.path);
-        let commit = short(&RevId(entry.oid.clone())).to_owned();
+        let commit = short_id(&entry.oid);
         format!(
             "the submodule {path} is at the commit {commit} now; a fresh checkout needs that commit in the submodule's own repository"
         )
