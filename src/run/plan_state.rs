@@ -162,9 +162,7 @@ impl PlanState {
         let Some(file) = &self.file else {
             return Ok(());
         };
-        let opened = plan::open(&file.name, self.text.as_bytes());
-        let opened = opened.map_err(|error| anyhow::anyhow!("{error}"))?.value;
-        ensure_writable(&opened, tasks)
+        ensure_writable(&open(&file.name, &self.text)?, tasks)
     }
 
     /// The file's current text with the current status of every task. Statuses that the agent wrote are
@@ -186,10 +184,7 @@ impl PlanState {
             .and_then(|text| self.with_all_tasks(&file.name, text));
         let opened = match now {
             Some(now) => now,
-            None => {
-                let read = plan::open(&file.name, self.text.as_bytes());
-                read.map_err(|error| anyhow::anyhow!("{error}"))?.value
-            }
+            None => open(&file.name, &self.text)?,
         };
         let present = opened.plan();
         let known = |id: &TaskId| match beside {
@@ -234,12 +229,17 @@ impl PlanState {
 
     /// The plan in this text, if it has all tasks of this one.
     fn with_all_tasks<'a>(&self, name: &'a str, text: &'a str) -> Option<Opened<'a>> {
-        let opened = plan::open(name, text.as_bytes()).ok()?.value;
+        let opened = open(name, text).ok()?;
         let present = opened.plan().tasks.iter();
         let ids: HashSet<&TaskId> = present.map(|task| &task.id).collect();
         let has_all = self.plan.tasks.iter().all(|task| ids.contains(&task.id));
         has_all.then_some(opened)
     }
+}
+
+fn open<'a>(name: &'a str, text: &'a str) -> anyhow::Result<Opened<'a>> {
+    let read = plan::open(name, text.as_bytes());
+    Ok(read.map_err(|error| anyhow::anyhow!("{error}"))?.value)
 }
 
 /// Verifies that the status of each of these tasks can be written into the plan.
