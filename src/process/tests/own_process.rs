@@ -209,8 +209,8 @@ mod inner {
         let place = directory.path().display();
         let older = format!(
             "until [ -e {place}/mark ]; do sleep 0.02; done; \
-             {PROCESS_ID}=$(cat {place}/mark) setsid sleep 1000 & echo $! >{place}/written; \
-             mv {place}/written {place}/started"
+             {PROCESS_ID}=$(cat {place}/mark) setsid sh -c \"echo \\$\\$ >{place}/written; \
+             mv {place}/written {place}/started; exec sleep 1000\" &"
         );
         let left = format!("(setsid sh -c '{older}' >/dev/null 2>&1 &)");
         let Some(first) = trial("true") else {
