@@ -4,17 +4,27 @@ use crate::support::proc::{end_of, signal, wait_until};
 use crate::support::project::{Project, plan};
 use crate::support::tasks::{FIX, fixable};
 use crate::support::user::User;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
+
+/// `sprag run` with this agent, started by an `env` with this option; `None` if `env` has no such option.
+fn started_by_env(project: &Project, option: &str, agent: &str) -> Option<Command> {
+    let has_option = project.program("env", &[option, "true"]).status();
+    if !has_option.is_ok_and(|status| status.success()) {
+        eprintln!("SKIPPED: this `env` has no {option}");
+        return None;
+    }
+    let sprag = env!("CARGO_BIN_EXE_sprag");
+    let run = ["run", "--plan", "plan.yaml", "--agent-command", agent];
+    Some(project.program("env", &[&[option, sprag][..], &run].concat()))
+}
 
 #[test]
 fn a_parent_that_ignores_the_ends_of_its_children_changes_nothing() {
     let project = fixable();
-    let agent = project.agent(FIX);
-    let script = "trap '' CHLD; exec \"$@\"";
-    let sprag = env!("CARGO_BIN_EXE_sprag");
-    let run = ["run", "--plan", "plan.yaml", "--agent-command", &agent];
-    let args = [&["-c", script, "sh", sprag][..], &run].concat();
-    let run = project.finished(&project.program("sh", &args).output().unwrap());
+    // Not every shell can ignore this signal.
+    let command = started_by_env(&project, "--ignore-signal=CHLD", &project.agent(FIX));
+    let Some(mut command) = command else { return };
+    let run = project.finished(&command.output().unwrap());
     assert_eq!(run.expect(0).summary["totals"]["done"], 1);
     assert_eq!(project.checks(), 1);
 }
@@ -22,16 +32,11 @@ fn a_parent_that_ignores_the_ends_of_its_children_changes_nothing() {
 #[test]
 fn signals_that_were_blocked_at_the_start_cancel_a_run() {
     let project = fixable();
-    let blocks = project.program("env", &["--block-signal", "true"]).status();
-    if !blocks.is_ok_and(|status| status.success()) {
-        return eprintln!("SKIPPED: this `env` blocks no signals");
-    }
     for (name, code) in [("INT", 130), ("TERM", 143)] {
         let agent = project.agent(&format!("touch \"$OUT/began-{name}\"; sleep 300"));
-        let sprag = env!("CARGO_BIN_EXE_sprag");
-        let run = ["run", "--plan", "plan.yaml", "--agent-command", &agent];
-        let args = [&["--block-signal", sprag][..], &run].concat();
-        let mut command = project.program("env", &args);
+        let Some(mut command) = started_by_env(&project, "--block-signal", &agent) else {
+            return;
+        };
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let began = project.outside(&format!("began-{name}"));
@@ -126,7 +131,7 @@ fn a_tracked_directory_that_cannot_be_listed_hides_no_work() {
 fn a_directory_that_could_not_be_listed_before_the_run_is_left_alone() {
     let project = with_library();
     std::fs::create_dir(project.repo().join("data")).unwrap();
-    let closed = std::process::Command::new("chmod")
+    let closed = Command::new("chmod")
         .arg("000")
         .arg(project.repo().join("data"))
         .status();
@@ -137,6 +142,9 @@ fn a_directory_that_could_not_be_listed_before_the_run_is_left_alone() {
     };
     let run = run.expect(0);
     assert_eq!(run.summary["status"], "success", "{}", run.stdout);
+    let warning = "\nwarning: could not open directory 'data/'";
+    let said = format!("\n{}{}", run.stdout, run.stderr);
+    assert!(said.contains(warning), "{said}");
 }
 
 /// Such as a job that sets HOME to its workspace.
