@@ -212,6 +212,7 @@ fn what_is_no_command_stays_as_it_is() {
     }
     assert_eq!(neutral("##\u{1b}[31m[error]x"), "## \u{1b}[31m[error]x");
     assert_eq!(neutral("\u{1b}]0;::error::x\u{7}"), "]0;::error::x");
+    assert_eq!(neutral("#\u{fe0f}#\u{200d}[error]x"), "## [error]x");
 }
 
 #[test]
