@@ -226,6 +226,10 @@ fn fault_told(text: &str) -> Option<&'static str> {
         ("I/O error", DISK),
         ("Device or resource busy", MOUNTED),
         ("Resource busy", MOUNTED),
+        ("Too many open files", FILES),
+        ("No file descriptors available", FILES),
+        ("Cannot allocate memory", MEMORY),
+        ("Resource temporarily unavailable", PROCESSES),
         // git often does not say why it failed.
         ("unable to write", UNWRITTEN),
         ("couldn't write", UNWRITTEN),
@@ -300,8 +304,24 @@ mod tests {
     }
 
     #[test]
-    fn what_git_says_of_the_disk_is_heard() {
+    fn what_git_says_of_the_machine_is_heard() {
         let failed = |stderr: &str| anyhow::anyhow!("git write-tree failed (code 128): {stderr}");
+        // In the words of glibc, and of musl where they differ.
+        for (said, remedy) in [
+            ("Disk quota exceeded", QUOTA),
+            ("Quota exceeded", QUOTA),
+            ("Input/output error", DISK),
+            ("I/O error", DISK),
+            ("Device or resource busy", MOUNTED),
+            ("Resource busy", MOUNTED),
+            ("Too many open files", FILES),
+            ("No file descriptors available", FILES),
+            ("Cannot allocate memory", MEMORY),
+            ("Resource temporarily unavailable", PROCESSES),
+        ] {
+            let told = failed(&format!("fatal: cannot fork: {said}"));
+            assert_eq!(machine_fault(&told), Some(remedy), "{said}");
+        }
         let full = "error: unable to write loose object file: No space left on device";
         assert_eq!(machine_fault(&failed(full)), Some(SPACE));
         let error = failed("fatal: Read-only file system").context("nothing was committed");

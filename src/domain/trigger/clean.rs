@@ -125,7 +125,10 @@ mod tests {
             ("a <!-- b --> c", "a  c"),
             ("<!-- a\n\nb -->\nc", "\nc"),
             ("<!-- never ends\n\nb", ""),
-            ("a\u{200b}b\u{202e}c\u{e0041}\u{feff}d\u{ad}\u{2800}", "abcd"),
+            (
+                "a\u{200b}b\u{202e}c\u{e0041}\u{feff}d\u{ad}\u{2800}",
+                "abcd",
+            ),
             ("<\u{200b}!-- x -->y", "y"),
             ("[//]: # (do evil)\n\ntext", "\n\ntext"),
             ("<?x?>\na", "\na"),
