@@ -1,7 +1,8 @@
 //! Finds the repository, and refuses one that cannot be worked on safely.
 
 use crate::git::bytes::as_path;
-use crate::git::command::{Call, GitProgram};
+use crate::git::command::{Call, GitProgram, Output};
+use crate::git::damage;
 use crate::git::environment::Environment;
 use crate::git::error::GitError;
 use crate::git::filters::sandbox::FilterSandbox;
@@ -11,6 +12,10 @@ use crate::git::real::{Real, identity};
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Time limit of one query about the repository. Each reads only a few small files.
+const QUERY_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Finds the repository that contains `start`.
 ///
@@ -31,6 +36,13 @@ pub fn discover(start: &Path, environment: &Environment) -> Result<Real, Preflig
         .as_ref()
         .map(|it| Ok::<_, PreflightError>((it.git_dir(&git, environment)?, it.root.clone())))
         .transpose()?;
+    let dot_git = match &seen_through {
+        Some((git_dir, _)) => Some(git_dir.clone()),
+        None => top.map(|top| top.join(".git")),
+    };
+    if let Some(dot_git) = dot_git {
+        damage::refuse_unusable(&dot_git)?;
+    }
     let asked = Discovery {
         git: &git,
         start,
@@ -42,7 +54,7 @@ pub fn discover(start: &Path, environment: &Environment) -> Result<Real, Preflig
         git_dir,
         common_dir,
         object_format,
-    } = match asked.all_at_once() {
+    } = match asked.all_at_once()? {
         Some((answers, Some(version))) => {
             refuse_old(&version)?;
             answers
@@ -95,7 +107,7 @@ struct Answers {
 
 impl Discovery<'_> {
     fn call(&self) -> Call<'_> {
-        let call = self.git.call(self.start);
+        let call = self.git.call(self.start).timeout(QUERY_TIMEOUT);
         match &self.seen_through {
             Some((git_dir, work_tree)) => {
                 call.env("GIT_DIR", git_dir).env("GIT_WORK_TREE", work_tree)
@@ -106,7 +118,7 @@ impl Discovery<'_> {
 
     /// Gets all answers and the traced git version from one git process. This works only in the usual case:
     /// `None` says neither what is wrong nor which path contains a line break.
-    fn all_at_once(&self) -> Option<(Answers, Option<String>)> {
+    fn all_at_once(&self) -> Result<Option<(Answers, Option<String>)>, GitError> {
         let questions = [
             "--is-bare-repository",
             "--is-inside-git-dir",
@@ -117,21 +129,24 @@ impl Discovery<'_> {
         ];
         let args = ["-c", "safe.directory=*", "rev-parse"];
         let call = self.call().env("GIT_TRACE2_EVENT", "2");
-        let output = call.args(args).args(questions).status().ok()?;
-        let version = traced_version(&output.stderr);
+        let output = call.args(args).args(questions).status()?;
+        let answers = self.read_all(&output).filter(|_| output.status == Some(0));
+        Ok(answers.map(|answers| (answers, traced_version(&output.stderr))))
+    }
+
+    fn read_all(&self, output: &Output) -> Option<Answers> {
         let lines = output.stdout.strip_suffix(b"\n")?;
         let lines: Vec<&[u8]> = lines.split(|byte| *byte == b'\n').collect();
         let [b"false", b"false", format, top, git_dir, common] = lines.as_slice() else {
             return None;
         };
         let path = |answer: &[u8]| fs::canonicalize(self.start.join(as_path(answer))).ok();
-        let answers = Answers {
+        Some(Answers {
             work_tree: path(top)?,
             git_dir: path(git_dir)?,
             common_dir: path(common)?,
             object_format: String::from_utf8_lossy(format).into_owned(),
-        };
-        (output.status == Some(0)).then_some((answers, version))
+        })
     }
 
     fn one_by_one(&self) -> Result<Answers, PreflightError> {

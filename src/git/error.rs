@@ -45,6 +45,14 @@ pub enum GitError {
         /// The pipes and devices.
         paths: Vec<PathBuf>,
     },
+    /// A part of the git directory is not what git needs there.
+    #[error("{} {what}", path.display())]
+    Damaged {
+        /// The part.
+        path: PathBuf,
+        /// What is wrong with it, and the remedy.
+        what: String,
+    },
     /// git ended with an error.
     #[error("git {command} failed ({}): {stderr}", status.map_or_else(|| "killed".to_owned(), |code| format!("code {code}")))]
     Failed {

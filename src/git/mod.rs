@@ -9,6 +9,7 @@ mod bytes;
 mod command;
 mod commit;
 mod copy_tree;
+mod damage;
 mod discover;
 mod entries;
 mod environment;

@@ -115,6 +115,7 @@ impl Real {
         let call = self.git.call(&self.work_tree);
         call.env("GIT_DIR", &self.git_dir)
             .env("GIT_WORK_TREE", &self.work_tree)
+            .watching(self.roots())
     }
 
     /// Whether git ignores `path`, an untracked file of the work tree. False if git gives no answer.

@@ -15,7 +15,7 @@ use crate::run::places::{resolved, runs_of};
 use crate::run::prepare::{Prepared, Source};
 use crate::run::reopen::Earlier;
 use crate::run::reporting::Reporting;
-use crate::run::repository::GIT_STARTS;
+use crate::run::repository;
 use crate::secrets::sources::redactor;
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -183,12 +183,13 @@ fn elsewhere(error: Error) -> Error {
 
 /// The error of a git operation at the start of a run.
 fn of_git(error: &GitError) -> Error {
-    let told = Error::environment(error.to_string());
-    told.hint(match error {
-        GitError::Failed { .. } => GIT_FAILS,
-        GitError::Spawn { .. } => GIT_STARTS,
-        _ => ELSEWHERE,
-    })
+    repository::of_git(
+        error,
+        match error {
+            GitError::Failed { .. } => GIT_FAILS,
+            _ => ELSEWHERE,
+        },
+    )
 }
 
 fn open_repository(context: &Context, prepared: &Prepared, run_dir: &RunDir) -> Result<CachedRepo> {

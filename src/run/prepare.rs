@@ -341,6 +341,11 @@ pub fn config_file(
             settings::refuse_misplaced(work_tree)?;
             return Ok(config_file::ConfigFile::default());
         }
+        // Only a file that somebody named may be a pipe.
+        _ if !is_asked_for && !path.is_file() && !path.is_dir() => {
+            let message = format!("the configuration file {} is not a file", path.display());
+            return Err(Error::config(message).hint("move it away"));
+        }
         _ => settings::read_file(&path, "configuration file")?,
     };
     let name = path_within(&path, work_tree);

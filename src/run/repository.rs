@@ -3,13 +3,16 @@
 use crate::context::Context;
 use crate::domain::settings::Settings;
 use crate::error::{Error, Result};
-use crate::git::{self, Real};
+use crate::git::{self, GitError, Real};
 use crate::run::isolation::filters_before_the_run;
 use std::path::Path;
 
 /// The remedy for a git that cannot be started.
 pub(crate) const GIT_STARTS: &str =
     "this user must be able to run git here, within the limits that `ulimit -a` shows";
+
+/// The remedy for a git that does not end.
+const BLOCKED: &str = "look for a pipe in the place of a file of git, such as ~/.gitconfig or one that git's configuration includes";
 
 /// The repository that contains the working directory.
 ///
@@ -35,9 +38,22 @@ pub fn repository(context: &Context) -> Result<Real> {
         P::NoGit | P::NoJj { .. } | P::OldGit { .. } | P::ForeignOwner { .. } => {
             Error::environment(error.to_string())
         }
-        P::Git(_) => Error::environment(error.to_string()).hint(GIT_STARTS),
+        P::Git(error) => of_git(&error, GIT_STARTS),
         _ => Error::config(error.to_string()),
     })
+}
+
+/// The error of a git operation before a run has started, with this remedy unless there is a better one.
+pub(crate) fn of_git(error: &GitError, remedy: &str) -> Error {
+    let told = Error::environment(error.to_string());
+    let remedy = match error {
+        GitError::Damaged { .. } => return told,
+        GitError::HeldBySpecialFiles { .. } => "move it away",
+        GitError::TimedOut { .. } => BLOCKED,
+        GitError::Spawn { .. } => GIT_STARTS,
+        _ => remedy,
+    };
+    told.hint(remedy)
 }
 
 /// The error for people elsewhere, such as on GitHub: paths in the repository are relative to it.

@@ -201,3 +201,15 @@ fn the_model_gateway_is_told_of_where_a_key_or_a_limit_depends_on_it() {
         );
     }
 }
+
+/// A named one may be a pipe of a shell, `--config <(…)`.
+#[test]
+fn a_configuration_that_is_a_pipe_holds_nothing_up() {
+    let project = project();
+    std::fs::create_dir(project.repo().join(".sprag")).unwrap();
+    let made = project.program("mkfifo", &[".sprag/config.yaml"]).status();
+    assert!(made.unwrap().success());
+    let run = project.sprag(&RUN).expect(2);
+    let said = ".sprag/config.yaml is not a file\n  move it away\n";
+    assert!(run.stderr.ends_with(said), "{}", run.stderr);
+}

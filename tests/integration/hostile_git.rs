@@ -242,6 +242,40 @@ fn what_is_done_to_the_private_git_directory_ends_the_task() {
     }
 }
 
+/// Before a run, nothing in `.git` is the agent's doing: it is named and left as it is.
+#[test]
+fn a_damaged_git_directory_is_named_before_any_turn() {
+    for (script, named) in [
+        ("rm .git/HEAD; mkfifo .git/HEAD", "/.git/HEAD is a pipe"),
+        (
+            "mkfifo .git/objects/info/alternates",
+            "/alternates is a pipe",
+        ),
+        ("mkdir .git/packed-refs", "/packed-refs is a directory"),
+        (
+            "rm -r .git/objects; touch .git/objects",
+            "/objects is a file",
+        ),
+        ("mv .git g; mkfifo .git", "/.git is a pipe"),
+        ("rm .git/HEAD", "/.git/HEAD is missing"),
+        (": > .git/HEAD", "/.git/HEAD has lost its content"),
+        (": > .git/index", "/.git/index has lost its content"),
+        (
+            ": > .git/refs/heads/main",
+            "/refs/heads/main has lost the id",
+        ),
+    ] {
+        let project = project();
+        let made = project.program("sh", &["-c", script]).status();
+        assert!(made.unwrap().success(), "{script}");
+        let agent = project.agent("echo fixed > a.txt");
+        let run = project.run(&agent, &[]).expect(4);
+        assert!(run.stderr.contains(named), "{script}: {}", run.stderr);
+        assert_eq!(run.stderr.lines().count(), 1, "{script}: {}", run.stderr);
+        assert_eq!(project.calls(), 0, "{script}");
+    }
+}
+
 /// A check runs code that the agent wrote, after the look at what the turn did.
 #[test]
 fn what_a_check_does_to_the_repository_is_undone_too() {

@@ -2,6 +2,10 @@
 
 use crate::git::error::GitError;
 use crate::git::real::Real;
+use std::time::Duration;
+
+/// Time limit of a command that reads the configuration.
+const START_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// One value of git's configuration. `value` is `None` for a key without a value, which means true.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -113,6 +117,8 @@ pub(in crate::git) fn start_call(real: &Real) -> crate::git::command::Call<'_> {
     }
     call.env("GIT_DIR", &real.git_dir)
         .env("GIT_WORK_TREE", &real.work_tree)
+        .watching(real.roots())
+        .timeout(START_TIMEOUT)
 }
 
 fn parse_setting(entry: &[u8]) -> Setting {

@@ -2,6 +2,7 @@
 
 use crate::git::bytes::as_path;
 use crate::git::copy_tree::{make_dir, metadata};
+use crate::git::damage;
 use crate::git::error::{GitError, io_error};
 use crate::git::files::{copy_content, write_atomically};
 use crate::git::objects::reader::ObjectReader;
@@ -31,6 +32,7 @@ impl PrivateDir {
     /// Creates the directory at `root`, which must be outside of the repository.
     pub(in crate::git) fn create(real: &Real, root: &Path) -> Result<(Self, StartIndex), GitError> {
         refuse_location(real, root)?;
+        damage::refuse_emptied(&real.git_dir, &real.common_dir)?;
         for dir in [HOME, "no-hooks", "tmp"] {
             make_dir(&root.join(dir))?;
         }

@@ -3,33 +3,24 @@
 
 use crate::git::bytes::{as_path, display_path};
 use crate::git::copy_tree::{make_dir, metadata, remove};
+use crate::git::damage::{is_head, is_index, required_files};
 use crate::git::entries::split;
 use crate::git::error::{GitError, io_error};
 use crate::git::files::{write, write_atomically};
 use crate::git::repo::Repo;
 use crate::git::special_files::{below, is_special_file};
-use crate::plain_file;
 use std::collections::BTreeSet;
 use std::fs;
-use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-
-/// Maximum length in bytes of HEAD or a ref.
-const HEAD_LIMIT: u64 = 4096;
-
-/// The smallest index in bytes: a header and a digest.
-const INDEX_LEAST: u64 = 32;
-
-/// The largest index in bytes that git gets to read: about 20 million files.
-const INDEX_MOST: u64 = 2 << 30;
 
 impl Repo {
     /// Removes special files from the places that git always reads, and restores HEAD, the directory of refs
     /// and the index if git could not start without them. Returns what it did.
     pub(in crate::git) fn clear_required_files(&self) -> Result<Vec<String>, GitError> {
         let mut found = BTreeSet::new();
-        for path in self.required_files() {
+        let dirs = [self.real.git_dir.as_path(), &self.real.common_dir];
+        for path in required_files(dirs, self.private.state.branch.as_deref()) {
             if is_special_file(&path) {
                 found.insert(path);
             }
@@ -97,35 +88,6 @@ impl Repo {
         self.clear(&rules.filter(|path| is_special_file(path)).collect())
     }
 
-    fn required_files(&self) -> Vec<PathBuf> {
-        let (own, shared) = (&self.real.git_dir, &self.real.common_dir);
-        let branch = self.private.state.branch.as_deref();
-        let mut paths = Vec::new();
-        for name in [
-            "HEAD",
-            "index",
-            "FETCH_HEAD",
-            "commondir",
-            "config.worktree",
-        ] {
-            paths.push(own.join(name));
-        }
-        for name in [
-            "config",
-            "packed-refs",
-            "shallow",
-            "objects/info/alternates",
-        ] {
-            paths.push(shared.join(name));
-        }
-        for dir in [own, shared] {
-            paths.push(dir.join("logs/HEAD"));
-            paths.extend(branch.map(|name| dir.join(name)));
-            paths.extend(branch.map(|name| dir.join("logs").join(name)));
-        }
-        paths
-    }
-
     /// Restores HEAD and refs: git does not recognise a repository without them and a directory of objects.
     fn put_back(&self, warnings: &mut Vec<String>) -> Result<(), GitError> {
         let (own, shared) = (&self.real.git_dir, &self.real.common_dir);
@@ -165,58 +127,5 @@ impl Repo {
         }
         let branch = state.branch.as_ref().map(|name| format!("ref: {name}\n"));
         branch.or_else(|| state.base.as_ref().map(|oid| format!("{oid}\n")))
-    }
-}
-
-/// Whether git would accept a file as HEAD.
-fn is_head(path: &Path) -> bool {
-    if let Ok(target) = path.read_link() {
-        return target.starts_with("refs");
-    }
-    let mut content = Vec::new();
-    let read =
-        plain_file::open(path).and_then(|file| file.take(HEAD_LIMIT).read_to_end(&mut content));
-    let line = content.trim_ascii();
-    let named = line
-        .strip_prefix(b"ref:")
-        .is_some_and(|name| name.trim_ascii_start().starts_with(b"refs/"));
-    let is_oid = matches!(line.len(), 40 | 64) && line.iter().all(u8::is_ascii_hexdigit);
-    read.is_ok() && (named || is_oid)
-}
-
-fn is_index(path: &Path) -> bool {
-    let mut header = [0; 4];
-    let read = fs::File::open(path).and_then(|mut file| {
-        file.read_exact(&mut header)?;
-        file.metadata()
-    });
-    header == *b"DIRC" && read.is_ok_and(|meta| (INDEX_LEAST..=INDEX_MOST).contains(&meta.len()))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use std::os::unix::fs::symlink;
-
-    #[test]
-    fn a_head_names_a_ref_or_an_object() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("HEAD");
-        let oid = "0123456789abcdef0123456789abcdef01234567";
-        for (content, expected) in [
-            ("ref: refs/heads/main\n", true),
-            ("ref:\trefs/heads/main", true),
-            (oid, true),
-            ("ref: ../../etc/passwd\n", false),
-            ("", false),
-            ("0123", false),
-        ] {
-            fs::write(&path, content).unwrap();
-            assert_eq!(is_head(&path), expected, "{content}");
-        }
-        fs::remove_file(&path).unwrap();
-        assert!(!is_head(&path));
-        symlink("refs/heads/main", &path).unwrap();
-        assert!(is_head(&path));
     }
 }
