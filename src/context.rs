@@ -1,12 +1,28 @@
 //! The only code that reads the process's environment: variables, working directory, terminals.
 
 use crate::domain::settings::variables;
+use crate::error::{Error, Result};
 use crate::process::find_program;
 use anyhow::Context as _;
 use std::ffi::{OsStr, OsString};
 use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+
+/// The runner's directory for temporary files.
+const RUNNER_TEMP: &str = "RUNNER_TEMP";
+
+/// The file with the event that started a workflow.
+pub const EVENT_FILE: &str = "GITHUB_EVENT_PATH";
+
+/// The files through which a job communicates with its runner.
+pub const RUNNER_FILES: &[&str] = &[
+    "GITHUB_ENV",
+    "GITHUB_PATH",
+    "GITHUB_OUTPUT",
+    "GITHUB_STATE",
+    "GITHUB_STEP_SUMMARY",
+];
 
 /// The environment of the process, read once at the start.
 #[derive(Debug, Clone)]
@@ -35,9 +51,12 @@ impl Context {
         reason = "this is the one place that reads them"
     )]
     pub fn of_process() -> anyhow::Result<Self> {
+        let cwd = std::env::current_dir().context("the working directory cannot be read")?;
         Ok(Self {
-            cwd: std::env::current_dir().context("the working directory cannot be read")?,
-            env: std::env::vars_os().collect(),
+            env: std::env::vars_os()
+                .map(|variable| with_whole_path(&cwd, variable))
+                .collect(),
+            cwd,
             stdout_is_terminal: std::io::stdout().is_terminal(),
             stderr_is_terminal: std::io::stderr().is_terminal(),
             is_root: rustix::process::geteuid().is_root(),
@@ -108,21 +127,35 @@ impl Context {
         self.first_argument.as_deref() == Some(OsStr::new("run"))
     }
 
+    /// The runner's directory for temporary files in a job.
+    pub fn runner_temp(&self) -> Option<PathBuf> {
+        self.path_var(RUNNER_TEMP).filter(|_| self.in_actions())
+    }
+
+    /// The variable that names the directory in which runs are stored by default.
+    pub fn names_place_of_runs(&self) -> &'static str {
+        self.runner_temp().map_or("XDG_STATE_HOME", |_| RUNNER_TEMP)
+    }
+
     /// A temporary directory: in the runner's in a job, else below [`Context::state_home`].
     ///
     /// # Errors
     /// When it cannot be created.
-    pub fn place_for_a_moment(&self, prefix: &str) -> anyhow::Result<tempfile::TempDir> {
-        let place = match self.path_var("RUNNER_TEMP").filter(|_| self.in_actions()) {
-            Some(temp) => temp,
-            None => self.state_home(),
-        };
-        let cannot = || format!("{} cannot be written", place.display());
-        std::fs::create_dir_all(&place).with_context(cannot)?;
-        tempfile::Builder::new()
-            .prefix(prefix)
-            .tempdir_in(&place)
-            .with_context(cannot)
+    pub fn place_for_a_moment(&self, prefix: &str) -> Result<tempfile::TempDir> {
+        let place = self.runner_temp().unwrap_or_else(|| self.state_home());
+        let mut made = tempfile::Builder::new();
+        let made =
+            std::fs::create_dir_all(&place).and_then(|()| made.prefix(prefix).tempdir_in(&place));
+        made.map_err(|error| {
+            let remedy = format!(
+                "fix its permissions or free space, or name another directory in {}",
+                self.names_place_of_runs()
+            );
+            Error::machine(
+                format!("{} cannot be written: {error}", place.display()),
+                &remedy,
+            )
+        })
     }
 
     /// The directory for runs outside of GitHub Actions: `$XDG_STATE_HOME/sprag`, by default
@@ -138,5 +171,14 @@ impl Context {
         }
         let user = rustix::process::geteuid().as_raw();
         std::env::temp_dir().join(format!("sprag-{user}"))
+    }
+}
+
+/// A variable of the runner with a path that does not depend on the working directory, which `-C` changes.
+fn with_whole_path(cwd: &Path, (name, value): (OsString, OsString)) -> (OsString, OsString) {
+    let mut paths = RUNNER_FILES.iter().chain(&[RUNNER_TEMP, EVENT_FILE]);
+    match !value.is_empty() && paths.any(|path| name == *path) {
+        true => (name, cwd.join(value).into_os_string()),
+        false => (name, value),
     }
 }

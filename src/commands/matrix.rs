@@ -34,7 +34,9 @@ pub fn command(context: &Context, args: &MatrixArgs) -> Result<u8> {
         let text = github_output(&[("matrix", rows)], &delimiter);
         let written = append_only(&file).and_then(|mut file| Ok(file.write_all(text.as_bytes())?));
         written.map_err(|error| {
-            Error::environment(format!("the output cannot be written: {error:#}"))
+            Error::environment(format!(
+                "the output (GITHUB_OUTPUT) cannot be written: {error:#}"
+            ))
         })?;
     }
     Ok(0)

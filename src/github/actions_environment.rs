@@ -1,6 +1,6 @@
 //! The variables and inputs of a job: the repository, the token, the workflow run and the event.
 
-use crate::context::Context;
+use crate::context::{Context, EVENT_FILE};
 use crate::domain::settings::variables;
 use crate::domain::trigger::place::{Place, WorkflowRun};
 use crate::domain::trigger::run_name::RunName;
@@ -106,5 +106,5 @@ pub fn network(context: &Context) -> Network {
 /// The name and the file of the event that started the workflow run.
 pub fn event(context: &Context) -> Option<(String, PathBuf)> {
     let name = context.var("GITHUB_EVENT_NAME")?;
-    Some((name.to_owned(), context.path_var("GITHUB_EVENT_PATH")?))
+    Some((name.to_owned(), context.path_var(EVENT_FILE)?))
 }

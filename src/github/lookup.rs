@@ -190,6 +190,7 @@ fn payload_of(path: &Path) -> Result<Value> {
     let read = File::open(path).and_then(|file| file.take(MAX_PAYLOAD + 1).read_to_end(&mut bytes));
     read.map_err(|error| {
         Error::environment(format!("the event file {shown} cannot be read: {error}"))
+            .hint("GITHUB_EVENT_PATH names it, which GitHub Actions sets")
     })?;
     if bytes.len() as u64 > MAX_PAYLOAD {
         return Err(Error::config(format!(

@@ -341,8 +341,7 @@ impl Job<'_> {
         emit: &mut Emitter<'_>,
     ) -> Result<(Delivered, CommitLine), Refused> {
         let branch = self.branch()?;
-        let place = self.context.place_for_a_moment("sprag-publish-");
-        let place = place.map_err(Error::from)?;
+        let place = self.context.place_for_a_moment("sprag-publish-")?;
         let repo = Repo::create(self.real.clone(), &place.path().join(Folder::Git.name()));
         let repo = repo.map_err(|error| Error::environment(error.to_string()))?;
         let remote = lookup::remote(self.context, self.actions);

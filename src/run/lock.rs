@@ -115,7 +115,7 @@ pub(crate) fn lock(context: &Context, real: &Real) -> ErrorResult<RunLock> {
         return Err(Error::usage(format!(
             "the directory {shown}, where Sprag keeps its state, lies inside the repository"
         ))
-        .hint("name one outside of the work tree in XDG_STATE_HOME: the agent could write there"));
+        .hint("set XDG_STATE_HOME to an absolute path outside of the work tree: the agent could write there"));
     }
     let directory = home.join("locks");
     let holder = format!("pid {}", std::process::id());

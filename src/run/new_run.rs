@@ -51,11 +51,15 @@ pub(crate) fn begin_new(
     let named = prepared.run.run_dir(context);
     let is_named = named.is_some();
     let root = named.unwrap_or_else(|| runs.join(&run_id));
-    refuse_directory(&prepared.real, &root)?;
+    let variable = (!is_named).then(|| context.names_place_of_runs());
+    refuse_directory(&prepared.real, &root, variable)?;
     let existed = root.exists();
     let run_dir = RunDir::create(&root, Arc::new(redactor(&context.env)))
         .map_err(|error| Error::environment(format!("{error:#}")))
-        .map_err(|error| error.hint(ELSEWHERE))?;
+        .map_err(|error| match variable {
+            None => error.hint(ELSEWHERE),
+            Some(variable) => error.hint(format!("{ELSEWHERE} or in {variable}")),
+        })?;
     let ready = open_repository(context, prepared, &run_dir).and_then(|repo| {
         let reporting = Reporting::open(
             context,
@@ -83,14 +87,20 @@ pub(crate) fn begin_new(
     Ok((open_run, reporting))
 }
 
-/// Refuses a run directory inside of the repository, or one that is in use.
-fn refuse_directory(real: &Real, root: &Path) -> Result<()> {
+/// Refuses a run directory inside of the repository, or one that is in use. The variable is the one that decides
+/// where it is, if nobody has named it.
+fn refuse_directory(real: &Real, root: &Path, variable: Option<&str>) -> Result<()> {
     if real.contains(&resolved(root)) {
+        let chosen = variable.map_or("choose a place".to_owned(), |variable| {
+            format!("set {variable} to a directory, or choose one with --run-dir,")
+        });
         return Err(Error::usage(format!(
             "the run directory {} lies inside the repository",
             root.display()
         ))
-        .hint("choose a place outside of the work tree: the agent could write there"));
+        .hint(format!(
+            "{chosen} outside of the work tree: the agent could write there"
+        )));
     }
     let in_use = std::fs::read_dir(root).is_ok_and(|mut entries| entries.next().is_some());
     if in_use || (root.exists() && !root.is_dir()) {

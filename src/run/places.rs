@@ -9,9 +9,7 @@ use std::sync::Arc;
 
 /// The directory for the runs of a repository.
 pub fn runs_of(context: &Context, work_tree: &Path) -> PathBuf {
-    if context.in_actions()
-        && let Some(temp) = context.path_var("RUNNER_TEMP")
-    {
+    if let Some(temp) = context.runner_temp() {
         return temp.join("sprag");
     }
     let name = work_tree

@@ -339,7 +339,7 @@ impl Reporting {
             let there = usize::try_from(there).unwrap_or(usize::MAX);
             let room = markdown::STEP_SUMMARY_BYTES.saturating_sub(there);
             let text = markdown::step_summary(&self.summary, room);
-            is_posted |= self.append(&path, &text, "step summary");
+            is_posted |= self.append(&path, &text, "step summary (GITHUB_STEP_SUMMARY)");
         }
         if !is_posted {
             self.status = ReportStatus::Failed;
@@ -358,7 +358,7 @@ impl Reporting {
             };
             let delimiter = format!("sprag_{}", uuid::Uuid::new_v4().simple());
             let text = github_output(&outputs(&self.summary, &beyond), &delimiter);
-            let _ = self.append(&path, &text, "outputs");
+            let _ = self.append(&path, &text, "outputs (GITHUB_OUTPUT)");
         }
         if let Some(telemetry) = self.telemetry.take() {
             let is_cancelled = self.is_cancelled();

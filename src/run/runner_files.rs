@@ -1,22 +1,13 @@
 //! The files through which a job communicates with its runner. Only Sprag writes to them, and only at
 //! the end.
 
-use crate::context::Context;
+use crate::context::{Context, RUNNER_FILES};
 use crate::plain_file;
 use crate::report::append::{no_follow, no_wait};
 use std::fs::{self, OpenOptions};
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
-
-/// The variables that name the files.
-pub(crate) const VARIABLES: &[&str] = &[
-    "GITHUB_ENV",
-    "GITHUB_PATH",
-    "GITHUB_OUTPUT",
-    "GITHUB_STATE",
-    "GITHUB_STEP_SUMMARY",
-];
 
 /// The largest file, in bytes, that is kept in memory. GitHub accepts 1 MiB.
 const LIMIT: u64 = 16 << 20;
@@ -39,7 +30,7 @@ struct RunnerFile {
 impl RunnerFiles {
     /// Reads the files. Skips a path that is not a regular file or is too large.
     pub fn record(context: &Context) -> Self {
-        let named = VARIABLES.iter().filter_map(|variable| {
+        let named = RUNNER_FILES.iter().filter_map(|variable| {
             let path = context.path_var(variable)?;
             RunnerFile::record(variable, path.is_absolute().then_some(path)?)
         });

@@ -64,7 +64,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("init", &["detect", "domain", "process"]),
     ("error", &[]),
     ("print", &["context", "error", "report", "secrets"]),
-    ("context", &["process"]),
+    ("context", &["error", "process"]),
     ("settings", &["agents", "context", "domain", "error"]),
     ("cli", &["report", "settings"]),
     (

@@ -313,7 +313,10 @@ fn reports_that_cannot_be_written_do_not_fail_the_run() {
         .output()
         .unwrap();
     let run = project.finished(&output);
-    for what in ["step summary", "outputs"] {
+    for what in [
+        "step summary (GITHUB_STEP_SUMMARY)",
+        "outputs (GITHUB_OUTPUT)",
+    ] {
         let said =
             format!("warning: the {what} could not be written: /dev/full: No space left on device");
         assert!(run.stderr.contains(&said), "{}", run.stderr);

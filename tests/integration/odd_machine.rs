@@ -155,11 +155,51 @@ fn state_inside_of_the_work_tree_is_refused_before_anything_is_written() {
     let home = project.repo();
     project.env("HOME", &home).env("XDG_STATE_HOME", "");
     let run = project.run(&agent, &[]).expect(2);
-    assert!(run.stderr.contains("in XDG_STATE_HOME"), "{}", run.stderr);
+    let remedy = "set XDG_STATE_HOME to an absolute path outside";
+    assert!(run.stderr.contains(remedy), "{}", run.stderr);
     assert_eq!((project.status(), project.calls()), (String::new(), 0));
     let state = project.beside("state");
     project.env("XDG_STATE_HOME", &state);
     project.run(&agent, &[]).expect(0);
+}
+
+#[test]
+fn a_place_for_runs_that_cannot_be_used_names_the_variable_that_chose_it() {
+    let mut project = fixable();
+    let agent = project.agent(FIX);
+    project.env("GITHUB_ACTIONS", "true");
+    let inside = project.repo().join("temp");
+    let cases = [
+        (
+            inside.to_str().unwrap(),
+            2,
+            "set RUNNER_TEMP to a directory",
+        ),
+        ("temp", 2, "set RUNNER_TEMP to a directory"),
+        ("/proc/nowhere", 4, "with --run-dir or in RUNNER_TEMP"),
+    ];
+    for (temp, code, remedy) in cases {
+        project.env("RUNNER_TEMP", temp);
+        let run = project.run(&agent, &["--no-push"]).expect(code);
+        assert!(run.stderr.contains(remedy), "{temp}: {}", run.stderr);
+        assert_eq!((project.status(), project.calls()), (String::new(), 0));
+    }
+}
+
+/// `-C` changes what paths of the command line mean, and not what the runner has set.
+#[test]
+fn a_file_of_the_runner_with_a_relative_path_is_put_back_too() {
+    let mut project = fixable();
+    let agent = project.agent(&format!("echo B=2 >> \"$OUT/env\"; {FIX}"));
+    project.env("GITHUB_ENV", "env");
+    std::fs::write(project.outside("env"), "A=1\n").unwrap();
+    let repo = project.repo();
+    let repo = ["run", "-C", repo.to_str().unwrap(), "--plan", "plan.yaml"];
+    let mut command = project.command(&[&repo[..], &["--agent-command", &agent]].concat());
+    let output = command.current_dir(project.outside("")).output().unwrap();
+    project.finished(&output).expect(3);
+    let left = std::fs::read_to_string(project.outside("env")).unwrap();
+    assert_eq!(left, "A=1\n");
 }
 
 #[test]

@@ -2,18 +2,14 @@
 
 use super::{Scope, TEMPORARY};
 use crate::agents::{Agent, CLIS, CliAgent};
-use crate::context::Context;
+use crate::context::{Context, EVENT_FILE, RUNNER_FILES};
 use crate::process::is_executable;
 use crate::run::places::{resolved, runs_of};
-use crate::run::runner_files;
 use crate::sandbox::{self, CACHES, Place, SandboxPaths, TOOLS};
 use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
-
-/// The variable that names the file with a job's event, which the runner has written.
-const EVENT: &str = "GITHUB_EVENT_PATH";
 
 /// The directories in which a runner keeps its command files.
 const RUNNER_DIRECTORIES: &[&str] = &["_runner_file_commands", "file_commands"];
@@ -277,7 +273,7 @@ fn is_shared(path: &Path, shared: &[PathBuf]) -> bool {
 /// The files through which a job communicates with its runner, or the runner's directory that contains
 /// them.
 fn runner_files(context: &Context) -> Vec<PathBuf> {
-    let names = runner_files::VARIABLES.iter().chain([&EVENT]);
+    let names = RUNNER_FILES.iter().chain([&EVENT_FILE]);
     let named = names.filter_map(|name| context.path_var(name));
     let kept = named.map(|file| {
         let parent = file.parent().filter(|parent| {
