@@ -4,10 +4,11 @@ use crate::domain::settings::variables;
 use crate::error::{Error, Result};
 use crate::process::find_program;
 use anyhow::Context as _;
+use jiff::Timestamp;
 use std::ffi::{OsStr, OsString};
 use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 /// The runner's directory for temporary files.
 const RUNNER_TEMP: &str = "RUNNER_TEMP";
@@ -45,12 +46,16 @@ impl Context {
     /// Reads the environment of this process.
     ///
     /// # Errors
-    /// When the working directory does not exist any more.
+    /// When the working directory does not exist any more, or ids and timestamps cannot express what the clock says.
     #[expect(
         clippy::disallowed_methods,
         reason = "this is the one place that reads them"
     )]
     pub fn of_process() -> anyhow::Result<Self> {
+        anyhow::ensure!(
+            Timestamp::try_from(SystemTime::now()).is_ok_and(|now| now >= Timestamp::UNIX_EPOCH),
+            "the clock of this machine is before 1970 or after 9999; set it, for example with `date`"
+        );
         let cwd = std::env::current_dir().context("the working directory cannot be read")?;
         Ok(Self {
             env: std::env::vars_os()

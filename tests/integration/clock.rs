@@ -1,4 +1,4 @@
-//! A wall clock that jumps back an hour in the middle of a run.
+//! A wall clock that jumps back an hour in the middle of a run, or that is far from the present.
 
 use crate::support::project::{Project, Run, plan};
 use crate::support::time_limit::{turns_under_limit, under_limit};
@@ -9,10 +9,11 @@ use std::process::Command;
 const CHECK: &str = "grep -q fixed a.txt";
 const FIX: &str = "echo fixed > a.txt; echo Done.";
 
-/// Every way to ask for the wall clock is an hour behind once it was asked a few times.
+/// Every way to ask for the wall clock is an hour behind once it was asked a few times, or says what `CLOCK` does.
 const SHIM: &str = r#"
 #define _GNU_SOURCE
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <time.h>
@@ -25,7 +26,7 @@ static long behind(void) { return atomic_fetch_add(&asked, 1) < 5 ? 0 : 3600; }
 int clock_gettime(clockid_t clock, struct timespec *now) {
     int result = syscall(SYS_clock_gettime, clock, now);
     if (result == 0 && (clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE))
-        now->tv_sec -= behind();
+        now->tv_sec = getenv("CLOCK") ? atol(getenv("CLOCK")) : now->tv_sec - behind();
     return result;
 }
 
@@ -156,4 +157,22 @@ fn the_deadline_holds_and_the_run_can_be_taken_up() {
     assert!(elapsed.is_sorted(), "{elapsed:?}");
     assert_eq!(run.summary["status"], "success");
     assert_eq!(project.commits(), 2);
+}
+
+#[test]
+fn a_clock_that_no_timestamp_can_show_is_a_fault_of_the_machine() {
+    let Some(mut project) = project() else {
+        return;
+    };
+    let agent = project.agent(FIX);
+    for clock in ["-1", "253402300800", "99999999999999"] {
+        project.env("CLOCK", clock);
+        let run = project.run(&agent, &[]).expect(4);
+        let said = "error: the clock of this machine is before 1970 or after 9999; set it";
+        assert!(run.stderr.starts_with(said), "{clock}: {}", run.stderr);
+    }
+    assert_eq!(project.calls(), 0);
+    project.env("CLOCK", "0");
+    let run = project.run(&agent, &[]).expect(0);
+    assert!(run.events[0]["ts"].as_str().unwrap().starts_with("1970-"));
 }
