@@ -1,5 +1,6 @@
 //! Commit messages: sanitises the agent's suggestion, and provides the default message.
 
+use crate::text::plain;
 use regex::Regex;
 use std::sync::LazyLock;
 
@@ -317,12 +318,11 @@ fn is_allowed_trailer(line: &str) -> bool {
         .any(|allowed| key.eq_ignore_ascii_case(allowed))
 }
 
-/// A line without control characters and without marks that reorder text on a screen.
+/// A line without escape sequences and control characters, and without marks that reorder text on a screen.
 fn without_controls(line: &str) -> String {
-    let plain = line.chars().map(|c| if c == '\t' { ' ' } else { c });
-    plain
-        .filter(|&c| !c.is_control() && !is_reordering(c))
-        .collect()
+    let plain = plain(line);
+    let spaced = plain.chars().map(|c| if c == '\t' { ' ' } else { c });
+    spaced.filter(|&c| !is_reordering(c)).collect()
 }
 
 fn is_reordering(c: char) -> bool {

@@ -293,7 +293,7 @@ fn the_default_names_the_task() {
 #[test]
 fn a_title_has_nothing_that_git_refuses_or_that_acts_on_who_reads_it() {
     let title = "a\u{0}b \u{1b}[31mred [skip ci]\u{202e} x, fixes #4";
-    let subject = "[sprag] Complete task t1: ab [31mred x, fixes issue 4\n";
+    let subject = "[sprag] Complete task t1: ab red x, fixes issue 4\n";
     assert_eq!(compose(None, "t1", title, &[]), subject);
 }
 
