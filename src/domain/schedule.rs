@@ -77,7 +77,7 @@ impl<'p> Schedule<'p> {
     /// Records how a task ended.
     pub fn end(&mut self, id: &str, outcome: &Outcome) {
         self.stopped |= stops(outcome, self.rules);
-        if outcome.task_end() == TaskEnd::Done {
+        if outcome.task_end() == TaskEnd::Done || is_tolerated(outcome, self.rules) {
             self.done.insert(id.to_owned());
         }
         self.ended.insert(id.to_owned());
@@ -102,6 +102,11 @@ impl<'p> Schedule<'p> {
             None => TaskStep::Run(item.id.clone()),
         }
     }
+}
+
+/// Whether a task changed nothing and did not have to: tasks that depend on it run.
+fn is_tolerated(outcome: &Outcome, rules: &Rules) -> bool {
+    outcome.run_status(rules.no_changes) == RunStatus::NoWork
 }
 
 /// Whether the run stops after this outcome.
@@ -265,7 +270,7 @@ mod tests {
 
     #[test]
     fn a_task_that_changed_nothing_stops_the_run_only_where_that_is_a_failure() {
-        let items = items(&[("a", &[]), ("b", &[])]);
+        let items = items(&[("a", &[]), ("b", &["a"])]);
         let idle = |_: &str| Outcome::PlanningOnly;
         assert_eq!(run(&items, idle, &Rules::default()), ["run a", "end"]);
         let rules = Rules {

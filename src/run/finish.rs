@@ -1,7 +1,7 @@
 //! The end of a run: its status from the outcomes of its tasks and their delivery.
 
 use crate::domain::event::{EventKind, WarningTopic};
-use crate::domain::outcome::{Outcome, Reason, run_end};
+use crate::domain::outcome::{Outcome, RunStatus, run_end};
 use crate::domain::plan::Plan;
 use crate::domain::settings::OnFinding;
 use crate::domain::snapshot::{Head, Snapshot};
@@ -32,7 +32,8 @@ pub(crate) fn end(
         _ => None,
     });
     let exit_code = status.exit_code(signal.or(late));
-    if no_changes == OnFinding::Warn && reason_is_idle(reason) {
+    let is_idle = |outcome: &&Outcome| outcome.run_status(no_changes) == RunStatus::NoWork;
+    if no_changes == OnFinding::Warn && outcomes.iter().any(is_idle) {
         parts.emit.warn("a task changed nothing");
     }
     note_orderly_end(&parts.setup, &mut parts.tree, &mut parts.emit);
@@ -154,10 +155,6 @@ pub(crate) fn in_plan_order<'o>(
         .collect();
     ordered.sort_by_key(|(place, _)| *place);
     ordered.into_iter().map(|(_, outcome)| outcome).collect()
-}
-
-fn reason_is_idle(reason: Reason) -> bool {
-    matches!(reason, Reason::NoProgress | Reason::PlanningOnly)
 }
 
 /// Records that the run has ended and was reported up to event `last`. A run that dies before this is

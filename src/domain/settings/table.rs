@@ -244,7 +244,7 @@ settings! {
         keep_going: bool = Truth, Run, is false;
         /// What to do with commits that the agent makes itself.
         agent_commits: AgentCommits = Choice::<AgentCommits>::kind(), Task, is AgentCommits::Squash;
-        /// The outcome of a task that changed nothing.
+        /// What a task that changed nothing does to the run: `fail` fails it; with `warn` and `ok` it goes on, also with tasks that depend on that one.
         if_no_changes: OnFinding = Choice::<OnFinding>::kind(), Run, is OnFinding::Fail;
         /// Paths that no task may change, as globs.
         protected_paths: Vec<String> = Globs, Task, is PROTECTED_PATHS.iter().chain(AGENT_FILES).map(|&glob| glob.to_owned()).collect::<Vec<_>>();

@@ -99,19 +99,26 @@ fn skip_empty_commit() {
 }
 
 #[test]
-fn tolerated_idleness_lets_the_plan_go_on() {
-    let project = several(&["one", "two"]);
-    let agent =
-        project.agent("[ $SPRAG_TASK_ID = one ] && { echo Done.; exit; }; touch two; echo Done.");
-    let run = project.run(&agent, &["--if-no-changes", "ok"]).expect(0);
-    assert_eq!(
-        ends(&run),
-        [("failed", "no_progress"), ("done", "verified")]
-    );
-    assert_eq!(
-        statuses(&project.git(&["show", "HEAD:plan.yaml"])),
-        ["-", "done"]
-    );
+fn tolerated_idleness_lets_the_plan_go_on_also_with_what_depends_on_it() {
+    for (policy, warns) in [("warn", true), ("ok", false)] {
+        let project = several(&["one", "two"]);
+        let plan = project.read("plan.yaml") + "    depends_on: [one]\n";
+        project.write("plan.yaml", &plan);
+        project.commit_all("depend");
+        let agent = project
+            .agent("[ $SPRAG_TASK_ID = one ] && { echo Done.; exit; }; touch two; echo Done.");
+        let run = project.run(&agent, &["--if-no-changes", policy]).expect(0);
+        assert_eq!(
+            ends(&run),
+            [("failed", "no_progress"), ("done", "verified")]
+        );
+        let warned = warnings(&run).contains(&"a task changed nothing");
+        assert_eq!(warned, warns, "{policy}");
+        assert_eq!(
+            statuses(&project.git(&["show", "HEAD:plan.yaml"])),
+            ["-", "done"]
+        );
+    }
 }
 
 #[test]
