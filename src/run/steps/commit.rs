@@ -93,7 +93,7 @@ async fn try_commit(
     Forbidden::unless_empty(secrets_in(setup, tree, &raw, has_commits))?;
     Forbidden::unless_empty(merge_problem(tree, &raw))?;
     let permit = take_permit(run, grounds, &raw);
-    let permit = permit.ok_or_else(|| anyhow!("no verification permits it"))?;
+    let permit = permit.ok_or_else(|| no_permit(run.journal.state.current.as_ref()))?;
     let squashed = own_commits_to_squash(setup, tree, emit, run, &raw);
     let parent = match &squashed {
         Some(_) => tree.repo.base(),
@@ -147,6 +147,16 @@ fn take_permit(run: &mut TaskRun<'_>, grounds: Grounds, raw: &RawSnapshot) -> Op
         Grounds::Unchecked => permit_unchecked(&run.config.checks, raw.fingerprint()),
         Grounds::Passed => run.permit.take(),
         Grounds::KnownFailures => run.failed_on.take().map(Committable::known_failures),
+    }
+}
+
+/// Why there is no permit for the tree that was judged. If that could not be read, nobody knows what the checks judged,
+/// even if it can be read by now.
+fn no_permit(judged: Option<&Snapshot>) -> anyhow::Error {
+    match judged {
+        Some(Snapshot::Unknown { why }) => anyhow!(why.clone())
+            .context("the state of the repository could not be read after the checks"),
+        Some(Snapshot::Known(_)) | None => anyhow!("no verification permits it"),
     }
 }
 
@@ -391,4 +401,20 @@ pub(crate) fn recover_commit(
     run.journal.observe(Observation::Committed {
         commit: Some(commit),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tree_that_could_not_be_read_after_the_checks_is_the_reason() {
+        let judged = Snapshot::Unknown {
+            why: "cannot list src".to_owned(),
+        };
+        assert_eq!(
+            with_causes(&no_permit(Some(&judged))),
+            "the state of the repository could not be read after the checks: cannot list src"
+        );
+    }
 }
