@@ -398,6 +398,8 @@ pub struct Machine {
     pub confinement: Option<Confinement>,
     /// Whether orphaned processes of an agent become Sprag's children.
     pub subreaper: bool,
+    /// Whether the system lists its processes. Without a list, Sprag does not find those that an agent leaves behind.
+    pub lists_processes: bool,
     /// The directory for the files of a run.
     pub run_directory: Place,
     /// The directory for locks.

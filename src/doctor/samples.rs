@@ -80,6 +80,7 @@ pub(crate) fn laptop() -> Facts {
                 obstacle: Obstacle::Unknown,
             }),
             subreaper: true,
+            lists_processes: true,
             run_directory: place("/home/anna/.local/state/sprag/widget-01020304"),
             state_directory: place("/home/anna/.local/state/sprag"),
             home: Some(place("/home/anna")),

@@ -545,3 +545,13 @@ fn the_level_of_a_run_is_told_with_what_gives_the_next() {
         assert!(text.contains(words), "{text}");
     }
 }
+
+#[test]
+fn processes_that_are_not_listed_are_not_found() {
+    let processes = |change: fn(&mut Facts)| state(laptop(), "processes", change);
+    assert_eq!(processes(|_| {}), Some(State::Ok));
+    assert_eq!(
+        processes(|facts| facts.machine.lists_processes = false),
+        Some(State::Warn)
+    );
+}

@@ -43,6 +43,11 @@ pub(super) fn own_pid() -> i32 {
     rustix::process::getpid().as_raw_pid()
 }
 
+/// Whether the system lists processes, at least this one.
+pub fn can_list() -> bool {
+    find(own_pid()).is_some()
+}
+
 /// Sends a signal to a process group. A missing group is not an error.
 pub(super) fn signal_group(leader: i32, signal: Signal) {
     if let Some(leader) = Pid::from_raw(leader) {

@@ -182,12 +182,17 @@ fn remedy(it: &Confinement) -> String {
 
 fn processes(machine: &Machine) -> Finding {
     const CHECK: &str = "processes";
-    match machine.subreaper {
-        true => Finding::ok(
+    match (machine.subreaper, machine.lists_processes) {
+        (true, true) => Finding::ok(
             CHECK,
             "Sprag inherits the processes that an agent leaves behind, and ends them",
         ),
-        false => Finding::warn(
+        (true, false) => Finding::warn(
+            CHECK,
+            "there is no /proc, so Sprag does not find the processes that an agent leaves behind",
+            "mount it (`mount -t proc proc /proc`), or run in a disposable container",
+        ),
+        (false, _) => Finding::warn(
             CHECK,
             "on this system, Sprag does not inherit the processes that an agent leaves behind",
             "run on Linux, or in a disposable container",

@@ -4,7 +4,7 @@ use crate::context::Context;
 use crate::doctor::{Machine, Obstacle, Place};
 use crate::domain::sandbox::Level;
 use crate::process::environment::environment;
-use crate::process::{Cancel, CommandSpec, Exit, Input, Limits, run};
+use crate::process::{self, Cancel, CommandSpec, Exit, Input, Limits, run};
 use crate::run::isolation;
 use rustix::fs::{Access, access, statvfs};
 use std::fs;
@@ -27,6 +27,7 @@ pub(crate) fn gather(
         landlock: isolation::without_namespaces().0 >= Level::Files,
         confinement: None,
         subreaper,
+        lists_processes: process::can_list(),
         run_directory: place(runs),
         state_directory: place(&context.state_home()),
         home: context.path_var("HOME").map(|home| there(&home)),
