@@ -7,7 +7,7 @@ use sprag::context::Context;
 use sprag::error::{Error, Result};
 use sprag::github::refusal;
 use sprag::process::{kill_descendants, restore_signals};
-use sprag::report::buffered_output::{BufferedOutput, drain_timeout, print_to_stderr};
+use sprag::report::buffered_output::{BufferedOutput, Time, drain_timeout, print_to_stderr};
 use sprag::report::text::block;
 use sprag::run::repository::for_others;
 use sprag::secrets::sources::redactor;
@@ -91,11 +91,11 @@ fn not_parsed(error: &clap::Error) -> ExitCode {
     let in_actions = Context::of_process().ok().filter(Context::in_actions);
     let Some(context) = in_actions.filter(|_| error.use_stderr()) else {
         match error.use_stderr() && !std::io::stderr().is_terminal() {
-            true => print_to_stderr(&error.to_string(), false),
+            true => print_to_stderr(&error.to_string(), Time::Enough),
             false => drop(error.print()),
         }
         if let Some(tip) = sprag::cli::tip(error) {
-            print_to_stderr(&format!("\n  tip: {tip}\n"), false);
+            print_to_stderr(&format!("\n  tip: {tip}\n"), Time::Enough);
         }
         return ExitCode::from(if error.use_stderr() { 2 } else { 0 });
     };
@@ -113,7 +113,7 @@ fn not_parsed(error: &clap::Error) -> ExitCode {
 fn report(context: &Context, error: &Error) {
     if let Ok(mut log) = BufferedOutput::new(&std::io::stdout()) {
         refusal::report(context, error, &mut log);
-        let _ = log.drain(drain_timeout(false, false));
+        let _ = log.drain(drain_timeout(Time::Enough, false));
     }
 }
 
@@ -122,7 +122,7 @@ fn failed(error: &Error, in_actions: bool) -> ExitCode {
         true => refusal::actions_log(error),
         false => block(&error.to_string()),
     };
-    print_to_stderr(&format!("error: {text}\n"), false);
+    print_to_stderr(&format!("error: {text}\n"), Time::Enough);
     ExitCode::from(error.exit_code())
 }
 

@@ -7,6 +7,7 @@ use crate::error::{Error, Result};
 use crate::print::print_unmasked;
 use crate::report::actions_log::print_warning;
 use crate::report::append::append_only;
+use crate::report::buffered_output::Time;
 use crate::report::outputs::github_output;
 use crate::run::prepare::read_plan;
 use std::io::Write as _;
@@ -24,7 +25,7 @@ pub fn command(context: &Context, args: &MatrixArgs) -> Result<u8> {
     let name = path.display().to_string();
     let (plan, _) = read_plan(&context.cwd.join(path), &name, &mut warnings)?;
     for warning in warnings {
-        print_warning(&warning, false);
+        print_warning(&warning, Time::Enough);
     }
     let rows = matrix(&plan, args.shards.map(usize::from));
     let rows = serde_json::to_string(&rows).map_err(anyhow::Error::from)?;

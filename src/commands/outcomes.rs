@@ -5,7 +5,7 @@ use crate::context::Context;
 use crate::error::Result;
 use crate::print::{print, print_document};
 use crate::report::Format;
-use crate::report::buffered_output::print_to_stderr;
+use crate::report::buffered_output::{Time, print_to_stderr};
 use crate::report::outcomes::{markdown, terminal};
 use crate::run::outcomes::gather;
 
@@ -20,7 +20,7 @@ pub fn command(context: &Context, args: &OutcomesArgs) -> Result<u8> {
         (true, _) => {
             let json = serde_json::to_string_pretty(outcomes).map_err(anyhow::Error::from)?;
             for line in missing {
-                print_to_stderr(&format!("note: {line}\n"), false);
+                print_to_stderr(&format!("note: {line}\n"), Time::Enough);
             }
             print_document(context, &format!("{json}\n"), Format::Json)?;
         }

@@ -2,7 +2,7 @@
 //! except Sprag's own commands is written between `::stop-commands::` and its token, and is neutralised as
 //! well.
 
-use crate::report::buffered_output::print_to_stderr;
+use crate::report::buffered_output::{Time, print_to_stderr};
 use crate::report::text::is_invisible;
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -175,8 +175,8 @@ pub fn neutral_json(json: String) -> String {
 }
 
 /// Prints a warning that no report shows.
-pub fn print_warning(warning: &str, is_cancelled: bool) {
-    print_to_stderr(&format!("warning: {}\n", neutral(warning)), is_cancelled);
+pub fn print_warning(warning: &str, time: Time) {
+    print_to_stderr(&format!("warning: {}\n", neutral(warning)), time);
 }
 
 /// Whether there is a `##[` between whose characters nothing is but what is passed over.

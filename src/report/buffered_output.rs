@@ -24,25 +24,34 @@ const DRAIN_TIMEOUT: Duration = Duration::from_secs(5);
 const CANCELLED_DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
 const TERMINAL_DRAIN_TIMEOUT: Duration = Duration::from_secs(600);
 
+/// The time that is left for output.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Time {
+    /// Enough for a reader that is slow.
+    Enough,
+    /// Little, because the run was cancelled.
+    Short,
+}
+
 /// How long to wait for a reader that accepts nothing.
-pub fn drain_timeout(is_cancelled: bool, is_terminal: bool) -> Duration {
-    match (is_cancelled, is_terminal) {
-        (true, _) => CANCELLED_DRAIN_TIMEOUT,
-        (false, false) => DRAIN_TIMEOUT,
-        (false, true) => TERMINAL_DRAIN_TIMEOUT,
+pub fn drain_timeout(time: Time, is_terminal: bool) -> Duration {
+    match (time, is_terminal) {
+        (Time::Short, _) => CANCELLED_DRAIN_TIMEOUT,
+        (Time::Enough, false) => DRAIN_TIMEOUT,
+        (Time::Enough, true) => TERMINAL_DRAIN_TIMEOUT,
     }
 }
 
 /// Prints a text to standard error. It is lost if standard error is closed, or if its reader stalls now or has
 /// stalled before: a program that works unattended never waits for ever to say something.
-pub fn print_to_stderr(text: &str, is_cancelled: bool) {
+pub fn print_to_stderr(text: &str, time: Time) {
     static OUTPUT: OnceLock<Option<BufferedOutput>> = OnceLock::new();
     let output = OUTPUT.get_or_init(|| BufferedOutput::new(&stderr()).ok());
     // Nobody is left to report an error to.
     let _ = match output.clone() {
         Some(mut output) => output
             .write_all(text.as_bytes())
-            .and_then(|()| output.drain(drain_timeout(is_cancelled, stderr().is_terminal()))),
+            .and_then(|()| output.drain(drain_timeout(time, stderr().is_terminal()))),
         None => stderr().write_all(text.as_bytes()),
     };
 }

@@ -10,6 +10,7 @@ use crate::git::display_paths;
 use crate::github::delivery::{Delivered, end_of};
 use crate::process::CancelReason;
 use crate::report::actions_log::print_warning;
+use crate::report::buffered_output::Time;
 use crate::report::html::SOURCES_BYTES;
 use crate::run::directory::RunDir;
 use crate::run::layout::RunFile;
@@ -167,6 +168,6 @@ pub(crate) fn note_ended(run_dir: &RunDir, code: u8, last: u64) {
     });
     // The run itself is complete and its exit code stands, so a failure here is only a warning.
     if let Err(error) = noted {
-        print_warning(&format!("{error:#}"), false);
+        print_warning(&format!("{error:#}"), Time::Enough);
     }
 }

@@ -16,7 +16,7 @@ use crate::process::Cancel;
 use crate::report::actions_log::{ActionsLog, Token, print_warning};
 use crate::report::annotation::annotations;
 use crate::report::append::append_only;
-use crate::report::buffered_output::{BufferedOutput, drain_timeout};
+use crate::report::buffered_output::{BufferedOutput, Time, drain_timeout};
 use crate::report::console::{Console, Size, Style, Verbosity, is_colored};
 use crate::report::jsonl::Jsonl;
 use crate::report::outputs::{OtherOutputs, ReportStatus, github_output, outputs};
@@ -225,7 +225,7 @@ impl Reporting {
     fn warn(&mut self, warning: String) {
         let warning = self.redactor.redact(&warning).into_owned();
         if !self.summary.warnings.contains(&warning) {
-            print_warning(&warning, self.is_cancelled());
+            print_warning(&warning, self.time());
             self.summary.warnings.push(warning);
         }
     }
@@ -330,8 +330,8 @@ impl Reporting {
         self.write(run_dir, all.clone());
         self.drain();
         let warnings = self.reporters.warnings();
-        let is_cancelled = self.is_cancelled();
-        warnings.for_each(|it| print_warning(&self.redactor.redact(it), is_cancelled));
+        let time = self.time();
+        warnings.for_each(|it| print_warning(&self.redactor.redact(it), time));
         let mut is_posted = self.end_publishing();
         if let Some(path) = context.path_var("GITHUB_STEP_SUMMARY") {
             // The limit is the step's, and its other programs may have written to the file.
@@ -361,8 +361,7 @@ impl Reporting {
             let _ = self.append(&path, &text, "outputs (GITHUB_OUTPUT)");
         }
         if let Some(telemetry) = self.telemetry.take() {
-            let is_cancelled = self.is_cancelled();
-            for fault in telemetry.send(is_cancelled, &self.redactor) {
+            for fault in telemetry.send(self.time(), &self.redactor) {
                 self.warn(fault);
             }
         }
@@ -401,19 +400,22 @@ impl Reporting {
         cancel.is_some_and(|cancel| cancel.reason().is_some())
     }
 
-    /// Whether the run was cancelled, or a signal arrived since it ended.
-    fn is_cancelled(&self) -> bool {
-        self.summary.status == Some(RunStatus::Cancelled) || self.is_stopped()
+    /// Little time is left if the run was cancelled, or a signal arrived since it ended.
+    fn time(&self) -> Time {
+        match self.summary.status == Some(RunStatus::Cancelled) || self.is_stopped() {
+            true => Time::Short,
+            false => Time::Enough,
+        }
     }
 
     /// Waits until the readers have received everything.
     fn drain(&mut self) {
-        let is_cancelled = self.is_cancelled();
+        let time = self.time();
         for (name, output, has_person) in &self.outputs.0 {
-            if let Err(error) = output.drain(drain_timeout(is_cancelled, *has_person)) {
+            if let Err(error) = output.drain(drain_timeout(time, *has_person)) {
                 self.status = ReportStatus::Degraded;
                 let warning = format!("the {name} report is incomplete: {error}");
-                print_warning(&warning, is_cancelled);
+                print_warning(&warning, time);
                 self.summary.warnings.push(warning);
             }
         }

@@ -16,6 +16,7 @@ use crate::github::lookup::{
 use crate::github::queue::{self, Selection};
 use crate::github::request::{RunRequest, WorkBranch};
 use crate::report::actions_log::print_warning;
+use crate::report::buffered_output::Time;
 use crate::run::isolation::filters_before_the_run;
 use crate::run::lock::{RunLock, lock};
 use crate::run::prepare::{self, Source};
@@ -227,7 +228,7 @@ pub(crate) fn report_refusal(
 ) {
     let error = for_others(context, error);
     for incident in runtime.block_on(lookup::report_not_started(context, request, &error)) {
-        print_warning(&format!("GitHub: {incident}"), false);
+        print_warning(&format!("GitHub: {incident}"), Time::Enough);
     }
 }
 

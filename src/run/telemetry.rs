@@ -9,6 +9,7 @@ use crate::domain::agent::AgentEvent;
 use crate::domain::event::{Event, EventKind};
 use crate::domain::summary::RunSummary;
 use crate::http::{Client, Network, TransportError};
+use crate::report::buffered_output::Time;
 use crate::report::otlp::{Origin, Parent, Telemetry};
 use crate::report::wire::WireEvent;
 use crate::secrets::redact::Redactor;
@@ -99,7 +100,7 @@ impl Exporter {
     }
 
     /// Sends everything. Returns one message per failure.
-    pub(super) fn send(self, is_cancelled: bool, redactor: &Redactor) -> Vec<String> {
+    pub(super) fn send(self, time: Time, redactor: &Redactor) -> Vec<String> {
         let targets = match self.targets {
             Ok(targets) => targets,
             Err(fault) => return vec![fault],
@@ -113,9 +114,9 @@ impl Exporter {
             let text = document?.to_string();
             Some(redactor.redact(&text).into_owned())
         });
-        let limit = match is_cancelled {
-            true => self.limit.min(CANCELLED_EXPORT_TIMEOUT),
-            false => self.limit,
+        let limit = match time {
+            Time::Short => self.limit.min(CANCELLED_EXPORT_TIMEOUT),
+            Time::Enough => self.limit,
         };
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
