@@ -6,8 +6,8 @@ use std::borrow::Cow;
 use unicode_width::UnicodeWidthChar;
 
 /// Makes one line of plain text: removes ANSI sequences and control, bidirectional, zero-width and tag
-/// characters, replaces line ends and tabs by spaces, and trims. Everything that an agent, a plan or a check
-/// wrote passes through here, or through [`block`], before a person sees it.
+/// characters except for joiners in words and emoji, replaces line ends and tabs by spaces, and trims. Everything
+/// that an agent, a plan or a check wrote passes through here, or through [`block`], before a person sees it.
 pub fn line(text: &str) -> String {
     beginning(text, usize::MAX)
 }
@@ -169,10 +169,25 @@ fn visible(line: &str) -> String {
         true => crate::domain::text::plain(&spaced).into_owned(),
         false => spaced,
     };
-    plain
-        .chars()
-        .filter(|&c| !c.is_control() && !is_invisible(c))
-        .collect()
+    let mut shown = String::with_capacity(plain.len());
+    let mut chars = plain.chars().filter(|c| !c.is_control()).peekable();
+    while let Some(c) = chars.next() {
+        let is_between = shown.ends_with(is_joined) && chars.peek().is_some_and(|&c| is_joined(c));
+        if !is_invisible(c) || (is_joiner(c) && is_between) {
+            shown.push(c);
+        }
+    }
+    shown
+}
+
+/// Whether a character belongs to the spelling of some languages, or makes one emoji of two. A single one between
+/// two characters of such a kind hides nothing.
+fn is_joiner(c: char) -> bool {
+    matches!(c, '\u{200c}' | '\u{200d}')
+}
+
+fn is_joined(c: char) -> bool {
+    !c.is_ascii() && !c.is_whitespace() && !is_invisible(c)
 }
 
 /// The start of a run in UTC to the minute, from the start of its id.
@@ -211,6 +226,19 @@ mod tests {
         let text = "\u{1b}[31mred\u{1b}[0m\r\nnext\tcol\0\u{202e}rtl\u{200b}\u{e0041}\u{2028}end ";
         assert_eq!(line(text), "red next    colrtl end");
         assert_eq!(line("\u{2764}\u{fe0f}\u{fe0e}"), "\u{2764}\u{fe0f}");
+    }
+
+    #[test]
+    fn joiners_stay_where_they_join() {
+        for honest in [
+            "\u{645}\u{6cc}\u{200c}\u{62e}\u{648}",
+            "\u{995}\u{9cd}\u{200d}\u{9af}",
+            "\u{2764}\u{fe0f}\u{200d}\u{1f525}",
+        ] {
+            assert_eq!(line(honest), honest);
+        }
+        let hiding = "a\u{200d}b\u{200c}\u{e9}\u{200d}\u{200c}\u{e9}\u{200d} \u{3000}\u{200d}\u{3000}c\u{200c}";
+        assert_eq!(line(hiding), "ab\u{e9}\u{200c}\u{e9} \u{3000}\u{3000}c");
     }
 
     #[test]
@@ -271,9 +299,10 @@ mod tests {
         #[test]
         fn lines_and_blocks_hold_nothing_invisible(text in any::<String>(), max in 0usize..40) {
             let one = line(&text);
-            prop_assert!(!one.chars().any(|c| c.is_control() || is_invisible(c)));
+            let hides = |c: char| c.is_control() || (is_invisible(c) && !is_joiner(c));
+            prop_assert!(!one.chars().any(hides));
             let several = block(&text);
-            prop_assert!(!several.chars().any(|c| c != '\n' && (c.is_control() || is_invisible(c))));
+            prop_assert!(!several.chars().any(|c| c != '\n' && hides(c)));
             prop_assert!(clip_chars(&one, max).chars().count() <= max.max(1));
             prop_assert!(head_bytes(&text, max).len() <= max);
             prop_assert!(tail_bytes(&text, max).len() <= max);
