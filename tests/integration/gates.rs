@@ -241,3 +241,29 @@ fn the_first_command_of_a_check_that_fails_is_its_end() {
         );
     }
 }
+
+/// Many checks look only at what has changed. The commits of an agent would leave nothing of it.
+#[test]
+fn a_check_that_asks_git_what_has_changed_sees_what_the_agent_has_committed() {
+    let check = "git diff --quiet; for f in $(git diff --name-only HEAD -- '*.txt'); do grep -qx fixed $f; done";
+    let commit = "git -c user.name=x -c user.email=x@y commit -qam theirs";
+    let project = Project::new(&[("a.txt", "broken\n"), ("plan.yaml", &plan(check))]);
+    let base = project.head();
+    let agent = project.agent(&format!("echo wrong > a.txt; {commit}; echo Done."));
+    let run = project.run(&agent, &["--max-retries", "0"]);
+    assert_eq!(run.code, 1, "{}", run.stdout);
+    assert_eq!(run.task(0)["reason"], "verification_failed");
+    assert_eq!(project.head(), base);
+
+    let project = Project::new(&[("a.txt", "broken\n"), ("plan.yaml", &plan(check))]);
+    let agent = project.agent(&format!(
+        "git log -1 --format=%s >> \"$OUT/last\"\n\
+         if [ $SPRAG_ATTEMPT = 1 ]; then echo wrong > a.txt; else echo fixed > a.txt; fi; {commit}; echo Done."
+    ));
+    let run = project.run(&agent, &["--max-retries", "1"]);
+    assert_eq!(run.task(0)["reason"], "verified", "{}", run.stdout);
+    // The agent finds its own commit again.
+    assert_eq!(project.notes("last"), ["base", "theirs"]);
+    assert_eq!(project.commits(), 2);
+    assert_eq!(project.git(&["status", "--porcelain"]), "");
+}

@@ -286,10 +286,14 @@ impl Repo {
         let now = self.readable_refs(warnings)?;
         let fetched = self.fetch_mark() != mark.fetched;
         let names: BTreeSet<&String> = mark.refs.keys().chain(now.keys()).collect();
-        let mut changed = Vec::new();
+        let (mut changed, mut tracked) = (Vec::new(), Vec::new());
         for name in names {
             let (from, to) = (mark.refs.get(name), now.get(name));
             if from == to || self.is_own_branch(mark, name, to) {
+                continue;
+            }
+            if name.starts_with("refs/remotes/") && from.is_some() && !self.started_with_jj() {
+                tracked.push((name, from));
                 continue;
             }
             if FREE_REFS.iter().any(|free| name.starts_with(free)) {
@@ -303,6 +307,17 @@ impl Repo {
                 continue;
             }
             changed.push((name, from, to));
+        }
+        // Checks compare the work with them: `git diff origin/main`.
+        self.put_refs(&tracked)?;
+        if let Some((name, _)) = tracked.first() {
+            let others = match tracked.len() - 1 {
+                0 => String::new(),
+                more => format!(" and {more} more"),
+            };
+            warnings.push(format!(
+                "{name}{others}, which the agent moved, is where it was; the next fetch moves it again"
+            ));
         }
         let before = changed.iter().map(|(name, from, _)| (*name, *from));
         self.put_refs(&before.collect::<Vec<_>>())?;

@@ -183,6 +183,13 @@ fn foreign_refs_are_put_back() {
     g.git(&["branch", "kept"]);
     g.git(&["branch", "moved"]);
     g.git(&["tag", "v1"]);
+    g.git(&["update-ref", "refs/remotes/origin/old", "HEAD"]);
+    g.git(&["update-ref", "refs/remotes/origin/gone", "HEAD"]);
+    g.git(&[
+        "symbolic-ref",
+        "refs/remotes/origin/HEAD",
+        "refs/remotes/origin/old",
+    ]);
     let mut f = g.start();
     let refs = f.git(&["for-each-ref"]);
     let mark = f.repo.mark_turn().unwrap();
@@ -194,10 +201,14 @@ fn foreign_refs_are_put_back() {
     f.git(&["tag", "v2"]);
     f.git(&["replace", "HEAD~", "HEAD"]);
     f.git(&["update-ref", "refs/remotes/origin/main", "HEAD"]);
+    f.git(&["update-ref", "refs/remotes/origin/old", "HEAD"]);
+    f.git(&["update-ref", "-d", "refs/remotes/origin/gone"]);
     let tip = f.git(&["rev-parse", "--short=12", "HEAD"]);
     let report = f.repo.inspect_turn(&mark).unwrap();
     let names: Vec<String> = report.violations.iter().map(ToString::to_string).collect();
     assert_eq!(names.len(), 5);
+    let warned = "refs/remotes/origin/gone and 1 more, which the agent moved, is where it was";
+    assert!(report.warnings.iter().any(|it| it.starts_with(warned)));
     assert_eq!(names[0], "refs/heads/kept was deleted");
     assert_eq!(names[1], format!("refs/heads/moved was moved to {tip}"));
     assert!(names[2].starts_with("refs/replace/"), "{names:?}");

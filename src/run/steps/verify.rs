@@ -5,6 +5,7 @@ use crate::domain::attempt::{Interruption, Observation, VerificationEnded};
 use crate::domain::checks::verdict::{Check, Verdict};
 use crate::domain::checks::{Matchers, Reported, read_matchers};
 use crate::domain::event::EventKind;
+use crate::domain::settings::AgentCommits;
 use crate::domain::snapshot::Snapshot;
 use crate::domain::text::left_running;
 use crate::git::{RawSnapshot, display_path};
@@ -15,7 +16,7 @@ use crate::run::layout::RunFile;
 use crate::run::merging;
 use crate::run::parts::CheckParts;
 use crate::run::task::TaskRun;
-use crate::run::work_tree::WorkTree;
+use crate::run::work_tree::{WorkTree, head_of};
 use crate::settings::TaskConfig;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -169,8 +170,29 @@ pub(crate) async fn check_work(
 /// [`WorkTree::collect_artifacts`].
 ///
 /// # Errors
-/// When the run's own state cannot be written.
+/// When the run's own state cannot be written, or HEAD cannot be moved.
 pub async fn run_checks(
+    parts: &mut CheckParts<'_, '_>,
+    config: &TaskConfig,
+    before: Option<&RawSnapshot>,
+) -> anyhow::Result<Verification> {
+    let base = parts.tree.repo.base();
+    let is_kept = config.settings.agent_commits == AgentCommits::Accept;
+    let moves_head = !is_kept && !parts.tree.repo.started_with_jj();
+    let tip = before.and_then(head_of);
+    // A check that asks git what has changed would find nothing of what the agent has committed.
+    let hidden = tip.filter(|tip| moves_head && Some(tip) != base.as_ref());
+    if let Some(tip) = &hidden {
+        parts.tree.repo.change().hide_commits(tip)?;
+    }
+    let ran = run_all(parts, config, before).await;
+    if hidden.is_some() {
+        parts.tree.repo.change().show_commits()?;
+    }
+    ran
+}
+
+async fn run_all(
     parts: &mut CheckParts<'_, '_>,
     config: &TaskConfig,
     before: Option<&RawSnapshot>,
