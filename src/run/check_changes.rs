@@ -112,7 +112,9 @@ fn role_of_old(definitions: &Definitions, start: &Before<'_>, change: &Change) -
     let is_test = start
         .old(&change.path)
         .is_some_and(|old| holds_tests(&path, &old));
-    is_test.then_some(Role::Test).or(role)
+    (is_test || start.is_test_by_a_link(&path))
+        .then_some(Role::Test)
+        .or(role)
 }
 
 /// Whether a link leads out of the work tree.
@@ -127,6 +129,21 @@ fn leads_out(link: &Path, target: &Path) -> bool {
         }
     }
     false
+}
+
+/// The path in the work tree to which a link leads.
+fn target_of(link: &str, target: &str) -> Option<String> {
+    let mut parts: Vec<&str> = link.split('/').collect();
+    parts.pop();
+    for part in target.split('/') {
+        match part {
+            "" if parts.is_empty() => return None,
+            "" | "." => {}
+            ".." => drop(parts.pop()?),
+            part => parts.push(part),
+        }
+    }
+    (!parts.is_empty()).then(|| parts.join("/"))
 }
 
 /// A digest of the names, modes and content of the test files.
@@ -178,6 +195,8 @@ struct Before<'r> {
     repo: &'r Repo,
     changes: BTreeMap<String, &'r Change>,
     paths: OnceCell<Vec<String>>,
+    /// The targets of links that have the name of a test or of a directory of tests.
+    linked_tests: OnceCell<Vec<String>>,
 }
 
 impl<'r> Before<'r> {
@@ -189,6 +208,7 @@ impl<'r> Before<'r> {
                 .map(|change| (display_path(&change.path), change))
                 .collect(),
             paths: OnceCell::new(),
+            linked_tests: OnceCell::new(),
         }
     }
 
@@ -215,6 +235,25 @@ impl<'r> Before<'r> {
             Some((GITLINK, _)) => change.kind == ChangeKind::Added,
             _ => false,
         }
+    }
+
+    /// Whether a link at the start of the task, whose own name is that of a test, led to this path or to a directory
+    /// around it. What a link inside of a directory of tests leads to is mostly the work.
+    fn is_test_by_a_link(&self, path: &str) -> bool {
+        let targets = self.linked_tests.get_or_init(|| {
+            let is_named = |path: &&String| {
+                let name = path.rsplit('/').next().unwrap_or_default();
+                is_test(name) || is_test(&format!("{name}/x"))
+            };
+            let links = self.paths().iter().filter(is_named);
+            let target = |link: &String| match self.entry(link)? {
+                Entry::Link(target) => target_of(link, &target),
+                _ => None,
+            };
+            links.filter_map(target).collect()
+        });
+        let mut targets = targets.iter();
+        targets.any(|target| Path::new(path).starts_with(target))
     }
 
     /// The paths at the start of the task, sorted.

@@ -3,7 +3,7 @@
 
 use super::definitions::in_crate;
 use super::*;
-use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
 
 /// A project whose check is red, a change that makes it green without the work, and the file that the message names.
 struct Case {
@@ -334,5 +334,47 @@ fn tests_of_rust_outside_of_a_module_of_tests_are_put_back() {
     ] {
         let run = in_crate(&start, agent).expect(0);
         assert_eq!(run.task(0)["reason"], expected, "{agent}: {}", run.stdout);
+    }
+}
+
+/// Suites that several projects share are often links. What a link among the tests leads to may be the work.
+#[test]
+fn what_a_link_with_the_name_of_a_test_leads_to_is_a_test() {
+    for (check, agent, expected) in [
+        (
+            "for f in qa/tests/test_*.sh; do sh $f; done",
+            "echo true > shared/judge",
+            "changed_expectations",
+        ),
+        (
+            "for f in checks/tests/*; do sh $f; done",
+            "echo true > kit/all",
+            "changed_expectations",
+        ),
+        (
+            "sh qa/tests/src/app | grep -qx fixed",
+            "echo echo fixed > src/app",
+            "verified",
+        ),
+    ] {
+        let files = [
+            ("work.txt", "x\n"),
+            ("shared/judge", JUDGE),
+            ("kit/all", JUDGE),
+            ("src/app", "echo x\n"),
+            ("qa/tests/keep", ""),
+            ("checks/keep", ""),
+        ];
+        let project = project(&files, check, "max_retries: 0\n");
+        for (target, link) in [
+            ("../../shared/judge", "qa/tests/test_a.sh"),
+            ("../kit", "checks/tests"),
+            ("../../src", "qa/tests/src"),
+        ] {
+            symlink(target, project.repo().join(link)).unwrap();
+        }
+        project.commit_all("links");
+        let done = run(&project, &format!("{agent}; echo Done."), &[]);
+        assert_eq!(done.task(0)["reason"], expected, "{agent}: {}", done.stdout);
     }
 }
