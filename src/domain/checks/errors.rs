@@ -97,7 +97,7 @@ fn summary(diagnostic: &Diagnostic) -> String {
 /// Whether npm, Ruby or uv says in this line why it failed. The lines that follow say where, or give advice.
 fn says_why(line: &str) -> bool {
     static WHY: Pattern = Pattern::new(
-        r"^npm (?:error|ERR!) [B-Z`\x22]|^\S+:\d+:in [`'].+': .+ \([A-Z][\w:]*\)$|^\s*× \S",
+        r"^npm (?:error|ERR!) (?:npx |[B-Z`\x22])|^\S+:\d+:in [`'].+': .+ \([A-Z][\w:]*\)$|^\s*× \S",
     );
     WHY.is_match(line)
 }

@@ -375,6 +375,12 @@ fn first_errors_are_one_line_each() {
             &["Error: the widget is gone"],
         ),
         (
+            "npm error npx canceled due to missing packages and no YES option: [\"knip@6.44.2\"]\nnpm notice\nnpm error A complete log of this run can be found in: /root/.npm/_logs/1.log\n",
+            &[
+                "npm error npx canceled due to missing packages and no YES option: [\"knip@6.44.2\"]",
+            ],
+        ),
+        (
             "npm error Missing script: \"tets\"\nnpm error\nnpm error To see a list of scripts, run:\nnpm error   npm run\nnpm error A complete log of this run can be found in: /root/.npm/_logs/1.log\n",
             &["npm error Missing script: \"tets\""],
         ),
