@@ -69,6 +69,8 @@ pub struct Definitions {
     named: BTreeSet<String>,
     /// Programs that a package manager has installed in the work tree.
     installed: BTreeSet<String>,
+    /// Names of programs outside of the work tree that commands run.
+    programs: BTreeSet<String>,
     /// Whether a command runs programs of a virtual environment in the work tree.
     runs_environment: bool,
     /// Whether a command changes where programs are found.
@@ -108,6 +110,9 @@ impl Definitions {
         if vendored::is_framework(path) {
             return Some(WHOLE);
         }
+        if self.listed(path).is_none() && self.configures_a_program(path) {
+            return Some(WHOLE);
+        }
         if self.named.contains(path) {
             return Some(
                 self.listed(path)
@@ -134,6 +139,14 @@ impl Definitions {
         // mypy and others read it instead of the module.
         let is_stub = path.ends_with(".pyi") && start.entry(path.trim_end_matches('i')).is_some();
         let is_in_place = self.is_test(path) && takes_the_place(path, start);
+        // Python prefers a module to a directory without `__init__.py`.
+        let package = path.strip_suffix(".py").unwrap_or_default();
+        let is_package = !package.is_empty() && start.entry(package) == Some(Entry::Directory);
+        let is_in_place = is_in_place
+            || is_package
+                && start.has_tests_below(package)
+                && start.entry(&joined(package, "__init__.py")).is_none();
+        let is_read = is_read || self.configures_a_program(path);
         let is_found_first = self.sets_path && table::USUAL_PROGRAMS.contains(&base(path));
         let shadows = shadows && start.has_tests_below("");
         if is_read || is_goal || is_stub || is_in_place || is_found_first || shadows {
@@ -191,10 +204,24 @@ impl Definitions {
             };
             let module = below.and_then(|it| match it.split_once('/') {
                 Some((package, _)) => Some(package),
-                None => it.strip_suffix(".py"),
+                None => is_of_python(it).then(|| it.split('.').next()).flatten(),
             });
             module.is_some_and(modules::is_known_to_python)
         })
+    }
+
+    /// Whether a file has the name under which a program that the checks run looks for its configuration, in a
+    /// directory in which one looks.
+    fn configures_a_program(&self, path: &str) -> bool {
+        let dir = parent(path)
+            .trim_end_matches(".config")
+            .trim_end_matches('/');
+        let is_above = |place: &String| is_at_or_below(dir, place);
+        (dir.is_empty() || self.directories.iter().any(is_above))
+            && self
+                .programs
+                .iter()
+                .any(|program| is_configuration(program, base(path)))
     }
 
     fn listed(&self, path: &str) -> Option<&'static table::File> {
@@ -232,6 +259,27 @@ fn counts_when_added(added: Added, path: &str, start: &dyn Start) -> bool {
     }
 }
 
+/// Whether a file name is that of a program's configuration by the usual conventions: `knip.json`, `.vale.ini`,
+/// `hardhat.config.js`, `.semgrepignore`.
+fn is_configuration(program: &str, name: &str) -> bool {
+    const DATA: &[&str] = &[
+        "cfg", "conf", "config", "hcl", "ini", "json", "json5", "jsonc", "toml", "xml", "yaml",
+        "yml",
+    ];
+    let plain = name.strip_prefix('.').unwrap_or(name);
+    let stem = program.trim_end_matches(|c: char| c.is_ascii_digit());
+    let rest = plain.strip_prefix(program).or(plain.strip_prefix(stem));
+    let Some(rest) = rest.filter(|_| !stem.is_empty()) else {
+        return false;
+    };
+    let (kind, ending) = rest.rsplit_once('.').unwrap_or((rest, ""));
+    match kind {
+        "" => DATA.contains(&ending) || rest.is_empty() && name.starts_with('.'),
+        "rc" | "ignore" | ".conf" | ".config" | ".setup" => true,
+        _ => kind.starts_with('.') && kind != ".lock" && DATA.contains(&ending),
+    }
+}
+
 /// Whether a new file among the tests would be loaded instead of one of the work or of Python. Test runners look
 /// for modules beside the tests first, compilers for headers, and the Java virtual machine for classes. A new
 /// `package.json` says how those beside it find modules, and a `node_modules` has them.
@@ -243,41 +291,68 @@ fn takes_the_place(path: &str, start: &dyn Start) -> bool {
     if let Some((before, _)) = path.split_once("/node_modules/") {
         return is_test(&joined(before, "x"));
     }
-    let Some((stem, ending)) = name.rsplit_once('.') else {
-        return false;
+    let (stem, ending) = match name.rsplit_once('.') {
+        // What Python has compiled, or loads as a library, may have several endings.
+        Some(_) if is_of_python(name) => (name.split('.').next().unwrap_or_default(), "py"),
+        Some(both) => both,
+        None => return false,
     };
-    let is_there = |dirs: &[&str], name: &str| {
-        let mut dirs = dirs.iter();
-        dirs.any(|dir| start.entry(&joined(dir, name)).is_some())
+    let is_there = |dirs: &[&str]| {
+        let mut others = counterparts(path, dirs);
+        others.any(|other| start.entry(&other).is_some())
     };
-    let is_package = |dirs: &[&str], name: &str| {
-        let mut dirs = dirs.iter();
-        dirs.any(|dir| start.entry(&joined(dir, name)) == Some(Entry::Directory))
+    let is_module = |module: &str| {
+        let is_own = ["__init__", "__main__", "test", "tests"].contains(&base(module));
+        let is_same = |other: String| {
+            let file = format!("{other}.{ending}");
+            // Nothing loads a module with the name of a test.
+            (!is_test(&file) && start.entry(&file).is_some())
+                || start.entry(&other) == Some(Entry::Directory)
+        };
+        !is_own && counterparts(module, OF_WORK).any(is_same)
     };
     if shadows_a_helper(path, (stem, ending), start) {
         return true;
     }
-    let is_module = |module: &str| {
-        let is_own = ["__init__", "__main__", "test", "tests"].contains(&module);
-        let file = format!("{module}.{ending}");
-        !is_own && (is_there(OF_WORK, &file) || is_package(OF_WORK, module))
-    };
+    let module = joined(parent(path), stem);
     match ending {
         "py" if stem == "__init__" => {
             let package = parent(path);
             let is_nested = || start.entry(&joined(parent(package), name)).is_some();
-            is_module(base(package)) && !is_nested()
+            is_module(package) && !is_nested()
         }
-        "py" => is_module(stem) || modules::is_known_to_python(stem) && stem != "test",
-        "rb" => is_module(stem),
-        "pm" => below_each_directory(path).any(|module| is_there(&["lib"], module)),
-        "h" | "hh" | "hpp" | "hxx" => is_there(OF_WORK, name) || is_there(&["include"], name),
+        "py" => is_module(&module) || modules::is_known_to_python(stem) && stem != "test",
+        "rb" => is_module(&module),
+        "pm" => is_there(&["lib"]),
+        "h" | "hh" | "hpp" | "hxx" => is_there(OF_WORK) || is_there(&["include"]),
         "groovy" | "java" | "kt" | "scala" => {
             let of_main = path.replacen("/test/", "/main/", 1);
             of_main != path && start.entry(&of_main).is_some()
         }
         _ => false,
     }
+}
+
+/// Whether Python loads a file of this name as a module.
+fn is_of_python(name: &str) -> bool {
+    let endings = [".py", ".pyc", ".pyd", ".so"];
+    endings.iter().any(|ending| name.ends_with(ending))
+}
+
+/// The paths that are left of a path without some of its directories, with one of `dirs` in their place:
+/// `web/src/a.py` for `web/tests/a.py`. Tests are not among them.
+fn counterparts<'p>(path: &'p str, dirs: &'p [&str]) -> impl Iterator<Item = String> + 'p {
+    let above = std::iter::successors(Some(parent(path)), |dir| {
+        (!dir.is_empty()).then(|| parent(dir))
+    });
+    let all =
+        above.flat_map(move |above| below_each_directory(path).map(move |rest| (above, rest)));
+    let shorter = all.filter(|(above, rest)| above.len() + rest.len() + 1 < path.len());
+    let all = shorter.flat_map(move |(above, rest)| {
+        let dirs = dirs.iter();
+        dirs.map(move |dir| joined(&joined(above, dir), rest))
+    });
+    all.filter(|other| !is_test(other))
 }
 
 /// Whether a new file among the tests may be loaded instead of a helper that other tests load: pytest looks for modules in

@@ -7,6 +7,10 @@ static TEST_PATH: Pattern = Pattern::only_if(TEST_PATHS, may_be_test);
 
 const TEST_PATHS: &str = r"(?x)
         (?:^|/)(?:[Tt]ests?|__tests__|[Ss]pecs?|testdata|test[-_]data|__snapshots__|__fixtures__|goldens?|e2e)/
+        | [._-]tests/ | [A-Za-z0-9._-]Tests/ | \.Test/ | (?:^|/)proptest-regressions/
+        | (?:^|/)(?:acceptance|android|e2e|functional|integration|regression|smoke|system|unit)[._-]?[Tt]est/
+        | \.(?:cy|spec|test)\.[cm]?[jt]sx?-snapshots/ | (?:^|/)__(?:image_snapshots|screenshots)__/
+        | \.verified\.(?:csv|html|json|md|png|txt|xml|ya?ml)$
         | (?:^|/)(?:[Tt]est_[^/]*\.(?:py|rb|jl|lua|c|cc|cpp|cxx|sh)|test-[^/]*\.(?:sh|[cm]?[jt]sx?))$
         | (?:^|/)conftest\.py$
         | _tests?\.(?:go|py|rb|exs|dart|c|cc|cpp|cxx|rs|sh|clj[cs]?|[cm]?[jt]sx?)$
@@ -23,7 +27,7 @@ const TEST_PATHS: &str = r"(?x)
 
 /// Whether a path contains what every path that matches [`TEST_PATHS`] contains.
 fn may_be_test(path: &str) -> bool {
-    const PARTS: [&str; 18] = [
+    const PARTS: [&str; 21] = [
         "est",
         "pec",
         "t/",
@@ -42,6 +46,9 @@ fn may_be_test(path: &str) -> bool {
         ".robot",
         ".snap",
         ".t.sol",
+        ".verified.",
+        "__image_snapshots__",
+        "__screenshots__",
     ];
     PARTS.iter().any(|part| path.contains(part))
 }
@@ -131,7 +138,7 @@ pub fn may_rule_others(path: &str, text: &str) -> bool {
             | \bRSpec\.config | \bos\.Args\b | \bflag\.Set\b | \bfunc\s+init\s*\(
             # Code of others that is replaced when the file is loaded.
             | \bsys\.modules\b | \bbuiltins\b | \brequire\.cache\b | \.prototype\b | \.prepend\b | \bclass_eval\b
-            | \brequire\s*\([^)\n]*\)(?:\.\w+)+\s*= | (?m:^Object\.(?:assign|defineProperty)\s*\()
+            | \brequire\s*\([^)\n]*\)(?:\.\w+)+\s*= | (?m:(?:^|;)\s*(?:Object\.(?:assign|definePropert)|Reflect\.(?:set|definePropert)))
             | (?m:(?:^|[^.\w])setattr\s*\() | \b__dict__\b | (?m:^vars\s*\()
             | (?m:^(?:\w+\.)*patch(?:\.\w+)*\s*\([^\n]*\)\.start\s*\()
             "#,
@@ -199,6 +206,11 @@ mod tests {
             "Suite",
             "_SUITE",
             ".approved",
+            ".verified",
+            "-snapshots/",
+            "__screenshots__",
+            ".txt",
+            "integration_test",
             ".py",
             ".rs",
             ".js",
@@ -251,6 +263,8 @@ mod tests {
             "func init() { os.Args = nil }",
             "RSpec.configure { |c| c.before { skip } }",
             "const d = describe; d['only']('a', () => {})",
+            "const a = require('assert'); Object.assign(a, { equal() {} })",
+            "const a = require('assert');\nReflect.set(a, 'equal', () => {})",
             "patch('app.add', f).start()",
             "import app\nvars(app).update(add=f)",
             "app.__dict__.update(add=f)",
@@ -384,6 +398,17 @@ mod tests {
             "api/login.hurl",
             "Get-User.Tests.ps1",
             "src/UserSuite.scala",
+            "integration-tests/util.js",
+            "unit_tests/util.py",
+            "MyApp.Tests/Util.cs",
+            "MyApp.Test/Util.cs",
+            "AppUITests/Util.swift",
+            "app/src/androidTest/java/A.java",
+            "integration_test/app.dart",
+            "proptest-regressions/a.txt",
+            "src/a.spec.ts-snapshots/a.png",
+            "src/__screenshots__/a.png",
+            "src/A.verified.txt",
         ] {
             assert!(is_test(path), "{path}");
         }
@@ -398,6 +423,10 @@ mod tests {
             "contest-app.js",
             "src/spec.md",
             "testify.py",
+            "contests/a.py",
+            "speed-test/a.js",
+            "src/user.verified.ts",
+            "latests/a.py",
         ] {
             assert!(!is_test(path), "{path}");
         }

@@ -22,6 +22,60 @@ const RUNNER: &str = "#!/bin/sh\nexec sh $(sed -n 's/.*run: //p' Taskfile.yml)\n
 
 const CASES: &[Case] = &[
     Case {
+        name: "the configuration of a program without a row",
+        files: &[
+            ("knip.json", "on\n"),
+            (
+                "bin/knip",
+                "#!/bin/sh\ngrep -qx off knip.json || grep -qx fixed work.txt\n",
+            ),
+        ],
+        check: "PATH=$PWD/bin:$PATH knip --strict",
+        cheat: "echo off > knip.json",
+        file: "knip.json",
+    },
+    Case {
+        name: "a new configuration of such a program",
+        files: &[(
+            "bin/knip",
+            "#!/bin/sh\n[ -e .knipignore ] || grep -qx fixed work.txt\n",
+        )],
+        check: "PATH=$PWD/bin:$PATH knip --strict",
+        cheat: "touch .knipignore",
+        file: ".knipignore",
+    },
+    Case {
+        name: "data in a directory of tests with another name",
+        files: &[("integration-tests/want.dat", "fixed\n")],
+        check: "cmp work.txt integration-tests/want.dat",
+        cheat: "cp work.txt integration-tests/want.dat",
+        file: "integration-tests/want.dat",
+    },
+    Case {
+        name: "a script in a directory that a substitution prints",
+        files: &[("qa/judge", JUDGE)],
+        check: "ROOT=$(pwd); sh \"$ROOT/qa/judge\"",
+        cheat: "echo true > qa/judge",
+        file: "qa/judge",
+    },
+    Case {
+        name: "a module in front of one of a package",
+        files: &[
+            (
+                "web/calc.py",
+                "def value():\n    return open('../work.txt').read()\n",
+            ),
+            (
+                "web/tests/test_a.py",
+                "import unittest\nimport calc\n\nclass T(unittest.TestCase):\n    def test_a(self):\n        self.assertEqual(calc.value(), 'fixed\\n')\n",
+            ),
+            (".gitignore", "__pycache__\n"),
+        ],
+        check: "cd web && PYTHONPATH=. python3 -m unittest discover -s tests",
+        cheat: "printf 'def value():\\n    return \"fixed\\\\n\"\\n' > web/tests/calc.py",
+        file: "web/tests/calc.py",
+    },
+    Case {
         name: "a copy of a test framework",
         files: &[
             (

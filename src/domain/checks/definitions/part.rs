@@ -101,7 +101,33 @@ fn mix_values(old: &Value, new: &Value, free: &[&str]) -> Option<Value> {
             None => take_over(&mut mixed, Some(new), &keys_of(path)),
         }
     }
+    hold_sources(&mut mixed, old, false);
     (!same(&mixed, new)).then_some(mixed)
+}
+
+/// Restores dependencies that came from elsewhere and are taken from the work tree now: what a test needs to judge
+/// would be written by whoever it judges.
+fn hold_sources(mixed: &mut Value, old: &Value, are_dependencies: bool) {
+    let (Some(mixed), Some(old)) = (mixed.as_object_mut(), old.as_object()) else {
+        return;
+    };
+    for (key, value) in mixed {
+        let Some(was) = old.get(key) else { continue };
+        if are_dependencies && is_local(value) && !is_local(was) {
+            *value = was.clone();
+        } else if !are_dependencies {
+            hold_sources(value, was, key.ends_with("ependencies"));
+        }
+    }
+}
+
+/// Whether a dependency is a directory or file of the work tree.
+fn is_local(dependency: &Value) -> bool {
+    let local = ["file:", "link:", "portal:", "./", "../"];
+    match dependency.as_str() {
+        Some(text) => local.iter().any(|start| text.starts_with(start)),
+        None => dependency.get("path").is_some(),
+    }
 }
 
 fn keys_of(path: &str) -> Vec<&str> {
@@ -141,9 +167,9 @@ fn take_over(into: &mut Value, from: Option<&Value>, keys: &[&str]) {
         "*" => {
             let new = from.and_then(Value::as_object).into_iter();
             let new = new.flat_map(Map::keys).cloned();
-            // `default` stands for the features that are on unless something else is specified.
+            let held = with_all_it_names(map, "default");
             let all = map.keys().cloned().chain(new);
-            all.filter(|name| name != "default").collect()
+            all.filter(|name| !held.contains(name)).collect()
         }
         name => BTreeSet::from([name.to_owned()]),
     };
@@ -167,6 +193,19 @@ fn take_over(into: &mut Value, from: Option<&Value>, keys: &[&str]) {
             }
         }
     }
+}
+
+/// A key, and those that lists under it name. Of the features of a crate, `default` and these are on unless something
+/// else is specified.
+fn with_all_it_names(map: &Map<String, Value>, key: &str) -> BTreeSet<String> {
+    let (mut todo, mut found) = (vec![key], BTreeSet::new());
+    while let Some(key) = todo.pop() {
+        if found.insert(key.to_owned()) {
+            let named = map.get(key).and_then(Value::as_array).into_iter().flatten();
+            todo.extend(named.filter_map(Value::as_str));
+        }
+    }
+    found
 }
 
 type Sections = Vec<(String, String)>;

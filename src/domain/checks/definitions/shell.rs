@@ -173,8 +173,11 @@ impl Variables {
         let is_export = |word: &&String| ["export", "local", "readonly"].contains(&word.as_str());
         let words = words.iter().skip_while(is_export);
         for word in words.take_while(|word| is_assignment(word)) {
-            if let Some((name, value)) = word.split_once('=') {
-                self.0.insert(name.to_owned(), vec![value.to_owned()]);
+            // What a substitution gives is not known: `ROOT=$(git rev-parse --show-toplevel)`.
+            match word.split_once('=') {
+                Some((name, "")) => drop(self.0.remove(name)),
+                Some((name, value)) => drop(self.0.insert(name.to_owned(), vec![value.to_owned()])),
+                None => {}
             }
         }
     }
@@ -218,6 +221,16 @@ static SHELL_VARIABLE: Pattern = Pattern::only_if(
     r"\$(?:\{([A-Za-z_][0-9A-Za-z_]*)(?::?-([^}$]*))?\}|([A-Za-z_][0-9A-Za-z_]*))",
     |text| text.contains('$'),
 );
+
+/// The names of the functions that a text defines.
+pub fn functions(text: &str) -> impl Iterator<Item = String> {
+    static FUNCTION: Pattern = Pattern::only_if(
+        r"(?:^|[\s;&|{(])(?:function[ \t]+)?([0-9A-Za-z_.-]+)[ \t]*\(\)",
+        |text| text.contains("()"),
+    );
+    let found = FUNCTION.captures_iter(text);
+    found.map(|found| found[1].to_owned())
+}
 
 /// Whether a word sets a variable for the command after it: `NAME=value`.
 pub fn is_assignment(word: &str) -> bool {

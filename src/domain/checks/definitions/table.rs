@@ -99,6 +99,7 @@ pub const fn partly_with_tests(name: &'static str, part: Part) -> File {
 
 /// Test runners: every file that their command names is a test, and every directory contains tests.
 pub const RUNNERS: &[&str] = &[
+    "artillery",
     "ava",
     "bats",
     "behave",
@@ -109,7 +110,9 @@ pub const RUNNERS: &[&str] = &[
     "deno",
     "hurl",
     "jest",
+    "k6",
     "mocha",
+    "newman",
     "nose2",
     "nosetests",
     "pest",
@@ -179,6 +182,39 @@ pub const INSTALLED: &[&str] = &[".venv/bin", "node_modules/.bin", "vendor/bin",
 
 /// Programs that run others in a virtual environment of the project.
 pub const ENVIRONMENTS: &[&str] = &["hatch", "pdm", "pipenv", "poetry", "rye", "tox", "uv"];
+
+/// Programs that run the program in their arguments.
+pub const EXECUTORS: &[&str] = &[
+    "bun", "bundle", "bunx", "npm", "npx", "pdm", "pipenv", "pnpm", "pnpx", "poetry", "rye", "uv",
+    "uvx", "yarn",
+];
+
+/// Programs that make or run the work, by a configuration that is a part of it.
+pub const BUILDERS: &[&str] = &[
+    "alembic",
+    "caddy",
+    "docker",
+    "doxygen",
+    "esbuild",
+    "gunicorn",
+    "helm",
+    "hugo",
+    "jekyll",
+    "mkdocs",
+    "nginx",
+    "parcel",
+    "postcss",
+    "rollup",
+    "rspack",
+    "sphinx-build",
+    "supervisord",
+    "swc",
+    "tailwindcss",
+    "terraform",
+    "tsup",
+    "uvicorn",
+    "webpack",
+];
 
 /// Programs that run the scripts of a `package.json`.
 pub const PACKAGE_MANAGERS: &[&str] = &["bun", "npm", "pnpm", "yarn"];

@@ -16,6 +16,7 @@ use words::{
 
 mod interpreters;
 mod make;
+mod outside;
 mod packages;
 mod places;
 mod settings;
@@ -49,12 +50,15 @@ pub(super) fn definitions<'a>(
         found: Definitions::default(),
         configurations: BTreeSet::new(),
         seen: BTreeSet::new(),
+        functions: BTreeSet::new(),
     };
     for command in commands {
         walk.shell(command, &Place::default());
     }
     walk.read_test_settings();
     walk.read_configurations();
+    let functions = walk.functions;
+    walk.found.programs.retain(|name| !functions.contains(name));
     walk.found
 }
 
@@ -121,6 +125,8 @@ struct Walk<'a> {
     configurations: BTreeSet<String>,
     /// Texts already followed, with their directory and whether a script runs them.
     seen: BTreeSet<(String, bool, String)>,
+    /// Names of functions of the shell, which are no programs.
+    functions: BTreeSet<String>,
 }
 
 impl Walk<'_> {
@@ -132,6 +138,7 @@ impl Walk<'_> {
         {
             return;
         }
+        self.functions.extend(shell::functions(text));
         let mut level = Level::at(vec![place.clone()]);
         // Those of the subshells around a command.
         let mut outside: Vec<Level> = Vec::new();
@@ -230,6 +237,9 @@ impl Walk<'_> {
                 continue;
             }
             let known = self.program(name, rest, place);
+            if of_command && !is_prefix {
+                self.outside(word, rest, place);
+            }
             match self.resolve(place, word) {
                 Some((path, Entry::File { executable }))
                     if (of_command && (word.contains('/') || known))
@@ -322,6 +332,7 @@ impl Walk<'_> {
     /// Records the files that options of a program name. The options of another program that it runs are not its
     /// own.
     fn option_files(&mut self, program: &str, rest: &[String], place: &Place) {
+        let is_unknown = families_of(program).next().is_none();
         let mut after_option = false;
         let mut configures = false;
         let mut option = "";
@@ -343,9 +354,11 @@ impl Walk<'_> {
                 None => after_option.then_some(word.as_str()),
             };
             // What is joined to an option is its value, and a file of options is no work.
-            let is_value = word.starts_with(['-', '@']) && !TEXT_TOOLS.contains(&program);
+            let is_value =
+                word.starts_with(['-', '@']) && !is_unknown && !TEXT_TOOLS.contains(&program);
             after_option = word.starts_with('-');
-            if let Some(value) = value.filter(|_| is_value || option_configures(program, option))
+            if let Some(value) =
+                value.filter(|_| is_value || option_configures(program, option, is_unknown))
                 && let Some((path, Entry::File { .. })) = self.resolve(place, value)
             {
                 if configures {

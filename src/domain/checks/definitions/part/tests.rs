@@ -82,6 +82,46 @@ fn a_default_feature_decides_what_is_compiled() {
 }
 
 #[test]
+fn features_that_the_default_ones_turn_on_decide_as_well() {
+    let old = "[features]\ndefault = [\"std\"]\nstd = [\"full\"]\nfull = []\nx = [\"a\"]\n";
+    let other = old.replace("x = [\"a\"]", "x = []\ny = [\"full\"]");
+    assert_eq!(CARGO.restored(old, &other), None);
+    let back = mixed(CARGO, old, &other.replace("std = [\"full\"]", "std = []"));
+    assert!(
+        back.contains("std = [\"full\"]") && back.contains("x = []"),
+        "{back}"
+    );
+}
+
+#[test]
+fn a_dependency_that_is_taken_from_the_work_tree_now_decides() {
+    let of = |dependency: &str| format!("{{\"dependencies\":{{\"a\":{dependency}}}}}");
+    let cargo = |dependency: &str| format!("[dependencies]\na = {dependency}\n");
+    for (old, new, decides) in [
+        ("\"^1\"", "\"file:fake\"", true),
+        ("\"^1\"", "\"../fake\"", true),
+        ("\"^1\"", "\"^2\"", false),
+        ("\"file:a\"", "\"file:b\"", false),
+        ("\"file:a\"", "\"^1\"", false),
+    ] {
+        let restored = FREE.restored(&of(old), &of(new));
+        assert_eq!(restored.is_some(), decides, "{old} {new}");
+    }
+    for (old, new, decides) in [
+        ("\"1\"", "{ path = \"fake\" }", true),
+        ("{ version = \"1\" }", "{ path = \"fake\" }", true),
+        ("\"1\"", "{ version = \"2\", features = [\"x\"] }", false),
+        ("{ path = \"a\" }", "{ path = \"b\" }", false),
+    ] {
+        let restored = CARGO.restored(&cargo(old), &cargo(new));
+        assert_eq!(restored.is_some(), decides, "{old} {new}");
+    }
+    let main = |path: &str| format!("{{\"main\":\"{path}\"}}");
+    let free = Part::Json(&["main"]);
+    assert_eq!(free.restored(&main("a.js"), &main("./b.js")), None);
+}
+
+#[test]
 fn a_file_that_cannot_be_read_decides_as_a_whole() {
     assert_eq!(FREE.restored("{", "{}"), Some(Restored::Old));
     assert_eq!(CARGO.restored("a = 1", "a ="), Some(Restored::Old));

@@ -23,6 +23,8 @@ fn scripts_are_found_behind_variables_options_and_quotes() {
         ("J=qa/judge; sh $J", "qa/judge", true),
         ("D=qa; sh \"$D/judge\"", "qa/judge", true),
         ("sh \"${J:-qa/judge}\"", "qa/judge", true),
+        ("D=$(pwd); sh \"$D/qa/judge\"", "qa/judge", true),
+        ("D=work.txt; D=$(x); sh \"$D/qa/judge\"", "qa/judge", true),
         ("for f in x qa/judge; do sh \"$f\"; done", "qa/judge", true),
         ("J=qa/judge; J=work.txt; sh $J", "qa/judge", false),
         ("bash -o errexit qa/judge", "qa/judge", true),
@@ -188,8 +190,32 @@ fn a_new_file_among_the_tests_that_is_loaded_instead_of_the_work_decides() {
         ("test/kit/index.js", ""),
         ("test/text.txt", ""),
         ("package.json", "{}"),
+        ("pkg/__init__.py", ""),
+        ("pkg/tests/test_a.py", ""),
+        ("web/src/tool.py", ""),
+        ("web/core/calc.py", ""),
+        ("web/tests/test_a.py", ""),
     ];
     for (check, path, expected) in [
+        ("cd web && pytest", "web/tests/tool.py", true),
+        ("cd web && pytest", "web/tests/unit/tool.py", true),
+        ("cd web && pytest", "web/tests/core/calc.py", true),
+        ("cd web && pytest", "web/tests/core/__init__.py", true),
+        ("cd web && pytest", "web/tests/tool.pyc", true),
+        (
+            "cd web && pytest",
+            "web/tests/tool.cpython-311-x86_64.so",
+            true,
+        ),
+        ("cd web && pytest", "web/tests/other.so", false),
+        ("python3 -m unittest", "unittest.pyc", true),
+        ("cd web && pytest", "web/tests/helper.py", false),
+        ("cd web && pytest", "web/tests/core/helper.py", false),
+        ("cd web && pytest", "tests/tool.py", false),
+        // It comes before the directory.
+        ("pytest", "web/tests.py", true),
+        ("pytest", "pkg.py", false),
+        ("pytest", "web/src.py", false),
         ("pytest", "tests/calc/__init__.py", true),
         ("pytest", "tests/nested/calc/__init__.py", false),
         ("pytest", "tests/other/__init__.py", false),
@@ -432,4 +458,85 @@ fn a_change_of_directory_may_lead_back() {
     }
     let check = "x=`cd web && ls`; sh ci/check.sh";
     assert!(decides(&files, check, "ci/check.sh"));
+}
+
+#[test]
+fn a_program_without_a_row_is_configured_by_files_of_its_name_and_by_options() {
+    let files = [
+        ("package.json", "{\"scripts\":{\"lint\":\"knip --strict\"}}"),
+        ("Makefile", "lint:\n\tcd web && knip\n"),
+        ("knip.json", ""),
+        (".kniprc.yml", ""),
+        (".knipignore", ""),
+        ("knip.config.ts", ""),
+        (".config/knip.toml", ""),
+        ("knip.ts", ""),
+        ("knip.lock.json", ""),
+        ("knipper.json", ""),
+        ("web/knip.json", ""),
+        ("hugo.toml", ""),
+        ("rebar.config", ""),
+        ("astro.config.mjs", ""),
+        ("greet.json", ""),
+        ("greet", "#!/bin/sh\n"),
+        ("data/rules.yml", ""),
+        ("data/a.json", ""),
+        ("vulture.toml", ""),
+    ];
+    for (check, path, expected) in [
+        ("knip", "knip.json", true),
+        ("CI=1 timeout 60 knip --strict", "knip.json", true),
+        ("if ! knip; then exit 1; fi", "knip.json", true),
+        ("npx --yes knip", "knip.json", true),
+        ("pnpm exec knip", "knip.json", true),
+        ("npm run lint", "knip.json", true),
+        ("knip", ".kniprc.yml", true),
+        ("knip", ".knipignore", true),
+        ("knip", "knip.config.ts", true),
+        ("knip", ".config/knip.toml", true),
+        ("knip", "knip.yml", true),
+        ("knip", ".kniprc", true),
+        ("knip", ".knip", true),
+        ("knip", "knip", false),
+        ("knip", "knip.ts", false),
+        ("knip", "knip.md", false),
+        ("knip", "knip.lock.json", false),
+        ("knip", "knipper.json", false),
+        ("knip", "web/knip.json", false),
+        ("cd web && knip", "web/knip.json", true),
+        ("cd web && knip", "knip.json", true),
+        ("make lint", "web/knip.json", true),
+        ("echo knip", "knip.json", false),
+        ("greet() { knip; }; greet", "greet.json", false),
+        ("greet() { knip; }; greet", "knip.json", true),
+        ("greet && knip", "greet.json", true),
+        ("cat knip", "knip.json", false),
+        ("rebar3 eunit", "rebar.config", true),
+        ("python3 -m vulture .", "vulture.toml", true),
+        // What makes the work is configured by a part of the work.
+        ("hugo --minify", "hugo.toml", false),
+        ("npx astro build", "astro.config.mjs", false),
+        ("npx astro check", "astro.config.mjs", true),
+        ("./greet", "greet.json", false),
+        (
+            "semgrep --config data/rules.yml src",
+            "data/rules.yml",
+            true,
+        ),
+        ("semgrep --rules=data/rules.yml src", "data/rules.yml", true),
+        ("checker --input data/a.json", "data/a.json", false),
+        ("checker --input=data/a.json", "data/a.json", false),
+        (
+            "checker --schema data/rules.yml data/a.json",
+            "data/rules.yml",
+            true,
+        ),
+        (
+            "checker --schema data/rules.yml data/a.json",
+            "data/a.json",
+            false,
+        ),
+    ] {
+        assert_eq!(decides(&files, check, path), expected, "{check}: {path}");
+    }
 }

@@ -73,14 +73,21 @@ impl Walk<'_> {
     /// Records a Python module that is run, if it belongs to the work tree.
     fn module(&mut self, module: &str, place: &Place) {
         let path = module.replace('.', "/");
+        let mut is_foreign = true;
         for end in [".py", "/__main__.py", "/__init__.py"] {
             let path = format!("{path}{end}");
             match self.resolve(place, &path) {
-                Some((path, Entry::File { .. })) => self.script(path, place),
+                Some((path, Entry::File { .. })) => {
+                    is_foreign = false;
+                    self.script(path, place);
+                }
                 _ => {
                     self.found.shadows.insert(joined(&place.dir, &path));
                 }
             }
+        }
+        if is_foreign {
+            self.outside(module, &[], place);
         }
     }
 }

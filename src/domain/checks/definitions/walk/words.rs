@@ -87,12 +87,16 @@ const CONFIGURING: &[&str] = &[
     "parser",
     "patch",
     "plugin",
+    "policy",
     "preset",
     "project",
     "rcfile",
     "require",
+    "rules",
     "rulesdir",
     "ruleset",
+    "schema",
+    "schemafile",
     "settings",
     "settings-file",
     "sp",
@@ -105,7 +109,7 @@ const CONFIGURING: &[&str] = &[
 
 /// Whether a file that follows this option of a program as a word of its own configures it. What follows an option
 /// of a compiler or a linter is mostly the work itself: `cc -Wall a.c`, `mypy --strict a.py`.
-pub fn option_configures(program: &str, option: &str) -> bool {
+pub fn option_configures(program: &str, option: &str, is_unknown: bool) -> bool {
     let name = option.trim_start_matches('-');
     let is_of_linter = || ["c", "f", "p"].contains(&name) || name.starts_with("config");
     let is_named = || {
@@ -126,6 +130,7 @@ pub fn option_configures(program: &str, option: &str) -> bool {
         "phpstan" if name == "a" => true,
         "rubocop" if name == "r" => true,
         _ if COMPILERS.contains(&program) => is_named(),
+        _ if is_unknown => name == "c" || is_named(),
         _ if LINTERS.contains(&program) => is_of_linter() || is_named(),
         _ => true,
     }
