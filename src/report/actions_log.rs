@@ -3,7 +3,7 @@
 //! well.
 
 use crate::report::buffered_output::{Time, print_to_stderr};
-use crate::report::text::is_invisible;
+use crate::report::text::{COLOURED, is_invisible};
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -231,9 +231,6 @@ fn colour(text: &str) -> Option<usize> {
     let end = parameters.find(|c: char| !c.is_ascii_digit() && c != ';')?;
     parameters.get(end..)?.starts_with('m').then_some(end + 3)
 }
-
-/// Requests the colours of an emoji, and is invisible otherwise.
-const COLOURED: char = '\u{fe0f}';
 
 fn is_passed_over(c: char) -> bool {
     (c.is_control() && c != '\t') || c == COLOURED || is_invisible(c)
