@@ -255,6 +255,10 @@ impl From<anyhow::Error> for Error {
         if let Some(remedy) = machine_fault(&source) {
             return Self::machine(with_causes(&source), remedy);
         }
+        let source = match source.downcast::<Self>() {
+            Ok(error) => return error,
+            Err(source) => source,
+        };
         Self {
             source: Some(source),
             ..Self::new(ErrorKind::Internal, "sprag failed")

@@ -89,7 +89,7 @@ impl Repo {
         let mut repo = Self::over(real, private);
         repo.recover()?;
         repo.undo_swap()?;
-        repo.put_hidden_back()?;
+        repo.show_hidden_commits()?;
         repo.undo_replaced()?;
         repo.seal = Seal::new(&repo.private.root);
         Ok(repo)

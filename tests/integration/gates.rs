@@ -1,7 +1,7 @@
 //! No gate is switched off by accident: a check that cannot start, a session that runs into its own limit.
 
 use crate::support::project::{Project, plan};
-use crate::support::tasks::{FIX, assessments, end, fixable, fixable_by};
+use crate::support::tasks::{FIX, assessments, end, fixable, fixable_by, warnings};
 use crate::support::time_limit::under_limit;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -266,4 +266,59 @@ fn a_check_that_asks_git_what_has_changed_sees_what_the_agent_has_committed() {
     assert_eq!(project.notes("last"), ["base", "theirs"]);
     assert_eq!(project.commits(), 2);
     assert_eq!(project.git(&["status", "--porcelain"]), "");
+}
+
+/// The work would land on another branch, or without the history of its own.
+#[test]
+fn what_a_check_does_to_head_is_undone() {
+    for (check, warning) in [
+        ("git checkout -q other", "a check switched HEAD to other; "),
+        ("git checkout -qB new", "a check switched HEAD to new; "),
+        (
+            "git update-ref -d refs/heads/main",
+            "a check deleted the branch; ",
+        ),
+        (
+            "git commit -qam check --allow-empty",
+            "a check moved HEAD to ",
+        ),
+    ] {
+        let check = format!("{check}; grep -qx fixed a.txt");
+        let project = Project::new(&[("a.txt", "broken\n"), ("plan.yaml", &plan(&check))]);
+        let base = project.head();
+        project.git(&["checkout", "-q", "-b", "other"]);
+        project.git(&["commit", "-q", "--allow-empty", "-m", "other"]);
+        let other = project.head();
+        project.git(&["checkout", "-q", "main"]);
+        let run = project.run(&project.agent(FIX), &[]).expect(0);
+        let warned = warnings(&run).iter().any(|it| it.starts_with(warning));
+        assert!(warned, "{check}: {}", run.stdout);
+        assert_eq!(project.git(&["symbolic-ref", "--short", "HEAD"]), "main");
+        assert_eq!(project.git(&["rev-parse", "other"]), other);
+        assert_eq!(project.git(&["rev-parse", "main~"]), base);
+        assert_eq!(project.git(&["status", "--porcelain"]), "");
+    }
+}
+
+#[test]
+fn a_lock_that_a_check_leaves_ends_a_run_that_can_be_resumed() {
+    let project = Project::new(&[("a.txt", "broken\n")]);
+    let once = project.outside("once");
+    let once = once.display();
+    let lock = format!("[ -e {once} ] || touch {once} .git/refs/heads/main.lock");
+    project.write("plan.yaml", &plan(&format!("{lock}; grep -qx fixed a.txt")));
+    project.commit_all("plan");
+    let base = project.head();
+    let agent = project.agent(&format!(
+        "echo fixed > a.txt; git -c user.name=x -c user.email=x@y commit -qam theirs; {FIX}"
+    ));
+    let run = project.run(&agent, &[]).expect(4);
+    assert!(run.stderr.contains("main.lock"), "{}", run.stderr);
+    assert_eq!(project.head(), base);
+    fs::remove_file(project.repo().join(".git/refs/heads/main.lock")).unwrap();
+    project
+        .sprag(&["run", "--resume", "--agent-command", &agent])
+        .expect(0);
+    assert_eq!((project.calls(), project.commits()), (1, 3));
+    assert_eq!(project.git(&["log", "-1", "--format=%s"]), "theirs");
 }

@@ -2,6 +2,7 @@
 
 pub(in crate::git) mod conflict;
 pub(in crate::git) mod facts;
+pub(in crate::git) mod head_in_checks;
 pub(in crate::git) mod hooks;
 pub(in crate::git) mod land;
 pub(in crate::git) mod merge;

@@ -3,8 +3,7 @@
 use crate::domain::snapshot::RevId;
 use crate::git::bytes::{as_path, display_path};
 use crate::git::commit::request::CommitError;
-use crate::git::commit::saved_files::{read_record, write_record};
-use crate::git::copy_tree::{is_absence, remove};
+use crate::git::copy_tree::is_absence;
 use crate::git::entries::{PathInspector, split};
 use crate::git::error::{GitError, io_error};
 use crate::git::remote::names::ref_component;
@@ -12,7 +11,6 @@ use crate::git::repo::Repo;
 use crate::git::snapshot::change::{Change, ChangeKind, Exempt, RawSnapshot};
 use crate::git::snapshot::ignore::holds_ignore_rules;
 use std::fs;
-use std::path::PathBuf;
 
 /// The result of a restore.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -154,44 +152,8 @@ impl Repo {
         Ok(())
     }
 
-    /// Moves HEAD, or its branch, from `tip` to the base, so that everything since the base is a change that is not
-    /// committed. The index and the work tree are unchanged. [`Repo::show_commits`] moves it back, also in a later
-    /// process.
-    ///
-    /// # Errors
-    /// When git fails or the record cannot be written.
-    pub fn hide_commits(&mut self, tip: &RevId) -> Result<(), GitError> {
-        let _open = self.unseal()?;
-        write_record(&self.hidden_record(), &tip.0)?;
-        self.point_head_to(self.private.state.base.as_deref())
-    }
-
-    /// Undoes [`Repo::hide_commits`], unless HEAD is no longer where that left it.
-    ///
-    /// # Errors
-    /// When git fails.
-    pub fn show_commits(&mut self) -> Result<(), GitError> {
-        let _open = self.unseal()?;
-        self.put_hidden_back()
-    }
-
-    /// Shows what a dead process has hidden.
-    pub(in crate::git) fn put_hidden_back(&self) -> Result<(), GitError> {
-        let Some(tip) = read_record::<String>(&self.hidden_record())? else {
-            return Ok(());
-        };
-        if self.head_state()?.oid == self.private.state.base {
-            self.point_head_to(Some(&tip))?;
-        }
-        remove(&self.hidden_record())
-    }
-
-    fn hidden_record(&self) -> PathBuf {
-        self.private.root.join("hidden.json")
-    }
-
     /// Moves HEAD or its branch to this commit and so drops the agent's commits from it.
-    fn point_head_to(&self, commit: Option<&str>) -> Result<(), GitError> {
+    pub(super) fn point_head_to(&self, commit: Option<&str>) -> Result<(), GitError> {
         let head = self.head_state()?;
         if head.oid.as_deref() == commit {
             return Ok(());

@@ -406,12 +406,10 @@ impl Repo {
         if head.branch == mark.branch {
             return Ok(false);
         }
-        let call = self.move_ref("HEAD")?;
-        match (&mark.branch, &mark.oid) {
-            (Some(branch), _) => call.args(["symbolic-ref", "HEAD", branch]).run()?,
-            (None, Some(oid)) => call.args(["update-ref", "--no-deref", "HEAD", oid]).run()?,
-            (None, None) => return Ok(false),
-        };
+        if mark.branch.is_none() && mark.oid.is_none() {
+            return Ok(false);
+        }
+        self.switch_head(mark.branch.as_deref(), mark.oid.as_deref())?;
         let from = named(mark.branch.as_ref(), mark.oid.as_ref());
         let to = named(head.branch.as_ref(), head.oid.as_ref());
         violations.push(Violation::BranchSwitched { from, to });
@@ -474,7 +472,8 @@ impl Repo {
     }
 }
 
-fn named(branch: Option<&String>, oid: Option<&String>) -> String {
+/// HEAD, for people.
+pub(in crate::git) fn named(branch: Option<&String>, oid: Option<&String>) -> String {
     let branch = branch.map(|name| name.strip_prefix("refs/heads/").unwrap_or(name).to_owned());
     branch
         .or_else(|| oid.cloned())

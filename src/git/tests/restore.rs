@@ -1,6 +1,6 @@
 use super::support::*;
 use crate::git::ChangeKind::*;
-use crate::git::Exempt;
+use crate::git::{Exempt, Repo, discover};
 use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -205,4 +205,103 @@ fn a_file_that_the_base_ignores_stays_whatever_became_of_the_rules() {
         assert!(!done.removed.contains(&b"dir/own.env".to_vec()), "{number}");
         assert!(!f.path("new").exists(), "{number}");
     }
+}
+
+fn reopened(f: &mut Fixture) {
+    let real = discover(&f.path("."), &environment(f.root())).unwrap();
+    f.repo = Repo::reopen(real, &f.root().join("run/git")).unwrap();
+}
+
+/// A repository whose agent has committed, while checks run. Returns the commits of the agent and of the start, too.
+fn in_checks() -> (Fixture, String, String) {
+    let mut f = Worktree::new().start();
+    let base = f.git(&["rev-parse", "HEAD"]);
+    f.write("a", "work\n");
+    f.git(&["commit", "-qam", "theirs"]);
+    let tip = f.git(&["rev-parse", "HEAD"]);
+    f.repo.head_before_checks(true).unwrap();
+    assert_eq!(f.git(&["rev-parse", "HEAD"]), base);
+    (f, tip, base)
+}
+
+#[test]
+fn commits_hidden_from_checks_are_shown_by_the_next_process_unless_head_was_moved() {
+    let (mut f, tip, base) = in_checks();
+    reopened(&mut f);
+    assert_eq!(f.git(&["rev-parse", "main"]), tip);
+
+    // Another branch at the same commit is nobody's work.
+    let (mut f, tip, base_2) = in_checks();
+    f.git(&["checkout", "-qb", "other"]);
+    reopened(&mut f);
+    assert_eq!(f.git(&["rev-parse", "main"]), base_2);
+    assert_eq!(f.git(&["rev-parse", "other"]), base_2);
+    f.git(&["checkout", "-q", "main"]);
+    reopened(&mut f);
+    assert_eq!(f.git(&["rev-parse", "main"]), tip);
+    assert_eq!(f.git(&["rev-parse", "other"]), base);
+
+    // Whoever has committed and goes back to the commit at which the run stopped finds all of it.
+    let (mut f, tip, base) = in_checks();
+    f.git(&["commit", "-qam", "mine"]);
+    let mine = f.git(&["rev-parse", "HEAD"]);
+    reopened(&mut f);
+    assert_eq!(f.git(&["rev-parse", "HEAD"]), mine);
+    f.git(&["reset", "-q", "--soft", &base]);
+    reopened(&mut f);
+    assert_eq!(f.git(&["rev-parse", "HEAD"]), tip);
+}
+
+#[test]
+fn commits_that_were_removed_while_they_were_hidden_keep_no_run_from_being_resumed() {
+    let (mut f, _, base) = in_checks();
+    f.git(&["reflog", "expire", "--expire=now", "--all"]);
+    f.git(&["gc", "-q", "--prune=now"]);
+    reopened(&mut f);
+    assert_eq!(f.git(&["rev-parse", "HEAD"]), base);
+    assert_eq!(f.read("a"), "work\n");
+}
+
+#[test]
+fn head_is_where_it_was_whatever_checks_do_to_it() {
+    for (detached, hides, checks) in [
+        (false, true, &["checkout", "-qB", "other"][..]),
+        (false, true, &["checkout", "-q", "--detach"]),
+        (false, true, &["commit", "-qm", "check", "--allow-empty"]),
+        (false, true, &["update-ref", "-d", "refs/heads/main"]),
+        (false, false, &["update-ref", "-d", "refs/heads/main"]),
+        (false, false, &["checkout", "-qb", "other"]),
+        (true, true, &["checkout", "-qb", "other"]),
+        (true, false, &["commit", "-qm", "check", "--allow-empty"]),
+    ] {
+        let mut f = Worktree::new().start();
+        if detached {
+            f.git(&["checkout", "-q", "--detach"]);
+        }
+        f.write("a", "work\n");
+        f.git(&["commit", "-qam", "theirs"]);
+        let at = |f: &Fixture| f.git(&["rev-parse", "HEAD"]) + &f.git(&["status", "-sb", "-uno"]);
+        let then = at(&f);
+        let mut before = f.repo.head_before_checks(hides).unwrap();
+        f.git(checks);
+        let warnings = f.repo.head_after_checks(&before).unwrap();
+        assert_eq!(at(&f), then, "{checks:?}");
+        assert!(warnings[0].starts_with("a check "), "{warnings:?}");
+        before = f.repo.head_before_checks(hides).unwrap();
+        assert!(f.repo.head_after_checks(&before).unwrap().is_empty());
+        assert_eq!(at(&f), then, "{checks:?}");
+    }
+}
+
+#[test]
+fn an_unborn_branch_is_unborn_again_for_checks() {
+    let mut f = Worktree::unborn().start();
+    f.write("a", "work\n");
+    f.git(&["add", "a"]);
+    f.git(&["commit", "-qm", "theirs"]);
+    let tip = f.git(&["rev-parse", "HEAD"]);
+    let before = f.repo.head_before_checks(true).unwrap();
+    assert_eq!(f.git(&["status", "--porcelain"]), "A  a");
+    assert!(f.repo.head_after_checks(&before).unwrap().is_empty());
+    assert_eq!(f.git(&["rev-parse", "HEAD"]), tip);
 }

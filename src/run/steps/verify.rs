@@ -8,7 +8,8 @@ use crate::domain::event::EventKind;
 use crate::domain::settings::AgentCommits;
 use crate::domain::snapshot::Snapshot;
 use crate::domain::text::left_running;
-use crate::git::{RawSnapshot, display_path};
+use crate::error::{Error, machine_fault, with_causes};
+use crate::git::{GitError, RawSnapshot, display_path};
 use crate::run::accounts::CheckMemory;
 use crate::run::check_changes::definitions_at_start;
 use crate::run::isolation::Purpose;
@@ -16,7 +17,7 @@ use crate::run::layout::RunFile;
 use crate::run::merging;
 use crate::run::parts::CheckParts;
 use crate::run::task::TaskRun;
-use crate::run::work_tree::{WorkTree, head_of};
+use crate::run::work_tree::WorkTree;
 use crate::settings::TaskConfig;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -176,20 +177,35 @@ pub async fn run_checks(
     config: &TaskConfig,
     before: Option<&RawSnapshot>,
 ) -> anyhow::Result<Verification> {
-    let base = parts.tree.repo.base();
-    let is_kept = config.settings.agent_commits == AgentCommits::Accept;
-    let moves_head = !is_kept && !parts.tree.repo.started_with_jj();
-    let tip = before.and_then(head_of);
-    // A check that asks git what has changed would find nothing of what the agent has committed.
-    let hidden = tip.filter(|tip| moves_head && Some(tip) != base.as_ref());
-    if let Some(tip) = &hidden {
-        parts.tree.repo.change().hide_commits(tip)?;
+    // jj moves HEAD itself. Without checks, nothing looks at it.
+    let moves_nothing = parts.tree.repo.started_with_jj() || config.checks.is_empty();
+    if before.is_none() || moves_nothing {
+        return run_all(parts, config, before).await;
     }
+    // A check that asks git what has changed would find nothing of what the agent has committed.
+    let hides = config.settings.agent_commits != AgentCommits::Accept;
+    let head = parts.tree.repo.change().head_before_checks(hides);
+    let head = head.map_err(unmoved)?;
     let ran = run_all(parts, config, before).await;
-    if hidden.is_some() {
-        parts.tree.repo.change().show_commits()?;
+    let left = parts.tree.repo.change().head_after_checks(&head);
+    for warning in left.map_err(unmoved)? {
+        parts.emit.warn_once(&warning);
     }
     ran
+}
+
+/// Something else than Sprag keeps git from moving HEAD, such as a lock that a check has left.
+fn unmoved(error: GitError) -> anyhow::Error {
+    let error = anyhow::Error::from(error);
+    if machine_fault(&error).is_some() {
+        return error;
+    }
+    let message = format!(
+        "HEAD could not be moved for the checks: {}",
+        with_causes(&error)
+    );
+    let remedy = "remove the cause, then continue with sprag run --resume";
+    Error::environment(message).hint(remedy).into()
 }
 
 async fn run_all(
