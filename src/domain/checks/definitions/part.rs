@@ -168,6 +168,7 @@ fn take_over(into: &mut Value, from: Option<&Value>, keys: &[&str]) {
             let new = from.and_then(Value::as_object).into_iter();
             let new = new.flat_map(Map::keys).cloned();
             let held = with_all_it_names(map, "default");
+            held.iter().for_each(|name| hold_feature(map, from, name));
             let all = map.keys().cloned().chain(new);
             all.filter(|name| !held.contains(name)).collect()
         }
@@ -206,6 +207,26 @@ fn with_all_it_names(map: &Map<String, Value>, key: &str) -> BTreeSet<String> {
         }
     }
     found
+}
+
+/// Restores the other features that a feature turns on. What it turns on of dependencies is as free as these.
+fn hold_feature(map: &mut Map<String, Value>, from: Option<&Value>, name: &str) {
+    let Some(old) = map.get_mut(name).and_then(Value::as_array_mut) else {
+        return;
+    };
+    let is_of_dependency = |word: &Value| {
+        word.as_str()
+            .is_some_and(|word| word.starts_with("dep:") || word.contains('/'))
+    };
+    let new = from.and_then(|it| it.get(name)?.as_array());
+    let new = new.into_iter().flatten();
+    let mut mixed: Vec<Value> = new
+        .filter(|word| is_of_dependency(word) || old.contains(word))
+        .cloned()
+        .collect();
+    old.retain(|word| !is_of_dependency(word) && !mixed.contains(word));
+    mixed.append(old);
+    *old = mixed;
 }
 
 type Sections = Vec<(String, String)>;

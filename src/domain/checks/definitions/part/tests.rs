@@ -94,6 +94,16 @@ fn features_that_the_default_ones_turn_on_decide_as_well() {
 }
 
 #[test]
+fn what_a_default_feature_turns_on_of_dependencies_is_free() {
+    let old =
+        "[features]\ndefault = [\"std\"]\nstd = [\"full\", \"dep:a\", \"b/std\"]\nfull = []\n";
+    let new = old.replace("\"dep:a\", \"b/std\"", "\"dep:c\"");
+    assert_eq!(CARGO.restored(old, &new), None);
+    let back = mixed(CARGO, old, &new.replace("\"full\", ", ""));
+    assert!(back.contains("std = [\"dep:c\", \"full\"]"), "{back}");
+}
+
+#[test]
 fn a_dependency_that_is_taken_from_the_work_tree_now_decides() {
     let of = |dependency: &str| format!("{{\"dependencies\":{{\"a\":{dependency}}}}}");
     let cargo = |dependency: &str| format!("[dependencies]\na = {dependency}\n");

@@ -463,7 +463,10 @@ fn a_change_of_directory_may_lead_back() {
 #[test]
 fn a_program_without_a_row_is_configured_by_files_of_its_name_and_by_options() {
     let files = [
-        ("package.json", "{\"scripts\":{\"lint\":\"knip --strict\"}}"),
+        (
+            "package.json",
+            "{\"scripts\":{\"lint\":\"knip --strict\",\"data\":\"node d.js\"}}",
+        ),
         ("Makefile", "lint:\n\tcd web && knip\n"),
         ("knip.json", ""),
         (".kniprc.yml", ""),
@@ -482,6 +485,14 @@ fn a_program_without_a_row_is_configured_by_files_of_its_name_and_by_options() {
         ("data/rules.yml", ""),
         ("data/a.json", ""),
         ("vulture.toml", ""),
+        ("data.json", ""),
+        ("echo.json", ""),
+        ("serve.toml", ""),
+        ("src/serve/main.py", ""),
+        ("my-tool.toml", ""),
+        ("my_tool/__main__.py", ""),
+        ("daemon.yaml", ""),
+        ("cmd/daemon/main.go", ""),
     ];
     for (check, path, expected) in [
         ("knip", "knip.json", true),
@@ -518,6 +529,17 @@ fn a_program_without_a_row_is_configured_by_files_of_its_name_and_by_options() {
         ("npx astro build", "astro.config.mjs", false),
         ("npx astro check", "astro.config.mjs", true),
         ("./greet", "greet.json", false),
+        ("PATH=$PWD/out:$PATH daemon --check", "daemon.yaml", false),
+        ("poetry run serve --check", "serve.toml", false),
+        ("python3 -m serve", "serve.toml", false),
+        ("my-tool lint", "my-tool.toml", false),
+        // The names of scripts and the words of a shell are no programs.
+        ("npm run data", "data.json", false),
+        ("yarn data", "data.json", false),
+        ("pnpm run data", "data.json", false),
+        ("pnpm knip", "knip.json", true),
+        ("npm exec -- knip", "knip.json", true),
+        ("for x in a b; do echo $x; done", "echo.json", false),
         (
             "semgrep --config data/rules.yml src",
             "data/rules.yml",

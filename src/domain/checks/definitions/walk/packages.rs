@@ -110,25 +110,38 @@ impl Walk<'_> {
     }
 
     pub(super) fn package_script(&mut self, script: &str, dir: &str, place: &Place) {
+        let Some((dir, scripts)) = self.scripts_above(dir) else {
+            return;
+        };
+        for name in [
+            format!("pre{script}"),
+            script.to_owned(),
+            format!("post{script}"),
+        ] {
+            if let Some(text) = scripts[&name].as_str() {
+                self.shell(text, &place.below(dir.clone(), dir.clone()));
+            }
+        }
+    }
+
+    /// Whether a package manager finds a script of this name.
+    pub(super) fn is_package_script(&mut self, script: &str, dir: &str) -> bool {
+        let found = self.scripts_above(dir);
+        found.is_some_and(|(_, scripts)| scripts[script].is_string())
+    }
+
+    /// The scripts of the package to which a directory belongs, and the directory of that.
+    fn scripts_above(&mut self, dir: &str) -> Option<(String, serde_json::Value)> {
         let mut dir = dir;
         loop {
             let path = joined(dir, "package.json");
             if let Some((path, Entry::File { .. })) = self.resolve_from("", &path) {
                 let text = self.start.read(&path).unwrap_or_default();
                 let json: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
-                for name in [
-                    format!("pre{script}"),
-                    script.to_owned(),
-                    format!("post{script}"),
-                ] {
-                    if let Some(text) = json["scripts"][&name].as_str() {
-                        self.shell(text, &place.below(dir.to_owned(), dir.to_owned()));
-                    }
-                }
-                return;
+                return Some((dir.to_owned(), json["scripts"].clone()));
             }
             if dir.is_empty() {
-                return;
+                return None;
             }
             dir = parent(dir);
         }
