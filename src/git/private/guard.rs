@@ -308,8 +308,15 @@ impl Repo {
             }
             changed.push((name, from, to));
         }
+        // A fetch that prunes may leave `origin/a/b` in place of `origin/a`.
+        let is_in_the_way = |new: &&String| {
+            let conflicts = |name: &str| is_below(new, name) || is_below(name, new);
+            !mark.refs.contains_key(*new) && tracked.iter().any(|(name, _)| conflicts(name))
+        };
+        let in_the_way = now.keys().filter(is_in_the_way).map(|name| (name, None));
+        let back: Vec<_> = in_the_way.chain(tracked.iter().copied()).collect();
         // Checks compare the work with them: `git diff origin/main`.
-        self.put_refs(&tracked)?;
+        self.put_refs(&back)?;
         if let Some((name, _)) = tracked.first() {
             let others = match tracked.len() - 1 {
                 0 => String::new(),
@@ -470,6 +477,12 @@ impl Repo {
         };
         Ok(text.lines().filter_map(commit).collect())
     }
+}
+
+/// Whether a ref needs a directory where the other one has its file.
+fn is_below(name: &str, above: &str) -> bool {
+    name.strip_prefix(above)
+        .is_some_and(|rest| rest.starts_with('/'))
 }
 
 /// HEAD, for people.

@@ -178,6 +178,34 @@ fn rewriting_history_is_a_violation_and_undone() {
 }
 
 #[test]
+fn branches_of_a_remote_that_others_replaced_are_put_back() {
+    for count in [1, 12] {
+        let g = Worktree::new();
+        for n in 0..count {
+            for name in [format!("{n}"), format!("deep/{n}/x")] {
+                g.git(&["update-ref", &format!("refs/remotes/origin/{name}"), "HEAD"]);
+            }
+        }
+        let mut f = g.start();
+        let refs = f.git(&["for-each-ref"]);
+        let mark = f.repo.mark_turn().unwrap();
+        for n in 0..count {
+            let all = [
+                (format!("{n}"), format!("{n}/x")),
+                (format!("deep/{n}/x"), format!("deep/{n}")),
+            ];
+            for (gone, new) in all {
+                f.git(&["update-ref", "-d", &format!("refs/remotes/origin/{gone}")]);
+                f.git(&["update-ref", &format!("refs/remotes/origin/{new}"), "HEAD"]);
+            }
+        }
+        let report = f.repo.inspect_turn(&mark).unwrap();
+        assert_eq!((report.violations, report.warnings.len()), (vec![], 1));
+        assert_eq!(f.git(&["for-each-ref"]), refs);
+    }
+}
+
+#[test]
 fn foreign_refs_are_put_back() {
     let g = Worktree::new();
     g.git(&["branch", "kept"]);
