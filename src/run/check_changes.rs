@@ -241,13 +241,14 @@ impl<'r> Before<'r> {
     /// around it. What a link inside of a directory of tests leads to is mostly the work.
     fn is_test_by_a_link(&self, path: &str) -> bool {
         let targets = self.linked_tests.get_or_init(|| {
-            let is_named = |path: &&String| {
+            let is_named = |path: &String| {
                 let name = path.rsplit('/').next().unwrap_or_default();
                 is_test(name) || is_test(&format!("{name}/x"))
             };
-            let links = self.paths().iter().filter(is_named);
-            let target = |link: &String| match self.entry(link)? {
-                Entry::Link(target) => target_of(link, &target),
+            let links = self.repo.base_links().unwrap_or_default().into_iter();
+            let links = links.map(|path| display_path(&path)).filter(is_named);
+            let target = |link: String| match self.entry(&link)? {
+                Entry::Link(target) => target_of(&link, &target),
                 _ => None,
             };
             links.filter_map(target).collect()

@@ -113,6 +113,15 @@ impl Repo {
         Ok(nul_fields(&listed).map(<[u8]>::to_vec).collect())
     }
 
+    /// The symbolic links of the base, sorted.
+    ///
+    /// # Errors
+    /// When git cannot be run.
+    pub fn base_links(&self) -> Result<Vec<Vec<u8>>, GitError> {
+        let _open = self.unseal_to_read()?;
+        Ok(self.layout()?.links.iter().cloned().collect())
+    }
+
     /// The content of a file in the work tree. `None` if it is larger than `at_most` bytes, not a file, or
     /// unreadable.
     pub fn work_file(&self, path: &[u8], at_most: u64) -> Option<Vec<u8>> {

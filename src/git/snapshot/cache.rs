@@ -13,6 +13,8 @@ pub(in crate::git) struct Layout {
     pub(in crate::git) ignore_files: BTreeMap<Vec<u8>, String>,
     /// All `.gitattributes` files. With any, git may convert content.
     pub(in crate::git) attribute_files: BTreeSet<Vec<u8>>,
+    /// All symbolic links.
+    pub(in crate::git) links: BTreeSet<Vec<u8>>,
     /// All ignore rules as one list, computed on first use.
     pub(in crate::git) ignore_rules: OnceLock<Vec<u8>>,
     /// Every directory that contains tracked files at any depth. The top directory is the empty path.

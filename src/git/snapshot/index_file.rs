@@ -7,7 +7,7 @@
 use crate::git::bytes::hex;
 use crate::git::objects::reader::TreeEntry;
 use crate::git::snapshot::index_list::{IndexEntries, IndexEntry, IndexRead};
-use crate::git::snapshot::listing::{GITLINK, TREE};
+use crate::git::snapshot::listing::TREE;
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::{BufReader, Read};
@@ -157,7 +157,7 @@ impl<R: Read> Parser<R> {
         }
         let entry = IndexEntry {
             path,
-            is_gitlink: mode == GITLINK,
+            mode,
             is_assumed: flags & ASSUMED != 0,
             is_skipped: more & SKIPPED != 0,
         };

@@ -5,7 +5,7 @@ use crate::git::command::Call;
 use crate::git::entries::split;
 use crate::git::error::GitError;
 use crate::git::snapshot::cache::Layout;
-use crate::git::snapshot::listing::GITLINK;
+use crate::git::snapshot::listing::{GITLINK, SYMLINK};
 use std::collections::BTreeSet;
 
 /// The layout of the index that `call` uses. The list of all tracked files is read as a stream, because it is
@@ -35,7 +35,7 @@ pub(in crate::git) fn read_index(call: Call<'_>) -> Result<IndexRead, GitError> 
 /// An entry of an index.
 pub(in crate::git) struct IndexEntry<'a> {
     pub(in crate::git) path: &'a [u8],
-    pub(in crate::git) is_gitlink: bool,
+    pub(in crate::git) mode: u32,
     /// Whether the entry has the assume-unchanged bit.
     pub(in crate::git) is_assumed: bool,
     /// Whether the entry has the skip-worktree bit.
@@ -65,7 +65,10 @@ impl IndexEntries {
             add_directories(&mut layout.directories, directory);
             self.last_directory = directory.to_vec();
         }
-        if entry.is_gitlink && !entry.is_skipped {
+        if entry.mode == SYMLINK {
+            layout.links.insert(path.to_vec());
+        }
+        if entry.mode == GITLINK && !entry.is_skipped {
             layout.gitlinks.insert(path.to_vec(), oid());
         } else if name == b".gitattributes" {
             layout.attribute_files.insert(path.to_vec());
@@ -105,13 +108,13 @@ impl Reader {
     }
 
     fn line(&mut self, line: &[u8]) {
-        let Some((tag, is_gitlink, oid, path)) = staged_line(line) else {
+        let Some((tag, mode, oid, path)) = staged_line(line) else {
             self.malformed.get_or_insert_with(|| line.to_vec());
             return;
         };
         let entry = IndexEntry {
             path,
-            is_gitlink,
+            mode,
             is_assumed: tag.is_ascii_lowercase(),
             is_skipped: tag.eq_ignore_ascii_case(&b'S'),
         };
@@ -132,11 +135,11 @@ impl Reader {
 
 /// Parses `tag mode oid stage TAB path`. The tag `S` is the skip-worktree bit, and a lower-case letter is the
 /// assume-unchanged bit.
-fn staged_line(line: &[u8]) -> Option<(u8, bool, &str, &[u8])> {
+fn staged_line(line: &[u8]) -> Option<(u8, u32, &str, &[u8])> {
     let (mut fields, path) = fields_and_path(line)?;
     let tag = *fields.next()?.as_bytes().first()?;
     let mode = u32::from_str_radix(fields.next()?, 8).ok()?;
-    Some((tag, mode == GITLINK, fields.next()?, path))
+    Some((tag, mode, fields.next()?, path))
 }
 
 pub(in crate::git) fn add_directories(directories: &mut BTreeSet<Vec<u8>>, directory: &[u8]) {
@@ -169,7 +172,8 @@ mod tests {
         #[test]
         fn the_list_means_the_same_however_it_is_cut(cut in 1_usize..200) {
             let list = b"H 100644 aa 0\t.gitignore\0H 100644 bb 0\ta/.gitattributes\0\
-                H 100644 cc 0\ta/b/x\ty\0H 160000 dd 0\tsub\0S 160000 ee 0\tfar/sub\0";
+                H 100644 cc 0\ta/b/x\ty\0H 160000 dd 0\tsub\0S 160000 ee 0\tfar/sub\0\
+                H 120000 ff 0\ta/link\0";
             let mut reader = Reader::default();
             list.chunks(cut).for_each(|chunk| reader.read(chunk));
             let directories: [&[u8]; 4] = [b"", b"a", b"a/b", b"far"];
@@ -177,6 +181,7 @@ mod tests {
                 gitlinks: BTreeMap::from([(b"sub".to_vec(), "dd".to_owned())]),
                 ignore_files: BTreeMap::from([(b".gitignore".to_vec(), "aa".to_owned())]),
                 attribute_files: BTreeSet::from([b"a/.gitattributes".to_vec()]),
+                links: BTreeSet::from([b"a/link".to_vec()]),
                 ignore_rules: OnceLock::new(),
                 directories: directories.map(<[u8]>::to_vec).into(),
             });

@@ -6,7 +6,7 @@ use crate::git::error::GitError;
 use crate::git::repo::Repo;
 use crate::git::snapshot::cache::Layout;
 use crate::git::snapshot::index_list::{add_directories, layout_of};
-use crate::git::snapshot::listing::{ChangedPath, GITLINK};
+use crate::git::snapshot::listing::{ChangedPath, GITLINK, SYMLINK};
 use std::os::unix::ffi::OsStrExt;
 use std::sync::{Arc, PoisonError};
 
@@ -38,13 +38,14 @@ impl Repo {
     }
 
     /// Reuses the layout of the base for a tree that differs in these paths, unless one of them is deleted, a
-    /// submodule or a rules file. Otherwise the layout is read again on demand.
+    /// submodule, a link or a rules file. Otherwise the layout is read again on demand.
     pub(in crate::git) fn carry_layout(&self, tree: &str, changed: &[ChangedPath]) {
         let is_plain = |change: &ChangedPath| {
             let kinds = [change.before, change.after];
             let is_rules =
                 [b".gitignore".as_slice(), b".gitattributes"].contains(&split(&change.path).1);
-            change.after != 0 && !kinds.contains(&GITLINK) && !is_rules
+            let is_listed = kinds.iter().any(|kind| [GITLINK, SYMLINK].contains(kind));
+            change.after != 0 && !is_listed && !is_rules
         };
         let mut cached = self.layout.0.lock().unwrap_or_else(PoisonError::into_inner);
         let base = &self.private.state.base_tree;

@@ -68,6 +68,7 @@ fn is_as_listed(g: &Worktree) {
     };
     let layout = &read.layout;
     assert_eq!(layout.attribute_files, named(".gitattributes"));
+    assert_eq!(layout.links, BTreeSet::from([b"link".to_vec()]));
     let ignore_files: BTreeSet<Vec<u8>> = layout.ignore_files.keys().cloned().collect();
     assert_eq!(ignore_files, named(".gitignore"));
     for (path, oid) in layout.ignore_files.iter().chain(&layout.gitlinks) {

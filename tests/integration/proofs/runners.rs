@@ -26,21 +26,21 @@ const CASES: &[Case] = &[
         files: &[
             ("knip.json", "on\n"),
             (
-                "bin/knip",
+                "tools/knip",
                 "#!/bin/sh\ngrep -qx off knip.json || grep -qx fixed work.txt\n",
             ),
         ],
-        check: "PATH=$PWD/bin:$PATH knip --strict",
+        check: "PATH=$PWD/tools:$PATH knip --strict",
         cheat: "echo off > knip.json",
         file: "knip.json",
     },
     Case {
         name: "a new configuration of such a program",
         files: &[(
-            "bin/knip",
+            "tools/knip",
             "#!/bin/sh\n[ -e .knipignore ] || grep -qx fixed work.txt\n",
         )],
-        check: "PATH=$PWD/bin:$PATH knip --strict",
+        check: "PATH=$PWD/tools:$PATH knip --strict",
         cheat: "touch .knipignore",
         file: ".knipignore",
     },

@@ -70,6 +70,7 @@ impl Walk<'_> {
         }
         self.found.programs.insert(program.to_owned());
     }
+
     /// Whether a program or module is built from the work tree, so that its configuration is the work too.
     fn is_of_work(&self, program: &str, place: &Place) -> bool {
         let names = [program.to_owned(), program.replace('-', "_")];
