@@ -128,10 +128,26 @@ pub fn compose(
     message
 }
 
-/// The title of a task as a part of a subject.
+/// The title of a task as a part of a subject. Repeats like [`clean`].
 fn harmless(title: &str) -> String {
-    let plain = without_skips(without_controls(&fold(title)));
-    without_references(&fold(&plain))
+    let once = |title: &str| {
+        let plain = without_skips(without_controls(&fold(title)));
+        without_references(&fold(&plain))
+    };
+    let mut title = once(title);
+    for _ in 0..ROUNDS {
+        let again = once(&title);
+        if again == title {
+            return title;
+        }
+        title = again;
+    }
+    once(&without_signs(&title))
+}
+
+/// A text without the signs that all forms which are removed have.
+fn without_signs(text: &str) -> String {
+    text.replace(['[', '@', '#', ':'], " ")
 }
 
 /// A message from elsewhere, sanitised.
@@ -226,8 +242,23 @@ fn is_fence_or_blank(line: &str) -> bool {
     line.is_empty() || line.starts_with("```") || line.starts_with("~~~")
 }
 
-/// Sanitises the lines and splits them into subject and body.
+/// Sanitises the lines and splits them into subject and body. Repeats until nothing changes, because a removal may form
+/// something that was removed before: `[skip @ci]`, `Signed-off-@by:`.
 fn clean(raw: &[&str]) -> Option<SuggestedMessage> {
+    let mut message = cleaned_once(raw)?;
+    for _ in 0..ROUNDS {
+        let whole = format!("{}\n\n{}", message.subject, message.body);
+        let again = cleaned_once(&whole.lines().collect::<Vec<_>>())?;
+        if again == message {
+            return Some(message);
+        }
+        message = again;
+    }
+    let bare = without_signs(&format!("{}\n\n{}", message.subject, message.body));
+    cleaned_once(&bare.lines().collect::<Vec<_>>())
+}
+
+fn cleaned_once(raw: &[&str]) -> Option<SuggestedMessage> {
     let text = raw
         .iter()
         .map(|line| without_controls(line))
@@ -330,7 +361,7 @@ fn is_reordering(c: char) -> bool {
 }
 
 /// The maximum number of passes that remove nested forms.
-const SKIP_ROUNDS: usize = 8;
+const ROUNDS: usize = 8;
 
 /// Removes the forms by which a commit makes GitHub skip workflows. Repeats until none is left, because a
 /// removal may form a new one.
@@ -338,7 +369,7 @@ fn without_skips(mut text: String) -> String {
     let Some(skip) = SKIP.as_ref() else {
         return text;
     };
-    for _ in 0..SKIP_ROUNDS {
+    for _ in 0..ROUNDS {
         if !skip.is_match(&text) {
             return text;
         }
@@ -411,7 +442,7 @@ static FOREIGN_ISSUE: LazyLock<Option<Regex>> = LazyLock::new(|| {
     .ok()
 });
 static MENTION: LazyLock<Option<Regex>> =
-    LazyLock::new(|| Regex::new(r"(?<before>^|[^A-Za-z0-9_@])@+(?<name>[A-Za-z0-9])").ok());
+    LazyLock::new(|| Regex::new(r"(?<before>^|[^A-Za-z0-9_])@+(?<name>[A-Za-z0-9])").ok());
 static TRAILER: LazyLock<Option<Regex>> =
     LazyLock::new(|| Regex::new(r"^[A-Za-z0-9][A-Za-z0-9-]*: \S").ok());
 

@@ -191,6 +191,8 @@ fn no_form_that_skips_workflows_is_left() {
         "[SKIP CI]",
         "[skip [skip ci] ci]",
         "[skip\u{200b} ci]",
+        "[skip @ci]",
+        "[@[no ci]skip @@ci]",
     ] {
         let text = format!("SUGGESTED_COMMIT_MESSAGE: Add {form} a pager");
         let found = suggested_commit_message(&text)
@@ -201,6 +203,9 @@ fn no_form_that_skips_workflows_is_left() {
             ["Add", "a", "pager"],
             "{form}"
         );
+        let title = format!("Add {form} a pager");
+        let subject = "[sprag] Complete task t: Add a pager\n";
+        assert_eq!(compose(None, "t", &title, &[]), subject, "{form}");
     }
     let deep = format!("{}skip ci]{}", "[skip ".repeat(50), " ci]".repeat(49));
     let found = suggested_commit_message(&format!("{MARKER} {deep}")).map(|m| m.subject);
@@ -312,6 +317,32 @@ fn trailers_are_the_last_paragraph() {
     );
 }
 
+fn is_harmless(whole: &str) -> Result<(), TestCaseError> {
+    prop_assert!(
+        whole.lines().all(|l| !matches_any(&FOREIGN_TRAILER, l)),
+        "{}",
+        whole
+    );
+    prop_assert!(
+        !SKIP.as_ref().is_some_and(|skip| skip.is_match(whole)),
+        "{}",
+        whole
+    );
+    prop_assert!(
+        whole.chars().all(|c| c == '\n' || !c.is_control()),
+        "{}",
+        whole
+    );
+    let closes = Regex::new(
+        r"(?i)\b(?:close[sd]?|fix(?:e[sd])?|resolve[sd]?):?\s+(?:(?:[\w.-]+/[\w.-]+)?#|GH-)[0-9]+\b",
+    )
+    .unwrap();
+    prop_assert!(!closes.is_match(whole), "{}", whole);
+    let mentions = Regex::new(r"(?:^|[^\w])@[A-Za-z0-9]").unwrap();
+    prop_assert!(!mentions.is_match(whole), "{}", whole);
+    Ok(())
+}
+
 proptest! {
     #[test]
     fn a_suggestion_is_harmless(lines in proptest::collection::vec(
@@ -326,14 +357,23 @@ proptest! {
         let text = format!("{MARKER} {}\n{END}", lines.join("\n"));
         if let Some(found) = suggested_commit_message(&text) {
             prop_assert!(!found.subject.trim().is_empty());
-            let whole = format!("{}\n{}", found.subject, found.body);
-            prop_assert!(whole.lines().all(|l| !matches_any(&FOREIGN_TRAILER, l)));
-            prop_assert!(!SKIP.as_ref().is_some_and(|skip| skip.is_match(&whole)));
-            prop_assert!(whole.chars().all(|c| c == '\n' || !c.is_control()));
-            let closes = Regex::new(r"(?i)(?:close[sd]?|fix(?:e[sd])?|resolve[sd]?):?\s+(?:[\w.-]+/[\w.-]+)?(?:#|GH-)[0-9]").unwrap();
-            prop_assert!(!closes.is_match(&whole), "{}", whole);
-            prop_assert!(!Regex::new(r"(?:^|[^\w])@[A-Za-z0-9]").unwrap().is_match(&whole), "{}", whole);
+            is_harmless(&format!("{}\n{}", found.subject, found.body))?;
         }
+    }
+
+    /// Also what one removal makes of the pieces around it.
+    #[test]
+    fn no_removal_leaves_what_another_removes(pieces in proptest::collection::vec(
+        prop::sample::select(vec![
+            "[skip", "@", " ci]", "[no ci]", "Signed-off", "-", "by", ": ", "x", "\n", "\n\n", "fixes ", "#4", "GH-4",
+            "o/r", "https://a.b/o/r/issues/3", "Co-authored-by: y", " ",
+        ]), 0..14))
+    {
+        let text = pieces.concat();
+        if let Some(found) = suggested_by_commit(&text) {
+            is_harmless(&format!("{}\n{}", found.subject, found.body))?;
+        }
+        is_harmless(&compose(None, "t", &text, &[]))?;
     }
 
     #[test]

@@ -30,6 +30,13 @@ pub(super) fn commit_message(data: &[u8]) {
         assert!(!whole.starts_with(char::is_whitespace), "{whole:?}");
         let odd = |c: char| c.is_control() && c != '\n' && c != '\t';
         assert!(!whole.contains(odd), "{whole:?}");
+        let lower = whole.to_lowercase();
+        assert!(
+            !["[skip ci]", "[ci skip]", "[no ci]"]
+                .iter()
+                .any(|skip| lower.contains(skip)),
+            "{whole:?}"
+        );
         if let Some(suggested) = suggested {
             assert!(!suggested.subject.trim().is_empty());
             assert!(!suggested.subject.contains('\n'));
