@@ -270,7 +270,9 @@ fn cleaned_once(raw: &[&str]) -> Option<SuggestedMessage> {
     for line in text.lines().map(str::trim_end) {
         let continues = dropping && line.starts_with([' ', '\t']) && !line.trim().is_empty();
         dropping = continues || is_foreign_trailer(line);
-        if !dropping {
+        // Like git, which joins the blank lines on both sides of a line that is left out.
+        let is_second_blank = line.is_empty() && kept.last().is_some_and(|last| last.is_empty());
+        if !dropping && !is_second_blank {
             kept.push(line);
         }
     }

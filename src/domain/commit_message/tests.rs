@@ -181,6 +181,19 @@ fn the_message_of_a_commit_is_cleaned_like_a_suggestion() {
 }
 
 #[test]
+fn blank_lines_around_a_line_that_is_left_out_are_one() {
+    let found = suggested_by_commit("Add\n\nWhy\n\nSigned-off-by: A <a@b>\n\nRefs: a\n");
+    assert_eq!(found, message("Add", "Why\n\nRefs: a"));
+    let whole = compose(
+        found.as_ref(),
+        "t",
+        "t",
+        &[("Sprag-Task".into(), "p/t".into())],
+    );
+    assert_eq!(reviewed(&whole).unwrap().text, whole);
+}
+
+#[test]
 fn no_form_that_skips_workflows_is_left() {
     for form in [
         "[skip ci]",
