@@ -72,6 +72,10 @@ pub fn without_references(text: &str) -> String {
     if text.is_ascii() && !may_refer(text) {
         return text.to_owned();
     }
+    repeated(text, references_once)
+}
+
+fn references_once(text: &str) -> String {
     let (Some(closing), Some(foreign), Some(own), Some(mention)) = (
         CLOSING.as_ref(),
         FOREIGN_ISSUE.as_ref(),
@@ -134,15 +138,20 @@ fn harmless(title: &str) -> String {
         let plain = without_skips(without_controls(&fold(title)));
         without_references(&fold(&plain))
     };
-    let mut title = once(title);
+    repeated(title, once)
+}
+
+/// Repeats a cleaning until nothing changes.
+fn repeated(text: &str, clean: impl Fn(&str) -> String) -> String {
+    let mut text = clean(text);
     for _ in 0..ROUNDS {
-        let again = once(&title);
-        if again == title {
-            return title;
+        let again = clean(&text);
+        if again == text {
+            return text;
         }
-        title = again;
+        text = again;
     }
-    once(&without_signs(&title))
+    clean(&without_signs(&text))
 }
 
 /// A text without the signs that all forms which are removed have.

@@ -237,6 +237,7 @@ fn no_issue_is_closed_and_nobody_called() {
         ),
         ("Resolves owner/repo#4", "Resolves issue 4 of owner/repo"),
         ("Fixes someone#4", "Fixes issue 4"),
+        ("see o/r#2#3", "see issue 2 of issue 3 of o/r"),
         ("Use C#7 here", "Use C#7 here"),
         ("see a.b/c-d#12)", "see issue 12 of a.b/c-d)"),
         (
