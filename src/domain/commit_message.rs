@@ -2,6 +2,7 @@
 
 use crate::text::plain;
 use regex::Regex;
+use std::borrow::Cow;
 use std::sync::LazyLock;
 
 /// A commit message from the agent's final message, without anything that an agent may not set.
@@ -132,16 +133,20 @@ pub fn compose(
     message
 }
 
-/// The title of a task as a part of a subject. Repeats like [`clean`].
+/// The title of a task as a part of a subject.
 fn harmless(title: &str) -> String {
     let once = |title: &str| {
-        let plain = without_skips(without_controls(&fold(title)));
-        without_references(&fold(&plain))
+        let plain = without_controls(&fold(title));
+        without_references(&fold(&without_skips(&plain)))
     };
     repeated(title, once)
 }
 
-/// Repeats a cleaning until nothing changes.
+/// The maximum number of passes that remove nested forms.
+const ROUNDS: usize = 8;
+
+/// Repeats a cleaning until nothing changes, because a removal may form something that was removed before:
+/// `[skip @ci]`, `Signed-off-@by:`.
 fn repeated(text: &str, clean: impl Fn(&str) -> String) -> String {
     let mut text = clean(text);
     for _ in 0..ROUNDS {
@@ -251,29 +256,26 @@ fn is_fence_or_blank(line: &str) -> bool {
     line.is_empty() || line.starts_with("```") || line.starts_with("~~~")
 }
 
-/// Sanitises the lines and splits them into subject and body. Repeats until nothing changes, because a removal may form
-/// something that was removed before: `[skip @ci]`, `Signed-off-@by:`.
+/// Sanitises the lines and splits them into subject and body.
 fn clean(raw: &[&str]) -> Option<SuggestedMessage> {
-    let mut message = cleaned_once(raw)?;
-    for _ in 0..ROUNDS {
-        let whole = format!("{}\n\n{}", message.subject, message.body);
-        let again = cleaned_once(&whole.lines().collect::<Vec<_>>())?;
-        if again == message {
-            return Some(message);
-        }
-        message = again;
-    }
-    let bare = without_signs(&format!("{}\n\n{}", message.subject, message.body));
-    cleaned_once(&bare.lines().collect::<Vec<_>>())
+    let whole = repeated(&raw.join("\n"), |text| {
+        cleaned_once(text).unwrap_or_default()
+    });
+    let (subject, body) = whole.split_once("\n\n")?;
+    Some(SuggestedMessage {
+        subject: subject.to_owned(),
+        body: body.to_owned(),
+    })
 }
 
-fn cleaned_once(raw: &[&str]) -> Option<SuggestedMessage> {
-    let text = raw
-        .iter()
-        .map(|line| without_controls(line))
+/// The sanitised subject, a blank line, and the body.
+fn cleaned_once(text: &str) -> Option<String> {
+    let text = text
+        .lines()
+        .map(without_controls)
         .collect::<Vec<_>>()
         .join("\n");
-    let text = without_skips(text);
+    let text = without_skips(&text);
     let mut kept: Vec<&str> = Vec::new();
     let mut dropping = false;
     for line in text.lines().map(str::trim_end) {
@@ -310,11 +312,7 @@ fn cleaned_once(raw: &[&str]) -> Option<SuggestedMessage> {
     let body = without_trailers(body);
     // A reference that closes an issue may span subject and body, so both are sanitised as one text.
     let whole = without_references(&format!("{subject}\n\n{}", body.join("\n")));
-    let (subject, body) = whole.split_once("\n\n")?;
-    (!placeholder).then(|| SuggestedMessage {
-        subject: subject.trim().to_owned(),
-        body: body.to_owned(),
-    })
+    (!placeholder).then_some(whole)
 }
 
 /// The body, whose last paragraph keeps only trailers that an agent may set.
@@ -371,25 +369,11 @@ fn is_reordering(c: char) -> bool {
     matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
 }
 
-/// The maximum number of passes that remove nested forms.
-const ROUNDS: usize = 8;
-
-/// Removes the forms by which a commit makes GitHub skip workflows. Repeats until none is left, because a
-/// removal may form a new one.
-fn without_skips(mut text: String) -> String {
-    let Some(skip) = SKIP.as_ref() else {
-        return text;
-    };
-    for _ in 0..ROUNDS {
-        if !skip.is_match(&text) {
-            return text;
-        }
-        text = skip.replace_all(&text, "").into_owned();
-    }
-    if skip.is_match(&text) {
-        text.replace('[', "(")
-    } else {
-        text
+/// Removes the forms by which a commit makes GitHub skip workflows.
+fn without_skips(text: &str) -> Cow<'_, str> {
+    match SKIP.as_ref() {
+        Some(skip) => skip.replace_all(text, ""),
+        None => Cow::Borrowed(text),
     }
 }
 
