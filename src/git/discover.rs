@@ -14,8 +14,8 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Time limit of one query about the repository. Each reads only a few small files.
-const QUERY_TIMEOUT: Duration = Duration::from_secs(60);
+/// Time limit of a git command before a run, for which a person waits. Each reads only a few small files.
+pub(in crate::git) const QUERY_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Finds the repository that contains `start`.
 ///

@@ -6,6 +6,7 @@ use crate::domain::snapshot::RevId;
 use crate::git::bytes::{as_path, display_path, nul_fields};
 use crate::git::command::{Call, GitProgram};
 use crate::git::commit::request::Identity;
+use crate::git::discover::QUERY_TIMEOUT;
 use crate::git::environment::Environment;
 use crate::git::error::GitError;
 use crate::git::private::config::{Settings, start_call};
@@ -18,10 +19,6 @@ use crate::sandbox::Policy;
 use std::collections::BTreeSet;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
-
-/// Time limit of one query, because a person waits for the answer.
-const QUERY_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Maximum number of bytes that are read from an attributes file.
 const ATTRIBUTES_LIMIT: u64 = 1 << 20;
@@ -90,7 +87,6 @@ fn query(real: &Real) -> Call<'_> {
     let settings = ["-c", "core.fsmonitor=false", "-c", "core.quotePath=false"];
     start_call(real)
         .env("GIT_OPTIONAL_LOCKS", "0")
-        .timeout(QUERY_TIMEOUT)
         .args(settings)
 }
 

@@ -110,11 +110,8 @@ impl Repo {
 
     /// Whether the repository still has the hidden commit.
     fn has_hidden(&self, before: &HeadBeforeChecks) -> Result<bool, GitError> {
-        let Some(commit) = &before.commit else {
-            return Ok(true);
-        };
-        let call = self.call().args(["cat-file", "-e"]).args([commit]);
-        Ok(call.status()?.status == Some(0))
+        let commit = before.commit.as_deref();
+        commit.map_or(Ok(true), |commit| self.has_object(commit))
     }
 
     /// Points HEAD to a branch, or detaches it at a commit.

@@ -72,11 +72,7 @@ impl Repo {
         if tip.status != Some(0) {
             return Ok(false);
         }
-        let exists = self
-            .call()
-            .args(["cat-file", "-e", &intent.commit.0])
-            .status()?;
-        if exists.status != Some(0) {
+        if !self.has_object(&intent.commit.0)? {
             return Ok(false);
         }
         self.is_ancestor(&intent.commit.0, &tip.line())

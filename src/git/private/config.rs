@@ -1,11 +1,8 @@
 //! git's configuration at the start of the run, and the settings that the private directory adopts.
 
+use crate::git::discover::QUERY_TIMEOUT;
 use crate::git::error::GitError;
 use crate::git::real::Real;
-use std::time::Duration;
-
-/// Time limit of a command that reads the configuration.
-const START_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// One value of git's configuration. `value` is `None` for a key without a value, which means true.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -118,7 +115,7 @@ pub(in crate::git) fn start_call(real: &Real) -> crate::git::command::Call<'_> {
     call.env("GIT_DIR", &real.git_dir)
         .env("GIT_WORK_TREE", &real.work_tree)
         .watching(real.roots())
-        .timeout(START_TIMEOUT)
+        .timeout(QUERY_TIMEOUT)
 }
 
 fn parse_setting(entry: &[u8]) -> Setting {

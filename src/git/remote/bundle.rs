@@ -97,14 +97,7 @@ impl Repo {
         let base = checked_id(expected_base)?;
         let _open = self.unseal()?;
         self.refresh_shallow()?;
-        let commit = format!("{base}^{{commit}}");
-        if self
-            .call()
-            .args(["cat-file", "-e", &commit])
-            .status()?
-            .status
-            != Some(0)
-        {
+        if !self.has_object(&format!("{base}^{{commit}}"))? {
             return Err(BundleError::NoBase(expected_base.clone()));
         }
         let content = read_bounded(path)?;

@@ -96,8 +96,12 @@ impl Repo {
     /// When git cannot be run.
     pub fn has_base(&self) -> Result<bool, GitError> {
         let _open = self.unseal_to_read()?;
-        let call = self.call().args(["cat-file", "-e"]);
-        let output = call.args([&self.private.state.base_tree]).status()?;
+        self.has_object(&self.private.state.base_tree)
+    }
+
+    /// Whether the repository has an object, by its id or as git spells it: `ID^{commit}`.
+    pub(in crate::git) fn has_object(&self, object: &str) -> Result<bool, GitError> {
+        let output = self.call().args(["cat-file", "-e", object]).status()?;
         Ok(output.status == Some(0))
     }
 
