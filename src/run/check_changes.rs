@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::{Component, Path};
+use std::path::{Component, Path, PathBuf};
 
 /// The largest file, in bytes, that is read to find out what a check does.
 const MAX_BYTES: u64 = 1 << 20;
@@ -117,33 +117,18 @@ fn role_of_old(definitions: &Definitions, start: &Before<'_>, change: &Change) -
         .or(role)
 }
 
-/// Whether a link leads out of the work tree.
-fn leads_out(link: &Path, target: &Path) -> bool {
-    let mut depth = link.components().count().saturating_sub(1);
+/// The path in the work tree to which a link leads; `None` if it leads out of it.
+fn target_of(link: &Path, target: &Path) -> Option<PathBuf> {
+    let mut path = link.parent()?.to_path_buf();
     for component in target.components() {
         match component {
             Component::CurDir => {}
-            Component::ParentDir if depth > 0 => depth -= 1,
-            Component::Normal(_) => depth += 1,
-            _ => return true,
+            Component::ParentDir => path.pop().then_some(())?,
+            Component::Normal(name) => path.push(name),
+            Component::RootDir | Component::Prefix(_) => return None,
         }
     }
-    false
-}
-
-/// The path in the work tree to which a link leads.
-fn target_of(link: &str, target: &str) -> Option<String> {
-    let mut parts: Vec<&str> = link.split('/').collect();
-    parts.pop();
-    for part in target.split('/') {
-        match part {
-            "" if parts.is_empty() => return None,
-            "" | "." => {}
-            ".." => drop(parts.pop()?),
-            part => parts.push(part),
-        }
-    }
-    (!parts.is_empty()).then(|| parts.join("/"))
+    Some(path)
 }
 
 /// A digest of the names, modes and content of the test files.
@@ -196,7 +181,7 @@ struct Before<'r> {
     changes: BTreeMap<String, &'r Change>,
     paths: OnceCell<Vec<String>>,
     /// The targets of links that have the name of a test or of a directory of tests.
-    linked_tests: OnceCell<Vec<String>>,
+    linked_tests: OnceCell<Vec<PathBuf>>,
 }
 
 impl<'r> Before<'r> {
@@ -230,7 +215,7 @@ impl<'r> Before<'r> {
             Some((SYMLINK, _)) => {
                 let path = std::ffi::OsStr::from_bytes(&change.path);
                 let target = fs::read_link(self.repo.real().work_tree().join(path));
-                target.is_ok_and(|target| leads_out(Path::new(path), &target))
+                target.is_ok_and(|target| target_of(Path::new(path), &target).is_none())
             }
             Some((GITLINK, _)) => change.kind == ChangeKind::Added,
             _ => false,
@@ -248,10 +233,11 @@ impl<'r> Before<'r> {
             let links = self.repo.base_links().unwrap_or_default().into_iter();
             let links = links.map(|path| display_path(&path)).filter(is_named);
             let target = |link: String| match self.entry(&link)? {
-                Entry::Link(target) => target_of(&link, &target),
+                Entry::Link(target) => target_of(Path::new(&link), Path::new(&target)),
                 _ => None,
             };
-            links.filter_map(target).collect()
+            let targets = links.filter_map(target);
+            targets.filter(|it| !it.as_os_str().is_empty()).collect()
         });
         let mut targets = targets.iter();
         targets.any(|target| Path::new(path).starts_with(target))
