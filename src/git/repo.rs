@@ -11,7 +11,7 @@ use crate::git::private::adopted::make_object_store;
 use crate::git::private::calls::{HOME, RealCall, private_call, real_call};
 use crate::git::private::directory::PrivateDir;
 use crate::git::private::ignore_rules;
-use crate::git::private::seal::{Seal, Unsealed};
+use crate::git::private::seal::{Access, Seal, Unsealed};
 use crate::git::real::{Real, identity};
 use crate::git::snapshot::cache::{BaseFiles, BlobCache, LayoutCache, StagedCache, Verdicts};
 use std::collections::HashMap;
@@ -158,12 +158,17 @@ impl Repo {
 
     /// Unseals the private directory until the returned guard is dropped.
     pub(super) fn unseal(&self) -> Result<Unsealed, GitError> {
-        self.seal.unseal(false)
+        self.seal.unseal(Access::Writes)
     }
 
     /// Like [`Repo::unseal`], for those who do not change the private directory except for its objects.
     pub(super) fn unseal_to_read(&self) -> Result<Unsealed, GitError> {
-        self.seal.unseal(true)
+        self.seal.unseal(Access::Reads)
+    }
+
+    /// Like [`Repo::unseal_to_read`], for those who let git write what it has seen of the work tree into the index.
+    pub(super) fn unseal_to_look(&self) -> Result<Unsealed, GitError> {
+        self.seal.unseal(Access::WritesIndex)
     }
 
     /// A command in the private directory.
@@ -194,11 +199,13 @@ impl Repo {
     /// Whether a file is unchanged since the run started, by its change time, which no program can set. False
     /// if the time is unknown.
     pub(super) fn is_older_than_run(&self, path: &Path) -> bool {
-        let changed = path.symlink_metadata().ok();
-        let changed = changed.map(|meta| (meta.ctime(), meta.ctime_nsec()));
-        changed
-            .zip(self.began)
-            .is_some_and(|(at, began)| at < began)
+        let meta = path.symlink_metadata();
+        meta.is_ok_and(|meta| self.is_before_run((meta.ctime(), meta.ctime_nsec())))
+    }
+
+    /// Whether a change time, in seconds and nanoseconds, is before the start of the run. `false` if that is not known.
+    pub(super) fn is_before_run(&self, changed: (i64, i64)) -> bool {
+        self.began.is_some_and(|began| changed < began)
     }
 
     /// Fails if the repository's git directory is no longer the one from the start of the run.

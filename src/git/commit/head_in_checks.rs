@@ -30,7 +30,7 @@ impl Repo {
         &mut self,
         hides_commits: bool,
     ) -> Result<HeadBeforeChecks, GitError> {
-        let _open = self.unseal()?;
+        let _open = self.unseal_to_read()?;
         let head = self.head_state()?;
         let base = &self.private.state.base;
         let shown = if hides_commits { base } else { &head.oid };
@@ -40,6 +40,7 @@ impl Repo {
             commit: head.oid,
         };
         if before.commit != before.shown {
+            let _open = self.unseal()?;
             write_record(&self.hidden_record(), &before)?;
             self.point_head_to(before.shown.as_deref())?;
         }
@@ -54,7 +55,7 @@ impl Repo {
         &mut self,
         before: &HeadBeforeChecks,
     ) -> Result<Vec<String>, GitError> {
-        let _open = self.unseal()?;
+        let _open = self.unseal_to_read()?;
         // If the repository cannot be read, the next snapshot tells why.
         let Ok(mut warnings) = self.clear_required_files() else {
             return Ok(Vec::new());
@@ -87,7 +88,10 @@ impl Repo {
             ),
             moved => moved?,
         }
-        remove(&self.hidden_record())?;
+        if before.commit != before.shown {
+            let _open = self.unseal()?;
+            remove(&self.hidden_record())?;
+        }
         Ok(warnings)
     }
 

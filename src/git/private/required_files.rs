@@ -9,7 +9,9 @@ use crate::git::error::{GitError, io_error};
 use crate::git::files::{write, write_atomically};
 use crate::git::repo::Repo;
 use crate::git::special_files::{below, is_special_file};
+use rustix::fs::{AtFlags, Mode, OFlags, open, statat};
 use std::collections::BTreeSet;
+use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -32,11 +34,17 @@ impl Repo {
     /// that have not changed since the run started are skipped, because no program can set a change time. If an
     /// object there blocks a git command, the command's own check reports it.
     pub(in crate::git) fn clear_git_dirs(&self) -> Result<Vec<String>, GitError> {
-        let objects = self.real.common_dir.join("objects");
-        let is_fan_out = |path: &Path| {
-            let name = path.file_name().unwrap_or_default().as_bytes();
-            let is_hex = name.len() == 2 && name.iter().all(u8::is_ascii_hexdigit);
-            is_hex && path.parent() == Some(objects.as_path())
+        let objects = self.shared_objects();
+        let store = open(&objects, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).ok();
+        let is_older = |name: &OsStr| {
+            let meta = statat(store.as_ref()?, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
+            Some(self.is_before_run((meta.st_ctime, i64::try_from(meta.st_ctime_nsec).ok()?)))
+        };
+        // There are hundreds of them, so their times are read without resolving whole paths.
+        let is_old_fan_out = |path: &Path| {
+            let name = path.file_name().unwrap_or_default();
+            let is_hex = name.len() == 2 && name.as_bytes().iter().all(u8::is_ascii_hexdigit);
+            is_hex && path.parent() == Some(objects.as_path()) && is_older(name) == Some(true)
         };
         let mut found = BTreeSet::new();
         let mut dirs = vec![&self.real.git_dir];
@@ -44,8 +52,7 @@ impl Repo {
             dirs.push(&self.real.common_dir);
         }
         for dir in dirs {
-            let enter = |path: &Path| !(is_fan_out(path) && self.is_older_than_run(path));
-            below(dir, enter, |_| true, &mut found);
+            below(dir, |path| !is_old_fan_out(path), |_| true, &mut found);
         }
         self.clear(&found)
     }

@@ -13,6 +13,7 @@ use std::ffi::CStr;
 use std::fs::{self, File};
 use std::io::{self, Read as _};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -21,6 +22,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 const READ: [&str; 4] = ["git/config", "git/HEAD", "git/info", PROGRAMS];
 /// Written by git, filters and signing programs at any time, or moved there from the work tree, and never trusted.
 const FREE: [&str; 4] = ["tmp", "home", "git/objects", MOVED_AWAY];
+/// Its own part of the seal, since every look at the work tree writes it.
+const INDEX: &str = "git/index";
 /// Where the work tree's files are while checks run without them.
 pub(in crate::git) const MOVED_AWAY: &str = "swap/away";
 
@@ -33,15 +36,37 @@ pub(in crate::git) struct Seal {
     held: Arc<Mutex<SealState>>,
 }
 
+/// What a user of the directory does there, besides what it writes below [`FREE`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(in crate::git) enum Access {
+    Reads,
+    /// Writes the stat data of the index.
+    WritesIndex,
+    Writes,
+}
+
 #[derive(Debug)]
 struct SealState {
     users: usize,
-    /// Whether one of the users may have written to the directory.
-    written: bool,
-    /// What it was last, or why that is not known.
+    /// The most that one of the users may have done to the directory.
+    done: Access,
+    /// Whether it was compared for the users that there are now.
+    is_compared: bool,
+    /// What it was last without the index, or why that is not known.
     digest: Result<[u8; 32], String>,
+    /// What the index was last.
+    index: Option<IndexStamp>,
     /// The moment of the last comparison with the digest.
     compared: Option<Quiescence>,
+}
+
+/// Kind and mode, inode, size, and change time, which no program can set.
+type IndexStamp = (u32, u64, u64, i64, i64);
+
+fn index_stamp(root: &Path) -> Option<IndexStamp> {
+    let meta = root.join(INDEX).symlink_metadata().ok()?;
+    let changed = (meta.ctime(), meta.ctime_nsec());
+    Some((meta.mode(), meta.ino(), meta.size(), changed.0, changed.1))
 }
 
 /// A guard for the use of the private directory. Dropping the last one seals the directory again if it may have
@@ -52,8 +77,10 @@ impl Seal {
     pub(in crate::git) fn new(root: &Path) -> Self {
         let held = SealState {
             users: 0,
-            written: false,
+            done: Access::Reads,
+            is_compared: false,
             digest: known_digest(root),
+            index: index_stamp(root),
             compared: None,
         };
         Self {
@@ -62,32 +89,43 @@ impl Seal {
         }
     }
 
-    /// Starts using the directory. Whoever only `reads` writes nothing there except below [`FREE`], and trusts the
-    /// last comparison if nothing that Sprag started can have written since.
+    /// Starts using the directory. Whoever does not write more than the index trusts the last comparison of all
+    /// else if nothing that Sprag started can have written since.
     ///
     /// # Errors
     /// When anybody except Sprag wrote to it, or when it cannot be read.
-    pub(in crate::git) fn unseal(&self, reads: bool) -> Result<Unsealed, GitError> {
-        self.unseal_at(quiescence(), reads)
+    pub(in crate::git) fn unseal(&self, access: Access) -> Result<Unsealed, GitError> {
+        self.unseal_at(quiescence(), access)
     }
 
-    fn unseal_at(&self, now: Option<Quiescence>, reads: bool) -> Result<Unsealed, GitError> {
+    fn unseal_at(&self, now: Option<Quiescence>, access: Access) -> Result<Unsealed, GitError> {
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_compared = reads && now.is_some() && held.compared == now;
-        if held.users == 0 && !is_compared {
+        let private = |why| GitError::Private {
+            path: self.root.clone(),
+            why,
+        };
+        if held.users == 0 {
+            held.is_compared = false;
+            held.done = Access::Reads;
+        }
+        let is_trusted = match access {
+            Access::Writes => held.is_compared || held.done == Access::Writes,
+            _ => held.users > 0 || (now.is_some() && held.compared == now),
+        };
+        if !is_trusted {
             held.compared = None;
-            let private = |why| GitError::Private {
-                path: self.root.clone(),
-                why,
-            };
             let sealed = held.digest.clone().map_err(private)?;
             if known_digest(&self.root).map_err(private)? != sealed {
                 return Err(private(CHANGED.to_owned()));
             }
             held.compared = now;
+            held.is_compared = true;
+        }
+        if held.done == Access::Reads && held.index != index_stamp(&self.root) {
+            return Err(private(CHANGED.to_owned()));
         }
         held.users += 1;
-        held.written |= !reads;
+        held.done = held.done.max(access);
         Ok(Unsealed(self.clone()))
     }
 }
@@ -96,8 +134,14 @@ impl Drop for Unsealed {
     fn drop(&mut self) {
         let mut held = self.0.held.lock().unwrap_or_else(PoisonError::into_inner);
         held.users = held.users.saturating_sub(1);
-        if held.users == 0 && std::mem::take(&mut held.written) {
+        if held.users > 0 {
+            return;
+        }
+        if held.done == Access::Writes {
             held.digest = known_digest(&self.0.root);
+        }
+        if held.done != Access::Reads {
+            held.index = index_stamp(&self.0.root);
         }
     }
 }
@@ -159,7 +203,7 @@ impl Walk {
 
     /// Adds the entry of this name in an open directory, which is at `path` in the private directory.
     fn add(&mut self, dir: BorrowedFd<'_>, name: &CStr, path: &mut Vec<u8>) -> io::Result<()> {
-        if FREE.iter().any(|free| path == free.as_bytes()) {
+        if path == INDEX.as_bytes() || FREE.iter().any(|free| path == free.as_bytes()) {
             return Ok(());
         }
         let meta = statat(dir, name, AtFlags::SYMLINK_NOFOLLOW)?;
@@ -234,10 +278,10 @@ mod tests {
     fn whoever_only_reads_does_not_hide_what_others_write() {
         for name in ["git/config", "recorded/hooks/pre-commit", "new"] {
             let (dir, seal) = private();
-            let reader = seal.unseal_at(None, true).unwrap();
+            let reader = seal.unseal_at(None, Access::Reads).unwrap();
             fs::write(dir.path().join(name), "x").unwrap();
             drop(reader);
-            assert!(seal.unseal_at(None, true).is_err(), "{name}");
+            assert!(seal.unseal_at(None, Access::Reads).is_err(), "{name}");
         }
     }
 
@@ -245,25 +289,68 @@ mod tests {
     fn only_readers_trust_a_comparison_and_only_while_nothing_has_run_since() {
         let (dir, seal) = private();
         let [before, after] = [1, 2].map(Quiescence::after);
-        drop(seal.unseal_at(Some(before), true).unwrap());
+        drop(seal.unseal_at(Some(before), Access::Reads).unwrap());
         fs::write(dir.path().join("new"), "x").unwrap();
-        assert!(seal.unseal_at(Some(before), true).is_ok());
-        for (now, reads) in [(Some(after), true), (None, true), (Some(before), false)] {
-            assert!(seal.unseal_at(now, reads).is_err(), "{now:?}");
+        assert!(seal.unseal_at(Some(before), Access::Reads).is_ok());
+        assert!(seal.unseal_at(Some(before), Access::WritesIndex).is_ok());
+        for (now, access) in [
+            (Some(after), Access::Reads),
+            (None, Access::WritesIndex),
+            (Some(before), Access::Writes),
+        ] {
+            assert!(seal.unseal_at(now, access).is_err(), "{now:?}");
         }
         // A comparison that failed is not trusted either.
-        assert!(seal.unseal_at(Some(before), true).is_err());
+        assert!(seal.unseal_at(Some(before), Access::Reads).is_err());
+    }
+
+    #[test]
+    fn a_writer_among_readers_that_trusted_compares() {
+        let (dir, seal) = private();
+        let now = Some(Quiescence::after(1));
+        drop(seal.unseal_at(now, Access::Reads).unwrap());
+        fs::write(dir.path().join("new"), "x").unwrap();
+        let _reader = seal.unseal_at(now, Access::Reads).unwrap();
+        assert!(seal.unseal_at(now, Access::Writes).is_err());
+    }
+
+    #[test]
+    fn the_index_is_compared_every_time_and_sealed_by_whoever_writes_it() {
+        let (dir, seal) = private();
+        let now = Some(Quiescence::after(1));
+        let index = dir.path().join(INDEX);
+        drop(seal.unseal_at(now, Access::Reads).unwrap());
+        let writer = seal.unseal_at(now, Access::WritesIndex).unwrap();
+        fs::write(&index, "x").unwrap();
+        drop(writer);
+        for access in [Access::Reads, Access::WritesIndex, Access::Writes] {
+            assert!(seal.unseal_at(now, access).is_ok(), "{access:?}");
+        }
+        fs::remove_file(&index).unwrap();
+        std::os::unix::fs::symlink("config", &index).unwrap();
+        for access in [Access::Reads, Access::WritesIndex, Access::Writes] {
+            assert!(seal.unseal_at(now, access).is_err(), "{access:?}");
+        }
+    }
+
+    #[test]
+    fn a_writer_of_the_index_does_not_hide_what_others_write() {
+        let (dir, seal) = private();
+        let writer = seal.unseal_at(None, Access::WritesIndex).unwrap();
+        fs::write(dir.path().join("git/config"), "x").unwrap();
+        drop(writer);
+        assert!(seal.unseal_at(None, Access::WritesIndex).is_err());
     }
 
     #[test]
     fn a_writer_among_readers_seals_what_it_wrote() {
         let (dir, seal) = private();
-        let reader = seal.unseal(true).unwrap();
-        let writer = seal.unseal(false).unwrap();
+        let reader = seal.unseal(Access::Reads).unwrap();
+        let writer = seal.unseal(Access::Writes).unwrap();
         fs::write(dir.path().join("git/index"), "x").unwrap();
         drop(writer);
         drop(reader);
-        assert!(seal.unseal(true).is_ok());
+        assert!(seal.unseal(Access::Reads).is_ok());
     }
 
     #[test]
@@ -272,10 +359,10 @@ mod tests {
         // Whoever runs the test, nobody can follow a link to itself.
         fs::remove_dir_all(dir.path().join("git")).unwrap();
         std::os::unix::fs::symlink("git", dir.path().join("git")).unwrap();
-        let why = seal.unseal(true).err().unwrap().to_string();
+        let why = seal.unseal(Access::Reads).err().unwrap().to_string();
         assert!(why.contains("it cannot be read: "), "{why}");
         fs::remove_dir_all(dir.path()).unwrap();
-        let why = seal.unseal(true).err().unwrap().to_string();
+        let why = seal.unseal(Access::Reads).err().unwrap().to_string();
         assert!(why.ends_with(CHANGED), "{why}");
     }
 
@@ -291,6 +378,6 @@ mod tests {
         while changed() == before {
             fs::write(&hook, "2").unwrap();
         }
-        assert!(seal.unseal(false).is_err());
+        assert!(seal.unseal(Access::Writes).is_err());
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::domain::snapshot::{Fingerprint, KnownSnapshot};
 use crate::git::bytes::{as_path, display_path, nul_fields};
+use crate::git::copy_tree::remove;
 use crate::git::entries::{OnDisk, inspect_all};
 use crate::git::error::GitError;
 use crate::git::private::head::HeadState;
@@ -44,18 +45,27 @@ impl Repo {
     /// # Errors
     /// When git fails or the repository is gone. The caller must treat the state as unknown.
     pub fn snapshot(&self, exempt: &Exempt) -> Result<RawSnapshot, GitError> {
-        let _open = self.unseal()?;
+        let _open = self.unseal_to_look()?;
         self.ensure_in_place()?;
         let mut warnings = self.restore_configuration()?;
         warnings.extend(self.clear_required_files()?);
-        let mut taken = self.take_snapshot(exempt);
+        let mut taken = self.try_snapshot(exempt);
         if let Err(GitError::HeldBySpecialFiles { paths, .. }) = &taken {
             warnings.extend(self.clear_found(paths)?);
-            taken = self.take_snapshot(exempt);
+            taken = self.try_snapshot(exempt);
         }
         let mut raw = taken?;
         raw.warnings.splice(0..0, warnings);
         Ok(raw)
+    }
+
+    /// Takes a snapshot, and removes the lock that git leaves in the private directory if it is ended meanwhile.
+    fn try_snapshot(&self, exempt: &Exempt) -> Result<RawSnapshot, GitError> {
+        let taken = self.take_snapshot(exempt);
+        if taken.is_err() {
+            remove(&self.private.git_dir().join("index.lock"))?;
+        }
+        taken
     }
 
     fn take_snapshot(&self, exempt: &Exempt) -> Result<RawSnapshot, GitError> {
