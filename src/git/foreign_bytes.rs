@@ -1,13 +1,16 @@
 //! The parsers of what an agent can write into a git directory, without a repository around them.
 
+use crate::git::commit::index_edit::{IndexEdit, NewEntry};
 use crate::git::commit::raw_commit::RawCommit;
 use crate::git::objects::allowance::Allowance;
 use crate::git::objects::loose::{Piece, read_loose, read_loose_size};
 use crate::git::objects::packs::Packs;
 use crate::git::objects::reader::{entries_of, tree_in};
+use crate::git::objects::tree_writer::NewTrees;
 use crate::git::private::head::packed_oid;
 use crate::git::private::plain_refs::{Refs, packed, ref_value};
 use crate::git::snapshot::index_file::IndexFile;
+use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 
@@ -36,6 +39,19 @@ pub fn loose_ref(content: &[u8], length: usize) -> Option<String> {
 pub fn index(content: &[u8], length: usize) -> Option<usize> {
     let index = IndexFile::parse(content, content.len() as u64, length)?;
     Some(index.read.layout.directories.len())
+}
+
+/// An index of the usual form with a new file at `path`, or `None` if git has to add it.
+pub fn index_with(content: &[u8], path: &[u8], length: usize) -> Option<Vec<u8>> {
+    let id = vec![1; length / 2];
+    let entry = NewEntry::new(Some((0o100_644, id)), None);
+    let edit = IndexEdit {
+        entries: &BTreeMap::from([(path.to_vec(), Some(entry))]),
+        trees: Some(&NewTrees::default()),
+        modified: 0,
+        id_length: length,
+    };
+    edit.apply(content)
 }
 
 /// Modes, names and ids of the entries of a tree.

@@ -9,6 +9,7 @@ mod hostile;
 mod ignore;
 mod index_file;
 mod objects;
+mod plain_stage;
 mod reader;
 mod remotes;
 mod replaced;

@@ -8,10 +8,10 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 
 /// Git processes of a run of one task with a check and a commit.
-const ONE_TASK: usize = 13;
+const ONE_TASK: usize = 9;
 
 /// Git processes of each further task, from its turn to the next one's.
-const FURTHER_TASK: usize = 8;
+const FURTHER_TASK: usize = 4;
 
 /// Puts a `git` first on the search path that notes every call in `$OUT/git`, runs `before` and then
 /// is the real one.
@@ -164,7 +164,9 @@ fn what_somebody_else_writes_once_the_checks_are_over_is_not_in_the_commit() {
 }
 
 fn written_while_staging(writes: &str, refused: bool) {
-    let mut project = Project::new(&[("a.txt", "0\n")]);
+    // With attributes, git stages the files.
+    let attributes = (".gitattributes", "*.bin -text\n");
+    let mut project = Project::new(&[("a.txt", "0\n"), attributes]);
     watch_git(
         &mut project,
         &format!(

@@ -11,6 +11,7 @@ use crate::git::objects::new_objects::NewObjects;
 use crate::git::private::directory::tree_of;
 use crate::git::private::head::HeadState;
 use crate::git::repo::Repo;
+use std::borrow::Cow;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::MetadataExt as _;
@@ -182,12 +183,12 @@ impl Repo {
         let staged = self.staged_tree.take();
         let staged = staged.filter(|staged| intent.tree.as_ref() == Some(&staged.tree));
         if let Some(plan) = &intent.plan {
-            let content = staged.as_ref().and_then(|staged| staged.plan.clone());
+            let content = staged.as_ref().and_then(|staged| staged.plan.as_deref());
             self.write_plan(&intent.commit.0, plan, content)?;
         }
         let index = self.stage_index();
-        if staged.is_some() && index.exists() {
-            self.refresh_plan(&index, intent.plan.as_ref())?;
+        if let Some(staged) = staged.as_ref().filter(|_| index.exists()) {
+            self.refresh_plan(&index, intent.plan.as_ref(), staged.plan.as_deref())?;
         } else {
             if !index.exists() {
                 copy_index(&self.private.index(), &index)?;
@@ -208,8 +209,17 @@ impl Repo {
 
     /// Adds the stat data of the plan file to the staging index, which otherwise matches the commit. The file
     /// was not yet written when it was staged.
-    fn refresh_plan(&self, index: &Path, plan: Option<&PlanLanding>) -> Result<(), GitError> {
+    fn refresh_plan(
+        &self,
+        index: &Path,
+        plan: Option<&PlanLanding>,
+        content: Option<&[u8]>,
+    ) -> Result<(), GitError> {
         let Some(plan) = plan else { return Ok(()) };
+        let record = |content| self.record_stat(index, &plan.path, content);
+        if content.and_then(record).is_some() {
+            return Ok(());
+        }
         let refresh = ["add", "--refresh", "--"];
         let call = self.call().env("GIT_INDEX_FILE", index).args(refresh);
         call.args([as_path(&plan.path)]).status().map(drop)
@@ -243,7 +253,7 @@ impl Repo {
         &self,
         commit: &str,
         plan: &PlanLanding,
-        known: Option<Vec<u8>>,
+        known: Option<&[u8]>,
     ) -> Result<(), GitError> {
         let seen = inspect_all(&self.real.work_tree, &[plan.path.as_slice()]);
         let now = match seen.first() {
@@ -256,11 +266,11 @@ impl Repo {
             return Ok(());
         }
         let content = match known {
-            Some(content) => content,
+            Some(content) => Cow::Borrowed(content),
             None => {
                 let wanted = [commit.as_bytes(), b":", &plan.path].concat();
                 let call = self.converting()?.args(["cat-file", "--filters"]);
-                call.args([as_path(&wanted)]).run()?.stdout
+                Cow::Owned(call.args([as_path(&wanted)]).run()?.stdout)
             }
         };
         let path = self.real.work_tree.join(as_path(&plan.path));

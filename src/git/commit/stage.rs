@@ -11,7 +11,7 @@ use crate::git::entries::{OnDisk, PathInspector, inspect_all, split};
 use crate::git::error::{GitError, io_error};
 use crate::git::files::copy_index;
 use crate::git::filters::said::IGNORED;
-use crate::git::objects::loose::write_blob;
+use crate::git::objects::loose::{object_id, write_object};
 use crate::git::preflight::Operation;
 use crate::git::private::directory::tree_of;
 use crate::git::private::programs::{signing_file, with_configuration};
@@ -121,12 +121,11 @@ impl Repo {
             .map(|plan| self.store_plan(&target, plan, is_converted))
             .transpose()?;
         let (plan, entry) = plan.unzip();
-        let left_out = self.stage_with(&target, changes, entry)?;
-        if !left_out.is_empty() {
-            return Err(CommitError::Impossible(left_out));
-        }
-        let write = ["write-tree", "--missing-ok"];
-        let tree = self.staging(&target).args(write).line()?;
+        let staged = (!is_converted).then(|| self.stage_plainly(&target, changes, entry.as_ref()));
+        let tree = match staged.flatten() {
+            Some(tree) => tree,
+            None => self.stage_by_git(&target, changes, entry)?,
+        };
         let plan_path = plan.as_ref().map(|plan| plan.path.as_slice());
         let (changed, objects) = self.verify_staged(&tree, snapshot, changes, plan_path)?;
         let staged = StagedTree {
@@ -136,6 +135,21 @@ impl Repo {
             plan: content,
         };
         Ok((staged, plan))
+    }
+
+    /// Stages the changes and the plan, and writes the tree, with git.
+    fn stage_by_git(
+        &self,
+        target: &Target<'_>,
+        changes: &[&Change],
+        plan: Option<PlanEntry>,
+    ) -> Result<String, CommitError> {
+        let left_out = self.stage_with(target, changes, plan)?;
+        if !left_out.is_empty() {
+            return Err(CommitError::Impossible(left_out));
+        }
+        let write = ["write-tree", "--missing-ok"];
+        Ok(self.staging(target).args(write).line()?)
     }
 
     /// Creates the commit. No ref points to it before [`Repo::land`]; store the intent on disk first.
@@ -151,13 +165,12 @@ impl Repo {
         let _open = self.unseal_to_read()?;
         let message = format!("{}\n", message.trim_end());
         let subject = message.lines().next().unwrap_or_default().to_owned();
-        let mut warnings = staged.warnings;
+        let mut warnings = staged.warnings.clone();
         let commit = self.past_false_objects(&mut warnings, || {
-            let mut call = self.signed(self.commit_of(&staged.tree, identity));
-            for parent in &staged.parents {
-                call = call.args(["-p", parent]);
-            }
-            let commit = call.stdin(message.clone().into_bytes()).line()?;
+            let commit = match self.plain_commit(&staged, &message, identity) {
+                Some(commit) => commit,
+                None => self.commit_by_git(&staged, &message, identity)?,
+            };
             self.sound_objects(&[&commit])?;
             Ok(commit)
         })?;
@@ -171,6 +184,19 @@ impl Repo {
             identity: identity.clone(),
             plan: staged.plan,
         })
+    }
+
+    fn commit_by_git(
+        &self,
+        staged: &Staged,
+        message: &str,
+        identity: &Identity,
+    ) -> Result<String, GitError> {
+        let mut call = self.signed(self.commit_of(&staged.tree, identity));
+        for parent in &staged.parents {
+            call = call.args(["-p", parent]);
+        }
+        call.stdin(message.to_owned().into_bytes()).line()
     }
 
     /// Signs a commit that is not kept, so that a missing key is found before there is any work. Does nothing
@@ -319,7 +345,7 @@ impl Repo {
         Ok(missing.map(<[u8]>::to_vec).collect())
     }
 
-    fn shape(&self, looker: &mut PathInspector<'_>, change: &Change) -> Shape {
+    pub(super) fn shape(&self, looker: &mut PathInspector<'_>, change: &Change) -> Shape {
         let is_real = looker.is_real(split(&change.path).0);
         let path = self.real.work_tree.join(as_path(&change.path));
         match path.symlink_metadata() {
@@ -350,9 +376,10 @@ impl Repo {
                 self.filter_content(target, &plan.path, content)?
             }
             false => {
-                let length = self.private.state.base_tree.len();
-                write_blob(&target.objects, &plan.content, length)
-                    .map_err(io_error("write to", &target.objects))?
+                let oid = object_id("blob", &plan.content, self.real.id_length());
+                write_object(&target.objects, &oid, "blob", &plan.content)
+                    .map_err(io_error("write to", &target.objects))?;
+                oid
             }
         };
         let seen = inspect_all(&self.real.work_tree, &[plan.path.as_slice()]);
@@ -420,14 +447,14 @@ impl Repo {
 }
 
 /// The staged plan file.
-struct PlanEntry {
-    mode: u32,
-    oid: String,
-    path: Vec<u8>,
+pub(super) struct PlanEntry {
+    pub(super) mode: u32,
+    pub(super) oid: String,
+    pub(super) path: Vec<u8>,
 }
 
 /// How a path is staged.
-enum Shape {
+pub(super) enum Shape {
     Gone,
     File,
     Submodule(String),

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 /// Maximum length of a header: a kind, a space, a number of 20 digits and a NUL byte.
 const HEADER_LIMIT: usize = 32;
-const CHUNK: usize = 64 * 1024;
+const CHUNK: usize = 16 * 1024;
 /// git's prefix for an object file that is still being written. `git gc` removes abandoned ones.
 pub(in crate::git) const UNFINISHED: &str = "tmp_obj_";
 
@@ -22,19 +22,24 @@ pub(in crate::git) fn loose_path(store: &Path, id: &str) -> PathBuf {
     store.join(fan_out).join(rest)
 }
 
-/// Writes a blob into a store and returns its id. The file may be incomplete after a crash.
+/// The id of an object.
+pub(in crate::git) fn object_id(kind: &str, content: &[u8], hex_length: usize) -> String {
+    let mut name = ObjectName::of(kind, hex_length, content.len() as u64);
+    name.update(content);
+    name.hex()
+}
+
+/// Writes the object with this id into a store. The file may be incomplete after a crash.
 ///
 /// # Errors
 /// When it cannot be written.
-pub(in crate::git) fn write_blob(
+pub(in crate::git) fn write_object(
     store: &Path,
+    id: &str,
+    kind: &str,
     content: &[u8],
-    hex_length: usize,
-) -> io::Result<String> {
-    let mut name = ObjectName::of("blob", hex_length, content.len() as u64);
-    name.update(content);
-    let id = name.hex();
-    let path = loose_path(store, &id);
+) -> io::Result<()> {
+    let path = loose_path(store, id);
     let dir = path.parent().unwrap_or(store);
     fs::create_dir_all(dir)?;
     let file = tempfile::Builder::new()
@@ -42,11 +47,11 @@ pub(in crate::git) fn write_blob(
         .permissions(Permissions::from_mode(0o444))
         .tempfile_in(dir)?;
     let mut deflate = ZlibEncoder::new(file, Compression::fast());
-    write!(deflate, "blob {}\0", content.len())?;
+    write!(deflate, "{kind} {}\0", content.len())?;
     deflate.write_all(content)?;
     let file = deflate.finish()?;
     file.persist(&path).map_err(|error| error.error)?;
-    Ok(id)
+    Ok(())
 }
 
 /// An inflated part of an object.

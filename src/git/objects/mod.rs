@@ -14,3 +14,4 @@ pub(in crate::git) mod new_objects;
 pub(in crate::git) mod packs;
 pub(in crate::git) mod reader;
 pub(in crate::git) mod sound;
+pub(in crate::git) mod tree_writer;

@@ -37,6 +37,14 @@ impl ObjectName {
     }
 }
 
+/// The checksum at the end of an index with ids of this number of digits.
+pub(in crate::git) fn checksum(content: &[u8], hex_length: usize) -> Vec<u8> {
+    match hex_length {
+        64 => Sha256::digest(content).to_vec(),
+        _ => Sha1::digest(content).to_vec(),
+    }
+}
+
 /// Whether `content` is that of the blob with this id.
 pub(in crate::git) fn is_blob(oid: &str, content: &[u8]) -> bool {
     let mut name = ObjectName::of("blob", oid.len(), content.len() as u64);

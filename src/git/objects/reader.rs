@@ -78,6 +78,12 @@ impl ObjectReader {
         self
     }
 
+    /// Whether a store other than Sprag's own has anything under this id, or a pack has.
+    pub(in crate::git) fn is_elsewhere(&self, id: &str) -> Result<bool, LeftToGit> {
+        let is_in = |store: &PathBuf| loose_path(store, id).symlink_metadata().is_ok();
+        Ok(self.stores.iter().skip(1).any(is_in) || self.packed(id)?.is_some())
+    }
+
     /// Size of an object in bytes.
     pub(in crate::git) fn size(&self, id: &str) -> Result<u64, LeftToGit> {
         if !self.allowance.spend(0) {
@@ -302,7 +308,7 @@ impl ObjectReader {
 }
 
 /// The bytes whose digits these are.
-fn binary(hex: &str) -> Option<Vec<u8>> {
+pub(in crate::git) fn binary(hex: &str) -> Option<Vec<u8>> {
     let digit = |digit: &u8| char::from(*digit).to_digit(16);
     let byte = |pair: &[u8]| match pair {
         [high, low] => u8::try_from(digit(high)? << 4 | digit(low)?).ok(),
@@ -361,7 +367,7 @@ fn mode_of(digits: &[u8]) -> Option<u32> {
     }
 }
 
-fn in_tree_order(one: &TreeEntry, other: &TreeEntry) -> Ordering {
+pub(super) fn in_tree_order(one: &TreeEntry, other: &TreeEntry) -> Ordering {
     one.ordered_name().cmp(other.ordered_name())
 }
 

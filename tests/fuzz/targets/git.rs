@@ -80,13 +80,19 @@ pub(super) fn packed_refs(data: &[u8]) {
     }
 }
 
-/// The file of a ref.
+/// An index, and the same one with a file more.
 pub(super) fn index(data: &[u8]) {
     let directories = parsers::index(data, LENGTH);
     // Each but the top directory is named in the path of an entry.
     assert!(directories.is_none_or(|number| number <= data.len()));
+    let edited = parsers::index_with(data, b"a/file", LENGTH);
+    if let (Some(number), Some(edited)) = (directories, edited) {
+        let now = parsers::index(&edited, LENGTH);
+        assert!(now.is_some_and(|now| now == number || now == number + 1));
+    }
 }
 
+/// The file of a ref.
 pub(super) fn loose_ref(data: &[u8]) {
     let Some(value) = parsers::loose_ref(data, LENGTH) else {
         return;

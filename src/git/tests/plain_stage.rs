@@ -1,0 +1,221 @@
+//! What is staged in this process is what git would have staged.
+
+use super::support::*;
+use crate::git::commit::index_edit::{IndexEdit, NewEntry};
+use crate::git::objects::reader::{ObjectReader, binary};
+use crate::git::objects::tree_writer::NewTrees;
+use crate::git::snapshot::index_file::IndexFile;
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+use std::fs;
+
+const NAMES: [&str; 12] = [
+    "a",
+    "b",
+    "d-x",
+    "d.x",
+    "d0",
+    "dir/c",
+    "dir/d",
+    "dir/deep/er/x",
+    "dir/deep/y",
+    "dir-x/z",
+    "new/one",
+    "new/two/x",
+];
+
+/// Checks the cache of trees in the index, as git's own tests do.
+fn has_sound_cache(f: &Fixture, git_dir: &str) {
+    let check = "GIT_TEST_CHECK_CACHE_TREE=1 git";
+    let script = format!(
+        "cd \"$1\" && export GIT_DIR={git_dir} GIT_WORK_TREE=. && {check} read-tree -m HEAD && {check} update-index --force-write-index"
+    );
+    let place = f.path(".");
+    f.git(&[
+        "-c",
+        &format!("alias.check=!sh -c '{}' -", script.replace('\'', "'\\''")),
+        "check",
+        place.to_str().unwrap(),
+    ]);
+}
+
+fn is_committed(f: &Fixture) {
+    assert_eq!(f.status(), "");
+    assert_eq!(f.changes(), []);
+    let tree = f.git(&["rev-parse", "HEAD^{tree}"]);
+    let listed = f.git(&["ls-tree", "-r", "HEAD"]);
+    let staged = f.git(&[
+        "ls-files",
+        "--format=%(objectmode) blob %(objectname)%x09%(path)",
+    ]);
+    assert_eq!(staged, listed);
+    has_sound_cache(f, ".git");
+    // The tree that git makes of the files alone.
+    f.git(&["read-tree", "--empty"]);
+    f.git(&["add", "-A"]);
+    assert_eq!(f.git(&["write-tree"]), tree);
+    assert_eq!(f.git(&["fsck", "--strict", "--no-dangling"]), "");
+}
+
+fn change(f: &Fixture, (name, what): (usize, usize)) {
+    let path = NAMES[name];
+    match what {
+        0 if f.path(path).exists() => {
+            f.remove(path);
+            // As an agent that removes the last file of a directory.
+            let parent = f.path(path).parent().unwrap().to_owned();
+            if parent != f.path(".") {
+                let _ = fs::remove_dir(parent);
+            }
+        }
+        0 => {}
+        1 => {
+            f.write(path, "the same\n");
+            make_executable(&f.path(path));
+        }
+        size => f.write(path, "x".repeat(size)),
+    }
+}
+
+#[test]
+fn any_commits_of_plain_files_are_those_that_git_makes() {
+    let one = prop::collection::vec((0..NAMES.len(), 0..6_usize), 1..6);
+    let commits = prop::collection::vec(one, 1..4);
+    let config = ProptestConfig {
+        failure_persistence: None,
+        ..ProptestConfig::with_cases(16)
+    };
+    proptest!(config, |(commits in commits, sha256 in prop::bool::weighted(0.2))| {
+        let format = if sha256 { "sha256" } else { "sha1" };
+        let g = Worktree::with_format(&format!("--object-format={format}"));
+        for path in ["a", "dir/c", "dir/deep/y"] {
+            g.write(path, path);
+        }
+        g.git(&["add", "."]);
+        g.git(&["commit", "-qm", "start"]);
+        let mut f = g.start();
+        for changes in commits {
+            for one in changes {
+                change(&f, one);
+            }
+            if !f.changes().is_empty() {
+                f.commit("Some");
+                is_committed(&f);
+            }
+        }
+    });
+}
+
+#[test]
+fn the_index_knows_the_trees_of_the_commit() {
+    let mut f = Worktree::new().start();
+    for (path, content) in [("a", "other\n"), ("dir/c", "other\n"), ("dir/new", "new\n")] {
+        f.write(path, content);
+    }
+    f.commit("Some");
+    let tree = f.git(&["rev-parse", "HEAD^{tree}"]);
+    let entries = ObjectReader::new(&f.path(".git/objects")).tree(&tree);
+    let index = IndexFile::read(&f.path(".git/index"), tree.len()).unwrap();
+    assert!(index.is_tree(&entries.ok().unwrap()));
+    is_committed(&f);
+}
+
+#[test]
+fn other_kinds_of_changes_are_staged_by_git() {
+    let mut f = Worktree::new().start();
+    fs::remove_file(f.path("dir/c")).unwrap();
+    f.write("dir/c/deep", "file became a directory");
+    f.commit("One");
+    is_committed(&f);
+    fs::remove_dir_all(f.path("dir/c")).unwrap();
+    f.write("dir/c", "directory became a file");
+    f.commit("Two");
+    is_committed(&f);
+    std::os::unix::fs::symlink("a", f.path("link")).unwrap();
+    f.write("dir/c", "and a link");
+    f.commit("Three");
+    is_committed(&f);
+}
+
+/// Of each path in an index, the size that it records.
+fn sizes(g: &Worktree, index: &str) -> BTreeMap<String, String> {
+    let listed = g.git(&[
+        "-c",
+        &format!("alias.list=!GIT_INDEX_FILE={index} git ls-files --debug"),
+        "list",
+    ]);
+    let lines: Vec<&str> = listed.lines().collect();
+    let entries = lines.chunks(6);
+    let size = |entry: &[&str]| {
+        let size = entry[5].trim().split(['\t', ' ']).nth(1).unwrap();
+        (entry[0].to_owned(), size.to_owned())
+    };
+    entries.map(size).collect()
+}
+
+#[test]
+fn files_that_may_have_changed_since_the_index_was_written_are_compared_again() {
+    let g = Worktree::new();
+    let old = filetime(1_000_000_000);
+    let index = g.path(".git/index");
+    for (path, time) in [("a", old), ("b", filetime(1_000_000_060))] {
+        fs::File::open(g.path(path))
+            .unwrap()
+            .set_modified(time)
+            .unwrap();
+    }
+    g.git(&["update-index", "-q", "--refresh"]);
+    let entries = BTreeMap::from([(b"new".to_vec(), Some(entry(&g)))]);
+    let edit = IndexEdit {
+        entries: &entries,
+        trees: Some(&NewTrees::default()),
+        modified: 1_000_000_060,
+        id_length: 40,
+    };
+    let edited = edit.apply(&fs::read(&index).unwrap()).unwrap();
+    fs::write(g.path(".git/edited"), edited).unwrap();
+    let sizes = sizes(&g, ".git/edited");
+    let of = |path: &str| sizes[path].as_str();
+    // `dir/c` is as young as the test.
+    assert_eq!(
+        [of("a"), of("b"), of("dir/c"), of("new")],
+        ["2", "0", "0", "2"]
+    );
+}
+
+fn filetime(seconds: u64) -> std::time::SystemTime {
+    std::time::SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(seconds)
+}
+
+fn entry(g: &Worktree) -> NewEntry {
+    let id = g.git(&["hash-object", "a"]);
+    let meta = g.path("a").metadata().unwrap();
+    NewEntry::new(Some((0o100_644, binary(&id).unwrap())), Some(&meta))
+}
+
+#[test]
+fn an_index_of_another_form_is_left_to_git() {
+    let forms: [&[&str]; 4] = [
+        &["update-index", "--assume-unchanged", "b"],
+        &["update-index", "--skip-worktree", "b"],
+        &["update-index", "--index-version", "4"],
+        &["add", "-N", "new"],
+    ];
+    for form in forms {
+        let g = Worktree::new();
+        g.write("new", "new");
+        g.git(form);
+        let entries = BTreeMap::from([(b"a".to_vec(), Some(entry(&g)))]);
+        let edit = IndexEdit {
+            entries: &entries,
+            trees: Some(&NewTrees::default()),
+            modified: 0,
+            id_length: 40,
+        };
+        let index = fs::read(g.path(".git/index")).unwrap();
+        assert!(edit.apply(&index).is_none(), "{form:?}");
+        for length in 0..index.len() {
+            assert!(edit.apply(&index[..length]).is_none());
+        }
+    }
+}
