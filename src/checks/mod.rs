@@ -8,7 +8,7 @@ use crate::domain::checks::Matcher;
 use crate::domain::checks::verdict::{
     Check, CheckKind, CheckOutcome, CheckResult, Evidence, MAX_EXCERPT, Verdict, ordered, verdict,
 };
-use crate::domain::checks::{FailingCheck, excerpts, hints};
+use crate::domain::checks::{FailingCheck, excerpts, hints, unwrapped};
 use crate::domain::duration::millis;
 use crate::domain::snapshot::Fingerprint;
 use crate::permit::Committable;
@@ -214,7 +214,7 @@ async fn run_check(
         on_progress(Progress::Leaked(check, ended.leaked.len()));
     }
     let is_whole = kept.is_whole();
-    let output = kept.into_text();
+    let output = unwrapped(&kept.into_text()).into_owned();
     let elapsed_ms = millis(ended.elapsed);
     let root = context.work_tree.display().to_string();
     let outcome = outcome(&ended.exit);
@@ -232,6 +232,7 @@ async fn run_check(
         directories: directories.map_or(&[], Vec::as_slice),
         root: &root,
         is_file: |root, path| Path::new(root).join(path).is_file(),
+        files: reports::files,
     };
     let mut result = CheckResult::of_evidence(check, outcome, &evidence, elapsed_ms);
     explain_line_endings(&mut result.outcome, context.work_tree);

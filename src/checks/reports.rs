@@ -94,6 +94,24 @@ fn matching<'a>(
         })
 }
 
+/// The files of the work tree that git does not ignore, relative to it.
+pub(super) fn files(work_tree: &str) -> Vec<String> {
+    let walk = ignore::WalkBuilder::new(work_tree)
+        .hidden(false)
+        .parents(false)
+        .git_global(false)
+        .filter_entry(|entry| entry.file_name() != ".git")
+        .build();
+    walk.filter_map(Result::ok)
+        .take(MAX_LOOKED_AT)
+        .filter(|entry| entry.file_type().is_some_and(|kind| kind.is_file()))
+        .filter_map(|entry| {
+            let path = entry.path().strip_prefix(work_tree).ok()?;
+            Some(path.to_str()?.to_owned())
+        })
+        .collect()
+}
+
 fn mark(of: &Metadata) -> FileStamp {
     let times = (of.mtime(), of.mtime_nsec(), of.ctime(), of.ctime_nsec());
     (

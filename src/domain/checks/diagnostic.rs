@@ -48,7 +48,7 @@ pub enum Severity {
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Diagnostic {
     /// Relative to the root, with `/` and without `..`. `None` if the tool named no file, or one outside the
-    /// root. For Go tests, this is the bare file name, because they print no more.
+    /// root. Go's tests print only the name of a file; its directory is here if the output tells it.
     pub path: Option<String>,
     /// The first line, from 1. `None` whenever `path` is.
     pub line: Option<u32>,
@@ -87,7 +87,7 @@ pub fn parse_in(output: &str, root: &str) -> Vec<Diagnostic> {
 
 /// Like [`parse_in`]; the results of `matchers` take precedence over those of Sprag's own parsers.
 pub fn parse_with(output: &str, root: &str, matchers: &[Matcher]) -> Vec<Diagnostic> {
-    read(&text::plain(output), root, matchers).diagnostics
+    read(&text::plain(output), root, matchers, &|_| None).diagnostics
 }
 
 /// The diagnostics and failed tests that an output reports.
@@ -99,11 +99,19 @@ pub struct Reading {
     pub failing_tests: Vec<FailingTest>,
 }
 
-/// Reads `plain`, an output without escape sequences.
-pub(super) fn read(plain: &str, root: &str, matchers: &[Matcher]) -> Reading {
+/// Reads `plain`, an output without escape sequences. `meant` is as in [`Sink`].
+pub(super) fn read(
+    plain: &str,
+    root: &str,
+    matchers: &[Matcher],
+    meant: &dyn Fn(&str) -> Option<String>,
+) -> Reading {
     let whole: Vec<&str> = plain.lines().collect();
     let lines: Vec<&str> = whole.iter().map(|line| beginning(line)).collect();
-    let mut sink = Sink::new(root, "matcher");
+    let mut sink = Sink {
+        meant,
+        ..Sink::new(root, "matcher")
+    };
     for matcher in matchers {
         matcher.parse(&lines, &mut sink);
     }
@@ -220,6 +228,8 @@ impl<'a> Location<'a> {
 /// Collects the findings of the tools' parsers.
 pub(super) struct Sink<'a> {
     pub(super) root: &'a str,
+    /// The only file of the work tree at the end of this path, whose first directories may have other names there.
+    pub(super) meant: &'a dyn Fn(&str) -> Option<String>,
     /// The tool whose parser runs.
     pub(super) source: &'static str,
     pub(super) found: Vec<Found>,
@@ -234,6 +244,7 @@ impl<'a> Sink<'a> {
     pub(super) fn new(root: &'a str, source: &'static str) -> Self {
         Self {
             root,
+            meant: &|_| None,
             source,
             found: Vec::new(),
             tests: Vec::new(),
@@ -317,9 +328,13 @@ impl Sink<'_> {
 
     /// Like [`Sink::test`], with the test's file.
     pub(super) fn test_in(&mut self, name: &str, file: &str) {
+        self.test_at(name, Location::new(file, ""));
+    }
+
+    /// Like [`Sink::test`], with the place of the test. A finding about it has precedence.
+    pub(super) fn test_at(&mut self, name: &str, place: Location<'_>) {
         if self.tests.len() < MAX_FAILING_TESTS {
             let test = FailingTest::named(name);
-            let place = Location::new(file, "");
             self.tests
                 .extend(test.map(|test| test.at(place, self.root)));
         }
@@ -445,8 +460,11 @@ fn placed(tests: Vec<FailingTest>, found: &[Found]) -> Vec<FailingTest> {
         let name = best.test.as_deref().unwrap_or_default();
         let message = said.message.strip_prefix(name).unwrap_or(&said.message);
         FailingTest {
+            line: match &said.path {
+                Some(_) => said.line,
+                None => test.line,
+            },
             file: said.path.clone().or(test.file),
-            line: said.line,
             message: message.trim_start_matches(": ").to_owned(),
             ..test
         }

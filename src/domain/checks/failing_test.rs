@@ -59,7 +59,7 @@ impl FailingTest {
 
 /// The names of the tests that `lines` report as failed.
 pub(super) fn names_in(lines: &[&str]) -> BTreeSet<String> {
-    let tests = diagnostic::read(&lines.join("\n"), "", &[]).failing_tests;
+    let tests = diagnostic::read(&lines.join("\n"), "", &[], &|_| None).failing_tests;
     tests.into_iter().map(|test| test.name).collect()
 }
 

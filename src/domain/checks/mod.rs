@@ -24,6 +24,7 @@ mod tools;
 pub mod uncommitted;
 mod unfinished;
 pub mod verdict;
+mod wrapped;
 
 pub use errors::{first_errors, first_errors_of};
 pub use excerpt::{FailingCheck, excerpt, excerpts};
@@ -36,3 +37,4 @@ pub use reported::{Reported, Said};
 pub use results::Results;
 pub use tools::{ToolKind, tools};
 pub use unfinished::is_around_tests;
+pub use wrapped::unwrapped;

@@ -39,6 +39,29 @@ pub(super) fn only_in(
     found.next().filter(|_| found.next().is_none())
 }
 
+/// The only one of these files whose path ends with `path`.
+pub(super) fn ending_with(path: &str, files: &[String]) -> Option<String> {
+    let mut found = files.iter().filter(|file| {
+        let before = file.strip_suffix(path);
+        before.is_some_and(|before| before.is_empty() || before.ends_with('/'))
+    });
+    found.next().filter(|_| found.next().is_none()).cloned()
+}
+
+/// The only one of these files at the end of `path`, whose first directories may have other names here. The more
+/// directories have the same name, the better, and best of all is a file that `path` ends with.
+pub(super) fn at_the_end_of(path: &str, files: &[String]) -> Option<String> {
+    let alike = |file: &&String| {
+        let parts = file.rsplit('/').zip(path.rsplit('/'));
+        let same = parts.take_while(|(a, b)| a == b).count();
+        (same, same == file.split('/').count())
+    };
+    let best = files.iter().map(|file| alike(&file)).max();
+    let best = best.filter(|(same, _)| *same > 0)?;
+    let mut found = files.iter().filter(|file| alike(file) == best);
+    found.next().filter(|_| found.next().is_none()).cloned()
+}
+
 /// Whether a path with only `/` separators is neither absolute nor a URL.
 pub(super) fn is_relative(path: &str) -> bool {
     !is_absolute(path)
@@ -53,7 +76,7 @@ fn is_absolute(path: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::relative;
+    use super::{at_the_end_of, ending_with, relative};
     use proptest::prelude::*;
 
     #[test]
@@ -89,6 +112,34 @@ mod tests {
                 "{path} in {root}"
             );
         }
+    }
+
+    #[test]
+    fn a_file_is_found_by_the_end_of_its_path() {
+        let files = [
+            "a_test.go",
+            "sub/a_test.go",
+            "x/deep/b_test.go",
+            "src/test/java/m/T.java",
+        ];
+        let files = files.map(str::to_owned);
+        for (path, ending, end) in [
+            ("m/T.java", Some(3), Some(3)),
+            ("T.java", Some(3), Some(3)),
+            ("est.go", None, None),
+            ("sub/a_test.go", Some(1), Some(1)),
+            ("example.org/m/sub/a_test.go", None, Some(1)),
+            ("example.org/m/a_test.go", None, Some(0)),
+            ("example.org/m/deep/b_test.go", None, Some(2)),
+            ("example.org/m/gone.go", None, None),
+        ] {
+            let file = |at: Option<usize>| at.map(|at| files[at].clone());
+            assert_eq!(ending_with(path, &files), file(ending), "{path}");
+            assert_eq!(at_the_end_of(path, &files), file(end), "{path}");
+        }
+        let two = ["a/x.go", "b/x.go"].map(str::to_owned);
+        assert_eq!(ending_with("x.go", &two), None);
+        assert_eq!(at_the_end_of("m/x.go", &two), None);
     }
 
     proptest! {

@@ -13,6 +13,7 @@ use crate::attempt::{FailedCheck, PhaseName};
 use crate::text;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::cell::{OnceCell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
@@ -77,6 +78,8 @@ pub struct Evidence<'a> {
     pub root: &'a str,
     /// Whether there is a file in the work tree at a path, which is relative to it.
     pub is_file: fn(root: &str, path: &str) -> bool,
+    /// The files in the work tree that git does not ignore, relative to it.
+    pub files: fn(root: &str) -> Vec<String>,
 }
 
 /// How a check ended.
@@ -207,6 +210,7 @@ impl CheckResult {
             directories: &[],
             root,
             is_file: |_, _| false,
+            files: |_| Vec::new(),
         };
         Self::of_evidence(check, outcome, &evidence, elapsed_ms)
     }
@@ -330,13 +334,22 @@ impl Evidence<'_> {
     /// name; and the failed tests of the report if it has any, otherwise those of the output.
     fn read(&self) -> (Vec<Diagnostic>, Vec<FailingTest>) {
         let plain = text::plain(self.output);
-        let mut output = diagnostic::read(&plain, self.root, self.matchers);
+        let files: OnceCell<Vec<String>> = OnceCell::new();
+        let files = || files.get_or_init(|| (self.files)(self.root)).as_slice();
+        let known: RefCell<BTreeMap<String, Option<String>>> = RefCell::default();
+        let meant = |path: &str| {
+            let mut known = known.borrow_mut();
+            let found = known.entry(path.to_owned());
+            let found = found.or_insert_with(|| path::at_the_end_of(path, files()));
+            found.clone()
+        };
+        let mut output = diagnostic::read(&plain, self.root, self.matchers, &meant);
         let mut report = self.report.map_or_else(Reading::default, |it| Reading {
             diagnostics: it.diagnostics.clone(),
             failing_tests: it.failing_tests.clone(),
         });
-        self.find_files(&mut output);
-        self.find_files(&mut report);
+        self.find_files(&mut output, &files);
+        self.find_files(&mut report, &files);
         let place = |it: &Diagnostic| Some((it.path.clone()?, it.line));
         let known: BTreeSet<_> = output.diagnostics.iter().filter_map(place).collect();
         let is_new = |it: &Diagnostic| place(it).is_none_or(|it| !known.contains(&it));
@@ -352,14 +365,22 @@ impl Evidence<'_> {
         (all, failing)
     }
 
-    /// Names the files from the root that are named from a directory to which the check changed.
-    fn find_files(&self, reading: &mut Reading) {
+    /// Names the files from the root that are named from another directory: from one to which the check changed,
+    /// or from one of which the output does not tell.
+    fn find_files<'f>(&self, reading: &mut Reading, files: &dyn Fn() -> &'f [String]) {
         let is_file = |path: &str| (self.is_file)(self.root, path);
+        let find = |path: &str| {
+            let inside = || path::only_in(self.directories, path, is_file);
+            let found = || inside().or_else(|| path::ending_with(path, files()));
+            (!is_file(path)).then(found).flatten()
+        };
+        let mut known: BTreeMap<String, Option<String>> = BTreeMap::new();
         let paths = reading.diagnostics.iter_mut().map(|it| &mut it.path);
-        let files = reading.failing_tests.iter_mut().map(|it| &mut it.file);
-        for path in paths.chain(files).flatten() {
-            if let Some(inside) = path::only_in(self.directories, path, is_file) {
-                *path = inside;
+        let tests = reading.failing_tests.iter_mut().map(|it| &mut it.file);
+        for path in paths.chain(tests).flatten() {
+            let found = known.entry(path.clone()).or_insert_with(|| find(path));
+            if let Some(found) = found {
+                path.clone_from(found);
             }
         }
     }

@@ -7,6 +7,7 @@ use sprag::domain::checks::diagnostic::Diagnostic;
 use sprag::domain::checks::verdict::{CheckOutcome, CheckResult, Evidence, MAX_EXCERPT};
 use sprag::domain::checks::{
     FailingTest, MAX_FAILING_TESTS, Matcher, excerpt, first_errors, hints, junit, read_matchers,
+    unwrapped,
 };
 use sprag::domain::settings::check::CheckSpec;
 use std::time::Duration;
@@ -47,7 +48,8 @@ fn read(output: &str, report: Option<&junit::Report>, matchers: &[Matcher]) {
     let check = CheckSpec::of_command("make test").with_default_timeout(Duration::from_secs(1));
     let evidence = Evidence {
         is_file: |_, path| path.len() % 2 == 0,
-        output,
+        files: |_| vec!["a/x.go".to_owned(), "b/c/x.go".to_owned()],
+        output: &unwrapped(output),
         is_whole: true,
         report,
         matchers,

@@ -125,3 +125,49 @@ exit 1
         assert_eq!(blamed(&run), expected, "{now}: {}", run.stdout);
     }
 }
+
+/// Whoever passes an output on, and in whatever form, its tests have the same names and places.
+#[test]
+fn failing_tests_are_named_and_placed_whatever_is_around_their_output() {
+    let go = "--- FAIL: TestAdd (0.00s)\n    add_test.go:9: no\nFAIL\nFAIL\texample.org/m/sub\t0.1s\nok  \texample.org/m\t0.1s\n";
+    let jest = "\u{1b}[31m FAIL \u{1b}[39m web/src/a.test.js\n  ● calc › adds\n\n    no\n\n      at Object.toBe (src/a.test.js:3:5)\n\nTest Suites: 1 failed, 1 total\nTests:       1 failed, 1 total\n";
+    let before_each = |before: &str, output: &str| -> String {
+        let lines = output.lines();
+        lines.map(|line| format!("{before}{line}\n")).collect()
+    };
+    let events = |output: &str| -> String {
+        let lines = output.lines().map(|line| {
+            let output = format!("{line}\n");
+            json!({"Action": "output", "Package": "example.org/m", "Output": output})
+        });
+        lines.map(|event| format!("{event}\n")).collect()
+    };
+    let in_go = ("TestAdd", "sub/add_test.go", 9);
+    let in_jest = ("web/src/a.test.js › calc › adds", "web/src/a.test.js", 3);
+    for (output, expected) in [
+        (go.to_owned(), in_go),
+        (events(go), in_go),
+        (before_each("2026-01-02T03:04:05.678Z ", go), in_go),
+        (before_each("m:test: ", go), in_go),
+        (jest.to_owned(), in_jest),
+        (before_each("web-1  | ", jest), in_jest),
+    ] {
+        let files = [
+            ("out.txt", output.as_str()),
+            ("add_test.go", ""),
+            ("sub/add_test.go", ""),
+            ("web/src/a.test.js", ""),
+            ("other/src/a.test.js", ""),
+            ("work.txt", ""),
+        ];
+        let project = project(&files, "cat out.txt; exit 1", "max_retries: 0\n");
+        let run = run(&project, "echo x > work.txt; echo Done.", &[]).expect(1);
+        let test = &run.task(0)["failing_tests"][0];
+        let (name, path, line) = expected;
+        assert_eq!(
+            (&test["test"], &test["path"], &test["line"]),
+            (&json!(name), &json!(path), &json!(line)),
+            "{output}"
+        );
+    }
+}

@@ -161,7 +161,7 @@ fn pytest_summary_alone() {
     expect(
         "FAILED tests/x.py::TestA::test_b[1 - 2] - assert 1 == 2\nERROR tests/y.py\n",
         &[
-            "tests/x.py:-:- Error - pytest | TestA::test_b[1: 2] - assert 1 == 2",
+            "tests/x.py:-:- Error - pytest | TestA::test_b[1 - 2]: assert 1 == 2",
             "tests/y.py:-:- Error - pytest | failed",
         ],
     );
@@ -211,7 +211,7 @@ FAIL\texample.com/m/calc\t0.003s
             "calc/calc.go:3:5 Error - go | undefined: total",
             "calc/vet.go:9:2 Error - go | fmt.Printf format %d has arg s of wrong type string",
             "calc_test.go:12:- Error - go | TestAdd: Add(1, 2) = 4; want 3⏎more about it",
-            "calc/get.go:8:- Error - go | panic: runtime error: index out of range [3] with length 3",
+            "calc/get.go:8:- Error - go | TestAdd: panic: runtime error: index out of range [3] with length 3",
         ],
     );
 }
@@ -253,7 +253,7 @@ AssertionError: expected 2 to be 3 // Object.is equality
         &[
             "t/a.test.js:1:59 Error - jest | calc › adds: expect(received).toBe(expected) // Object.is equality⏎Expected: 3⏎Received: 2",
             "v/a.test.mjs:2:59 Error - vitest | v/a.test.mjs > calc > adds: AssertionError: expected 2 to be 3 // Object.is equality",
-            "m/a.js:1:84 Error - mocha | calc: subtracts:⏎AssertionError: 2 !== 3",
+            "m/a.js:1:84 Error - mocha | calc › subtracts: AssertionError: 2 !== 3",
             "n/a.test.js:1:200 Error - node --test | inner bad: Error: x",
         ],
     );

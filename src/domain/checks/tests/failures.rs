@@ -8,7 +8,7 @@ fn print(output: &str) -> String {
 }
 
 fn failing_tests(output: &str) -> Vec<FailingTest> {
-    diagnostic::read(&crate::text::plain(output), "", &[]).failing_tests
+    diagnostic::read(&crate::text::plain(output), "", &[], &|_| None).failing_tests
 }
 
 fn names(output: &str) -> Vec<String> {
@@ -86,13 +86,23 @@ fn failing_tests_are_named_as_their_tool_names_them() {
         ),
         (
             "tap",
-            "not ok 1 - adds\nok 2 - fine\n    not ok 1 - inner\nnot ok 3 - later # TODO\n",
-            &["adds", "inner"],
+            "not ok 1 - adds\nok 2 - fine\n    not ok 1 - inner\nnot ok 3 - later # TODO\nnot ok 4 - a # b # time=3ms\nnot ok 5 - \\# todo\n   not ok 6 - printed\n",
+            &["\\# todo", "a # b", "adds", "inner"],
         ),
         (
             "node",
             "✖ adds (1.7ms)\n✔ fine (1ms)\n✖ failing tests:\n",
             &["adds"],
+        ),
+        (
+            "go: time over, and no test",
+            "panic: test timed out after 1s\nrunning tests:\n\tTestSlow (1s)\n\tTestSlow/sub (0s)\n\ngoroutine 1 [running]:\nFAIL\tm/a\t1.0s\nok  \tm/b\t0.1s\nFAIL\tm/c\t0.1s\n",
+            &["TestSlow", "TestSlow/sub", "m/c"],
+        ),
+        (
+            "rails",
+            "Failure:\nUserTest#test_it_is_valid [/proj/test/user_test.rb:5]:\nExpected false\n\n1 runs, 1 assertions, 1 failures, 0 errors, 0 skips\n",
+            &["UserTest#test_it_is_valid"],
         ),
         (
             "rspec",

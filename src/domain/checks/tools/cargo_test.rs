@@ -30,6 +30,9 @@ static END: Pattern = Pattern::new(
     r"^\s*(?:stack backtrace:|note: |---- .+ ----$|failures:|test .+ \.\.\. |test result: |thread '.*panicked at )",
 );
 
+/// What a failed test printed follows.
+static SECTION: Pattern = Pattern::new(r"^\s*---- (.+) stdout ----$");
+
 const MESSAGE_LINES: usize = 30;
 
 fn read(output: Output<'_>, sink: &mut Sink<'_>) {
@@ -100,12 +103,13 @@ fn panicked(at: usize, place: Location<'_>, thread: &str, message: &str, sink: &
 
 /// Tests that fail without a panic: they return an error, or should have panicked.
 fn quiet(lines: &[&str], sink: &mut Sink<'_>) {
-    static SECTION: Pattern = Pattern::new(r"^---- (.+) stdout ----$");
     static CALM: Pattern =
-        Pattern::new(r"^(?:note: )?(test did not panic as expected)(?: at (.+?):(\d+):(\d+))?$");
+        Pattern::new(r"^\s*(?:note: )?(test did not panic as expected)(?: at (.+?):(\d+):(\d+))?$");
     let mut test = "";
     for (at, line) in lines.iter().enumerate() {
-        if let Some(found) = SECTION.captures(line) {
+        if let Some(name) = super::nextest::failed(line) {
+            test = name.split_once(' ').map_or(name, |(_, test)| test);
+        } else if let Some(found) = SECTION.captures(line) {
             test = found.get(1).map_or("", |name| name.as_str());
         } else if let Some(found) = CALM.captures(line).filter(|_| !test.is_empty()) {
             let place = Location {
@@ -114,8 +118,8 @@ fn quiet(lines: &[&str], sink: &mut Sink<'_>) {
                 column: group(&found, 4),
             };
             sink.failure(at, place, test, group(&found, 1));
-        } else if line.starts_with("Error: ") && !test.is_empty() {
-            sink.failure(at, Location::default(), test, line);
+        } else if line.trim_start().starts_with("Error: ") && !test.is_empty() {
+            sink.failure(at, Location::default(), test, line.trim_start());
         } else if line.starts_with("failures:") {
             test = "";
         }
@@ -125,18 +129,30 @@ fn quiet(lines: &[&str], sink: &mut Sink<'_>) {
 fn names(lines: &[&str], sink: &mut Sink<'_>) {
     static LISTED: Pattern = Pattern::new(r"^    (\S.*)$");
     let mut listed = false;
+    // What a test prints may have the form of a result.
+    let mut is_printed = false;
     for line in lines {
-        if let Some((name, true)) = result(line) {
-            sink.test(name);
+        is_printed |= SECTION.is_match(line);
+        if let Some((name, true)) = result(line).filter(|_| !is_printed) {
+            named(name, sink);
         }
         if *line == "failures:" {
             listed = true;
+            is_printed = false;
         } else if let Some(found) = LISTED.captures(line).filter(|_| listed) {
-            sink.test(group(&found, 1));
+            named(group(&found, 1), sink);
         } else {
             listed = false;
         }
     }
+}
+
+/// Adds a failed test. An example of the documentation has its place in its name.
+fn named(name: &str, sink: &mut Sink<'_>) {
+    static EXAMPLE: Pattern = Pattern::new(r"^(\S+\.\w+) - (?:.* )?\(line (\d+)\)$");
+    let place = EXAMPLE.captures(name);
+    let place = place.map(|found| Location::new(group(&found, 1), group(&found, 2)));
+    sink.test_at(name, place.unwrap_or_default());
 }
 
 fn result(line: &str) -> Option<(&str, bool)> {

@@ -1,7 +1,7 @@
 //! ExUnit, the test framework of Elixir.
 
 use super::{Tool, ToolKind};
-use crate::checks::counts::{Counts, Tally, optional_number};
+use crate::checks::counts::{Counts, Tally, optional_number, sum};
 use crate::checks::diagnostic::{Location, Output, Sink, below, joined};
 use crate::pattern::{Pattern, group};
 
@@ -23,8 +23,9 @@ pub(super) const TOOL: Tool = Tool {
     ..Tool::NOTHING
 };
 
-static FAILED: Pattern =
-    Pattern::new(r"^ +\d+\) (?:test|doctest|property) (.+) \(([A-Z][\w.]*)\)$");
+static FAILED: Pattern = Pattern::new(
+    r"^ +\d+\) (?:(?:test|doctest|property) (.+) \(([A-Z][\w.]*)\)|([A-Z][\w.]*): (failure on \w+ callback), .+ invalidated)$",
+);
 
 const REACH: usize = 60;
 
@@ -45,7 +46,9 @@ fn read(output: Output<'_>, sink: &mut Sink<'_>) {
         let place = matching(&FRAME).filter(own).or_else(|| matching(&BEGIN));
         let said = below.iter().take_while(|line| line.trim() != "stacktrace:");
         let said = said.filter(|line| !BEGIN.is_match(line) && !line.trim().is_empty());
-        let name = format!("{}: {}", group(&found, 2), group(&found, 1));
+        let [class, test] =
+            [(2, 3), (1, 4)].map(|(a, b)| [group(&found, a), group(&found, b)].concat());
+        let name = format!("{class}: {test}");
         sink.failing(at, place.unwrap_or_default(), &name, &joined(said))
             .lines(at..at + 1 + below.len());
     }
@@ -53,14 +56,16 @@ fn read(output: Output<'_>, sink: &mut Sink<'_>) {
 
 fn counts(lines: &[&str]) -> Option<Counts> {
     static SUMMARY: Pattern = Pattern::new(
-        r"^(?:\d+ doctests?, )?(?:\d+ propert(?:y|ies), )?(\d+) tests?, (\d+) failures?(?:, \d+ excluded)?(?:, (\d+) skipped)?$",
+        r"^(?:\d+ doctests?, )?(?:\d+ propert(?:y|ies), )?(\d+) tests?, (\d+) failures?(?:, \d+ excluded)?(?:, (\d+) invalid)?(?:, (\d+) skipped)?$",
     );
     static FINISHED: Pattern = Pattern::new(r"^Finished in [\d.]+ seconds \(");
     lines.iter().find(|line| FINISHED.is_match(line))?;
     let mut tally = Tally::default();
     for (_, found) in SUMMARY.in_lines(lines) {
-        let [total, failed, skipped] = [1, 2, 3].map(|it| optional_number(group(&found, it)));
-        tally.add_of_total(total, failed, skipped);
+        let [total, failed, invalid, skipped] =
+            [1, 2, 3, 4].map(|it| optional_number(group(&found, it)));
+        // What keeps the tests of a module from running makes them invalid.
+        tally.add_of_total(total, sum(&[failed, invalid]), skipped);
     }
     tally.finish()
 }

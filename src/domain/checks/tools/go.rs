@@ -4,6 +4,7 @@ use super::{Tool, ToolKind};
 use crate::checks::counts::Counts;
 use crate::checks::diagnostic::{Location, Output, Sink};
 use crate::pattern::{Pattern, group};
+use regex::Captures;
 use std::collections::BTreeSet;
 
 /// See [`Tool`].
@@ -37,6 +38,7 @@ static FAIL: Pattern = Pattern::new(r"^(?:FAIL\b|\s*--- FAIL: )");
 fn read(output: Output<'_>, sink: &mut Sink<'_>) {
     let lines = output.lines;
     names(lines, sink);
+    let packages = packages(lines);
     let tests = lines.iter().any(|line| FAIL.is_match(line));
     let succeeded = succeeded(lines);
     let mut test = String::new();
@@ -52,10 +54,11 @@ fn read(output: Output<'_>, sink: &mut Sink<'_>) {
             test = group(&found, 1).to_owned();
         } else if let Some(found) = LOGGED.captures(line) {
             if !succeeded.contains(test.as_str()) {
-                logged(lines, at, &found, &test, sink);
+                let package = packages.get(at).copied().unwrap_or_default();
+                logged(lines, at, (&found, package), &test, sink);
             }
         } else if let Some(found) = PANIC.captures(line) {
-            panicked(lines, at, group(&found, 1), sink);
+            panicked(lines, at, group(&found, 1), &test, sink);
         }
     }
 }
@@ -72,11 +75,41 @@ fn succeeded<'a>(lines: &[&'a str]) -> BTreeSet<&'a str> {
     &named(&SUCCEEDED) - &named(&FAILED)
 }
 
-fn logged(lines: &[&str], at: usize, found: &regex::Captures<'_>, test: &str, sink: &mut Sink<'_>) {
+/// The package to which each line belongs: the result of a package is below its tests.
+fn packages<'a>(lines: &[&'a str]) -> Vec<&'a str> {
+    static RESULT: Pattern = Pattern::new(r"^(?:FAIL|ok  |\?   )\t(\S+)");
+    let mut package = "";
+    let mut all: Vec<&str> = lines
+        .iter()
+        .rev()
+        .map(|line| {
+            if let Some(found) = RESULT.captures(line) {
+                package = found.get(1).map_or("", |name| name.as_str());
+            }
+            package
+        })
+        .collect();
+    all.reverse();
+    all
+}
+
+/// Adds what a test logs. Go prints only the name of the file, which is in the directory of the package.
+fn logged(
+    lines: &[&str],
+    at: usize,
+    (found, package): (&Captures<'_>, &str),
+    test: &str,
+    sink: &mut Sink<'_>,
+) {
     if test.is_empty() {
         return;
     }
-    let place = Location::new(group(found, 1), group(found, 2));
+    let file = group(found, 1);
+    let path = match package {
+        "" => None,
+        package => (sink.meant)(&format!("{package}/{file}")),
+    };
+    let place = Location::new(path.as_deref().unwrap_or(file), group(found, 2));
     let mut message = group(found, 3).to_owned();
     let deeper = lines
         .iter()
@@ -90,22 +123,43 @@ fn logged(lines: &[&str], at: usize, found: &regex::Captures<'_>, test: &str, si
     sink.failure(at, place, test, &message);
 }
 
-fn panicked(lines: &[&str], at: usize, message: &str, sink: &mut Sink<'_>) {
+fn panicked(lines: &[&str], at: usize, message: &str, test: &str, sink: &mut Sink<'_>) {
     let frames = lines.iter().enumerate().skip(at + 1).take(60);
     let own = frames
         .filter_map(|(at, line)| FRAME.captures(line).map(|found| (at, found)))
         .find(|(_, found)| sink.relative(group(found, 1)).is_some());
     let Some((at, found)) = own else { return };
     let place = Location::new(group(&found, 1), group(&found, 2));
-    sink.error(at, place, &format!("panic: {message}"));
+    let message = format!("panic: {message}");
+    match test {
+        "" => sink.error(at, place, &message),
+        test => sink.failure(at, place, test, &message),
+    };
 }
 
+/// Adds the failed tests, those that ran when the time was over, and the packages that failed without a test.
 fn names(lines: &[&str], sink: &mut Sink<'_>) {
     static TEST: Pattern = Pattern::new(r"^\s*--- FAIL: (\S+) \(");
-    static PACKAGE: Pattern = Pattern::new(r"^FAIL\t(\S+ \[(?:build|setup) failed\])$");
+    static RUNNING: Pattern = Pattern::new(r"^\t+(\S+) \([\dhm.]+s\)$");
+    static PACKAGE: Pattern = Pattern::new(r"^(FAIL|ok  )\t(\S+( \[(?:build|setup) failed\])?)");
+    let mut has_test = false;
+    let mut is_running = false;
     for line in lines {
-        if let Some(found) = TEST.captures(line).or_else(|| PACKAGE.captures(line)) {
+        is_running = match line.trim() {
+            "running tests:" => true,
+            _ => is_running && RUNNING.is_match(line),
+        };
+        let test = TEST.captures(line);
+        let test = test.or_else(|| RUNNING.captures(line).filter(|_| is_running));
+        if let Some(found) = test {
+            has_test = true;
             sink.test(group(&found, 1));
+        } else if let Some(found) = PACKAGE.captures(line) {
+            let is_broken = !group(&found, 3).is_empty();
+            if group(&found, 1) == "FAIL" && (is_broken || !has_test) {
+                sink.test(group(&found, 2));
+            }
+            has_test = false;
         }
     }
 }

@@ -2,23 +2,28 @@
 //! failure's header and its first frame.
 
 use crate::checks::diagnostic::{Location, Sink};
+use crate::checks::path::is_relative;
 use crate::pattern::{Pattern, group};
+use std::borrow::Cow;
 
 /// The header of a failure in any of these tools; it ends the failure above it.
 static HEADERS: [Pattern; 4] = [
     Pattern::new(r"^  ● (.+)$"),
     Pattern::new(r"^ FAIL  (.+)$"),
     Pattern::new(r"^  \d+\) (.+)$"),
-    Pattern::new(r"^\s*✖ (.+?) \([\d.]+m?s\)$"),
+    Pattern::new(r"^\s*✖ (.+?) \([\d.]+m?s\)(?: # .*)?$"),
 ];
 static FRAME: Pattern = Pattern::new(
     r"^\s*(?:at (?:.*\()?|❯ (?:\S+ )?)(?:file://)?([^\s():]+):(\d+):(\d+)\)?(?: \{)?$",
 );
 static SUMMARY: Pattern = Pattern::new(r"^\s*(?:Test Suites?|Test Files|Tests):?\s+\d");
 
+/// The start of a test, as Node's runner prints it above each failure of its list.
+pub(super) static START: Pattern = Pattern::new(r"^test at (.+?):(\d+):(\d+)$");
+
 /// jest's line above the failures of a file.
 pub(super) static FILE: Pattern =
-    Pattern::new(r"^FAIL (?:\S+ )?(\S+\.[cm]?[jt]sx?)(?: \([\d.]+ m?s\))?$");
+    Pattern::new(r"^ ?FAIL  ?(?:\S+  ?)?(\S+\.[cm]?[jt]sx?)(?: \([\d.]+ m?s\))?$");
 /// A file that could not be parsed: the frames below are the parser's own.
 static SYNTAX: Pattern =
     Pattern::new(r"^\s*(\w*Error): (\S+\.\w+): (.+?)\.? \((\d{1,7}):(\d{1,6})\)$");
@@ -47,7 +52,8 @@ pub(super) fn below<'a>(lines: &[&'a str], header: usize, sink: &Sink<'_>) -> Fa
     };
     let mut in_message = true;
     for (at, line) in lines.iter().enumerate().skip(header + 1).take(REACH) {
-        if is_header(line) || FILE.is_match(line) || SUMMARY.is_match(line) {
+        if is_header(line) || FILE.is_match(line) || SUMMARY.is_match(line) || START.is_match(line)
+        {
             break;
         }
         read.end = at + 1;
@@ -83,12 +89,34 @@ pub(super) fn failure(lines: &[&str], header: usize, test: &str, file: &str, sin
     let range = header..read.end;
     let message = read.message.join("\n");
     if let Some((at, place)) = read.frame {
+        let path = from_root(lines, header, place.path, file);
+        let place = Location {
+            path: &path,
+            ..place
+        };
         sink.failure(at, place, test, &message).lines(range);
     } else if let Some((place, said)) = read.syntax {
         sink.failure(header, place, test, &said).lines(range);
     } else if is_own(file, sink) {
         sink.failure(header, Location::new(file, ""), test, &message)
             .lines(range);
+    }
+}
+
+/// The path of a frame. A project of jest names its files from its own directory in the frames, and from the one
+/// in which jest runs above the failures of `file`.
+fn from_root<'a>(lines: &[&str], header: usize, path: &'a str, file: &str) -> Cow<'a, str> {
+    let frames = lines.iter().skip(header + 1).take(REACH);
+    let frames = frames.take_while(|line| !is_header(line));
+    let directory = frames
+        .filter_map(|line| FRAME.captures(line))
+        .find_map(|found| {
+            let directory = file.strip_suffix(group(&found, 1))?;
+            directory.ends_with('/').then_some(directory)
+        });
+    match directory {
+        Some(directory) if is_relative(path) => Cow::Owned(format!("{directory}{path}")),
+        _ => Cow::Borrowed(path),
     }
 }
 

@@ -13,12 +13,12 @@ pub(super) const TOOL: Tool = Tool {
     signs: &[r"^  ● ", r"^Test Suites:\s+\d"],
     read,
     counts,
-    headers: &[r"  ● ", r"FAIL \S"],
+    headers: &[r"  ● ", r"\ ?FAIL \ ?\S"],
     ..Tool::NOTHING
 };
 
 static TEST: Pattern = Pattern::new(r"^  ● (.+)$");
-static FAILED_FILE: Pattern = Pattern::new(r"^FAIL (\S.*?)(?: \([\d.]+ m?s\))?$");
+static FAILED_FILE: Pattern = Pattern::new(r"^ ?FAIL  ?(\S.*?)(?: \([\d.]+ m?s\))?$");
 
 fn read(output: Output<'_>, sink: &mut Sink<'_>) {
     let lines = output.lines;
@@ -28,7 +28,7 @@ fn read(output: Output<'_>, sink: &mut Sink<'_>) {
             shown = group(&found, 1).to_owned();
             let path = FILE.captures(line);
             file = path.map_or_else(String::new, |found| group(&found, 1).to_owned());
-        } else if line.starts_with("PASS ") {
+        } else if line.trim_start().starts_with("PASS ") {
             shown.clear();
         } else if let Some(found) = TEST.captures(line) {
             match group(&found, 1).trim() {

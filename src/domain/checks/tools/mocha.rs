@@ -3,7 +3,7 @@
 use super::javascript;
 use super::{Tool, ToolKind};
 use crate::checks::counts::{Counts, Tally};
-use crate::checks::diagnostic::{Output, Sink};
+use crate::checks::diagnostic::{Location, Output, Sink};
 use crate::pattern::{Pattern, group};
 
 /// See [`Tool`].
@@ -20,6 +20,10 @@ pub(super) const TOOL: Tool = Tool {
 static FAILING: Pattern = Pattern::new(r"^  \d+ failing$");
 static HEADER: Pattern = Pattern::new(r"^  \d+\) (.+)$");
 
+/// The file of a test that ran out of time, which has no frame.
+static TIMEOUT: Pattern =
+    Pattern::new(r"^Error: Timeout of \d+ms exceeded\. .* \((\S+\.\w+)\)(?:\n|$)");
+
 /// Reads the failures below `N failing`; the same headers above it only list them.
 fn read(output: Output<'_>, sink: &mut Sink<'_>) {
     let lines = output.lines;
@@ -29,24 +33,27 @@ fn read(output: Output<'_>, sink: &mut Sink<'_>) {
         let Some(found) = HEADER.captures(line) else {
             continue;
         };
-        let first = group(&found, 1);
-        let mut name = first.to_owned();
-        let mut rest = lines.iter().skip(at + 1);
+        let mut name = group(&found, 1).to_owned();
+        let mut title = at;
         while !name.ends_with(':') {
-            let Some(more) = rest.next().filter(|more| more.starts_with("     ")) else {
+            let more = lines.get(title + 1);
+            let Some(more) = more.filter(|more| more.starts_with("     ")) else {
                 break;
             };
             name.push_str(" › ");
             name.push_str(more.trim());
+            title += 1;
         }
         let name = name.trim_end_matches(':');
         sink.test(name);
-        let read = javascript::below(lines, at, sink);
+        let read = javascript::below(lines, title, sink);
+        let message = read.message.join("\n");
         if let Some((frame, place)) = read.frame {
-            let message = format!("{first}: {}", read.message.join("\n"));
-            sink.error(frame, place, &message)
-                .lines(at..read.end)
-                .about(name);
+            sink.failure(frame, place, name, &message)
+                .lines(at..read.end);
+        } else if let Some(found) = TIMEOUT.captures(&message) {
+            let place = Location::new(group(&found, 1), "");
+            sink.failure(at, place, name, &message).lines(at..read.end);
         }
     }
 }

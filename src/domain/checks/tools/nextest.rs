@@ -30,11 +30,14 @@ pub(super) fn is_in(lines: &[&str]) -> bool {
 
 /// The parser of `cargo test` reads the panics.
 fn read(output: Output<'_>, sink: &mut Sink<'_>) {
-    for line in output.lines {
-        if let Some(found) = FAILED.captures(line) {
-            sink.test(group(&found, 1));
-        }
+    for name in output.lines.iter().filter_map(|line| failed(line)) {
+        sink.test(name);
     }
+}
+
+/// The binary and the name of the failed test that a line names.
+pub(super) fn failed(line: &str) -> Option<&str> {
+    FAILED.captures(line)?.get(1).map(|name| name.as_str())
 }
 
 fn counts(lines: &[&str]) -> Option<Counts> {

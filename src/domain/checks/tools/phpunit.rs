@@ -26,22 +26,38 @@ pub(super) const TOOL: Tool = Tool {
 
 const REACH: usize = 60;
 
-/// The innermost frame comes first below a failure; frames of libraries are in `vendor/`.
+/// Where the project's own lines of a stack trace are.
+fn own<'a>(sink: &Sink<'_>, mut places: impl Iterator<Item = Location<'a>>) -> Location<'a> {
+    let is_own = |place: &Location<'_>| {
+        let path = sink.relative(place.path);
+        path.is_some_and(|path| !path.contains("vendor/"))
+    };
+    places.find(is_own).unwrap_or_default()
+}
+
+/// The innermost frame comes first below a failure; frames of libraries are in `vendor/`. Tests that were skipped
+/// or are risky are listed in the same form below other headings.
 fn read(output: Output<'_>, sink: &mut Sink<'_>) {
     static FAILED: Pattern = Pattern::new(r"^\d+\) (\S+::\S+(?: with data set .+)?)$");
     static FRAME: Pattern = Pattern::new(r"^(\S+\.php):(\d+)$");
+    static HEADING: Pattern = Pattern::new(r"^There (?:was|were) \d+ (.+):$");
     let lines = output.lines;
-    for (at, found) in FAILED.in_lines(lines) {
+    let is_other = |line: &&str| HEADING.is_match(line) || line.starts_with(" ✘ ");
+    let mut is_failure = !lines.iter().any(is_other);
+    let mut none = true;
+    for (at, line) in lines.iter().enumerate() {
+        if let Some(found) = HEADING.captures(line) {
+            let kind = group(&found, 1);
+            is_failure = kind.starts_with("failure") || kind.starts_with("error");
+        }
+        let Some(found) = FAILED.captures(line).filter(|_| is_failure) else {
+            continue;
+        };
         let below = below(lines, at, REACH, |line| {
             !FAILED.is_match(line) && line != "--"
         });
         let frames = below.iter().filter_map(|line| FRAME.captures(line));
-        let mut places = frames.map(|found| Location::of(&found));
-        let own = |path: &str| {
-            let path = sink.relative(path);
-            path.is_some_and(|path| !path.contains("vendor/"))
-        };
-        let place = places.find(|place| own(place.path)).unwrap_or_default();
+        let place = own(sink, frames.map(|found| Location::of(&found)));
         let said = below.iter().take_while(|line| !FRAME.is_match(line));
         let said: Vec<&str> = said
             .map(|line| line.trim())
@@ -49,6 +65,37 @@ fn read(output: Output<'_>, sink: &mut Sink<'_>) {
             .collect();
         sink.failing(at, place, group(&found, 1), &said.join("\n"))
             .lines(at..at + 1 + said.len());
+        none = false;
+    }
+    if none {
+        test_dox(lines, sink);
+    }
+}
+
+/// `--testdox`: a class, and below it a sentence about each test.
+fn test_dox(lines: &[&str], sink: &mut Sink<'_>) {
+    static FAILED: Pattern = Pattern::new(r"^ ✘ (\S.*?)(?: \[[\d.]+ m?s\])?$");
+    static FRAME: Pattern = Pattern::new(r"^   [│╵] (\S+\.php):(\d+)$");
+    const FRAMING: [char; 6] = [' ', '┐', '├', '│', '╵', '┴'];
+    let mut class = "";
+    for (at, line) in lines.iter().enumerate() {
+        if line.starts_with(|c: char| c.is_alphabetic()) {
+            class = line;
+        }
+        let Some(found) = FAILED.captures(line) else {
+            continue;
+        };
+        let below = below(lines, at, REACH, |line| {
+            line.starts_with("   ") && !line.trim().is_empty()
+        });
+        let frames = below.iter().filter_map(|line| FRAME.captures(line));
+        let place = own(sink, frames.map(|found| Location::of(&found)));
+        let said = below.iter().filter(|line| !FRAME.is_match(line));
+        let said = said.map(|line| line.trim_start_matches(FRAMING).trim());
+        let said: Vec<&str> = said.filter(|line| !line.is_empty()).collect();
+        let name = format!("{class}: {}", group(&found, 1));
+        sink.failing(at, place, &name, &said.join("\n"))
+            .lines(at..at + 1 + below.len());
     }
 }
 

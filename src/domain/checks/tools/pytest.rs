@@ -5,6 +5,7 @@ use super::{Tool, ToolKind};
 use crate::checks::counts::{Counts, Tally, worded};
 use crate::checks::diagnostic::{Found, Location, Output, Sink};
 use crate::pattern::{Pattern, group};
+use regex::Captures;
 use std::collections::BTreeSet;
 use std::ops::Range;
 
@@ -28,13 +29,16 @@ pub(super) const TOOL: Tool = Tool {
     ..Tool::NOTHING
 };
 
-static SECTION: Pattern = Pattern::new(r"^_{3,} (?:ERROR (?:collecting|at \w+ of) )?(.+?) _{3,}$");
+static SECTION: Pattern =
+    Pattern::new(r"^_{3,} (?:ERROR (?:collecting|at \w+ of) )?(?:\[doctest\] )?(.+?) _{3,}$");
 static RULE: Pattern = Pattern::new(r"^={3,}(?: .* )?=*$");
 static RAISED: Pattern = Pattern::new(r"^(\S[^:]*\.py):(\d+): (.*)$");
+static DOCTEST: Pattern =
+    Pattern::new(r"^(\S[^:]*\.\w+):(\d+): (DocTestFailure|UnexpectedException)$");
+static CAPTURED: Pattern = Pattern::new(r"^-{3,} Captured .+ -{3,}$");
 static EXPLAINED: Pattern = Pattern::new(r"^E(?:   ?|\t)(.*)$");
 static SHORT: Pattern =
-    Pattern::new(r"^(?:FAILED|ERROR|SUBFAIL(?:ED)?\S*) (([^\s:]+\.py)(?:::.+?)?)(?: - (.*))?$");
-static VERBOSE: Pattern = Pattern::new(r"^((\S+\.py)::.+?) (?:FAILED|ERROR)(?:\s+\[\s*\d+%\])?$");
+    Pattern::new(r"^(?:FAILED|ERROR|SUBFAIL(?:ED)?((?:\[.*?\])?(?: ?\(.*?\))?)) (\S.*?)\s*$");
 static BEGIN: Pattern = Pattern::new(r"^=+ (?:FAILURES|ERRORS) =+$");
 
 fn read(output: Output<'_>, sink: &mut Sink<'_>) {
@@ -53,6 +57,10 @@ struct Failure<'a> {
     place: Option<(usize, Location<'a>)>,
     exception: &'a str,
     lines: Range<usize>,
+    /// Whether the output of the test itself has begun.
+    is_captured: bool,
+    /// Whether subtests have their parameters in their names: in the short summary, or without one.
+    has_subtests: bool,
 }
 
 impl<'a> Failure<'a> {
@@ -78,19 +86,27 @@ impl<'a> Failure<'a> {
         };
         if !text.is_empty() {
             sink.error(at, place, &format!("{}: {text}", self.name))
-                .about(without_subtest(self.name))
+                .about(match self.has_subtests {
+                    true => self.name,
+                    false => without_subtest(self.name),
+                })
                 .lines(self.lines);
         }
     }
 }
 
-/// The name of a test without the parameters of its subtest, which the short summary prints elsewhere.
+/// The name of a test without the parameters of its subtest, which some short summaries do not print.
 fn without_subtest(name: &str) -> &str {
-    let cut = name.find(" (").or_else(|| name.find(" ["));
-    cut.and_then(|cut| name.get(..cut)).unwrap_or(name)
+    let at = name.char_indices().find(|(at, c)| {
+        let (before, rest) = name.split_at(*at);
+        *c == ' ' && is_balanced(before) && (rest.starts_with(" (") || rest.starts_with(" ["))
+    });
+    at.and_then(|(at, _)| name.get(..at)).unwrap_or(name)
 }
 
 fn sections(lines: &[&str], sink: &mut Sink<'_>) {
+    let is_subtest = |line: &&str| line.starts_with("SUBFAILED[") || line.starts_with("SUBFAILED(");
+    let has_subtests = summaries(lines).is_empty() || lines.iter().any(is_subtest);
     let mut current: Option<Failure<'_>> = None;
     for (at, line) in lines.iter().enumerate() {
         if let Some(found) = SECTION.captures(line) {
@@ -100,16 +116,19 @@ fn sections(lines: &[&str], sink: &mut Sink<'_>) {
             current = Some(Failure {
                 name: group(&found, 1),
                 lines: at..at,
+                has_subtests,
                 ..Failure::default()
             });
         } else if RULE.is_match(line) {
             if let Some(done) = current.take() {
                 done.finish(at, sink);
             }
-        } else if let Some(failure) = &mut current {
-            if let Some(found) = EXPLAINED.captures(line) {
+        } else if let Some(failure) = current.as_mut().filter(|it| !it.is_captured) {
+            if CAPTURED.is_match(line) {
+                failure.is_captured = true;
+            } else if let Some(found) = EXPLAINED.captures(line) {
                 failure.explained.push(group(&found, 1).trim());
-            } else if let Some(found) = RAISED.captures(line) {
+            } else if let Some(found) = RAISED.captures(line).or_else(|| DOCTEST.captures(line)) {
                 let place = Location::new(group(&found, 1), group(&found, 2));
                 failure.frame(at, place, group(&found, 3).trim(), sink);
             } else if let Some(found) = python::FRAME.captures(line) {
@@ -125,28 +144,127 @@ fn sections(lines: &[&str], sink: &mut Sink<'_>) {
     }
 }
 
-/// Adds the tests of the short summary or of the `-v` list, otherwise those of the sections. A test without a
+/// Adds the tests of the short summary, otherwise those of the `-v` list or of the sections. A test without a
 /// location in any section, as with `--tb=no`, has at least its file.
 fn names(lines: &[&str], sink: &mut Sink<'_>) {
-    let before = sink.tests.len();
     let told = sink.test_findings();
     let mut raised = raised(lines, sink);
-    for (at, line) in lines.iter().enumerate() {
-        if let Some(found) = SHORT.captures(line) {
-            let (name, file) = (group(&found, 1), group(&found, 2));
-            sink.test_in(name, file);
-            if !told.mentions(name) {
-                let (shown, line) = earlier_failure(&mut raised, at, file, group(&found, 3));
-                let place = Location::new(file, &line);
-                said_in_summary(shown, name, place, group(&found, 3), sink);
-            }
-        } else if let Some(found) = VERBOSE.captures(line) {
-            sink.test_in(group(&found, 1), group(&found, 2));
+    let mut listed = summaries(lines);
+    let before = sink.tests.len();
+    if listed.is_empty() {
+        verbose(lines, sink);
+        if sink.tests.len() == before {
+            section_names(lines, sink);
+        }
+        if sink.tests.len() > before {
+            return;
+        }
+        // The beginning of the output is cut off.
+        let found = SHORT.in_lines(lines).filter_map(|(at, found)| {
+            let summary = Summary::of(at, &found)?;
+            summary.file.ends_with(".py").then_some(summary)
+        });
+        listed = found.collect();
+    }
+    for Summary {
+        at,
+        name,
+        file,
+        said,
+    } in listed
+    {
+        sink.test_in(&name, file);
+        if !told.mentions(&name) {
+            let (shown, line) = earlier_failure(&mut raised, at, file, said);
+            said_in_summary(shown, &name, Location::new(file, &line), said, sink);
         }
     }
-    if sink.tests.len() > before {
-        return;
+}
+
+/// A line of the short summary.
+struct Summary<'a> {
+    at: usize,
+    name: String,
+    file: &'a str,
+    said: &'a str,
+}
+
+impl<'a> Summary<'a> {
+    fn of(at: usize, found: &Captures<'a>) -> Option<Self> {
+        static FILE: Pattern = Pattern::new(r"^(.+?\.\w+)(?:::| - |$)");
+        let (subtest, rest) = (found.get(1), found.get(2)?.as_str());
+        let file = FILE.captures(rest)?.get(1)?.as_str();
+        let (name, said) = split_said(rest);
+        let subtest = subtest.map_or("", |it| it.as_str()).trim();
+        let name = match subtest {
+            "" => name.to_owned(),
+            subtest => format!("{name} {subtest}"),
+        };
+        Some(Self {
+            at,
+            name,
+            file,
+            said,
+        })
     }
+}
+
+/// Splits the message off a test. The parameters of a test may contain the separator.
+fn split_said(text: &str) -> (&str, &str) {
+    const SEPARATOR: &str = " - ";
+    let outside = text
+        .match_indices(SEPARATOR)
+        .find(|(at, _)| text.get(..*at).is_some_and(is_balanced));
+    let split = outside.or_else(|| text.match_indices(SEPARATOR).next());
+    let split = split.and_then(|(at, _)| {
+        let said = text.get(at + SEPARATOR.len()..)?;
+        Some((text.get(..at)?, said))
+    });
+    split.unwrap_or((text, ""))
+}
+
+/// Whether as many brackets close as open.
+fn is_balanced(text: &str) -> bool {
+    text.matches('[').count() == text.matches(']').count()
+}
+
+/// The lines of every short summary. What tests print has the same form elsewhere.
+fn summaries<'a>(lines: &[&'a str]) -> Vec<Summary<'a>> {
+    static HEADING: Pattern = Pattern::new(r"^=+ short test summary info =+$");
+    let mut all = Vec::new();
+    let mut is_inside = false;
+    for (at, line) in lines.iter().enumerate() {
+        if RULE.is_match(line) {
+            is_inside = HEADING.is_match(line);
+        } else if is_inside && let Some(found) = SHORT.captures(line) {
+            all.extend(Summary::of(at, &found));
+        }
+    }
+    all
+}
+
+/// Adds the failed tests of the list that `-v` prints while the tests run.
+fn verbose(lines: &[&str], sink: &mut Sink<'_>) {
+    static ENDED: Pattern = Pattern::new(
+        r"(?x)^(?:
+            ((.+?\.\w+)::.+?)\ (?:FAILED|ERROR|SUBFAILED\S*)(?:\ \(.*\))?(?:\s+\[\s*\d+%\])?
+          | \[gw\d+\]\ \[\s*\d+%\]\ (?:FAILED|ERROR|SUBFAILED\S*(?:\ \(.*?\))?)\ ((.+?\.\w+)(?:::.+?)?)
+        )\s*$",
+    );
+    let mut is_list = true;
+    for line in lines {
+        if RULE.is_match(line) {
+            is_list = !BEGIN.is_match(line);
+        } else if is_list && let Some(found) = ENDED.captures(line) {
+            let [name, file] =
+                [(1, 3), (2, 4)].map(|(a, b)| [group(&found, a), group(&found, b)].concat());
+            sink.test_in(&name, &file);
+        }
+    }
+}
+
+/// Adds the tests of the sections.
+fn section_names(lines: &[&str], sink: &mut Sink<'_>) {
     let mut begun = false;
     for line in lines {
         begun |= BEGIN.is_match(line);

@@ -12,7 +12,7 @@ pub(super) const TOOL: Tool = Tool {
     signs: &[
         r"^TAP version \d+$",
         r"^1\.\.\d+",
-        r"^\s*not ok \d+",
+        r"^(?: {4})*not ok \d+",
         r"^#   Failed test ",
     ],
     read,
@@ -39,6 +39,9 @@ static LOCATION: Pattern =
 static HEADING: Pattern = Pattern::new(
     r"^(?:---|\.\.\.|duration_ms: .*|location: .*|failureType: .*|error: \|-|code: .*|name: .*|operator: .*|Subtest: .*)$",
 );
+
+/// The mark of a test whose result does not count.
+static DIRECTIVE: Pattern = Pattern::new(r"(?i)(?:^|\s)#\s*(?:skip|todo)\b");
 
 const REACH: usize = 40;
 
@@ -69,10 +72,12 @@ fn read(output: Output<'_>, sink: &mut Sink<'_>) {
 }
 
 fn result(line: &str) -> Option<(&str, bool)> {
-    static POINT: Pattern =
-        Pattern::new(r"^\s*(not )?ok \d+(?: -)? ([^#]+?)(?:\s+# time=.*| in \d+(?:ms|sec))?$");
+    static POINT: Pattern = Pattern::new(
+        r"^(?: {4})*(not )?ok \d+(?: -)? (\S.*?)(?:\s+# (?:time=.*|[\d.]+ ?m?s)| in \d+(?:ms|sec))?\s*$",
+    );
     let found = POINT.captures(line)?;
-    Some((group(&found, 2), !group(&found, 1).is_empty()))
+    let name = group(&found, 2);
+    (!DIRECTIVE.is_match(name)).then(|| (name, !group(&found, 1).is_empty()))
 }
 
 /// Reads a failed test with the comments and the block below it.
@@ -119,7 +124,6 @@ fn counts(lines: &[&str]) -> Option<Counts> {
     static VERSION: Pattern = Pattern::new(r"^TAP version \d+$");
     static PLAN: Pattern = Pattern::new(r"^1\.\.(\d+)(?:\s+#.*)?$");
     static POINT: Pattern = Pattern::new(r"^(not )?ok\b(?: \d+)?(.*)$");
-    static DIRECTIVE: Pattern = Pattern::new(r"(?i)\s#\s*(?:skip|todo)\b");
     let mut version = false;
     let (mut passed, mut failed, mut points) = (0u64, 0u64, 0u64);
     let mut planned = Some(0u64);

@@ -4,6 +4,7 @@
 use super::{TABLE, ToolKind, is_header, seen_in, set, tools};
 use crate::checks::counts::{Counts, counts};
 use crate::checks::diagnostic::{self, Reading};
+use crate::checks::unwrapped;
 use crate::text;
 use regex::Regex;
 use std::fmt::Write;
@@ -52,18 +53,23 @@ fn samples() -> Vec<Sample> {
 }
 
 fn reading(sample: &Sample) -> Reading {
-    diagnostic::read(&text::plain(&sample.output), "/proj", &[])
+    diagnostic::read(
+        &text::plain(&unwrapped(&sample.output)),
+        "/proj",
+        &[],
+        &|_| None,
+    )
 }
 
 /// The header for the interpretation of a sample.
 fn head(sample: &Sample) -> String {
-    let seen: Vec<&str> = seen_in(&text::plain(&sample.output))
+    let seen: Vec<&str> = seen_in(&text::plain(&unwrapped(&sample.output)))
         .map(|tool| tool.name)
         .filter(|name| *name != "other")
         .collect();
     let mut head = format!("{}\ntools: {}", sample.from, seen.join(", "));
     let number = |it: Option<u64>| it.map_or("?".to_owned(), |it| it.to_string());
-    let of = counts(&sample.output);
+    let of = counts(&unwrapped(&sample.output));
     if of != Counts::UNKNOWN {
         let _ = write!(
             head,
@@ -130,7 +136,7 @@ fn every_sample_says_where_it_is_from_and_every_tool_has_one() {
             "{}",
             sample.path.display()
         );
-        seen.extend(seen_in(&text::plain(&sample.output)).map(|tool| tool.name));
+        seen.extend(seen_in(&text::plain(&unwrapped(&sample.output))).map(|tool| tool.name));
     }
     let without: Vec<&str> = tools()
         .map(|(name, _)| name)

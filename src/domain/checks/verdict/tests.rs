@@ -206,6 +206,7 @@ fn a_report_tells_numbers_names_and_places() {
         directories: &[],
         root: "/w",
         is_file: |_, _| false,
+        files: |_| Vec::new(),
     };
     let check = check("t", CheckKind::Test);
     let failed = CheckOutcome::Failed { exit: 1 };
@@ -266,12 +267,13 @@ impl Start for Tree {
 
 /// Reads a failed run of a check in a tree with a few files.
 fn read_in_tree(run: &str, output: &str, report: Option<&str>) -> CheckResult {
-    const FILES: [&str; 11] = [
+    const FILES: [&str; 12] = [
         "a/tests/test_x.py",
         "a/tests/test_y.py",
         "b/tests/test_x.py",
         "b/tests/test_z.py",
         "backend/add_test.go",
+        "cmd/tool/add_test.go",
         "src/foo.cpp",
         "build/src/foo.cpp",
         "build/config.h",
@@ -292,6 +294,7 @@ fn read_in_tree(run: &str, output: &str, report: Option<&str>) -> CheckResult {
         directories: &Definitions::of([run], &Tree(&FILES)).directories(),
         root: "/work",
         is_file: |root, path| root == "/work" && FILES.contains(&path),
+        files: |_| FILES.map(str::to_owned).to_vec(),
     };
     CheckResult::of_evidence(&check, CheckOutcome::Failed { exit: 1 }, &evidence, 1)
 }
@@ -304,8 +307,23 @@ fn files_are_named_from_the_root_where_a_check_changes_to_a_directory_first() {
     assert_eq!(result.diagnostics[0].path.as_deref(), place);
     assert_eq!(result.failing_tests[0].file.as_deref(), place);
     assert!(result.errors[0].starts_with("backend/add_test.go:9: "));
-    let plain = read_in_tree("go test ./...", output, None);
-    assert_eq!(plain.diagnostics[0].path.as_deref(), Some("add_test.go"));
+}
+
+/// Go prints the name of a file alone, and the package below.
+#[test]
+fn files_are_named_from_the_root_where_the_output_tells_their_package() {
+    for (package, place) in [
+        ("example.org/m/backend", "backend/add_test.go"),
+        ("example.org/m/cmd/tool", "cmd/tool/add_test.go"),
+        ("example.org/m/other", "add_test.go"),
+    ] {
+        let output = format!(
+            "--- FAIL: TestAdd (0.00s)\n    add_test.go:9: no\nFAIL\nFAIL\t{package}\t0.002s\nok  \tz\t0.1s\n"
+        );
+        let result = read_in_tree("go test ./...", &output, None);
+        assert_eq!(result.diagnostics[0].path.as_deref(), Some(place));
+        assert_eq!(result.failing_tests[0].file.as_deref(), Some(place));
+    }
 }
 
 #[test]
@@ -339,7 +357,9 @@ fn the_directory_of_a_check_counts_only_for_a_file_that_is_nowhere_else() {
         ),
         ("(cd a && x); make -C build", "config.h", "build/config.h"),
         ("(cd build && x); y", "config.h", "build/config.h"),
-        ("(cd build && true); y", "config.h", "config.h"),
+        // The only file with this name, whatever the check does.
+        ("(cd build && true); y", "config.h", "build/config.h"),
+        ("(cd build && true); y", "x/config.h", "x/config.h"),
         (
             "case $X in a) cd build ;; esac; y",
             "config.h",
@@ -374,10 +394,7 @@ fn a_report_of_a_check_in_a_directory_names_the_same_places_as_its_output() {
     let output = "tests/test_a.py:2:1: error: m\n";
     for run in ["cd web && pytest", "pytest"] {
         let result = read_in_tree(run, output, Some(xml));
-        let place = match run {
-            "pytest" => "tests/test_a.py",
-            _ => "web/tests/test_a.py",
-        };
+        let place = "web/tests/test_a.py";
         let paths: Vec<_> = result.diagnostics.iter().map(|it| &it.path).collect();
         assert_eq!(paths, [&Some(place.to_owned())], "{run}");
         assert_eq!(result.failing_tests[0].file.as_deref(), Some(place));
