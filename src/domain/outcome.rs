@@ -50,10 +50,14 @@ pub enum Outcome {
         /// Why it is unknown whether the original files pass, if it is.
         unknown: Option<String>,
     },
-    /// New tests had to be proved (`prove_new_tests: require`), and they do not fail without the work.
+    /// New tests had to be proved (`prove_new_tests: require`), and they do not fail without the work, or it is
+    /// not known.
     UnprovenTests {
         /// The files of the new tests.
         tests: Vec<String>,
+        /// Why it is not known whether they fail.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        unknown: Option<String>,
     },
     /// The checks change the tree on every run, so no tree was ever judged.
     UnstableChecks {
@@ -357,8 +361,18 @@ impl Outcome {
                 listed(tests)
             ),
             Self::ChangedExpectations { .. } => self.expectations(),
-            Self::UnprovenTests { tests } => format!(
+            Self::UnprovenTests {
+                tests,
+                unknown: None,
+            } => format!(
                 "the new tests prove nothing: they pass without the change ({})",
+                listed(tests)
+            ),
+            Self::UnprovenTests {
+                tests,
+                unknown: Some(why),
+            } => format!(
+                "whether the new tests ({}) fail without the change is not known: {why}",
                 listed(tests)
             ),
             Self::UnstableChecks { files } => format!(
@@ -484,7 +498,8 @@ const LISTED: usize = 5;
 /// The longest description, in characters.
 const MESSAGE_CHARS: usize = 1_000;
 
-fn listed(names: &[String]) -> String {
+/// The first of these names, and how many more there are.
+pub(crate) fn listed(names: &[String]) -> String {
     let shown = names.get(..LISTED).unwrap_or(names).join(", ");
     match names.len().saturating_sub(LISTED) {
         0 => shown,

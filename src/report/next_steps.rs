@@ -2,6 +2,7 @@
 
 use super::sentence::{has_proofs, is_undone, short_id};
 use super::text;
+use crate::domain::attempt::Blame;
 use crate::domain::continuation::Continuation;
 use crate::domain::event::{ClosedPull, PushLine, WarningTopic};
 use crate::domain::outcome::{Reason, RunStatus, TaskEnd};
@@ -299,8 +300,7 @@ fn patches(summary: &RunSummary) -> Vec<NextStep> {
 }
 
 fn undone_patches(summary: &RunSummary) -> impl Iterator<Item = (&TaskSummary, &String)> {
-    let undone = summary.tasks.iter().filter(|task| is_undone(task));
-    undone.filter_map(|task| Some((task, task.patch.as_ref()?)))
+    undone(summary).filter_map(|task| Some((task, task.patch.as_ref()?)))
 }
 
 /// How to keep commits that are on no branch.
@@ -320,6 +320,13 @@ fn name_commits(summary: &RunSummary) -> Option<NextStep> {
 /// The remedy for the reason of the run's end.
 pub fn advice(summary: &RunSummary) -> Option<&'static str> {
     match summary.reason? {
+        Reason::NoProgress | Reason::RepeatingFailure | Reason::VerificationFailed
+            if failed_before(summary) =>
+        {
+            Some(
+                "first fix what failed before the task, or use --known-failures tolerate to commit work beside it",
+            )
+        }
         Reason::PlanningOnly | Reason::NoProgress
             if summary.status == Some(RunStatus::NoWork) || !changed_nothing(summary) =>
         {
@@ -354,6 +361,9 @@ pub fn advice(summary: &RunSummary) -> Option<&'static str> {
         Reason::VerificationFailed if summary.tasks.iter().all(|task| task.checks.is_empty()) => {
             Some("say more exactly what is wanted, or try another model")
         }
+        Reason::VerificationFailed if undone(summary).all(|it| it.failing_checks() == Some(0)) => {
+            Some("make the new tests fail without the work, or do without them")
+        }
         Reason::RepeatingFailure | Reason::VerificationFailed => {
             Some("look at the failing check: its log is in the run directory")
         }
@@ -379,10 +389,21 @@ pub fn advice(summary: &RunSummary) -> Option<&'static str> {
     }
 }
 
+fn undone(summary: &RunSummary) -> impl Iterator<Item = &TaskSummary> {
+    summary.tasks.iter().filter(|task| is_undone(task))
+}
+
+/// Whether everything that keeps a task from being done failed before it began.
+fn failed_before(summary: &RunSummary) -> bool {
+    undone(summary).all(|task| {
+        let mut tests = task.failing_tests.iter();
+        !task.failing_tests.is_empty() && tests.all(|test| test.blame == Blame::WasRedBefore)
+    })
+}
+
 /// Whether no unfinished task changed anything: only then does `if_no_changes` change the end of the run.
 fn changed_nothing(summary: &RunSummary) -> bool {
-    let mut undone = summary.tasks.iter().filter(|task| is_undone(task));
-    undone.all(|task| task.changed_files.is_empty())
+    undone(summary).all(|task| task.changed_files.is_empty())
 }
 
 fn resume(summary: &RunSummary) -> String {

@@ -449,12 +449,12 @@ const EMPTY_TEST: &str = "echo fixed > work.txt; echo 'test -e work.txt' > tests
 
 #[test]
 fn new_tests_have_to_fail_without_the_work_where_that_is_required() {
-    let project = tested("prove_new_tests: require\n");
+    let files = [("work.txt", "x\n"), ("tests/a.sh", "true\n")];
+    let check = "for t in tests/*.sh; do sh $t || exit 1; done";
+    let project = project(&files, check, "max_retries: 0\nprove_new_tests: require\n");
     let run = run(&project, NEW_TEST, &[]).expect(0);
     proved(&run, &[("new_tests", "failed")]);
     assert_eq!(run.task(0)["reason"], "verified");
-    let files = [("work.txt", "x\n"), ("tests/a.sh", "true\n")];
-    let check = "for t in tests/*.sh; do sh $t || exit 1; done";
     let empty = |how: &str| {
         let project = self::project(
             &files,

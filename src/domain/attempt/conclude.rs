@@ -307,8 +307,11 @@ fn expected_reports(policy: &Policy, state: &TaskState) -> Option<Tests> {
 pub(super) fn unproven_tests(state: &TaskState) -> Outcome {
     let are_rewritten = were_rewritten_since_they_failed(state);
     let changed = state.tests.changed.iter().filter(|_| are_rewritten);
+    let result = of_current_tree(state, state.proofs.new_tests.as_ref());
+    let result = result.filter(|result| *result != ProofResult::Passed);
     Outcome::UnprovenTests {
         tests: state.tests.added.iter().chain(changed).cloned().collect(),
+        unknown: result.map(|result| result.details().join("; ")),
     }
 }
 
@@ -317,6 +320,14 @@ pub(super) fn unproven_tests(state: &TaskState) -> Outcome {
 fn were_rewritten_since_they_failed(state: &TaskState) -> bool {
     let red = state.red_tests.as_ref();
     state.tests.are_tests_touched() && red.is_some_and(|red| *red != state.tests.digest)
+}
+
+impl TaskState {
+    /// Whether the proof with the new tests is also about tests that were there before. It does not matter then
+    /// whether they failed as they were.
+    pub fn are_red_tests_changed(&self) -> bool {
+        were_rewritten_since_they_failed(self) && !self.tests.changed.is_empty()
+    }
 }
 
 /// Commits the current tree. A permit does not outlive the process that ran the checks.

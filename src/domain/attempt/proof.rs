@@ -1,5 +1,7 @@
 //! Further runs of the checks that show how much a verdict is worth and what caused a failure.
 
+mod new_tests;
+
 use crate::checks::verdict::Verdict;
 use crate::checks::{Reported, Results};
 use crate::snapshot::Fingerprint;

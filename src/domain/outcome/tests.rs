@@ -36,6 +36,7 @@ fn every_outcome() -> Vec<Outcome> {
         },
         Outcome::UnprovenTests {
             tests: vec![text()],
+            unknown: None,
         },
         Outcome::UnstableChecks {
             files: vec![text()],

@@ -148,6 +148,9 @@ async fn on_its_tree(
         judge(parts.memory, run, (&before, &left), &verification);
     }
     match left.same_as(&before) {
+        Some(true) if proof == Proof::NewTests => {
+            because_of_new_tests(parts, run, seen, found(&verification)).await
+        }
         Some(true) => Ok(Some(found(&verification))),
         _ => unknown("the checks changed what they checked".into()),
     }
@@ -198,6 +201,38 @@ async fn is_rewritten_at_start(
             Err(_) => Some(false),
         },
     )
+}
+
+/// What a run with the new tests shows of them. Unless their own files name the failures, this takes the result on the
+/// tree on which the task started, where something may have failed before. `None` if the run was stopped.
+async fn because_of_new_tests(
+    parts: &mut CheckParts<'_, '_>,
+    run: &TaskRun<'_>,
+    seen: (&RawSnapshot, &Snapshot),
+    (result, reported): Found,
+) -> anyhow::Result<Option<Found>> {
+    let state = &run.journal.state;
+    let added = &state.tests.added;
+    if result.word() != ProofWord::Failed || state.are_red_tests_changed() {
+        return Ok(Some((result, reported)));
+    }
+    if let Some(own) = result.failures_in(added) {
+        return Ok(Some((own, reported)));
+    }
+    let known = known_baseline(parts.memory, run, Proof::Baseline).map(|(before, _)| before);
+    let before = match known.or_else(|| state.proofs.baseline.clone()) {
+        Some(before) => before,
+        None => {
+            let start = Ok((parts.tree.repo.base_tree(), ExtraPaths::new()));
+            match on_other_tree(parts, &run.config, seen, (Proof::Baseline, start)).await? {
+                Ok(ran) if ran.verification.verdict == Verdict::Aborted => return Ok(None),
+                Ok(ran) => result_of(&ran.verification),
+                Err(why) => ProofResult::Unknown { why },
+            }
+        }
+    };
+    let result = result.because_of_new_tests(&before);
+    Ok(Some((result, reported)))
 }
 
 /// The result of these checks on the tree before a move to commits; `None` if the run was stopped.

@@ -138,3 +138,38 @@ fn tests_in_a_submodule_that_become_others_verify_nothing() {
         run.stdout
     );
 }
+
+/// Other tests fail on the tree on which the task started: that says nothing of the new ones.
+#[test]
+fn what_failed_before_is_no_proof_of_a_new_test() {
+    let suite = "bad=0; echo TAP version 13; n=0
+for t in tests/*.sh; do
+  n=$((n + 1))
+  if sh $t; then echo \"ok $n - $t\"; else echo \"not ok $n - $t\"; bad=1; fi
+done
+echo 1..$n; exit $bad";
+    let files = [
+        ("work.txt", "x\n"),
+        ("tests/a.sh", "grep -q fixed work.txt\n"),
+    ];
+    let settings = "max_retries: 0\nprove_new_tests: require\n";
+    let proving = "echo fixed > work.txt; echo 'grep -q fix work.txt' > tests/b.sh; echo Done.";
+    let empty = "echo fixed > work.txt; echo true > tests/b.sh; echo Done.";
+    let proved_by = run(&project(&files, suite, settings), proving, &[]).expect(0);
+    proved(&proved_by, &[("new_tests", "failed")]);
+    let details = &proved_by.task(0)["proofs"][0]["details"];
+    assert_eq!(*details, json!(["tests/b.sh"]));
+    let refused = run(&project(&files, suite, settings), empty, &[]).expect(1);
+    proved(&refused, &[("new_tests", "passed")]);
+    let advice = "make the new tests fail without the work";
+    assert!(refused.stdout.contains(advice), "{}", refused.stdout);
+    // The check ends at the first test that fails.
+    let check = "for t in tests/*.sh; do sh $t || exit 1; done";
+    let unnamed = run(&project(&files, check, settings), empty, &[]).expect(1);
+    proved(&unnamed, &[("new_tests", "unknown")]);
+    let message = unnamed.task(0)["message"].as_str().unwrap();
+    assert!(
+        message.contains("(tests/b.sh) fail without the change is not known: "),
+        "{message}"
+    );
+}
