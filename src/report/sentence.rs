@@ -314,11 +314,17 @@ pub fn blamed(tests: &[BlamedTest]) -> &[BlamedTest] {
     }
 }
 
-/// Whether the message of a finished task says more than that its checks passed: they did not, or not as
-/// before.
+/// Whether the message of a finished task says more than that its checks passed: they did not, not as before, or
+/// not each time.
 pub fn is_done_with_a_reservation(task: &TaskSummary) -> bool {
     let fails = task.reason == Some(Reason::Unverified) && !task.failing_tests.is_empty();
-    task.status == TaskEnd::Done && (fails || task.reason == Some(Reason::ChangedExpectations))
+    let is_flaky = task.reason == Some(Reason::Verified)
+        && task
+            .failing_tests
+            .iter()
+            .any(|test| test.blame == Blame::Flaky);
+    let is_unproved = task.reason == Some(Reason::ChangedExpectations);
+    task.status == TaskEnd::Done && (fails || is_flaky || is_unproved)
 }
 
 /// The end of a run in words, where no single task decided it.

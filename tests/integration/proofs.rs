@@ -239,6 +239,15 @@ fn what_was_red_before_is_tolerated_and_named_where_the_policy_says_so() {
 }
 
 #[test]
+fn advice_about_a_task_that_fails_as_before_is_about_what_failed_before() {
+    let project = suite("max_retries: 0\n");
+    let run = run(&project, "printf 'a\\nb\\n' > work.txt; echo Done.", &[]).expect(1);
+    assert_eq!(blamed(&run), pairs(&[("c", "was_red_before")]));
+    let advice = "first fix what failed before the task";
+    assert!(run.stdout.contains(advice), "{}", run.stdout);
+}
+
+#[test]
 fn a_new_failure_is_not_tolerated_behind_an_old_one() {
     let project = suite("max_retries: 0\nknown_failures: tolerate\n");
     let run = run(&project, "echo a > work.txt; echo Done.", &[]).expect(1);
@@ -316,6 +325,14 @@ fn a_failure_that_does_not_come_back_is_told_as_flaky() {
         run.stdout.contains("failing test sometimes: flaky"),
         "{}",
         run.stdout
+    );
+    let message = run.task(0)["message"].as_str().unwrap();
+    assert!(message.ends_with("; flaky: sometimes"), "{message}");
+    let report = run.dir.as_ref().unwrap().join("report.md");
+    let report = std::fs::read_to_string(report).unwrap();
+    assert!(
+        report.contains(&format!("**`fix`: {message}**")),
+        "{report}"
     );
 }
 

@@ -3,10 +3,10 @@
 use super::{CheckLine, Counted, HistoryLine, RunUsage, StateLine, TaskSummary, TurnSummary};
 use crate::agent::Usage;
 use crate::assess::AssessmentKind;
-use crate::attempt::PhaseName;
+use crate::attempt::{Blame, BlamedTest, PhaseName};
 use crate::checks::verdict::{CheckOutcome, CheckResult, HistoryEntry};
 use crate::event::{TaskEnded, TaskLine, TurnLine};
-use crate::outcome::{Outcome, TaskEnd};
+use crate::outcome::{Outcome, TaskEnd, listed};
 use crate::snapshot::{Head, Snapshot};
 use std::collections::BTreeMap;
 
@@ -53,7 +53,7 @@ impl TaskSummary {
         let is_left = ended.outcome.commit().is_none()
             && ended.agent_commits == 0
             && !ended.changed_files.is_empty();
-        match (&ended.outcome, last) {
+        let message = match (&ended.outcome, last) {
             (Outcome::PlanningOnly, Some(AssessmentKind::AwaitingInput)) => {
                 "the agent asked and waited, and never changed a file".into()
             }
@@ -67,6 +67,15 @@ impl TaskSummary {
                 "no check is configured; the changes are left uncommitted".into()
             }
             _ => ended.outcome.message(),
+        };
+        let flaky = ended.failing_tests.iter();
+        let flaky = flaky.filter(|test| test.blame == Blame::Flaky);
+        let flaky: Vec<String> = flaky.map(BlamedTest::name).collect();
+        match &ended.outcome {
+            Outcome::Verified { .. } if !flaky.is_empty() => {
+                format!("{message}; flaky: {}", listed(&flaky))
+            }
+            _ => message,
         }
     }
 
