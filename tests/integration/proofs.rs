@@ -4,6 +4,7 @@ mod definitions;
 mod names;
 mod new_tests;
 mod runners;
+mod tools;
 mod uncommitted;
 
 use crate::support::project::{Project, Run};
