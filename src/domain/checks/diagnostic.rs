@@ -182,6 +182,11 @@ impl Found {
         self
     }
 
+    /// The file and the line of its location, if it has both.
+    pub(super) fn place(&self) -> Option<(String, u32)> {
+        Some((self.diagnostic.path.clone()?, self.diagnostic.line?))
+    }
+
     /// The index of the output line that names its location.
     pub(super) fn at(&self) -> usize {
         self.at

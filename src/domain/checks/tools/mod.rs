@@ -1,6 +1,7 @@
 //! The known tools, one file per tool: how to recognise its output, the locations and failed tests that it
 //! names, its numbers, and advice about its failures. [`TABLE`] lists them all.
 
+mod annotations;
 mod bats;
 mod cargo_test;
 mod catch2;
@@ -132,6 +133,7 @@ pub(super) const TABLE: &[Tool] = &[
     junit_console::TOOL,
     dotnet_test::TOOL,
     other::TOOL,
+    annotations::TOOL,
 ];
 
 impl Tool {
