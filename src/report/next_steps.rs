@@ -323,9 +323,13 @@ pub fn advice(summary: &RunSummary) -> Option<&'static str> {
         Reason::NoProgress | Reason::RepeatingFailure | Reason::VerificationFailed
             if failed_before(summary) =>
         {
-            Some(
-                "first fix what failed before the task, or use --known-failures tolerate to commit work beside it",
-            )
+            let mut tests = undone(summary).flat_map(|task| &task.failing_tests);
+            Some(match tests.all(|test| test.test.is_some()) {
+                true => {
+                    "first fix what failed before the task, or use --known-failures tolerate to commit work beside it"
+                }
+                false => "first fix what failed before the task",
+            })
         }
         Reason::PlanningOnly | Reason::NoProgress
             if summary.status == Some(RunStatus::NoWork) || !changed_nothing(summary) =>

@@ -248,6 +248,20 @@ fn advice_about_a_task_that_fails_as_before_is_about_what_failed_before() {
     assert!(run.stdout.contains(advice), "{}", run.stdout);
 }
 
+/// The exit code is the same, whatever fails.
+#[test]
+fn a_failure_of_which_nothing_is_printed_is_not_tolerated() {
+    let files = [
+        ("suite.sh", SUITE),
+        ("work.txt", "b\n"),
+        ("other.txt", "x\n"),
+    ];
+    let settings = "max_retries: 0\nknown_failures: tolerate\n";
+    let project = project(&files, "sh suite.sh > /dev/null 2>&1", settings);
+    run(&project, "echo a > work.txt; echo Done.", &[]).expect(1);
+    assert_eq!(project.commits(), 2);
+}
+
 #[test]
 fn a_new_failure_is_not_tolerated_behind_an_old_one() {
     let project = suite("max_retries: 0\nknown_failures: tolerate\n");

@@ -208,7 +208,7 @@ pub struct FailedCheck {
     pub check: String,
     /// How it ended, without durations: `failed with exit code 101`.
     pub end: String,
-    /// Equal for equal failures.
+    /// Equal for equal failures; empty if nothing is known of the failure.
     pub fingerprint: String,
     /// Ids of the failed tests, as far as the output names them.
     pub tests: BTreeSet<String>,
@@ -485,7 +485,7 @@ impl FailedCheck {
             && then.passed.is_some();
         self.check == then.check
             && self.end == then.end
-            && (same_tests || self.fingerprint == then.fingerprint)
+            && (same_tests || self.is_like(then))
             && !self.hides_some
             && !self.is_worse_in_numbers(then)
             && self
@@ -493,6 +493,11 @@ impl FailedCheck {
                 .iter()
                 .all(|test| self.blame_of_name(then, test) == Blame::WasRedBefore)
             && !self.tests.iter().any(|test| self.is_elsewhere(then, test))
+    }
+
+    /// Whether this is known to be the same failure as the other one, as a whole.
+    fn is_like(&self, other: &Self) -> bool {
+        !self.fingerprint.is_empty() && self.fingerprint == other.fingerprint
     }
 
     /// The origin of the failures of a name that failed in both runs. Tests of one name are told apart by their order,
