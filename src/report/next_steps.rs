@@ -343,6 +343,9 @@ pub fn advice(summary: &RunSummary) -> Option<&'static str> {
         Reason::FailedReport => {
             Some("do what the report asks for, or change the task, then run it again")
         }
+        Reason::ChangedExpectations if summary.status == Some(RunStatus::Blocked) => Some(
+            "find out what became of the tests and check definitions before you take the patch",
+        ),
         Reason::ChangedExpectations => Some(
             "find out what became of the tests and check definitions, and what the commit lacks, before you accept the work",
         ),

@@ -428,6 +428,8 @@ fn the_policy_may_block_or_only_warn_of_weaker_tests() {
         (blocked.task(0)["status"].as_str(), project.commits()),
         (Some("blocked"), 2)
     );
+    let advice = "before you take the patch";
+    assert!(blocked.stdout.contains(advice), "{}", blocked.stdout);
     assert_eq!(project.read("tests/a.sh"), "true\n");
     let project = tested("test_changes: warn\n");
     let warned = run(&project, WEAKENED, &[]).expect(0);
