@@ -3,6 +3,7 @@ use crate::checks::tests_changed::is_test;
 use std::collections::{BTreeMap, BTreeSet};
 
 mod found;
+mod preferred;
 
 /// Files by path. Content that starts with `->` is a link; content that starts with `#!` is executable.
 struct Tree(BTreeMap<&'static str, &'static str>);

@@ -175,7 +175,8 @@ fn is_of_product(path: &str) -> bool {
     !first.is_empty() && PRODUCT_DIRECTORIES.contains(&first)
 }
 
-static INCLUDE: Pattern = Pattern::new(r"(?m)^ *[-s]?include[ \t]+([^#\n]+)");
+static INCLUDE: Pattern =
+    Pattern::new(r#"(?m)^ *(?:[-s]?include|import\??)[ \t]+["']?([^#\n"']+)"#);
 
 static WILDCARD: Pattern =
     Pattern::new(r"(?m)^ *[-s]?include[ \t][^#\n]*\$[({]wildcard +([^$)}\s]+)[)}]");

@@ -1,5 +1,6 @@
 //! Follows the scripts that the files of task runners name.
 
+use super::super::families::{GULPFILES, RAKEFILES, TASKFILES};
 use super::super::table::SHELLS;
 use super::super::{Entry, base, parent, shell};
 use super::words::{extension, is_limit, says_that_it_checks, says_that_it_tests};
@@ -18,16 +19,13 @@ const TASK_FILES: &[(&[&str], &[&str])] = &[
     (&["composer"], &["composer.json"]),
     (&["deno"], &["deno.json", "deno.jsonc"]),
     (&["doit"], &["dodo.py"]),
-    (
-        &["go-task", "task"],
-        &["Taskfile.yml", "Taskfile.yaml", "Taskfile.dist.yml"],
-    ),
+    (&["go-task", "task"], TASKFILES),
     (
         &["gradle", "gradlew"],
         &["build.gradle", "build.gradle.kts"],
     ),
     (&["grunt"], &["Gruntfile.js", "Gruntfile.cjs"]),
-    (&["gulp"], &["gulpfile.js", "gulpfile.mjs", "gulpfile.cjs"]),
+    (&["gulp"], GULPFILES),
     (
         &["hatch", "pdm", "poe", "taskipy"],
         &["pyproject.toml", "hatch.toml"],
@@ -46,7 +44,7 @@ const TASK_FILES: &[(&[&str], &[&str])] = &[
     (&["mvn", "mvnw"], &["pom.xml"]),
     (&["nox"], &["noxfile.py"]),
     (&["pre-commit"], &[".pre-commit-config.yaml"]),
-    (&["rake"], &["Rakefile", "rakefile", "Rakefile.rb"]),
+    (&["rake"], RAKEFILES),
     (
         &["tox"],
         &["tox.ini", "tox.toml", "setup.cfg", "pyproject.toml"],
