@@ -214,10 +214,13 @@ impl Definitions {
     /// directory in which one looks.
     fn configures_a_program(&self, path: &str) -> bool {
         let dir = parent(path)
+            .trim_end_matches(".cargo")
             .trim_end_matches(".config")
             .trim_end_matches('/');
         let is_above = |place: &String| is_at_or_below(dir, place);
-        (dir.is_empty() || self.directories.iter().any(is_above))
+        // Linters look for hidden files beside each file that they judge.
+        let is_found = dir.is_empty() || base(path).starts_with('.');
+        (is_found || self.directories.iter().any(is_above))
             && self
                 .programs
                 .iter()
@@ -259,14 +262,27 @@ fn counts_when_added(added: Added, path: &str, start: &dyn Start) -> bool {
     }
 }
 
-/// Whether a file name is that of a program's configuration by the usual conventions: `knip.json`, `.vale.ini`,
-/// `hardhat.config.js`, `.semgrepignore`.
+/// Whether a file name is that of a program's configuration or list of exceptions by the usual conventions:
+/// `knip.json`, `.vale.ini`, `hardhat.config.js`, `.semgrepignore`, `.haml-lint_todo.yml`.
 fn is_configuration(program: &str, name: &str) -> bool {
     const DATA: &[&str] = &[
         "cfg", "conf", "config", "hcl", "ini", "json", "json5", "jsonc", "toml", "xml", "yaml",
         "yml",
     ];
     let plain = name.strip_prefix('.').unwrap_or(name);
+    const CODE: &[&str] = &["cjs", "js", "mjs", "php", "py", "rb", "ts"];
+    const KINDS: &[&str] = &[
+        "allowlist",
+        "baseline",
+        "config",
+        "exclude",
+        "ignore",
+        "local",
+        "opts",
+        "rc",
+        "suppressions",
+        "todo",
+    ];
     let stem = program.trim_end_matches(|c: char| c.is_ascii_digit());
     let rest = plain.strip_prefix(program).or(plain.strip_prefix(stem));
     let Some(rest) = rest.filter(|_| !stem.is_empty()) else {
@@ -274,8 +290,10 @@ fn is_configuration(program: &str, name: &str) -> bool {
     };
     let (kind, ending) = rest.rsplit_once('.').unwrap_or((rest, ""));
     match kind {
-        "" => DATA.contains(&ending) || rest.is_empty() && name.starts_with('.'),
-        "rc" | "ignore" | ".conf" | ".config" | ".setup" => true,
+        "" if name.starts_with('.') => rest.is_empty() || [DATA, CODE].concat().contains(&ending),
+        "" => DATA.contains(&ending),
+        ".conf" | ".setup" => true,
+        _ if KINDS.contains(&kind.trim_start_matches(['-', '.', '_'])) => true,
         _ => kind.starts_with('.') && kind != ".lock" && DATA.contains(&ending),
     }
 }

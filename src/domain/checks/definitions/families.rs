@@ -59,6 +59,11 @@ pub const FAMILIES: &[Family] = &[
         files: &[always(".gitignore"), always(".ignore")],
     },
     Family {
+        name: "programs that obey .editorconfig",
+        programs: &["ec", "eclint", "editorconfig-checker", "ktlint", "shfmt"],
+        files: &[always(".editorconfig")],
+    },
+    Family {
         name: "containers",
         programs: &["docker", "docker-compose", "podman", "podman-compose"],
         files: &[
@@ -251,6 +256,7 @@ pub const FAMILIES: &[Family] = &[
             },
             beside("go.work", &["go.mod"]),
             always(".golangci.*"),
+            always("staticcheck.conf"),
             alone("magefile.go"),
             beside("magefiles/", &["magefile.go"]),
         ],
@@ -258,7 +264,16 @@ pub const FAMILIES: &[Family] = &[
     Family {
         name: "Ruby",
         programs: &[
-            "bundle", "cucumber", "rails", "rake", "rspec", "rubocop", "ruby", "m",
+            "bundle",
+            "cucumber",
+            "m",
+            "parallel_rspec",
+            "rails",
+            "rake",
+            "rspec",
+            "rubocop",
+            "ruby",
+            "standardrb",
         ],
         files: &[
             beside("Rakefile", RAKEFILES),
@@ -284,7 +299,9 @@ pub const FAMILIES: &[Family] = &[
             beside(".bundle/config", &["Gemfile"]),
             with_tests(".rspec"),
             with_tests(".rspec-local"),
+            with_tests(".rspec_parallel"),
             always(".rubocop*.yml"),
+            always(".standard*.yml"),
             alone(".simplecov"),
             alone("cucumber.yml"),
             alone("config/environments/test.rb"),
@@ -293,8 +310,8 @@ pub const FAMILIES: &[Family] = &[
     Family {
         name: "PHP",
         programs: &[
-            "codecept", "composer", "paratest", "pest", "php", "phpcs", "phpstan", "phpunit",
-            "psalm",
+            "codecept", "composer", "ecs", "paratest", "pest", "php", "phpcs", "phpstan",
+            "phpunit", "psalm", "rector",
         ],
         files: &[
             partly("composer.json", COMPOSER_JSON),
@@ -303,7 +320,9 @@ pub const FAMILIES: &[Family] = &[
             with_tests("phpunit.dist.xml"),
             beside("codeception.*", &["codeception.dist.yml"]),
             always("phpstan*"),
-            always("psalm.xml*"),
+            always("psalm*.xml*"),
+            always("ecs.php"),
+            always("rector.php"),
             always("phpcs.xml*"),
             always(".php-cs-fixer*"),
         ],
@@ -337,7 +356,7 @@ pub const FAMILIES: &[Family] = &[
         name: "compilers of C and C++",
         programs: &[
             "bmake", "c++", "cc", "clang", "clang++", "cmake", "ctest", "g++", "gcc", "gmake",
-            "make", "meson", "ninja",
+            "make", "meson", "ninja", "valgrind",
         ],
         files: HEADERS,
     },
@@ -364,10 +383,15 @@ pub const FAMILIES: &[Family] = &[
             with_tests("*.runsettings"),
             with_tests("xunit.runner.json"),
             with_tests("Directory.Build.*"),
+            with_tests("Directory.Solution.*"),
+            with_tests("*.sln.targets"),
+            with_tests("*proj.user"),
             alone("global.json"),
-            alone("*Tests.csproj"),
-            alone("*Test.csproj"),
+            alone("*Tests.*proj"),
+            alone("*Test.*proj"),
             alone("*.sln"),
+            always(".editorconfig"),
+            always(".globalconfig"),
         ],
     },
     Family {

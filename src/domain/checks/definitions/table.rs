@@ -183,6 +183,35 @@ pub const INSTALLED: &[&str] = &[".venv/bin", "node_modules/.bin", "vendor/bin",
 /// Programs that run others in a virtual environment of the project.
 pub const ENVIRONMENTS: &[&str] = &["hatch", "pdm", "pipenv", "poetry", "rye", "tox", "uv"];
 
+/// Words that precede a command.
+pub const BEFORE_A_COMMAND: &[&str] = &[
+    "!",
+    "command",
+    "cross-env",
+    "do",
+    "elif",
+    "else",
+    "env",
+    "eval",
+    "exec",
+    "if",
+    "ionice",
+    "nice",
+    "nohup",
+    "setsid",
+    "stdbuf",
+    "sudo",
+    "then",
+    "time",
+    "timeout",
+    "trap",
+    "until",
+    "while",
+    "xargs",
+    "xvfb-run",
+    "{",
+];
+
 /// Programs that run the program in their arguments.
 pub const EXECUTORS: &[&str] = &[
     "bun", "bundle", "bunx", "npm", "npx", "pdm", "pipenv", "pnpm", "pnpx", "poetry", "rye", "uv",

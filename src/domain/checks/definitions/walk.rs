@@ -3,8 +3,8 @@
 use super::families::FAMILIES;
 use super::shell::{self, Variables, is_assignment};
 use super::table::{
-    ENVIRONMENTS, Family, INSTALLED, INTERPRETERS, PACKAGE_MANAGERS, PRODUCT_DIRECTORIES,
-    REPORTING, RUNNERS, SHELLS, TEXT_TOOLS, USUAL_DIRECTORIES,
+    BEFORE_A_COMMAND, ENVIRONMENTS, Family, INSTALLED, INTERPRETERS, PACKAGE_MANAGERS,
+    PRODUCT_DIRECTORIES, REPORTING, RUNNERS, SHELLS, TEXT_TOOLS, USUAL_DIRECTORIES,
 };
 use super::{Definitions, Entry, Start, base, fits, joined, parent};
 use places::{Level, MAX_PLACES, distinct};
@@ -32,12 +32,6 @@ const MAX_LINKS: u32 = 40;
 /// Commands that print no place in a file.
 const SILENT: &[&str] = &[
     ":", "[", "cp", "export", "mkdir", "mv", "rm", "set", "test", "touch", "true",
-];
-
-/// Words that precede a command.
-const BEFORE_A_COMMAND: &[&str] = &[
-    "!", "command", "do", "elif", "else", "env", "eval", "exec", "if", "nice", "nohup", "sudo",
-    "then", "time", "timeout", "trap", "until", "while", "xargs", "xvfb-run", "{",
 ];
 
 /// The definitions of these command lines.

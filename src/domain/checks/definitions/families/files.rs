@@ -76,6 +76,8 @@ pub const JAVASCRIPT: &[File] = &[
     always(".prettierignore"),
     always("prettier.config.*"),
     always("eslint-suppressions.json"),
+    alone("eslint-local-rules*"),
+    alone("eslint-local-rules/"),
     always(".stylelintrc*"),
     always(".stylelintignore"),
     always("biome.json*"),
@@ -151,6 +153,13 @@ pub const JVM: &[File] = &[
     beside("project/*.s*", &["build.sbt"]),
     alone("build.xml"),
     always("checkstyle*.xml"),
+    always("detekt*.yml"),
+    always("lint.xml"),
+    always("pmd*.xml"),
+    always("spotbugs*.xml"),
+    always("*baseline.xml"),
+    always("*suppressions.xml"),
+    always(".editorconfig"),
     alone("project.clj"),
     beside("profiles.clj", &["project.clj"]),
     alone("build.sc"),
@@ -166,6 +175,8 @@ pub const JVM: &[File] = &[
 /// Headers and sources of test frameworks and of the C library. A directory of the project may come before those of the
 /// system.
 pub const HEADERS: &[File] = &[
+    // Suppressions of sanitizers and of Valgrind.
+    alone("*.supp"),
     with_tests("acutest.h"),
     with_tests("assert.h"),
     with_tests("catch.hpp"),

@@ -92,3 +92,118 @@ fn what_a_justfile_imports_decides_also_if_it_does_not_exist_yet() {
         assert_eq!(decides(&files, "just test", path), expected, "{path}");
     }
 }
+
+#[test]
+fn lists_of_exceptions_decide_where_their_program_runs() {
+    for (files, check, path, expected) in [
+        (&["src/a.py"][..], "isort --check .", "src/.isort.cfg", true),
+        (&["src/a.js"], "npx jshint .", "src/.jshintrc", true),
+        (&["src/a.js"], "npx jshint .", "src/.eslintrc", false),
+        (&["src/a.txt"], "knip", "src/knip.json", false),
+        (
+            &[".haml-lint_todo.yml"],
+            "haml-lint",
+            ".haml-lint_todo.yml",
+            true,
+        ),
+        (&[], "ansible-lint", ".ansible-lint-ignore", true),
+        (&["a.js"], "flow check", ".flowconfig", true),
+        (&[], "shellspec", ".shellspec-local", true),
+        (
+            &["lefthook.yml"],
+            "lefthook run test",
+            "lefthook-local.yml",
+            true,
+        ),
+        (
+            &["psalm-baseline.xml"],
+            "vendor/bin/psalm",
+            "psalm-baseline.xml",
+            true,
+        ),
+        (
+            &[".size-limit.js"],
+            "npx size-limit",
+            ".size-limit.js",
+            true,
+        ),
+        (
+            &[".standard_todo.yml"],
+            "standardrb",
+            ".standard_todo.yml",
+            true,
+        ),
+        (&["rector.php"], "rector --dry-run", "rector.php", true),
+        (&[], "cargo deny check", "deny.toml", true),
+        (&[], "cargo +nightly audit", ".cargo/audit.toml", true),
+        (
+            &[],
+            "cargo tarpaulin --fail-under 80",
+            "tarpaulin.toml",
+            true,
+        ),
+        (&[], "cargo test", "deny.toml", false),
+        (&["knip.json"], "cross-env CI=1 knip", "knip.json", true),
+        (
+            &["conf/v.supp"],
+            "valgrind --suppressions=conf/v.supp ./a",
+            "conf/v.supp",
+            true,
+        ),
+        (
+            &["tsan.supp"],
+            "TSAN_OPTIONS=suppressions=tsan.supp make test",
+            "tsan.supp",
+            true,
+        ),
+        (
+            &["src/a.go"],
+            "staticcheck ./...",
+            "src/staticcheck.conf",
+            true,
+        ),
+        (&["a.sh"], "shfmt -d .", ".editorconfig", true),
+        (&["a.sh"], "shellcheck a.sh", ".editorconfig", false),
+        (
+            &["config/detekt/detekt.yml"],
+            "gradle detekt",
+            "config/detekt/detekt.yml",
+            true,
+        ),
+        (
+            &["detekt-baseline.xml"],
+            "gradle detekt",
+            "detekt-baseline.xml",
+            true,
+        ),
+        (&["app/a.kt"], "./gradlew lint", "app/lint.xml", true),
+        (
+            &["App.Tests/a.cs"],
+            "dotnet test",
+            "App.Tests/App.Tests.csproj.user",
+            true,
+        ),
+        (
+            &["App.Tests/a.cs"],
+            "dotnet test",
+            "Directory.Solution.targets",
+            true,
+        ),
+        (&["AppTests.fsproj"], "dotnet test", "AppTests.fsproj", true),
+        (
+            &["a.cs"],
+            "dotnet format --verify-no-changes",
+            ".editorconfig",
+            true,
+        ),
+        (
+            &["eslint-local-rules.js"],
+            "npx eslint .",
+            "eslint-local-rules.js",
+            true,
+        ),
+    ] {
+        let files: Vec<_> = files.iter().map(|path| (*path, "")).collect();
+        assert_eq!(decides(&files, check, path), expected, "{check}: {path}");
+    }
+}

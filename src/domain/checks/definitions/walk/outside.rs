@@ -20,6 +20,13 @@ const UNCONFIGURED: &[&str] = &[
     "shift", "sleep", "tee", "type", "unset", "wait", "which", "}",
 ];
 
+/// Commands that cargo has itself.
+const OF_CARGO: &[&str] = &[
+    "b", "bench", "build", "c", "check", "clean", "clippy", "d", "doc", "fetch", "fix", "fmt",
+    "metadata", "package", "publish", "r", "run", "rustc", "rustdoc", "t", "test", "tree",
+    "update", "vendor",
+];
+
 /// Where the sources of a program are, if it is the work itself.
 const SOURCES: &[&str] = &[
     "bin/{}",
@@ -57,6 +64,12 @@ impl Walk<'_> {
                 self.outside(program, rest, place);
             }
             return;
+        }
+        // A subcommand of cargo is a program of its own: `cargo deny check`.
+        if program == "cargo" {
+            let mut words = rest.iter().filter(|word| !word.starts_with(['-', '+']));
+            let command = words.next().filter(|it| !OF_CARGO.contains(&it.as_str()));
+            self.found.programs.extend(command.cloned());
         }
         let known = [BUILDERS, SHELLS, SILENT, UNCONFIGURED, USUAL_PROGRAMS];
         let verb = rest.iter().find(|word| !word.starts_with('-'));

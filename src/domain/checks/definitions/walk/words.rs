@@ -1,8 +1,10 @@
 //! What words of a command or a path say.
 
 use super::super::base;
-use super::super::table::{COMPILERS, INSTALLERS, LINTERS, SAYING, SHELLS, TEXT_TOOLS};
-use super::{BEFORE_A_COMMAND, is_assignment};
+use super::super::table::{
+    BEFORE_A_COMMAND, COMPILERS, INSTALLERS, LINTERS, SAYING, SHELLS, TEXT_TOOLS,
+};
+use super::is_assignment;
 use crate::checks::tests_changed::is_test;
 
 /// Words in a script's path that mark it as a check. A script that another script runs may otherwise be the
@@ -102,6 +104,7 @@ const CONFIGURING: &[&str] = &[
     "sp",
     "specs",
     "standard",
+    "suppressions",
     "suppressions-list",
     "suppressions-location",
     "vettool",
