@@ -66,9 +66,16 @@ pub const OF_PYTEST: &[&str] = &[
     "tox.ini",
 ];
 
-/// Endings under which JavaScript finds a module.
+/// Files that name what PHPUnit loads before all tests.
+pub const OF_PHPUNIT: &[&str] = &["phpunit.dist.xml", "phpunit.xml", "phpunit.xml.dist"];
+
+/// Files that name what RSpec loads before all tests.
+pub const OF_RSPEC: &[&str] = &[".rspec"];
+
+/// Endings under which a module is found.
 pub const ENDINGS: &[&str] = &[
     "",
+    ".rb",
     ".js",
     ".cjs",
     ".mjs",

@@ -25,6 +25,7 @@ pub const JAVASCRIPT: &[File] = &[
     with_tests("jest.config.*"),
     with_tests("jest.*.config.*"),
     with_tests("jest.setup.*"),
+    with_tests("setupTests.*"),
     with_tests("jest.preset.*"),
     with_tests("vitest.config.*"),
     with_tests("vitest.workspace.*"),

@@ -1,6 +1,7 @@
 //! Files that a program reads in the place of others or beside them, so that a new one decides.
 
-use super::decides;
+use super::{Tree, decides};
+use crate::checks::definitions::{Definitions, Role};
 
 #[test]
 fn a_new_file_that_a_program_prefers_to_the_one_before_decides() {
@@ -205,5 +206,63 @@ fn lists_of_exceptions_decide_where_their_program_runs() {
     ] {
         let files: Vec<_> = files.iter().map(|path| (*path, "")).collect();
         assert_eq!(decides(&files, check, path), expected, "{check}: {path}");
+    }
+}
+
+#[test]
+fn what_the_configuration_of_a_package_names_decides() {
+    let files = [
+        ("package.json", "{\"workspaces\":[\"packages/*\"]}"),
+        ("web/package.json", "{}"),
+        (
+            "web/jest.config.js",
+            "module.exports = { setupFiles: ['./conf/s.js'], roots: ['.', './verify'] }",
+        ),
+        ("web/conf/s.js", ""),
+        ("web/verify/a.js", ""),
+        ("web/app.js", ""),
+        ("packages/a/package.json", "{}"),
+        (
+            "packages/a/vitest.config.ts",
+            "export default { test: { setupFiles: ['./setup/s.ts', './src/setupTests.ts', './src/polyfills.ts'] } }",
+        ),
+        ("packages/a/setup/s.ts", ""),
+        ("packages/a/src/setupTests.ts", ""),
+        ("packages/a/src/polyfills.ts", ""),
+        ("api/pytest.ini", "[pytest]\ntestpaths = verify\n"),
+        ("api/verify/run.py", ""),
+        ("api/conftest.py", "pytest_plugins = ['pkg.fix']\n"),
+        ("api/src/pkg/fix.py", ""),
+        ("api/src/pkg/app.py", ""),
+        ("php/phpunit.xml", "<phpunit bootstrap=\"conf/boot.php\"/>"),
+        ("php/conf/boot.php", ""),
+        ("php/conf/app.php", ""),
+        (".rspec", "--format doc\n--require ./conf/start\n"),
+        ("conf/start.rb", ""),
+    ];
+    let tree = Tree(files.into_iter().collect());
+    for (check, path, expected) in [
+        ("cd web && npx jest", "web/conf/s.js", true),
+        ("cd web && npx jest", "web/verify/a.js", true),
+        ("cd web && npx jest", "web/app.js", false),
+        ("npm test", "web/conf/s.js", false),
+        ("npx vitest run", "packages/a/setup/s.ts", true),
+        ("npx vitest run", "packages/a/src/setupTests.ts", true),
+        ("npx vitest run", "packages/a/src/polyfills.ts", false),
+        ("cd api && pytest", "api/verify/run.py", true),
+        ("cd api && pytest", "api/src/pkg/fix.py", true),
+        ("cd api && pytest", "api/src/pkg/app.py", false),
+        ("pytest", "api/verify/run.py", false),
+        ("cd php && phpunit", "php/conf/boot.php", true),
+        ("cd php && phpunit", "php/conf/app.php", false),
+        ("rspec", "conf/start.rb", true),
+    ] {
+        let role = Definitions::of([check], &tree).of_old(path);
+        let counts = matches!(role, Some(Role::Test | Role::Definition(_)));
+        assert_eq!(counts, expected, "{check}: {path}");
+    }
+    for path in ["src/setupTests.js", "web/src/setupTests.ts"] {
+        let files = [("package.json", "{}"), ("src/App.test.js", "")];
+        assert!(decides(&files, "npx react-scripts test", path), "{path}");
     }
 }

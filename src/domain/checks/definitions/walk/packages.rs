@@ -81,7 +81,7 @@ impl Walk<'_> {
     }
 
     /// The directories of the packages of the workspace, and its own.
-    fn packages(&self, place: &Place) -> BTreeSet<String> {
+    pub(super) fn packages(&self, place: &Place) -> BTreeSet<String> {
         let read = |name: &str| {
             self.start
                 .read(&joined(&place.dir, name))

@@ -1,9 +1,11 @@
 //! Follows what makefiles include, and what the configuration of test runners names.
 
-use super::super::configured::{self, CONFIGURATIONS, ENDINGS, OF_LINTERS, OF_PYTEST};
+use super::super::configured::{
+    self, CONFIGURATIONS, ENDINGS, OF_LINTERS, OF_PHPUNIT, OF_PYTEST, OF_RSPEC,
+};
 use super::super::table::PRODUCT_DIRECTORIES;
 use super::super::{Entry, base, joined, parent};
-use super::words::says_that_it_checks;
+use super::words::{prepares_tests, says_that_it_checks};
 use super::{MAX_DEPTH, Place, Walk};
 use crate::pattern::Pattern;
 use std::collections::BTreeSet;
@@ -49,28 +51,69 @@ impl Walk<'_> {
     /// Records what the configuration of the test runners names.
     pub(super) fn read_configurations(&mut self) {
         let families = self.found.families();
+        let dirs = self.configured_directories();
+        let in_each = |names: &[&str]| -> BTreeSet<String> {
+            let all = dirs.iter();
+            all.flat_map(|dir| names.iter().map(move |name| joined(dir, name)))
+                .collect()
+        };
         if families.contains(&"JavaScript") {
-            let named = self.configurations.iter().cloned();
-            let known = CONFIGURATIONS
-                .iter()
-                .chain(OF_LINTERS)
-                .map(|name| (*name).to_owned());
-            for path in named.chain(known).collect::<BTreeSet<_>>() {
+            let mut paths = in_each(&[CONFIGURATIONS, OF_LINTERS].concat());
+            paths.extend(self.configurations.iter().cloned());
+            for path in paths {
                 self.configuration(&path, 0);
             }
         }
         if families.contains(&"Python") {
-            for path in OF_PYTEST {
-                let text = self.start.read(path).unwrap_or_default();
-                for module in configured::plugins_of_pytest(&text) {
-                    let path = module.replace('.', "/");
-                    for end in [".py", "/__init__.py"] {
-                        let path = format!("{path}{end}");
-                        if let Some((path, Entry::File { .. })) = self.resolve_from("", &path) {
-                            self.found.named.insert(path);
-                        }
+            for path in in_each(OF_PYTEST) {
+                self.plugins_of_pytest(&path, &dirs);
+            }
+        }
+        for (family, names) in [("PHP", OF_PHPUNIT), ("Ruby", OF_RSPEC)] {
+            for path in in_each(names)
+                .into_iter()
+                .filter(|_| families.contains(&family))
+            {
+                self.loaded_at_start(&path);
+            }
+        }
+    }
+
+    /// The directories in which commands run or which are packages of the workspace.
+    fn configured_directories(&self) -> BTreeSet<String> {
+        let mut dirs = self.packages(&Place::default());
+        dirs.extend(self.found.directories.iter().cloned());
+        dirs
+    }
+
+    fn plugins_of_pytest(&mut self, path: &str, dirs: &BTreeSet<String>) {
+        let text = self.start.read(path).unwrap_or_default();
+        for module in configured::plugins_of_pytest(&text) {
+            let module = module.replace('.', "/");
+            for dir in dirs
+                .iter()
+                .flat_map(|dir| [dir.clone(), joined(dir, "src")])
+            {
+                for end in [".py", "/__init__.py"] {
+                    let found = self.resolve_from(&dir, &format!("{module}{end}"));
+                    if let Some((path, Entry::File { .. })) = found {
+                        self.found.named.insert(path);
                     }
                 }
+            }
+        }
+    }
+
+    /// Records the files that PHPUnit and RSpec load before all tests.
+    fn loaded_at_start(&mut self, path: &str) {
+        let text = self.start.read(path).unwrap_or_default();
+        let dir = parent(path);
+        for found in LOADED.captures_iter(&text) {
+            let Some(file) = self.module_at(dir, &found[1]) else {
+                continue;
+            };
+            if !is_work(&file, dir) {
+                self.found.named.insert(file);
             }
         }
     }
@@ -79,8 +122,8 @@ impl Walk<'_> {
         let of_javascript = [
             ".js", ".cjs", ".mjs", ".ts", ".mts", ".json", ".jsonc", ".yml", ".yaml",
         ];
-        let is_read =
-            OF_LINTERS.contains(&path) || of_javascript.iter().any(|end| path.ends_with(end));
+        let is_of_linter = OF_LINTERS.contains(&base(path)) || base(path).starts_with("tsconfig");
+        let is_read = is_of_linter || of_javascript.iter().any(|end| path.ends_with(end));
         if !is_read || depth > MAX_DEPTH {
             return;
         }
@@ -94,17 +137,15 @@ impl Walk<'_> {
             let Some(file) = self.module_at(&dir, &word) else {
                 continue;
             };
-            let is_work = is_of_product(&file) || file.starts_with("index.");
-            if !is_work && self.found.named.insert(file.clone()) {
+            if !is_work(&file, &dir) && self.found.named.insert(file.clone()) {
                 self.configuration(&file, depth + 1);
             }
         }
         // What a compiler or a linter includes is the work.
-        let is_of_linter = OF_LINTERS.contains(&base(path)) || base(path).starts_with("tsconfig");
         for word in named.tests.into_iter().filter(|_| !is_of_linter) {
             if let Some((place, _)) = self
                 .resolve_from(&dir, &word)
-                .filter(|(it, _)| !it.is_empty())
+                .filter(|(it, _)| !it.is_empty() && *it != dir)
             {
                 self.found.tests.insert(place);
             }
@@ -145,21 +186,26 @@ impl Walk<'_> {
         if !self.found.families().contains(&"Python") {
             return;
         }
-        for file in [
+        let files = [
             "pytest.ini",
             ".pytest.ini",
             "pyproject.toml",
             "tox.ini",
             "setup.cfg",
-        ] {
-            let text = self.start.read(file).unwrap_or_default();
+        ];
+        let dirs = self.configured_directories();
+        for (dir, file) in dirs.iter().flat_map(|dir| files.map(|file| (dir, file))) {
+            let text = self.start.read(&joined(dir, file)).unwrap_or_default();
             self.texts_of_doctest(&text);
             for found in TEST_SETTINGS.captures_iter(&text) {
                 let is_list = |c: char| c.is_whitespace() || "[]\"',".contains(c);
                 let words = found[2].split(is_list).filter(|word| !word.is_empty());
                 let words: Vec<String> = words.map(str::to_owned).collect();
                 match &found[1] {
-                    "testpaths" => self.runner("pytest", &words, &Place::default()),
+                    "testpaths" => {
+                        let place = Place::default().below(dir.clone(), dir.clone());
+                        self.runner("pytest", &words, &place);
+                    }
                     _ => self
                         .found
                         .test_names
@@ -168,6 +214,13 @@ impl Walk<'_> {
             }
         }
     }
+}
+
+/// Whether a file that a configuration in this directory loads is the work.
+fn is_work(path: &str, dir: &str) -> bool {
+    let below = path.strip_prefix(dir).unwrap_or(path);
+    let below = below.trim_start_matches('/');
+    (is_of_product(below) && !prepares_tests(path)) || below.starts_with("index.")
 }
 
 fn is_of_product(path: &str) -> bool {
@@ -180,6 +233,9 @@ static INCLUDE: Pattern =
 
 static WILDCARD: Pattern =
     Pattern::new(r"(?m)^ *[-s]?include[ \t][^#\n]*\$[({]wildcard +([^$)}\s]+)[)}]");
+
+static LOADED: Pattern =
+    Pattern::new(r#"(?m)(?:\bbootstrap="|(?:^|\s)(?:--require|-r)[ =]?)((?:\./)?[\w./-]+)"#);
 
 static DOCTEST_GLOB: Pattern = Pattern::new(r#"--doctest-glob[=\s"',]+([^\s"',\]]+)"#);
 

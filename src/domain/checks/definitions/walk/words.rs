@@ -233,6 +233,14 @@ pub fn says_that_it_tests(path: &str) -> bool {
     is_test(path) || has_word(path, &words.copied().collect::<Vec<_>>())
 }
 
+/// Whether a file that the configuration of a test runner loads says that it is there for the tests, also in a directory
+/// of the work: `src/setupTests.ts`.
+pub fn prepares_tests(path: &str) -> bool {
+    let name = base(path).to_ascii_lowercase();
+    let parts = ["jest", "mocha", "setup", "spec", "test"];
+    parts.iter().any(|part| name.contains(part)) || says_that_it_tests(path)
+}
+
 fn has_word(path: &str, known: &[&str]) -> bool {
     let mut words = path.split(|c: char| !c.is_ascii_alphanumeric());
     words.any(|word| known.contains(&word.to_ascii_lowercase().as_str()))
