@@ -112,9 +112,10 @@ fn role_of_old(definitions: &Definitions, start: &Before<'_>, change: &Change) -
     let is_test = start
         .old(&change.path)
         .is_some_and(|old| holds_tests(&path, &old));
-    (is_test || start.is_test_by_a_link(&path))
-        .then_some(Role::Test)
-        .or(role)
+    if is_test || start.is_test_by_a_link(&path) {
+        return Some(Role::Test);
+    }
+    role.or_else(|| start.role_by_a_link(&path, definitions))
 }
 
 /// The path in the work tree to which a link leads; `None` if it leads out of it.
@@ -180,8 +181,8 @@ struct Before<'r> {
     repo: &'r Repo,
     changes: BTreeMap<String, &'r Change>,
     paths: OnceCell<Vec<String>>,
-    /// The targets of links that have the name of a test or of a directory of tests.
-    linked_tests: OnceCell<Vec<PathBuf>>,
+    /// The links at the start of the task, with their targets in the work tree.
+    links: OnceCell<Vec<(String, PathBuf)>>,
 }
 
 impl<'r> Before<'r> {
@@ -193,7 +194,7 @@ impl<'r> Before<'r> {
                 .map(|change| (display_path(&change.path), change))
                 .collect(),
             paths: OnceCell::new(),
-            linked_tests: OnceCell::new(),
+            links: OnceCell::new(),
         }
     }
 
@@ -225,22 +226,39 @@ impl<'r> Before<'r> {
     /// Whether a link at the start of the task, whose own name is that of a test, led to this path or to a directory
     /// around it. What a link inside of a directory of tests leads to is mostly the work.
     fn is_test_by_a_link(&self, path: &str) -> bool {
-        let targets = self.linked_tests.get_or_init(|| {
-            let is_named = |path: &String| {
-                let name = path.rsplit('/').next().unwrap_or_default();
-                is_test(name) || is_test(&format!("{name}/x"))
-            };
+        self.links_to(path).any(|(link, _)| {
+            let name = link.rsplit('/').next().unwrap_or_default();
+            is_test(name) || is_test(&format!("{name}/x"))
+        })
+    }
+
+    /// The role that this path has because a link at the start of the task, which is a check definition, led to it or to
+    /// a directory around it.
+    fn role_by_a_link(&self, path: &str, definitions: &Definitions) -> Option<Role> {
+        let mut roles = self.links_to(path).filter_map(|(link, below)| {
+            let below = display_path(below.as_os_str().as_bytes());
+            definitions.of_old(format!("{link}/{below}").trim_end_matches('/'))
+        });
+        roles.find(|role| *role != Role::Test)
+    }
+
+    /// The links at the start of the task that led to this path or to a directory around it, with the rest of the path.
+    fn links_to<'p>(&'p self, path: &'p str) -> impl Iterator<Item = (&'p str, &'p Path)> {
+        let links = self.links.get_or_init(|| {
             let links = self.repo.base_links().unwrap_or_default().into_iter();
-            let links = links.map(|path| display_path(&path)).filter(is_named);
-            let target = |link: String| match self.entry(&link)? {
-                Entry::Link(target) => target_of(Path::new(&link), Path::new(&target)),
+            let links = links.map(|path| display_path(&path));
+            let with_target = |link: String| match self.entry(&link)? {
+                Entry::Link(target) => {
+                    let target = target_of(Path::new(&link), Path::new(&target))?;
+                    Some((link, target))
+                }
                 _ => None,
             };
-            let targets = links.filter_map(target);
-            targets.filter(|it| !it.as_os_str().is_empty()).collect()
+            let links = links.filter_map(with_target);
+            links.filter(|(_, to)| !to.as_os_str().is_empty()).collect()
         });
-        let mut targets = targets.iter();
-        targets.any(|target| Path::new(path).starts_with(target))
+        let all = links.iter();
+        all.filter_map(|(link, to)| Some((link.as_str(), Path::new(path).strip_prefix(to).ok()?)))
     }
 
     /// The paths at the start of the task, sorted.

@@ -432,3 +432,32 @@ fn what_a_link_with_the_name_of_a_test_leads_to_is_a_test() {
         assert_eq!(done.task(0)["reason"], expected, "{agent}: {}", done.stdout);
     }
 }
+
+/// Configuration that several projects share is often a link.
+#[test]
+fn what_a_link_with_the_name_of_a_definition_leads_to_decides() {
+    let judge = "#!/bin/sh\ngrep -qx off knip.json || grep -qx fixed work.txt\n";
+    let files = [
+        ("work.txt", "x\n"),
+        ("kit/base", "on\n"),
+        ("tools/knip", judge),
+    ];
+    for (agent, expected, proof) in [
+        ("echo off > kit/base", "changed_expectations", "failed"),
+        (
+            "echo more >> kit/base; echo fixed > work.txt",
+            "verified",
+            "passed",
+        ),
+    ] {
+        let check = "PATH=$PWD/tools:$PATH knip --strict";
+        let project = project(&files, check, "max_retries: 0\n");
+        symlink("kit/base", project.repo().join("knip.json")).unwrap();
+        let mode = std::fs::Permissions::from_mode(0o755);
+        std::fs::set_permissions(project.repo().join("tools/knip"), mode).unwrap();
+        project.commit_all("link");
+        let done = run(&project, &format!("{agent}; echo Done."), &[]);
+        assert_eq!(done.task(0)["reason"], expected, "{agent}: {}", done.stdout);
+        proved(&done, &[("old_tests", proof)]);
+    }
+}
