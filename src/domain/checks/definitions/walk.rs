@@ -15,6 +15,7 @@ use words::{
 };
 
 mod interpreters;
+mod loaded;
 mod make;
 mod outside;
 mod packages;
@@ -500,6 +501,7 @@ impl Walk<'_> {
                 self.module_of_checks(&here, word);
             }
         }
+        self.loaded_by(&text, ending, &here);
     }
 
     /// The entry of the work tree that a word of a command names. Links on the way are recorded too.

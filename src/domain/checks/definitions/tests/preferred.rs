@@ -266,3 +266,45 @@ fn what_the_configuration_of_a_package_names_decides() {
         assert!(decides(&files, "npx react-scripts test", path), "{path}");
     }
 }
+
+#[test]
+fn what_a_script_of_a_check_loads_from_its_directory_decides() {
+    let files = [
+        (
+            "ci/check.py",
+            "import sys, rules\nfrom . import more\nfrom kit.lists import (\n    names,\n)\nfrom app.verify import run\n",
+        ),
+        ("ci/rules.py", "import deeper\n"),
+        ("ci/deeper.py", ""),
+        ("ci/more.py", ""),
+        ("ci/kit/lists.py", ""),
+        ("ci/other.py", ""),
+        ("app/verify.py", ""),
+        ("check.py", "import calc\n"),
+        ("calc.py", ""),
+        ("ci/check.rb", "require 'json'\nrequire_relative 'judge'\n"),
+        ("ci/judge.rb", ""),
+        (
+            "ci/check.php",
+            "<?php require_once __DIR__ . '/judge.php';\n",
+        ),
+        ("ci/judge.php", ""),
+        ("ci/check.pl", "require './ci/judge.pl';\n"),
+        ("ci/judge.pl", ""),
+    ];
+    for (check, path, expected) in [
+        ("python3 ci/check.py", "ci/rules.py", true),
+        ("python3 ci/check.py", "ci/deeper.py", true),
+        ("python3 ci/check.py", "ci/more.py", true),
+        ("python3 ci/check.py", "ci/kit/lists.py", true),
+        ("python3 ci/check.py", "ci/other.py", false),
+        ("python3 ci/check.py", "app/verify.py", false),
+        ("python3 check.py", "calc.py", false),
+        ("ruby ci/check.rb", "ci/judge.rb", true),
+        ("php ci/check.php", "ci/judge.php", true),
+        ("perl ci/check.pl", "ci/judge.pl", true),
+        ("true", "ci/judge.pl", false),
+    ] {
+        assert_eq!(decides(&files, check, path), expected, "{check}: {path}");
+    }
+}
