@@ -9,25 +9,26 @@ const TEST_PATHS: &str = r"(?x)
         (?:^|/)(?:[Tt]ests?|__tests__|[Ss]pecs?|testdata|test[-_]data|__snapshots__|__fixtures__|goldens?|e2e)/
         | [._-]tests/ | [A-Za-z0-9._-]Tests/ | \.Test/ | (?:^|/)proptest-regressions/
         | (?:^|/)(?:acceptance|android|e2e|functional|integration|regression|smoke|system|unit)[._-]?[Tt]est/
+        | (?:^|/)test[-_]?[Ff]ixtures/ | (?:^|/)src/\w*[a-z0-9]Test/(?:groovy|java|kotlin|resources|scala|swift)/
         | \.(?:cy|spec|test)\.[cm]?[jt]sx?-snapshots/ | (?:^|/)__(?:image_snapshots|screenshots)__/
         | \.verified\.(?:csv|html|json|md|png|txt|xml|ya?ml)$
         | (?:^|/)(?:[Tt]est_[^/]*\.(?:py|rb|jl|lua|c|cc|cpp|cxx|sh)|test-[^/]*\.(?:sh|[cm]?[jt]sx?))$
         | (?:^|/)conftest\.py$
-        | _tests?\.(?:go|py|rb|exs|dart|c|cc|cpp|cxx|rs|sh|clj[cs]?|[cm]?[jt]sx?)$
+        | _tests?\.(?:go|py|rb|erl|exs|dart|c|cc|cpp|cxx|rs|sh|clj[cs]?|[cm]?[jt]sx?)$
         | _unittest\.(?:c|cc|cpp|cxx)$
         | _spec\.(?:rb|lua|[cm]?[jt]sx?)$ | _SUITE\.erl$
-        | [.-](?:test|spec|cy)\.[cm]?[jt]sx?$
+        | [.-](?:cy|(?:spec|test)(?:-d)?)\.[cm]?[jt]sx?$
         | [a-z0-9]Spec\.(?:[cm]?[jt]sx?|scala|groovy|kt|cs|hs|swift)$
         | (?:^|/)[^/]*(?:Tests?|TestCase)\.(?:java|kt|groovy|cs|swift|scala|php)$
         | (?:^|/)Test[A-Z][^/]*\.java$ | [a-z0-9]IT\.(?:java|kt)$ | [a-z0-9]Suite\.scala$
         | (?:^|/)tests?\.(?:rs|py|sh|[cm]?[jt]sx?|c|cc|cpp|cxx|rb|pl|php)$
-        | (?:^|/)t/(?:.*/)?[^/]*\.(?:t|pm)$ | \.(?:bats|feature|hurl|robot|snap|golden)$ | \.approved\.[^/]*$
+        | (?:^|/)x?t/(?:.*/)?[^/]*\.(?:t|pm)$ | \.(?:bats|feature|hurl|phpt|robot|snap|golden)$ | \.approved\.[^/]*$
         | \.[Tt]ests?\.ps1$ | \.t\.sol$ | \.tftest\.hcl$ | _test\.(?:gleam|nim|rego|zig)$
         ";
 
 /// Whether a path contains what every path that matches [`TEST_PATHS`] contains.
 fn may_be_test(path: &str) -> bool {
-    const PARTS: [&str; 21] = [
+    const PARTS: [&str; 22] = [
         "est",
         "pec",
         "t/",
@@ -43,6 +44,7 @@ fn may_be_test(path: &str) -> bool {
         ".bats",
         ".feature",
         ".hurl",
+        ".phpt",
         ".robot",
         ".snap",
         ".t.sol",
@@ -110,7 +112,7 @@ fn is_javascript(ending: &str) -> bool {
 /// Whether a file of variables sets some that change how programs run tests: `PYTEST_ADDOPTS=--deselect=x` in `.env`.
 pub fn sets_up_runners(path: &str, text: &str) -> bool {
     static VARIABLE: Pattern = Pattern::new(
-        r"(?m)^\s*(?:export\s+)?(?:BASH_ENV|BATS_\w+|DYLD_\w+|GOFLAGS|GRADLE_OPTS|JAVA_TOOL_OPTIONS|JEST_\w+|LD_\w+|MAKEFLAGS|MAVEN_\w+|NODE_OPTIONS|NODE_PATH|PATH|PERL5\w+|PYTEST_\w+|PYTHON(?:HOME|OPTIMIZE|PATH|STARTUP)|RSPEC_\w+|RUBYLIB|RUBYOPT|RUSTC\w*|RUSTFLAGS|SHELL|TESTOPTS|VITEST\w*)\s*[=:]",
+        r"(?m)^\s*(?:export\s+)?(?:BASH_ENV|BATS_\w+|BUN_\w+|CARGO_\w+|COMPOSE_\w+|COVERAGE_\w+|DENO_\w+|DOTNET_\w+|DYLD_\w+|GOFLAGS|GRADLE_OPTS|JAVA_TOOL_OPTIONS|JEST_\w+|LD_\w+|MAKEFLAGS|MAVEN_\w+|MOCHA_\w+|(?i:NPM_CONFIG)_\w+|NODE_OPTIONS|NODE_PATH|PATH|PERL5\w+|PYTEST_\w+|PYTHON(?:HOME|OPTIMIZE|PATH|STARTUP)|RSPEC_\w+|RUBYLIB|RUBYOPT|RUSTC\w*|RUSTFLAGS|SHELL|RUST_TEST\w*|TESTOPTS|TOX_\w+|UV_\w+|VITEST\w*)\s*[=:]",
     );
     let (_, name) = path.rsplit_once('/').unwrap_or(("", path));
     (name == ".env" || name.starts_with(".env.") || name == ".envrc") && VARIABLE.is_match(text)
@@ -149,6 +151,8 @@ pub fn may_rule_others(path: &str, text: &str) -> bool {
     );
     static REPLACED: Pattern =
         Pattern::new(r#"(?m)(?:^|;[ \t]*)([A-Za-z_]\w*(?:\.\w+|\[["']\w+["']\])+)\s*=[^=>]"#);
+    // Go evaluates it before the tests of a package.
+    static GO_VARIABLE: Pattern = Pattern::of_lines(r"^var\s[^=\n]*=\s*(?:func\s*\(|[a-z]\w*\()");
     static STATEMENT: Pattern = Pattern::new(r"(?m)^[A-Za-z_@(\[]");
     // Its own exports and variables of the environment are no code of others.
     let own = ["module.exports", "exports.", "os.environ[", "process.env"];
@@ -164,7 +168,10 @@ pub fn may_rule_others(path: &str, text: &str) -> bool {
     // It runs before every test below its directory.
     let is_package = path.ends_with("/__init__.py");
     let rules = RULES.is_match(text) || is_package && STATEMENT.is_match(text);
-    let is_hook = || is_javascript(ending) && ROOT_HOOK.is_match(text);
+    let is_hook = || match ending {
+        "go" => GO_VARIABLE.is_match(text),
+        _ => is_javascript(ending) && ROOT_HOOK.is_match(text),
+    };
     !is_shell && (rules || is_hook() || is_loaded && replaces())
 }
 
@@ -209,6 +216,12 @@ mod tests {
             ".verified",
             "-snapshots/",
             "__screenshots__",
+            "testFixtures",
+            "commonTest",
+            "src/",
+            "java/",
+            ".phpt",
+            "-d",
             ".txt",
             "integration_test",
             ".py",
@@ -284,6 +297,19 @@ mod tests {
         ] {
             assert!(!may_rule_others("test_a.py", text), "{text}");
         }
+        for (path, text, expected) in [
+            ("a_test.go", "var _ = swap()", true),
+            (
+                "a_test.go",
+                "var done = func() bool { return swap() }()",
+                true,
+            ),
+            ("a_test.go", "var word = regexp.MustCompile(`a`)", false),
+            ("a_test.go", "var cases = []string{}\nvar n int", false),
+            ("a_test.js", "var app = require('../app')", false),
+        ] {
+            assert_eq!(may_rule_others(path, text), expected, "{text}");
+        }
         let skips = "import pytest\npytest.skip('x', allow_module_level=True)\n";
         assert!(may_rule_others("tests/__init__.py", skips));
         for (path, text) in [
@@ -309,6 +335,8 @@ mod tests {
         for (path, text, expected) in [
             (".env", "A=1\nPYTEST_ADDOPTS=--deselect=x\n", true),
             ("app/.env.test", "export NODE_OPTIONS='--require ./x'", true),
+            (".env", "COMPOSE_FILE=other.yaml\n", true),
+            (".env", "npm_config_script_shell=/bin/true\n", true),
             (".env", "DATABASE_URL=x\nAPP_PYTEST_ADDOPTS=1\n", false),
             (".env.md", "PATHS=1", false),
             ("env.sh", "PATH=x", false),
@@ -409,6 +437,12 @@ mod tests {
             "src/a.spec.ts-snapshots/a.png",
             "src/__screenshots__/a.png",
             "src/A.verified.txt",
+            "index.test-d.ts",
+            "src/a.phpt",
+            "xt/author.t",
+            "src/calc_tests.erl",
+            "app/src/testFixtures/java/A.java",
+            "src/commonTest/kotlin/A.kt",
         ] {
             assert!(is_test(path), "{path}");
         }
@@ -427,6 +461,9 @@ mod tests {
             "speed-test/a.js",
             "src/user.verified.ts",
             "latests/a.py",
+            "next/a.pm",
+            "src/speedTest/a.kt",
+            "src/index-d.ts",
         ] {
             assert!(!is_test(path), "{path}");
         }
