@@ -106,6 +106,8 @@ pub const FAMILIES: &[Family] = &[
             alone("Earthfile"),
             alone("*lefthook.y*ml"),
             alone("*mise.toml"),
+            alone("mise-tasks/"),
+            alone(".mise/tasks/"),
             alone("moon.yml"),
             alone(".moon/"),
             alone("pixi.toml"),
@@ -302,8 +304,9 @@ pub const FAMILIES: &[Family] = &[
             with_tests(".rspec_parallel"),
             always(".rubocop*.yml"),
             always(".standard*.yml"),
-            alone(".simplecov"),
-            alone("cucumber.yml"),
+            // It is run when SimpleCov is loaded.
+            with_tests(".simplecov"),
+            with_tests("cucumber.yml"),
             alone("config/environments/test.rb"),
         ],
     },
@@ -395,6 +398,35 @@ pub const FAMILIES: &[Family] = &[
         ],
     },
     Family {
+        name: "Xcode",
+        programs: &["xcodebuild", "xctool"],
+        files: &[alone("*.xctestplan"), alone("*.xcscheme")],
+    },
+    Family {
+        name: "Angular",
+        programs: &["ng"],
+        files: &[alone("angular.json")],
+    },
+    Family {
+        name: "Zig",
+        programs: &["zig"],
+        files: &[alone("build.zig")],
+    },
+    Family {
+        name: "OCaml",
+        programs: &["dune"],
+        files: &[
+            beside("dune", &["dune-project"]),
+            alone("dune-project"),
+            alone("dune-workspace"),
+        ],
+    },
+    Family {
+        name: "Clojure",
+        programs: &["bb", "clj", "clojure"],
+        files: &[alone("bb.edn"), alone("deps.edn"), with_tests("tests.edn")],
+    },
+    Family {
         name: "others",
         programs: &[
             "R",
@@ -414,11 +446,14 @@ pub const FAMILIES: &[Family] = &[
         ],
         files: &[
             alone("mix.exs"),
+            alone("config/test.exs"),
             alone(".formatter.exs"),
             always(".credo.exs"),
             alone("Package.swift"),
             beside("Package@swift*.swift", &["Package.swift"]),
             with_tests("dart_test.yaml"),
+            // It runs around the tests below its directory.
+            with_tests("flutter_test_config.dart"),
             always("analysis_options.yaml"),
             always(".pre-commit-config.yaml"),
             always(".shellcheckrc"),

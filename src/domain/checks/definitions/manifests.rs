@@ -46,6 +46,11 @@ pub const PACKAGE_JSON: Part = Part::Json(&[
     "version",
 ]);
 
+/// A `deno.json` except the keys that describe the package, and imports from elsewhere.
+pub const DENO_JSON: Part = Part::Json(&[
+    "exports", "imports@", "license", "name", "publish", "version",
+]);
+
 /// A `Cargo.toml` except its dependencies, its features, a raised edition and the keys that describe the package.
 pub const CARGO_TOML: Part = Part::Toml(&[
     "badges",

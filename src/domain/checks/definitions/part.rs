@@ -9,7 +9,8 @@ use std::collections::{BTreeMap, BTreeSet};
 pub enum Part {
     /// All of it.
     Whole,
-    /// A JSON object except for these keys, which are paths joined by dots; `*` stands for any key.
+    /// A JSON object except for these keys, which are paths joined by dots; `*` stands for any key. Of one before a
+    /// final `@`, only what comes from elsewhere is excepted.
     Json(&'static [&'static str]),
     /// Like [`Part::Json`], for TOML. A key before a final `+` is excepted only if its text is raised, and one after
     /// `!` is not excepted, although one above it is.
@@ -157,6 +158,9 @@ fn take_over(into: &mut Value, from: Option<&Value>, keys: &[&str]) {
     let (Some(map), Some((key, rest))) = (into.as_object_mut(), keys.split_first()) else {
         return;
     };
+    if let Some(key) = key.strip_suffix('@') {
+        return take_over_foreign(map, from, key);
+    }
     let raised = key.strip_suffix('+');
     if let Some(key) = raised
         && map.get(key).and_then(Value::as_str) >= from.and_then(|it| it.get(key)?.as_str())
@@ -194,6 +198,20 @@ fn take_over(into: &mut Value, from: Option<&Value>, keys: &[&str]) {
             }
         }
     }
+}
+
+/// Takes over the imports from elsewhere. What is taken from the work tree could stand in for what judges it.
+fn take_over_foreign(map: &mut Map<String, Value>, from: Option<&Value>, key: &str) {
+    let imports = |value: Option<&Value>| {
+        let all = value.and_then(Value::as_object);
+        all.cloned().unwrap_or_default()
+    };
+    let new = imports(from.and_then(|from| from.get(key)));
+    let mut mixed = imports(map.get(key));
+    mixed.retain(|name, was| is_local(was) || new.get(name).is_some_and(is_local));
+    let foreign = new.into_iter().filter(|(_, value)| !is_local(value));
+    mixed.extend(foreign);
+    map.insert(key.to_owned(), Value::Object(mixed));
 }
 
 /// A key, and those that lists under it name. Of the features of a crate, `default` and these are on unless something

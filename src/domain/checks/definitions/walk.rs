@@ -10,8 +10,8 @@ use super::{Definitions, Entry, Start, base, fits, joined, parent};
 use places::{Level, MAX_PLACES, distinct};
 use std::collections::BTreeSet;
 use words::{
-    READERS, extension, installs, is_command_option, is_entry_point, is_expectation, is_limit,
-    only_parses, option_configures, says_that_it_checks,
+    READERS, extension, has_expectations, installs, is_command_option, is_entry_point,
+    is_expectation, is_limit, only_parses, option_configures, says_that_it_checks,
 };
 
 mod interpreters;
@@ -244,6 +244,9 @@ impl Walk<'_> {
                 }
                 Some((path, Entry::File { .. })) if is_read && is_expectation(word) => {
                     self.found.named.insert(path);
+                }
+                Some((path, Entry::Directory)) if is_read && has_expectations(&path) => {
+                    self.found.tests.insert(path);
                 }
                 _ => {}
             }

@@ -1,6 +1,6 @@
 //! The files of the larger ecosystems.
 
-use super::super::manifests::{PACKAGE_JSON, PYPROJECT};
+use super::super::manifests::{DENO_JSON, PACKAGE_JSON, PYPROJECT};
 use super::super::part::Part;
 use super::super::table::{Added, File, alone, always, beside, partly_with_tests, with_tests};
 
@@ -48,7 +48,18 @@ pub const JAVASCRIPT: &[File] = &[
     with_tests("__mocks__/"),
     always(".nycrc*"),
     always(".c8rc*"),
-    with_tests("deno.json*"),
+    File {
+        name: "deno.json",
+        part: DENO_JSON,
+        added: Added::WithTests,
+    },
+    with_tests("deno.jsonc"),
+    // Patches of test frameworks that package managers apply.
+    with_tests("*jest*.patch"),
+    with_tests("*vitest*.patch"),
+    with_tests("chai*.patch"),
+    with_tests("expect*.patch"),
+    with_tests("mocha*.patch"),
     beside("gulpfile.*", GULPFILES),
     beside(
         "Gruntfile.*",
@@ -137,11 +148,16 @@ pub const JVM: &[File] = &[
     alone("pom.xml"),
     with_tests("junit-platform.properties"),
     with_tests("META-INF/services/"),
+    with_tests("SpockConfig.groovy"),
+    with_tests("com/google/common/truth/"),
+    with_tests("io/kotest/"),
+    with_tests("junit/framework/"),
     with_tests("kotlin/test/"),
     with_tests("org/assertj/"),
     with_tests("org/hamcrest/"),
     with_tests("org/junit/"),
     with_tests("org/mockito/"),
+    with_tests("org/scalatest/"),
     with_tests("org/testng/"),
     beside("gradle.properties", GRADLE),
     beside("*.gradle*", GRADLE),

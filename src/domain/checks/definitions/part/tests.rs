@@ -300,3 +300,20 @@ fn plugins_of_the_runner_among_what_a_package_says_of_itself_decide() {
     let plugin = "[options]\npackages = a, b\n[options.entry_points]\npytest11 =\n  x = a.plug\n";
     assert_eq!(mixed(ini, old, plugin), "[options]\npackages = a, b\n");
 }
+
+#[test]
+fn imports_are_free_unless_they_come_from_the_work_tree() {
+    const DENO: Part = Part::Json(&["imports@"]);
+    let old = r#"{"imports":{"a":"jsr:a@1","@/":"./src/"},"tasks":{"t":"x"}}"#;
+    for new in [
+        r#"{"imports":{"a":"jsr:a@2","@/":"./src/","b":"npm:b"},"tasks":{"t":"x"}}"#,
+        r#"{"imports":{"@/":"./src/"},"tasks":{"t":"x"}}"#,
+    ] {
+        assert_eq!(DENO.restored(old, new), None, "{new}");
+    }
+    assert_eq!(DENO.restored("{}", r#"{"imports":{"b":"npm:b"}}"#), None);
+    let new = r#"{"imports":{"a":"./fake.ts","@/":"./other/","https://x/y.ts":"./fake.ts","b":"npm:b"},"tasks":{"t":"x"}}"#;
+    let json: serde_json::Value = serde_json::from_str(&mixed(DENO, old, new)).unwrap();
+    let expected = serde_json::json!({"a": "jsr:a@1", "@/": "./src/", "b": "npm:b"});
+    assert_eq!(json["imports"], expected);
+}

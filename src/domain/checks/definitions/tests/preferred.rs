@@ -308,3 +308,89 @@ fn what_a_script_of_a_check_loads_from_its_directory_decides() {
         assert_eq!(decides(&files, check, path), expected, "{check}: {path}");
     }
 }
+
+#[test]
+fn what_runs_around_tests_or_lists_them_decides() {
+    for (files, check, path, expected) in [
+        (
+            &["mise-tasks/test"][..],
+            "mise run test",
+            "mise-tasks/test",
+            true,
+        ),
+        (&["spec/a_spec.rb"], "rspec", ".simplecov", true),
+        (
+            &["spec/a_spec.rb"],
+            "parallel_rspec spec",
+            ".rspec_parallel",
+            true,
+        ),
+        (
+            &["features/a.feature"],
+            "cucumber",
+            "config/cucumber.yml",
+            true,
+        ),
+        (&["config/test.exs"], "mix test", "config/test.exs", true),
+        (&["config/prod.exs"], "mix test", "config/prod.exs", false),
+        (
+            &["test/a_test.dart"],
+            "flutter test",
+            "test/flutter_test_config.dart",
+            true,
+        ),
+        (
+            &["App.xctestplan"],
+            "xcodebuild test -scheme A",
+            "App.xctestplan",
+            true,
+        ),
+        (&["angular.json"], "ng test", "angular.json", true),
+        (&["build.zig"], "zig build test", "build.zig", true),
+        (&["src/dune"], "dune runtest", "src/dune", true),
+        (&["dune-project"], "dune runtest", "dune", true),
+        (&["src/a.ml"], "dune runtest", "src/a.ml", false),
+        (&["deps.edn"], "clojure -M:test", "deps.edn", true),
+        (
+            &["a.test.js"],
+            "npm test",
+            "patches/jest-circus+29.7.0.patch",
+            true,
+        ),
+        (
+            &["a.test.js"],
+            "npm test",
+            "patches/left-pad+1.0.0.patch",
+            false,
+        ),
+        (
+            &["ATest.kt"],
+            "gradle test",
+            "src/test/kotlin/io/kotest/provided/ProjectConfig.kt",
+            true,
+        ),
+        (
+            &["ATest.java"],
+            "mvn test",
+            "src/main/java/junit/framework/Assert.java",
+            true,
+        ),
+        (
+            &["CalcSpec.groovy"],
+            "gradle test",
+            "src/test/resources/SpockConfig.groovy",
+            true,
+        ),
+        (&["qa.py"], "python3 -m qa", "qa/__main__.py", true),
+        (&["qa.py"], "python3 -m qa", "qa/more.py", false),
+        (&["app.py"], "python3 -m qa", "qa/__main__.py", false),
+    ] {
+        let files: Vec<_> = files.iter().map(|path| (*path, "")).collect();
+        assert_eq!(decides(&files, check, path), expected, "{check}: {path}");
+    }
+    let tree = Tree([("expected/a.out", ""), ("out/a.out", "")].into());
+    for (path, expected) in [("expected/a.out", true), ("out/a.out", false)] {
+        let role = Definitions::of(["diff -r expected out"], &tree).of_old(path);
+        assert_eq!(role == Some(Role::Test), expected, "{path}");
+    }
+}

@@ -73,21 +73,20 @@ impl Walk<'_> {
     /// Records a Python module that is run, if it belongs to the work tree.
     fn module(&mut self, module: &str, place: &Place) {
         let path = module.replace('.', "/");
-        let mut is_foreign = true;
-        for end in [".py", "/__main__.py", "/__init__.py"] {
-            let path = format!("{path}{end}");
+        let ends = [".py", "/__main__.py", "/__init__.py"];
+        let mut missing = Vec::new();
+        for path in ends.map(|end| format!("{path}{end}")) {
             match self.resolve(place, &path) {
-                Some((path, Entry::File { .. })) => {
-                    is_foreign = false;
-                    self.script(path, place);
-                }
-                _ => {
-                    self.found.shadows.insert(joined(&place.dir, &path));
-                }
+                Some((path, Entry::File { .. })) => self.script(path, place),
+                _ => missing.push(joined(&place.dir, &path)),
             }
         }
-        if is_foreign {
+        if missing.len() == ends.len() {
             self.outside(module, &[], place);
+            self.found.shadows.extend(missing);
+        } else {
+            // Python prefers a package to a module.
+            self.found.optional.extend(missing);
         }
     }
 }

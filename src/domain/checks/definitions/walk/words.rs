@@ -199,6 +199,13 @@ pub fn is_expectation(path: &str) -> bool {
     base(path).starts_with(".env") || (is_data(path) && says_it())
 }
 
+/// Whether a path is that of a directory with which results are compared: `diff -r expected out`.
+pub fn has_expectations(path: &str) -> bool {
+    let others = ["cases", "suite", "suites"];
+    let words = WORDS_OF_LIMITS.iter().filter(|word| !others.contains(word));
+    has_word(base(path), &words.copied().collect::<Vec<_>>())
+}
+
 /// Lists of dependencies say what to install, and not what to expect.
 fn is_data(path: &str) -> bool {
     let lists = ["constraints", "package", "requirements"];
