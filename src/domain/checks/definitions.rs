@@ -275,6 +275,7 @@ fn is_configuration(program: &str, name: &str) -> bool {
         "allowlist",
         "baseline",
         "config",
+        "configuration",
         "exclude",
         "ignore",
         "local",

@@ -108,9 +108,10 @@ pub fn of_manifest(text: &str) -> String {
 pub fn of_javascript(text: &str) -> Named {
     static FILES: Pattern = Pattern::new(
         r#"(?x)["']?\b(?:setupFiles|setupFilesAfterEnv|globalSetup|globalTeardown|require|import|file
-            |testEnvironment|runner|testRunner|reporters|preset|resolver|extends|testSequencer|helpers
-            |snapshotSerializers|projects|supportFile)["']?\s*:
-            (\s*\[[^\]]*\] | (?:\s*\n\s*-\s[^\n]*)+ | \s*[^\n,}]*)"#,
+            |testEnvironment|environment|runner|testRunner|reporters|preset|resolver|extends|testSequencer|helpers
+            |snapshotResolver|snapshotSerializers|testResultsProcessor|transform|diff|dependencyExtractor|watchPlugins
+            |projects|supportFile)["']?\s*:
+            (\s*\[[^\]]*\] | \s*\{[^{}]*\} | (?:\s*\n\s*-\s[^\n]*)+ | \s*[^\n,}]*)"#,
     );
     static TESTS: Pattern = Pattern::new(
         r#"(?x)["']?\b(?:testMatch|testRegex|roots|spec|include|testDir|specPattern|spec_dir|spec_files)
@@ -213,6 +214,11 @@ mod tests {
                 "require: ./conf/s.js\nspec:\n  - qa/*.js\n  - more/one.js\n",
                 &["./conf/s.js"],
                 &["qa", "more/one.js"],
+            ),
+            (
+                "transform: {\n  '.*': './conf/t.js',\n},\nenvironment: './conf/e.ts'",
+                &["./conf/t.js", "./conf/e.ts"],
+                &[],
             ),
             (
                 "moduleNameMapper: {'^@/(.*)$': '<rootDir>/components/$1'}",

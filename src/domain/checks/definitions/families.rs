@@ -197,6 +197,7 @@ pub const FAMILIES: &[Family] = &[
             "green",
             "hatch",
             "isort",
+            "lint-imports",
             "mypy",
             "nose2",
             "nosetests",
@@ -275,7 +276,9 @@ pub const FAMILIES: &[Family] = &[
             "rspec",
             "rubocop",
             "ruby",
+            "srb",
             "standardrb",
+            "steep",
         ],
         files: &[
             beside("Rakefile", RAKEFILES),
@@ -304,6 +307,8 @@ pub const FAMILIES: &[Family] = &[
             with_tests(".rspec_parallel"),
             always(".rubocop*.yml"),
             always(".standard*.yml"),
+            alone("Steepfile"),
+            alone("sorbet/config"),
             // It is run when SimpleCov is loaded.
             with_tests(".simplecov"),
             with_tests("cucumber.yml"),
@@ -406,6 +411,14 @@ pub const FAMILIES: &[Family] = &[
         name: "Angular",
         programs: &["ng"],
         files: &[alone("angular.json")],
+    },
+    Family {
+        name: "Rush",
+        programs: &["rush", "rushx"],
+        files: &[
+            alone("rush.json"),
+            alone("common/config/rush/command-line.json"),
+        ],
     },
     Family {
         name: "Zig",

@@ -248,6 +248,31 @@ pub const BUILDERS: &[&str] = &[
 /// Programs that run the scripts of a `package.json`.
 pub const PACKAGE_MANAGERS: &[&str] = &["bun", "npm", "pnpm", "yarn"];
 
+/// Programs that run the scripts of a `package.json` which their arguments name.
+pub const SCRIPT_RUNNERS: &[&str] = &[
+    "concurrently",
+    "npm-run-all",
+    "run-p",
+    "run-s",
+    "start-server-and-test",
+    "start-test",
+];
+
+/// Programs that run the commands which their arguments hold: `nix-shell --run 'make test'`.
+pub const COMMAND_RUNNERS: &[&str] = &[
+    "chronic",
+    "concurrently",
+    "firebase",
+    "nix-shell",
+    "parallel",
+    "retry",
+    "runuser",
+    "start-server-and-test",
+    "start-test",
+    "su",
+    "watch",
+];
+
 /// Directories that conventionally contain the work itself.
 pub const PRODUCT_DIRECTORIES: &[&str] = &["", "app", "bin", "lib", "packages", "pkg", "src"];
 

@@ -3,8 +3,9 @@
 use super::families::FAMILIES;
 use super::shell::{self, Variables, is_assignment};
 use super::table::{
-    BEFORE_A_COMMAND, ENVIRONMENTS, Family, INSTALLED, INTERPRETERS, PACKAGE_MANAGERS,
-    PRODUCT_DIRECTORIES, REPORTING, RUNNERS, SHELLS, TEXT_TOOLS, USUAL_DIRECTORIES,
+    BEFORE_A_COMMAND, COMMAND_RUNNERS, ENVIRONMENTS, Family, INSTALLED, INTERPRETERS,
+    PACKAGE_MANAGERS, PRODUCT_DIRECTORIES, REPORTING, RUNNERS, SCRIPT_RUNNERS, SHELLS, TEXT_TOOLS,
+    USUAL_DIRECTORIES,
 };
 use super::{Definitions, Entry, Start, base, fits, joined, parent};
 use places::{Level, MAX_PLACES, distinct};
@@ -294,7 +295,7 @@ impl Walk<'_> {
             }
         } else if PACKAGE_MANAGERS.contains(&name) {
             self.package_scripts(rest, place);
-        } else if ["run-s", "run-p", "npm-run-all", "concurrently"].contains(&name) {
+        } else if SCRIPT_RUNNERS.contains(&name) {
             for word in rest {
                 let script = word
                     .trim_start_matches("npm:")
@@ -305,6 +306,13 @@ impl Walk<'_> {
             self.scripts_of_workspace(rest, place);
         } else if ["make", "gmake", "bmake", "just"].contains(&name) {
             self.make(rest, place);
+        }
+        let texts = rest
+            .iter()
+            .filter(|word| word.contains(char::is_whitespace));
+        for text in texts.filter(|_| COMMAND_RUNNERS.contains(&name)) {
+            let here = place.below(place.dir.clone(), place.script_dir.clone());
+            self.shell(text, &here);
         }
         self.task_files(name, place);
         if INTERPRETERS.iter().any(|pattern| fits(pattern, name)) {

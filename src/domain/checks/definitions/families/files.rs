@@ -44,6 +44,8 @@ pub const JAVASCRIPT: &[File] = &[
     with_tests("cypress.config.*"),
     with_tests("cypress.json"),
     with_tests("wdio.conf.*"),
+    with_tests("web-test-runner.config.*"),
+    with_tests("cucumber.*"),
     with_tests("bunfig.toml"),
     with_tests("__mocks__/"),
     always(".nycrc*"),
@@ -123,6 +125,7 @@ pub const PYTHON: &[File] = &[
     with_tests("sitecustomize/"),
     with_tests("usercustomize.py"),
     with_tests("usercustomize/"),
+    with_tests("unittest.cfg"),
     alone("noxfile.py"),
     alone("hatch.toml"),
     always(".coveragerc"),
@@ -134,6 +137,7 @@ pub const PYTHON: &[File] = &[
     always("pyrightconfig.json"),
     always(".basedpyright/"),
     always(".bandit"),
+    always(".importlinter"),
 ];
 
 const GRADLE: &[&str] = &[

@@ -381,6 +381,24 @@ fn what_runs_around_tests_or_lists_them_decides() {
             "src/test/resources/SpockConfig.groovy",
             true,
         ),
+        (&["rush.json"], "rush test", "rush.json", true),
+        (
+            &["a.test.js"],
+            "npx wtr",
+            "web-test-runner.config.mjs",
+            true,
+        ),
+        (
+            &["features/a.feature"],
+            "npx cucumber-js",
+            "cucumber.js",
+            true,
+        ),
+        (&["tests/test_a.py"], "nose2", "unittest.cfg", true),
+        (&["a.py"], "lint-imports", ".importlinter", true),
+        (&["Steepfile"], "steep check", "Steepfile", true),
+        (&["sorbet/config"], "srb tc", "sorbet/config", true),
+        (&["a.py"], "pyre check", ".pyre_configuration", true),
         (&["qa.py"], "python3 -m qa", "qa/__main__.py", true),
         (&["qa.py"], "python3 -m qa", "qa/more.py", false),
         (&["app.py"], "python3 -m qa", "qa/__main__.py", false),
@@ -392,5 +410,42 @@ fn what_runs_around_tests_or_lists_them_decides() {
     for (path, expected) in [("expected/a.out", true), ("out/a.out", false)] {
         let role = Definitions::of(["diff -r expected out"], &tree).of_old(path);
         assert_eq!(role == Some(Role::Test), expected, "{path}");
+    }
+}
+
+#[test]
+fn commands_that_others_hold_as_one_argument_are_followed() {
+    let files = [
+        (
+            "package.json",
+            "{\"scripts\":{\"start\":\"node app.js\",\"e2e\":\"sh qa/judge\"}}",
+        ),
+        (
+            "deno.json",
+            "{\"tasks\":{\"test\":\"sh qa/judge\",\"run\":\"sh app/run\"}}",
+        ),
+        ("qa/judge", ""),
+        ("app/run", ""),
+    ];
+    for (check, path, expected) in [
+        ("nix-shell --run 'sh qa/judge'", "qa/judge", true),
+        ("su -c 'cd qa && sh judge' ci", "qa/judge", true),
+        ("npx concurrently 'sh qa/judge' 'x y'", "qa/judge", true),
+        (
+            "start-server-and-test start http://localhost:1 e2e",
+            "qa/judge",
+            true,
+        ),
+        (
+            "start-server-and-test 'npm start' 1 'npm run e2e'",
+            "qa/judge",
+            true,
+        ),
+        ("deno task test", "qa/judge", true),
+        ("deno task test", "app/run", false),
+        ("grep -q 'sh qa/judge' README.md", "qa/judge", false),
+        ("echo 'sh qa/judge'", "qa/judge", false),
+    ] {
+        assert_eq!(decides(&files, check, path), expected, "{check}: {path}");
     }
 }

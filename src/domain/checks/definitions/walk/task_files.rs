@@ -79,12 +79,14 @@ impl Walk<'_> {
         }
         let here = place.below(parent(path).to_owned(), parent(path).to_owned());
         let here = here.in_script();
+        let mut before = "";
         for word in shell::words(&text).map(|word| word.trim_start_matches('/')) {
+            let is_run = SHELLS.contains(&std::mem::replace(&mut before, word));
             if base(word).len() > 2 {
                 self.family_of(base(word));
             }
             let ending = extension(word);
-            let is_script = SCRIPTS.contains(&ending) || SHELLS.contains(&ending);
+            let is_script = is_run || SCRIPTS.contains(&ending) || SHELLS.contains(&ending);
             let Some((path, Entry::File { executable })) = self.resolve(&here, word) else {
                 continue;
             };
