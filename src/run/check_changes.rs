@@ -6,7 +6,7 @@ use crate::domain::checks::tests_changed::{
     holds_tests, is_test, may_rule_others, sets_up_runners,
 };
 use crate::domain::checks::verdict::Check;
-use crate::git::{Change, ChangeKind, GITLINK, RawSnapshot, Repo, SYMLINK, display_path};
+use crate::git::{Change, ChangeKind, GITLINK, RawSnapshot, Repo, SYMLINK, TreeId, display_path};
 use crate::run::uncommitted::Uncommitted;
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -29,8 +29,21 @@ pub struct CheckChanges {
     /// What the checks see and a fresh checkout of the commit does not have: files that the commit removes
     /// although they still exist, and what git leaves out of it, also if checks made it.
     pub away: BTreeSet<Vec<u8>>,
+    /// What earlier tasks of the run have changed as well.
+    pub earlier: Option<Earlier>,
     /// Why the result of the checks without these changes cannot be known, if that is the case.
     pub unknown: Option<String>,
+}
+
+/// Tests and check definitions that differ from those before the first task of the run.
+#[derive(Debug)]
+pub struct Earlier {
+    /// The tree that has the original ones.
+    pub tree: TreeId,
+    /// The files to take from there.
+    pub paths: BTreeSet<Vec<u8>>,
+    /// As [`CheckChanges::mixed`].
+    pub mixed: BTreeMap<Vec<u8>, Vec<u8>>,
 }
 
 /// What the checks run, determined from the state at the start of the task.
@@ -44,7 +57,7 @@ pub fn check_changes(
     repo: &Repo,
     raw: &RawSnapshot,
     checks: &[Check],
-    uncommitted: &Uncommitted,
+    (uncommitted, since): (&Uncommitted, Option<TreeId>),
 ) -> CheckChanges {
     let mut found = CheckChanges::default();
     let (new, mut left) = uncommitted.since_start(repo, raw);
@@ -53,31 +66,15 @@ pub fn check_changes(
     let commands = checks.iter().map(|check| check.run.as_str());
     let definitions = Definitions::of(commands, &start);
     for change in start.changes.values() {
-        let path = display_path(&change.path);
-        let is_new = change.kind == ChangeKind::Added;
-        let role = match is_new {
-            true => definitions.of_new(&path, &start),
-            false => role_of_old(&definitions, &start, change),
-        };
-        match role {
+        match role_of(&definitions, &start, change) {
             None if start.is_left(change) || start.is_elsewhere(change, raw) => {
                 left.insert(change.path.clone());
             }
-            None if sets_up_runners(&path, &start.now(change)) => {
-                found.tests.definitions.push(path);
-            }
-            None => {}
-            Some(Role::Test) if is_new => {
-                if may_rule_others(&path, &start.now(change)) || start.is_other_package(&path) {
-                    found.tests.definitions.push(path.clone());
-                }
-                found.tests.added.push(path);
-            }
-            Some(Role::Test) => found.tests.changed.push(path),
-            Some(Role::Definition(part)) => {
-                definition(&mut found, &start, change, part);
-            }
+            role => note(&mut found, &start, change, role),
         }
+    }
+    if let Some(tree) = since {
+        add_earlier(&mut found, repo, raw, checks, tree);
     }
     let top = repo.real().work_tree();
     let is_empty =
@@ -94,6 +91,114 @@ pub fn check_changes(
     found.away.append(&mut left);
     found.tests.digest = digest(&found.tests, &start, raw);
     found
+}
+
+/// Adds what differs from the tests and check definitions in the tree before the first task of the run. What this task
+/// has changed is among it, since it may have been changed twice.
+fn add_earlier(
+    found: &mut CheckChanges,
+    repo: &Repo,
+    raw: &RawSnapshot,
+    checks: &[Check],
+    tree: TreeId,
+) {
+    let changes = match repo.base_since(&tree) {
+        Ok(changes) => since_then(changes, raw),
+        Err(error) => {
+            found.unknown = Some(format!("the original tests cannot be read: {error}"));
+            found.tests.earlier.push("the original tests".to_owned());
+            return;
+        }
+    };
+    let start = Before {
+        tree: Some(&tree),
+        ..Before::of(repo, changes.values())
+    };
+    let definitions = Definitions::of(checks.iter().map(|check| check.run.as_str()), &start);
+    let mut all = CheckChanges::default();
+    for change in start.changes.values() {
+        let role = role_of(&definitions, &start, change);
+        note(&mut all, &start, change, role);
+    }
+    let (tests, known) = (all.tests, &found.tests);
+    let mut names: BTreeSet<String> = tests.changed.iter().cloned().collect();
+    names.extend(tests.definitions.iter().cloned());
+    let is_known = |name: &String| known.changed.contains(name) || known.definitions.contains(name);
+    let earlier = names.iter().filter(|name| !is_known(name));
+    let earlier: Vec<String> = earlier.cloned().collect();
+    // New tests may need changed definitions, as in the proof for one task.
+    if !tests.definitions.is_empty() {
+        names.extend(
+            tests
+                .added
+                .into_iter()
+                .filter(|path| !path.ends_with(".rs")),
+        );
+    }
+    let of_name = |name: &String| Some(start.changes.get(name)?.path.clone());
+    let mut paths: BTreeSet<Vec<u8>> = names.iter().filter_map(of_name).collect();
+    paths.retain(|path| !all.mixed.contains_key(path));
+    let mixed = all.mixed;
+    found.tests.earlier = earlier;
+    found.unknown = found.unknown.take().or(all.unknown);
+    if !(paths.is_empty() && mixed.is_empty()) {
+        found.earlier = Some(Earlier { tree, paths, mixed });
+    }
+}
+
+/// The changes since an earlier tree, of those between it and the base and those of the task.
+fn since_then(earlier: Vec<Change>, raw: &RawSnapshot) -> BTreeMap<Vec<u8>, Change> {
+    let earlier = earlier
+        .into_iter()
+        .map(|change| (change.path.clone(), change));
+    let mut all: BTreeMap<Vec<u8>, Change> = earlier.collect();
+    for change in raw.changes.iter().chain(&raw.uncounted) {
+        let before = all.get(&change.path).map(|before| before.kind);
+        let kind = match (before, change.kind) {
+            (Some(ChangeKind::Added), ChangeKind::Deleted) => {
+                all.remove(&change.path);
+                continue;
+            }
+            (Some(ChangeKind::Added), _) => ChangeKind::Added,
+            (None, kind) | (Some(_), kind @ (ChangeKind::Deleted | ChangeKind::TypeChanged)) => {
+                kind
+            }
+            (Some(ChangeKind::TypeChanged), _) => ChangeKind::TypeChanged,
+            (Some(_), _) => ChangeKind::Modified,
+        };
+        let change = Change {
+            kind,
+            ..change.clone()
+        };
+        all.insert(change.path.clone(), change);
+    }
+    all
+}
+
+fn role_of(definitions: &Definitions, start: &Before<'_>, change: &Change) -> Option<Role> {
+    match change.kind {
+        ChangeKind::Added => definitions.of_new(&display_path(&change.path), start),
+        _ => role_of_old(definitions, start, change),
+    }
+}
+
+/// Notes a change of a path with this role.
+fn note(found: &mut CheckChanges, start: &Before<'_>, change: &Change, role: Option<Role>) {
+    let path = display_path(&change.path);
+    match role {
+        None if sets_up_runners(&path, &start.now(change)) => {
+            found.tests.definitions.push(path);
+        }
+        None => {}
+        Some(Role::Test) if change.kind == ChangeKind::Added => {
+            if may_rule_others(&path, &start.now(change)) || start.is_other_package(&path) {
+                found.tests.definitions.push(path.clone());
+            }
+            found.tests.added.push(path);
+        }
+        Some(Role::Test) => found.tests.changed.push(path),
+        Some(Role::Definition(part)) => definition(found, start, change, part),
+    }
 }
 
 /// The role of a path that existed. What a file holds counts more than that it may hold a part of the tests, and a
@@ -179,6 +284,8 @@ fn definition(found: &mut CheckChanges, start: &Before<'_>, change: &Change, par
 /// The state at the start of the task, computed from the changes since then.
 struct Before<'r> {
     repo: &'r Repo,
+    /// The tree at the start, if it is not the base.
+    tree: Option<&'r TreeId>,
     changes: BTreeMap<String, &'r Change>,
     paths: OnceCell<Vec<String>>,
     /// The links at the start of the task, with their targets in the work tree.
@@ -187,9 +294,13 @@ struct Before<'r> {
 
 impl<'r> Before<'r> {
     fn new(repo: &'r Repo, raw: &'r RawSnapshot) -> Self {
-        let all = raw.changes.iter().chain(&raw.uncounted);
+        Self::of(repo, raw.changes.iter().chain(&raw.uncounted))
+    }
+
+    fn of(repo: &'r Repo, all: impl Iterator<Item = &'r Change>) -> Self {
         Self {
             repo,
+            tree: None,
             changes: all
                 .map(|change| (display_path(&change.path), change))
                 .collect(),
@@ -265,9 +376,16 @@ impl<'r> Before<'r> {
     fn paths(&self) -> &[String] {
         self.paths.get_or_init(|| {
             let paths = self.repo.base_paths().unwrap_or_default();
-            let mut paths: Vec<String> = paths.iter().map(|path| display_path(path)).collect();
-            paths.sort();
-            paths
+            let paths = paths.iter().map(|path| display_path(path));
+            let has =
+                |path: &String, kind| self.changes.get(path).is_some_and(|it| it.kind == kind);
+            let mut paths: BTreeSet<String> = paths.collect();
+            if self.tree.is_some() {
+                paths.retain(|path| !has(path, ChangeKind::Added));
+                let gone = self.changes.keys();
+                paths.extend(gone.filter(|path| has(path, ChangeKind::Deleted)).cloned());
+            }
+            paths.into_iter().collect()
         })
     }
 
@@ -308,8 +426,11 @@ impl<'r> Before<'r> {
     }
 
     fn old(&self, path: &[u8]) -> Option<String> {
-        let content = self.repo.base_file(path).ok().flatten()?;
-        String::from_utf8(content).ok()
+        let content = match self.tree {
+            Some(tree) => self.repo.file_in(tree, path),
+            None => self.repo.base_file(path),
+        };
+        String::from_utf8(content.ok().flatten()?).ok()
     }
 
     /// The part of a changed file to restore. The whole file if the change cannot be determined.
@@ -338,7 +459,11 @@ impl<'r> Before<'r> {
 
     /// Whether a directory exists only because files were added to it.
     fn is_new(&self, dir: &str) -> bool {
-        self.below(dir).next().is_some() && !self.repo.has_tracked_files(dir)
+        let was_there = || match self.tree {
+            Some(_) => self.paths_below(dir).next().is_some(),
+            None => self.repo.has_tracked_files(dir),
+        };
+        self.below(dir).next().is_some() && !was_there()
     }
 }
 

@@ -100,6 +100,8 @@ pub enum RunFile<'a> {
     BeforeChecks,
     /// What checks see and no commit contains: digests of installed programs, and the paths of other files.
     Uncommitted,
+    /// Since when the tests are those of somebody else than the agents of the run.
+    JudgedSince,
     /// A marker that the setup commands have run.
     SetupDone,
     /// The state of the repository at the orderly end of the run.
@@ -175,6 +177,7 @@ impl RunFile<'_> {
             RunFile::CheckArtifacts,
             RunFile::BeforeChecks,
             RunFile::Uncommitted,
+            RunFile::JudgedSince,
             RunFile::SetupDone,
             RunFile::OrderlyEnd,
             RunFile::OnGithub,
@@ -218,6 +221,7 @@ impl RunFile<'_> {
             | Self::CheckArtifacts
             | Self::BeforeChecks
             | Self::Uncommitted
+            | Self::JudgedSince
             | Self::SetupDone
             | Self::OrderlyEnd
             | Self::OnGithub
@@ -278,6 +282,7 @@ impl RunFile<'_> {
             Self::CheckArtifacts => whole("state/check-artifacts.json", AS_TRUE),
             Self::BeforeChecks => whole("state/before-checks.json", AS_TRUE),
             Self::Uncommitted => whole("state/uncommitted.json", AS_TRUE),
+            Self::JudgedSince => whole("state/judged-since.json", AS_TRUE),
             Self::SetupDone => whole("state/setup-done", AS_TRUE),
             Self::OrderlyEnd => whole("state/left.json", AS_TRUE),
             Self::OnGithub => whole("state/github.json", AS_TRUE),

@@ -23,6 +23,7 @@ mod integrate;
 pub mod isolation;
 pub(crate) mod jj;
 pub mod journal;
+mod judged_since;
 pub mod layout;
 pub mod lock;
 pub mod merging;

@@ -19,13 +19,14 @@ use crate::run::work_tree::WorkTree;
 use std::path::Path;
 
 /// The files of the run directory that are saved.
-pub(crate) const KEPT_FILES: [RunFile<'static>; 8] = [
+pub(crate) const KEPT_FILES: [RunFile<'static>; 9] = [
     RunFile::Manifest,
     RunFile::History,
     RunFile::EventRecord,
     RunFile::Plan,
     RunFile::Request,
     RunFile::StartCommit,
+    RunFile::JudgedSince,
     RunFile::FinalMessage,
     RunFile::Notes,
 ];

@@ -12,6 +12,7 @@ use crate::run::cached_repo::CachedRepo;
 use crate::run::check_changes::{CheckChanges, check_changes, definitions_at_start};
 use crate::run::directory::RunDir;
 use crate::run::emitter::Emitter;
+use crate::run::judged_since::JudgedSince;
 use crate::run::layout::RunFile;
 use crate::run::merging::Merging;
 use crate::run::plan_state::PlanState;
@@ -44,6 +45,7 @@ pub struct WorkTree {
     /// Digests of those files as the checks left them, as far as this process knows.
     artifact_contents: BTreeMap<Vec<u8>, [u8; 32]>,
     uncommitted: Uncommitted,
+    judged_since: JudgedSince,
 }
 
 impl WorkTree {
@@ -56,8 +58,10 @@ impl WorkTree {
         progress_ignore: GlobSet,
     ) -> Self {
         let uncommitted = run_dir.read_json(RunFile::Uncommitted);
+        let judged_since = run_dir.read_json(RunFile::JudgedSince);
         Self {
             uncommitted: uncommitted.unwrap_or_default(),
+            judged_since: judged_since.unwrap_or_default(),
             repo,
             plan,
             merging: None,
@@ -70,7 +74,26 @@ impl WorkTree {
 
     /// Changes that a state makes to the tests and to the definitions of these checks.
     pub fn check_changes(&self, raw: &RawSnapshot, checks: &[Check]) -> CheckChanges {
-        check_changes(&self.repo, raw, checks, &self.uncommitted)
+        let since = self.judged_since.before(&self.repo.base_tree()).cloned();
+        check_changes(&self.repo, raw, checks, (&self.uncommitted, since))
+    }
+
+    /// Notes that a task starts on the base, or that it is done there and whether its work passes the original tests.
+    ///
+    /// # Errors
+    /// When this cannot be written.
+    pub fn note_judged(&mut self, ended: Option<bool>) -> anyhow::Result<()> {
+        let base = self.repo.base_tree();
+        let known = self.judged_since.clone();
+        match ended {
+            None => self.judged_since.start_task(base),
+            Some(is_verified) => self.judged_since.end_task(base, is_verified),
+        }
+        if known == self.judged_since {
+            return Ok(());
+        }
+        let run_dir = &self.run_dir;
+        run_dir.write_json(RunFile::JudgedSince, &self.judged_since)
     }
 
     /// Records what these checks see and no commit contains, before an agent works.

@@ -4,6 +4,7 @@ mod definitions;
 mod names;
 mod new_tests;
 mod runners;
+mod several_tasks;
 mod tools;
 mod uncommitted;
 

@@ -241,6 +241,9 @@ pub struct TestChanges {
     /// existing definition.
     #[serde(default)]
     pub definitions: Vec<String>,
+    /// The same, as far as only earlier tasks of the run have changed them and their work was verified.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub earlier: Vec<String>,
     /// What the checks see and a fresh checkout of the work does not have: files that it removes from the
     /// repository and that still exist, new ignored files, repositories, and links out of the work tree.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -264,7 +267,7 @@ impl TestChanges {
 
     /// Whether tests or definitions of the checks are others than before.
     pub fn are_rewritten(&self) -> bool {
-        !(self.changed.is_empty() && self.definitions.is_empty())
+        !(self.changed.is_empty() && self.definitions.is_empty() && self.earlier.is_empty())
     }
 
     /// The changed files, definitions first.
@@ -272,6 +275,7 @@ impl TestChanges {
         self.definitions
             .iter()
             .chain(&self.changed)
+            .chain(&self.earlier)
             .chain(&self.left)
             .cloned()
             .collect()

@@ -14,7 +14,8 @@ use crate::git::error::GitError;
 use crate::git::files::copy_index;
 use crate::git::remote::error::RemoteError;
 use crate::git::repo::Repo;
-use crate::git::snapshot::change::{Change, Exempt, RawSnapshot};
+use crate::git::snapshot::change::{Change, ChangeKind, Exempt, RawSnapshot};
+use crate::git::snapshot::listing::{GITLINK, Recorded};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -72,6 +73,40 @@ impl Repo {
     /// The tree of the base: the task's start.
     pub fn base_tree(&self) -> TreeId {
         TreeId(self.private.state.base_tree.clone())
+    }
+
+    /// How the base differs from another tree, by path.
+    ///
+    /// # Errors
+    /// When git fails.
+    pub fn base_since(&self, tree: &TreeId) -> Result<Vec<Change>, GitError> {
+        let _open = self.unseal_to_read()?;
+        let diffs = self.diff_trees(&tree.0, &self.private.state.base_tree)?;
+        let kind = |before: &Recorded, after: &Recorded| match (before.mode, after.mode) {
+            (0, _) => ChangeKind::Added,
+            (_, 0) => ChangeKind::Deleted,
+            (GITLINK, GITLINK) => ChangeKind::Submodule,
+            (before, after) if before >> 12 != after >> 12 => ChangeKind::TypeChanged,
+            _ if before.oid == after.oid => ChangeKind::ModeChanged,
+            _ => ChangeKind::Modified,
+        };
+        let changes = diffs.into_iter().map(|diff| Change {
+            kind: kind(&diff.before, &diff.after),
+            path: diff.path,
+            untracked: false,
+            newly_ignored: false,
+            unreadable: None,
+        });
+        Ok(changes.collect())
+    }
+
+    /// The content of a path in a tree, or `None` if there is no such file.
+    ///
+    /// # Errors
+    /// When git cannot be run.
+    pub fn file_in(&self, tree: &TreeId, path: &[u8]) -> Result<Option<Vec<u8>>, GitError> {
+        let _open = self.unseal_to_read()?;
+        self.blob_at(&tree.0, path)
     }
 
     /// The tree of a commit.

@@ -202,7 +202,11 @@ impl Repo {
     }
 
     /// The content of a path in a tree or commit, or `None` if there is no such file.
-    fn blob_at(&self, tree: &str, path: &[u8]) -> Result<Option<Vec<u8>>, GitError> {
+    pub(in crate::git) fn blob_at(
+        &self,
+        tree: &str,
+        path: &[u8],
+    ) -> Result<Option<Vec<u8>>, GitError> {
         match self.objects().blob_at(tree, path) {
             Ok(content) => Ok(content),
             Err(LeftToGit) => blob_at(self.call(), tree, path),

@@ -3,7 +3,7 @@
 use crate::domain::attempt::{Blame, BlamedTest, TaskState};
 use crate::domain::checks::verdict::{AttemptOutcome, HistoryEntry};
 use crate::domain::event::{EventKind, TaskEnded};
-use crate::domain::outcome::{Outcome, TaskEnd};
+use crate::domain::outcome::{Outcome, Reason, TaskEnd};
 use crate::domain::plan::{StatusUpdate, TaskId, TaskStatus};
 use crate::domain::snapshot::{RevId, Snapshot};
 use crate::error::with_causes;
@@ -46,6 +46,7 @@ pub fn finish_task(
             if !setup.config.settings.allow_dirty && head != tree.repo.base() {
                 take_back_head(setup, tree, emit, run);
             }
+            tree.note_judged(Some(passes_original_tests(tree, run, outcome)))?;
             finish_done(setup, tree, accounts, emit, (run, outcome))?
         }
         _ => finish_undone(setup, tree, emit, run, outcome),
@@ -68,6 +69,15 @@ pub fn finish_task(
     }
     accounts.end_task(run.journal.state.spend);
     Ok(())
+}
+
+/// Whether the work of a task that is done is known to pass the original tests. The other side of a merge may have others.
+fn passes_original_tests(tree: &WorkTree, run: &TaskRun<'_>, outcome: &Outcome) -> bool {
+    let is_verified = matches!(
+        outcome.reason(),
+        Reason::Verified | Reason::AlreadySatisfied
+    );
+    is_verified && run.config.settings.test_changes.is_proved() && tree.merging.is_none()
 }
 
 fn finish_done(

@@ -443,8 +443,12 @@ fn tree_of(
             let new = new_tests_left_out(tests);
             let mut old = named(&[&tests.changed, &tests.definitions, &new]);
             old.retain(|path| !changes.mixed.contains_key(path));
-            tree.repo
-                .compose_tree(&now()?, &start, &old, &changes.mixed)?
+            let repo = &tree.repo;
+            let composed = repo.compose_tree(&now()?, &start, &old, &changes.mixed)?;
+            match &changes.earlier {
+                Some(it) => repo.compose_tree(&composed, &it.tree, &it.paths, &it.mixed)?,
+                None => composed,
+            }
         }
         Proof::NewTests => {
             let new = named(&[&tests.changed, &tests.added, &tests.definitions]);

@@ -93,6 +93,26 @@ fn a_job_that_is_run_again_after_its_machine_died_goes_on_from_the_last_commit()
     runner.checks();
 }
 
+/// The tests from before the run judge its tasks on every machine.
+#[test]
+fn tests_that_were_weakened_on_another_machine_judge_nothing_here() {
+    let mut runner = with_pull();
+    runner.project.env("SPRAG_TEST_CHANGES", "prove");
+    runner.push("feature", "plans/steps.yaml", PLAN);
+    runner.push("feature", "tests/a.sh", "test ! -e broken.txt\n");
+    let id = runner.say(1, "grace", "/sprag run plans/steps.yaml");
+    let weakens = HANGS_IN_TWO.replacen("echo", "echo true > tests/a.sh; echo", 1);
+    let check = ["--verify", "sh tests/a.sh"];
+    ended_by(&mut runner, &weakens, &check, "KILL");
+
+    on_a_new_machine(&mut runner);
+    runner.project.env("GITHUB_RUN_ATTEMPT", "2");
+    runner.commented(id);
+    let again = step(&mut runner, "echo x > broken.txt", &check, 0);
+    assert_eq!(again.output("tasks-done"), "2");
+    assert_eq!(again.output("status"), "unverified");
+}
+
 #[test]
 fn what_a_cancelled_job_has_half_done_is_there_when_it_is_continued() {
     let mut runner = with_pull();
