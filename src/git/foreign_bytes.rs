@@ -51,7 +51,7 @@ pub fn index_with(content: &[u8], path: &[u8], length: usize) -> Option<Vec<u8>>
         modified: 0,
         id_length: length,
     };
-    edit.apply(content)
+    Some(edit.apply(content)?.content)
 }
 
 /// Modes, names and ids of the entries of a tree.

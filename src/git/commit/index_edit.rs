@@ -13,7 +13,6 @@ const HEADER: usize = 12;
 const STAT: usize = 40;
 const MODIFIED: usize = 8;
 const MODE: usize = 24;
-const SIZE: usize = 36;
 /// The length of a name, or this number for every longer name.
 const NAME_LENGTH: u16 = 0x0fff;
 /// The most directories inside of each other.
@@ -94,9 +93,17 @@ pub(in crate::git) struct IndexEdit<'a> {
     pub(in crate::git) id_length: usize,
 }
 
+/// A changed index.
+pub(in crate::git) struct EditedIndex {
+    pub(in crate::git) content: Vec<u8>,
+    /// Whether an entry is kept whose file may have changed without other stat data, which git knows from the time
+    /// of the index: the file was modified in the second in which the index was written, or later.
+    pub(in crate::git) needs_time: bool,
+}
+
 impl IndexEdit<'_> {
-    /// The content of the index with the changes. `None` if it is left to git.
-    pub(in crate::git) fn apply(&self, index: &[u8]) -> Option<Vec<u8>> {
+    /// The index with the changes. `None` if it is left to git.
+    pub(in crate::git) fn apply(&self, index: &[u8]) -> Option<EditedIndex> {
         let end = index.len().checked_sub(self.id_length / 2)?;
         let (content, _checksum) = index.split_at_checked(end)?;
         let (header, mut rest) = content.split_at_checked(HEADER)?;
@@ -109,6 +116,7 @@ impl IndexEdit<'_> {
         let mut changes = self.entries.iter().peekable();
         let (mut kept, mut added) = (0_u32, BTreeMap::new());
         let (mut last, id_bytes) = (b"".as_slice(), self.id_length / 2);
+        let mut needs_time = false;
         for _ in 0..count {
             let (entry, path) = self.next_entry(&mut rest)?;
             while let Some((new, change)) = changes.next_if(|(new, _)| new.as_slice() < path) {
@@ -124,7 +132,11 @@ impl IndexEdit<'_> {
                     continue;
                 }
                 Some((_, Some(new))) => edited.extend(new.written(path, Some(entry), id_bytes)?),
-                None => self.keep(&mut edited, entry)?,
+                None => {
+                    let modified = u32::from_be_bytes(*entry.get(MODIFIED..)?.first_chunk()?);
+                    needs_time |= i64::from(modified) >= self.modified;
+                    edited.extend_from_slice(entry);
+                }
             }
             kept += 1;
             if path <= last {
@@ -149,7 +161,11 @@ impl IndexEdit<'_> {
         }
         let checksum = checksum(&edited, self.id_length);
         edited.extend_from_slice(&checksum);
-        Some(edited)
+        let content = edited;
+        Some(EditedIndex {
+            content,
+            needs_time,
+        })
     }
 
     /// The next entry and its path. `None` if it is of an unusual form.
@@ -166,18 +182,6 @@ impl IndexEdit<'_> {
         let path = entry.get(path_at..end)?;
         *rest = later;
         (!path.is_empty() && !path.contains(&0)).then_some((entry, path))
-    }
-
-    /// Keeps an entry. git compares the content of a file that was modified in the second in which the index was
-    /// written, or later, and does so for the size 0 after the index gets a later time.
-    fn keep(&self, edited: &mut Vec<u8>, entry: &[u8]) -> Option<()> {
-        let modified = u32::from_be_bytes(*entry.get(MODIFIED..)?.first_chunk()?);
-        let at = edited.len();
-        edited.extend_from_slice(entry);
-        if i64::from(modified) >= self.modified {
-            edited.get_mut(at + SIZE..at + STAT)?.fill(0);
-        }
-        Some(())
     }
 
     /// The cache of trees among these extensions, brought up to date. Other extensions are left out, without which

@@ -5,6 +5,7 @@ use crate::git::bytes::as_path;
 use crate::git::commit::index_edit::{IndexEdit, NewEntry};
 use crate::git::commit::request::{Identity, Staged};
 use crate::git::commit::stage::{PlanEntry, Shape, Target};
+use crate::git::copy_tree::remove;
 use crate::git::entries::PathInspector;
 use crate::git::objects::allowance::LIMIT;
 use crate::git::objects::reader::binary;
@@ -15,9 +16,10 @@ use crate::git::snapshot::listing::Recorded;
 use crate::plain_file;
 use git2::Signature;
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{self, Metadata};
+use std::fs::{self, File, Metadata};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// The most bytes of files that are staged here.
 const TOTAL_LIMIT: u64 = 64 << 20;
@@ -83,14 +85,29 @@ impl Repo {
         entries: &BTreeMap<Vec<u8>, Option<NewEntry>>,
         trees: Option<&NewTrees>,
     ) -> Option<()> {
+        let meta = fs::metadata(index).ok()?;
         let edit = IndexEdit {
             entries,
             trees,
-            modified: fs::metadata(index).ok()?.mtime(),
+            modified: meta.mtime(),
             id_length: self.real.id_length(),
         };
         let edited = edit.apply(&fs::read(index).ok()?)?;
-        fs::write(index, edited).ok()
+        // The copy of the index, or its last version, was written before the files were read. So git compares the
+        // content of each file that may have changed since it was read or, with the old time, since it was last seen.
+        let time = match edited.needs_time {
+            true => meta.modified().ok()?,
+            false => changed(&meta)?,
+        };
+        // The name that git gives the file, which a later process of the run removes.
+        let new = index.with_added_extension("lock");
+        let written = fs::write(&new, edited.content)
+            .and_then(|()| File::open(&new)?.set_modified(time))
+            .and_then(|()| fs::rename(&new, index));
+        if written.is_err() {
+            remove(&new).ok()?;
+        }
+        written.ok()
     }
 
     /// Writes a commit that nobody signs, and returns its id. `None` if git has to do it.
@@ -175,6 +192,13 @@ impl Repo {
         let is_whole = meta.len() == content.len() as u64;
         is_whole.then_some((Recorded { mode, oid }, meta))
     }
+}
+
+/// When the file was last written or renamed, which no program can set.
+fn changed(meta: &Metadata) -> Option<SystemTime> {
+    let seconds = Duration::from_secs(u64::try_from(meta.ctime()).ok()?);
+    let rest = Duration::from_nanos(u64::try_from(meta.ctime_nsec()).ok()?);
+    Some(UNIX_EPOCH + seconds + rest)
 }
 
 /// Who makes a commit, and when, as commits have it. `None` if git would write the name or the address otherwise.

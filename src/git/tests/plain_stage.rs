@@ -1,6 +1,7 @@
 //! What is staged in this process is what git would have staged.
 
 use super::support::*;
+use crate::git::PlanContent;
 use crate::git::commit::index_edit::{IndexEdit, NewEntry};
 use crate::git::objects::reader::{ObjectReader, binary};
 use crate::git::objects::tree_writer::NewTrees;
@@ -137,50 +138,83 @@ fn other_kinds_of_changes_are_staged_by_git() {
     is_committed(&f);
 }
 
-/// Of each path in an index, the size that it records.
-fn sizes(g: &Worktree, index: &str) -> BTreeMap<String, String> {
-    let listed = g.git(&[
-        "-c",
-        &format!("alias.list=!GIT_INDEX_FILE={index} git ls-files --debug"),
-        "list",
-    ]);
-    let lines: Vec<&str> = listed.lines().collect();
-    let entries = lines.chunks(6);
-    let size = |entry: &[&str]| {
-        let size = entry[5].trim().split(['\t', ' ']).nth(1).unwrap();
-        (entry[0].to_owned(), size.to_owned())
+#[test]
+fn the_time_of_an_index_is_needed_for_files_modified_when_it_was_written_or_later() {
+    let g = Worktree::new();
+    for path in ["a", "b", "dir/c"] {
+        set_modified(&g, path, 1_000_000_060);
+    }
+    set_modified(&g, "a", 1_000_000_000);
+    g.git(&["update-index", "-q", "--refresh"]);
+    let index = fs::read(g.path(".git/index")).unwrap();
+    let needs_time = |replaced: &[&str], modified| {
+        let entry = |path: &&str| (path.as_bytes().to_vec(), Some(entry(&g)));
+        let edit = IndexEdit {
+            entries: &replaced.iter().map(entry).collect(),
+            trees: Some(&NewTrees::default()),
+            modified,
+            id_length: 40,
+        };
+        edit.apply(&index).unwrap().needs_time
     };
-    entries.map(size).collect()
+    assert!(needs_time(&["new"], 1_000_000_059));
+    assert!(needs_time(&["b"], 1_000_000_060));
+    assert!(!needs_time(&["b"], 1_000_000_061));
+    assert!(!needs_time(&["b", "dir/c"], 1_000_000_060));
 }
 
 #[test]
-fn files_that_may_have_changed_since_the_index_was_written_are_compared_again() {
+fn no_unchanged_file_is_called_modified_before_git_refreshes_the_index() {
     let g = Worktree::new();
-    let old = filetime(1_000_000_000);
-    let index = g.path(".git/index");
-    for (path, time) in [("a", old), ("b", filetime(1_000_000_060))] {
-        fs::File::open(g.path(path))
-            .unwrap()
-            .set_modified(time)
-            .unwrap();
-    }
-    g.git(&["update-index", "-q", "--refresh"]);
-    let entries = BTreeMap::from([(b"new".to_vec(), Some(entry(&g)))]);
-    let edit = IndexEdit {
-        entries: &entries,
-        trees: Some(&NewTrees::default()),
-        modified: 1_000_000_060,
-        id_length: 40,
+    g.write("plan.yaml", "status: pending\n");
+    g.git(&["add", "."]);
+    // git compares the content of files from the future every time.
+    set_modified(&g, "a", 4_000_000_000);
+    g.git(&["commit", "-qm", "plan"]);
+    let mut f = g.start();
+    f.write("dir/new", "new\n");
+    set_modified(&f, "dir/new", 4_000_000_000);
+    let plan = PlanContent {
+        path: b"plan.yaml".to_vec(),
+        content: b"status: done\n".to_vec(),
     };
-    let edited = edit.apply(&fs::read(&index).unwrap()).unwrap();
-    fs::write(g.path(".git/edited"), edited).unwrap();
-    let sizes = sizes(&g, ".git/edited");
-    let of = |path: &str| sizes[path].as_str();
-    // `dir/c` is as young as the test.
-    assert_eq!(
-        [of("a"), of("b"), of("dir/c"), of("new")],
-        ["2", "0", "0", "2"]
-    );
+    let intent = f.intent_with("Some", Some(plan));
+    f.repo.land(&intent).unwrap();
+    assert_eq!(f.git(&["diff-index", "HEAD"]), "");
+    f.write("a", "b\n");
+    f.write("dir/new", "old\n");
+    for path in ["a", "dir/new"] {
+        set_modified(&f, path, 4_000_000_000);
+    }
+    assert_eq!(f.status(), " M a\n M dir/new");
+}
+
+#[test]
+fn the_staged_index_is_replaced_as_a_whole() {
+    let g = Worktree::new();
+    g.write("plan.yaml", "status: pending\n");
+    g.git(&["add", "."]);
+    g.git(&["commit", "-qm", "plan"]);
+    let mut f = g.start();
+    f.write("a", "other\n");
+    let plan = PlanContent {
+        path: b"plan.yaml".to_vec(),
+        content: b"status: done\n".to_vec(),
+    };
+    let intent = f.intent_with("Some", Some(plan));
+    let open = f.repo.unseal().unwrap();
+    let (staged, kept) = (f.repo.stage_index(), f.path(".git/kept"));
+    fs::hard_link(&staged, &kept).unwrap();
+    drop(open);
+    let before = fs::read(&kept).unwrap();
+    f.repo.land(&intent).unwrap();
+    assert_ne!(fs::read(f.path(".git/index")).unwrap(), before);
+    assert_eq!(fs::read(&kept).unwrap(), before);
+}
+
+fn set_modified(place: &impl Place, path: &str, seconds: u64) {
+    let file = fs::File::open(place.path(path)).unwrap();
+    file.set_modified(filetime(seconds)).unwrap();
 }
 
 fn filetime(seconds: u64) -> std::time::SystemTime {
