@@ -83,6 +83,12 @@ pub(super) fn split(path: &[u8]) -> (&[u8], &[u8]) {
     }
 }
 
+/// All directories above a path, the top directory as the empty path.
+pub(super) fn directories_of(path: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let slashes = path.iter().enumerate().filter(|(_, byte)| **byte == b'/');
+    std::iter::once(b"".as_slice()).chain(slashes.map(|(at, _)| &path[..at]))
+}
+
 /// Inspects every path below `top` in parallel.
 pub(super) fn inspect_all(top: &Path, paths: &[&[u8]]) -> Vec<OnDisk> {
     let workers = match paths.len() {

@@ -2,6 +2,7 @@
 //!
 //! Rare forms of the file are left to git, as in [`crate::git::snapshot::index_file`].
 
+use crate::git::entries::directories_of;
 use crate::git::objects::name::checksum;
 use crate::git::objects::reader::binary;
 use crate::git::objects::tree_writer::NewTrees;
@@ -220,12 +221,6 @@ impl IndexEdit<'_> {
         }
         Some(trees)
     }
-}
-
-/// All directories above a path, the top directory as the empty path.
-fn directories_of(path: &[u8]) -> impl Iterator<Item = &[u8]> {
-    let slashes = path.iter().enumerate().filter(|(_, byte)| **byte == b'/');
-    std::iter::once(b"".as_slice()).chain(slashes.map(|(at, _)| &path[..at]))
 }
 
 struct TreeCache<'a> {

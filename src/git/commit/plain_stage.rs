@@ -73,7 +73,8 @@ impl Repo {
     pub(super) fn record_stat(&self, index: &Path, path: &[u8], content: &[u8]) -> Option<()> {
         let file = plain_file::open_below(&self.real.work_tree, as_path(path)).ok()?;
         let meta = file.metadata().ok()?;
-        let is_it = plain_file::content_of(file, LIMIT).ok()? == content;
+        let is_it = plain_file::content_of(file, LIMIT).ok()? == content
+            && !self.has_attributes([path].into_iter());
         let entry = NewEntry::new(None, Some(&meta));
         let entries = BTreeMap::from([(path.to_vec(), Some(entry))]);
         is_it.then(|| self.edit_index(index, &entries, None))?
@@ -136,13 +137,20 @@ impl Repo {
         writer.write("commit", content.as_bytes()).ok()
     }
 
+    /// Whether the work tree may have attributes for these paths, also in files that no commit has.
+    fn has_attributes<'a>(&self, paths: impl Iterator<Item = &'a [u8]>) -> bool {
+        let mut files = self.attribute_files_above(paths);
+        files.any(|path| path.symlink_metadata().is_ok())
+    }
+
     fn plain_entries(
         &self,
         writer: &ObjectWriter<'_>,
         changes: &[&Change],
         plan: Option<&PlanEntry>,
     ) -> Option<Entries> {
-        if !self.private.state.file_mode || self.packs_may_lie() {
+        let paths = changes.iter().map(|change| change.path.as_slice());
+        if !self.private.state.file_mode || self.packs_may_lie() || self.has_attributes(paths) {
             return None;
         }
         let mut entries = Entries::default();

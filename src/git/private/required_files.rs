@@ -4,7 +4,7 @@
 use crate::git::bytes::{as_path, display_path};
 use crate::git::copy_tree::{make_dir, metadata, remove};
 use crate::git::damage::{is_head, is_index, required_files};
-use crate::git::entries::split;
+use crate::git::entries::directories_of;
 use crate::git::error::{GitError, io_error};
 use crate::git::files::{write, write_atomically};
 use crate::git::repo::Repo;
@@ -81,18 +81,19 @@ impl Repo {
         &self,
         paths: &[&[u8]],
     ) -> Result<Vec<String>, GitError> {
-        let mut directories = BTreeSet::new();
-        for path in paths {
-            let mut directory = split(path).0;
-            while directories.insert(directory) && !directory.is_empty() {
-                directory = split(directory).0;
-            }
-        }
-        let top = &self.real.work_tree;
-        let rules = directories
-            .into_iter()
-            .map(|directory| top.join(as_path(directory)).join(".gitattributes"));
+        let rules = self.attribute_files_above(paths.iter().copied());
         self.clear(&rules.filter(|path| is_special_file(path)).collect())
+    }
+
+    /// The files of the work tree in which git looks for the attributes of these paths.
+    pub(in crate::git) fn attribute_files_above<'a>(
+        &self,
+        paths: impl Iterator<Item = &'a [u8]>,
+    ) -> impl Iterator<Item = PathBuf> {
+        let directories: BTreeSet<&[u8]> = paths.flat_map(directories_of).collect();
+        let top = &self.real.work_tree;
+        let file = |directory| top.join(as_path(directory)).join(".gitattributes");
+        directories.into_iter().map(file)
     }
 
     /// Restores HEAD and refs: git does not recognise a repository without them and a directory of objects.

@@ -212,6 +212,21 @@ fn the_staged_index_is_replaced_as_a_whole() {
     assert_eq!(fs::read(&kept).unwrap(), before);
 }
 
+#[test]
+fn attributes_that_no_commit_has_are_left_to_git() {
+    let g = Worktree::new();
+    g.write(".git/info/exclude", ".gitattributes\n");
+    g.write("dir/.gitattributes", "*.txt text\n");
+    let mut f = g.start();
+    f.write("a.txt", "a\r\n");
+    f.write("dir/b.txt", "b\n");
+    f.commit("Some");
+    assert_eq!(f.status(), "");
+    f.write("dir/c.txt", "c\r\n");
+    let refused = f.stage(None).unwrap_err().to_string();
+    assert!(refused.ends_with("dir/c.txt"), "{refused}");
+}
+
 fn set_modified(place: &impl Place, path: &str, seconds: u64) {
     let file = fs::File::open(place.path(path)).unwrap();
     file.set_modified(filetime(seconds)).unwrap();
