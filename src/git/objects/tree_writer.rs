@@ -74,8 +74,10 @@ impl ObjectWriter<'_> {
         let count = listed.len();
         let entries = listed.into_iter().map(|entry| (entry.name, entry.recorded));
         let mut entries: BTreeMap<Vec<u8>, Recorded> = entries.collect();
-        // Both a file and a directory of one name.
-        if entries.len() != count {
+        let empty = object_id("tree", b"", self.id_length);
+        let has_empty = entries.values().any(|entry| entry.oid == empty);
+        // Both a file and a directory of one name, or a directory that no index has.
+        if entries.len() != count || has_empty {
             return Err(LeftToGit);
         }
         for (name, changes) in by_name(changes) {

@@ -227,6 +227,23 @@ fn attributes_that_no_commit_has_are_left_to_git() {
     assert!(refused.ends_with("dir/c.txt"), "{refused}");
 }
 
+#[test]
+fn an_empty_directory_in_the_tree_of_the_base_is_left_to_git() {
+    let g = Worktree::new();
+    let tree = |listed: &str| {
+        let made = try_git(g.root(), &g.path("."), &["mktree"], listed.as_bytes());
+        String::from_utf8(made.stdout).unwrap().trim().to_owned()
+    };
+    let listed = g.git(&["ls-tree", "HEAD"]);
+    let whole = tree(&format!("{listed}\n040000 tree {}\tempty\n", tree("")));
+    let commit = g.git(&["commit-tree", "-p", "HEAD", "-m", "empty", &whole]);
+    g.git(&["reset", "-q", "--hard", &commit]);
+    let mut f = g.start();
+    f.write("a", "other\n");
+    f.commit("Some");
+    is_committed(&f);
+}
+
 fn set_modified(place: &impl Place, path: &str, seconds: u64) {
     let file = fs::File::open(place.path(path)).unwrap();
     file.set_modified(filetime(seconds)).unwrap();
