@@ -12,11 +12,11 @@ pub struct Environment {
 
 impl Environment {
     /// Selects the variables that git needs (`PATH`, `HOME`, `XDG_CONFIG_HOME`, `GIT_CONFIG*`, `GNUPGHOME`,
-    /// `SSH_AUTH_SOCK`, `SUDO_UID`, `JJ_CONFIG`) from all `variables`.
+    /// `SSH_AUTH_SOCK`, `SUDO_UID`, `JJ_CONFIG`, `TZ`) from all `variables`.
     pub fn new(variables: impl IntoIterator<Item = (OsString, OsString)>) -> Self {
         let wanted = |name: &OsStr| {
             let name = name.as_bytes();
-            let exact: [&[u8]; 7] = [
+            let exact: [&[u8]; 8] = [
                 b"PATH",
                 b"HOME",
                 b"XDG_CONFIG_HOME",
@@ -24,6 +24,7 @@ impl Environment {
                 b"SSH_AUTH_SOCK",
                 b"SUDO_UID",
                 b"JJ_CONFIG",
+                b"TZ",
             ];
             exact.contains(&name) || (name.starts_with(b"GIT_CONFIG") && name != b"GIT_CONFIG")
         };

@@ -176,3 +176,16 @@ fn a_clock_that_no_timestamp_can_show_is_a_fault_of_the_machine() {
     let run = project.run(&agent, &[]).expect(0);
     assert!(run.events[0]["ts"].as_str().unwrap().starts_with("1970-"));
 }
+
+#[test]
+fn commits_and_the_reflog_are_in_the_time_zone_of_the_run() {
+    let mut project = Project::new(&[("a.txt", "0\n")]);
+    project.env("TZ", "XXX-3:17");
+    let agent = project.agent("echo 1 > a.txt");
+    let of_agent = ["--agent-command", &agent, "--verify", "true"];
+    let run = project.sprag(&[&["run", "--prompt", "x"], &of_agent[..]].concat());
+    run.expect(0);
+    let shown = ["--date=format:%z", "--format=%ad %cd %gd"];
+    let log = project.git(&[&["log", "-g", "-1"], &shown[..]].concat());
+    assert_eq!(log, "+0317 +0317 HEAD@{+0317}");
+}

@@ -11,10 +11,18 @@ pub(in crate::git) fn git_dir(root: &Path) -> PathBuf {
     root.join("git")
 }
 
+/// A command in the time zone of the run, in which this process writes commits, too.
+fn call(real: &Real) -> Call<'_> {
+    let call = real.git.call(&real.work_tree);
+    match real.environment.get("TZ") {
+        Some(zone) => call.env("TZ", zone),
+        None => call,
+    }
+}
+
 pub(in crate::git) fn private_call<'a>(real: &'a Real, root: &Path) -> Call<'a> {
     let dir = git_dir(root);
-    real.git
-        .call(&real.work_tree)
+    call(real)
         .env("HOME", root.join(HOME))
         .env("TMPDIR", root.join("tmp"))
         .env("GIT_INDEX_FILE", dir.join("index"))
@@ -45,10 +53,7 @@ impl<'a> RealCall<'a> {
             ("core.useReplaceRefs", "false".into()),
             ("core.quotePath", "false".into()),
         ];
-        let mut call = self
-            .real
-            .git
-            .call(&self.real.work_tree)
+        let mut call = call(self.real)
             .env("HOME", self.root.join(HOME))
             .env("GIT_DIR", &self.real.git_dir)
             .env("GIT_WORK_TREE", &self.real.work_tree)
