@@ -5,14 +5,13 @@ use crate::git::bytes::{as_path, display_path};
 use crate::git::copy_tree::{make_dir, metadata, remove};
 use crate::git::damage::{is_head, is_index, required_files};
 use crate::git::entries::directories_of;
-use crate::git::error::{GitError, io_error};
-use crate::git::files::{write, write_atomically};
+use crate::git::error::GitError;
+use crate::git::files::{copy_index, write_atomically};
 use crate::git::repo::Repo;
 use crate::git::special_files::{below, is_special_file};
 use rustix::fs::{AtFlags, Mode, OFlags, open, statat};
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
-use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
@@ -119,9 +118,8 @@ impl Repo {
         }
         let index = own.join("index");
         if metadata(&index)?.is_some() && !is_index(&index) {
-            let content = fs::read(self.private.index()).map_err(io_error("read", &index))?;
             remove(&index)?;
-            write(&index, &content)?;
+            copy_index(&self.private.index(), &index)?;
             warnings.push("the repository's index was invalid and was restored".to_owned());
         }
         Ok(())

@@ -150,3 +150,17 @@ fn programs_inside_the_work_tree_are_not_found_on_the_search_path() {
     let real = crate::git::discover(&g.path("."), &environment);
     assert!(!canary.exists(), "{real:?}");
 }
+
+#[test]
+fn an_index_in_place_of_an_invalid_one_has_the_time_from_which_git_knows_what_may_have_changed() {
+    let f = Worktree::new().start();
+    let before = std::time::UNIX_EPOCH + std::time::Duration::from_secs(1_000_000_000);
+    let open = f.repo.unseal().unwrap();
+    let own = fs::File::open(f.repo.private.index()).unwrap();
+    own.set_modified(before).unwrap();
+    drop(open);
+    f.write(".git/index", "no index");
+    f.snapshot();
+    let index = f.path(".git/index").metadata().unwrap();
+    assert_eq!(index.modified().unwrap(), before);
+}
