@@ -1,7 +1,7 @@
 //! HEAD while checks run: where it is then, and how it gets back.
 
 use crate::git::commit::saved_files::{read_record, write_record};
-use crate::git::copy_tree::remove;
+use crate::git::copy_tree::{metadata, remove};
 use crate::git::error::GitError;
 use crate::git::private::guard::named;
 use crate::git::repo::Repo;
@@ -102,6 +102,13 @@ impl Repo {
         };
         if before.shown != self.private.state.base || !self.has_hidden(&before)? {
             return remove(&self.hidden_record());
+        }
+        // A git that was killed while it moved HEAD.
+        if let Some(since) = metadata(&self.hidden_record())?.and_then(|meta| meta.modified().ok())
+        {
+            let ids = [&before.shown, &before.commit].map(Option::as_deref);
+            let ids: Vec<&str> = ids.into_iter().flatten().collect();
+            self.release_locks(before.branch.as_deref(), &ids, since)?;
         }
         let head = self.head_state()?;
         // Whoever moved it may move it back.

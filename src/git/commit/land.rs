@@ -11,6 +11,7 @@ use crate::git::objects::new_objects::NewObjects;
 use crate::git::private::directory::tree_of;
 use crate::git::private::head::HeadState;
 use crate::git::repo::Repo;
+use crate::plain_file;
 use std::borrow::Cow;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -20,6 +21,8 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
+/// The most bytes of a ref's lock that are read. It contains an id.
+const MAX_LOCK: u64 = 100;
 /// How long a ref's lock must stay unchanged before it counts as abandoned.
 const STALE_AFTER: Duration = Duration::from_secs(1);
 const LOCK_POLL: Duration = Duration::from_millis(25);
@@ -80,13 +83,23 @@ impl Repo {
     }
 
     /// Removes the ref locks that a git process of this run left when it was killed while landing this
-    /// commit. A lock counts as the run's own if it is not older than the intent, written at `since`,
-    /// contains nothing but the commit, and does not change for a while. No process of the run may be alive.
+    /// commit, whose intent was written at `since`. No process of the run may be alive.
     pub fn release_refs(&self, intent: &LandingIntent, since: SystemTime) -> Result<(), GitError> {
         if self.base().as_ref() == Some(&intent.commit) {
             return Ok(());
         }
-        let branch = intent.branch.as_deref().unwrap_or("HEAD");
+        self.release_locks(intent.branch.as_deref(), &[&intent.commit.0], since)
+    }
+
+    /// Removes the locks of HEAD and of its branch, or of a detached HEAD, that a killed git process of this run left:
+    /// they are not older than `since`, contain nothing but one of these ids, and do not change for a while.
+    pub(in crate::git) fn release_locks(
+        &self,
+        branch: Option<&str>,
+        ids: &[&str],
+        since: SystemTime,
+    ) -> Result<(), GitError> {
+        let branch = branch.unwrap_or("HEAD");
         let locks = [
             self.real.common_dir.join(format!("{branch}.lock")),
             self.real.git_dir.join("HEAD.lock"),
@@ -94,9 +107,10 @@ impl Repo {
         let left = |path: &PathBuf| -> Option<(u64, SystemTime)> {
             let meta = path.symlink_metadata().ok()?;
             let modified = meta.modified().ok()?;
-            let content = fs::read_to_string(path).ok()?;
-            let ours = content.is_empty() || content.trim_end() == intent.commit.0;
-            (meta.is_file() && ours && modified >= since).then_some((meta.ino(), modified))
+            let content = plain_file::read(path, MAX_LOCK).ok()?;
+            let content = content.trim_ascii_end();
+            let ours = content.is_empty() || ids.iter().any(|id| id.as_bytes() == content);
+            (ours && modified >= since).then_some((meta.ino(), modified))
         };
         let seen = locks.map(|path| (left(&path), path));
         if seen.iter().any(|(left, _)| left.is_some()) {

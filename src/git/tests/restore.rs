@@ -253,6 +253,25 @@ fn commits_hidden_from_checks_are_shown_by_the_next_process_unless_head_was_move
 }
 
 #[test]
+fn locks_of_a_git_that_died_while_it_hid_or_showed_commits_are_removed() {
+    for shows in [false, true] {
+        let (mut f, tip, base) = in_checks();
+        let id = if shows { &tip } else { &base };
+        f.write(".git/refs/heads/main.lock", format!("{id}\n"));
+        f.write(".git/HEAD.lock", "");
+        reopened(&mut f);
+        assert_eq!(f.git(&["rev-parse", "main"]), tip);
+        assert!(!f.path(".git/HEAD.lock").exists());
+    }
+    // The lock of somebody who moves the branch to something else.
+    let (f, tip, _) = in_checks();
+    f.write(".git/refs/heads/main.lock", "f".repeat(tip.len()));
+    let real = discover(&f.path("."), &environment(f.root())).unwrap();
+    assert!(Repo::reopen(real, &f.root().join("run/git")).is_err());
+    assert!(f.path(".git/refs/heads/main.lock").exists());
+}
+
+#[test]
 fn commits_that_were_removed_while_they_were_hidden_keep_no_run_from_being_resumed() {
     let (mut f, _, base) = in_checks();
     f.git(&["reflog", "expire", "--expire=now", "--all"]);
