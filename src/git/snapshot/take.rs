@@ -45,7 +45,11 @@ impl Repo {
     /// # Errors
     /// When git fails or the repository is gone. The caller must treat the state as unknown.
     pub fn snapshot(&self, exempt: &Exempt) -> Result<RawSnapshot, GitError> {
-        let _open = self.unseal_to_look()?;
+        let _open = match self.private.state.filters {
+            // A filter may write there where it is not confined, as git-lfs does.
+            true => self.unseal()?,
+            false => self.unseal_to_look()?,
+        };
         self.ensure_in_place()?;
         let mut warnings = self.restore_configuration()?;
         warnings.extend(self.clear_required_files()?);

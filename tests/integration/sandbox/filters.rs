@@ -149,7 +149,7 @@ for file in $R/agent/theirs $R/state/sprag/*/*/git/git/config $R/state/sprag/*/*
     $R/state/sprag/*/*/git/git/objects/info/alternates $R/state/sprag/*/*/git/programs/*; do
   (echo reached >> "\$file") 2>/dev/null
 done
-(trap '' TERM HUP; setsid sh -c 'while :; do sleep 0.1; (: > $R/agent/daemon) 2>/dev/null; (: > $R/repo/daemon) 2>/dev/null; done' </dev/null >/dev/null 2>&1 &)
+(trap '' TERM HUP; setsid sh -c 'while :; do sleep 0.1; (: > $R/agent/survived) 2>/dev/null; (: > $R/repo/survived) 2>/dev/null; done' </dev/null >/dev/null 2>&1 &)
 (while :; do sleep 1; done) >/dev/null &
 tr a-z A-Z
 END
@@ -166,7 +166,7 @@ END
         assert_eq!(shown(project, "HEAD:b.txt"), "b");
         let found = std::process::Command::new("find")
             .arg(&root)
-            .args(["(", "-name", "reached", "-o", "-name", "daemon", ")"])
+            .args(["(", "-name", "reached", "-o", "-name", "survived", ")"])
             .output();
         assert_eq!(
             String::from_utf8_lossy(&found.unwrap().stdout),
@@ -382,7 +382,7 @@ fn a_repository_without_filters_starts_no_git_through_a_launcher() {
         let places = ["--sandbox", &strict(1), "--sandbox-write", &notes];
         project.sprag(&[&agent[..], &places].concat()).expect(0);
         let parents = project.notes("parents");
-        assert!(parents.len() > 10);
+        assert!(parents.len() > 5);
         let launched = parents.iter().any(|line| line.starts_with("sprag-sandbox"));
         assert_eq!(launched, expected, "{parents:#?}");
     }
