@@ -83,6 +83,14 @@ pub(super) fn split(path: &[u8]) -> (&[u8], &[u8]) {
     }
 }
 
+/// The path of `name` in a directory. That of the top directory is empty.
+pub(super) fn inside(directory: &[u8], name: &[u8]) -> Vec<u8> {
+    match directory {
+        b"" => name.to_vec(),
+        _ => [directory, name].join(&b'/'),
+    }
+}
+
 /// All directories above a path, the top directory as the empty path.
 pub(super) fn directories_of(path: &[u8]) -> impl Iterator<Item = &[u8]> {
     let slashes = path.iter().enumerate().filter(|(_, byte)| **byte == b'/');

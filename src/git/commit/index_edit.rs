@@ -2,10 +2,11 @@
 //!
 //! Rare forms of the file are left to git, as in [`crate::git::snapshot::index_file`].
 
-use crate::git::entries::directories_of;
+use crate::git::entries::{directories_of, inside};
 use crate::git::objects::name::checksum;
 use crate::git::objects::reader::binary;
 use crate::git::objects::tree_writer::NewTrees;
+use crate::git::snapshot::index_file::CachedTree;
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::fs::MetadataExt as _;
 
@@ -232,8 +233,7 @@ struct TreeCache<'a> {
 }
 
 impl TreeCache<'_> {
-    /// Copies a directory and those in it: its name, NUL, the number of its files or -1, the number of directories
-    /// in it, and its tree if it is known.
+    /// Copies a directory and those in it.
     fn node(
         &self,
         input: &mut &[u8],
@@ -241,20 +241,13 @@ impl TreeCache<'_> {
         depth: usize,
         edited: &mut Vec<u8>,
     ) -> Option<()> {
-        let (name, rest) = input.split_at_checked(memchr::memchr(0, input)?)?;
-        let (numbers, rest) = rest[1..].split_at_checked(memchr::memchr(b'\n', &rest[1..])?)?;
-        let mut split = std::str::from_utf8(numbers).ok()?.split(' ');
-        let files: i64 = split.next()?.parse().ok()?;
-        let directories: u64 = split.next()?.parse().ok()?;
-        let id_bytes = if files >= 0 { self.id_bytes } else { 0 };
-        let (id, rest) = rest[1..].split_at_checked(id_bytes)?;
-        *input = rest;
-        let slash = if below.is_empty() {
-            b""
-        } else {
-            b"/".as_slice()
-        };
-        let path = [below, slash, name].concat();
+        let CachedTree {
+            name,
+            files,
+            directories,
+            id,
+        } = CachedTree::next(input, self.id_bytes)?;
+        let path = inside(below, name);
         edited.extend_from_slice(name);
         match self.changed.contains(path.as_slice()) {
             true => self.changed_node(&path, files, directories, edited)?,
@@ -285,8 +278,8 @@ impl TreeCache<'_> {
         };
         let is_below = |at: &[u8]| path.is_empty() || at.get(path.len()) == Some(&b'/');
         let from = self.added.range(path..);
-        let inside = from.take_while(|(at, _)| at.starts_with(path));
-        let more: i64 = inside
+        let beginning = from.take_while(|(at, _)| at.starts_with(path));
+        let more: i64 = beginning
             .filter(|(at, _)| is_below(at))
             .map(|(_, more)| more)
             .sum();

@@ -20,8 +20,8 @@ use std::fs;
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
-/// The longest path in bytes of a directory whose entries are compared.
-const PATH_LIMIT: usize = 1024;
+/// The longest path in bytes of a directory whose entries are compared or written.
+pub(super) const PATH_LIMIT: usize = 1024;
 
 /// What cannot be answered without git.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,13 +1,13 @@
 //! Writes new objects, among them the trees of changed directories, in this process.
 
+use crate::git::entries::inside;
 use crate::git::objects::loose::{object_id, write_object};
-use crate::git::objects::reader::{LeftToGit, ObjectReader, TreeEntry, binary, in_tree_order};
+use crate::git::objects::reader::{
+    LeftToGit, ObjectReader, PATH_LIMIT, TreeEntry, binary, in_tree_order,
+};
 use crate::git::snapshot::listing::{Recorded, TREE};
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
-
-/// The longest path in bytes of a directory that is written.
-const PATH_LIMIT: usize = 1024;
 
 /// The new entry of each changed path, or `None` if it is deleted.
 pub(in crate::git) type NewEntries = BTreeMap<Vec<u8>, Option<Recorded>>;
@@ -39,7 +39,10 @@ pub(in crate::git) struct ObjectWriter<'a> {
 impl ObjectWriter<'_> {
     /// Writes an object and returns its id. The file may be incomplete after a crash.
     pub(in crate::git) fn write(&self, kind: &str, content: &[u8]) -> Result<String, LeftToGit> {
-        let id = object_id(kind, content, self.id_length);
+        self.write_as(object_id(kind, content, self.id_length), kind, content)
+    }
+
+    fn write_as(&self, id: String, kind: &str, content: &[u8]) -> Result<String, LeftToGit> {
         if self.reader.is_elsewhere(&id)? {
             return Err(LeftToGit);
         }
@@ -101,14 +104,9 @@ impl ObjectWriter<'_> {
             if changes.below.is_empty() || was_tree == Some(false) {
                 continue;
             }
-            let slash = if path.is_empty() {
-                b""
-            } else {
-                b"/".as_slice()
-            };
-            let inside = [path, slash, name].concat();
+            let below = inside(path, name);
             let base = entries.get(name).map(|entry| entry.oid.clone());
-            let tree = self.directory(&inside, base.as_deref(), changes.below, new)?;
+            let tree = self.directory(&below, base.as_deref(), changes.below, new)?;
             new.directories_differ |= base.is_some() != tree.is_some();
             match tree {
                 Some(oid) => entries.insert(name.to_vec(), Recorded { mode: TREE, oid }),
@@ -141,11 +139,10 @@ impl ObjectWriter<'_> {
             content.push(0);
             content.extend_from_slice(&binary(&recorded.oid).ok_or(LeftToGit)?);
         }
-        match base {
-            Some(base) if base == object_id("tree", &content, self.id_length) => {
-                Ok(base.to_owned())
-            }
-            _ => self.write("tree", &content),
+        let id = object_id("tree", &content, self.id_length);
+        match base == Some(&id) {
+            true => Ok(id),
+            false => self.write_as(id, "tree", &content),
         }
     }
 }

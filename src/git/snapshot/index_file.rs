@@ -204,29 +204,50 @@ fn add_to_top(top: &mut Vec<TopEntry>, path: &[u8], (mode, id): (u32, &[u8])) {
     top.push(TopEntry { name, what });
 }
 
-/// The directories in the top directory, from the cache of trees: for each, its name, the number of its files, or -1 if
-/// its tree is not known, the number of directories in it, and the id of its tree; then the same for these directories.
-fn trees_at_top(mut content: &[u8], id_bytes: usize) -> Option<HashMap<Vec<u8>, KnownTree>> {
-    let mut trees = HashMap::new();
-    // The number of directories that are still to come in each directory above the next one.
-    let mut open: Vec<u64> = Vec::new();
-    loop {
+/// A directory in the cache of trees of an index.
+pub(in crate::git) struct CachedTree<'a> {
+    pub(in crate::git) name: &'a [u8],
+    /// The number of its files, or -1 if its tree is not known.
+    pub(in crate::git) files: i64,
+    /// The number of directories in it, which follow.
+    pub(in crate::git) directories: u64,
+    /// The binary id of its tree, empty if it is not known.
+    pub(in crate::git) id: &'a [u8],
+}
+
+impl<'a> CachedTree<'a> {
+    /// Takes the next directory from the content: its name, NUL, its two numbers, and its tree.
+    pub(in crate::git) fn next(content: &mut &'a [u8], id_bytes: usize) -> Option<Self> {
         let end = memchr::memchr(0, content)?;
         let (name, rest) = (&content[..end], &content[end + 1..]);
         let end = memchr::memchr(b'\n', rest)?;
         let mut numbers = std::str::from_utf8(&rest[..end]).ok()?.split(' ');
         let files: i64 = numbers.next()?.parse().ok()?;
         let directories: u64 = numbers.next()?.parse().ok()?;
-        content = &rest[end + 1..];
-        if let Ok(files) = usize::try_from(files) {
-            let (id, rest) = content.split_at_checked(id_bytes)?;
-            content = rest;
-            if open.len() == 1 {
-                let oid = hex(id);
-                trees.insert(name.to_vec(), KnownTree { files, oid });
-            }
+        let id_bytes = if files < 0 { 0 } else { id_bytes };
+        let (id, rest) = rest[end + 1..].split_at_checked(id_bytes)?;
+        *content = rest;
+        Some(Self {
+            name,
+            files,
+            directories,
+            id,
+        })
+    }
+}
+
+/// The directories in the top directory, from the cache of trees, as far as their trees are known.
+fn trees_at_top(mut content: &[u8], id_bytes: usize) -> Option<HashMap<Vec<u8>, KnownTree>> {
+    let mut trees = HashMap::new();
+    // The number of directories that are still to come in each directory above the next one.
+    let mut open: Vec<u64> = Vec::new();
+    loop {
+        let tree = CachedTree::next(&mut content, id_bytes)?;
+        if let (Ok(files), 1) = (usize::try_from(tree.files), open.len()) {
+            let oid = hex(tree.id);
+            trees.insert(tree.name.to_vec(), KnownTree { files, oid });
         }
-        open.push(directories);
+        open.push(tree.directories);
         while open.last() == Some(&0) {
             open.pop();
         }
