@@ -168,12 +168,13 @@ fn of_headers(commit: &CommitFacts, policy: &Policy<'_>) -> Vec<String> {
         let foreign: Vec<String> = foreign
             .map(|name| name.escape_debug().to_string())
             .collect();
-        found.push(match foreign.is_empty() {
-            true => "has the same header twice".to_owned(),
-            false => format!(
+        found.push(if foreign.is_empty() {
+            "has the same header twice".to_owned()
+        } else {
+            format!(
                 "has the header {}, which Sprag's commits do not have",
                 foreign.join(", ")
-            ),
+            )
         });
     }
     found

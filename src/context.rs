@@ -182,8 +182,9 @@ impl Context {
 /// A variable of the runner with a path that does not depend on the working directory, which `-C` changes.
 fn with_whole_path(cwd: &Path, (name, value): (OsString, OsString)) -> (OsString, OsString) {
     let mut paths = RUNNER_FILES.iter().chain(&[RUNNER_TEMP, EVENT_FILE]);
-    match !value.is_empty() && paths.any(|path| name == *path) {
-        true => (name, cwd.join(value).into_os_string()),
-        false => (name, value),
+    if !value.is_empty() && paths.any(|path| name == *path) {
+        (name, cwd.join(value).into_os_string())
+    } else {
+        (name, value)
     }
 }

@@ -326,18 +326,19 @@ fn parts(files: &Listing, left_out: &mut Vec<Found<String>>) -> Vec<Toolchain> {
         .map(|directory| (directory, guessed(&files.within(directory))))
         .filter(|(_, of_directory)| of_directory.iter().any(|it| !it.commands.is_empty()));
     for (at, (directory, of_directory)) in with_manifest.enumerate() {
-        match at < MAX_PARTS {
-            true => found.extend(
+        if at < MAX_PARTS {
+            found.extend(
                 of_directory
                     .into_iter()
                     .map(|it| it.in_directory(directory)),
-            ),
-            false => left_out.extend(of_directory.into_iter().map(|it| Found {
+            )
+        } else {
+            left_out.extend(of_directory.into_iter().map(|it| Found {
                 what: format!(
                     "the commands of {directory}: {MAX_PARTS} directories are enough to begin with"
                 ),
                 from: format!("{directory}/{}", it.from),
-            })),
+            }))
         }
     }
     found
@@ -525,9 +526,12 @@ fn named(commands: &[Command]) -> Vec<Check> {
     let is_alone = |command: &Command| of_kind(command.kind) == 1;
     let words: Vec<Option<String>> = commands
         .iter()
-        .map(|command| match is_alone(command) {
-            true => Some(kind_word(command.kind).to_owned()),
-            false => command::word(&command.run).filter(|word| word != kind_word(command.kind)),
+        .map(|command| {
+            if is_alone(command) {
+                Some(kind_word(command.kind).to_owned())
+            } else {
+                command::word(&command.run).filter(|word| word != kind_word(command.kind))
+            }
         })
         .collect();
     let mut names: Vec<String> = Vec::new();
@@ -537,9 +541,10 @@ fn named(commands: &[Command]) -> Vec<Check> {
         let own = word.as_ref().filter(is_unique).cloned();
         let name = own.unwrap_or_else(|| format!("{}-{}", command.tool, kind_word(command.kind)));
         let mut numbered = (2..).map(|number| format!("{name}-{number}"));
-        let free = match names.contains(&name) {
-            false => Some(name.clone()),
-            true => numbered.find(|name| !names.contains(name)),
+        let free = if names.contains(&name) {
+            numbered.find(|name| !names.contains(name))
+        } else {
+            Some(name.clone())
         };
         names.push(free.unwrap_or(name));
     }

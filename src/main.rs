@@ -53,9 +53,10 @@ fn run() -> ExitCode {
             let in_actions = context.in_actions();
             let redactor = redactor(&context.env);
             let error = error.with_texts(|text| redactor.redact(text).into_owned());
-            let error = match in_actions {
-                true => for_others(&context, &error),
-                false => error,
+            let error = if in_actions {
+                for_others(&context, &error)
+            } else {
+                error
             };
             let is_step = matches!(
                 cli.command,
@@ -90,9 +91,10 @@ fn directory(context: &Context, command: &Command) -> Option<PathBuf> {
 fn not_parsed(error: &clap::Error) -> ExitCode {
     let in_actions = Context::of_process().ok().filter(Context::in_actions);
     let Some(context) = in_actions.filter(|_| error.use_stderr()) else {
-        match error.use_stderr() && !std::io::stderr().is_terminal() {
-            true => print_to_stderr(&error.to_string(), Time::Enough),
-            false => drop(error.print()),
+        if error.use_stderr() && !std::io::stderr().is_terminal() {
+            print_to_stderr(&error.to_string(), Time::Enough)
+        } else {
+            drop(error.print())
         }
         if let Some(tip) = sprag::cli::tip(error) {
             print_to_stderr(&format!("\n  tip: {tip}\n"), Time::Enough);
@@ -118,9 +120,10 @@ fn report(context: &Context, error: &Error) {
 }
 
 fn failed(error: &Error, in_actions: bool) -> ExitCode {
-    let text = match in_actions {
-        true => refusal::actions_log(error),
-        false => block(&error.to_string()),
+    let text = if in_actions {
+        refusal::actions_log(error)
+    } else {
+        block(&error.to_string())
     };
     print_to_stderr(&format!("error: {text}\n"), Time::Enough);
     ExitCode::from(error.exit_code())

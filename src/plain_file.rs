@@ -28,12 +28,13 @@ pub(crate) fn content_of(file: File, at_most: u64) -> io::Result<Vec<u8>> {
     let read = file
         .take(at_most.saturating_add(1))
         .read_to_end(&mut content)?;
-    match u64::try_from(read).is_ok_and(|read| read <= at_most) {
-        true => Ok(content),
-        false => Err(io::Error::new(
+    if u64::try_from(read).is_ok_and(|read| read <= at_most) {
+        Ok(content)
+    } else {
+        Err(io::Error::new(
             io::ErrorKind::InvalidData,
             format!("it has more than {at_most} bytes"),
-        )),
+        ))
     }
 }
 
@@ -74,12 +75,13 @@ pub(crate) fn open(path: &Path) -> io::Result<File> {
 }
 
 fn regular(file: File) -> io::Result<File> {
-    match file.metadata()?.is_file() {
-        true => Ok(file),
-        false => Err(io::Error::new(
+    if file.metadata()?.is_file() {
+        Ok(file)
+    } else {
+        Err(io::Error::new(
             io::ErrorKind::InvalidInput,
             "it is not a regular file",
-        )),
+        ))
     }
 }
 

@@ -39,15 +39,15 @@ fn without_commands(context: &Context, text: String) -> String {
         let mode = fstat(stdout()).map(|it| it.st_mode);
         mode.is_ok_and(|mode| FileType::from_raw_mode(mode).is_file())
     };
-    match context.in_actions() && !is_file() {
-        true => text
-            .split_inclusive('\n')
+    if context.in_actions() && !is_file() {
+        text.split_inclusive('\n')
             .map(|line| match line.strip_suffix('\n') {
                 Some(line) => neutral(line) + "\n",
                 None => neutral(line),
             })
-            .collect(),
-        false => text,
+            .collect()
+    } else {
+        text
     }
 }
 

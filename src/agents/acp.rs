@@ -214,13 +214,14 @@ impl Reader {
         }
         let told = classify_final(json::status(error, "/data/status"), &message);
         let code = error.get("code").and_then(Value::as_i64);
-        self.end_with(match code == Some(LOGIN_REQUIRED) {
-            true => ApiError {
+        self.end_with(if code == Some(LOGIN_REQUIRED) {
+            ApiError {
                 message: format!("{} ({LOGIN_REMEDY})", told.message),
                 class: ApiErrorClass::Unavailable,
                 ..told
-            },
-            false => with_remedy(told, LOGIN_REMEDY),
+            }
+        } else {
+            with_remedy(told, LOGIN_REMEDY)
         })
     }
 
@@ -245,9 +246,10 @@ impl Reader {
     fn permission(&mut self, id: &Value, message: &Value) -> Vec<AgentEvent> {
         let kind = json::text(message, "/params/toolCall/kind").unwrap_or("other");
         let allowed = self.may_write || matches!(kind, "read" | "search" | "think");
-        let wanted: &[&str] = match allowed {
-            true => &["allow_once", "allow_always"],
-            false => &["reject_once", "reject_always"],
+        let wanted: &[&str] = if allowed {
+            &["allow_once", "allow_always"]
+        } else {
+            &["reject_once", "reject_always"]
         };
         let options = json::list(message, "/params/options");
         let option = wanted.iter().find_map(|wanted| {

@@ -337,9 +337,10 @@ impl Reader {
     fn todo(&mut self, item: &Value) -> AgentEvent {
         let todo = |item: &Value| TodoItem {
             text: json::string(item, "/text"),
-            status: match json::flag(item, "/completed") {
-                true => TodoStatus::Completed,
-                false => TodoStatus::Pending,
+            status: if json::flag(item, "/completed") {
+                TodoStatus::Completed
+            } else {
+                TodoStatus::Pending
             },
         };
         self.report.todo = json::list(item, "/items").iter().map(todo).collect();

@@ -187,14 +187,17 @@ fn event(line: &Value) -> Option<AgentEvent> {
         "session" => AgentEvent::SessionStarted {
             session_id: own("/session_id").filter(|id| is_session_id(id))?,
         },
-        "message" => match json::flag(line, "/reasoning") {
-            true => AgentEvent::Reasoning {
-                text: own("/text")?,
-            },
-            false => AgentEvent::Message {
-                text: own("/text")?,
-            },
-        },
+        "message" => {
+            if json::flag(line, "/reasoning") {
+                AgentEvent::Reasoning {
+                    text: own("/text")?,
+                }
+            } else {
+                AgentEvent::Message {
+                    text: own("/text")?,
+                }
+            }
+        }
         "tool_call" => AgentEvent::ToolCall {
             id: own("/id"),
             name: own("/name")?,

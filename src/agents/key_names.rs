@@ -34,11 +34,10 @@ pub fn key_mistake(wanted: &[&str], env: &[(OsString, OsString)], in_job: bool) 
         .filter_map(|(name, value)| Some((name.to_str()?, !value.is_empty())));
     let is_empty = |(name, is_set): &(&str, bool)| !is_set && wanted.contains(name);
     if let Some((name, _)) = named.clone().find(is_empty) {
-        let remedy = match in_job {
-            true => {
-                "store a secret of that name, which workflows for pull requests from forks do not get"
-            }
-            false => "give it a value",
+        let remedy = if in_job {
+            "store a secret of that name, which workflows for pull requests from forks do not get"
+        } else {
+            "give it a value"
         };
         return Some(format!("{name} is empty: {remedy}"));
     }

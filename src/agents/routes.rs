@@ -47,9 +47,10 @@ pub fn routes(agent: &Agent, around: &GatewayCandidate<'_>) -> Result<Vec<Route>
         Agent::Cli(CliAgent::Command { .. }) => {
             let routes = PROVIDERS.iter().map(|provider| route(provider, around));
             let routes: Vec<Route> = routes.flatten().collect::<Result<_, _>>()?;
-            match routes.is_empty() {
-                true => Err("agent_env has no key of a provider that the gateway supports".into()),
-                false => Ok(routes),
+            if routes.is_empty() {
+                Err("agent_env has no key of a provider that the gateway supports".into())
+            } else {
+                Ok(routes)
             }
         }
     }

@@ -191,9 +191,10 @@ fn skip_reason(results: &[CheckResult]) -> Option<&'static str> {
         .any(|result| result.outcome == CheckOutcome::Aborted);
     let broken =
         |result: &CheckResult| result.kind == CheckKind::Build && result.outcome.is_failure();
-    match aborted {
-        true => Some("the run was stopped"),
-        false => results.iter().any(broken).then_some("the build failed"),
+    if aborted {
+        Some("the run was stopped")
+    } else {
+        results.iter().any(broken).then_some("the build failed")
     }
 }
 

@@ -27,12 +27,13 @@ pub fn command(context: &Context, args: &CheckArgs) -> Result<u8> {
     let Some(path) = args.plan.as_ref().or(args.plan_flag.as_ref()) else {
         let sources = Sources::new(context, above, file.settings);
         let path = config_path(context, &args.common, real.work_tree());
-        let title = match path.is_file() {
-            true => "the configuration is valid".to_owned(),
-            false => format!(
+        let title = if path.is_file() {
+            "the configuration is valid".to_owned()
+        } else {
+            format!(
                 "the configuration is valid: there is no {}, so every setting has its default or is set elsewhere",
                 settings::DEFAULT_FILE
-            ),
+            )
         };
         return check_configuration(context, (&real, &sources), file.setup, &title);
     };

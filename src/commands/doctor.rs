@@ -32,9 +32,10 @@ pub fn command(context: &Context, args: &DoctorArgs) -> Result<u8> {
     let findings = examine(&facts);
     print(
         context,
-        &match args.json {
-            true => json(&findings),
-            false => text(&findings, color(context, args)),
+        &if args.json {
+            json(&findings)
+        } else {
+            text(&findings, color(context, args))
         },
     )?;
     Ok(if could_work(&findings) { 0 } else { 4 })

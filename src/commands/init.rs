@@ -33,9 +33,10 @@ pub fn command(context: &Context, args: &InitArgs) -> Result<u8> {
     let paths = git::upper_paths(&real).map_err(|error| Error::environment(error.to_string()))?;
     let listing = list(root, &paths).map_err(unreadable)?;
     let proposal = propose(&listing);
-    let form = match args.two_jobs {
-        true => Form::TwoJobs,
-        false => Form::OneJob,
+    let form = if args.two_jobs {
+        Form::TwoJobs
+    } else {
+        Form::OneJob
     };
     print(context, &found(&proposal, args.r#try))?;
     let written = write_new(root, &proposal, form)
@@ -43,9 +44,10 @@ pub fn command(context: &Context, args: &InitArgs) -> Result<u8> {
     let root_shown = is_elsewhere(context, args, root).then_some(root);
     print(context, &files(&written, root_shown))?;
     let has_commands = !proposal.setup.is_empty() || !proposal.checks.is_empty();
-    let tried = match args.r#try && has_commands {
-        true => try_once(context, &real, &proposal)?,
-        false => Ok(Vec::new()),
+    let tried = if args.r#try && has_commands {
+        try_once(context, &real, &proposal)?
+    } else {
+        Ok(Vec::new())
     };
     let failed = match tried {
         Ok(failed) => failed,

@@ -21,9 +21,10 @@ const TRANSCRIPT: &str = "-builtin.jsonl";
 /// When there is no readable recording.
 pub fn command(context: &Context, args: &ReplayArgs) -> Result<u8> {
     let path = directory(context, &args.trajectory)?;
-    let recording = match path.is_dir() {
-        true => of_directory(&path, &args.trajectory)?,
-        false => recording::read(&path)?,
+    let recording = if path.is_dir() {
+        of_directory(&path, &args.trajectory)?
+    } else {
+        recording::read(&path)?
     };
     let replay = replay(&recording);
     match args.format {

@@ -27,9 +27,10 @@ pub fn command(context: &Context, args: &ReportArgs) -> Result<u8> {
     })?;
     let summary: RunSummary = serde_json::from_slice(&bytes)
         .map_err(|error| Error::usage(format!("{} is damaged: {error}", path.display())))?;
-    let sources = match args.format.shows_sources() {
-        true => sources(&dir),
-        false => Vec::new(),
+    let sources = if args.format.shows_sources() {
+        sources(&dir)
+    } else {
+        Vec::new()
     };
     let text = render(&summary, &sources, args.format);
     print_document(context, &text, args.format)?;

@@ -217,9 +217,10 @@ fn of_environments(arguments: &[&str]) -> Option<Purpose> {
         _ => Some(Check(Test)),
     });
     let first = purposes.next().unwrap_or(Some(Check(Test)));
-    match purposes.any(|purpose| purpose == Some(Check(Test))) {
-        true => Some(Check(Test)),
-        false => first,
+    if purposes.any(|purpose| purpose == Some(Check(Test))) {
+        Some(Check(Test))
+    } else {
+        first
     }
 }
 

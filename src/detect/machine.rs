@@ -193,9 +193,10 @@ pub(super) fn steps(files: &Listing, needs: &Needs<'_>) -> Vec<String> {
         steps.push(format!("- uses: {action}\n  with:\n    {version}{cache}"));
     }
     if needs.languages.contains(&"rust") {
-        let run = match files.has_any(&["rust-toolchain.toml", "rust-toolchain"]) {
-            true => "rustup toolchain install",
-            false => "rustup toolchain install stable --profile minimal --component rustfmt,clippy",
+        let run = if files.has_any(&["rust-toolchain.toml", "rust-toolchain"]) {
+            "rustup toolchain install"
+        } else {
+            "rustup toolchain install stable --profile minimal --component rustfmt,clippy"
         };
         steps.push(step("Install Rust", run));
     }
@@ -279,9 +280,10 @@ fn as_root(command: &str) -> String {
 /// A path as a YAML scalar.
 fn plain_or_quoted(path: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-/".contains(c);
-    match path.chars().all(is_plain) {
-        true => path.to_owned(),
-        false => serde_json::Value::from(path).to_string(),
+    if path.chars().all(is_plain) {
+        path.to_owned()
+    } else {
+        serde_json::Value::from(path).to_string()
     }
 }
 

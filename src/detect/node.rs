@@ -111,9 +111,10 @@ pub(super) fn without_repeats(
         ));
         let lint = manager.script("lint");
         let alone = pretest.is_empty() || pretest == lint;
-        let before = match alone {
-            true => String::new(),
-            false => format!("{} --ignore-scripts && ", manager.script("pretest")),
+        let before = if alone {
+            String::new()
+        } else {
+            format!("{} --ignore-scripts && ", manager.script("pretest"))
         };
         commands[at].run = format!("{before}{test} --ignore-scripts");
         if alone {

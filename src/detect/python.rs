@@ -72,9 +72,10 @@ pub(super) fn project(files: &Listing) -> Option<Toolchain> {
         _ => install.into_iter().for_each(|command| found.setup(command)),
     }
     if uses_ruff(files) {
-        match is_installed(files, "ruff") {
-            true => found.check("python", CheckKind::Lint, manager.tool("ruff check")),
-            false => found.leave_out("ruff check: nothing in the project installs ruff"),
+        if is_installed(files, "ruff") {
+            found.check("python", CheckKind::Lint, manager.tool("ruff check"))
+        } else {
+            found.leave_out("ruff check: nothing in the project installs ruff")
         }
     }
     Some(found)

@@ -64,13 +64,15 @@ pub(super) fn from_root(command: &str, directory: &str, variables: &[(&str, Stri
         || command
             .split_whitespace()
             .any(|word| matches!(word, "source" | "pushd"));
-    let mut text = match needs_bash {
-        true => format!("bash -ec {}", quoted(command)),
-        false => command.to_owned(),
+    let mut text = if needs_bash {
+        format!("bash -ec {}", quoted(command))
+    } else {
+        command.to_owned()
     };
-    let (export, then) = match command.contains(" && ") && !needs_bash {
-        true => ("export ", " &&"),
-        false => ("", ""),
+    let (export, then) = if command.contains(" && ") && !needs_bash {
+        ("export ", " &&")
+    } else {
+        ("", "")
     };
     for (name, value) in variables.iter().rev() {
         text = format!("{export}{name}={}{then} {text}", quoted(value));

@@ -252,9 +252,10 @@ pub(super) fn autotools(files: &Listing) -> Option<Toolchain> {
     if files.has("Makefile") || !files.has_any(&["configure", "configure.ac"]) {
         return None;
     }
-    let (from, setup) = match files.has("configure") {
-        true => ("configure", "./configure"),
-        false => ("configure.ac", "autoreconf -fi && ./configure"),
+    let (from, setup) = if files.has("configure") {
+        ("configure", "./configure")
+    } else {
+        ("configure.ac", "autoreconf -fi && ./configure")
     };
     let mut found = Toolchain::of(from);
     found.setup(setup);

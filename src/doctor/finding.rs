@@ -76,9 +76,10 @@ impl Finding {
         found: impl Into<String>,
         remedy: impl Into<String>,
     ) -> Self {
-        match needed {
-            true => Self::fail(check, found, remedy),
-            false => Self::warn(check, found, remedy),
+        if needed {
+            Self::fail(check, found, remedy)
+        } else {
+            Self::warn(check, found, remedy)
         }
     }
 }

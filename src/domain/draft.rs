@@ -135,9 +135,10 @@ fn yaml_of(message: &str) -> String {
         Some(place) if !is_raw => blocks.swap_remove(place),
         _ => {
             let lines: Vec<&str> = message.lines().skip_while(|line| !is_key(line)).collect();
-            match lines.is_empty() {
-                true => message.to_owned(),
-                false => lines.join("\n"),
+            if lines.is_empty() {
+                message.to_owned()
+            } else {
+                lines.join("\n")
             }
         }
     }

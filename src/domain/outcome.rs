@@ -447,9 +447,10 @@ impl Outcome {
         else {
             return String::new();
         };
-        let done = match accepted {
-            true => format!("{}, not verified", in_branch(commit.as_ref())),
-            false => "nothing was committed".into(),
+        let done = if accepted {
+            format!("{}, not verified", in_branch(commit.as_ref()))
+        } else {
+            "nothing was committed".into()
         };
         let what = match files.is_empty() {
             true => "tests or check definitions changed".to_owned(),
@@ -461,9 +462,10 @@ impl Outcome {
             }
             false => format!("files that define the checks changed ({})", listed(files)),
         };
-        let otherwise = match not_committed {
-            true => "without it",
-            false => "with the original files",
+        let otherwise = if not_committed {
+            "without it"
+        } else {
+            "with the original files"
         };
         match unknown {
             Some(why) if files.is_empty() => format!("{done}: {why}"),

@@ -181,9 +181,10 @@ fn faults(error: &ValidationError<'_, '_>) -> Vec<String> {
             continue;
         }
         let place = error.instance_location.to_string();
-        let place = match place.is_empty() {
-            true => "at its top".to_owned(),
-            false => format!("at {place}"),
+        let place = if place.is_empty() {
+            "at its top".to_owned()
+        } else {
+            format!("at {place}")
         };
         found.push(one_line(&format!("{place}: {}", error.kind), MAX_FAULT));
         if found.len() > FAULTS {

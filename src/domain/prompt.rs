@@ -238,10 +238,7 @@ fn heading(input: &PromptInput<'_>) -> String {
 /// Findings, one per line.
 fn finding_list(findings: &[Finding]) -> String {
     let lines = findings.iter().map(|finding| {
-        let state = match finding.resolved {
-            true => "resolved",
-            false => "open",
-        };
+        let state = if finding.resolved { "resolved" } else { "open" };
         format!("- {} ({state}, review {})", finding.says(), finding.round)
     });
     lines.collect::<Vec<_>>().join("\n")

@@ -134,9 +134,10 @@ fn verdict(line: &str) -> Option<ReviewVerdict> {
     let plain = line.replace(['*', '`'], "").replace("__", "");
     let plain = plain.trim().trim_start_matches('#').trim_end_matches('.');
     let found = VERDICT.captures(plain.trim())?;
-    match found.get(1).is_some() {
-        true => Some(ReviewVerdict::Acceptable),
-        false => Some(ReviewVerdict::NeedsFixes),
+    if found.get(1).is_some() {
+        Some(ReviewVerdict::Acceptable)
+    } else {
+        Some(ReviewVerdict::NeedsFixes)
     }
 }
 

@@ -185,15 +185,17 @@ impl NetworkLine {
 impl SandboxLine {
     /// The weaker of two confinements of one run, with the hosts that either of them refused.
     pub fn lesser(self, other: &Self) -> Self {
-        let (mut less, more) = match other.level < self.level {
-            true => (other.clone(), self),
-            false => (self, other.clone()),
+        let (mut less, more) = if other.level < self.level {
+            (other.clone(), self)
+        } else {
+            (self, other.clone())
         };
         less.network = match (less.network, more.network) {
             (Some(one), Some(two)) => {
-                let (mut less, more) = match two.enforced > one.enforced {
-                    true => (two, one),
-                    false => (one, two),
+                let (mut less, more) = if two.enforced > one.enforced {
+                    (two, one)
+                } else {
+                    (one, two)
                 };
                 less.note_denied(&more.denied);
                 Some(less)

@@ -15,9 +15,10 @@ const PARTS: f64 = 10_000.0;
 
 /// Dollars with cents, or with four decimal places below one cent.
 pub fn dollars(usd: f64) -> String {
-    match usd > 0.0 && usd < 0.01 {
-        true => format!("${usd:.4}"),
-        false => format!("${usd:.2}"),
+    if usd > 0.0 && usd < 0.01 {
+        format!("${usd:.4}")
+    } else {
+        format!("${usd:.2}")
     }
 }
 

@@ -194,9 +194,10 @@ impl Request {
         meter.end();
         let provider = self.account.route.provider.name;
         let so_far = meter.so_far(provider, &self.model);
-        let usage = match so_far.is_complete && so_far.usage.tokens_in.is_some() {
-            true => so_far.usage,
-            false => meter.at_least(self.sent, provider, &self.model),
+        let usage = if so_far.is_complete && so_far.usage.tokens_in.is_some() {
+            so_far.usage
+        } else {
+            meter.at_least(self.sent, provider, &self.model)
         };
         self.count(&usage);
     }

@@ -61,9 +61,10 @@ async fn serve(stream: TcpStream, shared: &Arc<Shared>) {
         let shared = Arc::clone(shared);
         async move {
             let is_proxied = shared.allow.is_some() && is_for_proxy(&request);
-            Ok::<_, Infallible>(match is_proxied {
-                true => proxy(request, &shared).await,
-                false => forward(request, &shared).await,
+            Ok::<_, Infallible>(if is_proxied {
+                proxy(request, &shared).await
+            } else {
+                forward(request, &shared).await
             })
         }
     });

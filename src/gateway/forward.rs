@@ -205,9 +205,10 @@ fn address(account: &Account, path: &str, query: Option<&str>) -> Result<Uri, Fa
     let query: Vec<&str> = query
         .filter(|pair| !pair.is_empty() && !pair.starts_with("key="))
         .collect();
-    let query = match query.is_empty() {
-        true => String::new(),
-        false => format!("?{}", query.join("&")),
+    let query = if query.is_empty() {
+        String::new()
+    } else {
+        format!("?{}", query.join("&"))
     };
     let whole = format!("{}{path}{query}", account.route.upstream);
     whole.parse().map_err(|error| {
@@ -273,9 +274,10 @@ async fn error_of(answer: Response<Incoming>, account: &Account) -> Answer {
     while let Ok(Some(chunk)) = body.chunk(MAX_WAIT).await {
         text.extend_from_slice(&chunk);
     }
-    let text = match head.headers.contains_key(CONTENT_ENCODING) {
-        true => String::new(),
-        false => String::from_utf8_lossy(&text).into_owned(),
+    let text = if head.headers.contains_key(CONTENT_ENCODING) {
+        String::new()
+    } else {
+        String::from_utf8_lossy(&text).into_owned()
     };
     let keys = account.route.keys.iter();
     let text = keys.fold(text, |text, (_, _, key)| {

@@ -90,9 +90,10 @@ pub(super) async fn proxy(mut request: Request<Incoming>, shared: &Arc<Shared>) 
         }
         Err(_) => return Refused::Failed(format!("{host} does not answer")).answer(),
     };
-    match is_tunnel {
-        true => tunnel(request, connected, shared),
-        false => pass(request, connected, shared).await,
+    if is_tunnel {
+        tunnel(request, connected, shared)
+    } else {
+        pass(request, connected, shared).await
     }
 }
 
@@ -196,9 +197,10 @@ async fn pass(mut request: Request<Incoming>, connected: Connected, shared: &Sha
     {
         request.headers_mut().insert(PROXY_AUTHORIZATION, login);
     }
-    let target = match connected.is_proxied {
-        true => format!("http://{authority}{path}"),
-        false => path.to_owned(),
+    let target = if connected.is_proxied {
+        format!("http://{authority}{path}")
+    } else {
+        path.to_owned()
     };
     match target.parse() {
         Ok(target) => *request.uri_mut() = target,

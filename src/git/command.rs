@@ -69,9 +69,10 @@ impl Login {
 
     /// The credential helper setting that makes git read the login from the pipe.
     fn setting(&self, pipe: &OwnedFd) -> String {
-        let descriptors = match cfg!(target_os = "linux") {
-            true => "/proc/self/fd",
-            false => "/dev/fd",
+        let descriptors = if cfg!(target_os = "linux") {
+            "/proc/self/fd"
+        } else {
+            "/dev/fd"
         };
         // git appends the operation as a last argument. The `#` keeps it out of the command.
         format!(
@@ -367,9 +368,10 @@ impl<'a> Call<'a> {
         reason = "everything that runs git uses this: short-lived, bounded, synchronous"
     )]
     fn spawn(&self) -> Result<(Child, Option<Launched>), GitError> {
-        let stdin = match self.stdin.is_empty() {
-            true => Stdio::null(),
-            false => Stdio::piped(),
+        let stdin = if self.stdin.is_empty() {
+            Stdio::null()
+        } else {
+            Stdio::piped()
         };
         let failed = |source| self.not_started(source);
         if let Some(policy) = &self.sandbox {

@@ -121,16 +121,15 @@ pub(super) fn refuse_emptied(git_dir: &Path, common_dir: &Path) -> Result<(), Gi
         return Ok(());
     };
     let path = common_dir.join(&branch);
-    match can_read(&path) && !is_head(&path) {
-        true => {
-            let log = common_dir.join("logs").join(&branch);
-            let what = format!(
-                "has lost the id of its commit; write it into that file (the second word of the last line of {})",
-                log.display()
-            );
-            Err(damaged(&path, &what))
-        }
-        false => Ok(()),
+    if can_read(&path) && !is_head(&path) {
+        let log = common_dir.join("logs").join(&branch);
+        let what = format!(
+            "has lost the id of its commit; write it into that file (the second word of the last line of {})",
+            log.display()
+        );
+        Err(damaged(&path, &what))
+    } else {
+        Ok(())
     }
 }
 
@@ -279,9 +278,10 @@ mod tests {
             is("pipe", replaced(path, pipe));
             is("device", replaced(path, device));
             is("socket", replaced(path, socket));
-            match path.ends_with(BRANCH) {
-                true => assert_eq!(replaced(path, directory), None),
-                false => is("directory", replaced(path, directory)),
+            if path.ends_with(BRANCH) {
+                assert_eq!(replaced(path, directory), None)
+            } else {
+                is("directory", replaced(path, directory))
             }
             if !["HEAD", "commondir"].contains(&path) {
                 assert_eq!(replaced(path, file), None, "{path}");

@@ -250,11 +250,12 @@ fn traced_version(stderr: &str) -> Option<String> {
 }
 
 fn refuse_old(version: &str) -> Result<(), PreflightError> {
-    match is_older(version, OLDEST_GIT) {
-        true => Err(PreflightError::OldGit {
+    if is_older(version, OLDEST_GIT) {
+        Err(PreflightError::OldGit {
             found: version.to_owned(),
-        }),
-        false => Ok(()),
+        })
+    } else {
+        Ok(())
     }
 }
 

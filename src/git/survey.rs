@@ -143,12 +143,11 @@ pub fn checkout(real: &Real) -> Result<Checkout, GitError> {
     let shallow = query(real)
         .args(["rev-parse", "--is-shallow-repository"])
         .line()?;
-    let depth = match shallow == "true" {
-        true => {
-            let counted = query(real).args(["rev-list", "--count", "HEAD"]).line()?;
-            Some(counted.parse().unwrap_or_default())
-        }
-        false => None,
+    let depth = if shallow == "true" {
+        let counted = query(real).args(["rev-list", "--count", "HEAD"]).line()?;
+        Some(counted.parse().unwrap_or_default())
+    } else {
+        None
     };
     Ok(Checkout {
         branch,

@@ -139,9 +139,10 @@ async fn require_tree(
 /// The commit of the branch on GitHub. A new branch is created there.
 async fn ready(repo: &Repo, push: ApiPush<'_>) -> Result<String, String> {
     if let Some(expected) = push.expected {
-        return match expected == push.start {
-            true => Ok(expected.0.clone()),
-            false => Err("the branch has moved".to_owned()),
+        return if expected == push.start {
+            Ok(expected.0.clone())
+        } else {
+            Err("the branch has moved".to_owned())
         };
     }
     let full = push.branch.full();

@@ -34,10 +34,7 @@ pub enum Delivered {
 impl Delivered {
     /// The result for pushed work.
     pub fn of(done: bool) -> Self {
-        match done {
-            true => Self::Done,
-            false => Self::Failed,
-        }
+        if done { Self::Done } else { Self::Failed }
     }
 }
 
@@ -67,9 +64,10 @@ pub async fn closed_meanwhile(
     let client = client.with_deadline(Instant::now() + CLOSED_TIMEOUT);
     let repo = client.repo(&request.context.place.repository).ok()?;
     let pull = repo.pull(number).await.ok()?;
-    (pull.state == "closed").then_some(match pull.merged {
-        true => ClosedPull::Merged,
-        false => ClosedPull::Closed,
+    (pull.state == "closed").then_some(if pull.merged {
+        ClosedPull::Merged
+    } else {
+        ClosedPull::Closed
     })
 }
 
@@ -157,16 +155,18 @@ async fn check_boxes(repo: &Repo, number: u64, summary: &RunSummary) -> Result<(
         .collect();
     let body = repo.issue(number).await?.body;
     let checked = issue::with_done_checked(&body, &tasks);
-    match checked == body {
-        true => Ok(()),
-        false => repo.set_issue_body(number, &checked).await,
+    if checked == body {
+        Ok(())
+    } else {
+        repo.set_issue_body(number, &checked).await
     }
 }
 
 fn not_checked(error: &Error) -> String {
-    match error.is_forbidden() {
-        true => format!("{error}; the job needs `issues: write`"),
-        false => error.to_string(),
+    if error.is_forbidden() {
+        format!("{error}; the job needs `issues: write`")
+    } else {
+        error.to_string()
     }
 }
 
@@ -222,10 +222,11 @@ fn is_complete(summary: &RunSummary) -> bool {
 }
 
 fn not_opened(error: &Error) -> String {
-    match error.is_forbidden() {
-        true => format!(
+    if error.is_forbidden() {
+        format!(
             "{error}; the job needs `pull-requests: write`, and the repository must allow GitHub Actions to create pull requests"
-        ),
-        false => error.to_string(),
+        )
+    } else {
+        error.to_string()
     }
 }

@@ -124,9 +124,10 @@ pub fn trigger_settings(settings: &Settings, context: &Context) -> TriggerSettin
 /// The part of a configuration file that applies. If anybody can cause the event, the checkout may be theirs
 /// too; then only the workflow decides who may start runs.
 pub fn without_rights(context: &Context, file: Settings) -> Settings {
-    match actions_environment::event(context).is_none() || is_of_a_writer(context) {
-        true => file,
-        false => file.without(Scope::Trigger),
+    if actions_environment::event(context).is_none() || is_of_a_writer(context) {
+        file
+    } else {
+        file.without(Scope::Trigger)
     }
 }
 
@@ -483,9 +484,10 @@ impl RequestHandling<'_> {
                             .await;
                     }
                     let source = self.of_review(*review_id, &candidate, &context, run);
-                    return source.ok_or(match is_again {
-                        true => "the review has no text, and all of its threads are resolved",
-                        false => "the review has neither a text nor comments on lines",
+                    return source.ok_or(if is_again {
+                        "the review has no text, and all of its threads are resolved"
+                    } else {
+                        "the review has neither a text nor comments on lines"
                     });
                 }
                 let task = words::prompt(&candidate, &context);

@@ -93,9 +93,10 @@ impl Publisher {
             incidents: vec!["GitHub did not answer in time".into()],
             ..Published::default()
         };
-        match self.thread.is_finished() {
-            true => self.thread.join().unwrap_or_else(|_| lost()),
-            false => lost(),
+        if self.thread.is_finished() {
+            self.thread.join().unwrap_or_else(|_| lost())
+        } else {
+            lost()
         }
     }
 }
@@ -189,9 +190,10 @@ async fn follow(pages: &mut CheckAndComment, client: &Client, mut seen: watch::R
         }
         let Latest { summary, end } = seen.borrow_and_update().clone();
         if let Some(end) = end {
-            let client = match end.hurried {
-                true => client.with_deadline(end.until).without_pauses(),
-                false => client.with_deadline(end.until),
+            let client = if end.hurried {
+                client.with_deadline(end.until).without_pauses()
+            } else {
+                client.with_deadline(end.until)
             };
             pages.end(&client, &summary, &end).await;
             return;

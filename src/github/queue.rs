@@ -290,9 +290,10 @@ impl Entry {
                 .and_then(|plan| plan.priority)
                 .unwrap_or(Priority::Medium),
             depends_on: plan.map_or_else(|_| Vec::new(), |plan| plan.depends_on.clone()),
-            progress: match is_merged {
-                true => Progress::Merged,
-                false => Progress::Open,
+            progress: if is_merged {
+                Progress::Merged
+            } else {
+                Progress::Open
             },
             failed_runs,
             open_pull: false,

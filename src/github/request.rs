@@ -158,9 +158,10 @@ impl RunRequest {
         let opens = on_own_branch && !self.is_pull && !set.review_only;
         self.delivery = Delivery {
             push: can_push && set.push.unwrap_or(in_actions),
-            pull_request: set.pull_request.unwrap_or(match opens {
-                true => PullRequest::Draft,
-                false => PullRequest::None,
+            pull_request: set.pull_request.unwrap_or(if opens {
+                PullRequest::Draft
+            } else {
+                PullRequest::None
             }),
             via_api: set.commit_via == CommitVia::Api,
             dispatch: set.dispatch_workflows.clone(),

@@ -56,9 +56,10 @@ pub async fn post(
         let name = &request.context.place.name;
         let found = Found::new(name, summary, &lines, &told);
         let gone = found.gone(&told, reviewed.head);
-        let unresolved = match gone.is_empty() {
-            true => None,
-            false => resolve(&repo, number, &gone).await.err(),
+        let unresolved = if gone.is_empty() {
+            None
+        } else {
+            resolve(&repo, number, &gone).await.err()
         };
         let Some(new) = found.review(reviewed.head) else {
             return Ok(unresolved);

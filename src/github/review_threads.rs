@@ -158,8 +158,11 @@ pub(super) async fn resolve(repo: &Repo, number: u64, firsts: &[u64]) -> Result<
         }
         Ok::<_, Error>(())
     };
-    resolved.await.map_err(|error| match error.is_not_found() {
-        true => format!("GraphQL is not available here, or not with this token ({error})"),
-        false => error.to_string(),
+    resolved.await.map_err(|error| {
+        if error.is_not_found() {
+            format!("GraphQL is not available here, or not with this token ({error})")
+        } else {
+            error.to_string()
+        }
     })
 }

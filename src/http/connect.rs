@@ -142,14 +142,15 @@ impl Service<Uri> for Path {
         Box::pin(async move {
             let stream = connecting.await.map_err(|error| {
                 let error: BoxError = error.into();
-                match error.to_string().contains("authorization required") {
-                    true => BoxError::from(Fault(refused_login(&via))),
-                    false => format!(
+                if error.to_string().contains("authorization required") {
+                    BoxError::from(Fault(refused_login(&via)))
+                } else {
+                    format!(
                         "the proxy {}: {}",
                         via.proxy,
                         super::describe_error(&*error).0
                     )
-                    .into(),
+                    .into()
                 }
             })?;
             // A tunnel behaves like a direct connection.

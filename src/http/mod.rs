@@ -113,9 +113,10 @@ pub fn describe_error(error: &(dyn StdError + 'static)) -> (String, bool) {
         fault = fault.take().or_else(|| fault_of(error));
         // The client's own prefix ("client error (Connect)") is of no use to a person.
         let is_client = error.is::<hyper_util::client::legacy::Error>() && error.source().is_some();
-        let words = match is_client {
-            true => String::new(),
-            false => error.to_string(),
+        let words = if is_client {
+            String::new()
+        } else {
+            error.to_string()
         };
         // Wrapping errors repeat the message of the wrapped one.
         if !words.is_empty() && !text.ends_with(&words) {

@@ -102,9 +102,10 @@ fn read(var: &dyn Fn(&str) -> Option<OsString>, names: &[&'static str; 2]) -> (S
         return (Setting::None, String::new());
     };
     let value = value.to_str().unwrap_or_default().trim().to_owned();
-    match is_usable(&value) {
-        true => (Setting::Usable(name), value),
-        false => (Setting::Unusable(name), PLACEHOLDER.to_owned()),
+    if is_usable(&value) {
+        (Setting::Usable(name), value)
+    } else {
+        (Setting::Unusable(name), PLACEHOLDER.to_owned())
     }
 }
 

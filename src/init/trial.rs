@@ -123,9 +123,10 @@ fn result_text(result: &CheckResult, exit: &Exit, said: &str, took: &str) -> Str
     .into_iter()
     .flatten()
     .collect();
-    let counts = match counts.is_empty() {
-        true => String::new(),
-        false => format!(": {}", counts.join(", ")),
+    let counts = if counts.is_empty() {
+        String::new()
+    } else {
+        format!(": {}", counts.join(", "))
     };
     match &result.outcome {
         CheckOutcome::Passed => format!("    passed{counts} ({took})\n"),
@@ -137,9 +138,10 @@ fn result_text(result: &CheckResult, exit: &Exit, said: &str, took: &str) -> Str
                 .take(SHOWN)
                 .map(|error| format!("      {error}\n"))
                 .collect();
-            let shown = match errors.is_empty() {
-                true => tail(said),
-                false => errors.concat(),
+            let shown = if errors.is_empty() {
+                tail(said)
+            } else {
+                errors.concat()
             };
             format!(
                 "    failed with {exit}{counts} ({took}): tasks are judged by it, so fix it first or remove it\n{shown}"
@@ -158,9 +160,10 @@ fn errors(said: &str) -> String {
         has && line.split_whitespace().count() > 3
     };
     let first: Vec<&str> = said.lines().filter(is_error).take(SHOWN).collect();
-    match first.is_empty() {
-        true => tail(said),
-        false => indented(&first),
+    if first.is_empty() {
+        tail(said)
+    } else {
+        indented(&first)
     }
 }
 

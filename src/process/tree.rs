@@ -227,9 +227,10 @@ pub(super) fn gives_up(waited: Duration, rounds: u32, left: impl FnOnce() -> Vec
 }
 
 fn patience(all_are_ending: bool) -> Duration {
-    match all_are_ending {
-        true => REMOVAL_LIMIT,
-        false => KILL_LIMIT,
+    if all_are_ending {
+        REMOVAL_LIMIT
+    } else {
+        KILL_LIMIT
     }
 }
 

@@ -123,9 +123,10 @@ impl Log {
     }
 
     fn end_line(&mut self) -> io::Result<()> {
-        match self.pending.is_empty() {
-            true => Ok(()),
-            false => self.line(),
+        if self.pending.is_empty() {
+            Ok(())
+        } else {
+            self.line()
         }
     }
 
@@ -168,9 +169,10 @@ impl Drop for Log {
 /// Makes JSON in which the runner finds no command, with the same meaning: a `#` can only occur in a string,
 /// where it may be escaped. Line ends in strings are already escaped.
 pub fn neutral_json(json: String) -> String {
-    match has_command(&json) {
-        true => json.replace('#', "\\u0023"),
-        false => json,
+    if has_command(&json) {
+        json.replace('#', "\\u0023")
+    } else {
+        json
     }
 }
 

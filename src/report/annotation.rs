@@ -235,9 +235,10 @@ fn nudged(summary: &RunSummary, task: &TaskSummary) -> Option<Annotation> {
         .map(|turn| {
             let said = sentence::indicators(&turn.indicators).join(" · ");
             let what = sentence::assessment(turn.assessment);
-            match said.is_empty() {
-                true => format!("turn {}: {what}", turn.turn),
-                false => format!("turn {}: {what}: {said}", turn.turn),
+            if said.is_empty() {
+                format!("turn {}: {what}", turn.turn)
+            } else {
+                format!("turn {}: {what}: {said}", turn.turn)
             }
         })
         .collect();
@@ -319,8 +320,9 @@ fn on_plan(
 
 fn bounded(message: &str) -> String {
     let clean = text::block(message);
-    match clean.len() > MESSAGE_BYTES {
-        true => format!("{}…", text::head_bytes(&clean, MESSAGE_BYTES)),
-        false => clean,
+    if clean.len() > MESSAGE_BYTES {
+        format!("{}…", text::head_bytes(&clean, MESSAGE_BYTES))
+    } else {
+        clean
     }
 }

@@ -20,12 +20,13 @@ pub fn text(findings: &[Finding], color: bool) -> String {
         }
     }
     let failed = findings.iter().filter(|it| it.state == State::Fail).count();
-    told += &match could_work(findings) {
-        true => "\na run could work here\n".to_owned(),
-        false => format!(
+    told += &if could_work(findings) {
+        "\na run could work here\n".to_owned()
+    } else {
+        format!(
             "\na run could not work here: {} failed\n",
             text::count(failed as u64, "check")
-        ),
+        )
     };
     told
 }
@@ -46,9 +47,10 @@ fn painted(state: State, color: bool) -> String {
         State::Fail => ("FAIL", AnsiColor::Red.on_default()),
         State::Unknown => ("unknown", anstyle::Style::new().dimmed()),
     };
-    match color {
-        true => format!("{look}{word:7}{look:#}"),
-        false => format!("{word:7}"),
+    if color {
+        format!("{look}{word:7}{look:#}")
+    } else {
+        format!("{word:7}")
     }
 }
 

@@ -260,9 +260,10 @@ fn what_remains(summary: &RunSummary) -> String {
         .iter()
         .map(|entry| format!("- {}", upper_first(&inline(entry, 600))))
         .collect();
-    match kept.is_empty() {
-        true => String::new(),
-        false => format!("**Kept**\n\n{}", kept.join("\n")),
+    if kept.is_empty() {
+        String::new()
+    } else {
+        format!("**Kept**\n\n{}", kept.join("\n"))
     }
 }
 
@@ -276,9 +277,10 @@ fn next_list(steps: impl Iterator<Item = String>) -> String {
     let steps: Vec<String> = steps
         .map(|step| format!("- {}", upper_first(&step)))
         .collect();
-    match steps.is_empty() {
-        true => String::new(),
-        false => format!("**What to do next**\n\n{}", steps.join("\n")),
+    if steps.is_empty() {
+        String::new()
+    } else {
+        format!("**What to do next**\n\n{}", steps.join("\n"))
     }
 }
 
@@ -368,13 +370,15 @@ fn row(task: &TaskSummary) -> String {
         format!("{status}{}", reason.unwrap_or_default()),
         attempts,
         commit.map_or_else(|| NONE.to_owned(), |id| code(&sentence::short_id(id), 12)),
-        match worked {
-            true => unbroken(&text::duration(task.elapsed_ms)),
-            false => NONE.to_owned(),
+        if worked {
+            unbroken(&text::duration(task.elapsed_ms))
+        } else {
+            NONE.to_owned()
         },
-        match usage.is_empty() {
-            true => NONE.to_owned(),
-            false => usage.join(", "),
+        if usage.is_empty() {
+            NONE.to_owned()
+        } else {
+            usage.join(", ")
         },
     ];
     format!("| {} |", cells.join(" | "))

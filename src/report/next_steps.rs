@@ -40,9 +40,10 @@ fn of_closed(push: &PushLine) -> Option<String> {
 fn undelivered(summary: &RunSummary) -> Option<String> {
     let push = summary.push.as_ref()?;
     let why = push.pull_request_error.as_ref();
-    match push.pushed {
-        false => push.cause.clone().or_else(|| Some(push.detail.clone())),
-        true => why.map(|why| format!("no pull request: {why}")),
+    if push.pushed {
+        why.map(|why| format!("no pull request: {why}"))
+    } else {
+        push.cause.clone().or_else(|| Some(push.detail.clone()))
     }
 }
 
@@ -67,9 +68,10 @@ pub fn kept(summary: &RunSummary) -> Vec<String> {
     for task in summary.tasks.iter().filter(|task| is_undone(task)) {
         if let Some(patch) = &task.patch {
             let id = text::short_line(&task.id, 60);
-            let what = match summary.allow_dirty {
-                true => format!("the work of {id} and everything else that was not committed"),
-                false => format!("the work of {id}"),
+            let what = if summary.allow_dirty {
+                format!("the work of {id} and everything else that was not committed")
+            } else {
+                format!("the work of {id}")
             };
             let path = patch_path(summary, patch);
             kept.push(format!("{what} as a patch: {path}"));
@@ -221,9 +223,10 @@ fn again(summary: &RunSummary, phrase: Option<&str>, merges_base: bool) -> Optio
         },
         None => {
             // Commits that are only in the job are lost with it.
-            let kept = match summary.push.as_ref().is_some_and(|push| push.pushed) {
-                true => ": tasks that are done are not repeated",
-                false => "",
+            let kept = if summary.push.as_ref().is_some_and(|push| push.pushed) {
+                ": tasks that are done are not repeated"
+            } else {
+                ""
             };
             NextStep::Advice(format!("start the workflow again to {what}{once}{kept}"))
         }
@@ -307,9 +310,10 @@ fn undone_patches(summary: &RunSummary) -> impl Iterator<Item = (&TaskSummary, &
 fn name_commits(summary: &RunSummary) -> Option<NextStep> {
     let is_detached = summary.branch.is_none() && summary.push.is_none();
     let last = summary.commits.last().filter(|_| is_detached)?;
-    let (place, command) = match has_warned(summary, &WarningTopic::NoBookmark) {
-        true => ("bookmark", "jj bookmark create NAME -r"),
-        false => ("branch", "git branch NAME"),
+    let (place, command) = if has_warned(summary, &WarningTopic::NoBookmark) {
+        ("bookmark", "jj bookmark create NAME -r")
+    } else {
+        ("branch", "git branch NAME")
     };
     Some(NextStep::command(
         format!("the commits are not on a {place}; create one for them"),
@@ -324,11 +328,10 @@ pub fn advice(summary: &RunSummary) -> Option<&'static str> {
             if failed_before(summary) =>
         {
             let mut tests = undone(summary).flat_map(|task| &task.failing_tests);
-            Some(match tests.all(|test| test.test.is_some()) {
-                true => {
-                    "first fix what failed before the task, or use --known-failures tolerate to commit work beside it"
-                }
-                false => "first fix what failed before the task",
+            Some(if tests.all(|test| test.test.is_some()) {
+                "first fix what failed before the task, or use --known-failures tolerate to commit work beside it"
+            } else {
+                "first fix what failed before the task"
             })
         }
         Reason::PlanningOnly | Reason::NoProgress
@@ -414,12 +417,13 @@ fn changed_nothing(summary: &RunSummary) -> bool {
 }
 
 fn resume(summary: &RunSummary) -> String {
-    match summary.run_dir.is_empty() {
-        true => "sprag run --resume".into(),
-        false => format!(
+    if summary.run_dir.is_empty() {
+        "sprag run --resume".into()
+    } else {
+        format!(
             "sprag run --resume --run-dir {}",
             quoted(&text::line(&summary.run_dir))
-        ),
+        )
     }
 }
 

@@ -138,9 +138,10 @@ fn instead_of_work((last, place): LastTurn, reason: &str) -> String {
         Some(AssessmentKind::NoChange) => "changed no file",
         _ => {
             let reason = text::short_line(reason, 200);
-            return match reason.is_empty() {
-                true => format!("{who} changed no file"),
-                false => format!("{who}: {}", reason.trim_end_matches('.')),
+            return if reason.is_empty() {
+                format!("{who} changed no file")
+            } else {
+                format!("{who}: {}", reason.trim_end_matches('.'))
             };
         }
     };
@@ -149,9 +150,10 @@ fn instead_of_work((last, place): LastTurn, reason: &str) -> String {
 
 /// Whether a finding is open, and since when.
 pub fn finding_state(finding: &Finding) -> String {
-    match finding.resolved {
-        true => "resolved".to_owned(),
-        false => format!("open since review {}", finding.round),
+    if finding.resolved {
+        "resolved".to_owned()
+    } else {
+        format!("open since review {}", finding.round)
     }
 }
 
@@ -278,9 +280,10 @@ pub fn turn_progress(progress: &TurnProgress) -> String {
     ];
     let parts: Vec<String> = parts.into_iter().flatten().collect();
     let elapsed = text::duration(progress.elapsed_ms);
-    match parts.is_empty() {
-        true => format!("still working after {elapsed}"),
-        false => format!("still working after {elapsed}: {}", parts.join(" · ")),
+    if parts.is_empty() {
+        format!("still working after {elapsed}")
+    } else {
+        format!("still working after {elapsed}: {}", parts.join(" · "))
     }
 }
 
@@ -308,9 +311,10 @@ pub fn has_proofs(task: &TaskSummary) -> bool {
 
 /// The failing tests, if the cause of any is known.
 pub fn blamed(tests: &[BlamedTest]) -> &[BlamedTest] {
-    match tests.iter().all(|test| test.blame == Blame::Unknown) {
-        true => &[],
-        false => tests,
+    if tests.iter().all(|test| test.blame == Blame::Unknown) {
+        &[]
+    } else {
+        tests
     }
 }
 

@@ -26,13 +26,12 @@ fn beginning(text: &str, most: usize) -> String {
     let mut flat = String::new();
     let mut length = 0;
     for line in unified.split(is_line_end).map(visible) {
-        let line = match flat.is_empty() {
-            true => line.trim_start(),
-            false => {
-                flat.push(' ');
-                length += 1;
-                line.as_str()
-            }
+        let line = if flat.is_empty() {
+            line.trim_start()
+        } else {
+            flat.push(' ');
+            length += 1;
+            line.as_str()
         };
         flat.push_str(line);
         let words = line.trim_end();
@@ -54,9 +53,10 @@ pub fn block(text: &str) -> String {
         block.push('\n');
     };
     for line in unified.split('\n') {
-        match is_plain(line) {
-            true => add(line),
-            false => line.split(is_line_end).for_each(|part| add(&visible(part))),
+        if is_plain(line) {
+            add(line)
+        } else {
+            line.split(is_line_end).for_each(|part| add(&visible(part)))
         }
     }
     block.trim_matches('\n').to_owned()
@@ -172,9 +172,10 @@ fn visible(line: &str) -> String {
     if is_plain(&spaced) {
         return spaced;
     }
-    let plain = match spaced.contains(['\u{1b}', '\u{9b}']) {
-        true => crate::domain::text::plain(&spaced).into_owned(),
-        false => spaced,
+    let plain = if spaced.contains(['\u{1b}', '\u{9b}']) {
+        crate::domain::text::plain(&spaced).into_owned()
+    } else {
+        spaced
     };
     let mut shown = String::with_capacity(plain.len());
     let mut chars = plain.chars().filter(|c| !c.is_control()).peekable();

@@ -94,9 +94,10 @@ pub fn annotation_commands(notes: &[Annotation]) -> Vec<String> {
         .flat_map(|level| {
             let of_level: Vec<&Annotation> =
                 notes.iter().filter(|note| note.level == level).collect();
-            let shown = match of_level.len() > MAX_PER_LEVEL {
-                true => MAX_PER_LEVEL - 1,
-                false => of_level.len(),
+            let shown = if of_level.len() > MAX_PER_LEVEL {
+                MAX_PER_LEVEL - 1
+            } else {
+                of_level.len()
             };
             let rest = of_level.len() - shown;
             let mut commands: Vec<String> = of_level

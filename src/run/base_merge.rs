@@ -273,12 +273,13 @@ fn landed(parts: &mut Parts<'_>, config: &TaskConfig, commit: RevId) -> End {
     let commit = Some(commit);
     End {
         files,
-        ..End::of(match config.checks.is_empty() {
-            false => Outcome::Verified { commit },
-            true => Outcome::Unverified {
+        ..End::of(if config.checks.is_empty() {
+            Outcome::Unverified {
                 commit,
                 accepted: true,
-            },
+            }
+        } else {
+            Outcome::Verified { commit }
         })
     }
 }

@@ -391,9 +391,10 @@ impl<'r> Before<'r> {
 
     /// Those below a directory, relative to it.
     fn paths_below(&self, dir: &str) -> impl Iterator<Item = &str> {
-        let dir = match dir.is_empty() {
-            true => String::new(),
-            false => format!("{dir}/"),
+        let dir = if dir.is_empty() {
+            String::new()
+        } else {
+            format!("{dir}/")
         };
         let first = self.paths().partition_point(|path| *path < dir);
         let all = self.paths().get(first..).unwrap_or_default().iter();
@@ -520,9 +521,10 @@ impl Start for Before<'_> {
     }
 
     fn has_tests_below(&self, dir: &str) -> bool {
-        let dir = match dir.is_empty() {
-            true => String::new(),
-            false => format!("{dir}/"),
+        let dir = if dir.is_empty() {
+            String::new()
+        } else {
+            format!("{dir}/")
         };
         self.paths_below(dir.trim_end_matches('/'))
             .any(|path| is_test(&format!("{dir}{path}")))

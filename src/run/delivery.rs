@@ -202,9 +202,10 @@ async fn push(
         pauses: &actions.pauses,
         cancel: parts.setup.cancel.beyond_deadline(),
     };
-    let pushed = match request.delivery.via_api && closed.is_none() {
-        true => pushed_by_api(actions, parts, &push_request).await,
-        false => None,
+    let pushed = if request.delivery.via_api && closed.is_none() {
+        pushed_by_api(actions, parts, &push_request).await
+    } else {
+        None
     };
     let pushed = match pushed {
         Some(line) => Some(line),

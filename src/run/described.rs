@@ -133,9 +133,10 @@ fn phases_of(config: &TaskConfig) -> String {
         rows.map(named).collect::<Vec<_>>()
     };
     let again = of_cycle(2);
-    let rounds = match again.is_empty() {
-        true => String::new(),
-        false => format!(", then at most {ROUNDS} rounds: {}", again.join(", ")),
+    let rounds = if again.is_empty() {
+        String::new()
+    } else {
+        format!(", then at most {ROUNDS} rounds: {}", again.join(", "))
     };
     format!("  phases: {}{rounds}\n", of_cycle(1).join(", "))
 }

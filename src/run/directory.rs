@@ -189,9 +189,10 @@ impl RunDir {
     /// When the file cannot be written. The old file is then unchanged.
     pub fn write(&self, file: RunFile<'_>, bytes: &[u8]) -> anyhow::Result<PathBuf> {
         let path = self.path(file);
-        let bytes = match file.is_exact() {
-            true => Cow::Borrowed(bytes),
-            false => self.redactor.redact_bytes(bytes),
+        let bytes = if file.is_exact() {
+            Cow::Borrowed(bytes)
+        } else {
+            self.redactor.redact_bytes(bytes)
         };
         let written = match file.entry().durability {
             Durability::Derived => replace(&path, &bytes, |_| Ok(())),
@@ -342,9 +343,10 @@ fn prune(parent: &Path, newest: &Path) {
     let old = runs.into_iter().take(surplus);
     for run in old.filter(|run| run.as_path() != newest) {
         // A new run starts even if an old one cannot be removed.
-        let _ = match run.is_symlink() {
-            true => fs::remove_file(run),
-            false => fs::remove_dir_all(run),
+        let _ = if run.is_symlink() {
+            fs::remove_file(run)
+        } else {
+            fs::remove_dir_all(run)
         };
     }
 }
@@ -352,9 +354,12 @@ fn prune(parent: &Path, newest: &Path) {
 /// The runs of a work tree that are in `parent` or listed there, with their manifests.
 pub fn runs_of_tree(parent: &Path, work_tree: &Path) -> Vec<(PathBuf, Manifest)> {
     let runs = runs_in(parent).into_iter();
-    let runs = runs.filter_map(|root| match root.is_symlink() {
-        true => fs::canonicalize(root).ok(),
-        false => Some(root),
+    let runs = runs.filter_map(|root| {
+        if root.is_symlink() {
+            fs::canonicalize(root).ok()
+        } else {
+            Some(root)
+        }
     });
     // A `--run-dir` that was removed and used again has a link for each of its runs, and holds only the last one.
     let runs: BTreeSet<PathBuf> = runs.collect();

@@ -145,12 +145,13 @@ fn output(context: &Context, args: &PlanArgs) -> Result<Option<PathBuf>> {
 }
 
 fn require_in_repository(real: &Real, path: &Path) -> Result<()> {
-    match real.contains(path) && !real.ignores(path) {
-        true => Ok(()),
-        false => Err(Error::usage(format!(
+    if real.contains(path) && !real.ignores(path) {
+        Ok(())
+    } else {
+        Err(Error::usage(format!(
             "--output {}: a plan for a pull request lies in the repository and is not ignored",
             path.display()
-        ))),
+        )))
     }
 }
 
@@ -194,9 +195,10 @@ fn words(plan: &Plan) -> String {
     let mut parts = vec![plan.title.clone(), plan.details.clone()];
     let is_one = plan.tasks.len() == 1 && plan.tasks[0].title == plan.title;
     for task in &plan.tasks {
-        match is_one {
-            true => parts.push(task.description.clone()),
-            false => parts.push(format!("- {}\n  {}", task.title, task.description)),
+        if is_one {
+            parts.push(task.description.clone())
+        } else {
+            parts.push(format!("- {}\n  {}", task.title, task.description))
         }
     }
     parts.retain(|part| !part.trim().is_empty());

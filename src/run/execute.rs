@@ -102,10 +102,7 @@ pub(crate) fn execute(
             Ok(code)
         }
         Err(error) => {
-            let error = match is_draft {
-                true => error,
-                false => error.of_run(),
-            };
+            let error = if is_draft { error } else { error.of_run() };
             // The error is always printed; the reports are finished if possible.
             reporting.record_error(&error);
             reporting.finish(context, &run_dir);
@@ -395,14 +392,15 @@ fn tell_start(
 }
 
 fn warn_of_detached_head(parts: &mut Parts<'_>) {
-    match parts.tree.repo.started_with_jj() {
-        true => parts.emit.warn_about(
+    if parts.tree.repo.started_with_jj() {
+        parts.emit.warn_about(
             WarningTopic::NoBookmark,
             "no bookmark follows the commits of this run; its end says how to create one",
-        ),
-        false => parts.emit.warn(
+        )
+    } else {
+        parts.emit.warn(
             "HEAD is detached: commits will not be on a branch; the end of the run says how to create one",
-        ),
+        )
     }
 }
 
@@ -522,9 +520,10 @@ async fn outcomes(
 ) -> Result<BTreeMap<String, Outcome>> {
     let (setup, tree, emit) = (&parts.setup, &mut parts.tree, &mut parts.emit);
     let mut services = Services::default();
-    let stopped = match plan.tasks.is_empty() {
-        true => None,
-        false => run_setup(setup, tree, emit, &mut services).await?,
+    let stopped = if plan.tasks.is_empty() {
+        None
+    } else {
+        run_setup(setup, tree, emit, &mut services).await?
     };
     if stopped.is_none()
         && let Err(error) = require_ready(context, parts, plan, request)
@@ -557,9 +556,10 @@ fn require_ready(
         require_signature(&parts.setup, &parts.tree.repo)?;
     }
     let configs = plan.tasks.iter().map(|(_, start)| &start.config);
-    match integrates || merges {
-        true => Ok(()),
-        false => require_logins(context, configs),
+    if integrates || merges {
+        Ok(())
+    } else {
+        require_logins(context, configs)
     }
 }
 

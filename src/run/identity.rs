@@ -14,9 +14,10 @@ const NOBODY: (&str, &str) = ("sprag", "sprag@localhost");
 
 /// The author of the commits of a run in this repository.
 pub(crate) fn identity_of_commits(in_actions: bool, repo: &Repo) -> Identity {
-    match in_actions {
-        true => named(BOT),
-        false => repo.configured_identity().unwrap_or_else(nobody),
+    if in_actions {
+        named(BOT)
+    } else {
+        repo.configured_identity().unwrap_or_else(nobody)
     }
 }
 

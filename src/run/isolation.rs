@@ -145,9 +145,10 @@ impl Isolation {
             is_confined && (!lies_in(&policy.write, path) || is_protected(path))
         };
         let path = refused_path(output, is_meant)?;
-        let remedy = match is_protected(Path::new(path)) {
-            true => "The run or the machine relies on it; only `sandbox: off` allows it",
-            false => "Name the directory in `sandbox_write` if the work needs it",
+        let remedy = if is_protected(Path::new(path)) {
+            "The run or the machine relies on it; only `sandbox: off` allows it"
+        } else {
+            "Name the directory in `sandbox_write` if the work needs it"
         };
         Some(format!(
             "{path} could not be written: the sandbox protects it. {remedy}"

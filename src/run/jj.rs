@@ -226,9 +226,10 @@ impl<'a> Jj<'a> {
             sandbox: setup.isolation.policy(Purpose::Setup),
             // If only Sprag can import the commits into jj, do it even after a first signal. A second
             // one stops it.
-            cancel: match real.is_jj_alone() {
-                true => Cancel::new(),
-                false => setup.cancel.beyond_deadline(),
+            cancel: if real.is_jj_alone() {
+                Cancel::new()
+            } else {
+                setup.cancel.beyond_deadline()
             },
         }
     }

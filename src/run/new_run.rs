@@ -294,9 +294,10 @@ fn refuse_dirty(
         // These exclude `allow_dirty`.
         (false, false) => error.hint("commit or stash these files"),
     };
-    Err(match is_run {
-        true => error.hint("to continue an interrupted run, use --resume"),
-        false => error,
+    Err(if is_run {
+        error.hint("to continue an interrupted run, use --resume")
+    } else {
+        error
     })
 }
 

@@ -51,9 +51,10 @@ impl Notes {
         for book in [here, elsewhere].into_iter().flatten() {
             self.book.merge(book);
         }
-        match self.book.is_empty() {
-            true => Ok(()),
-            false => run_dir.write_json(RunFile::Notes, &self.book),
+        if self.book.is_empty() {
+            Ok(())
+        } else {
+            run_dir.write_json(RunFile::Notes, &self.book)
         }
     }
 

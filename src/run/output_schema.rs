@@ -23,9 +23,10 @@ pub enum SchemaSource {
 impl SchemaSource {
     /// Parses a value of the setting. A relative path is relative to `directory`.
     pub fn of(value: &str, directory: &Path) -> Self {
-        match value.trim_start().starts_with('{') {
-            true => Self::Inline(value.to_owned()),
-            false => Self::File(directory.join(value)),
+        if value.trim_start().starts_with('{') {
+            Self::Inline(value.to_owned())
+        } else {
+            Self::File(directory.join(value))
         }
     }
 

@@ -96,9 +96,10 @@ pub struct Selection<'a> {
 impl Selection<'_> {
     /// How to read a task's settings. A task needs no agent if none runs.
     fn settings_reader(&self) -> fn(&Sources, &Task) -> Result<TaskConfig> {
-        match !self.shards.is_empty() || self.only_shown {
-            true => settings::shown_task_config,
-            false => settings::task_config,
+        if !self.shards.is_empty() || self.only_shown {
+            settings::shown_task_config
+        } else {
+            settings::task_config
         }
     }
 }
@@ -292,9 +293,10 @@ pub fn schema_source(
     run: &RunConfig,
     real: &Real,
 ) -> Option<SchemaSource> {
-    let directory = match sources.above.output_schema.is_some() {
-        true => &context.cwd,
-        false => real.work_tree(),
+    let directory = if sources.above.output_schema.is_some() {
+        &context.cwd
+    } else {
+        real.work_tree()
     };
     let value = run.settings.output_schema.as_deref()?;
     Some(SchemaSource::of(value, directory))

@@ -81,9 +81,10 @@ pub(crate) fn refused(kind: RefusalKind, words: &str) -> PushFailure {
         RefusalKind::Locked => ("another process has locked the branch", true),
         RefusalKind::Other => ("the remote refused the push", true),
     };
-    let why = match words.trim().is_empty() {
-        true => why.to_owned(),
-        false => format!("{why}: {}", words.trim()),
+    let why = if words.trim().is_empty() {
+        why.to_owned()
+    } else {
+        format!("{why}: {}", words.trim())
     };
     PushFailure { why, elsewhere }
 }

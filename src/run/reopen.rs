@@ -212,9 +212,10 @@ fn reopen_repository(real: Real, run_dir: &RunDir) -> Result<(Repo, Option<Strin
     let private = run_dir.folder(Folder::Git);
     outlast(&Repo::mark_of_children(&private), GIT_EXIT_TIMEOUT);
     let opened = Repo::reopen(real, &private).and_then(|mut repo| {
-        let changed = match was_configured_as_found(run_dir) {
-            true => repo.adopt_changed_configuration()?,
-            false => None,
+        let changed = if was_configured_as_found(run_dir) {
+            repo.adopt_changed_configuration()?
+        } else {
+            None
         };
         Ok((repo, changed))
     });

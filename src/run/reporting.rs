@@ -104,9 +104,10 @@ impl Reporting {
         reporters.add("events", Box::new(Jsonl::new(Box::new(events))));
         let to_stdout = settings.events.as_deref() == Some("-");
         if let Some(path) = &settings.events {
-            let out = match to_stdout {
-                true => outputs.open("JSONL", &stdout(), context.stdout_is_terminal)?,
-                false => events_output(&events_file(context, path), &mut outputs)?,
+            let out = if to_stdout {
+                outputs.open("JSONL", &stdout(), context.stdout_is_terminal)?
+            } else {
+                events_output(&events_file(context, path), &mut outputs)?
             };
             reporters.add("JSONL", Box::new(Jsonl::new(out)));
         }
@@ -190,9 +191,10 @@ impl Reporting {
         let push = self.summary.push.as_ref().filter(|push| push.pushed);
         let dispatched = push.map_or(Vec::new(), |push| push.dispatched.clone());
         let is_cancelled = self.summary.status == Some(RunStatus::Cancelled);
-        let patience = match is_cancelled {
-            true => publishing.hurry,
-            false => REPORT_TIMEOUT,
+        let patience = if is_cancelled {
+            publishing.hurry
+        } else {
+            REPORT_TIMEOUT
         };
         let end = End {
             ci_will_not_start: push.is_some() && dispatched.is_empty() && publishing.is_job_token,
@@ -374,9 +376,10 @@ impl Reporting {
 
     fn write(&mut self, run_dir: &RunDir, formats: impl IntoIterator<Item = Format>) {
         for format in formats {
-            let mut sources = match format.shows_sources() {
-                true => crate::run::report_sources::sources(run_dir.root()),
-                false => Vec::new(),
+            let mut sources = if format.shows_sources() {
+                crate::run::report_sources::sources(run_dir.root())
+            } else {
+                Vec::new()
             };
             for source in &mut sources {
                 source.text = self.redactor.redact(&source.text).into_owned();
@@ -402,9 +405,10 @@ impl Reporting {
 
     /// Little time is left if the run was cancelled, or a signal arrived since it ended.
     fn time(&self) -> Time {
-        match self.summary.status == Some(RunStatus::Cancelled) || self.is_stopped() {
-            true => Time::Short,
-            false => Time::Enough,
+        if self.summary.status == Some(RunStatus::Cancelled) || self.is_stopped() {
+            Time::Short
+        } else {
+            Time::Enough
         }
     }
 
@@ -538,13 +542,15 @@ fn add_log(
     outputs: &mut BufferedOutputs,
     reporters: &mut Reporters,
 ) -> Result<Option<ActionsLog>> {
-    let terminal = match events_on_stdout {
-        true => context.stderr_is_terminal,
-        false => context.stdout_is_terminal,
+    let terminal = if events_on_stdout {
+        context.stderr_is_terminal
+    } else {
+        context.stdout_is_terminal
     };
-    let out = match events_on_stdout {
-        true => outputs.open("log", &stderr(), terminal)?,
-        false => outputs.open("log", &stdout(), terminal)?,
+    let out = if events_on_stdout {
+        outputs.open("log", &stderr(), terminal)?
+    } else {
+        outputs.open("log", &stdout(), terminal)?
     };
     let style = Style {
         color: is_colored(
@@ -580,9 +586,10 @@ fn is_dumb(context: &Context) -> bool {
 
 /// The size of the terminal; 80 by 24 if it is unknown.
 fn size(of_stderr: bool) -> Size {
-    let told = match of_stderr {
-        true => rustix::termios::tcgetwinsize(stderr()),
-        false => rustix::termios::tcgetwinsize(stdout()),
+    let told = if of_stderr {
+        rustix::termios::tcgetwinsize(stderr())
+    } else {
+        rustix::termios::tcgetwinsize(stdout())
     };
     let (columns, rows) = told.map_or((0, 0), |told| (told.ws_col, told.ws_row));
     Size {

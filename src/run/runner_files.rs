@@ -114,9 +114,10 @@ impl RunnerFile {
 }
 
 fn remove(path: &Path) -> anyhow::Result<()> {
-    match path.symlink_metadata()?.is_dir() {
-        true => fs::remove_dir_all(path)?,
-        false => fs::remove_file(path)?,
+    if path.symlink_metadata()?.is_dir() {
+        fs::remove_dir_all(path)?
+    } else {
+        fs::remove_file(path)?
     }
     Ok(())
 }

@@ -242,9 +242,10 @@ fn given_source(context: &Context, args: &RunArgs) -> Result<GivenSource> {
     let named: Vec<&str> = named.into_iter().flatten().collect();
     let has_source = prepare::has_source(args);
     if named.len() + usize::from(has_source) > 1 {
-        let all = match has_source {
-            true => format!("{} and a plan or prompt", named.join(" and ")),
-            false => named.join(" and "),
+        let all = if has_source {
+            format!("{} and a plan or prompt", named.join(" and "))
+        } else {
+            named.join(" and ")
         };
         return Err(Error::usage(format!("{all} were given together")).hint(prepare::CHOICES));
     }
@@ -293,9 +294,10 @@ async fn wanted(
         GivenSource::Issue(number) => of_issue(context, actions, settings, *number).await?,
         GivenSource::Event => lookup::decide(context, actions, settings, Purpose::Event).await?,
         _ if has_event => {
-            let purpose = match is_explicit {
-                true => Purpose::Place,
-                false => Purpose::Event,
+            let purpose = if is_explicit {
+                Purpose::Place
+            } else {
+                Purpose::Event
             };
             lookup::decide(context, actions, settings, purpose).await?
         }

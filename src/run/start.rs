@@ -126,9 +126,10 @@ fn start_new(
 
 /// Only trusted sources may turn a run into a review: the plan that it runs may not.
 fn reviews_or_works(prepared: &Prepared) -> Result<()> {
-    match prepared.run.settings.review_only == prepared.reviewed.is_some() {
-        true => Ok(()),
-        false => Err(review_only_in_plan()),
+    if prepared.run.settings.review_only == prepared.reviewed.is_some() {
+        Ok(())
+    } else {
+        Err(review_only_in_plan())
     }
 }
 

@@ -37,12 +37,15 @@ pub(crate) fn take_over(resumed: &mut ResumedState, prepared: &Prepared) -> Resu
         let error = Error::config(format!("the run cannot be resumed: {}", strange.what()))
             .hint(strange.remedy());
         let file = prepared.book.file.as_ref();
-        return Err(match file.is_some_and(|file| prepared.book.is_otherwise_in(&file.path)) {
-            true => error.hint(
+        return Err(
+            if file.is_some_and(|file| prepared.book.is_otherwise_in(&file.path)) {
+                error.hint(
                 "a resumed run keeps its plan: for the edited one, commit it and start a new run on a clean work tree",
-            ),
-            false => error,
-        });
+            )
+            } else {
+                error
+            },
+        );
     }
     let killed = kill_marked(&resumed.run_id).len();
     if let Some(now) = look() {

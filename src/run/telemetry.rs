@@ -212,9 +212,10 @@ fn targets(context: &Context) -> Result<[Option<Target>; 2], String> {
             ));
         }
         let is_own = variable.contains(signal);
-        let address = match is_own {
-            true => base.to_owned(),
-            false => format!("{}/{path}", base.trim_end_matches('/')),
+        let address = if is_own {
+            base.to_owned()
+        } else {
+            format!("{}/{path}", base.trim_end_matches('/'))
         };
         let parsed = address.parse::<Uri>().ok();
         let is_http = |uri: &Uri| {

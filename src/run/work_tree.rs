@@ -107,9 +107,10 @@ impl WorkTree {
     ) -> anyhow::Result<()> {
         let Some(raw) = raw else { return Ok(()) };
         let definitions = definitions_at_start(&self.repo, raw, checks);
-        match self.uncommitted.start_task(&self.repo, raw, &definitions) {
-            true => self.store_uncommitted(),
-            false => Ok(()),
+        if self.uncommitted.start_task(&self.repo, raw, &definitions) {
+            self.store_uncommitted()
+        } else {
+            Ok(())
         }
     }
 
@@ -289,9 +290,10 @@ impl WorkTree {
         match self.repo.change().move_to(&intent, &exempt) {
             Ok(_) => Ok(Ok(intent)),
             Err(error) => {
-                match error.changed_nothing() {
-                    true => self.arrive(),
-                    false => self.move_back(&intent, emit),
+                if error.changed_nothing() {
+                    self.arrive()
+                } else {
+                    self.move_back(&intent, emit)
                 }
                 Ok(Err(error))
             }

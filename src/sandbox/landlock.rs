@@ -41,9 +41,10 @@ fn writes() -> BitFlags<AccessFs> {
 /// The access rights in a writable path: all that write, except creating device files.
 fn granted(is_directory: bool) -> BitFlags<AccessFs> {
     let all = writes() & !(AccessFs::MakeChar | AccessFs::MakeBlock);
-    match is_directory {
-        true => all,
-        false => all & AccessFs::from_file(ABI::V5),
+    if is_directory {
+        all
+    } else {
+        all & AccessFs::from_file(ABI::V5)
     }
 }
 
@@ -51,9 +52,10 @@ fn granted(is_directory: bool) -> BitFlags<AccessFs> {
 /// restrictions (no signals and abstract sockets to outside, no commands to devices) are used if
 /// available.
 fn ruleset(signals: bool, has_one_port: bool) -> Result<RulesetCreated, RulesetError> {
-    let kept_inside = match signals {
-        true => Scope::AbstractUnixSocket.into(),
-        false => Scope::Signal | Scope::AbstractUnixSocket,
+    let kept_inside = if signals {
+        Scope::AbstractUnixSocket.into()
+    } else {
+        Scope::Signal | Scope::AbstractUnixSocket
     };
     let mut ruleset = Ruleset::default()
         .set_compatibility(CompatLevel::HardRequirement)

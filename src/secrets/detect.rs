@@ -275,9 +275,10 @@ impl View {
     }
 
     fn take(&mut self, bytes: &[u8], is_end: bool) {
-        let bytes: Cow<'_, [u8]> = match self.without_nul {
-            false => Cow::Borrowed(bytes),
-            true => bytes.iter().copied().filter(|byte| *byte != 0).collect(),
+        let bytes: Cow<'_, [u8]> = if self.without_nul {
+            bytes.iter().copied().filter(|byte| *byte != 0).collect()
+        } else {
+            Cow::Borrowed(bytes)
         };
         match &mut self.reading {
             Reading::Plain => self.tail.extend_from_slice(&bytes),

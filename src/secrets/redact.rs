@@ -135,9 +135,12 @@ impl Redactor {
         let clean = read(&clean).or_else(|_| {
             // If a secret equals a word of the format itself, such as `cancelled`, those words are kept.
             let mut clean = serde_json::to_value(value)?;
-            walk(&mut clean, &|text| match is_word_of_a_format(text) {
-                true => Cow::Borrowed(text),
-                false => self.redact(text),
+            walk(&mut clean, &|text| {
+                if is_word_of_a_format(text) {
+                    Cow::Borrowed(text)
+                } else {
+                    self.redact(text)
+                }
             });
             read(&clean)
         });

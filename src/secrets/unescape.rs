@@ -86,9 +86,10 @@ impl Unescape {
                 self.put_back(&mut next, &again);
             }
         }
-        let settled = match is_end {
-            true => plain,
-            false => plain.saturating_sub(MAX_ESCAPE_BYTES - 1),
+        let settled = if is_end {
+            plain
+        } else {
+            plain.saturating_sub(MAX_ESCAPE_BYTES - 1)
         };
         out.extend_from_slice(self.buffer.get(..settled).unwrap_or_default());
         self.buffer.drain(plain..next);

@@ -26,9 +26,10 @@ impl View {
     pub(super) fn all(text: &[u8], has_places: bool) -> Vec<Self> {
         let whole = Self {
             bytes: text.to_vec(),
-            places: match has_places {
-                true => (0..text.len()).map(|at| at..at + 1).collect(),
-                false => Vec::new(),
+            places: if has_places {
+                (0..text.len()).map(|at| at..at + 1).collect()
+            } else {
+                Vec::new()
             },
         };
         let shown = whole.shown();

@@ -44,9 +44,10 @@ fn available_agent(all: &Resolved, sources: &Sources, of_role: bool) -> Result<A
             let mut hints = missing.hints.into_iter();
             let first = hints.next().unwrap_or_default();
             // If something is set, its problem is the reason why the built-in agent cannot work.
-            let why = match missing.nothing_set {
-                true => String::new(),
-                false => format!("{}; ", missing.message),
+            let why = if missing.nothing_set {
+                String::new()
+            } else {
+                format!("{}; ", missing.message)
             };
             let none = none.hint(format!("or use the built-in agent: {why}{first}"));
             hints.fold(none, Error::hint)

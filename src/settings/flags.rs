@@ -128,13 +128,15 @@ fn add(command: Command, key: &Key) -> Command {
         .value_parser(AnyText(key.choices.clone()))
         .allow_negative_numbers(key.form == Form::Word)
         .allow_hyphen_values(key.form == Form::Arguments)
-        .action(match is_list {
-            true => ArgAction::Append,
-            false => ArgAction::Set,
+        .action(if is_list {
+            ArgAction::Append
+        } else {
+            ArgAction::Set
         });
-    match settings::REPEATED.iter().any(|(_, many)| *many == key.name) {
-        true => command.arg(arg.visible_alias(key.input())),
-        false => command.arg(arg),
+    if settings::REPEATED.iter().any(|(_, many)| *many == key.name) {
+        command.arg(arg.visible_alias(key.input()))
+    } else {
+        command.arg(arg)
     }
 }
 

@@ -145,12 +145,11 @@ impl Sources {
     /// The recording that supplies the responses. Only the person who starts a run may name one, and not the
     /// repository, because a recording determines what the agent does.
     fn recording(&self, name: &Path, of_role: bool) -> Result<Arc<ModelRecording>> {
-        let is_named_above = match of_role {
-            true => {
-                let above = &self.above;
-                above.roles.is_some() || above.escalate.is_some() || above.fallback.is_some()
-            }
-            false => self.above.agent_args.is_some(),
+        let is_named_above = if of_role {
+            let above = &self.above;
+            above.roles.is_some() || above.escalate.is_some() || above.fallback.is_some()
+        } else {
+            self.above.agent_args.is_some()
         };
         if !is_named_above {
             return Err(Error::config(

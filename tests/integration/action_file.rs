@@ -169,9 +169,10 @@ fn the_outputs_are_those_that_the_program_writes() {
     assert_eq!(names(&container["outputs"]), written);
     for name in written {
         let output = &action["outputs"][name];
-        let or_else = match OF_EVERY_STEP.contains(&name) {
-            true => format!(" || steps.install.outputs.{name}"),
-            false => String::new(),
+        let or_else = if OF_EVERY_STEP.contains(&name) {
+            format!(" || steps.install.outputs.{name}")
+        } else {
+            String::new()
         };
         let value = format!("${{{{ steps.sprag.outputs.{name}{or_else} }}}}");
         assert_eq!(output["value"], value.as_str());

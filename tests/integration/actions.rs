@@ -185,9 +185,10 @@ fn nothing_that_others_print_is_a_command() {
         );
         let run = run(&project, &agent, args).expect(0);
         // The runner takes commands out of both streams.
-        let log = match args.contains(&"--events") {
-            true => &run.stderr,
-            false => &run.stdout,
+        let log = if args.contains(&"--events") {
+            &run.stderr
+        } else {
+            &run.stdout
         };
         if log == &run.stderr {
             let is_event = |line: &str| line.starts_with('{') && !line.contains("##[");

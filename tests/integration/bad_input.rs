@@ -42,9 +42,10 @@ fn files(dir: &Path, into: &mut BTreeMap<PathBuf, Vec<u8>>) {
         if path.is_dir() {
             files(&path, into);
         }
-        let content = match path.is_dir() || path.metadata().unwrap().len() > 1 << 20 {
-            true => Vec::new(),
-            false => fs::read(&path).unwrap(),
+        let content = if path.is_dir() || path.metadata().unwrap().len() > 1 << 20 {
+            Vec::new()
+        } else {
+            fs::read(&path).unwrap()
         };
         into.insert(path, content);
     }

@@ -266,18 +266,15 @@ fn credentials_of_a_shallow_detached_checkout_are_found_in_both_layouts() {
         let key = "http.https://github.com/.extraheader";
         let value = format!("AUTHORIZATION: basic {TOKEN}");
         let file = project.beside("runner").join("git-credentials-1.config");
-        let holder = match in_file {
-            false => {
-                project.git(&["config", key, &value]);
-                project.repo().join(".git/config")
-            }
-            true => {
-                project.git(&["config", "--file", file.to_str().unwrap(), key, &value]);
-                let dir = project.repo().join(".git");
-                let include = format!("includeIf.gitdir:{}.path", dir.display());
-                project.git(&["config", &include, file.to_str().unwrap()]);
-                file
-            }
+        let holder = if in_file {
+            project.git(&["config", "--file", file.to_str().unwrap(), key, &value]);
+            let dir = project.repo().join(".git");
+            let include = format!("includeIf.gitdir:{}.path", dir.display());
+            project.git(&["config", &include, file.to_str().unwrap()]);
+            file
+        } else {
+            project.git(&["config", key, &value]);
+            project.repo().join(".git/config")
         };
         project.env("GITHUB_REF", "refs/pull/7/merge");
         let (run, found) = doctor(&project, &[]);

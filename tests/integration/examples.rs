@@ -153,9 +153,10 @@ fn who_meets_a_version_that_does_not_exist_yet_is_told_what_to_use_until_then() 
         for line in text.lines() {
             if line.contains("uses: sprag-ci/sprag") && line.contains("@v0") {
                 count += 1;
-                let is_told = match is_in_code(line) {
-                    true => before.trim() == told,
-                    false => text.contains("examples/workflows/README.md#before-the-first-release"),
+                let is_told = if is_in_code(line) {
+                    before.trim() == told
+                } else {
+                    text.contains("examples/workflows/README.md#before-the-first-release")
                 };
                 assert!(is_told, "{name}: {line}");
             }

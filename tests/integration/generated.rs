@@ -191,13 +191,15 @@ fn hand_on() -> String {
 
 fn output_list(of_steps: bool) -> String {
     let entry = |(name, help): &(&str, &str)| {
-        let or_else = match OF_EVERY_STEP.contains(name) {
-            true => format!(" || steps.install.outputs.{name}"),
-            false => String::new(),
+        let or_else = if OF_EVERY_STEP.contains(name) {
+            format!(" || steps.install.outputs.{name}")
+        } else {
+            String::new()
         };
-        let value = match of_steps {
-            true => format!("    value: ${{{{ steps.sprag.outputs.{name}{or_else} }}}}\n"),
-            false => String::new(),
+        let value = if of_steps {
+            format!("    value: ${{{{ steps.sprag.outputs.{name}{or_else} }}}}\n")
+        } else {
+            String::new()
         };
         format!("  {name}:\n    description: {}\n{value}", quoted(help))
     };

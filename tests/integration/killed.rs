@@ -158,9 +158,10 @@ impl Story {
         let mut there = 0;
         loop {
             let is_begun = !project.run_dirs().is_empty();
-            let args = match is_begun {
-                true => vec!["run", "--resume"],
-                false => self.begun(&agent),
+            let args = if is_begun {
+                vec!["run", "--resume"]
+            } else {
+                self.begun(&agent)
             };
             let Some(moment) = moments(there) else {
                 let run = project.sprag(&args);

@@ -188,9 +188,10 @@ fn written_while_staging(writes: &str, refused: bool) {
         "--max-retries",
         "0",
     ]);
-    let told = match refused {
-        true => "changed while committing: a.txt",
-        false => "the tree is not clean after the commit: stray.txt",
+    let told = if refused {
+        "changed while committing: a.txt"
+    } else {
+        "the tree is not clean after the commit: stray.txt"
     };
     assert!(run.stdout.contains(told), "{}\n{}", run.stdout, run.stderr);
     assert_eq!(project.head() == base, refused, "{}", run.stdout);

@@ -190,9 +190,10 @@ impl World {
         let mut disturbances = dice.below(4);
         for _ in 0..20 {
             let is_begun = !self.project.run_dirs().is_empty();
-            let args: Vec<&str> = match is_begun {
-                true => vec!["run", "--resume"],
-                false => self.begin.iter().map(String::as_str).collect(),
+            let args: Vec<&str> = if is_begun {
+                vec!["run", "--resume"]
+            } else {
+                self.begin.iter().map(String::as_str).collect()
             };
             let run = match disturbances {
                 0 => self.project.sprag(&args),

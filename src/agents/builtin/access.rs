@@ -352,9 +352,10 @@ fn own_base(
     };
     check_url(name, &base)?;
     let base = base.trim().trim_end_matches('/');
-    Ok(Some(match base.ends_with(suffix) {
-        true => base.to_owned(),
-        false => format!("{base}{suffix}"),
+    Ok(Some(if base.ends_with(suffix) {
+        base.to_owned()
+    } else {
+        format!("{base}{suffix}")
     }))
 }
 
@@ -396,12 +397,13 @@ fn check_url(variable: &str, url: &str) -> Result<(), NoAccess> {
     let usable = parsed.is_some_and(|uri| {
         matches!(uri.scheme_str(), Some("http" | "https")) && uri.query().is_none()
     });
-    match usable {
-        true => Ok(()),
-        false => Err(NoAccess::of(
+    if usable {
+        Ok(())
+    } else {
+        Err(NoAccess::of(
             format!("{variable} is not an http or https URL"),
             "write it like https://models.example.com/v1".into(),
-        )),
+        ))
     }
 }
 

@@ -183,9 +183,12 @@ mod tests {
         let root = fs::canonicalize(directory.path()).unwrap();
         fs::create_dir(root.join("src")).unwrap();
         fs::write(root.join("src/a.rs"), "").unwrap();
-        let path = |path: &str| match absolute {
-            true => root.join(path).display().to_string(),
-            false => path.to_owned(),
+        let path = |path: &str| {
+            if absolute {
+                root.join(path).display().to_string()
+            } else {
+                path.to_owned()
+            }
         };
         let call = OpenCall {
             id: "1".into(),

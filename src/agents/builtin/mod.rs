@@ -174,9 +174,10 @@ fn budget(own: Budget, options: &Options) -> Budget {
     Budget {
         window_tokens: options.context_window.unwrap_or(own.window_tokens),
         response_tokens: options.max_output_tokens.unwrap_or(response_tokens),
-        declared_tokens: match options.text_tools {
-            true => 0,
-            false => declared_tokens(),
+        declared_tokens: if options.text_tools {
+            0
+        } else {
+            declared_tokens()
         },
     }
 }

@@ -182,10 +182,7 @@ impl Look<'_> {
                 "unarchive it, or run with --no-push and --report none",
             );
         }
-        let sight = match answer.private {
-            true => "private",
-            false => "public",
-        };
+        let sight = if answer.private { "private" } else { "public" };
         Finding::ok(check, format!("{name}, {sight}"))
     }
 
@@ -200,9 +197,10 @@ impl Look<'_> {
             return Finding::unknown(check, found);
         };
         let wants_write = area != Area::Actions || self.delivery.dispatch;
-        let (wanted, standing) = match wants_write {
-            true => ("write", *write),
-            false => ("read", *read),
+        let (wanted, standing) = if wants_write {
+            ("write", *write)
+        } else {
+            ("read", *read)
         };
         match standing {
             PermissionState::Known => {

@@ -33,10 +33,7 @@ pub(super) fn findings(facts: &Facts) -> Vec<Finding> {
             "home",
             home,
             false,
-            match home.exists {
-                true => "make it writable for this user, or set HOME to another place: agents keep sessions there",
-                false => "create it, or set HOME to another place: agents keep sessions there",
-            },
+            if home.exists { "make it writable for this user, or set HOME to another place: agents keep sessions there" } else { "create it, or set HOME to another place: agents keep sessions there" },
         ),
         None => Finding::warn(
             "home",
@@ -55,16 +52,17 @@ pub(super) fn findings(facts: &Facts) -> Vec<Finding> {
 
 fn user(machine: &Machine) -> Finding {
     const CHECK: &str = "user";
-    match machine.is_root {
-        true => Finding::warn(
+    if machine.is_root {
+        Finding::warn(
             CHECK,
             "root: an agent can read the secrets of every process in /proc, including the runner's",
             "run as another user, or give the job no secret but the model's key",
-        ),
-        false => Finding::ok(
+        )
+    } else {
+        Finding::ok(
             CHECK,
             "not root; processes of the same user can still read each other's environment in /proc",
-        ),
+        )
     }
 }
 
@@ -222,22 +220,24 @@ fn room(check: &'static str, place: &Place, flag: &str) -> Finding {
 
 fn written(check: &'static str, place: &Place, needed: bool, remedy: &str) -> Finding {
     let path = &place.path;
-    match place.writable {
-        true => Finding::ok(check, path),
-        false => Finding::bad(
+    if place.writable {
+        Finding::ok(check, path)
+    } else {
+        Finding::bad(
             needed,
             check,
             format!("{path} {}", why_closed(place)),
             remedy,
-        ),
+        )
     }
 }
 
 /// Why a place cannot be written, as the rest of a sentence about it.
 fn why_closed(place: &Place) -> &'static str {
-    match place.exists {
-        true => "cannot be written",
-        false => "does not exist",
+    if place.exists {
+        "cannot be written"
+    } else {
+        "does not exist"
     }
 }
 

@@ -25,9 +25,10 @@ fn proxy(network: &Network) -> Finding {
     });
     let words: Vec<String> = words.collect();
     let is_used = |(_, route): &(String, Result<Route, Problem>)| *route != Ok(Route::Direct);
-    match network.routes.iter().any(is_used) {
-        true => Finding::ok(CHECK, words.join("; ")),
-        false => Finding::ok(CHECK, "none is used"),
+    if network.routes.iter().any(is_used) {
+        Finding::ok(CHECK, words.join("; "))
+    } else {
+        Finding::ok(CHECK, "none is used")
     }
 }
 

@@ -125,9 +125,10 @@ fn checkout(repository: &Repository, in_actions: bool) -> Finding {
         Some(depth) => format!(", shallow: {} of its history", count(depth, "commit")),
     };
     let on_pull = it.refs.iter().any(|name| name.contains("/pull/"));
-    let switched = match in_actions && it.branch.is_none() && on_pull {
-        true => "; a run for a pull request switches to its head branch",
-        false => "",
+    let switched = if in_actions && it.branch.is_none() && on_pull {
+        "; a run for a pull request switches to its head branch"
+    } else {
+        ""
     };
     Finding::ok(CHECK, format!("{}{history}{switched}", place(it)))
 }
@@ -161,11 +162,10 @@ fn credentials(repository: &Repository) -> Finding {
         .iter()
         .map(|Credential { key, file, .. }| format!("{key} in {file}"))
         .collect();
-    let remedy = match found.iter().any(|credential| credential.local) {
-        true => {
-            "give actions/checkout `persist-credentials: false`: Sprag pushes with its own token"
-        }
-        false => "remove it from your configuration: agents run as the same user and can use it",
+    let remedy = if found.iter().any(|credential| credential.local) {
+        "give actions/checkout `persist-credentials: false`: Sprag pushes with its own token"
+    } else {
+        "remove it from your configuration: agents run as the same user and can use it"
     };
     Finding::warn(
         CHECK,

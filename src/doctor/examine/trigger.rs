@@ -106,18 +106,20 @@ pub(super) fn finding(trigger: &Trigger) -> Option<Finding> {
                 Some(who) => format!(" by {}", one_line(who, SHOWN)),
                 None => String::new(),
             };
-            let may = match needs_hub {
-                true => ", if that is permitted",
-                false => "",
+            let may = if needs_hub {
+                ", if that is permitted"
+            } else {
+                ""
             };
             let found = format!("{event}{by} asks for {what}{may}");
-            match of_fork {
-                false => Finding::ok(CHECK, found),
-                true => Finding::warn(
+            if of_fork {
+                Finding::warn(
                     CHECK,
                     format!("{found}; for a fork, the job's token can only read"),
                     "the result is in the log and the step summary; a job triggered by a comment has a token that can write",
-                ),
+                )
+            } else {
+                Finding::ok(CHECK, found)
             }
         }
     })

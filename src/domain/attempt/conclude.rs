@@ -348,9 +348,10 @@ fn take(policy: &Policy, state: &TaskState, grounds: Grounds) -> Step {
 }
 
 fn commit(policy: &Policy, state: &TaskState, grounds: Grounds) -> Step {
-    match policy.commits {
-        true => Step::Commit { grounds },
-        false => Step::Finish(after_commit(state, grounds, None)),
+    if policy.commits {
+        Step::Commit { grounds }
+    } else {
+        Step::Finish(after_commit(state, grounds, None))
     }
 }
 
@@ -421,8 +422,9 @@ pub(super) fn give_up(policy: &Policy, state: &TaskState, end: Outcome) -> Step 
             Tests::Refused(end) | Tests::ProveNothing(end) => Step::Finish(end),
         };
     }
-    match state.proofs.reruns < policy.flaky_reruns {
-        true => prove(state, Proof::Flake),
-        false => Step::Finish(end),
+    if state.proofs.reruns < policy.flaky_reruns {
+        prove(state, Proof::Flake)
+    } else {
+        Step::Finish(end)
     }
 }

@@ -90,9 +90,10 @@ fn after_turn(policy: &Policy, state: &TaskState, turn: &TurnEnded) -> Step {
         // A run limit takes precedence over the failure that it causes.
         K::AgentCrashed => within_limits(policy, state).unwrap_or_else(|| {
             let stagnant = turn.assessment.cut_off == Some(CutOff::OwnLimit) && state.idle_cuts > 0;
-            let end = match stagnant {
-                true => no_progress(state, format!("No progress detected - {}", detail()), false),
-                false => Outcome::AgentCrashed { message: detail() },
+            let end = if stagnant {
+                no_progress(state, format!("No progress detected - {}", detail()), false)
+            } else {
+                Outcome::AgentCrashed { message: detail() }
             };
             cut_off(policy, state, detail(), end)
         }),
@@ -115,9 +116,10 @@ fn after_turn(policy: &Policy, state: &TaskState, turn: &TurnEnded) -> Step {
 
 /// After a turn that was cut off: another attempt, but not a third one after two turns without a change.
 fn cut_off(policy: &Policy, state: &TaskState, why: String, end: Outcome) -> Step {
-    match state.idle_cuts >= IDLE_CUTS {
-        true => give_up(policy, state, end),
-        false => retry_or(policy, state, Some(why), end),
+    if state.idle_cuts >= IDLE_CUTS {
+        give_up(policy, state, end)
+    } else {
+        retry_or(policy, state, Some(why), end)
     }
 }
 
@@ -187,12 +189,13 @@ fn preflight(state: &TaskState) -> Option<Outcome> {
         .iter()
         .find(|failed| &failed.tree == tree)?;
     let last_failed = state.failed_trees.last().map(|last| last.attempt);
-    let message = match Some(failed.attempt) == last_failed {
-        true => NO_FILE_CHANGES.into(),
-        false => format!(
+    let message = if Some(failed.attempt) == last_failed {
+        NO_FILE_CHANGES.into()
+    } else {
+        format!(
             "No progress detected - agent returned to the state of attempt {}",
             failed.attempt
-        ),
+        )
     };
     Some(no_progress(state, message, true))
 }
@@ -211,27 +214,30 @@ pub(super) fn verify_or_accept(policy: &Policy, state: &TaskState, purpose: Veri
     if is_back_at_start(state) {
         return Step::Finish(no_progress(state, NO_FILE_CHANGES.into(), false));
     }
-    match policy.accept_unverified {
-        true => accept(policy, state, Grounds::Unchecked),
-        false => Step::Finish(Outcome::Unverified {
+    if policy.accept_unverified {
+        accept(policy, state, Grounds::Unchecked)
+    } else {
+        Step::Finish(Outcome::Unverified {
             commit: None,
             accepted: false,
-        }),
+        })
     }
 }
 
 /// Verifies once for the report; the task fails whatever the result.
 fn evidence(policy: &Policy, state: &TaskState, planning: bool) -> Step {
-    match policy.has_checks {
-        true => verify(state, VerifyPurpose::Evidence { planning }),
-        false => Step::Finish(after_evidence(state, planning)),
+    if policy.has_checks {
+        verify(state, VerifyPurpose::Evidence { planning })
+    } else {
+        Step::Finish(after_evidence(state, planning))
     }
 }
 
 pub(super) fn after_evidence(state: &TaskState, planning: bool) -> Outcome {
-    match planning {
-        true => Outcome::PlanningOnly,
-        false => no_progress(state, NO_FILE_CHANGES.into(), false),
+    if planning {
+        Outcome::PlanningOnly
+    } else {
+        no_progress(state, NO_FILE_CHANGES.into(), false)
     }
 }
 
@@ -264,12 +270,13 @@ pub(super) fn give_nudge(policy: &Policy, state: &TaskState, kind: NudgeKind) ->
 
 fn wait_or_give_up(policy: &Policy, state: &TaskState, turn: &TurnEnded) -> Step {
     let why = turn.assessment.detail.clone();
-    let message = match state.idle_cuts >= IDLE_CUTS {
-        true => Some(format!(
+    let message = if state.idle_cuts >= IDLE_CUTS {
+        Some(format!(
             "{why}, {} turns in a row, and changed nothing",
             state.idle_cuts
-        )),
-        false => None,
+        ))
+    } else {
+        None
     };
     let asked = turn.assessment.retry_after_ms;
     let ms = match (message, policy.wait_ms(state.waits, asked)) {

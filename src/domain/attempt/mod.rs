@@ -480,8 +480,9 @@ fn said_by_hook(message: &str) -> Vec<String> {
     let mut lines = message.lines().filter(|line| !line.trim().is_empty());
     let first = lines.next();
     let said: Vec<String> = lines.map(|line| line.trim().to_owned()).collect();
-    match said.is_empty() {
-        true => first.into_iter().map(str::to_owned).collect(),
-        false => said,
+    if said.is_empty() {
+        first.into_iter().map(str::to_owned).collect()
+    } else {
+        said
     }
 }

@@ -20,9 +20,10 @@ pub(super) fn without_output(policy: &Policy, state: &TaskState) -> Option<Step>
     if let Some(end) = limit(policy, state) {
         return Some(Step::Finish(end));
     }
-    Some(match state.nudges < row(policy, state).nudges {
-        true => give_nudge(policy, state, NudgeKind::Output),
-        false => Step::Finish(Outcome::OutputMismatch { why }),
+    Some(if state.nudges < row(policy, state).nudges {
+        give_nudge(policy, state, NudgeKind::Output)
+    } else {
+        Step::Finish(Outcome::OutputMismatch { why })
     })
 }
 
@@ -46,9 +47,12 @@ pub(super) fn after_output(policy: &Policy, state: &TaskState, turn: &TurnEnded)
             | K::Empty
             | K::NoChange
     );
-    (is_asked && is_idle).then(|| match untouched(state) {
-        true => satisfied(policy, state),
-        false => join_attempt(policy, state)
-            .unwrap_or_else(|| verify_or_accept(policy, state, VerifyPurpose::Attempt)),
+    (is_asked && is_idle).then(|| {
+        if untouched(state) {
+            satisfied(policy, state)
+        } else {
+            join_attempt(policy, state)
+                .unwrap_or_else(|| verify_or_accept(policy, state, VerifyPurpose::Attempt))
+        }
     })
 }

@@ -251,9 +251,10 @@ impl PhaseSpec {
                 ..plain
             },
             Phase::Red => Self {
-                role: match asked.tester {
-                    true => Role::Tester,
-                    false => Role::Implementer,
+                role: if asked.tester {
+                    Role::Tester
+                } else {
+                    Role::Implementer
                 },
                 writes: Writes::Tests,
                 expect: Expect::Fail,

@@ -41,9 +41,10 @@ pub(super) fn row_at(policy: &Policy, index: usize) -> PhaseSpec {
 /// Starts a phase. `grounds` says why the existing work is acceptable, if it is.
 fn begin(policy: &Policy, state: &TaskState, index: usize, grounds: Option<Grounds>) -> Step {
     let row = row_at(policy, index);
-    let attempt = match row.joins || row.expect == Expect::Acceptable {
-        true => state.attempt(),
-        false => 1,
+    let attempt = if row.joins || row.expect == Expect::Acceptable {
+        state.attempt()
+    } else {
+        1
     };
     run_agent_in(policy, state, index, attempt, row.phase.purpose(grounds))
 }
@@ -260,9 +261,10 @@ pub(super) fn undo(policy: &Policy, state: &TaskState) -> Step {
 
 /// The step after the work was restored.
 pub(super) fn after_undo(policy: &Policy, state: &TaskState) -> Step {
-    match is_at_phase_start(state) {
-        true => go_on_or_accept(policy, state),
-        false => verify_or_accept(policy, state, VerifyPurpose::Attempt),
+    if is_at_phase_start(state) {
+        go_on_or_accept(policy, state)
+    } else {
+        verify_or_accept(policy, state, VerifyPurpose::Attempt)
     }
 }
 
@@ -276,9 +278,10 @@ fn only_tests(policy: &Policy, state: &TaskState) -> Step {
     if state.nudges < row(policy, state).nudges {
         return give_nudge(policy, state, NudgeKind::OnlyTests);
     }
-    match state.tests.are_tests_touched() {
-        true => examine(policy, state),
-        false => invalid("only tests may change before they fail, and no test did"),
+    if state.tests.are_tests_touched() {
+        examine(policy, state)
+    } else {
+        invalid("only tests may change before they fail, and no test did")
     }
 }
 
@@ -294,9 +297,10 @@ fn no_tests(policy: &Policy, state: &TaskState, kind: AssessmentKind) -> Step {
         K::Empty => NudgeKind::Empty,
         _ => NudgeKind::NoTests,
     };
-    match state.nudges < row(policy, state).nudges {
-        true => give_nudge(policy, state, kind),
-        false => invalid("no test was written"),
+    if state.nudges < row(policy, state).nudges {
+        give_nudge(policy, state, kind)
+    } else {
+        invalid("no test was written")
     }
 }
 
@@ -312,9 +316,10 @@ pub(super) fn before_checks_of_tests(policy: &Policy, state: &TaskState) -> Opti
         .current
         .as_ref()
         .is_some_and(|now| now.tree().is_some());
-    match is_known && !state.tests.are_tests_touched() {
-        true => Some(no_tests(policy, state, AssessmentKind::NoChange)),
-        false => None,
+    if is_known && !state.tests.are_tests_touched() {
+        Some(no_tests(policy, state, AssessmentKind::NoChange))
+    } else {
+        None
     }
 }
 
@@ -347,9 +352,10 @@ pub(super) fn after_checks_of_tests(
         Verdict::TimedOut { .. } => "a check timed out, so that no new test is known to fail",
         Verdict::CannotStart { .. } => "a check cannot start with the new tests",
     };
-    match state.nudges < row(policy, state).nudges {
-        true => give_nudge(policy, state, NudgeKind::TestsPass),
-        false => invalid(what),
+    if state.nudges < row(policy, state).nudges {
+        give_nudge(policy, state, NudgeKind::TestsPass)
+    } else {
+        invalid(what)
     }
 }
 

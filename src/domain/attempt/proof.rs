@@ -509,9 +509,10 @@ impl FailedCheck {
     fn blame_of_name(&self, before: &Self, test: &str) -> Blame {
         match (self.results.get(test), before.results.get(test)) {
             (Some(now), Some(then)) if now.total == then.total => {
-                match now.failed.is_subset(&then.failed) {
-                    true => Blame::WasRedBefore,
-                    false => Blame::New,
+                if now.failed.is_subset(&then.failed) {
+                    Blame::WasRedBefore
+                } else {
+                    Blame::New
                 }
             }
             (Some(only), None) | (None, Some(only)) if only.total == 1 => Blame::WasRedBefore,

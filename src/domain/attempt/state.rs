@@ -158,9 +158,10 @@ impl TaskState {
 
     /// Attempts started in all phases.
     pub fn all_attempts(&self) -> u32 {
-        match self.attempts.is_empty() {
-            true => self.attempt(),
-            false => self.attempts.values().sum(),
+        if self.attempts.is_empty() {
+            self.attempt()
+        } else {
+            self.attempts.values().sum()
         }
     }
 

@@ -256,9 +256,12 @@ impl Context {
 
     fn size(&self) -> usize {
         let sizes = self.sizes.iter().enumerate();
-        let sizes = sizes.map(|(index, size)| match index < self.cut.len() {
-            true => size.short,
-            false => size.whole,
+        let sizes = sizes.map(|(index, size)| {
+            if index < self.cut.len() {
+                size.short
+            } else {
+                size.whole
+            }
         });
         sizes.sum()
     }

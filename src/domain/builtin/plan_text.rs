@@ -133,9 +133,10 @@ fn numbered(text: &str) -> Option<(u32, &str)> {
 
 fn final_text(block: &Block) -> String {
     let text = block.body.trim();
-    let text = match block.closed {
-        true => text,
-        false => text.trim_end_matches('`').trim_end(),
+    let text = if block.closed {
+        text
+    } else {
+        text.trim_end_matches('`').trim_end()
     };
     text.to_owned()
 }

@@ -140,14 +140,15 @@ fn format_error(why: FormatError) -> &'static str {
 }
 
 fn slice_ended(file: &str, changed: bool) -> String {
-    match changed {
-        true => format!(
+    if changed {
+        format!(
             "Your edits of {file} kept failing, so it was edited in a session of its own. Read it before you go on."
-        ),
-        false => format!(
+        )
+    } else {
+        format!(
             "Your edits of {file} kept failing, and a session of its own did not change it either. \
              Its items are marked as blocked; go on with the rest."
-        ),
+        )
     }
 }
 
@@ -161,11 +162,12 @@ fn loop_warning(kind: LoopKind, strong: bool) -> String {
             "You have written nearly the same several times in a row, and nothing changed"
         }
     };
-    match strong {
-        false => format!("{seen}. Do something else."),
-        true => format!(
+    if strong {
+        format!(
             "{seen}. You have been warned of it: the next time, the session ends. Edit a file, mark an item, or send FINAL."
-        ),
+        )
+    } else {
+        format!("{seen}. Do something else.")
     }
 }
 

@@ -111,10 +111,7 @@ pub fn estimate(text: &str) -> usize {
         let kind = Kind::of(c);
         run = if before == Some(kind) { run + 1 } else { 1 };
         let random = kind == Kind::Lower && run > MAX_WORD_CHARS;
-        cost = cost.saturating_add(match random {
-            true => RANDOM,
-            false => kind.cost(before),
-        });
+        cost = cost.saturating_add(if random { RANDOM } else { kind.cost(before) });
         before = Some(kind);
     }
     cost.div_ceil(1_000)

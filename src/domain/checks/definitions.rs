@@ -196,11 +196,11 @@ impl Definitions {
     /// Whether Python would load a new file instead of a module of its own or of a test runner.
     fn replaces_a_module(&self, path: &str) -> bool {
         self.module_dirs.iter().any(|dir| {
-            let below = match dir.is_empty() {
-                true => Some(path),
-                false => path
-                    .strip_prefix(dir.as_str())
-                    .and_then(|it| it.strip_prefix('/')),
+            let below = if dir.is_empty() {
+                Some(path)
+            } else {
+                path.strip_prefix(dir.as_str())
+                    .and_then(|it| it.strip_prefix('/'))
             };
             let module = below.and_then(|it| match it.split_once('/') {
                 Some((package, _)) => Some(package),

@@ -124,9 +124,10 @@ pub fn is_list_of_products(path: &[u8]) -> bool {
 /// Whether checks may need what is at this path, which git ignores: a file, or everything in a directory.
 pub fn may_be_needed(path: &str, is_directory: bool) -> bool {
     let mut above: Vec<&str> = path.split('/').collect();
-    let name = match is_directory {
-        true => "",
-        false => above.pop().unwrap_or_default(),
+    let name = if is_directory {
+        ""
+    } else {
+        above.pop().unwrap_or_default()
     };
     let is_remade =
         |dir: &&str| is_hidden(dir) || REMADE.contains(dir) || dir.ends_with(".egg-info");

@@ -105,9 +105,10 @@ impl Runner {
         lines.sort_unstable();
         let (mut open, mut whole) = (Vec::new(), Vec::new());
         for (at, is_start) in lines {
-            match is_start {
-                true => open.push(at),
-                false => whole.extend(open.pop().map(|start| (start, at))),
+            if is_start {
+                open.push(at)
+            } else {
+                whole.extend(open.pop().map(|start| (start, at)))
             }
         }
         Runs {

@@ -244,17 +244,19 @@ impl CheckResult {
         } else {
             Counts::UNKNOWN
         };
-        let results = match failed && evidence.report.is_none() {
-            true => results::by_id(output, counts),
-            false => BTreeMap::new(),
+        let results = if failed && evidence.report.is_none() {
+            results::by_id(output, counts)
+        } else {
+            BTreeMap::new()
         };
         Self {
             name: check.name.clone(),
             kind: check.kind,
             counts,
-            failed_by_run: match failed && results.is_empty() {
-                true => failed_by_run(output),
-                false => Vec::new(),
+            failed_by_run: if failed && results.is_empty() {
+                failed_by_run(output)
+            } else {
+                Vec::new()
             },
             results,
             said: if ran {
@@ -289,9 +291,10 @@ impl CheckResult {
     /// The failure, reduced to what is compared with other runs of the check; `None` for a check that did not
     /// fail.
     pub fn failed_check(&self) -> Option<FailedCheck> {
-        let named = match self.results.is_empty() {
-            true => u64::try_from(self.failing_tests.len()).ok(),
-            false => Some(results::number_failed(&self.results)),
+        let named = if self.results.is_empty() {
+            u64::try_from(self.failing_tests.len()).ok()
+        } else {
+            Some(results::number_failed(&self.results))
         };
         self.outcome.is_failure().then(|| FailedCheck {
             check: self.name.clone(),

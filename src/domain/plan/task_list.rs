@@ -129,9 +129,10 @@ pub(super) fn read(
             phase.is_story |= of_story;
             if let Some(heading) = phase.heading {
                 let part = format!("Part of: {}", headings[heading].text);
-                draft.description = match draft.description.is_empty() {
-                    true => part,
-                    false => format!("{part}\n\n{}", draft.description),
+                draft.description = if draft.description.is_empty() {
+                    part
+                } else {
+                    format!("{part}\n\n{}", draft.description)
                 };
             }
         }
@@ -180,9 +181,10 @@ fn depend(drafts: &mut [Draft], phases: &[Phase], is_parallel: &[bool]) {
     let mut stories: BTreeSet<usize> = BTreeSet::new();
     for phase in phases {
         // The stories themselves depend on the shared phases before them.
-        let needed = match phase.is_story || stories.is_empty() {
-            true => shared.clone(),
-            false => stories.clone(),
+        let needed = if phase.is_story || stories.is_empty() {
+            shared.clone()
+        } else {
+            stories.clone()
         };
         let ends = within_phase(drafts, &ids, phase, (&needed, is_parallel));
         if phase.is_story {

@@ -209,13 +209,14 @@ fn read_check(key: &str, node: &Node) -> Result<CheckSpec, Fault> {
 /// The text of a command, which is more than a comment: a shell has run a comment whatever the work is.
 fn command<'t>(part: &str, node: &Node, text: &'t str) -> Result<&'t str, Fault> {
     let is_command = |line: &str| !line.trim().is_empty() && !line.trim_start().starts_with('#');
-    match text.lines().any(is_command) {
-        true => Ok(text),
-        false => Err(read::unexpected(
+    if text.lines().any(is_command) {
+        Ok(text)
+    } else {
+        Err(read::unexpected(
             part,
             "a command and not only a comment",
             node,
-        )),
+        ))
     }
 }
 

@@ -81,9 +81,10 @@ impl Kind for OneOf {
     }
     fn read(&self, key: &str, node: &Node) -> Result<String, Fault> {
         let given = node.text().map(str::trim).unwrap_or_default();
-        match self.0.contains(&given) {
-            true => Ok(given.to_owned()),
-            false => Err(not_one_of(key, self.0, node)),
+        if self.0.contains(&given) {
+            Ok(given.to_owned())
+        } else {
+            Err(not_one_of(key, self.0, node))
         }
     }
 }

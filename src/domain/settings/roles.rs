@@ -101,9 +101,10 @@ impl Kind for RolesKind {
             .iter()
             .map(|(role, _)| format!("`{}`", role.as_str()))
             .collect();
-        match set.is_empty() {
-            true => "none".to_owned(),
-            false => set.join(", "),
+        if set.is_empty() {
+            "none".to_owned()
+        } else {
+            set.join(", ")
         }
     }
     fn read(&self, key: &str, node: &Node) -> Result<Roles, Fault> {
@@ -164,13 +165,14 @@ impl Kind for OneAgent {
     }
     fn read(&self, key: &str, node: &Node) -> Result<RoleAgent, Fault> {
         let agent = role_agent(key, node)?;
-        match agent == RoleAgent::default() {
-            true => Err(read::unexpected(
+        if agent == RoleAgent::default() {
+            Err(read::unexpected(
                 key,
                 "an agent that differs from the task's own",
                 node,
-            )),
-            false => Ok(agent),
+            ))
+        } else {
+            Ok(agent)
         }
     }
 }
@@ -191,9 +193,10 @@ impl Kind for AgentList {
     }
     fn words(&self, value: &Vec<RoleAgent>) -> String {
         let shown: Vec<String> = value.iter().map(|agent| OneAgent.words(agent)).collect();
-        match shown.is_empty() {
-            true => "none".to_owned(),
-            false => shown.join(", "),
+        if shown.is_empty() {
+            "none".to_owned()
+        } else {
+            shown.join(", ")
         }
     }
     fn read(&self, key: &str, node: &Node) -> Result<Vec<RoleAgent>, Fault> {

@@ -76,17 +76,19 @@ impl TaskSummary {
         for turn in &self.turns {
             let name = AttemptName::new(turn.attempt, turn.place);
             let is_review = turn.place.is_some() && name.counted.is_none();
-            let at = match is_review {
-                true => all.len().checked_sub(1),
-                false => all.iter().position(|attempt| attempt.name == name),
+            let at = if is_review {
+                all.len().checked_sub(1)
+            } else {
+                all.iter().position(|attempt| attempt.name == name)
             };
             let attempt = match at.and_then(|at| all.get_mut(at)) {
                 Some(known) => known,
                 None => all.push_mut(self.attempt_lines(name)),
             };
-            match is_review {
-                true => attempt.reviews.push(turn),
-                false => attempt.turns.push(turn),
+            if is_review {
+                attempt.reviews.push(turn)
+            } else {
+                attempt.turns.push(turn)
             }
         }
         all
@@ -109,9 +111,10 @@ impl TaskSummary {
     pub(super) fn counted_place(&self, place: PhaseName) -> PhaseName {
         let is_counted = |place: &PhaseName| place.counted_in().is_some();
         let mut counted = self.turns.iter().rev().filter_map(|turn| turn.place);
-        match is_counted(&place) {
-            true => place,
-            false => counted.find(is_counted).unwrap_or(place),
+        if is_counted(&place) {
+            place
+        } else {
+            counted.find(is_counted).unwrap_or(place)
         }
     }
 }

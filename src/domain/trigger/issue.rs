@@ -151,11 +151,11 @@ pub fn with_done_checked(body: &str, tasks: &[(&str, bool)]) -> String {
     let is_done = |place: usize, title: &String| -> Option<bool> {
         let done = of_title.get(title.as_str())?;
         let same = |known: &&(String, _)| known.0 == *title;
-        match titled.iter().filter(same).count() == done.len() {
-            true => done
-                .get(titled[..place].iter().filter(same).count())
-                .copied(),
-            false => Some(done.iter().all(|done| *done)),
+        if titled.iter().filter(same).count() == done.len() {
+            done.get(titled[..place].iter().filter(same).count())
+                .copied()
+        } else {
+            Some(done.iter().all(|done| *done))
         }
     };
     let all = titled.iter().enumerate();

@@ -161,9 +161,10 @@ impl Node {
             _ if self.is_null() => "nothing".to_owned(),
             Value::Scalar { text, style } => {
                 let line = text.lines().next().unwrap_or_default();
-                let mut shown: String = match is_like_a_secret(line) {
-                    true => "***".to_owned(),
-                    false => line.chars().take(40).collect(),
+                let mut shown: String = if is_like_a_secret(line) {
+                    "***".to_owned()
+                } else {
+                    line.chars().take(40).collect()
                 };
                 if shown.len() < text.len() {
                     shown.push('…');

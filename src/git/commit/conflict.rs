@@ -104,9 +104,10 @@ impl Repo {
         if !not_text.is_empty() || files.is_empty() {
             return Err(MarkError::NotText(not_text));
         }
-        let tree = match changes.is_empty() {
-            true => tree,
-            false => self.tree_with(&tree, changes)?,
+        let tree = if changes.is_empty() {
+            tree
+        } else {
+            self.tree_with(&tree, changes)?
         };
         let commit = self.marked_commit(&tree, (ours, theirs), who)?;
         Ok(MarkedMerge { commit, files })

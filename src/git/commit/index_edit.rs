@@ -249,12 +249,11 @@ impl TreeCache<'_> {
         } = CachedTree::next(input, self.id_bytes)?;
         let path = inside(below, name);
         edited.extend_from_slice(name);
-        match self.changed.contains(path.as_slice()) {
-            true => self.changed_node(&path, files, directories, edited)?,
-            false => {
-                edited.extend_from_slice(format!("\0{files} {directories}\n").as_bytes());
-                edited.extend_from_slice(id);
-            }
+        if self.changed.contains(path.as_slice()) {
+            self.changed_node(&path, files, directories, edited)?
+        } else {
+            edited.extend_from_slice(format!("\0{files} {directories}\n").as_bytes());
+            edited.extend_from_slice(id);
         }
         if depth > DEPTH_LIMIT {
             return None;

@@ -96,9 +96,10 @@ impl Repo {
         let edited = edit.apply(&fs::read(index).ok()?)?;
         // The copy of the index, or its last version, was written before the files were read. So git compares the
         // content of each file that may have changed since it was read or, with the old time, since it was last seen.
-        let time = match edited.needs_time {
-            true => meta.modified().ok()?,
-            false => changed(&meta)?,
+        let time = if edited.needs_time {
+            meta.modified().ok()?
+        } else {
+            changed(&meta)?
         };
         // The name that git gives the file, which a later process of the run removes.
         let new = index.with_added_extension("lock");

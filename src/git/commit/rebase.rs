@@ -114,9 +114,10 @@ impl Repo {
             };
             let tree = self.merged_tree(Some(parent), &head, old, kept)?;
             let before = self.raw_commit(&head)?.tree;
-            let new = match tree == before {
-                true => None,
-                false => Some(self.commit_anew(&commit, (&before, &tree), &head)?),
+            let new = if tree == before {
+                None
+            } else {
+                Some(self.commit_anew(&commit, (&before, &tree), &head)?)
             };
             if let Some(new) = &new {
                 head.clone_from(new);

@@ -370,17 +370,14 @@ impl Repo {
         plan: &PlanContent,
         is_converted: bool,
     ) -> Result<(PlanLanding, PlanEntry), GitError> {
-        let oid = match is_converted {
-            true => {
-                let content = plan.content.clone();
-                self.filter_content(target, &plan.path, content)?
-            }
-            false => {
-                let oid = object_id("blob", &plan.content, self.real.id_length());
-                write_object(&target.objects, &oid, "blob", &plan.content)
-                    .map_err(io_error("write to", &target.objects))?;
-                oid
-            }
+        let oid = if is_converted {
+            let content = plan.content.clone();
+            self.filter_content(target, &plan.path, content)?
+        } else {
+            let oid = object_id("blob", &plan.content, self.real.id_length());
+            write_object(&target.objects, &oid, "blob", &plan.content)
+                .map_err(io_error("write to", &target.objects))?;
+            oid
         };
         let seen = inspect_all(&self.real.work_tree, &[plan.path.as_slice()]);
         let (mode, before) = match seen.first() {

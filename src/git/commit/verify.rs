@@ -242,9 +242,10 @@ impl Repo {
     /// Fails if git reads attributes only from the work tree, so that those before cannot be compared.
     fn ensure_rules_of_trees(&self) -> Result<(), CommitError> {
         let version = self.call().args(["version"]).line()?;
-        match is_older(&version, RULES_OF_TREES) {
-            true => Err(CommitError::OldGit),
-            false => Ok(()),
+        if is_older(&version, RULES_OF_TREES) {
+            Err(CommitError::OldGit)
+        } else {
+            Ok(())
         }
     }
 
@@ -304,9 +305,10 @@ impl Repo {
                 unlike.push(path.to_vec());
             }
         }
-        match unlike.is_empty() {
-            true => Ok(()),
-            false => Err(CommitError::ConvertedOtherwise(unlike)),
+        if unlike.is_empty() {
+            Ok(())
+        } else {
+            Err(CommitError::ConvertedOtherwise(unlike))
         }
     }
 

@@ -47,9 +47,10 @@ impl Repo {
             let meta = self.real.work_tree.join(as_path(path)).symlink_metadata();
             meta.is_ok_and(|meta| meta.is_file())
         };
-        let plain: Vec<&[u8]> = match self.private.state.filters {
-            true => files.iter().filter(is_plain).copied().collect(),
-            false => Vec::new(),
+        let plain: Vec<&[u8]> = if self.private.state.filters {
+            files.iter().filter(is_plain).copied().collect()
+        } else {
+            Vec::new()
         };
         let filtered = self.with_filters(target.index, &plain)?;
         let is_filtered: BTreeSet<&[u8]> = filtered.into_iter().collect();

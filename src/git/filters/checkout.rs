@@ -30,9 +30,10 @@ impl Repo {
             return Ok(());
         }
         let filtered = self.with_filters(index, paths)?;
-        let converted = match filtered.is_empty() {
-            true => None,
-            false => Some(self.converted_files(index, &filtered)?),
+        let converted = if filtered.is_empty() {
+            None
+        } else {
+            Some(self.converted_files(index, &filtered)?)
         };
         let notes = notes.then_some("-u");
         let call = self.with_index(index).args(["checkout-index", "-f", "-q"]);

@@ -41,13 +41,15 @@ impl Repo {
     fn adopt_once(&self, objects: &NewObjects) -> Result<Vec<String>, GitError> {
         let elsewhere = self.write_files(objects)?;
         let is_packed = !elsewhere.is_empty() && self.adopt_packs()?;
-        let ids: Vec<&str> = match is_packed || self.packs_may_lie() {
-            true => objects.ids().collect(),
-            false => elsewhere,
+        let ids: Vec<&str> = if is_packed || self.packs_may_lie() {
+            objects.ids().collect()
+        } else {
+            elsewhere
         };
-        match ids.is_empty() {
-            true => Ok(Vec::new()),
-            false => self.unsound_in_repository(&ids),
+        if ids.is_empty() {
+            Ok(Vec::new())
+        } else {
+            self.unsound_in_repository(&ids)
         }
     }
 
@@ -77,12 +79,13 @@ impl Repo {
                 directories.extend(to.parent().map(Path::to_path_buf));
             }
         }
-        match one_by_one {
-            true => directories.iter().try_for_each(|dir| {
+        if one_by_one {
+            directories.iter().try_for_each(|dir| {
                 let flushed = File::open(dir).and_then(|dir| dir.sync_all());
                 flushed.map_err(io_error("write", dir))
-            })?,
-            false => flush_file_system(&shared)?,
+            })?
+        } else {
+            flush_file_system(&shared)?
         }
         Ok(elsewhere)
     }

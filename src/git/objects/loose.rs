@@ -99,9 +99,10 @@ pub(in crate::git) fn read_loose_up_to(
     loop {
         let input = from.fill_buf()?;
         let is_end = input.is_empty();
-        let flush = match is_end {
-            true => FlushDecompress::Finish,
-            false => FlushDecompress::None,
+        let flush = if is_end {
+            FlushDecompress::Finish
+        } else {
+            FlushDecompress::None
         };
         let (read, written) = (inflate.total_in(), inflate.total_out());
         let Ok(status) = inflate.decompress(input, &mut buffer, flush) else {

@@ -151,9 +151,10 @@ impl Pack {
         };
         let mut header = [0; 8];
         pack.index.read_exact_at(&mut header, 0)?;
-        match header == INDEX_HEADER {
-            true => Ok(pack),
-            false => Err(malformed()),
+        if header == INDEX_HEADER {
+            Ok(pack)
+        } else {
+            Err(malformed())
         }
     }
 
@@ -246,9 +247,10 @@ impl Pack {
         self.content(entry)
             .take(entry.size + 1)
             .read_to_end(&mut content)?;
-        match content.len() as u64 == entry.size {
-            true => Ok(content),
-            false => Err(malformed()),
+        if content.len() as u64 == entry.size {
+            Ok(content)
+        } else {
+            Err(malformed())
         }
     }
 }

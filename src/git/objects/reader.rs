@@ -293,9 +293,10 @@ impl ObjectReader {
         let (kind, content) = read.map_err(|_| LeftToGit)?;
         let mut name = ObjectName::of(kind.str(), id.len(), content.len() as u64);
         name.update(&content);
-        match name.hex() == id {
-            true => Ok(Some(Object { kind, content })),
-            false => Err(LeftToGit),
+        if name.hex() == id {
+            Ok(Some(Object { kind, content }))
+        } else {
+            Err(LeftToGit)
         }
     }
 

@@ -52,9 +52,10 @@ impl Repo {
         found.extend(self.object_digests(&left)?);
         let unsound = ids.iter().filter(|id| !found.contains_key(**id));
         let unsound: Vec<String> = unsound.map(|id| (*id).to_owned()).collect();
-        match unsound.is_empty() {
-            true => Ok(found),
-            false => Err(CommitError::Unsound(unsound)),
+        if unsound.is_empty() {
+            Ok(found)
+        } else {
+            Err(CommitError::Unsound(unsound))
         }
     }
 

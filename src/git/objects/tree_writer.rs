@@ -140,9 +140,10 @@ impl ObjectWriter<'_> {
             content.extend_from_slice(&binary(&recorded.oid).ok_or(LeftToGit)?);
         }
         let id = object_id("tree", &content, self.id_length);
-        match base == Some(&id) {
-            true => Ok(id),
-            false => self.write_as(id, "tree", &content),
+        if base == Some(&id) {
+            Ok(id)
+        } else {
+            self.write_as(id, "tree", &content)
         }
     }
 }

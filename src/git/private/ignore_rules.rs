@@ -46,9 +46,10 @@ fn rule_for(path: &[u8]) -> Vec<u8> {
 /// Copies a file of rules, if it exists, and with jj excludes jj's own directory, which is not part of the work,
 /// whatever happens to jj's ignore file in it.
 pub(in crate::git) fn copy_exclude(from: &Path, to: &Path, with_jj: bool) -> Result<(), GitError> {
-    let mut rules = match from.is_file() {
-        true => fs::read(from).map_err(io_error("read", from))?,
-        false => Vec::new(),
+    let mut rules = if from.is_file() {
+        fs::read(from).map_err(io_error("read", from))?
+    } else {
+        Vec::new()
     };
     if !with_jj {
         return write(to, &rules);

@@ -210,9 +210,10 @@ impl Repo {
         let snapshot = self.snapshot(exempt)?;
         let changed = snapshot.changes.iter().chain(&snapshot.uncounted);
         let paths: Vec<Vec<u8>> = changed.map(|change| change.path.clone()).collect();
-        match paths.is_empty() {
-            true => Ok(()),
-            false => Err(SwitchError::Dirty(paths)),
+        if paths.is_empty() {
+            Ok(())
+        } else {
+            Err(SwitchError::Dirty(paths))
         }
     }
 
@@ -245,9 +246,10 @@ impl Repo {
                 paths.push(change.path.clone());
             }
         }
-        match paths.is_empty() {
-            true => Ok(()),
-            false => Err(SwitchError::InTheWay(paths)),
+        if paths.is_empty() {
+            Ok(())
+        } else {
+            Err(SwitchError::InTheWay(paths))
         }
     }
 

@@ -171,9 +171,10 @@ impl Repo {
         };
         let mut compiled = Vec::new();
         for directory in layout.directories.iter() {
-            let cache = match directory.is_empty() {
-                true => b"__pycache__".to_vec(),
-                false => [directory, b"/__pycache__".as_slice()].concat(),
+            let cache = if directory.is_empty() {
+                b"__pycache__".to_vec()
+            } else {
+                [directory, b"/__pycache__".as_slice()].concat()
             };
             let is_tracked = layout.directories.contains(&cache);
             let entries = fs::read_dir(self.real.work_tree.join(as_path(&cache)));

@@ -30,9 +30,10 @@ impl Repo {
             let target = fs::read_link(&path)?.into_os_string().into_vec();
             return Ok(Some(Box::new(Cursor::new(target))));
         }
-        Ok(match kind.is_file() {
-            true => Some(Box::new(plain_file::open(&path)?)),
-            false => None,
+        Ok(if kind.is_file() {
+            Some(Box::new(plain_file::open(&path)?))
+        } else {
+            None
         })
     }
 
@@ -107,12 +108,13 @@ impl Repo {
             changed: changed.remove(id).unwrap_or_default(),
         });
         let commits: Vec<OwnCommit> = commits.collect();
-        match commits.len() == count {
-            true => Ok(commits),
-            false => Err(GitError::Malformed {
+        if commits.len() == count {
+            Ok(commits)
+        } else {
+            Err(GitError::Malformed {
                 command: "cat-file",
                 what: format!("{} of {count} commits", commits.len()),
-            }),
+            })
         }
     }
 }

@@ -63,9 +63,10 @@ impl Repo {
             if paths.is_empty() {
                 continue;
             }
-            let call = match has_filters {
-                true => self.converting()?,
-                false => self.call(),
+            let call = if has_filters {
+                self.converting()?
+            } else {
+                self.call()
             };
             let (found, said) = modified_by(call.env("GIT_INDEX_FILE", index), &paths)?;
             warnings.extend(self::warnings(&said));

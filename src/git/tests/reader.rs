@@ -560,9 +560,12 @@ fn plant_rows(store: &Path, mut rows: Vec<Row>, subtrees: &[String], is_plain: b
         rows.sort_by_key(|row| format!("{}{}", NAMES[row.1], if is_tree(row) { "/" } else { "" }));
         rows.dedup_by_key(|row| row.1);
     }
-    let id = |row: &Row| match is_tree(row) {
-        true => subtrees[row.2 % subtrees.len()].clone(),
-        false => plant(store, "blob", row.2.to_string().as_bytes()),
+    let id = |row: &Row| {
+        if is_tree(row) {
+            subtrees[row.2 % subtrees.len()].clone()
+        } else {
+            plant(store, "blob", row.2.to_string().as_bytes())
+        }
     };
     let ids: Vec<String> = rows.iter().map(id).collect();
     let rows = rows.iter().zip(&ids);

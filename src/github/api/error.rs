@@ -161,9 +161,12 @@ fn words(body: &str) -> RefusalBody {
     let message = parsed
         .as_ref()
         .and_then(|body| body.get("message")?.as_str());
-    let plain = || match body.trim_start().starts_with('<') || body.trim().is_empty() {
-        true => "no reason given".to_owned(),
-        false => body.trim().to_owned(),
+    let plain = || {
+        if body.trim_start().starts_with('<') || body.trim().is_empty() {
+            "no reason given".to_owned()
+        } else {
+            body.trim().to_owned()
+        }
     };
     let errors = parsed.as_ref().and_then(|body| body.get("errors"));
     let fields = match errors {

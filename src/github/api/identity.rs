@@ -86,8 +86,9 @@ impl Client {
 
 /// Adds `[bot]` to app names, which GraphQL sometimes leaves out but REST has in comments.
 fn with_bot(login: String) -> String {
-    match login.ends_with("[bot]") {
-        true => login,
-        false => format!("{login}[bot]"),
+    if login.ends_with("[bot]") {
+        login
+    } else {
+        format!("{login}[bot]")
     }
 }

@@ -259,9 +259,10 @@ impl Repo {
     /// # Errors
     /// See [`Error`].
     pub async fn open_pulls_of(&self, head: &str, base: &str) -> Result<Vec<Pull>, Error> {
-        let head = match head.contains(':') {
-            true => head.to_owned(),
-            false => format!("{}:{head}", self.owner),
+        let head = if head.contains(':') {
+            head.to_owned()
+        } else {
+            format!("{}:{head}", self.owner)
         };
         let query = format!("state=open&head={}&base={}", part(&head), part(base));
         let path = self.path(&format!("/pulls?{query}"));
@@ -312,9 +313,10 @@ impl Repo {
         if pull.draft == draft {
             return Ok(());
         }
-        let mutation = match draft {
-            true => "convertPullRequestToDraft",
-            false => "markPullRequestReadyForReview",
+        let mutation = if draft {
+            "convertPullRequestToDraft"
+        } else {
+            "markPullRequestReadyForReview"
         };
         let query = format!(
             "mutation($id: ID!) {{ {mutation}(input: {{pullRequestId: $id}}) {{ pullRequest {{ isDraft }} }} }}"

@@ -106,9 +106,10 @@ async fn a_marker_in_anybody_elses_comment_counts_for_nothing() {
 async fn our_comment_is_found_on_a_later_page() {
     let server = Server::start(|asked| {
         let first = asked.path.ends_with("&page=1");
-        let page: Vec<Value> = match first {
-            true => (0..100).map(|id| comment(id, "anna", "text")).collect(),
-            false => vec![comment(500, "github-actions[bot]", MARKER)],
+        let page: Vec<Value> = if first {
+            (0..100).map(|id| comment(id, "anna", "text")).collect()
+        } else {
+            vec![comment(500, "github-actions[bot]", MARKER)]
         };
         answer(200, page)
     });

@@ -126,9 +126,10 @@ impl Transport {
             };
             let Some(location) = moved else {
                 let headers = response.headers().clone();
-                let keep = match response.status().is_success() {
-                    true => request.keep,
-                    false => Keep::Whole,
+                let keep = if response.status().is_success() {
+                    request.keep
+                } else {
+                    Keep::Whole
                 };
                 let body = kept(response.into_body(), keep).await?;
                 return Ok(HttpResponse {
@@ -155,11 +156,12 @@ impl Transport {
                 "redirected to {host} over plain http"
             )));
         }
-        match request.method == Method::GET || self.is_home(to) {
-            true => Ok(()),
-            false => Err(TransportError::Broken(format!(
+        if request.method == Method::GET || self.is_home(to) {
+            Ok(())
+        } else {
+            Err(TransportError::Broken(format!(
                 "redirected to {host}; writes are not sent to other hosts"
-            ))),
+            )))
         }
     }
 

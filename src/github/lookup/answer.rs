@@ -76,9 +76,10 @@ pub fn ended(context: &Context, ended: &JobEnd, out: &mut impl Write) -> u8 {
     let is_refusal = ended.reason != Reason::NoWork;
     let in_actions = context.in_actions();
     let line = format!("{}: {}", ended.status.as_str(), text::line(&ended.why));
-    let _ = match in_actions {
-        true => writeln!(out, "{}", neutral(&line)),
-        false => writeln!(out, "{line}"),
+    let _ = if in_actions {
+        writeln!(out, "{}", neutral(&line))
+    } else {
+        writeln!(out, "{line}")
     };
     for hint in ended.remedy.iter().chain(&ended.incidents) {
         let _ = writeln!(out, "  {}", neutral(&text::line(hint)));
@@ -121,9 +122,10 @@ fn write_outputs(context: &Context, ended: &JobEnd) -> anyhow::Result<()> {
         append_only(&path)?.write_all(text.as_bytes())?;
     }
     if let Some(path) = context.path_var("GITHUB_OUTPUT") {
-        let report_status = match ended.incidents.is_empty() {
-            true => ReportStatus::Ok,
-            false => ReportStatus::Degraded,
+        let report_status = if ended.incidents.is_empty() {
+            ReportStatus::Ok
+        } else {
+            ReportStatus::Degraded
         };
         let delimiter = format!("sprag_{}", uuid::Uuid::new_v4().simple());
         let told = of_no_run(
@@ -210,9 +212,10 @@ impl ReplyTarget<'_> {
             _ => JobEnd::nothing("the commands are explained in the comment"),
         };
         let failed = ended.status != RunStatus::NoWork;
-        let reaction = match failed {
-            true => Reaction::Confused,
-            false => Reaction::Rocket,
+        let reaction = if failed {
+            Reaction::Confused
+        } else {
+            Reaction::Rocket
         };
         self.react(reaction, &mut ended).await;
         let text = match (&authorised.candidate.request, self.before().await) {
@@ -231,9 +234,10 @@ impl ReplyTarget<'_> {
         let told = [Some(&ended.why), ended.remedy.as_ref()];
         let told: Vec<&str> = told.into_iter().flatten().map(String::as_str).collect();
         let told = markdown::escaped(&text::upper_first(&told.join(". ")));
-        let text = match failed && !text.contains(&told) {
-            true => format!("{}\n\n---\n\n{told}\n", text.trim_end()),
-            false => text,
+        let text = if failed && !text.contains(&told) {
+            format!("{}\n\n---\n\n{told}\n", text.trim_end())
+        } else {
+            text
         };
         self.comment(text, &mut ended).await;
         ended
@@ -364,9 +368,10 @@ pub async fn report_not_started(
         remedy: (!error.hints.is_empty()).then(|| error.hints.join("; ")),
         incidents: Vec::new(),
     };
-    let answer = match request.delivery.comment {
-        true => RefusalReply::Comment,
-        false => RefusalReply::Reaction,
+    let answer = if request.delivery.comment {
+        RefusalReply::Comment
+    } else {
+        RefusalReply::Reaction
     };
     told.refused(answer, &mut ended).await;
     ended.incidents

@@ -52,10 +52,10 @@ pub fn request(
 pub fn unread(error: crate::github::api::Error) -> Error {
     let is_forbidden = error.is_forbidden();
     let error = Error::environment(error.to_string());
-    match is_forbidden {
-        true => error
-            .hint("give the job the permission `contents: write`, or `read` if it pushes nothing"),
-        false => error,
+    if is_forbidden {
+        error.hint("give the job the permission `contents: write`, or `read` if it pushes nothing")
+    } else {
+        error
     }
 }
 
@@ -352,9 +352,10 @@ pub fn of_pull_event(
     request.base_ref = Some(pull.base_ref.clone());
     request.context.report_only = !is_own;
     request.branch = Some(WorkBranch {
-        name: match is_own {
-            true => pull.head_ref.clone(),
-            false => format!("sprag/pull-{number}"),
+        name: if is_own {
+            pull.head_ref.clone()
+        } else {
+            format!("sprag/pull-{number}")
         },
         at: Some(pull.head_sha.clone()),
     });

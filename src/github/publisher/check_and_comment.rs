@@ -420,9 +420,10 @@ impl CheckAndComment {
             head_sha: head,
             ..self.concluded(summary)
         };
-        let there = match self.resumed {
-            true => self.own_check(repo, &new.head_sha).await,
-            false => None,
+        let there = if self.resumed {
+            self.own_check(repo, &new.head_sha).await
+        } else {
+            None
         };
         let shown = match there {
             Some(check) => repo.update_check_run(check.id, &ending(&new)).await,

@@ -68,9 +68,10 @@ pub(super) fn with_outcome(output: Output, summary: &RunSummary) -> Output {
     let marker = RunLine::of(summary).marker();
     let text = output.text.unwrap_or_default();
     let room = markdown::CHECK_RUN_BYTES.saturating_sub(marker.len() + 2);
-    let text = match text.len() <= room {
-        true => format!("{text}\n\n{marker}"),
-        false => text,
+    let text = if text.len() <= room {
+        format!("{text}\n\n{marker}")
+    } else {
+        text
     };
     Output {
         text: Some(text.trim_start().to_owned()),

@@ -113,9 +113,10 @@ fn failed(task: &TaskSummary, failures: &[Failure], run_dir: &str) -> Vec<Line> 
     let dir = dir.trim_end_matches('/');
     lines.extend(logs.take(MAX_FAILURES).map(|log| {
         let log = text::line(log);
-        let path = match dir.is_empty() {
-            true => log,
-            false => format!("{dir}/{log}"),
+        let path = if dir.is_empty() {
+            log
+        } else {
+            format!("{dir}/{log}")
         };
         Line::whole(Tone::Dim, format!("      log: {path}"))
     }));

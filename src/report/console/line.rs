@@ -55,9 +55,10 @@ impl Line {
             Tone::Bad => AnsiColor::Red.on_default(),
             Tone::Dim => anstyle::Style::new().dimmed(),
         };
-        match style.color && !text.is_empty() {
-            true => format!("{look}{text}{look:#}"),
-            false => text,
+        if style.color && !text.is_empty() {
+            format!("{look}{text}{look:#}")
+        } else {
+            text
         }
     }
 }

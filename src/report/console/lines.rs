@@ -158,9 +158,10 @@ fn retry_scheduled(event: &Event, summary: &RunSummary, verbosity: Verbosity) ->
         return Vec::new();
     };
     let last = sentence::last_assessment(summary, event.task.as_deref());
-    let say = match verbosity >= Verbosity::Verbose {
-        true => sentence::scheduled,
-        false => sentence::counted,
+    let say = if verbosity >= Verbosity::Verbose {
+        sentence::scheduled
+    } else {
+        sentence::counted
     };
     let message = say(*how, (*n, *of), reason, *delay_ms, (last, event.phase));
     let said = sentence::indicators(indicators);
@@ -204,9 +205,10 @@ fn run_started(started: &RunStarted, summary: &RunSummary) -> Vec<Line> {
         text::short_line(&started.plan_title, 120),
         text::count(selected as u64, "task"),
         format!("agent {}", text::short_line(&started.agent, 60)),
-        match started.checks.is_empty() {
-            true => "no check configured".into(),
-            false => format!("checks {}", text::some_of(&started.checks, 6)),
+        if started.checks.is_empty() {
+            "no check configured".into()
+        } else {
+            format!("checks {}", text::some_of(&started.checks, 6))
         },
     ];
     if let Some(branch) = &started.branch {
@@ -291,9 +293,10 @@ fn assessed(event: &Event, line: &TurnLine, verbosity: Verbosity) -> Vec<Line> {
     let is_review = event
         .phase
         .is_some_and(|place| place.phase == Phase::Review);
-    let what = match is_review && line.assessment.has_answer() {
-        true => "reviewed",
-        false => sentence::assessment(line.assessment),
+    let what = if is_review && line.assessment.has_answer() {
+        "reviewed"
+    } else {
+        sentence::assessment(line.assessment)
     };
     let tone = if line.assessment == AssessmentKind::Changed || what == "reviewed" {
         Tone::Plain
@@ -388,9 +391,10 @@ fn counts(result: &CheckResult) -> String {
         .into_iter()
         .chain(part(result.counts.passed, "passed"))
         .collect();
-    match parts.is_empty() {
-        true => String::new(),
-        false => format!(": {}", parts.join(", ")),
+    if parts.is_empty() {
+        String::new()
+    } else {
+        format!(": {}", parts.join(", "))
     }
 }
 
@@ -459,10 +463,7 @@ fn agent_lines(event: &AgentEvent, verbosity: Verbosity) -> Vec<Line> {
 }
 
 fn pushed(push: &PushLine) -> Vec<Line> {
-    let tone = match push.pushed {
-        true => Tone::Good,
-        false => Tone::Warn,
-    };
+    let tone = if push.pushed { Tone::Good } else { Tone::Warn };
     let mut lines = vec![Line::new(tone, sentence::push(push))];
     lines.extend(push.pull_request.as_ref().map(|pull| {
         let word = if pull.opened { "opened" } else { "updated" };

@@ -491,9 +491,10 @@ fn rows_of(line: &str, width: usize) -> Vec<String> {
         let row: String = row.iter().collect();
         row.trim_end().to_owned()
     });
-    match chars.is_empty() {
-        true => vec![String::new()],
-        false => rows.collect(),
+    if chars.is_empty() {
+        vec![String::new()]
+    } else {
+        rows.collect()
     }
 }
 

@@ -31,9 +31,10 @@ pub fn changes(sources: &[Source]) -> Markup {
 
 /// For a file that was cut, says where the rest is.
 pub fn cut(is_cut: bool) -> &'static str {
-    match is_cut {
-        true => " (shortened; the full text is in the run directory)",
-        false => "",
+    if is_cut {
+        " (shortened; the full text is in the run directory)"
+    } else {
+        ""
     }
 }
 

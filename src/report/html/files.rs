@@ -33,9 +33,10 @@ impl<'a> Files<'a> {
         {
             let text = text::head_bytes(&source.text, SOURCE_BYTES.min(left));
             left -= text.len();
-            match text.is_empty() {
-                true => files.missing += 1,
-                false => files.shown.push(Shown { source, text }),
+            if text.is_empty() {
+                files.missing += 1
+            } else {
+                files.shown.push(Shown { source, text })
             }
         }
         files

@@ -151,9 +151,10 @@ fn commands(around: &ReportContext) -> String {
 }
 
 fn headed(heading: &str, block: String) -> String {
-    match block.is_empty() {
-        true => block,
-        false => format!("**{heading}**\n\n{block}"),
+    if block.is_empty() {
+        block
+    } else {
+        format!("**{heading}**\n\n{block}")
     }
 }
 

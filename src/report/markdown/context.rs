@@ -127,13 +127,12 @@ fn path_of_url(path: &str) -> String {
 fn encoded(text: &str, kept: impl Fn(char) -> bool) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
-        match kept(c) {
-            true => out.push(c),
-            false => {
-                let mut bytes = [0; 4];
-                for byte in c.encode_utf8(&mut bytes).bytes() {
-                    out.push_str(&format!("%{byte:02X}"));
-                }
+        if kept(c) {
+            out.push(c)
+        } else {
+            let mut bytes = [0; 4];
+            for byte in c.encode_utf8(&mut bytes).bytes() {
+                out.push_str(&format!("%{byte:02X}"));
             }
         }
     }

@@ -80,9 +80,10 @@ pub(super) fn folded(summary: &RunSummary, limits: &Limits) -> String {
 fn section(task: &TaskSummary, limits: &Limits) -> String {
     let is_open = task.reason.is_none();
     let told = is_open || task.status == TaskEnd::Done || task.failed_report.is_some();
-    let message = match told {
-        true => String::new(),
-        false => upper_first(&inline(&task.message, 1_000)),
+    let message = if told {
+        String::new()
+    } else {
+        upper_first(&inline(&task.message, 1_000))
     };
     let parts = [
         message,
@@ -98,9 +99,10 @@ fn section(task: &TaskSummary, limits: &Limits) -> String {
             let reason = task
                 .reason
                 .map_or(String::new(), |reason| format!(" (`{}`)", reason.as_str()));
-            let status = match is_open {
-                true => "in progress",
-                false => task.status.as_str(),
+            let status = if is_open {
+                "in progress"
+            } else {
+                task.status.as_str()
             };
             let name = name(task);
             format!("### {name}: {status}{reason}\n\n{}", joined(&parts))
@@ -216,9 +218,10 @@ fn list(heading: &str, mut lines: Vec<String>, limits: &Limits) -> String {
     if more > 0 {
         lines.push(format!("- … and {more} more"));
     }
-    match lines.is_empty() {
-        true => String::new(),
-        false => format!("**{heading}**\n\n{}", lines.join("\n")),
+    if lines.is_empty() {
+        String::new()
+    } else {
+        format!("**{heading}**\n\n{}", lines.join("\n"))
     }
 }
 
@@ -277,9 +280,10 @@ fn turn(turn: &TurnSummary) -> String {
         .iter()
         .map(|text| format!("“{}”", inline(text, sentence::INDICATOR_CHARS)))
         .collect();
-    match said.is_empty() {
-        true => line,
-        false => format!("{line}: {}", said.join(" · ")),
+    if said.is_empty() {
+        line
+    } else {
+        format!("{line}: {}", said.join(" · "))
     }
 }
 

@@ -65,9 +65,12 @@ pub(super) fn quotation(text: &str, max_bytes: usize) -> String {
     let kept = text::head_bytes(&clean, max_bytes);
     let mut lines: Vec<String> = kept
         .lines()
-        .map(|line| match line.trim().is_empty() {
-            true => ">".to_owned(),
-            false => format!("> {}  ", inline(line, 1_000)),
+        .map(|line| {
+            if line.trim().is_empty() {
+                ">".to_owned()
+            } else {
+                format!("> {}  ", inline(line, 1_000))
+            }
         })
         .collect();
     if kept.len() < clean.len() {
@@ -137,9 +140,10 @@ fn command_free(line: &str) -> String {
     let looks_like_one = command.is_some_and(|word| {
         word.starts_with(|c: char| c.is_ascii_alphabetic()) && !word.contains(['/', '.'])
     });
-    match looks_like_one {
-        true => format!("\u{200b}{line}"),
-        false => line.to_owned(),
+    if looks_like_one {
+        format!("\u{200b}{line}")
+    } else {
+        line.to_owned()
     }
 }
 

@@ -85,9 +85,10 @@ fn clock(seconds: u64) -> String {
 fn label(clean: &str) -> String {
     let mut out = String::with_capacity(clean.len());
     for c in clean.chars() {
-        match c.is_alphanumeric() || c == ' ' {
-            true => out.push(c),
-            false => out.push_str(&format!("#{};", u32::from(c))),
+        if c.is_alphanumeric() || c == ' ' {
+            out.push(c)
+        } else {
+            out.push_str(&format!("#{};", u32::from(c)))
         }
     }
     out

@@ -60,9 +60,10 @@ fn item(
         let attempts = text::count(u64::from(task.attempts), "attempt");
         facts.push(format!("after {attempts}"));
     }
-    let facts = match facts.is_empty() {
-        true => String::new(),
-        false => format!(" · {}", facts.join(" ")),
+    let facts = if facts.is_empty() {
+        String::new()
+    } else {
+        format!(" · {}", facts.join(" "))
     };
     format!("- [{tick}] {id} {title}{facts}")
 }
@@ -126,9 +127,10 @@ pub(super) fn commits(summary: &RunSummary, around: &ReportContext, limits: &Lim
     let shown = summary.commits.iter().take(limits.lines);
     let commits: Vec<String> = shown
         .map(|id| {
-            let commit = match on_remote {
-                true => around.commit(id),
-                false => code(&sentence::short_id(id), 12),
+            let commit = if on_remote {
+                around.commit(id)
+            } else {
+                code(&sentence::short_id(id), 12)
             };
             format!("- {commit}{}", task_of(summary, id))
         })
@@ -155,9 +157,10 @@ fn arrived(push: &PushLine, around: &ReportContext) -> String {
                 around.branch(&push.branch)
             );
             // Recreated commits are not those that the log mentions.
-            match push.rebased.is_empty() {
-                true => pushed,
-                false => format!("{pushed} {detail}."),
+            if push.rebased.is_empty() {
+                pushed
+            } else {
+                format!("{pushed} {detail}.")
             }
         }
         (false, Some(rescue), Some(head)) => format!(
@@ -180,9 +183,10 @@ fn task_of(summary: &RunSummary, commit: &str) -> String {
 pub(super) fn next(summary: &RunSummary, around: &ReportContext) -> String {
     let mut steps = Vec::new();
     let is_success = summary.status == Some(RunStatus::Success);
-    let told = match is_success {
-        true => next_steps::commits_for_fork(summary).into_iter().collect(),
-        false => next_steps::steps(summary, &around.continuation()),
+    let told = if is_success {
+        next_steps::commits_for_fork(summary).into_iter().collect()
+    } else {
+        next_steps::steps(summary, &around.continuation())
     };
     let artifact = around.artifact_url.as_deref();
     steps.extend(told.iter().map(|step| super::next_step(step, artifact)));
@@ -230,9 +234,10 @@ pub(super) fn notes(summary: &RunSummary, around: &ReportContext, limits: &Limit
         notes.push(format!("… and {} more", all - limits.lines));
     }
     let notes: Vec<String> = notes.iter().map(|note| format!("- {note}")).collect();
-    match notes.is_empty() {
-        true => String::new(),
-        false => format!("**Notes**\n\n{}", notes.join("\n")),
+    if notes.is_empty() {
+        String::new()
+    } else {
+        format!("**Notes**\n\n{}", notes.join("\n"))
     }
 }
 
@@ -259,8 +264,9 @@ pub(super) fn places(summary: &RunSummary, around: &ReportContext) -> String {
             .map(|login| format!("requested by {}", code(login, 60))),
     );
     places.extend(summary.limits.as_deref().map(|limits| inline(limits, 300)));
-    match places.is_empty() {
-        true => String::new(),
-        false => format!("<sub>{}</sub>", places.join(" · ")),
+    if places.is_empty() {
+        String::new()
+    } else {
+        format!("<sub>{}</sub>", places.join(" · "))
     }
 }

@@ -18,9 +18,10 @@ pub fn pull_request(summary: &RunSummary, around: &ReportContext) -> (String, St
         &without_references(&text::line(&summary.plan.title)),
         TITLE_CHARS,
     );
-    let title = match title.is_empty() {
-        true => "Work done by Sprag".to_owned(),
-        false => title,
+    let title = if title.is_empty() {
+        "Work done by Sprag".to_owned()
+    } else {
+        title
     };
     let marker = around
         .marker()
@@ -52,12 +53,13 @@ fn goal(summary: &RunSummary, around: &ReportContext) -> String {
         let shown = code(path, 200);
         format!(" Plan: {}.", around.plan_line(&shown, Some(path), Some(1)))
     });
-    let agent = match summary.agent.is_empty() {
-        true => String::new(),
-        false => format!(
+    let agent = if summary.agent.is_empty() {
+        String::new()
+    } else {
+        format!(
             " The agent {} wrote the changes; Sprag verified and committed them.",
             inline(&summary.agent, 60)
-        ),
+        )
     };
     format!("**{title}**\n\n{}", format!("{plan}{agent}").trim_start())
 }
@@ -115,8 +117,9 @@ fn left(summary: &RunSummary) -> String {
             )
         })
         .collect();
-    match lines.is_empty() {
-        true => String::new(),
-        false => format!("### What is left\n\n{}", lines.join("\n")),
+    if lines.is_empty() {
+        String::new()
+    } else {
+        format!("### What is left\n\n{}", lines.join("\n"))
     }
 }

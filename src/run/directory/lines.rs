@@ -27,9 +27,10 @@ pub(super) fn read_lines<T: serde::de::DeserializeOwned>(path: &Path) -> anyhow:
         if line.is_empty() || (is_last && is_torn(&line)) {
             break;
         }
-        let why = match is_json(&line) {
-            true => "is not understood: was it written by another version of Sprag?",
-            false => "is damaged",
+        let why = if is_json(&line) {
+            "is not understood: was it written by another version of Sprag?"
+        } else {
+            "is damaged"
         };
         let value = serde_json::from_slice(&line)
             .with_context(|| format!("{}:{number} {why}", path.display()))?;

@@ -189,9 +189,10 @@ impl Integration<'_, '_> {
             .filter_map(|path| self.origins.get(&path))
             .map(|(task, shard)| format!("task {task} (shard {shard})"))
             .collect();
-        let other = match others.is_empty() {
-            true => "the branch".to_owned(),
-            false => Vec::from_iter(others).join(" and "),
+        let other = if others.is_empty() {
+            "the branch".to_owned()
+        } else {
+            Vec::from_iter(others).join(" and ")
         };
         let why = format!(
             "commit {} of shard {} changes the same lines as {other} in {}",
@@ -252,12 +253,13 @@ impl Integration<'_, '_> {
             .changed_files
             .extend(changed_files.iter().cloned());
         // Test failures of this integration replace those of the shard's own run.
-        let brought = match task.end == TaskEnd::Done && !picked.failing.is_empty() {
-            true => &Brought {
+        let brought = if task.end == TaskEnd::Done && !picked.failing.is_empty() {
+            &Brought {
                 failing_tests: picked.failing.clone(),
                 ..task.clone()
-            },
-            false => task,
+            }
+        } else {
+            task
         };
         let files = Vec::from_iter(changed_files);
         self.tell(&task.id, &outcome, files, Some(brought));

@@ -201,9 +201,10 @@ impl<'r, 'e> Reader<'r, 'e> {
             let line = repo
                 .unbundle(bundle, &start)
                 .map_err(|error| error.to_string())?;
-            let run = match self.parts.setup.in_actions {
-                true => self.parts.setup.run_link(),
-                false => summary.run_id.clone(),
+            let run = if self.parts.setup.in_actions {
+                self.parts.setup.run_link()
+            } else {
+                summary.run_id.clone()
             };
             self.take(&mut shard, &start, line, &Messages::OfRun(&run))?;
         }
@@ -425,12 +426,13 @@ fn directories(path: &Path) -> Vec<PathBuf> {
     // A run that was killed has no summary.
     let mut marks = [SUMMARY, MANIFEST].iter();
     let is_run = marks.any(|name| path.join(name).symlink_metadata().is_ok());
-    match is_run {
-        true => vec![path.to_owned()],
-        false => match below() {
+    if is_run {
+        vec![path.to_owned()]
+    } else {
+        match below() {
             none if none.is_empty() => vec![path.to_owned()],
             below => below,
-        },
+        }
     }
 }
 

@@ -83,9 +83,10 @@ pub(super) fn prepared(scope: &Scope<'_>, is_strict: bool) -> std::io::Result<Pr
         let temporary = temporary.chain(temporary_base(context));
         filter.extend(temporary.map(|path| resolved(&path)));
     }
-    let shared = match is_strict {
-        true => Vec::new(),
-        false => shared(context, scope.real.work_tree()),
+    let shared = if is_strict {
+        Vec::new()
+    } else {
+        shared(context, scope.real.work_tree())
     };
     check.extend(shared.iter().cloned());
     let mut agent = check.clone();
@@ -101,9 +102,10 @@ pub(super) fn prepared(scope: &Scope<'_>, is_strict: bool) -> std::io::Result<Pr
     let is_in_a_place = |path: &PathBuf| setup.iter().chain(&agent).any(|it| path.starts_with(it));
     let to_make = |path: &PathBuf| protected.contains(path) && is_in_a_place(path);
     missing.extend(programs(context).filter(|path| !path.exists() && to_make(path)));
-    let temporary = match is_strict && scope.makes {
-        true => Some(own_temporary(context)?),
-        false => None,
+    let temporary = if is_strict && scope.makes {
+        Some(own_temporary(context)?)
+    } else {
+        None
     };
     let path = temporary.as_ref().map(|it| resolved(it.path()));
     Ok(Prepared {
@@ -240,12 +242,13 @@ fn protected(scope: &Scope<'_>, shared: &[PathBuf]) -> Vec<PathBuf> {
     let named = scope.run.settings.run_dir.as_ref();
     all.extend(named.map(|path| context.cwd.join(path)));
     let runner = context.path_var("RUNNER_TEMP").into_iter();
-    all.extend(
-        runner.flat_map(|path| match is_shared(&resolved(&path), shared) {
-            true => runner_entries(&path),
-            false => vec![path],
-        }),
-    );
+    all.extend(runner.flat_map(|path| {
+        if is_shared(&resolved(&path), shared) {
+            runner_entries(&path)
+        } else {
+            vec![path]
+        }
+    }));
     all.extend(runner_files(context));
     all.extend(programs(context));
     let own = fs::read_link(sandbox::OWN_PROGRAM).ok();

@@ -128,9 +128,10 @@ pub(super) fn wait_scheduled((n, of): (u32, u32), reason: String, delay_ms: u64)
 /// The number of possible nudges. A turn that claims a result is nudged only once, any other until the
 /// budget of its phase is spent.
 fn nudges_of(run: &TaskRun<'_>, phase: usize, (n, kind): (u32, NudgeKind)) -> u32 {
-    match kind.shows_unchanged() {
-        true => n,
-        false => run.policy.phases.get(phase).map_or(n, |row| row.nudges),
+    if kind.shows_unchanged() {
+        n
+    } else {
+        run.policy.phases.get(phase).map_or(n, |row| row.nudges)
     }
 }
 

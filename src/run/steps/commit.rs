@@ -342,9 +342,10 @@ fn done_status(run: &TaskRun<'_>) -> StatusUpdate {
 
 fn message(setup: &Setup, tree: &WorkTree, run: &TaskRun<'_>, squashed: Option<&RevId>) -> String {
     // If other roles had the last turn, use the message of those who did the work.
-    let said = match run.keeps_messages() {
-        true => run.journal.state.suggestion.as_deref(),
-        false => run.final_message.as_deref(),
+    let said = if run.keeps_messages() {
+        run.journal.state.suggestion.as_deref()
+    } else {
+        run.final_message.as_deref()
     };
     let mut suggested = said.and_then(suggested_commit_message).or_else(|| {
         let message = tree.repo.message_of(squashed?).ok()?;

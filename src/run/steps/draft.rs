@@ -347,13 +347,12 @@ fn keep(
         let made = fs::create_dir_all(parent);
         made.with_context(|| format!("{} cannot be made", parent.display()))?;
     }
-    let commit = match wanted.commits {
-        true => Some(commit(parts, draft, &path)?),
-        false => {
-            let written = write_atomically(&path, draft.text.as_bytes());
-            written.with_context(|| format!("{} cannot be written", path.display()))?;
-            None
-        }
+    let commit = if wanted.commits {
+        Some(commit(parts, draft, &path)?)
+    } else {
+        let written = write_atomically(&path, draft.text.as_bytes());
+        written.with_context(|| format!("{} cannot be written", path.display()))?;
+        None
     };
     let name = path_within(&path, &work_tree);
     if !draft.settings.is_empty() {

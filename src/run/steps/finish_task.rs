@@ -222,14 +222,16 @@ fn without_secrets(setup: &Setup, emit: &mut Emitter<'_>, patch: Vec<u8>) -> Vec
     // Secrets that masking misses: replace their whole lines, or else the whole patch.
     let mut lines = Vec::with_capacity(masked.len());
     for line in masked.split_inclusive(|byte| *byte == b'\n') {
-        match holds_one(line) {
-            true => lines.extend_from_slice(format!("{MASK}\n").as_bytes()),
-            false => lines.extend_from_slice(line),
+        if holds_one(line) {
+            lines.extend_from_slice(format!("{MASK}\n").as_bytes())
+        } else {
+            lines.extend_from_slice(line)
         }
     }
-    match holds_one(&lines) {
-        true => format!("{MASK}\n").into_bytes(),
-        false => lines,
+    if holds_one(&lines) {
+        format!("{MASK}\n").into_bytes()
+    } else {
+        lines
     }
 }
 

@@ -29,9 +29,10 @@ impl Forbidden {
     /// # Errors
     /// The findings.
     pub(crate) fn unless_empty(found: Vec<String>) -> Result<(), Self> {
-        match found.is_empty() {
-            true => Ok(()),
-            false => Err(Self(found)),
+        if found.is_empty() {
+            Ok(())
+        } else {
+            Err(Self(found))
         }
     }
 }

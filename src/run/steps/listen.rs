@@ -85,9 +85,10 @@ impl<'l, 'e> Listener<'l, 'e> {
                 chunk = rest;
             }
             let line = memchr(b'\n', chunk).map_or(chunk.len(), |end| end + 1);
-            let several = match limiter.raw.is_used_up() {
-                true => line,
-                false => chunk.len(),
+            let several = if limiter.raw.is_used_up() {
+                line
+            } else {
+                chunk.len()
             };
             let (now, later) = chunk.split_at(several);
             self.lines.push(now, |line| limiter.line(&line));

@@ -44,15 +44,14 @@ pub struct Failing {
 impl fmt::Display for Failing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.checks.join(", "))?;
-        match self.tests.is_empty() {
-            true => Ok(()),
-            false => {
-                let tests = self.tests.iter().take(NAMED).map(BlamedTest::says);
-                let named = tests.collect::<Vec<_>>().join(", ");
-                match self.tests.len().saturating_sub(NAMED) {
-                    0 => write!(f, " ({named})"),
-                    more => write!(f, " ({named} and {more} more)"),
-                }
+        if self.tests.is_empty() {
+            Ok(())
+        } else {
+            let tests = self.tests.iter().take(NAMED).map(BlamedTest::says);
+            let named = tests.collect::<Vec<_>>().join(", ");
+            match self.tests.len().saturating_sub(NAMED) {
+                0 => write!(f, " ({named})"),
+                more => write!(f, " ({named} and {more} more)"),
             }
         }
     }

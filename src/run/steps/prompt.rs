@@ -264,9 +264,10 @@ fn part<'a>(run: &'a TaskRun<'_>, key: TurnKey, diff: &'a Diff) -> Part<'a> {
                     .as_ref()
                     .map_or("", |review| review.text.as_str()),
                 hook: state.hook_message.as_deref(),
-                failing: match was_accepted && state.hook_message.is_none() {
-                    true => failing(),
-                    false => "",
+                failing: if was_accepted && state.hook_message.is_none() {
+                    failing()
+                } else {
+                    ""
                 },
             })
         }

@@ -296,9 +296,10 @@ impl Push<'_, '_, '_> {
         let from = state.expected.as_ref().unwrap_or(&self.request.start);
         let commits = self.parts.tree.repo.commits_between(from, &state.head);
         let commits = count(commits.map_or(0, |commits| commits.len() as u64), "commit");
-        match state.rebased.is_empty() {
-            true => commits,
-            false => format!("{commits} on top of {}, verified there again", short(from)),
+        if state.rebased.is_empty() {
+            commits
+        } else {
+            format!("{commits} on top of {}, verified there again", short(from))
         }
     }
 }

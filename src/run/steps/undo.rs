@@ -173,12 +173,11 @@ fn restore_from_tree(
         restored => restored?,
     };
     let by_rules;
-    let raw = match undone.is_empty() {
-        true => raw,
-        false => {
-            by_rules = repo.snapshot(&exempt)?;
-            &by_rules
-        }
+    let raw = if undone.is_empty() {
+        raw
+    } else {
+        by_rules = repo.snapshot(&exempt)?;
+        &by_rules
     };
     undone.extend(repo.restore_from_tree(raw, &start.tree, goes_back)?);
     undone.sort();

@@ -96,9 +96,10 @@ fn has_state(name: &str, before: &Plan, task: &Task, status: TaskStatus, written
             completed_at: old.completed_at.clone(),
             line: old.line,
             // A task that is done has its steps and boxes marked too.
-            description: match old.id == task.id && status == TaskStatus::Done {
-                true => old.description.clone(),
-                false => new.description.clone(),
+            description: if old.id == task.id && status == TaskStatus::Done {
+                old.description.clone()
+            } else {
+                new.description.clone()
             },
             ..new.clone()
         };

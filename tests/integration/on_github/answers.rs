@@ -102,9 +102,10 @@ fn stop_cancels_the_workflow_run_that_is_under_way() {
 fn stop_finds_a_run_whose_check_run_is_on_another_commit() {
     for is_pull in [false, true] {
         let mut runner = with_pull();
-        let number = match is_pull {
-            true => 1,
-            false => runner.github.state().open_issue("ada", "Broken", "It is."),
+        let number = if is_pull {
+            1
+        } else {
+            runner.github.state().open_issue("ada", "Broken", "It is.")
         };
         runner.say(number, "grace", "/sprag make a.txt say fixed");
         let running = WorkflowRun {

@@ -44,10 +44,7 @@ fn a_run_of_ten_tasks_takes_few_calls() {
 #[test]
 fn a_run_of_many_tasks_stays_under_the_limit_of_a_minute() {
     // Two hundred take minutes; scripts/test-full has them.
-    let tasks = match is_full() {
-        true => 200,
-        false => 20,
-    };
+    let tasks = if is_full() { 200 } else { 20 };
     let (mut runner, number, _) = on_pull();
     let start = Instant::now();
     let step = many(&mut runner, tasks).expect(0);

@@ -124,10 +124,7 @@ fn survives(story: Story, moves: usize) {
     assert_eq!(moved.count(), moves, "{calls:#?}");
     let moments = 2 * calls.len();
     // A fourth of them takes ten seconds.
-    let step = match is_full() {
-        true => 1,
-        false => 4,
-    };
+    let step = if is_full() { 1 } else { 4 };
     let deaths = AtomicUsize::new(0);
     each(moments / step, |n| {
         let n = n * step + n % step;

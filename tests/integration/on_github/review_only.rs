@@ -146,9 +146,10 @@ fn findings_are_posted_once_on_their_lines_with_what_should_stand_there() {
 /// A reviewer that finds these things.
 fn finds(findings: &[&str]) -> String {
     let lines: Vec<String> = findings.iter().map(|line| format!("- {line}")).collect();
-    let verdict = match findings.is_empty() {
-        true => "ACCEPTABLE",
-        false => "NEEDS_FIXES",
+    let verdict = if findings.is_empty() {
+        "ACCEPTABLE"
+    } else {
+        "NEEDS_FIXES"
     };
     format!("cat <<'END'\n{}\nVERDICT: {verdict}\nEND", lines.join("\n"))
 }

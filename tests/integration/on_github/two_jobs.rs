@@ -154,9 +154,10 @@ fn a_job_that_is_cancelled_while_it_fetches_or_pushes_says_so() {
             fs::write(&files.0, "").unwrap();
             wait_until("the end of the job", || files.1.exists());
         };
-        match fetches {
-            true => runner.server.before_next_fetch(hold),
-            false => runner.server.move_before_next_push(move |_| hold()),
+        if fetches {
+            runner.server.before_next_fetch(hold)
+        } else {
+            runner.server.move_before_next_push(move |_| hold())
         }
         let mut child = publishing.stdout(Stdio::null()).spawn().unwrap();
         wait_until("the exchange", || began.exists());
@@ -276,9 +277,10 @@ fn a_wanted_pull_request_has_a_branch_of_its_own_whichever_job_wants_it() {
                 runner.checkout("main");
             }
             let main = runner.at("main");
-            let inputs = match plan {
-                true => json!({ "plan": "plans/mend.yaml" }),
-                false => json!({ "prompt": "Make a.txt say fixed." }),
+            let inputs = if plan {
+                json!({ "plan": "plans/mend.yaml" })
+            } else {
+                json!({ "prompt": "Make a.txt say fixed." })
             };
             let event = json!({ "repository": repository(), "ref": "refs/heads/main", "inputs": inputs,
                 "sender": { "login": "ada", "type": "User" } });
@@ -292,12 +294,13 @@ fn a_wanted_pull_request_has_a_branch_of_its_own_whichever_job_wants_it() {
             want(&mut runner, true);
             let step = publish(&mut runner, &handed, &[]).expect(0);
             let branch = step.output("branch");
-            match both && plan {
-                true => assert_eq!(branch, "sprag/mend"),
-                false => assert!(
+            if both && plan {
+                assert_eq!(branch, "sprag/mend")
+            } else {
+                assert!(
                     branch.starts_with("sprag/run-4711-"),
                     "{both} {plan} {branch}"
-                ),
+                )
             }
             if both {
                 let worked_on = fs::read_to_string(handed.join("summary.json")).unwrap();

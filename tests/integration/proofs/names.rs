@@ -59,9 +59,10 @@ echo 1..$n
         let agent = format!("echo 'echo {now}' > src/app.sh; echo y > other.txt; echo Done.");
         let is_old = blame == "was_red_before";
         let run = run(&project, &agent, &[]).expect(i32::from(!is_old));
-        let reason = match is_old {
-            true => "unverified",
-            false => "verification_failed",
+        let reason = if is_old {
+            "unverified"
+        } else {
+            "verification_failed"
         };
         let told = (run.task(0)["reason"].as_str(), blamed(&run));
         let expected = (Some(reason), pairs(&[("adds", blame)]));

@@ -358,9 +358,10 @@ fn git_lfs_keeps_contents_whatever_command_starts_it() {
 #[test]
 fn a_repository_without_filters_starts_no_git_through_a_launcher() {
     for (has_filter, expected) in [(false, false), (true, true)] {
-        let mut project = match has_filter {
-            true => filtered(true),
-            false => project(&[("plan.yaml", &plan("grep -q fixed a.up"))]),
+        let mut project = if has_filter {
+            filtered(true)
+        } else {
+            project(&[("plan.yaml", &plan("grep -q fixed a.up"))])
         };
         let path = std::env::var_os("PATH").unwrap();
         let mut dirs = std::env::split_paths(&path).map(|dir| dir.join("git"));

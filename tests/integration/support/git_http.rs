@@ -309,12 +309,11 @@ impl Shared {
 
     fn push(&self, request: &Request, bare: &Path, updates: &[Update]) -> Reply {
         // What is planned is for the pushes that tests count.
-        let (planned, change) = match is_of_kept_work(&names(updates)) {
-            true => (None, None),
-            false => {
-                let mut inner = lock(&self.inner);
-                (inner.next.pop_front(), inner.before_update.take())
-            }
+        let (planned, change) = if is_of_kept_work(&names(updates)) {
+            (None, None)
+        } else {
+            let mut inner = lock(&self.inner);
+            (inner.next.pop_front(), inner.before_update.take())
         };
         if let Some(change) = change {
             change(bare);

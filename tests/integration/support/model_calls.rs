@@ -10,9 +10,10 @@ pub type Call = (&'static str, Value);
 /// The `number`th reply.
 pub fn answer(wire: WireFormat, number: u32, text: &str, calls: &[Call], streams: bool) -> Answer {
     let (whole, events) = reply(wire, number, text, calls);
-    match streams {
-        true => stream(events.iter().map(server_sent).collect()),
-        false => Answer::json(200, &whole),
+    if streams {
+        stream(events.iter().map(server_sent).collect())
+    } else {
+        Answer::json(200, &whole)
     }
 }
 

@@ -189,14 +189,15 @@ impl WireFormat {
                 super::model_calls::reply(self, number, text, calls.as_slice())
             }
         };
-        match streams {
-            true => Answer {
+        if streams {
+            Answer {
                 status: 200,
                 content_type: "text/event-stream",
                 retry_after: None,
                 body: events.iter().map(server_sent).collect(),
-            },
-            false => Answer::json(200, &whole),
+            }
+        } else {
+            Answer::json(200, &whole)
         }
     }
 

@@ -350,11 +350,10 @@ pub fn files(dir: &Path) -> BTreeMap<String, Vec<u8>> {
     let mut found = BTreeMap::new();
     for entry in fs::read_dir(dir).unwrap() {
         let path = entry.unwrap().path();
-        match path.is_dir() {
-            true => found.extend(files(&path)),
-            false => {
-                found.insert(path.display().to_string(), fs::read(&path).unwrap());
-            }
+        if path.is_dir() {
+            found.extend(files(&path))
+        } else {
+            found.insert(path.display().to_string(), fs::read(&path).unwrap());
         }
     }
     found

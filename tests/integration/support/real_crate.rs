@@ -109,9 +109,10 @@ fn metadata(dir: &Path, network: &[&str]) -> Result<Value, String> {
         .current_dir(dir)
         .output()
         .map_err(|error| format!("cargo cannot be started: {error}"))?;
-    match output.status.success() {
-        true => serde_json::from_slice(&output.stdout).map_err(|error| error.to_string()),
-        false => Err(String::from_utf8_lossy(&output.stderr).into_owned()),
+    if output.status.success() {
+        serde_json::from_slice(&output.stdout).map_err(|error| error.to_string())
+    } else {
+        Err(String::from_utf8_lossy(&output.stderr).into_owned())
     }
 }
 
@@ -137,9 +138,10 @@ fn copy(from: &Path, to: &Path) {
     for entry in fs::read_dir(from).unwrap() {
         let entry = entry.unwrap();
         let target = to.join(entry.file_name());
-        match entry.file_type().unwrap().is_dir() {
-            true => copy(&entry.path(), &target),
-            false => fs::write(&target, fs::read(entry.path()).unwrap()).unwrap(),
+        if entry.file_type().unwrap().is_dir() {
+            copy(&entry.path(), &target)
+        } else {
+            fs::write(&target, fs::read(entry.path()).unwrap()).unwrap()
         }
     }
 }

@@ -136,9 +136,10 @@ impl Runner {
         let path = self.project.beside("runner").join("event.json");
         fs::write(&path, payload.to_string()).unwrap();
         let branch = reference.trim_start_matches("refs/heads/").to_owned();
-        let sha = match reference.starts_with("refs/heads/") {
-            true => self.at(&branch),
-            false => self.project.head(),
+        let sha = if reference.starts_with("refs/heads/") {
+            self.at(&branch)
+        } else {
+            self.project.head()
         };
         self.project.env("GITHUB_EVENT_NAME", name);
         self.project.env("GITHUB_EVENT_PATH", &path);

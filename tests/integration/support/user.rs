@@ -18,9 +18,10 @@ pub enum User {
 impl User {
     /// Everybody whom this test can be.
     pub fn all() -> Vec<Self> {
-        match rustix::process::geteuid().is_root() {
-            true => vec![Self::Own, Self::Ordinary],
-            false => vec![Self::Own],
+        if rustix::process::geteuid().is_root() {
+            vec![Self::Own, Self::Ordinary]
+        } else {
+            vec![Self::Own]
         }
     }
 

@@ -178,9 +178,10 @@ impl Assembly {
         };
         for (at, call) in self.calls.into_iter().enumerate() {
             let taken = reply.calls.iter().any(|other| other.id == call.id);
-            let id = match call.id.is_empty() || taken {
-                true => format!("call_{number}_{at}"),
-                false => call.id,
+            let id = if call.id.is_empty() || taken {
+                format!("call_{number}_{at}")
+            } else {
+                call.id
             };
             // Some models prefix the name with the namespace from their training.
             let name = call.name.strip_prefix("functions.").unwrap_or(&call.name);
@@ -210,9 +211,10 @@ impl Assembly {
 
     fn grow(&mut self, bytes: usize) -> Result<(), ModelError> {
         self.size = self.size.saturating_add(bytes);
-        match self.size > MAX_TEXT_BYTES {
-            true => Err(ModelError::network("the response is too long")),
-            false => Ok(()),
+        if self.size > MAX_TEXT_BYTES {
+            Err(ModelError::network("the response is too long"))
+        } else {
+            Ok(())
         }
     }
 }

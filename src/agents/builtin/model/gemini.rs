@@ -144,9 +144,10 @@ fn parts<'a>(message: &'a Message, inputs: &RequestInputs<'a>) -> Vec<Part<'a>> 
             ok,
             output,
         } => {
-            let response = match ok {
-                true => Outcome::Output(output),
-                false => Outcome::Error(output),
+            let response = if ok {
+                Outcome::Output(output)
+            } else {
+                Outcome::Error(output)
             };
             let name = tool_name(name);
             let function_response = Response { id, name, response };

@@ -40,9 +40,10 @@ impl Meter {
     pub fn new(wire: WireFormat, streams: bool) -> Self {
         Self {
             wire,
-            form: match streams {
-                true => Form::Events(sse::Events::default()),
-                false => Form::Whole(Vec::new()),
+            form: if streams {
+                Form::Events(sse::Events::default())
+            } else {
+                Form::Whole(Vec::new())
             },
             assembly: Assembly::default(),
         }

@@ -243,9 +243,10 @@ fn address(access: &Access, stream: bool) -> (String, Vec<(&'static str, String)
             )
         }
         WireFormat::Gemini => {
-            let method = match stream {
-                true => "streamGenerateContent?alt=sse",
-                false => "generateContent",
+            let method = if stream {
+                "streamGenerateContent?alt=sse"
+            } else {
+                "generateContent"
             };
             let key = key.map(|key| ("x-goog-api-key", key.to_owned()));
             let url = format!("{base}/models/{}:{method}", access.model);

@@ -24,12 +24,13 @@ pub(super) fn replaced(
         return Err("the text searched for and its replacement are the same".into());
     }
     // Files with Windows line ends are shown, and so searched, without them.
-    let (search, replace) = match !search.contains('\r') && is_windows(text, search) {
-        true => (
+    let (search, replace) = if !search.contains('\r') && is_windows(text, search) {
+        (
             search.replace('\n', "\r\n"),
             replace.replace("\r\n", "\n").replace('\n', "\r\n"),
-        ),
-        false => (search.to_owned(), replace.to_owned()),
+        )
+    } else {
+        (search.to_owned(), replace.to_owned())
     };
     let mut places = text.match_indices(&search).map(|(at, _)| at);
     match (places.next(), places.next()) {

@@ -90,9 +90,10 @@ pub(super) fn search(tree: &Tree, pattern: &str, path: &str) -> Result<String, S
         .size_limit(4 << 20)
         .build()
         .map_err(|error| format!("the regular expression cannot be read: {error}"))?;
-    let mut files = match tree.is_directory(path)? {
-        true => files(tree, path)?,
-        false => vec![Tree::normal(path)?],
+    let mut files = if tree.is_directory(path)? {
+        files(tree, path)?
+    } else {
+        vec![Tree::normal(path)?]
     };
     files.sort();
     let mut shown = String::new();
@@ -170,12 +171,13 @@ fn files(tree: &Tree, path: &str) -> Result<Vec<String>, String> {
         let inside = entry.path().strip_prefix(tree.root()).ok();
         files.extend(inside.and_then(Path::to_str).map(str::to_owned));
     }
-    match reached {
-        true => Ok(files),
-        false => Err(format!(
+    if reached {
+        Ok(files)
+    } else {
+        Err(format!(
             "{path} is ignored by git, so its files are neither listed nor searched; read_file and \
              run_command still reach them"
-        )),
+        ))
     }
 }
 

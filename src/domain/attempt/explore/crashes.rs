@@ -49,11 +49,14 @@ impl Played<'_> {
     fn answer(&mut self, state: &TaskState, step: &Step) -> Observation {
         let current = state.current.clone().unwrap();
         let tree = current.tree().unwrap().0.clone();
-        let result = |passed: bool| match passed {
-            true => ProofResult::Passed,
-            false => ProofResult::Failed {
-                failed: failure("f1").into(),
-            },
+        let result = |passed: bool| {
+            if passed {
+                ProofResult::Passed
+            } else {
+                ProofResult::Failed {
+                    failed: failure("f1").into(),
+                }
+            }
         };
         match step {
             Step::RunAgent { key, .. } if key.name.is_some_and(|it| it.phase == Phase::Review) => {
@@ -84,9 +87,10 @@ impl Played<'_> {
                 turn(kind, after)
             }
             Step::Verify { .. } => {
-                let verdict = match self.run(&tree) {
-                    true => Verdict::Passed,
-                    false => failed("f1"),
+                let verdict = if self.run(&tree) {
+                    Verdict::Passed
+                } else {
+                    failed("f1")
                 };
                 verification(verdict, &current, current.clone())
             }
@@ -170,9 +174,10 @@ fn script(tolerates: bool) -> impl Strategy<Value = Script> {
     let trees = prop::sample::select(vec!["base", "a", "b", ""]);
     // With a check that fails once and then passes, the outcome depends on when it runs if failures may be
     // accepted.
-    let fails = match tolerates {
-        true => vec![0, u32::MAX],
-        false => vec![0, 1, u32::MAX],
+    let fails = if tolerates {
+        vec![0, u32::MAX]
+    } else {
+        vec![0, 1, u32::MAX]
     };
     let fails = prop::sample::select(fails);
     let hook = prop::sample::select(vec![

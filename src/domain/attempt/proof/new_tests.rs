@@ -33,9 +33,10 @@ impl ProofResult {
         let have_more_passed = failed.iter().any(|now| {
             !now.tests.is_empty() && then(now).is_some_and(|then| now.passed > then.passed)
         });
-        match blames.were_red_before(failed) && have_more_passed {
-            true => Self::Passed,
-            false => unknown("other tests fail there without them"),
+        if blames.were_red_before(failed) && have_more_passed {
+            Self::Passed
+        } else {
+            unknown("other tests fail there without them")
         }
     }
 
@@ -55,9 +56,10 @@ impl ProofResult {
         let of_check = |whole: &FailedCheck| {
             let mut of = whole.clone();
             of.tests.retain(|test| holds(whole, Some(test)));
-            let is_any = match whole.tests.is_empty() {
-                true => holds(whole, None),
-                false => !of.tests.is_empty(),
+            let is_any = if whole.tests.is_empty() {
+                holds(whole, None)
+            } else {
+                !of.tests.is_empty()
             };
             is_any.then_some(of)
         };

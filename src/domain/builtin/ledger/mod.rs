@@ -96,10 +96,13 @@ impl Item {
             ItemState::Superseded => ItemState::Superseded,
             _ if all_changed => ItemState::Done,
             ItemState::Done if self.files.is_empty() => ItemState::Done,
-            said if said.is_finished() || each_checked => match changed {
-                true => ItemState::Done,
-                false => ItemState::AlreadySatisfied,
-            },
+            said if said.is_finished() || each_checked => {
+                if changed {
+                    ItemState::Done
+                } else {
+                    ItemState::AlreadySatisfied
+                }
+            }
             ItemState::Pending if changed => ItemState::InProgress,
             said => said,
         }

@@ -364,9 +364,10 @@ impl Player {
             let Some(happened) = answered(&call.name, request) else {
                 continue;
             };
-            match last_open.is_some_and(|last| index > last) {
-                true => self.held.push(happened),
-                false => self.push_event(happened),
+            if last_open.is_some_and(|last| index > last) {
+                self.held.push(happened)
+            } else {
+                self.push_event(happened)
             }
         }
     }

@@ -228,9 +228,10 @@ fn noted(note: &Note) -> String {
 /// Descriptions of two steps that distinguish them.
 pub(super) fn both(then: &Step, now: &Step) -> (String, String) {
     let (told_then, told_now) = (step(then), step(now));
-    match told_then == told_now {
-        false => (told_then, told_now),
-        true => (json(then), json(now)),
+    if told_then == told_now {
+        (json(then), json(now))
+    } else {
+        (told_then, told_now)
     }
 }
 

@@ -154,9 +154,10 @@ impl State {
         let worked = !self.changed.is_empty() || self.ledger.finished() > 0;
         let over = worked && self.ledger.remaining() == 0 && !announces(&words.text);
         let counts = words.failed || words.satisfied || over;
-        match counts {
-            true => self.final_words = Some(words),
-            false => self.plain_words = Some(words),
+        if counts {
+            self.final_words = Some(words)
+        } else {
+            self.plain_words = Some(words)
         }
         counts
     }
@@ -303,9 +304,10 @@ fn block_of(items: &[PlanItem], whole: bool) -> PlanBlock {
     let items = items.iter().take(plan_text::BLOCK_LINES);
     let lines = items.filter_map(|item| plan_text::line(state_of(item.state), &item.text));
     let lines = lines.collect();
-    match whole {
-        true => PlanBlock::Plan { lines },
-        false => PlanBlock::Update { lines },
+    if whole {
+        PlanBlock::Plan { lines }
+    } else {
+        PlanBlock::Update { lines }
     }
 }
 

@@ -59,9 +59,10 @@ fn after_step(limits: &Limits, state: &State) -> Step {
 
 /// How the session ends after the response to the repair message, which is always its last.
 fn after_repair(state: &State) -> SessionExit {
-    match state.final_words.is_some() || state.ledger.is_complete() {
-        true => SessionExit::Submitted,
-        false => SessionExit::Stalled,
+    if state.final_words.is_some() || state.ledger.is_complete() {
+        SessionExit::Submitted
+    } else {
+        SessionExit::Stalled
     }
 }
 

@@ -441,10 +441,7 @@ proptest! {
         steps in 1u32..80,
         choices in prop::collection::vec((prop::bool::weighted(0.03), any::<prop::sample::Index>()), 500),
     ) {
-        let limits = match small {
-            true => limits(steps, 3, 3),
-            false => Limits { steps, ..Limits::default() },
-        };
+        let limits = if small { limits(steps, 3, 3) } else { Limits { steps, ..Limits::default() } };
         let (session, history, exit) = play(&limits, &choices);
         prop_assert!(exit.is_some(), "no end after {} records", history.len());
         check_transcript(session.messages());

@@ -175,9 +175,10 @@ fn test_place(word: &str) -> Option<String> {
         .split(['*', '?', '\\', '+', '$'])
         .next()
         .unwrap_or_default();
-    let place = match fixed.len() == word.len() {
-        true => fixed.trim_end_matches('/'),
-        false => fixed.rsplit_once('/').map_or("", |(dir, _)| dir),
+    let place = if fixed.len() == word.len() {
+        fixed.trim_end_matches('/')
+    } else {
+        fixed.rsplit_once('/').map_or("", |(dir, _)| dir)
     };
     let first = place.split('/').next().unwrap_or_default();
     (!PRODUCT_DIRECTORIES.contains(&first) && first != "node_modules").then(|| place.to_owned())

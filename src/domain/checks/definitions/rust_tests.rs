@@ -45,9 +45,12 @@ pub fn rust_tests(old: &str, new: &str) -> Option<String> {
             .zip(&mut places)
             .filter(|(_, at)| at.is_none())
         {
-            let fits = |other: &Item| match is_exact {
-                true => other.key == item.key,
-                false => (&other.key.1, &other.key.2) == (&item.key.1, &item.key.2),
+            let fits = |other: &Item| {
+                if is_exact {
+                    other.key == item.key
+                } else {
+                    (&other.key.1, &other.key.2) == (&item.key.1, &item.key.2)
+                }
             };
             let found = (0..after.len()).find(|at| {
                 let other = &after[*at];

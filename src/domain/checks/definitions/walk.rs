@@ -350,9 +350,10 @@ impl Walk<'_> {
             if word.starts_with('-') {
                 option = word.split('=').next().unwrap_or_default();
             }
-            configures = match after_option && !word.starts_with('-') {
-                true => configures,
-                false => word == "-c" || word.starts_with("--config"),
+            configures = if after_option && !word.starts_with('-') {
+                configures
+            } else {
+                word == "-c" || word.starts_with("--config")
             };
             let value = match word.strip_prefix('-') {
                 Some(option) => option.split_once('=').map(|(_, value)| value),
@@ -410,9 +411,10 @@ impl Walk<'_> {
             let word = word.split("::").next().unwrap_or_default();
             // Of a pattern, the directory that it searches.
             let plain = word.split(['*', '?', '[', '{']).next().unwrap_or_default();
-            let word = match plain.len() == word.len() {
-                true => word,
-                false => parent(plain),
+            let word = if plain.len() == word.len() {
+                word
+            } else {
+                parent(plain)
             };
             match self.resolve(place, word) {
                 Some((path, Entry::Directory)) if !PRODUCT_DIRECTORIES.contains(&base(&path)) => {

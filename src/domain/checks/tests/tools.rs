@@ -91,9 +91,12 @@ const ESLINT: [&str; 4] = [
 ];
 
 fn with_full_stops() -> Vec<String> {
-    let stop = |line: &&str| match line.ends_with('(') {
-        true => (*line).to_owned(),
-        false => format!("{line}."),
+    let stop = |line: &&str| {
+        if line.ends_with('(') {
+            (*line).to_owned()
+        } else {
+            format!("{line}.")
+        }
     };
     ESLINT.iter().map(stop).collect()
 }

@@ -86,9 +86,10 @@ impl<'a> Failure<'a> {
         };
         if !text.is_empty() {
             sink.error(at, place, &format!("{}: {text}", self.name))
-                .about(match self.has_subtests {
-                    true => self.name,
-                    false => without_subtest(self.name),
+                .about(if self.has_subtests {
+                    self.name
+                } else {
+                    without_subtest(self.name)
                 })
                 .lines(self.lines);
         }

@@ -44,9 +44,10 @@ fn read(output: Output<'_>, sink: &mut Sink<'_>) {
             message.push_str(more.trim_end());
         }
         let code = group(&found, 5);
-        sink.source = match code.starts_with("TS") {
-            true => TOOL.name,
-            false => "dotnet",
+        sink.source = if code.starts_with("TS") {
+            TOOL.name
+        } else {
+            "dotnet"
         };
         sink.push(at, Location::of(&found), severity, Some(code), &message);
     }

@@ -18,9 +18,12 @@ fn facts() -> Say {
 
 /// Gives the scripted responses one after another, then the repository's facts.
 fn script(mut says: Vec<Say>) -> Server {
-    Server::start(move |_| match says.is_empty() {
-        true => facts(),
-        false => says.remove(0),
+    Server::start(move |_| {
+        if says.is_empty() {
+            facts()
+        } else {
+            says.remove(0)
+        }
     })
 }
 
@@ -267,17 +270,23 @@ async fn a_log_is_fetched_from_another_host_without_the_token() {
 #[tokio::test]
 async fn a_renamed_repository_is_followed_and_writes_go_to_no_other_host() {
     let mut moved = false;
-    let server = Server::start(move |_| match std::mem::replace(&mut moved, true) {
-        false => with(301, &["location: /repositories/1"], ""),
-        true => facts(),
+    let server = Server::start(move |_| {
+        if std::mem::replace(&mut moved, true) {
+            facts()
+        } else {
+            with(301, &["location: /repositories/1"], "")
+        }
     });
     server.repo().facts().await.unwrap();
     assert!(server.asked()[1].headers.contains(TOKEN));
     for status in [301, 302, 307, 308] {
         let mut moved = false;
-        let server = Server::start(move |_| match std::mem::replace(&mut moved, true) {
-            false => with(status, &["location: /repositories/1/x"], ""),
-            true => answer(201, json!({ "id": 1 })),
+        let server = Server::start(move |_| {
+            if std::mem::replace(&mut moved, true) {
+                answer(201, json!({ "id": 1 }))
+            } else {
+                with(status, &["location: /repositories/1/x"], "")
+            }
         });
         server.repo().create_ref("refs/heads/x", "0").await.unwrap();
         let asked = server.asked();

@@ -53,9 +53,10 @@ fn reply(wire: WireFormat, text: &str, ids: &[u8], is_kept: bool) -> Reply {
         text: text.into(),
         calls: calls.collect(),
         signatures: vec![is_kept.then(|| text.to_owned()); ids.len()],
-        thoughts: match is_kept {
-            true => vec![json!({"type": "redacted_thinking", (field): text.repeat(20)})],
-            false => Vec::new(),
+        thoughts: if is_kept {
+            vec![json!({"type": "redacted_thinking", (field): text.repeat(20)})]
+        } else {
+            Vec::new()
         },
         ..Reply::default()
     }

@@ -306,9 +306,10 @@ fn the_next_request_begins_with_all_of_the_one_before_it() {
             let (beginning, _) = last.split_once(after).unwrap();
             // A note is appended to the preceding result.
             let results = matches!(messages[count - 1], Message::ToolResult { .. });
-            let beginning = match model == "openrouter/m" && results {
-                true => beginning.strip_suffix("\"}").unwrap(),
-                false => beginning,
+            let beginning = if model == "openrouter/m" && results {
+                beginning.strip_suffix("\"}").unwrap()
+            } else {
+                beginning
             };
             assert!(next.starts_with(beginning), "{model}: {last}\n{next}");
         }

@@ -78,9 +78,10 @@ impl World {
                     results[last].changed = self.changed_again();
                 }
                 let must = self.session.must_inspect_after(&results);
-                let inspected = match self.always && runs {
-                    true => self.inspect(true),
-                    false => self.inspect(must),
+                let inspected = if self.always && runs {
+                    self.inspect(true)
+                } else {
+                    self.inspect(must)
                 };
                 Observation::ToolsApplied {
                     results,
@@ -263,10 +264,7 @@ proptest! {
         script in prop::collection::vec(said(), 1..40),
         unchanging: bool,
     ) {
-        let script: Vec<Said> = match unchanging {
-            true => script.into_iter().map(|(response, _)| (response, None)).collect(),
-            false => script,
-        };
+        let script: Vec<Said> = if unchanging { script.into_iter().map(|(response, _)| (response, None)).collect() } else { script };
         let (mut always, mut rarely) = (World::new(true), World::new(false));
         for _ in 0..200 {
             let (exact, late) = (always.step(&script), rarely.step(&script));

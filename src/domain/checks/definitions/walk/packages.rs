@@ -19,9 +19,10 @@ impl Walk<'_> {
             let (option, value) = word.split_once('=').unwrap_or((word, ""));
             match option {
                 "--prefix" | "-C" | "--dir" | "--cwd" | "-w" | "--workspace" => {
-                    let value = match value.is_empty() {
-                        true => all.next().map_or("", String::as_str),
-                        false => value,
+                    let value = if value.is_empty() {
+                        all.next().map_or("", String::as_str)
+                    } else {
+                        value
                     };
                     match self.resolve(place, value) {
                         Some((found, _)) => dir = found,

@@ -54,9 +54,10 @@ impl Walk<'_> {
     pub(super) fn with_directories(&self, words: &[String], place: &Place) -> Vec<String> {
         let is_loop = matches!(words, [word, _, of, ..] if word == "for" && of == "in");
         let each = words.iter().flat_map(|word| {
-            let found = match is_loop {
-                true => self.paths(&place.dir, word),
-                false => Vec::new(),
+            let found = if is_loop {
+                self.paths(&place.dir, word)
+            } else {
+                Vec::new()
             };
             let is_directory = |path: &String| {
                 self.start.entry(&joined(&place.dir, path)) == Some(Entry::Directory)
@@ -78,15 +79,14 @@ impl Walk<'_> {
         for part in pattern.split('/') {
             let mut next = Vec::new();
             for path in &found {
-                match part.contains('*') {
-                    false => next.push(joined(path, part)),
-                    true => {
-                        let names = self.start.names_in(&joined(dir, path));
-                        let names = names.into_iter().filter(|name| {
-                            fits(part, name) && (part.starts_with('.') || !name.starts_with('.'))
-                        });
-                        next.extend(names.map(|name| joined(path, &name)));
-                    }
+                if part.contains('*') {
+                    let names = self.start.names_in(&joined(dir, path));
+                    let names = names.into_iter().filter(|name| {
+                        fits(part, name) && (part.starts_with('.') || !name.starts_with('.'))
+                    });
+                    next.extend(names.map(|name| joined(path, &name)));
+                } else {
+                    next.push(joined(path, part))
                 }
             }
             next.retain(|path| self.start.entry(&joined(dir, path)).is_some());
@@ -100,9 +100,10 @@ impl Walk<'_> {
     /// counts.
     pub(super) fn directories(&self, dir: &str, pattern: &str) -> Vec<String> {
         let pattern = pattern.replace("**", "*");
-        let found = match pattern.contains('*') {
-            true => self.paths(dir, &pattern),
-            false => vec![pattern.trim_matches(['.', '/']).to_owned()],
+        let found = if pattern.contains('*') {
+            self.paths(dir, &pattern)
+        } else {
+            vec![pattern.trim_matches(['.', '/']).to_owned()]
         };
         let found = found.into_iter().map(|path| joined(dir, &path));
         found

@@ -174,9 +174,10 @@ impl Walk<'_> {
     pub(super) fn texts_of_doctest(&mut self, options: &str) {
         for found in DOCTEST_GLOB.captures_iter(options) {
             let pattern = found[1].to_owned();
-            match pattern.contains('/') {
-                true => self.found.test_paths.insert(pattern),
-                false => self.found.test_names.insert(pattern),
+            if pattern.contains('/') {
+                self.found.test_paths.insert(pattern)
+            } else {
+                self.found.test_names.insert(pattern)
             };
         }
     }

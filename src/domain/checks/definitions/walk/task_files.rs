@@ -90,9 +90,10 @@ impl Walk<'_> {
             let Some((path, Entry::File { executable })) = self.resolve(&here, word) else {
                 continue;
             };
-            let is_check = match only_checks {
-                true => says_that_it_checks(&path),
-                false => says_that_it_tests(&path),
+            let is_check = if only_checks {
+                says_that_it_checks(&path)
+            } else {
+                says_that_it_tests(&path)
             };
             if is_limit(word) {
                 self.found.named.insert(path);

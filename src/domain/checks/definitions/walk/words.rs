@@ -123,9 +123,10 @@ pub fn option_configures(program: &str, option: &str, is_unknown: bool) -> bool 
         _ if TEXT_TOOLS.contains(&program) => {
             let is_short = option.starts_with('-') && !option.starts_with("--");
             let letters = is_short && name.chars().all(|c| c.is_ascii_alphabetic());
-            let (letter, long) = match program.ends_with("sum") {
-                true => ('c', "check"),
-                false => ('f', "file"),
+            let (letter, long) = if program.ends_with("sum") {
+                ('c', "check")
+            } else {
+                ('f', "file")
             };
             (letters && name.ends_with(letter)) || name == long || name == "from-file"
         }
