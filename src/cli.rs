@@ -382,8 +382,8 @@ pub fn tip(error: &clap::Error) -> Option<&'static str> {
     // After the heading and the program's name, which may be another one.
     let command = usage
         .as_deref()
-        .and_then(|usage| usage.split_whitespace().nth(2));
-    let command = command.filter(|word| !word.starts_with(['[', '<', '-']));
+        .and_then(|usage| usage.split_whitespace().nth(2))
+        .filter(|word| !word.starts_with(['[', '<', '-']));
     match error.kind() {
         ErrorKind::UnknownArgument => {
             let argument = text(ContextKind::InvalidArg)?;

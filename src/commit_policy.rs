@@ -109,8 +109,8 @@ pub fn violations(line: &CommitLine, policy: &Policy<'_>, read: Reader<'_>) -> V
         let contents = OfCommit { commit, read, held };
         if let Some((detector, _)) = policy.secrets {
             let mut secrets = judge(&commit.changed, &rules, &contents);
-            let people = [&commit.author, &commit.committer];
-            let people = people.map(|who| format!("{} {}\n", who.name, who.email));
+            let people = [&commit.author, &commit.committer]
+                .map(|who| format!("{} {}\n", who.name, who.email));
             let text = [people.concat().as_bytes(), &commit.message].concat();
             secrets.extend(judge_text(&text, "its message", detector, &contents));
             for what in secrets.secret_lines() {
@@ -163,8 +163,10 @@ fn of_headers(commit: &CommitFacts, policy: &Policy<'_>) -> Vec<String> {
         })
         .collect();
     if commit.headers != HEADERS {
-        let foreign = commit.headers.iter();
-        let foreign = foreign.filter(|name| !HEADERS.contains(&name.as_str()));
+        let foreign = commit
+            .headers
+            .iter()
+            .filter(|name| !HEADERS.contains(&name.as_str()));
         let foreign: Vec<String> = foreign
             .map(|name| name.escape_debug().to_string())
             .collect();

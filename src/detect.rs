@@ -441,8 +441,10 @@ impl Toolchain {
         for command in self.commands.iter_mut().filter(|_| !name.is_empty()) {
             command.tool.clone_from(&name);
         }
-        let commands = self.commands.iter_mut();
-        let commands = commands.map(|it| (&mut it.run, &mut it.from));
+        let commands = self
+            .commands
+            .iter_mut()
+            .map(|it| (&mut it.run, &mut it.from));
         for (run, from) in setup.chain(commands) {
             *run = script::from_root(run, directory, &[]);
             *from = format!("{from} in {directory}");

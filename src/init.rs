@@ -127,8 +127,9 @@ pub fn list(root: &Path, paths: &BTreeSet<String>) -> io::Result<Listing> {
             continue;
         }
         let start = format!("{directory}/");
-        let below = paths.range(start.clone()..);
-        let below = below.take_while(|path| path.starts_with(&start));
+        let below = paths
+            .range(start.clone()..)
+            .take_while(|path| path.starts_with(&start));
         let there = below.filter(|path| root.join(path).symlink_metadata().is_ok());
         for path in there.take(MAX_FILES) {
             let is_read = detect::is_read(&path[start.len()..]);
@@ -238,8 +239,9 @@ pub fn on_github(address: &str) -> Option<&str> {
     ];
     let name = starts
         .iter()
-        .find_map(|start| address.strip_prefix(start))?;
-    let name = name.trim_end_matches('/').trim_end_matches(".git");
+        .find_map(|start| address.strip_prefix(start))?
+        .trim_end_matches('/')
+        .trim_end_matches(".git");
     let (owner, repository) = name.split_once('/')?;
     let is_name = |part: &str| {
         !part.is_empty()

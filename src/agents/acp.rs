@@ -375,12 +375,15 @@ impl Reader {
             exit_code,
             summary: text::excerpt(&said),
         };
-        let changes = call.filter(|_| ok).map(|call| call.changes);
-        let changes = changes.into_iter().flatten();
-        let changes = changes.map(|(path, kind)| AgentEvent::FileChange {
-            path,
-            kind: kind.to_owned(),
-        });
+        let changes = call
+            .filter(|_| ok)
+            .map(|call| call.changes)
+            .into_iter()
+            .flatten()
+            .map(|(path, kind)| AgentEvent::FileChange {
+                path,
+                kind: kind.to_owned(),
+            });
         [result].into_iter().chain(changes).collect()
     }
 

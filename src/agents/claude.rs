@@ -140,8 +140,10 @@ fn invocation(request: &TurnRequest<'_>) -> Invocation {
     if let Some(usd) = budget.filter(|_| !request.overrides(&["--max-budget-usd"])) {
         args.push(format!("--max-budget-usd={usd}").into());
     }
-    let schema = request.output_schema.map(|it| it.schema().to_string());
-    let schema = schema.filter(|text| text.len() <= MAX_SCHEMA);
+    let schema = request
+        .output_schema
+        .map(|it| it.schema().to_string())
+        .filter(|text| text.len() <= MAX_SCHEMA);
     if let Some(schema) = schema.filter(|_| !request.overrides(&["--json-schema"])) {
         args.push(format!("--json-schema={schema}").into());
     }

@@ -225,8 +225,9 @@ impl Reader {
     fn tool_result(&mut self, event: &Value) -> Vec<AgentEvent> {
         let id = json::text(event, "/tool_id").map(str::to_owned);
         let path = self.open_calls.close(id.as_deref()).flatten();
-        let said = json::text(event, "/output").or_else(|| json::text(event, "/error/message"));
-        let said = said.unwrap_or_default();
+        let said = json::text(event, "/output")
+            .or_else(|| json::text(event, "/error/message"))
+            .unwrap_or_default();
         let exit_code = output::exit_code_in_words(said);
         let succeeded = json::text(event, "/status") == Some("success");
         let ok = succeeded && exit_code.is_none_or(|code| code == 0);
@@ -277,8 +278,10 @@ fn status_of(code: Option<i32>) -> Option<u16> {
 
 /// Parses `[API Error: {"error":{"code":401,"message":"…"}}]`, where the status is in the message.
 fn api_error(message: &str) -> ApiError {
-    let inner = message.trim().strip_prefix("[API Error: ");
-    let inner = inner.and_then(|rest| rest.strip_suffix(']'));
+    let inner = message
+        .trim()
+        .strip_prefix("[API Error: ")
+        .and_then(|rest| rest.strip_suffix(']'));
     let told = inner.and_then(|inner| json::object(inner.as_bytes()));
     let (status, words) = match &told {
         Some(told) => (

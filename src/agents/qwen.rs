@@ -222,10 +222,12 @@ impl Reader {
         let denials = json::list(event, "/permission_denials").len();
         self.report.permission_denials = denials.try_into().unwrap_or(u32::MAX);
         let mut events = vec![AgentEvent::Usage(self.report.usage)];
-        let said = json::text(event, "/result").or_else(|| json::text(event, "/error/message"));
-        let said = said.unwrap_or_default();
-        let refused = said.strip_prefix("[API Error: ");
-        let refused = refused.and_then(|rest| rest.strip_suffix(']'));
+        let said = json::text(event, "/result")
+            .or_else(|| json::text(event, "/error/message"))
+            .unwrap_or_default();
+        let refused = said
+            .strip_prefix("[API Error: ")
+            .and_then(|rest| rest.strip_suffix(']'));
         if refused.is_none() && !json::flag(event, "/is_error") {
             self.report.final_message =
                 Some(said.to_owned()).filter(|text| !text.trim().is_empty());

@@ -58,13 +58,18 @@ impl CliSpec {
     /// The agent's own directories and files, which it writes in every turn.
     pub fn own_places(&self, env: &[(OsString, OsString)], home: Option<&Path>) -> Vec<Place> {
         let directory = self.own_directory(env, home);
-        let further = self.own_directories.iter();
-        let further = further.filter_map(|name| Some(home?.join(name)));
-        let directories = directory.into_iter().chain(further);
-        let directories = directories.map(|path| Place { path, made: true });
+        let further = self
+            .own_directories
+            .iter()
+            .filter_map(|name| Some(home?.join(name)));
+        let directories = directory
+            .into_iter()
+            .chain(further)
+            .map(|path| Place { path, made: true });
         let in_home = self.login.maybe_in_home.iter();
-        let files = in_home.filter_map(|name| home.map(|home| home.join(name)));
-        let files = files.map(|path| Place { path, made: false });
+        let files = in_home
+            .filter_map(|name| home.map(|home| home.join(name)))
+            .map(|path| Place { path, made: false });
         directories.chain(files).collect()
     }
 
@@ -72,8 +77,8 @@ impl CliSpec {
         let variable = self.login.variable;
         let named = env
             .iter()
-            .find(|(name, _)| variable.is_some_and(|it| name == it));
-        let named = named.map(|(_, value)| PathBuf::from(value));
+            .find(|(name, _)| variable.is_some_and(|it| name == it))
+            .map(|(_, value)| PathBuf::from(value));
         let usual = || home.map(|home| home.join(self.login.directory));
         named.filter(|path| path.is_absolute()).or_else(usual)
     }
@@ -268,8 +273,11 @@ impl CliSpec {
         if let Some(path) = self.login_file(sources).filter(there) {
             return Login::File(path.display().to_string());
         }
-        let maybe = files.maybe.iter().filter_map(|name| in_directory(name));
-        let maybe = maybe.chain(files.maybe_in_home.iter().filter_map(|name| in_home(name)));
+        let maybe = files
+            .maybe
+            .iter()
+            .filter_map(|name| in_directory(name))
+            .chain(files.maybe_in_home.iter().filter_map(|name| in_home(name)));
         match maybe.into_iter().find(there) {
             Some(path) => Login::Perhaps(path.display().to_string()),
             None if files.keychain && cfg!(target_os = "macos") => {

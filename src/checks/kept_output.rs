@@ -124,8 +124,10 @@ impl Middle {
 /// Those of these lines at which runs of tests begin or end.
 fn around_tests(lines: &[u8]) -> String {
     let text = clean_text(lines);
-    let lines = text.lines().filter(|line| line.len() < MAX_LINE);
-    let lines = lines.filter(|line| is_around_tests(line));
+    let lines = text
+        .lines()
+        .filter(|line| line.len() < MAX_LINE)
+        .filter(|line| is_around_tests(line));
     lines.map(|line| format!("{line}\n")).collect()
 }
 

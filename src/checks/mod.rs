@@ -205,8 +205,10 @@ async fn run_check(
     on_progress: &mut dyn FnMut(Progress<'_>),
 ) -> (CheckResult, String) {
     let name = (context.log)(number, &file_name(&check.name));
-    let before = check.junit.as_deref();
-    let before = before.and_then(|glob| reports::EarlierReports::record(context.work_tree, glob));
+    let before = check
+        .junit
+        .as_deref()
+        .and_then(|glob| reports::EarlierReports::record(context.work_tree, glob));
     let (ended, kept, lost) = run_logged(check, context, &name).await;
     if let Some(why) = lost {
         on_progress(Progress::LogLost(why));
@@ -249,8 +251,9 @@ async fn run_logged(
     name: &str,
 ) -> (Ended, KeptOutput, Option<String>) {
     let log = CappedLog::create(&context.run_dir.join(name)).ok();
-    let log = log.map(|log| Redacting::new(log, Arc::clone(context.redactor)));
-    let mut log = log.map(CleanLines::new);
+    let mut log = log
+        .map(|log| Redacting::new(log, Arc::clone(context.redactor)))
+        .map(CleanLines::new);
     let mut kept = KeptOutput::new();
     let spec = CommandSpec {
         program: "sh".into(),

@@ -66,8 +66,10 @@ fn check_plan(
     for task in order {
         tasks.push((task, settings::shown_task_config(sources, task)?));
     }
-    let open = plan.tasks.iter();
-    let open = open.filter(|task| task.status != TaskStatus::Done);
+    let open = plan
+        .tasks
+        .iter()
+        .filter(|task| task.status != TaskStatus::Done);
     let written = ensure_writable(opened, open.map(|task| &task.id));
     written.map_err(|error| not_writable(&error))?;
     if json {

@@ -92,8 +92,10 @@ fn found(proposal: &Proposal, is_tried: bool) -> String {
             lines.iter().for_each(|line| text += &format!("  {line}\n"));
         }
     };
-    let setup = proposal.setup.iter();
-    let setup = setup.map(|it| format!("{}    ({})", it.what, it.from));
+    let setup = proposal
+        .setup
+        .iter()
+        .map(|it| format!("{}    ({})", it.what, it.from));
     section("setup, once before the first turn:", setup.collect());
     let checks = proposal.checks.iter().map(|it| {
         let (name, kind) = (&it.what.name, it.what.kind.as_str());
@@ -205,8 +207,9 @@ fn left_to_do(
     looks_public: bool,
     root: Option<&Path>,
 ) -> String {
-    let there = root.map(|root| format!("cd {} && ", quoted(&root.to_string_lossy())));
-    let there = there.unwrap_or_default();
+    let there = root
+        .map(|root| format!("cd {} && ", quoted(&root.to_string_lossy())))
+        .unwrap_or_default();
     let page = match repository {
         Some(name) => format!("https://github.com/{name}/settings/actions"),
         None => "the repository's page, Settings > Actions > General".to_owned(),

@@ -80,8 +80,11 @@ impl Findings {
             let names: Vec<&str> = names.iter().map(String::as_str).collect();
             format!("the value of {} is in {place}", names.join(" and of "))
         });
-        let unread = self.unread.iter().take(NAMED);
-        let unread = unread.map(|path| format!("{path} could not be searched for secrets"));
+        let unread = self
+            .unread
+            .iter()
+            .take(NAMED)
+            .map(|path| format!("{path} could not be searched for secrets"));
         let further = self.unread.len().saturating_sub(NAMED);
         let further = (further > 0)
             .then(|| format!("{further} more files could not be searched for secrets"));

@@ -204,8 +204,9 @@ pub(super) fn steps(files: &Listing, needs: &Needs<'_>) -> Vec<String> {
         let Some(program) = installed_program(&found.what) else {
             return true;
         };
-        let call = program.strip_prefix("cargo-");
-        let call = call.map_or_else(|| program.to_owned(), |name| format!("cargo {name}"));
+        let call = program
+            .strip_prefix("cargo-")
+            .map_or_else(|| program.to_owned(), |name| format!("cargo {name}"));
         needs.commands.iter().any(|command| command.contains(&call))
     };
     for found in needs.actions.iter().filter(is_used) {

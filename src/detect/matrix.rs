@@ -54,8 +54,9 @@ impl Row {
         let mut inputs = BTreeMap::new();
         for input in action.get("inputs").map(Node::entries).unwrap_or_default() {
             let given = step.get("with").and_then(|with| with.get(&input.key));
-            let value = given.or_else(|| input.value.get("default"));
-            let value = value.map_or(Some(""), Node::text);
+            let value = given
+                .or_else(|| input.value.get("default"))
+                .map_or(Some(""), Node::text);
             if let Some(value) = value.and_then(|value| self.fill(value)) {
                 inputs.insert(input.key.clone(), value);
             }

@@ -140,8 +140,9 @@ pub(super) fn without_repeats(
 
 /// A script without its flags: `npm run --silent lint` is the same as `npm run lint`.
 fn flagless(script: &str) -> String {
-    let words = script.split_whitespace();
-    let words = words.filter(|word| !word.starts_with("--"));
+    let words = script
+        .split_whitespace()
+        .filter(|word| !word.starts_with("--"));
     words.collect::<Vec<_>>().join(" ")
 }
 

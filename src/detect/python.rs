@@ -332,8 +332,9 @@ fn test_key(files: &Listing, table: &str) -> Option<&'static str> {
 
 /// The file which shows that the tests use pytest.
 fn pytest_sign(files: &Listing) -> Option<&'static str> {
-    let named = ["pytest.ini", ".pytest.ini", "pytest.toml", "conftest.py"];
-    let named = named.into_iter().find(|name| files.has(name));
+    let named = ["pytest.ini", ".pytest.ini", "pytest.toml", "conftest.py"]
+        .into_iter()
+        .find(|name| files.has(name));
     named.or_else(|| {
         [
             "pyproject.toml",

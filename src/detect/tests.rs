@@ -20,8 +20,11 @@ fn listing(files: &[(&str, &str)]) -> Listing {
 fn proposal(files: &[(&str, &str)]) -> (Vec<String>, Vec<String>) {
     let files = listing(files);
     let proposal = propose(&files);
-    let checks = proposal.checks.into_iter().map(|check| check.what);
-    let checks = checks.map(|check| format!("{}: {}", check.name, check.run));
+    let checks = proposal
+        .checks
+        .into_iter()
+        .map(|check| check.what)
+        .map(|check| format!("{}: {}", check.name, check.run));
     let setup = proposal.setup.into_iter().map(|it| it.what);
     (setup.collect(), checks.collect())
 }

@@ -288,8 +288,11 @@ pub(super) fn runner(files: &Listing) -> Vec<Command> {
     }
     if let Some(name) = TASKFILES.into_iter().find(|name| files.has(name)) {
         let root = yaml::parse(files.read(name)).ok().flatten();
-        let tasks = root.as_ref().and_then(|root| root.get("tasks"));
-        let tasks = tasks.map(Node::entries).unwrap_or_default();
+        let tasks = root
+            .as_ref()
+            .and_then(|root| root.get("tasks"))
+            .map(Node::entries)
+            .unwrap_or_default();
         let names: Vec<&str> = tasks.iter().map(|task| task.key.as_str()).collect();
         offer(&mut found, "task", name, &names);
     }

@@ -300,15 +300,16 @@ impl Workflows {
                 continue;
             };
             let own = variables(step);
-            let inherited = job.variables.iter().copied();
-            let inherited = inherited.filter(|(name, _)| {
+            let inherited = job.variables.iter().copied().filter(|(name, _)| {
                 let used = [format!("${name}"), format!("${{{name}}}")];
                 used.iter().any(|used| command.contains(used.as_str()))
                     && own.iter().all(|(other, _)| other != name)
             });
             // A workflow for pull requests of forks works without secrets.
-            let given = own.iter().copied();
-            let given = given.filter(|(_, value)| !value.contains("secrets."));
+            let given = own
+                .iter()
+                .copied()
+                .filter(|(_, value)| !value.contains("secrets."));
             let variables: Option<Vec<(&str, String)>> = inherited
                 .chain(given)
                 .map(|(name, value)| Some((name, job.row.fill(value)?)))
@@ -449,8 +450,13 @@ impl Workflows {
 /// The program of a command, without its directory.
 fn tool_of(command: &str) -> String {
     let last = command.rsplit(" && ").next().unwrap_or(command);
-    let tool = last.split_whitespace().find(|word| !word.contains('='));
-    let tool = tool.unwrap_or("ci").rsplit('/').next().unwrap_or("ci");
+    let tool = last
+        .split_whitespace()
+        .find(|word| !word.contains('='))
+        .unwrap_or("ci")
+        .rsplit('/')
+        .next()
+        .unwrap_or("ci");
     let is_word = |c: &char| c.is_ascii_alphanumeric() || *c == '-';
     tool.chars().filter(is_word).collect()
 }
@@ -461,8 +467,12 @@ fn place(path: &str, node: &Node) -> String {
 
 /// Why no ordinary runner can do the job, if that is so: it needs a service, a container or its own runner.
 fn special_machine(job: &Node, runner: &str) -> Option<String> {
-    let labels = job.get("runs-on").map(Node::items).unwrap_or_default();
-    let mut labels = labels.iter().filter_map(Node::text);
+    let mut labels = job
+        .get("runs-on")
+        .map(Node::items)
+        .unwrap_or_default()
+        .iter()
+        .filter_map(Node::text);
     let own_runner = runner == "self-hosted" || labels.any(|label| label == "self-hosted");
     let container = job.get("container").map(|container| {
         let image = container.get("image").unwrap_or(container);

@@ -61,8 +61,9 @@ pub async fn gather(context: &Context, args: &DoctorArgs) -> Result<Gathered> {
         reason = cancel.cancelled() => return Ok(Gathered::Cancelled(reason)),
         asked = asked => asked,
     };
-    let runs = known.and_then(|it| it.run.run_dir(context));
-    let runs = runs.unwrap_or_else(|| places::runs_of(context, work_tree));
+    let runs = known
+        .and_then(|it| it.run.run_dir(context))
+        .unwrap_or_else(|| places::runs_of(context, work_tree));
     Ok(Gathered::Facts(Box::new(Facts {
         in_actions: context.in_actions(),
         git,

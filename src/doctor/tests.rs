@@ -312,8 +312,10 @@ fn a_home_that_is_missing_is_not_called_closed() {
         let mut facts = laptop();
         let home = facts.machine.home.as_mut().unwrap();
         (home.exists, home.writable) = (exists, false);
-        let found = examine(&facts).into_iter().find(|it| it.check == "home");
-        let found = found.unwrap();
+        let found = examine(&facts)
+            .into_iter()
+            .find(|it| it.check == "home")
+            .unwrap();
         assert!(found.found.ends_with(said), "{}", found.found);
         assert_eq!(found.remedy.unwrap().starts_with("create it"), !exists);
     }
@@ -328,8 +330,10 @@ fn an_event_is_said_in_the_words_of_what_it_asks_for() {
             trigger: read(name, &event, &settings),
             ..job()
         };
-        let found = examine(&facts).into_iter().find(|it| it.check == "trigger");
-        let found = found.unwrap();
+        let found = examine(&facts)
+            .into_iter()
+            .find(|it| it.check == "trigger")
+            .unwrap();
         (found.state, found.found)
     };
     let repository = json!({ "full_name": "acme/widget", "default_branch": "main" });
@@ -411,8 +415,10 @@ fn a_program_that_a_command_needs_is_missed_before_the_run() {
         };
         configuration.missing = vec![missing.clone(), missing];
         let findings = examine(&facts);
-        let found = findings.into_iter().find(|it| it.check == "programs");
-        let found = found.unwrap();
+        let found = findings
+            .into_iter()
+            .find(|it| it.check == "programs")
+            .unwrap();
         assert_eq!(found.found, "not found: check lint needs eslint");
         found.state
     };

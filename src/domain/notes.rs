@@ -50,8 +50,8 @@ fn marked(line: &str) -> Option<&str> {
     let bare = line
         .strip_prefix("- ")
         .or_else(|| line.strip_prefix("* "))
-        .unwrap_or(line);
-    let bare = bare.trim_start();
+        .unwrap_or(line)
+        .trim_start();
     match bare.strip_prefix("**") {
         Some(bold) => {
             let rest = bold.strip_prefix(MARKER)?;

@@ -447,7 +447,7 @@ impl Outcome {
         else {
             return String::new();
         };
-        let done = if accepted {
+        let done = if *accepted {
             format!("{}, not verified", in_branch(commit.as_ref()))
         } else {
             "nothing was committed".into()
@@ -462,7 +462,7 @@ impl Outcome {
             }
             false => format!("files that define the checks changed ({})", listed(files)),
         };
-        let otherwise = if not_committed {
+        let otherwise = if *not_committed {
             "without it"
         } else {
             "with the original files"

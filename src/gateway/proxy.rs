@@ -116,8 +116,10 @@ async fn connect(
     if via.is_some() {
         // The job's own proxy resolves the name.
         let connector = Connector::new(&shared.network, Some(CONNECT));
-        let link = connector.link(uri).await;
-        let link = link.map_err(|error| failed(&crate::http::describe_error(&*error).0))?;
+        let link = connector
+            .link(uri)
+            .await
+            .map_err(|error| failed(&crate::http::describe_error(&*error).0))?;
         return Ok(Connected {
             stream: Box::new(TokioIo::new(link)),
             is_proxied: !is_tunnel,
@@ -155,8 +157,9 @@ async fn connect(
 
 /// A connection to exactly this address.
 async fn plainly(address: SocketAddr, host: &str) -> Result<Connected, Refused> {
-    let stream = TcpStream::connect(address).await;
-    let stream = stream.map_err(|error| Refused::Failed(format!("{host}: {error}")))?;
+    let stream = TcpStream::connect(address)
+        .await
+        .map_err(|error| Refused::Failed(format!("{host}: {error}")))?;
     let _ = stream.set_nodelay(true);
     Ok(Connected {
         stream: Box::new(stream),

@@ -386,8 +386,12 @@ impl<'a> Call<'a> {
         }
         let mut command = Command::new(&self.git.program);
         command.env_clear().process_group(0);
-        let pipe = self.login.as_ref().map(Login::pipe).transpose();
-        let pipe = pipe.map_err(failed)?;
+        let pipe = self
+            .login
+            .as_ref()
+            .map(Login::pipe)
+            .transpose()
+            .map_err(failed)?;
         if let (Some(login), Some(pipe)) = (&self.login, &pipe) {
             command.args(["-c", &login.setting(pipe)]);
         }
@@ -543,8 +547,10 @@ mod tests {
             password: SecretString::from("s3cret-token"),
         };
         let ask = |login: Login, script: &str| {
-            let output = self::script(&git, script).login(Some(login)).status();
-            let output = output.unwrap();
+            let output = self::script(&git, script)
+                .login(Some(login))
+                .status()
+                .unwrap();
             String::from_utf8_lossy(&output.stdout).into_owned()
         };
         let fill = "printf 'protocol=https\\nhost=example.org\\n\\n' | git credential fill";

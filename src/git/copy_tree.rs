@@ -196,8 +196,9 @@ mod tests {
     #[test]
     fn a_directory_moves_to_another_file_system() {
         let dir = tempfile::tempdir().unwrap();
-        let other = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir());
-        let other = other.unwrap();
+        let other = tempfile::tempdir_in("/dev/shm")
+            .or_else(|_| tempfile::tempdir())
+            .unwrap();
         let (from, to) = (dir.path().join("from"), other.path().join("to"));
         fs::create_dir(&from).unwrap();
         fs::write(from.join("file"), "x").unwrap();

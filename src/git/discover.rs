@@ -243,8 +243,9 @@ impl Discovery<'_> {
 
 /// The git version in the first event of git's trace (api-trace2(7)).
 fn traced_version(stderr: &str) -> Option<String> {
-    let events = stderr.lines();
-    let mut events = events.filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
+    let mut events = stderr
+        .lines()
+        .filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
     let version = events.find(|event| event["event"] == "version")?;
     version["exe"].as_str().map(str::to_owned)
 }
@@ -261,8 +262,10 @@ fn refuse_old(version: &str) -> Result<(), PreflightError> {
 
 /// Whether a version of git is older than another one.
 pub(super) fn is_older(version: &str, than: (u32, u32)) -> bool {
-    let numbers = version.trim_start_matches("git version ").split('.');
-    let mut numbers = numbers.map_while(|part| part.parse::<u32>().ok());
+    let mut numbers = version
+        .trim_start_matches("git version ")
+        .split('.')
+        .map_while(|part| part.parse::<u32>().ok());
     let found = numbers.next().zip(numbers.next());
     found.is_some_and(|found| found < than)
 }

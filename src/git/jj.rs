@@ -69,8 +69,8 @@ impl Workspace {
             return Err(PreflightError::FurtherWorkspace { path: root });
         }
         let place = repository.join("store");
-        let target = fs::read_to_string(place.join("git_target"));
-        let target = target.map(|line| place.join(line.trim_end_matches('\n')));
+        let target = fs::read_to_string(place.join("git_target"))
+            .map(|line| place.join(line.trim_end_matches('\n')));
         let Ok(store) = target.and_then(fs::canonicalize) else {
             return Err(PreflightError::NoStore { path: root });
         };
@@ -140,8 +140,11 @@ impl Workspace {
         let branch = format!("refs/heads/{name}");
         let args = ["rev-parse", "--verify", "--quiet", &branch];
         let is_there = || -> Result<bool, PreflightError> {
-            let found = git.call(&self.root).env("GIT_DIR", &self.store).args(args);
-            let found = found.status()?;
+            let found = git
+                .call(&self.root)
+                .env("GIT_DIR", &self.store)
+                .args(args)
+                .status()?;
             Ok(found.status == Some(0) && found.line() == commit)
         };
         if is_there()? {
@@ -276,8 +279,9 @@ impl Real {
     /// # Errors
     /// If git fails.
     pub fn head_commit(&self) -> Result<Option<String>, GitError> {
-        let found = self.quiet_call(&["rev-parse", "--verify", "--quiet", "HEAD^{commit}"]);
-        let found = found.status()?;
+        let found = self
+            .quiet_call(&["rev-parse", "--verify", "--quiet", "HEAD^{commit}"])
+            .status()?;
         Ok((found.status == Some(0)).then(|| found.line()))
     }
 
@@ -286,10 +290,10 @@ impl Real {
     /// # Errors
     /// If git fails.
     pub fn branch_of_head(&self) -> Result<Option<String>, GitError> {
-        let on = self.quiet_call(&["symbolic-ref", "--quiet", "HEAD"]);
-        let on = on.status()?;
-        let name = on.line();
-        let name = name.strip_prefix("refs/heads/").map(str::to_owned);
+        let on = self
+            .quiet_call(&["symbolic-ref", "--quiet", "HEAD"])
+            .status()?;
+        let name = on.line().strip_prefix("refs/heads/").map(str::to_owned);
         Ok(name.filter(|_| on.status == Some(0)))
     }
 

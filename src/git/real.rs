@@ -144,15 +144,19 @@ impl Real {
     pub fn tracked_files(&self) -> Result<Vec<String>, GitError> {
         let args = ["-c", "core.fsmonitor=false", "ls-files", "-z"];
         let output = self.plain_call().args(args).run()?;
-        let paths = output.stdout.split(|byte| *byte == 0);
-        let paths = paths.filter_map(|path| String::from_utf8(path.to_vec()).ok());
+        let paths = output
+            .stdout
+            .split(|byte| *byte == 0)
+            .filter_map(|path| String::from_utf8(path.to_vec()).ok());
         Ok(paths.filter(|path| !path.is_empty()).collect())
     }
 
     /// Whether the repository is a partial clone, whose missing objects git fetches when it needs them.
     pub fn is_partial(&self) -> bool {
-        let packs = fs::read_dir(self.common_dir().join("objects/pack"));
-        let mut packs = packs.into_iter().flatten().flatten();
+        let mut packs = fs::read_dir(self.common_dir().join("objects/pack"))
+            .into_iter()
+            .flatten()
+            .flatten();
         packs.any(|file| Path::new(&file.file_name()).extension() == Some("promisor".as_ref()))
     }
 

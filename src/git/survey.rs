@@ -260,8 +260,9 @@ pub fn history(
     let merged = log("%H").args(["--end-of-options", branch, "--"]).run()?;
     let merged = String::from_utf8_lossy(&merged.stdout).into_owned();
     let merged: BTreeSet<&str> = merged.split('\0').collect();
-    let all = log("%H%n%B").args(["--branches", "--tags", "--remotes", "HEAD", "--"]);
-    let all = all.run()?;
+    let all = log("%H%n%B")
+        .args(["--branches", "--tags", "--remotes", "HEAD", "--"])
+        .run()?;
     let all = String::from_utf8_lossy(&all.stdout);
     let commit = |record: &str| {
         let (id, message) = record.split_once('\n')?;

@@ -54,11 +54,13 @@ pub async fn commit(
         .map_err(|error| told(&error))?;
     // All possible refusals are checked before anything is created.
     let parents = std::iter::once(push.start).chain(&commits);
-    let changes = parents.zip(&commits).map(|(parent, commit)| {
-        let change = push.repo.changes(parent, commit);
-        change.map_err(|error| told(&error))
-    });
-    let changes = changes.collect::<Result<Vec<_>, _>>()?;
+    let changes = parents
+        .zip(&commits)
+        .map(|(parent, commit)| {
+            let change = push.repo.changes(parent, commit);
+            change.map_err(|error| told(&error))
+        })
+        .collect::<Result<Vec<_>, _>>()?;
     let repo = actions
         .client()
         .and_then(|client| client.repo(&actions.place.repository))

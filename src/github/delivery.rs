@@ -60,8 +60,10 @@ pub async fn closed_meanwhile(
     request: &RunRequest,
 ) -> Option<ClosedPull> {
     let number = request.number.filter(|_| request.is_pull)?;
-    let client = actions.client().ok()?;
-    let client = client.with_deadline(Instant::now() + CLOSED_TIMEOUT);
+    let client = actions
+        .client()
+        .ok()?
+        .with_deadline(Instant::now() + CLOSED_TIMEOUT);
     let repo = client.repo(&request.context.place.repository).ok()?;
     let pull = repo.pull(number).await.ok()?;
     (pull.state == "closed").then_some(if pull.merged {

@@ -106,8 +106,9 @@ pub fn choose_here(real: &Real, dir: &str) -> Result<(Selection, Vec<String>)> {
     let entries = entries(real, dir, no_branch)?;
     let queued: Vec<QueuedPlan> = entries.iter().map(|entry| entry.queued(real, 0)).collect();
     let choice = next(&queued);
-    let blocked = blocked(&choice).into_iter();
-    let blocked = blocked.map(|one| format!("queue: {one}"));
+    let blocked = blocked(&choice)
+        .into_iter()
+        .map(|one| format!("queue: {one}"));
     let selection = match chosen(dir, &choice, &entries) {
         Err(ended) => Selection::Over(ended),
         Ok(entry) => Selection::Plan(entry.path.clone()),

@@ -62,8 +62,10 @@ async fn there(repo: &Repo) -> Result<Vec<(String, String)>, Error> {
 
 fn repository(context: &Context, patience: Duration) -> Result<Repo, String> {
     let actions = ActionsEnvironment::of(context).ok_or("there is no access to GitHub")?;
-    let client = actions.client().map_err(|error| error.to_string())?;
-    let client = client.with_deadline(Instant::now() + patience);
+    let client = actions
+        .client()
+        .map_err(|error| error.to_string())?
+        .with_deadline(Instant::now() + patience);
     let repo = client.repo(&actions.place.repository);
     repo.map_err(|error| error.to_string())
 }

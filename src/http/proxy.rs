@@ -47,9 +47,10 @@ impl Rules {
     pub(super) fn of(var: &dyn Fn(&str) -> Option<OsString>) -> Self {
         let (https, https_value) = read(var, &["https_proxy", "HTTPS_PROXY"]);
         let (http, http_value) = read(var, &["http_proxy", "HTTP_PROXY"]);
-        let none_for = ["no_proxy", "NO_PROXY"];
-        let none_for = none_for.iter().find_map(|name| var(name));
-        let none_for = none_for.map(|value| value.to_string_lossy().into_owned());
+        let none_for = ["no_proxy", "NO_PROXY"]
+            .iter()
+            .find_map(|name| var(name))
+            .map(|value| value.to_string_lossy().into_owned());
         let matcher = Matcher::builder()
             .http(http_value)
             .https(https_value)
@@ -125,11 +126,11 @@ fn is_usable(value: &str) -> bool {
 fn exceptions(value: &str) -> String {
     let entries = value
         .split([',', ' ', '\t'])
-        .filter(|entry| !entry.is_empty());
-    let entries = entries.map(|entry| match entry.strip_prefix('*') {
-        Some(domain) if domain.starts_with('.') => domain,
-        _ => entry,
-    });
+        .filter(|entry| !entry.is_empty())
+        .map(|entry| match entry.strip_prefix('*') {
+            Some(domain) if domain.starts_with('.') => domain,
+            _ => entry,
+        });
     entries.collect::<Vec<_>>().join(",")
 }
 

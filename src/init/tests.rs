@@ -334,8 +334,9 @@ fn only_what_a_fresh_checkout_has_is_a_part_of_the_project() {
         "out/.gitignore",
         "web/package.json",
         "web/src",
-    ];
-    let paths = paths.map(str::to_owned).into();
+    ]
+    .map(str::to_owned)
+    .into();
     let checks = propose(&list(root.path(), &paths).unwrap()).checks;
     let commands: Vec<&str> = checks.iter().map(|check| &*check.what.run).collect();
     assert_eq!(commands, ["cd web && npm test"]);

@@ -202,8 +202,11 @@ impl<'a> Live<'a> {
 
     /// Reads the launcher's report and applies it to the child's exit status.
     fn hear_launcher(&mut self) -> Report {
-        let report = self.launcher.as_mut().map(Launcher::report);
-        let report = report.unwrap_or_default();
+        let report = self
+            .launcher
+            .as_mut()
+            .map(Launcher::report)
+            .unwrap_or_default();
         self.first_process = report.first_process;
         if let (Some(signal), Some(_)) = (report.signal, self.raw) {
             self.raw = Some(Status::Signal(signal));

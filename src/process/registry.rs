@@ -199,8 +199,10 @@ pub(super) fn survey(child: &Origin) -> (Vec<Proc>, OrphanPolicy) {
         .kept
         .iter_mut()
         .for_each(|it| it.add_descendants(&procs));
-    let others = registry.kept.iter();
-    let others = others.filter(|it| it.origin.marker != child.marker);
+    let others = registry
+        .kept
+        .iter()
+        .filter(|it| it.origin.marker != child.marker);
     let policy = OrphanPolicy {
         waited_for: registry.waited_for(),
         adopts: registry.adopts(),

@@ -61,8 +61,11 @@ fn try_start(spec: &CommandSpec) -> io::Result<Started> {
         Input::Null => Stdio::null(),
         Input::Bytes(_) | Input::Dialogue(_) => Stdio::piped(),
     };
-    let confined = spec.sandbox.as_ref().map(|policy| confined(spec, policy));
-    let confined = confined.transpose()?;
+    let confined = spec
+        .sandbox
+        .as_ref()
+        .map(|policy| confined(spec, policy))
+        .transpose()?;
     let (program, name, args) = match &confined {
         Some(it) => (
             sandbox::OWN_PROGRAM.as_ref(),
@@ -101,8 +104,10 @@ fn try_start(spec: &CommandSpec) -> io::Result<Started> {
             fcntl_setfd(&it.told, FdFlags::empty())?;
         }
         let child = command.spawn()?;
-        let pid = child.id().and_then(|pid| i32::try_from(pid).ok());
-        let pid = pid.ok_or_else(|| io::Error::other("the child has no process id"))?;
+        let pid = child
+            .id()
+            .and_then(|pid| i32::try_from(pid).ok())
+            .ok_or_else(|| io::Error::other("the child has no process id"))?;
         let origin = Origin::new(birth(pid), format!("{PROCESS_ID}={id}"), confined.is_some());
         Ok((child, origin))
     });

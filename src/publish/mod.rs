@@ -213,8 +213,10 @@ impl Job<'_> {
             .stop_with(&self.cancel, self.context.times_after_signal());
         let mut sink = |event| reporting.take(event);
         let mut emit = Emitter::new(&mut sink, 0, self.summary.elapsed_ms);
-        let bundle = handed.bundle.as_deref();
-        let bundle = bundle.filter(|_| self.request.delivery.push);
+        let bundle = handed
+            .bundle
+            .as_deref()
+            .filter(|_| self.request.delivery.push);
         let (delivered, facts) = match bundle {
             None => (Delivered::Not, None),
             Some(path) => match self.deliver(path, &mut emit).await {
@@ -299,8 +301,8 @@ impl Job<'_> {
     fn patch_of(&self, change: &ReviewedChange) -> Result<Vec<u8>> {
         let failed = |error: &dyn std::fmt::Display| Error::environment(error.to_string());
         let place = self.context.place_for_a_moment("sprag-publish-")?;
-        let repo = Repo::create(self.real.clone(), &place.path().join(Folder::Git.name()));
-        let repo = repo.map_err(|error| failed(&error))?;
+        let repo = Repo::create(self.real.clone(), &place.path().join(Folder::Git.name()))
+            .map_err(|error| failed(&error))?;
         let patch = repo.patch_between(&change.from, &change.to);
         patch.map_err(|error| failed(&error))
     }
@@ -342,10 +344,10 @@ impl Job<'_> {
     ) -> Result<(Delivered, CommitLine), Refused> {
         let branch = self.branch()?;
         let place = self.context.place_for_a_moment("sprag-publish-")?;
-        let repo = Repo::create(self.real.clone(), &place.path().join(Folder::Git.name()));
-        let repo = repo.map_err(|error| Error::environment(error.to_string()))?;
-        let remote = lookup::remote(self.context, self.actions);
-        let remote = remote.map_err(|error| Error::config(error.to_string()))?;
+        let repo = Repo::create(self.real.clone(), &place.path().join(Folder::Git.name()))
+            .map_err(|error| Error::environment(error.to_string()))?;
+        let remote = lookup::remote(self.context, self.actions)
+            .map_err(|error| Error::config(error.to_string()))?;
         let taken = self.take(&repo, &remote, branch, bundle)?;
         let run = ForeignPush {
             repo: &repo,
@@ -475,8 +477,11 @@ impl Job<'_> {
             ));
             return Err(error.into());
         }
-        let page = self.actions.place.run_url();
-        let page = page.filter(|_| self.context.in_actions());
+        let page = self
+            .actions
+            .place
+            .run_url()
+            .filter(|_| self.context.in_actions());
         let secrets = detector(&self.context.env);
         let held: LineLookup<'_> = &|commit, text| repo.holds(commit, text).unwrap_or(false);
         let policy = Policy {
@@ -503,12 +508,13 @@ fn harmless(
     let mut messages = Vec::new();
     for commit in &facts.commits {
         let message = String::from_utf8_lossy(&commit.message);
-        let clean = crate::domain::commit_message::reviewed(&message);
-        let clean = clean.map_or_else(|| message.clone().into_owned(), |read| read.text);
+        let clean = crate::domain::commit_message::reviewed(&message)
+            .map_or_else(|| message.clone().into_owned(), |read| read.text);
         messages.push((commit.id.clone(), clean.into_bytes()));
     }
-    let made = repo.reword(start, &messages);
-    let made = made.map_err(|error| Error::environment(error.to_string()))?;
+    let made = repo
+        .reword(start, &messages)
+        .map_err(|error| Error::environment(error.to_string()))?;
     let line = |commit: crate::git::Rewritten| RebasedLine {
         old: commit.old.0,
         new: commit.new.map(|id| id.0),

@@ -113,8 +113,11 @@ pub fn annotations(summary: &RunSummary) -> Vec<Annotation> {
 /// The checks that failed when they ran last, of the last attempt that has any.
 pub fn last_failing(task: &TaskSummary) -> impl Iterator<Item = &CheckLine> {
     let mut seen = HashSet::new();
-    let last_runs = task.checks.iter().rev();
-    let last_runs = last_runs.filter(|check| seen.insert(check.name.as_str()));
+    let last_runs = task
+        .checks
+        .iter()
+        .rev()
+        .filter(|check| seen.insert(check.name.as_str()));
     let failing: Vec<&CheckLine> = last_runs.filter(|check| !check.passed).collect();
     let last = failing.first().map(|check| check.attempt_name());
     let of_last = move |check: &&CheckLine| Some(check.attempt_name()) == last;
@@ -170,8 +173,9 @@ fn with_blame(note: Annotation, tests: &[BlamedTest]) -> Annotation {
 
 /// Annotations on the lines of failing tests that have none yet.
 fn blamed(task: &TaskSummary, notes: &[Annotation]) -> Vec<Annotation> {
-    let tests = sentence::blamed(&task.failing_tests).iter();
-    let tests = tests.filter(|test| !notes.iter().any(|note| is_at(note, test)));
+    let tests = sentence::blamed(&task.failing_tests)
+        .iter()
+        .filter(|test| !notes.iter().any(|note| is_at(note, test)));
     let made = tests.filter_map(|test| {
         Some(Annotation {
             level: level_of(test.blame),
@@ -261,8 +265,9 @@ fn nudged(summary: &RunSummary, task: &TaskSummary) -> Option<Annotation> {
 
 /// The checks that did not run because a build failed.
 fn skipped(summary: &RunSummary, task: &TaskSummary) -> Option<Annotation> {
-    let failed = last_failing(task).find(|check| check.kind == CheckKind::Build);
-    let failed = failed.filter(|_| sentence::is_undone(task))?;
+    let failed = last_failing(task)
+        .find(|check| check.kind == CheckKind::Build)
+        .filter(|_| sentence::is_undone(task))?;
     let ran = task
         .checks
         .iter()
@@ -305,8 +310,12 @@ fn on_plan(
     message: &str,
 ) -> Annotation {
     // A plan outside of the work tree has no line that a reviewer could see.
-    let plan = summary.plan.path.as_deref().map(text::line);
-    let plan = plan.filter(|path| !path.is_empty() && !path.starts_with(['/', '.']));
+    let plan = summary
+        .plan
+        .path
+        .as_deref()
+        .map(text::line)
+        .filter(|path| !path.is_empty() && !path.starts_with(['/', '.']));
     let line = plan.as_ref().and(task.and_then(|task| task.line));
     Annotation {
         level,

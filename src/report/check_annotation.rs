@@ -29,8 +29,10 @@ fn within_limits(note: Annotation) -> Annotation {
     let start = note.line.filter(|_| path.is_some()).unwrap_or(1);
     let end = note.end_line.filter(|_| path.is_some()).unwrap_or(start);
     let columns = note.columns().filter(|_| path.is_some());
-    let details = note.details.as_deref();
-    let details = details.map(|text| text::head_bytes(text, DETAILS_BYTES).to_owned());
+    let details = note
+        .details
+        .as_deref()
+        .map(|text| text::head_bytes(text, DETAILS_BYTES).to_owned());
     Annotation {
         level: note.level,
         path: path.unwrap_or_else(|| ".github".into()),

@@ -169,8 +169,11 @@ fn failed(summary: &RunSummary) -> String {
         .iter()
         .take(MAX_FAILURES)
         .map(|it| {
-            let place = it.place.as_deref().or(it.check.as_deref());
-            let place = place.unwrap_or("review");
+            let place = it
+                .place
+                .as_deref()
+                .or(it.check.as_deref())
+                .unwrap_or("review");
             format!("- {}: {}", code(place, 200), inline(&it.message, 300))
         })
         .collect();

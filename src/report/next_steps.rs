@@ -294,8 +294,7 @@ fn patches(summary: &RunSummary) -> Vec<NextStep> {
     });
     let left = left_in_tree(summary).and_then(|task| task.patch.as_ref());
     // With `allow_dirty`, the patch has changes that somebody else made before the run, too.
-    let left = left.filter(|_| !summary.allow_dirty);
-    let left = left.map(|patch| {
+    let left = left.filter(|_| !summary.allow_dirty).map(|patch| {
         let what = "discard the unfinished work here; the patch keeps it";
         NextStep::command(what, format!("git apply -R {}", path(patch)))
     });

@@ -487,8 +487,9 @@ impl Telemetry {
             ("telemetry.sdk.language", "rust"),
             ("telemetry.sdk.name", "sprag"),
             ("telemetry.sdk.version", env!("CARGO_PKG_VERSION")),
-        ];
-        let own = own.into_iter().filter(|(key, _)| !named(key));
+        ]
+        .into_iter()
+        .filter(|(key, _)| !named(key));
         let given = origin
             .resource
             .iter()

@@ -159,8 +159,10 @@ pub fn finding_state(finding: &Finding) -> String {
 
 /// What became of the commits on the remote, in one line.
 pub fn push(push: &PushLine) -> String {
-    let head = push.head.as_deref();
-    let head = head.map_or(String::new(), |id| format!(" at {}", short_id(id)));
+    let head = push
+        .head
+        .as_deref()
+        .map_or(String::new(), |id| format!(" at {}", short_id(id)));
     let (word, branch) = match (&push.rescue, push.pushed) {
         (_, true) => ("pushed", &push.branch),
         (Some(rescue), false) => ("rescued to", rescue),
@@ -294,8 +296,9 @@ pub fn usage(usage: &RunUsage) -> Option<String> {
         (a, b) => {
             let part = |n: Option<u64>| n.map_or_else(|| "?".to_owned(), text::tokens);
             let cached = usage.tokens_cached.filter(|cached| *cached > 0);
-            let cached = cached.map(|n| format!(" ({} cached)", text::tokens(n)));
-            let cached = cached.unwrap_or_default();
+            let cached = cached
+                .map(|n| format!(" ({} cached)", text::tokens(n)))
+                .unwrap_or_default();
             Some(format!("{} in{cached} / {} out tokens", part(a), part(b)))
         }
     };

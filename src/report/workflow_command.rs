@@ -125,10 +125,9 @@ fn command(note: &Annotation) -> String {
         ("endLine", note.end_line.filter(|_| note.line.is_some())),
         ("col", first),
         ("endColumn", last.filter(|_| last != first)),
-    ];
-    let place = place
-        .into_iter()
-        .filter_map(|(name, number)| Some((name, number?)));
+    ]
+    .into_iter()
+    .filter_map(|(name, number)| Some((name, number?)));
     let place: String = place
         .map(|(name, number)| format!(",{name}={number}"))
         .collect();

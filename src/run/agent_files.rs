@@ -104,8 +104,8 @@ fn tip(context: &Context, repo: &Repo, branch: &str) -> Result<RevId> {
         .hint("give the job's token `contents: read`; `agent_config: none` works without any configuration of the repository")
     };
     let name = BranchName::parse(branch).map_err(|error| failed(&error))?;
-    let actions = ActionsEnvironment::of(context);
-    let actions = actions.ok_or_else(|| failed(&"there is no access to GitHub"))?;
+    let actions =
+        ActionsEnvironment::of(context).ok_or_else(|| failed(&"there is no access to GitHub"))?;
     let remote = remote(context, &actions).map_err(|error| failed(&error))?;
     let cancel = Cancel::new();
     let tip = repo

@@ -305,13 +305,11 @@ async fn taken(parts: &mut Parts<'_>, config: &TaskConfig, merge: Merge) -> anyh
             return nothing(TaskEnd::Failed, Reason::Environment, why);
         }
         Moved::Back(NotMoved::Stopped) => {
-            let by = parts.setup.interruption();
-            let by = by.unwrap_or(Interruption::Deadline);
+            let by = parts.setup.interruption().unwrap_or(Interruption::Deadline);
             return Ok(End::of(by.outcome()));
         }
     };
-    let files = parts.tree.repo.files_of(&merge.commit);
-    let files = files.unwrap_or_default();
+    let files = parts.tree.repo.files_of(&merge.commit).unwrap_or_default();
     parts.emit.emit(EventKind::CommitCreated {
         commit: merge.commit.0.clone(),
         subject: format!("{} at {}", merge.subject, short(&merge.tips.theirs)),

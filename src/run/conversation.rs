@@ -37,8 +37,8 @@ pub fn forget(run_dir: &RunDir) -> anyhow::Result<()> {
 /// Loads both, as an earlier process of the run saved them.
 pub fn recall(run_dir: &RunDir, run: &mut TaskRun<'_>, session_usage: &mut HashMap<String, Usage>) {
     run.final_message = kept(run_dir, RunFile::FinalMessage);
-    let session = kept(run_dir, RunFile::Session);
-    let session = session.and_then(|text| serde_json::from_str::<Session>(&text).ok());
+    let session = kept(run_dir, RunFile::Session)
+        .and_then(|text| serde_json::from_str::<Session>(&text).ok());
     if let Some(Session { id, used, phase }) = session {
         run.session_phase = phase;
         session_usage.extend(used.map(|used| (id.clone(), used)));

@@ -74,8 +74,11 @@ pub(crate) async fn count(context: &Context, parts: &mut Parts<'_>, request: &Ru
     spent.retain(|(_, usd)| *usd > 0.0);
     let may_write = request.delivery.push || request.delivery.report;
     let is_counted = parts.setup.config.settings.max_cost_usd_per_day.is_some();
-    let head = request.context.head.clone();
-    let head = head.or_else(|| parts.setup.start_commit().map(|id| id.0));
+    let head = request
+        .context
+        .head
+        .clone()
+        .or_else(|| parts.setup.start_commit().map(|id| id.0));
     let Some(head) = head.filter(|_| !spent.is_empty() && may_write && is_counted) else {
         return;
     };

@@ -111,11 +111,14 @@ fn configs_of_done(
     earlier: &[TaskConfig],
     outcomes: &BTreeMap<String, Outcome>,
 ) -> Vec<TaskConfig> {
-    let done = plan.tasks.iter().filter(|(task, _)| {
-        let outcome = outcomes.get(task.id.as_str());
-        outcome.is_some_and(|outcome| outcome.task_end() == TaskEnd::Done)
-    });
-    let done = done.map(|(_, start)| start.config.clone());
+    let done = plan
+        .tasks
+        .iter()
+        .filter(|(task, _)| {
+            let outcome = outcomes.get(task.id.as_str());
+            outcome.is_some_and(|outcome| outcome.task_end() == TaskEnd::Done)
+        })
+        .map(|(_, start)| start.config.clone());
     done.chain(earlier.iter().cloned()).collect()
 }
 

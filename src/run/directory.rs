@@ -353,8 +353,7 @@ fn prune(parent: &Path, newest: &Path) {
 
 /// The runs of a work tree that are in `parent` or listed there, with their manifests.
 pub fn runs_of_tree(parent: &Path, work_tree: &Path) -> Vec<(PathBuf, Manifest)> {
-    let runs = runs_in(parent).into_iter();
-    let runs = runs.filter_map(|root| {
+    let runs = runs_in(parent).into_iter().filter_map(|root| {
         if root.is_symlink() {
             fs::canonicalize(root).ok()
         } else {

@@ -122,8 +122,9 @@ fn open(
 ) -> Result<(Opened, Reporting)> {
     let (real, source) = (&prepared.real, prepared.output_schema.as_ref());
     let repo = resumed.as_ref().map(|it| &*it.repo);
-    let schema = source.map(|it| it.load(context, real, request, repo));
-    let schema = schema.transpose()?;
+    let schema = source
+        .map(|it| it.load(context, real, request, repo))
+        .transpose()?;
     let isolation = runtime.block_on(confined(context, prepared, resumed.as_ref()))?;
     let filters = isolation.filters(Vec::new());
     prepared.real.confine_filters(filters.clone());
@@ -151,8 +152,9 @@ fn unless_it_panics<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
         let words = payload
             .downcast_ref::<&str>()
             .map(|text| (*text).to_owned());
-        let words = words.or_else(|| payload.downcast_ref::<String>().cloned());
-        let words = words.unwrap_or_else(|| "no message".into());
+        let words = words
+            .or_else(|| payload.downcast_ref::<String>().cloned())
+            .unwrap_or_else(|| "no message".into());
         let error = anyhow::anyhow!("internal error: {words}");
         Err(error.into())
     })

@@ -161,11 +161,12 @@ pub(crate) fn in_plan_order<'o>(
 /// Records that the run has ended and was reported up to event `last`. A run that dies before this is
 /// resumed to report its end.
 pub(crate) fn note_ended(run_dir: &RunDir, code: u8, last: u64) {
-    let noted = run_dir.write(RunFile::Ended, last.to_string().as_bytes());
-    let noted = noted.and_then(|_| match code {
-        0 => run_dir.write(RunFile::Finished, b"").map(drop),
-        _ => Ok(()),
-    });
+    let noted = run_dir
+        .write(RunFile::Ended, last.to_string().as_bytes())
+        .and_then(|_| match code {
+            0 => run_dir.write(RunFile::Finished, b"").map(drop),
+            _ => Ok(()),
+        });
     // The run itself is complete and its exit code stands, so a failure here is only a warning.
     if let Err(error) = noted {
         print_warning(&format!("{error:#}"), Time::Enough);

@@ -470,8 +470,7 @@ impl Form {
         let (_, refused) = sandbox::policy(level, &prepared.around, &prepared.agent);
         let told = refused
             .iter()
-            .filter(|(place, _)| prepared.named.contains(place));
-        let told = told.map(|(place, protected)| {
+            .filter(|(place, _)| prepared.named.contains(place)).map(|(place, protected)| {
             format!(
                 "sandbox_write: {} is not writable, because it contains {}, which must not be written; name only \
                  the parts that are needed",

@@ -256,8 +256,10 @@ impl<'a> Jj<'a> {
         let last = ["op", "log", "--no-graph", "--limit=1", "-T", "id.short()"];
         let last = self.ask(&last).await?;
         let before = self.run_jj(&ids_of("@")).await?;
-        let branch = real.branch_of_head().map_err(told)?;
-        let branch = branch.filter(|_| users == Users::Others);
+        let branch = real
+            .branch_of_head()
+            .map_err(told)?
+            .filter(|_| users == Users::Others);
         let moved = match &branch {
             Some(branch) => self.moved(branch, since).await?,
             None => None,

@@ -158,8 +158,9 @@ const AS_IT_HAPPENS: &str =
 impl RunFile<'_> {
     /// One of each, with sample numbers and names, in the order of the documentation.
     pub fn all() -> Vec<RunFile<'static>> {
-        let reports = Format::value_variants().iter();
-        let reports = reports.map(|format| RunFile::Report(*format));
+        let reports = Format::value_variants()
+            .iter()
+            .map(|format| RunFile::Report(*format));
         let mut files = vec![
             RunFile::Manifest,
             RunFile::History,

@@ -87,8 +87,11 @@ impl Merging {
         paths.extend(self.files.iter().map(|file| file.path.as_slice()));
         let mut left = Vec::new();
         for path in paths {
-            let own = self.files.iter().find(|file| file.path == path);
-            let own = own.map_or(&[][..], |file| file.markers.as_slice());
+            let own = self
+                .files
+                .iter()
+                .find(|file| file.path == path)
+                .map_or(&[][..], |file| file.markers.as_slice());
             let Some(content) = repo.work_file(path, SEARCHED) else {
                 continue;
             };

@@ -119,8 +119,8 @@ pub(crate) fn refuse_read_only(real: &Real, commits: bool) -> Result<()> {
         real.common_dir().to_path_buf(),
         real.common_dir().join("objects"),
     ];
-    let written = std::iter::once(real.work_tree().to_path_buf());
-    let written = written.chain(of_git.into_iter().filter(|_| commits));
+    let written = std::iter::once(real.work_tree().to_path_buf())
+        .chain(of_git.into_iter().filter(|_| commits));
     for place in written {
         if let Err(error) = rustix::fs::access(&place, rustix::fs::Access::WRITE_OK) {
             let message = format!("{} cannot be written: {error}", place.display());
@@ -204,11 +204,12 @@ fn of_git(error: &GitError) -> Error {
 
 fn open_repository(context: &Context, prepared: &Prepared, run_dir: &RunDir) -> Result<CachedRepo> {
     let repo = Repo::create(prepared.real.clone(), &run_dir.folder(Folder::Git));
-    let repo = repo.and_then(|mut repo| {
-        leave_out_events(context, &prepared.run.settings, &mut repo)?;
-        Ok(repo)
-    });
-    let repo = repo.map_err(|error| of_git(&error))?;
+    let repo = repo
+        .and_then(|mut repo| {
+            leave_out_events(context, &prepared.run.settings, &mut repo)?;
+            Ok(repo)
+        })
+        .map_err(|error| of_git(&error))?;
     refuse_signer(prepared, &repo)?;
     let mut repo = CachedRepo::new(repo);
     if !prepared.run.settings.allow_dirty {
@@ -225,8 +226,9 @@ fn open_repository(context: &Context, prepared: &Prepared, run_dir: &RunDir) -> 
 /// Refuses to sign commits with a program of the work tree: it would run with all rights of Sprag's user, and an
 /// agent can change it.
 pub(crate) fn refuse_signer(prepared: &Prepared, repo: &Repo) -> Result<()> {
-    let signer = repo.signer_in_repository();
-    let signer = signer.filter(|_| prepared.run.settings.sandbox != Sandbox::Off);
+    let signer = repo
+        .signer_in_repository()
+        .filter(|_| prepared.run.settings.sandbox != Sandbox::Off);
     match signer {
         None => Ok(()),
         Some(signer) => Err(Error::config(format!(

@@ -58,8 +58,11 @@ pub fn gather(context: &Context, since: &str, branch: Option<&str>) -> Result<Ga
             "check runs on GitHub are not read: set GITHUB_REPOSITORY and GITHUB_TOKEN".to_owned(),
         ),
     }
-    let branch = branch.trim_start_matches("refs/heads/").to_owned();
-    let branch = branch.trim_start_matches("refs/remotes/").to_owned();
+    let branch = branch
+        .trim_start_matches("refs/heads/")
+        .to_owned()
+        .trim_start_matches("refs/remotes/")
+        .to_owned();
     let outcomes = outcomes(since.to_string(), branch, &history, runs);
     Ok(Gathered { outcomes, missing })
 }
@@ -110,14 +113,18 @@ fn checked(
     }
     let mut found = Vec::new();
     let mut ask = async || {
-        let client = actions.client().map_err(|error| error.to_string())?;
-        let client = client.with_deadline(Instant::now() + REQUESTS_TIMEOUT);
+        let client = actions
+            .client()
+            .map_err(|error| error.to_string())?
+            .with_deadline(Instant::now() + REQUESTS_TIMEOUT);
         let repo = client
             .repo(&actions.place.repository)
             .map_err(|error| error.to_string())?;
         for commit in own.iter().take(ASKED) {
-            let runs = repo.all_check_runs(&commit.id).await;
-            let runs = runs.map_err(|error| error.to_string())?;
+            let runs = repo
+                .all_check_runs(&commit.id)
+                .await
+                .map_err(|error| error.to_string())?;
             found.extend(runs.iter().filter_map(|run| RunLine::read(&run.text)));
         }
         Ok::<(), String>(())

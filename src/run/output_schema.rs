@@ -68,8 +68,9 @@ fn read(
     repo: Option<&Repo>,
 ) -> Result<Vec<u8>> {
     const WHAT: &str = "output schema";
-    let base = request.filter(|request| request.is_pull);
-    let base = base.and_then(|request| request.base_ref.as_deref());
+    let base = request
+        .filter(|request| request.is_pull)
+        .and_then(|request| request.base_ref.as_deref());
     let actions = ActionsEnvironment::of(context);
     match (path.strip_prefix(real.work_tree()), base, actions, repo) {
         (Ok(inside), Some(base), Some(actions), _) => {
@@ -83,8 +84,9 @@ fn read(
             })
         }
         (Ok(inside), _, _, Some(repo)) => {
-            let kept = repo.base_file(inside.as_os_str().as_bytes());
-            let kept = kept.map_err(|error| Error::environment(error.to_string()))?;
+            let kept = repo
+                .base_file(inside.as_os_str().as_bytes())
+                .map_err(|error| Error::environment(error.to_string()))?;
             kept.map_or_else(|| settings::read_file(path, WHAT), Ok)
         }
         _ => settings::read_file(path, WHAT),

@@ -207,8 +207,10 @@ pub fn prepare(
     let (unfinished, done) = by_progress(select(&plan, &named)?, &named, &book, before);
     let with_config = |task: Task| task_config(&sources, &task).map(|config| (task, config));
     let tasks = unfinished.into_iter().map(with_config);
-    let done = done.iter().filter(|_| before.is_some());
-    let done = done.map(|task| task_config(&sources, task));
+    let done = done
+        .iter()
+        .filter(|_| before.is_some())
+        .map(|task| task_config(&sources, task));
     let mut prepared = Prepared {
         tasks: tasks.collect::<Result<_>>()?,
         done: done.collect::<Result<_>>()?,
@@ -404,8 +406,8 @@ fn load(
     let in_tree = resolved
         .strip_prefix(real.work_tree())
         .ok()
-        .filter(|_| !real.ignores(&resolved));
-    let in_tree = in_tree.map(|path| path.as_os_str().as_bytes().to_vec());
+        .filter(|_| !real.ignores(&resolved))
+        .map(|path| path.as_os_str().as_bytes().to_vec());
     Ok((
         plan,
         text,

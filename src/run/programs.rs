@@ -64,16 +64,20 @@ pub fn missing(
     let search_path = context.var_os("PATH").unwrap_or_default();
     let is_there = |program: &str| find_program(program.as_ref(), search_path, work_tree).is_some();
     let setup = setup.iter().map(|line| (true, "setup".to_owned(), line));
-    let checks = checks.iter();
-    let checks = checks.map(|check| (false, format!("check {}", check.name), &check.run));
+    let checks = checks
+        .iter()
+        .map(|check| (false, format!("check {}", check.name), &check.run));
     setup
         .chain(checks)
         .flat_map(|(in_setup, of, line)| {
-            let missing = programs(line).into_iter();
-            let missing = missing.filter(|program| !is_there(program));
+            let missing = programs(line)
+                .into_iter()
+                .filter(|program| !is_there(program));
             missing.map(move |program| {
-                let others = ALSO_CALLED.iter().filter(|(name, _)| *name == program);
-                let mut others = others.map(|(_, other)| *other);
+                let mut others = ALSO_CALLED
+                    .iter()
+                    .filter(|(name, _)| *name == program)
+                    .map(|(_, other)| *other);
                 MissingProgram {
                     of: of.clone(),
                     in_setup,

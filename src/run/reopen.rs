@@ -409,8 +409,11 @@ fn read_earlier(run_dir: &RunDir) -> Result<Earlier> {
         }
     }
     let is_open = |history: &Vec<Record>| history.len() > 1;
-    let open = histories.iter().filter(|(_, history)| is_open(history));
-    let open = open.map(|(task, _)| task.clone()).collect();
+    let open = histories
+        .iter()
+        .filter(|(_, history)| is_open(history))
+        .map(|(task, _)| task.clone())
+        .collect();
     let summary = RunSummary::of(&events);
     let seq = events.last().map_or(0, |event| event.seq);
     Ok(Earlier {

@@ -27,8 +27,11 @@ pub fn sources(run_dir: &Path) -> Sources {
             continue;
         };
         left = left.saturating_sub(text.len());
-        let name = path.strip_prefix(run_dir).unwrap_or(&path);
-        let name = name.to_string_lossy().into_owned();
+        let name = path
+            .strip_prefix(run_dir)
+            .unwrap_or(&path)
+            .to_string_lossy()
+            .into_owned();
         sources.push(Source {
             kind,
             name,

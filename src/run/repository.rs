@@ -28,8 +28,7 @@ pub fn repository(context: &Context) -> Result<Real> {
         );
     }
     let environment = git::Environment::new(context.env.iter().cloned());
-    let found = git::discover(directory, &environment);
-    let found = found.map(|mut real| {
+    let found = git::discover(directory, &environment).map(|mut real| {
         let filters = filters_before_the_run(context, &real, &Settings::default());
         real.confine_filters(filters);
         real

@@ -102,8 +102,8 @@ pub fn require_logins<'t>(
         if with_login_sources(context, &task, |sources| spec.login(sources)) != Login::Nothing {
             continue;
         }
-        let file = with_login_sources(context, &task, |sources| spec.login_file(sources));
-        let file = file.map(|path| format!(" ({} is not there)", path.display()));
+        let file = with_login_sources(context, &task, |sources| spec.login_file(sources))
+            .map(|path| format!(" ({} is not there)", path.display()));
         let message = format!(
             "the agent {} cannot work: {} is not set, and it is not logged in{}",
             spec.name,

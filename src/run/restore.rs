@@ -75,8 +75,8 @@ pub(crate) fn restore(
     };
     let remote = remote(context, &actions).map_err(|error| failed(&error))?;
     let place = context.place_for_a_moment("sprag-restore-")?;
-    let repo = Repo::create(real.clone(), &place.path().join(Folder::Git.name()));
-    let mut repo = repo.map_err(|error| failed(&error))?;
+    let mut repo = Repo::create(real.clone(), &place.path().join(Folder::Git.name()))
+        .map_err(|error| failed(&error))?;
     let work = fetched(&repo, &remote, &name, 0).map_err(|error| failed(&error))?;
     let Some(work) = work else {
         return nothing(&format!("there is no {}", name.full()));
@@ -92,8 +92,9 @@ pub(crate) fn restore(
     // Switching fetched only the history that it needs. The start commit of the run is needed, too.
     fetched(&repo, &remote, &name, meta.commits).map_err(|error| failed(&error))?;
     drop(repo);
-    let root = settings::above(context, &args.settings)?.run_dir;
-    let root = root.map(|dir| context.cwd.join(dir));
+    let root = settings::above(context, &args.settings)?
+        .run_dir
+        .map(|dir| context.cwd.join(dir));
     let run_dir = create_run_dir(context, real.work_tree(), root)?;
     let mut own =
         Repo::create(real.clone(), &run_dir.folder(Folder::Git)).map_err(|error| failed(&error))?;
@@ -111,8 +112,9 @@ fn files_for(
     work: &KeptWork,
 ) -> std::result::Result<(KeptMeta, Vec<KeptFile>), &'static str> {
     let file = |name: &str| repo.file_of_kept_work(work, name).ok().flatten();
-    let meta = file(META).and_then(|bytes| KeptMeta::read(&bytes));
-    let meta = meta.ok_or("the kept work is from another version of Sprag")?;
+    let meta = file(META)
+        .and_then(|bytes| KeptMeta::read(&bytes))
+        .ok_or("the kept work is from another version of Sprag")?;
     let kept = KEPT_FILES.map(|it| (it, file(&it.path())));
     let earlier = kept.iter().find_map(|(it, bytes)| {
         let bytes = bytes.as_ref().filter(|_| *it == RunFile::Request)?;

@@ -70,8 +70,8 @@ pub(crate) async fn reviewed_change(
         ))
     };
     let private = context.place_for_a_moment("sprag-review-")?;
-    let repo = Repo::create(real.clone(), &private.path().join("git"));
-    let repo = repo.map_err(|error| failed(&error))?;
+    let repo =
+        Repo::create(real.clone(), &private.path().join("git")).map_err(|error| failed(&error))?;
     let of_pull = on_github.and_then(|(_, request)| pull_head(request));
     let Some(to) = of_pull.or_else(|| repo.base()) else {
         return Err(Error::config("there is no commit to review"));
@@ -95,8 +95,10 @@ pub(crate) async fn reviewed_change(
                 Some(base) => base.to_owned(),
                 None => repo.default_branch().ok_or_else(no_base)?,
             };
-            let tip = repo.commit_named(&base).map_err(|error| failed(&error))?;
-            let tip = tip.ok_or_else(|| unknown(&base))?;
+            let tip = repo
+                .commit_named(&base)
+                .map_err(|error| failed(&error))?
+                .ok_or_else(|| unknown(&base))?;
             let from = repo.fork_point(&tip, &to);
             (base, from.map_err(|error| failed(&error))?)
         }

@@ -89,8 +89,10 @@ pub(crate) fn decide(context: &Context, args: &RunArgs, runtime: &Runtime) -> Re
             request.may_tell(&settings, context.in_actions() && !args.dry_run);
             let refused = |error: &Error| report_refusal(context, &request, error, runtime);
             let on_github = actions.as_ref().filter(|_| !args.dry_run);
-            let held = on_github.map(|actions| on_branch(context, args, actions, &real, &request));
-            let held = held.transpose().inspect_err(refused)?;
+            let held = on_github
+                .map(|actions| on_branch(context, args, actions, &real, &request))
+                .transpose()
+                .inspect_err(refused)?;
             (source, Some(*request), held)
         }
     };
@@ -253,8 +255,7 @@ fn given_source(context: &Context, args: &RunArgs) -> Result<GivenSource> {
         return Ok(GivenSource::Issue(number));
     }
     if let Some(dir) = &args.queue {
-        let dir = dir.display().to_string();
-        let dir = dir.trim_end_matches('/').to_owned();
+        let dir = dir.display().to_string().trim_end_matches('/').to_owned();
         refname::check_path(&dir).map_err(|why| Error::usage(format!("--queue {dir}: {why}")))?;
         return Ok(GivenSource::Queue(dir));
     }

@@ -102,12 +102,12 @@ fn start_new(
     let is_foreign = request.as_ref().is_some_and(|it| it.context.report_only);
     let (common, flags) = (&args.common, &args.settings);
     let prepared = prepare(context, common, flags, selection, source, is_foreign, None);
-    let prepared = prepared.and_then(|mut prepared| {
-        prepared.reviewed = ready.reviewed;
-        prepared.warnings.extend(ready.warnings);
-        reviews_or_works(&prepared).map(|()| prepared)
-    });
     let prepared = prepared
+        .and_then(|mut prepared| {
+            prepared.reviewed = ready.reviewed;
+            prepared.warnings.extend(ready.warnings);
+            reviews_or_works(&prepared).map(|()| prepared)
+        })
         .inspect_err(|error| report_not_started(context, request.as_ref(), error, &runtime))?;
     if args.dry_run {
         if let Some(schema) = &prepared.output_schema {

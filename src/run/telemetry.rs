@@ -59,9 +59,9 @@ impl Exporter {
         if matches!(&targets, Ok(targets) if targets.iter().all(Option::is_none)) {
             return None;
         }
-        let limit = context.var("OTEL_EXPORTER_OTLP_TIMEOUT");
-        let limit = limit.and_then(|text| text.trim().parse().ok());
-        let limit = limit
+        let limit = context
+            .var("OTEL_EXPORTER_OTLP_TIMEOUT")
+            .and_then(|text| text.trim().parse().ok())
             .map_or(EXPORT_TIMEOUT, Duration::from_millis)
             .min(EXPORT_TIMEOUT);
         let temporality = context.var("OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE");

@@ -145,8 +145,10 @@ impl WorkKeeper {
         let identity = identity_of_commits(true, &tree.repo);
         let message = message(&tree.plan.plan.title, jiff::Timestamp::now().as_second());
         let message = setup.redactor.redact(&message);
-        let commit = tree.repo.keep_work(snapshot, &files, (&identity, &message));
-        let commit = commit.map_err(|error| error.to_string())?;
+        let commit = tree
+            .repo
+            .keep_work(snapshot, &files, (&identity, &message))
+            .map_err(|error| error.to_string())?;
         let pushed = tree
             .repo
             .push_kept_work(&self.remote, &self.name, Some(&commit), cancel);

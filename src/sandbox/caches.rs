@@ -143,8 +143,9 @@ pub fn places(
     };
     let mut places = Vec::new();
     for cache in table {
-        let named = value(cache.variable).map(PathBuf::from);
-        let named = named.filter(|path| path.is_absolute());
+        let named = value(cache.variable)
+            .map(PathBuf::from)
+            .filter(|path| path.is_absolute());
         let usual = || {
             home.filter(|_| !cache.base.is_empty())
                 .map(|home| home.join(cache.base))

@@ -94,8 +94,10 @@ pub fn open_policy(level: Level, around: &SandboxPaths, places: &[PathBuf]) -> P
         .collect();
     let kept = [read_only.as_slice(), &around.hidden].concat();
     pin_parents(&mut policy, &kept, places);
-    let written = policy.write.iter();
-    let written = written.filter(|path| read_only.iter().any(|it| path.starts_with(it)));
+    let written = policy
+        .write
+        .iter()
+        .filter(|path| read_only.iter().any(|it| path.starts_with(it)));
     policy.write_below = written
         .filter(|path| !read_only.contains(path))
         .cloned()
@@ -246,8 +248,8 @@ mod tests {
 
     #[test]
     fn filters_write_neither_the_repository_nor_what_is_around_something_protected() {
-        let places = ["/", "/w", "/w/target", "/home/.cache", "/run", "/home/.npm"];
-        let places = places.map(PathBuf::from);
+        let places =
+            ["/", "/w", "/w/target", "/home/.cache", "/run", "/home/.npm"].map(PathBuf::from);
         for level in [Level::Files, Level::Namespaces] {
             let policy = policy_of_filters(level, &around(), &places);
             assert_eq!(policy.write, [PathBuf::from("/home/.npm")]);

@@ -46,8 +46,8 @@ impl Entrance {
     /// Lets the gateway listen in the current network namespace.
     pub(super) fn open(self) -> Result<(), Failure> {
         raise_loopback().map_err(|error| format!("the loopback interface: {error}"))?;
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, self.port));
-        let listener = listener.map_err(|error| format!("port {}: {error}", self.port))?;
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, self.port))
+            .map_err(|error| format!("port {}: {error}", self.port))?;
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
         let mut control = SendAncillaryBuffer::new(&mut space);
         let descriptors = [listener.as_fd()];
@@ -86,8 +86,9 @@ fn raise_loopback() -> io::Result<()> {
     let mut answer = [0_u8; 256];
     let (length, _) = recv(&socket, &mut answer, RecvFlags::empty())?;
     // The response is a header and a negated error number.
-    let code = answer[..length].get(16..20);
-    let code = code.and_then(|bytes| bytes.try_into().ok());
+    let code = answer[..length]
+        .get(16..20)
+        .and_then(|bytes| bytes.try_into().ok());
     match code.map(i32::from_ne_bytes) {
         Some(0) => Ok(()),
         Some(code) => Err(io::Error::from_raw_os_error(-code)),

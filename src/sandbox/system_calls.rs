@@ -109,8 +109,8 @@ pub(super) fn compiled(rules: Rules, error: libc::c_int) -> Result<BpfProgram, S
     let architecture =
         TargetArch::try_from(std::env::consts::ARCH).map_err(|error| told(&error))?;
     let refused = SeccompAction::Errno(u32::try_from(error).unwrap_or(1));
-    let filter = SeccompFilter::new(rules, SeccompAction::Allow, refused, architecture);
-    let filter = filter.map_err(|error| told(&error))?;
+    let filter = SeccompFilter::new(rules, SeccompAction::Allow, refused, architecture)
+        .map_err(|error| told(&error))?;
     BpfProgram::try_from(filter).map_err(|error| told(&error))
 }
 

@@ -421,8 +421,9 @@ fn base64_forms(secret: &[u8], shift: usize) -> Vec<String> {
 /// documentation of a service.
 pub fn tokens_in(text: &str) -> impl Iterator<Item = &str> {
     let found = TOKENS.captures_iter(text);
-    let tokens = found.filter(|found| found.name("before").is_none());
-    let tokens = tokens.filter_map(|found| Some(found.get(0)?.as_str()));
+    let tokens = found
+        .filter(|found| found.name("before").is_none())
+        .filter_map(|found| Some(found.get(0)?.as_str()));
     tokens.filter(|token| !token.ends_with("EXAMPLE"))
 }
 

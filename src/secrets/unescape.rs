@@ -76,8 +76,10 @@ impl Unescape {
             next += length;
             self.put_back(&mut next, &meant);
             // The character may complete a sequence that starts before it.
-            let open = self.buffer.get(..plain).unwrap_or_default();
-            let open = open
+            let open = self
+                .buffer
+                .get(..plain)
+                .unwrap_or_default()
                 .get(plain.saturating_sub(MAX_ESCAPE_BYTES - 1)..)
                 .unwrap_or_default();
             if let Some(at) = open.iter().copied().position(is_start) {

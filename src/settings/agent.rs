@@ -36,11 +36,11 @@ fn available_agent(all: &Resolved, sources: &Sources, of_role: bool) -> Result<A
                 .hint("give one with --agent-command, or agent_command in plan or configuration"))
         }
         ("auto", None) => built_in(all, sources, of_role)?.map_err(|missing| {
-            let none = with_mistake(Error::environment("no agent is configured"), sources);
-            let none = none.hint(format!(
-                "name one: {}; or set `agent` in {DEFAULT_FILE}",
-                agent_flags()
-            ));
+            let none =
+                with_mistake(Error::environment("no agent is configured"), sources).hint(format!(
+                    "name one: {}; or set `agent` in {DEFAULT_FILE}",
+                    agent_flags()
+                ));
             let mut hints = missing.hints.into_iter();
             let first = hints.next().unwrap_or_default();
             // If something is set, its problem is the reason why the built-in agent cannot work.

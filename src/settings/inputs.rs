@@ -96,8 +96,10 @@ pub fn queue(context: &Context) -> Option<&str> {
 
 /// The configuration file: that of the flag, otherwise that of the input.
 pub fn config_file(context: &Context, common: &Common) -> Option<PathBuf> {
-    let asked = common.config.as_deref();
-    let asked = asked.or_else(|| input(context, "config").map(Path::new));
+    let asked = common
+        .config
+        .as_deref()
+        .or_else(|| input(context, "config").map(Path::new));
     asked.map(|path| context.cwd.join(path))
 }
 
@@ -127,8 +129,10 @@ pub fn with_inputs(context: &Context, args: &RunArgs) -> Result<RunArgs> {
     }
     args.dry_run = args.dry_run || truth(context, "dry-run")?;
     if args.record.is_none() {
-        let named = input(context, "record").or_else(|| context.var(variables::RECORD));
-        let named = named.map(str::trim).filter(|path| !path.is_empty());
+        let named = input(context, "record")
+            .or_else(|| context.var(variables::RECORD))
+            .map(str::trim)
+            .filter(|path| !path.is_empty());
         args.record = named.map(PathBuf::from);
     }
     if !args.output.quiet && args.output.verbose == 0 {

@@ -24,8 +24,7 @@ hear; echo '{"jsonrpc":"2.0","id":2,"result":{"sessionId":"s1"}}'
 hear
 @SCRIPT@
 hear
-"#;
-    let text = text.replace("@OUT@", &out).replace("@SCRIPT@", script);
+"#.replace("@OUT@", &out).replace("@SCRIPT@", script);
     fs::write(&path, text).unwrap();
     format!("sh {}", path.display())
 }

@@ -134,8 +134,9 @@ fn the_workflows_for_labels_work_for_an_issue_and_a_pull_request() {
     runner.github.state().issues.get_mut(&1).unwrap().body = "- [ ] a.txt says fixed\n".to_owned();
     runner.merge_ref(1);
     runner.labelled(1, "grace");
-    let ended = act::run(&runner, &example("pull-request-label.yml")).unwrap();
-    let ended = ended.expect(true);
+    let ended = act::run(&runner, &example("pull-request-label.yml"))
+        .unwrap()
+        .expect(true);
     assert_eq!(ended.job("sprag").output("status"), "success");
     assert_eq!(runner.file("feature", "a.txt"), "fixed");
     assert_kept(&runner, "sprag-run");

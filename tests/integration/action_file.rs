@@ -69,8 +69,11 @@ fn the_step(id: &str, inputs: &[(&str, &str)]) -> (String, Vec<(String, String)>
         let given = inputs.iter().find(|(name, _)| *name == input);
         given.map_or_else(String::new, |(_, value)| (*value).to_owned())
     };
-    let env = step["env"].as_object().unwrap().iter();
-    let env = env.map(|(name, text)| (name.clone(), value(text.as_str().unwrap())));
+    let env = step["env"]
+        .as_object()
+        .unwrap()
+        .iter()
+        .map(|(name, text)| (name.clone(), value(text.as_str().unwrap())));
     (step["run"].as_str().unwrap().to_owned(), env.collect())
 }
 
@@ -548,8 +551,9 @@ fn the_build_of_the_image_is_given_every_target_of_the_package() {
         .collect();
     assert!(targets.iter().any(|target| target["kind"][0] == "bench"));
     for target in targets {
-        let path = Path::new(target["src_path"].as_str().unwrap());
-        let path = path.strip_prefix(ROOT).unwrap();
+        let path = Path::new(target["src_path"].as_str().unwrap())
+            .strip_prefix(ROOT)
+            .unwrap();
         let is_given = given.iter().any(|line| path.starts_with(line));
         assert!(is_given, ".dockerignore leaves {} out", path.display());
     }

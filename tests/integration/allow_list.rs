@@ -34,8 +34,8 @@ fn world(check: &str) -> World {
             body: b"hello".to_vec(),
             ..Response::default()
         })
-    });
-    let server = server.unwrap();
+    })
+    .unwrap();
     let port = server.url().rsplit(':').next().unwrap().parse().unwrap();
     World {
         project,
@@ -73,8 +73,10 @@ fn network(run: &Run) -> &Value {
 }
 
 fn denied(run: &Run) -> Vec<&str> {
-    let denied = network(run)["denied"].as_array();
-    let denied = denied.map_or(&[][..], Vec::as_slice).iter();
+    let denied = network(run)["denied"]
+        .as_array()
+        .map_or(&[][..], Vec::as_slice)
+        .iter();
     denied.map(|it| it["host"].as_str().unwrap()).collect()
 }
 

@@ -45,8 +45,9 @@ fn cancelled(script: Vec<Reply>, began: impl Fn(&Project, &Scripted) -> bool) ->
 /// The records of the first turn so far.
 fn trajectory(project: &Project) -> Vec<Value> {
     let dir = project.run_dirs().pop();
-    let log = dir.and_then(|dir| std::fs::read_to_string(dir.join("turns/01-builtin.jsonl")).ok());
-    let log = log.unwrap_or_default();
+    let log = dir
+        .and_then(|dir| std::fs::read_to_string(dir.join("turns/01-builtin.jsonl")).ok())
+        .unwrap_or_default();
     let whole = log
         .split_inclusive('\n')
         .filter(|line| line.ends_with('\n'));

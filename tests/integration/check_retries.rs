@@ -132,8 +132,12 @@ fn config_default_three() {
 fn per_task_override() {
     let project = fixable_by(CHECK);
     let with_own = |retries: &str| {
-        let text = project.read("plan.yaml");
-        let text = text.split("    max_retries").next().unwrap().to_owned();
+        let text = project
+            .read("plan.yaml")
+            .split("    max_retries")
+            .next()
+            .unwrap()
+            .to_owned();
         project.write("plan.yaml", &format!("{text}    max_retries: {retries}\n"));
         project.commit_all("own retries");
     };
@@ -200,8 +204,10 @@ fn attempt_log() {
         let project = fixable_by(CHECK);
         let run = run(&project, ANOTHER_WORD, flags).expect(1);
         let lines = run.stdout.lines();
-        let said = lines.map(str::trim).filter(|line| line.starts_with(words));
-        let said = said.map(str::to_owned);
+        let said = lines
+            .map(str::trim)
+            .filter(|line| line.starts_with(words))
+            .map(str::to_owned);
         said.collect()
     };
     assert_eq!(

@@ -57,11 +57,13 @@ fn doctor(project: &Project, args: &[&str]) -> (Run, BTreeMap<String, Value>) {
     }
     let found: Vec<Value> = serde_json::from_str(&run.stdout)
         .unwrap_or_else(|error| panic!("{error}\n{}\n{}", run.stdout, run.stderr));
-    let by_check = found.into_iter().map(|finding| {
-        let check = finding["check"].as_str().unwrap().to_owned();
-        (check, finding)
-    });
-    let by_check = by_check.collect();
+    let by_check = found
+        .into_iter()
+        .map(|finding| {
+            let check = finding["check"].as_str().unwrap().to_owned();
+            (check, finding)
+        })
+        .collect();
     (run, by_check)
 }
 

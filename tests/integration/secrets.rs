@@ -116,8 +116,8 @@ fn a_secret_in_what_progress_leaves_out_blocks_the_task() {
         &mut project,
         &format!("mkdir conf; echo '{KEY}' > conf/key"),
         &[],
-    );
-    let run = run.expect(3);
+    )
+    .expect(3);
     let message = run.task(0)["message"].as_str().unwrap();
     assert!(
         message.contains("MODEL_API_KEY is in conf/key"),

@@ -8,8 +8,9 @@ use crate::domain::agent::TodoStatus;
 /// The messages of the reader since the last call.
 fn said(reader: &Reader) -> Vec<Value> {
     let bytes = reader.dialogue.take();
-    let lines = bytes.split(|byte| *byte == b'\n');
-    let lines = lines.filter(|line| !line.is_empty());
+    let lines = bytes
+        .split(|byte| *byte == b'\n')
+        .filter(|line| !line.is_empty());
     lines
         .map(|line| serde_json::from_slice(line).expect("JSON"))
         .collect()

@@ -125,8 +125,10 @@ fn explained(error: &ModelError, account: &Account<'_>) -> ApiError {
         return told;
     }
     let provider = account.provider;
-    let status = error.status.map(|status| format!(" ({status})"));
-    let status = status.unwrap_or_default();
+    let status = error
+        .status
+        .map(|status| format!(" ({status})"))
+        .unwrap_or_default();
     let text = one_line(&api_error::plain(&error.message), MAX_ERROR_CHARS);
     let keys = account.keys.join(" or ");
     let remedy = match (error.kind, account.keys) {

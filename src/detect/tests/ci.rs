@@ -54,8 +54,8 @@ fn what_ci_runs_comes_before_any_guess() {
             ".github/workflows/tag.yml",
             "on: { push: { tags: [v1] } }\njobs: { a: { steps: [{ run: go test }] } }",
         ),
-    ];
-    let files = files.map(|(path, text)| (path, text.replace("\\n", "\n")));
+    ]
+    .map(|(path, text)| (path, text.replace("\\n", "\n")));
     let files: Vec<(&str, &str)> = files
         .iter()
         .map(|(path, text)| (*path, text.as_str()))

@@ -190,8 +190,10 @@ impl Look<'_> {
         let check = check_of(area);
         let name = name_of(area);
         let used_for = self.used_for(area);
-        let rights = self.answer().map(|answer| answer.rights.as_slice());
-        let rights = rights.unwrap_or_default();
+        let rights = self
+            .answer()
+            .map(|answer| answer.rights.as_slice())
+            .unwrap_or_default();
         let Some(Right { read, write, .. }) = rights.iter().find(|right| right.area == area) else {
             let found = format!("unknown; needed to {used_for}");
             return Finding::unknown(check, found);

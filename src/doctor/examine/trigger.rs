@@ -106,13 +106,13 @@ pub(super) fn finding(trigger: &Trigger) -> Option<Finding> {
                 Some(who) => format!(" by {}", one_line(who, SHOWN)),
                 None => String::new(),
             };
-            let may = if needs_hub {
+            let may = if *needs_hub {
                 ", if that is permitted"
             } else {
                 ""
             };
             let found = format!("{event}{by} asks for {what}{may}");
-            if of_fork {
+            if *of_fork {
                 Finding::warn(
                     CHECK,
                     format!("{found}; for a fork, the job's token can only read"),

@@ -51,8 +51,8 @@ async fn ask(context: &Context, place: &Place, token: &str) -> Result<Answer, Er
         token: SecretString::from(token.to_owned()),
         limits: LIMITS,
     };
-    let client = Client::new(settings, &actions_environment::network(context))?;
-    let client = client.with_deadline(Instant::now() + OVERALL);
+    let client = Client::new(settings, &actions_environment::network(context))?
+        .with_deadline(Instant::now() + OVERALL);
     let survey = client.repo(&place.repository)?.survey().await?;
     let identity = client.identity().await.ok();
     let login = identity.filter(|identity| !identity.assumed);

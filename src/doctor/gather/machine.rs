@@ -82,8 +82,10 @@ pub(crate) fn obstacle() -> Obstacle {
 
 /// A directory that may not exist yet. For a missing one, its nearest existing parent is examined.
 fn place(path: &Path) -> Place {
-    let existing = path.ancestors().find(|dir| dir.symlink_metadata().is_ok());
-    let existing = existing.map_or_else(|| PathBuf::from("/"), Path::to_path_buf);
+    let existing = path
+        .ancestors()
+        .find(|dir| dir.symlink_metadata().is_ok())
+        .map_or_else(|| PathBuf::from("/"), Path::to_path_buf);
     Place {
         path: path.display().to_string(),
         ..there(&existing)

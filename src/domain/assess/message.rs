@@ -114,8 +114,12 @@ fn read_forms(text: &str) -> Option<Reading> {
     let line = failed::first_line(text);
     let bare = line.trim_start_matches(['*', '`', '#', ' ']);
     let rest = bare.strip_prefix("ALREADY_SATISFIED")?;
-    let why = rest.trim_start_matches(['*', '`']).strip_prefix(':')?;
-    let why = why.trim().trim_matches(['*', '`']).trim();
+    let why = rest
+        .trim_start_matches(['*', '`'])
+        .strip_prefix(':')?
+        .trim()
+        .trim_matches(['*', '`'])
+        .trim();
     let why = if why.is_empty() {
         text_after(text, line)
     } else {

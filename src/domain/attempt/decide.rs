@@ -317,8 +317,10 @@ impl Policy {
 
 /// Repeats, in the same attempt, the turn that ended with a transient error.
 fn same_attempt(policy: &Policy, state: &TaskState) -> Step {
-    let purpose = state.purpose.clone();
-    let purpose = purpose.unwrap_or_else(|| first_purpose(policy));
+    let purpose = state
+        .purpose
+        .clone()
+        .unwrap_or_else(|| first_purpose(policy));
     run_agent(policy, state, state.attempt(), purpose)
 }
 

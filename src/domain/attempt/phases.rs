@@ -116,9 +116,12 @@ pub(super) fn next_attempt(
         index -= 1;
     }
     let row = row_at(policy, index);
-    let begun = row.name().counted_in();
-    let begun = begun.and_then(|counted| state.attempts.get(&counted));
-    let begun = begun.copied().unwrap_or_else(|| state.attempt());
+    let begun = row
+        .name()
+        .counted_in()
+        .and_then(|counted| state.attempts.get(&counted))
+        .copied()
+        .unwrap_or_else(|| state.attempt());
     (begun <= row.retries).then_some((index, begun + 1))
 }
 

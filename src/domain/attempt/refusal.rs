@@ -29,8 +29,11 @@ impl TaskState {
             return None;
         }
         let tree = self.current.as_ref().and_then(|current| current.tree());
-        let proof = self.proofs.new_tests.as_ref();
-        let proof = proof.filter(|(of, _)| Some(of) == tree);
+        let proof = self
+            .proofs
+            .new_tests
+            .as_ref()
+            .filter(|(of, _)| Some(of) == tree);
         match proof {
             Some((_, ProofResult::Passed)) => Some(unproven_tests(self).message()),
             _ => (!self.tests.are_tests_touched()).then(|| TESTS_GONE.to_owned()),

@@ -206,8 +206,11 @@ impl Context {
     /// The messages of the prepared request. They are not copied, because a session sends all of them with
     /// every request. A message that is in several requests is one value, which tells that it is unchanged.
     pub fn request(&self) -> Vec<&Arc<Message>> {
-        let cut = self.cut.iter().map(Option::as_ref);
-        let cut = cut.chain(std::iter::repeat(None));
+        let cut = self
+            .cut
+            .iter()
+            .map(Option::as_ref)
+            .chain(std::iter::repeat(None));
         let messages = self.messages.iter().zip(cut);
         messages
             .map(|(message, cut)| cut.unwrap_or(message))
@@ -255,8 +258,7 @@ impl Context {
     }
 
     fn size(&self) -> usize {
-        let sizes = self.sizes.iter().enumerate();
-        let sizes = sizes.map(|(index, size)| {
+        let sizes = self.sizes.iter().enumerate().map(|(index, size)| {
             if index < self.cut.len() {
                 size.short
             } else {

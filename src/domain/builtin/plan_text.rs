@@ -111,8 +111,9 @@ fn without_bullet(raw: &str) -> Option<&str> {
     let rest = match text.strip_prefix(['-', '*', '+']) {
         Some(rest) => rest,
         None => {
-            let rest = text.trim_start_matches(|c: char| c.is_ascii_digit());
-            let rest = rest.strip_prefix(['.', ')'])?;
+            let rest = text
+                .trim_start_matches(|c: char| c.is_ascii_digit())
+                .strip_prefix(['.', ')'])?;
             text.starts_with(|c: char| c.is_ascii_digit())
                 .then_some(rest)?
         }

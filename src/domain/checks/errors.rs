@@ -46,8 +46,11 @@ pub fn first_errors_of(
         );
     }
     if found.is_empty() {
-        let reasons = lines.iter().filter(|line| says_why(line));
-        let reasons = reasons.map(|line| (*line).to_owned()).take(1);
+        let reasons = lines
+            .iter()
+            .filter(|line| says_why(line))
+            .map(|line| (*line).to_owned())
+            .take(1);
         collect(&mut found, reasons, n, max_chars);
     }
     if found.is_empty() {

@@ -337,8 +337,8 @@ fn unusable(regexp: &str, error: &impl fmt::Display) -> String {
         .lines()
         .rev()
         .map(str::trim)
-        .find(|line| !line.is_empty());
-    let why = why.unwrap_or("it cannot be compiled");
+        .find(|line| !line.is_empty())
+        .unwrap_or("it cannot be compiled");
     let why = why.strip_prefix("error: ").unwrap_or(why);
     let regexp = text::one_line(regexp, 120);
     format!("the regexp `{regexp}` cannot be used: {why}")

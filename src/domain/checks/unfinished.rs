@@ -49,8 +49,11 @@ pub(super) fn is_unfinished(run: &str, output: &str) -> bool {
 /// Whether a line stands before or after the tests of a run of some tool, or ends what Python's unittest prints.
 pub fn is_around_tests(line: &str) -> bool {
     static AROUND: LazyLock<Option<RegexSet>> = LazyLock::new(|| {
-        let all = TABLE.iter().flat_map(|tool| [tool.around, tool.encloses]);
-        let all = all.flatten().flat_map(|(before, after)| [before, after]);
+        let all = TABLE
+            .iter()
+            .flat_map(|tool| [tool.around, tool.encloses])
+            .flatten()
+            .flat_map(|(before, after)| [before, after]);
         RegexSet::new(all.chain([UNITTEST_END])).ok()
     });
     AROUND.as_ref().is_some_and(|set| set.is_match(line))

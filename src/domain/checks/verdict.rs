@@ -346,8 +346,9 @@ impl Evidence<'_> {
         let known: RefCell<BTreeMap<String, Option<String>>> = RefCell::default();
         let meant = |path: &str| {
             let mut known = known.borrow_mut();
-            let found = known.entry(path.to_owned());
-            let found = found.or_insert_with(|| path::at_the_end_of(path, files()));
+            let found = known
+                .entry(path.to_owned())
+                .or_insert_with(|| path::at_the_end_of(path, files()));
             found.clone()
         };
         let mut output = diagnostic::read(&plain, self.root, self.matchers, &meant);

@@ -98,8 +98,10 @@ fn steps<'a>(read: &'a Read<'_>) -> Vec<Found<'a>> {
     }
     let nodes = read.source.tasks().map(Node::items).unwrap_or_default();
     let of_task = |(task, node): (&'a super::Task, &'a Node)| {
-        let steps = node.get("steps").map(Node::items).unwrap_or_default();
-        let steps = steps
+        let steps = node
+            .get("steps")
+            .map(Node::items)
+            .unwrap_or_default()
             .iter()
             .filter(|step| matches!(step.value, Value::Map { .. }));
         steps.map(|step| {

@@ -23,8 +23,8 @@ pub fn open<'a>(name: &'a str, bytes: &'a [u8]) -> Result<Parsed<Opened<'a>>, Pl
     let mark = bytes.get(..bytes.len() - text.len()).unwrap_or_default();
     let mark = std::str::from_utf8(mark).unwrap_or_default();
     let mut warnings = Vec::new();
-    let read = Read::with_warnings(name, text, &mut warnings);
-    let read = read.map_err(|fault| fault.in_file(name))?;
+    let read =
+        Read::with_warnings(name, text, &mut warnings).map_err(|fault| fault.in_file(name))?;
     warnings.sort_by_key(|warning: &Fault| warning.at);
     let warnings = warnings.into_iter().map(|fault| fault.in_file(name));
     Ok(Parsed {
@@ -49,8 +49,8 @@ impl Opened<'_> {
     /// # Errors
     /// As for [`super::set_statuses`].
     pub fn with_statuses(&self, updates: &[(&TaskId, &StatusUpdate)]) -> Result<String, PlanError> {
-        let text = patch::with_statuses(self.name, &self.read, updates);
-        let text = text.map_err(|fault| fault.in_file(self.name))?;
+        let text = patch::with_statuses(self.name, &self.read, updates)
+            .map_err(|fault| fault.in_file(self.name))?;
         Ok(format!("{}{text}", self.mark))
     }
 

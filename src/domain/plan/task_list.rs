@@ -238,9 +238,12 @@ fn within_phase(
 fn named_dependencies(title: &str) -> Vec<String> {
     const WORDS: &str = "depends on";
     let at = title.to_ascii_lowercase().find(WORDS);
-    let after = at.and_then(|at| title.get(at + WORDS.len()..));
-    let after = after.unwrap_or_default();
-    let after = after.split(')').next().unwrap_or_default();
+    let after = at
+        .and_then(|at| title.get(at + WORDS.len()..))
+        .unwrap_or_default()
+        .split(')')
+        .next()
+        .unwrap_or_default();
     let parts = after.split(|c: char| !c.is_ascii_alphanumeric());
     let line = |part: &str| format!("{part} -");
     let ids = parts.filter(|part| label(&line(part)).is_some());

@@ -231,8 +231,10 @@ fn small_plans(name: &str) -> Vec<QueuedPlan> {
     let names = ["a", "b", "c"];
     let mut plans = Vec::new();
     for edges in 0..1_usize << names.len() {
-        let on = names.iter().enumerate();
-        let on = on.filter(|(to, _)| edges >> to & 1 == 1);
+        let on = names
+            .iter()
+            .enumerate()
+            .filter(|(to, _)| edges >> to & 1 == 1);
         let on: Vec<&str> = on.map(|(_, name)| *name).collect();
         plans.extend((0..STATES).map(|state| small_plan(name, &on, state)));
     }

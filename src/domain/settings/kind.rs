@@ -419,8 +419,9 @@ fn hosts(key: &str, node: &Node) -> Result<Network, Fault> {
     let items = read::items(key, expected, node)?;
     let mut allow = Vec::with_capacity(items.len());
     for item in &items {
-        let host = read::words(&format!("each item of {key}"), item)?;
-        let host = host.trim().to_owned();
+        let host = read::words(&format!("each item of {key}"), item)?
+            .trim()
+            .to_owned();
         match host.as_str() {
             NO_HOST if items.len() == 1 => {}
             text if is_host(text) => allow.push(host),

@@ -367,8 +367,9 @@ fn defaults_hold_where_nothing_is_said() {
     assert!(held.protected_paths.contains(&".github/**".to_owned()));
     let held = Settings::default().resolve(true);
     assert_eq!(held.deadline, Some(Duration::from_secs(19_800)));
-    let held = read("max_retries: 0\nprotected_paths: []\ndeadline: 1h").map(|it| it.resolve(true));
-    let held = held.expect("valid");
+    let held = read("max_retries: 0\nprotected_paths: []\ndeadline: 1h")
+        .map(|it| it.resolve(true))
+        .expect("valid");
     assert_eq!((held.max_retries, held.protected_paths.len()), (0, 0));
     assert_eq!(held.deadline, Some(Duration::from_secs(3600)));
 }

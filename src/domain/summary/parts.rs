@@ -68,8 +68,10 @@ impl TaskSummary {
             }
             _ => ended.outcome.message(),
         };
-        let flaky = ended.failing_tests.iter();
-        let flaky = flaky.filter(|test| test.blame == Blame::Flaky);
+        let flaky = ended
+            .failing_tests
+            .iter()
+            .filter(|test| test.blame == Blame::Flaky);
         let flaky: Vec<String> = flaky.map(BlamedTest::name).collect();
         match &ended.outcome {
             Outcome::Verified { .. } if !flaky.is_empty() => {
@@ -82,8 +84,10 @@ impl TaskSummary {
     /// The number of checks that failed in their last run; `None` if none ran.
     pub fn failing_checks(&self) -> Option<usize> {
         let attempt = self.checks.last()?.attempt_name();
-        let last = self.checks.iter();
-        let last = last.filter(|check| check.attempt_name() == attempt);
+        let last = self
+            .checks
+            .iter()
+            .filter(|check| check.attempt_name() == attempt);
         let verdicts: BTreeMap<&str, bool> = last
             .map(|check| (check.name.as_str(), check.passed))
             .collect();

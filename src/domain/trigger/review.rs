@@ -186,8 +186,8 @@ mod tests {
             ("thread-11", "a.rs:3: One word", vec![11]),
             ("thread-12", "b.rs:3: Two", vec![12]),
             ("thread-5", "a.rs:3: Again", vec![5]),
-        ];
-        let expected = expected.map(|(id, title, of)| (id.to_owned(), title.to_owned(), of));
+        ]
+        .map(|(id, title, of)| (id.to_owned(), title.to_owned(), of));
         assert_eq!(told(ReviewThreads::Each, " \n"), expected);
         assert_eq!(told(ReviewThreads::Each, "<!-- nothing -->\n"), expected);
         let with_text = told(ReviewThreads::Each, "Rename it all.");

@@ -64,8 +64,10 @@ impl Stop {
     /// Counts the time that a git process has worked. Returns whether it must end.
     pub(super) fn passed(&self, time: Duration) -> bool {
         let shared = &self.0;
-        let signal = shared.signal.get();
-        let signal = signal.filter(|(cancel, _)| cancel.reason().is_some());
+        let signal = shared
+            .signal
+            .get()
+            .filter(|(cancel, _)| cancel.reason().is_some());
         let is_unbroken = || shared.unbroken.load(Ordering::Relaxed) > 0;
         let Some((_, times)) = signal.filter(|_| !is_unbroken()) else {
             return false;

@@ -54,8 +54,8 @@ impl HookInvocation {
     /// The message after the hook has run.
     pub fn message(&self) -> Result<String, GitError> {
         // The hook may run code of the work tree, which can leave anything in the place of the message.
-        let content = plain_file::read(&self.message, MESSAGE_LIMIT);
-        let content = content.map_err(io_error("read", &self.message))?;
+        let content = plain_file::read(&self.message, MESSAGE_LIMIT)
+            .map_err(io_error("read", &self.message))?;
         Ok(String::from_utf8_lossy(&content).trim_end().to_owned())
     }
 }
@@ -134,8 +134,10 @@ impl Repo {
         ] {
             let settings = fs::read(&file).map_err(io_error("read", &file))?;
             let config = to.join("config");
-            let added = fs::OpenOptions::new().append(true).open(&config);
-            let added = added.and_then(|mut config| config.write_all(&settings));
+            let added = fs::OpenOptions::new()
+                .append(true)
+                .open(&config)
+                .and_then(|mut config| config.write_all(&settings));
             added.map_err(io_error("write", &config))?;
         }
         let alternates = "objects/info/alternates";

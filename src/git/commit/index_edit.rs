@@ -269,8 +269,10 @@ impl TreeCache<'_> {
         edited: &mut Vec<u8>,
     ) -> Option<()> {
         let trees = self.trees?;
-        let tree = trees.ids.get(path);
-        let tree = tree.filter(|_| files >= 0 && !trees.directories_differ);
+        let tree = trees
+            .ids
+            .get(path)
+            .filter(|_| files >= 0 && !trees.directories_differ);
         let Some(tree) = tree else {
             edited.extend_from_slice(format!("\0-1 {directories}\n").as_bytes());
             return Some(());

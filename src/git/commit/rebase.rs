@@ -73,8 +73,9 @@ pub(super) const MERGE_TREE: [&str; 4] = ["merge-tree", "--write-tree", "-z", "-
 pub(super) fn merge_tree(call: Call<'_>) -> Result<(String, Vec<Vec<u8>>), RebaseError> {
     let output = call.status()?;
     let mut fields = nul_fields(&output.stdout);
-    let tree = String::from_utf8_lossy(fields.next().unwrap_or_default());
-    let tree = tree.trim().to_owned();
+    let tree = String::from_utf8_lossy(fields.next().unwrap_or_default())
+        .trim()
+        .to_owned();
     match output.status {
         Some(0 | 1) if is_id(&tree) => Ok((tree, fields.map(<[u8]>::to_vec).collect())),
         Some(0 | 1) => Err(RebaseError::Git(GitError::Malformed {

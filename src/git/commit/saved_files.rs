@@ -140,8 +140,10 @@ impl Repo {
     /// The directories in which runs that died left what they had moved out of the work tree.
     pub fn left_away(&self) -> Vec<PathBuf> {
         let [_, own] = self.away_dirs();
-        let entries = fs::read_dir(self.real.git_dir.join(AWAY));
-        let entries = entries.into_iter().flatten().flatten();
+        let entries = fs::read_dir(self.real.git_dir.join(AWAY))
+            .into_iter()
+            .flatten()
+            .flatten();
         let mut left: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
         left.retain(|path| *path != own);
         left.sort();
@@ -153,8 +155,11 @@ impl Repo {
     fn away_dirs(&self) -> [PathBuf; 2] {
         let root = &self.private.root;
         let run = root.parent().and_then(Path::file_name);
-        let near = self.real.git_dir.join(AWAY);
-        let near = near.join(run.unwrap_or(root.as_os_str()));
+        let near = self
+            .real
+            .git_dir
+            .join(AWAY)
+            .join(run.unwrap_or(root.as_os_str()));
         [root.join(MOVED_AWAY), near]
     }
 
@@ -248,8 +253,10 @@ impl Repo {
             return Ok(Saved::Nothing);
         };
         if meta.is_symlink() {
-            let target = fs::read_link(&full).map_err(io_error("read", &full))?;
-            let target = target.into_os_string().into_vec();
+            let target = fs::read_link(&full)
+                .map_err(io_error("read", &full))?
+                .into_os_string()
+                .into_vec();
             return Ok(Saved::Link { target });
         }
         let copy = dir.join(number.to_string());

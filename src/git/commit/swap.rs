@@ -216,8 +216,12 @@ impl Repo {
         }
         let differing = diffs.iter().map(|diff| diff.path.clone()).collect();
         let index = self.index_with(&tree.0, &kept)?;
-        let listed = self.converted_status(&kept)?.listed.into_iter();
-        let listed = listed.filter(|one| !one.staged_only).map(|one| one.path);
+        let listed = self
+            .converted_status(&kept)?
+            .listed
+            .into_iter()
+            .filter(|one| !one.staged_only)
+            .map(|one| one.path);
         let mut files = self.save_all(&diffs, &dir)?;
         let numbered = away.iter().enumerate();
         files

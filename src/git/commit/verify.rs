@@ -140,8 +140,9 @@ impl Repo {
             }
             let name = [b"--path=", diff.path.as_slice()].concat();
             let call = self.converting()?;
-            let call = by_rules_of(call, &self.private.state.base_tree);
-            let call = call.args(["hash-object", "--stdin"]).args([as_path(&name)]);
+            let call = by_rules_of(call, &self.private.state.base_tree)
+                .args(["hash-object", "--stdin"])
+                .args([as_path(&name)]);
             if call.stdin(content).line()? == diff.after.oid {
                 return Ok(true);
             }
@@ -212,8 +213,9 @@ impl Repo {
             mode.is_some_and(|mode| mode >> 12 == 0o10)
         };
         let all = snapshot.changes.iter().chain(&snapshot.uncounted);
-        let files = all.filter(|change| !change.newly_ignored && change.unreadable.is_none());
-        let files = files.map(|change| change.path.as_slice());
+        let files = all
+            .filter(|change| !change.newly_ignored && change.unreadable.is_none())
+            .map(|change| change.path.as_slice());
         let files: Vec<&[u8]> = files.filter(|path| is_file(path)).collect();
         let _open = self.unseal()?;
         let names = nul_joined(files.iter().copied());
@@ -267,8 +269,10 @@ impl Repo {
         take: &mut dyn FnMut(&[u8]),
     ) -> Result<(), GitError> {
         let name = [b"--path=", path].concat();
-        let call = by_rules_of(self.converting()?, tree).args(["cat-file", "--filters"]);
-        let call = call.args([as_path(&name)]).args([blob]);
+        let call = by_rules_of(self.converting()?, tree)
+            .args(["cat-file", "--filters"])
+            .args([as_path(&name)])
+            .args([blob]);
         let done = call.stream(take)?;
         done.expect_success("cat-file".to_owned()).map(drop)
     }

@@ -93,8 +93,11 @@ impl Repo {
         let said = call.stdin(nul_joined(files.iter().copied())).run()?.stderr;
         refuse_failed_filter("update-index", &said)?;
         let index = self.taken_out(&scratch, length, files)?;
-        let listed = self.with_index(&index).args(["ls-files", "-s", "-z"]);
-        let listed = listed.run()?.stdout;
+        let listed = self
+            .with_index(&index)
+            .args(["ls-files", "-s", "-z"])
+            .run()?
+            .stdout;
         let there = entries(&listed, files);
         for path in files {
             match there.get(path) {
@@ -151,8 +154,9 @@ impl Repo {
         }
         let scratch = Scratch::new(&self.private.root)?;
         let objects = object_store(&scratch, &target.objects)?;
-        let call = self.call_with_filters(&scratch);
-        let call = call.env("GIT_INDEX_FILE", target.index);
+        let call = self
+            .call_with_filters(&scratch)
+            .env("GIT_INDEX_FILE", target.index);
         let output = hashing(call.env("GIT_OBJECT_DIRECTORY", &objects))?;
         refuse_failed_filter("hash-object", &output.stderr)?;
         let id = output.line();
@@ -197,8 +201,9 @@ mod tests {
             line("100644", 1, "stage"),
             "100644 HEAD 0\tc\0".to_owned(),
             "100644\0".to_owned(),
-        ];
-        let listed = listed.concat().into_bytes();
+        ]
+        .concat()
+        .into_bytes();
         let files = ["a", "b", "link", "sub", "stage", "c"].map(str::as_bytes);
         let found = entries(&listed, &files);
         let found: Vec<(&[u8], u32)> = found.iter().map(|(path, it)| (*path, it.mode)).collect();

@@ -36,8 +36,11 @@ impl Repo {
             Some(self.converted_files(index, &filtered)?)
         };
         let notes = notes.then_some("-u");
-        let call = self.with_index(index).args(["checkout-index", "-f", "-q"]);
-        let call = call.args(notes).args(["-z", "--stdin"]);
+        let call = self
+            .with_index(index)
+            .args(["checkout-index", "-f", "-q"])
+            .args(notes)
+            .args(["-z", "--stdin"]);
         call.stdin(nul_joined(paths.iter().copied())).run()?;
         // git knows no filters there, so it has written what is in the repository.
         let Some(scratch) = converted else {
@@ -58,13 +61,19 @@ impl Repo {
     /// Removes the times and sizes of these files from the index. What is noted there belongs to the content before
     /// its conversion, and git takes a file of another size for changed without converting it.
     fn forget_sizes(&self, index: &Path, paths: &[&[u8]]) -> Result<(), GitError> {
-        let listed = self.with_index(index).args(["ls-files", "-s", "-z"]);
-        let listed = listed.run()?.stdout;
-        let records = entries(&listed, paths).into_iter();
-        let records = records.map(|(path, Entry { mode, oid })| record(mode, oid, path));
-        let records = records.collect::<Vec<_>>().concat();
-        let call = self.with_index(index);
-        let call = call.args(["update-index", "-z", "--index-info"]);
+        let listed = self
+            .with_index(index)
+            .args(["ls-files", "-s", "-z"])
+            .run()?
+            .stdout;
+        let records = entries(&listed, paths)
+            .into_iter()
+            .map(|(path, Entry { mode, oid })| record(mode, oid, path))
+            .collect::<Vec<_>>()
+            .concat();
+        let call = self
+            .with_index(index)
+            .args(["update-index", "-z", "--index-info"]);
         call.stdin(records).run().map(drop)
     }
 

@@ -70,8 +70,7 @@ impl Repo {
 
     /// A command that may start filters and write to `scratch`.
     fn call_with_filters(&self, scratch: &Scratch) -> Call<'_> {
-        let call = self.call().keeping_stderr();
-        let call = call.env("GIT_OPTIONAL_LOCKS", "0");
+        let call = self.call().keeping_stderr().env("GIT_OPTIONAL_LOCKS", "0");
         let mut call = with_configuration(call, &filters_file(&self.private.root));
         let sandbox = &self.real.filters;
         for (name, value) in &sandbox.variables {
@@ -105,8 +104,9 @@ impl Repo {
         if !self.private.state.filters || paths.is_empty() {
             return Ok(Vec::new());
         }
-        let call = self.with_index(index);
-        let call = call.args(["check-attr", "-z", "--stdin", "filter"]);
+        let call = self
+            .with_index(index)
+            .args(["check-attr", "-z", "--stdin", "filter"]);
         let listed = call.stdin(nul_joined(paths.iter().copied())).run()?.stdout;
         let fields = nul_ended(&listed);
         let triples = fields.chunks_exact(3);

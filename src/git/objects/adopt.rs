@@ -171,13 +171,15 @@ fn written_anew(
     if !is_it {
         return Ok(None);
     }
-    let file = written.and_then(|()| deflate.finish()).and_then(|file| {
-        if flush {
-            file.as_file().sync_all()?;
-        }
-        Ok(file)
-    });
-    let file = file.map_err(io_error("write", to))?;
+    let file = written
+        .and_then(|()| deflate.finish())
+        .and_then(|file| {
+            if flush {
+                file.as_file().sync_all()?;
+            }
+            Ok(file)
+        })
+        .map_err(io_error("write", to))?;
     Ok(Some(file.into_temp_path()))
 }
 

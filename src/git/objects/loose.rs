@@ -235,8 +235,8 @@ mod tests {
             if let Piece::Content(bytes) = piece {
                 content.extend_from_slice(bytes);
             }
-        });
-        let digest = digest.unwrap()?;
+        })
+        .unwrap()?;
         assert_eq!(digest, *blake3::hash(&content).as_bytes());
         Some(content)
     }

@@ -63,8 +63,9 @@ impl ObjectReader {
         let listed = fs::read(own.join("info/alternates")).unwrap_or_default();
         let others = listed.split(|byte| *byte == b'\n');
         // A quoted path does not begin with a slash: what is stored there is not found and left to git.
-        let others = others.filter(|line| line.starts_with(b"/"));
-        let others = others.map(|line| as_path(line).to_path_buf());
+        let others = others
+            .filter(|line| line.starts_with(b"/"))
+            .map(|line| as_path(line).to_path_buf());
         Self {
             stores: std::iter::once(own.to_path_buf()).chain(others).collect(),
             packs: OnceCell::new(),

@@ -260,9 +260,11 @@ fn write_alternates(real: &Real, root: &Path) -> Result<(), GitError> {
     let mut chain = vec![real.common_dir.join("objects")];
     let mut next = 0;
     while next < chain.len() && chain.len() < 32 {
-        let list = Some(chain[next].join("info/alternates"));
-        let list = list.filter(|path| path.is_file()).map(fs::read);
-        let list = list.and_then(Result::ok).unwrap_or_default();
+        let list = Some(chain[next].join("info/alternates"))
+            .filter(|path| path.is_file())
+            .map(fs::read)
+            .and_then(Result::ok)
+            .unwrap_or_default();
         for line in list.split(|byte| *byte == b'\n') {
             if line.is_empty() || line.starts_with(b"#") {
                 continue;

@@ -49,8 +49,9 @@ impl PrivateDir {
         for dir in [&real.git_dir, &real.common_dir] {
             copy_content(&dir.join("shallow"), &git_dir(root).join("shallow"))?;
         }
-        let written = links(real, head.branch.as_deref().unwrap_or("HEAD")).into_iter();
-        let written = written.map(|path| path.into_os_string().into_vec());
+        let written = links(real, head.branch.as_deref().unwrap_or("HEAD"))
+            .into_iter()
+            .map(|path| path.into_os_string().into_vec());
         state.links = written.collect();
         state.hooks = copy_hooks(real, root, &hooks(real, &settings)?)?;
         record(real, root)?;

@@ -96,8 +96,11 @@ fn largest<'a>(
 /// Reads the changes of these commits, unless they are many, and keeps nothing of them.
 fn read_changes(call: Call<'_>, commits: Vec<u8>) -> Result<crate::git::command::Output, GitError> {
     let args = ["diff-tree", "--stdin", "-r", "-m", "--root", "--raw", "-z"];
-    let call = call.args(args).args(["--no-abbrev", "--no-renames"]);
-    let call = call.stdin(commits).timeout(TIMEOUT);
+    let call = call
+        .args(args)
+        .args(["--no-abbrev", "--no-renames"])
+        .stdin(commits)
+        .timeout(TIMEOUT);
     // For each commit one field, and for each of its changes two.
     let mut fields = 0;
     call.stream_while(&mut |chunk| {

@@ -355,8 +355,10 @@ impl Repo {
                     Some(_) => {}
                 }
             }
-            let call = self.real_call().git();
-            let call = call.args(["update-ref", "--no-deref", "-z", "--stdin"]);
+            let call = self
+                .real_call()
+                .git()
+                .args(["update-ref", "--no-deref", "-z", "--stdin"]);
             // If one of them cannot be restored, none is, and each is tried.
             if call.stdin(lines).status()?.status == Some(0) {
                 let is_symbolic = |value: &&String| value.starts_with(SYMBOLIC);

@@ -75,8 +75,8 @@ pub(in crate::git) fn has_filters(settings: &Settings) -> bool {
 pub(in crate::git) fn lfs_storage(real: &Real, settings: &Settings) -> PathBuf {
     let set = settings
         .last("lfs.storage")
-        .and_then(|one| one.value.clone());
-    let set = set.map(|value| PathBuf::from(std::ffi::OsString::from_vec(value)));
+        .and_then(|one| one.value.clone())
+        .map(|value| PathBuf::from(std::ffi::OsString::from_vec(value)));
     real.common_dir.join(
         set.filter(|path| !path.as_os_str().is_empty())
             .unwrap_or("lfs".into()),
@@ -111,8 +111,10 @@ pub(in crate::git) fn signer_in_repository(real: &Real, settings: &Settings) -> 
         "gpg.ssh.defaultkeycommand" => format == "ssh",
         _ => true,
     };
-    let values = keys.iter().filter(is_used);
-    let values = values.filter_map(|key| settings.last(key)?.value.as_deref());
+    let values = keys
+        .iter()
+        .filter(is_used)
+        .filter_map(|key| settings.last(key)?.value.as_deref());
     let mut words = values.flat_map(|value| value.split(u8::is_ascii_whitespace));
     words.find_map(|word| in_repository(real, word))
 }
@@ -127,8 +129,9 @@ fn in_repository(real: &Real, word: &[u8]) -> Option<PathBuf> {
     }
     let path = real.work_tree.join(std::ffi::OsStr::from_bytes(&word));
     let is_path = word.contains(&b'/') || path.symlink_metadata().is_ok();
-    let found = [Some(without_dots(&path)), path.canonicalize().ok()];
-    let mut found = found.into_iter().flatten();
+    let mut found = [Some(without_dots(&path)), path.canonicalize().ok()]
+        .into_iter()
+        .flatten();
     found.find(|path| is_path && real.contains(path))
 }
 

@@ -103,7 +103,8 @@ fn is_recorded(real: &Real, root: &Path, path: &Path) -> bool {
         Err(_) if path.symlink_metadata().is_ok() => return false,
         Err(_) => with_real_parent(path),
     };
-    let places = recorded_places(real, root).into_iter();
-    let mut places = places.map(|(place, _)| with_real_parent(&place));
+    let mut places = recorded_places(real, root)
+        .into_iter()
+        .map(|(place, _)| with_real_parent(&place));
     places.any(|place| path.starts_with(place))
 }

@@ -69,8 +69,8 @@ impl Repo {
         let call = self.bare_call().args(["bundle", "create", "--quiet"]);
         let made = call
             .args([path.as_os_str()])
-            .args([RESULT, &format!("^{base}")]);
-        let made = made.run();
+            .args([RESULT, &format!("^{base}")])
+            .run();
         remove(&self.private.git_dir().join(RESULT))?;
         made?;
         Ok(())
@@ -121,8 +121,8 @@ impl Repo {
     fn quarantine(&self, pack: &[u8]) -> Result<tempfile::TempDir, BundleError> {
         let count = pack
             .get(8..12)
-            .and_then(|bytes| <[u8; 4]>::try_from(bytes).ok());
-        let count = count.map(u32::from_be_bytes);
+            .and_then(|bytes| <[u8; 4]>::try_from(bytes).ok())
+            .map(u32::from_be_bytes);
         match count {
             _ if !pack.starts_with(b"PACK") => return Err(refused("it has no pack")),
             Some(..=OBJECT_LIMIT) => {}

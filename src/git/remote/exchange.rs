@@ -184,8 +184,12 @@ impl Repo {
     ) -> Result<Option<RevId>, RemoteError> {
         let refname = checked_ref(refname)?;
         let _open = self.unseal()?;
-        let call = self.remote_call(remote, cancel).timeout(ASK_LIMIT);
-        let call = call.args(["ls-remote", "--quiet", &remote.url, refname]);
+        let call = self.remote_call(remote, cancel).timeout(ASK_LIMIT).args([
+            "ls-remote",
+            "--quiet",
+            &remote.url,
+            refname,
+        ]);
         let answer = remote_error(remote, call.status())?;
         let text = String::from_utf8_lossy(&answer.stdout);
         let found = text.lines().find_map(|line| {
@@ -252,15 +256,21 @@ impl Repo {
         let list = ["rev-list", "--objects", "--quiet", "--missing=print"];
         let listed = self.call().args(list).args([&tree, &base]).run()?;
         let lines = listed.stdout.split(|byte| *byte == b'\n');
-        let missing = lines.filter_map(|line| line.strip_prefix(b"?"));
-        let missing = missing.collect::<Vec<_>>().join(&b'\n');
+        let missing = lines
+            .filter_map(|line| line.strip_prefix(b"?"))
+            .collect::<Vec<_>>()
+            .join(&b'\n');
         if missing.is_empty() {
             return Ok(());
         }
         // The remote would leave out what the commits have that are here.
-        let call = self.remote_call(remote, cancel).timeout(TRANSFER_LIMIT);
-        let call = call.configured(&["fetch.negotiationAlgorithm=noop"]);
-        let call = call.args(FETCH).args(["--stdin", &remote.url]).durably();
+        let call = self
+            .remote_call(remote, cancel)
+            .timeout(TRANSFER_LIMIT)
+            .configured(&["fetch.negotiationAlgorithm=noop"])
+            .args(FETCH)
+            .args(["--stdin", &remote.url])
+            .durably();
         remote_error(remote, call.stdin(missing).status())?;
         Ok(())
     }
@@ -468,8 +478,8 @@ mod tests {
             ("https_proxy", "http://p"),
             ("GIT_SSH_COMMAND", "x"),
             ("LD_PRELOAD", "y"),
-        ];
-        let given = given.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        ]
+        .map(|(name, value)| (name.to_owned(), value.to_owned()));
         let remote = remote().with_network(given);
         assert_eq!(
             remote.network,

@@ -80,8 +80,11 @@ impl Repo {
             .run()?;
         let mut records = Vec::new();
         for (name, content) in files {
-            let blob = self.call().args(["hash-object", "-w", "--stdin"]);
-            let blob = blob.stdin(content.clone()).line()?;
+            let blob = self
+                .call()
+                .args(["hash-object", "-w", "--stdin"])
+                .stdin(content.clone())
+                .line()?;
             records.extend(record(
                 0o100_644,
                 blob,
@@ -127,8 +130,10 @@ impl Repo {
         let call = self.remote_call(remote, cancel).timeout(KEEP_LIMIT);
         // The commit is in the private directory, all else in the repository.
         let own = self.private.git_dir().join("objects");
-        let call = call.env("GIT_ALTERNATE_OBJECT_DIRECTORIES", own);
-        let call = call.args(PUSH).args([remote.url(), &refspec]);
+        let call = call
+            .env("GIT_ALTERNATE_OBJECT_DIRECTORIES", own)
+            .args(PUSH)
+            .args([remote.url(), &refspec]);
         remote_error(remote, call.status()).map(drop)
     }
 
@@ -158,8 +163,8 @@ impl Repo {
         let work = format!("{}:{WORK}", commit.0);
         let tree = self
             .call()
-            .args(["rev-parse", "--verify", "--quiet", &work]);
-        let tree = tree.status()?;
+            .args(["rev-parse", "--verify", "--quiet", &work])
+            .status()?;
         let tree = (tree.status == Some(0)).then(|| TreeId::known(tree.line()));
         let base = RevId(base);
         Ok(Some(KeptWork { commit, base, tree }))

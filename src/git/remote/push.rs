@@ -74,8 +74,11 @@ impl Repo {
         let name = spec.branch.full();
         let lease = format!("--force-with-lease={name}:{}", expected.unwrap_or_default());
         let refspec = format!("{new}:{name}");
-        let call = self.remote_call(remote, cancel).timeout(TRANSFER_LIMIT);
-        let call = call.args(PUSH).args([&lease, remote.url(), &refspec]);
+        let call = self
+            .remote_call(remote, cancel)
+            .timeout(TRANSFER_LIMIT)
+            .args(PUSH)
+            .args([&lease, remote.url(), &refspec]);
         let said = match call.status() {
             Ok(output) => PushReport::of(remote, &output, &name),
             Err(error @ GitError::TimedOut { .. }) => PushReport::Failed(error.to_string()),

@@ -112,8 +112,12 @@ impl Repo {
     pub fn base_paths(&self) -> Result<Vec<Vec<u8>>, GitError> {
         let _open = self.unseal_to_read()?;
         let args = ["ls-tree", "-r", "-z", "--name-only"];
-        let listed = self.call().args(args).args([&self.private.state.base_tree]);
-        let listed = listed.run()?.stdout;
+        let listed = self
+            .call()
+            .args(args)
+            .args([&self.private.state.base_tree])
+            .run()?
+            .stdout;
         Ok(nul_fields(&listed).map(<[u8]>::to_vec).collect())
     }
 

@@ -119,8 +119,10 @@ impl RawSnapshot {
     pub fn changed_since(&self, earlier: &Self) -> Vec<Vec<u8>> {
         let now = self.entries.iter();
         let differ = now.filter(|(path, entry)| earlier.entries.get(*path) != Some(entry));
-        let gone = earlier.entries.keys();
-        let gone = gone.filter(|path| !self.entries.contains_key(*path));
+        let gone = earlier
+            .entries
+            .keys()
+            .filter(|path| !self.entries.contains_key(*path));
         let mut paths: Vec<Vec<u8>> = differ.map(|(path, _)| path).chain(gone).cloned().collect();
         paths.sort();
         paths

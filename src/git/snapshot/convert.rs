@@ -92,8 +92,9 @@ impl Repo {
 impl Open<'_> {
     /// Applies git's earlier verdict on this exact content, if there is one.
     fn recall(&mut self, verdicts: &HashMap<Vec<u8>, Verdict>) -> bool {
-        let known = verdicts.get(self.path);
-        let known = known.filter(|(base, digest, _)| base == self.base && *digest == self.digest);
+        let known = verdicts
+            .get(self.path)
+            .filter(|(base, digest, _)| base == self.base && *digest == self.digest);
         if let Some((_, _, same)) = known {
             *self.same = *same;
         }

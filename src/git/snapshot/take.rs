@@ -187,12 +187,12 @@ impl Repo {
             }
         }
         let is_of_one = |one: &Candidate| {
-            let dirs = one
+            let mut dirs = one
                 .path
                 .iter()
                 .enumerate()
-                .filter(|(_, byte)| **byte == b'/');
-            let mut dirs = dirs.filter_map(|(at, _)| one.path.get(..=at));
+                .filter(|(_, byte)| **byte == b'/')
+                .filter_map(|(at, _)| one.path.get(..=at));
             dirs.any(|dir| taken.contains(dir))
         };
         candidates.retain(|one| !is_of_one(one));

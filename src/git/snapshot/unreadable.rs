@@ -22,8 +22,12 @@ impl Repo {
     ) -> Vec<(PathBuf, io::Error)> {
         let mut found = Vec::new();
         if !status.warnings.is_empty() {
-            let passed_over = status.ignored.iter().chain(&status.nested);
-            let passed_over = passed_over.map(Vec::as_slice).collect();
+            let passed_over = status
+                .ignored
+                .iter()
+                .chain(&status.nested)
+                .map(Vec::as_slice)
+                .collect();
             search(
                 &self.real.work_tree,
                 Path::new(""),

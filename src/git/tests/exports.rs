@@ -93,8 +93,9 @@ fn messages_are_changed_without_anything_else_and_those_that_stay_keep_their_ids
     assert_eq!(Repo::bundle_base(&bundle).unwrap(), base);
     let facts = repo.unbundle(&bundle, &base).unwrap();
     let messages = |second: &str| {
-        let texts = ["One\n".to_owned(), second.to_owned(), "Three\n".to_owned()];
-        let texts = texts.into_iter().map(String::into_bytes);
+        let texts = ["One\n".to_owned(), second.to_owned(), "Three\n".to_owned()]
+            .into_iter()
+            .map(String::into_bytes);
         made.iter().cloned().zip(texts).collect::<Vec<_>>()
     };
     let same = repo.reword(&base, &messages("Two\n")).unwrap();

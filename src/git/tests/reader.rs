@@ -589,8 +589,7 @@ fn differences_between_any_trees_are_those_that_git_gives_or_left_to_it() {
     proptest!(config, |((leaves, middle, top, is_plain) in levels)| {
         let mut below = vec![plant(&store, "tree", b"")];
         for level in [leaves, middle, top] {
-            let trees = level.into_iter();
-            let trees = trees.map(|rows| plant_rows(&store, rows, &below, is_plain));
+            let trees = level.into_iter().map(|rows| plant_rows(&store, rows, &below, is_plain));
             below = trees.collect();
         }
         assert_as_git(&g, [&below[0], &below[1]], is_plain);

@@ -469,8 +469,8 @@ mod tests {
             let found = branch_of_plan(here, &files, &known.collect(), |name| {
                 assert_eq!(name, plain);
                 Ok(has_work)
-            });
-            let found = found.unwrap();
+            })
+            .unwrap();
             assert!(found.at.is_none_or(|at| at == found.name));
             found.name
         };

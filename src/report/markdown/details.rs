@@ -35,8 +35,8 @@ pub(super) fn reported(summary: &RunSummary, limits: &Limits) -> String {
     let blocked = summary
         .tasks
         .iter()
-        .filter(|task| task.failed_report.is_some());
-    let blocked = blocked.filter(|task| task.status != TaskEnd::Done);
+        .filter(|task| task.failed_report.is_some())
+        .filter(|task| task.status != TaskEnd::Done);
     let blocks: Vec<String> = blocked
         .take(limits.details)
         .map(|task| {
@@ -52,8 +52,8 @@ pub(super) fn folded(summary: &RunSummary, limits: &Limits) -> String {
     let undone = summary
         .tasks
         .iter()
-        .filter(|task| sentence::is_undone(task));
-    let undone = undone.filter(|task| !task.turns.is_empty());
+        .filter(|task| sentence::is_undone(task))
+        .filter(|task| !task.turns.is_empty());
     let shown = |task: &&TaskSummary| {
         !task.proofs.is_empty() || !task.failing_tests.is_empty() || !task.reviews.is_empty()
     };

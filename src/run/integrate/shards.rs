@@ -176,8 +176,8 @@ impl<'r, 'e> Reader<'r, 'e> {
     }
 
     fn of_directory(&mut self, name: &str, path: &Path) -> Result<Shard, String> {
-        let handed = untrusted_run::read(path, &self.parts.setup.redactor);
-        let handed = handed.map_err(|error| error.in_one_line())?;
+        let handed = untrusted_run::read(path, &self.parts.setup.redactor)
+            .map_err(|error| error.in_one_line())?;
         let summary = &handed.summary;
         self.expect_plan(summary.plan.path.as_deref())?;
         if let Some(usd) = summary.usage.cost_usd.filter(|usd| usd.is_finite()) {
@@ -217,12 +217,12 @@ impl<'r, 'e> Reader<'r, 'e> {
         let base = repo.base().ok_or("the checkout has no commit")?;
         let start = repo
             .fork_point(&base, tip)
-            .map_err(|error| error.to_string())?;
-        let start = start.ok_or("its history has nothing in common with the branch here")?;
+            .map_err(|error| error.to_string())?
+            .ok_or("its history has nothing in common with the branch here")?;
         let line = repo
             .commits_since(&start, tip)
-            .map_err(|error| error.to_string())?;
-        let line = line.map_err(|no_line| no_line.to_string())?;
+            .map_err(|error| error.to_string())?
+            .map_err(|no_line| no_line.to_string())?;
         let mut shard = Shard {
             name: name.to_owned(),
             tasks: Vec::new(),
@@ -304,8 +304,10 @@ impl<'r, 'e> Reader<'r, 'e> {
                 Some(read) => (read.text, read.tasks),
                 None => (text.into_owned(), Vec::new()),
             };
-            let changes = commit.changed.iter();
-            let changes = changes.filter(|it| Some(it.path.as_slice()) != plan);
+            let changes = commit
+                .changed
+                .iter()
+                .filter(|it| Some(it.path.as_slice()) != plan);
             let files: Vec<String> = changes.map(|it| display_path(&it.path)).collect();
             let subject = text.lines().next().unwrap_or_default().to_owned();
             clean.push((commit.id.clone(), text.into_bytes()));
@@ -332,8 +334,10 @@ impl<'r, 'e> Reader<'r, 'e> {
         shard.refused.extend(violations);
         // Refused commits are not used, so they need no new messages.
         if shard.refused.is_empty() {
-            let made = repo.reword(start, &clean);
-            let made = made.map_err(|error| error.to_string())?.commits;
+            let made = repo
+                .reword(start, &clean)
+                .map_err(|error| error.to_string())?
+                .commits;
             for work in &mut works {
                 let made = made.iter().find(|it| it.old == work.made_as);
                 if let Some(new) = made.and_then(|it| it.new.clone()) {

@@ -38,8 +38,12 @@ pub(crate) async fn run_agent_with_its_files(
     let Some(replaced) = replaced else {
         return ended;
     };
-    let changed = parts.tree.repo.change().put_back_replaced(&replaced);
-    let changed = changed.context("the agent's configuration could not be restored")?;
+    let changed = parts
+        .tree
+        .repo
+        .change()
+        .put_back_replaced(&replaced)
+        .context("the agent's configuration could not be restored")?;
     let mut ended = ended?;
     ended.changed_configuration = changed.iter().map(|path| display_path(path)).collect();
     Ok(ended)

@@ -92,8 +92,8 @@ async fn try_commit(
     let has_commits = !run.agent_commits.is_empty();
     Forbidden::unless_empty(secrets_in(setup, tree, &raw, has_commits))?;
     Forbidden::unless_empty(merge_problem(tree, &raw))?;
-    let permit = take_permit(run, grounds, &raw);
-    let permit = permit.ok_or_else(|| no_permit(run.journal.state.current.as_ref()))?;
+    let permit = take_permit(run, grounds, &raw)
+        .ok_or_else(|| no_permit(run.journal.state.current.as_ref()))?;
     let squashed = own_commits_to_squash(setup, tree, emit, run, &raw);
     let parent = match &squashed {
         Some(_) => tree.repo.base(),
@@ -274,8 +274,9 @@ fn tell_kept(
     let of_run = tree.repo.commits_up_to(setup.start_commit().as_ref(), head);
     let of_run: BTreeSet<RevId> = of_run.unwrap_or_default().into_iter().collect();
     let made = run.agent_commits.iter();
-    let ids = made.filter_map(|it| it.split(' ').next());
-    let ids = ids.map(|id| RevId(id.to_owned()));
+    let ids = made
+        .filter_map(|it| it.split(' ').next())
+        .map(|id| RevId(id.to_owned()));
     for id in ids.filter(|id| of_run.contains(id)) {
         tree.tell_commit(&id, emit);
     }

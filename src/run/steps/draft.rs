@@ -373,8 +373,10 @@ fn keep(
 /// The path of a new file, named after the plan.
 fn new_file(work_tree: &Path, title: &str) -> PathBuf {
     let there = DIRECTORIES.iter().map(|name| work_tree.join(name));
-    let directory = there.clone().find(|path| path.is_dir());
-    let directory = directory.unwrap_or_else(|| work_tree.join(DIRECTORIES[0]));
+    let directory = there
+        .clone()
+        .find(|path| path.is_dir())
+        .unwrap_or_else(|| work_tree.join(DIRECTORIES[0]));
     let stem = stem(title);
     let numbered = (2..).map(|n| format!("{stem}-{n}"));
     let names = std::iter::once(stem.clone()).chain(numbered);
@@ -388,8 +390,10 @@ fn new_file(work_tree: &Path, title: &str) -> PathBuf {
 fn commit(parts: &mut Parts<'_>, draft: &Draft, path: &Path) -> anyhow::Result<RevId> {
     let in_tree = path
         .strip_prefix(parts.tree.repo.real().work_tree())
-        .with_context(|| format!("{} lies outside of the repository", path.display()))?;
-    let in_tree = in_tree.as_os_str().as_bytes().to_vec();
+        .with_context(|| format!("{} lies outside of the repository", path.display()))?
+        .as_os_str()
+        .as_bytes()
+        .to_vec();
     let seen: SnapshotPair = parts.tree.snapshot(&mut parts.emit);
     let raw = seen.0.context("the state of the work tree is unknown")?;
     let content = PlanContent {
@@ -400,8 +404,8 @@ fn commit(parts: &mut Parts<'_>, draft: &Draft, path: &Path) -> anyhow::Result<R
     let nothing = ProtectedPaths::default();
     let (permit, policy) = ((Committable::plan_only(), &*raw), (&parts.setup, &nothing));
     let tree = &mut parts.tree;
-    let staged = stage(tree, permit, policy, Some(content), head_of(&raw))?;
-    let staged = staged.with_context(|| format!("{} is ignored by git", path.display()))?;
+    let staged = stage(tree, permit, policy, Some(content), head_of(&raw))?
+        .with_context(|| format!("{} is ignored by git", path.display()))?;
     let title = without_references(&one_line(&draft.plan.title, 200));
     let run = parts.setup.run_link();
     let message = format!("[sprag] Draft plan: {title}\n\nSprag-Run: {run}\n");

@@ -52,8 +52,9 @@ pub fn record_plan_end(
         .plan
         .file
         .iter()
-        .filter_map(|file| file.in_tree.as_deref());
-    let files = files.map(display_path).collect();
+        .filter_map(|file| file.in_tree.as_deref())
+        .map(display_path)
+        .collect();
     emit.emit(EventKind::CommitCreated {
         commit: intent.commit.0.clone(),
         subject: intent.subject,

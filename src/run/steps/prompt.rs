@@ -295,8 +295,7 @@ fn retry<'a>(
     };
     // What failed earlier says nothing about work that passes.
     let refused = state.refused.as_deref();
-    let failure = state.last_failure.as_deref();
-    let failure = failure.filter(|_| refused.is_none());
+    let failure = state.last_failure.as_deref().filter(|_| refused.is_none());
     let cut_off = match purpose {
         TurnPurpose::Retry { cut_off } => cut_off.as_deref(),
         _ => None,

@@ -304,12 +304,14 @@ async fn on_other_tree(
         Ok(_) => Some(run_checks(parts, config, Some(raw)).await),
         Err(_) => None,
     };
-    let rewritten = put.as_ref().map(|there| {
-        let mut now = contents(parts.tree, there.keys());
-        now.retain(|path, content| there.get(path) != Some(content));
-        now
-    });
-    let rewritten = rewritten.unwrap_or_default();
+    let rewritten = put
+        .as_ref()
+        .map(|there| {
+            let mut now = contents(parts.tree, there.keys());
+            now.retain(|path, content| there.get(path) != Some(content));
+            now
+        })
+        .unwrap_or_default();
     let left = match (&ran, proof) {
         (Some(Ok(_)), Proof::Flake) => parts.tree.collect_artifacts(Some(raw), parts.emit).1,
         _ => before.clone(),
@@ -376,8 +378,12 @@ fn forget_compiled<'p>(tree: &WorkTree, differing: impl Iterator<Item = &'p Vec<
             ends && rest.is_some_and(|rest| rest.starts_with(b"."))
         };
         let is_directory = fs::symlink_metadata(top.join(&cache)).is_ok_and(|meta| meta.is_dir());
-        let entries = is_directory.then(|| fs::read_dir(top.join(&cache)));
-        let entries = entries.into_iter().flatten().flatten().flatten();
+        let entries = is_directory
+            .then(|| fs::read_dir(top.join(&cache)))
+            .into_iter()
+            .flatten()
+            .flatten()
+            .flatten();
         for compiled in entries.map(|entry| entry.path()) {
             if is_compiled(&compiled) {
                 // What cannot be removed is as it was before this run.

@@ -248,8 +248,9 @@ impl Push<'_, '_, '_> {
         if !was_taken_back && repo.contains_commit(&state.head, now) {
             return Ok(None);
         }
-        let commits = repo.commits_between(&request.start, &state.head);
-        let commits = commits.map_err(|error| PushFailure::here(error.to_string()))?;
+        let commits = repo
+            .commits_between(&request.start, &state.head)
+            .map_err(|error| PushFailure::here(error.to_string()))?;
         let rebased = repo.rebase(now, &state.current(&commits), None);
         rebased.map(Some).map_err(|error| {
             PushFailure::here(format!("the branch has moved to {}: {error}", short(now)))

@@ -113,8 +113,9 @@ async fn run_command(
     })
     .await;
     services.0.extend(service);
-    let written = log.and_then(CleanLines::finish);
-    let written = written.and_then(|log| log.finish().and_then(CappedLog::close));
+    let written = log
+        .and_then(CleanLines::finish)
+        .and_then(|log| log.finish().and_then(CappedLog::close));
     let path = file.path().into_owned();
     if let Err(error) = &written {
         emit.warn(format!("the log {path} is incomplete: {error}"));
@@ -177,8 +178,10 @@ impl Services {
             Some(_) => SERVICE_GRACE_CANCELLED,
             None => SERVICE_GRACE,
         };
-        let ends = self.0.into_iter();
-        let ends = ends.map(|service| tokio::spawn(service.end(grace)));
+        let ends = self
+            .0
+            .into_iter()
+            .map(|service| tokio::spawn(service.end(grace)));
         for end in ends.collect::<Vec<_>>() {
             let _ = end.await;
         }

@@ -184,8 +184,12 @@ pub async fn run_checks(
     }
     // A check that asks git what has changed would find nothing of what the agent has committed.
     let hides = config.settings.agent_commits != AgentCommits::Accept;
-    let head = parts.tree.repo.change().head_before_checks(hides);
-    let head = head.map_err(unmoved)?;
+    let head = parts
+        .tree
+        .repo
+        .change()
+        .head_before_checks(hides)
+        .map_err(unmoved)?;
     let ran = run_all(parts, config, before).await;
     let left = parts.tree.repo.change().head_after_checks(&head);
     for warning in left.map_err(unmoved)? {

@@ -114,8 +114,11 @@ fn work_that_was_overtaken_is_on_top_of_the_other_push_in_jj_too() {
             "Mend a.txt",
         ];
         let mut command = job.runner.command(&args);
-        let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn();
-        let mut child = child.unwrap();
+        let mut child = command
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
         wait_until("the turn", || job.runner.project.outside("began").exists());
         job.runner.push("main", "theirs.txt", "theirs");
         fs::write(job.runner.project.outside("go"), "").unwrap();

@@ -94,8 +94,9 @@ impl Place {
             }
             Self::Jj(both, _) => both.known("::@- ~ root()", "description.first_line()"),
         };
-        let all = all.into_iter();
-        let all = all.filter(|subject| subject != "base" && !subject.is_empty());
+        let all = all
+            .into_iter()
+            .filter(|subject| subject != "base" && !subject.is_empty());
         all.map(|subject| subject.rsplit(": ").next().unwrap().to_owned())
             .collect()
     }

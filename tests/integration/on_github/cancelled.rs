@@ -165,8 +165,10 @@ fn a_signal_after_the_last_task_does_not_wait_for_a_github_that_hangs() {
         runner.github.fault(Fault::every("*", hangs, Trouble::Hang));
         std::fs::write(runner.project.outside("go"), "").unwrap();
         wait_until("the end of the tasks", || {
-            let events = runner.run_dir().map(|dir| dir.join("events.jsonl"));
-            let events = events.and_then(|path| std::fs::read_to_string(path).ok());
+            let events = runner
+                .run_dir()
+                .map(|dir| dir.join("events.jsonl"))
+                .and_then(|path| std::fs::read_to_string(path).ok());
             events.is_some_and(|events| events.contains("task.ended"))
         });
         signal(child.id(), "TERM");

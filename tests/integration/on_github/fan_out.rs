@@ -19,8 +19,12 @@ fn shards_are_brought_together_on_a_branch_that_has_moved_since_they_began() {
         let mut shards = Vec::new();
         for task in ["a", "b"] {
             runner.checkout("main");
-            let dir = runner.project.beside(&format!("shard-{task}"));
-            let dir = dir.to_str().unwrap().to_owned();
+            let dir = runner
+                .project
+                .beside(&format!("shard-{task}"))
+                .to_str()
+                .unwrap()
+                .to_owned();
             let kept = ["--no-push", "--report", "none", "--run-dir", &dir];
             let work = [
                 "--plan",

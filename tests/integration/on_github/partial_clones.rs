@@ -46,8 +46,9 @@ fn a_comment_is_worked_on_in_a_partial_clone() {
         runner.say(1, "grace", "/sprag make a.txt say fixed");
         let agent = runner.project.agent(FIX);
         let check = format!("{IS_FIXED} && test ! -e dir || grep -q old dir/c.txt");
-        let step = runner.step(&["--agent-command", &agent, "--verify", &check]);
-        let step = step.expect(0);
+        let step = runner
+            .step(&["--agent-command", &agent, "--verify", &check])
+            .expect(0);
         assert_eq!(step.output("status"), "success", "{args:?}");
         assert_eq!(runner.file("feature", "a.txt"), "fixed");
         assert_eq!(runner.file("feature", "dir/c.txt"), "old");

@@ -325,8 +325,7 @@ fn what_passes_is_tried_again_and_lands_once() {
     ] {
         let mut runner = on_push();
         runner.server.next_push(push.clone());
-        let step = fix_on_push(&mut runner, &[]);
-        let step = step.expect(0);
+        let step = fix_on_push(&mut runner, &[]).expect(0);
         assert_eq!(runner.log("main"), ["Say fixed", "base"], "{push:?}");
         assert_eq!(step.output("head-sha"), runner.at("main"));
         assert_eq!(branches(&runner), ["main"]);

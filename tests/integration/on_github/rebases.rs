@@ -280,8 +280,11 @@ esac";
     let agent = runner.project.agent(agent);
     let args = ["--agent-command", &agent, "--verify", "grep -q both b.txt"];
     let mut child = runner.command(&args);
-    let child = child.stdout(Stdio::piped()).stderr(Stdio::piped());
-    let child = child.spawn().unwrap();
+    let child = child
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
     wait_until("the agent", || runner.project.outside("working").exists());
     signal(child.id(), "TERM");
     let output = child.wait_with_output().unwrap();

@@ -126,8 +126,9 @@ fn killed(killed: impl Fn(&Runner) -> bool, agent: &str) -> (Runner, u64, u64) {
     signal(child.id(), "KILL");
     end_of(&mut child);
     std::fs::write(runner.project.outside("go"), "").unwrap();
-    let step = runner.step(&["--resume", "--agent-command", &agent, "--verify", check]);
-    let step = step.expect(0);
+    let step = runner
+        .step(&["--resume", "--agent-command", &agent, "--verify", check])
+        .expect(0);
     assert_eq!(step.output("report-status"), "ok");
     (runner, number, asked)
 }
@@ -310,8 +311,10 @@ fn whom_a_failing_test_is_to_be_blamed_on_stands_on_its_line_in_the_comment_and_
     let state = runner.github.state();
     let notes = &state.checks[0].annotations;
     for (line, level, blame) in [(2, "warning", "was red before"), (9, "failure", "new")] {
-        let note = notes.iter().find(|note| note["start_line"] == line);
-        let note = note.unwrap_or_else(|| panic!("nothing on line {line}: {notes:#?}"));
+        let note = notes
+            .iter()
+            .find(|note| note["start_line"] == line)
+            .unwrap_or_else(|| panic!("nothing on line {line}: {notes:#?}"));
         assert_eq!(note["path"], "tests/test_x.py");
         assert_eq!(note["annotation_level"], level, "{note}");
         let title = note["title"].as_str().unwrap();

@@ -38,11 +38,15 @@ fn step(runner: &mut Runner, code: i32, more: &[&str]) -> Step {
 /// The replies to a thread, and whether it is resolved.
 fn told(runner: &Runner, thread: u64) -> (Vec<String>, bool) {
     let state = runner.github.state();
-    let replies = state.review_comments.iter().filter(|comment| {
-        let line = comment.line.clone().unwrap_or_default();
-        line.in_reply_to == Some(thread) && comment.author == BOT
-    });
-    let replies = replies.map(|comment| comment.body.clone()).collect();
+    let replies = state
+        .review_comments
+        .iter()
+        .filter(|comment| {
+            let line = comment.line.clone().unwrap_or_default();
+            line.in_reply_to == Some(thread) && comment.author == BOT
+        })
+        .map(|comment| comment.body.clone())
+        .collect();
     (replies, state.resolved.contains(&thread))
 }
 

@@ -22,8 +22,9 @@ fn a_later_step_reads_the_value_in_one_line() {
     runner.say(1, "grace", "/sprag make a.txt say fixed");
     let agent = runner.project.agent(&format!("{FIX}{SAID}"));
     let args = ["--agent-command", &agent, "--verify", IS_FIXED];
-    let step = runner.step(&[&args[..], &["--output-schema", "schema.json"]].concat());
-    let step = step.expect(0);
+    let step = runner
+        .step(&[&args[..], &["--output-schema", "schema.json"]].concat())
+        .expect(0);
     assert_eq!(step.output("structured-output"), r#"{"said":"a\nb"}"#);
     assert!(step.summary.contains("### Structured output"));
 }
@@ -43,8 +44,9 @@ fn a_pull_request_that_changes_the_schema_is_held_to_the_one_of_its_base() {
         "--nudges",
         "0",
     ];
-    let step = runner.step(&[&args[..], &["--output-schema", "schema.json"]].concat());
-    let step = step.expect(1);
+    let step = runner
+        .step(&[&args[..], &["--output-schema", "schema.json"]].concat())
+        .expect(1);
     assert_eq!(step.output("reason"), "output_mismatch");
     assert_eq!(step.output("structured-output"), "");
     assert_eq!(runner.server.pushes(), 0);

@@ -107,8 +107,14 @@ fn a_whole_plan_of_another_tool_is_done_with_its_last_task_and_not_when_an_agent
         ("plan.json", tasks, "\"status\": \"completed\", \"verify\""),
     ] {
         let project = Project::new(&[(path, plan)]);
-        let word = done.rsplit_once(": ").unwrap().1;
-        let word = word.split([' ', ',']).next().unwrap().trim_matches('"');
+        let word = done
+            .rsplit_once(": ")
+            .unwrap()
+            .1
+            .split([' ', ','])
+            .next()
+            .unwrap()
+            .trim_matches('"');
         let agent = format!("touch file-$N; sed 's/pending/{word}/' {path} > new; mv new {path}");
         let agent = project.agent(&agent);
         let args = ["run", "--plan", path, "--agent-command", &agent];

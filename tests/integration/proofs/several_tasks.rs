@@ -48,8 +48,8 @@ fn tests_that_an_earlier_task_weakens_judge_nothing_in_a_later_one() {
             ("Makefile", "test:\n\tsh ci/x.sh\n\tsh tests/a.sh\n"),
             ("ci/x.sh", "grep -qx ok other.txt\n"),
         ],
-    ];
-    let made = made.concat();
+    ]
+    .concat();
     for (files, checks, turns, file) in [
         (
             TESTS,

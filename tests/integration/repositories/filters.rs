@@ -118,8 +118,8 @@ fn a_filtered_file_that_is_only_touched_is_no_change() {
         let run = work(
             &project,
             "touch -d '2001-01-01' big.bin; cp big.bin x; mv x big.bin; echo b > a.txt",
-        );
-        let run = run.expect(0);
+        )
+        .expect(0);
         assert_eq!(delta(&project, &base), ["M a.txt"], "{scope:?}");
         assert_eq!(warnings(&run), Vec::<&str>::new(), "{scope:?}");
     }

@@ -99,16 +99,14 @@ fn names_of_any_bytes_come_and_go() {
             "$(printf 'new\nline')" "$(printf 'tab\there')" "$(printf '\377\376')" "$(printf 'bell\007')" ; do
           echo x > "./$name"
         done"#;
-    let run = work(&project, script);
-    let run = run.expect(0);
+    let run = work(&project, script).expect(0);
     assert_eq!(delta(&project, &base).len(), 18, "{}", run.stdout);
     assert_eq!(project.status(), "");
     let base = project.head();
     let run = work(
         &project,
         "for f in ./*; do case $f in ./a.txt) ;; ./-rf) echo y > \"$f\";; *) rm -f \"$f\" 2>/dev/null || true;; esac; done",
-    );
-    let run = run.expect(0);
+    ).expect(0);
     let changed = delta(&project, &base);
     assert_eq!(changed.len(), 18, "{}", run.stdout);
     assert_eq!(changed.last().unwrap(), "M -rf");

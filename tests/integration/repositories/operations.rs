@@ -132,8 +132,8 @@ fn a_lock_that_a_killed_git_of_the_turn_left_is_removed() {
     let run = work(
         &project,
         "touch .git/index.lock .git/refs/heads/main.lock; echo b > a.txt",
-    );
-    let run = run.expect(0);
+    )
+    .expect(0);
     assert_eq!(delta(&project, &base), ["M a.txt"]);
     let told = super::warnings(&run).join("\n");
     assert!(

@@ -86,8 +86,8 @@ fn a_checkout_that_the_agent_makes_sparse_hides_no_deletion_and_commits_none() {
     let run = work(
         &project,
         "git sparse-checkout set --cone near; echo more >> near/a.txt",
-    );
-    let run = run.expect(0);
+    )
+    .expect(0);
     // Outside of a sparse checkout a missing file is a deleted one, and the checks ran without it.
     let expected = ["D far/b.txt", "D far/deep/c.txt", "M near/a.txt"];
     assert_eq!(super::delta(&project, &base), expected, "{}", run.stdout);

@@ -258,8 +258,12 @@ fn what_a_filter_may_not_write_is_told_with_the_setting_that_allows_it() {
     let agent = "echo fixed > a.up";
     everywhere(&[2, 3], |user, level| {
         let project = make();
-        let place = project.beside("home").join("of-filter");
-        let place = place.to_str().unwrap().to_owned();
+        let place = project
+            .beside("home")
+            .join("of-filter")
+            .to_str()
+            .unwrap()
+            .to_owned();
         let script = super::script(&project, agent);
         let args = ["run", "--plan", "plan.yaml", "--agent-command", &script];
         let required = ["--sandbox", &strict(level)];
@@ -274,8 +278,12 @@ fn what_a_filter_may_not_write_is_told_with_the_setting_that_allows_it() {
             );
         }
         let project = make();
-        let place = project.beside("home").join("of-filter");
-        let place = place.to_str().unwrap().to_owned();
+        let place = project
+            .beside("home")
+            .join("of-filter")
+            .to_str()
+            .unwrap()
+            .to_owned();
         if let Some(run) = run(user, &project, level, agent, &["--sandbox-write", &place]) {
             run.expect(0);
             assert_eq!(shown(&project, "HEAD:a.up"), "FIXED");

@@ -266,8 +266,10 @@ fn the_terminal_of_the_run_is_not_the_agents() {
         let Some(inner) = user.command(&project, &args) else {
             return;
         };
-        let words = [inner.get_program()].into_iter().chain(inner.get_args());
-        let words = words.map(|word| word.to_str().unwrap());
+        let words = [inner.get_program()]
+            .into_iter()
+            .chain(inner.get_args())
+            .map(|word| word.to_str().unwrap());
         let all: Vec<&str> = ["-c", IN_A_TERMINAL].into_iter().chain(words).collect();
         let mut command = project.program("python3", &all);
         command.env("SPRAG_SANDBOX_LIMIT", level.to_string());

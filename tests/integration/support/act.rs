@@ -248,8 +248,9 @@ fn prepared(runner: &Runner, workflow: &str) -> Value {
 fn own_action(runner: &Runner) -> PathBuf {
     let to = runner.project.outside("action");
     fs::create_dir_all(to.join("action")).unwrap();
-    let scripts = fs::read_dir(Path::new(ROOT).join("action")).unwrap();
-    let scripts = scripts.map(|entry| Path::new("action").join(entry.unwrap().file_name()));
+    let scripts = fs::read_dir(Path::new(ROOT).join("action"))
+        .unwrap()
+        .map(|entry| Path::new("action").join(entry.unwrap().file_name()));
     for file in scripts.chain(["action.yml", "Cargo.toml"].map(PathBuf::from)) {
         fs::copy(Path::new(ROOT).join(&file), to.join(&file)).unwrap();
     }

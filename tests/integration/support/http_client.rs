@@ -127,8 +127,11 @@ impl Client {
 fn read(stream: &mut BufReader<TcpStream>) -> io::Result<Received> {
     let mut line = String::new();
     stream.read_line(&mut line)?;
-    let status = line.split(' ').nth(1).and_then(|code| code.parse().ok());
-    let status = status.ok_or(io::ErrorKind::UnexpectedEof)?;
+    let status = line
+        .split(' ')
+        .nth(1)
+        .and_then(|code| code.parse().ok())
+        .ok_or(io::ErrorKind::UnexpectedEof)?;
     let mut headers = Vec::new();
     loop {
         let mut line = String::new();
@@ -138,8 +141,9 @@ fn read(stream: &mut BufReader<TcpStream>) -> io::Result<Received> {
         };
         headers.push((name.to_owned(), value.to_owned()));
     }
-    let length = headers.iter().find(|(name, _)| name == "content-length");
-    let length = length
+    let length = headers
+        .iter()
+        .find(|(name, _)| name == "content-length")
         .and_then(|(_, value)| value.parse().ok())
         .unwrap_or(0);
     let mut body = vec![0; length];

@@ -99,8 +99,9 @@ impl ToolCall {
 /// The names of the tools that a request offers; those without a name go by their type. Some of
 /// OpenAI's models are offered theirs as an item of the input, grouped by namespace.
 pub fn tool_names(body: &Value) -> Vec<&str> {
-    let items = list(body, "input").iter();
-    let items = items.filter(|item| item["type"] == "additional_tools");
+    let items = list(body, "input")
+        .iter()
+        .filter(|item| item["type"] == "additional_tools");
     items
         .chain([body])
         .flat_map(|holder| list(holder, "tools"))

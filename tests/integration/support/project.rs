@@ -160,8 +160,7 @@ impl Project {
 
     /// Any program with these arguments in this environment, not yet started.
     pub fn program(&self, program: &str, args: &[&str]) -> Command {
-        let sandbox = std::env::var("SPRAG_TEST_SANDBOX");
-        let sandbox = sandbox.unwrap_or_else(|_| "off".into());
+        let sandbox = std::env::var("SPRAG_TEST_SANDBOX").unwrap_or_else(|_| "off".into());
         let mut command = Command::new(program);
         let root = self.root.path();
         command

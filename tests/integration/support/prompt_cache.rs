@@ -6,8 +6,11 @@ use serde_json::Value;
 /// The part of the earlier request that is a byte prefix of the later one: 1 is all of it.
 pub fn share(earlier: &Recorded, later: &Recorded) -> f64 {
     let (earlier, later) = (prompt(earlier), prompt(later));
-    let same = earlier.bytes().zip(later.bytes());
-    let same = same.take_while(|(one, other)| one == other).count();
+    let same = earlier
+        .bytes()
+        .zip(later.bytes())
+        .take_while(|(one, other)| one == other)
+        .count();
     same as f64 / earlier.len() as f64
 }
 

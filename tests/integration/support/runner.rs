@@ -192,8 +192,7 @@ impl Runner {
 
     /// The directory of the latest run.
     pub fn run_dir(&self) -> Option<PathBuf> {
-        let dirs = fs::read_dir(self.project.beside("runner").join("sprag"));
-        let dirs = dirs
+        let dirs = fs::read_dir(self.project.beside("runner").join("sprag"))
             .into_iter()
             .flatten()
             .map(|entry| entry.unwrap().path());

@@ -16,8 +16,11 @@ fn a_long_turn_tells_its_last_tool_call_and_the_files_it_changed() {
         echo fixed > a.txt; echo Done."#,
     );
     let run = project.run(&agent, &[]).expect(0);
-    let line = run.stdout.lines().find(|line| line.contains("cargo test"));
-    let line = line.unwrap_or_else(|| panic!("{}", run.stdout));
+    let line = run
+        .stdout
+        .lines()
+        .find(|line| line.contains("cargo test"))
+        .unwrap_or_else(|| panic!("{}", run.stdout));
     for part in [
         "last: shell cargo test",
         "1 file changed",
@@ -28,8 +31,8 @@ fn a_long_turn_tells_its_last_tool_call_and_the_files_it_changed() {
     let told = run
         .events
         .iter()
-        .find(|event| event["event"] == "turn.progress" && event["last_tool"].is_string());
-    let told = told.unwrap();
+        .find(|event| event["event"] == "turn.progress" && event["last_tool"].is_string())
+        .unwrap();
     assert_eq!(told["last_tool"], "shell cargo test");
     assert_eq!(told["changed_files"], 1);
     assert_eq!(told["usage"]["tokens_in"], 1200);

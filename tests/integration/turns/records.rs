@@ -131,8 +131,9 @@ fn plan_metadata_done() {
     assert!(text.contains("attempts: 1"), "{text}");
     let completed = text
         .lines()
-        .find_map(|line| line.trim().strip_prefix("completed_at: "));
-    let completed = completed.unwrap().trim_matches(['"', '\'']);
+        .find_map(|line| line.trim().strip_prefix("completed_at: "))
+        .unwrap()
+        .trim_matches(['"', '\'']);
     let began = run.events[0]["ts"].as_str().unwrap();
     assert!(
         completed.get(..10) >= began.get(..10),

@@ -84,8 +84,9 @@ impl Body {
             _ => None,
         };
         let both = entries.iter().zip(&groups).enumerate();
-        let same = both.take_while(|(at, (entry, group))| entry.is_of(group, marked == Some(*at)));
-        let same = same.count();
+        let same = both
+            .take_while(|(at, (entry, group))| entry.is_of(group, marked == Some(*at)))
+            .count();
         entries.truncate(same);
         match entries.last() {
             Some(last) => memory.truncate(last.end),

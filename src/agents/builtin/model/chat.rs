@@ -223,8 +223,9 @@ pub(super) fn take(value: &Value, into: &mut Assembly) -> Result<(), ModelError>
     }
     into.text(said["refusal"].as_str().unwrap_or_default())?;
     thoughts(said, into)?;
-    let reasoning = [WHOLE, "reasoning"];
-    let reasoning = reasoning.iter().find_map(|name| said[*name].as_str());
+    let reasoning = [WHOLE, "reasoning"]
+        .iter()
+        .find_map(|name| said[*name].as_str());
     into.reason(reasoning.unwrap_or_default())?;
     for (position, call) in list(&said["tool_calls"]).iter().enumerate() {
         let function = &call["function"];

@@ -144,7 +144,7 @@ fn parts<'a>(message: &'a Message, inputs: &RequestInputs<'a>) -> Vec<Part<'a>> 
             ok,
             output,
         } => {
-            let response = if ok {
+            let response = if *ok {
                 Outcome::Output(output)
             } else {
                 Outcome::Error(output)

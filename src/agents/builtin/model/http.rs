@@ -54,18 +54,21 @@ impl Http {
         let request = request(url, headers, body)?;
         let to = request.uri().authority().map(ToString::to_string);
         let is_here = request.uri().host().is_some_and(is_loopback);
-        let answer = self.client.send(request, self.idle).await;
-        let answer = answer.map_err(|error| match error {
-            TransportError::Unsent(text) => {
-                let to = to.unwrap_or_default();
-                ModelError {
-                    // A server that starts on this machine is there soon or not at all.
-                    retry_after_ms: is_here.then_some(WAITS.first_ms),
-                    ..ModelError::network(&format!("no connection to {to}: {text}"))
+        let answer = self
+            .client
+            .send(request, self.idle)
+            .await
+            .map_err(|error| match error {
+                TransportError::Unsent(text) => {
+                    let to = to.unwrap_or_default();
+                    ModelError {
+                        // A server that starts on this machine is there soon or not at all.
+                        retry_after_ms: is_here.then_some(WAITS.first_ms),
+                        ..ModelError::network(&format!("no connection to {to}: {text}"))
+                    }
                 }
-            }
-            error => failed(error, self.idle),
-        })?;
+                error => failed(error, self.idle),
+            })?;
         let status = answer.status();
         let header = |name| {
             answer
@@ -124,13 +127,14 @@ fn request(
         .header(ACCEPT, "text/event-stream, application/json")
         .header(USER_AGENT, concat!("sprag/", env!("CARGO_PKG_VERSION")));
     for (name, value) in headers {
-        let value = HeaderValue::from_str(value).map(|mut value| {
-            value.set_sensitive(true);
-            value
-        });
-        let value = value.map_err(|_| {
-            ModelError::of_answer(401, "the key cannot be sent: it is not plain text", None)
-        })?;
+        let value = HeaderValue::from_str(value)
+            .map(|mut value| {
+                value.set_sensitive(true);
+                value
+            })
+            .map_err(|_| {
+                ModelError::of_answer(401, "the key cannot be sent: it is not plain text", None)
+            })?;
         request = request.header(HeaderName::from_static(name), value);
     }
     request.body(Full::new(body)).map_err(|error| {

@@ -89,8 +89,9 @@ impl Toolbox {
                 timeout_seconds,
             } => {
                 // Models that send every parameter send 0 for none.
-                let asked = timeout_seconds.filter(|seconds| *seconds > 0);
-                let asked = asked.map_or(COMMAND_TIMEOUT, Duration::from_secs);
+                let asked = timeout_seconds
+                    .filter(|seconds| *seconds > 0)
+                    .map_or(COMMAND_TIMEOUT, Duration::from_secs);
                 let timeout = asked.min(MAX_COMMAND_TIMEOUT).min(left);
                 self.command(command, timeout).await
             }
@@ -145,8 +146,10 @@ impl Toolbox {
     /// A path relative to the root of the work tree. Models that know the working directory use absolute
     /// paths.
     fn relative(&self, path: &str) -> String {
-        let inside = Path::new(path).strip_prefix(&self.work_tree).ok();
-        let inside = inside.and_then(Path::to_str);
+        let inside = Path::new(path)
+            .strip_prefix(&self.work_tree)
+            .ok()
+            .and_then(Path::to_str);
         inside.unwrap_or(path).to_owned()
     }
 

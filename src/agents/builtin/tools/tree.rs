@@ -229,8 +229,12 @@ fn is_git(name: &str) -> bool {
         .chars()
         .filter(|c| c.is_ascii() && !c.is_ascii_control())
         .collect();
-    let plain = plain.split(':').next().unwrap_or_default();
-    let plain = plain.trim_end_matches(['.', ' ']).to_ascii_lowercase();
+    let plain = plain
+        .split(':')
+        .next()
+        .unwrap_or_default()
+        .trim_end_matches(['.', ' '])
+        .to_ascii_lowercase();
     matches!(plain.as_str(), ".git" | "git~1")
 }
 

@@ -188,8 +188,10 @@ fn listed(head: &str, separated: bool) -> Option<Vec<String>> {
     if whole.is_some() || separated {
         return whole;
     }
-    let first = head.split_whitespace().next()?;
-    let first = first.trim_end_matches([',', ':', ';']);
+    let first = head
+        .split_whitespace()
+        .next()?
+        .trim_end_matches([',', ':', ';']);
     file(first, false)
         .filter(|file| file.contains('/'))
         .map(|file| vec![file])

@@ -167,15 +167,18 @@ pub enum SessionEvent {
 pub fn replay(recording: &Recording) -> Replay {
     let mut differences = Vec::new();
     let mut decisions = 0;
-    let sessions = recording.sessions.iter().enumerate();
-    let sessions = sessions.map(|(index, recorded)| {
-        let mut player = Player::new(index + 1, recorded);
-        player.play(recorded);
-        differences.append(&mut player.differences);
-        decisions += player.decisions;
-        player.account(recorded)
-    });
-    let sessions = sessions.collect();
+    let sessions = recording
+        .sessions
+        .iter()
+        .enumerate()
+        .map(|(index, recorded)| {
+            let mut player = Player::new(index + 1, recorded);
+            player.play(recorded);
+            differences.append(&mut player.differences);
+            decisions += player.decisions;
+            player.account(recorded)
+        })
+        .collect();
     Replay {
         v: 1,
         same: differences.is_empty(),
@@ -351,8 +354,9 @@ impl Player {
 
     fn responded(&mut self, response: &Response) {
         self.responses += 1;
-        let said = [&response.text, &response.reasoning];
-        let said = said.into_iter().find(|text| !text.trim().is_empty());
+        let said = [&response.text, &response.reasoning]
+            .into_iter()
+            .find(|text| !text.trim().is_empty());
         let text = said.map(|text| excerpt(text)).unwrap_or_default();
         self.push_event(SessionEvent::Said { text });
         let requests: Vec<_> = response.calls.iter().map(ToolRequest::of).collect();

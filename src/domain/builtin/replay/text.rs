@@ -50,8 +50,10 @@ impl Replay {
 
 fn push_difference(it: &Difference, text: &mut String) {
     let (then, now) = both(&it.then, &it.now);
-    let slice = it.slice.as_ref();
-    let slice = slice.map_or_else(String::new, |file| format!(", on {} alone", excerpt(file)));
+    let slice = it
+        .slice
+        .as_ref()
+        .map_or_else(String::new, |file| format!(", on {} alone", excerpt(file)));
     let _ = writeln!(
         text,
         "  session {}{slice}, step {} (line {})\n    then: {then}\n    now:  {now}",

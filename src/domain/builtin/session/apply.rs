@@ -302,8 +302,9 @@ impl FinalWords {
 
 fn block_of(items: &[PlanItem], whole: bool) -> PlanBlock {
     let items = items.iter().take(plan_text::BLOCK_LINES);
-    let lines = items.filter_map(|item| plan_text::line(state_of(item.state), &item.text));
-    let lines = lines.collect();
+    let lines = items
+        .filter_map(|item| plan_text::line(state_of(item.state), &item.text))
+        .collect();
     if whole {
         PlanBlock::Plan { lines }
     } else {

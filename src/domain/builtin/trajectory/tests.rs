@@ -168,8 +168,8 @@ fn sessions_are_read_one_after_the_other_with_those_inside_of_them() {
     let inner = recording.sessions[1]
         .entries
         .iter()
-        .find_map(|it| it.inner.as_ref());
-    let inner = inner.unwrap();
+        .find_map(|it| it.inner.as_ref())
+        .unwrap();
     assert_eq!((inner.line, inner.ending), (13, Ending::Ended));
     assert_eq!(inner.header.slice.as_deref(), Some("a.rs"));
     let request = recording.sessions[0].entries[0].request.clone();

@@ -140,8 +140,10 @@ pub fn plugins_of_pytest(text: &str) -> Vec<String> {
         Pattern::new(r#"\bpytest_plugins\s*=\s*(\[[^\]]*\]|\([^)]*\)|"[^"\n]*"|'[^'\n]*')"#);
     let options = OPTION.captures_iter(text).map(|found| found[1].to_owned());
     let lists = LIST.captures_iter(text).flat_map(|found| {
-        let names = found[1].split(|c: char| !(c.is_alphanumeric() || "._".contains(c)));
-        let names = names.filter(|name| !name.is_empty()).map(str::to_owned);
+        let names = found[1]
+            .split(|c: char| !(c.is_alphanumeric() || "._".contains(c)))
+            .filter(|name| !name.is_empty())
+            .map(str::to_owned);
         names.collect::<Vec<_>>()
     });
     options.chain(lists).collect()

@@ -169,8 +169,11 @@ fn take_over(into: &mut Value, from: Option<&Value>, keys: &[&str]) {
     }
     let names: BTreeSet<String> = match raised.unwrap_or(key) {
         "*" => {
-            let new = from.and_then(Value::as_object).into_iter();
-            let new = new.flat_map(Map::keys).cloned();
+            let new = from
+                .and_then(Value::as_object)
+                .into_iter()
+                .flat_map(Map::keys)
+                .cloned();
             let held = with_all_it_names(map, "default");
             held.iter().for_each(|name| hold_feature(map, from, name));
             let all = map.keys().cloned().chain(new);
@@ -236,8 +239,10 @@ fn hold_feature(map: &mut Map<String, Value>, from: Option<&Value>, name: &str) 
         word.as_str()
             .is_some_and(|word| word.starts_with("dep:") || word.contains('/'))
     };
-    let new = from.and_then(|it| it.get(name)?.as_array());
-    let new = new.into_iter().flatten();
+    let new = from
+        .and_then(|it| it.get(name)?.as_array())
+        .into_iter()
+        .flatten();
     let mut mixed: Vec<Value> = new
         .filter(|word| is_of_dependency(word) || old.contains(word))
         .cloned()

@@ -104,8 +104,9 @@ fn items(text: &str) -> Vec<Item> {
         };
         let around = modules
             .iter()
-            .filter(|(_, range)| range.contains(&all.start()));
-        let around = around.map(|(name, _)| name.clone()).collect();
+            .filter(|(_, range)| range.contains(&all.start()))
+            .map(|(name, _)| name.clone())
+            .collect();
         found.push(Item {
             key: (
                 around,

@@ -44,8 +44,7 @@ pub fn simple_commands(text: &str) -> Vec<Simple> {
         let pipeline = (at..all.len()).take_while(|at| end(*at) == '|' && first(at + 1).is_some());
         let mut after = pipeline.filter_map(|at| first(at + 1));
         let start = (0..at).rev().find(|before| end(*before) != '|');
-        let around = start.filter(|before| end(*before) == '$');
-        let around = around.and_then(first);
+        let around = start.filter(|before| end(*before) == '$').and_then(first);
         let is_compared = |word: &String| COMPARING.contains(&word.as_str()) || is_assignment(word);
         after.any(|word| JUDGES.contains(&word.as_str())) || around.is_some_and(is_compared)
     };
@@ -309,8 +308,8 @@ pub fn file_targets(text: &str) -> BTreeSet<String> {
     let text = text.replace("\\\n", " ");
     let rules = text
         .lines()
-        .filter(|line| !line.starts_with(['\t', ' ', '#']));
-    let rules = rules.filter(|line| assignment(line).is_none());
+        .filter(|line| !line.starts_with(['\t', ' ', '#']))
+        .filter(|line| assignment(line).is_none());
     let rules: Vec<(&str, &str)> = rules.filter_map(|line| line.split_once(':')).collect();
     let of_phony = rules
         .iter()

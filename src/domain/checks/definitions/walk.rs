@@ -407,8 +407,10 @@ impl Walk<'_> {
             let word = word
                 .split_once('=')
                 .filter(|_| word.starts_with('-'))
-                .map_or(word.as_str(), |it| it.1);
-            let word = word.split("::").next().unwrap_or_default();
+                .map_or(word.as_str(), |it| it.1)
+                .split("::")
+                .next()
+                .unwrap_or_default();
             // Of a pattern, the directory that it searches.
             let plain = word.split(['*', '?', '[', '{']).next().unwrap_or_default();
             let word = if plain.len() == word.len() {

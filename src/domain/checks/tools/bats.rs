@@ -28,8 +28,10 @@ fn read(output: Output<'_>, sink: &mut Sink<'_>) {
         let below = below(lines, at, REACH, |line| {
             line.starts_with("   ") && !POINT.is_match(line)
         });
-        let place = below.iter().find_map(|line| BATS_PLACE.captures(line));
-        let place = place.map(|found| Location::new(group(&found, 1), group(&found, 2)));
+        let place = below
+            .iter()
+            .find_map(|line| BATS_PLACE.captures(line))
+            .map(|found| Location::new(group(&found, 1), group(&found, 2)));
         let said = joined(below.iter().filter(|line| !BATS_PLACE.is_match(line)));
         let name = group(&found, 1).trim();
         sink.failing(at, place.unwrap_or_default(), name, &said)

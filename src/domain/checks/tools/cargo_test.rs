@@ -150,8 +150,9 @@ fn names(lines: &[&str], sink: &mut Sink<'_>) {
 /// Adds a failed test. An example of the documentation has its place in its name.
 fn named(name: &str, sink: &mut Sink<'_>) {
     static EXAMPLE: Pattern = Pattern::new(r"^(\S+\.\w+) - (?:.* )?\(line (\d+)\)$");
-    let place = EXAMPLE.captures(name);
-    let place = place.map(|found| Location::new(group(&found, 1), group(&found, 2)));
+    let place = EXAMPLE
+        .captures(name)
+        .map(|found| Location::new(group(&found, 1), group(&found, 2)));
     sink.test_at(name, place.unwrap_or_default());
 }
 

@@ -32,8 +32,7 @@ fn read(output: Output<'_>, sink: &mut Sink<'_>) {
         let place = sink.own_frame(&below, &FRAME);
         let said = below
             .iter()
-            .skip_while(|line| line.trim() != "Error Message:");
-        let said = said
+            .skip_while(|line| line.trim() != "Error Message:")
             .skip(1)
             .take_while(|line| line.trim() != "Stack Trace:");
         let name = group(&found, 1);

@@ -44,8 +44,10 @@ fn read(output: Output<'_>, sink: &mut Sink<'_>) {
         };
         let own = |place: &Location<'_>| sink.relative(place.path).is_some();
         let place = matching(&FRAME).filter(own).or_else(|| matching(&BEGIN));
-        let said = below.iter().take_while(|line| line.trim() != "stacktrace:");
-        let said = said.filter(|line| !BEGIN.is_match(line) && !line.trim().is_empty());
+        let said = below
+            .iter()
+            .take_while(|line| line.trim() != "stacktrace:")
+            .filter(|line| !BEGIN.is_match(line) && !line.trim().is_empty());
         let [class, test] =
             [(2, 3), (1, 4)].map(|(a, b)| [group(&found, a), group(&found, b)].concat());
         let name = format!("{class}: {test}");

@@ -149,8 +149,9 @@ fn names(lines: &[&str], sink: &mut Sink<'_>) {
             "running tests:" => true,
             _ => is_running && RUNNING.is_match(line),
         };
-        let test = TEST.captures(line);
-        let test = test.or_else(|| RUNNING.captures(line).filter(|_| is_running));
+        let test = TEST
+            .captures(line)
+            .or_else(|| RUNNING.captures(line).filter(|_| is_running));
         if let Some(found) = test {
             has_test = true;
             sink.test(group(&found, 1));

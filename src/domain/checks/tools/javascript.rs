@@ -106,8 +106,11 @@ pub(super) fn failure(lines: &[&str], header: usize, test: &str, file: &str, sin
 /// The path of a frame. A project of jest names its files from its own directory in the frames, and from the one
 /// in which jest runs above the failures of `file`.
 fn from_root<'a>(lines: &[&str], header: usize, path: &'a str, file: &str) -> Cow<'a, str> {
-    let frames = lines.iter().skip(header + 1).take(REACH);
-    let frames = frames.take_while(|line| !is_header(line));
+    let frames = lines
+        .iter()
+        .skip(header + 1)
+        .take(REACH)
+        .take_while(|line| !is_header(line));
     let directory = frames
         .filter_map(|line| FRAME.captures(line))
         .find_map(|found| {

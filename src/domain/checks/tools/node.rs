@@ -35,9 +35,9 @@ fn read(output: Output<'_>, sink: &mut Sink<'_>) {
         let name = of_tree.map_or_else(|| own.to_owned(), |index| failed.remove(index).name);
         let start = at
             .checked_sub(1)
-            .and_then(|above| lines.get(above).copied());
-        let start = start.and_then(|line| START.captures(line));
-        let start = start.map_or_else(Location::default, |found| Location::of(&found));
+            .and_then(|above| lines.get(above).copied())
+            .and_then(|line| START.captures(line))
+            .map_or_else(Location::default, |found| Location::of(&found));
         places.push((name.clone(), listed_failure(lines, at, &name, start, sink)));
     }
     for test in failed {

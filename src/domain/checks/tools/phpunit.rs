@@ -90,8 +90,10 @@ fn test_dox(lines: &[&str], sink: &mut Sink<'_>) {
         });
         let frames = below.iter().filter_map(|line| FRAME.captures(line));
         let place = own(sink, frames.map(|found| Location::of(&found)));
-        let said = below.iter().filter(|line| !FRAME.is_match(line));
-        let said = said.map(|line| line.trim_start_matches(FRAMING).trim());
+        let said = below
+            .iter()
+            .filter(|line| !FRAME.is_match(line))
+            .map(|line| line.trim_start_matches(FRAMING).trim());
         let said: Vec<&str> = said.filter(|line| !line.is_empty()).collect();
         let name = format!("{class}: {}", group(&found, 1));
         sink.failing(at, place, &name, &said.join("\n"))

@@ -216,11 +216,12 @@ fn split_said(text: &str) -> (&str, &str) {
     let outside = text
         .match_indices(SEPARATOR)
         .find(|(at, _)| text.get(..*at).is_some_and(is_balanced));
-    let split = outside.or_else(|| text.match_indices(SEPARATOR).next());
-    let split = split.and_then(|(at, _)| {
-        let said = text.get(at + SEPARATOR.len()..)?;
-        Some((text.get(..at)?, said))
-    });
+    let split = outside
+        .or_else(|| text.match_indices(SEPARATOR).next())
+        .and_then(|(at, _)| {
+            let said = text.get(at + SEPARATOR.len()..)?;
+            Some((text.get(..at)?, said))
+        });
     split.unwrap_or((text, ""))
 }
 

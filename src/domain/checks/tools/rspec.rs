@@ -58,8 +58,8 @@ fn unloadable(lines: &[&str], sink: &mut Sink<'_>) {
         let file = group(&found, 1);
         let said = below
             .iter()
-            .skip_while(|line| !line.starts_with("Failure/Error:"));
-        let said = said.take_while(|line| !FRAME.is_match(line));
+            .skip_while(|line| !line.starts_with("Failure/Error:"))
+            .take_while(|line| !FRAME.is_match(line));
         let said = joined(said.filter(|line| !line.trim().is_empty()));
         sink.failing(at, place.unwrap_or(Location::new(file, "")), file, &said)
             .lines(at..at + 1 + below.len());

@@ -32,8 +32,12 @@ fn read(output: Output<'_>, sink: &mut Sink<'_>) {
         if let Some(header) = HEADER.captures(line) {
             let below = lines.get(at + 1).and_then(|line| PLACE.captures(line));
             let Some(found) = below else { continue };
-            let block = lines.iter().skip(at).take(BLOCK);
-            let block = block.take_while(|line| !line.trim().is_empty()).count();
+            let block = lines
+                .iter()
+                .skip(at)
+                .take(BLOCK)
+                .take_while(|line| !line.trim().is_empty())
+                .count();
             let code = Some(group(&header, 1));
             let (place, message) = (Location::of(&found), group(&header, 2));
             sink.push(at + 1, place, Severity::Error, code, message)

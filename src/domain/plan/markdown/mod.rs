@@ -111,16 +111,20 @@ fn read_state(draft: &mut Draft, id: &str, node: &Node) -> Result<(), Fault> {
 /// The top-level checkboxes as tasks, each with its range in the text.
 pub(super) fn checklist(source: &Source<'_>) -> (Vec<Draft>, Vec<Range<usize>>) {
     let mut lines = Lines::new(source.text);
-    let drafts = source.outline.items.iter().map(|item| {
-        let after = &source.text[item.mark.end..item.span.end.max(item.mark.end)];
-        let (title, rest) = after.split_once('\n').unwrap_or((after, ""));
-        let mut draft = draft(lines.position(item.mark.start), title, &dedent(rest));
-        if item.checked {
-            draft.status = TaskStatus::Done;
-        }
-        draft
-    });
-    let drafts = drafts.collect();
+    let drafts = source
+        .outline
+        .items
+        .iter()
+        .map(|item| {
+            let after = &source.text[item.mark.end..item.span.end.max(item.mark.end)];
+            let (title, rest) = after.split_once('\n').unwrap_or((after, ""));
+            let mut draft = draft(lines.position(item.mark.start), title, &dedent(rest));
+            if item.checked {
+                draft.status = TaskStatus::Done;
+            }
+            draft
+        })
+        .collect();
     let spans = source
         .outline
         .items

@@ -194,8 +194,8 @@ fn the_pull_request_as_it_is_now() {
         "pull_request_review_comment",
         &review_comment("/sprag fix"),
         &pulled(|pull| pull.head_sha = BASE.into()),
-    );
-    let moved = moved.expect("it is done");
+    )
+    .expect("it is done");
     assert_eq!(moved.candidate.head_sha.as_deref(), Some(BASE));
     assert!(
         moved.candidate.notes[0].contains("newer commits"),

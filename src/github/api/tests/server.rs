@@ -90,8 +90,8 @@ impl Server {
                 limits,
             },
             &Network::direct(),
-        );
-        let client = client.unwrap();
+        )
+        .unwrap();
         *client.inner.waits.lock().unwrap() = Some(Vec::new());
         client
     }

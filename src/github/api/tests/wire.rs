@@ -139,8 +139,10 @@ async fn a_limit_holds_for_other_clients_when_the_one_that_met_it_is_abandoned()
             limits: patient,
         },
         &Network::direct(),
-    );
-    let live = live.unwrap().repo("octo/hello").unwrap();
+    )
+    .unwrap()
+    .repo("octo/hello")
+    .unwrap();
     tokio::select! {
         _ = live.facts() => panic!("the wait was not kept"),
         () = async {

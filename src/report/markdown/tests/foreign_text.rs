@@ -54,8 +54,10 @@ pub(super) fn alive(report: &str) -> Vec<String> {
     ) {
         match event {
             Event::Html(html) | Event::InlineHtml(html) => {
-                let inner = html.replace("<summary><b>", "").replace("</b>", "");
-                let inner = inner.replace("</summary>", "");
+                let inner = html
+                    .replace("<summary><b>", "")
+                    .replace("</b>", "")
+                    .replace("</summary>", "");
                 if !matches!(html.trim(), "<details>" | "</details>") && inner.contains('<') {
                     found.push(html.to_string());
                 }
@@ -88,8 +90,7 @@ proptest! {
         }
         prop_assert!(!inline.starts_with('/'));
         // Every character with a special meaning is escaped.
-        let bare = inline.replace("\\\\", "").replace("\\`", "").replace("\\|", "");
-        let bare = bare.replace("\\[", "").replace("\\]", "").replace("\\$", "").replace("\\~", "");
+        let bare = inline.replace("\\\\", "").replace("\\`", "").replace("\\|", "").replace("\\[", "").replace("\\]", "").replace("\\$", "").replace("\\~", "");
         prop_assert!(!bare.contains(['`', '|', '[', ']', '$', '~']), "{inline}");
     }
 

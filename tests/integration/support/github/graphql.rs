@@ -327,8 +327,9 @@ fn changes(changes: &Value) -> Result<Changes, Failed> {
     let path = |change: &Value| change["path"].as_str().unwrap_or_default().to_owned();
     let mut all = Changes::new();
     for addition in list("additions") {
-        let contents = BASE64_STANDARD.decode(addition["contents"].as_str().unwrap_or_default());
-        let contents = contents.map_err(|error| Failed::new("UNPROCESSABLE", error.to_string()))?;
+        let contents = BASE64_STANDARD
+            .decode(addition["contents"].as_str().unwrap_or_default())
+            .map_err(|error| Failed::new("UNPROCESSABLE", error.to_string()))?;
         all.push((path(addition), Some(contents)));
     }
     all.extend(list("deletions").map(|deletion| (path(deletion), None)));

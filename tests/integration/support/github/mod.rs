@@ -132,8 +132,8 @@ impl Github {
                     None => lock(&shared.inner).handle(&request),
                 }
             }
-        });
-        let server = server.unwrap();
+        })
+        .unwrap();
         lock(&shared.inner).base = server.url();
         Self { server, shared }
     }

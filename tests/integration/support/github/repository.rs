@@ -63,8 +63,11 @@ pub fn shown(call: &Call<'_>, full_name: &str) -> Value {
 /// `GET …/collaborators/{username}/permission`.
 pub fn permission(call: &mut Call<'_>) -> Handled {
     let login = &call.path["username"];
-    let role = call.state.roles.get(login);
-    let role = role.ok_or_else(|| Answer::refusal(404, &format!("{login} is not a user")))?;
+    let role = call
+        .state
+        .roles
+        .get(login)
+        .ok_or_else(|| Answer::refusal(404, &format!("{login} is not a user")))?;
     // The older field knows four words only.
     let permission = match role.as_str() {
         "maintain" => "write",
@@ -79,8 +82,9 @@ pub fn permission(call: &mut Call<'_>) -> Handled {
 pub fn branch(call: &mut Call<'_>) -> Handled {
     let name = &call.path["branch"];
     let sha = call.state.sha_of(&format!("refs/heads/{name}"));
-    let commit = sha.and_then(|sha| call.state.commit(&sha));
-    let commit = commit.ok_or_else(|| Answer::refusal(404, "Branch not found"))?;
+    let commit = sha
+        .and_then(|sha| call.state.commit(&sha))
+        .ok_or_else(|| Answer::refusal(404, "Branch not found"))?;
     let body = json!({
         "name": name,
         "commit": shown_commit(call, &commit),
@@ -108,8 +112,10 @@ pub fn commit(call: &mut Call<'_>) -> Handled {
 
 /// `GET …/git/commits/{commit_sha}`.
 pub fn git_commit(call: &mut Call<'_>) -> Handled {
-    let commit = call.state.commit(&call.path["commit_sha"]);
-    let commit = commit.ok_or_else(Answer::not_found)?;
+    let commit = call
+        .state
+        .commit(&call.path["commit_sha"])
+        .ok_or_else(Answer::not_found)?;
     let mut shown = git_side(call, &commit);
     shown["sha"] = json!(commit.sha);
     shown["parents"] = parents(&commit);

@@ -156,8 +156,8 @@ pub fn commit_on(
     let said = |error: git2::Error| error.message().to_owned();
     let parent = repository
         .revparse_single(parent)
-        .and_then(|it| it.peel_to_commit());
-    let parent = parent.map_err(said)?;
+        .and_then(|it| it.peel_to_commit())
+        .map_err(said)?;
     let base = parent.tree().map_err(said)?;
     let mut update = TreeUpdateBuilder::new();
     for (path, contents) in changes {
@@ -194,8 +194,9 @@ pub fn open(bare: &Path) -> Repository {
 /// As `%aI` of git: `2026-11-21T10:00:00+00:00`.
 fn date_of(time: git2::Time) -> String {
     let offset = jiff::tz::Offset::from_seconds(time.offset_minutes() * 60).unwrap();
-    let at = jiff::Timestamp::from_second(time.seconds()).unwrap();
-    let at = at.to_zoned(offset.to_time_zone());
+    let at = jiff::Timestamp::from_second(time.seconds())
+        .unwrap()
+        .to_zoned(offset.to_time_zone());
     at.strftime("%Y-%m-%dT%H:%M:%S%:z").to_string()
 }
 

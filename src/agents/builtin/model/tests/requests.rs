@@ -161,8 +161,9 @@ fn chat_completions() {
 fn chat_completions_of_mistral_and_deepseek() {
     let lines = |model: &str| {
         let text = shown(model, true);
-        let lines = text.lines();
-        let lines = lines.filter(|line| !line.starts_with("  ") || line.contains("\"id\""));
+        let lines = text
+            .lines()
+            .filter(|line| !line.starts_with("  ") || line.contains("\"id\""));
         lines.collect::<Vec<_>>().join("\n")
     };
     insta::assert_snapshot!(lines("mistral/m"), @r##"

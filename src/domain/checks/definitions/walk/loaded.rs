@@ -52,15 +52,18 @@ fn imported(text: &str) -> Vec<String> {
             .map_or(String::new(), |it| it.as_str().to_owned())
     };
     let names = |list: &str| -> Vec<String> {
-        let names = list.trim_matches(['(', ')', ' ']).split(',');
-        let names = names.filter_map(|name| name.split_whitespace().next());
+        let names = list
+            .trim_matches(['(', ')', ' '])
+            .split(',')
+            .filter_map(|name| name.split_whitespace().next());
         names.map(|name| name.replace('.', "/")).collect()
     };
     let all = IMPORT.captures_iter(text);
     all.flat_map(|found| {
         let from = group(&found, 1).trim_start_matches('.').replace('.', "/");
-        let of_package = names(&group(&found, 2));
-        let of_package = of_package.into_iter().map(|name| format!("{from}/{name}"));
+        let of_package = names(&group(&found, 2))
+            .into_iter()
+            .map(|name| format!("{from}/{name}"));
         let mut modules: Vec<String> = of_package.collect();
         modules.push(from);
         modules.extend(names(&group(&found, 3)));

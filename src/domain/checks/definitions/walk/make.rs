@@ -68,8 +68,7 @@ impl Walk<'_> {
                         self.found.goals.insert(target);
                     }
                 }
-                let recipes = shell::recipes(&text, &goals);
-                let recipes = recipes.replace("$$", "$");
+                let recipes = shell::recipes(&text, &goals).replace("$$", "$");
                 match text.contains(".ONESHELL") || recipes.contains("#!") {
                     true => self.shell(&recipes, &here),
                     // A shell of its own runs each line.

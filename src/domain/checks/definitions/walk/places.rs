@@ -80,10 +80,14 @@ impl Walk<'_> {
             let mut next = Vec::new();
             for path in &found {
                 if part.contains('*') {
-                    let names = self.start.names_in(&joined(dir, path));
-                    let names = names.into_iter().filter(|name| {
-                        fits(part, name) && (part.starts_with('.') || !name.starts_with('.'))
-                    });
+                    let names =
+                        self.start
+                            .names_in(&joined(dir, path))
+                            .into_iter()
+                            .filter(|name| {
+                                fits(part, name)
+                                    && (part.starts_with('.') || !name.starts_with('.'))
+                            });
                     next.extend(names.map(|name| joined(path, &name)));
                 } else {
                     next.push(joined(path, part))

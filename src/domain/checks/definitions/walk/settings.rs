@@ -219,8 +219,10 @@ impl Walk<'_> {
 
 /// Whether a file that a configuration in this directory loads is the work.
 fn is_work(path: &str, dir: &str) -> bool {
-    let below = path.strip_prefix(dir).unwrap_or(path);
-    let below = below.trim_start_matches('/');
+    let below = path
+        .strip_prefix(dir)
+        .unwrap_or(path)
+        .trim_start_matches('/');
     (is_of_product(below) && !prepares_tests(path)) || below.starts_with("index.")
 }
 

@@ -77,8 +77,9 @@ impl Walk<'_> {
         if !is_new {
             return;
         }
-        let here = place.below(parent(path).to_owned(), parent(path).to_owned());
-        let here = here.in_script();
+        let here = place
+            .below(parent(path).to_owned(), parent(path).to_owned())
+            .in_script();
         let mut before = "";
         for word in shell::words(&text).map(|word| word.trim_start_matches('/')) {
             let is_run = SHELLS.contains(&std::mem::replace(&mut before, word));

@@ -145,8 +145,10 @@ pub fn option_configures(program: &str, option: &str, is_unknown: bool) -> bool 
 pub fn installs(words: &[String]) -> bool {
     let is_prefix =
         |word: &&String| BEFORE_A_COMMAND.contains(&word.as_str()) || is_assignment(word);
-    let program = words.iter().find(|word| !is_prefix(word));
-    let program = program.map_or("", |word| base(word));
+    let program = words
+        .iter()
+        .find(|word| !is_prefix(word))
+        .map_or("", |word| base(word));
     let is_pair = |pair: &[String]| match pair {
         [one, other] => {
             let verbs = ["add", "i", "install", "require", "sync"];
