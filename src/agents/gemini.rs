@@ -94,10 +94,11 @@ fn invocation(request: &TurnRequest<'_>) -> Invocation {
 pub(super) fn shared_arguments(request: &TurnRequest<'_>) -> Vec<OsString> {
     let mut args = Vec::new();
     if !request.overrides(&["--approval-mode", "-y", "--yolo"]) {
-        let mode = match request.may_write {
-            true => "yolo",
+        let mode = if request.may_write {
+            "yolo"
+        } else {
             // Without a person to ask, tools that change something are not offered.
-            false => "default",
+            "default"
         };
         args.push(format!("--approval-mode={mode}").into());
     }

@@ -74,10 +74,11 @@ pub(super) async fn proxy(mut request: Request<Incoming>, shared: &Arc<Shared>) 
         return Refused::Failed("only http is forwarded without a tunnel".into()).answer();
     }
     let connecting = async {
-        match is_own {
+        if is_own {
             // Some programs request a tunnel for every protocol, even to the gateway.
-            true => plainly(shared.address, host).await,
-            false => connect(host, port, is_tunnel, shared).await,
+            plainly(shared.address, host).await
+        } else {
+            connect(host, port, is_tunnel, shared).await
         }
     };
     let connected = match timeout(CONNECT, connecting).await {

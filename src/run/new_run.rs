@@ -73,10 +73,11 @@ pub(crate) fn begin_new(
         Ok((repo, reporting))
     });
     let (repo, reporting) = ready.inspect_err(|_| discard(&run_dir, existed))?;
-    match is_named {
+    if is_named {
         // The run works without the link, but later commands do not find it by its id.
-        true => drop(run_dir.list_in(&runs, &run_id)),
-        false => run_dir.prune_siblings(),
+        drop(run_dir.list_in(&runs, &run_id))
+    } else {
+        run_dir.prune_siblings()
     }
     let open_run = OpenRun {
         run_dir,

@@ -525,10 +525,11 @@ fn events_output(path: &Path, outputs: &mut BufferedOutputs) -> Result<Box<dyn W
         Error::usage(format!("--events {}: {error}", path.display()))
             .hint("name a file in a directory that exists, or - for standard output")
     })?;
-    match file.metadata().is_ok_and(|it| it.is_file()) {
-        true => Ok(Box::new(file)),
+    if file.metadata().is_ok_and(|it| it.is_file()) {
+        Ok(Box::new(file))
+    } else {
         // A pipe has a reader, which may stop reading.
-        false => outputs.open("JSONL", &file, false),
+        outputs.open("JSONL", &file, false)
     }
 }
 

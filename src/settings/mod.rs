@@ -451,10 +451,11 @@ pub fn task_config(sources: &Sources, task: &Task) -> Result<TaskConfig> {
         agents: Vec::new(),
         escalate: settings.escalate.iter().map(other).collect::<Result<_>>()?,
         fallback: settings.fallback.as_ref().map(other).transpose()?,
-        checks: match settings.review_only {
+        checks: if settings.review_only {
             // Review-only tasks run no checks.
-            true => Vec::new(),
-            false => settings.checks(),
+            Vec::new()
+        } else {
+            settings.checks()
         },
         protected_paths: sources.set_of(&settings.protected_paths)?,
         missing: None,

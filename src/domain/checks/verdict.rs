@@ -299,10 +299,11 @@ impl CheckResult {
         self.outcome.is_failure().then(|| FailedCheck {
             check: self.name.clone(),
             end: self.outcome.to_string(),
-            fingerprint: match self.excerpt.trim().is_empty() {
+            fingerprint: if self.excerpt.trim().is_empty() {
                 // A check that prints nothing may fail for another reason each time.
-                true => String::new(),
-                false => self.fingerprint.clone().unwrap_or_default(),
+                String::new()
+            } else {
+                self.fingerprint.clone().unwrap_or_default()
             },
             tests: self.failing_tests.iter().map(|it| it.id.clone()).collect(),
             all_named: named.is_some() && named == self.counts.failed,

@@ -45,10 +45,11 @@ impl Repo {
     /// # Errors
     /// When git fails or the repository is gone. The caller must treat the state as unknown.
     pub fn snapshot(&self, exempt: &Exempt) -> Result<RawSnapshot, GitError> {
-        let _open = match self.private.state.filters {
+        let _open = if self.private.state.filters {
             // A filter may write there where it is not confined, as git-lfs does.
-            true => self.unseal()?,
-            false => self.unseal_to_look()?,
+            self.unseal()?
+        } else {
+            self.unseal_to_look()?
         };
         self.ensure_in_place()?;
         let mut warnings = self.restore_configuration()?;

@@ -123,10 +123,11 @@ fn turn_request<'a>(
         resume: run.session.as_deref(),
         max_cost_usd: parts.accounts.cost_left(config, spend),
         may_write: run.journal.state.role() != Role::Reviewer,
-        own_sandbox: match setup.isolation.line().level >= Level::Files {
+        own_sandbox: if setup.isolation.line().level >= Level::Files {
             // A child at this level may not mount anything, which an agent's own sandbox needs.
-            true => OwnSandbox::Off,
-            false => OwnSandbox::On,
+            OwnSandbox::Off
+        } else {
+            OwnSandbox::On
         },
         repository_files: setup.agent_files.prompt_files(),
         is_root: setup.is_root,

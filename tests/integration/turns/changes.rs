@@ -186,23 +186,22 @@ fn sandbox_permissions() {
     // Permissions mean nothing to root, unless it gives that up.
     let all_powerful = fs::read(&path).is_ok();
     let plain = project.command(&["run", "--plan", "plan.yaml", "--agent-command", &agent]);
-    let output = match all_powerful {
-        true => {
-            let mut limited = Command::new("setpriv");
-            limited
-                .args(["--bounding-set", "-dac_override,-dac_read_search"])
-                .arg(plain.get_program())
-                .args(plain.get_args())
-                .env_clear()
-                .envs(
-                    plain
-                        .get_envs()
-                        .filter_map(|(name, value)| Some((name, value?))),
-                )
-                .current_dir(project.repo());
-            limited.output().unwrap()
-        }
-        false => { plain }.output().unwrap(),
+    let output = if all_powerful {
+        let mut limited = Command::new("setpriv");
+        limited
+            .args(["--bounding-set", "-dac_override,-dac_read_search"])
+            .arg(plain.get_program())
+            .args(plain.get_args())
+            .env_clear()
+            .envs(
+                plain
+                    .get_envs()
+                    .filter_map(|(name, value)| Some((name, value?))),
+            )
+            .current_dir(project.repo());
+        limited.output().unwrap()
+    } else {
+        { plain }.output().unwrap()
     };
     let run = project.finished(&output);
     assert!(run.summary["status"].is_string(), "{}", run.stderr);

@@ -48,13 +48,13 @@ fn minitest(lines: &[&str], sink: &mut Sink<'_>) {
         let at = at + 1;
         let said = below(lines, at, REACH, |line| !line.is_empty());
         let own = Location::new(group(&found, 2), group(&found, 3));
-        let place = match own.path.is_empty() {
-            false => Some(own),
+        let place = if own.path.is_empty() {
             // Ruby shows the source of some errors between empty lines above the frames.
-            true => {
-                let whole = below(lines, at, REACH, |line| !END.is_match(line));
-                sink.own_frame(&whole, &FRAME)
-            }
+
+            let whole = below(lines, at, REACH, |line| !END.is_match(line));
+            sink.own_frame(&whole, &FRAME)
+        } else {
+            Some(own)
         };
         let message = joined(said.iter().take_while(|line| !FRAME.is_match(line)));
         let name = group(&found, 1);

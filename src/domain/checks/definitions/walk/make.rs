@@ -69,10 +69,11 @@ impl Walk<'_> {
                     }
                 }
                 let recipes = shell::recipes(&text, &goals).replace("$$", "$");
-                match text.contains(".ONESHELL") || recipes.contains("#!") {
-                    true => self.shell(&recipes, &here),
+                if text.contains(".ONESHELL") || recipes.contains("#!") {
+                    self.shell(&recipes, &here)
+                } else {
                     // A shell of its own runs each line.
-                    false => recipes.lines().for_each(|line| self.shell(line, &here)),
+                    recipes.lines().for_each(|line| self.shell(line, &here))
                 }
                 return;
             }
