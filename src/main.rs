@@ -9,7 +9,7 @@ use sprag::github::refusal;
 use sprag::process::{kill_descendants, restore_signals};
 use sprag::report::buffered_output::{BufferedOutput, Time, drain_timeout, print_to_stderr};
 use sprag::report::text::block;
-use sprag::run::repository::for_others;
+use sprag::run::begin::repository::for_others;
 use sprag::secrets::sources::redactor;
 use sprag::settings::inputs;
 use std::io::IsTerminal as _;

@@ -8,11 +8,11 @@ use crate::git::{Real, path_within};
 use crate::print::{masking, print, print_unmasked};
 use crate::report;
 use crate::report::actions_log::neutral_json;
-use crate::run::described::task_settings;
-use crate::run::plan_state::ensure_writable;
-use crate::run::prepare::{config_file, config_path, not_writable, schema_source};
-use crate::run::repository::repository;
-use crate::run::start::review_only_in_plan;
+use crate::run::begin::described::task_settings;
+use crate::run::begin::prepare::{config_file, config_path, not_writable, schema_source};
+use crate::run::begin::repository::repository;
+use crate::run::begin::start::review_only_in_plan;
+use crate::run::state::plan_state::ensure_writable;
 use crate::settings::{self, RunConfig, Sources, TaskConfig};
 use serde_json::json;
 

@@ -11,8 +11,8 @@ use crate::init::{
 use crate::print::print;
 use crate::process::{Cancel, CancelReason, listen};
 use crate::report::next_steps::quoted;
-use crate::run::past_runs::{holding, remember_tried};
-use crate::run::repository::repository;
+use crate::run::begin::repository::repository;
+use crate::run::state::past_runs::{holding, remember_tried};
 use std::collections::BTreeSet;
 use std::path::Path;
 

@@ -3,7 +3,7 @@
 use crate::cli::{IntegrateArgs, RunArgs};
 use crate::context::Context;
 use crate::error::{Error, Result};
-use crate::run::start::start;
+use crate::run::begin::start::start;
 use crate::settings::inputs;
 use std::path::Path;
 

@@ -9,7 +9,7 @@ use crate::report::actions_log::print_warning;
 use crate::report::append::append_only;
 use crate::report::buffered_output::Time;
 use crate::report::outputs::github_output;
-use crate::run::prepare::read_plan;
+use crate::run::begin::prepare::read_plan;
 use std::io::Write as _;
 
 /// Runs the command and returns the process's exit code. In a step of a job it also sets the output

@@ -7,7 +7,7 @@ use crate::print::{print, print_document};
 use crate::report::Format;
 use crate::report::buffered_output::{Time, print_to_stderr};
 use crate::report::outcomes::{markdown, terminal};
-use crate::run::outcomes::gather;
+use crate::run::deliver::outcomes::gather;
 
 /// Runs the command and returns the process's exit code.
 ///

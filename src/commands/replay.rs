@@ -7,8 +7,8 @@ use crate::domain::builtin::trajectory::Recording;
 use crate::error::{Error, Result};
 use crate::print::{print, print_document};
 use crate::report::Format;
-use crate::run::layout::Folder;
-use crate::run::past_runs::directory;
+use crate::run::state::layout::Folder;
+use crate::run::state::past_runs::directory;
 use crate::settings::recording;
 use std::path::{Path, PathBuf};
 

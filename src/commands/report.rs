@@ -6,9 +6,9 @@ use crate::domain::summary::RunSummary;
 use crate::error::{Error, Result};
 use crate::print::print_document;
 use crate::report::{Format, render};
-use crate::run::layout::RunFile;
-use crate::run::past_runs::{directory, newest_ended};
-use crate::run::report_sources::sources;
+use crate::run::deliver::report_sources::sources;
+use crate::run::state::layout::RunFile;
+use crate::run::state::past_runs::{directory, newest_ended};
 use std::fs;
 
 /// Runs the command and returns the process's exit code.

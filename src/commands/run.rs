@@ -3,7 +3,7 @@
 use crate::cli::RunArgs;
 use crate::context::Context;
 use crate::error::Result;
-use crate::run::start::start;
+use crate::run::begin::start::start;
 
 /// Runs the command and returns the process's exit code.
 ///

@@ -4,9 +4,9 @@ use crate::context::Context;
 use crate::error::Result;
 use crate::print::print;
 use crate::report::{sentence, text};
-use crate::run::lock::active_run;
-use crate::run::past_runs::{PastRun, past_runs};
-use crate::run::repository::repository;
+use crate::run::begin::repository::repository;
+use crate::run::state::lock::active_run;
+use crate::run::state::past_runs::{PastRun, past_runs};
 
 /// The longest title, in characters.
 const TITLE: usize = 60;

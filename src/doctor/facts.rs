@@ -7,7 +7,7 @@ use crate::domain::settings::variables::Unread;
 use crate::domain::snapshot::RevId;
 pub use crate::git::{Nested, UncommittedChanges};
 pub use crate::github::api::PermissionState;
-use crate::run::programs::MissingProgram;
+use crate::run::begin::programs::MissingProgram;
 
 /// All facts.
 #[derive(Debug, Clone)]

@@ -15,11 +15,11 @@ use crate::domain::settings::{IfUnverified, PullRequest, Report, Settings};
 use crate::error::{Error, Result};
 use crate::git::{Real, path_within};
 use crate::process::{self, Cancel, CancelReason};
-use crate::run::isolation::{self, Scope};
-use crate::run::places;
-use crate::run::prepare::{config_file, config_path};
-use crate::run::programs;
-use crate::run::repository::repository as discover;
+use crate::run::begin::isolation::{self, Scope};
+use crate::run::begin::prepare::{config_file, config_path};
+use crate::run::begin::programs;
+use crate::run::begin::repository::repository as discover;
+use crate::run::state::places;
 use crate::settings::{self, RunConfig, Sources, TaskConfig};
 use std::path::Path;
 

@@ -5,7 +5,7 @@ use super::*;
 use crate::agents::Login;
 use crate::domain::trigger::payload;
 use crate::domain::trigger::settings::TriggerSettings;
-use crate::run::programs::MissingProgram;
+use crate::run::begin::programs::MissingProgram;
 use serde_json::json;
 
 /// The state of one check after a change.

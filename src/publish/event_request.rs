@@ -12,7 +12,7 @@ use crate::github::actions_environment::{self, ActionsEnvironment};
 use crate::github::lookup::{self, EventDecision, JobEnd, Purpose, RequestedWork, WorkSource};
 use crate::github::queue::{self, Selection};
 use crate::github::request::RunRequest;
-use crate::run::source::of_issue;
+use crate::run::begin::source::of_issue;
 use crate::settings::inputs;
 
 /// The request in this job's own event.

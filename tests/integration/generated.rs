@@ -43,7 +43,7 @@ fn generated_documents_are_what_the_tables_say() {
     let agents = ("Generated from the table of agents.", agents_table());
     let layout = (
         "Generated from the layout of a run directory.",
-        sprag::run::layout::table(),
+        sprag::run::state::layout::table(),
     );
     let documents = [
         // What the settings know of the agents goes into the documents that follow only once it is compiled.

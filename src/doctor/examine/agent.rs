@@ -3,7 +3,7 @@
 use crate::agents::Login;
 use crate::doctor::facts::{Agent, AgentKind, Cli, Configuration, Facts, Problem};
 use crate::doctor::finding::{Finding, some_of};
-use crate::run::programs::MissingProgram;
+use crate::run::begin::programs::MissingProgram;
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
 

@@ -11,8 +11,8 @@ use crate::process::environment::environment;
 use crate::process::{
     Cancel, CommandSpec, HeadTail, Input, Limits, StreamKind, clean_text, find_program, run,
 };
-use crate::run::model_gateway;
-use crate::run::required_agents::login;
+use crate::run::begin::model_gateway;
+use crate::run::begin::required_agents::login;
 use crate::settings::TaskConfig;
 use std::path::Path;
 use std::time::Duration;

@@ -5,7 +5,7 @@ use crate::doctor::{Machine, Obstacle, Place};
 use crate::domain::sandbox::Level;
 use crate::process::environment::environment;
 use crate::process::{self, Cancel, CommandSpec, Exit, Input, Limits, run};
-use crate::run::isolation;
+use crate::run::begin::isolation;
 use rustix::fs::{Access, access, statvfs};
 use std::fs;
 use std::path::{Path, PathBuf};

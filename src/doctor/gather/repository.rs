@@ -4,8 +4,8 @@ use crate::context::Context;
 use crate::doctor::{Checkout, Credential, Jj, Problem, Program, Queried, Repository};
 use crate::error::Error;
 use crate::git::{self, GitError, Real};
-use crate::run::jj::has_jj;
-use crate::run::past_runs::blocking_changes;
+use crate::run::deliver::jj::has_jj;
+use crate::run::state::past_runs::blocking_changes;
 
 pub(crate) fn program(context: &Context) -> Option<Program> {
     let environment = git::Environment::new(context.env.iter().cloned());

@@ -2,12 +2,12 @@
 
 use crate::domain::builtin::trajectory::TurnName;
 use crate::git::{Replaced, SwapError, display_path};
-use crate::run::agent_files::AgentFiles;
-use crate::run::parts::Parts;
+use crate::run::state::agent_files::AgentFiles;
+use crate::run::state::parts::Parts;
+use crate::run::state::task::TaskRun;
 use crate::run::steps::agent_end::AgentEnd;
 use crate::run::steps::agent_turn::run_agent;
 use crate::run::steps::prompt::Prompt;
-use crate::run::task::TaskRun;
 use anyhow::Context as _;
 
 /// Runs the agent with the configuration files that the run prescribes, and restores the work's own

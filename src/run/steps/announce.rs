@@ -5,8 +5,8 @@ use crate::domain::event::{EventKind, RetryKind};
 use crate::domain::output_schema::StructuredOutput;
 use crate::domain::prompt::NudgeKind;
 use crate::domain::text::one_line;
-use crate::run::emitter::Emitter;
-use crate::run::task::TaskRun;
+use crate::run::state::emitter::Emitter;
+use crate::run::state::task::TaskRun;
 
 /// The longest reason of an announcement, in characters.
 const REASON_CHARS: usize = 300;

@@ -16,19 +16,19 @@ use crate::git::{
     ChangedPath, GITLINK, LandingIntent, RawSnapshot, Staged, display_path, display_paths,
 };
 use crate::permit::Committable;
-use crate::run::accounts::Accounts;
-use crate::run::emitter::Emitter;
-use crate::run::identity::identity_of_commits;
-use crate::run::layout::RunFile;
-use crate::run::plan_state::completed_at;
-use crate::run::setup::Setup;
+use crate::run::state::accounts::Accounts;
+use crate::run::state::emitter::Emitter;
+use crate::run::state::layout::RunFile;
+use crate::run::state::plan_state::completed_at;
+use crate::run::state::setup::Setup;
+use crate::run::state::task::TaskRun;
+use crate::run::state::work_tree::{WorkTree, changed_paths, head_of};
 use crate::run::steps::hooks::{Hooked, ask_hooks};
+use crate::run::steps::identity::identity_of_commits;
 use crate::run::steps::landing::{
     Forbidden, identity, land, last_landing, plan_name, stage, violation, warn_of_remaining_changes,
 };
 use crate::run::steps::policy::{new_tokens, secrets_in};
-use crate::run::task::TaskRun;
-use crate::run::work_tree::{WorkTree, changed_paths, head_of};
 use anyhow::anyhow;
 use std::collections::BTreeSet;
 use std::sync::Arc;

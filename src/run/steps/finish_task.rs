@@ -8,14 +8,14 @@ use crate::domain::plan::{StatusUpdate, TaskId, TaskStatus};
 use crate::domain::snapshot::{RevId, Snapshot};
 use crate::error::with_causes;
 use crate::git::RawSnapshot;
-use crate::run::accounts::Accounts;
-use crate::run::emitter::Emitter;
-use crate::run::layout::RunFile;
-use crate::run::plan_state::completed_at;
-use crate::run::setup::Setup;
+use crate::run::state::accounts::Accounts;
+use crate::run::state::emitter::Emitter;
+use crate::run::state::layout::RunFile;
+use crate::run::state::plan_state::completed_at;
+use crate::run::state::setup::Setup;
+use crate::run::state::task::TaskRun;
+use crate::run::state::work_tree::{WorkTree, changed_paths, head_of};
 use crate::run::steps::landing::warn_of_submodules;
-use crate::run::task::TaskRun;
-use crate::run::work_tree::{WorkTree, changed_paths, head_of};
 use crate::secrets::redact::MASK;
 
 /// Ends a task.

@@ -4,11 +4,11 @@
 use crate::commit_policy::entries::is_protected;
 use crate::domain::settings::{AgentCommits, OnProtected};
 use crate::git::{Change, RawSnapshot, display_path};
-use crate::run::layout::RunFile;
-use crate::run::parts::Parts;
+use crate::run::state::layout::RunFile;
+use crate::run::state::parts::Parts;
+use crate::run::state::task::TaskRun;
+use crate::run::state::work_tree::{SnapshotPair, head_of};
 use crate::run::steps::policy::rules;
-use crate::run::task::TaskRun;
-use crate::run::work_tree::{SnapshotPair, head_of};
 use std::collections::BTreeSet;
 
 /// Removes changes of protected paths from the work of a turn if there are other changes. Returns the

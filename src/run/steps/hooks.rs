@@ -3,11 +3,11 @@
 use crate::domain::attempt::Observation;
 use crate::git::{Hook, RawSnapshot, Staged};
 use crate::process::{CommandSpec, Exit, HeadTail, Input, Limits, clean_text, run};
-use crate::run::emitter::Emitter;
-use crate::run::isolation::Purpose;
-use crate::run::setup::{Setup, interruption};
-use crate::run::task::TaskRun;
-use crate::run::work_tree::WorkTree;
+use crate::run::begin::isolation::Purpose;
+use crate::run::state::emitter::Emitter;
+use crate::run::state::setup::{Setup, interruption};
+use crate::run::state::task::TaskRun;
+use crate::run::state::work_tree::WorkTree;
 use std::time::Duration;
 
 /// The timeout of a commit hook.

@@ -9,14 +9,14 @@ use crate::git::{
     display_path, display_paths,
 };
 use crate::permit::Committable;
-use crate::run::directory::RunDir;
-use crate::run::emitter::Emitter;
-use crate::run::identity::{identity_of_commits, nobody};
-use crate::run::layout::RunFile;
-use crate::run::plan_state::PlanState;
-use crate::run::setup::Setup;
+use crate::run::state::directory::RunDir;
+use crate::run::state::emitter::Emitter;
+use crate::run::state::layout::RunFile;
+use crate::run::state::plan_state::PlanState;
+use crate::run::state::setup::Setup;
+use crate::run::state::work_tree::WorkTree;
+use crate::run::steps::identity::{identity_of_commits, nobody};
 use crate::run::steps::policy::of_staged;
-use crate::run::work_tree::WorkTree;
 
 /// The policy forbids what was staged. This is a violation and not a failed commit.
 #[derive(Debug, thiserror::Error)]

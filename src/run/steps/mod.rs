@@ -6,12 +6,16 @@ mod agent_files;
 mod agent_turn;
 mod announce;
 mod builtin_turn;
+pub(super) mod check_changes;
 mod commit;
+pub(super) mod credentials;
 mod draft;
 mod finish_task;
 mod heartbeat;
 mod hold;
 mod hooks;
+pub mod identity;
+pub(super) mod judged_since;
 mod landing;
 mod listen;
 mod moved;
@@ -25,6 +29,7 @@ mod setup_commands;
 mod start_task;
 mod turn;
 mod turn_violations;
+pub(super) mod uncommitted;
 mod undo;
 mod verify;
 mod wait;
@@ -48,10 +53,10 @@ pub use verify::{run_checks, verify};
 
 use crate::domain::attempt::{Interruption, Observation, Step};
 use crate::error::machine_fault;
-use crate::run::emitter::Emitter;
-use crate::run::parts::Parts;
-use crate::run::setup::Setup;
-use crate::run::task::TaskRun;
+use crate::run::state::emitter::Emitter;
+use crate::run::state::parts::Parts;
+use crate::run::state::setup::Setup;
+use crate::run::state::task::TaskRun;
 
 /// Performs one step and returns the observation.
 ///

@@ -6,7 +6,7 @@ use crate::domain::checks::verdict::{Check, Verdict};
 use crate::domain::settings::{Baseline, KnownFailures};
 use crate::domain::snapshot::RevId;
 use crate::git::TreeId;
-use crate::run::parts::CheckParts;
+use crate::run::state::parts::CheckParts;
 use crate::run::steps::proof::baseline_of_commits;
 use crate::run::steps::verify::run_checks;
 use crate::settings::TaskConfig;

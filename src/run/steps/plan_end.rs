@@ -4,11 +4,11 @@ use crate::domain::event::EventKind;
 use crate::domain::protected_paths::ProtectedPaths;
 use crate::git::display_path;
 use crate::permit::Committable;
-use crate::run::emitter::Emitter;
-use crate::run::layout::RunFile;
-use crate::run::setup::Setup;
+use crate::run::state::emitter::Emitter;
+use crate::run::state::layout::RunFile;
+use crate::run::state::setup::Setup;
+use crate::run::state::work_tree::{WorkTree, head_of};
 use crate::run::steps::landing::{identity, land, plan_name, stage};
-use crate::run::work_tree::{WorkTree, head_of};
 
 /// Commits the statuses that no task's commit contains: at most one commit, at the end of the plan.
 ///

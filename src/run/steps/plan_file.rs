@@ -1,9 +1,9 @@
 //! The plan file during a turn. A turn that changes only the plan changes nothing: the plan is restored.
 
 use crate::domain::snapshot::Snapshot;
-use crate::run::directory::write_atomically;
-use crate::run::emitter::Emitter;
-use crate::run::work_tree::{SnapshotPair, WorkTree};
+use crate::run::state::directory::write_atomically;
+use crate::run::state::emitter::Emitter;
+use crate::run::state::work_tree::{SnapshotPair, WorkTree};
 use std::fs::{self, Permissions};
 use std::path::{Path, PathBuf};
 

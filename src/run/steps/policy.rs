@@ -8,8 +8,8 @@ use crate::git::{
     BlobReader, Change, ChangedPath, GITLINK, GitError, OwnCommit, RawSnapshot, Repo, Staged,
     display_path,
 };
-use crate::run::setup::Setup;
-use crate::run::work_tree::{WorkTree, head_of};
+use crate::run::state::setup::Setup;
+use crate::run::state::work_tree::{WorkTree, head_of};
 use crate::secrets::redact::tokens_in;
 use std::collections::HashMap;
 use std::io::Read as _;

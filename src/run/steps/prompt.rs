@@ -12,11 +12,11 @@ use crate::domain::prompt::{
 use crate::domain::review::ReviewVerdict;
 use crate::domain::snapshot::{Head, Snapshot};
 use crate::error::with_causes;
-use crate::run::layout::RunFile;
-use crate::run::parts::Parts;
-use crate::run::plan_state::PlanState;
-use crate::run::task::TaskRun;
-use crate::run::work_tree::changed_paths;
+use crate::run::state::layout::RunFile;
+use crate::run::state::parts::Parts;
+use crate::run::state::plan_state::PlanState;
+use crate::run::state::task::TaskRun;
+use crate::run::state::work_tree::changed_paths;
 use crate::settings::TaskConfig;
 use std::path::PathBuf;
 

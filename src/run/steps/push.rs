@@ -10,13 +10,13 @@ use crate::git::{
     Rewritten,
 };
 use crate::process::Cancel;
-use crate::run::emitter::Emitter;
-use crate::run::layout::{BUNDLE, RunFile};
-use crate::run::parts::CheckParts;
-use crate::run::push_failure::{PushFailure, refused, rescue_of};
-use crate::run::setup::Setup;
+use crate::run::deliver::push_failure::{PushFailure, refused, rescue_of};
+use crate::run::state::emitter::Emitter;
+use crate::run::state::layout::{BUNDLE, RunFile};
+use crate::run::state::parts::CheckParts;
+use crate::run::state::setup::Setup;
+use crate::run::state::work_tree::WorkTree;
 use crate::run::steps::moved::{Before, Moved, NotMoved, move_and_verify};
-use crate::run::work_tree::WorkTree;
 use crate::settings::TaskConfig;
 use std::time::Duration;
 

@@ -9,12 +9,12 @@ use crate::process::{
     CappedLog, CleanLines, CommandSpec, Exit, HeadTail, Input, Limits, Service, clean_text,
     run_keeping, until_one_fails,
 };
-use crate::run::directory::RunDir;
-use crate::run::emitter::Emitter;
-use crate::run::isolation::Purpose;
-use crate::run::layout::RunFile;
-use crate::run::setup::{Setup, interruption};
-use crate::run::work_tree::WorkTree;
+use crate::run::begin::isolation::Purpose;
+use crate::run::state::directory::RunDir;
+use crate::run::state::emitter::Emitter;
+use crate::run::state::layout::RunFile;
+use crate::run::state::setup::{Setup, interruption};
+use crate::run::state::work_tree::WorkTree;
 use std::ffi::OsString;
 use std::io::Write as _;
 use std::path::Path;

@@ -4,15 +4,15 @@ use crate::domain::attempt::{Observation, Role};
 use crate::domain::event::EventKind;
 use crate::domain::output_schema::OutputSchema;
 use crate::domain::plan::Task;
-use crate::run::accounts::Accounts;
-use crate::run::conversation;
-use crate::run::emitter::Emitter;
-use crate::run::journal::Journal;
-use crate::run::setup::Setup;
+use crate::run::state::accounts::Accounts;
+use crate::run::state::conversation;
+use crate::run::state::emitter::Emitter;
+use crate::run::state::journal::Journal;
+use crate::run::state::setup::Setup;
+use crate::run::state::task::{Drafting, TaskRun, TaskStart};
+use crate::run::state::work_tree::WorkTree;
 use crate::run::steps::commit::recover_commit;
 use crate::run::steps::undo;
-use crate::run::task::{Drafting, TaskRun, TaskStart};
-use crate::run::work_tree::WorkTree;
 
 /// Starts a task, or resumes it where it stopped.
 ///

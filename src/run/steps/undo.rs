@@ -7,13 +7,13 @@ use crate::error::with_causes;
 use crate::git::{
     RawSnapshot, SwapError, TreeId, TurnReport, display_path, display_paths, holds_ignore_rules,
 };
-use crate::run::directory::RunDir;
-use crate::run::emitter::Emitter;
-use crate::run::layout::RunFile;
-use crate::run::parts::Parts;
-use crate::run::setup::Setup;
-use crate::run::task::TaskRun;
-use crate::run::work_tree::{WorkTree, changed_paths, head_of};
+use crate::run::state::directory::RunDir;
+use crate::run::state::emitter::Emitter;
+use crate::run::state::layout::RunFile;
+use crate::run::state::parts::Parts;
+use crate::run::state::setup::Setup;
+use crate::run::state::task::TaskRun;
+use crate::run::state::work_tree::{WorkTree, changed_paths, head_of};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 

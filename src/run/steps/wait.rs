@@ -2,7 +2,7 @@
 
 use crate::domain::attempt::Observation;
 use crate::http::jittered;
-use crate::run::setup::{Setup, interruption};
+use crate::run::state::setup::{Setup, interruption};
 
 /// Waits for `ms` milliseconds plus up to a quarter, or until the run is cancelled.
 pub(crate) async fn wait(setup: &Setup, ms: u64) -> Observation {

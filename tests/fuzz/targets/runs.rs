@@ -15,8 +15,8 @@ use sprag::domain::summary::RunSummary;
 use sprag::report::html::Sources;
 use sprag::report::markdown::{self, CHECK_RUN_BYTES, COMMENT_BYTES, ReportContext};
 use sprag::report::{Format, check_annotation, outputs, render};
-use sprag::run::directory::HistoryLine;
-use sprag::run::untrusted_run::read;
+use sprag::run::state::directory::HistoryLine;
+use sprag::run::state::untrusted_run::read;
 use sprag::secrets::redact::Redactor;
 use std::fs;
 

@@ -1,0 +1,516 @@
+//! Collects and validates everything that a run needs, before anything is changed.
+
+use crate::cli::{Common, RunArgs, SettingFlags};
+use crate::context::Context;
+use crate::domain::config_file;
+use crate::domain::plan::{self, Plan, Task, TaskId};
+use crate::domain::settings::{COSTLY_RETRIES, Settings};
+use crate::error::{Error, Result};
+use crate::git::{Real, Repo, path_within};
+use crate::run::begin::draft_request::DraftRequest;
+use crate::run::begin::output_schema::SchemaSource;
+use crate::run::begin::programs;
+use crate::run::begin::reviewed_change::ReviewedChange;
+use crate::run::state::plan_state::{PlanFile, PlanState};
+use crate::secrets::redact::MIN_SECRET_BYTES;
+use crate::secrets::sources::holds_secret;
+use crate::settings::{self, RunConfig, Sources, TaskConfig};
+use std::io::Read as _;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+/// The file name in messages for a plan without a file.
+const TEXT_NAME: &str = "plan.yaml";
+
+/// The source of a plan.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Source {
+    /// A file.
+    File(PathBuf),
+    /// A prompt.
+    Prompt(String),
+    /// The text of a plan without a file, such as one from an issue.
+    Text(String),
+    /// A file with known content, for a resumed run: an interrupted turn may have changed the file in
+    /// the work tree.
+    Known {
+        /// The file's resolved path.
+        path: PathBuf,
+        /// The plan's content.
+        content: Vec<u8>,
+    },
+}
+
+/// State of an earlier process of the run, needed to read files and select tasks.
+#[derive(Debug, Clone, Copy)]
+pub struct Before<'a> {
+    /// The repository at the last verified commit.
+    pub repo: &'a Repo,
+    /// Tasks that were started and have not ended, regardless of their status in the plan.
+    pub open: &'a [String],
+}
+
+/// Everything that a run needs, validated.
+#[derive(Debug)]
+pub struct Prepared {
+    /// The repository.
+    pub real: Real,
+    /// The source of the plan.
+    pub source: Source,
+    /// The plan and its file.
+    pub book: PlanState,
+    /// The settings of the whole run.
+    pub run: RunConfig,
+    /// The selected unfinished tasks in order, with their settings.
+    pub tasks: Vec<(Task, TaskConfig)>,
+    /// Settings of tasks that an earlier process of the run may have done. Their checks apply to its
+    /// commits.
+    pub done: Vec<TaskConfig>,
+    /// All tasks of the plan in order.
+    pub all: Vec<Task>,
+    /// The tasks that the user selected by id.
+    pub named: Vec<TaskId>,
+    /// Run directories of other jobs, if this run integrates their results instead of running tasks.
+    pub shards: Vec<String>,
+    /// Warnings for the user.
+    pub warnings: Vec<String>,
+    /// The plan to draft, if this run only drafts one.
+    pub draft: Option<DraftRequest>,
+    /// The change to review, if this run only reviews.
+    pub reviewed: Option<ReviewedChange>,
+    /// The schema of the last task's structured output.
+    pub output_schema: Option<SchemaSource>,
+}
+
+/// The selected part of a plan.
+#[derive(Debug, Clone, Copy)]
+pub struct Selection<'a> {
+    /// Ids of the selected tasks; all tasks if empty.
+    pub tasks: &'a [String],
+    /// Run directories of other jobs whose results to integrate instead.
+    pub shards: &'a [String],
+    /// Whether the tasks are only shown, and not run.
+    pub only_shown: bool,
+}
+
+impl Selection<'_> {
+    /// How to read a task's settings. A task needs no agent if none runs.
+    fn settings_reader(&self) -> fn(&Sources, &Task) -> Result<TaskConfig> {
+        if !self.shards.is_empty() || self.only_shown {
+            settings::shown_task_config
+        } else {
+            settings::task_config
+        }
+    }
+}
+
+/// The hint that lists the possible sources of a run.
+pub const CHOICES: &str = "give exactly one of a prompt in quotes, --plan FILE, --prompt-file FILE|-, --issue N, --queue DIR, --event";
+
+/// Whether the arguments name a plan or a prompt.
+pub fn has_source(args: &RunArgs) -> bool {
+    args.plan.is_some() || args.prompt.is_some() || args.prompt_file.is_some()
+}
+
+/// The one source that the command line names.
+///
+/// # Errors
+/// When it names none or several, or standard input cannot be read.
+pub fn source(context: &Context, args: &RunArgs) -> Result<Source> {
+    let given = [
+        args.plan.as_ref().map(|_| "--plan"),
+        args.prompt.as_ref().map(|_| "--prompt"),
+        args.prompt_file.as_ref().map(|_| "--prompt-file"),
+    ];
+    let given: Vec<&str> = given.into_iter().flatten().collect();
+    if given.len() > 1 {
+        let message = format!("{} were given together", given.join(" and "));
+        return Err(Error::usage(message).hint(CHOICES));
+    }
+    if let Some(path) = &args.plan {
+        return Ok(Source::File(context.cwd.join(path)));
+    }
+    if let Some(text) = &args.prompt {
+        return Ok(Source::Prompt(text.clone()));
+    }
+    if let Some(path) = &args.prompt_file {
+        return prompt_file(context, path);
+    }
+    Err(nothing_asked())
+}
+
+/// The error for a command line without a source.
+pub fn nothing_asked() -> Error {
+    Error::usage("nothing to do: no plan and no prompt was given").hint(CHOICES)
+}
+
+fn prompt_file(context: &Context, path: &Path) -> Result<Source> {
+    let bytes = if path == Path::new("-") {
+        let limit = u64::try_from(plan::MAX_FILE_BYTES)
+            .unwrap_or(u64::MAX)
+            .saturating_add(1);
+        let mut bytes = Vec::new();
+        std::io::stdin()
+            .take(limit)
+            .read_to_end(&mut bytes)
+            .map_err(|error| Error::usage(format!("standard input cannot be read: {error}")))?;
+        plan::check_size(
+            "standard input",
+            u64::try_from(bytes.len()).unwrap_or(u64::MAX),
+        )
+        .map_err(|located| Error::usage(located.to_string()))?;
+        bytes
+    } else {
+        settings::read_file(&context.cwd.join(path), "prompt file")?
+    };
+    String::from_utf8(bytes)
+        .map(Source::Prompt)
+        .map_err(|_| Error::usage(format!("the prompt {} is not UTF-8 text", path.display())))
+}
+
+/// Reads and validates everything.
+///
+/// # Errors
+/// The first problem that is found.
+pub fn prepare(
+    context: &Context,
+    common: &Common,
+    flags: &SettingFlags,
+    selection: Selection<'_>,
+    (source, real): (Source, Real),
+    is_foreign: bool,
+    before: Option<Before<'_>>,
+) -> Result<Prepared> {
+    let above = settings::above(context, flags)?;
+    let unread = settings::unread_variables(context).into_iter();
+    let mut warnings: Vec<String> = unread
+        .map(|it| format!("{}: {}", it.found, it.remedy))
+        .collect();
+    let repo = before.map(|before| before.repo);
+    let file = config_file(context, common, real.work_tree(), repo)?;
+    let (mut plan, text, plan_file) = load(&source, &real, &mut warnings)?;
+    if is_foreign && strip_settings(&mut plan) {
+        warnings
+            .push("the plan is from a fork: its settings and setup commands are ignored".into());
+    }
+    let below = plan.settings.clone().or(file.settings);
+    let sources = Sources::new(context, above, below);
+    let setup = file.setup.into_iter().chain(plan.setup.iter().cloned());
+    let run = settings::run_config(&sources, setup.collect())?;
+    if !selection.shards.is_empty() && run.settings.allow_dirty {
+        return Err(no_commits_allowed());
+    }
+    let task_config = selection.settings_reader();
+    let named = named_tasks(&plan, selection.tasks)?;
+    let all: Vec<Task> = select(&plan, &[])?;
+    let book = PlanState::new(plan.clone(), plan_file, text);
+    let (unfinished, done) = by_progress(select(&plan, &named)?, &named, &book, before);
+    let with_config = |task: Task| task_config(&sources, &task).map(|config| (task, config));
+    let tasks = unfinished.into_iter().map(with_config);
+    let done = done
+        .iter()
+        .filter(|_| before.is_some())
+        .map(|task| task_config(&sources, task));
+    let mut prepared = Prepared {
+        tasks: tasks.collect::<Result<_>>()?,
+        done: done.collect::<Result<_>>()?,
+        output_schema: schema_source(context, &sources, &run, &real),
+        real,
+        source,
+        book,
+        run,
+        all,
+        named,
+        shards: selection.shards.to_vec(),
+        warnings,
+        draft: None,
+        reviewed: None,
+    };
+    warn_of_tasks(context, &mut prepared);
+    if sources.above.roles.is_some() {
+        warn_of_unused_roles(&mut prepared);
+    }
+    let tasks = prepared.tasks.iter().map(|(task, _)| &task.id);
+    let written = prepared.book.ensure_writable(tasks);
+    written.map_err(|error| not_writable(&error))?;
+    Ok(prepared)
+}
+
+fn no_commits_allowed() -> Error {
+    Error::usage("sprag integrate makes commits, and allow_dirty forbids them")
+        .hint("remove allow_dirty, and commit or stash the changes in the work tree")
+}
+
+fn warn_of_tasks(context: &Context, prepared: &mut Prepared) {
+    let has_own_programs = prepared.run.setup.is_empty() && prepared.shards.is_empty();
+    let warnings = &mut prepared.warnings;
+    for (task, config) in &prepared.tasks {
+        warn_of_open_dependencies(task, &prepared.named, &prepared.book, warnings);
+        warn_of_cost(task, config, warnings);
+        warn_of_short_secrets(context, config, warnings);
+        if has_own_programs {
+            warn_of_missing_programs(context, &prepared.real, config, warnings);
+        }
+    }
+}
+
+fn warn_of_unused_roles(prepared: &mut Prepared) {
+    let has_phases = |(_, config): &(Task, TaskConfig)| {
+        let set = &config.settings;
+        set.review || set.tdd || set.review_only
+    };
+    if !prepared.tasks.is_empty() && !prepared.tasks.iter().any(has_phases) {
+        let warning = "`roles` has no effect: no task has `review` or `tdd`";
+        prepared.warnings.push(warning.into());
+    }
+}
+
+/// The selected tasks that are not done, then those that are. A task that is named, or that an earlier
+/// process of the run left open, is done again.
+fn by_progress(
+    tasks: Vec<Task>,
+    named: &[TaskId],
+    book: &PlanState,
+    before: Option<Before<'_>>,
+) -> (Vec<Task>, Vec<Task>) {
+    tasks.into_iter().partition(|task| {
+        let is_open = |before: Before<'_>| before.open.iter().any(|id| id == task.id.as_str());
+        !book.is_done(&task.id) || named.contains(&task.id) || before.is_some_and(is_open)
+    })
+}
+
+/// The error for a plan that is written in a way that cannot be changed.
+pub fn not_writable(error: &anyhow::Error) -> Error {
+    Error::config(format!(
+        "the plan's status cannot be written back: {error:#}"
+    ))
+    .hint("write the task as a plain mapping with each key on its own line")
+}
+
+/// The schema of the structured output. As everywhere, a path on the command line is relative to the
+/// current directory.
+pub fn schema_source(
+    context: &Context,
+    sources: &Sources,
+    run: &RunConfig,
+    real: &Real,
+) -> Option<SchemaSource> {
+    let directory = if sources.above.output_schema.is_some() {
+        &context.cwd
+    } else {
+        real.work_tree()
+    };
+    let value = run.settings.output_schema.as_deref()?;
+    Some(SchemaSource::of(value, directory))
+}
+
+/// Reduces a plan to its tasks, without settings and setup commands. Returns whether there were any.
+fn strip_settings(plan: &mut Plan) -> bool {
+    let empty = Settings::default();
+    let had = !plan.setup.is_empty()
+        || plan.settings != empty
+        || plan.tasks.iter().any(|task| task.settings != empty);
+    plan.setup.clear();
+    plan.settings = empty.clone();
+    for task in &mut plan.tasks {
+        task.settings = empty.clone();
+    }
+    had
+}
+
+/// The path of the configuration file that is named, or else the default path.
+pub fn config_path(context: &Context, common: &Common, work_tree: &Path) -> PathBuf {
+    settings::inputs::config_file(context, common)
+        .unwrap_or_else(|| work_tree.join(settings::DEFAULT_FILE))
+}
+
+/// Reads the configuration file that is named or found. With `repo`, a file in the work tree is read
+/// from the base commit instead.
+///
+/// # Errors
+/// When it cannot be read, or is named and does not exist.
+pub fn config_file(
+    context: &Context,
+    common: &Common,
+    work_tree: &Path,
+    repo: Option<&Repo>,
+) -> Result<config_file::ConfigFile> {
+    let is_asked_for = settings::inputs::config_file(context, common).is_some();
+    let path = config_path(context, common, work_tree);
+    let of_base = repo.map(|repo| in_base(repo, &path)).transpose()?.flatten();
+    let bytes = match (of_base, repo.and(path.strip_prefix(work_tree).ok())) {
+        (Some(bytes), _) => bytes,
+        (None, Some(_)) if !is_asked_for => return Ok(config_file::ConfigFile::default()),
+        _ if !is_asked_for && !path.exists() => {
+            settings::refuse_misplaced(work_tree)?;
+            return Ok(config_file::ConfigFile::default());
+        }
+        // Only a file that somebody named may be a pipe.
+        _ if !is_asked_for && !path.is_file() && !path.is_dir() => {
+            let message = format!("the configuration file {} is not a file", path.display());
+            return Err(Error::config(message).hint("move it away"));
+        }
+        _ => settings::read_file(&path, "configuration file")?,
+    };
+    let name = path_within(&path, work_tree);
+    config_file::parse(&name, &bytes).map_err(settings::located)
+}
+
+/// The content of a work-tree path in the run's base commit.
+///
+/// # Errors
+/// When the repository cannot be read.
+pub fn in_base(repo: &Repo, path: &Path) -> Result<Option<Vec<u8>>> {
+    let Ok(inside) = path.strip_prefix(repo.real().work_tree()) else {
+        return Ok(None);
+    };
+    repo.base_file(inside.as_os_str().as_bytes())
+        .map_err(|error| Error::environment(error.to_string()))
+}
+
+/// Reads a plan.
+///
+/// # Errors
+/// When it cannot be read or is invalid.
+pub fn read_plan(path: &Path, name: &str, warnings: &mut Vec<String>) -> Result<(Plan, String)> {
+    parse_plan(&settings::read_file(path, "plan")?, name, warnings)
+}
+
+fn parse_plan(bytes: &[u8], name: &str, warnings: &mut Vec<String>) -> Result<(Plan, String)> {
+    let parsed = plan::parse(name, bytes).map_err(settings::located)?;
+    warnings.extend(parsed.warnings.iter().map(ToString::to_string));
+    let text = String::from_utf8_lossy(bytes).into_owned();
+    Ok((parsed.value, text))
+}
+
+fn load(
+    source: &Source,
+    real: &Real,
+    warnings: &mut Vec<String>,
+) -> Result<(Plan, String, Option<PlanFile>)> {
+    // Resolved now and used for writing later, so that a link changed in between has no effect.
+    let resolved = match source {
+        Source::Prompt(text) => return Ok((settings::plan_of_prompt(text)?, String::new(), None)),
+        Source::Text(text) => {
+            let (plan, text) = parse_plan(text.as_bytes(), TEXT_NAME, warnings)?;
+            return Ok((plan, text, None));
+        }
+        Source::File(path) => std::fs::canonicalize(path).unwrap_or_else(|_| path.clone()),
+        Source::Known { path, .. } => path.clone(),
+    };
+    let name = path_within(&resolved, real.work_tree());
+    let (plan, text) = match source {
+        Source::Known { content, .. } => parse_plan(content, &name, warnings)?,
+        _ => read_plan(&resolved, &name, warnings)?,
+    };
+    let in_tree = resolved
+        .strip_prefix(real.work_tree())
+        .ok()
+        .filter(|_| !real.ignores(&resolved))
+        .map(|path| path.as_os_str().as_bytes().to_vec());
+    Ok((
+        plan,
+        text,
+        Some(PlanFile {
+            path: resolved,
+            name,
+            in_tree,
+        }),
+    ))
+}
+
+fn named_tasks(plan: &Plan, named: &[String]) -> Result<Vec<TaskId>> {
+    let known = plan.tasks.iter().map(|task| task.id.as_str());
+    named
+        .iter()
+        .map(
+            |name| match plan.tasks.iter().find(|task| task.id.as_str() == name) {
+                Some(task) => Ok(task.id.clone()),
+                None => {
+                    let nearest = crate::domain::suggest::did_you_mean(name, known.clone());
+                    let all: Vec<&str> = known.clone().take(20).collect();
+                    Err(
+                        Error::usage(format!("--task {name}: the plan has no such task{nearest}"))
+                            .hint(format!("its tasks are {}", all.join(", "))),
+                    )
+                }
+            },
+        )
+        .collect()
+}
+
+fn select(plan: &Plan, only: &[TaskId]) -> Result<Vec<Task>> {
+    plan::selection(plan, only)
+        .map(|tasks| tasks.into_iter().cloned().collect())
+        .map_err(|error| Error::usage(error.to_string()))
+}
+
+/// Warns that a task selected by id runs although a dependency is not done.
+fn warn_of_open_dependencies(
+    task: &Task,
+    named: &[TaskId],
+    book: &PlanState,
+    warnings: &mut Vec<String>,
+) {
+    let undone: Vec<&str> = task
+        .depends_on
+        .iter()
+        .filter(|id| !named.is_empty() && !named.contains(id) && !book.is_done(id))
+        .map(TaskId::as_str)
+        .collect();
+    if !undone.is_empty() {
+        warnings.push(format!(
+            "task {} is run alone: it depends on {}, which is not done",
+            task.id,
+            undone.join(", ")
+        ));
+    }
+}
+
+/// Warns of checks that cannot start here: each turn would be paid for before the run finds out.
+fn warn_of_missing_programs(
+    context: &Context,
+    real: &Real,
+    config: &TaskConfig,
+    warnings: &mut Vec<String>,
+) {
+    for missing in programs::missing(context, real.work_tree(), &[], &config.checks) {
+        let other = missing.also_called.map_or_else(
+            || "`sprag doctor` looks for all of them".to_owned(),
+            |other| format!("{other} is, so write {other} there"),
+        );
+        let warning = format!(
+            "{} needs {}, which is not installed here; {other}",
+            missing.of, missing.program
+        );
+        if !warnings.contains(&warning) {
+            warnings.push(warning);
+        }
+    }
+}
+
+/// Warns of secrets that children get and that are too short to be redacted.
+fn warn_of_short_secrets(context: &Context, config: &TaskConfig, warnings: &mut Vec<String>) {
+    let set = &config.settings;
+    for name in set.agent_env.iter().chain(&set.verify_env) {
+        let value = context.var(name).unwrap_or_default().trim();
+        if value.is_empty() || value.len() >= MIN_SECRET_BYTES || !holds_secret(name) {
+            continue;
+        }
+        let warning = format!(
+            "{name} is passed on, and its value is not redacted: it has fewer than {MIN_SECRET_BYTES} bytes"
+        );
+        if !warnings.contains(&warning) {
+            warnings.push(warning);
+        }
+    }
+}
+
+fn warn_of_cost(task: &Task, config: &TaskConfig, warnings: &mut Vec<String>) {
+    if config.settings.max_retries > COSTLY_RETRIES {
+        warnings.push(format!(
+            "task {} has up to {} retries: more than {COSTLY_RETRIES} are costly",
+            task.id, config.settings.max_retries
+        ));
+    }
+}

@@ -1,0 +1,260 @@
+//! Delivers a finished run: pushes its commits to the remote and then updates GitHub.
+
+use crate::context::Context;
+use crate::domain::event::{ClosedPull, EventKind, PushLine, WarningTopic};
+use crate::domain::outcome::{Outcome, RunStatus, TaskEnd};
+use crate::domain::snapshot::RevId;
+use crate::error::Result;
+use crate::git::BranchName;
+use crate::github::actions_environment::ActionsEnvironment;
+use crate::github::api_commits::{ApiCommitError, ApiPush, commit};
+use crate::github::delivery::{AfterPush, Delivered, FOLLOW_UP_TIMEOUT, closed_meanwhile};
+use crate::github::lookup::remote;
+use crate::github::request::{RunRequest, WorkBranch};
+use crate::process::Cancel;
+use crate::run::begin::run_plan::RunPlan;
+use crate::run::state::parts::Parts;
+use crate::run::steps::{PushRequest, follow_remote, keep_for_publish, push_work};
+use crate::settings::TaskConfig;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// How long all requests to GitHub except the push may take while the job is being cancelled. GitHub
+/// kills a job 10 s after the first signal.
+const CANCELLED_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// Pushes the run's commits, opens or updates the pull request, and starts workflows.
+///
+/// # Errors
+/// When the run's own state cannot be written.
+pub(crate) async fn deliver(
+    context: &Context,
+    parts: &mut Parts<'_>,
+    request: &RunRequest,
+    plan: &RunPlan,
+    done: &[TaskConfig],
+    outcomes: &BTreeMap<String, Outcome>,
+) -> Result<Delivered> {
+    let Some(start) = parts.setup.start_commit() else {
+        return Ok(Delivered::Not);
+    };
+    let pushes = request.delivery.push;
+    let (true, Some(actions), Some(branch)) =
+        (pushes, ActionsEnvironment::of(context), &request.branch)
+    else {
+        keep_for_publish(&parts.setup, &parts.tree, &mut parts.emit, &start);
+        return Ok(Delivered::Not);
+    };
+    let checks = configs_of_done(plan, done, outcomes);
+    if parts.tree.repo.base().is_none_or(|head| head == start) {
+        return Ok(Delivered::Not);
+    }
+    let stopped = parts.setup.cancel.beyond_deadline();
+    let patience = context.after_signal(CANCELLED_TIMEOUT);
+    let closed = tokio::select! {
+        biased;
+        closed = closed_meanwhile(&actions, request) => closed,
+        () = after_signal(&stopped, patience) => None,
+    };
+    let target = (request, branch, closed);
+    let mut push = match push(context, &actions, parts, target, start, &checks).await? {
+        PushAttempt::Nothing => return Ok(Delivered::Not),
+        PushAttempt::Impossible => return Ok(Delivered::Failed),
+        PushAttempt::Line(line) => *line,
+    };
+    let done = follow_up(&actions, parts, (request, branch), patience, &mut push).await?;
+    let delivered = match push.closed {
+        Some(closed) => Delivered::Closed(closed),
+        None => Delivered::of(done),
+    };
+    parts.emit.emit(EventKind::PushEnded(Box::new(push)));
+    Ok(delivered)
+}
+
+/// Opens or updates the pull request and starts workflows after a push. After a signal, that may take as long as
+/// `patience`. Returns whether all of it succeeded.
+async fn follow_up(
+    actions: &ActionsEnvironment,
+    parts: &mut Parts<'_>,
+    (request, branch): (&RunRequest, &WorkBranch),
+    patience: Duration,
+    push: &mut PushLine,
+) -> Result<bool> {
+    let stopped = parts.setup.cancel.beyond_deadline();
+    let summary = parts.setup.summary()?;
+    let after = AfterPush {
+        actions,
+        request,
+        branch,
+        summary: &summary,
+        patience: match stopped.reason() {
+            Some(_) => patience,
+            None => FOLLOW_UP_TIMEOUT,
+        },
+    };
+    let followed = tokio::select! {
+        biased;
+        followed = after.follow_up(push) => Some(followed),
+        () = after_signal(&stopped, patience) => None,
+    };
+    let (done, troubles) = followed.unwrap_or_else(|| {
+        let why = "the run was stopped before its pull request and workflows were handled";
+        (false, vec![why.to_owned()])
+    });
+    troubles.into_iter().for_each(|why| parts.emit.warn(why));
+    Ok(done)
+}
+
+/// The settings of the tasks whose work is delivered, in this and in earlier processes of the run.
+fn configs_of_done(
+    plan: &RunPlan,
+    earlier: &[TaskConfig],
+    outcomes: &BTreeMap<String, Outcome>,
+) -> Vec<TaskConfig> {
+    let done = plan
+        .tasks
+        .iter()
+        .filter(|(task, _)| {
+            let outcome = outcomes.get(task.id.as_str());
+            outcome.is_some_and(|outcome| outcome.task_end() == TaskEnd::Done)
+        })
+        .map(|(_, start)| start.config.clone());
+    done.chain(earlier.iter().cloned()).collect()
+}
+
+/// Warns of commits that stay in the job: they cannot be pushed, because no branch of the remote is checked out.
+pub(crate) fn warn_of_unpushed_commits(
+    context: &Context,
+    parts: &mut Parts<'_>,
+    request: Option<&RunRequest>,
+) {
+    let wants = parts.setup.config.settings.push != Some(false);
+    let has_commits = parts.tree.repo.base() != parts.setup.start_commit();
+    let has_no_branch = request.is_some_and(|request| request.branch.is_none());
+    if context.in_actions() && wants && has_commits && has_no_branch {
+        parts.emit.warn(
+            "the commits are only in this job, because the checkout is on no branch of the remote: check one out \
+             before this step, or push them in a later step",
+        );
+    }
+}
+
+/// Warns if the pull request was closed during a run that is not a success and has nothing to push: it cannot
+/// be asked for again until the pull request is open.
+pub(crate) async fn warn_of_closed_pull(
+    context: &Context,
+    parts: &mut Parts<'_>,
+    request: &RunRequest,
+    status: RunStatus,
+) -> Option<ClosedPull> {
+    let is_over = matches!(
+        status,
+        RunStatus::Success | RunStatus::Unverified | RunStatus::NoWork
+    );
+    let is_stopped = parts.setup.cancel.beyond_deadline().reason().is_some();
+    if is_over || is_stopped || !request.delivery.push {
+        return None;
+    }
+    let actions = ActionsEnvironment::of(context)?;
+    let how = closed_meanwhile(&actions, request).await?;
+    parts
+        .emit
+        .warn_about(WarningTopic::PullRequestClosed { how }, how.why());
+    Some(how)
+}
+
+/// Returns `patience` after a signal.
+async fn after_signal(stopped: &Cancel, patience: Duration) {
+    stopped.cancelled().await;
+    tokio::time::sleep(patience).await;
+}
+
+/// The result of trying to push.
+enum PushAttempt {
+    /// There is nothing to push.
+    Nothing,
+    /// The push could not be tried.
+    Impossible,
+    /// The push was tried.
+    Line(Box<PushLine>),
+}
+
+async fn push(
+    context: &Context,
+    actions: &ActionsEnvironment,
+    parts: &mut Parts<'_>,
+    (request, branch, closed): (&RunRequest, &WorkBranch, Option<ClosedPull>),
+    start: RevId,
+    checks: &[TaskConfig],
+) -> Result<PushAttempt> {
+    let named = BranchName::parse(&branch.name);
+    let (remote, name) = match (remote(context, actions), named) {
+        (Ok(remote), Ok(name)) => (remote, name),
+        (Err(error), _) | (_, Err(error)) => {
+            parts.emit.warn(format!("nothing can be pushed: {error}"));
+            return Ok(PushAttempt::Impossible);
+        }
+    };
+    let push_request = PushRequest {
+        remote: &remote,
+        branch: name,
+        expected: branch.at.clone().map(RevId),
+        closed,
+        start,
+        checks,
+        pauses: &actions.pauses,
+        cancel: parts.setup.cancel.beyond_deadline(),
+    };
+    let pushed = if request.delivery.via_api && closed.is_none() {
+        pushed_by_api(actions, parts, &push_request).await
+    } else {
+        None
+    };
+    let pushed = match pushed {
+        Some(line) => Some(line),
+        None => push_work(&mut parts.for_checks(), &push_request).await?,
+    };
+    Ok(pushed.map_or(PushAttempt::Nothing, |line| {
+        PushAttempt::Line(Box::new(line))
+    }))
+}
+
+/// Lets GitHub recreate the commits through its API. `None` if it cannot: a warning says so, and the
+/// caller pushes with git.
+async fn pushed_by_api(
+    actions: &ActionsEnvironment,
+    parts: &mut Parts<'_>,
+    push_request: &PushRequest<'_>,
+) -> Option<PushLine> {
+    let push = ApiPush {
+        repo: &parts.tree.repo,
+        branch: &push_request.branch,
+        expected: push_request.expected.as_ref(),
+        start: &push_request.start,
+    };
+    match commit(actions, push).await {
+        Ok(line) => {
+            let line = line?;
+            if let Some(head) = &line.head {
+                let (tree, emit) = (&mut parts.tree, &mut parts.emit);
+                follow_remote(tree, emit, push_request, &RevId(head.clone()));
+            }
+            Some(line)
+        }
+        Err(ApiCommitError::Impossible(why)) => {
+            parts.emit.warn(format!(
+                "the commits are pushed without GitHub's signature: {why}"
+            ));
+            None
+        }
+        Err(ApiCommitError::OtherTree(why)) => {
+            parts.emit.warn(why.clone());
+            Some(PushLine {
+                branch: push_request.branch.short().to_owned(),
+                detail: why.clone(),
+                cause: Some(why),
+                ..PushLine::default()
+            })
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! The end of a run: its status from the outcomes of its tasks and their delivery.
+
+use crate::domain::event::{EventKind, WarningTopic};
+use crate::domain::outcome::{Outcome, RunStatus, run_end};
+use crate::domain::plan::Plan;
+use crate::domain::settings::OnFinding;
+use crate::domain::snapshot::{Head, Snapshot};
+use crate::error::with_causes;
+use crate::git::display_paths;
+use crate::github::delivery::{Delivered, end_of};
+use crate::process::CancelReason;
+use crate::report::actions_log::print_warning;
+use crate::report::buffered_output::Time;
+use crate::report::html::SOURCES_BYTES;
+use crate::run::state::directory::RunDir;
+use crate::run::state::layout::RunFile;
+use crate::run::state::orderly_end::note_orderly_end;
+use crate::run::state::parts::Parts;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+/// Emits the end of the run. Returns the exit code.
+pub(crate) fn end(
+    parts: &mut Parts<'_>,
+    outcomes: &BTreeMap<String, Outcome>,
+    no_changes: OnFinding,
+    delivered: Delivered,
+) -> u8 {
+    let outcomes = in_plan_order(&parts.tree.plan.plan, outcomes);
+    let late = parts.setup.cancel.reason().and_then(CancelReason::signal);
+    let (status, reason) = end_of(run_end(&outcomes, no_changes), delivered, late.is_some());
+    let signal = outcomes.iter().find_map(|outcome| match outcome {
+        Outcome::Cancelled { signal } => Some(*signal),
+        _ => None,
+    });
+    let exit_code = status.exit_code(signal.or(late));
+    let is_idle = |outcome: &&Outcome| outcome.run_status(no_changes) == RunStatus::NoWork;
+    if no_changes == OnFinding::Warn && outcomes.iter().any(is_idle) {
+        parts.emit.warn("a task changed nothing");
+    }
+    note_orderly_end(&parts.setup, &mut parts.tree, &mut parts.emit);
+    name_check_artifacts(parts);
+    keep_commits(parts);
+    let head = match parts.tree.last_snapshot(&mut parts.emit).1 {
+        Snapshot::Known(known) => match &known.head {
+            Head::At(id) => Some(id.0.clone()),
+            Head::Unborn => None,
+        },
+        Snapshot::Unknown { .. } => None,
+    };
+    let changed_files = parts.accounts.changed_files.iter().cloned().collect();
+    parts.emit.at(None, None, None);
+    parts.emit.emit(EventKind::RunEnded {
+        status,
+        reason,
+        exit_code,
+        head,
+        changed_files,
+    });
+    exit_code
+}
+
+/// Directories that tools create. `.gitignore` should list them as a whole.
+const OF_TOOLS: &[&str] = &[
+    ".mypy_cache",
+    ".nyc_output",
+    ".pytest_cache",
+    ".ruff_cache",
+    ".tox",
+    "__pycache__",
+    "build",
+    "coverage",
+    "dist",
+    "node_modules",
+    "target",
+];
+
+/// Stores the changes of the run's commits for the report, up to the size that the report shows.
+fn keep_commits(parts: &mut Parts<'_>) {
+    let start = parts.setup.start_commit();
+    let Some(head) = parts
+        .tree
+        .repo
+        .base()
+        .filter(|head| Some(head) != start.as_ref())
+    else {
+        return;
+    };
+    let mut text = Vec::new();
+    let mut keep = |piece: &[u8]| {
+        let room = SOURCES_BYTES.saturating_sub(text.len());
+        text.extend_from_slice(&piece[..piece.len().min(room)]);
+    };
+    let written = parts
+        .tree
+        .repo
+        .write_commits(start.as_ref(), &head, &mut keep);
+    let kept = written.map_err(anyhow::Error::from);
+    if let Err(error) = kept.and_then(|()| parts.setup.run_dir.write(RunFile::Commits, &text)) {
+        parts.emit.warn(format!(
+            "the report does not show the commits: {}",
+            with_causes(&error)
+        ));
+    }
+}
+
+/// Warns about files that only setup commands and checks created. A run never commits them.
+fn name_check_artifacts(parts: &mut Parts<'_>) {
+    let (Some(raw), _) = parts.tree.last_snapshot(&mut parts.emit) else {
+        return;
+    };
+    if raw.check_artifacts.is_empty() {
+        return;
+    }
+    let shown: BTreeSet<Vec<u8>> = raw
+        .check_artifacts
+        .iter()
+        .map(|path| ignored_as(path))
+        .collect();
+    let names = display_paths(&Vec::from_iter(shown));
+    parts.emit.warn_about(
+        WarningTopic::CheckArtifacts,
+        format!("files that only the checks left behind were not committed: {names}; commit them or add them to .gitignore"),
+    );
+}
+
+/// The `.gitignore` entry for a file: the tool's directory that contains it, or the file itself.
+fn ignored_as(path: &[u8]) -> Vec<u8> {
+    let mut end = 0;
+    for part in path.split_inclusive(|byte| *byte == b'/') {
+        end += part.len();
+        let name = part.strip_suffix(b"/");
+        let is_of_tool = |name: &[u8]| {
+            OF_TOOLS.iter().any(|tool| tool.as_bytes() == name) || name.ends_with(b".egg-info")
+        };
+        if name.is_some_and(is_of_tool) {
+            return path[..end].to_vec();
+        }
+    }
+    path.to_vec()
+}
+
+/// The outcomes in the order of the plan. Outcomes without a task come first.
+pub(crate) fn in_plan_order<'o>(
+    plan: &Plan,
+    outcomes: &'o BTreeMap<String, Outcome>,
+) -> Vec<&'o Outcome> {
+    let places: HashMap<&str, usize> = plan
+        .tasks
+        .iter()
+        .enumerate()
+        .map(|(place, task)| (task.id.as_str(), place))
+        .collect();
+    let mut ordered: Vec<(Option<usize>, &Outcome)> = outcomes
+        .iter()
+        .map(|(id, outcome)| (places.get(id.as_str()).copied(), outcome))
+        .collect();
+    ordered.sort_by_key(|(place, _)| *place);
+    ordered.into_iter().map(|(_, outcome)| outcome).collect()
+}
+
+/// Records that the run has ended and was reported up to event `last`. A run that dies before this is
+/// resumed to report its end.
+pub(crate) fn note_ended(run_dir: &RunDir, code: u8, last: u64) {
+    let noted = run_dir
+        .write(RunFile::Ended, last.to_string().as_bytes())
+        .and_then(|_| match code {
+            0 => run_dir.write(RunFile::Finished, b"").map(drop),
+            _ => Ok(()),
+        });
+    // The run itself is complete and its exit code stands, so a failure here is only a warning.
+    if let Err(error) = noted {
+        print_warning(&format!("{error:#}"), Time::Enough);
+    }
+}

@@ -1,0 +1,477 @@
+//! Reads the shards of a plan. They are untrusted, because their jobs ran foreign code. A shard is a run
+//! directory with its commits in a bundle, or a branch.
+
+use crate::commit_policy::{LineLookup, Messages, Policy, violations};
+use crate::context::Context;
+use crate::domain::agent::Usage;
+use crate::domain::attempt::BlamedTest;
+use crate::domain::commit_message::reviewed;
+use crate::domain::outcome::{Reason, TaskEnd, short};
+use crate::domain::snapshot::RevId;
+use crate::domain::summary::TaskSummary;
+use crate::git::{BranchName, CommitLine, Remote, Repo, display_path};
+use crate::github::actions_environment::ActionsEnvironment;
+use crate::github::lookup;
+use crate::run::begin::run_plan::RunPlan;
+use crate::run::state::layout::{MANIFEST, SUMMARY};
+use crate::run::state::parts::Parts;
+use crate::run::state::past_runs;
+use crate::run::state::untrusted_run;
+use crate::run::steps::identity::identity_of_commits;
+use crate::run::steps::plan_name;
+use crate::settings::TaskConfig;
+use std::collections::{BTreeMap, HashMap};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The result of one job.
+#[derive(Debug)]
+pub(super) struct Shard {
+    /// The name in messages.
+    pub(super) name: String,
+    /// Its tasks, in the order of the run.
+    pub(super) tasks: Vec<Brought>,
+    /// Its commits, oldest first, with cleaned messages.
+    pub(super) commits: Vec<Work>,
+    /// Why none of it is integrated, one reason per line.
+    pub(super) refused: Vec<String>,
+}
+
+impl Shard {
+    /// Whether it has what a finished task takes: a commit, unless nothing needed doing.
+    pub(super) fn has_work_of(&self, task: &Brought) -> bool {
+        let mut commits = self.commits.iter();
+        task.reason == Reason::AlreadySatisfied || commits.any(|work| work.task == task.id)
+    }
+}
+
+/// A task as its job left it.
+#[derive(Debug, Clone)]
+pub(super) struct Brought {
+    pub(super) id: String,
+    pub(super) end: TaskEnd,
+    pub(super) reason: Reason,
+    pub(super) message: String,
+    pub(super) attempts: u32,
+    pub(super) failing_tests: Vec<BlamedTest>,
+    pub(super) elapsed_ms: u64,
+    /// Usage of its turns in that job, as far as known.
+    pub(super) usage: Usage,
+}
+
+/// A commit of a task.
+#[derive(Debug, Clone)]
+pub(super) struct Work {
+    pub(super) id: RevId,
+    /// The commit as its job made it.
+    pub(super) made_as: RevId,
+    pub(super) task: String,
+    pub(super) subject: String,
+    pub(super) files: Vec<String>,
+}
+
+/// The location of a shard.
+enum ShardLocation {
+    Directory(PathBuf),
+    Branch(RevId),
+}
+
+/// Reads shards.
+pub(super) struct Reader<'r, 'e> {
+    context: &'r Context,
+    parts: &'r mut Parts<'e>,
+    configs: HashMap<&'r str, (usize, &'r TaskConfig)>,
+    /// The remote to fetch branches from, in a job.
+    remote: Option<Remote>,
+}
+
+impl<'r, 'e> Reader<'r, 'e> {
+    pub(super) fn new(context: &'r Context, parts: &'r mut Parts<'e>, plan: &'r RunPlan) -> Self {
+        let tasks = plan.tasks.iter().enumerate();
+        let configs = tasks.map(|(at, (task, start))| (task.id.as_str(), (at, &start.config)));
+        let actions = ActionsEnvironment::of(context).filter(|_| context.in_actions());
+        Self {
+            configs: configs.collect(),
+            remote: actions.and_then(|actions| lookup::remote(context, &actions).ok()),
+            context,
+            parts,
+        }
+    }
+
+    /// All readable shards, in the order of their first tasks. Unreadable ones cause warnings. A task in
+    /// several shards is taken from one in which it is done, else from the first.
+    pub(super) fn read(mut self, named: &[String]) -> Vec<Shard> {
+        let mut shards = Vec::new();
+        for name in named {
+            for (name, place) in self.places(name) {
+                let read = match place {
+                    ShardLocation::Directory(path) => self.of_directory(&name, &path),
+                    ShardLocation::Branch(tip) => self.of_branch(&name, &tip),
+                };
+                match read {
+                    Ok(shard) => shards.push(shard),
+                    Err(why) => self
+                        .parts
+                        .emit
+                        .warn(format!("shard {name} is missing: {why}")),
+                }
+            }
+        }
+        self.each_task_once(&mut shards);
+        let place = |shard: &Shard| {
+            let tasks = shard.tasks.iter();
+            tasks
+                .filter_map(|task| Some(self.configs.get(task.id.as_str())?.0))
+                .min()
+        };
+        for shard in shards.iter().filter(|shard| shard.tasks.is_empty()) {
+            let why = match shard.refused.as_slice() {
+                [] => "it did none of the remaining tasks".to_owned(),
+                lines => lines.join("; "),
+            };
+            let name = &shard.name;
+            self.parts
+                .emit
+                .warn(format!("nothing is used from shard {name}: {why}"));
+        }
+        shards.retain(|shard| !shard.tasks.is_empty());
+        shards.sort_by_key(place);
+        shards
+    }
+
+    /// The locations that a name refers to: a run directory or id, a directory of run directories, or a
+    /// branch.
+    fn places(&mut self, name: &str) -> Vec<(String, ShardLocation)> {
+        let path = self.context.cwd.join(name);
+        if path.is_dir() {
+            return directories(&path)
+                .into_iter()
+                .map(|path| (path.display().to_string(), ShardLocation::Directory(path)))
+                .collect();
+        }
+        if let Ok(branch) = BranchName::parse(name)
+            && let Some(tip) = self.tip_of(&branch)
+        {
+            return vec![(name.to_owned(), ShardLocation::Branch(tip))];
+        }
+        match past_runs::directory(self.context, Path::new(name)) {
+            Ok(path) if path.is_dir() => vec![(name.to_owned(), ShardLocation::Directory(path))],
+            _ => {
+                self.parts.emit.warn(format!(
+                    "shard {name} is missing: there is no such directory, branch or run"
+                ));
+                Vec::new()
+            }
+        }
+    }
+
+    fn tip_of(&self, branch: &BranchName) -> Option<RevId> {
+        let repo = &self.parts.tree.repo;
+        let Some(remote) = &self.remote else {
+            return repo.tip_of(branch).ok().flatten();
+        };
+        let (start, cancel) = (self.parts.setup.start_commit()?, &self.parts.setup.cancel);
+        let fetched = repo.fetch_until_fork(remote, &branch.full(), &start, cancel);
+        fetched.ok().map(|(tip, _)| tip)
+    }
+
+    fn of_directory(&mut self, name: &str, path: &Path) -> Result<Shard, String> {
+        let handed = untrusted_run::read(path, &self.parts.setup.redactor)
+            .map_err(|error| error.in_one_line())?;
+        let summary = &handed.summary;
+        self.expect_plan(summary.plan.path.as_deref())?;
+        if let Some(usd) = summary.usage.cost_usd.filter(|usd| usd.is_finite()) {
+            let spent = &mut self.parts.accounts.spent_by_shards;
+            spent.push((summary.run_id.clone(), usd));
+        }
+        let ended = summary.tasks.iter();
+        let tasks = ended.filter_map(|task| Some((self.place(&task.id)?, brought(task)?)));
+        let mut tasks: Vec<(usize, Brought)> = tasks.collect();
+        tasks.sort_by_key(|(place, _)| *place);
+        let mut shard = Shard {
+            name: name.to_owned(),
+            tasks: tasks.into_iter().map(|(_, task)| task).collect(),
+            commits: Vec::new(),
+            refused: Vec::new(),
+        };
+        if let Some(bundle) = &handed.bundle {
+            let start = Repo::bundle_base(bundle).map_err(|error| error.to_string())?;
+            self.expect_in_history(&start)?;
+            let repo = &self.parts.tree.repo;
+            let line = repo
+                .unbundle(bundle, &start)
+                .map_err(|error| error.to_string())?;
+            let run = if self.parts.setup.in_actions {
+                self.parts.setup.run_link()
+            } else {
+                summary.run_id.clone()
+            };
+            self.take(&mut shard, &start, line, &Messages::OfRun(&run))?;
+        }
+        Ok(shard)
+    }
+
+    /// Reads a branch. It shows only the tasks that have commits.
+    fn of_branch(&mut self, name: &str, tip: &RevId) -> Result<Shard, String> {
+        let repo = &self.parts.tree.repo;
+        let base = repo.base().ok_or("the checkout has no commit")?;
+        let start = repo
+            .fork_point(&base, tip)
+            .map_err(|error| error.to_string())?
+            .ok_or("its history has nothing in common with the branch here")?;
+        let line = repo
+            .commits_since(&start, tip)
+            .map_err(|error| error.to_string())?
+            .map_err(|no_line| no_line.to_string())?;
+        let mut shard = Shard {
+            name: name.to_owned(),
+            tasks: Vec::new(),
+            commits: Vec::new(),
+            refused: Vec::new(),
+        };
+        self.take(&mut shard, &start, line, &Messages::OfAnyRun)?;
+        let mut ids: Vec<String> = shard.commits.iter().map(|work| work.task.clone()).collect();
+        ids.sort_by_key(|id| self.place(id));
+        ids.dedup();
+        shard.tasks = ids.into_iter().map(done).collect();
+        Ok(shard)
+    }
+
+    fn place(&self, task: &str) -> Option<usize> {
+        Some(self.configs.get(task)?.0)
+    }
+
+    /// A task of another plan may have the same id.
+    fn expect_plan(&self, path: Option<&str>) -> Result<(), String> {
+        let file = self.parts.tree.plan.file.as_ref();
+        let Some(own) = file.filter(|file| file.in_tree.is_some()) else {
+            return Ok(());
+        };
+        match path {
+            Some(path) if path == own.name => Ok(()),
+            Some(path) => Err(format!(
+                "it is of the plan {}, and this one is {}",
+                crate::report::text::short_line(path, 200),
+                own.name
+            )),
+            None => Err("it is of a run without a plan file".to_owned()),
+        }
+    }
+
+    fn expect_in_history(&self, start: &RevId) -> Result<(), String> {
+        let repo = &self.parts.tree.repo;
+        let base = repo.base().ok_or("the checkout has no commit")?;
+        let has = |base: &RevId| base == start || repo.contains_commit(base, start);
+        if !has(&base) && !self.deepens_to(start) {
+            return Err(format!(
+                "its work continues {}, which is not in the history of {}",
+                short(start),
+                short(&base)
+            ));
+        }
+        Ok(())
+    }
+
+    /// Whether the branch continues this commit. In a shallow checkout, a branch that has moved since the
+    /// shard began does not show it: the history between them is fetched.
+    fn deepens_to(&self, start: &RevId) -> bool {
+        let setup = &self.parts.setup;
+        let (Some(remote), Some(tip)) = (&self.remote, setup.start_commit()) else {
+            return false;
+        };
+        let repo = &self.parts.tree.repo;
+        let found = repo.fetch_until_fork(remote, &start.0, &tip, &setup.cancel);
+        found.is_ok_and(|(_, fork)| fork.as_ref() == Some(start))
+    }
+
+    /// Adds commits to a shard after the policy has been applied to them.
+    fn take(
+        &self,
+        shard: &mut Shard,
+        start: &RevId,
+        line: CommitLine,
+        messages: &Messages<'_>,
+    ) -> Result<(), String> {
+        let repo = &self.parts.tree.repo;
+        let file = self.parts.tree.plan.file.as_ref();
+        let plan = file.and_then(|file| file.in_tree.as_deref());
+        let name = plan_name(&self.parts.tree.plan);
+        let mut clean = Vec::new();
+        let mut works = Vec::new();
+        for commit in &line.commits {
+            let text = String::from_utf8_lossy(&commit.message);
+            let (text, tasks) = match reviewed(&text) {
+                Some(read) => (read.text, read.tasks),
+                None => (text.into_owned(), Vec::new()),
+            };
+            let changes = commit
+                .changed
+                .iter()
+                .filter(|it| Some(it.path.as_slice()) != plan);
+            let files: Vec<String> = changes.map(|it| display_path(&it.path)).collect();
+            let subject = text.lines().next().unwrap_or_default().to_owned();
+            clean.push((commit.id.clone(), text.into_bytes()));
+            let mut known = tasks.into_iter();
+            let known = known.find(|(plan, id)| *plan == name && self.place(id).is_some());
+            match known {
+                Some((_, task)) => works.push(Work {
+                    id: commit.id.clone(),
+                    made_as: commit.id.clone(),
+                    task,
+                    subject,
+                    files,
+                }),
+                // A commit that only changes the plan's status is skipped, because this run writes the
+                // status itself.
+                None if files.is_empty() => {}
+                None => shard.refused.push(format!(
+                    "commit {} names none of the remaining tasks of the plan",
+                    short(&commit.id)
+                )),
+            }
+        }
+        let violations = self.violations(&line, &works, plan, messages);
+        shard.refused.extend(violations);
+        // Refused commits are not used, so they need no new messages.
+        if shard.refused.is_empty() {
+            let made = repo
+                .reword(start, &clean)
+                .map_err(|error| error.to_string())?
+                .commits;
+            for work in &mut works {
+                let made = made.iter().find(|it| it.old == work.made_as);
+                if let Some(new) = made.and_then(|it| it.new.clone()) {
+                    work.id = new;
+                }
+            }
+        }
+        shard.commits = works;
+        Ok(())
+    }
+
+    /// Violations in the commits, each according to the settings of its task.
+    fn violations(
+        &self,
+        line: &CommitLine,
+        works: &[Work],
+        plan: Option<&[u8]>,
+        messages: &Messages<'_>,
+    ) -> Vec<String> {
+        let repo = &self.parts.tree.repo;
+        let identities = [identity_of_commits(self.parts.setup.in_actions, repo)];
+        let read = |commit: &RevId, path: &[u8]| repo.file_of(commit, path).ok().flatten();
+        let detector = self.parts.setup.detector.as_ref();
+        let held: LineLookup<'_> = &|commit, text| repo.holds(commit, text).unwrap_or(false);
+        let Some((_, any)) = self.configs.values().min_by_key(|(at, _)| *at) else {
+            return Vec::new();
+        };
+        let mut found = Vec::new();
+        for commit in &line.commits {
+            let work = works.iter().find(|it| it.made_as == commit.id);
+            let config = work.and_then(|it| Some(self.configs.get(it.task.as_str())?.1));
+            let policy = Policy {
+                protected: &config.unwrap_or(any).protected_paths,
+                plan: plan.and_then(|path| std::str::from_utf8(path).ok()),
+                identities: &identities,
+                messages: *messages,
+                secrets: detector.map(|detector| (detector, held)),
+            };
+            let one = CommitLine {
+                head: commit.id.clone(),
+                commits: vec![commit.clone()],
+                sizes: line.sizes.clone(),
+            };
+            found.extend(violations(&one, &policy, &read));
+        }
+        found
+    }
+
+    fn each_task_once(&mut self, shards: &mut [Shard]) {
+        let mut owners: BTreeMap<String, (bool, usize)> = BTreeMap::new();
+        for (at, shard) in shards.iter().enumerate() {
+            for task in &shard.tasks {
+                let is_done = task.end == TaskEnd::Done
+                    && shard.refused.is_empty()
+                    && shard.has_work_of(task);
+                let owner = owners.entry(task.id.clone()).or_insert((is_done, at));
+                if is_done && !owner.0 {
+                    *owner = (true, at);
+                }
+            }
+        }
+        for (at, shard) in shards.iter_mut().enumerate() {
+            let is_own = |id: &String| owners.get(id).is_none_or(|owner| owner.1 == at);
+            let others = shard.tasks.iter().filter(|task| !is_own(&task.id));
+            let others: Vec<&str> = others.map(|task| task.id.as_str()).collect();
+            if !others.is_empty() {
+                self.parts.emit.warn(format!(
+                    "shard {}: {} is used from another shard",
+                    shard.name,
+                    others.join(", ")
+                ));
+            }
+            shard.tasks.retain(|task| is_own(&task.id));
+            shard.commits.retain(|work| is_own(&work.task));
+        }
+    }
+}
+
+/// The run directory, or else the subdirectories, because artifacts of several jobs lie side by side.
+fn directories(path: &Path) -> Vec<PathBuf> {
+    let below = || -> Vec<PathBuf> {
+        let entries = fs::read_dir(path).into_iter().flatten().flatten();
+        let mut below: Vec<PathBuf> = entries
+            .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()))
+            .map(|entry| entry.path())
+            .collect();
+        below.sort();
+        below
+    };
+    // A run that was killed has no summary.
+    let mut marks = [SUMMARY, MANIFEST].iter();
+    let is_run = marks.any(|name| path.join(name).symlink_metadata().is_ok());
+    if is_run {
+        vec![path.to_owned()]
+    } else {
+        match below() {
+            none if none.is_empty() => vec![path.to_owned()],
+            below => below,
+        }
+    }
+}
+
+/// A finished task; `None` for one that was not reached.
+fn brought(task: &TaskSummary) -> Option<Brought> {
+    Some(Brought {
+        id: task.id.clone(),
+        end: task.status,
+        reason: task.reason?,
+        message: task.message.clone(),
+        attempts: task.attempts,
+        failing_tests: task.failing_tests.clone(),
+        elapsed_ms: task.elapsed_ms,
+        usage: Usage {
+            tokens_in: task.usage.tokens_in,
+            tokens_cached: task.usage.tokens_cached,
+            tokens_out: task.usage.tokens_out,
+            cost_usd: task
+                .usage
+                .cost_usd
+                .filter(|usd| usd.is_finite() && *usd >= 0.0),
+        },
+    })
+}
+
+/// A task of which only the commits are known.
+fn done(id: String) -> Brought {
+    Brought {
+        id,
+        end: TaskEnd::Done,
+        reason: Reason::Verified,
+        message: String::new(),
+        attempts: 0,
+        failing_tests: Vec::new(),
+        elapsed_ms: 0,
+        usage: Usage::default(),
+    }
+}

@@ -1,0 +1,110 @@
+//! Notes for later tasks: read from final messages, saved in the run directory, loaded from earlier
+//! runs.
+
+use crate::context::Context;
+use crate::domain::notes::{Note, Notebook, notes_of};
+use crate::run::state::directory::RunDir;
+use crate::run::state::layout::RunFile;
+use crate::run::state::past_runs::past_runs;
+use crate::run::state::plan_state::PlanState;
+use crate::secrets::redact::Redactor;
+use std::fs;
+use std::path::Path;
+
+/// The notes that the tasks of a run get.
+#[derive(Debug)]
+pub struct Notes {
+    book: Notebook,
+    run_id: String,
+}
+
+impl Notes {
+    /// Loads the notes of the run directory.
+    pub fn of(run_dir: &RunDir, run_id: &str, plan: &PlanState) -> Self {
+        let key = plan_key(plan);
+        let kept = run_dir.read(RunFile::Notes);
+        let book = kept.and_then(|bytes| Notebook::read(&bytes, &key));
+        Self {
+            book: book.unwrap_or_else(|| Notebook::of(key)),
+            run_id: run_id.to_owned(),
+        }
+    }
+
+    /// Adds the notes of earlier runs of the same plan: from the newest run on this machine that has
+    /// any, and those that were saved elsewhere.
+    ///
+    /// # Errors
+    /// When they cannot be saved.
+    pub fn recall(
+        &mut self,
+        context: &Context,
+        work_tree: &Path,
+        (run_dir, elsewhere): (&RunDir, Option<Vec<u8>>),
+    ) -> anyhow::Result<()> {
+        let key = self.book.plan.clone();
+        let file = RunFile::Notes.path();
+        let here = past_runs(context, work_tree).into_iter().find_map(|run| {
+            let bytes = fs::read(run.dir.join(&*file)).ok()?;
+            Notebook::read(&bytes, &key)
+        });
+        let elsewhere = elsewhere.and_then(|bytes| Notebook::read(&bytes, &key));
+        for book in [here, elsewhere].into_iter().flatten() {
+            self.book.merge(book);
+        }
+        if self.book.is_empty() {
+            Ok(())
+        } else {
+            run_dir.write_json(RunFile::Notes, &self.book)
+        }
+    }
+
+    /// Adds the notes in a final message and returns them. Secrets are redacted.
+    ///
+    /// # Errors
+    /// When they cannot be saved.
+    pub fn take(
+        &mut self,
+        (run_dir, redactor): (&RunDir, &Redactor),
+        task: &str,
+        message: Option<&str>,
+    ) -> (Vec<Note>, anyhow::Result<()>) {
+        let at = jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ");
+        let texts = notes_of(message.unwrap_or_default()).into_iter();
+        let notes: Vec<Note> = texts
+            .map(|text| Note {
+                task: task.to_owned(),
+                at: at.to_string(),
+                text: redactor.redact(&text).into_owned(),
+            })
+            .collect();
+        if notes.is_empty() {
+            return (notes, Ok(()));
+        }
+        for note in &notes {
+            self.book.add(&self.run_id, note.clone());
+        }
+        let kept = run_dir.write_json(RunFile::Notes, &self.book);
+        (notes, kept)
+    }
+
+    /// Whether this run has added notes.
+    pub fn has_own(&self) -> bool {
+        self.book.has_some_of(&self.run_id)
+    }
+
+    /// The notes as the agent of a task reads them.
+    pub fn shown(&self, task: &str) -> String {
+        self.book.shown(&self.run_id, task)
+    }
+}
+
+/// The key that identifies the plan: the path of its file, or its title without a file.
+fn plan_key(plan: &PlanState) -> String {
+    match &plan.file {
+        Some(file) => match &file.in_tree {
+            Some(path) => String::from_utf8_lossy(path).into_owned(),
+            None => file.path.display().to_string(),
+        },
+        None => plan.plan.title.clone(),
+    }
+}

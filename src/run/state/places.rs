@@ -1,0 +1,47 @@
+//! The directories in which runs are stored.
+
+use crate::context::Context;
+use crate::error::{Error, Result};
+use crate::run::state::directory::RunDir;
+use crate::secrets::sources::redactor;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// The directory for the runs of a repository.
+pub fn runs_of(context: &Context, work_tree: &Path) -> PathBuf {
+    if let Some(temp) = context.runner_temp() {
+        return temp.join("sprag");
+    }
+    let name = work_tree
+        .file_name()
+        .map(|name| name.to_string_lossy().into_owned());
+    let hash = blake3::hash(work_tree.as_os_str().as_encoded_bytes()).to_hex();
+    let name = format!("{}-{}", name.unwrap_or_default(), &hash[..8]);
+    context.state_home().join(name)
+}
+
+/// Creates a run directory at `root`, by default among those of the repository.
+///
+/// # Errors
+/// When it cannot be created.
+pub fn create_run_dir(
+    context: &Context,
+    work_tree: &Path,
+    root: Option<PathBuf>,
+) -> Result<RunDir> {
+    let new = || runs_of(context, work_tree).join(uuid::Uuid::now_v7().to_string());
+    RunDir::create(&root.unwrap_or_else(new), Arc::new(redactor(&context.env)))
+        .map_err(|error| Error::environment(format!("{error:#}")))
+}
+
+/// Resolves the links in a path whose last parts may not exist yet.
+pub fn resolved(path: &Path) -> PathBuf {
+    // Resolving reads every directory above, so it is not tried for what is not there.
+    let there = path.symlink_metadata();
+    let whole = there.and_then(|_| path.canonicalize());
+    match (whole, path.parent(), path.file_name()) {
+        (Ok(path), _, _) => path,
+        (Err(_), Some(parent), Some(name)) => resolved(parent).join(name),
+        _ => path.to_path_buf(),
+    }
+}

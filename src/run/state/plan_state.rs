@@ -1,0 +1,271 @@
+//! The plan and the current status of its tasks, which is saved in the plan file.
+
+use crate::domain::plan::{self, Opened, Plan, StatusUpdate, Task, TaskId, TaskStatus};
+use crate::git::{PlanContent, PlanExempt};
+use crate::plain_file;
+use anyhow::Context as _;
+use std::collections::{BTreeMap, HashSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// How many tasks' statuses are written on trial before the run. All tasks of a plan are usually written
+/// alike.
+const REHEARSED: usize = 25;
+
+/// The largest plan that can have been read at the start, in bytes.
+const PLAN_LIMIT: u64 = 1 << 20;
+
+/// The file that a plan came from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PlanFile {
+    /// Absolute path.
+    pub path: PathBuf,
+    /// The name given to the parser, which decides the format.
+    pub name: String,
+    /// Its path in the work tree, if it lies there and git does not ignore it. Then its status is
+    /// committed.
+    pub in_tree: Option<Vec<u8>>,
+}
+
+/// The plan and the current status of its tasks.
+#[derive(Debug, Clone)]
+pub struct PlanState {
+    /// The plan as it was read.
+    pub plan: Plan,
+    /// The file of the plan; `None` for a prompt.
+    pub file: Option<PlanFile>,
+    /// The status of every task, as it should be in the file.
+    statuses: BTreeMap<TaskId, StatusUpdate>,
+    /// The text as it was read, used if an agent leaves an invalid plan.
+    text: String,
+    /// Whether a status differs from the last saved one.
+    unsaved: bool,
+}
+
+impl PlanState {
+    /// A plan with its file and the file's text.
+    pub fn new(plan: Plan, file: Option<PlanFile>, text: String) -> Self {
+        let statuses = plan
+            .tasks
+            .iter()
+            .map(|task| {
+                let update = StatusUpdate {
+                    status: task.status,
+                    attempts: task.attempts,
+                    completed_at: task.completed_at.clone(),
+                };
+                (task.id.clone(), update)
+            })
+            .collect();
+        Self {
+            plan,
+            file,
+            statuses,
+            text,
+            unsaved: false,
+        }
+    }
+
+    /// The text as it was read.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Whether this file says something else than the plan as it was read, apart from Sprag's own keys.
+    pub fn is_otherwise_in(&self, path: &Path) -> bool {
+        let name = self.file.as_ref().map_or("", |file| file.name.as_str());
+        let words = |bytes: &[u8]| plan::without_owned_keys(name, bytes);
+        let other = plain_file::read(path, PLAN_LIMIT);
+        other.is_ok_and(|other| words(&other) != words(self.text.as_bytes()))
+    }
+
+    /// Whether the task is done, according to the current status.
+    pub fn is_done(&self, id: &TaskId) -> bool {
+        self.statuses
+            .get(id)
+            .is_some_and(|update| update.status == TaskStatus::Done)
+    }
+
+    /// Sets a task's status. The next commit saves it.
+    pub fn set(&mut self, id: &TaskId, update: StatusUpdate) {
+        if self.statuses.get(id) != Some(&update) {
+            self.statuses.insert(id.clone(), update);
+            self.unsaved = true;
+        }
+    }
+
+    /// Whether a status still has to be saved.
+    pub fn is_unsaved(&self) -> bool {
+        self.unsaved && self.file.is_some()
+    }
+
+    /// Records that the statuses are saved.
+    pub fn saved(&mut self) {
+        self.unsaved = false;
+    }
+
+    /// How the plan file is excluded from the fingerprint.
+    pub fn exempt(&self) -> Option<PlanExempt> {
+        let file = self.file.as_ref()?;
+        let path = file.in_tree.clone()?;
+        let name = file.name.clone();
+        Some(PlanExempt {
+            path,
+            strip: Box::new(move |bytes| plan::without_owned_keys(&name, bytes)),
+        })
+    }
+
+    /// The plan file for the commit, with the given status for the task in `beside`; `None` if the file
+    /// is not committed.
+    ///
+    /// # Errors
+    /// When the file cannot be read or patched.
+    pub fn content(
+        &self,
+        beside: Option<(&TaskId, &StatusUpdate)>,
+    ) -> anyhow::Result<Option<PlanContent>> {
+        let Some(file) = &self.file else {
+            return Ok(None);
+        };
+        let Some(path) = file.in_tree.clone() else {
+            return Ok(None);
+        };
+        let content = self.text_now(file, beside)?.into_bytes();
+        Ok(Some(PlanContent { path, content }))
+    }
+
+    /// Saves the statuses in a plan file that is not committed.
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    pub fn save_outside(&mut self) -> anyhow::Result<()> {
+        let Some(file) = self.file.clone() else {
+            return Ok(());
+        };
+        if file.in_tree.is_none() && self.unsaved {
+            let text = self.text_now(&file, None)?;
+            crate::run::state::directory::write_atomically(&file.path, text.as_bytes())
+                .with_context(|| format!("{} cannot be written", file.path.display()))?;
+            self.unsaved = false;
+        }
+        Ok(())
+    }
+
+    /// Verifies that the status of each of these tasks can be written.
+    ///
+    /// # Errors
+    /// When the plan is written in a way that cannot be patched.
+    pub fn ensure_writable<'t>(
+        &self,
+        tasks: impl Iterator<Item = &'t TaskId>,
+    ) -> anyhow::Result<()> {
+        let Some(file) = &self.file else {
+            return Ok(());
+        };
+        ensure_writable(&open(&file.name, &self.text)?, tasks)
+    }
+
+    /// The file's current text with the current status of every task. Statuses that the agent wrote are
+    /// corrected. If the agent left no valid plan, the text that was read at the start is used.
+    fn text_now(
+        &self,
+        file: &PlanFile,
+        beside: Option<(&TaskId, &StatusUpdate)>,
+    ) -> anyhow::Result<String> {
+        // The agent may have replaced the file with anything, even a pipe or a huge file.
+        let is_plan = |meta: fs::Metadata| meta.is_file() && meta.len() <= PLAN_LIMIT;
+        let now = fs::metadata(&file.path)
+            .is_ok_and(is_plan)
+            .then(|| fs::read(&file.path).ok())
+            .flatten()
+            .and_then(|bytes| String::from_utf8(bytes).ok());
+        let now = now
+            .as_deref()
+            .and_then(|text| self.with_all_tasks(&file.name, text));
+        let opened = match now {
+            Some(now) => now,
+            None => open(&file.name, &self.text)?,
+        };
+        let present = opened.plan();
+        let known = |id: &TaskId| match beside {
+            Some((other, update)) if other == id => Some(update),
+            _ => self.statuses.get(id),
+        };
+        // Parts of a task are done when the task is. Parts of unfinished tasks keep their marks.
+        let begun = self.plan.tasks.iter();
+        let done_before: HashSet<&TaskId> = begun
+            .filter(|task| task.status == TaskStatus::Done)
+            .map(|task| &task.id)
+            .collect();
+        let is_done_now = |task: &&Task| {
+            let is_done = known(&task.id).is_some_and(|update| update.status == TaskStatus::Done);
+            is_done && !done_before.contains(&task.id)
+        };
+        let done_now = present
+            .tasks
+            .iter()
+            .filter(is_done_now)
+            .map(|task| &task.id);
+        let done_now: HashSet<&TaskId> = done_now.collect();
+        let marked = opened.with_marks_of(&self.text, &done_now);
+        let differs = |task: &Task, update: &StatusUpdate| {
+            task.status != update.status
+                || task.attempts != update.attempts
+                || task.completed_at != update.completed_at
+        };
+        let wrong: Vec<(&TaskId, &StatusUpdate)> = present
+            .tasks
+            .iter()
+            .filter_map(|task| Some((task, known(&task.id)?)))
+            .filter(|(task, update)| differs(task, update) || done_now.contains(&task.id))
+            .map(|(task, update)| (&task.id, update))
+            .collect();
+        let written = match marked {
+            Some(text) => plan::set_statuses(&file.name, &text, &wrong),
+            None => opened.with_statuses(&wrong),
+        };
+        written.map_err(|error| anyhow::anyhow!("{error}"))
+    }
+
+    /// The plan in this text, if it has all tasks of this one.
+    fn with_all_tasks<'a>(&self, name: &'a str, text: &'a str) -> Option<Opened<'a>> {
+        let opened = open(name, text).ok()?;
+        let present = opened.plan().tasks.iter();
+        let ids: HashSet<&TaskId> = present.map(|task| &task.id).collect();
+        let has_all = self.plan.tasks.iter().all(|task| ids.contains(&task.id));
+        has_all.then_some(opened)
+    }
+}
+
+fn open<'a>(name: &'a str, text: &'a str) -> anyhow::Result<Opened<'a>> {
+    let read = plan::open(name, text.as_bytes());
+    Ok(read.map_err(|error| anyhow::anyhow!("{error}"))?.value)
+}
+
+/// Verifies that the status of each of these tasks can be written into the plan.
+///
+/// # Errors
+/// When the plan is written in a way that cannot be patched.
+pub fn ensure_writable<'t>(
+    opened: &Opened<'_>,
+    tasks: impl Iterator<Item = &'t TaskId>,
+) -> anyhow::Result<()> {
+    let update = StatusUpdate {
+        status: TaskStatus::Done,
+        attempts: Some(1),
+        completed_at: Some("2000-01-01T00:00:00Z".into()),
+    };
+    let updates: Vec<(&TaskId, &StatusUpdate)> =
+        tasks.take(REHEARSED).map(|id| (id, &update)).collect();
+    let written = opened.with_statuses(&updates);
+    written
+        .map(drop)
+        .map_err(|error| anyhow::anyhow!("{error}"))
+}
+
+/// The current time in UTC, rounded to seconds.
+pub(crate) fn completed_at() -> String {
+    let now = jiff::Timestamp::now();
+    let rounded = now.round(jiff::Unit::Second).unwrap_or(now);
+    rounded.to_string()
+}
