@@ -1,10 +1,10 @@
 //! The rules of who may import whom, and the invariants that are absences.
 
+mod documents;
 mod sources;
 
 use sources::{
-    all_sources, imports, module_of, named, paths_in, product_lines, root, root_modules,
-    rust_files, sources,
+    all_sources, imports, module_of, named, paths_in, product_lines, root, root_modules, sources,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -459,99 +459,6 @@ fn no_command_knows_of_another() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-}
-
-/// What the documents say that tests show is shown by tests.
-#[test]
-fn the_tests_that_the_documents_name_are_there() {
-    let read = |name: &str| fs::read_to_string(root().join("docs").join(name)).unwrap();
-    let document = read("security.md") + &read("verification.md");
-    let rows = document.lines().filter(|line| line.starts_with('|'));
-    let names = rows.flat_map(quoted_names);
-    let names: Vec<&str> = names
-        .filter(|name| name.matches('_').count() >= 3)
-        .collect();
-    assert!(names.len() > 100, "{names:?}");
-    assert_eq!(not_in_the_sources(&names), Vec::<&str>::new());
-}
-
-/// Every feature of `docs/features.md` has a test, and it is there.
-#[test]
-fn every_feature_of_earlier_tools_names_tests_that_are_there() {
-    let document = fs::read_to_string(root().join("docs/features.md")).unwrap();
-    let rows = tests_of_rows(&document, "| feature", 1);
-    let names: Vec<&str> = rows.concat();
-    assert!(names.len() > 130, "{}", names.len());
-    assert_eq!(not_in_the_sources(&names), Vec::<&str>::new());
-}
-
-/// Every complaint of `docs/ci-complaints.md` has tests that are there, one of them of a whole job.
-#[test]
-fn every_complaint_about_ci_names_a_test_of_a_whole_job() {
-    let document = fs::read_to_string(root().join("docs/ci-complaints.md")).unwrap();
-    let rows = tests_of_rows(&document, "| complaint", 2);
-    assert!(rows.len() > 18, "{}", rows.len());
-    assert_eq!(not_in_the_sources(&rows.concat()), Vec::<&str>::new());
-    let tests = root().join("tests/integration");
-    let mut jobs = rust_files(&tests.join("on_github"));
-    jobs.push(tests.join("act.rs"));
-    let code: String = jobs
-        .iter()
-        .map(|path| fs::read_to_string(path).unwrap())
-        .collect();
-    for names in rows {
-        let is_of_job = |name: &&str| code.contains(&format!("fn {name}("));
-        assert!(names.iter().any(is_of_job), "no test of a job: {names:?}");
-    }
-}
-
-/// The tests that each row of a table of three columns names in one of them.
-fn tests_of_rows<'d>(document: &'d str, head: &str, column: usize) -> Vec<Vec<&'d str>> {
-    let rows = document.lines().filter(|line| line.starts_with("| "));
-    let rows = rows.filter(|line| !line.starts_with(head));
-    rows.map(|line| {
-        let cells: Vec<&str> = line.split(" | ").collect();
-        assert_eq!(cells.len(), 3, "three columns: {line}");
-        let tests: Vec<&str> = quoted_names(cells[column]).collect();
-        assert!(!tests.is_empty(), "no test shows it: {line}");
-        tests
-    })
-    .collect()
-}
-
-/// What stands in backquotes and may be the name of a function.
-fn quoted_names(text: &str) -> impl Iterator<Item = &str> {
-    let is_part = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
-    let quoted = text.split('`').skip(1).step_by(2);
-    quoted.filter(move |name| name.chars().all(is_part))
-}
-
-/// Those of these names that no test of the sources and of the integration tests has.
-fn not_in_the_sources<'a>(names: &[&'a str]) -> Vec<&'a str> {
-    let files = [root().join("src"), root().join("tests")];
-    let files = files.iter().flat_map(|dir| rust_files(dir));
-    let tests: BTreeSet<String> = files
-        .flat_map(|path| tests_of(&fs::read_to_string(path).unwrap()))
-        .collect();
-    let names = names.iter().copied();
-    names.filter(|name| !tests.contains(*name)).collect()
-}
-
-/// The names of the functions of a file that are tests and are not ignored.
-fn tests_of(code: &str) -> Vec<String> {
-    let (mut names, mut is_test, mut is_ignored) = (Vec::new(), false, false);
-    for line in code.lines().map(str::trim) {
-        is_test |= line.starts_with("#[") && line.ends_with("test]");
-        is_ignored |= line.starts_with("#[ignore");
-        let Some((_, rest)) = line.split_once("fn ") else {
-            continue;
-        };
-        let name = rest.split('(').next().unwrap();
-        if std::mem::take(&mut is_test) && !std::mem::take(&mut is_ignored) {
-            names.push(name.to_owned());
-        }
-    }
-    names
 }
 
 #[test]

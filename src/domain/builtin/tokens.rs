@@ -7,7 +7,7 @@
 //!
 //! The costs come from a linear quantile regression (98th percentile) on real texts, against the greater
 //! count of the vocabularies `o200k_base` and `cl100k_base`, rounded up. `scripts/measure-tokens` measures
-//! the accuracy, which `docs/builtin-agent.md` records.
+//! the accuracy, which `tests/evidence/tokens.md` records.
 
 /// A kind of character.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

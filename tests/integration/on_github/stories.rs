@@ -1,4 +1,4 @@
-//! What people say that CI does to agents, as one of them would meet it: docs/ci-complaints.md names these tests.
+//! What people say that CI does to agents, as one of them would meet it: tests/evidence/ci-complaints.md names these tests.
 
 use super::kept_work::{kept, on_a_new_machine};
 use super::{FIX, IS_FIXED, with_pull};

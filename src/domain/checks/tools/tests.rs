@@ -160,7 +160,7 @@ fn table() -> String {
         })
         .collect();
     rows.sort_by_key(|row| row.to_lowercase());
-    format!("| tool | what it is |\n|---|---|\n{}\n", rows.join("\n"))
+    format!("| tool | kind |\n|---|---|\n{}\n", rows.join("\n"))
 }
 
 #[test]
