@@ -1,6 +1,6 @@
 //! The documents: their links lead somewhere, and the tests that they name are there.
 
-use super::sources::{all_sources, root, rust_files};
+use super::sources::{all_sources, product_lines, root, rust_files};
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -56,15 +56,17 @@ fn every_page_that_the_program_names_is_there() {
     texts.extend(others.map(|path| (path.clone(), fs::read_to_string(path).unwrap())));
     let mut broken = Vec::new();
     let mut count = 0;
+    let is_part = |c: char| c.is_ascii_alphanumeric() || "-_/.#".contains(c);
     for (path, text) in texts {
-        for (at, _) in text.match_indices("docs/") {
-            let is_part = |c: char| c.is_ascii_alphanumeric() || "-_/.#".contains(c);
-            let name = text[at..].split(|c| !is_part(c)).next().unwrap();
-            let name = name.trim_end_matches('.');
-            if name.contains(".md") {
-                count += 1;
-                if !is_there(&root().join("README.md"), name) {
-                    broken.push(format!("{}: {name}", path.display()));
+        for (number, line) in product_lines(&text) {
+            for (at, _) in line.match_indices("docs/") {
+                let name = line[at..].split(|c| !is_part(c)).next().unwrap();
+                let name = name.trim_end_matches('.');
+                if name.contains(".md") {
+                    count += 1;
+                    if !is_there(&root().join("README.md"), name) {
+                        broken.push(format!("{}:{number}: {name}", path.display()));
+                    }
                 }
             }
         }
