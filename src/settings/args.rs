@@ -25,7 +25,7 @@ pub struct RunArgs {
     /// Directory of plans; runs the next one that is ready
     #[arg(long, value_name = "DIR")]
     pub queue: Option<PathBuf>,
-    /// Do what the GitHub event asks for; the default in Actions
+    /// Do the work that the GitHub event requests; the default in Actions
     #[arg(long)]
     pub event: bool,
     /// Id of a task to run, instead of all tasks; may be repeated

@@ -33,7 +33,7 @@ pub fn of_run() -> Vec<Input> {
     let mut inputs: Vec<Input> = flags.filter_map(of_flag).collect();
     inputs.push(Input {
         name: TOKEN.to_owned(),
-        help: "Token for Sprag's API calls, pushes and reports; the agent and the checks do not get it. Default: the job's own.".to_owned(),
+        help: "Token for Sprag's API calls, pushes and reports; the agent and the checks do not get it. Default: the job's token.".to_owned(),
         flag: None,
     });
     inputs

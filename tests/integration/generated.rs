@@ -32,7 +32,6 @@ fn generated_documents_are_what_the_tables_say() {
     );
     let handed_on = ("Generated from the tables: the same inputs.", hand_on());
     let outputs = |of_steps| ("Generated from the tables: outputs.", output_list(of_steps));
-    let settings = ("Generated from the tables: settings.", settings_table());
     let with = |path: &str, parts: &[(&str, String)]| {
         let text = fs::read_to_string(Path::new(ROOT).join(path)).unwrap();
         let filled = parts
@@ -57,7 +56,6 @@ fn generated_documents_are_what_the_tables_say() {
         with("docs/agents.md", &[agents]),
         with("action.yml", &[inputs.clone(), outputs(true), handed_on]),
         with("docker/action.yml", &[inputs, outputs(false)]),
-        with("docs/plans.md", &[settings]),
         ("docs/reference.md".to_owned(), reference()),
     ];
     let mut stale = Vec::new();
@@ -128,7 +126,7 @@ fn agents_table() -> String {
             spec.login.directory
         )
     };
-    let head = "| `--agent` | what is run | `install-agent` | key or login |\n|---|---|---|---|\n";
+    let head = "| `--agent` | command | `install-agent` | key or login |\n|---|---|---|---|\n";
     head.to_owned() + &CLIS.iter().map(row).collect::<String>()
 }
 
@@ -206,37 +204,22 @@ fn output_list(of_steps: bool) -> String {
     OUTPUTS.iter().map(entry).collect()
 }
 
-/// The table of `docs/plans.md`.
-fn settings_table() -> String {
-    let mut table = "| key | meaning | default | on a task |\n|---|---|---|---|\n".to_owned();
-    for key in keys() {
-        let on_a_task = match key.scope {
-            Scope::Task => "yes",
-            _ => "no",
-        };
-        let (name, default) = (key.name, key.default.text());
-        let meaning = meaning(&key);
-        table += &format!("| `{name}` | {meaning} | {default} | {on_a_task} |\n");
-    }
-    table
-}
-
 fn reference() -> String {
     let mut text = "\
 <!-- Generated from the tables of settings, flags, inputs and outputs. CONTRIBUTING.md says how. -->
 # Reference
 
-- [What to run](#what-to-run)
+- [The work](#the-work)
 - [Settings](#settings)
 - [Inputs of the action only](#inputs-of-the-action-only)
 - [Outputs of the action](#outputs-of-the-action)
 - [Variables for reaching a model](#variables-for-reaching-a-model)
 
-## What to run
+## The work
 
 Flags of `sprag run` that are not settings, and their action inputs. At most one of `--plan`, `--prompt`,
 `--prompt-file`, `--issue`, `--queue` and `--event` can be used; without any of them, the event decides in a GitHub Actions job.
-`sprag run 'TEXT'` is `sprag run --prompt 'TEXT'`. If the command line says what to run, the inputs for it are ignored.
+`sprag run 'TEXT'` is `sprag run --prompt 'TEXT'`. If the command line names the work, these inputs are ignored.
 
 | flag | action input | meaning |
 |---|---|---|

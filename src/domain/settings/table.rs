@@ -159,10 +159,10 @@ settings! {
         /// Arguments to add to the agent's command line.
         agent_args: Vec<String> = Texts::arguments("ARG"), Task, is Vec::new();
         /// The model for the agent to use.
-        model: String = Text("MODEL"), Task, unset "the agent's own";
+        model: String = Text("MODEL"), Task, unset "the agent's default";
         /// Agents for the attempts after a failed verification, in order; the last one is used for all further attempts. Each has `agent`, `agent_command`, `agent_args` and `model`; missing keys are inherited from the task.
         escalate: Vec<RoleAgent> = AgentList, Task, is Vec::new();
-        /// The agent to use if the task's own is unavailable, with the same keys as in `escalate`.
+        /// The agent to use if the task's agent is unavailable, with the same keys as in `escalate`.
         fallback: RoleAgent = OneAgent, Task, unset "none";
         /// Text to add to every prompt.
         instructions: String = Text("TEXT"), Task, unset "none";
@@ -178,15 +178,15 @@ settings! {
         verify_timeout: Duration = Time, Task, is Duration::from_mins(10);
         /// Names of environment variables to pass to checks and hooks; never those of the runner.
         verify_env: Vec<String> = VARIABLES, Task, is Vec::new();
-        /// What to do with a task without any check: `accept` commits it as unverified, `fail` does not commit it.
+        /// How to treat a task without any check: `accept` commits it as unverified, `fail` does not commit it.
         if_unverified: IfUnverified = Choice::<IfUnverified>::kind(), Task, is IfUnverified::Accept;
         /// When to run the checks on the tree on which a task starts, to find earlier failures.
         baseline: Baseline = Choice::<Baseline>::kind(), Task, is Baseline::OnFailure;
         /// How many times to repeat the checks on a failed tree before the task is given up.
         flaky_reruns: u32 = Whole::<u32>::new(0, 10), Task, is 1;
-        /// What to do with work whose only failures existed before: `tolerate` commits it as unverified.
+        /// How to treat work whose only failures existed before: `tolerate` commits it as unverified.
         known_failures: KnownFailures = Choice::<KnownFailures>::kind(), Task, is KnownFailures::Fail;
-        /// What to do about changed tests and check definitions: `prove` runs the checks on the work with the old ones and, if they fail, does not call it verified; `fail` does not commit it then; `warn` only names the changes.
+        /// How to treat changed tests and check definitions. `prove` runs the checks on the work with the old ones and, if they fail, does not call it verified; `fail` does not commit it then; `warn` only names the changes.
         test_changes: TestChangePolicy = Choice::<TestChangePolicy>::kind(), Task, is TestChangePolicy::Prove;
         /// Whether new tests must fail without the work.
         prove_new_tests: ProveNewTests = Choice::<ProveNewTests>::kind(), Task, is ProveNewTests::Off;
@@ -228,11 +228,11 @@ settings! {
         max_cost_usd_per_day: f64 = Money, Run, in_actions 50.0;
     }
     Isolation {
-        /// How to confine agents, checks, hooks and setup commands: `auto` protects the files that a run and its machine rely on, as far as the machine can; `require` (or `require:N` for a level from 1 to 3) lets them write only to named places and starts nothing without that level; `off` confines nothing.
+        /// How to confine agents, checks, hooks and setup commands. `auto` protects the files that a run and its machine rely on, as far as the machine can. `require` (or `require:N` for a level from 1 to 3) lets them write only to named places, and starts nothing without that level. `off` confines nothing.
         sandbox: Sandbox = Choice::<Sandbox>::kind(), Run, is Sandbox::Auto;
-        /// Absolute paths, or paths below `~`, that may be written with everything below them, in addition to the work tree, the caches of common tools and, with `sandbox: auto`, directories for temporary files and the parent directory of the work tree.
+        /// Absolute paths, or paths below `~`, that may be written with everything below them. The work tree and the caches of common tools need no entry. With `sandbox: auto`, directories for temporary files and the parent directory of the work tree need none either.
         sandbox_write: Vec<String> = PLACES, Run, is Vec::new();
-        /// Whether Sprag keeps the keys of model providers, and agents use its gateway on the loopback interface instead: `auto` if the gateway can replace the key, `on` starts nothing if it cannot, `off` gives agents their keys.
+        /// Whether Sprag keeps the keys of model providers, so that agents use its gateway on the loopback interface. `auto` does so if the gateway can replace the key, `on` starts nothing if it cannot, `off` gives agents their keys.
         gateway: Gateway = Choice::<Gateway>::kind(), Run, is Gateway::Auto;
         /// The hosts that agents, checks and hooks may reach, through Sprag's proxy: names, `*.` before a name, or addresses, without a port; `deny` for none. The log says how far the machine can enforce this.
         network: Network = NetworkKind, Run, unset "any host";
@@ -242,13 +242,13 @@ settings! {
         allow_dirty: bool = Truth, Run, is false;
         /// Continue with tasks that do not depend on a failed one.
         keep_going: bool = Truth, Run, is false;
-        /// What to do with commits that the agent makes itself.
+        /// How to treat commits by the agent.
         agent_commits: AgentCommits = Choice::<AgentCommits>::kind(), Task, is AgentCommits::Squash;
-        /// What a task that changed nothing does to the run: `fail` fails it; with `warn` and `ok` it goes on, also with tasks that depend on that one.
+        /// The effect of a task that changed nothing: `fail` fails the run; `warn` and `ok` continue, also with tasks that depend on this one.
         if_no_changes: OnFinding = Choice::<OnFinding>::kind(), Run, is OnFinding::Fail;
         /// Paths that no task may change, as globs.
         protected_paths: Vec<String> = Globs, Task, is PROTECTED_PATHS.iter().chain(AGENT_FILES).map(|&glob| glob.to_owned()).collect::<Vec<_>>();
-        /// What to do with a task that changes protected paths: `hold` removes these changes, keeps them as a patch and continues with the rest; `block` ends the task.
+        /// How to treat a task that changes protected paths: `hold` removes these changes, keeps them as a patch and continues with the rest; `block` ends the task.
         on_protected: OnProtected = Choice::<OnProtected>::kind(), Task, is OnProtected::Hold;
         /// `ignore`: globs of paths whose changes do not count as progress.
         progress: Progress = ProgressKind, Run, is Progress::default();

@@ -394,7 +394,7 @@ fn the_words_of_a_default_are_those_of_its_value() {
             value("`OWNER`, `MEMBER`, `COLLABORATOR`"),
         ),
         ("deadline", words("`5h30m` in Actions, none elsewhere")),
-        ("model", words("the agent's own")),
+        ("model", words("the agent's default")),
     ] {
         assert_eq!(default_of(name), expected, "{name}");
     }
