@@ -307,6 +307,11 @@ impl Outcome {
         }
     }
 
+    /// Whether the checks or the reviewer confirm that the task is done.
+    pub fn is_verified(&self) -> bool {
+        self.run_status(OnFinding::Fail) == RunStatus::Success
+    }
+
     /// Whether the run stops after this task even with `keep_going`.
     pub fn ends_run(&self) -> bool {
         matches!(

@@ -3,8 +3,10 @@
 mod attempts;
 mod fold;
 mod parts;
+mod standing;
 
 pub use attempts::{AttemptLines, AttemptName};
+pub use standing::Standing;
 
 use super::agent::{AgentEvent, TodoItem, Usage};
 use super::assess::AssessmentKind;
@@ -195,6 +197,9 @@ pub struct TaskSummary {
     pub title: String,
     /// Its status.
     pub status: TaskEnd,
+    /// Whether the checks or the reviewer confirm that the task is done; `false` in older records.
+    #[serde(default)]
+    pub verified: bool,
     /// The reason code; `null` for a task that was not reached or was already done.
     pub reason: Option<Reason>,
     /// Sprag's commit.

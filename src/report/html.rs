@@ -10,7 +10,7 @@ use crate::domain::outcome::TaskEnd;
 use crate::domain::review;
 use crate::domain::sandbox::{denied_words, gateway_words};
 use crate::domain::summary::{
-    AttemptLines, AttemptName, CheckLine, RunSummary, TaskSummary, TurnSummary,
+    AttemptLines, AttemptName, CheckLine, RunSummary, Standing, TaskSummary, TurnSummary,
 };
 use files::Files;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
@@ -263,7 +263,7 @@ fn table(summary: &RunSummary) -> Markup {
                 @for task in &summary.tasks {
                     tr {
                         td { code { (text::short_line(&task.id, 60)) } " " (text::short_line(&task.title, 200)) }
-                        td class=(class(task.status)) { (task.status.as_str()) @if let Some(reason) = task.reason { br; span.soft { (reason.as_str()) } } }
+                        td class=(class(task.standing())) { (task.standing().as_str()) @if let Some(reason) = task.reason { br; span.soft { (reason.as_str()) } } }
                         td.number data-label="attempts" { (task.attempts) }
                         td data-label="commit" { code { (task.commit.as_deref().map_or("–".into(), sentence::short_id)) } }
                         td.number data-label="time" { (text::duration(task.elapsed_ms)) }
@@ -275,12 +275,12 @@ fn table(summary: &RunSummary) -> Markup {
     }
 }
 
-fn class(status: TaskEnd) -> &'static str {
-    match status {
-        TaskEnd::Done => "done",
-        TaskEnd::Failed => "bad",
-        TaskEnd::Blocked => "blocked",
-        TaskEnd::Pending | TaskEnd::Skipped => "pending",
+fn class(standing: Standing) -> &'static str {
+    match standing {
+        Standing::Verified | Standing::DoneBefore => "done",
+        Standing::Failed => "bad",
+        Standing::Unverified | Standing::Blocked => "blocked",
+        Standing::Pending | Standing::Skipped => "pending",
     }
 }
 
@@ -300,7 +300,7 @@ fn section(task: &TaskSummary, files: &Files<'_>) -> Markup {
     };
     html! {
         section id=(anchor(task)) {
-            h2 { code { (text::short_line(&task.id, 60)) } " " (text::short_line(&task.title, 200)) ": " span class=(class(task.status)) { (task.status.as_str()) } }
+            h2 { code { (text::short_line(&task.id, 60)) } " " (text::short_line(&task.title, 200)) ": " span class=(class(task.standing())) { (task.standing().as_str()) } }
             p { (text::line(&task.message)) }
             @if let Some(report) = &task.failed_report {
                 h3 { "The agent reports" }

@@ -20,7 +20,7 @@ use super::text::upper_first;
 use super::{failure, next_steps, sentence, text};
 use crate::domain::outcome::{Reason, RunStatus, TaskEnd};
 use crate::domain::sandbox::{SandboxLine, denied_words, gateway_words};
-use crate::domain::summary::{RunSummary, TaskSummary};
+use crate::domain::summary::{RunSummary, Standing, TaskSummary};
 use context::link;
 use escape::{code, fence, inline};
 
@@ -131,10 +131,7 @@ fn joined(blocks: &[String]) -> String {
 
 /// The first line of the report without its heading mark. It is also the title of a check run.
 pub fn title(summary: &RunSummary) -> String {
-    let done = {
-        let (done, all) = (summary.totals.done, u64::from(summary.totals.tasks));
-        format!("{done} of {} done", text::count(all, "task"))
-    };
+    let done = summary.tasks_in_words();
     match summary.status {
         None => format!("running, {done}"),
         Some(status) => format!("{}, {done}", sentence::status(status)),
@@ -344,11 +341,8 @@ fn table(summary: &RunSummary, limits: &Limits) -> String {
 fn row(task: &TaskSummary) -> String {
     const NONE: &str = "–";
     let worked = !task.turns.is_empty() || task.attempts > 0;
-    let status = unbroken(&format!(
-        "{} {}",
-        task_icon(task.status),
-        task.status.as_str()
-    ));
+    let standing = task.standing();
+    let status = unbroken(&format!("{} {}", task_icon(standing), standing.as_str()));
     let reason = task.reason.map(|reason| format!(" `{}`", reason.as_str()));
     let attempts = match (worked, task.nudges) {
         (false, _) => NONE.to_owned(),
@@ -457,13 +451,14 @@ fn run_icon(status: Option<RunStatus>) -> &'static str {
     }
 }
 
-fn task_icon(status: TaskEnd) -> &'static str {
-    match status {
-        TaskEnd::Done => "✅",
-        TaskEnd::Failed => "❌",
-        TaskEnd::Blocked => "✋",
-        TaskEnd::Pending => "⏸️",
-        TaskEnd::Skipped => "⏭️",
+fn task_icon(standing: Standing) -> &'static str {
+    match standing {
+        Standing::Verified | Standing::DoneBefore => "✅",
+        Standing::Unverified => "⚪",
+        Standing::Failed => "❌",
+        Standing::Blocked => "✋",
+        Standing::Skipped => "⏭️",
+        Standing::Pending => "⏸️",
     }
 }
 

@@ -239,12 +239,7 @@ pub fn github_output(outputs: &[(&'static str, String)], delimiter: &str) -> Str
 
 /// The result of the run in one line for a person.
 pub fn one_line(summary: &RunSummary) -> String {
-    let totals = &summary.totals;
-    let done = format!(
-        "{} of {} done",
-        totals.done,
-        text::count(u64::from(totals.tasks), "task")
-    );
+    let done = summary.tasks_in_words();
     match (summary.status, summary.reason) {
         (Some(status), Some(reason)) => {
             format!("{} ({}): {done}", status.as_str(), reason.as_str())

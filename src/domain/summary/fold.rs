@@ -317,6 +317,7 @@ impl RunSummary {
         let before = std::mem::replace(&mut task.verifications, ended.verifications);
         task.status = ended.outcome.task_end();
         task.reason = Some(ended.outcome.reason());
+        task.verified = ended.outcome.is_verified();
         task.commit = ended.outcome.commit().map(|id| id.0.clone());
         task.message = task.end_message(ended);
         task.history = ended.history.iter().map(HistoryLine::from).collect();

@@ -119,6 +119,7 @@ impl TaskSummary {
             } else {
                 TaskEnd::Pending
             },
+            verified: false,
             reason: None,
             commit: None,
             attempts: 0,

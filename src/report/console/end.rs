@@ -1,7 +1,7 @@
 //! The end of a run: what happened, what was kept, and the next command to type.
 
 use super::line::{Line, Tone, mark};
-use crate::domain::outcome::{Reason, RunStatus, TaskEnd};
+use crate::domain::outcome::{Reason, RunStatus};
 use crate::domain::summary::{RunSummary, TaskSummary};
 use crate::report::failure::{self, Failure};
 use crate::report::next_steps::NextStep;
@@ -42,10 +42,7 @@ pub(super) fn lines(summary: &RunSummary) -> Vec<Line> {
     let words = summary.reason.map(|it| (it, sentence::end(summary, it)));
     let words = words.filter(|(reason, words)| is_undecided || *words != sentence::reason(*reason));
     lines.extend(words.map(|(_, words)| Line::new(Tone::Plain, format!("  {words}"))));
-    let done = matches!(
-        summary.status,
-        Some(RunStatus::Success | RunStatus::Unverified)
-    );
+    let done = summary.status == Some(RunStatus::Success);
     lines.extend(list(
         if done { "Done:" } else { "Kept:" },
         next_steps::kept(summary),
@@ -63,7 +60,7 @@ pub(super) fn lines(summary: &RunSummary) -> Vec<Line> {
 fn headline(summary: &RunSummary) -> Line {
     let (tone, mark) = match summary.status {
         Some(RunStatus::Success) => (Tone::Good, "✓"),
-        Some(RunStatus::Unverified | RunStatus::NoWork) => (Tone::Warn, "✓"),
+        Some(RunStatus::Unverified | RunStatus::NoWork) => (Tone::Warn, "○"),
         Some(RunStatus::Cancelled | RunStatus::Budget | RunStatus::Deadline) => (Tone::Warn, "■"),
         _ => (Tone::Bad, "✗"),
     };
@@ -140,11 +137,8 @@ fn list(heading: &str, entries: Vec<String>) -> Vec<Line> {
 }
 
 fn task(task: &TaskSummary) -> Line {
-    let tone = match task.status {
-        TaskEnd::Done => Tone::Good,
-        TaskEnd::Failed | TaskEnd::Blocked => Tone::Bad,
-        TaskEnd::Pending | TaskEnd::Skipped => Tone::Dim,
-    };
+    let standing = task.standing();
+    let (tone, mark) = mark(standing);
     let (id, title) = (
         text::short_line(&task.id, 60),
         text::short_line(&task.title, 120),
@@ -155,12 +149,9 @@ fn task(task: &TaskSummary) -> Line {
         .filter(|reason| *reason != Reason::Verified)
         .map_or(String::new(), |reason| format!(" ({})", reason.as_str()));
     let message = text::short_line(&sentence::task_message(task), 400);
-    let word = task.status.as_str();
+    let word = standing.as_str();
     Line::whole(
         tone,
-        format!(
-            "  {} {id} {title}: {word}{reason}: {message}",
-            mark(task.status)
-        ),
+        format!("  {mark} {id} {title}: {word}{reason}: {message}"),
     )
 }

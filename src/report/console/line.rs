@@ -1,8 +1,7 @@
 //! One line of the log, and the formats that all its parts share.
 
 use super::Style;
-use crate::domain::outcome::TaskEnd;
-use crate::domain::summary::{RunSummary, TaskSummary};
+use crate::domain::summary::{RunSummary, Standing, TaskSummary};
 use crate::report::text;
 use anstyle::AnsiColor;
 
@@ -63,13 +62,14 @@ impl Line {
     }
 }
 
-/// The symbol for the end of a task.
-pub(super) fn mark(status: TaskEnd) -> &'static str {
-    match status {
-        TaskEnd::Done => "✓",
-        TaskEnd::Failed | TaskEnd::Blocked => "✗",
-        TaskEnd::Pending => "·",
-        TaskEnd::Skipped => "-",
+/// The tone and the symbol for a task.
+pub(super) fn mark(standing: Standing) -> (Tone, &'static str) {
+    match standing {
+        Standing::Verified | Standing::DoneBefore => (Tone::Good, "✓"),
+        Standing::Unverified => (Tone::Warn, "○"),
+        Standing::Failed | Standing::Blocked => (Tone::Bad, "✗"),
+        Standing::Pending => (Tone::Dim, "·"),
+        Standing::Skipped => (Tone::Dim, "-"),
     }
 }
 

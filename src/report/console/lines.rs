@@ -10,10 +10,10 @@ use crate::domain::checks::verdict::{CheckOutcome, CheckResult};
 use crate::domain::event::{
     Event, EventKind, PushLine, ReviewLine, RunStarted, TaskEnded, TurnLine,
 };
-use crate::domain::outcome::{Reason, TaskEnd, signal_name};
+use crate::domain::outcome::{Reason, signal_name};
 use crate::domain::review::{self, ReviewVerdict};
 use crate::domain::sandbox::{SandboxLine, denied_words, gateway_words};
-use crate::domain::summary::RunSummary;
+use crate::domain::summary::{RunSummary, Standing};
 use crate::report::{sentence, text};
 
 /// Maximum length in characters of foreign text in a line.
@@ -505,12 +505,7 @@ fn failing_tests(ended: &TaskEnded) -> Vec<Line> {
 }
 
 fn task_ended(event: &Event, ended: &TaskEnded, summary: &RunSummary) -> Line {
-    let (status, reason) = (ended.outcome.task_end(), ended.outcome.reason());
-    let tone = match status {
-        TaskEnd::Done => Tone::Good,
-        TaskEnd::Failed | TaskEnd::Blocked => Tone::Bad,
-        TaskEnd::Pending | TaskEnd::Skipped => Tone::Warn,
-    };
+    let standing = Standing::from(&ended.outcome);
     let id = text::short_line(event.task.as_deref().unwrap_or(""), 60);
     let known = event.task.as_deref().and_then(|id| summary.task(id));
     let message = known.map_or_else(|| ended.outcome.message(), sentence::task_message);
@@ -520,9 +515,10 @@ fn task_ended(event: &Event, ended: &TaskEnded, summary: &RunSummary) -> Line {
         text::count(u64::from(ended.turns), "turn"),
         ms(ended.elapsed_ms),
     ];
-    let (mark, word) = (mark(status), status.as_str());
+    let (tone, mark) = mark(standing);
+    let word = standing.as_str();
     // The message of a passed task already says why it is done.
-    let reason = match reason {
+    let reason = match ended.outcome.reason() {
         Reason::Verified => String::new(),
         reason => format!(" ({})", reason.as_str()),
     };

@@ -4,7 +4,6 @@ use super::Style;
 use super::line::{Line, Tone, mark, place, worked_on};
 use crate::domain::agent::{AgentEvent, TodoStatus};
 use crate::domain::event::{Event, EventKind};
-use crate::domain::outcome::TaskEnd;
 use crate::domain::summary::{RunSummary, TaskSummary};
 use crate::report::text;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle, TermLike};
@@ -116,11 +115,10 @@ fn checklist(summary: &RunSummary) -> Vec<Line> {
         ));
     }
     for task in tasks.iter().skip(from).take(MAX_TASKS) {
-        let (tone, sign) = match (Some(task.id.as_str()) == current, task.status) {
-            (true, _) => (Tone::Heading, "▸"),
-            (_, TaskEnd::Done) => (Tone::Good, mark(task.status)),
-            (_, TaskEnd::Failed | TaskEnd::Blocked) => (Tone::Bad, mark(task.status)),
-            _ => (Tone::Dim, mark(task.status)),
+        let (tone, sign) = if Some(task.id.as_str()) == current {
+            (Tone::Heading, "▸")
+        } else {
+            mark(task.standing())
         };
         let (id, title) = (
             text::short_line(&task.id, 60),

@@ -6,7 +6,7 @@ use super::{Limits, upper_first};
 use crate::domain::agent::{TodoItem, TodoStatus};
 use crate::domain::event::PushLine;
 use crate::domain::outcome::{RunStatus, TaskEnd};
-use crate::domain::summary::{RunSummary, TaskSummary};
+use crate::domain::summary::{RunSummary, Standing, TaskSummary};
 use crate::report::{next_steps, sentence, text};
 
 /// Maximum number of items of the agent's own list.
@@ -39,11 +39,9 @@ fn item(
     is_current: bool,
     around: &ReportContext,
 ) -> String {
-    let tick = if task.status == TaskEnd::Done {
-        "x"
-    } else {
-        " "
-    };
+    let standing = task.standing();
+    let is_done = matches!(standing, Standing::Verified | Standing::DoneBefore);
+    let tick = if is_done { "x" } else { " " };
     let id = code(&task.id, 60);
     let id = around.plan_line(&id, summary.plan.path.as_deref(), task.line);
     let title = inline(&task.title, 120);
@@ -53,6 +51,9 @@ fn item(
     } else if task.status == TaskEnd::Done {
         let commit = task.commit.as_deref().filter(|_| is_on_remote(summary));
         facts.extend(commit.map(|id| around.commit(id)));
+        if !is_done {
+            facts.push(where_it_stands(task));
+        }
     } else if summary.status.is_some() || task.reason.is_some() || !task.selected {
         facts.push(where_it_stands(task));
     }
@@ -72,8 +73,8 @@ fn where_it_stands(task: &TaskSummary) -> String {
     match task.reason {
         Some(reason) => format!(
             "{} **{}**: {} (`{}`)",
-            super::task_icon(task.status),
-            task.status.as_str(),
+            super::task_icon(task.standing()),
+            task.standing().as_str(),
             sentence::reason(reason),
             reason.as_str()
         ),

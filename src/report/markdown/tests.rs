@@ -355,7 +355,7 @@ fn budget() {
 #[test]
 fn unverified() {
     insta::assert_snapshot!(report(&samples::unverified()), @r"
-    ## ⚪ Sprag: unverified, 1 of 1 task done
+    ## ⚪ Sprag: unverified, 1 committed but not verified
 
     **No check confirms it** (`unverified` · `unverified`)
 
@@ -368,7 +368,7 @@ fn unverified() {
 
     | Task | Status | Attempts | Commit | Time | Tokens, cost |
     |---|---|---:|---|---:|---:|
-    | `t1` Serve /report.csv | ✅&nbsp;done `unverified` | 1 | `9b1e44c0aa27` | 41s | 20.5k, \$0.06 |
+    | `t1` Serve /report.csv | ⚪&nbsp;not&nbsp;verified `unverified` | 1 | `9b1e44c0aa27` | 41s | 20.5k, \$0.06 |
 
     <details>
     <summary><b>t1</b> Serve /report.csv: committed as 9b1e44c0aa27 without a check</summary>

@@ -1,0 +1,174 @@
+//! The standing of a task: the one value from which every report takes the task's symbol, colour and word.
+
+use super::{RunSummary, TaskSummary};
+use crate::outcome::{Outcome, TaskEnd};
+use crate::text::count;
+
+/// How a task stands. A report draws only [`Standing::Verified`] and [`Standing::DoneBefore`] as success.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Standing {
+    /// The task is done, and the checks or the reviewer confirm it.
+    Verified,
+    /// The task was done before the run began.
+    DoneBefore,
+    /// The work is accepted, and nothing confirms it.
+    Unverified,
+    /// The task failed.
+    Failed,
+    /// The task is blocked until a person acts.
+    Blocked,
+    /// The task is still to be done.
+    Pending,
+    /// The task was left out because a task that it depends on is not done.
+    Skipped,
+}
+
+impl Standing {
+    /// The word for a person.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Verified | Self::DoneBefore => "done",
+            Self::Unverified => "not verified",
+            Self::Failed => TaskEnd::Failed.as_str(),
+            Self::Blocked => TaskEnd::Blocked.as_str(),
+            Self::Pending => TaskEnd::Pending.as_str(),
+            Self::Skipped => TaskEnd::Skipped.as_str(),
+        }
+    }
+}
+
+impl From<&Outcome> for Standing {
+    fn from(outcome: &Outcome) -> Self {
+        match outcome.task_end() {
+            TaskEnd::Done if outcome.is_verified() => Self::Verified,
+            TaskEnd::Done => Self::Unverified,
+            TaskEnd::Failed => Self::Failed,
+            TaskEnd::Blocked => Self::Blocked,
+            TaskEnd::Pending => Self::Pending,
+            TaskEnd::Skipped => Self::Skipped,
+        }
+    }
+}
+
+impl TaskSummary {
+    /// How the task stands.
+    pub fn standing(&self) -> Standing {
+        match self.status {
+            TaskEnd::Done if self.reason.is_none() => Standing::DoneBefore,
+            TaskEnd::Done if self.verified => Standing::Verified,
+            TaskEnd::Done => Standing::Unverified,
+            TaskEnd::Failed => Standing::Failed,
+            TaskEnd::Blocked => Standing::Blocked,
+            TaskEnd::Pending => Standing::Pending,
+            TaskEnd::Skipped => Standing::Skipped,
+        }
+    }
+}
+
+impl RunSummary {
+    /// The tasks in words: `2 of 3 tasks done`, or each standing with its number if the work of a task is not
+    /// verified, since a count of done tasks would hide that.
+    pub fn tasks_in_words(&self) -> String {
+        let number = |wanted: &dyn Fn(&TaskSummary) -> bool| {
+            self.tasks.iter().filter(|task| wanted(task)).count() as u64
+        };
+        let of = |standing| number(&|task| task.standing() == standing);
+        let unverified = of(Standing::Unverified);
+        if unverified == 0 {
+            let all = count(u64::from(self.totals.tasks), "task");
+            return format!("{} of {all} done", self.totals.done);
+        }
+        let committed =
+            number(&|task| task.standing() == Standing::Unverified && task.commit.is_some());
+        let left = of(Standing::Pending) + of(Standing::Skipped);
+        let parts = [
+            (of(Standing::Verified), "verified"),
+            (of(Standing::DoneBefore), "done before"),
+            (committed, "committed but not verified"),
+            (unverified - committed, "not verified"),
+            (of(Standing::Failed), "failed"),
+            (of(Standing::Blocked), "blocked"),
+            (left, "left"),
+        ];
+        let parts: Vec<String> = parts
+            .iter()
+            .filter(|(number, _)| *number > 0)
+            .map(|(number, word)| format!("{number} {word}"))
+            .collect();
+        parts.join(", ")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Standing;
+    use crate::event::TaskLine;
+    use crate::outcome::{Outcome, Reason, TaskEnd};
+    use crate::summary::{RunSummary, TaskSummary};
+
+    fn summary(ends: &[(TaskEnd, Option<Reason>, bool)]) -> RunSummary {
+        let task = |(status, reason, verified): &(TaskEnd, Option<Reason>, bool)| {
+            let line = TaskLine {
+                id: "t1".into(),
+                title: String::new(),
+                done: false,
+                selected: true,
+                line: None,
+                max_retries: 3,
+            };
+            TaskSummary {
+                status: *status,
+                reason: *reason,
+                verified: *verified,
+                commit: (*status == TaskEnd::Done).then(|| "9b1e44c".into()),
+                ..TaskSummary::from_line(&line)
+            }
+        };
+        let mut summary = RunSummary {
+            tasks: ends.iter().map(task).collect(),
+            ..RunSummary::default()
+        };
+        summary.totals.tasks = ends.len() as u32;
+        summary.totals.done = ends
+            .iter()
+            .filter(|(end, ..)| *end == TaskEnd::Done)
+            .count() as u32;
+        summary
+    }
+
+    #[test]
+    fn a_count_of_done_tasks_needs_all_of_them_verified() {
+        let verified = (TaskEnd::Done, Some(Reason::Verified), true);
+        let unverified = (TaskEnd::Done, Some(Reason::ChangedExpectations), false);
+        let failed = (TaskEnd::Failed, Some(Reason::NoProgress), false);
+        let before = (TaskEnd::Done, None, false);
+        assert_eq!(
+            summary(&[verified, before, failed]).tasks_in_words(),
+            "2 of 3 tasks done"
+        );
+        assert_eq!(
+            summary(&[verified, unverified, failed, before]).tasks_in_words(),
+            "1 verified, 1 done before, 1 committed but not verified, 1 failed"
+        );
+    }
+
+    #[test]
+    fn work_that_nothing_confirms_is_not_drawn_as_done() {
+        let outcomes = [
+            Outcome::Unverified {
+                commit: None,
+                accepted: true,
+            },
+            Outcome::KnownFailures {
+                commit: None,
+                tests: Vec::new(),
+            },
+            Outcome::AlreadySatisfied { verified: false },
+        ];
+        for outcome in &outcomes {
+            assert_eq!(Standing::from(outcome), Standing::Unverified, "{outcome:?}");
+        }
+        let verified = Outcome::AlreadySatisfied { verified: true };
+        assert_eq!(Standing::from(&verified), Standing::Verified);
+    }
+}
