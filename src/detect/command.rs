@@ -5,9 +5,9 @@ mod table;
 #[cfg(test)]
 mod tests;
 
-use crate::domain::checks::definitions::is_assignment;
 use crate::domain::checks::verdict::CheckKind;
 use crate::domain::checks::verdict::CheckKind::{Build, Lint, Test};
+use crate::domain::command_line::is_assignment;
 use Purpose::{Check, Machine, Setup};
 use table::Rule::{self, Args, Is, Named};
 use table::{

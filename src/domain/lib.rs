@@ -10,6 +10,7 @@ pub mod attempt;
 pub mod builtin;
 pub mod check_run;
 pub mod checks;
+pub mod command_line;
 pub mod commit_message;
 pub mod config_file;
 pub mod continuation;

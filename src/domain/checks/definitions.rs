@@ -16,8 +16,6 @@ mod vendored;
 mod walk;
 
 pub use part::{Part, Restored};
-pub(super) use shell::commands;
-pub use shell::is_assignment;
 
 use super::tests_changed::is_test;
 use families::FAMILIES;

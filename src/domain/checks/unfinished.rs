@@ -1,8 +1,8 @@
 //! Recognises a test runner that ended before its tests: code under test may exit the whole process, and then
 //! an exit code of 0 proves nothing.
 
-use super::definitions::commands;
 use super::tools::TABLE;
+use crate::command_line::{CommandLine, Simple};
 use crate::pattern::Pattern;
 use crate::text;
 use regex::RegexSet;
@@ -33,17 +33,13 @@ pub(super) fn is_unfinished(run: &str, output: &str) -> bool {
     if run.contains('>') {
         return false;
     }
-    let is_unittest = |words: &Vec<String>| {
-        let is_python = |word: &String| {
-            let name = word.rsplit('/').next().unwrap_or_default();
-            name.starts_with("python")
-        };
-        let mut words = words.iter().skip_while(|word| !is_python(word));
-        let mut words = words.by_ref().skip_while(|word| *word != "-m").skip(1);
-        words.next().is_some_and(|module| module == "unittest")
-            && !words.any(|word| word == "-h" || word == "--help")
+    let is_unittest = |command: &Simple| {
+        command.program().is_some_and(|program| {
+            let is_help = |word: &String| word == "-h" || word == "--help";
+            program.word == "unittest" && !program.arguments.iter().any(is_help)
+        })
     };
-    commands(run).iter().any(is_unittest) && !RAN.is_match(&plain)
+    CommandLine::read(run).commands().any(is_unittest) && !RAN.is_match(&plain)
 }
 
 /// Whether a line stands before or after the tests of a run of some tool, or ends what Python's unittest prints.

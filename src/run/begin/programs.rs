@@ -2,30 +2,22 @@
 //! missing.
 
 use crate::context::Context;
-use crate::domain::checks::definitions::is_assignment;
 use crate::domain::checks::verdict::Check;
+use crate::domain::command_line::CommandLine;
 use crate::process::find_program;
 use std::path::Path;
 
-/// Words that are followed by a command.
-const BEFORE_A_COMMAND: &[&str] = &["!", "command", "env", "exec", "nice", "nohup", "time"];
-
-/// Shell built-ins. They are skipped up to the next command.
+/// Shell built-ins.
 const BUILT_IN: &[&str] = &[
-    ":", "[", "break", "continue", "echo", "exit", "export", "false", "getopts", "hash", "local",
-    "printf", "pwd", "read", "readonly", "return", "set", "shift", "test", "times", "trap", "true",
-    "type", "ulimit", "umask", "unalias", "unset", "wait",
+    ":", "[", "[[", "break", "cd", "continue", "echo", "exit", "export", "false", "getopts",
+    "hash", "local", "popd", "printf", "pushd", "pwd", "read", "readonly", "return", "set",
+    "shift", "test", "times", "trap", "true", "type", "ulimit", "umask", "unalias", "unset",
+    "wait",
 ];
 
 /// Shell built-ins that may define commands or change where they are found, as an environment's `activate`
 /// does.
 const DEFINES_COMMANDS: &[&str] = &[".", "alias", "eval", "source"];
-
-/// Words that start a compound command of the shell.
-const COMPOUND: &[&str] = &[
-    "case", "do", "done", "elif", "else", "esac", "fi", "for", "function", "if", "in", "select",
-    "then", "until", "while", "{", "}",
-];
 
 /// Other names under which a program may be installed.
 const ALSO_CALLED: &[(&str, &str)] = &[
@@ -104,29 +96,29 @@ pub fn missing_of(context: &Context, work_tree: &Path, line: &str) -> Option<Str
 /// a variable or another program's output is left out, and so is everything after it that it may affect.
 fn programs(line: &str) -> Vec<String> {
     let mut found = Vec::new();
-    let mut elsewhere = false;
-    for command in simple_commands(line) {
-        let Some(words) = shlex::split(command) else {
-            break;
-        };
-        let is_prefix =
-            |word: &&String| BEFORE_A_COMMAND.contains(&word.as_str()) || is_assignment(word);
+    let line = CommandLine::read(line);
+    if line.not_understood.contains("an open quote") {
+        return found;
+    }
+    for command in line.commands().filter(|command| command.is_certain) {
         // What follows may be found elsewhere than this process looks.
-        if words.iter().any(|word| word.starts_with("PATH=")) {
+        if command.assignments.iter().any(|(name, _)| name == "PATH") {
             break;
         }
-        let Some(program) = words.iter().find(|word| !is_prefix(word)) else {
+        let Some(program) = command.started() else {
             continue;
         };
-        match program.as_str() {
-            word if DEFINES_COMMANDS.contains(&word) => break,
-            "cd" | "pushd" | "popd" => elsewhere = true,
-            word if COMPOUND.contains(&word) => break,
-            word if BUILT_IN.contains(&word) => {}
-            word if !is_plain(word) => {}
-            word if elsewhere && word.contains('/') => {}
-            word if found.iter().any(|known| known == word) => {}
-            word => found.push(word.to_owned()),
+        if !command.sourced.is_empty() || DEFINES_COMMANDS.contains(&program.word) {
+            break;
+        }
+        let is_here = command.directory.as_deref() == Some("") || !program.word.contains('/');
+        let is_built_in = BUILT_IN.contains(&program.word);
+        if is_plain(program.word)
+            && !is_built_in
+            && is_here
+            && !found.contains(&program.word.to_owned())
+        {
+            found.push(program.word.to_owned());
         }
     }
     found
@@ -135,47 +127,6 @@ fn programs(line: &str) -> Vec<String> {
 fn is_plain(word: &str) -> bool {
     let is_plain = |c: char| c.is_alphanumeric() || "/._-+@".contains(c);
     !word.is_empty() && !word.starts_with('-') && word.chars().all(is_plain)
-}
-
-/// The commands of a list or pipeline up to the first that runs only if another fails. Quotes are kept, so
-/// that no separator is found inside them.
-fn simple_commands(line: &str) -> Vec<&str> {
-    let mut commands = Vec::new();
-    let (mut start, mut quote, mut escaped) = (0, None, false);
-    let bytes = line.as_bytes();
-    for (at, byte) in line.bytes().enumerate() {
-        if at < start {
-            continue;
-        }
-        match (byte, quote) {
-            _ if escaped => escaped = false,
-            (b'\\', None | Some(b'"')) => escaped = true,
-            (b'\'' | b'"', None) => quote = Some(byte),
-            (_, Some(open)) if byte == open => quote = None,
-            (_, Some(_)) => {}
-            // Groups, substitutions and here-documents.
-            (b'(' | b')' | b'`', None) => return commands,
-            (b'<', None) if bytes.get(at + 1) == Some(&b'<') => return commands,
-            (b'&' | b'|' | b';' | b'\n', None) => {
-                // `2>&1` and `&>` are redirections.
-                let redirects = byte == b'&'
-                    && (bytes.get(at + 1) == Some(&b'>')
-                        || at.checked_sub(1).and_then(|at| bytes.get(at)) == Some(&b'>'));
-                if redirects {
-                    continue;
-                }
-                commands.push(&line[start..at]);
-                let doubled = bytes.get(at + 1) == Some(&byte);
-                if byte == b'|' && doubled {
-                    return commands;
-                }
-                start = at + 1 + usize::from(doubled);
-            }
-            _ => {}
-        }
-    }
-    commands.extend(line.get(start..));
-    commands
 }
 
 #[cfg(test)]
@@ -201,7 +152,7 @@ mod tests {
             ("PATH=bin:$PATH jest", &[]),
             ("PATH=bin:$PATH\njest", &[]),
             ("eval \"$(pyenv init -)\" && pytest", &[]),
-            ("(cd web; yarn)", &[]),
+            ("(cd web; yarn)", &["yarn"]),
             ("true", &[]),
             ("echo 'a | b'", &[]),
             ("test -f x && jq . x &> log", &["jq"]),

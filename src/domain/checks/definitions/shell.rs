@@ -2,6 +2,7 @@
 //! them. It is better to find one too many than one too few, because the files found are only compared and
 //! restored.
 
+use crate::command_line::is_assignment;
 use crate::pattern::Pattern;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,12 +17,6 @@ pub struct Simple {
     pub ended: usize,
     /// Those that have begun then, and in which it runs.
     pub begun: usize,
-}
-
-/// The words of each simple command, without quotes.
-pub fn commands(text: &str) -> Vec<Vec<String>> {
-    let all = simple_commands(text).into_iter();
-    all.map(|command| command.words).collect()
 }
 
 /// Programs that judge their input.
@@ -229,12 +224,6 @@ pub fn functions(text: &str) -> impl Iterator<Item = String> {
     );
     let found = FUNCTION.captures_iter(text);
     found.map(|found| found[1].to_owned())
-}
-
-/// Whether a word sets a variable for the command after it: `NAME=value`.
-pub fn is_assignment(word: &str) -> bool {
-    let name = word.split_once('=').map_or("", |(name, _)| name);
-    !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
 }
 
 /// The words of a script in any language.

@@ -1,13 +1,14 @@
 //! Follows the names in command lines through scripts, recipes and the scripts of a `package.json`.
 
 use super::families::FAMILIES;
-use super::shell::{self, Variables, is_assignment};
+use super::shell::{self, Variables};
 use super::table::{
     BEFORE_A_COMMAND, COMMAND_RUNNERS, ENVIRONMENTS, Family, INSTALLED, INTERPRETERS,
     PACKAGE_MANAGERS, PRODUCT_DIRECTORIES, REPORTING, RUNNERS, SCRIPT_RUNNERS, SHELLS, TEXT_TOOLS,
     USUAL_DIRECTORIES,
 };
 use super::{Definitions, Entry, Start, base, fits, joined, parent};
+use crate::command_line::is_assignment;
 use places::{Level, MAX_PLACES, distinct};
 use std::collections::BTreeSet;
 use words::{

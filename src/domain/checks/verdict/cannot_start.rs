@@ -3,7 +3,7 @@
 
 use super::CheckOutcome;
 use crate::checks::counts::{Counts, counts};
-use crate::checks::definitions::commands;
+use crate::command_line::{CommandLine, Simple};
 use crate::pattern::{Pattern, group};
 use crate::text;
 
@@ -84,12 +84,12 @@ fn shell_says(line: &str, exit: i32) -> Option<String> {
 
 /// The first word of a command that is a program. Which of several commands is missing its program is not known.
 fn first_program(run: &str) -> String {
-    if commands(run).len() > 1 {
-        return "one of its programs".to_owned();
+    let line = CommandLine::read(run);
+    let mut programs = line.commands().filter_map(Simple::started);
+    match (programs.next(), programs.next()) {
+        (Some(program), None) => program.word.to_owned(),
+        _ => "one of its programs".to_owned(),
     }
-    let is_program = |word: &&str| !word.contains('=') && !matches!(*word, "exec" | "env" | "cd");
-    let word = run.split_whitespace().find(is_program);
-    word.unwrap_or("its program").to_owned()
 }
 
 #[cfg(test)]
