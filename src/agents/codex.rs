@@ -19,7 +19,7 @@ use std::ffi::OsString;
 /// The agent `codex`.
 pub static SPEC: CliSpec = CliSpec {
     name: "codex",
-    about: "`codex exec --json`, its own sandbox on, sessions resumed",
+    about: "`codex exec --json`, its sandbox on below level 2 of Sprag's, sessions resumed",
     program: "codex",
     package: Package {
         name: "codex",
