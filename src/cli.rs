@@ -65,8 +65,6 @@ pub enum Command {
     Integrate(Box<IntegrateArgs>),
     /// Render a finished run again
     Report(ReportArgs),
-    /// Repeat the decisions of a recorded session and compare them; runs nothing
-    Replay(ReplayArgs),
     /// Classify a final message as if nothing had changed, and say why
     Assess(AssessArgs),
     /// Print a JSON Schema
@@ -316,27 +314,6 @@ pub struct ReportArgs {
     pub format: Format,
 }
 
-/// `sprag replay`.
-#[derive(Debug, Args)]
-pub struct ReplayArgs {
-    /// File from `sprag run --record`, a turns/NN-builtin.jsonl, or a run's directory or id
-    #[arg(value_name = "TRAJECTORY")]
-    pub trajectory: PathBuf,
-    /// Output format
-    #[arg(long, value_enum, default_value_t)]
-    pub format: ReplayFormat,
-}
-
-/// The formats of a replay.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
-pub enum ReplayFormat {
-    /// An account for people.
-    #[default]
-    Text,
-    /// JSON.
-    Json,
-}
-
 /// `sprag assess`.
 #[derive(Debug, Args)]
 pub struct AssessArgs {
@@ -367,8 +344,6 @@ pub enum SchemaName {
     Event,
     /// summary.json.
     Summary,
-    /// One line of a recorded session.
-    Trajectory,
 }
 
 /// What the user most likely meant, if the command line has a prompt without quotes or lacks the command.

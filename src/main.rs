@@ -143,7 +143,6 @@ fn dispatch(context: &Context, command: &Command) -> Result<u8> {
         Command::Matrix(args) => commands::matrix::command(context, args),
         Command::Integrate(args) => commands::integrate::command(context, args),
         Command::Report(args) => commands::report::command(context, args),
-        Command::Replay(args) => commands::replay::command(context, args),
         Command::Assess(args) => commands::assess::command(context, args),
         Command::Schema(args) => commands::schema::command(args),
         Command::Completions { shell } => commands::completions::command(*shell),

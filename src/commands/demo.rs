@@ -1,5 +1,4 @@
-//! `sprag demo`: a complete run in a temporary repository. The built-in agent works there, with a
-//! recording in place of the model.
+//! `sprag demo`: a complete run in a temporary repository, with a shell script as the agent.
 
 use crate::cli::{Common, DemoArgs, RunArgs};
 use crate::context::Context;
@@ -23,12 +22,11 @@ const PROJECT: &[(&str, &str)] = &[
     ("plan.yaml", include_str!("demo/plan.yaml")),
 ];
 
-/// The recorded responses of the model. A test in `tests/integration/replay/demo.rs` makes the file and
-/// says how.
-const RECORDING: (&str, &str) = ("recording.jsonl", include_str!("demo/recording.jsonl"));
+/// The agent of the demo, next to the repository.
+const AGENT: (&str, &str) = ("agent.sh", include_str!("demo/agent.sh"));
 
-/// The pause before every recorded response in a terminal, so that a person can follow.
-const PACE: &str = "700ms";
+/// The pause in seconds before every action of the agent in a terminal, so that a person can follow.
+const PAUSE: &str = "0.6";
 
 /// Variables of a runner, which are removed: the demo is not a step of the job that runs it.
 const RUNNER: &[&str] = &["GITHUB_", "RUNNER_", "ACTIONS_", "INPUT_", "SPRAG_"];
@@ -45,19 +43,19 @@ pub fn command(context: &Context, args: &DemoArgs) -> Result<u8> {
     let place = place(context, args)?;
     let repository = place.join("repository");
     make_repository(&repository)?;
-    write_files(&place, &[RECORDING])?;
+    write_files(&place, &[AGENT])?;
     let run_dir = place.join("run");
     print(
         context,
         &format!(
-            "A throw-away repository, and the built-in agent with recorded responses: no key, no network.\n\n  {}\n\n",
+            "A throw-away repository, and a script as the agent: no model, no key, no network.\n\n  {}\n\n",
             repository.display()
         ),
     )?;
-    let pace = context.stdout_is_terminal.then_some(PACE);
+    let pause = context.stdout_is_terminal.then_some(PAUSE);
     let code = start(
         &surroundings(context, &place, repository),
-        &arguments(&place.join(RECORDING.0), pace, run_dir.clone(), args),
+        &arguments(pause, run_dir.clone(), args),
     )?;
     let run_dir = RunDir::open(&run_dir, std::sync::Arc::default())?;
     print(context, &on_github(&place, &run_dir)?)?;
@@ -160,21 +158,18 @@ fn surroundings(context: &Context, place: &Path, cwd: PathBuf) -> Context {
     }
 }
 
-fn arguments(recording: &Path, pace: Option<&str>, run_dir: PathBuf, args: &DemoArgs) -> RunArgs {
-    let replay = format!("--replay={}", recording.display());
-    let pace = pace.map(|pace| format!("--replay-pace={pace}"));
-    let arguments = std::iter::once(replay).chain(pace);
+fn arguments(pause: Option<&str>, run_dir: PathBuf, args: &DemoArgs) -> RunArgs {
     RunArgs {
         plan: Some("plan.yaml".into()),
         common: Common::default(),
-        settings: args.settings.0.clone().and(
-            [
-                ("agent", "builtin".to_owned()),
-                ("run_dir", run_dir.display().to_string()),
-            ]
-            .into_iter()
-            .chain(arguments.map(|argument| ("agent_args", argument))),
-        ),
+        settings: args.settings.0.clone().and([
+            ("agent", "command".to_owned()),
+            (
+                "agent_command",
+                format!("sh ../{} {}", AGENT.0, pause.unwrap_or("0")),
+            ),
+            ("run_dir", run_dir.display().to_string()),
+        ]),
         output: args.output,
         ..RunArgs::default()
     }
@@ -183,14 +178,14 @@ fn arguments(recording: &Path, pace: Option<&str>, run_dir: PathBuf, args: &Demo
 fn closing(place: &Path, run_dir: &RunDir) -> String {
     let repository = place.join("repository");
     format!(
-        "\nLook at it:\n  the commits  git -C {} log --stat\n  the report   {}\n  check run    {}\n  comment      {}\n  the events   {}\n  the prompts  {}\n  the sessions sprag replay {}\nThrow it away:\n  rm -r {}\n",
+        "\nLook at it:\n  the commits  git -C {} log --stat\n  the report   {}\n  check run    {}\n  comment      {}\n  the events   {}\n  the prompts  {}\n  the turns    {}\nThrow it away:\n  rm -r {}\n",
         repository.display(),
         run_dir.path(RunFile::Report(Format::Html)).display(),
         place.join(CHECK_RUN).display(),
         place.join(COMMENT).display(),
         run_dir.path(RunFile::Events).display(),
         run_dir.folder(Folder::Prompts).display(),
-        run_dir.root().display(),
+        run_dir.folder(Folder::Turns).display(),
         place.display(),
     )
 }

@@ -12,7 +12,6 @@ pub mod matrix;
 pub mod outcomes;
 pub mod plan;
 pub mod publish;
-pub mod replay;
 pub mod report;
 pub mod run;
 pub mod runs;

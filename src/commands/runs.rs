@@ -31,7 +31,7 @@ pub fn command(context: &Context) -> Result<u8> {
     print(context, &lines)?;
     print(
         context,
-        "sprag report ID, sprag replay ID and sprag run --resume ID take these ids\n",
+        "sprag report ID and sprag run --resume ID take these ids\n",
     )?;
     Ok(0)
 }

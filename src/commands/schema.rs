@@ -1,7 +1,6 @@
 //! `sprag schema`: prints the JSON Schema of a public format.
 
 use crate::cli::{SchemaArgs, SchemaName};
-use crate::domain::builtin::trajectory;
 use crate::domain::plan;
 use crate::error::Result;
 use crate::print::print_unmasked;
@@ -17,7 +16,6 @@ pub fn command(args: &SchemaArgs) -> Result<u8> {
         SchemaName::Config => plan::schema::config(),
         SchemaName::Event => wire::schema(),
         SchemaName::Summary => wire::summary_schema(),
-        SchemaName::Trajectory => trajectory::schema(),
     };
     print_unmasked(&format!("{schema:#}\n"))?;
     Ok(0)

@@ -195,8 +195,6 @@ pub enum AgentKind {
         /// The variable with the key, or `None` if no key is used.
         key: Option<String>,
     },
-    /// The built-in agent with a recording in place of the model, and a description of the recording.
-    Recording(String),
     /// A coding agent that is a separate program.
     Cli(Cli),
     /// A user's command.

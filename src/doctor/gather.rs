@@ -7,7 +7,6 @@ mod network;
 mod repository;
 
 use crate::agents::Agent;
-use crate::agents::builtin::Source;
 use crate::cli::DoctorArgs;
 use crate::context::Context;
 use crate::doctor::{Configuration, Confinement, Delivery, Facts, Machine, Problem};
@@ -89,10 +88,7 @@ pub async fn gather(context: &Context, args: &DoctorArgs) -> Result<Gathered> {
 /// The URL of the model that the built-in agent uses.
 fn model_server(configured: &Configured) -> Option<&str> {
     match &configured.task.agent {
-        Agent::Builtin(builtin) => match &builtin.source {
-            Source::Api(access) => Some(&access.base),
-            Source::Recording(_) => None,
-        },
+        Agent::Builtin(builtin) => Some(&builtin.access.base),
         Agent::Cli(_) => None,
     }
 }

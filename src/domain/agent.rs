@@ -161,6 +161,12 @@ pub struct AgentReport {
     pub api_error: Option<ApiError>,
     /// The agent's own reason for stopping without a result (`error_max_turns`).
     pub stopped_by: Option<String>,
+    /// Whether that reason is that it made no progress.
+    #[serde(default)]
+    pub stalled: bool,
+    /// Whether its plan alone shows that nothing needed doing.
+    #[serde(default)]
+    pub needed_no_change: bool,
     /// Tool calls that the agent was not allowed to make.
     pub permission_denials: u32,
     /// Number of tool calls, where the agent shows them.
@@ -173,4 +179,43 @@ pub struct AgentReport {
     /// The API error in the last lines that it wrote to stderr before it exited with a failure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit_error: Option<ApiError>,
+}
+
+/// Which turn of a run it is.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct TurnName {
+    /// The id of the task.
+    pub task: String,
+    /// The attempt, from 1.
+    pub attempt: u32,
+    /// The turn, counted over the task, from 1.
+    pub turn: u32,
+    /// The purpose: `implement`, `nudge`, `retry`.
+    pub purpose: String,
+}
+
+/// How many items of a list are done, and which are left: `4 of 6 items done; left: parse, test`.
+pub fn progress(todo: &[TodoItem]) -> Option<String> {
+    const NAMED: usize = 5;
+    let left: Vec<&str> = todo
+        .iter()
+        .filter(|item| item.status != TodoStatus::Completed)
+        .map(|item| item.text.as_str())
+        .collect();
+    let done = todo.len() - left.len();
+    let said = match todo.len() {
+        0 => return None,
+        1 => format!("{done} of 1 item done"),
+        all => format!("{done} of {all} items done"),
+    };
+    Some(match left.get(..NAMED.min(left.len())) {
+        None | Some([]) => said,
+        Some(named) => {
+            let more = match left.len() - named.len() {
+                0 => String::new(),
+                more => format!(" and {more} more"),
+            };
+            format!("{said}; left: {}{more}", named.join(", "))
+        }
+    })
 }

@@ -42,8 +42,6 @@ pub enum ModelErrorKind {
     ContentFilter,
     /// The request was refused for another reason.
     Rejected,
-    /// A recording replaces the model, and has no further response.
-    NotRecorded,
 }
 
 impl ModelErrorKind {
@@ -53,12 +51,9 @@ impl ModelErrorKind {
             Self::RateLimit | Self::Overloaded | Self::Server | Self::Network => {
                 ApiErrorClass::Transient
             }
-            Self::Login
-            | Self::Permission
-            | Self::UnknownModel
-            | Self::Quota
-            | Self::Setup
-            | Self::NotRecorded => ApiErrorClass::Unavailable,
+            Self::Login | Self::Permission | Self::UnknownModel | Self::Quota | Self::Setup => {
+                ApiErrorClass::Unavailable
+            }
             Self::ContextTooLong | Self::ContentFilter | Self::Rejected => ApiErrorClass::Rejected,
         }
     }

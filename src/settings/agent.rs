@@ -6,10 +6,9 @@ use crate::agents::{self, Agent, CliAgent};
 use crate::domain::settings::Resolved;
 use crate::error::{Error, ErrorKind, Result};
 
-/// The configured agent, otherwise the built-in one if a model can be reached. `of_role` says whether its
-/// arguments belong to a role.
-pub(super) fn agent(all: &Resolved, sources: &Sources, of_role: bool) -> Result<Agent> {
-    match available_agent(all, sources, of_role) {
+/// The configured agent, otherwise the built-in one if a model can be reached.
+pub(super) fn agent(all: &Resolved, sources: &Sources) -> Result<Agent> {
+    match available_agent(all, sources) {
         Err(missing) if sources.stand_ins && missing.kind == ErrorKind::Environment => {
             Ok(Agent::Cli(CliAgent::Command {
                 command: "true".to_owned(),
@@ -19,7 +18,7 @@ pub(super) fn agent(all: &Resolved, sources: &Sources, of_role: bool) -> Result<
     }
 }
 
-fn available_agent(all: &Resolved, sources: &Sources, of_role: bool) -> Result<Agent> {
+fn available_agent(all: &Resolved, sources: &Sources) -> Result<Agent> {
     match (all.agent.as_str(), all.agent_command.as_deref()) {
         (agents::COMMAND | "auto", Some(command)) => Ok(Agent::Cli(CliAgent::Command {
             command: command.to_owned(),
@@ -27,7 +26,7 @@ fn available_agent(all: &Resolved, sources: &Sources, of_role: bool) -> Result<A
         (agents::ACP, Some(command)) => Ok(Agent::Cli(CliAgent::Acp {
             command: command.to_owned(),
         })),
-        (agents::BUILTIN, _) => built_in(all, sources, of_role)?.map_err(|missing| {
+        (agents::BUILTIN, _) => built_in(all, sources)?.map_err(|missing| {
             let error = with_mistake(Error::environment(missing.message), sources);
             missing.hints.into_iter().fold(error, Error::hint)
         }),
@@ -35,7 +34,7 @@ fn available_agent(all: &Resolved, sources: &Sources, of_role: bool) -> Result<A
             Err(Error::config(format!("agent `{name}` needs a command"))
                 .hint("give one with --agent-command, or agent_command in plan or configuration"))
         }
-        ("auto", None) => built_in(all, sources, of_role)?.map_err(|missing| {
+        ("auto", None) => built_in(all, sources)?.map_err(|missing| {
             let none =
                 with_mistake(Error::environment("no agent is configured"), sources).hint(format!(
                     "name one: {}; or set `agent` in {DEFAULT_FILE}",
@@ -68,27 +67,14 @@ fn agent_flags() -> String {
 }
 
 /// The built-in agent, or the reason why its model cannot be reached.
-fn built_in(
-    all: &Resolved,
-    sources: &Sources,
-    of_role: bool,
-) -> Result<std::result::Result<Agent, NoAccess>> {
-    let read = Options::read(&all.agent_args).map_err(Error::config);
-    if let Ok(options) = &read
-        && let Some(name) = &options.replay
-    {
-        let source = builtin::Source::Recording(sources.recording(name, of_role)?);
-        let options = options.clone();
-        return Ok(Ok(Agent::Builtin(Box::new(Builtin { source, options }))));
-    }
+fn built_in(all: &Resolved, sources: &Sources) -> Result<std::result::Result<Agent, NoAccess>> {
     let var = |name: &str| sources.models.get(name).cloned();
     let access = match builtin::choose(all.model.as_deref(), &var) {
         Ok(access) => access,
         Err(missing) => return Ok(Err(missing)),
     };
-    let source = builtin::Source::Api(access);
-    let options = read?;
-    Ok(Ok(Agent::Builtin(Box::new(Builtin { source, options }))))
+    let options = Options::read(&all.agent_args).map_err(Error::config)?;
+    Ok(Ok(Agent::Builtin(Box::new(Builtin { access, options }))))
 }
 
 /// The error of a model that cannot be reached, with the mistake that may be its cause.

@@ -43,9 +43,6 @@ pub struct RunArgs {
     /// Print the resolved plan, prompts and checks; run nothing
     #[arg(long)]
     pub dry_run: bool,
-    /// New file for the sessions of the built-in agent, for `sprag replay`
-    #[arg(long, value_name = "FILE")]
-    pub record: Option<PathBuf>,
     /// Where to work.
     #[command(flatten)]
     pub common: Common,

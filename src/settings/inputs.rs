@@ -3,7 +3,6 @@
 
 use super::args::{Common, RunArgs, SettingFlags};
 use crate::context::Context;
-use crate::domain::settings::variables;
 use crate::error::{Error, Result};
 use clap::{Arg, ArgAction, Args as _};
 use std::path::{Path, PathBuf};
@@ -128,13 +127,6 @@ pub fn with_inputs(context: &Context, args: &RunArgs) -> Result<RunArgs> {
         args.tasks = tasks.map(str::to_owned).collect();
     }
     args.dry_run = args.dry_run || truth(context, "dry-run")?;
-    if args.record.is_none() {
-        let named = input(context, "record")
-            .or_else(|| context.var(variables::RECORD))
-            .map(str::trim)
-            .filter(|path| !path.is_empty());
-        args.record = named.map(PathBuf::from);
-    }
     if !args.output.quiet && args.output.verbose == 0 {
         args.output.verbose = u8::from(truth(context, "verbose")?);
         args.output.quiet = truth(context, "quiet")? && args.output.verbose == 0;
@@ -240,11 +232,9 @@ mod tests {
             ("INPUT_TASK", "one\n\n  two three\n"),
             ("INPUT_RESUME", "true"),
             ("INPUT_DRY_RUN", "true"),
-            ("INPUT_RECORD", "r.jsonl"),
             ("INPUT_VERBOSE", "true"),
         ]);
         assert_eq!(args.tasks, ["one", "two", "three"]);
-        assert_eq!(args.record, Some("r.jsonl".into()));
         assert!(args.resume && args.dry_run);
         assert_eq!((args.output.verbose, args.output.quiet), (1, false));
     }
@@ -310,18 +300,10 @@ mod tests {
             resume: true,
             ..RunArgs::default()
         };
-        let inputs = context(&[
-            ("INPUT_TASK", "input"),
-            ("INPUT_RESUME", "false"),
-            ("INPUT_RECORD", "input"),
-            ("SPRAG_RECORD", "variable"),
-        ]);
+        let inputs = context(&[("INPUT_TASK", "input"), ("INPUT_RESUME", "false")]);
         let args = with_inputs(&inputs, &flags).unwrap();
         assert_eq!(args.tasks, ["flag"]);
         assert!(args.resume);
-        assert_eq!(args.record, Some("input".into()));
-        let args = read(&[("SPRAG_RECORD", "variable")]);
-        assert_eq!(args.record, Some("variable".into()));
     }
 
     #[test]

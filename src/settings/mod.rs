@@ -5,9 +5,8 @@ mod agent;
 pub mod args;
 pub mod flags;
 pub mod inputs;
-pub mod recording;
 
-use crate::agents::builtin::{self, ModelRecording};
+use crate::agents::builtin;
 use crate::agents::{self, Agent};
 use crate::context::Context;
 use crate::domain::attempt::{PhasesAsked, Role, phases};
@@ -79,9 +78,6 @@ pub struct Sources {
     models: Rc<HashMap<&'static str, String>>,
     /// What is wrong with the variables that may hold the key of a model.
     key_mistake: Option<String>,
-    /// The directory that relative paths on the command line refer to.
-    cwd: PathBuf,
-    recordings: Recordings,
     /// Whether a command stands in for each missing agent.
     stand_ins: bool,
     configs: Configs,
@@ -105,9 +101,6 @@ impl Configs {
     }
 }
 
-/// Cache of recordings: the tasks of a plan share one.
-type Recordings = Rc<RefCell<HashMap<PathBuf, Arc<ModelRecording>>>>;
-
 /// Cache of glob sets: most tasks of a plan share one.
 type Globs = Rc<RefCell<HashMap<Vec<String>, Arc<ProtectedPaths>>>>;
 
@@ -128,8 +121,6 @@ impl Sources {
             globs: Globs::default(),
             models: Rc::new(set.collect()),
             key_mistake: agents::key_mistake(&keys, &context.env, context.in_actions()),
-            cwd: context.cwd.clone(),
-            recordings: Recordings::default(),
             stand_ins: false,
             configs: Configs::default(),
             shown: Configs::default(),
@@ -140,33 +131,6 @@ impl Sources {
     fn of_task(&self, task: &Task) -> Resolved {
         let all = self.above.clone().or(task.settings.clone());
         all.or(self.below.clone()).resolve(self.in_actions)
-    }
-
-    /// The recording that supplies the responses. Only the person who starts a run may name one, and not the
-    /// repository, because a recording determines what the agent does.
-    fn recording(&self, name: &Path, of_role: bool) -> Result<Arc<ModelRecording>> {
-        let is_named_above = if of_role {
-            let above = &self.above;
-            above.roles.is_some() || above.escalate.is_some() || above.fallback.is_some()
-        } else {
-            self.above.agent_args.is_some()
-        };
-        if !is_named_above {
-            return Err(Error::config(
-                "--replay is set in the agent_args of a plan or a configuration file",
-            )
-            .hint("give it on the command line: --agent builtin --agent-arg=--replay=FILE"));
-        }
-        let path = self.cwd.join(name);
-        if let Some(known) = self.recordings.borrow().get(&path) {
-            return Ok(Arc::clone(known));
-        }
-        let recording = recording::read(&path)?;
-        let recording = Arc::new(ModelRecording::new(name.to_path_buf(), &recording));
-        self.recordings
-            .borrow_mut()
-            .insert(path, Arc::clone(&recording));
-        Ok(recording)
     }
 
     /// The paths that these globs protect.
@@ -441,13 +405,13 @@ pub fn task_config(sources: &Sources, task: &Task) -> Result<TaskConfig> {
     let other = |choice: &settings::RoleAgent| {
         let settings = settings.with_agent(choice);
         Ok(RoleAgent {
-            agent: agent(&settings, sources, choice.agent_args.is_some())?,
+            agent: agent(&settings, sources)?,
             model: settings.model,
             agent_args: settings.agent_args,
         })
     };
     let mut config = TaskConfig {
-        agent: agent(&settings, sources, false)?,
+        agent: agent(&settings, sources)?,
         agents: Vec::new(),
         escalate: settings.escalate.iter().map(other).collect::<Result<_>>()?,
         fallback: settings.fallback.as_ref().map(other).transpose()?,
@@ -478,7 +442,7 @@ pub fn shown_task_config(sources: &Sources, task: &Task) -> Result<TaskConfig> {
         Err(error) if error.kind == ErrorKind::Environment => error,
         config => return config,
     };
-    let is_own = agent(&sources.of_task(task), sources, false).is_err();
+    let is_own = agent(&sources.of_task(task), sources).is_err();
     let stand_ins = Sources {
         stand_ins: true,
         configs: Configs::default(),
@@ -496,12 +460,10 @@ fn role_agents(config: &TaskConfig, sources: &Sources) -> Result<Vec<(Role, Role
     let roles: BTreeSet<Role> = rows.iter().map(|row| row.role).collect();
     let of_role = |role| {
         let settings = config.settings.of_role(role);
-        let own = config.settings.roles.get(role);
-        let has_own_args = own.is_some_and(|own| own.agent_args.is_some());
         Ok((
             role,
             RoleAgent {
-                agent: agent(&settings, sources, has_own_args)?,
+                agent: agent(&settings, sources)?,
                 model: settings.model,
                 agent_args: settings.agent_args,
             },

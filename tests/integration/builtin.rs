@@ -310,20 +310,23 @@ fn no_tool_reaches_out_of_the_work_tree() {
 }
 
 #[test]
-fn a_model_without_tools_is_told_of_them_in_text() {
+fn a_model_that_cannot_call_tools_is_named_as_such() {
+    for model in ["openai/m", "openai-responses/m", "anthropic/m", "gemini/m"] {
+        let api = ModelApi::without_tools([]).unwrap();
+        let mut project = broken();
+        let run = run(&mut project, &api, model, &[]);
+        assert_ne!(run.code, 0, "{model}");
+        let why = "name a model that can call tools with --model";
+        assert!(run.stdout.contains(why), "{model}: {}", run.stdout);
+        assert_eq!(project.commits(), 1);
+    }
     let api = ModelApi::start([]).unwrap();
-    let mut project = broken();
-    // To a request without tools the server has a fixed answer that does nothing.
-    let run = run(
-        &mut project,
-        &api,
-        "openai/m",
-        &["--agent-arg=--text-tools"],
-    );
-    assert_ne!(run.code, 0);
-    let requests = api.requests();
+    let argument = ["--agent-arg=--text-tools"];
+    let run = run(&mut broken(), &api, "openai/m", &argument).expect(2);
     assert!(
-        requests[0].mentions("SPRAG_TOOL edit_file") && requests[0].body.get("tools").is_none()
+        run.stderr.contains("has no argument `--text-tools`"),
+        "{}",
+        run.stderr
     );
 }
 

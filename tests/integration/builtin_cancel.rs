@@ -33,7 +33,7 @@ fn cancelled(script: Vec<Reply>, began: impl Fn(&Project, &Scripted) -> bool) ->
     assert_eq!(api.requests().len(), asked, "nothing more is asked");
     let dir = run.dir.as_ref().unwrap();
     assert!(dir.join("report.md").is_file());
-    let last = trajectory(&project).pop().unwrap();
+    let last = transcript(&project).pop().unwrap();
     assert_eq!(last["intent"], json!({"step": "end", "exit": "cancelled"}));
     assert_eq!(
         (project.commits(), project.read("a.txt").as_str()),
@@ -43,7 +43,7 @@ fn cancelled(script: Vec<Reply>, began: impl Fn(&Project, &Scripted) -> bool) ->
 }
 
 /// The records of the first turn so far.
-fn trajectory(project: &Project) -> Vec<Value> {
+fn transcript(project: &Project) -> Vec<Value> {
     let dir = project.run_dirs().pop();
     let log = dir
         .and_then(|dir| std::fs::read_to_string(dir.join("turns/01-builtin.jsonl")).ok())
@@ -75,7 +75,7 @@ fn within_the_wait_that_the_provider_asked_for() {
     later.headers.push(("retry-after".into(), "290".into()));
     cancelled(vec![Reply::Answer(later)], |project, _| {
         let waits = |record: &Value| record["intent"] == json!({"step": "wait", "ms": 290_000});
-        trajectory(project).last().is_some_and(waits)
+        transcript(project).last().is_some_and(waits)
     });
 }
 

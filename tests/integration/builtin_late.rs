@@ -22,8 +22,6 @@ enum Form {
     Calls,
     /// The calls in the reverse order: the end before the edit.
     Reversed,
-    /// All of it in text.
-    Text,
 }
 
 const BLOCKS: &str = "```SPRAG_PLAN_UPDATE\n- [x] src/a.rs: one\n```\n```SPRAG_PLAN_UPDATE\n- [x] src/b.rs: two\n```\n\
@@ -43,41 +41,20 @@ fn last(form: Form) -> Step {
         Form::Blocks => calls(BLOCKS, vec![write]),
         Form::Calls => calls("", vec![write, update, finish]),
         Form::Reversed => calls("", vec![finish, update, write]),
-        Form::Text => calls(
-            &format!(
-                "{BLOCKS}```SPRAG_TOOL write_file\npath: src/b.rs\ncontent <<END\n// new\nEND\n```"
-            ),
-            Vec::new(),
-        ),
     }
 }
 
 /// A session in which response number `at`, from 1, is the last: all before it only look.
 fn until(at: usize, form: Form) -> Vec<Step> {
-    let mut script = match form {
-        Form::Text => looks_by_text(),
-        _ => stalled(last(form)),
-    };
+    let mut script = stalled(last(form));
     script.truncate(at - 1);
     script.push(last(form));
     script
 }
 
-fn looks_by_text() -> Vec<Step> {
-    let look = |n: usize| format!("```SPRAG_TOOL read_file\npath: src/a.rs\nstart: {n}\n```");
-    let mut texts: Vec<String> = (1..=GIVEN_UP).map(look).collect();
-    texts[0] = format!("{TWO_ITEMS}{}", texts[0]);
-    let steps = texts.iter().map(|text| calls(text, Vec::new()));
-    steps.collect()
-}
-
 fn play(model: &str, form: Form, at: usize, args: &[&str]) -> (Project, Run, usize, bool) {
     let script = until(at, form);
-    let by_text = [args, &["--agent-arg=--text-tools"]].concat();
-    let (api, args) = match form {
-        Form::Text => (ModelApi::without_tools(script).unwrap(), &by_text[..]),
-        _ => (ModelApi::start(script).unwrap(), args),
-    };
+    let api = ModelApi::start(script).unwrap();
     let mut project = stalled_project();
     let run = run(&mut project, &api, model, args);
     let requests = api.requests();
@@ -99,7 +76,7 @@ fn assert_done(what: &str, project: &Project, run: &Run, form: Form) -> Value {
     assert_eq!(turns, 1, "{what}");
     let session = session(run).clone();
     let updates = match form {
-        Form::Blocks | Form::Text => 2,
+        Form::Blocks => 2,
         Form::Calls | Form::Reversed => 1,
     };
     let seen = [
@@ -134,7 +111,7 @@ fn the_eighth_look_is_where_the_session_would_be_given_up() {
 #[test]
 fn on_the_turn_on_which_the_session_is_given_up() {
     for model in MODELS {
-        for form in [Form::Blocks, Form::Calls, Form::Reversed, Form::Text] {
+        for form in [Form::Blocks, Form::Calls, Form::Reversed] {
             let what = format!("{model} {form:?}");
             let (project, run, requests, repair) = play(model, form, GIVEN_UP, &[]);
             let session = assert_done(&what, &project, &run, form);
@@ -146,7 +123,7 @@ fn on_the_turn_on_which_the_session_is_given_up() {
 
 #[test]
 fn in_the_one_response_after_the_repair_message() {
-    for form in [Form::Blocks, Form::Calls, Form::Reversed, Form::Text] {
+    for form in [Form::Blocks, Form::Calls, Form::Reversed] {
         let what = format!("{form:?}");
         let (project, run, requests, repair) = play("openai/m", form, GIVEN_UP + 1, &[]);
         let session = assert_done(&what, &project, &run, form);

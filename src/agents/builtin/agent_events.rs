@@ -2,14 +2,16 @@
 
 use super::access::Account;
 use crate::agents::text::{cut, excerpt};
-use crate::domain::agent::{AgentEvent, AgentReport, ApiError, ApiErrorClass, UsageBasis};
+use crate::domain::agent::{
+    AgentEvent, AgentReport, ApiError, ApiErrorClass, UsageBasis, progress,
+};
 use crate::domain::api_error;
 use crate::domain::builtin::model_error::{ModelError, ModelErrorKind};
 use crate::domain::builtin::session::{OpenCall, Response, SessionExit, State, ToolResult};
 use crate::domain::builtin::tool::ToolRequest;
-use crate::domain::text::one_line;
+use crate::domain::text::{count, one_line};
 
-/// Maximum length in characters of a reported message. The trajectory contains all of it.
+/// Maximum length in characters of a reported message. The transcript contains all of it.
 const MAX_MESSAGE_CHARS: usize = 65_536;
 
 /// Maximum length in characters of a reported error.
@@ -99,9 +101,9 @@ pub(super) fn report(state: &State, exit: SessionExit, account: &Account<'_>) ->
         usage_basis: UsageBasis::Turn,
         api_error,
         // Completed work was not cut off, whatever came after it.
-        stopped_by: stopped_by(exit)
-            .filter(|_| !state.ledger().is_complete())
-            .map(str::to_owned),
+        stopped_by: stopped_by(exit, state).filter(|_| !state.ledger().is_complete()),
+        stalled: exit == SessionExit::Stalled,
+        needed_no_change: state.needed_no_change(exit),
         permission_denials: 0,
         tool_calls: state.counts().tool_calls,
         structured_output: None,
@@ -121,9 +123,6 @@ fn explained(error: &ModelError, account: &Account<'_>) -> ApiError {
         told.class = ApiErrorClass::Unavailable;
         told.retry_after_ms = None;
     }
-    if error.kind == ModelErrorKind::NotRecorded {
-        return told;
-    }
     let provider = account.provider;
     let status = error
         .status
@@ -141,6 +140,9 @@ fn explained(error: &ModelError, account: &Account<'_>) -> ApiError {
             "add credit to the account, or set {keys} to another key"
         )),
         (ModelErrorKind::UnknownModel, _) => Some("name another model with --model".to_owned()),
+        (ModelErrorKind::Rejected, _) if has_no_tools(&text) => {
+            Some("name a model that can call tools with --model".to_owned())
+        }
         (ModelErrorKind::RateLimit, _) => {
             Some("run again later, or use an account with a higher limit".to_owned())
         }
@@ -157,18 +159,31 @@ fn explained(error: &ModelError, account: &Account<'_>) -> ApiError {
     told
 }
 
-/// The name of an end without a result.
-fn stopped_by(exit: SessionExit) -> Option<&'static str> {
-    match exit {
+/// Whether an API refused a request because its model cannot call tools.
+fn has_no_tools(text: &str) -> bool {
+    let text = text.to_lowercase();
+    text.contains("tool") && (text.contains("support") || text.contains("enable-auto-tool"))
+}
+
+/// Why a session ended without a result, and how far it came.
+fn stopped_by(exit: SessionExit, state: &State) -> Option<String> {
+    let why = match exit {
         // An exceeded time limit is reported in the same way as that of a process.
-        SessionExit::TimeLimit => None,
-        SessionExit::Submitted | SessionExit::ModelError | SessionExit::Cancelled => None,
-        SessionExit::StepLimit
-        | SessionExit::TokenLimit
-        | SessionExit::CostLimit
-        | SessionExit::RepeatedFormatError
-        | SessionExit::Stalled => Some(exit.into()),
-    }
+        SessionExit::TimeLimit => return None,
+        SessionExit::Submitted | SessionExit::ModelError | SessionExit::Cancelled => return None,
+        SessionExit::Stalled => match state.idle_steps() {
+            0 => "it repeated itself".to_owned(),
+            steps => format!("no progress in {}", count(u64::from(steps), "step")),
+        },
+        SessionExit::StepLimit => format!("{} steps", state.counts().steps),
+        SessionExit::TokenLimit => "the tokens of the run".to_owned(),
+        SessionExit::CostLimit => "the cost of the run".to_owned(),
+        SessionExit::RepeatedFormatError => "responses without a usable action".to_owned(),
+    };
+    Some(match progress(&state.ledger().todo()) {
+        Some(progress) => format!("{why}, {progress}"),
+        None => why,
+    })
 }
 
 #[cfg(test)]

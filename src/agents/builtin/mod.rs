@@ -7,7 +7,6 @@ mod agent_events;
 pub mod model;
 mod models;
 mod options;
-mod recording;
 mod tools;
 
 use access::Account;
@@ -16,66 +15,32 @@ pub use access::{
 };
 pub use models::Price;
 pub use options::Options;
-pub use recording::ModelRecording;
 
-use crate::domain::agent::{AgentEvent, AgentReport};
-use crate::domain::builtin::context::{Budget, Message, declared_tokens};
-use crate::domain::builtin::model_error::ModelError;
+use crate::domain::agent::{AgentEvent, AgentReport, TurnName};
+use crate::domain::builtin::context::{Budget, declared_tokens};
 use crate::domain::builtin::session::{
-    Limits, Observation, OpenCall, Record, Response, Session, SessionExit, Slice, SliceEnded, Step,
+    Limits, Observation, OpenCall, Record, Session, SessionExit, Slice, SliceEnded, Step,
     Telemetry, ToolResult,
 };
 use crate::domain::builtin::texts;
-use crate::domain::builtin::trajectory::{Header, Line, RequestDigest, TurnName, VERSION};
+use crate::domain::builtin::transcript::{Header, Line};
 use crate::domain::duration::millis;
 use crate::http::{Network, jittered};
 use crate::process::Cancel;
 use crate::sandbox::Policy;
 use model::Model;
-use recording::Player;
 use std::ffi::OsString;
 use std::path::Path;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tools::Toolbox;
 
 /// The configured built-in agent.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Builtin {
-    /// The source of its responses.
-    pub source: Source,
+    /// How its model is reached.
+    pub access: Access,
     /// Its own arguments.
     pub options: Options,
-}
-
-/// The source of responses.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Source {
-    /// A model behind an API.
-    Api(Access),
-    /// A recording. No requests are sent.
-    Recording(Arc<ModelRecording>),
-}
-
-impl Source {
-    /// The provider's name, and its name of the model.
-    fn names(&self) -> (&str, &str) {
-        match self {
-            Self::Api(access) => (access.provider, &access.model),
-            Self::Recording(recording) => ("recording", recording.model()),
-        }
-    }
-
-    fn budget(&self) -> Budget {
-        match self {
-            Self::Api(access) => Budget {
-                window_tokens: access.window_tokens,
-                response_tokens: access.response_tokens,
-                ..Budget::default()
-            },
-            Self::Recording(recording) => recording.budget().unwrap_or_default(),
-        }
-    }
 }
 
 /// Everything that one turn needs.
@@ -83,9 +48,7 @@ pub struct Turn<'a> {
     /// The agent.
     pub agent: &'a Builtin,
     /// The name of the turn.
-    pub name: TurnName,
-    /// Its number in the run, from 1.
-    pub number: u32,
+    pub name: &'a TurnName,
     /// What is to be done.
     pub prompt: String,
     /// The work tree, absolute.
@@ -110,8 +73,8 @@ pub struct Turn<'a> {
     pub max_cost_usd: Option<f64>,
     /// Receives the events.
     pub emit: &'a mut dyn FnMut(AgentEvent),
-    /// Receives the lines of the trajectory.
-    pub record: &'a mut dyn FnMut(&Line),
+    /// Receives the lines of the transcript.
+    pub record: &'a mut dyn FnMut(&Line<'_>),
     /// Returns the files that changed since its last call or since the start of the turn.
     pub changes: &'a mut dyn FnMut() -> Vec<String>,
 }
@@ -129,7 +92,7 @@ pub struct TurnEnd {
 
 /// Runs a turn.
 pub async fn run(turn: Turn<'_>) -> TurnEnd {
-    let Builtin { source, options } = turn.agent;
+    let Builtin { access, options } = turn.agent;
     let own = options.limits();
     let limits = Limits {
         time_ms: own.time_ms.min(millis(turn.timeout)),
@@ -137,13 +100,16 @@ pub async fn run(turn: Turn<'_>) -> TurnEnd {
         cost_usd: turn.max_cost_usd,
         ..own
     };
-    let (provider, model) = source.names();
-    let budget = budget(source.budget(), options);
+    let budget = budget(access, options);
+    let access = Access {
+        response_tokens: budget.response_tokens,
+        ..access.clone()
+    };
     let mut runner = Runner {
-        responder: Responder::new(source, options, &budget, &turn),
+        model: Model::new(&access, options, turn.network, turn.idle),
         tools: Toolbox::new(turn.work_tree, turn.env, turn.sandbox, turn.cancel),
         budget,
-        names: (provider.to_owned(), model.to_owned()),
+        access: &access,
         turn: turn.name,
         cancel: turn.cancel,
         longest_wait: turn.longest_wait,
@@ -152,115 +118,66 @@ pub async fn run(turn: Turn<'_>) -> TurnEnd {
         record: turn.record,
         changes: turn.changes,
     };
-    let system = texts::system(!options.text_tools);
-    let mut session = Session::new(limits, budget, system, turn.prompt);
+    let mut session = Session::new(limits, budget, texts::SYSTEM.to_owned(), turn.prompt);
     runner.begin(&session, None);
     let exit = runner.run(&mut session).await;
     let state = session.state();
     TurnEnd {
         exit,
-        report: agent_events::report(state, exit, &Account::of(provider)),
+        report: agent_events::report(state, exit, &Account::of(access.provider)),
         telemetry: Telemetry::of(state, exit, None),
     }
 }
 
 /// The size limits of a request. If the user sets the context window, the response takes at most a quarter of
 /// it, unless the user also sets its length.
-fn budget(own: Budget, options: &Options) -> Budget {
+fn budget(access: &Access, options: &Options) -> Budget {
     let response_tokens = match options.context_window {
-        Some(window) => own.response_tokens.min(window / 4),
-        None => own.response_tokens,
+        Some(window) => access.response_tokens.min(window / 4),
+        None => access.response_tokens,
     };
     Budget {
-        window_tokens: options.context_window.unwrap_or(own.window_tokens),
+        window_tokens: options.context_window.unwrap_or(access.window_tokens),
         response_tokens: options.max_output_tokens.unwrap_or(response_tokens),
-        declared_tokens: if options.text_tools {
-            0
-        } else {
-            declared_tokens()
-        },
-    }
-}
-
-/// The source of the responses of a turn.
-enum Responder {
-    Model(Box<Model>),
-    Recording(Player),
-}
-
-impl Responder {
-    fn new(source: &Source, options: &Options, budget: &Budget, turn: &Turn<'_>) -> Self {
-        match source {
-            Source::Api(access) => {
-                let access = Access {
-                    response_tokens: budget.response_tokens,
-                    ..access.clone()
-                };
-                Self::Model(Box::new(Model::new(
-                    &access,
-                    options,
-                    turn.network,
-                    turn.idle,
-                )))
-            }
-            Source::Recording(recording) => {
-                let pace = options.replay_pace.unwrap_or_default();
-                Self::Recording(Player::new(Arc::clone(recording), turn.number, pace))
-            }
-        }
-    }
-
-    async fn ask(&mut self, messages: &[&Arc<Message>]) -> Result<Response, ModelError> {
-        match self {
-            Self::Model(model) => model.ask(messages).await,
-            Self::Recording(player) => player.ask().await,
-        }
+        declared_tokens: declared_tokens(),
     }
 }
 
 struct Runner<'a> {
-    responder: Responder,
+    model: Model,
     tools: Toolbox,
     budget: Budget,
-    /// The provider's name, and its name of the model.
-    names: (String, String),
-    turn: TurnName,
+    access: &'a Access,
+    turn: &'a TurnName,
     cancel: &'a Cancel,
     longest_wait: Duration,
     /// The start of the session.
     began: Instant,
     emit: &'a mut dyn FnMut(AgentEvent),
-    record: &'a mut dyn FnMut(&Line),
+    record: &'a mut dyn FnMut(&Line<'_>),
     changes: &'a mut dyn FnMut() -> Vec<String>,
 }
 
 impl Runner<'_> {
     /// Records the start of a session. `slice` is the file of a session on one file alone.
     fn begin(&mut self, session: &Session, slice: Option<&str>) {
-        let (provider, model) = self.names.clone();
-        (self.record)(&Line::Session(Box::new(Header {
-            v: VERSION,
-            sprag: env!("CARGO_PKG_VERSION").to_owned(),
-            provider,
-            model,
-            turn: self.turn.clone(),
-            slice: slice.map(str::to_owned),
-            limits: session.limits().clone(),
+        (self.record)(&Line::Session(Header {
+            sprag: env!("CARGO_PKG_VERSION"),
+            provider: self.access.provider,
+            model: &self.access.model,
+            turn: self.turn,
+            slice,
+            limits: session.limits(),
             budget: self.budget,
-            messages: session.messages().cloned().collect(),
-        })));
+            messages: session.messages().collect(),
+        }));
     }
 
     /// The loop. Every step is recorded before and after it runs.
     async fn run(&mut self, session: &mut Session) -> SessionExit {
-        let mut digest = RequestDigest::default();
         loop {
             let intent = session.next_step();
-            let asks = matches!(intent, Step::AskModel(_));
-            (self.record)(&Line::Intent {
-                intent: intent.clone(),
-                request: asks.then(|| digest.of(session)),
-            });
+            (self.record)(&Line::Intent { intent: &intent });
             let observation = match intent {
                 Step::AskModel(_) => self.ask(session).await,
                 Step::ApplyTools { calls } => self.apply(session, &calls).await,
@@ -275,7 +192,7 @@ impl Runner<'_> {
                 }
             };
             (self.record)(&Line::Observed {
-                observation: observation.clone(),
+                observation: &observation,
             });
             let todo = session.state().ledger().todo();
             session.apply(&Record::Observed { observation });
@@ -292,7 +209,7 @@ impl Runner<'_> {
         let outcome = tokio::select! {
             biased;
             _ = self.cancel.cancelled() => return Observation::Cancelled,
-            outcome = self.responder.ask(&messages) => outcome,
+            outcome = self.model.ask(&messages) => outcome,
             // The session itself detects that its time is over.
             () = tokio::time::sleep(left) => return Observation::Waited { elapsed_ms: self.elapsed() },
         };

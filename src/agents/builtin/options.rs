@@ -2,9 +2,6 @@
 
 use super::models::Price;
 use crate::domain::builtin::session::Limits;
-use crate::domain::duration;
-use std::path::PathBuf;
-use std::time::Duration;
 
 /// The parsed arguments.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -17,21 +14,14 @@ pub struct Options {
     pub context_window: Option<usize>,
     /// The longest response, in tokens.
     pub max_output_tokens: Option<usize>,
-    /// Whether tools are called by text, for models without tool calls.
-    pub text_tools: bool,
     /// Whether complete responses are requested instead of streams.
     pub no_stream: bool,
     /// The price of the model.
     pub price: Option<Price>,
-    /// The recording that supplies the responses, as the user named it.
-    pub replay: Option<PathBuf>,
-    /// The delay of each recorded response, so that a person can follow.
-    pub replay_pace: Option<Duration>,
 }
 
 const KNOWN: &str = "--max-steps N, --max-tool-calls N, --context-window TOKENS, \
-                     --max-output-tokens TOKENS, --price IN,CACHED,OUT[,WRITTEN], --text-tools, --no-stream, \
-                     --replay FILE, --replay-pace TIME";
+                     --max-output-tokens TOKENS, --price IN,CACHED,OUT[,WRITTEN], --no-stream";
 
 impl Options {
     /// Parses the arguments `--name value` and `--name=value`.
@@ -51,15 +41,12 @@ impl Options {
                 given.ok_or_else(|| format!("{name} needs a value"))
             };
             match name {
-                "--text-tools" => options.text_tools = true,
                 "--no-stream" => options.no_stream = true,
                 "--max-steps" => options.max_steps = Some(number(name, value()?)?),
                 "--max-tool-calls" => options.max_tool_calls = Some(number(name, value()?)?),
                 "--context-window" => options.context_window = Some(number(name, value()?)?),
                 "--max-output-tokens" => options.max_output_tokens = Some(number(name, value()?)?),
                 "--price" => options.price = Some(price(value()?)?),
-                "--replay" => options.replay = Some(file(name, value()?)?),
-                "--replay-pace" => options.replay_pace = Some(pace(name, value()?)?),
                 _ => {
                     return Err(format!(
                         "the built-in agent has no argument `{arg}`; it has {KNOWN}"
@@ -85,17 +72,6 @@ fn number<N: TryFrom<u64>>(name: &str, text: &str) -> Result<N, String> {
     let read = text.parse::<u64>().ok().filter(|number| *number > 0);
     read.and_then(|number| N::try_from(number).ok())
         .ok_or_else(|| format!("{name} needs a whole number from 1, not `{text}`"))
-}
-
-fn file(name: &str, text: &str) -> Result<PathBuf, String> {
-    match text.trim() {
-        "" => Err(format!("{name} needs the name of a recording")),
-        _ => Ok(PathBuf::from(text)),
-    }
-}
-
-fn pace(name: &str, text: &str) -> Result<Duration, String> {
-    duration::parse(text).map_err(|why| format!("{name}: {why}"))
 }
 
 fn price(text: &str) -> Result<Price, String> {
@@ -137,11 +113,7 @@ mod tests {
             "--max-output-tokens=100",
             "--price",
             "3,0.3,15",
-            "--text-tools",
             "--no-stream",
-            "--replay=a b.jsonl",
-            "--replay-pace",
-            "600ms",
         ]);
         let price = Price {
             input: 3.0,
@@ -154,11 +126,8 @@ mod tests {
             max_tool_calls: Some(7),
             context_window: Some(8_000),
             max_output_tokens: Some(100),
-            text_tools: true,
             no_stream: true,
             price: Some(price),
-            replay: Some("a b.jsonl".into()),
-            replay_pace: Some(Duration::from_millis(600)),
         };
         assert_eq!(options, Ok(expected));
     }
@@ -182,8 +151,7 @@ mod tests {
             (&["--price", "1,NaN,2"], "needs three or four prices"),
             (&["--price", "1,1,2,-1"], "needs three or four prices"),
             (&["--price", "1,1,2,1,1"], "needs three or four prices"),
-            (&["--replay="], "--replay needs the name of a recording"),
-            (&["--replay-pace=x"], "--replay-pace: "),
+            (&["--text-tools"], "has no argument `--text-tools`"),
             (&["-v"], "has no argument `-v`"),
         ] {
             let error = read(args).unwrap_err();

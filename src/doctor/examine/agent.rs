@@ -132,10 +132,6 @@ fn of_agent(agent: Option<&Agent>) -> Vec<Finding> {
             };
             vec![Finding::ok(CHECK, found), Finding::ok("model-key", key)]
         }
-        AgentKind::Recording(what) => vec![
-            Finding::ok(CHECK, format!("builtin, {why}: {what}")),
-            Finding::ok("model-key", "none is needed: no model is used"),
-        ],
         AgentKind::Command { program, found } => vec![command(program.as_deref(), *found)],
         AgentKind::Cli(cli) => {
             let mut findings = vec![

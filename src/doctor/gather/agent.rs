@@ -1,6 +1,6 @@
 //! Facts about the agent: its kind, its program, and its login.
 
-use crate::agents::builtin::{self, Builtin, Source};
+use crate::agents::builtin::{self, Builtin};
 use crate::agents::{self, CliAgent, CliSpec};
 use crate::context::Context;
 use crate::doctor::gather::{Configured, trouble};
@@ -52,10 +52,7 @@ pub(crate) async fn gather(
 }
 
 fn built_in(context: &Context, agent: &Builtin) -> AgentKind {
-    let access = match &agent.source {
-        Source::Api(access) => access,
-        Source::Recording(recording) => return AgentKind::Recording(recording.describe()),
-    };
+    let access = &agent.access;
     let var = |name: &str| match name {
         "GITHUB_TOKEN" => crate::settings::inputs::token(context).map(str::to_owned),
         _ => context.var(name).map(str::to_owned),

@@ -6,8 +6,7 @@
 
 use super::tokens::estimate;
 use super::tool::{self, Arguments, ToolCall};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::Value;
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -26,7 +25,7 @@ const MIN_OUTPUT_TOKENS: usize = 100;
 const MAX_CORRECTION_EIGHTHS: usize = 16;
 
 /// One message of a session.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "role", rename_all = "snake_case")]
 pub enum Message {
     /// The system prompt.
@@ -65,7 +64,7 @@ pub enum Message {
 }
 
 /// The size limits of a request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Budget {
     /// The model's context window, in tokens.
     pub window_tokens: usize,
@@ -196,11 +195,6 @@ impl Context {
             self.cut.push(shorten(message).map(Arc::new));
         }
         self.asked -= freed;
-    }
-
-    /// How many messages at the beginning were shortened, as far as possible.
-    pub fn shortened(&self) -> usize {
-        self.cut.len()
     }
 
     /// The messages of the prepared request. They are not copied, because a session sends all of them with

@@ -1,5 +1,4 @@
-//! Fenced blocks in a model's text: plans, updates, final messages and, for models without tool calling, tool
-//! calls.
+//! Fenced blocks in a model's text: plans, updates and final messages.
 //!
 //! A block starts with a fence of three or more backticks or tildes and one of the known names, at any
 //! indentation or at the end of a line of prose, and ends with a fence of at least the same length. Cases
@@ -8,10 +7,9 @@
 //! - A block without a closing fence extends to the next known block, or to the end.
 //! - A fence with a name inside a block opens a nested block, whose end does not end the outer one.
 //! - Anything in an ordinary code fence, or after `>`, is quoted and does not count.
-//! - In a tool block, nothing inside a long value (`<<END` … `END`) counts as a fence.
 
 /// The kind of a block.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BlockKind {
     /// `SPRAG_PLAN`.
     Plan,
@@ -19,8 +17,6 @@ pub enum BlockKind {
     Update,
     /// `SPRAG_FINAL`.
     Final,
-    /// `SPRAG_TOOL name`.
-    Tool(String),
 }
 
 /// A block with a known name.
@@ -41,8 +37,6 @@ pub struct Scan {
     pub blocks: Vec<Block>,
     /// The text outside every fence, known or not.
     pub prose: String,
-    /// The text without its tool blocks.
-    pub without_tools: String,
 }
 
 /// Splits a text into its blocks and prose.
@@ -51,44 +45,22 @@ pub fn scan(text: &str) -> Scan {
     let mut scan = Scan::default();
     let mut at = 0;
     while let Some(line) = lines.get(at) {
-        let from = at;
-        let mut is_tool = false;
-        match opening(line) {
-            Some(opened) => match kind_of(opened.info) {
-                Some(kind) => {
-                    is_tool = matches!(kind, BlockKind::Tool(_));
-                    push_prefix(&mut scan.prose, line);
-                    let (block, next) = read_block(&lines, at + 1, &opened.fence, kind);
-                    scan.blocks.push(block);
-                    at = next;
-                }
-                None => at = after_quoted(&lines, at + 1, &opened.fence),
-            },
-            None => {
-                push_line(&mut scan.prose, line);
-                at += 1;
+        let Some(opened) = opening(line) else {
+            push_line(&mut scan.prose, line);
+            at += 1;
+            continue;
+        };
+        match kind_of(opened.info) {
+            Some(kind) => {
+                push_prefix(&mut scan.prose, line);
+                let (block, next) = read_block(&lines, at + 1, &opened.fence, kind);
+                scan.blocks.push(block);
+                at = next;
             }
-        }
-        if is_tool {
-            push_prefix(&mut scan.without_tools, line);
-        } else {
-            for line in lines.get(from..at).unwrap_or_default() {
-                push_line(&mut scan.without_tools, line);
-            }
+            None => at = after_quoted(&lines, at + 1, &opened.fence),
         }
     }
     scan
-}
-
-/// The key and the end marker of a line that starts a long value: `content <<END`.
-pub(super) fn long_value(line: &str) -> Option<(&str, &str)> {
-    let (key, mark) = line.split_once("<<")?;
-    let key = key.trim().trim_end_matches(':').trim_end();
-    let mark = mark.trim().trim_matches(['\'', '"']);
-    let is_name = |name: &str| {
-        !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
-    };
-    (is_name(key) && is_name(mark)).then_some((key, mark))
 }
 
 struct Fence {
@@ -134,16 +106,11 @@ fn fence_at(text: &str) -> Option<Opened<'_>> {
 }
 
 fn kind_of(info: &str) -> Option<BlockKind> {
-    let mut words = info.split_whitespace();
-    let name = words.next()?;
-    let argument = words.next();
-    let is = |other| name.eq_ignore_ascii_case(other);
-    match argument {
-        Some(tool) if is("SPRAG_TOOL") => Some(BlockKind::Tool(tool.to_owned())),
-        _ if is("SPRAG_TOOL") => Some(BlockKind::Tool(String::new())),
-        _ if is("SPRAG_PLAN") => Some(BlockKind::Plan),
-        _ if is("SPRAG_PLAN_UPDATE") => Some(BlockKind::Update),
-        _ if is("SPRAG_FINAL") => Some(BlockKind::Final),
+    let name = info.split_whitespace().next()?;
+    match name.to_ascii_uppercase().as_str() {
+        "SPRAG_PLAN" => Some(BlockKind::Plan),
+        "SPRAG_PLAN_UPDATE" => Some(BlockKind::Update),
+        "SPRAG_FINAL" => Some(BlockKind::Final),
         _ => None,
     }
 }
@@ -163,17 +130,8 @@ fn after_quoted(lines: &[&str], from: usize, fence: &Fence) -> usize {
 }
 
 fn read_block(lines: &[&str], from: usize, fence: &Fence, kind: BlockKind) -> (Block, usize) {
-    let end = match kind {
-        BlockKind::Tool(_) => {
-            tool_end(lines, from, fence, true).or_else(|| tool_end(lines, from, fence, false))
-        }
-        _ => None,
-    };
-    let (end, nested) = match end {
-        Some(end) => (end, Vec::new()),
-        None => text_end(lines, from, fence),
-    };
-    let keep_nested = !matches!(kind, BlockKind::Plan | BlockKind::Update);
+    let (end, nested) = end_of(lines, from, fence);
+    let keep_nested = kind == BlockKind::Final;
     let mut body = String::new();
     for (at, line) in lines.iter().enumerate().take(end.at).skip(from) {
         if keep_nested || !nested.iter().any(|(a, b)| (*a..=*b).contains(&at)) {
@@ -190,8 +148,8 @@ struct End {
     closed: bool,
 }
 
-/// The end of a text block, and the line ranges of the blocks nested in it.
-fn text_end(lines: &[&str], from: usize, fence: &Fence) -> (End, Vec<(usize, usize)>) {
+/// The end of a block, and the line ranges of the blocks nested in it.
+fn end_of(lines: &[&str], from: usize, fence: &Fence) -> (End, Vec<(usize, usize)>) {
     let mut nested: Vec<(usize, usize)> = Vec::new();
     let mut inner: Option<(usize, Fence)> = None;
     for (at, line) in lines.iter().enumerate().skip(from) {
@@ -223,35 +181,6 @@ fn text_end(lines: &[&str], from: usize, fence: &Fence) -> (End, Vec<(usize, usi
         closed: false,
     };
     (end, nested)
-}
-
-/// The end of a tool block; `None` if a long value in it has no end.
-fn tool_end(lines: &[&str], from: usize, fence: &Fence, long_values: bool) -> Option<End> {
-    let mut value: Option<&str> = None;
-    for (at, line) in lines.iter().enumerate().skip(from) {
-        if let Some(mark) = value {
-            if line.trim_end() == mark {
-                value = None;
-            }
-            continue;
-        }
-        if closes(line, fence) {
-            return Some(End { at, closed: true });
-        }
-        // After a name on the same line, it is a value.
-        let opened = fence_at(line.trim_start());
-        if opened.is_some_and(|opened| kind_of(opened.info).is_some()) {
-            return Some(End { at, closed: false });
-        }
-        if long_values {
-            value = long_value(line).map(|(_, mark)| mark);
-        }
-    }
-    let end = End {
-        at: lines.len(),
-        closed: false,
-    };
-    value.is_none().then_some(end)
 }
 
 fn push_line(text: &mut String, line: &str) {
@@ -357,43 +286,13 @@ mod tests {
         }
     }
 
-    #[test]
-    fn nothing_inside_a_long_value_ends_a_tool_block() {
-        let body = "path: a.md\ncontent <<END\n```SPRAG_FINAL\nx\n```\nEND\n";
-        let text = format!("Now: ```SPRAG_TOOL write_file\n{body}```\n```SPRAG_FINAL\nok\n```");
-        assert_eq!(
-            blocks(&text),
-            [
-                (BlockKind::Tool("write_file".into()), body.into(), true),
-                (BlockKind::Final, "ok\n".into(), true),
-            ]
-        );
-        assert_eq!(scan(&text).without_tools, "Now:\n```SPRAG_FINAL\nok\n```\n");
-    }
-
-    #[test]
-    fn a_long_value_without_an_end_costs_its_own_block_only() {
-        let text = "```SPRAG_TOOL write_file\ncontent <<END\nx\n```\n```SPRAG_FINAL\nok\n```";
-        assert_eq!(
-            blocks(text),
-            [
-                (
-                    BlockKind::Tool("write_file".into()),
-                    "content <<END\nx\n".into(),
-                    true
-                ),
-                (BlockKind::Final, "ok\n".into(), true),
-            ]
-        );
-    }
-
     proptest! {
         #[test]
         fn any_text_is_taken_apart_without_loss_of_prose(
             parts in prop::collection::vec(
                 prop::sample::select(vec![
                     "```", "~~~", "````", "```rust", "```SPRAG_PLAN", "~~~SPRAG_FINAL", "- [ ] a",
-                    "```SPRAG_TOOL run_command", "command <<END", "END", "x ```SPRAG_PLAN", "é", "",
+                    "x ```SPRAG_PLAN", "é", "",
                 ]),
                 0..30,
             ),
@@ -404,8 +303,6 @@ mod tests {
             prop_assert!(scan.blocks.len() <= opened);
             if opened == 0 {
                 prop_assert_eq!(scan.blocks, vec![]);
-                let whole: String = text.lines().map(|line| format!("{line}\n")).collect();
-                prop_assert_eq!(scan.without_tools, whole);
             }
         }
 

@@ -5,8 +5,7 @@ pub use crate::api_error::ModelErrorKind;
 use crate::api_error::{self, ERROR_CHARS};
 use crate::text::cap_chars;
 use crate::wait::WaitPolicy;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 /// The waits of a session, from two seconds to five minutes. Every request contains the whole conversation,
 /// so waiting is cheaper than starting another session.
@@ -30,7 +29,7 @@ pub enum Remedy {
 }
 
 /// An error of a model's API.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
 pub struct ModelError {
     /// The kind of error.
     pub kind: ModelErrorKind,
@@ -64,14 +63,6 @@ impl ModelError {
         }
     }
 
-    /// The recording has no further response.
-    pub fn not_recorded(message: &str) -> Self {
-        Self {
-            kind: ModelErrorKind::NotRecorded,
-            ..Self::network(message)
-        }
-    }
-
     /// A connection that is impossible until a setting is changed.
     pub fn setup(message: &str) -> Self {
         Self {
@@ -97,13 +88,9 @@ impl ModelError {
             K::RateLimit | K::Overloaded | K::Server | K::Network => Remedy::Wait,
             K::ContentFilter => Remedy::Once,
             K::ContextTooLong => Remedy::Shrink,
-            K::Login
-            | K::Permission
-            | K::UnknownModel
-            | K::Quota
-            | K::Setup
-            | K::Rejected
-            | K::NotRecorded => Remedy::Stop,
+            K::Login | K::Permission | K::UnknownModel | K::Quota | K::Setup | K::Rejected => {
+                Remedy::Stop
+            }
         }
     }
 
@@ -283,18 +270,6 @@ mod tests {
         assert_eq!(error(Some(7_500)).wait_ms(3), 7_500);
         assert_eq!(error(Some(u64::MAX)).wait_ms(1), WAITS.longest_ms);
         assert_eq!(error(None).wait_ms(u32::MAX), WAITS.longest_ms);
-    }
-
-    #[test]
-    fn a_recording_that_is_over_is_final_and_leaves_no_agent() {
-        let error = ModelError::not_recorded("the recording is over");
-        assert_eq!(error.remedy(), Remedy::Stop);
-        let told = error.api_error();
-        assert_eq!(told.class, ApiErrorClass::Unavailable);
-        assert_eq!(
-            (told.status, told.message.as_str()),
-            (None, "the recording is over")
-        );
     }
 
     #[test]

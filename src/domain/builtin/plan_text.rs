@@ -45,19 +45,18 @@ pub enum PlanBlock {
 }
 
 impl PlanBlock {
-    /// The plan block that a fenced block contains; `None` for a tool call.
-    pub fn of(block: &Block) -> Option<Self> {
+    /// The plan block that a fenced block contains.
+    pub fn of(block: &Block) -> Self {
         match block.kind {
-            BlockKind::Plan => Some(Self::Plan {
+            BlockKind::Plan => Self::Plan {
                 lines: read_lines(&block.body, true),
-            }),
-            BlockKind::Update => Some(Self::Update {
+            },
+            BlockKind::Update => Self::Update {
                 lines: read_lines(&block.body, false),
-            }),
-            BlockKind::Final => Some(Self::Final {
+            },
+            BlockKind::Final => Self::Final {
                 text: final_text(block),
-            }),
-            BlockKind::Tool(_) => None,
+            },
         }
     }
 }
@@ -150,7 +149,7 @@ mod tests {
 
     fn read(text: &str) -> Vec<PlanBlock> {
         let blocks = scan(text).blocks;
-        blocks.iter().filter_map(PlanBlock::of).collect()
+        blocks.iter().map(PlanBlock::of).collect()
     }
 
     fn of(state: ItemState, text: &str) -> PlanLine {

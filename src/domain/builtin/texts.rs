@@ -1,9 +1,7 @@
 //! All texts of the built-in agent for its model.
 
 use super::ledger::{Applied, Ledger};
-use super::protocol;
 use super::session::{FormatError, LoopKind, Note, Slice, Suppressed};
-use super::tool::WORK_TOOLS;
 
 /// The answer to a `finish` call.
 pub const NOTED: &str = "noted";
@@ -11,32 +9,17 @@ pub const NOTED: &str = "noted";
 /// The result of a call that was not carried out.
 pub const NOT_RUN: &str = "not run: the session ended before this call";
 
-/// The system prompt. Without `native_tools` it describes the text protocol.
-pub fn system(native_tools: bool) -> String {
-    let mut text = String::from(
-        "You are a coding agent that works on its own in a checked-out repository. Nobody reads along, nobody answers \
-         questions or grants permission. What counts is what you change in the files.\n\n\
-         How to work:\n\
-         - Look at what you need, then edit. Read a file before you edit it. Make the smallest change that does the task well.\n\
-         - Do several things in one response where they do not depend on each other.\n\
-         - Check your work with the project's own build or tests where that is quick.\n\
-         - Do not commit, do not push, do not change git's configuration: the executor does that.\n\n",
-    );
-    text.push_str(if native_tools {
-        PLAN_BY_CALL
-    } else {
-        PLAN_BY_TEXT
-    });
-    if !native_tools {
-        text.push_str(TOOLS_BY_TEXT);
-        for tool in WORK_TOOLS {
-            text.push_str(&protocol::describe(tool));
-        }
-    }
-    text
-}
+/// The system prompt.
+pub const SYSTEM: &str = "\
+You are a coding agent that works on its own in a checked-out repository. Nobody reads along, nobody answers \
+questions or grants permission. What counts is what you change in the files.
 
-const PLAN_BY_CALL: &str = "\
+How to work:
+- Look at what you need, then edit. Read a file before you edit it. Make the smallest change that does the task well.
+- Do several things in one response where they do not depend on each other.
+- Check your work with the project's own build or tests where that is quick.
+- Do not commit, do not push, do not change git's configuration: the executor does that.
+
 Keep a plan:
 - Register it with `update_plan` as soon as you know the steps, one item for each, beginning with the files that it changes: \
 `src/a.rs, src/b.rs: add the parser`.
@@ -46,39 +29,6 @@ change is set to `already_satisfied`, one that cannot be done to `blocked`.
 If everything that it asks for was there before, begin it with `ALREADY_SATISFIED: <why>`.
 ";
 
-const PLAN_BY_TEXT: &str = "\
-Keep a plan, in fenced blocks of your response:
-```SPRAG_PLAN
-- [ ] src/a.rs, src/b.rs: add the parser
-```
-registers it, as soon as you know the steps; each item begins with the files that it changes.
-```SPRAG_PLAN_UPDATE
-- [x] src/a.rs, src/b.rs: add the parser
-```
-says what became of its items: `[x]` done, `[=]` its files need no change, `[!]` cannot be done. An item whose files were all \
-changed is done by itself.
-```SPRAG_FINAL
-the final message
-```
-ends the work, when nothing is left. If the task cannot be done, begin that message with `FAILED: <why>`. If everything that it \
-asks for was there before, begin it with `ALREADY_SATISFIED: <why>`.
-";
-
-const TOOLS_BY_TEXT: &str = "
-Call tools with fenced blocks too, as many in one response as you like; the results come with the next message. A long value \
-stands between `<<END` and a line that is just END, and nothing in it has to be escaped:
-```SPRAG_TOOL edit_file
-path: src/a.rs
-search <<END
-    old text
-END
-replace <<END
-    new text
-END
-```
-The tools:
-";
-
 /// A message of the session to the model.
 pub fn note(note: &Note) -> String {
     match note {
@@ -86,17 +36,18 @@ pub fn note(note: &Note) -> String {
             why,
             remaining,
             next,
-        } => suppressed(*why, *remaining, next.as_deref()),
+            unchanged,
+        } => suppressed(*why, *remaining, next.as_deref(), *unchanged),
         Note::FormatError { why } => format_error(*why).to_owned(),
         Note::SliceEnded { file, changed } => slice_ended(file, *changed),
         Note::LoopWarning { kind, strong } => loop_warning(*kind, *strong),
         Note::Forced { next } => forced(next.as_deref()),
         Note::GoOn { next } => go_on(next.as_deref()),
-        Note::Repair { open } => repair(open),
+        Note::Repair { open, unchanged } => repair(open, *unchanged),
     }
 }
 
-fn suppressed(why: Suppressed, remaining: usize, next: Option<&str>) -> String {
+fn suppressed(why: Suppressed, remaining: usize, next: Option<&str>, unchanged: bool) -> String {
     let next = next.unwrap_or("none");
     match why {
         Suppressed::EditFailed => format!(
@@ -106,11 +57,12 @@ fn suppressed(why: Suppressed, remaining: usize, next: Option<&str>) -> String {
         Suppressed::ItemsLeft if remaining == 1 => format!(
             "FINAL is not accepted yet: remaining=1 next={next}\n\
              Make the change that this item asks for. If no change is needed, send exactly this:\n{}",
-            closure(next)
+            closure(next, unchanged)
         ),
         Suppressed::ItemsLeft => format!(
             "FINAL is not accepted yet: remaining={remaining} next={next}\n\
-             Go on with that item, or mark the items that are done, need no change, or cannot be done."
+             Go on with that item, or mark the items that are done, need no change, or cannot be done.{}",
+            if unchanged { NOTHING_NEEDED } else { "" }
         ),
         Suppressed::NothingChanged => "FINAL is not accepted yet: nothing was changed and no item is satisfied.\n\
              Make the change that the task asks for. If none is needed, begin the final message with \
@@ -119,9 +71,18 @@ fn suppressed(why: Suppressed, remaining: usize, next: Option<&str>) -> String {
     }
 }
 
+/// How to end a session in which nothing had to be changed.
+const NOTHING_NEEDED: &str =
+    " If none of them needs a change, begin FINAL with `ALREADY_SATISFIED: <why>`.";
+
 /// The blocks that close the last item without a change.
-fn closure(item: &str) -> String {
-    format!("```SPRAG_PLAN_UPDATE\n- [x] {item}\n```\n```SPRAG_FINAL\n<your final message>\n```")
+fn closure(item: &str, unchanged: bool) -> String {
+    let message = if unchanged {
+        "ALREADY_SATISFIED: <why nothing needs to be changed>"
+    } else {
+        "<your final message>"
+    };
+    format!("```SPRAG_PLAN_UPDATE\n- [x] {item}\n```\n```SPRAG_FINAL\n{message}\n```")
 }
 
 fn format_error(why: FormatError) -> &'static str {
@@ -191,7 +152,7 @@ fn go_on(next: Option<&str>) -> String {
     }
 }
 
-fn repair(open: &[String]) -> String {
+fn repair(open: &[String], unchanged: bool) -> String {
     let mut text = String::from(
         "The work has come to a standstill. This is the last message: exactly one more response of yours is taken, with all of \
          its tool calls and blocks.\n",
@@ -200,11 +161,18 @@ fn repair(open: &[String]) -> String {
         text.push_str(
             "Nothing is left in the plan. Make what changes are missing, and send FINAL.",
         );
+        if unchanged {
+            text.push_str(" If none is missing, begin it with `ALREADY_SATISFIED: <why>`.");
+        }
         return text;
     }
     text.push_str(
-        "In it, for each of these items change its files, or check it off if that is not needed; then send FINAL. New items are not taken.\n",
+        "In it, for each of these items change its files, or check it off if that is not needed; then send FINAL. New items are not taken.",
     );
+    if unchanged {
+        text.push_str(NOTHING_NEEDED);
+    }
+    text.push('\n');
     for item in open {
         text.push_str(&format!("- [ ] {item}\n"));
     }
@@ -259,8 +227,8 @@ mod tests {
     use crate::builtin::session::Limits;
 
     #[test]
-    fn the_system_prompt_with_tools() {
-        insta::assert_snapshot!(system(true), @r#"
+    fn the_system_prompt() {
+        insta::assert_snapshot!(SYSTEM, @r#"
         You are a coding agent that works on its own in a checked-out repository. Nobody reads along, nobody answers questions or grants permission. What counts is what you change in the files.
 
         How to work:
@@ -277,74 +245,12 @@ mod tests {
     }
 
     #[test]
-    fn the_system_prompt_with_text() {
-        insta::assert_snapshot!(system(false), @r#"
-        You are a coding agent that works on its own in a checked-out repository. Nobody reads along, nobody answers questions or grants permission. What counts is what you change in the files.
-
-        How to work:
-        - Look at what you need, then edit. Read a file before you edit it. Make the smallest change that does the task well.
-        - Do several things in one response where they do not depend on each other.
-        - Check your work with the project's own build or tests where that is quick.
-        - Do not commit, do not push, do not change git's configuration: the executor does that.
-
-        Keep a plan, in fenced blocks of your response:
-        ```SPRAG_PLAN
-        - [ ] src/a.rs, src/b.rs: add the parser
-        ```
-        registers it, as soon as you know the steps; each item begins with the files that it changes.
-        ```SPRAG_PLAN_UPDATE
-        - [x] src/a.rs, src/b.rs: add the parser
-        ```
-        says what became of its items: `[x]` done, `[=]` its files need no change, `[!]` cannot be done. An item whose files were all changed is done by itself.
-        ```SPRAG_FINAL
-        the final message
-        ```
-        ends the work, when nothing is left. If the task cannot be done, begin that message with `FAILED: <why>`. If everything that it asks for was there before, begin it with `ALREADY_SATISFIED: <why>`.
-
-        Call tools with fenced blocks too, as many in one response as you like; the results come with the next message. A long value stands between `<<END` and a line that is just END, and nothing in it has to be escaped:
-        ```SPRAG_TOOL edit_file
-        path: src/a.rs
-        search <<END
-            old text
-        END
-        replace <<END
-            new text
-        END
-        ```
-        The tools:
-        read_file: Reads a file of the repository, with line numbers.
-          path: path from the root of the repository
-          start, optional: first line, from 1
-          end, optional: last line
-        list_files: Lists the files of a directory and below, without ignored ones.
-          path, optional: the directory; the root if left out
-        search: Searches the files for a regular expression, without ignored ones.
-          pattern: the regular expression
-          path, optional: the file or directory to search
-        edit_file: Replaces text in a file. The text searched for must occur exactly once; copy it from the file as it is, without line numbers.
-          path: path from the root of the repository
-          search: the text to be replaced
-          replace: the text to put in its place
-        write_file: Writes a whole file, new or in place of the old one.
-          path: path from the root of the repository
-          content: the whole content
-        delete_file: Deletes a file.
-          path: path from the root of the repository
-        move_file: Moves or renames a file.
-          from: where it is
-          to: where it shall be
-        run_command: Runs a shell command in the root of the repository and shows its output.
-          command: the command
-          timeout_seconds, optional: after how long it is ended
-        "#);
-    }
-
-    #[test]
     fn every_note_to_the_model() {
         let suppressed = |why, remaining, next: Option<&str>| Note::FinalSuppressed {
             why,
             remaining,
             next: next.map(str::to_owned),
+            unchanged: false,
         };
         let warning = |kind, strong| Note::LoopWarning { kind, strong };
         let item = || Some("src/a.rs: add the parser");
@@ -379,8 +285,12 @@ mod tests {
             Note::Forced { next: None },
             Note::Repair {
                 open: vec!["src/a.rs: add the parser".into(), "write the docs".into()],
+                unchanged: false,
             },
-            Note::Repair { open: Vec::new() },
+            Note::Repair {
+                open: Vec::new(),
+                unchanged: false,
+            },
         ];
         insta::assert_snapshot!(notes.iter().map(note).collect::<Vec<_>>().join("\n---\n"), @r#"
         FINAL is not accepted yet: remaining=3 next=src/a.rs: add the parser
@@ -431,6 +341,24 @@ mod tests {
         The work has come to a standstill. This is the last message: exactly one more response of yours is taken, with all of its tool calls and blocks.
         Nothing is left in the plan. Make what changes are missing, and send FINAL.
         "#);
+    }
+
+    #[test]
+    fn where_nothing_was_changed_the_words_for_that_are_asked_for() {
+        let suppressed = |remaining| Note::FinalSuppressed {
+            why: Suppressed::ItemsLeft,
+            remaining,
+            next: Some("src/a.rs: add the parser".into()),
+            unchanged: true,
+        };
+        let repair = |open: &[&str]| Note::Repair {
+            open: open.iter().map(ToString::to_string).collect(),
+            unchanged: true,
+        };
+        let notes = [suppressed(1), suppressed(2), repair(&["a"]), repair(&[])];
+        for said in notes.iter().map(note) {
+            assert!(said.contains("ALREADY_SATISFIED: <why"), "{said}");
+        }
     }
 
     #[test]

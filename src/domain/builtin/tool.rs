@@ -1,6 +1,5 @@
 //! The tools of the built-in agent: their descriptions for the model, and its calls as values.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value, json};
 
@@ -35,8 +34,6 @@ pub struct Parameter {
 pub enum Kind {
     /// Text.
     Text,
-    /// The content of a whole file: lines, each with its line end.
-    Lines,
     /// A whole number.
     Number,
     /// A boolean.
@@ -82,7 +79,7 @@ const FILE: Parameter = required("path", Kind::Text, "path from the root of the 
 const DIRECTORY: &[&str] = &["dir", "directory"];
 
 /// The tools that access the work tree, in the order in which the model sees them.
-pub const WORK_TOOLS: &[Tool] = &[
+const WORK_TOOLS: &[Tool] = &[
     Tool {
         name: "read_file",
         about: "Reads a file of the repository, with line numbers.",
@@ -132,7 +129,7 @@ pub const WORK_TOOLS: &[Tool] = &[
         about: "Writes a whole file, new or in place of the old one.",
         parameters: &[
             FILE,
-            required("content", Kind::Lines, "the whole content").or(&[
+            required("content", Kind::Text, "the whole content").or(&[
                 "contents",
                 "file_text",
                 "text",
@@ -166,7 +163,7 @@ pub const WORK_TOOLS: &[Tool] = &[
     },
 ];
 
-/// The tools for plans and final messages: with tool calling, they replace the fenced blocks.
+/// The tools for plans and final messages, which can also be fenced blocks.
 const PLAN_TOOLS: &[Tool] = &[
     Tool {
         name: "update_plan",
@@ -227,7 +224,7 @@ impl Parameter {
     fn schema(&self) -> Value {
         let about = self.about;
         match self.kind {
-            Kind::Text | Kind::Lines => json!({"type": "string", "description": about}),
+            Kind::Text => json!({"type": "string", "description": about}),
             Kind::Number => json!({"type": "integer", "description": about}),
             Kind::Flag => json!({"type": "boolean", "description": about}),
             Kind::Items => json!({
@@ -252,23 +249,13 @@ impl Parameter {
     }
 }
 
-/// The kind of a tool's parameter; `None` if the tool has no parameter with that name.
-pub fn kind_of(tool: &str, parameter: &str) -> Option<Kind> {
-    let tool = all().find(|known| known.name == tool)?;
-    let parameters = tool.parameters.iter();
-    parameters
-        .filter(|known| known.name == parameter)
-        .map(|known| known.kind)
-        .next()
-}
-
 /// Every tool.
 pub fn all() -> impl Iterator<Item = &'static Tool> {
     WORK_TOOLS.iter().chain(PLAN_TOOLS)
 }
 
 /// A call as the model made it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ToolCall {
     /// The provider's id of the call, to pair it with its result. It need not be unique.
     pub id: String,
@@ -279,7 +266,7 @@ pub struct ToolCall {
 }
 
 /// The arguments of a tool call.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Arguments {
     /// A value that is not validated yet.
@@ -303,7 +290,7 @@ impl Arguments {
 }
 
 /// A call that can be carried out.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(tag = "tool", content = "arguments", rename_all = "snake_case")]
 #[derive(strum::IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
@@ -386,7 +373,7 @@ pub enum ToolRequest {
 }
 
 /// One item of an `update_plan` call.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct PlanItem {
     /// The text of the item.
     #[serde(alias = "step", alias = "content", alias = "title")]
@@ -397,7 +384,7 @@ pub struct PlanItem {
 }
 
 /// The state of an item of an `update_plan` call. It also accepts other agents' words.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PlanItemState {
     /// Not started.

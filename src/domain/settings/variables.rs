@@ -19,8 +19,6 @@ macro_rules! variables {
 }
 
 variables! {
-    /// The file that records the session of the built-in agent, like the flag `--record`.
-    RECORD = "SPRAG_RECORD";
     /// The URL of a server that replaces the model provider's own.
     BASE_URL = "SPRAG_BASE_URL";
     /// The interval between progress reports of a turn, as a duration.

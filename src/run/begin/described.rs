@@ -1,6 +1,5 @@
 //! Describes as text what a run would do.
 
-use crate::agents::builtin::Source;
 use crate::agents::{Agent, CliAgent};
 use crate::domain::attempt::{PhaseSpec, ROUNDS, are_named, phases};
 use crate::domain::duration;
@@ -92,15 +91,13 @@ fn agent_of(config: &TaskConfig) -> String {
         Agent::Cli(CliAgent::Acp { command } | CliAgent::Command { command }) if has_own => {
             text += &format!(" ({command})")
         }
-        Agent::Builtin(builtin) => match &builtin.source {
-            Source::Api(access) => {
-                text += &format!(
-                    " ({} by {} at {})",
-                    access.model, access.provider, access.base
-                );
-            }
-            Source::Recording(recording) => text += &format!(" ({})", recording.describe()),
-        },
+        Agent::Builtin(builtin) => {
+            let access = &builtin.access;
+            text += &format!(
+                " ({} by {} at {})",
+                access.model, access.provider, access.base
+            );
+        }
         _ => {}
     }
     if let Some(model) = &config.settings.model {

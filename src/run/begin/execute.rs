@@ -19,7 +19,6 @@ use crate::run::begin::model_gateway::require_gateway;
 use crate::run::begin::new_run::{OpenRun, begin_new, refuse_read_only, refuse_signer};
 use crate::run::begin::opening::{ends, parts, recall, run_plan};
 use crate::run::begin::prepare::{Prepared, Source};
-use crate::run::begin::record::recorder;
 use crate::run::begin::reopen::{Earlier, ResumedState, spent_of};
 use crate::run::begin::required_agents::{
     fall_back, require_commands_of_roles, require_logins, require_programs,
@@ -41,7 +40,6 @@ use crate::run::state::emitter::Emitter;
 use crate::run::state::layout::RunFile;
 use crate::run::state::lock::RunLock;
 use crate::run::state::parts::Parts;
-use crate::run::state::recorder::Recorder;
 use crate::run::steps::credentials::{hide_credentials, restore_credentials};
 use crate::run::steps::identity::require_signature;
 use crate::run::steps::{Services, draft_plan, keep_for_publish, record_plan_end, run_setup};
@@ -56,7 +54,6 @@ struct Opened {
     run: OpenRun,
     isolation: Isolation,
     schema: Option<OutputSchema>,
-    recorder: Option<Recorder>,
 }
 
 /// Prepares everything, performs the run, and reports its end.
@@ -134,13 +131,12 @@ fn open(
     }
     let real = &prepared.real;
     runtime.block_on(jj::prepare(context, real, &isolation, resumed.is_some()))?;
-    let (run, reporting, recorder) = open_run(context, args, prepared, resumed)?;
+    let (run, reporting) = open_run(context, args, prepared, resumed)?;
     isolation.make_directories();
     let opened = Opened {
         run,
         isolation,
         schema,
-        recorder,
     };
     Ok((opened, reporting))
 }
@@ -195,7 +191,7 @@ fn open_run(
     args: &RunArgs,
     prepared: &Prepared,
     resumed: Option<ResumedState>,
-) -> Result<(OpenRun, Reporting, Option<Recorder>)> {
+) -> Result<(OpenRun, Reporting)> {
     if prepared.shards.is_empty() {
         let configs = || prepared.tasks.iter().map(|(_, config)| config);
         require_programs(context, configs())?;
@@ -207,17 +203,9 @@ fn open_run(
         require_gateway(context, &prepared.run, configs())?;
     }
     refuse_read_only(&prepared.real, !prepared.run.settings.allow_dirty)?;
-    let recorder = recorder(context, args, prepared)?;
-    let opened = match resumed {
+    match resumed {
         None => begin_new(context, args, prepared),
         Some(it) => go_on(context, args, prepared, it),
-    };
-    match (opened, recorder) {
-        (Ok((open_run, reporting)), recorder) => Ok((open_run, reporting, recorder)),
-        (Err(error), recorder) => {
-            recorder.into_iter().for_each(Recorder::discard);
-            Err(error)
-        }
     }
 }
 
@@ -261,8 +249,7 @@ async fn work(
     let emit = Emitter::new(&mut sink, seq, before_ms).reporting(cancel.clone());
     let no_changes = prepared.run.settings.if_no_changes;
     let (made, config) = ((opened.run, opened.isolation), prepared.run);
-    let (plan, recorder) = (prepared.book, opened.recorder);
-    let mut parts = parts(context, made, recorder, plan, config, cancel, emit);
+    let mut parts = parts(context, made, prepared.book, config, cancel, emit);
     parts.setup.reviewed = prepared.reviewed;
     parts.setup.output_schema = opened.schema;
     let resumed = earlier.is_some();

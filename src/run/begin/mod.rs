@@ -11,7 +11,6 @@ pub(crate) mod opening;
 pub mod output_schema;
 pub mod prepare;
 pub mod programs;
-pub mod record;
 pub mod reopen;
 pub mod repository;
 pub mod required_agents;

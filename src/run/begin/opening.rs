@@ -19,7 +19,6 @@ use crate::run::state::notes::Notes;
 use crate::run::state::orderly_end::forget_orderly_end;
 use crate::run::state::parts::Parts;
 use crate::run::state::plan_state::PlanState;
-use crate::run::state::recorder::Recorder;
 use crate::run::state::runner_files::RunnerFiles;
 use crate::run::state::setup::Setup;
 use crate::run::state::task::TaskStart;
@@ -33,7 +32,6 @@ use std::time::Duration;
 pub(crate) fn parts<'e>(
     context: &Context,
     (open_run, mut isolation): (OpenRun, Isolation),
-    recorder: Option<Recorder>,
     plan: PlanState,
     config: RunConfig,
     cancel: Cancel,
@@ -50,7 +48,6 @@ pub(crate) fn parts<'e>(
         tree: WorkTree::new(open_run.repo, plan, run_dir.clone(), ignore),
         accounts: Accounts::of(&run_dir),
         emit,
-        recorder,
         keeper: None,
         setup: Setup {
             run_dir,

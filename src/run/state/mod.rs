@@ -16,7 +16,6 @@ pub mod parts;
 pub mod past_runs;
 pub mod places;
 pub mod plan_state;
-pub mod recorder;
 pub mod runner_files;
 pub mod setup;
 pub mod task;

@@ -4,7 +4,6 @@ use crate::run::deliver::work_keeper::WorkKeeper;
 use crate::run::state::accounts::{Accounts, CheckMemory};
 use crate::run::state::emitter::Emitter;
 use crate::run::state::notes::Notes;
-use crate::run::state::recorder::Recorder;
 use crate::run::state::setup::Setup;
 use crate::run::state::work_tree::WorkTree;
 
@@ -20,8 +19,6 @@ pub struct Parts<'e> {
     pub notes: Notes,
     /// Sends events.
     pub emit: Emitter<'e>,
-    /// Records the sessions of the built-in agent, if requested.
-    pub recorder: Option<Recorder>,
     /// Saves unfinished work on GitHub, if the run may push.
     pub(crate) keeper: Option<WorkKeeper>,
 }

@@ -1,6 +1,6 @@
 //! Replaces the agent's configuration files with those of the base during a turn.
 
-use crate::domain::builtin::trajectory::TurnName;
+use crate::domain::agent::TurnName;
 use crate::git::{Replaced, SwapError, display_path};
 use crate::run::state::agent_files::AgentFiles;
 use crate::run::state::parts::Parts;

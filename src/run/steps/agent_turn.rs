@@ -5,9 +5,9 @@ use crate::agents::{
     Agent, CliAgent, ExitFacts, Invocation, OwnSandbox, Stdin, TurnReader, TurnRequest,
 };
 use crate::domain::agent::AgentReport;
+use crate::domain::agent::TurnName;
 use crate::domain::assess::TurnExit;
 use crate::domain::attempt::Role;
-use crate::domain::builtin::trajectory::TurnName;
 use crate::domain::duration::millis;
 use crate::domain::sandbox::Level;
 use crate::domain::text::left_running;

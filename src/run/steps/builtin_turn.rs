@@ -1,9 +1,10 @@
 //! A turn of the built-in agent, which runs inside this process.
 
 use crate::agents::builtin::{self, Builtin, Turn, TurnEnd};
+use crate::domain::agent::TurnName;
 use crate::domain::assess::TurnExit;
 use crate::domain::builtin::session::{CompletionKind, SessionExit};
-use crate::domain::builtin::trajectory::{Line, TurnName};
+use crate::domain::builtin::transcript::Line;
 use crate::domain::duration::millis;
 use crate::domain::event::EventKind;
 use crate::gateway::TurnCost;
@@ -13,7 +14,6 @@ use crate::run::begin::isolation::Purpose;
 use crate::run::state::directory::Log;
 use crate::run::state::layout::RunFile;
 use crate::run::state::parts::Parts;
-use crate::run::state::recorder::Recorder;
 use crate::run::state::task::TaskRun;
 use crate::run::steps::agent_end::AgentEnd;
 use crate::run::steps::heartbeat::{Heartbeat, beating};
@@ -28,7 +28,7 @@ use std::time::{Duration, Instant};
 /// How long a model's server may be silent within a response.
 const MAX_SILENCE: Duration = Duration::from_secs(5 * 60);
 
-/// Runs the built-in agent. Its trajectory is the transcript of the turn.
+/// Runs the built-in agent.
 ///
 /// # Errors
 /// When the transcript cannot be created.
@@ -49,24 +49,18 @@ pub(crate) async fn run_builtin(
     let exempt = parts.tree.exempt();
     // A snapshot was taken just before, so this reuses it.
     let mut seen = parts.tree.repo.last_snapshot(&exempt).ok();
-    let (repo, recorder) = (&mut parts.tree.repo, &mut parts.recorder);
+    let repo = &mut parts.tree.repo;
     let told = RefCell::new((Heartbeat::new(), &mut parts.emit));
     let mut emit = |event| {
         let (heartbeat, emit) = &mut *told.borrow_mut();
         heartbeat.note(&event);
         emit.emit(EventKind::Agent(event));
     };
-    let mut record = |line: &Line| {
-        transcript.write(line);
-        if let Some(recorder) = recorder {
-            recorder.write(line);
-        }
-    };
+    let mut record = |line: &Line<'_>| transcript.write(line);
     let mut changes = || changes(&mut seen, repo.snapshot(&exempt).ok());
     let working = builtin::run(Turn {
         agent,
-        name: turn.clone(),
-        number: prompt.number,
+        name: turn,
         prompt: prompt.text,
         work_tree: &work_tree,
         env,
@@ -112,7 +106,7 @@ struct Transcript {
 }
 
 impl Transcript {
-    fn write(&mut self, line: &Line) {
+    fn write(&mut self, line: &Line<'_>) {
         if let (None, Err(error)) = (&self.lost, write(&mut self.log, line)) {
             self.lost = Some(error.to_string());
         }
@@ -127,22 +121,19 @@ impl Transcript {
     }
 }
 
-fn write(log: &mut Log, line: &Line) -> io::Result<()> {
+fn write(log: &mut Log, line: &Line<'_>) -> io::Result<()> {
     let mut text = serde_json::to_vec(line)?;
     text.push(b'\n');
     log.write_all(&text)
 }
 
-/// Warns of what is missing from the transcript and the recording, and of hosts that were denied.
+/// Warns of what is missing from the transcript, and of hosts that were denied.
 fn warn_of_losses(parts: &mut Parts<'_>, transcript: Option<(Cow<'static, str>, String)>) {
     if let Some((path, why)) = transcript {
         let message = format!("the transcript {path} is incomplete: {why}");
         parts.emit.warn(message);
     }
     parts.setup.report_denied_hosts(&mut parts.emit);
-    if let Some(why) = parts.recorder.as_mut().and_then(Recorder::lost) {
-        parts.emit.warn(why);
-    }
 }
 
 /// The allow-listed environment without the keys of models, even if `agent_env` names them: the agent's

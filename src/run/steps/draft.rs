@@ -1,7 +1,7 @@
 //! Lets the agent draft a plan: turns whose changes are undone, and one file that Sprag writes.
 
+use crate::domain::agent::TurnName;
 use crate::domain::assess::{Assessment, AssessmentKind, TurnFacts, assess};
-use crate::domain::builtin::trajectory::TurnName;
 use crate::domain::commit_message::without_references;
 use crate::domain::draft::{Draft, MAX_DRAFTS, Problem, of_message, prompt, stem};
 use crate::domain::event::{EventKind, RetryKind};

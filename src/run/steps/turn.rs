@@ -1,11 +1,11 @@
 //! One turn of the agent: take a snapshot, run the agent, take another snapshot, assess.
 
+use crate::domain::agent::TurnName;
 use crate::domain::agent::{Usage, UsageBasis};
 use crate::domain::assess::{Assessment, AssessmentKind, TurnFacts, assess};
 use crate::domain::attempt::{
     Expect, Last, Observation, Role, Spend, TestChanges, TurnEnded, TurnKey, TurnPurpose,
 };
-use crate::domain::builtin::trajectory::TurnName;
 use crate::domain::commit_message::suggested_commit_message;
 use crate::domain::event::{EventKind, ReviewLine, TurnLine};
 use crate::domain::notes::Note;

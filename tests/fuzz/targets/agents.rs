@@ -7,7 +7,7 @@ use sprag::agents::{CliAgent, ExitFacts, OwnSandbox, RepositoryFiles, TurnReques
 use sprag::domain::assess::message::{failed_report, read_message};
 use sprag::domain::builtin::model_error::ModelError;
 use sprag::domain::builtin::tool::{Arguments, ToolCall, ToolRequest};
-use sprag::domain::builtin::{fence, plan_text, protocol};
+use sprag::domain::builtin::{fence, plan_text};
 use sprag::domain::output_schema::{OutputSchema, StructuredOutput};
 use sprag::domain::{api_error, notes};
 use sprag::process::{Line, LineSplitter};
@@ -118,13 +118,6 @@ pub(super) fn model_text(data: &[u8]) {
     let scan = fence::scan(&text);
     for block in &scan.blocks {
         let _ = plan_text::read_lines(&block.body, true);
-    }
-    let parts = protocol::read(&text, false);
-    assert_eq!(parts.calls.len(), protocol::read(&text, true).calls.len());
-    for call in &parts.calls {
-        let _ = ToolRequest::of(call);
-        let again = protocol::read(&protocol::format_call(call), false);
-        assert!(again.calls.len() <= 1, "{again:?}");
     }
     let (name, arguments) = first_and_rest(&text);
     let _ = ToolRequest::of(&ToolCall {

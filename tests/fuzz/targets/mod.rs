@@ -92,7 +92,6 @@ pub const TARGETS: &[Target] = &[
     row("report", runs::report, &[]),
     row("history", runs::history, &[]),
     row("events", runs::events, &[]),
-    row("trajectory", runs::trajectory, &[]),
     row("small-files", runs::small_files, &[]),
     row("git-pack", git::pack, &[]),
     row("git-pack-index", git::pack_index, &[]),

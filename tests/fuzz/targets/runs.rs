@@ -3,8 +3,6 @@
 use super::text;
 
 use sprag::domain::attempt::{PhaseSpec, Policy, Spend, Step, decide, fold};
-use sprag::domain::builtin::replay::replay;
-use sprag::domain::builtin::trajectory::read as read_trajectory;
 use sprag::domain::event::Event;
 use sprag::domain::kept_work::KeptMeta;
 use sprag::domain::notes::Notebook;
@@ -135,13 +133,6 @@ pub(super) fn events(data: &[u8]) {
     let lines = text.lines().map(serde_json::from_str::<Event>);
     let events: Vec<Event> = lines.map_while(Result::ok).collect();
     shown(&RunSummary::of(&events));
-}
-
-pub(super) fn trajectory(data: &[u8]) {
-    if let Ok(recording) = read_trajectory(data) {
-        let again = replay(&recording);
-        let _ = again.text();
-    }
 }
 
 /// Files and lines of a few fields.

@@ -23,8 +23,7 @@ pub(super) struct Rest<'a> {
     stream: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     system: Option<[Block<'a>; 1]>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    tools: Option<&'a Value>,
+    tools: &'a Value,
 }
 
 #[derive(Serialize)]
@@ -108,7 +107,7 @@ pub(super) fn rest<'a>(inputs: &RequestInputs<'a>) -> Rest<'a> {
     Rest {
         stream: inputs.stream,
         system: system.map(|block| [block]),
-        tools: inputs.tools.map(Arc::as_ref),
+        tools: inputs.tools,
     }
 }
 

@@ -34,8 +34,7 @@ pub(super) struct Rest<'a> {
     max_tokens: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
     max_completion_tokens: Option<usize>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    tools: Option<&'a Value>,
+    tools: &'a Value,
 }
 
 #[derive(Serialize)]
@@ -115,7 +114,7 @@ pub(super) fn rest<'a>(inputs: &RequestInputs<'a>) -> Rest<'a> {
         }),
         max_tokens: inputs.most_tokens.filter(|_| !reasoning),
         max_completion_tokens: inputs.most_tokens.filter(|_| reasoning),
-        tools: inputs.tools.map(Arc::as_ref),
+        tools: inputs.tools,
     }
 }
 

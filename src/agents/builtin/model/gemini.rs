@@ -24,8 +24,7 @@ pub(super) struct Rest<'a> {
     system_instruction: Option<Instruction<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     generation_config: Option<Generation>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    tools: Option<&'a Value>,
+    tools: &'a Value,
 }
 
 #[derive(Serialize)]
@@ -110,7 +109,7 @@ pub(super) fn rest<'a>(inputs: &RequestInputs<'a>) -> Rest<'a> {
         generation_config: inputs
             .most_tokens
             .map(|max_output_tokens| Generation { max_output_tokens }),
-        tools: inputs.tools.map(Arc::as_ref),
+        tools: inputs.tools,
     }
 }
 

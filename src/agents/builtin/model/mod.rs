@@ -21,14 +21,11 @@ use super::options::Options;
 use crate::domain::agent::Usage;
 use crate::domain::builtin::context::Message;
 use crate::domain::builtin::model_error::ModelError;
-use crate::domain::builtin::protocol;
-use crate::domain::builtin::session::{Response, StopReason};
-use crate::domain::builtin::texts;
+use crate::domain::builtin::session::Response;
 use crate::domain::builtin::tool::{Arguments, ToolCall};
 use crate::domain::text::one_line;
 use crate::http::Network;
 use assembly::{Assembly, Reply};
-use body::Body;
 use http::{Answer, Http};
 use hyper::body::Bytes;
 pub use meter::{Meter, Metered, cost_of_sending};
@@ -44,8 +41,8 @@ use std::time::Duration;
 pub struct Model {
     access: Access,
     http: Http,
-    /// The tool declarations for the API. Without them, tools are called by text.
-    tools: Option<Arc<Value>>,
+    /// The tool declarations for the API.
+    tools: Arc<Value>,
     stream: bool,
     most_tokens: Option<usize>,
     price: Option<Price>,
@@ -54,7 +51,6 @@ pub struct Model {
     /// Whether the API is asked for encrypted reasoning, to be sent back.
     encrypted: bool,
     kept: ReasoningState,
-    body: Body,
 }
 
 /// Words in errors about the parts that were sent back.
@@ -64,7 +60,7 @@ const REASONING_WORDS: &[&str] = &["thinking", "signature", "reasoning", "encryp
 struct RequestInputs<'a> {
     access: &'a Access,
     messages: &'a [&'a Arc<Message>],
-    tools: Option<&'a Arc<Value>>,
+    tools: &'a Arc<Value>,
     stream: bool,
     most_tokens: Option<usize>,
     encrypted: bool,
@@ -86,7 +82,7 @@ impl Model {
     pub fn new(access: &Access, options: &Options, network: &Network, idle: Duration) -> Self {
         Self {
             http: Http::new(network, idle),
-            tools: (!options.text_tools).then(|| Arc::new(tools(access.wire))),
+            tools: Arc::new(tools(access.wire)),
             stream: !options.no_stream,
             most_tokens: options.max_output_tokens,
             price: options.price.or(access.price),
@@ -94,7 +90,6 @@ impl Model {
             number: 0,
             encrypted: true,
             kept: ReasoningState::default(),
-            body: Body::default(),
         }
     }
 
@@ -105,10 +100,9 @@ impl Model {
     pub async fn ask(&mut self, messages: &[&Arc<Message>]) -> Result<Response, ModelError> {
         loop {
             match self.ask_once(messages).await {
-                Err(error) if self.tools.is_some() && has_no_tools(&error) => self.tools = None,
                 Err(error) if self.encrypted && has_no_thoughts(&error) => self.encrypted = false,
                 // A provider may refuse what it signed after an earlier message was shortened.
-                Err(error) if self.kept.any() && refuses_reasoning(&error) => self.drop_reasoning(),
+                Err(error) if self.kept.any() && refuses_reasoning(&error) => self.kept.clear(),
                 outcome => return outcome,
             }
         }
@@ -116,7 +110,7 @@ impl Model {
 
     async fn ask_once(&mut self, messages: &[&Arc<Message>]) -> Result<Response, ModelError> {
         self.number += 1;
-        let body = self.write_body(messages)?;
+        let body = self.body(messages)?;
         let (url, headers) = address(&self.access, self.stream);
         let answer = self.http.post(&url, &headers, body);
         let mut reply = read(self.access.wire, self.number, answer.await?).await?;
@@ -124,44 +118,29 @@ impl Model {
         Ok(self.response(reply))
     }
 
-    fn write_body(&mut self, messages: &[&Arc<Message>]) -> Result<Bytes, ModelError> {
-        let by_text = self.tools.is_none().then(|| told_by_text(messages));
-        let by_text: Option<Vec<&Arc<Message>>> = by_text.as_ref().map(|it| it.iter().collect());
-        let inputs = RequestInputs {
+    fn body(&self, messages: &[&Arc<Message>]) -> Result<Bytes, ModelError> {
+        let body = body::write(&RequestInputs {
             access: &self.access,
-            messages: by_text.as_deref().unwrap_or(messages),
-            tools: self.tools.as_ref(),
+            messages,
+            tools: &self.tools,
             stream: self.stream,
             most_tokens: self.most_tokens,
             encrypted: self.encrypted,
             kept: &self.kept,
-        };
-        let body = self.body.write(&inputs);
-        if by_text.is_some() {
-            // The messages of the next request are worded anew.
-            self.body.forget();
-        }
-        body
+        });
+        body.map_err(|error| {
+            ModelError::setup(&format!("the request cannot be written as JSON: {error}"))
+        })
     }
 
-    /// Stores the parts of a response that later requests need. What was written of a message stays valid, unless
-    /// its calls have the same ids or its reasoning was dropped.
+    /// Stores the parts of a response that later requests need.
     fn keep_reasoning(&mut self, reply: &mut Reply) {
         // A quarter of the window, at one byte per token: encrypted reasoning is hardly longer.
-        let most = self.access.window_tokens / 4;
-        self.body.forget_calls(&reply.calls);
-        if self.kept.keep(reply, most) {
-            self.body.forget();
-        }
-    }
-
-    fn drop_reasoning(&mut self) {
-        self.kept.clear();
-        self.body.forget();
+        self.kept.keep(reply, self.access.window_tokens / 4);
     }
 
     fn response(&self, reply: Reply) -> Response {
-        let mut response = Response {
+        Response {
             text: reply.text,
             reasoning: reply.reasoning,
             calls: reply.calls,
@@ -169,33 +148,8 @@ impl Model {
             stop: reply.stop,
             elapsed_ms: 0,
             inspected: None,
-        };
-        if self.tools.is_none() {
-            let parts = protocol::read(&response.text, response.stop == StopReason::Length);
-            response.text = parts.text;
-            response.calls = parts.calls;
         }
-        response
     }
-}
-
-/// The messages for a model that calls tools by text.
-fn told_by_text(messages: &[&Arc<Message>]) -> Vec<Arc<Message>> {
-    let messages: Vec<&Message> = messages.iter().map(|message| &***message).collect();
-    let mut messages = protocol::as_text(&messages);
-    if let Some(Message::System { text }) = messages.first_mut() {
-        *text = texts::system(false);
-    }
-    messages.into_iter().map(Arc::new).collect()
-}
-
-/// Whether the API refused a request because of its tools.
-fn has_no_tools(error: &ModelError) -> bool {
-    let text = error.message.to_lowercase();
-    let refused = matches!(error.status, Some(400 | 404 | 422 | 501));
-    refused
-        && text.contains("tool")
-        && (text.contains("support") || text.contains("enable-auto-tool"))
 }
 
 /// Whether the API refused a request because of the parts that were sent back with its calls.

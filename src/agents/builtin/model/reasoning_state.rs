@@ -18,9 +18,8 @@ pub(super) struct ReasoningState {
 
 impl ReasoningState {
     /// Stores what the next request needs. If the reasoning exceeds `most` bytes, the oldest is dropped down
-    /// to half of that: providers accept requests without old reasoning, and a request must fit the window. Returns
-    /// whether any was dropped.
-    pub(super) fn keep(&mut self, reply: &mut Reply, most: usize) -> bool {
+    /// to half of that: providers accept requests without old reasoning, and a request must fit the window.
+    pub(super) fn keep(&mut self, reply: &mut Reply, most: usize) {
         for (call, signature) in reply.calls.iter().zip(&reply.signatures) {
             if let Some(signature) = signature {
                 self.signatures.insert(call.id.clone(), signature.clone());
@@ -28,19 +27,17 @@ impl ReasoningState {
         }
         let thoughts = std::mem::take(&mut reply.thoughts);
         let first = reply.calls.first().filter(|_| !thoughts.is_empty());
-        let Some(first) = first else { return false };
+        let Some(first) = first else { return };
         self.size = self.size.saturating_add(size(&thoughts));
         self.thoughts.push((first.id.clone(), thoughts));
-        let kept = self.thoughts.len();
         if self.size <= most {
-            return false;
+            return;
         }
         // The newest reasoning stays, whatever its size: without it the next request is refused.
         while self.size > most / 2 && self.thoughts.len() > 1 {
             let (_, gone) = self.thoughts.remove(0);
             self.size = self.size.saturating_sub(size(&gone));
         }
-        self.thoughts.len() < kept
     }
 
     /// Whether there is anything to send back.

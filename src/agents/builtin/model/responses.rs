@@ -10,7 +10,6 @@ use crate::domain::builtin::tool::{self, ToolCall};
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::borrow::Cow;
-use std::sync::Arc;
 
 #[derive(Serialize)]
 pub(super) struct Start<'a> {
@@ -27,8 +26,7 @@ pub(super) struct Rest<'a> {
     max_output_tokens: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
     include: Option<[&'static str; 1]>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    tools: Option<&'a Value>,
+    tools: &'a Value,
 }
 
 #[derive(Serialize)]
@@ -70,7 +68,7 @@ pub(super) fn rest<'a>(inputs: &RequestInputs<'a>) -> Rest<'a> {
         instructions: inputs.system(),
         max_output_tokens: inputs.most_tokens,
         include: encrypted.then_some(["reasoning.encrypted_content"]),
-        tools: inputs.tools.map(Arc::as_ref),
+        tools: inputs.tools,
     }
 }
 

@@ -1,11 +1,11 @@
 //! Requests and responses of the four formats in small samples.
 
-mod bodies;
 mod requests;
 
 use super::super::access::choose;
 use super::*;
 use crate::domain::builtin::model_error::ModelErrorKind;
+use crate::domain::builtin::session::StopReason;
 
 const MODELS: &[&str] = &["openrouter/m", "openai/m", "anthropic/m", "gemini/m"];
 
@@ -53,10 +53,10 @@ fn request(model: &str) -> Value {
     };
     kept.keep(&mut earlier, 1000);
     let access = access(model);
-    let body = fresh_body(&RequestInputs {
+    let body = body::write(&RequestInputs {
         access: &access,
         messages: &shared(messages).iter().collect::<Vec<_>>(),
-        tools: Some(&Arc::new(tools(access.wire))),
+        tools: &Arc::new(tools(access.wire)),
         stream: true,
         most_tokens: Some(100),
         encrypted: true,
@@ -263,11 +263,6 @@ fn shared(messages: impl IntoIterator<Item = Message>) -> Vec<Arc<Message>> {
     messages.into_iter().map(Arc::new).collect()
 }
 
-/// The body of a first request.
-fn fresh_body(inputs: &RequestInputs<'_>) -> Result<Bytes, ModelError> {
-    Body::default().write(inputs)
-}
-
 /// The next request after a response, which is one call of `read_file` in each of these tests.
 fn next_request(model: &str, events: &[Value]) -> Value {
     let mut reply = decode(model, events).unwrap();
@@ -277,10 +272,10 @@ fn next_request(model: &str, events: &[Value]) -> Value {
         text: reply.text,
         calls: reply.calls,
     }];
-    let body = fresh_body(&RequestInputs {
+    let body = body::write(&RequestInputs {
         access: &access(model),
         messages: &shared(messages).iter().collect::<Vec<_>>(),
-        tools: None,
+        tools: &Arc::new(Value::Null),
         stream: true,
         most_tokens: Some(100),
         encrypted: true,

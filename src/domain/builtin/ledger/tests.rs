@@ -16,7 +16,7 @@ impl World {
 
     fn say_in(&mut self, mode: Mode, text: &str) -> Vec<Applied> {
         let blocks = scan(text).blocks;
-        let blocks = blocks.iter().filter_map(PlanBlock::of);
+        let blocks = blocks.iter().map(PlanBlock::of);
         blocks
             .map(|block| self.ledger.apply(&block, &self.changed, mode))
             .collect()

@@ -66,7 +66,7 @@ impl State {
         self.plain_words = None;
         let scan = fence::scan(&response.text);
         self.step.words = words(&format!("{}\n{}", response.reasoning, scan.prose));
-        let blocks: Vec<PlanBlock> = scan.blocks.iter().filter_map(PlanBlock::of).collect();
+        let blocks: Vec<PlanBlock> = scan.blocks.iter().map(PlanBlock::of).collect();
         for block in &blocks {
             self.plan_block(block, &scan.prose);
         }

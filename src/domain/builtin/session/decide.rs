@@ -73,6 +73,7 @@ fn notes(state: &State, suppressed: Option<Suppressed>) -> Vec<Note> {
         why,
         remaining: state.ledger.remaining(),
         next: next(),
+        unchanged: state.changed.is_empty(),
     }));
     notes.extend(state.format_error.map(|why| Note::FormatError { why }));
     notes.extend(
@@ -84,6 +85,7 @@ fn notes(state: &State, suppressed: Option<Suppressed>) -> Vec<Note> {
     if state.is_stagnant() {
         notes.push(Note::Repair {
             open: open_items(state, |_| true),
+            unchanged: state.changed.is_empty(),
         });
         return notes;
     }

@@ -6,7 +6,6 @@
 
 use super::{Limits, Observation, Response, Session, State, Step, ToolResult, decide};
 use crate::builtin::fence;
-use crate::builtin::plan_text::PlanBlock;
 use crate::builtin::tool::ToolRequest;
 
 impl Session {
@@ -39,10 +38,7 @@ impl Session {
         };
         let mut requests = response.calls.iter().map(ToolRequest::of);
         let only_work = !response.calls.is_empty() && requests.all(accesses_work_tree);
-        let plans = || {
-            let blocks = fence::scan(&response.text).blocks;
-            blocks.iter().any(|block| PlanBlock::of(block).is_some())
-        };
+        let plans = || !fence::scan(&response.text).blocks.is_empty();
         self.is_inspection_open() && (!only_work || plans())
     }
 

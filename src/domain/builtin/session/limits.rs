@@ -1,10 +1,9 @@
 //! The limits of a session, and the numbers by which it is judged.
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 /// The limits of a session, and when it gives up.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Limits {
     /// The maximum number of responses.
     pub steps: u32,
@@ -31,7 +30,7 @@ pub struct Limits {
 }
 
 /// When progress counts as stalled. Each of the first four scores a point.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
 pub struct Thresholds {
     /// Steps without a change.
     pub no_change: u32,

@@ -2,8 +2,7 @@
 
 use super::Thresholds;
 use crate::builtin::words::likeness;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use std::collections::{BTreeSet, VecDeque};
 
 /// The similarity in percent from which two texts count as the same.
@@ -22,7 +21,7 @@ const ROUNDS: usize = 2;
 const MEMORY: usize = 16;
 
 /// The kinds of loops.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LoopKind {
     /// The same calls several times in a row.

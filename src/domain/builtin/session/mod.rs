@@ -88,7 +88,7 @@ impl SessionExit {
 }
 
 /// The next step of a session.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "step", rename_all = "snake_case")]
 #[derive(strum::IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
@@ -115,7 +115,7 @@ pub enum Step {
 }
 
 /// A request to the model.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct ModelRequest {
     /// Results of the calls that did not need the work tree.
     pub answers: Vec<CallAnswer>,
@@ -127,7 +127,7 @@ pub struct ModelRequest {
 }
 
 /// The result of a call that the session answers itself.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
 pub struct CallAnswer {
     /// The id of the call.
     pub id: String,
@@ -140,7 +140,7 @@ pub struct CallAnswer {
 }
 
 /// A note of the session to the model; [`texts::note`] has its text.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "note", rename_all = "snake_case")]
 pub enum Note {
     /// The final message is not accepted yet.
@@ -151,6 +151,8 @@ pub enum Note {
         remaining: usize,
         /// The item to work on.
         next: Option<String>,
+        /// Whether no file has been changed so far.
+        unchanged: bool,
     },
     /// The response had no usable action.
     FormatError {
@@ -185,13 +187,13 @@ pub enum Note {
     Repair {
         /// The items left.
         open: Vec<String>,
+        /// Whether no file has been changed so far.
+        unchanged: bool,
     },
 }
 
 /// The reason why final words are not accepted yet.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Suppressed {
     /// Items are left.
@@ -203,7 +205,7 @@ pub enum Suppressed {
 }
 
 /// The problem with a response without a usable action.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FormatError {
     /// It has neither a call nor a block.
@@ -215,7 +217,7 @@ pub enum FormatError {
 }
 
 /// A session on a single file.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Slice {
     /// The file that could not be edited.
     pub file: String,
@@ -226,7 +228,7 @@ pub struct Slice {
 }
 
 /// A call to carry out.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
 pub struct OpenCall {
     /// The provider's id of the call.
     pub id: String,
@@ -235,7 +237,7 @@ pub struct OpenCall {
 }
 
 /// The result of a step.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "observed", rename_all = "snake_case")]
 #[derive(strum::IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
@@ -257,7 +259,7 @@ pub enum Observation {
         elapsed_ms: u64,
         /// The files that commands changed since the last inspection of the work tree; absent if it was not
         /// inspected after this step.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[serde(skip_serializing_if = "Option::is_none")]
         inspected: Option<Vec<String>>,
     },
     /// The session on one file ended.
@@ -272,12 +274,11 @@ pub enum Observation {
 }
 
 /// A response of the model.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Response {
-    /// Its text; for models without tool calling, without the tool blocks (see [`super::protocol::read`]).
+    /// Its text.
     pub text: String,
     /// Its reasoning, as far as the provider returns it.
-    #[serde(default)]
     pub reasoning: String,
     /// The tools that it called, in order.
     pub calls: Vec<ToolCall>,
@@ -289,12 +290,12 @@ pub struct Response {
     pub elapsed_ms: u64,
     /// The files that commands changed since the last inspection of the work tree; absent if it was not
     /// inspected before this response was applied.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub inspected: Option<Vec<String>>,
 }
 
 /// The reason why a response ended.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StopReason {
     /// The model ended it, with or without calls.
@@ -307,7 +308,7 @@ pub enum StopReason {
 }
 
 /// The result of a call.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize)]
 pub struct ToolResult {
     /// Whether it succeeded.
     pub ok: bool,
@@ -321,7 +322,7 @@ pub struct ToolResult {
 }
 
 /// The result of a session on a single file.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct SliceEnded {
     /// The file.
     pub file: String,
@@ -338,7 +339,7 @@ pub struct SliceEnded {
 }
 
 /// One line of a session's history.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "record", rename_all = "snake_case")]
 pub enum Record {
     /// A step is about to run.
@@ -368,11 +369,6 @@ impl Session {
             Message::System { text: system },
             Message::Task { text: task },
         ];
-        Self::beginning_with(limits, budget, messages)
-    }
-
-    /// A session that has not started, with these first messages for the model.
-    pub fn beginning_with(limits: Limits, budget: Budget, messages: Vec<Message>) -> Self {
         Self::with(limits, Context::new(budget), messages)
     }
 
@@ -398,12 +394,7 @@ impl Session {
                 text: texts::slice_task(slice, task),
             },
         ];
-        self.inner(slice.limits.clone(), messages)
-    }
-
-    /// A session with the same model, within this one, that has not started.
-    pub fn inner(&self, limits: Limits, messages: Vec<Message>) -> Self {
-        Self::with(limits, self.context.afresh(), messages)
+        Self::with(slice.limits.clone(), self.context.afresh(), messages)
     }
 
     fn with(limits: Limits, mut context: Context, messages: Vec<Message>) -> Self {
@@ -446,12 +437,6 @@ impl Session {
     /// The messages of the current request, within the budget.
     pub fn request(&self) -> Vec<&Arc<Message>> {
         self.context.request()
-    }
-
-    /// How many messages at the beginning of the current request were shortened, as far as possible. As long as
-    /// this number stays the same, a request begins with the previous one.
-    pub fn shortened(&self) -> usize {
-        self.context.shortened()
     }
 
     /// The state.

@@ -49,6 +49,14 @@ impl Stagnation {
                 || self.no_item >= thresholds.give_up_no_item)
     }
 
+    /// The number of steps since the last change or, while items are left, the last finished item.
+    pub fn idle_steps(&self) -> u32 {
+        match self.no_item {
+            0 => self.no_change,
+            no_item => self.no_change.min(no_item),
+        }
+    }
+
     pub(super) fn add(&mut self, step: &StepFacts) {
         self.no_change += 1;
         self.no_item += 1;

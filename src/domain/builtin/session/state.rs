@@ -199,6 +199,11 @@ impl State {
         self.stagnation.score(&self.thresholds)
     }
 
+    /// The number of steps without progress.
+    pub fn idle_steps(&self) -> u32 {
+        self.stagnation.idle_steps()
+    }
+
     /// The final message of the last response, if it had one, or its plain text.
     pub fn final_message(&self) -> Option<&str> {
         let words = self.final_words.as_ref().or(self.plain_words.as_ref());
@@ -216,6 +221,15 @@ impl State {
     /// Whether something cannot be done: an item is blocked, or the final message reports failure.
     pub fn is_blocked(&self) -> bool {
         self.ledger.blocked() > 0 || self.final_words.as_ref().is_some_and(|words| words.failed)
+    }
+
+    /// Whether the plan alone shows that nothing needed doing: every item is done or already satisfied, and no
+    /// file was changed.
+    pub fn needed_no_change(&self, exit: SessionExit) -> bool {
+        exit == SessionExit::Submitted
+            && self.changed.is_empty()
+            && self.ledger.is_complete()
+            && !self.is_blocked()
     }
 
     /// Whether everything is finished: every item of the plan or, without a plan, the work that the model

@@ -20,7 +20,7 @@ fn every_declared_tool_can_be_called_with_what_it_declares() {
             .iter()
             .map(|parameter| {
                 let value = match parameter.kind {
-                    Kind::Text | Kind::Lines => json!("x"),
+                    Kind::Text => json!("x"),
                     Kind::Number => json!(3),
                     Kind::Flag => json!(true),
                     Kind::Items => json!([{"text": "a", "state": "done"}]),

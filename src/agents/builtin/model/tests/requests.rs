@@ -95,19 +95,16 @@ fn kept(wire: WireFormat) -> ReasoningState {
 }
 
 /// The text of a request.
-fn written(model: &str, messages: &[Message], native: bool) -> String {
+fn written(model: &str, messages: &[Message]) -> String {
     let access = access(model);
     let messages = shared(messages.iter().cloned());
     let messages: Vec<&Arc<Message>> = messages.iter().collect();
-    let by_text = (!native).then(|| told_by_text(&messages));
-    let by_text: Option<Vec<&Arc<Message>>> = by_text.as_ref().map(|it| it.iter().collect());
-    let declared = native.then(|| Arc::new(tools(access.wire)));
-    let body = fresh_body(&RequestInputs {
+    let body = body::write(&RequestInputs {
         access: &access,
-        messages: by_text.as_deref().unwrap_or(&messages),
-        tools: declared.as_ref(),
-        stream: native,
-        most_tokens: native.then_some(100),
+        messages: &messages,
+        tools: &Arc::new(tools(access.wire)),
+        stream: true,
+        most_tokens: Some(100),
         encrypted: true,
         kept: &kept(access.wire),
     });
@@ -115,8 +112,8 @@ fn written(model: &str, messages: &[Message], native: bool) -> String {
 }
 
 /// A request with one message per line. The declarations are tested elsewhere.
-fn shown(model: &str, native: bool) -> String {
-    let text = written(model, &session(), native);
+fn shown(model: &str) -> String {
+    let text = written(model, &session());
     let body: serde_json::Map<String, Value> = serde_json::from_str(&text).unwrap();
     let mut lines = Vec::new();
     for (name, value) in body {
@@ -134,7 +131,7 @@ fn shown(model: &str, native: bool) -> String {
 
 #[test]
 fn chat_completions() {
-    insta::assert_snapshot!(shown("openrouter/m", true), @r##"
+    insta::assert_snapshot!(shown("openrouter/m"), @r##"
     model "m"
     messages
       {"role":"system","content":"system"}
@@ -160,7 +157,7 @@ fn chat_completions() {
 #[test]
 fn chat_completions_of_mistral_and_deepseek() {
     let lines = |model: &str| {
-        let text = shown(model, true);
+        let text = shown(model);
         let lines = text
             .lines()
             .filter(|line| !line.starts_with("  ") || line.contains("\"id\""));
@@ -191,7 +188,7 @@ fn chat_completions_of_mistral_and_deepseek() {
 
 #[test]
 fn responses() {
-    insta::assert_snapshot!(shown("openai/gpt-6.1-sol", true), @r##"
+    insta::assert_snapshot!(shown("openai/gpt-6.1-sol"), @r##"
     model "gpt-6.1-sol"
     input
       {"role":"user","content":"task"}
@@ -227,7 +224,7 @@ fn responses() {
 
 #[test]
 fn messages() {
-    insta::assert_snapshot!(shown("anthropic/m", true), @r##"
+    insta::assert_snapshot!(shown("anthropic/m"), @r##"
     model "m"
     max_tokens 100
     messages
@@ -249,7 +246,7 @@ fn messages() {
 
 #[test]
 fn gemini() {
-    insta::assert_snapshot!(shown("gemini/m", true), @r##"
+    insta::assert_snapshot!(shown("gemini/m"), @r##"
     contents
       {"role":"user","parts":[{"text":"task"}]}
       {"role":"model","parts":[{"text":"I look.\n"},{"functionCall":{"id":"1","name":"read_file","args":{"path":"\"é\"\n"}}},{"functionCall":{"id":"2","name":"read_file","args":{}}},{"functionCall":{"id":"3","name":"read_file","args":{}}}]}
@@ -263,28 +260,6 @@ fn gemini() {
     systemInstruction {"parts":[{"text":"system"}]}
     generationConfig {"maxOutputTokens":100}
     tools
-    "##);
-}
-
-#[test]
-fn tools_by_text() {
-    for model in ["openrouter/m", "openai/m", "anthropic/m", "gemini/m"] {
-        assert!(written(model, &session(), false).contains("SPRAG_TOOL"));
-    }
-    let text = shown("anthropic/m", false);
-    let (_, messages) = text.split_once("messages\n").unwrap();
-    let (messages, _) = messages.split_once("\nsystem\n").unwrap();
-    insta::assert_snapshot!(messages, @r##"
-      {"role":"user","content":[{"type":"text","text":"task"}]}
-      {"role":"assistant","content":[{"type":"text","text":"I look.\n```SPRAG_TOOL read_file\npath: \"\\\"é\\\"\\n\"\n```\n```SPRAG_TOOL read_file\nerror: \"cut\"\n```\n```SPRAG_TOOL read_file\n```"}]}
-      {"role":"user","content":[{"type":"text","text":"```SPRAG_RESULT 1 read_file ok\none\ntwo\n```\n```SPRAG_RESULT 2 read_file error\n```\n```SPRAG_RESULT 3 read_file error\nbad\n```\n\nnote"}]}
-      {"role":"assistant","content":[{"type":"text","text":"(nothing)"}]}
-      {"role":"user","content":[{"type":"text","text":"go on"}]}
-      {"role":"assistant","content":[{"type":"text","text":"so\n```SPRAG_TOOL read_file\npath: b\n```\n```SPRAG_TOOL read_file\npath: c\n```"}]}
-      {"role":"user","content":[{"type":"text","text":"```SPRAG_RESULT 4 read_file ok\nfour\n```\n```SPRAG_RESULT 5 read_file ok\nfive\n```"}]}
-      {"role":"assistant","content":[{"type":"text","text":"```SPRAG_TOOL read_file\npath: d\n```"}]}
-      {"role":"user","content":[{"type":"text","text":"```SPRAG_RESULT 6 read_file ok\nsix\n```\n\nend","cache_control":{"type":"ephemeral"}}]}
-    stream false
     "##);
 }
 
@@ -302,7 +277,7 @@ fn the_next_request_begins_with_all_of_the_one_before_it() {
         ),
     ] {
         for count in 2..messages.len() {
-            let text = |count: usize| written(model, &messages[..count], true);
+            let text = |count: usize| written(model, &messages[..count]);
             let (last, next) = (text(count), text(count + 1));
             let (beginning, _) = last.split_once(after).unwrap();
             // A note is appended to the preceding result.
@@ -351,7 +326,7 @@ fn names_of_tools_that_do_not_exist_are_sent_as_names() {
             ("anthropic/m", 1),
             ("gemini/m", 2),
         ] {
-            let text = written(model, &messages, true);
+            let text = written(model, &messages);
             let (text, _) = text.split_once("\"tools\":").unwrap();
             let field = format!("\"name\":\"{sent}\"");
             assert_eq!(text.matches(&field).count(), times, "{model}: {text}");

@@ -43,6 +43,7 @@ fn final_with_items_left_is_suppressed_once_with_remaining_and_next() {
             why: Suppressed::ItemsLeft,
             remaining: 2,
             next: Some(A.into()),
+            unchanged: false,
         }]
     );
     let note = texts::note(&played.asks[2].notes[0]);

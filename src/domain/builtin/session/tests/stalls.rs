@@ -68,7 +68,8 @@ fn a_persistent_stall_is_given_up_after_exactly_one_call_behind_the_repair_messa
     assert_eq!(
         played.asks[asked].notes,
         [Note::Repair {
-            open: vec![A.into(), B.into()]
+            open: vec![A.into(), B.into()],
+            unchanged: true,
         }]
     );
     assert_eq!(
@@ -307,7 +308,10 @@ fn loops_are_warned_of_and_then_ended_behind_a_repair_message() {
                 strong: false
             }][..],
             &[Note::LoopWarning { kind, strong: true }],
-            &[Note::Repair { open: Vec::new() }],
+            &[Note::Repair {
+                open: Vec::new(),
+                unchanged: true
+            }],
         ]
     );
     assert_eq!(played.exit, SessionExit::Stalled);
