@@ -238,7 +238,7 @@ fn nudged(summary: &RunSummary, task: &TaskSummary) -> Option<Annotation> {
         .take(4)
         .map(|turn| {
             let said = sentence::indicators(&turn.indicators).join(" · ");
-            let what = sentence::assessment(turn.assessment);
+            let what = sentence::assessment(turn.assessment, &turn.detail);
             if said.is_empty() {
                 format!("turn {}: {what}", turn.turn)
             } else {

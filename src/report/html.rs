@@ -225,7 +225,7 @@ fn bars(task: &TaskSummary) -> Vec<Bar> {
 }
 
 fn turn_bar(turn: &TurnSummary) -> Bar {
-    let what = sentence::assessment(turn.assessment);
+    let what = sentence::assessment(turn.assessment, &turn.detail);
     let changed = turn.assessment == crate::domain::assess::AssessmentKind::Changed;
     Bar {
         class: if changed { "turn" } else { "idle" },
@@ -421,7 +421,7 @@ fn turn(turn: &TurnSummary, files: &Files<'_>) -> Markup {
     let said = sentence::indicators(&turn.indicators);
     html! {
         li value=(turn.turn) {
-            (text::line(&turn.purpose)) ", attempt " (turn.attempt) ": " b { (sentence::assessment(turn.assessment)) } ", " (text::duration(turn.elapsed_ms)) ", " (text::line(&turn.exit))
+            (text::line(&turn.purpose)) ", attempt " (turn.attempt) ": " b { (sentence::assessment(turn.assessment, &turn.detail)) } ", " (text::duration(turn.elapsed_ms)) ", " (text::line(&turn.exit))
             @if !said.is_empty() { ": " @for words in &said { q { (words) } " " } }
             (files.of_turn(turn))
         }

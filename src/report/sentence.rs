@@ -193,10 +193,11 @@ pub fn review(review: &ReviewSummary) -> String {
     )
 }
 
-/// An assessment in words.
-pub fn assessment(kind: AssessmentKind) -> &'static str {
+/// The assessment of a turn in words. How an agent stopped is in the detail.
+pub fn assessment(kind: AssessmentKind, detail: &str) -> String {
     use AssessmentKind as K;
-    match kind {
+    let words = match kind {
+        K::AgentCrashed if !detail.trim().is_empty() => return text::short_line(detail, 300),
         K::AgentUnavailable => "agent unavailable",
         K::AgentTransient => "temporary error of the agent's API",
         K::AgentCrashed => "agent crashed",
@@ -212,7 +213,8 @@ pub fn assessment(kind: AssessmentKind) -> &'static str {
         K::Empty => "said nothing, changed nothing",
         K::NoChange => "changed nothing",
         K::Unknown => "state of the repository unknown",
-    }
+    };
+    words.to_owned()
 }
 
 /// A status in words for people.

@@ -369,3 +369,105 @@ fn the_numbers_of_a_session_are_in_the_schema_and_in_the_documentation() {
         }
     }
 }
+
+/// The items of [`TWO_ITEMS`] checked off, and these final words.
+fn closed_with(words: &str) -> Step {
+    let text = format!(
+        "```SPRAG_PLAN_UPDATE\n- [x] src/a.rs: one\n- [=] src/b.rs: two\n```\n```SPRAG_FINAL\n{words}\n```"
+    );
+    calls(&text, Vec::new())
+}
+
+#[test]
+fn a_finished_plan_shows_that_nothing_needed_doing() {
+    for words in [
+        "The audit found no remaining gaps.",
+        "I read both files and compared them with the task.",
+        "Done.",
+        "ALREADY_SATISFIED: both are there",
+    ] {
+        let script = vec![calls(TWO_ITEMS, vec![look(1)]), closed_with(words)];
+        let mut project = stalled_project();
+        let (run, requests) = played(&mut project, script);
+        let run = run.expect(0);
+        assert_eq!(run.task(0)["reason"], "already_satisfied", "{words}");
+        assert_eq!(requests.len(), 2, "{words}");
+        let changed = project.git(&["diff", "--name-only", "HEAD~1", "HEAD"]);
+        assert_eq!(changed, "plan.yaml", "only the task's status");
+        assert_eq!(first(&run)["completion_kind"], "complete_verified");
+    }
+}
+
+#[test]
+fn a_finished_plan_shows_nothing_where_the_checks_fail() {
+    let mut project = Project::new(&[
+        ("src/a.rs", "// a\n"),
+        ("src/b.rs", "// b\n"),
+        ("plan.yaml", &plan("false")),
+    ]);
+    let script = vec![calls(TWO_ITEMS, vec![look(1)]), closed_with("No gaps.")];
+    let api = ModelApi::start(script).unwrap();
+    let run = run(&mut project, &api, "openai/m", &["--max-retries", "0"]).expect(1);
+    assert_ne!(run.task(0)["reason"], "already_satisfied");
+    assert_eq!(project.commits(), 1);
+}
+
+#[test]
+fn the_last_item_without_a_change_is_closed_as_the_hint_says() {
+    let one = "```SPRAG_PLAN\n- [ ] src/a.rs: one\n```\n";
+    let script = vec![
+        calls(one, vec![look(1)]),
+        calls("```SPRAG_FINAL\nNo gaps.\n```", Vec::new()),
+        calls(
+            "```SPRAG_PLAN_UPDATE\n- [x] src/a.rs: one\n```\n```SPRAG_FINAL\nALREADY_SATISFIED: no gaps\n```",
+            Vec::new(),
+        ),
+    ];
+    let (run, requests) = played(&mut stalled_project(), script);
+    let run = run.expect(0);
+    let hint = "```SPRAG_FINAL\nALREADY_SATISFIED: <why nothing needs to be changed>\n```";
+    assert_eq!(mentioning(&requests, hint), [3]);
+    assert_eq!(run.task(0)["reason"], "already_satisfied");
+}
+
+#[test]
+fn an_item_that_is_left_or_impossible_is_said_although_checks_pass() {
+    for (mark, left) in [("!", "src/b.rs: two (blocked)"), (" ", "src/b.rs: two")] {
+        let write = json!({"path": "src/a.rs", "content": "// new\n"});
+        let update = format!(
+            "```SPRAG_PLAN_UPDATE\n- [{mark}] src/b.rs: two\n```\n```SPRAG_FINAL\nAdd one\n```"
+        );
+        let script = vec![
+            calls(TWO_ITEMS, vec![("write_file", write)]),
+            calls(&update, Vec::new()),
+            calls(&update, Vec::new()),
+        ];
+        let mut project = stalled_project();
+        let (run, _) = played(&mut project, script);
+        let run = run.expect(0);
+        assert_eq!(run.task(0)["reason"], "verified");
+        let said = format!("1 of 2 items done; left: {left}");
+        assert!(run.stdout.contains(&said), "{}", run.stdout);
+        let report = std::fs::read_to_string(run.dir.as_ref().unwrap().join("report.md")).unwrap();
+        assert!(report.contains(&said), "{report}");
+        assert!(run.summary["warnings"].to_string().contains(&said));
+    }
+}
+
+#[test]
+fn a_session_without_progress_says_so() {
+    let script = stalled(calls("", vec![look(9)]));
+    let mut project = stalled_project();
+    let api = ModelApi::start(script).unwrap();
+    let run = run(&mut project, &api, "openai/m", &["--max-retries", "0"]).expect(1);
+    let said =
+        "stopped: no progress in 9 steps, 0 of 2 items done; left: src/a.rs: one, src/b.rs: two";
+    assert_eq!(run.task(0)["reason"], "no_progress");
+    assert_eq!(run.task(0)["message"], said);
+    assert!(
+        run.stdout.contains(&format!("turn 1: {said}")),
+        "{}",
+        run.stdout
+    );
+    assert!(!run.stdout.contains("crashed"), "{}", run.stdout);
+}

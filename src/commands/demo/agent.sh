@@ -1,29 +1,32 @@
 # The agent of the demo. It follows this script where a real agent asks a model; everything else in the run is real.
-# $1 is the pause before each of its actions, so that a person can follow.
-PLAN='I looked at slug.sh. It replaces spaces only.
+# $1 is the pause in seconds before each of its actions, so that a person can follow.
+pause=${1:-0}
+
+# Sprag's own events, one line of JSON each.
+say() {
+  sleep "$pause"
+  printf '{"event":"agent.message","text":"%s"}\n' "$1"
+}
+tool() {
+  sleep "$pause"
+  printf '{"event":"agent.tool_call","name":"%s","summary":"%s"}\n' "$1" "$2"
+}
+finish() {
+  sleep "$pause"
+  printf '%s\n' "$1" >"$SPRAG_FINAL_FILE"
+}
+
+case $SPRAG_TASK_ID-$SPRAG_TURN in
+lowercase-1)
+  tool read slug.sh
+  tool read test.sh
+  finish 'I looked at slug.sh. It replaces spaces only.
 
 Plan:
 1. Change the tr of slug.sh so that it maps A-Z to a-z
 2. Run the tests
 
 I will implement this now:'
-
-# What it reports while it works, as lines of JSON.
-event() {
-  sleep "${1:?}"
-  shift
-  printf '{"event":"agent.%s"}\n' "$1"
-}
-say() { event "$pause" "message\",\"text\":\"$1"; }
-tool() { event "$pause" "tool_call\",\"name\":\"$1\",\"summary\":\"$2"; }
-finish() { printf '%s\n' "$1" >"$SPRAG_FINAL_FILE"; }
-
-pause=${1:-0}
-case $SPRAG_TASK_ID-$SPRAG_TURN in
-lowercase-1)
-  tool read slug.sh
-  tool read test.sh
-  finish "$PLAN"
   ;;
 lowercase-2)
   say 'tr can change the case along with the spaces.'

@@ -60,6 +60,8 @@ pub struct Assessment {
 pub enum CutOff {
     /// One of the agent's own limits, such as its maximum number of model requests.
     OwnLimit,
+    /// The agent itself, because it made no progress.
+    NoProgress,
     /// The time limit of a turn.
     TimeLimit,
     /// The time limit for an agent without output.
@@ -210,10 +212,15 @@ fn cut_off(facts: &TurnFacts<'_>) -> Option<Assessment> {
             ))
         }
         _ if facts.report.stopped_by.is_some() => {
-            let limit = facts.report.stopped_by.as_deref().unwrap_or_default();
-            let detail = format!("{agent} reached its own limit: {limit}");
+            let why = facts.report.stopped_by.as_deref().unwrap_or_default();
+            let (detail, cut_off) = if facts.report.stalled {
+                (format!("stopped: {why}"), CutOff::NoProgress)
+            } else {
+                let detail = format!("{agent} reached its own limit: {why}");
+                (detail, CutOff::OwnLimit)
+            };
             Some(Assessment {
-                cut_off: Some(CutOff::OwnLimit),
+                cut_off: Some(cut_off),
                 ..plain(AssessmentKind::AgentCrashed, detail)
             })
         }
@@ -274,6 +281,14 @@ fn from_message(facts: &TurnFacts<'_>) -> Assessment {
             K::AlreadySatisfied,
             "nothing changed and the agent says that nothing needs doing",
         ),
+        MessageClass::ClaimsDone | MessageClass::Empty | MessageClass::Other
+            if facts.report.needed_no_change =>
+        {
+            (
+                K::AlreadySatisfied,
+                "nothing changed and every item of the agent's plan is done or needs no change",
+            )
+        }
         MessageClass::ClaimsDone => (
             K::ClaimsDone,
             "nothing changed and the agent says that it is done",

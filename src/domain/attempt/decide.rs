@@ -89,11 +89,12 @@ fn after_turn(policy: &Policy, state: &TaskState, turn: &TurnEnded) -> Step {
         K::AgentTransient => wait_or_give_up(policy, state, turn),
         // A run limit takes precedence over the failure that it causes.
         K::AgentCrashed => within_limits(policy, state).unwrap_or_else(|| {
-            let stagnant = turn.assessment.cut_off == Some(CutOff::OwnLimit) && state.idle_cuts > 0;
-            let end = if stagnant {
-                no_progress(state, format!("No progress detected - {}", detail()), false)
-            } else {
-                Outcome::AgentCrashed { message: detail() }
+            let end = match turn.assessment.cut_off {
+                Some(CutOff::NoProgress) => no_progress(state, detail(), false),
+                Some(CutOff::OwnLimit) if state.idle_cuts > 0 => {
+                    no_progress(state, format!("No progress detected - {}", detail()), false)
+                }
+                _ => Outcome::AgentCrashed { message: detail() },
             };
             cut_off(policy, state, detail(), end)
         }),

@@ -294,9 +294,9 @@ fn assessed(event: &Event, line: &TurnLine, verbosity: Verbosity) -> Vec<Line> {
         .phase
         .is_some_and(|place| place.phase == Phase::Review);
     let what = if is_review && line.assessment.has_answer() {
-        "reviewed"
+        "reviewed".to_owned()
     } else {
-        sentence::assessment(line.assessment)
+        sentence::assessment(line.assessment, &line.detail)
     };
     let tone = if line.assessment == AssessmentKind::Changed || what == "reviewed" {
         Tone::Plain
@@ -328,6 +328,7 @@ fn tells_more(kind: AssessmentKind, verbosity: Verbosity) -> bool {
             | K::PlanningOnly
             | K::Empty
             | K::NoChange
+            | K::AgentCrashed
     );
     !named || verbosity >= Verbosity::Trace
 }

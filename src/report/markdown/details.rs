@@ -269,7 +269,7 @@ fn turn(turn: &TurnSummary) -> String {
         "- Turn {} ({}): {}, {}",
         turn.turn,
         inline(&turn.purpose, 20),
-        sentence::assessment(turn.assessment),
+        inline(&sentence::assessment(turn.assessment, &turn.detail), 300),
         text::duration(turn.elapsed_ms)
     );
     if turn.exit != "code 0" && !turn.exit.is_empty() {

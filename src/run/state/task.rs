@@ -1,5 +1,6 @@
 //! A task of a run: its start and its state during the run.
 
+use crate::domain::agent::TodoItem;
 use crate::domain::attempt::{
     Expect, PhaseSpec, Policy, Record, Role, TurnKey, TurnPurpose, are_named,
 };
@@ -44,6 +45,8 @@ pub struct TaskRun<'t> {
     pub failed_on: Option<Fingerprint>,
     /// Commits that the agent made itself.
     pub agent_commits: Vec<String>,
+    /// The last plan of the built-in agent, as it left it.
+    pub plan: Vec<TodoItem>,
     /// When the task started, in milliseconds on the run's clock.
     pub began_ms: u64,
     /// The agent that replaces the task's own agent.

@@ -1,5 +1,6 @@
 //! The end of a task: failed work is saved as a patch, and HEAD only moves to verified work.
 
+use crate::domain::agent::{TodoItem, TodoStatus, progress};
 use crate::domain::attempt::{Blame, BlamedTest, TaskState};
 use crate::domain::checks::verdict::{AttemptOutcome, HistoryEntry};
 use crate::domain::event::{EventKind, TaskEnded};
@@ -47,6 +48,7 @@ pub fn finish_task(
                 take_back_head(setup, tree, emit, run);
             }
             tree.note_judged(Some(passes_original_tests(tree, run, outcome)))?;
+            warn_of_items_left(emit, run);
             finish_done(setup, tree, accounts, emit, (run, outcome))?
         }
         _ => finish_undone(setup, tree, emit, run, outcome),
@@ -78,6 +80,16 @@ fn passes_original_tests(tree: &WorkTree, run: &TaskRun<'_>, outcome: &Outcome) 
         Reason::Verified | Reason::AlreadySatisfied
     );
     is_verified && run.config.settings.test_changes.is_proved() && tree.merging.is_none()
+}
+
+/// Warns of what the agent left of its plan, although the checks pass.
+fn warn_of_items_left(emit: &mut Emitter<'_>, run: &TaskRun<'_>) {
+    let is_left = |item: &TodoItem| item.status != TodoStatus::Completed;
+    if run.plan.iter().any(is_left)
+        && let Some(progress) = progress(&run.plan)
+    {
+        emit.warn(format!("task {}: {progress}", run.task.id));
+    }
 }
 
 fn finish_done(

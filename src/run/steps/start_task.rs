@@ -44,6 +44,7 @@ pub fn start_task<'t>(
         permit: None,
         failed_on: None,
         agent_commits: Vec::new(),
+        plan: Vec::new(),
         began_ms: emit.elapsed_ms(),
         substitute: None,
         unavailable: accounts.unavailable.clone(),

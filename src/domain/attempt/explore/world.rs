@@ -442,6 +442,8 @@ fn few_turns(current: &Snapshot, all: &mut Vec<Observation>) {
     all.extend(idle.iter().map(|kind| turn(*kind, current.clone())));
     let own = Some(CutOff::OwnLimit);
     all.push(cut_off(K::AgentCrashed, own, current.clone()));
+    let stalled = Some(CutOff::NoProgress);
+    all.push(cut_off(K::AgentCrashed, stalled, current.clone()));
     let silence = Some(CutOff::Silence);
     all.push(cut_off(K::AgentTransient, silence, current.clone()));
     for tree in ["base", "a", "b"] {

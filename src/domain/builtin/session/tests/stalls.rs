@@ -310,7 +310,7 @@ fn loops_are_warned_of_and_then_ended_behind_a_repair_message() {
             &[Note::LoopWarning { kind, strong: true }],
             &[Note::Repair {
                 open: Vec::new(),
-                unchanged: true
+                unchanged: false
             }],
         ]
     );
