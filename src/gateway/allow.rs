@@ -56,7 +56,9 @@ fn plain(host: &str) -> String {
 }
 
 fn address(host: &str) -> Option<IpAddr> {
-    host.parse::<IpAddr>().ok().map(|it| it.to_canonical())
+    host.parse::<IpAddr>()
+        .ok()
+        .map(|address| address.to_canonical())
 }
 
 fn is_public(address: IpAddr) -> bool {

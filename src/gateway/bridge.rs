@@ -54,7 +54,9 @@ pub(super) async fn receive_listeners(
         let Ok(Ok(listener)) = timeout(LISTENER_TIMEOUT, receive_listener(&stream)).await else {
             continue;
         };
-        let is_local = listener.local_addr().is_ok_and(|it| it.ip().is_loopback());
+        let is_local = listener
+            .local_addr()
+            .is_ok_and(|address| address.ip().is_loopback());
         if !is_own || !is_local || listener.set_nonblocking(true).is_err() {
             continue;
         }

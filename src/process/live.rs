@@ -432,7 +432,7 @@ impl<'a> Live<'a> {
         if !is_quiet || !left.is_empty() {
             let alive = marker::describe(&self.tree.members());
             let survivors = marker::killed_processes(alive).into_iter();
-            registry::note_survivors(survivors.filter(|it| !it.killed).collect());
+            registry::note_survivors(survivors.filter(|process| !process.killed).collect());
         }
         marker::killed_processes(described)
     }

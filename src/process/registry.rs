@@ -152,7 +152,7 @@ pub(super) fn has_no_descendants() -> bool {
 /// The origins of all managed process trees: children of unfinished runs, and services.
 pub(super) fn origins() -> Vec<Origin> {
     let registry = lock();
-    let kept = registry.kept.iter().map(|it| &it.origin);
+    let kept = registry.kept.iter().map(|child| &child.origin);
     registry.active.iter().chain(kept).cloned().collect()
 }
 
@@ -192,21 +192,23 @@ pub fn while_nothing_starts<T>(something: impl FnOnce() -> T) -> T {
 /// later, except for those of services.
 pub(super) fn survey(child: &Origin) -> (Vec<Proc>, OrphanPolicy) {
     let mut registry = lock();
-    let services = registry.kept.iter().map(|it| it.origin.main.start);
+    let services = registry.kept.iter().map(|ended| ended.origin.main.start);
     let since = services.fold(child.main.start, u64::min);
     let procs = registry.listing.started_since(since);
     registry
         .kept
         .iter_mut()
-        .for_each(|it| it.add_descendants(&procs));
+        .for_each(|ended| ended.add_descendants(&procs));
     let others = registry
         .kept
         .iter()
-        .filter(|it| it.origin.marker != child.marker);
+        .filter(|other| other.origin.marker != child.marker);
     let policy = OrphanPolicy {
         waited_for: registry.waited_for(),
         adopts: registry.adopts(),
-        kept: others.flat_map(|it| it.members.iter().copied()).collect(),
+        kept: others
+            .flat_map(|other| other.members.iter().copied())
+            .collect(),
     };
     (procs, policy)
 }
@@ -221,7 +223,7 @@ pub(super) fn orphans(since: u64) -> Vec<Proc> {
     let waited_for = registry.waited_for();
     let is_kept = |proc: &Proc| {
         let mut kept = registry.kept.iter();
-        kept.any(|it| it.members.contains(&proc.identity()))
+        kept.any(|child| child.members.contains(&proc.identity()))
     };
     let children = host::children().into_iter();
     let unknown = children.filter(|pid| !waited_for.contains(pid));
@@ -238,7 +240,7 @@ pub(super) fn update_kept() {
         lock()
             .kept
             .iter_mut()
-            .for_each(|it| it.add_descendants(&procs));
+            .for_each(|ended| ended.add_descendants(&procs));
     }
 }
 
@@ -280,8 +282,9 @@ impl Registry {
 
     fn forget(&mut self, origin: &Origin) {
         let main = origin.main.identity();
-        self.active.retain(|it| it.main.identity() != main);
-        self.kept.retain(|it| it.origin.main.identity() != main);
+        self.active.retain(|known| known.main.identity() != main);
+        self.kept
+            .retain(|known| known.origin.main.identity() != main);
     }
 
     /// Whether an orphan belongs to the only active run.
@@ -291,9 +294,13 @@ impl Registry {
 
     /// Children that are waited for, including the launchers of processes that may continue.
     fn waited_for(&self) -> Vec<i32> {
-        let kept = self.kept.iter().map(|it| &it.origin);
-        let unreaped = self.active.iter().chain(kept).filter(|it| !it.is_reaped());
-        unreaped.map(|it| it.main.pid).collect()
+        let kept = self.kept.iter().map(|child| &child.origin);
+        let unreaped = self
+            .active
+            .iter()
+            .chain(kept)
+            .filter(|origin| !origin.is_reaped());
+        unreaped.map(|origin| origin.main.pid).collect()
     }
 }
 

@@ -116,7 +116,7 @@ fn try_start(spec: &CommandSpec) -> io::Result<Started> {
     Ok(Started {
         child,
         registration,
-        launcher: confined.map(|it| it.launcher),
+        launcher: confined.map(|confined| confined.launcher),
     })
 }
 

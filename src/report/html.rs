@@ -399,13 +399,23 @@ fn costs(task: &TaskSummary) -> Markup {
     };
     let attempts = task.attempts_in_order();
     let attempts: Vec<(AttemptName, u64, u64)> = attempts.iter().take(50).map(of).collect();
-    let most_time = attempts.iter().map(|it| it.1).max().unwrap_or(0).max(1);
-    let most_tokens = attempts.iter().map(|it| it.2).max().unwrap_or(0).max(1);
+    let most_time = attempts
+        .iter()
+        .map(|attempt| attempt.1)
+        .max()
+        .unwrap_or(0)
+        .max(1);
+    let most_tokens = attempts
+        .iter()
+        .map(|attempt| attempt.2)
+        .max()
+        .unwrap_or(0)
+        .max(1);
     let width =
         |part: u64, most: u64| format!("width:{}%", (part.saturating_mul(80) / most).max(1));
     html! {
         @if attempts.len() > 1 {
-            h3 { @if attempts.iter().any(|it| it.2 > 0) { "Time and tokens of each attempt" } @else { "Time of each attempt" } }
+            h3 { @if attempts.iter().any(|attempt| attempt.2 > 0) { "Time and tokens of each attempt" } @else { "Time of each attempt" } }
             div.costs {
                 @for (attempt, time, tokens) in attempts {
                     span { (attempt) }

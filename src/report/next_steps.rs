@@ -17,7 +17,7 @@ pub fn remedies(summary: &RunSummary) -> Vec<String> {
     });
     let closed = summary.push.as_ref().and_then(of_closed);
     match last.filter(|remedies| !remedies.is_empty()) {
-        Some(remedies) => remedies.iter().map(|it| text::line(it)).collect(),
+        Some(remedies) => remedies.iter().map(|remedy| text::line(remedy)).collect(),
         None if closed.is_some() => closed.into_iter().collect(),
         None => vec![match undelivered(summary) {
             Some(why) => format!("remove this cause: {}", text::line(&why)),

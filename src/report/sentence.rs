@@ -123,7 +123,7 @@ fn instead_of_work((last, place): LastTurn, reason: &str) -> String {
     let role = place.map_or(Role::Implementer, |place| place.role);
     let who = text::upper_first(role.as_str());
     // In these phases, the reason names the goal.
-    let is_asked_for = place.is_some_and(|it| matches!(it.phase, Phase::Red | Phase::Fix));
+    let is_asked_for = place.is_some_and(|place| matches!(place.phase, Phase::Red | Phase::Fix));
     let known = match last.filter(|_| !is_asked_for) {
         Some(AssessmentKind::PlanningOnly) => "appears to have planned but not executed",
         Some(AssessmentKind::AwaitingInput) => "asked instead of executing",

@@ -97,7 +97,7 @@ pub fn open_policy(level: Level, around: &SandboxPaths, places: &[PathBuf]) -> P
     let written = policy
         .write
         .iter()
-        .filter(|path| read_only.iter().any(|it| path.starts_with(it)));
+        .filter(|path| read_only.iter().any(|place| path.starts_with(place)));
     policy.write_below = written
         .filter(|path| !read_only.contains(path))
         .cloned()

@@ -23,7 +23,7 @@ pub fn reachable_sockets() -> Vec<PathBuf> {
         .filter(|path| access(path, Access::WRITE_OK).is_ok())
         .filter(|path| {
             let metadata = path.symlink_metadata();
-            metadata.is_ok_and(|it| it.file_type().is_socket())
+            metadata.is_ok_and(|metadata| metadata.file_type().is_socket())
         })
         .collect();
     found.sort();

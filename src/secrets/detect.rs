@@ -135,7 +135,7 @@ impl Detector {
         } in &self.known
         {
             let found = automaton.find_overlapping_iter(bytes);
-            seen.extend(found.filter_map(|it| patterns.get(it.pattern().as_usize()).cloned()));
+            seen.extend(found.filter_map(|hit| patterns.get(hit.pattern().as_usize()).cloned()));
         }
     }
 }

@@ -52,7 +52,9 @@ impl Redactor {
         for secret in secrets.into_iter().map(str::trim) {
             if secret.len() >= MIN_SECRET_BYTES {
                 let forms: Vec<String> = secrets_apart(secret).flat_map(forms).collect();
-                let views = forms.iter().flat_map(|it| View::all(it.as_bytes(), false));
+                let views = forms
+                    .iter()
+                    .flat_map(|form| View::all(form.as_bytes(), false));
                 hidden.extend(views.map(|view| view.bytes));
                 known.extend(forms);
                 known.extend(pieces(secret));

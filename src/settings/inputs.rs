@@ -25,7 +25,7 @@ pub fn of_run() -> Vec<Input> {
     let is_setting = |arg: &Arg| {
         settings
             .get_arguments()
-            .any(|it| it.get_id() == arg.get_id())
+            .any(|known| known.get_id() == arg.get_id())
     };
     let command = RunArgs::augment_args(clap::Command::new("run"));
     let flags = command.get_arguments().filter(|arg| !is_setting(arg));
@@ -137,7 +137,9 @@ pub fn with_inputs(context: &Context, args: &RunArgs) -> Result<RunArgs> {
 /// Refuses a path as a prompt: `sprag run plan.yaml` is almost certainly not meant as one.
 fn refuse_path(context: &Context, words: &str) -> Result<()> {
     let is_there = context.cwd.join(words).is_file();
-    let ending = Path::new(words).extension().and_then(|it| it.to_str());
+    let ending = Path::new(words)
+        .extension()
+        .and_then(|ending| ending.to_str());
     let looks_like_one = !words.contains(char::is_whitespace)
         && matches!(ending, Some("yaml" | "yml" | "md" | "json"));
     match is_there {

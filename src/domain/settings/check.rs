@@ -223,7 +223,7 @@ fn command<'t>(part: &str, node: &Node, text: &'t str) -> Result<&'t str, Fault>
 /// A path or glob of files inside the work tree.
 fn inside(part: &str, node: &Node) -> Result<String, Fault> {
     let path = read::words(part, node)?;
-    let leaves = path.starts_with(['/', '~']) || path.split('/').any(|it| it == "..");
+    let leaves = path.starts_with(['/', '~']) || path.split('/').any(|part| part == "..");
     if leaves || path.contains('\\') {
         let message =
             format!("{part} must be a path below the work tree, with `/` between its parts");
@@ -355,7 +355,7 @@ mod tests {
         };
         let limit = Duration::from_secs(1);
         let mut checks: Vec<Check> = given
-            .map(|it| spec(it).with_default_timeout(limit))
+            .map(|entry| spec(entry).with_default_timeout(limit))
             .collect();
         distinguish(&mut checks);
         let names: Vec<String> = checks.into_iter().map(|check| check.name).collect();

@@ -434,7 +434,9 @@ fn hosts(key: &str, node: &Node) -> Result<Network, Fault> {
 /// Whether a text is a host name, a host name after `*.`, or an address.
 fn is_host(text: &str) -> bool {
     let name = text.strip_prefix("*.").unwrap_or(text);
-    let bare = name.strip_prefix('[').and_then(|it| it.strip_suffix(']'));
+    let bare = name
+        .strip_prefix('[')
+        .and_then(|rest| rest.strip_suffix(']'));
     let is_v6 = |text: &str| {
         let of_address = |c: char| c.is_ascii_hexdigit() || matches!(c, ':' | '.');
         text.matches(':').count() > 1 && text.chars().all(of_address)

@@ -274,7 +274,10 @@ mod tests {
             .set_from_text("fallback", "{agent_command: ./other}")
             .unwrap();
         assert_eq!(
-            settings.fallback.map(|it| it.shown()).as_deref(),
+            settings
+                .fallback
+                .map(|fallback| fallback.shown())
+                .as_deref(),
             Some("command")
         );
         for (key, wrong) in [

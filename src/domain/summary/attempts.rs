@@ -101,9 +101,11 @@ impl TaskSummary {
         AttemptLines {
             name,
             turns: Vec::new(),
-            checks: checks.filter(|it| it.attempt_name() == name).collect(),
+            checks: checks
+                .filter(|check| check.attempt_name() == name)
+                .collect(),
             reviews: Vec::new(),
-            history: history.filter(|it| it.attempt_name() == name).collect(),
+            history: history.filter(|line| line.attempt_name() == name).collect(),
         }
     }
 

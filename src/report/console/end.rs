@@ -39,7 +39,9 @@ pub(super) fn lines(summary: &RunSummary) -> Vec<Line> {
         ));
     }
     let is_undecided = summary.tasks.iter().all(|task| task.reason.is_none());
-    let words = summary.reason.map(|it| (it, sentence::end(summary, it)));
+    let words = summary
+        .reason
+        .map(|reason| (reason, sentence::end(summary, reason)));
     let words = words.filter(|(reason, words)| is_undecided || *words != sentence::reason(*reason));
     lines.extend(words.map(|(_, words)| Line::new(Tone::Plain, format!("  {words}"))));
     let done = summary.status == Some(RunStatus::Success);
@@ -86,7 +88,10 @@ fn next_step(step: NextStep) -> String {
 
 /// The failures that keep a task from being done, and the path of the full output.
 fn failed(task: &TaskSummary, failures: &[Failure], run_dir: &str) -> Vec<Line> {
-    let of_task: Vec<&Failure> = failures.iter().filter(|it| it.task == task.id).collect();
+    let of_task: Vec<&Failure> = failures
+        .iter()
+        .filter(|failure| failure.task == task.id)
+        .collect();
     if of_task.is_empty() {
         return Vec::new();
     }

@@ -9,7 +9,7 @@ use maud::{Markup, html};
 pub fn changes(sources: &[Source]) -> Markup {
     let shown = |kind: SourceKind| {
         let sources = sources.iter();
-        sources.filter(move |it| it.kind == kind && !it.text.is_empty())
+        sources.filter(move |source| source.kind == kind && !source.text.is_empty())
     };
     let commits: Vec<(&Source, Commit<'_>)> = shown(SourceKind::Commits)
         .flat_map(|source| by_commit(&source.text).map(move |commit| (source, commit)))
@@ -122,7 +122,7 @@ mod tests {
     #[test]
     fn each_commit_has_its_subject_and_its_diff() {
         let commits: Vec<_> = by_commit(TWO)
-            .map(|it| (it.id, it.subject, it.diff.len()))
+            .map(|commit| (commit.id, commit.subject, commit.diff.len()))
             .collect();
         assert_eq!(commits.len(), 2);
         assert_eq!((commits[0].0, commits[0].1), ("aaaa", "Add a"));

@@ -29,7 +29,7 @@ impl<'a> Files<'a> {
         let is_diff = |it: &&Source| matches!(it.kind, SourceKind::Commits | SourceKind::Diff);
         for source in sources
             .iter()
-            .filter(|it| !is_diff(it) && !it.text.is_empty())
+            .filter(|source| !is_diff(source) && !source.text.is_empty())
         {
             let text = text::head_bytes(&source.text, SOURCE_BYTES.min(left));
             left -= text.len();
