@@ -53,7 +53,10 @@ pub fn suggested_commit_message(text: &str) -> Option<SuggestedMessage> {
     match closed {
         Some(end) => raw.extend(&rest[..end]),
         // The requested form has the text on one line; some agents put it on the next.
-        None if first.is_empty() => raw.extend(rest.iter().find(|line| !is_fence_or_blank(line))),
+        None if first.is_empty() => {
+            let next = rest.iter().find(|line| !is_fence_or_blank(line));
+            raw.extend(next.map(|line| unclosed(line)));
+        }
         None => {}
     }
     clean(&raw)
@@ -235,7 +238,7 @@ fn undecorated(line: &str) -> &str {
     line.trim_start_matches([' ', '\t', '>', '*', '`', '#', '_', '-'])
 }
 
-/// Drops the closing markup of a bold or code marker or line.
+/// Drops the closing markup of a bold or code marker or line, and the quotes around a whole message.
 fn unclosed(text: &str) -> &str {
     let text = text.trim();
     let bold = text
@@ -244,11 +247,21 @@ fn unclosed(text: &str) -> &str {
         .unwrap_or(text)
         .trim();
     let odd = bold.matches('`').count() % 2 == 1;
-    if odd {
-        bold.trim_start_matches('`').trim_end_matches('`').trim()
+    let mut text = if odd {
+        bold.trim_matches('`').trim()
     } else {
         bold
+    };
+    for (open, close) in [('`', '`'), ('"', '"'), ('\'', '\''), ('“', '”')] {
+        let inside = text
+            .strip_prefix(open)
+            .and_then(|rest| rest.strip_suffix(close));
+        text = inside
+            .filter(|inside| !inside.contains([open, close]))
+            .unwrap_or(text)
+            .trim();
     }
+    text
 }
 
 fn is_fence_or_blank(line: &str) -> bool {

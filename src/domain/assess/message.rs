@@ -104,22 +104,15 @@ pub fn failed_report(text: &str, beginning_cut: bool) -> Option<FailedReport> {
 
 /// Reads the two forms that the prompt defines. They count whatever text follows them.
 fn read_forms(text: &str) -> Option<Reading> {
+    let (inside, _) = failed::unfenced(text);
+    let line = failed::first_line(inside);
     if let Some(report) = FailedReport::read(text) {
-        let line = failed::first_line(text);
         return Some(Reading {
             failed: Some(report),
             ..Reading::of(MessageClass::FailedReport, &[line])
         });
     }
-    let line = failed::first_line(text);
-    let bare = line.trim_start_matches(['*', '`', '#', ' ']);
-    let rest = bare.strip_prefix("ALREADY_SATISFIED")?;
-    let why = rest
-        .trim_start_matches(['*', '`'])
-        .strip_prefix(':')?
-        .trim()
-        .trim_matches(['*', '`'])
-        .trim();
+    let why = failed::form(line, "ALREADY_SATISFIED")?;
     let why = if why.is_empty() {
         text_after(text, line)
     } else {

@@ -93,6 +93,11 @@ fn markup_around_it_is_no_part_of_it() {
         "SUGGESTED_COMMIT_MESSAGE:\n```\nAdd a pager\n```",
         "SUGGESTED_COMMIT_MESSAGE:\n\nAdd a pager\nEND_COMMIT_MESSAGE",
         "All done. SUGGESTED_COMMIT_MESSAGE: Add a pager",
+        "SUGGESTED_COMMIT_MESSAGE: `Add a pager`",
+        "SUGGESTED_COMMIT_MESSAGE: \"Add a pager\"",
+        "SUGGESTED_COMMIT_MESSAGE: “Add a pager”",
+        "**SUGGESTED_COMMIT_MESSAGE:** `Add a pager`",
+        "SUGGESTED_COMMIT_MESSAGE:\n'Add a pager'",
     ] {
         assert_eq!(
             suggested_commit_message(text),

@@ -26,12 +26,13 @@ enum Section {
 }
 
 impl FailedReport {
-    /// Reads the report if the first non-empty line of `text` begins one. `FAILED` without the colon, in
-    /// lower case, or further down does not count.
+    /// Reads the report if the first non-empty line of `text` begins one, also in bold, as a heading or in a
+    /// fence. `FAILED` without the colon, in lower case, or further down does not count.
     pub(super) fn read(text: &str) -> Option<Self> {
-        let first = first_line(text);
-        let summary = first.strip_prefix("FAILED:")?.trim();
+        let (text, fence) = unfenced(text);
+        let summary = form(first_line(text), "FAILED")?;
         let rest = text.trim_start().lines().skip(1);
+        let rest = rest.filter(|line| fence.is_none_or(|fence| line.trim() != fence));
         let mut report = Self {
             summary: summary.to_owned(),
             requirements: None,
@@ -87,6 +88,39 @@ impl FailedReport {
             self.summary = stand_in.unwrap_or_default().trim().to_owned();
         }
     }
+}
+
+/// The text after the code fence at its beginning, and the fence.
+pub(super) fn unfenced(text: &str) -> (&str, Option<&'static str>) {
+    let trimmed = text.trim_start();
+    let fence = ["```", "~~~"]
+        .into_iter()
+        .find(|fence| trimmed.starts_with(fence));
+    let inside = fence.and_then(|_| trimmed.split_once('\n'));
+    inside.map_or((text, None), |(_, inside)| (inside, fence))
+}
+
+/// The text after `word:` at the beginning of a line, without the markup around both.
+pub(super) fn form<'a>(line: &'a str, word: &str) -> Option<&'a str> {
+    const MARKUP: [char; 6] = ['*', '_', '`', '#', '>', ' '];
+    let bare = line.trim_start_matches(MARKUP);
+    let markup = &line[..line.len() - bare.len()];
+    let text = bare
+        .strip_prefix(word)?
+        .trim_start_matches(['*', '_', '`'])
+        .strip_prefix(':')?;
+    let mut text = text.trim();
+    for mark in ["**", "__", "*", "_", "`"]
+        .iter()
+        .filter(|mark| markup.contains(**mark))
+    {
+        text = text
+            .strip_prefix(mark)
+            .or_else(|| text.strip_suffix(mark))
+            .unwrap_or(text)
+            .trim();
+    }
+    Some(text)
 }
 
 /// The first line of `text` that is not blank, trimmed.

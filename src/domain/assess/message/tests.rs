@@ -131,14 +131,27 @@ fn only_the_form_at_the_beginning_is_a_failed_report() {
         "Failed: x",
         "failed: x",
         "The run ended.\nFAILED: x",
-        "**FAILED**: x",
         "FAILEDX: y",
+        "**FAILED tests** x",
+        "```\nran\nFAILED: x\n```",
     ] {
         let reading = read_message(text, false);
         assert_ne!(reading.class, MessageClass::FailedReport, "{text}");
         assert_eq!(reading.failed, None, "{text}");
     }
-    assert_eq!(failed("FAILED: x").map(|r| r.summary).as_deref(), Some("x"));
+    for text in [
+        "FAILED: x",
+        "**FAILED**: x",
+        "**FAILED:** x",
+        "**FAILED: x**",
+        "## FAILED: x",
+        "`FAILED: x`",
+        "```\nFAILED: x\n```",
+        "~~~text\nFAILED: x\n~~~\n",
+    ] {
+        let read = failed(text).map(|report| (report.summary, report.problems));
+        assert_eq!(read, Some(("x".to_owned(), None)), "{text}");
+    }
 }
 
 #[test]
