@@ -1,9 +1,11 @@
 //! Finds the trigger phrase in a comment. Only a phrase that people can see counts as a request.
 
 use super::{Request, clean, head};
+use crate::suggest::is_typing_error;
 use pulldown_cmark::{Event, Options, Parser, Tag};
-use std::cell::LazyCell;
+use regex::Regex;
 use std::ops::Range;
+use std::sync::LazyLock;
 
 /// The maximum number of bytes of a comment that are read: GitHub allows 65,536 characters.
 pub const MAX_BODY_BYTES: usize = 4 * 65_536;
@@ -11,82 +13,178 @@ pub const MAX_BODY_BYTES: usize = 4 * 65_536;
 /// The maximum length of an instruction, in bytes.
 const MAX_INSTRUCTION_BYTES: usize = 32 * 1024;
 
-/// The request in the first line of `body` that starts with `phrase`. Lines in code, in quotes and in HTML
-/// comments do not count, and neither does the phrase within a line or at the beginning of a longer word. The
-/// case of ASCII letters is ignored, as by the functions of a workflow's conditions. `None` if there is no request.
+/// The request in the first line of a top-level paragraph of `body` that starts with `phrase`. Anything else,
+/// such as code, quotes, lists, footnotes, formulas and the content of HTML elements, is text, and so is the
+/// phrase within a line or at the beginning of a longer word. The case of ASCII letters is ignored, as by the
+/// functions of a workflow's conditions. `None` if there is no request.
 pub fn find(body: &str, phrase: &str) -> Option<Request> {
-    if phrase.is_empty() {
+    // Most comments do not contain the phrase.
+    let is_there = |body: &str| {
+        let (body, phrase) = (body.to_ascii_lowercase(), phrase.to_ascii_lowercase());
+        body.contains(&phrase)
+    };
+    if phrase.is_empty() || !is_there(body) {
         return None;
     }
+    // GitHub does not break lines at a carriage return alone.
     let body = head(body, MAX_BODY_BYTES)
         .replace("\r\n", "\n")
-        .replace('\r', "\n");
-    let quoted = LazyCell::new(|| quoted(&body));
-    let mut at = 0;
-    for line in body.split_inclusive('\n') {
-        let words = line.trim_start_matches(' ');
-        let begins = at + line.len() - words.len();
-        if let Some((found, rest)) = words.split_at_checked(phrase.len())
-            && found.eq_ignore_ascii_case(phrase)
-            && rest.chars().next().is_none_or(char::is_whitespace)
-            && !quoted.iter().any(|range| range.contains(&begins))
+        .replace('\r', " ");
+    let (paragraphs, text) = structure(&body);
+    for paragraph in paragraphs {
+        let mut at = paragraph.start;
+        for line in body
+            .get(paragraph)
+            .unwrap_or_default()
+            .split_inclusive('\n')
         {
-            let from = begins + phrase.len();
-            return Some(request(body.get(from..).unwrap_or_default()));
+            let words = line.trim_start_matches(' ');
+            let begins = at + line.len() - words.len();
+            at += line.len();
+            if is_reply_header(words.trim_end()) {
+                return None;
+            }
+            if let Some((found, rest)) = words.split_at_checked(phrase.len())
+                && found.eq_ignore_ascii_case(phrase)
+                && let Some(rest) = after_phrase(rest)
+                && !text.iter().any(|range| range.contains(&begins))
+            {
+                let from = at - rest.len();
+                return Some(request(body.get(from..).unwrap_or_default()));
+            }
         }
-        at += line.len();
     }
     None
 }
 
-/// The ranges of code, quotes and raw HTML.
-fn quoted(body: &str) -> Vec<Range<usize>> {
-    Parser::new_ext(body, Options::ENABLE_TABLES)
-        .into_offset_iter()
-        .filter_map(|(event, range)| {
-            let quotes = matches!(
-                event,
-                Event::Start(Tag::CodeBlock(_) | Tag::BlockQuote(_) | Tag::HtmlBlock)
-                    | Event::Code(_)
-                    | Event::InlineHtml(_)
-            );
-            quotes.then_some(range)
-        })
-        .collect()
+/// The rest of a line after the phrase, which a `:` or a `,` may end.
+fn after_phrase(rest: &str) -> Option<&str> {
+    let rest = rest.strip_prefix([':', ',']).unwrap_or(rest);
+    rest.chars()
+        .next()
+        .is_none_or(char::is_whitespace)
+        .then_some(rest)
 }
 
+/// Whether a mail program wrote the line above the message to which somebody replies.
+fn is_reply_header(line: &str) -> bool {
+    line.starts_with("-----Original Message")
+        || (line.starts_with("On ") && line.ends_with("wrote:"))
+}
+
+/// The top-level paragraphs, and the ranges in which nothing is a command: code, formulas and HTML elements.
+fn structure(body: &str) -> (Vec<Range<usize>>, Vec<Range<usize>>) {
+    let options = Options::ENABLE_TABLES | Options::ENABLE_FOOTNOTES | Options::ENABLE_MATH;
+    let (mut paragraphs, mut text) = (Vec::new(), Vec::new());
+    let mut open: Vec<(String, usize)> = Vec::new();
+    let mut depth = 0_usize;
+    for (event, range) in Parser::new_ext(body, options).into_offset_iter() {
+        match event {
+            Event::Start(Tag::HtmlBlock) => {
+                depth += 1;
+                elements(body, range, &mut open, &mut text);
+            }
+            Event::InlineHtml(_) => {
+                text.push(range.clone());
+                elements(body, range, &mut open, &mut text);
+            }
+            Event::Start(tag) => {
+                if depth == 0 && tag == Tag::Paragraph {
+                    paragraphs.push(range);
+                }
+                depth += 1;
+            }
+            Event::End(_) => depth = depth.saturating_sub(1),
+            Event::Code(_) | Event::InlineMath(_) | Event::DisplayMath(_) => text.push(range),
+            _ => {}
+        }
+    }
+    text.extend(open.into_iter().map(|(_, start)| start..body.len()));
+    (paragraphs, text)
+}
+
+/// Notes the elements that a piece of HTML opens, and the ranges of those that it closes.
+fn elements(
+    body: &str,
+    range: Range<usize>,
+    open: &mut Vec<(String, usize)>,
+    closed: &mut Vec<Range<usize>>,
+) {
+    const VOID: [&str; 7] = ["br", "hr", "img", "input", "link", "meta", "wbr"];
+    let Some(tags) = TAGS.as_ref() else {
+        open.push((String::new(), range.start));
+        return;
+    };
+    for found in tags.captures_iter(body.get(range.clone()).unwrap_or_default()) {
+        let (Some(whole), Some(name)) = (found.get(0), found.name("name")) else {
+            continue;
+        };
+        let name = name.as_str().to_ascii_lowercase();
+        let is_end = whole.as_str().starts_with("</");
+        if !is_end {
+            if !VOID.contains(&name.as_str()) && !whole.as_str().ends_with("/>") {
+                open.push((name, range.start + whole.start()));
+            }
+        } else if let Some(place) = open.iter().rposition(|(known, _)| *known == name) {
+            closed.push(open[place].1..range.start + whole.end());
+            open.truncate(place);
+        }
+    }
+}
+
+/// A tag, or a comment.
+static TAGS: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    Regex::new(r"(?s)<!--.*?(?:-->|$)|</?(?<name>[A-Za-z][A-Za-z0-9-]*)[^<>]*>").ok()
+});
+
+/// Words of courtesy, which change nothing about a command.
+const COURTESY: &str =
+    "again can cheers could hey hi just kindly now ok please pls thank thanks thx would you";
+
 /// The request in the text after the phrase. A command is a line of its own; anything else is an instruction,
-/// which continues to the end of the comment.
+/// which continues to the end of the comment. A word that is nearly a command is not worth a run.
 fn request(text: &str) -> Request {
     let line = clean::clean_line(text.split('\n').next().unwrap_or_default(), 2_000);
-    let mut words = line.split(' ').filter(|word| !word.is_empty());
-    let command = match (words.next(), words.next()) {
-        (None, _) => instruction(text).is_empty().then_some(Request::Help),
-        (Some(word), None) => command(word),
-        (Some(word), Some(_)) if word.eq_ignore_ascii_case("run") => {
-            plan(line.get(word.len()..).unwrap_or_default().trim())
+    let line = line.trim();
+    if let Some(plan) = run_plan(line) {
+        return plan;
+    }
+    let lower = line.to_lowercase();
+    let is_part = |c: char| !(c.is_alphanumeric() || "'-_/\\#@`".contains(c));
+    let words: Vec<&str> = lower
+        .split(is_part)
+        .filter(|word| !word.is_empty() && !COURTESY.split(' ').any(|known| known == *word))
+        .collect();
+    match words.as_slice() {
+        [] if line.is_empty() && !instruction(text).is_empty() => {
+            Request::Instruction(instruction(text))
         }
-        _ => None,
-    };
-    command.unwrap_or_else(|| Request::Instruction(instruction(text)))
+        [] => Request::Help,
+        [word] => command(word).unwrap_or_else(|| Request::Instruction(instruction(text))),
+        _ => Request::Instruction(instruction(text)),
+    }
+}
+
+fn run_plan(line: &str) -> Option<Request> {
+    let (word, rest) = line.split_once(' ')?;
+    word.eq_ignore_ascii_case("run")
+        .then(|| plan(rest.trim()))?
 }
 
 fn command(word: &str) -> Option<Request> {
-    Some(
-        match word
-            .trim_end_matches(['.', '!'])
-            .to_ascii_lowercase()
-            .as_str()
-        {
-            "retry" => Request::Retry,
-            "continue" | "resume" => Request::Continue,
-            "rebase" => Request::Rebase,
-            "stop" | "cancel" => Request::Stop,
-            "status" => Request::Status,
-            "help" | "run" | "" => Request::Help,
-            _ => return None,
-        },
-    )
+    const WORDS: [&str; 7] = [
+        "retry", "continue", "resume", "rebase", "cancel", "status", "help",
+    ];
+    Some(match word {
+        "retry" => Request::Retry,
+        "continue" | "resume" => Request::Continue,
+        "rebase" => Request::Rebase,
+        "stop" | "cancel" => Request::Stop,
+        "status" => Request::Status,
+        "help" | "run" => Request::Help,
+        _ if WORDS.iter().any(|known| is_typing_error(word, known)) => Request::Help,
+        _ => return None,
+    })
 }
 
 /// A path is a single word with a `/` or a `.`, or is in backticks: `run the tests` is an instruction.
@@ -152,6 +250,25 @@ mod tests {
             ("/sprag run the tests", said("run the tests")),
             ("/sprag run tests", said("run tests")),
             ("/sprag run", Some(Request::Help)),
+            ("/sprag: fix", said("fix")),
+            ("/sprag, stop please", Some(Request::Stop)),
+            ("/sprag stop please!", Some(Request::Stop)),
+            ("/sprag Status?", Some(Request::Status)),
+            ("/sprag rebase, thanks", Some(Request::Rebase)),
+            ("/sprag could you retry now 🙏", Some(Request::Retry)),
+            (
+                "/sprag please stop using tabs",
+                said("please stop using tabs"),
+            ),
+            (
+                "/sprag continue-on-error is wrong",
+                said("continue-on-error is wrong"),
+            ),
+            ("/sprag retyr", Some(Request::Help)),
+            ("/sprag thanks!", Some(Request::Help)),
+            ("/sprag ???", Some(Request::Help)),
+            ("<details>\nlog\n</details>\n\n/sprag fix", said("fix")),
+            ("<img src=x>\n\n<!-- <p> -->\n\n/sprag fix", said("fix")),
         ] {
             assert_eq!(find(body, "/sprag"), expected, "{body:?}");
         }
@@ -163,7 +280,18 @@ mod tests {
             "",
             "please /sprag fix",
             "/spragx fix",
-            "/sprag: fix",
+            "/sprag:fix",
+            "<details>\n\n/sprag fix\n\n</details>",
+            "<details><summary>x</summary>\n\n/sprag fix",
+            "<blockquote>\n\n/sprag fix\n\n</blockquote>",
+            "a[^1]\n\n[^1]: note\n\n    /sprag fix",
+            "$$\n/sprag fix\n$$",
+            "a\r/sprag fix",
+            "On Monday, Ada wrote:\n/sprag fix",
+            "-----Original Message-----\nFrom: Ada\n\n/sprag fix",
+            "# /sprag fix",
+            "| a |\n|---|\n| /sprag fix |",
+            "a <span>\n/sprag fix\n</span>",
             "`/sprag fix`",
             "a `b\n/sprag fix` c",
             "    /sprag fix",
