@@ -347,7 +347,9 @@ fn within_limits(
 }
 
 fn has_run_before(candidate: &Candidate, facts: &Facts) -> Result<(), Refusal> {
-    let again = matches!(candidate.request, Request::Retry | Request::Continue);
+    // Unfinished work is found by its reference, also if the earlier run left no comment.
+    let is_kept = candidate.request == Request::Continue && candidate.subject.is_some();
+    let again = matches!(candidate.request, Request::Retry | Request::Continue) && !is_kept;
     let ran = facts
         .state
         .as_ref()

@@ -42,6 +42,7 @@ pub(crate) fn restore_mode(
         // A dry run changes nothing, and an integration can read its shards again.
         _ if args.dry_run || !args.shards.is_empty() => None,
         (true, _) => Some(RestoreMode::Only),
+        _ if request.continues && request.state.last_request.is_none() => Some(RestoreMode::Only),
         (false, true) if may_push => Some(RestoreMode::IfPresent),
         _ => None,
     }
@@ -62,7 +63,11 @@ pub(crate) fn restore(
     let nothing = |why: &str| match wanted {
         RestoreMode::IfPresent => Ok(None),
         RestoreMode::Only => Err(Error::config(format!("there is no unfinished work: {why}"))
-            .hint("start a new run, without --resume and --from-remote")),
+            .hint(if request.continues {
+                "describe the work to do"
+            } else {
+                "start a new run, without --resume and --from-remote"
+            })),
     };
     let actions = ActionsEnvironment::of(context);
     let (Some(actions), Some(name)) = (actions, reference(request, source, real.work_tree()))
@@ -121,7 +126,12 @@ fn files_for(
         serde_json::from_slice::<RunRequest>(bytes).ok()
     });
     match earlier.map(|earlier| earlier.state.last_request) {
-        Some(asked) if asked == request.state.last_request => Ok((meta, kept.into())),
+        Some(asked)
+            if request.continues && request.state.last_request.is_none()
+                || asked == request.state.last_request =>
+        {
+            Ok((meta, kept.into()))
+        }
         _ => Err("the kept work is for a different request"),
     }
 }

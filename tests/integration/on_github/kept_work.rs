@@ -93,6 +93,31 @@ fn a_job_that_is_run_again_after_its_machine_died_goes_on_from_the_last_commit()
     runner.checks();
 }
 
+#[test]
+fn unfinished_work_without_a_comment_is_continued() {
+    let mut runner = with_pull();
+    runner.push("feature", "plans/steps.yaml", PLAN);
+    runner.say(1, "grace", "/sprag continue");
+    let nothing = step(&mut runner, "true", &[], 2);
+    assert!(
+        nothing.run.stdout.contains("there is no unfinished work"),
+        "{}",
+        nothing.run.stdout
+    );
+    runner.say(1, "grace", "/sprag run plans/steps.yaml");
+    ended_by(&mut runner, HANGS_IN_TWO, &[], "KILL");
+    assert_eq!(kept(&runner).len(), 1);
+    runner.github.state().comments.clear();
+
+    on_a_new_machine(&mut runner);
+    runner.say(1, "grace", "/sprag continue");
+    let calls = runner.project.calls();
+    step(&mut runner, "echo $SPRAG_TASK_ID >> done.txt", &[], 0);
+    assert_eq!(runner.project.calls() - calls, 1, "the first task is done");
+    assert_eq!(runner.file("feature", "done.txt"), "one\ntwo\n");
+    assert_eq!(kept(&runner), Vec::<String>::new());
+}
+
 /// The tests from before the run judge its tasks on every machine.
 #[test]
 fn tests_that_were_weakened_on_another_machine_judge_nothing_here() {
