@@ -424,9 +424,12 @@ impl RequestHandling<'_> {
             (Purpose::Event | Purpose::Publish, Some(source)) => source,
             (Purpose::Event, None) => match self.source(&authorised, &request, &mut run).await {
                 Ok(source) => source,
-                Err(why) => {
+                Err(declined) => {
                     let target = self.reply_target(&authorised.candidate, authorised.state);
-                    return Ok(EventDecision::Over(target.nothing(why).await));
+                    return Ok(EventDecision::Over(match declined {
+                        Declined::Nothing { reason } => target.nothing(&reason).await,
+                        refused @ Declined::Refused(_) => target.declined(&refused).await,
+                    }));
                 }
             },
             _ => WorkSource::Configured,
@@ -442,7 +445,7 @@ impl RequestHandling<'_> {
         authorised: &Authorised,
         request: &Request,
         run: &mut RunRequest,
-    ) -> std::result::Result<WorkSource, &'static str> {
+    ) -> std::result::Result<WorkSource, Declined> {
         Ok(match request {
             Request::Dispatch {
                 prompt: Some(text), ..
@@ -456,6 +459,12 @@ impl RequestHandling<'_> {
                 let subject = authorised.candidate.subject.clone().unwrap_or_default();
                 let is_own = |title: &str| authorised.state.is_done(title);
                 let mut read = issue::plan(&subject.title, &subject.body, is_own);
+                let asked_at = authorised.candidate.asked_at.as_deref();
+                let resolved = self
+                    .lookup
+                    .resolve_references(&mut read.plan, asked_at)
+                    .await;
+                resolved.map_err(Declined::Refused)?;
                 let of_run = |task: &Task| is_own(&task.title);
                 match authorised.candidate.request {
                     Request::Continue => read.plan.set_status(TaskStatus::Done, of_run),
@@ -484,15 +493,20 @@ impl RequestHandling<'_> {
                             .await;
                     }
                     let source = self.of_review(*review_id, &candidate, &context, run);
-                    return source.ok_or(if is_again {
+                    let why = if is_again {
                         "the review has no text, and all of its threads are resolved"
                     } else {
                         "the review has neither a text nor comments on lines"
+                    };
+                    return source.ok_or(Declined::Nothing {
+                        reason: why.to_owned(),
                     });
                 }
                 let task = words::prompt(&candidate, &context);
                 WorkSource::PlanText(one_task(&title(&candidate), &task))
             }
+            // The plan is kept with the work.
+            Request::Continue => WorkSource::Prompt("Continue the unfinished work".to_owned()),
             _ => WorkSource::Configured,
         })
     }

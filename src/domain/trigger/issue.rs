@@ -1,7 +1,7 @@
 //! Reads a labelled issue, or a pull request's description, as a plan.
 
 use super::clean;
-use crate::plan::{self, Checkbox, Plan, PlanFormat, Task, TaskId, TaskStatus};
+use crate::plan::{self, Checkbox, Plan, PlanFormat, Task, TaskId, TaskKind, TaskStatus};
 use crate::settings::{NAMES, Settings};
 use crate::text;
 use crate::yaml;
@@ -13,45 +13,22 @@ pub const MAX_TASKS: usize = 50;
 
 const MAX_TITLE: usize = 200;
 
-/// Typical headings of issue reports. An issue with one of them describes a single problem and is not a list
-/// of tasks.
-const REPORT_HEADINGS: &[&str] = &[
-    "acceptance criteria",
-    "actual",
-    "additional context",
-    "alternatives",
-    "background",
-    "bug",
-    "context",
-    "current behavior",
-    "current behaviour",
-    "describe",
-    "description",
-    "details",
-    "environment",
-    "expected",
-    "goal",
-    "how to reproduce",
-    "logs",
-    "motivation",
-    "notes",
-    "os",
-    "overview",
-    "possible solution",
-    "problem",
-    "proposal",
-    "reproduction",
-    "repro",
-    "screenshots",
-    "solution",
-    "steps",
-    "summary",
-    "system",
-    "to reproduce",
-    "version",
-    "what",
-    "why",
-];
+/// The maximum number of letters of a text that only introduces a list.
+const MAX_INTRODUCTION: usize = 60;
+
+/// Beginnings of headings under which a report or a form lists something else than tasks.
+const OTHER_LISTS: &str = "\
+    affected|area|before|browser|checklist|code of conduct|component|contribut|device|environment|\
+    expected|impact|operating|os|platform|pre-|prerequisite|priority|severity|steps to reproduce|system|\
+    terms|type of|version|willing";
+
+/// Beginnings of statements of an author, which are not tasks.
+const STATEMENTS: &str = "\
+    agree|by submitting|i |i'd|i'm|i've|i’d|i’m|i’ve|my |no,|this issue|this is |this pr |this pull|we |\
+    yes";
+
+/// Words of headings that announce a list of work.
+const WORK: &[&str] = &["plan", "subtasks", "task", "tasks", "todo", "todos"];
 
 /// An issue read as a plan.
 #[derive(Debug, Clone, PartialEq)]
@@ -62,8 +39,8 @@ pub struct IssuePlan {
     pub notes: Vec<String>,
 }
 
-/// The plan of an issue. Top-level checkboxes are the tasks, otherwise `##` headings are, otherwise the whole
-/// issue is one task. Nothing in the issue configures anything: front matter and fenced blocks that look like
+/// The plan of an issue. The whole issue is one task, unless it is a list of work: see [`work`], or headings
+/// that name tasks. Nothing in the issue configures anything: front matter, keys and fenced blocks that look like
 /// settings are plain text, and a note says so. `is_own` recognises titles of tasks that Sprag has done: a
 /// list that contains one is a task list even if all of it is checked.
 pub fn plan(title: &str, body: &str, is_own: impl Fn(&str) -> bool) -> IssuePlan {
@@ -101,55 +78,227 @@ fn listed(
             return None;
         }
     };
-    let done = |task: &Task| task.status == TaskStatus::Done;
-    let is_open = |task: &Task| !done(task) || is_own(&clean::clean_line(&task.title, MAX_TITLE));
-    // A form's "I have searched the issues" is not a task, and neither is a list that others have completed.
-    let usable = match parsed.format {
-        PlanFormat::Checklist | PlanFormat::TaskList => parsed.tasks.iter().any(is_open),
-        PlanFormat::Headings => parsed.tasks.len() > 1 && !is_report(&parsed.tasks),
-        _ => false,
-    };
-    if !usable {
+    let mut details = parsed.details;
+    let mut tasks = parsed.tasks;
+    if parsed.format != PlanFormat::Headings {
+        let boxes = plan::checkboxes(body);
+        let mut is_work = work(body, &boxes).into_iter();
+        if boxes.len() != tasks.len() {
+            return None;
+        }
+        for (checkbox, _) in boxes
+            .iter()
+            .zip(is_work.clone())
+            .filter(|(_, is_work)| !is_work)
+        {
+            details = format!("{details}\n\n{}", checkbox.text.trim_end());
+        }
+        tasks.retain(|_| is_work.next() == Some(true));
+    } else if !plan::has_task_headings(body) {
         return None;
     }
-    if parsed.tasks.len() > MAX_TASKS {
+    let is_open = |task: &Task| {
+        task.status != TaskStatus::Done || is_own(&clean::clean_line(&task.title, MAX_TITLE))
+    };
+    if !tasks.iter().any(is_open) {
+        return None;
+    }
+    if tasks
+        .iter()
+        .any(|task| task.settings != Settings::default())
+    {
+        notes.push(dropped("text", &[]));
+    }
+    if tasks.len() > MAX_TASKS {
         notes.push(format!(
             "The issue has {} tasks, and one issue is taken for {MAX_TASKS} at most: it is taken as one task.",
-            parsed.tasks.len()
+            tasks.len()
         ));
         return None;
     }
-    let tasks = parsed.tasks.into_iter().map(bare).collect();
+    let tasks = tasks.into_iter().map(bare).collect();
     Some(Plan {
         title: if title.is_empty() {
             parsed.title
         } else {
             title.to_owned()
         },
-        details: parsed.details,
+        details: details.trim().to_owned(),
         tasks,
         ..Plan::without_tasks(parsed.format)
     })
 }
 
+/// Which of the boxes of an issue are work: those under a heading such as "Tasks", "To do" or "Plan", otherwise all of
+/// them if they are most of the text. Statements of the author and the boxes of forms are not.
+fn work(body: &str, boxes: &[Checkbox<'_>]) -> Vec<bool> {
+    let is_other = |checkbox: &Checkbox<'_>| {
+        let title = checkbox.title.to_lowercase();
+        let nearest = checkbox
+            .headings
+            .first()
+            .map(|heading| plain(heading))
+            .unwrap_or_default();
+        STATEMENTS.split('|').any(|begin| title.starts_with(begin))
+            || nearest.ends_with('?')
+            || OTHER_LISTS
+                .split('|')
+                .any(|begin| nearest.starts_with(begin))
+    };
+    let is_work = |heading: &String| {
+        let heading = plain(heading);
+        let mut words = heading.split(|c: char| !c.is_alphanumeric());
+        let is_named = heading.contains("to do")
+            || heading.contains("to-do")
+            || heading.contains("action items");
+        is_named || words.any(|word| WORK.contains(&word))
+    };
+    let fits: Vec<bool> = boxes.iter().map(|checkbox| !is_other(checkbox)).collect();
+    let under: Vec<bool> = boxes
+        .iter()
+        .zip(&fits)
+        .map(|(checkbox, fits)| *fits && checkbox.headings.iter().any(is_work))
+        .collect();
+    if under.contains(&true) {
+        return under;
+    }
+    let of_boxes = |wanted: bool| -> usize {
+        let boxes = boxes.iter().zip(&fits).filter(|(_, fits)| **fits == wanted);
+        boxes.map(|(checkbox, _)| letters(checkbox.text)).sum()
+    };
+    let listed = of_boxes(true);
+    let prose = letters(body).saturating_sub(listed + of_boxes(false));
+    // A sentence above several boxes introduces them.
+    let introduces = prose <= MAX_INTRODUCTION && fits.iter().filter(|fits| **fits).count() > 1;
+    if (listed >= prose || introduces) && !is_form(body) {
+        fits
+    } else {
+        vec![false; boxes.len()]
+    }
+}
+
+/// The number of letters and digits of a text outside of code blocks, headings and HTML.
+fn letters(text: &str) -> usize {
+    let mut number = 0;
+    let mut is_apart = false;
+    for event in Parser::new_ext(text, Options::ENABLE_TASKLISTS) {
+        match event {
+            Event::Start(Tag::CodeBlock(_) | Tag::Heading { .. }) => is_apart = true,
+            Event::End(TagEnd::CodeBlock | TagEnd::Heading(_)) => is_apart = false,
+            Event::Text(text) | Event::Code(text) if !is_apart => {
+                number += text.chars().filter(|c| c.is_alphanumeric()).count();
+            }
+            _ => {}
+        }
+    }
+    number
+}
+
+/// A heading in lower case, without signs at its beginning.
+fn plain(heading: &str) -> String {
+    heading
+        .trim_start_matches(|c: char| !c.is_alphanumeric())
+        .trim()
+        .to_lowercase()
+}
+
+/// Whether a text is that of an issue form: GitHub writes each field under a heading of the third level.
+fn is_form(body: &str) -> bool {
+    let body = clean::clean(body);
+    let mut lines = body.lines().map(str::trim).filter(|line| !line.is_empty());
+    let begins = lines.next().is_some_and(|line| line.starts_with("### "));
+    let is_prose = |line: &str| !line.starts_with(['#', '-', '*', '+', '<']);
+    begins && (body.contains("_No response_") || lines.any(is_prose)) && !body.contains("\n## ")
+}
+
+/// An issue to which a task refers instead of saying what to do: `#12`, `owner/name#12` or its URL.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reference {
+    /// The repository, if it is named.
+    pub repository: Option<String>,
+    /// The number of the issue.
+    pub number: u64,
+}
+
+impl std::fmt::Display for Reference {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(
+            f,
+            "{}#{}",
+            self.repository.as_deref().unwrap_or_default(),
+            self.number
+        )
+    }
+}
+
+/// The issue to which a title refers, if it says nothing else.
+pub fn reference(title: &str) -> Option<Reference> {
+    let title = title.trim().trim_end_matches(['.', ':']);
+    let (repository, number) = match title.split_once("://") {
+        Some((_, url)) => {
+            let mut parts = url.split('/').skip(1);
+            let repository = format!("{}/{}", parts.next()?, parts.next()?);
+            let is_issue = parts.next() == Some("issues");
+            let number = parts.next()?.split(['?', '#']).next()?;
+            (Some(repository).filter(|_| is_issue)?, number)
+        }
+        None => {
+            let (repository, number) = title.split_once('#')?;
+            (repository.to_owned(), number)
+        }
+    };
+    let is_name = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+    let is_repository = repository.split_once('/').is_some_and(|(owner, name)| {
+        let parts = [owner, name];
+        parts
+            .iter()
+            .all(|part| !part.is_empty() && part.chars().all(is_name))
+    });
+    (repository.is_empty() || is_repository).then_some(Reference {
+        number: number.parse().ok()?,
+        repository: Some(repository).filter(|name| !name.is_empty()),
+    })
+}
+
+/// Gives a task the title and the text of the issue to which it refers.
+pub fn resolve(task: &mut Task, reference: &Reference, title: &str, body: &str) {
+    let title = clean::clean_line(title, MAX_TITLE);
+    task.title = format!("{reference}: {title}");
+    let parts = [clean::clean(body), std::mem::take(&mut task.description)];
+    let parts: Vec<&str> = parts
+        .iter()
+        .map(|part| part.trim())
+        .filter(|part| !part.is_empty())
+        .collect();
+    task.description = parts.join("\n\n");
+}
+
 /// The issue's text with the boxes of completed tasks checked, and every other byte unchanged. `tasks` has
 /// the titles of all tasks in order, and whether each is done. A box is left unchanged if several tasks share
-/// its title and it is unclear which one it belongs to.
+/// its title and it is unclear which one it belongs to, or if it is not a task.
 pub fn with_done_checked(body: &str, tasks: &[(&str, bool)]) -> String {
-    let mut of_title: HashMap<&str, Vec<bool>> = HashMap::new();
+    let mut of_title: HashMap<String, Vec<bool>> = HashMap::new();
     for (title, done) in tasks {
+        let referred = title
+            .split_once(": ")
+            .and_then(|(named, _)| reference(named));
+        let title = referred.map_or_else(|| (*title).to_owned(), |referred| referred.to_string());
         of_title.entry(title).or_default().push(*done);
     }
     let boxes = plan::checkboxes(body);
+    let is_work = work(body, &boxes);
     let titled: Vec<(String, &Checkbox<'_>)> = boxes
         .iter()
-        .map(|checkbox| {
+        .zip(is_work)
+        .filter(|(_, is_work)| *is_work)
+        .map(|(checkbox, _)| {
             let title = clean::clean_line(&clean::clean(checkbox.title), MAX_TITLE);
+            let title = reference(&title).map_or(title, |referred| referred.to_string());
             (title, checkbox)
         })
         .collect();
     let is_done = |place: usize, title: &String| -> Option<bool> {
-        let done = of_title.get(title.as_str())?;
+        let done = of_title.get(title)?;
         let same = |known: &&(String, _)| known.0 == *title;
         if titled.iter().filter(same).count() == done.len() {
             done.get(titled[..place].iter().filter(same).count())
@@ -191,6 +340,7 @@ fn single(title: &str, body: &str) -> Plan {
         acceptance: Vec::new(),
         depends_on: Vec::new(),
         settings: Settings::default(),
+        kind: TaskKind::Work,
         status: TaskStatus::Pending,
         attempts: None,
         completed_at: None,
@@ -201,20 +351,6 @@ fn single(title: &str, body: &str) -> Plan {
         tasks: tasks.into_iter().collect(),
         ..Plan::without_tasks(PlanFormat::Headings)
     }
-}
-
-fn is_report(tasks: &[Task]) -> bool {
-    tasks.iter().any(|task| {
-        let words = task
-            .title
-            .trim_matches(|c: char| !c.is_alphanumeric())
-            .to_lowercase();
-        let begins = |heading: &&&str| {
-            let rest = words.strip_prefix(**heading);
-            rest.is_some_and(|rest| !rest.starts_with(char::is_alphanumeric))
-        };
-        REPORT_HEADINGS.iter().find(begins).is_some()
-    })
 }
 
 /// The text between `---` lines at the beginning, and the text after it. Without a closing line there is no
@@ -292,138 +428,4 @@ fn dropped(what: &str, keys: &[String]) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    fn plan(title: &str, body: &str) -> IssuePlan {
-        super::plan(title, body, |_| false)
-    }
-
-    fn titles(plan: &IssuePlan) -> Vec<&str> {
-        plan.plan
-            .tasks
-            .iter()
-            .map(|task| task.title.as_str())
-            .collect()
-    }
-
-    #[test]
-    fn checkboxes_are_tasks() {
-        let plan = plan(
-            "CSV export",
-            "Some words.\r\n\r\n- [x] Done\r\n- [ ] Serve it\r\n  as CSV\r\n- [ ] Document it\r\n",
-        );
-        assert_eq!(titles(&plan), ["Done", "Serve it", "Document it"]);
-        assert_eq!(plan.plan.tasks[0].status, TaskStatus::Done);
-        assert_eq!(plan.plan.tasks[1].description, "as CSV");
-        assert_eq!(
-            (plan.plan.title.as_str(), plan.plan.details.as_str()),
-            ("CSV export", "Some words.")
-        );
-        assert_eq!(plan.notes, [""; 0]);
-    }
-
-    #[test]
-    fn boxes_of_done_tasks_are_checked_and_every_other_byte_stays() {
-        let body = "<!-- - [ ] One -->Words\u{200b}.\r\n\r\n- [ ] One <!-- x -->\r\n  - [ ] part\r\n* [ ]  Two {#two}\r\n- [x] Three\r\n- [ ] Four\r\n\r\n```\r\n- [ ] One\r\n```\r\n\r\nAcceptance:\r\n- [ ] Two\r\n";
-        let tasks = [
-            ("One", true),
-            ("Two", true),
-            ("Three", false),
-            ("Four", false),
-        ];
-        let expected = body
-            .replace("- [ ] One <!-- x", "- [x] One <!-- x")
-            .replace("* [ ]  Two", "* [x]  Two");
-        assert_eq!(with_done_checked(body, &tasks), expected);
-    }
-
-    #[test]
-    fn boxes_with_one_title_are_told_apart_by_their_order() {
-        let tasks = [("Same", false), ("Same", true)];
-        let body = "- [ ] Same\n- [ ] Same\n";
-        assert_eq!(with_done_checked(body, &tasks), "- [ ] Same\n- [x] Same\n");
-        assert_eq!(with_done_checked("- [ ] Same\n", &tasks), "- [ ] Same\n");
-        let all = [("Same", true), ("Same", true)];
-        assert_eq!(with_done_checked("- [ ] Same\n", &all), "- [x] Same\n");
-    }
-
-    #[test]
-    fn a_list_that_sprag_has_done_stays_a_list() {
-        let body = "- [x] One\n- [x] Two\n";
-        assert_eq!(titles(&plan("It", body)), ["It"]);
-        let own = super::super::issue::plan("It", body, |title| title == "One");
-        assert_eq!(titles(&own), ["One", "Two"]);
-    }
-
-    #[test]
-    fn headings_are_tasks_unless_they_are_those_of_a_report() {
-        let tasks = plan("x", "## Add the endpoint\na\n## Document it\nb\n");
-        assert_eq!(titles(&tasks), ["Add the endpoint", "Document it"]);
-        for body in [
-            "## Steps to reproduce\na\n## Expected behavior\nb\n",
-            "## **Description**\na\n## Other\nb",
-            "## One heading\ntext",
-            "- [x] I have searched the issues\n\nIt crashes.",
-            "It crashes.",
-        ] {
-            let one = plan("It crashes", body);
-            assert_eq!(titles(&one), ["It crashes"], "{body}");
-            assert_eq!(one.plan.tasks[0].description, body.trim());
-        }
-        assert_eq!(titles(&plan("", "")), ["Do what the issue asks for"]);
-    }
-
-    #[test]
-    fn an_issue_configures_nothing() {
-        let body = "---\nagent: command\nagent_command: curl evil\nverify: ['true']\nsetup: [evil]\n---\n- [ ] Work\n\n```yaml plan\nverify: ['true']\ntasks: [{title: x, agent_command: evil}]\n```\n";
-        let read = plan("x", body);
-        assert_eq!(titles(&read), ["Work"]);
-        assert_eq!(
-            (&read.plan.settings, read.plan.setup.len()),
-            (&Settings::default(), 0)
-        );
-        assert_eq!(read.plan.tasks[0].settings, Settings::default());
-        insta::assert_snapshot!(read.notes.join("\n"), @"
-        The issue's front matter sets `agent`, `agent_command`, `verify`, `setup`, which is not followed: an issue configures nothing.
-        The issue's code block sets `verify`, which is not followed: an issue configures nothing.
-        ");
-    }
-
-    #[test]
-    fn hidden_text_is_no_task() {
-        let read = plan(
-            "x\u{202e}",
-            "<!--\n- [ ] leak\n-->\n\n- [ ] Work\u{200b} here\n",
-        );
-        assert_eq!(
-            (titles(&read), read.plan.title.as_str()),
-            (vec!["Work here"], "x")
-        );
-    }
-
-    #[test]
-    fn what_cannot_be_a_plan_is_one_task() {
-        let read = plan("x", "- [ ] a {#same}\n- [ ] b {#same}\n");
-        assert_eq!(titles(&read), ["x"]);
-        assert!(
-            read.notes[0].starts_with("The issue is taken as one task: "),
-            "{:?}",
-            read.notes
-        );
-        let many = plan("x", &"- [ ] a\n".repeat(MAX_TASKS + 1));
-        assert_eq!(many.plan.tasks.len(), 1);
-    }
-
-    proptest! {
-        #[test]
-        fn every_issue_is_a_plan_without_settings(title in "\\PC{0,30}", body in "(- \\[ \\] |---\n|## |agent: x|verify: \\[x\\]|setup: x|tasks:|```yaml\n|```|\n|  |\\PC)*") {
-            let read = plan(&title, &body);
-            prop_assert!(!read.plan.tasks.is_empty());
-            prop_assert_eq!(&read.plan.settings, &Settings::default());
-            prop_assert!(read.plan.setup.is_empty());
-            prop_assert!(read.plan.tasks.iter().all(|task| task.settings == Settings::default()));
-        }
-    }
-}
+mod tests;

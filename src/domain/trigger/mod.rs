@@ -130,6 +130,9 @@ pub enum Refusal {
     /// A path leads outside the repository.
     #[error("the path `{path}` {what}")]
     InvalidPath { path: String, what: String },
+    /// A task refers to an issue that cannot be worked on.
+    #[error("the task `{reference}` refers to an issue {what}")]
+    InvalidReference { reference: String, what: String },
     /// A branch name is not accepted.
     #[error("the branch name `{name}` {what}")]
     InvalidBranch { name: String, what: String },
@@ -164,6 +167,7 @@ impl Refusal {
             | Self::PullRequestTarget
             | Self::SeveralSources
             | Self::InvalidPath { .. }
+            | Self::InvalidReference { .. }
             | Self::InvalidBranch { .. } => RunStatus::Invalid,
         }
     }
@@ -195,6 +199,7 @@ impl Refusal {
             | Self::PullRequestTarget
             | Self::SeveralSources
             | Self::InvalidPath { .. }
+            | Self::InvalidReference { .. }
             | Self::InvalidBranch { .. } => RefusalReply::Comment,
         }
     }
@@ -232,6 +237,7 @@ impl Refusal {
             }
             Self::SeveralSources => "Give exactly one of them.",
             Self::InvalidPath { .. } => "Name a file by its path from the repository's root.",
+            Self::InvalidReference { .. } => "Describe the task in the issue itself.",
             Self::InvalidBranch { .. } => "Rename the branch.",
         }
     }

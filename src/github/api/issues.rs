@@ -26,6 +26,10 @@ pub struct IssueFacts {
     pub is_pull: bool,
     /// The URL of its page.
     pub html_url: String,
+    /// How its author belongs to the repository, in GitHub's words.
+    pub association: String,
+    /// The time of its last change, in GitHub's format.
+    pub updated_at: String,
 }
 
 #[derive(Deserialize)]
@@ -42,6 +46,10 @@ struct RawIssue {
     pull_request: Option<serde::de::IgnoredAny>,
     #[serde(default)]
     html_url: String,
+    #[serde(default)]
+    author_association: String,
+    #[serde(default)]
+    updated_at: String,
 }
 
 /// GitHub's schema also allows a plain name.
@@ -89,6 +97,23 @@ impl Repo {
             author: raw.user,
             is_pull: raw.pull_request.is_some(),
             html_url: raw.html_url,
+            association: raw.author_association,
+            updated_at: raw.updated_at,
         })
+    }
+
+    /// An issue by its number, possibly of another repository on the same server.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub async fn issue_of(
+        &self,
+        repository: Option<&str>,
+        number: u64,
+    ) -> Result<IssueFacts, Error> {
+        match repository {
+            Some(name) => self.client.repo(name)?.issue(number).await,
+            None => self.issue(number).await,
+        }
     }
 }

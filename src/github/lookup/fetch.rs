@@ -1,13 +1,14 @@
 //! Fetches what must be known from GitHub before work on an event starts.
 
 use crate::context::Context;
+use crate::domain::plan::{Plan, TaskStatus};
 use crate::domain::trigger::authorise::{Facts, PullFacts};
 use crate::domain::trigger::context as words;
 use crate::domain::trigger::marker::{self, State};
 use crate::domain::trigger::payload::DiffLines;
 use crate::domain::trigger::run_name::RunName;
 use crate::domain::trigger::triage::Candidate;
-use crate::domain::trigger::{Request, job_log};
+use crate::domain::trigger::{Refusal, Request, issue, job_log};
 use crate::github::api::{Error, Identity, Job, PullFacts as Pull, Repo};
 use crate::github::request::{Page, RunRequest};
 
@@ -37,6 +38,52 @@ pub struct Found {
 }
 
 impl EventLookup<'_> {
+    /// Gives the open tasks that only refer to an issue its title and its text. What a stranger may have changed
+    /// after the request is not read.
+    ///
+    /// # Errors
+    /// The first reference that cannot be followed.
+    pub async fn resolve_references(
+        &self,
+        plan: &mut Plan,
+        asked_at: Option<&str>,
+    ) -> Result<(), Refusal> {
+        for task in plan
+            .tasks
+            .iter_mut()
+            .filter(|task| task.status != TaskStatus::Done)
+        {
+            let Some(reference) = issue::reference(&task.title) else {
+                continue;
+            };
+            let refused = |what: String| Refusal::InvalidReference {
+                reference: reference.to_string(),
+                what,
+            };
+            let found = self
+                .repo
+                .issue_of(reference.repository.as_deref(), reference.number)
+                .await;
+            let found =
+                found.map_err(|error| refused(format!("that could not be read: {error}")))?;
+            let is_known = matches!(
+                found.association.as_str(),
+                "OWNER" | "MEMBER" | "COLLABORATOR"
+            );
+            if found.is_pull {
+                return Err(refused("that is a pull request".to_owned()));
+            }
+            if !is_known && asked_at.is_some_and(|asked| found.updated_at.as_str() > asked) {
+                return Err(refused("that was changed after the request".to_owned()));
+            }
+            issue::resolve(task, &reference, &found.title, &found.body);
+            if found.state == "closed" {
+                task.status = TaskStatus::Done;
+            }
+        }
+        Ok(())
+    }
+
     /// Fetches what a candidate needs. What cannot be determined stays unknown, and the decision takes that
     /// into account.
     pub async fn facts(&self, context: &Context, candidate: &Candidate) -> Found {

@@ -453,7 +453,9 @@ pub(crate) async fn of_issue(
     lookup.recall(&mut request).await;
     let before = request.state.clone();
     let is_own = |title: &str| before.is_done(title);
-    let plan = issue::plan(&found.title, &found.body, is_own);
+    let mut plan = issue::plan(&found.title, &found.body, is_own);
+    let resolved = lookup.resolve_references(&mut plan.plan, None).await;
+    resolved.map_err(|refusal| Error::usage(refusal.to_string()).hint(refusal.remedy()))?;
     request.context.notes = plan.notes;
     let day = jiff::Timestamp::now().strftime("%Y-%m-%d").to_string();
     request.state = request.state.begin(&Begin {

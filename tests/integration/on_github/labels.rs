@@ -352,3 +352,50 @@ fn an_issue_can_be_named_by_a_flag() {
         .expect(4);
     assert_eq!(runner.project.calls(), 2);
 }
+
+#[test]
+fn the_boxes_of_an_issue_form_are_not_tasks() {
+    let mut runner = with_pull();
+    let body = "### What is wrong?\n\nThe greeting says Helo.\n\n### Are you willing to open a pull request?\n\n- [ ] Yes, I can help\n\n### Code of Conduct\n\n- [X] I agree\n";
+    let number = issue(&runner, body);
+    runner.labelled(number, "grace");
+    let agent = runner.project.agent("echo Hello > greeting.txt");
+    let args = ["--agent-command", &agent, "--verify", "true"];
+    let step = runner.step(&args).expect(0);
+    assert_eq!(step.output("tasks-total"), "1");
+    let prompt = runner.project.prompt(1);
+    assert!(prompt.contains("The greeting says Helo."), "{prompt}");
+    assert!(prompt.contains("# Task t1: Files are missing"), "{prompt}");
+    assert_eq!(runner.github.state().issues[&number].body, body);
+}
+
+#[test]
+fn a_tracking_issue_takes_the_texts_of_the_issues_it_names() {
+    let mut runner = with_pull();
+    let named = runner
+        .github
+        .state()
+        .open_issue("grace", "Write c.txt", "With a word.");
+    let body = format!("- [ ] #{named}\n- [ ] Write d.txt\n");
+    let number = issue(&runner, &body);
+    runner.labelled(number, "grace");
+    let agent = runner.project.agent("echo x > $SPRAG_TASK_ID.txt");
+    let args = ["--agent-command", &agent, "--verify", "true"];
+    runner.step(&args).expect(0);
+    let prompt = runner.project.prompt(1);
+    for text in ["Write c.txt", "With a word."] {
+        assert!(prompt.contains(text), "{text}: {prompt}");
+    }
+    assert_eq!(
+        runner.github.state().issues[&number].body,
+        body.replace("[ ]", "[x]")
+    );
+
+    let gone = issue(&runner, "- [ ] #4711\n");
+    runner.labelled(gone, "grace");
+    let calls = runner.project.calls();
+    runner.step(&args).expect(2);
+    assert_eq!(runner.project.calls(), calls);
+    let comment = runner.comment(gone).unwrap();
+    assert!(comment.contains("refers to an issue"), "{comment}");
+}
