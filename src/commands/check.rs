@@ -2,7 +2,7 @@
 
 use crate::cli::{CheckArgs, SettingFlags};
 use crate::context::Context;
-use crate::domain::plan::{self, Opened, Task, TaskStatus};
+use crate::domain::plan::{self, Opened, Task, TaskId, TaskStatus};
 use crate::error::{Error, Result};
 use crate::git::{Real, path_within};
 use crate::print::{masking, print, print_unmasked};
@@ -84,6 +84,9 @@ fn check_plan(
         plan.title,
         report::text::count(plan.tasks.len() as u64, "task")
     );
+    for note in plan.understood() {
+        text += &format!("  {note}\n");
+    }
     for (task, config) in &tasks {
         text += &format!(
             "\ntask {} ({}): {}\n",
@@ -91,6 +94,16 @@ fn check_plan(
             task.status.word(),
             task.title
         );
+        if !task.depends_on.is_empty() {
+            let ids: Vec<&str> = task.depends_on.iter().map(TaskId::as_str).collect();
+            text += &format!("  depends on: {}\n", ids.join(", "));
+        }
+        for criterion in &task.acceptance {
+            text += &format!(
+                "  acceptance: {}\n",
+                report::text::short_line(criterion, 200)
+            );
+        }
         text += &task_settings(config);
     }
     print(context, &text)?;
@@ -146,6 +159,8 @@ fn check_json(
                 "id": task.id.as_str(),
                 "title": masked(json!(task.title)),
                 "status": task.status.word(),
+                "kind": task.kind,
+                "acceptance": masked(json!(task.acceptance)),
                 "depends_on": task.depends_on,
                 "agent": has_agent.then(|| config.agent.name()),
                 "max_retries": config.settings.max_retries,
@@ -155,7 +170,9 @@ fn check_json(
         })
         .collect();
     let (title, warnings) = (masked(json!(plan.title)), masked(json!(warnings)));
-    let value = json!({"title": title, "tasks": tasks, "warnings": warnings});
+    let understood = masked(json!(plan.understood()));
+    let value =
+        json!({"title": title, "tasks": tasks, "warnings": warnings, "understood": understood});
     print_unmasked(&neutral_json(format!("{value:#}\n")))?;
     Ok(0)
 }

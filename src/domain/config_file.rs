@@ -37,6 +37,7 @@ fn read_config(text: &str) -> Result<ConfigFile, Fault> {
             &root,
         ));
     }
+    yaml::slips(text, &root)?;
     for entry in root.entries() {
         match entry.key.as_str() {
             "$schema" => {}

@@ -104,6 +104,9 @@ pub struct RunStarted {
     /// Whether it may start on a tree that is not clean, and commits nothing.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub allow_dirty: bool,
+    /// Which parts of the plan were taken for something else than tasks.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub understood: Vec<String>,
 }
 
 /// A completed turn, as reports show it.

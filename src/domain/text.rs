@@ -126,7 +126,7 @@ pub fn left_running(n: u64) -> String {
 pub fn count(n: u64, one: &str) -> String {
     match n {
         1 => format!("1 {one}"),
-        _ if one.ends_with("ch") || one.ends_with("ss") => format!("{n} {one}es"),
+        _ if ["ch", "ss", "x"].iter().any(|end| one.ends_with(end)) => format!("{n} {one}es"),
         _ => match one.strip_suffix("ry") {
             Some(stem) => format!("{n} {stem}ries"),
             None => format!("{n} {one}s"),

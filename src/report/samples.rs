@@ -119,6 +119,7 @@ impl EventRecorder {
             gateway: Vec::new(),
             continuation: Continuation::Here,
             allow_dirty: false,
+            understood: Vec::new(),
         };
         let at = (None, None, None);
         let mut recorder = Self {

@@ -82,6 +82,17 @@ fn after_turn(policy: &Policy, state: &TaskState, turn: &TurnEnded) -> Step {
     }
     let detail = || turn.assessment.detail.clone();
     match turn.assessment.kind {
+        K::AwaitingInput
+        | K::PlanningOnly
+        | K::Empty
+        | K::ReportsBlocked
+        | K::AlreadySatisfied
+        | K::ClaimsDone
+        | K::NoChange
+            if policy.only_checks && untouched(state) =>
+        {
+            satisfied(policy, state)
+        }
         K::AgentUnavailable => {
             let end = Outcome::AgentUnavailable { message: detail() };
             give_up(policy, state, end)

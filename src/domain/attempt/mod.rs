@@ -54,6 +54,8 @@ pub struct Policy {
     pub waits: u32,
     /// Whether any check is configured.
     pub has_checks: bool,
+    /// Whether the task asks for nothing but a check, so that the checks decide about an unchanged turn.
+    pub only_checks: bool,
     /// Whether work is accepted when no check is configured.
     pub accept_unverified: bool,
     /// When the checks run on the tree on which the task started.

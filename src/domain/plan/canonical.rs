@@ -1,6 +1,6 @@
 //! A plan's content apart from the states that only Sprag writes.
 
-use super::foreign::plan_status;
+use super::foreign::{State, plan_status};
 use super::markdown::STATUS_KEY;
 use super::native::OWNED_KEYS;
 use super::read::Read;
@@ -24,18 +24,32 @@ pub fn without_owned_keys(name: &str, bytes: &[u8]) -> Option<Vec<u8>> {
 /// Like [`without_owned_keys`], but omits only the states of the tasks with the given indexes.
 pub(super) fn render(source: &Source<'_>, only: Option<&HashSet<usize>>) -> String {
     let mut out = format!("{:?}\n", source.format);
-    let owned = owned_keys(source.format);
+    let state = State::of(source.format);
+    let list = state.map_or("tasks", |state| state.list);
+    let holder = source.holder();
     for entry in source.root.iter().flat_map(Node::entries) {
-        match (source.format, entry.key.as_str()) {
-            (PlanFormat::Story, key) if owned.contains(&key) => {}
-            (format, "status") if plan_status(format).is_some() => {}
-            (PlanFormat::Headings, STATUS_KEY) => {
+        match entry.key.as_str() {
+            key if list.is_empty() && state.is_some_and(|state| state.key == key) => {}
+            "status" if plan_status(source.format).is_some() => {}
+            STATUS_KEY if source.format == PlanFormat::Headings => {
                 if only.is_some() {
                     push_entry(&mut out, entry);
                 }
             }
-            (PlanFormat::Sprag | PlanFormat::Rmplan | PlanFormat::Rafa, "tasks") => {
-                push_tasks(&mut out, source.format, &entry.value, only);
+            // The tag of a list of tasks.
+            _ if holder == Some(&entry.value) => {
+                for entry in entry
+                    .value
+                    .entries()
+                    .iter()
+                    .filter(|entry| entry.key != list)
+                {
+                    push_entry(&mut out, entry);
+                }
+                push_tasks(&mut out, source, only);
+            }
+            key if key == list && holder == source.root.as_ref() && has_tasks(source.format) => {
+                push_tasks(&mut out, source, only);
             }
             _ => push_entry(&mut out, entry),
         }
@@ -46,27 +60,29 @@ pub(super) fn render(source: &Source<'_>, only: Option<&HashSet<usize>>) -> Stri
     out
 }
 
-fn owned_keys(format: PlanFormat) -> &'static [&'static str] {
-    match format {
-        PlanFormat::Sprag => OWNED_KEYS,
-        PlanFormat::Rmplan => &["done"],
-        PlanFormat::Rafa => &["status", "attempts"],
-        PlanFormat::Story => &["status"],
-        PlanFormat::Checklist | PlanFormat::TaskList | PlanFormat::Headings => &[],
-    }
+/// Whether the tasks of a format are a list of its tree.
+fn has_tasks(format: PlanFormat) -> bool {
+    format == PlanFormat::Sprag || State::of(format).is_some()
 }
 
-fn push_tasks(out: &mut String, format: PlanFormat, tasks: &Node, only: Option<&HashSet<usize>>) {
-    let owned = owned_keys(format);
+fn push_tasks(out: &mut String, source: &Source<'_>, only: Option<&HashSet<usize>>) {
+    let state = State::of(source.format);
+    let is_owned = |key: &str| {
+        state.map_or(OWNED_KEYS.contains(&key), |state| {
+            key == state.key || (state.has_attempts && key == "attempts")
+        })
+    };
+    let steps = state.and_then(|state| state.steps.as_ref());
     out.push_str("tasks[");
-    for (index, task) in tasks.items().iter().enumerate() {
+    for (index, task) in source.task_nodes().into_iter().enumerate() {
         out.push('{');
         let left_out = only.is_none_or(|only| only.contains(&index));
         for entry in task.entries() {
-            let is_owned = owned.contains(&entry.key.as_str());
-            if format == PlanFormat::Rmplan && entry.key == "steps" && left_out {
-                push_steps(out, &entry.value);
-            } else if !(is_owned && (left_out || entry.merged)) {
+            let key = entry.key.as_str();
+            let steps = steps.filter(|steps| steps.list == key && left_out);
+            if let Some(steps) = steps {
+                push_steps(out, &entry.value, steps.key);
+            } else if !(is_owned(key) && (left_out || entry.merged)) {
                 push_entry(out, entry);
             }
         }
@@ -75,24 +91,24 @@ fn push_tasks(out: &mut String, format: PlanFormat, tasks: &Node, only: Option<&
     out.push_str("]\n");
 }
 
-/// Renders the steps of an rmplan task without their `done` flags, which only Sprag sets.
-fn push_steps(out: &mut String, steps: &Node) {
+/// Renders the steps of a task without their states, which only Sprag sets.
+fn push_steps(out: &mut String, steps: &Node, state: &str) {
     out.push_str("steps[");
     for step in steps.items() {
         out.push('{');
-        out.push_str(&step_words(step));
+        out.push_str(&step_words(step, state));
         out.push('}');
     }
     out.push(']');
 }
 
-/// The text of a step, without its `done` flag.
-pub(super) fn step_words(step: &Node) -> String {
+/// The text of a step, without its state.
+pub(super) fn step_words(step: &Node, state: &str) -> String {
     let mut out = String::new();
     match &step.value {
         Value::Map { entries, .. } => entries
             .iter()
-            .filter(|entry| entry.key != "done")
+            .filter(|entry| entry.key != state)
             .for_each(|entry| push_entry(&mut out, entry)),
         _ => push_node(&mut out, step),
     }

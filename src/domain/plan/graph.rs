@@ -1,5 +1,6 @@
 //! Assigns ids, and resolves and checks dependencies.
 
+use super::kind::kind_of;
 use super::native::{Draft, one_line};
 use super::{Task, TaskId};
 use crate::suggest::did_you_mean;
@@ -98,8 +99,12 @@ fn task(draft: Draft, id: TaskId, depends_on: Vec<TaskId>) -> Result<Task, Fault
         let message = format!("the task `{id}` has neither a `title` nor a `description`");
         return Err(Fault::new(at, message));
     }
+    let kind = draft
+        .kind
+        .unwrap_or_else(|| kind_of(&title, &draft.description));
     Ok(Task {
         id,
+        kind,
         title,
         description: draft.description,
         acceptance: draft.acceptance,

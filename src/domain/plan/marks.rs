@@ -2,12 +2,12 @@
 //! below a task, and the status of a whole plan.
 
 use super::edit::{Splice, applied, key_splice};
-use super::foreign::plan_status;
+use super::foreign::{State, plan_status};
 use super::markdown::boxes::mark;
 use super::patch::plan_status_splice;
 use super::read::Read;
 use super::source::Container;
-use super::{PlanFormat, TaskId, canonical, text_of};
+use super::{TaskId, canonical, text_of};
 use crate::yaml::{Node, Value};
 use std::collections::{HashMap, HashSet};
 
@@ -36,7 +36,9 @@ pub(super) fn with_marks_of(
         .map(|(place, wanted)| match place {
             Place::Box(start, end) => Some(Splice::new(start, end, mark(wanted))),
             Place::Step(step) => {
-                key_splice(now.source.text, step, "done", &wanted.to_string(), json)
+                let steps = State::of(now.plan.format)?.steps.as_ref()?;
+                let word = if wanted { steps.done } else { steps.open };
+                key_splice(now.source.text, step, steps.key, word, json)
             }
         })
         .collect();
@@ -54,7 +56,7 @@ pub(super) fn with_marks_of(
 /// Resets the status of the whole plan.
 fn status_splice(now: &Read<'_>, before: &Read<'_>) -> Option<Splice> {
     let (is, was) = (now.source.plan_status(), before.source.plan_status());
-    let open = plan_status(now.plan.format)?.open;
+    let (open, _) = plan_status(now.plan.format)?;
     (is != was).then(|| plan_status_splice(&now.source, was.unwrap_or(open)))?
 }
 
@@ -93,33 +95,24 @@ fn parts<'a>(read: &'a Read<'_>) -> Vec<Part<'a>> {
 type Found<'a> = (&'a TaskId, String, bool, Place<'a>);
 
 fn steps<'a>(read: &'a Read<'_>) -> Vec<Found<'a>> {
-    if read.plan.format != PlanFormat::Rmplan {
+    let Some(of) = State::of(read.plan.format).and_then(|state| state.steps.as_ref()) else {
         return Vec::new();
-    }
-    let nodes = read.source.tasks().map(Node::items).unwrap_or_default();
+    };
     let of_task = |(task, node): (&'a super::Task, &'a Node)| {
         let steps = node
-            .get("steps")
+            .get(of.list)
             .map(Node::items)
             .unwrap_or_default()
-            .iter()
-            .filter(|step| matches!(step.value, Value::Map { .. }));
+            .iter();
+        let steps = steps.filter(|step| matches!(step.value, Value::Map { .. }));
         steps.map(|step| {
-            let is_done = step.get("done").and_then(Node::text) == Some("true");
-            (
-                &task.id,
-                canonical::step_words(step),
-                is_done,
-                Place::Step(step),
-            )
+            let is_done = step.get(of.key).and_then(Node::text) == Some(of.done);
+            let words = canonical::step_words(step, of.key);
+            (&task.id, words, is_done, Place::Step(step))
         })
     };
-    read.plan
-        .tasks
-        .iter()
-        .zip(nodes)
-        .flat_map(of_task)
-        .collect()
+    let tasks = read.plan.tasks.iter().zip(read.source.task_nodes());
+    tasks.flat_map(of_task).collect()
 }
 
 fn boxes<'a>(read: &'a Read<'_>) -> Vec<Found<'a>> {

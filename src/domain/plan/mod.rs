@@ -8,6 +8,7 @@ mod canonical;
 mod edit;
 mod foreign;
 mod graph;
+mod kind;
 mod markdown;
 mod marks;
 mod matrix;
@@ -22,7 +23,7 @@ mod source;
 mod task_list;
 
 pub use canonical::without_owned_keys;
-pub use markdown::boxes::{Checkbox, checkboxes, with_checked};
+pub use markdown::boxes::{Checkbox, checkboxes, has_task_headings, with_checked};
 pub use matrix::{MAX_ROWS, Matrix, Row, matrix};
 pub(crate) use native::PLAN_KEYS;
 pub use opened::{Opened, open, set_statuses};
@@ -32,8 +33,9 @@ pub use rights::keeps_settings;
 
 use super::settings::Settings;
 use super::text_error::{Fault, Located, Parsed, Position};
+use super::yaml;
 use serde::{Deserialize, Serialize};
-use source::Source;
+use source::{Container, Source};
 use std::fmt;
 
 /// The maximum size of a plan or configuration file, in bytes: 1 MiB.
@@ -68,6 +70,8 @@ pub struct Plan {
     pub tasks: Vec<Task>,
     /// The format of the file.
     pub format: PlanFormat,
+    /// Which parts of the file were taken for something else than tasks, for people.
+    pub notes: Vec<String>,
 }
 
 impl Plan {
@@ -84,7 +88,23 @@ impl Plan {
             depends_on: Vec::new(),
             tasks: Vec::new(),
             format,
+            notes: Vec::new(),
         }
+    }
+
+    /// How the file was understood, for people: what was taken for something else, and which tasks only check.
+    pub fn understood(&self) -> Vec<String> {
+        let checks = self
+            .tasks
+            .iter()
+            .filter(|task| task.kind == TaskKind::Check);
+        let checks = checks.map(|task| {
+            format!(
+                "task {} only checks, and is done without a change if the checks pass",
+                task.id
+            )
+        });
+        self.notes.iter().cloned().chain(checks).collect()
     }
 
     /// Sets the status of the tasks for which `is_meant` returns true.
@@ -149,6 +169,8 @@ pub struct Task {
     pub depends_on: Vec<TaskId>,
     /// The settings that override the plan's and the configuration's.
     pub settings: Settings,
+    /// Whether it asks for work.
+    pub kind: TaskKind,
     /// Its status according to the file.
     pub status: TaskStatus,
     /// The number of attempts according to the file.
@@ -213,6 +235,17 @@ impl std::str::FromStr for TaskId {
     fn from_str(text: &str) -> Result<Self, String> {
         Self::try_from(text.to_owned())
     }
+}
+
+/// What a task asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TaskKind {
+    /// Work on the files.
+    #[default]
+    Work,
+    /// Nothing but a check: it is done without a change if the checks pass.
+    Check,
 }
 
 /// The status of a task.
@@ -280,6 +313,12 @@ pub enum PlanFormat {
     Rafa,
     /// A `story.md` of ai-sdlc: one task.
     Story,
+    /// A task of Backlog.md, which is a file.
+    Backlog,
+    /// A `prd.json` of Ralph loops: `userStories[].passes`.
+    Ralph,
+    /// A `tasks.json` of task-master.
+    TaskMaster,
 }
 
 /// Reads a plan. The file extension selects YAML, Markdown or JSON; with any other extension, the text
@@ -332,12 +371,21 @@ pub(crate) fn text_of<'a>(name: &str, bytes: &'a [u8]) -> Result<&'a str, Locate
 fn plan_of(name: &str, source: &Source<'_>, warnings: &mut Vec<Fault>) -> Result<Plan, Fault> {
     let (mut plan, drafts) = match source.format {
         PlanFormat::Sprag => native::read(source)?,
-        PlanFormat::Rmplan => foreign::read_rmplan(source, warnings)?,
-        PlanFormat::Rafa => foreign::read_rafa(source, warnings)?,
-        PlanFormat::Story => foreign::read_story(source, warnings)?,
+        PlanFormat::Rmplan => foreign::rmplan::read(source, warnings)?,
+        PlanFormat::Rafa => foreign::rafa::read(source, warnings)?,
+        PlanFormat::Story => foreign::story::read_story(source, warnings)?,
+        PlanFormat::Backlog => foreign::story::read_backlog(source, warnings)?,
+        PlanFormat::Ralph => foreign::ralph::read(source, warnings)?,
+        PlanFormat::TaskMaster => foreign::taskmaster::read(source, warnings)?,
         PlanFormat::TaskList => task_list::read(source, warnings)?,
-        PlanFormat::Checklist | PlanFormat::Headings => markdown::read(source)?,
+        PlanFormat::Checklist | PlanFormat::Headings => markdown::read(source, warnings)?,
     };
+    if let Some(root) = &source.root
+        && source.container != Container::Json
+        && foreign::State::of(source.format).is_none()
+    {
+        warnings.extend(yaml::slips(source.text, root)?);
+    }
     if plan.title.is_empty() {
         plan.title = stem(name).to_owned();
     }
@@ -345,6 +393,19 @@ fn plan_of(name: &str, source: &Source<'_>, warnings: &mut Vec<Fault>) -> Result
     if source.format == PlanFormat::Headings {
         let ids = graph::ids(&drafts)?;
         markdown::take_status(source, &ids, &mut drafts, warnings)?;
+    }
+    if matches!(
+        source.format,
+        PlanFormat::Checklist | PlanFormat::TaskList | PlanFormat::Headings
+    ) {
+        plan.notes.extend(source.listed.notes.iter().cloned());
+    }
+    match drafts.iter().map(|draft| draft.commits).sum::<usize>() {
+        0 => {}
+        steps => plan.notes.push(format!(
+            "left out, because Sprag makes the commits: {}",
+            crate::text::count(steps as u64, "step")
+        )),
     }
     plan.tasks = graph::finish(drafts)?;
     Ok(plan)

@@ -1,7 +1,8 @@
 //! Sprag's own keys: those of a plan, and those of the tasks in its list.
 
+use super::foreign::unread;
 use super::source::Source;
-use super::{Plan, PlanFormat, Priority, TaskStatus};
+use super::{Plan, PlanFormat, Priority, TaskKind, TaskStatus};
 use crate::settings::kind::{Choice, Kind, Words};
 use crate::settings::{self, Scope, Settings};
 use crate::suggest;
@@ -21,6 +22,10 @@ pub(super) struct Draft {
     pub status: TaskStatus,
     pub attempts: Option<u32>,
     pub completed_at: Option<String>,
+    /// Its kind, if it is not left to its words.
+    pub kind: Option<TaskKind>,
+    /// The number of its steps that were left out because they only commit.
+    pub commits: usize,
 }
 
 /// The keys of a plan that are not settings.
@@ -42,6 +47,7 @@ pub(super) const TASK_KEYS: &[&str] = &[
     "description",
     "acceptance",
     "depends_on",
+    "kind",
     "status",
     "attempts",
     "completed_at",
@@ -60,6 +66,10 @@ impl Words for TaskStatus {
     ];
 }
 
+impl Words for TaskKind {
+    const WORDS: &'static [(&'static str, Self)] = &[("work", Self::Work), ("check", Self::Check)];
+}
+
 impl Words for Priority {
     const WORDS: &'static [(&'static str, Self)] = &[
         ("high", Self::High),
@@ -76,11 +86,20 @@ pub(super) fn read(source: &Source<'_>) -> Result<(Plan, Vec<Draft>), Fault> {
             "the plan is empty: it needs `tasks`",
         ));
     };
+    // Other keys do not hide that there are no tasks, unless one of them is a misspelt `tasks`.
+    let known = PLAN_KEYS
+        .iter()
+        .copied()
+        .chain(settings::NAMES.iter().map(|(name, _)| *name));
+    let is_misspelt = |entry: &Entry| suggest::nearest(&entry.key, known.clone()) == Some("tasks");
+    if !root.entries().iter().any(is_misspelt) {
+        task_nodes(root, "tasks")?;
+    }
     read_plan_keys(&mut plan, root, &["$schema"])?;
     if plan.details.is_empty() {
         plan.details = super::markdown::outline::tidy(source.body());
     }
-    let drafts = task_nodes(root)?
+    let drafts = task_nodes(root, "tasks")?
         .iter()
         .map(read_task)
         .collect::<Result<_, _>>()?;
@@ -115,20 +134,21 @@ pub(super) fn read_plan_keys(plan: &mut Plan, root: &Node, others: &[&str]) -> R
 }
 
 /// The items of the tree's task list.
-pub(super) fn task_nodes(root: &Node) -> Result<&[Node], Fault> {
-    let Some(entry) = root.entry("tasks") else {
-        return Err(Fault::new(
-            root.at,
-            "the plan has no `tasks`: add a list of at least one task",
-        ));
+pub(super) fn task_nodes<'a>(root: &'a Node, list: &str) -> Result<&'a [Node], Fault> {
+    let Some(entry) = root.entry(list) else {
+        let message = unread(root).map_or_else(
+            || format!("the plan has no `{list}`: add a list of at least one task"),
+            |format| format!("this is {format}"),
+        );
+        return Err(Fault::new(root.at, message));
     };
     match &entry.value.value {
         Value::List { items } if !items.is_empty() => Ok(items),
         _ if entry.value.is_null() || matches!(entry.value.value, Value::List { .. }) => {
-            let message = "`tasks` is empty: a plan needs at least one task";
+            let message = format!("`{list}` is empty: a plan needs at least one task");
             Err(Fault::new(entry.key_at, message))
         }
-        _ => Err(read::unexpected("tasks", "a list of tasks", &entry.value)),
+        _ => Err(read::unexpected(list, "a list of tasks", &entry.value)),
     }
 }
 
@@ -152,28 +172,31 @@ fn read_task(node: &Node) -> Result<Draft, Fault> {
         ..Draft::default()
     };
     for entry in task_entries(node)? {
-        let (key, value) = (entry.key.as_str(), &entry.value);
-        if OWNED_KEYS.contains(&key) && entry.merged {
-            continue;
-        }
-        if TASK_KEYS.contains(&key) && value.is_null() {
-            continue;
-        }
-        match key {
-            "id" => draft.id = Some((read::text(key, value)?, value.at)),
-            "title" => draft.title = one_line(&read::words(key, value)?),
-            "description" => draft.description = read::text(key, value)?.trim().to_owned(),
-            "acceptance" => draft.acceptance = read::texts(key, value)?,
-            "depends_on" => draft.depends_on = references(value)?,
-            "status" => {
-                draft.status = Choice::<TaskStatus>::kind().read(key, owned(key, value)?)?
-            }
-            "attempts" => draft.attempts = Some(read_attempts(key, owned(key, value)?)?),
-            "completed_at" => draft.completed_at = Some(read::words(key, owned(key, value)?)?),
-            _ => read_task_setting(&mut draft, entry)?,
+        let key = entry.key.as_str();
+        let is_merged = OWNED_KEYS.contains(&key) && entry.merged;
+        if !(is_merged || TASK_KEYS.contains(&key) && entry.value.is_null()) {
+            read_task_entry(&mut draft, entry)?;
         }
     }
     Ok(draft)
+}
+
+/// Reads a key of a task that has a value.
+pub(super) fn read_task_entry(draft: &mut Draft, entry: &Entry) -> Result<(), Fault> {
+    let (key, value) = (entry.key.as_str(), &entry.value);
+    match key {
+        "id" => draft.id = Some((read::text(key, value)?, value.at)),
+        "title" => draft.title = one_line(&read::words(key, value)?),
+        "description" => draft.description = read::text(key, value)?.trim().to_owned(),
+        "acceptance" => draft.acceptance = read::texts(key, value)?,
+        "depends_on" => draft.depends_on = references(value)?,
+        "kind" => draft.kind = Some(Choice::<TaskKind>::kind().read(key, value)?),
+        "status" => draft.status = Choice::<TaskStatus>::kind().read(key, owned(key, value)?)?,
+        "attempts" => draft.attempts = Some(read_attempts(key, owned(key, value)?)?),
+        "completed_at" => draft.completed_at = Some(read::words(key, owned(key, value)?)?),
+        _ => read_task_setting(draft, entry)?,
+    }
+    Ok(())
 }
 
 fn read_task_setting(draft: &mut Draft, entry: &Entry) -> Result<(), Fault> {
@@ -219,15 +242,15 @@ pub(super) fn owned<'a>(key: &str, node: &'a Node) -> Result<&'a Node, Fault> {
 
 fn references(node: &Node) -> Result<Vec<(String, Position)>, Fault> {
     let expected = "a list of task ids";
-    read::items("depends_on", expected, node)?
-        .into_iter()
-        .map(|item| {
-            let text = item
-                .text()
-                .ok_or_else(|| read::unexpected("depends_on", expected, item))?;
-            Ok((text.to_owned(), item.at))
-        })
-        .collect()
+    let mut references = Vec::new();
+    for item in read::items("depends_on", expected, node)? {
+        let text = item
+            .text()
+            .ok_or_else(|| read::unexpected("depends_on", expected, item))?;
+        let ids = text.split(',').map(|id| (id.trim().to_owned(), item.at));
+        references.extend(ids);
+    }
+    Ok(references)
 }
 
 fn unknown_key(entry: &Entry, whole: &str, keys: &[&'static str]) -> Fault {

@@ -1,7 +1,7 @@
 //! Writes a task's state into the plan's text.
 
 use super::edit::{Splice, applied, key_splice, line_break, set_key, spliced};
-use super::foreign::{RAFA_WORDS, STORY_WORDS, plan_status};
+use super::foreign::{State, Steps, plan_status};
 use super::markdown::STATUS_KEY;
 use super::markdown::boxes::mark;
 use super::read::Read;
@@ -45,7 +45,13 @@ pub(super) fn with_statuses(
             let message = format!("the plan has no task `{id}`{suggestion}");
             return Err(Fault::new(Position::START, message));
         };
-        set(&mut expected.tasks[place], before.plan.format, update);
+        let has_boxes = before.source.has_boxes(place, id.as_str());
+        set(
+            &mut expected.tasks[place],
+            before.plan.format,
+            has_boxes,
+            update,
+        );
         changed.insert(place);
     }
     let edited = edited(name, before, &changed, &expected)
@@ -71,20 +77,15 @@ fn unsure(plan: &Plan, changed: &HashSet<usize>) -> Fault {
 }
 
 /// Sets the state that the task should have afterwards, as far as its format can represent the update.
-fn set(task: &mut Task, format: PlanFormat, update: &StatusUpdate) {
-    task.status = match (format, update.status) {
-        (PlanFormat::Checklist | PlanFormat::TaskList | PlanFormat::Rmplan, status) => match status
-        {
-            TaskStatus::Done => TaskStatus::Done,
-            _ => TaskStatus::Pending,
-        },
-        (PlanFormat::Rafa, TaskStatus::Blocked) => TaskStatus::Failed,
-        (PlanFormat::Story, TaskStatus::Failed) => TaskStatus::Blocked,
-        (_, status) => status,
+fn set(task: &mut Task, format: PlanFormat, has_boxes: bool, update: &StatusUpdate) {
+    task.status = match State::of(format) {
+        _ if has_boxes && update.status != TaskStatus::Done => TaskStatus::Pending,
+        Some(state) => state.nearest(update.status),
+        None => update.status,
     };
-    let full = matches!(format, PlanFormat::Sprag | PlanFormat::Headings);
+    let full = matches!(format, PlanFormat::Sprag | PlanFormat::Headings) && !has_boxes;
     if let Some(attempts) = update.attempts
-        && (full || format == PlanFormat::Rafa)
+        && (full || State::of(format).is_some_and(|state| state.has_attempts))
     {
         task.attempts = Some(attempts);
     }
@@ -106,56 +107,58 @@ fn edited(
     let mut places: Vec<usize> = changed.iter().copied().collect();
     places.sort_unstable();
     let mut splices = Vec::new();
-    let mut headings = source.text.to_owned();
+    let mut states = Vec::new();
     for place in places {
         let new = &expected.tasks[place];
         let pairs = pairs(&before.plan.tasks[place], new, expected.format);
         match expected.format {
-            PlanFormat::Checklist | PlanFormat::TaskList => {
-                let item = source.outline.items.get(place)?;
+            _ if source.has_boxes(place, new.id.as_str()) => {
+                let task = source.listed.tasks.get(place)?;
                 let is_done = new.status == TaskStatus::Done;
-                if item.checked != is_done {
-                    let mark = mark(is_done);
-                    splices.push(Splice::new(item.mark.start, item.mark.end, mark));
-                }
+                // Open steps are the state of a task without a box of its own.
+                let was_done = before.plan.tasks[place].status == TaskStatus::Done;
+                let steps = task
+                    .steps
+                    .iter()
+                    .filter(|_| task.mark.is_none() && was_done);
+                let boxes = task.mark.iter().chain(steps);
+                let wrong = boxes.filter(|own| own.checked != is_done);
+                splices.extend(
+                    wrong.map(|own| Splice::new(own.span.start, own.span.end, mark(is_done))),
+                );
             }
-            // A state may need its place to be created first, so the states are set one at a time.
-            PlanFormat::Headings => {
-                for (key, value) in pairs {
-                    headings = set_heading_state(name, &headings, new.id.as_str(), key, &value)?;
-                }
-            }
+            PlanFormat::Headings => states.extend(pairs.into_iter().map(|pair| (&new.id, pair))),
             format => {
-                let map = match format {
-                    PlanFormat::Story => source.root.as_ref()?,
-                    _ => source.tasks()?.items().get(place)?,
-                };
+                let map = *source.task_nodes().get(place)?;
                 let json = source.container == Container::Json;
                 for (key, value) in pairs {
                     splices.push(key_splice(source.text, map, key, &value, json)?);
                 }
-                if format == PlanFormat::Rmplan && new.status == TaskStatus::Done {
-                    splices.extend(steps_done(source, map, json)?);
+                let steps = State::of(format).and_then(|state| state.steps.as_ref());
+                if let Some(steps) = steps.filter(|_| new.status == TaskStatus::Done) {
+                    splices.extend(steps_done(source, map, steps)?);
                 }
             }
         }
     }
     splices.extend(parts_done(source, changed, expected));
     splices.extend(plan_done(source, expected));
-    match expected.format {
-        PlanFormat::Headings => Some(headings),
-        _ => applied(source.text, splices),
-    }
+    // A state in the front matter may need its place to be created first, so these are set one at a time.
+    let text = applied(source.text, splices)?;
+    states.iter().try_fold(text, |text, (id, (key, value))| {
+        set_heading_state(name, &text, id.as_str(), key, value)
+    })
 }
 
-/// Marks the steps of an rmplan task as done. A step that is only a text has no place for the mark.
-fn steps_done(source: &Source<'_>, task: &Node, json: bool) -> Option<Vec<Splice>> {
-    let steps = task.get("steps").map(Node::items).unwrap_or_default();
+/// Marks the steps of a task as done. A step that is only a text has no place for the mark.
+fn steps_done(source: &Source<'_>, task: &Node, of: &Steps) -> Option<Vec<Splice>> {
+    let steps = task.get(of.list).map(Node::items).unwrap_or_default();
+    let json = source.container == Container::Json;
     let is_open = |step: &&Node| {
-        let done = step.get("done").and_then(Node::text);
-        matches!(step.value, Value::Map { .. }) && done != Some("true")
+        let state = step.get(of.key).and_then(Node::text);
+        matches!(step.value, Value::Map { .. }) && state != Some(of.done)
     };
-    let done = |step: &Node| key_splice(source.text, step, "done", "true", json);
+    let done = |step: &Node| key_splice(source.text, step, of.key, of.done, json);
     steps.iter().filter(is_open).map(done).collect()
 }
 
@@ -178,7 +181,7 @@ pub(super) fn plan_status_splice(source: &Source<'_>, word: &str) -> Option<Spli
 /// The status of a whole plan in its format, if all of its tasks are done.
 fn done_word(plan: &Plan) -> Option<&'static str> {
     let is_done = |task: &Task| task.status == TaskStatus::Done;
-    let word = plan_status(plan.format)?.done;
+    let (_, word) = plan_status(plan.format)?;
     plan.tasks.iter().all(is_done).then_some(word)
 }
 
@@ -213,16 +216,11 @@ fn pairs(old: &Task, new: &Task, format: PlanFormat) -> Vec<(&'static str, Strin
 }
 
 fn status_pair(format: PlanFormat, status: TaskStatus) -> (&'static str, String) {
-    let word_of = |words: &[(&str, TaskStatus)]| {
-        let word = words.iter().find(|(_, known)| *known == status);
-        word.map_or(status.word(), |(word, _)| word).to_owned()
-    };
-    match format {
-        PlanFormat::Rmplan => ("done", (status == TaskStatus::Done).to_string()),
-        PlanFormat::Rafa => ("status", word_of(RAFA_WORDS)),
-        PlanFormat::Story => ("status", word_of(STORY_WORDS)),
-        _ => ("status", status.word().to_owned()),
-    }
+    let state = State::of(format);
+    let word = state
+        .and_then(|state| state.word(status))
+        .unwrap_or(status.word());
+    (state.map_or("status", |state| state.key), word.to_owned())
 }
 
 /// Sets a part of a heading's state in the front matter, which is created if it does not exist.
@@ -327,6 +325,7 @@ fn holds(
         // Their parsed text depends on what is done. The renderings show that the source text is unchanged.
         if changed.contains(&place) {
             task.title.clone_from(&known.title);
+            task.kind = known.kind;
             task.description.clone_from(&known.description);
         }
     }
@@ -336,6 +335,7 @@ fn holds(
         _ => Some(changed),
     };
     let (was, is) = (before.source.plan_status(), after.source.plan_status());
+    after.plan.notes.clone_from(&expected.notes);
     after.plan == *expected
         && (was == is || is == done_word(expected))
         && canonical::render(&before.source, only) == canonical::render(&after.source, only)

@@ -3,7 +3,7 @@
 //! They describe Sprag's own keys, generated from the table that the readers use. Constraints across the
 //! whole plan (ids, dependencies) are not included.
 
-use super::{MAX_ID_LENGTH, Priority, TaskStatus};
+use super::{MAX_ID_LENGTH, Priority, TaskKind, TaskStatus};
 use crate::settings::kind::{Choice, Kind, text_schema, texts_schema};
 use crate::settings::{Key, Scope, keys};
 use serde_json::{Map, Value as Json, json};
@@ -118,6 +118,11 @@ fn task() -> Json {
         "depends_on",
         "Ids of tasks that must be done first.",
         texts_schema(),
+    );
+    add(
+        "kind",
+        "`check` for a task that only checks: it is done without a change if the checks pass. Default: by its words.",
+        Choice::<TaskKind>::kind().schema(),
     );
     add(
         "status",

@@ -1,10 +1,10 @@
 //! A plan's text, split into its tree and its Markdown body, with its format.
 
 use super::PlanFormat;
-use super::foreign::plan_status;
-use super::markdown::boxes::{self, Mark};
-use super::markdown::outline::{Item, Outline};
-use super::task_list::is_task_list;
+use super::foreign::{State, plan_status, ralph, taskmaster};
+use super::markdown::STATUS_KEY;
+use super::markdown::outline::{Mark, Outline};
+use super::markdown::rule::TextTasks;
 use crate::text_error::{Fault, Position};
 use crate::yaml::{self, Node, Value};
 
@@ -29,6 +29,8 @@ pub(super) struct Source<'a> {
     pub body_start: usize,
     /// The body's structure.
     pub outline: Outline,
+    /// The body's tasks; none in a format that has its tasks elsewhere.
+    pub listed: TextTasks,
 }
 
 impl<'a> Source<'a> {
@@ -55,7 +57,11 @@ impl<'a> Source<'a> {
         }
         let outline = Outline::of(&text[body_start..], body_start);
         let root = root.filter(|root| !root.is_null());
-        let format = format(name, text, container, root.as_ref(), &outline);
+        let listed = match container {
+            Container::Markdown => TextTasks::of(name, text, &outline),
+            _ => TextTasks::default(),
+        };
+        let format = format(name, container, root.as_ref(), &listed);
         Ok(Self {
             text,
             container,
@@ -64,6 +70,7 @@ impl<'a> Source<'a> {
             front_end,
             body_start,
             outline,
+            listed,
         })
     }
 
@@ -72,35 +79,52 @@ impl<'a> Source<'a> {
     }
 
     /// The checkboxes of the body that only Sprag sets, in order, each with the index of its task.
-    pub fn task_boxes(&self) -> Vec<(usize, Mark)> {
-        let items = &self.outline.items;
-        let marks = || boxes::marks(self.body(), self.body_start).into_iter();
-        let item_of = |mark: &Mark| {
-            let begun = items.partition_point(|item| item.span.start <= mark.span.start);
-            let place = begun.checked_sub(1)?;
-            (mark.span.end <= items[place].span.end).then_some(place)
-        };
+    pub fn task_boxes(&self) -> Vec<(usize, &Mark)> {
+        let tasks = self.listed.tasks.iter().enumerate();
         match self.format {
-            PlanFormat::Story => marks()
-                .filter(|mark| mark.is_under_tasks && !mark.is_criterion)
-                .map(|mark| (0, mark))
+            PlanFormat::Story => self
+                .outline
+                .items
+                .iter()
+                .filter(|item| item.is_under_tasks && !item.is_criterion)
+                .map(|item| (0, &item.mark))
                 .collect(),
-            PlanFormat::TaskList => marks()
-                .filter_map(|mark| Some((item_of(&mark)?, mark)))
-                .filter(|(place, mark)| {
-                    !mark.is_criterion || items[*place].mark.start == mark.span.start
+            PlanFormat::Checklist => tasks
+                .filter_map(|(place, task)| Some((place, task.mark.as_ref()?)))
+                .collect(),
+            PlanFormat::TaskList | PlanFormat::Headings => tasks
+                .flat_map(|(place, task)| {
+                    let boxes = task.mark.iter().chain(&task.steps);
+                    boxes.map(move |mark| (place, mark))
                 })
                 .collect(),
-            PlanFormat::Checklist => items.iter().map(own_mark).enumerate().collect(),
             _ => Vec::new(),
         }
     }
 
     /// Whether a box is the task's own, rather than that of one of its parts.
     pub fn is_own_box(&self, place: usize, mark: &Mark) -> bool {
-        let own = self.outline.items.get(place);
-        self.format != PlanFormat::Story
-            && own.is_some_and(|item| item.mark.start == mark.span.start)
+        let own = self
+            .listed
+            .tasks
+            .get(place)
+            .and_then(|task| task.mark.as_ref());
+        self.format != PlanFormat::Story && own.is_some_and(|own| own.span == mark.span)
+    }
+
+    /// Whether the state of a task is in boxes of the text.
+    pub fn has_boxes(&self, place: usize, id: &str) -> bool {
+        let states = self.root.as_ref().and_then(|root| root.get(STATUS_KEY));
+        let is_elsewhere = states.is_some_and(|states| states.get(id).is_some());
+        match self.format {
+            PlanFormat::Checklist | PlanFormat::TaskList => true,
+            PlanFormat::Headings if !is_elsewhere => self
+                .listed
+                .tasks
+                .get(place)
+                .is_some_and(|task| task.has_boxes()),
+            _ => false,
+        }
     }
 
     /// The status of the whole plan, in a format that has one.
@@ -109,18 +133,25 @@ impl<'a> Source<'a> {
         self.root.as_ref()?.get("status")?.text()
     }
 
-    /// The list of tasks in the tree.
-    pub fn tasks(&self) -> Option<&Node> {
-        self.root.as_ref()?.get("tasks")
+    /// The mapping that holds the list of tasks.
+    pub fn holder(&self) -> Option<&Node> {
+        let root = self.root.as_ref()?;
+        match self.format {
+            PlanFormat::TaskMaster => taskmaster::holder(root),
+            _ => Some(root),
+        }
     }
-}
 
-fn own_mark(item: &Item) -> Mark {
-    Mark {
-        span: item.mark.clone(),
-        checked: item.checked,
-        is_criterion: false,
-        is_under_tasks: false,
+    /// The tasks of the tree, in the order of the plan. A file that is one task is its tree.
+    pub fn task_nodes(&self) -> Vec<&Node> {
+        let list = State::of(self.format).map_or("tasks", |state| state.list);
+        let tasks = self.holder().and_then(|holder| holder.get(list));
+        let tasks = tasks.map(Node::items).unwrap_or_default();
+        match self.format {
+            PlanFormat::Story | PlanFormat::Backlog => self.root.iter().collect(),
+            PlanFormat::Ralph => ralph::by_priority(tasks),
+            _ => tasks.iter().collect(),
+        }
     }
 }
 
@@ -174,13 +205,7 @@ fn is_front_matter_with_text(text: &str) -> bool {
     !body.trim().is_empty() && !yaml::parse(body).is_ok_and(is_mapping)
 }
 
-fn format(
-    name: &str,
-    text: &str,
-    container: Container,
-    root: Option<&Node>,
-    outline: &Outline,
-) -> PlanFormat {
+fn format(name: &str, container: Container, root: Option<&Node>, listed: &TextTasks) -> PlanFormat {
     let has = |key: &str| root.is_some_and(|root| root.entry(key).is_some());
     let tasks = root.and_then(|root| root.get("tasks"));
     let task_has = |keys: &[&str]| {
@@ -195,17 +220,23 @@ fn format(
         if is_story || has("implementation_complete") || has("research_complete") {
             return PlanFormat::Story;
         }
-        let Some(first) = outline.items.first() else {
-            return PlanFormat::Headings;
-        };
-        let line = text[first.mark.end..].lines().next().unwrap_or_default();
-        return if is_task_list(name, line) {
+        let is_backlog = ["assignee", "created_date", "labels", "ordinal"];
+        if has("id") && has("status") && has("title") && is_backlog.into_iter().any(has) {
+            return PlanFormat::Backlog;
+        }
+        return if listed.are_labelled {
             PlanFormat::TaskList
+        } else if listed.are_headings {
+            PlanFormat::Headings
         } else {
             PlanFormat::Checklist
         };
     }
-    if task_has(&["acceptanceCriteria"]) || has("sourceFile") {
+    if has("userStories") {
+        PlanFormat::Ralph
+    } else if root.and_then(taskmaster::holder).is_some() {
+        PlanFormat::TaskMaster
+    } else if task_has(&["acceptanceCriteria"]) || has("sourceFile") {
         PlanFormat::Rafa
     } else if task_has(&["done", "steps"]) || has("planGeneratedAt") || has("rmfilter") {
         PlanFormat::Rmplan

@@ -7,7 +7,7 @@
 
 use super::Plan;
 use super::foreign::{ignored, plan_from};
-use super::markdown::{checklist, without};
+use super::markdown::{drafts, without};
 use super::native::Draft;
 use super::source::Source;
 use crate::text_error::{Fault, Position};
@@ -93,7 +93,7 @@ pub(super) fn read(
 ) -> Result<(Plan, Vec<Draft>), Fault> {
     let mut plan = match &source.root {
         Some(root) => {
-            warnings.extend(ignored(root, KEYS, &[]));
+            warnings.extend(ignored(root, KEYS, "", &[]));
             plan_from(source, root, (&["title"], KEYS))?
         }
         None => Plan::without_tasks(source.format),
@@ -103,7 +103,7 @@ pub(super) fn read(
     if let Some(headline) = headline.filter(|_| plan.title.is_empty()) {
         plan.title.clone_from(&headline.text);
     }
-    let (mut drafts, spans) = checklist(source);
+    let (mut drafts, spans) = drafts(source, warnings)?;
     if let Some(first) = drafts.get(MAX_TASKS) {
         let message = format!("a task list has at most {MAX_TASKS} tasks: split it");
         return Err(Fault::new(first.at.unwrap_or(Position::START), message));

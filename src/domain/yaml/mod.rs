@@ -6,6 +6,9 @@
 
 mod build;
 pub mod read;
+mod slips;
+
+pub use slips::slips;
 
 use super::text_error::{Fault, Position};
 use std::ops::Range;

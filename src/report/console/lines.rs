@@ -232,6 +232,11 @@ fn run_started(started: &RunStarted, summary: &RunSummary) -> Vec<Line> {
     lines.extend(gateway.map(|words| Line::whole(Tone::Dim, text::short_line(&words, LINE_CHARS))));
     let limits = started.limits.iter();
     lines.extend(limits.map(|limits| Line::new(Tone::Dim, text::line(limits))));
+    let understood = started
+        .understood
+        .iter()
+        .map(|note| text::short_line(note, LINE_CHARS));
+    lines.extend(understood.map(|note| Line::whole(Tone::Dim, note)));
     lines.extend(resumed(started, summary));
     lines
 }

@@ -84,6 +84,7 @@ pub(crate) fn started(
             .lines(tasks.iter().map(|(_, config)| config)),
         continuation: continuation(context, request, (facts.is_draft, facts.is_review)),
         allow_dirty: parts.setup.config.settings.allow_dirty,
+        understood: plan.plan.understood(),
     }
 }
 

@@ -154,6 +154,7 @@ impl Setup {
             identical_failures: config.settings.identical_failures,
             waits: WAITS,
             has_checks: !config.checks.is_empty(),
+            only_checks: false,
             accept_unverified: config.settings.if_unverified == IfUnverified::Accept,
             baseline: config.settings.baseline,
             flaky_reruns: config.settings.flaky_reruns,

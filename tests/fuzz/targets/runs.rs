@@ -110,6 +110,7 @@ fn policy() -> Policy {
         }],
         identical_failures: 2,
         waits: 2,
+        only_checks: false,
         has_checks: true,
         accept_unverified: false,
         baseline: Baseline::OnFailure,

@@ -554,3 +554,69 @@ fn setup_runs_once_and_its_files_are_no_work() {
     );
     assert_eq!(project.status(), "?? installed");
 }
+
+const STEPS: &str = "# Greeting\n\n### Task 1: Greet by name\n- [ ] Write the failing test\n- [ ] Write the code\n- [ ] Commit\n\n### Task 2: Say goodbye\n- [ ] Write the code\n\n## Success Criteria\n- [ ] Both are polite\n";
+
+#[test]
+fn boxes_below_a_task_are_its_steps() {
+    let project = Project::new(&[("plan.md", STEPS)]);
+    let check = project.sprag(&["check", "plan.md"]).expect(0);
+    for said in [
+        "3 boxes under `### Task 1: Greet by name` are its steps",
+        "1 box under `Success Criteria` is an acceptance criterion",
+        "left out, because Sprag makes the commits: 1 step",
+        "(2 tasks)",
+    ] {
+        assert!(check.stdout.contains(said), "{said}: {}", check.stdout);
+    }
+    let agent = project.agent(MAKE);
+    let args = ["run", "--plan", "plan.md", "--agent-command", &agent];
+    let run = project.sprag(&args).expect(0);
+    assert!(run.stdout.contains("are its steps"), "{}", run.stdout);
+    assert_eq!(project.calls(), 2);
+    let prompt = project.prompt(1);
+    assert!(prompt.contains("- [ ] Write the failing test"), "{prompt}");
+    assert!(!prompt.contains("- [ ] Commit"), "{prompt}");
+    assert!(prompt.contains("Both are polite"), "{prompt}");
+    let done = STEPS.replace("[ ]", "[x]").replace("[x] Both", "[ ] Both");
+    assert_eq!(project.git(&["show", "HEAD:plan.md"]), done.trim_end());
+}
+
+#[test]
+fn a_task_that_only_checks_needs_no_change() {
+    let plan = "- [ ] Write one\n- [ ] Checkpoint - ensure all tests pass\n- [ ] Write two\n";
+    let project = Project::new(&[("plan.md", plan)]);
+    let agent = project.agent(
+        "[ $SPRAG_TASK_ID = t2 ] && { echo 'I ran `make test` and `make lint`. Both succeed, so the checkpoint is complete.'; exit; }; touch $SPRAG_TASK_ID; echo Done.",
+    );
+    let args = ["run", "--plan", "plan.md", "--agent-command", &agent];
+    let run = project.sprag(&[&args[..], &["--verify", "test -e t1"]].concat());
+    let run = run.expect(0);
+    assert_eq!(
+        ends(&run),
+        [
+            ("done", "verified"),
+            ("done", "already_satisfied"),
+            ("done", "verified")
+        ]
+    );
+    assert_eq!(project.calls(), 3, "no nudge");
+    // Without a check nothing is proved.
+    let bare = Project::new(&[("plan.md", "- [ ] Run the linter\n")]);
+    let agent = bare.agent("echo 'The linter is content.'");
+    let args = ["run", "--plan", "plan.md", "--agent-command", &agent];
+    let run = bare.sprag(&args).expect(0);
+    assert_eq!(run.summary["status"], "unverified");
+    assert_eq!(bare.calls(), 1);
+}
+
+#[test]
+fn a_story_of_ralph_passes_when_it_is_done() {
+    let text = "{\"project\": \"shop\", \"branchName\": \"ralph/shop\", \"userStories\": [\n {\"id\": \"US-001\", \"title\": \"Add a cart\", \"description\": \"As a buyer\", \"acceptanceCriteria\": [\"Typecheck passes\"], \"priority\": 1, \"passes\": false, \"notes\": \"\"}]}\n";
+    let project = Project::new(&[("prd.json", text)]);
+    let agent = project.agent(MAKE);
+    let args = ["run", "--plan", "prd.json", "--agent-command", &agent];
+    project.sprag(&args).expect(0);
+    let expected = text.replace("\"passes\": false", "\"passes\": true");
+    assert_eq!(project.git(&["show", "HEAD:prd.json"]), expected.trim_end());
+}

@@ -42,6 +42,7 @@ pub(super) fn policy(retries: u32, nudges: u32, has_checks: bool) -> Policy {
         identical_failures: 3,
         waits: 1,
         has_checks,
+        only_checks: false,
         accept_unverified: true,
         baseline: Baseline::Off,
         flaky_reruns: 0,

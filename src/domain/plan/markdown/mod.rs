@@ -1,7 +1,9 @@
 //! Plans in Markdown: checklists, or headings.
 
 pub(super) mod boxes;
+mod keys;
 pub(super) mod outline;
+pub(super) mod rule;
 
 use super::native::{Draft, owned, read_attempts, read_plan_keys};
 use super::source::Source;
@@ -10,14 +12,18 @@ use crate::settings::kind::{Choice, Kind};
 use crate::suggest::did_you_mean;
 use crate::text_error::{Fault, Position};
 use crate::yaml::{Node, Value, read};
-use outline::{Heading, Item, dedent, split_acceptance, tidy};
+use keys::{take_keys, without_commits};
+use outline::{Heading, dedent, split_acceptance, tidy};
 use std::collections::HashMap;
 use std::ops::Range;
 
 /// The front matter key that stores the states of heading tasks.
 pub(super) const STATUS_KEY: &str = "status";
 
-pub(super) fn read(source: &Source<'_>) -> Result<(Plan, Vec<Draft>), Fault> {
+pub(super) fn read(
+    source: &Source<'_>,
+    warnings: &mut Vec<Fault>,
+) -> Result<(Plan, Vec<Draft>), Fault> {
     let mut plan = Plan::without_tasks(source.format);
     if let Some(root) = &source.root {
         let others: &[&str] = match source.format {
@@ -34,10 +40,7 @@ pub(super) fn read(source: &Source<'_>) -> Result<(Plan, Vec<Draft>), Fault> {
     if let Some(headline) = headline.filter(|_| plan.title.is_empty()) {
         plan.title.clone_from(&headline.text);
     }
-    let (drafts, tasks) = match source.format {
-        PlanFormat::Checklist => checklist(source),
-        _ => sections(source),
-    };
+    let (drafts, tasks) = drafts(source, warnings)?;
     if drafts.is_empty() {
         return Err(Fault::new(
             Position::START,
@@ -108,64 +111,61 @@ fn read_state(draft: &mut Draft, id: &str, node: &Node) -> Result<(), Fault> {
     Ok(())
 }
 
-/// The top-level checkboxes as tasks, each with its range in the text.
-pub(super) fn checklist(source: &Source<'_>) -> (Vec<Draft>, Vec<Range<usize>>) {
+/// The tasks of the text, each with its range.
+pub(super) fn drafts(
+    source: &Source<'_>,
+    warnings: &mut Vec<Fault>,
+) -> Result<(Vec<Draft>, Vec<Range<usize>>), Fault> {
     let mut lines = Lines::new(source.text);
-    let drafts = source
-        .outline
-        .items
-        .iter()
-        .map(|item| {
-            let after = &source.text[item.mark.end..item.span.end.max(item.mark.end)];
+    let mut drafts = Vec::with_capacity(source.listed.tasks.len());
+    let mut spans = Vec::with_capacity(source.listed.tasks.len());
+    for task in &source.listed.tasks {
+        let mark = task.mark.as_ref().filter(|_| !source.listed.are_headings);
+        let at = lines.position(mark.map_or(task.span.start, |mark| mark.span.start));
+        let after = &source.text[task.text_start..task.span.end.max(task.text_start)];
+        let (title, text) = if source.listed.are_headings {
+            (task.title.as_str(), after.to_owned())
+        } else {
             let (title, rest) = after.split_once('\n').unwrap_or((after, ""));
-            let mut draft = draft(lines.position(item.mark.start), title, &dedent(rest));
-            if item.checked {
-                draft.status = TaskStatus::Done;
-            }
-            draft
-        })
-        .collect();
-    let spans = source
-        .outline
-        .items
-        .iter()
-        .map(|item: &Item| item.span.clone());
-    (drafts, spans.collect())
-}
-
-fn sections(source: &Source<'_>) -> (Vec<Draft>, Vec<Range<usize>>) {
-    let mut lines = Lines::new(source.text);
-    let headings = &source.outline.headings;
-    let mut drafts = Vec::new();
-    let mut spans = Vec::new();
-    for (index, heading) in headings.iter().enumerate() {
-        if heading.level != 2 {
-            continue;
+            (title, dedent(rest))
+        };
+        let (title, id) = title_and_id(title.trim().trim_start_matches("* "));
+        let mut draft = Draft {
+            at: Some(at),
+            id: id
+                .map(str::to_owned)
+                .or_else(|| task.id.clone())
+                .map(|id| (id, at)),
+            title: title.to_owned(),
+            ..Draft::default()
+        };
+        // Headings that are underlined take two lines.
+        let first = at.line
+            + source.text[task.span.start..task.text_start]
+                .matches('\n')
+                .count()
+                .max(1);
+        let with_states = source.listed.are_headings && !task.has_boxes();
+        let text = take_keys(&mut draft, &text, first, with_states, warnings)?;
+        let (text, commits) = without_commits(&text);
+        let (description, acceptance) = split_acceptance(&text);
+        draft.description = description;
+        draft.acceptance.extend(acceptance);
+        draft.commits = commits;
+        if task.is_done() {
+            draft.status = TaskStatus::Done;
         }
-        let next = headings[index + 1..].iter().find(|next| next.level <= 2);
-        let end = next.map_or(source.text.len(), |next| next.span.start);
-        let text = &source.text[heading.span.end..end];
-        drafts.push(draft(
-            lines.position(heading.span.start),
-            &heading.text,
-            text,
-        ));
-        spans.push(heading.span.start..end);
+        for (id, _) in &mut draft.depends_on {
+            if let Some((named, _)) = rule::label(id) {
+                *id = named;
+            } else if id.bytes().all(|byte| byte.is_ascii_digit()) && !source.listed.are_labelled {
+                *id = format!("t{id}");
+            }
+        }
+        drafts.push(draft);
+        spans.push(task.span.clone());
     }
-    (drafts, spans)
-}
-
-fn draft(at: Position, title: &str, text: &str) -> Draft {
-    let (title, id) = title_and_id(title.trim());
-    let (description, acceptance) = split_acceptance(text);
-    Draft {
-        at: Some(at),
-        id: id.map(|id| (id.to_owned(), at)),
-        title: title.to_owned(),
-        description,
-        acceptance,
-        ..Draft::default()
-    }
+    Ok((drafts, spans))
 }
 
 /// Splits off a task id at the end of a title: `Serve the report {#endpoint}`.

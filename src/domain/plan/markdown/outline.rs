@@ -1,14 +1,12 @@
-//! The parts of a Markdown text's structure that plans use. A Markdown parser recognises code fences, quotes
-//! and HTML.
+//! The headings and checkboxes of a Markdown text. A Markdown parser recognises code fences, quotes and HTML.
 
 use pulldown_cmark::{Event, HeadingLevel, Options, Parser, Tag, TagEnd};
 use std::ops::Range;
 
-/// Headings and top-level checkboxes of a text, with offsets from the start of the file.
+/// Headings and checkboxes of a text, with offsets from the start of the file.
 #[derive(Debug, Default)]
 pub(in crate::plan) struct Outline {
     pub headings: Vec<Heading>,
-    /// Top-level checkboxes, except acceptance criteria.
     pub items: Vec<Item>,
 }
 
@@ -16,76 +14,222 @@ pub(in crate::plan) struct Outline {
 #[derive(Debug)]
 pub(in crate::plan) struct Heading {
     pub level: u8,
+    /// The text without a checkbox.
     pub text: String,
     pub span: Range<usize>,
+    /// The checkbox that shows its state.
+    pub mark: Option<Mark>,
 }
 
-/// A list item with a checkbox.
+/// A list item with a checkbox, outside of quotes.
 #[derive(Debug)]
 pub(in crate::plan) struct Item {
     pub span: Range<usize>,
+    pub mark: Mark,
+    /// The last heading above it.
+    pub heading: Option<usize>,
+    /// Whether it is in another list item.
+    pub is_nested: bool,
+    /// Whether it is below another box that has a text.
+    pub is_step: bool,
+    /// Whether it is an acceptance criterion.
+    pub is_criterion: bool,
+    /// Whether it is under a heading that announces tasks.
+    pub is_under_tasks: bool,
+}
+
+/// A checkbox.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::plan) struct Mark {
     /// The `[ ]`.
-    pub mark: Range<usize>,
+    pub span: Range<usize>,
     pub checked: bool,
+    /// Whether it is neither `[ ]` nor `[x]`.
+    pub is_other: bool,
+}
+
+impl Mark {
+    fn shifted(mut self, base: usize) -> Self {
+        self.span = self.span.start + base..self.span.end + base;
+        self
+    }
+}
+
+/// The checkbox at this offset.
+fn mark_at(text: &str, at: usize) -> Option<Mark> {
+    let (sign, after) = text.get(at..)?.strip_prefix('[')?.split_once(']')?;
+    let end = text.len() - after.len();
+    // Kiro marks optional tasks as `[ ]*`.
+    let next = after.strip_prefix('*').unwrap_or(after);
+    let is_apart = next.is_empty() || next.starts_with(char::is_whitespace);
+    let sign = sign.trim_matches([' ', '\t']);
+    let mut letters = sign.chars();
+    let is_other = match (letters.next(), letters.next()) {
+        (None, _) | (Some('x' | 'X' | '✓' | '✔' | '✅' | '☑'), None) => false,
+        // A letter or a number is a link or a footnote.
+        (Some(sign), None) if !sign.is_alphanumeric() && !"[^#@\n".contains(sign) => true,
+        _ => return None,
+    };
+    is_apart.then_some(Mark {
+        span: at..end,
+        checked: !sign.is_empty() && !is_other,
+        is_other,
+    })
+}
+
+/// The checkbox of the list item at this offset.
+fn mark_of_item(text: &str, at: usize) -> Option<Mark> {
+    let item = text.get(at..)?;
+    let rest = item.trim_start_matches(' ');
+    let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+    let signs: &[char] = if digits > 0 {
+        &['.', ')']
+    } else {
+        &['-', '*', '+']
+    };
+    let rest = rest.get(digits..)?.strip_prefix(signs)?;
+    let bare = rest.trim_start_matches([' ', '\t']);
+    // More blanks begin indented code.
+    let is_text = (1..=4).contains(&(rest.len() - bare.len()));
+    is_text.then(|| mark_at(text, text.len() - bare.len()))?
+}
+
+/// The checkbox at the beginning or the end of a heading's line, with its range in `line`.
+fn mark_of_heading(line: &str) -> Option<Mark> {
+    let line = line.trim_end().trim_end_matches('#').trim_end();
+    let begins = line.find(|c: char| !c.is_ascii_digit() && !"#.) *".contains(c));
+    let ends = line.rfind('[').filter(|at| *at > 0);
+    let found = begins.and_then(|at| mark_at(line, at));
+    found.or_else(|| mark_at(line, ends?).filter(|mark| mark.span.end == line.len()))
 }
 
 impl Outline {
     /// The outline of `body`, which starts at offset `base` of the file.
     pub fn of(body: &str, base: usize) -> Self {
-        let shifted = |range: Range<usize>| range.start + base..range.end + base;
-        let mut outline = Self::default();
-        let mut depth = 0_usize;
-        let mut item = 0..0;
-        let mut open_heading: Option<(u8, String)> = None;
-        let mut paragraph = String::new();
-        let mut criteria_level = None;
-        let mut criteria_follow = false;
+        let mut walk = Walk {
+            body,
+            base,
+            ..Walk::default()
+        };
         for (event, range) in Parser::new_ext(body, options()).into_offset_iter() {
-            match event {
-                Event::Start(Tag::Heading { level, .. }) if depth == 0 => {
-                    open_heading = Some((level_of(level), String::new()));
-                }
-                Event::End(TagEnd::Heading(_)) if depth == 0 => {
-                    let Some((level, text)) = open_heading.take() else {
-                        continue;
-                    };
-                    if criteria_level.is_none_or(|criteria| level <= criteria) {
-                        criteria_level = is_acceptance(&text).then_some(level);
-                    }
-                    criteria_follow = false;
-                    outline.headings.push(Heading {
-                        level,
-                        text: text.trim().to_owned(),
-                        span: shifted(range),
-                    });
-                }
-                Event::Start(Tag::Paragraph) if depth == 0 => paragraph.clear(),
-                Event::End(TagEnd::Paragraph) if depth == 0 => {
-                    criteria_follow = is_acceptance(&paragraph);
-                }
-                Event::Start(Tag::List(_) | Tag::BlockQuote(_)) => depth += 1,
-                Event::End(TagEnd::List(_) | TagEnd::BlockQuote(_)) => {
-                    depth = depth.saturating_sub(1);
-                    criteria_follow &= depth > 0;
-                }
-                Event::Start(Tag::Item) if depth == 1 => item = range,
-                Event::TaskListMarker(checked)
-                    if depth == 1 && criteria_level.is_none() && !criteria_follow =>
-                {
-                    outline.items.push(Item {
-                        span: shifted(item.clone()),
-                        mark: shifted(range),
-                        checked,
-                    });
-                }
-                Event::Text(text) | Event::Code(text) => match &mut open_heading {
-                    Some((_, heading)) => heading.push_str(&text),
-                    None => paragraph.push_str(&text),
-                },
-                _ => {}
-            }
+            walk.take(&event, range);
         }
-        outline
+        walk.outline
+    }
+}
+
+#[derive(Default)]
+struct Walk<'a> {
+    body: &'a str,
+    base: usize,
+    outline: Outline,
+    quotes: usize,
+    /// For each open list, whether its items are acceptance criteria.
+    lists: Vec<bool>,
+    /// For each open item, whether it has a box and a text.
+    items: Vec<bool>,
+    /// The subjects of the sections around the current place, with their levels.
+    sections: Vec<(u8, Section)>,
+    /// The text of the last heading, paragraph or item.
+    block: String,
+}
+
+impl Walk<'_> {
+    fn take(&mut self, event: &Event<'_>, range: Range<usize>) {
+        match event {
+            Event::Start(Tag::BlockQuote(_)) => self.quotes += 1,
+            Event::End(TagEnd::BlockQuote(_)) => self.quotes = self.quotes.saturating_sub(1),
+            Event::Start(Tag::List(_)) => {
+                let within = self.lists.last().copied().unwrap_or(false);
+                self.lists.push(within || is_acceptance(&self.block));
+                self.block.clear();
+            }
+            Event::End(TagEnd::List(_)) => {
+                self.lists.pop();
+                self.block.clear();
+            }
+            Event::Start(Tag::Item) => {
+                self.block.clear();
+                let has_text = self.item(range);
+                self.items.push(has_text);
+            }
+            Event::End(TagEnd::Item) => {
+                self.items.pop();
+            }
+            Event::Start(Tag::Heading { .. } | Tag::Paragraph) => self.block.clear(),
+            Event::End(TagEnd::Heading(level)) if self.is_outside() => {
+                self.heading(level_of(*level), range);
+            }
+            Event::Text(text) | Event::Code(text) => self.block.push_str(text),
+            _ => {}
+        }
+    }
+
+    fn is_outside(&self) -> bool {
+        self.lists.is_empty() && self.quotes == 0
+    }
+
+    fn heading(&mut self, level: u8, range: Range<usize>) {
+        self.sections.retain(|(above, _)| *above < level);
+        self.sections.push((level, Section::of(&self.block)));
+        let text = std::mem::take(&mut self.block);
+        let without = mark_of_heading(&text).map(|mark| {
+            let (before, after) = (&text[..mark.span.start], &text[mark.span.end..]);
+            format!("{}{}", before.trim_start(), after.trim_start())
+        });
+        let line = self.body[range.clone()].lines().next().unwrap_or_default();
+        self.outline.headings.push(Heading {
+            level,
+            text: without.as_deref().unwrap_or(&text).trim().to_owned(),
+            mark: mark_of_heading(line).map(|mark| mark.shifted(range.start + self.base)),
+            span: range.start + self.base..range.end + self.base,
+        });
+    }
+
+    /// Notes the checkbox of an item, and returns whether it has one with a text.
+    fn item(&mut self, range: Range<usize>) -> bool {
+        let mark = mark_of_item(self.body, range.start).filter(|_| self.quotes == 0);
+        let Some(mark) = mark else {
+            return false;
+        };
+        let line = self.body[mark.span.end..].lines().next();
+        let has_text = line.is_some_and(|line| !line.trim().is_empty());
+        let within = |kind| self.sections.iter().any(|(_, section)| *section == kind);
+        let is_criterion = within(Section::Criteria) || self.lists.last() == Some(&true);
+        self.outline.items.push(Item {
+            span: range.start + self.base..range.end + self.base,
+            mark: mark.shifted(self.base),
+            heading: self.outline.headings.len().checked_sub(1),
+            is_nested: !self.items.is_empty(),
+            is_step: self.items.contains(&true),
+            is_criterion,
+            is_under_tasks: within(Section::Tasks),
+        });
+        has_text
+    }
+}
+
+/// The subject of a section.
+#[derive(Clone, Copy, PartialEq)]
+enum Section {
+    Tasks,
+    Criteria,
+    Other,
+}
+
+impl Section {
+    fn of(heading: &str) -> Self {
+        let words = heading.to_lowercase();
+        let mut parts = words.split(|c: char| !c.is_alphanumeric());
+        if is_criteria_heading(heading) {
+            Self::Criteria
+        } else if parts.any(|part| matches!(part, "task" | "tasks"))
+            || words.contains("implementation plan")
+        {
+            Self::Tasks
+        } else {
+            Self::Other
+        }
     }
 }
 
@@ -97,12 +241,30 @@ pub(super) fn level_of(level: HeadingLevel) -> u8 {
     level as u8
 }
 
-/// Whether a heading, a line or an item announces acceptance criteria.
+/// Whether a heading announces acceptance criteria.
+pub(super) fn is_criteria_heading(text: &str) -> bool {
+    const NAMES: [&str; 4] = [
+        "acceptance criteria",
+        "success criteria",
+        "definition of done",
+        "exit criteria",
+    ];
+    let words = text.to_lowercase();
+    is_acceptance(text) || NAMES.iter().any(|name| words.contains(name))
+}
+
+/// Whether a line or an item announces acceptance criteria.
 pub(super) fn is_acceptance(text: &str) -> bool {
     let words = text.trim().trim_end_matches(':').trim().to_lowercase();
     matches!(
         words.as_str(),
-        "acceptance" | "acceptance criteria" | "acceptance tests"
+        "acceptance"
+            | "acceptance criteria"
+            | "acceptance tests"
+            | "definition of done"
+            | "done when"
+            | "exit criteria"
+            | "success criteria"
     )
 }
 
@@ -167,7 +329,7 @@ impl OutlineReader {
                 self.start_block(range.start);
             }
             Event::End(TagEnd::Heading(level)) => {
-                if self.section.is_none() && is_acceptance(&self.block) {
+                if self.section.is_none() && is_criteria_heading(&self.block) {
                     self.section = Some((level_of(*level), self.block_start));
                 }
                 self.block.clear();
@@ -224,10 +386,8 @@ fn criterion(item: &str) -> String {
     let text = text[digits..]
         .trim_start_matches(['-', '*', '+', '.', ')'])
         .trim_start();
-    let unchecked = ["[ ]", "[x]", "[X]"]
-        .iter()
-        .find_map(|mark| text.strip_prefix(mark));
-    tidy(&dedent_rest(unchecked.unwrap_or(text).trim_start()))
+    let text = mark_at(text, 0).map_or(text, |mark| &text[mark.span.end..]);
+    tidy(&dedent_rest(text.trim_start()))
 }
 
 /// Removes the indentation that all lines after the first share; the first line stays as it is.

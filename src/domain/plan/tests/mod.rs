@@ -4,6 +4,7 @@ mod formats;
 mod order;
 mod patching;
 mod reading;
+mod written;
 
 use super::*;
 use std::collections::HashSet;
@@ -54,6 +55,7 @@ pub(super) fn bare_task(name: &str, title: &str, line: usize) -> Task {
         acceptance: Vec::new(),
         depends_on: Vec::new(),
         settings: Settings::default(),
+        kind: TaskKind::Work,
         status: TaskStatus::Pending,
         attempts: None,
         completed_at: None,

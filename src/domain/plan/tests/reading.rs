@@ -77,6 +77,7 @@ fn every_key_of_a_plan_is_read() {
         depends_on: texts(&["reports"]),
         tasks: vec![first, second],
         format: PlanFormat::Sprag,
+        notes: Vec::new(),
     };
     assert_eq!(plan("plan.yaml", FULL), expected);
     assert!(warnings("plan.yaml", FULL).is_empty());

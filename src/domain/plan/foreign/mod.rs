@@ -1,0 +1,217 @@
+//! Plans in the file formats of other tools.
+
+pub(super) mod rafa;
+pub(super) mod ralph;
+pub(super) mod rmplan;
+pub(super) mod story;
+pub(super) mod taskmaster;
+
+use super::native::{Draft, one_line, owned};
+use super::source::Source;
+use super::{Plan, PlanFormat, TaskStatus};
+use crate::settings;
+use crate::text_error::{Fault, Position};
+use crate::yaml::{Entry, Node, Value, read};
+
+/// Where a format keeps the states of its tasks.
+pub(super) struct State {
+    /// The key of the list of tasks; empty if the file is one task.
+    pub list: &'static str,
+    /// The key of a task's state.
+    pub key: &'static str,
+    /// Its words; the first word for a status is the one that is written.
+    pub words: &'static [(&'static str, TaskStatus)],
+    /// Whether a task has `attempts`.
+    pub has_attempts: bool,
+    /// The parts of a task, which are done with it.
+    pub steps: Option<Steps>,
+    /// The words under `status` of a plan that is not done, and of one that is.
+    pub plan: Option<(&'static str, &'static str)>,
+}
+
+/// The parts of a task.
+pub(super) struct Steps {
+    pub list: &'static str,
+    pub key: &'static str,
+    pub open: &'static str,
+    pub done: &'static str,
+}
+
+impl State {
+    /// The state in a format of another tool that has one in its keys.
+    pub fn of(format: PlanFormat) -> Option<&'static Self> {
+        match format {
+            PlanFormat::Rmplan => Some(&rmplan::STATE),
+            PlanFormat::Rafa => Some(&rafa::STATE),
+            PlanFormat::Story => Some(&story::STORY),
+            PlanFormat::Backlog => Some(&story::BACKLOG),
+            PlanFormat::Ralph => Some(&ralph::STATE),
+            PlanFormat::TaskMaster => Some(&taskmaster::STATE),
+            PlanFormat::Sprag
+            | PlanFormat::Checklist
+            | PlanFormat::TaskList
+            | PlanFormat::Headings => None,
+        }
+    }
+
+    /// The word for a status.
+    pub fn word(&self, status: TaskStatus) -> Option<&'static str> {
+        let mut words = self.words.iter();
+        words
+            .find(|(_, known)| *known == status)
+            .map(|(word, _)| *word)
+    }
+
+    /// The nearest status that the format has.
+    pub fn nearest(&self, status: TaskStatus) -> TaskStatus {
+        let instead = match status {
+            TaskStatus::Blocked => TaskStatus::Failed,
+            TaskStatus::Failed => TaskStatus::Blocked,
+            _ => TaskStatus::Pending,
+        };
+        let mut known = [status, instead].into_iter();
+        known
+            .find(|status| self.word(*status).is_some())
+            .unwrap_or_default()
+    }
+}
+
+/// The words for the status of a whole plan: not done, and done.
+pub(super) fn plan_status(format: PlanFormat) -> Option<(&'static str, &'static str)> {
+    State::of(format)?.plan
+}
+
+/// The name of a format that is recognised and not read.
+pub(super) fn unread(root: &Node) -> Option<&'static str> {
+    let has = |key: &str| root.entry(key).is_some();
+    if has("todos") {
+        Some("a plan of Cursor: its `todos` are not read; write them as a list `tasks`")
+    } else if has("epics") || has("stories") {
+        Some("a file of BMAD: its stories are not read; write them as a list `tasks`")
+    } else if has("features") {
+        Some("a list of features: write them as a list `tasks`")
+    } else {
+        None
+    }
+}
+
+/// The state of a task, unless its key is missing.
+fn task_status(state: &State, node: &Node) -> Result<Option<TaskStatus>, Fault> {
+    let Some(value) = direct(node, state.key) else {
+        return Ok(None);
+    };
+    let value = owned(state.key, value)?;
+    let given = value.text().unwrap_or_default();
+    let is_truth = state.words.iter().any(|(word, _)| *word == "true");
+    if is_truth {
+        return read::truth(state.key, value).map(|done| {
+            Some(if done {
+                TaskStatus::Done
+            } else {
+                TaskStatus::Pending
+            })
+        });
+    }
+    if let Some((_, status)) = state
+        .words
+        .iter()
+        .find(|(word, _)| word.eq_ignore_ascii_case(given))
+    {
+        return Ok(Some(*status));
+    }
+    let known: Vec<_> = state.words.iter().map(|(word, _)| *word).collect();
+    let expected = format!("one of {}", known.join(", "));
+    Err(read::unexpected(state.key, &expected, value))
+}
+
+fn root_of<'a>(source: &'a Source<'_>) -> Result<&'a Node, Fault> {
+    let empty = || Fault::new(Position::START, "the plan is empty");
+    source.root.as_ref().ok_or_else(empty)
+}
+
+/// A plan with its title, its `setup`, and the settings that the tree sets under Sprag's names. A key that
+/// has a meaning in the format itself is not a setting.
+pub(super) fn plan_from(
+    source: &Source<'_>,
+    root: &Node,
+    (titles, of_format): (&[&str], &[&str]),
+) -> Result<Plan, Fault> {
+    let mut plan = Plan::without_tasks(source.format);
+    for key in titles {
+        if plan.title.is_empty() {
+            plan.title = one_line(&optional_text(root, key)?.unwrap_or_default());
+        }
+    }
+    for entry in root.entries().iter().filter(|entry| !entry.value.is_null()) {
+        if entry.key == "setup" {
+            plan.setup = settings::read_setup(&entry.value)?;
+        } else if !of_format.contains(&entry.key.as_str()) {
+            plan.settings.read_entry(entry)?;
+        }
+    }
+    Ok(plan)
+}
+
+/// One warning, at the first occurrence, about all keys of a plan and its tasks that have no meaning here.
+pub(super) fn ignored(
+    root: &Node,
+    of_plan: &[&str],
+    list: &str,
+    of_tasks: &[&str],
+) -> Option<Fault> {
+    let is_setting =
+        |key: &str| key == "setup" || settings::NAMES.iter().any(|(name, _)| *name == key);
+    let in_plan = root.entries().iter().filter(|entry| {
+        let key = settings::canonical_name(&entry.key);
+        !of_plan.contains(&key) && !is_setting(key)
+    });
+    let tasks = match root.get(list).map(|tasks| &tasks.value) {
+        Some(Value::List { items }) => items.as_slice(),
+        _ => &[],
+    };
+    let in_tasks = tasks
+        .iter()
+        .flat_map(Node::entries)
+        .filter(|entry| !of_tasks.contains(&entry.key.as_str()));
+    let mut entries: Vec<&Entry> = in_plan.chain(in_tasks).collect();
+    entries.sort_by_key(|entry| entry.key_at);
+    let first = entries.first()?.key_at;
+    let mut names: Vec<String> = Vec::new();
+    for entry in entries {
+        let name = format!("`{}`", entry.key);
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    let message = format!("Sprag ignores these keys: {}", names.join(", "));
+    Some(Fault::new(first, message))
+}
+
+fn draft_from(node: &Node, title: &str) -> Result<Draft, Fault> {
+    Ok(Draft {
+        at: Some(node.at),
+        title: one_line(&optional_text(node, title)?.unwrap_or_default()),
+        ..Draft::default()
+    })
+}
+
+fn optional_text(node: &Node, key: &str) -> Result<Option<String>, Fault> {
+    let text = node
+        .get(key)
+        .map(|value| read::text(key, value))
+        .transpose()?;
+    Ok(text
+        .map(|text| text.trim().to_owned())
+        .filter(|text| !text.is_empty()))
+}
+
+/// The value of a key that is not a merged one.
+fn direct<'a>(node: &'a Node, key: &str) -> Option<&'a Node> {
+    let entry = node.entry(key).filter(|entry| !entry.merged)?;
+    (!entry.value.is_null()).then_some(&entry.value)
+}
+
+fn is_true(node: &Node, key: &str) -> Result<bool, Fault> {
+    node.get(key)
+        .map_or(Ok(false), |value| read::truth(key, value))
+}

@@ -1,0 +1,82 @@
+//! The `prd.json` of Ralph loops: user stories with `passes`.
+
+use super::{State, draft_from, ignored, optional_text, plan_from, root_of, task_status};
+use crate::plan::native::{Draft, task_entries, task_nodes};
+use crate::plan::source::Source;
+use crate::plan::{Plan, TaskStatus};
+use crate::text_error::Fault;
+use crate::yaml::{Node, read};
+
+const KEYS: &[&str] = &["project", "description", "userStories"];
+const TASK_KEYS: &[&str] = &[
+    "id",
+    "title",
+    "description",
+    "acceptanceCriteria",
+    "priority",
+    "passes",
+    "notes",
+    "dependsOn",
+];
+
+pub(super) const STATE: State = State {
+    list: "userStories",
+    key: "passes",
+    words: &[("false", TaskStatus::Pending), ("true", TaskStatus::Done)],
+    has_attempts: false,
+    steps: None,
+    plan: None,
+};
+
+pub(in crate::plan) fn read(
+    source: &Source<'_>,
+    warnings: &mut Vec<Fault>,
+) -> Result<(Plan, Vec<Draft>), Fault> {
+    let root = root_of(source)?;
+    let mut plan = plan_from(source, root, (&["title", "project"], KEYS))?;
+    plan.goal = optional_text(root, "description")?.unwrap_or_default();
+    task_nodes(root, STATE.list)?;
+    let drafts = source
+        .task_nodes()
+        .into_iter()
+        .map(task)
+        .collect::<Result<_, _>>()?;
+    warnings.extend(ignored(root, KEYS, STATE.list, TASK_KEYS));
+    Ok((plan, drafts))
+}
+
+fn task(node: &Node) -> Result<Draft, Fault> {
+    task_entries(node)?;
+    let mut draft = draft_from(node, "title")?;
+    let parts = [
+        optional_text(node, "description")?,
+        optional_text(node, "notes")?,
+    ];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    draft.description = parts.join("\n\n");
+    if let Some(id) = node.get("id") {
+        draft.id = Some((read::text("id", id)?, id.at));
+    }
+    if let Some(criteria) = node.get("acceptanceCriteria") {
+        draft.acceptance = read::texts("acceptanceCriteria", criteria)?;
+    }
+    if let Some(needed) = node.get("dependsOn") {
+        let ids = read::texts("dependsOn", needed)?.into_iter();
+        draft.depends_on = ids.map(|id| (id, needed.at)).collect();
+    }
+    draft.status = task_status(&STATE, node)?.unwrap_or_default();
+    Ok(draft)
+}
+
+/// The stories by their priority, the lowest number first.
+pub(in crate::plan) fn by_priority(stories: &[Node]) -> Vec<&Node> {
+    let priority = |story: &&Node| {
+        let number = story.get("priority").and_then(read::plain);
+        number
+            .and_then(|number| number.parse::<i64>().ok())
+            .unwrap_or(i64::MAX)
+    };
+    let mut stories: Vec<&Node> = stories.iter().collect();
+    stories.sort_by_key(priority);
+    stories
+}

@@ -1,0 +1,137 @@
+//! Tasks that only check, and steps that only commit, recognised by their words.
+
+use super::TaskKind;
+
+/// The first words of a check.
+const VERBS: &str = "check confirm ensure execute make rerun run validate verify";
+
+/// The objects of a check.
+const SUBJECTS: &str = "\
+    build builds check checks ci clippy coverage eslint everything gate lint linter linters linting \
+    lints pytest regression regressions suite test tests typecheck typechecks validation verification";
+
+/// Words that a check may have besides.
+const FILLERS: &str = "\
+    a after again all and any are before clean cleanly code compile compiles complete completely \
+    continuing correct correctly e2e end entire existing final format formatting full fully green have \
+    in integration is it local locally no of on ok once pass passed passes passing project quality re \
+    run runs still succeed succeeds successful successfully sure that the they this to type types unit \
+    we whole with without work works working errors error failures warnings zero your";
+
+/// Words after `commit` in a step that only commits.
+const COMMITTED: &str = "\
+    a add all and change changes code everything files git it message progress push results task the \
+    these this to with work your";
+
+/// What a task asks for.
+pub(super) fn kind_of(title: &str, description: &str) -> TaskKind {
+    let says_no_more = description.lines().all(|line| {
+        let line = line.trim_start_matches(['-', '*', ' ', '\t']);
+        line.is_empty()
+            || line.starts_with(['_', '`'])
+            || line.starts_with("Part of: ")
+            || asks_for_check(line)
+            || line.to_lowercase().contains("ask the user")
+    });
+    if (asks_for_check(title) && says_no_more) || only_commits(title) {
+        TaskKind::Check
+    } else {
+        TaskKind::Work
+    }
+}
+
+/// Whether a line asks for nothing but a check.
+fn asks_for_check(line: &str) -> bool {
+    let line = line.trim_matches(['*', '_', ' ', '.', '!', ':']);
+    let lower = line.to_lowercase();
+    let words: Vec<&str> = words(&lower).collect();
+    if let Some(rest) = lower.strip_prefix("checkpoint") {
+        let rest = rest.trim_start_matches(|c: char| !c.is_alphabetic());
+        return rest.is_empty()
+            || asks_for_check(rest)
+            || rest.contains("ask the user")
+            || only_fillers(&words[1..]);
+    }
+    let manual = [
+        "verify manually",
+        "manual verification",
+        "manually verify",
+        "test manually",
+        "manual test",
+    ];
+    if manual.iter().any(|begin| lower.starts_with(begin)) {
+        return true;
+    }
+    match words.as_slice() {
+        ["final" | "full", rest @ ..] if !rest.is_empty() => {
+            only_fillers(rest) && has_subject(rest)
+        }
+        ["verify" | "verification" | "validation"] => true,
+        [verb, ..] if *verb == "run" && is_command(line) => true,
+        [first, rest @ ..] if is_in(VERBS, first) => only_fillers(rest) && has_subject(rest),
+        [..] => {
+            lower.starts_with("all ")
+                && only_fillers(&words)
+                && has_subject(&words)
+                && lower.contains("pass")
+        }
+    }
+}
+
+/// Whether a line is `run` and one command between backticks, and nothing else.
+fn is_command(line: &str) -> bool {
+    let mut parts = line.splitn(3, '`');
+    let (before, command, after) = (parts.next(), parts.next(), parts.next());
+    let fills = |text: Option<&str>| {
+        let lower = text.unwrap_or_default().to_lowercase();
+        let words: Vec<&str> = words(&lower).collect();
+        only_fillers(&words)
+    };
+    command.is_some_and(|command| {
+        let lower = command.to_lowercase();
+        words(&lower).any(|word| is_in(SUBJECTS, word)) && fills(before) && fills(after)
+    })
+}
+
+fn words(line: &str) -> impl Iterator<Item = &str> {
+    let words = line.split(|c: char| !c.is_alphanumeric());
+    words.filter(|word| !word.is_empty())
+}
+
+fn is_in(list: &str, word: &str) -> bool {
+    list.split(' ').any(|known| known == word)
+}
+
+fn has_subject(words: &[&str]) -> bool {
+    words.iter().any(|word| is_in(SUBJECTS, word))
+}
+
+fn only_fillers(words: &[&str]) -> bool {
+    let fills = |word: &&str| is_in(VERBS, word) || is_in(SUBJECTS, word) || is_in(FILLERS, word);
+    words.iter().all(fills)
+}
+
+/// Whether a line asks for nothing but a commit.
+pub(super) fn only_commits(line: &str) -> bool {
+    let line = line.trim_matches(['*', '_', ' ', '`']);
+    let line = match line.split_once([':', '.']) {
+        Some((label, rest)) if label.to_lowercase().starts_with("step ") => rest,
+        _ => line,
+    };
+    let lower = line.trim_matches(['*', '_', ' ', '`']).to_lowercase();
+    if lower.starts_with("git commit") || lower.starts_with("git add") {
+        return true;
+    }
+    let Some(rest) = lower
+        .strip_prefix("commit")
+        .map(|rest| rest.strip_prefix("ting").unwrap_or(rest))
+    else {
+        return false;
+    };
+    let is_word = rest.is_empty() || !rest.starts_with(char::is_alphanumeric);
+    let before_message = rest
+        .split([':', '`', '"', '\'', '('])
+        .next()
+        .unwrap_or_default();
+    is_word && words(before_message).all(|word| is_in(COMMITTED, word))
+}

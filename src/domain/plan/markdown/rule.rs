@@ -1,0 +1,432 @@
+//! Which list of a Markdown text is the list of tasks.
+//!
+//! 1. Boxes with ids of a task list (`T012`, and in a `tasks.md` also `1.2`) are tasks.
+//! 2. Otherwise headings that name a task or have a box are tasks, and the boxes below them are their steps.
+//! 3. Otherwise boxes are tasks, except those of a closing list and those below another box.
+//! 4. Otherwise `##` headings are tasks, except those that only inform.
+
+use super::outline::{Heading, Item, Mark, Outline, is_criteria_heading};
+use crate::plan::task_list::is_task_list;
+use crate::text::count;
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+/// Headings whose sections inform about a plan and are not tasks.
+const ABOUT: &str = "\
+    about|approach|architecture|assumptions|background|constraints|context|current state|\
+    execution handoff|file structure|files|global constraints|glossary|goal|goals|introduction|links|\
+    motivation|non-goals|non goals|notes|objective|objectives|open questions|out of scope|overview|\
+    problem|problem statement|progress|questions|references|resources|risks|scope|self-review|summary|\
+    table of contents|tech stack";
+
+/// Headings of lists that are for checking the result if they close a plan.
+const CLOSING: &str = "\
+    checklist|final check|final checklist|final checks|final verification|manual verification|validation|\
+    verification|verification checklist";
+
+/// Words that make a heading with a number a task.
+const TASK_WORDS: &[&str] = &["task", "step", "story", "todo", "iteration"];
+
+/// The tasks of a Markdown text.
+#[derive(Debug, Default)]
+pub(in crate::plan) struct TextTasks {
+    pub tasks: Vec<TextTask>,
+    /// Whether they are headings.
+    pub are_headings: bool,
+    /// Whether they are headings that name tasks.
+    pub are_named: bool,
+    /// Whether they have the ids of a task list.
+    pub are_labelled: bool,
+    /// Which parts of the text were taken for something else, for people.
+    pub notes: Vec<String>,
+}
+
+/// A task of a Markdown text, with offsets from the start of the file.
+#[derive(Debug)]
+pub(in crate::plan) struct TextTask {
+    pub span: Range<usize>,
+    /// The end of its box or of its heading.
+    pub text_start: usize,
+    /// Its title, if it is a heading.
+    pub title: String,
+    /// Its id, if the heading has a number.
+    pub id: Option<String>,
+    /// The box that is its state.
+    pub mark: Option<Mark>,
+    /// The boxes of its steps.
+    pub steps: Vec<Mark>,
+}
+
+impl TextTask {
+    /// Whether boxes say that it is done.
+    pub fn is_done(&self) -> bool {
+        let mut steps = self.steps.iter();
+        match &self.mark {
+            Some(mark) => mark.checked,
+            None => !self.steps.is_empty() && steps.all(|step| step.checked),
+        }
+    }
+
+    /// Whether boxes are its state.
+    pub fn has_boxes(&self) -> bool {
+        self.mark.is_some() || !self.steps.is_empty()
+    }
+}
+
+impl TextTasks {
+    /// Finds the tasks of a file.
+    pub fn of(name: &str, text: &str, outline: &Outline) -> Self {
+        let rule = Rule { text, outline };
+        let mut found = rule.tasks(name);
+        if found.are_headings {
+            // Numbers that repeat, as in each phase of a plan, are not ids.
+            let mut ids: Vec<&String> = found
+                .tasks
+                .iter()
+                .filter_map(|task| task.id.as_ref())
+                .collect();
+            let all = ids.len();
+            ids.sort();
+            ids.dedup();
+            if ids.len() < all {
+                found.tasks.iter_mut().for_each(|task| task.id = None);
+            }
+        }
+        found.notes = rule.notes(&found);
+        found
+    }
+}
+
+struct Rule<'a> {
+    text: &'a str,
+    outline: &'a Outline,
+}
+
+impl Rule<'_> {
+    fn tasks(&self, name: &str) -> TextTasks {
+        let boxes = self.boxes();
+        let line = |item: &Item| self.text[item.mark.span.end..].lines().next();
+        let first = boxes.first().and_then(|item| line(item));
+        let are_labelled = first.is_some_and(|line| is_task_list(name, line));
+        if are_labelled {
+            return TextTasks {
+                are_labelled,
+                ..self.of_boxes(&boxes)
+            };
+        }
+        let named = self.task_headings();
+        if !named.is_empty() {
+            return TextTasks {
+                are_named: true,
+                ..self.of_headings(&named)
+            };
+        }
+        let open: Vec<&Item> = boxes
+            .iter()
+            .copied()
+            .filter(|item| !self.is_closing(item))
+            .collect();
+        if !open.is_empty() {
+            return self.of_boxes(&open);
+        }
+        let second = self
+            .headings_where(|heading| heading.level == 2 && !is_criteria_heading(&heading.text));
+        let is_work = |place: &usize| {
+            let text = &self.outline.headings[*place].text;
+            !(is_one_of(ABOUT, text) || is_one_of(CLOSING, text) && self.is_last(*place))
+        };
+        let work: Vec<usize> = second.iter().copied().filter(is_work).collect();
+        if !work.is_empty() {
+            self.of_headings(&work)
+        } else if !boxes.is_empty() {
+            self.of_boxes(&boxes)
+        } else {
+            self.of_headings(&second)
+        }
+    }
+
+    /// The boxes that may be tasks. Those in other list items count only if there are no others.
+    fn boxes(&self) -> Vec<&Item> {
+        let items = &self.outline.items;
+        let has_text = |item: &Item| {
+            let line = self.text[item.mark.span.end..].lines().next();
+            line.is_some_and(|line| !line.trim().is_empty())
+        };
+        let is_group = |place: usize, item: &Item| {
+            let next = items.get(place + 1);
+            !has_text(item) && next.is_some_and(|next| next.span.start < item.span.end)
+        };
+        let mut boxes: Vec<&Item> = Vec::new();
+        for (place, item) in items.iter().enumerate() {
+            if !item.is_step && !item.is_criterion && !is_group(place, item) {
+                boxes.push(item);
+            }
+        }
+        if boxes.iter().any(|item| !item.is_nested) {
+            boxes.retain(|item| !item.is_nested);
+        }
+        boxes
+    }
+
+    fn headings_where(&self, is_meant: impl Fn(&Heading) -> bool) -> Vec<usize> {
+        let headings = self.outline.headings.iter().enumerate();
+        headings
+            .filter(|(_, heading)| is_meant(heading))
+            .map(|(place, _)| place)
+            .collect()
+    }
+
+    /// The headings that name tasks, at the highest level that has them. A single one at the top is the title.
+    fn task_headings(&self) -> Vec<usize> {
+        let is_task = |heading: &Heading| heading.mark.is_some() || label(&heading.text).is_some();
+        for level in 1..=6 {
+            let found = self.headings_where(|heading| heading.level == level && is_task(heading));
+            if found.len() > usize::from(level == 1) {
+                return found;
+            }
+        }
+        Vec::new()
+    }
+
+    fn is_closing(&self, item: &Item) -> bool {
+        let heading = item
+            .heading
+            .map(|place| (place, &self.outline.headings[place].text));
+        heading.is_some_and(|(place, text)| is_one_of(CLOSING, text) && self.is_last(place))
+    }
+
+    /// Whether only lists for checking the result follow a heading.
+    fn is_last(&self, place: usize) -> bool {
+        let mut after = self.outline.headings[place + 1..].iter();
+        after.all(|next| {
+            is_one_of(CLOSING, &next.text)
+                || is_one_of(ABOUT, &next.text)
+                || is_criteria_heading(&next.text)
+        })
+    }
+
+    fn of_boxes(&self, boxes: &[&Item]) -> TextTasks {
+        let task = |item: &&Item| {
+            let below = item.mark.span.end..item.span.end;
+            TextTask {
+                span: item.span.clone(),
+                text_start: item.mark.span.end,
+                title: String::new(),
+                id: None,
+                mark: Some(item.mark.clone()),
+                steps: self.steps(&below),
+            }
+        };
+        TextTasks {
+            tasks: boxes.iter().map(task).collect(),
+            ..TextTasks::default()
+        }
+    }
+
+    fn of_headings(&self, places: &[usize]) -> TextTasks {
+        let headings = &self.outline.headings;
+        let task = |place: &usize| {
+            let heading = &headings[*place];
+            let mut after = headings[*place + 1..].iter();
+            let next = after.find(|next| next.level <= heading.level);
+            let end = next.map_or(self.text.len(), |next| next.span.start);
+            let span = heading.span.start..end;
+            let (id, title) = label(&heading.text)
+                .filter(|(_, title)| !title.is_empty())
+                .map_or((None, heading.text.as_str()), |(id, title)| {
+                    (Some(id), title)
+                });
+            TextTask {
+                text_start: heading.span.end,
+                title: title.to_owned(),
+                id,
+                mark: heading.mark.clone(),
+                steps: self.steps(&span),
+                span,
+            }
+        };
+        TextTasks {
+            tasks: places.iter().map(task).collect(),
+            are_headings: true,
+            ..TextTasks::default()
+        }
+    }
+
+    /// The boxes in a range that are not acceptance criteria.
+    fn steps(&self, range: &Range<usize>) -> Vec<Mark> {
+        let items = &self.outline.items;
+        let from = items.partition_point(|item| item.span.start < range.start);
+        items[from..]
+            .iter()
+            .take_while(|item| item.span.start < range.end)
+            .filter(|item| !item.is_criterion)
+            .map(|item| item.mark.clone())
+            .collect()
+    }
+
+    fn notes(&self, found: &TextTasks) -> Vec<String> {
+        let mut notes = Vec::new();
+        let with_steps: Vec<&TextTask> = found
+            .tasks
+            .iter()
+            .filter(|task| !task.steps.is_empty())
+            .collect();
+        let steps: usize = with_steps.iter().map(|task| task.steps.len()).sum();
+        match with_steps.as_slice() {
+            [] => {}
+            [_] | [_, _] | [_, _, _] => notes.extend(with_steps.iter().map(|task| {
+                let line = self.text[task.span.start..]
+                    .lines()
+                    .next()
+                    .unwrap_or_default();
+                let shown = crate::text::one_line(line, 80).replace('`', "'");
+                says(
+                    task.steps.len(),
+                    &format!("under `{shown}`"),
+                    "is its step",
+                    "are its steps",
+                )
+            })),
+            _ => notes.push(says(
+                steps,
+                &format!("under {} tasks", with_steps.len()),
+                "is a step",
+                "are their steps",
+            )),
+        }
+        let inside = |at: usize| {
+            let begun = found.tasks.partition_point(|task| task.span.start <= at);
+            begun
+                .checked_sub(1)
+                .is_some_and(|place| at < found.tasks[place].span.end)
+        };
+        let mut closing: BTreeMap<usize, usize> = BTreeMap::new();
+        let mut text: BTreeMap<usize, usize> = BTreeMap::new();
+        for item in self
+            .outline
+            .items
+            .iter()
+            .filter(|item| !inside(item.span.start))
+        {
+            let is_criterion = item.is_criterion || self.is_closing(item);
+            let counts = if is_criterion {
+                &mut closing
+            } else {
+                &mut text
+            };
+            *counts
+                .entry(item.heading.unwrap_or(usize::MAX))
+                .or_default() += 1;
+        }
+        for (counts, one, many) in [
+            (
+                closing,
+                "is an acceptance criterion",
+                "are acceptance criteria",
+            ),
+            (text, "is text", "are text"),
+        ] {
+            notes.extend(counts.into_iter().map(|(place, number)| {
+                let heading = self.outline.headings.get(place);
+                let place = heading.map_or_else(
+                    || "outside of the tasks".to_owned(),
+                    |heading| format!("under `{}`", heading.text),
+                );
+                says(number, &place, one, many)
+            }));
+        }
+        let marks = self.outline.items.iter().map(|item| &item.mark);
+        let marks = marks.chain(
+            self.outline
+                .headings
+                .iter()
+                .filter_map(|heading| heading.mark.as_ref()),
+        );
+        let mut others: BTreeMap<&str, usize> = BTreeMap::new();
+        for mark in marks.filter(|mark| mark.is_other) {
+            *others.entry(&self.text[mark.span.clone()]).or_default() += 1;
+        }
+        notes.extend(others.into_iter().map(|(mark, number)| {
+            let times = count(number as u64, "time");
+            let state = if mark == "[-]" || mark == "[~]" || mark == "[/]" {
+                "in progress"
+            } else {
+                "not done"
+            };
+            format!("`- {mark}` ({times}) is {state}: counted as pending")
+        }));
+        if found.are_headings {
+            let is_left_out = |heading: &&Heading| {
+                heading.level == 2 && is_one_of(ABOUT, &heading.text) && !inside(heading.span.start)
+            };
+            let left_out = self.outline.headings.iter().filter(is_left_out);
+            notes.extend(
+                left_out.map(|heading| format!("`## {}` informs and is not a task", heading.text)),
+            );
+        }
+        notes
+    }
+}
+
+fn says(number: usize, place: &str, one: &str, many: &str) -> String {
+    let verb = if number == 1 { one } else { many };
+    format!("{} {place} {verb}", count(number as u64, "box"))
+}
+
+fn is_one_of(names: &str, heading: &str) -> bool {
+    let numbered = |c: char| c.is_ascii_digit() || ".) ".contains(c);
+    let words = heading
+        .trim_start_matches(numbered)
+        .trim_end_matches(':')
+        .trim()
+        .to_lowercase();
+    names.split('|').any(|name| name == words)
+}
+
+/// The id and the title of a heading that names a task: `Task 3: Serve it`, `US-001: Serve it`.
+pub(super) fn label(heading: &str) -> Option<(String, &str)> {
+    let heading = heading.trim_start_matches(['*', '_', ' ']);
+    let begins = |word: &&&str| {
+        heading
+            .get(..word.len())
+            .is_some_and(|start| start.eq_ignore_ascii_case(word))
+    };
+    let heading = heading
+        .get(5..)
+        .filter(|_| begins(&&"user "))
+        .unwrap_or(heading);
+    let of_word = TASK_WORDS.iter().find(begins).and_then(|word| {
+        let rest = heading.get(word.len()..)?;
+        let number = rest.trim_start_matches([' ', '#', '-']);
+        (number.len() < rest.len()).then_some(number)
+    });
+    let (id, rest) = match of_word {
+        Some(number) => {
+            let (id, rest) = token(number);
+            let is_letter = id.len() == 1
+                && id.starts_with(|c: char| c.is_ascii_uppercase())
+                && rest.starts_with(':');
+            let is_number = id.starts_with(|c: char| c.is_ascii_digit());
+            (is_number || is_letter).then(|| (format!("t{id}"), rest))?
+        }
+        None => {
+            let (id, rest) = token(heading);
+            let number = ["US", "T"]
+                .iter()
+                .find_map(|prefix| id.strip_prefix(prefix))?
+                .trim_start_matches('-');
+            let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
+            is_number.then(|| (id.to_owned(), rest))?
+        }
+    };
+    let title = rest.trim_start_matches([':', '.', ')', '-', '–', '—', '*', ' ', '|']);
+    Some((id, title.trim_end_matches(['*', ' '])))
+}
+
+/// The letters, digits, dots and hyphens at the beginning, and the rest.
+fn token(text: &str) -> (&str, &str) {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || ".-_".contains(c);
+    let end = text.find(|c| !is_part(c)).unwrap_or(text.len());
+    let id = text[..end].trim_end_matches(['.', '-', '_']);
+    (id, &text[id.len()..])
+}
