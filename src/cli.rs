@@ -165,6 +165,9 @@ pub struct DoctorArgs {
     /// Print JSON
     #[arg(long)]
     pub json: bool,
+    /// Run the setup commands and the checks once, in the sandbox, and print the results
+    #[arg(long, conflicts_with = "json")]
+    pub r#try: bool,
     /// What a run would be given.
     #[command(flatten)]
     pub settings: SettingFlags,
@@ -176,7 +179,7 @@ pub struct InitArgs {
     /// Directory to work in; other paths are relative to it
     #[arg(short = 'C', value_name = "DIR")]
     pub directory: Option<PathBuf>,
-    /// Run each proposed command once, and print the result
+    /// Run each command of the configuration once, in the sandbox, and print the results
     #[arg(long)]
     pub r#try: bool,
     /// Write a workflow whose agent works in a job without write access, as public repositories need

@@ -6,7 +6,6 @@
 //! that never passes is worse than none.
 
 mod command;
-mod condition;
 mod machine;
 mod matrix;
 mod node;
@@ -385,6 +384,12 @@ const BY_ACTIONS: [&str; 5] = [
 fn installs_same(one: &Found<String>, other: &Found<String>) -> bool {
     let program = |it: &Found<String>| it.what.split_whitespace().next().map(str::to_owned);
     program(one) == program(other) && !other.what.contains("pip install")
+}
+
+/// Whether a command installs for the user or the machine, and not in the work tree only.
+#[must_use]
+pub fn installs_for_the_machine(command: &str) -> bool {
+    command::purpose(command) == Some(command::Purpose::Machine)
 }
 
 fn not_found(workflows: &[String], checks: &[Found<Check>]) -> Vec<String> {

@@ -1,11 +1,9 @@
 //! `sprag init`: creates a configuration, an example plan and a workflow for a project that has none.
 
-pub mod trial;
-
 #[cfg(test)]
 mod tests;
 
-pub use crate::detect::{Listing, Proposal, propose};
+pub use crate::detect::{Listing, Proposal, installs_for_the_machine, propose};
 
 use crate::detect::{self, Found};
 use crate::domain::checks::verdict::Check;

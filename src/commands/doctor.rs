@@ -6,10 +6,13 @@ use crate::doctor::gather::{Gathered, gather};
 use crate::doctor::{could_work, examine};
 use crate::domain::settings::Color;
 use crate::error::Result;
+use crate::init::installs_for_the_machine;
 use crate::print::print;
 use crate::process::CancelReason;
 use crate::report::console::is_colored;
 use crate::report::doctor::{json, text};
+use crate::run::begin::repository::repository;
+use crate::run::begin::trial::Trial;
 use crate::settings;
 use std::time::Duration;
 
@@ -38,7 +41,37 @@ pub fn command(context: &Context, args: &DoctorArgs) -> Result<u8> {
             text(&findings, color(context, args))
         },
     )?;
-    Ok(if could_work(&findings) { 0 } else { 4 })
+    if !could_work(&findings) {
+        return Ok(4);
+    }
+    if args.r#try {
+        return try_once(context, args);
+    }
+    Ok(0)
+}
+
+/// Runs the setup commands and the checks once. Returns 1 if one of them fails.
+fn try_once(context: &Context, args: &DoctorArgs) -> Result<u8> {
+    let real = repository(context)?;
+    let trial = Trial {
+        context,
+        real: &real,
+        common: &args.common,
+        flags: &args.settings,
+        installs: installs_for_the_machine,
+    };
+    Ok(match trial.run()? {
+        Ok(failed) if failed.is_empty() => 0,
+        Ok(failed) => {
+            print(
+                context,
+                &format!("fix these first: {}\n", failed.join(", ")),
+            )?;
+            1
+        }
+        Err(CancelReason::Interrupt) => 130,
+        Err(_) => 143,
+    })
 }
 
 fn color(context: &Context, args: &DoctorArgs) -> bool {

@@ -3,17 +3,18 @@
 use crate::cli::InitArgs;
 use crate::context::Context;
 use crate::error::{Error, Result};
-use crate::git::{self, Real};
+use crate::git;
 use crate::init::{
-    CONFIG, EXAMPLE_PLAN, Form, Proposal, WORKFLOW, Written, list, on_github, propose, trial,
-    write_new,
+    CONFIG, EXAMPLE_PLAN, Form, Proposal, WORKFLOW, Written, installs_for_the_machine, list,
+    on_github, propose, write_new,
 };
 use crate::print::print;
-use crate::process::{Cancel, CancelReason, listen};
+use crate::process::CancelReason;
 use crate::report::next_steps::quoted;
 use crate::run::begin::repository::repository;
-use crate::run::state::past_runs::{holding, remember_tried};
-use std::collections::BTreeSet;
+use crate::run::begin::trial::Trial;
+use crate::settings::args::Common;
+use crate::settings::flags::SettingFlags;
 use std::path::Path;
 
 /// The longest list of commands that are not proposed, in lines.
@@ -43,9 +44,16 @@ pub fn command(context: &Context, args: &InitArgs) -> Result<u8> {
         .map_err(|error| Error::environment(format!("{error:#}")))?;
     let root_shown = is_elsewhere(context, args, root).then_some(root);
     print(context, &files(&written, root_shown))?;
-    let has_commands = !proposal.setup.is_empty() || !proposal.checks.is_empty();
-    let tried = if args.r#try && has_commands {
-        try_once(context, &real, &proposal)?
+    let trial = Trial {
+        context,
+        real: &real,
+        common: &Common::default(),
+        flags: &SettingFlags::default(),
+        installs: installs_for_the_machine,
+    };
+    // Once it is written, the configuration is what a run uses, whoever wrote it.
+    let tried = if args.r#try {
+        trial.run()?
     } else {
         Ok(Vec::new())
     };
@@ -139,47 +147,6 @@ fn files(written: &Written, root: Option<&Path>) -> String {
         text += &format!("kept {}: it already exists\n", shown(path).display());
     }
     text
-}
-
-/// Runs the proposed commands and returns the names of those that failed. Lists the files that they
-/// leave behind, which do not block a later run.
-fn try_once(
-    context: &Context,
-    real: &Real,
-    proposal: &Proposal,
-) -> Result<std::result::Result<Vec<String>, CancelReason>> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(anyhow::Error::from)?;
-    let untracked =
-        || git::untracked_files(real).map_err(|error| Error::environment(error.to_string()));
-    let before = untracked()?;
-    print(context, "trying:\n")?;
-    let cancel = Cancel::new();
-    let tried = runtime.block_on(async {
-        listen(&cancel).map_err(anyhow::Error::from)?;
-        let mut say = |text: &str| {
-            let _ = print(context, text);
-        };
-        let root = real.work_tree();
-        Ok::<_, Error>(trial::run_once(root, &context.env, proposal, &cancel, &mut say).await)
-    })?;
-    let new: BTreeSet<Vec<u8>> = untracked()?.difference(&before).cloned().collect();
-    if !new.is_empty() {
-        remember_tried(context, real.work_tree(), &new)?;
-        print(context, &left_behind(real, &new)?)?;
-    }
-    Ok(tried)
-}
-
-fn left_behind(real: &Real, new: &BTreeSet<Vec<u8>>) -> Result<String> {
-    let changes =
-        git::uncommitted_changes(real).map_err(|error| Error::environment(error.to_string()))?;
-    Ok(format!(
-        "  left behind by these commands: {}\n    add files that are not sources to .gitignore; a run ignores and does not commit them\n",
-        holding(changes.untracked, new).join(", ")
-    ))
 }
 
 /// What to fix first, according to the trial.

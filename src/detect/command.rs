@@ -7,12 +7,12 @@ mod tests;
 
 use crate::domain::checks::verdict::CheckKind;
 use crate::domain::checks::verdict::CheckKind::{Build, Lint, Test};
-use crate::domain::command_line::is_assignment;
-use Purpose::{Check, Machine, Setup};
+use crate::domain::command_line::{CommandLine, Program, Simple, is_assignment};
+use Purpose::{Check, Containers, Machine, Setup};
 use table::Rule::{self, Args, Is, Named};
 use table::{
-    CARGO_CHOICES, ENVIRONMENTS, INTERPRETERS, ONLY_LOOKS, PLACES, PROGRAMS, REFUSED, REWRITES,
-    RUNS_NONE, TAKES_TASKS, WRAPPER_VALUES, WRAPPERS,
+    CARGO_CHOICES, CONTAINERS, ENVIRONMENTS, INTERPRETERS, ONLY_LOOKS, PIP_ITSELF, PLACES,
+    PROGRAMS, REFUSED, REWRITES, RUNS_NONE, SYSTEM_INSTALLERS, TAKES_TASKS,
 };
 
 /// The purpose of a command.
@@ -22,6 +22,8 @@ pub(super) enum Purpose {
     Setup,
     /// Installs something on the machine, which a workflow step may do and a setup command should not.
     Machine,
+    /// Runs or builds containers, which a run's sandbox does not do.
+    Containers,
     /// Checks the state of the project.
     Check(CheckKind),
 }
@@ -53,37 +55,64 @@ pub(super) fn plain_test(command: &str) -> Option<String> {
     Some(kept.join(" "))
 }
 
-/// The purpose of a command, or `None` if it is unknown or irrelevant to the project's state.
-pub(super) fn purpose(command: &str) -> Option<Purpose> {
-    let words = shlex::split(command)?;
-    let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    of_words(&words)
+/// The purpose of a command line, or `None` if it is unknown or irrelevant to the project's state: a check if any of
+/// its commands is one, otherwise that of the first known one.
+pub(super) fn purpose(text: &str) -> Option<Purpose> {
+    let line = CommandLine::read(text);
+    let names = |names: &[&str]| {
+        let mut programs = line.commands().filter_map(Simple::program);
+        programs.any(|program| names.contains(&program.name()))
+    };
+    // `curl … | sh`, `sh -c "$(wget …)"`.
+    if names(&["curl", "wget"]) && names(&["bash", "sh", "python"]) {
+        return Some(Machine);
+    }
+    let found: Vec<Purpose> = line.commands().filter_map(of).collect();
+    let containers = found.iter().find(|purpose| **purpose == Containers);
+    let check = found.iter().find(|purpose| matches!(purpose, Check(_)));
+    containers.or(check).or(found.first()).copied()
 }
 
-fn of_words(words: &[&str]) -> Option<Purpose> {
-    let words = after_assignments(words);
-    let (first, arguments) = words.split_first()?;
-    let program = program(first);
-    let flagless = without_places(&program, arguments);
-    if program == "sudo" {
-        return of_words(arguments).filter(|purpose| *purpose == Machine);
+fn of(command: &Simple) -> Option<Purpose> {
+    let program = command.program()?;
+    let arguments: Vec<&str> = program.arguments.iter().map(String::as_str).collect();
+    let purpose = of_words(program.word, &arguments);
+    let is_privileged = ["sudo", "doas"].iter().any(|word| command.has_before(word));
+    if is_privileged && purpose != Some(Containers) {
+        return Some(Machine);
     }
-    let wrapper = WRAPPERS.iter().any(|(name, argument)| {
-        *name == program && argument.is_none_or(|argument| arguments.contains(&argument))
-    });
-    if wrapper {
-        let is_value = |at: usize| at > 0 && WRAPPER_VALUES.contains(&arguments[at - 1]);
-        let mut words = (0..arguments.len()).filter(|at| !is_value(*at));
-        let at = words.find(|at| rule(&self::program(arguments[*at])).is_some());
-        return of_words(&arguments[at?..]);
+    purpose
+}
+
+fn of_words(word: &str, arguments: &[&str]) -> Option<Purpose> {
+    let program = program(word);
+    let program = program.as_str();
+    let flagless = without_places(program, arguments);
+    let first = flagless.first().copied().unwrap_or_default();
+    if installs_for_the_machine(program, first, arguments) {
+        return Some(Machine);
     }
-    if changes_files(&program, arguments) {
+    if CONTAINERS.contains(&program) {
+        let runs = ["compose", "run", "exec", "build", "up", "start", "buildx"];
+        return runs.contains(&first).then_some(Containers);
+    }
+    if program == "cargo" && flagless.starts_with(&["llvm-cov"]) {
+        let second = flagless.get(1).copied().unwrap_or_default();
+        if matches!(second, "show-env" | "clean" | "report") {
+            return None;
+        }
+    }
+    // `python -m venv .venv`
+    if program == "venv" {
+        return Some(Setup);
+    }
+    if changes_files(program, arguments) {
         return None;
     }
-    if let Some(rule) = rule(&program) {
-        let found = by_rule(rule, &program, arguments, &flagless);
+    if let Some(rule) = rule(program) {
+        let found = by_rule(rule, program, arguments, &flagless);
         let runs_none = arguments.iter().any(|word| RUNS_NONE.contains(word));
-        return match (found, program.as_str()) {
+        return match (found, program) {
             (Some(Check(Test)), "cargo" | "stack") if runs_none => Some(Check(Build)),
             (Some(Check(Test)), _) if runs_none => None,
             _ => found,
@@ -92,15 +121,88 @@ fn of_words(words: &[&str]) -> Option<Purpose> {
     if program == "node" && arguments.contains(&"--test") {
         return Some(Check(Test));
     }
-    let script = match INTERPRETERS.contains(&program.as_str()) {
-        true if arguments.iter().any(|word| matches!(*word, "-c" | "-e")) => return None,
-        true => flagless.first().filter(|script| **script != "setup.py")?,
-        false if first.contains('/') => first,
-        false => return None,
-    };
+    let is_interpreter = INTERPRETERS.contains(&program);
+    if is_interpreter && arguments.iter().any(|word| matches!(*word, "-c" | "-e")) {
+        return None;
+    }
+    let script = if is_interpreter {
+        flagless
+            .first()
+            .copied()
+            .filter(|script| *script != "setup.py")
+    } else {
+        Some(word).filter(|word| word.contains('/'))
+    }?;
     let directory = script.rsplit('/').nth(1);
     let in_tests = matches!(directory, Some("test" | "tests")).then_some(Check(Test));
-    named(script).or(in_tests)
+    let installs = last_part(script).contains("install").then_some(Setup);
+    named(script).or(in_tests).or(installs)
+}
+
+/// Whether a command installs for the user or for the machine, and not in the work tree.
+fn installs_for_the_machine(program: &str, first: &str, arguments: &[&str]) -> bool {
+    let is_global = |word: &&str| {
+        let cluster = word.strip_prefix('-').filter(|rest| !rest.starts_with('-'));
+        matches!(*word, "--global" | "--location=global" | "--user")
+            || cluster.is_some_and(|letters| {
+                letters.contains('g') && letters.chars().all(|c| c.is_ascii_alphabetic())
+            })
+    };
+    let installs = matches!(
+        first,
+        "add" | "i" | "in" | "install" | "up" | "update" | "upgrade"
+    );
+    match program {
+        _ if SYSTEM_INSTALLERS.contains(&program) => true,
+        "npm" | "pnpm" | "yarn" | "bun" | "composer" | "dotnet" => {
+            matches!(first, "global" | "link" | "ln")
+                || ((installs || first == "tool") && arguments.iter().any(is_global))
+        }
+        "gem" | "pipx" | "cargo" | "go" => matches!(first, "install" | "inject"),
+        "uv" => first == "tool" || first == "python",
+        "pip" if first == "install" => {
+            let mut packages = arguments
+                .iter()
+                .skip(1)
+                .filter(|word| !word.starts_with('-'));
+            let name = |word: &str| {
+                word.split(['=', '<', '>', '~', '!', '['])
+                    .next()
+                    .map(str::to_owned)
+            };
+            let is_own =
+                |word: &&str| name(word).is_some_and(|name| PIP_ITSELF.contains(&name.as_str()));
+            let has_file = arguments
+                .iter()
+                .any(|word| matches!(*word, "-r" | "-e" | "--group"));
+            arguments.contains(&"--user")
+                || (!has_file && packages.clone().next().is_some() && packages.all(is_own))
+        }
+        _ => false,
+    }
+}
+
+/// Whether a command of a test runner or build tool names a part of the project only.
+pub(super) fn selects_a_part(command: &str) -> bool {
+    const OPTIONS: &[&str] = &[
+        "--lib",
+        "--package",
+        "--projects",
+        "--test",
+        "--tests",
+        "-Dtest",
+        "-k",
+        "-m",
+        "-p",
+        "-pl",
+        "-run",
+    ];
+    let line = CommandLine::read(command);
+    let mut words = line
+        .commands()
+        .filter_map(Simple::program)
+        .flat_map(|program| program.arguments);
+    words.any(|word| OPTIONS.contains(&word.split('=').next().unwrap_or(word)))
 }
 
 /// Subcommands that do not say what a check does.
@@ -110,13 +212,12 @@ const VAGUE: &[&str] = &[
 
 /// The word of a command that says what it does: the subcommand, the script or the program.
 pub(super) fn word(command: &str) -> Option<String> {
-    let command = command.rsplit("&&").next()?;
-    let words = shlex::split(command)?;
-    let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    let words = after_assignments(&words);
-    let (at, rule) = (0..words.len()).find_map(|at| Some((at, rule(&program(words[at]))?)))?;
-    let own = program(words[at]);
-    let flagless: Vec<&str> = plain(&words[at + 1..]).collect();
+    let line = CommandLine::read(command);
+    let last = line.commands().last()?.program()?;
+    let own = program(last.word);
+    let rule = rule(&own)?;
+    let arguments: Vec<&str> = last.arguments.iter().map(String::as_str).collect();
+    let flagless: Vec<&str> = plain(&arguments).collect();
     let word = match rule {
         Is(_) => own,
         Args(_) => (*flagless.first()?).to_owned(),
@@ -159,16 +260,13 @@ fn by_rule(rule: Rule, program: &str, arguments: &[&str], flagless: &[&str]) -> 
                 ("npm" | "pnpm" | "yarn" | "bun" | "composer", Some("ci" | "install" | "i"))
                     if !flagless.first().is_some_and(|word| skipped.contains(word)) =>
                 {
-                    let is_global = arguments
-                        .iter()
-                        .any(|word| matches!(*word, "-g" | "--global"));
-                    Some(if is_global { Machine } else { Setup })
+                    Some(Setup)
                 }
                 ("npm" | "pnpm" | "yarn" | "bun", Some("t" | "tst")) => Some(Check(Test)),
                 ("make" | "gmake", Some("install")) => None,
                 // Like npx: runs a tool of the package.
                 ("yarn" | "pnpm" | "bun", Some(name)) if self::rule(name).is_some() => {
-                    of_words(flagless)
+                    of_words(name, flagless.get(1..).unwrap_or_default())
                 }
                 (_, Some(name)) => named(name),
             }
@@ -317,11 +415,13 @@ fn program(word: &str) -> String {
         .strip_suffix(".sh")
         .filter(|_| word.contains('/'))
         .unwrap_or(name);
-    match name {
-        "pip3" => "pip".to_owned(),
-        _ if name.starts_with("python") => "python".to_owned(),
-        _ => name.to_owned(),
+    let arguments = &[];
+    Program {
+        word: name,
+        arguments,
     }
+    .name()
+    .to_owned()
 }
 
 /// The arguments without flags and toolchain selectors.
@@ -358,9 +458,4 @@ fn without_places<'a>(program: &str, arguments: &'a [&'a str]) -> Vec<&'a str> {
         ("yarn", ["workspace", _, rest @ ..]) => rest.to_vec(),
         _ => words,
     }
-}
-
-fn after_assignments<'a, 'b>(words: &'a [&'b str]) -> &'a [&'b str] {
-    let at = words.iter().position(|word| !is_assignment(word));
-    &words[at.unwrap_or(words.len())..]
 }

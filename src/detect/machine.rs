@@ -1,6 +1,7 @@
 //! The workflow steps that install on a runner what the checks need.
 
 use super::{Found, Listing};
+use crate::domain::command_line::{CommandLine, Simple};
 use std::collections::BTreeMap;
 
 /// A row of [`ACTIONS`].
@@ -251,12 +252,9 @@ fn installed_program(what: &str) -> Option<&str> {
 
 /// Whether a command calls one of the programs.
 fn calls(command: &str, names: &[&str]) -> bool {
-    let parts = command.split(" && ");
-    let mut words = parts.flat_map(|part| {
-        let words = part.split_whitespace();
-        words.skip_while(|word| word.contains('=')).take(1)
-    });
-    words.any(|word| names.contains(&word))
+    let line = CommandLine::read(command);
+    let mut programs = line.commands().filter_map(Simple::started);
+    programs.any(|program| names.contains(&program.name()))
 }
 
 /// Whether a setup command installs one of the programs itself.

@@ -1,15 +1,15 @@
-//! One row of a job's matrix, and the expressions of a workflow that it decides.
+//! The expressions of a workflow, as far as one row of a job's matrix and the literals in them decide.
 
 use crate::domain::yaml::Node;
 use std::collections::BTreeMap;
 
-/// The values of the row that suits a Linux runner best: of several versions the highest, of several systems
-/// Ubuntu, otherwise the first value.
+/// The values of one row: of several versions "stable" or the highest, of several systems Ubuntu, otherwise the first.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Row {
+    /// By the whole name: `matrix.os`, `env.FEATURES`, and the inputs of a composite action.
     values: BTreeMap<String, String>,
-    /// The inputs of a composite action, if the steps are those of one.
-    inputs: BTreeMap<String, String>,
+    /// The lists of which only one value is taken, and that are neither versions nor systems.
+    pub others: Vec<(String, Vec<String>)>,
 }
 
 impl Row {
@@ -18,123 +18,173 @@ impl Row {
         let matrix = job
             .get("strategy")
             .and_then(|strategy| strategy.get("matrix"));
-        let entries = matrix.map(Node::entries).unwrap_or_default();
-        let mut values = BTreeMap::new();
-        for entry in entries {
+        let mut row = Self::default();
+        for entry in matrix.map(Node::entries).unwrap_or_default() {
             let texts: Vec<&str> = entry.value.items().iter().filter_map(Node::text).collect();
-            if !matches!(entry.key.as_str(), "include" | "exclude")
-                && let Some(value) = best(&texts)
-            {
-                values.insert(entry.key.clone(), value.to_owned());
+            let Some(value) =
+                best(&texts).filter(|_| !matches!(entry.key.as_str(), "include" | "exclude"))
+            else {
+                continue;
+            };
+            let name = format!("matrix.{}", entry.key);
+            let others = texts.iter().filter(|text| **text != value);
+            let others: Vec<String> = others.map(|text| (*text).to_owned()).collect();
+            if !others.is_empty() && !texts.iter().any(|text| is_version_or_system(text)) {
+                row.others.push((name.clone(), others));
             }
+            row.values.insert(name, value.to_owned());
         }
-        if values.is_empty()
+        if row.values.is_empty()
             && let Some(rows) = matrix.and_then(|matrix| matrix.get("include"))
         {
             // The rows usually go from the oldest to the newest.
-            let rows = rows.items().iter().rev();
             let on_linux = |row: &&Node| {
                 let mut texts = row.entries().iter().filter_map(|entry| entry.value.text());
                 !texts.any(is_other_system)
             };
-            for entry in rows.filter(on_linux).take(1).flat_map(Node::entries) {
+            let last = rows.items().iter().rev().find(on_linux);
+            for entry in last.map(Node::entries).unwrap_or_default() {
                 if let Some(value) = entry.value.text() {
-                    values.insert(entry.key.clone(), value.to_owned());
+                    row.values
+                        .insert(format!("matrix.{}", entry.key), value.to_owned());
                 }
             }
         }
-        Self {
-            values,
-            inputs: BTreeMap::new(),
+        row.values
+            .insert("runner.os".to_owned(), "Linux".to_owned());
+        row
+    }
+
+    /// Adds the variables of the workflow and of the job.
+    pub(super) fn add_variables(&mut self, variables: &[(String, String)]) {
+        for (name, value) in variables {
+            if let Some(value) = self.fill(value) {
+                self.values.insert(format!("env.{name}"), value);
+            }
         }
     }
 
     /// The row for the steps of a composite action that a step of the job uses.
     pub(super) fn of_action(&self, step: &Node, action: &Node) -> Self {
-        let mut inputs = BTreeMap::new();
+        let mut row = self.clone();
         for input in action.get("inputs").map(Node::entries).unwrap_or_default() {
             let given = step.get("with").and_then(|with| with.get(&input.key));
             let value = given
                 .or_else(|| input.value.get("default"))
                 .map_or(Some(""), Node::text);
             if let Some(value) = value.and_then(|value| self.fill(value)) {
-                inputs.insert(input.key.clone(), value);
+                row.values.insert(format!("inputs.{}", input.key), value);
             }
         }
-        Self {
-            values: self.values.clone(),
-            inputs,
-        }
+        row
     }
 
-    /// The text with the values of the row, or `None` if it depends on anything else.
+    /// The text with the values of its expressions, or `None` if it depends on anything else.
     pub(super) fn fill(&self, text: &str) -> Option<String> {
         let mut filled = String::new();
         let mut rest = text;
         while let Some((before, after)) = rest.split_once("${{") {
             let (expression, after) = after.split_once("}}")?;
             filled += before;
-            filled += self.value(expression.trim())?;
+            filled += self.first_of(expression)?;
             rest = after;
         }
         Some(filled + rest)
     }
 
-    /// Whether a condition holds in this row on Linux, or `None` if it depends on anything else.
+    /// The value of an expression: the first alternative that is known and not empty, or the literal at its end.
+    fn first_of<'a>(&'a self, expression: &'a str) -> Option<&'a str> {
+        let alternatives: Vec<&str> = expression.split("||").map(str::trim).collect();
+        let mut known = alternatives
+            .iter()
+            .copied()
+            .filter_map(|name| self.value(name));
+        let last = alternatives
+            .last()
+            .copied()
+            .and_then(|name| self.value(name));
+        known.find(|value| !is_false(value)).or(last)
+    }
+
+    fn value<'a>(&'a self, name: &'a str) -> Option<&'a str> {
+        match name.split_once("&&") {
+            Some((condition, value)) if self.holds(condition) == Some(true) => {
+                self.value(value.trim())
+            }
+            Some(_) => None,
+            None if name == "github.workspace" => Some("$GITHUB_WORKSPACE"),
+            None => literal(name).or_else(|| self.values.get(name).map(String::as_str)),
+        }
+    }
+
+    /// Whether a condition holds in this row, or `None` if it asks for anything but one value of the row.
     pub(super) fn holds(&self, condition: &str) -> Option<bool> {
-        let condition = expression(condition);
-        if condition.contains("&&") || condition.contains("||") {
-            return None;
+        let condition = bare(condition);
+        // Whatever the steps before it did, it runs.
+        if matches!(
+            condition,
+            "always()" | "success()" | "!cancelled()" | "true"
+        ) {
+            return Some(true);
         }
         for (operator, wanted) in [("==", true), ("!=", false)] {
             if let Some((left, right)) = condition.split_once(operator) {
-                let right = quoted(right.trim())?;
-                return Some((self.value(left.trim())? == right) == wanted);
+                let value = self.value(left.trim())?;
+                return Some((value == literal(right.trim())?) == wanted);
             }
         }
         if let Some(arguments) = condition.strip_prefix("startsWith(") {
             let (left, right) = arguments.strip_suffix(')')?.split_once(',')?;
-            let start = quoted(right.trim())?;
-            return Some(self.value(left.trim())?.starts_with(start));
+            return Some(self.value(left.trim())?.starts_with(literal(right.trim())?));
         }
-        let (name, wanted) = match condition.strip_prefix('!') {
-            Some(name) => (name.trim(), false),
-            None => (condition, true),
-        };
-        let value = match self.value(name) {
-            Some(value) => !matches!(value, "" | "false" | "0"),
+        let negated = condition.strip_prefix('!');
+        let name = negated.unwrap_or(condition).trim();
+        let is_set = match self.value(name) {
+            Some(value) => !is_false(value),
             // A name that only other rows of the matrix set is empty here.
-            None if name.starts_with("matrix.") && !self.values.is_empty() => false,
+            None if name.starts_with("matrix.") && !name.contains(' ') => false,
             None => return None,
         };
-        Some(value == wanted)
-    }
-
-    fn value(&self, name: &str) -> Option<&str> {
-        match name {
-            "runner.os" => Some("Linux"),
-            _ => {
-                let input = name.strip_prefix("inputs.");
-                let found = match input {
-                    Some(input) => self.inputs.get(input),
-                    None => self.values.get(name.strip_prefix("matrix.")?),
-                };
-                found.map(String::as_str)
-            }
-        }
+        Some(is_set == negated.is_none())
     }
 }
 
+/// Whether a job with this condition does not run for an ordinary change: each of its alternatives asks for a tag, a
+/// branch, a schedule, a release or a start by hand.
+pub(super) fn is_for_another_event(condition: &str) -> bool {
+    const EVENTS: &[&str] = &[
+        "github.ref",
+        "github.base_ref",
+        "inputs.",
+        "release",
+        "schedule",
+        "workflow_dispatch",
+    ];
+    let asks = |part: &str| {
+        let is_negated = part.contains("!=") || part.trim_start().starts_with('!');
+        part.trim() == "false" || (!is_negated && EVENTS.iter().any(|event| part.contains(event)))
+    };
+    bare(condition).split("||").all(asks)
+}
+
 /// A condition without the marks of an expression.
-pub(super) fn expression(condition: &str) -> &str {
+fn bare(condition: &str) -> &str {
     let condition = condition.trim();
     let inner = condition.strip_prefix("${{");
     let inner = inner.and_then(|inner| inner.strip_suffix("}}"));
     inner.unwrap_or(condition).trim()
 }
 
-pub(super) fn quoted(text: &str) -> Option<&str> {
-    text.strip_prefix('\'')?.strip_suffix('\'')
+fn literal(text: &str) -> Option<&str> {
+    let quoted = text
+        .strip_prefix('\'')
+        .and_then(|text| text.strip_suffix('\''));
+    let is_plain = matches!(text, "true" | "false") || text.parse::<f64>().is_ok();
+    quoted.or(is_plain.then_some(text))
+}
+
+fn is_false(value: &str) -> bool {
+    matches!(value, "" | "false" | "0")
 }
 
 /// Whether a value names a system other than Linux.
@@ -143,13 +193,29 @@ pub(super) fn is_other_system(value: &str) -> bool {
     value.starts_with("windows") || value.starts_with("macos")
 }
 
+fn is_version_or_system(value: &str) -> bool {
+    numbers(value).is_some()
+        || is_other_system(value)
+        || ["ubuntu", "stable", "beta", "nightly", "latest"]
+            .iter()
+            .any(|word| value.starts_with(word))
+}
+
 fn best<'a>(values: &[&'a str]) -> Option<&'a str> {
+    let named = |start: &str| {
+        values
+            .iter()
+            .find(|value| value.starts_with(start))
+            .copied()
+    };
     let versions = values.iter().filter(|value| numbers(value).is_some());
-    if let Some(highest) = versions.max_by_key(|value| numbers(value)) {
-        return Some(highest);
-    }
-    let ubuntu = values.iter().find(|value| value.starts_with("ubuntu"));
-    ubuntu.or(values.first()).copied()
+    let highest = versions.max_by_key(|value| numbers(value)).copied();
+    let first = values.iter().find(|value| !is_other_system(value)).copied();
+    named("stable")
+        .or(highest)
+        .or_else(|| named("ubuntu"))
+        .or(first)
+        .or(values.first().copied())
 }
 
 /// The parts of a version, or `None` for a text that is none, such as `3.14t` or `nightly`.

@@ -95,7 +95,12 @@ pub(super) fn without_repeats(
     let manager = Manager::of(files, &manifest);
     let runs_hooks = !(manager == Manager::Yarn && is_yarn_2_or_later(files, &manifest));
     let test = manager.script("test");
-    let Some(at) = commands.iter().position(|command| command.run == test) else {
+    // Variables of CI may stand before it.
+    let is_run = |command: &Command, run: &str| {
+        let before = command.run.strip_suffix(run);
+        before.is_some_and(|before| before.is_empty() || before.ends_with(' '))
+    };
+    let Some(at) = commands.iter().position(|command| is_run(command, &test)) else {
         return;
     };
     let mut leave = |what: String| {
@@ -116,7 +121,8 @@ pub(super) fn without_repeats(
         } else {
             format!("{} --ignore-scripts && ", manager.script("pretest"))
         };
-        commands[at].run = format!("{before}{test} --ignore-scripts");
+        let without_posttest = format!("{before}{test} --ignore-scripts");
+        commands[at].run = commands[at].run.replacen(&test, &without_posttest, 1);
         if alone {
             pretest = "";
         }
@@ -131,9 +137,9 @@ pub(super) fn without_repeats(
     };
     for name in ["lint", "typecheck", "type-check"] {
         let run = manager.script(name);
-        if includes(name) && commands.iter().any(|command| command.run == run) {
+        if includes(name) && commands.iter().any(|command| is_run(command, &run)) {
             leave(format!("{run}: `{test}` runs it already"));
-            commands.retain(|command| command.run != run);
+            commands.retain(|command| !is_run(command, &run));
         }
     }
 }

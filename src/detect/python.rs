@@ -1,7 +1,8 @@
 //! Python projects.
 
-use super::{Listing, TEST_DIRECTORIES, Toolchain, is_python_test};
+use super::{Found, Listing, TEST_DIRECTORIES, Toolchain, is_python_test};
 use crate::domain::checks::verdict::CheckKind;
+use crate::domain::command_line::{CommandLine, Program, Simple};
 
 /// Files that indicate a Python project. The first one that exists is named as the source.
 const SIGNS: [&str; 9] = [
@@ -48,7 +49,7 @@ pub(super) fn project(files: &Listing) -> Option<Toolchain> {
             needs.push("hatch");
         }
         Some(Tests::Tox) => {
-            found.check_from("python", CheckKind::Test, manager.run("tox"), because);
+            found.check_from("python", CheckKind::Test, manager.run("tox -e py"), because);
             needs.push("tox");
         }
         Some(Tests::Module(module, package)) => {
@@ -78,7 +79,60 @@ pub(super) fn project(files: &Listing) -> Option<Toolchain> {
             found.leave_out("ruff check: nothing in the project installs ruff")
         }
     }
+    if manager == Manager::Pip && !found.setup.is_empty() {
+        for setup in &mut found.setup {
+            setup.what = in_venv(&setup.what);
+        }
+        for command in &mut found.commands {
+            command.run = in_venv(&command.run);
+        }
+        let (what, from) = (VENV.to_owned(), found.from.clone());
+        found.setup.insert(0, Found { what, from });
+    }
     Some(found)
+}
+
+/// Makes the environment into which pip installs: systems refuse to install beside their own packages (PEP 668), and
+/// the machine's packages are not the project's to change. The environment hides itself from git.
+pub(super) const VENV: &str = "python3 -m venv .venv && echo '*' > .venv/.gitignore";
+
+/// The command with the programs of that environment.
+pub(super) fn in_venv(command: &str) -> String {
+    format!(". .venv/bin/activate && {command}")
+}
+
+/// A call of `tox` for all its environments, of which many need other versions of Python or have other business, as
+/// a call for the tests with the Python that is there.
+pub(super) fn of_one_environment(command: &str) -> String {
+    let line = CommandLine::read(command);
+    let names_one = |program: Program<'_>| {
+        let options = ["-e", "--env", "-f", "-m", "-l", "--list"];
+        let mut options = options.iter();
+        options.any(|option| {
+            program
+                .arguments
+                .iter()
+                .any(|word| word.starts_with(option))
+        })
+    };
+    let tox = line
+        .commands()
+        .filter_map(Simple::program)
+        .find(|program| program.name() == "tox");
+    let has_variable = line
+        .commands()
+        .any(|it| it.assignments.iter().any(|(name, _)| name == "TOXENV"));
+    if has_variable || tox.is_none_or(names_one) {
+        return command.to_owned();
+    }
+    let mut words: Vec<&str> = command.split(' ').collect();
+    if let Some(at) = words
+        .iter()
+        .rposition(|word| *word == "tox" || word.ends_with("/tox"))
+    {
+        words.insert(at + 1, "-e py");
+    }
+    words.join(" ")
 }
 
 /// How the tests are run, and the reason for this choice. Hatch and tox's commands take precedence, then pytest

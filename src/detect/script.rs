@@ -1,104 +1,176 @@
 //! The commands in the script of a workflow's step.
 
 use super::command::{Purpose, purpose};
+use crate::domain::command_line::{After, CommandLine, Simple, Statement, entered};
 
-/// Words that start a compound command of the shell.
-const COMPOUND: &[&str] = &[
-    "if", "then", "else", "elif", "fi", "for", "while", "until", "do", "done", "case", "esac",
-    "function", "{", "}", "(",
-];
+/// A part of a script that can be run by itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Piece {
+    /// The command as it is written.
+    pub text: String,
+    pub purpose: Purpose,
+    /// The directory in which it runs, relative to that of the step.
+    pub directory: String,
+    /// The variables that the script has set before.
+    pub variables: Vec<(String, String)>,
+    /// The commands that read other files into the shell before it.
+    pub sourced: Vec<String>,
+    /// Why it cannot be taken out of its script, if that is so.
+    pub because: Option<String>,
+}
 
-/// Commands that affect the lines after them.
-const CARRIES_ON: &[&str] = &["cd", "pushd", "export", "source", ".", "alias"];
+/// The parts of a script that have a purpose. Each has the directory and the variables that the lines before it set.
+pub(super) fn pieces(script: &str) -> Vec<Piece> {
+    let line = CommandLine::read(script);
+    let mut pieces = Vec::new();
+    let mut set: Vec<(String, String)> = Vec::new();
+    for statement in &line.statements {
+        for command in statement
+            .commands
+            .iter()
+            .filter(|command| command.words.is_empty())
+        {
+            set.extend(command.assignments[command.exported..].iter().cloned());
+        }
+        let whole = line.source_of(statement);
+        if statement.commands.iter().any(|command| command.is_inner) {
+            pieces.extend(piece(&statement.commands, whole, &set));
+            continue;
+        }
+        for group in groups(statement) {
+            // `make test | tee log` fails if `tee` does.
+            let shown = group
+                .iter()
+                .rposition(|command| command.words.first().is_none_or(|word| word != "tee"));
+            if let (Some(first), Some(last)) = (group.first(), shown.and_then(|at| group.get(at))) {
+                pieces.extend(piece(group, line.source_between(first, last), &set));
+            }
+        }
+    }
+    if let Some(what) = line.not_understood.first() {
+        for piece in &mut pieces {
+            piece.because = Some(format!("its script has {what}"));
+        }
+    }
+    pieces
+}
 
-/// Whether a line only prepares, clears or prints the measure of coverage of `cargo llvm-cov`.
-fn is_about_coverage(line: &str) -> bool {
-    let call = line.split_once("cargo llvm-cov ");
-    call.is_some_and(|(_, rest)| {
-        let first = rest.split_whitespace().next().unwrap_or_default();
-        matches!(first, "show-env" | "clean" | "report")
+/// The commands between `&&`, each with those that judge it or read its output.
+fn groups(statement: &Statement) -> Vec<&[Simple]> {
+    let mut groups = Vec::new();
+    let mut rest = statement.commands.as_slice();
+    while !rest.is_empty() {
+        let end = rest
+            .iter()
+            .skip(1)
+            .position(|it| it.after == After::Success);
+        // What follows `||` belongs to everything before it.
+        let has_alternative = rest.iter().any(|it| it.after == After::Failure);
+        let (group, others) = rest.split_at(
+            end.filter(|_| !has_alternative)
+                .map_or(rest.len(), |at| at + 1),
+        );
+        groups.push(group);
+        rest = others;
+    }
+    groups
+}
+
+fn piece(commands: &[Simple], text: String, set: &[(String, String)]) -> Option<Piece> {
+    let text = if text.contains(['\'', '"']) {
+        text
+    } else {
+        let lines = text
+            .lines()
+            .map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "));
+        lines.collect::<Vec<_>>().join("\n")
+    };
+    let purpose = purpose(&text)?;
+    let first = commands.first()?;
+    let uses = |(name, _): &&(String, String)| uses_variable(&text, name);
+    let mut variables = first.assignments.get(..first.exported)?.to_vec();
+    variables.extend(set.iter().filter(uses).cloned());
+    let mut sourced = first.sourced.clone();
+    // Only the measure of coverage needs these.
+    sourced.retain(|line| !line.contains("cargo llvm-cov") && !line.contains(".cargo/env"));
+    let is_foreign = |line: &String| line.contains(['$', '<', '~']) || line.starts_with(". /");
+    let because = if text.contains('\n') {
+        Some("it is a script of several lines; put it into a file and name that")
+    } else if commands
+        .iter()
+        .any(|command| command.is_inner && !command.is_certain)
+    {
+        Some("it runs on a condition of its script")
+    } else if succeeds_anyway(&text) {
+        Some(super::workflow::MAY_FAIL)
+    } else if sourced.iter().any(is_foreign) {
+        Some("it needs what its script has read into the shell")
+    } else if first.directory.is_none() {
+        Some("the directory in which it runs is not known")
+    } else {
+        None
+    };
+    Some(Piece {
+        purpose,
+        directory: first.directory.clone().unwrap_or_default(),
+        variables,
+        sourced,
+        because: because.map(str::to_owned),
+        text,
     })
 }
 
-/// The commands of a script, one per line. A script that only works as a whole is one command: if it has `cd`
-/// or `export`, its lines are joined, and a compound command is left unchanged.
-pub(super) fn commands(script: &str) -> Vec<String> {
-    let script = script.replace("\\\n", " ");
-    let lines = script.lines().map(str::trim);
-    let lines: Vec<&str> = lines
-        .filter(|line| !line.is_empty() && !line.starts_with('#') && !line.starts_with("set -"))
-        .filter(|line| !is_about_coverage(line))
-        .collect();
-    let first = |line: &str| {
-        line.split_whitespace()
-            .next()
-            .unwrap_or_default()
-            .to_owned()
-    };
-    let is_compound = |line: &&str| {
-        COMPOUND.contains(&first(line).trim_end_matches(';'))
-            || line.contains("<<")
-            || line.contains("() {")
-    };
-    if lines.iter().any(is_compound) {
-        return vec![lines.join("\n")];
-    }
-    if lines
-        .iter()
-        .any(|line| CARRIES_ON.contains(&first(line).as_str()))
-    {
-        return vec![lines.join(" && ")];
-    }
-    let apart = lines.iter().flat_map(|line| line.split(" && "));
-    apart
-        .map(|command| command.split_whitespace().collect::<Vec<_>>().join(" "))
-        .collect()
+/// Whether a command reads a variable.
+pub(super) fn uses_variable(command: &str, name: &str) -> bool {
+    let short = format!("${name}");
+    let is_end = |rest: &str| !rest.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_');
+    command.contains(&format!("${{{name}}}"))
+        || command
+            .match_indices(&short)
+            .any(|(at, _)| is_end(&command[at + short.len()..]))
 }
 
 /// The command in the form in which `sh` runs it in the root of the project.
-pub(super) fn from_root(command: &str, directory: &str, variables: &[(&str, String)]) -> String {
+pub(super) fn from_root(command: &str, directory: &str, variables: &[(String, String)]) -> String {
     let quoted = |text: &str| shlex::try_quote(text).map_or_else(|_| text.to_owned(), Into::into);
-    let needs_bash = ["[[", "<(", "pipefail"]
-        .iter()
-        .any(|sign| command.contains(sign))
-        || command
-            .split_whitespace()
-            .any(|word| matches!(word, "source" | "pushd"));
+    let line = CommandLine::read(command);
+    let is_of_bash = |command: &Simple| {
+        let first = command.words.first();
+        first.is_some_and(|word| matches!(word.as_str(), "[[" | "pushd" | "source" | "shopt"))
+    };
+    let needs_bash = line.commands().any(is_of_bash)
+        || ["<(", "pipefail"].iter().any(|sign| command.contains(sign));
     let mut text = if needs_bash {
         format!("bash -ec {}", quoted(command))
     } else {
         command.to_owned()
     };
-    let (export, then) = if command.contains(" && ") && !needs_bash {
-        ("export ", " &&")
-    } else {
-        ("", "")
-    };
+    let is_one = needs_bash || line.commands().count() == 1;
     for (name, value) in variables.iter().rev() {
-        text = format!("{export}{name}={}{then} {text}", quoted(value));
+        text = if is_one {
+            format!("{name}={} {text}", quoted(value))
+        } else {
+            format!("export {name}={} && {text}", quoted(value))
+        };
     }
     match directory {
-        "" | "." | "./" => text,
+        "" => text,
         _ => format!("cd {} && {text}", quoted(directory)),
     }
 }
 
+/// A directory of a step, and one that its script enters from there, as one. `None` if it is not in the project.
+pub(super) fn joined(directory: &str, within: &str) -> Option<String> {
+    entered(Some(&entered(Some(""), directory)?), within)
+}
+
 /// Whether the failure of a command is ignored, as in `make lint || true`.
-pub(super) fn succeeds_anyway(command: &str) -> bool {
+fn succeeds_anyway(command: &str) -> bool {
     let last = command.rsplit_once("||").map(|(_, last)| last.trim());
     last.is_some_and(|last| {
         let first = last.split_whitespace().next().unwrap_or_default();
         matches!(first, "true" | ":" | "echo") || last == "exit 0"
     })
-}
-
-/// The purpose of a command or a script: a check if any of its lines is one, otherwise that of its first
-/// known line.
-pub(super) fn purpose_of(command: &str) -> Option<Purpose> {
-    let parts = command.split('\n').flat_map(|line| line.split(" && "));
-    let found: Vec<Purpose> = parts.filter_map(|part| purpose(part.trim())).collect();
-    let check = found.iter().find(|what| matches!(what, Purpose::Check(_)));
-    check.or(found.first()).copied()
 }
 
 /// Whether a command is another one with options for coverage, which may need more dependencies and do not

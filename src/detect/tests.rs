@@ -3,6 +3,7 @@ mod jobs;
 mod names;
 mod parts;
 
+use super::python::{VENV, in_venv};
 use super::{CHECK_TIMEOUT_MS, Found, Listing, propose};
 use crate::domain::checks::verdict::{Check, CheckKind};
 
@@ -38,6 +39,19 @@ fn proposes(files: &[(&str, &str)], setup: &[&str], checks: &[&str]) {
             .collect::<Vec<_>>()
     };
     assert_eq!(proposal(files), (owned(setup), owned(checks)), "{files:?}");
+}
+
+/// As [`proposes`], for commands that pip prepares.
+#[track_caller]
+fn proposes_in_venv(files: &[(&str, &str)], setup: &[&str], checks: &[&str]) {
+    let setup = setup.iter().map(|command| in_venv(command));
+    let setup: Vec<String> = std::iter::once(VENV.to_owned()).chain(setup).collect();
+    let in_check = |check: &&str| {
+        let (name, command) = check.split_once(": ").unwrap();
+        format!("{name}: {}", in_venv(command))
+    };
+    let checks: Vec<String> = checks.iter().map(in_check).collect();
+    assert_eq!(proposal(files), (setup, checks), "{files:?}");
 }
 
 #[test]
@@ -262,12 +276,12 @@ fn tests_of_python_are_run_as_they_are_written() {
         &[],
         &["test: python3 -m unittest"],
     );
-    proposes(
+    proposes_in_venv(
         &[("app.py", ""), ("test_app.py", pytest)],
         &["python3 -m pip install pytest"],
         &["test: python3 -m pytest"],
     );
-    proposes(
+    proposes_in_venv(
         &[
             ("setup.py", ""),
             ("tests", ""),
@@ -278,17 +292,17 @@ fn tests_of_python_are_run_as_they_are_written() {
     );
     let tox =
         "[tox]\n[testenv]\ncommands =\n    python -m unittest -v\n[testenv:x]\ncommands = y\n";
-    proposes(
+    proposes_in_venv(
         &[("setup.cfg", "pytest"), ("setup.py", ""), ("tox.ini", tox)],
         &["python3 -m pip install -e ."],
         &["test: python3 -m unittest -v"],
     );
     let more =
         "[testenv]\ndeps = coverage\ncommands =\n    coverage run {posargs}\n    coverage report\n";
-    proposes(
+    proposes_in_venv(
         &[("setup.py", ""), ("tox.ini", more)],
         &["python3 -m pip install tox"],
-        &["test: python3 -m tox"],
+        &["test: python3 -m tox -e py"],
     );
 }
 
@@ -361,17 +375,20 @@ fn python_by_manager() {
         ),
     ];
     for (lock, setup, test, lint) in table {
-        proposes(
-            &[("pyproject.toml", pyproject), (lock, "")],
-            &[setup],
-            &[&format!("test: {test}"), &format!("lint: {lint}")],
-        );
+        let files = [("pyproject.toml", pyproject), (lock, "")];
+        let checks = [format!("test: {test}"), format!("lint: {lint}")];
+        let checks = [checks[0].as_str(), checks[1].as_str()];
+        if setup.contains("pip install") {
+            proposes_in_venv(&files, &[setup], &checks);
+        } else {
+            proposes(&files, &[setup], &checks);
+        }
     }
 }
 
 #[test]
 fn python_without_a_lock_file() {
-    proposes(
+    proposes_in_venv(
         &[(
             "pyproject.toml",
             "[project]\n[project.optional-dependencies]\ndocs = []\ndev = ['pytest']\n[tool.x]\ntest = 1",
@@ -379,7 +396,7 @@ fn python_without_a_lock_file() {
         &["python3 -m pip install -e '.[dev]'"],
         &["test: python3 -m pytest"],
     );
-    proposes(
+    proposes_in_venv(
         &[
             ("requirements.txt", "flask"),
             ("requirements-dev.txt", "pytest>=8"),
@@ -387,17 +404,17 @@ fn python_without_a_lock_file() {
         &["python3 -m pip install -r requirements.txt -r requirements-dev.txt"],
         &["test: python3 -m pytest"],
     );
-    proposes(
+    proposes_in_venv(
         &[("setup.py", ""), ("tests", "")],
         &["python3 -m pip install -e ."],
         &["test: python3 -m unittest discover -s tests -t ."],
     );
-    proposes(
+    proposes_in_venv(
         &[("setup.py", ""), ("tox.ini", "[tox]")],
         &["python3 -m pip install tox"],
-        &["test: python3 -m tox"],
+        &["test: python3 -m tox -e py"],
     );
-    proposes(
+    proposes_in_venv(
         &[(
             "pyproject.toml",
             "[project]\n[tool.hatch.envs.default]\ndependencies = ['pytest']",
@@ -410,7 +427,7 @@ fn python_without_a_lock_file() {
         &["pipenv sync --dev"],
         &["test: pipenv run python -m pytest"],
     );
-    proposes(
+    proposes_in_venv(
         &[("requirements.txt", "flask")],
         &["python3 -m pip install -r requirements.txt"],
         &[],

@@ -1,16 +1,17 @@
 //! Reads the project's own CI: the `run:` steps of its workflows, as setup commands and checks.
 
-use super::command::{Purpose, plain_test};
-use super::condition::Change;
+use super::command::{Purpose, plain_test, purpose, selects_a_part};
 use super::machine::{Version, setup_action};
-use super::matrix::{Row, is_other_system, numbers};
-use super::script::{commands, from_root, measures, purpose_of, succeeds_anyway};
+use super::matrix::{Row, is_for_another_event, is_other_system, numbers};
+use super::python::{VENV, in_venv, of_one_environment};
+use super::script::{Piece, from_root, joined, measures, pieces, uses_variable};
 use super::{Command, Found, Listing, Toolchain};
 use crate::domain::checks::verdict::CheckKind;
+use crate::domain::command_line::{CommandLine, Simple};
 use crate::domain::yaml::{self, Node};
 use std::collections::BTreeMap;
 
-/// Words in the names of workflows and jobs that do not check a change, or check it on a machine of their own.
+/// Words in the names of jobs that do not check a change, or check it on a machine of their own.
 const OTHER_BUSINESS: &[&str] = &[
     "bench",
     "codeql",
@@ -73,21 +74,34 @@ struct Job<'a> {
     name: &'a str,
     row: Row,
     /// The variables of the workflow and the job.
-    variables: Vec<(&'a str, &'a str)>,
+    variables: Vec<(String, String)>,
     directory: Option<&'a str>,
     may_fail: bool,
     /// Whether it depends on an unknown condition that its steps run at all.
     on_condition: bool,
 }
 
+/// What the steps of a job have done for those after them.
+#[derive(Debug, Default)]
+struct Progress {
+    /// Whether pip has installed something that belongs into an environment of the project.
+    has_venv: bool,
+    /// The command that started containers.
+    containers: Option<String>,
+}
+
 impl<'a> Job<'a> {
-    fn of((path, root): (&'a str, &'a Node), name: &'a str, node: &'a Node, row: Row) -> Self {
+    fn of(path: &'a str, root: &'a Node, name: &'a str, node: &'a Node) -> Self {
         let levels = [root, node];
+        let variables: Vec<(String, String)> =
+            levels.iter().flat_map(|node| variables(node)).collect();
+        let mut row = Row::of(node);
+        row.add_variables(&variables);
         Self {
             path,
             name,
             row,
-            variables: levels.iter().flat_map(|node| variables(node)).collect(),
+            variables,
             directory: levels.iter().rev().find_map(|node| {
                 let run = node.get("defaults")?.get("run")?;
                 run.get("working-directory")?.text()
@@ -107,23 +121,19 @@ impl<'a> Job<'a> {
     }
 }
 
-/// Reads the workflows of the project that run for a change.
+/// Reads the workflows of the project that run for a change, whatever their files are called.
 pub(super) fn workflows(files: &Listing) -> Workflows {
     let mut all = Workflows::default();
-    let names = files.workflows();
-    let (mut first, rest): (Vec<&str>, Vec<&str>) = names.partition(|path| {
-        ["ci", "test", "check", "build", "main"]
-            .iter()
-            .any(|word| file_name(path).contains(word))
-    });
-    first.extend(rest);
-    for path in first {
-        if OTHER_BUSINESS
-            .iter()
-            .any(|word| file_name(path).contains(word))
-        {
-            continue;
-        }
+    let mut paths: Vec<&str> = files.workflows().collect();
+    let is_usual = |path: &&str| {
+        let usual = ["ci", "test", "check", "build", "main"];
+        usual.iter().any(|word| file_name(path).contains(word))
+            && !OTHER_BUSINESS
+                .iter()
+                .any(|word| file_name(path).contains(word))
+    };
+    paths.sort_by_key(|path| !is_usual(path));
+    for path in paths {
         let Ok(Some(root)) = yaml::parse(files.read(path)) else {
             continue;
         };
@@ -132,7 +142,7 @@ pub(super) fn workflows(files: &Listing) -> Workflows {
         }
         all.read.push(path.to_owned());
         for job in root.get("jobs").map(Node::entries).unwrap_or_default() {
-            all.job(files, (path, &root), &job.key, &job.value);
+            all.job(files, path, &root, &job.key, &job.value);
         }
     }
     all
@@ -174,41 +184,30 @@ fn runs_for_a_change(root: &Node) -> bool {
 
 impl Workflows {
     /// Reads a job. What it installs counts only if one of its checks does.
-    fn job(&mut self, files: &Listing, (path, root): (&str, &Node), name: &str, node: &Node) {
-        let lower = name.to_ascii_lowercase();
-        if OTHER_BUSINESS.iter().any(|word| lower.contains(*word)) {
-            return;
-        }
-        let row = Row::of(node);
-        let runs_on = node.get("runs-on");
-        let runner = runs_on.and_then(Node::text).unwrap_or("");
-        let runner = row.fill(runner).unwrap_or_default();
+    fn job(&mut self, files: &Listing, path: &str, root: &Node, name: &str, node: &Node) {
+        let job = Job::of(path, root, name, node);
+        let runs_on = node.get("runs-on").and_then(Node::text);
+        let runner = runs_on
+            .and_then(|runner| job.row.fill(runner))
+            .unwrap_or_default();
         if is_other_system(&runner) {
             return;
         }
-        let condition = node.get("if").and_then(Node::text);
-        let change = root.get("on").map(Change::of);
-        let is_for_change = !condition
-            .zip(change)
-            .is_some_and(|(condition, change)| change.is_excluded(condition, &row));
-        if !is_for_change && !has_check(node) {
+        if let Some(because) = reason_against_job(name, node, &runner) {
+            if has_check(node) {
+                self.leave_out(path, node, &format!("job {name}"), &because);
+            }
             return;
         }
-        let because = special_machine(node, &runner)
-            .or((!is_for_change)
-                .then(|| "it does not run for a change before its merge".to_owned()));
-        if let Some(because) = because {
-            return self.leave_out(path, node, &format!("job {name}"), &because);
-        }
-        let job = Job::of((path, root), name, node, row);
         let before = self.found.commands.len();
         let (setup, machine) = (self.found.setup.len(), self.machine.len());
         let actions = self.actions.len();
         let versions = self.versions.clone();
+        let mut progress = Progress::default();
         for step in node.get("steps").map(Node::items).unwrap_or_default() {
             match local_action(files, step) {
-                Some((path, action)) => self.composite(&job, step, (&path, &action)),
-                None => self.any_step(&job, step),
+                Some((path, action)) => self.composite(&job, step, &path, &action, &mut progress),
+                None => self.any_step(&job, step, &mut progress),
             }
         }
         if self.found.commands.len() == before {
@@ -216,12 +215,40 @@ impl Workflows {
             self.found.setup.truncate(setup);
             self.machine.truncate(machine);
             self.actions.truncate(actions);
+        } else {
+            self.name_other_rows(&job, node, files.read(path), before);
+        }
+    }
+
+    /// Names the rows of the matrix that the proposed checks leave out, such as other packages.
+    fn name_other_rows(&mut self, job: &Job<'_>, node: &Node, text: &str, before: usize) {
+        let used = job
+            .row
+            .others
+            .iter()
+            .filter(|(name, _)| text.contains(name.as_str()));
+        for (name, others) in used {
+            let run = self.found.commands[before].run.clone();
+            let because = format!("only one row of {name} is taken");
+            self.leave_out(
+                job.path,
+                node,
+                &format!("`{run}` with {}", others.join(", ")),
+                &because,
+            );
         }
     }
 
     /// Reads the steps of a composite action of the repository. They have the variables of the job, but not
     /// its directory.
-    fn composite(&mut self, job: &Job<'_>, step: &Node, (path, action): (&str, &Node)) {
+    fn composite(
+        &mut self,
+        job: &Job<'_>,
+        step: &Node,
+        path: &str,
+        action: &Node,
+        progress: &mut Progress,
+    ) {
         let runs = job.runs(step);
         if runs == Some(false) {
             return;
@@ -237,14 +264,16 @@ impl Workflows {
         };
         let steps = action.get("runs").and_then(|runs| runs.get("steps"));
         for step in steps.map(Node::items).unwrap_or_default() {
-            self.any_step(&inner, step);
+            self.any_step(&inner, step, progress);
         }
     }
 
-    fn any_step(&mut self, job: &Job<'_>, step: &Node) {
+    fn any_step(&mut self, job: &Job<'_>, step: &Node, progress: &mut Progress) {
         self.action(job, step);
-        if let Some(script) = step.get("run").and_then(Node::text) {
-            self.step(job, step, script);
+        if let Some(script) = step.get("run").and_then(Node::text)
+            && job.runs(step) != Some(false)
+        {
+            self.step(job, step, script, progress);
         }
     }
 
@@ -286,56 +315,71 @@ impl Workflows {
         }
     }
 
-    fn step(&mut self, job: &Job<'_>, step: &Node, script: &str) {
-        let shell = step.get("shell").and_then(Node::text).unwrap_or("bash");
-        let directory = step.get("working-directory").and_then(Node::text);
-        let directory = directory.or(job.directory);
-        let may_fail = job.may_fail || is_true(step.get("continue-on-error"));
-        let runs = job.runs(step);
-        if runs == Some(false) {
-            return;
-        }
-        for command in commands(script) {
-            let Some(what) = purpose_of(&command) else {
-                continue;
+    fn step(&mut self, job: &Job<'_>, step: &Node, script: &str, progress: &mut Progress) {
+        let directory = step
+            .get("working-directory")
+            .and_then(Node::text)
+            .or(job.directory);
+        let directory = job.row.fill(directory.unwrap_or_default());
+        let script = job.row.fill(script).unwrap_or_else(|| script.to_owned());
+        for piece in pieces(&script) {
+            let directory = directory
+                .as_deref()
+                .and_then(|step| joined(step, &piece.directory));
+            let because = match (
+                reason_against_piece(job, step, &piece, progress),
+                &directory,
+            ) {
+                (None, None) => Some("the directory in which it runs is not known".to_owned()),
+                (because, _) => because,
             };
-            let own = variables(step);
-            let inherited = job.variables.iter().copied().filter(|(name, _)| {
-                let used = [format!("${name}"), format!("${{{name}}}")];
-                used.iter().any(|used| command.contains(used.as_str()))
-                    && own.iter().all(|(other, _)| other != name)
-            });
-            // A workflow for pull requests of forks works without secrets.
-            let given = own
-                .iter()
-                .copied()
-                .filter(|(_, value)| !value.contains("secrets."));
-            let variables: Option<Vec<(&str, String)>> = inherited
-                .chain(given)
-                .map(|(name, value)| Some((name, job.row.fill(value)?)))
-                .collect();
-            let filled = job.row.fill(&command);
-            let directory = directory.map(|directory| job.row.fill(directory));
-            let because = if runs.is_none() {
-                "it runs on a condition"
-            } else if may_fail || succeeds_anyway(&command) {
-                MAY_FAIL
-            } else if !matches!(shell, "bash" | "sh") {
-                "it is not an sh or bash script"
-            } else if command.contains("GITHUB_") || command.contains("RUNNER_") {
-                "it speaks to the runner"
-            } else if command.contains('\n') {
-                "it is a script of several lines; put it into a file and name that"
-            } else if let (Some(command), Some(variables), false) =
-                (filled, variables, directory == Some(None))
+            if piece.purpose == Purpose::Containers {
+                progress.containers.get_or_insert(piece.text.clone());
+            }
+            if let Some(because) = because {
+                self.leave_out(job.path, step, &piece.text, &because);
+                continue;
+            }
+            let mut variables = self.variables_of(job, step, &piece);
+            variables.extend(piece.variables.iter().cloned());
+            self.take(
+                job,
+                step,
+                &piece,
+                &directory.unwrap_or_default(),
+                &variables,
+                progress,
+            );
+        }
+    }
+
+    /// The variables of the workflow, the job and the step. Those whose value is not known are named as left out.
+    fn variables_of(&mut self, job: &Job<'_>, step: &Node, piece: &Piece) -> Vec<(String, String)> {
+        let own = variables(step);
+        let inherited = job
+            .variables
+            .iter()
+            .filter(|(name, _)| own.iter().all(|(other, _)| other != name));
+        let all: Vec<(String, String)> = inherited.chain(&own).cloned().collect();
+        let mut known = Vec::new();
+        for (name, value) in all {
+            // Colours and traces change no result, and a workflow for pull requests of forks works without secrets.
+            let is_shown = name.contains("COLOR") || name.contains("BACKTRACE");
+            let is_secret = value.contains("secrets.") || value.contains("github.token");
+            let is_needed = matches!(piece.purpose, Purpose::Setup | Purpose::Check(_));
+            if is_secret || (!uses_variable(&piece.text, &name) && (is_shown || !is_needed)) {
+                continue;
+            }
+            match job
+                .row
+                .fill(&value)
+                .filter(|value| !value.contains("GITHUB_"))
             {
-                self.take(job, step, what, &command, directory.flatten(), &variables);
-                continue;
-            } else {
-                "it depends on an expression of the workflow"
-            };
-            self.leave_out(job.path, step, &command, because);
+                Some(value) => known.push((name, value)),
+                None => self.leave_out(job.path, step, &format!("the variable {name}"), EXPRESSION),
+            }
         }
+        known
     }
 
     /// Records a command of a step, to run with its directory and its variables.
@@ -343,26 +387,60 @@ impl Workflows {
         &mut self,
         job: &Job<'_>,
         step: &Node,
-        what: Purpose,
-        command: &str,
-        directory: Option<String>,
-        variables: &[(&str, String)],
+        piece: &Piece,
+        directory: &str,
+        variables: &[(String, String)],
+        progress: &mut Progress,
     ) {
         let from = place(job.path, step);
-        let directory = directory.unwrap_or_default();
-        let list = match what {
-            Purpose::Check(kind) => {
-                let plain = plain_test(command).filter(|_| kind == CheckKind::Test);
-                let command = plain.unwrap_or_else(|| command.to_owned());
-                let run = from_root(&command, &directory, variables);
-                return self.add_check(job, step, kind, &command, run, directory);
-            }
-            Purpose::Setup => &mut self.found.setup,
-            Purpose::Machine => &mut self.machine,
+        let root = if directory.is_empty() {
+            "$PWD"
+        } else {
+            "$OLDPWD"
         };
-        let what = from_root(command, &directory, variables);
-        if list.iter().all(|known| known.what != what) {
-            list.push(Found { what, from });
+        let text = piece
+            .text
+            .replace("${GITHUB_WORKSPACE}", root)
+            .replace("$GITHUB_WORKSPACE", root);
+        let text = of_one_environment(&text);
+        // An environment of its own is there already.
+        let has_other =
+            piece.sourced.iter().any(|line| line.contains("activate")) || text.contains("/pip ");
+        let is_pip = piece.purpose == Purpose::Setup && text.contains("pip install");
+        if is_pip && !has_other && !progress.has_venv {
+            progress.has_venv = true;
+            self.add_setup(VENV.to_owned(), from.clone());
+        }
+        let complete = |command: &str| {
+            let run = from_root(command, directory, variables);
+            let run = if progress.has_venv && !has_other {
+                in_venv(&run.replace(" --system", ""))
+            } else {
+                run
+            };
+            let sourced = piece.sourced.iter().rev();
+            sourced.fold(run, |run, line| format!("{line} && {run}"))
+        };
+        match piece.purpose {
+            Purpose::Check(kind) => {
+                let plain = plain_test(&text).filter(|_| kind == CheckKind::Test);
+                let command = plain.unwrap_or(text);
+                let run = complete(&command);
+                self.add_check(job, step, kind, &command, run, directory.to_owned());
+            }
+            Purpose::Setup => self.add_setup(complete(&text), from),
+            Purpose::Machine if self.machine.iter().any(|known| known.what == text) => {}
+            Purpose::Machine => {
+                let what = from_root(&text, directory, variables);
+                self.machine.push(Found { what, from });
+            }
+            Purpose::Containers => {}
+        }
+    }
+
+    fn add_setup(&mut self, what: String, from: String) {
+        if self.found.setup.iter().all(|known| known.what != what) {
+            self.found.setup.push(Found { what, from });
         }
     }
 
@@ -385,6 +463,7 @@ impl Workflows {
             directory,
             job: job.name.to_owned(),
         };
+        self.replace_part(&check, command);
         if let Some(because) = self.reason_against(&check, &run) {
             return self.leave_out(job.path, step, &run, &because);
         }
@@ -408,6 +487,31 @@ impl Workflows {
             run,
             from,
         });
+    }
+
+    /// Leaves out an accepted command of another job that runs only a part of what this one runs.
+    fn replace_part(&mut self, check: &Accepted, command: &str) {
+        let same = |it: &Accepted| {
+            (&it.tool, it.kind, &it.directory) == (&check.tool, check.kind, &check.directory)
+                && it.job != check.job
+        };
+        if selects_a_part(command) || !self.accepted.iter().any(same) {
+            return;
+        }
+        let is_part = |it: &Command| {
+            it.kind == check.kind && it.tool == check.tool && selects_a_part(&it.run)
+        };
+        let all = std::mem::take(&mut self.found.commands);
+        let (parts, kept): (Vec<Command>, Vec<Command>) = all.into_iter().partition(is_part);
+        self.found.commands = kept;
+        for part in parts {
+            self.accepted.retain(|it| !same(it));
+            let what = format!("{}: the job {} runs all of it", part.run, check.job);
+            self.left_out.push(Found {
+                what,
+                from: part.from,
+            });
+        }
     }
 
     /// Why a check is not proposed beside the accepted ones.
@@ -449,14 +553,11 @@ impl Workflows {
 
 /// The program of a command, without its directory.
 fn tool_of(command: &str) -> String {
-    let last = command.rsplit(" && ").next().unwrap_or(command);
-    let tool = last
-        .split_whitespace()
-        .find(|word| !word.contains('='))
-        .unwrap_or("ci")
-        .rsplit('/')
-        .next()
-        .unwrap_or("ci");
+    let line = CommandLine::read(command);
+    let last = line.commands().last().and_then(Simple::started);
+    let tool = last.map_or("ci", |program| {
+        program.word.rsplit('/').next().unwrap_or("ci")
+    });
     let is_word = |c: &char| c.is_ascii_alphanumeric() || *c == '-';
     tool.chars().filter(is_word).collect()
 }
@@ -486,12 +587,72 @@ fn special_machine(job: &Node, runner: &str) -> Option<String> {
         .or(own_runner.then(|| "it needs the project's own runner".to_owned()))
 }
 
+/// Why nothing of a job is proposed, if that is so.
+fn reason_against_job(name: &str, node: &Node, runner: &str) -> Option<String> {
+    let lower = name.to_ascii_lowercase();
+    let business = OTHER_BUSINESS.iter().find(|word| lower.contains(**word));
+    let condition = node.get("if").and_then(Node::text);
+    let is_for_another = condition.is_some_and(is_for_another_event);
+    let called = node
+        .get("uses")
+        .and_then(Node::text)
+        .filter(|uses| !uses.starts_with("./"));
+    called
+        .map(|uses| format!("it is the workflow {uses} of another repository"))
+        .or(business.map(|word| format!("by its name it is about {word}")))
+        .or_else(|| special_machine(node, runner))
+        .or(is_for_another.then(|| "it does not run for a change before its merge".to_owned()))
+}
+
+const EXPRESSION: &str = "it depends on an expression of the workflow";
+
+/// Why a command of a step is not proposed, if that is so.
+fn reason_against_piece(
+    job: &Job<'_>,
+    step: &Node,
+    piece: &Piece,
+    progress: &Progress,
+) -> Option<String> {
+    let shell = step.get("shell").and_then(Node::text).unwrap_or("bash");
+    let may_fail = job.may_fail || is_true(step.get("continue-on-error"));
+    let without_root = piece
+        .text
+        .replace("$GITHUB_WORKSPACE", "")
+        .replace("${GITHUB_WORKSPACE}", "");
+    let is_check = matches!(piece.purpose, Purpose::Check(_));
+    let because = if job.runs(step).is_none() {
+        "it runs on a condition"
+    } else if may_fail {
+        MAY_FAIL
+    } else if !(shell.starts_with("bash") || shell == "sh") {
+        "it is not an sh or bash script"
+    } else if without_root.contains("GITHUB_") || without_root.contains("RUNNER_") {
+        "it speaks to the runner"
+    } else if piece.purpose == Purpose::Containers {
+        "it needs containers, which the checks of a run cannot start"
+    } else if let Some(because) = &piece.because {
+        because
+    } else if piece.text.contains("${{")
+        || piece
+            .variables
+            .iter()
+            .any(|(_, value)| value.contains("${{"))
+    {
+        EXPRESSION
+    } else if let Some(containers) = progress.containers.as_ref().filter(|_| is_check) {
+        return Some(format!("it may need the containers of `{containers}`"));
+    } else {
+        return None;
+    };
+    Some(because.to_owned())
+}
+
 /// The variables that a workflow, a job or a step sets.
-fn variables(node: &Node) -> Vec<(&str, &str)> {
+fn variables(node: &Node) -> Vec<(String, String)> {
     let entries = node.get("env").map(Node::entries).unwrap_or_default();
     let named = entries
         .iter()
-        .filter_map(|entry| Some((entry.key.as_str(), entry.value.text()?)));
+        .filter_map(|entry| Some((entry.key.clone(), entry.value.text()?.to_owned())));
     named.collect()
 }
 
@@ -503,7 +664,7 @@ fn is_true(node: Option<&Node>) -> bool {
 /// Whether a step of the job is a check.
 fn has_check(job: &Node) -> bool {
     let steps = job.get("steps").map(Node::items).unwrap_or_default();
-    let scripts = steps.iter().filter_map(|step| step.get("run")?.text());
-    let mut commands = scripts.flat_map(commands);
-    commands.any(|command| matches!(purpose_of(&command), Some(Purpose::Check(_))))
+    let mut scripts = steps.iter().filter_map(|step| step.get("run")?.text());
+    let is_check = |purpose: Purpose| matches!(purpose, Purpose::Check(_) | Purpose::Containers);
+    job.get("uses").is_some() || scripts.any(|script| purpose(script).is_some_and(is_check))
 }

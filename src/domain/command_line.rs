@@ -39,6 +39,8 @@ pub struct Simple {
     pub words: Vec<String>,
     /// The variables set for this command, also by `export` before it and by `env`.
     pub assignments: Vec<(String, String)>,
+    /// How many of them, at the beginning, `export` has set.
+    pub exported: usize,
     /// The files that redirections name.
     pub files: Vec<String>,
     /// The directory in which it runs, relative to the root of the work tree, empty for the root. `None` if that is
@@ -407,6 +409,7 @@ impl Reader {
         }
         let mut command = Simple {
             assignments: self.state.exported.clone(),
+            exported: self.state.exported.len(),
             directory: self.state.directory.clone(),
             sourced: self.state.sourced.clone(),
             after: self.after,

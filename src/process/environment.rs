@@ -53,27 +53,36 @@ const NAMES: &[&str] = &[
     "LD_LIBRARY_PATH",
     "LIBRARY_PATH",
     "CPATH",
-    // Rust.
-    "CARGO_HOME",
-    "CARGO_TARGET_DIR",
-    "CARGO_INCREMENTAL",
-    "CARGO_TERM_COLOR",
-    "RUSTUP_HOME",
-    "RUSTUP_TOOLCHAIN",
-    "RUST_BACKTRACE",
+    // Rust, Go.
     "RUSTFLAGS",
-    // Go.
+    "RUSTDOCFLAGS",
+    "RUST_BACKTRACE",
+    "RUST_TEST_THREADS",
     "GOPATH",
     "GOROOT",
     "GOBIN",
     "GOCACHE",
     "GOMODCACHE",
-    "GOPROXY",
+    "GOENV",
     "GOFLAGS",
+    "GOINSECURE",
+    "GOMAXPROCS",
+    "GONOPROXY",
+    "GONOSUMDB",
+    "GOPRIVATE",
+    "GOPROXY",
+    "GOSUMDB",
     "GOTOOLCHAIN",
+    "GOVCS",
+    "CGO_ENABLED",
     // Java and its relatives.
     "JAVA_HOME",
+    "JAVA_TOOL_OPTIONS",
     "JDK_HOME",
+    "JDK_JAVA_OPTIONS",
+    "GRADLE_OPTS",
+    "MAVEN_ARGS",
+    "MAVEN_OPTS",
     "MAVEN_HOME",
     "M2_HOME",
     "GRADLE_HOME",
@@ -89,34 +98,23 @@ const NAMES: &[&str] = &[
     "FNM_DIR",
     "VOLTA_HOME",
     "PNPM_HOME",
-    "COREPACK_HOME",
     "BUN_INSTALL",
     "DENO_DIR",
     "DENO_INSTALL",
     "NODE_PATH",
     // Python.
     "VIRTUAL_ENV",
-    "PYENV_ROOT",
-    "PYENV_VERSION",
     "CONDA_PREFIX",
     "PYTHONPATH",
     "PYTHONHOME",
-    "UV_CACHE_DIR",
-    "PIPX_HOME",
-    "POETRY_HOME",
+    "PYTHONDONTWRITEBYTECODE",
     "pythonLocation",
     "Python_ROOT_DIR",
     "Python3_ROOT_DIR",
     // Ruby, PHP, .NET, Swift, Haskell, Elixir, Dart.
     "GEM_HOME",
     "GEM_PATH",
-    "BUNDLE_PATH",
-    "BUNDLE_GEMFILE",
-    "RBENV_ROOT",
-    "RBENV_VERSION",
     "COMPOSER_HOME",
-    "DOTNET_ROOT",
-    "DOTNET_CLI_HOME",
     "NUGET_PACKAGES",
     "SWIFT_PATH",
     "GHCUP_INSTALL_BASE_PREFIX",
@@ -127,36 +125,54 @@ const NAMES: &[&str] = &[
     "FLUTTER_ROOT",
     "PUB_CACHE",
     // Version managers and package managers for all of them.
-    "ASDF_DIR",
-    "ASDF_DATA_DIR",
-    "MISE_DATA_DIR",
-    "MISE_CONFIG_DIR",
     "SDKMAN_DIR",
-    "HOMEBREW_PREFIX",
-    "HOMEBREW_CELLAR",
-    "HOMEBREW_REPOSITORY",
     "NIX_PATH",
     "NIX_PROFILES",
 ];
 
-/// Prefixes of names that are passed on. Runners set `JAVA_HOME_21_X64` and `GOROOT_1_24_X64` in
-/// addition to the plain names.
-const PREFIXES: &[&str] = &["LC_", "XDG_", "JAVA_HOME_", "GOROOT_"];
+/// Prefixes of names that are passed on, in either case. Runners set `JAVA_HOME_21_X64` and `GOROOT_1_24_X64` in
+/// addition to the plain names. The others configure toolchains, and a machine's guards are among them: without
+/// `RUSTUP_AUTO_INSTALL=0` a check installs a toolchain that the machine's owner has refused.
+const PREFIXES: &[&str] = &[
+    "LC_",
+    "XDG_",
+    "JAVA_HOME_",
+    "GOROOT_",
+    "ASDF_",
+    "BUNDLE_",
+    "CARGO_",
+    "COREPACK_",
+    "DOTNET_",
+    "HOMEBREW_",
+    "MISE_",
+    "NPM_CONFIG_",
+    "PIPX_",
+    "PIP_",
+    "PNPM_CONFIG_",
+    "POETRY_",
+    "PYENV_",
+    "RBENV_",
+    "RUSTUP_",
+    "UV_",
+    "YARN_",
+];
 
 /// Prefixes of names that are never passed on, even on request: with these variables the runner accepts
 /// commands and provides tokens.
 const NEVER: &[&str] = &["GITHUB_", "RUNNER_", "ACTIONS_", "INPUT_"];
 
-/// Suffixes of names that hold secrets, even if their prefix is on the list.
-const SECRET_SUFFIXES: &[&str] = &[
-    "_TOKEN",
-    "_API_KEY",
-    "_SECRET",
-    "_PASSWORD",
-    "_ACCESS_KEY",
-    "_PRIVATE_KEY",
-    "_CREDENTIALS",
+/// Parts of names that hold secrets, even if their prefix is on the list.
+const SECRET_PARTS: &[&str] = &[
+    "AUTH",
+    "CREDENTIAL",
+    "PASSPHRASE",
+    "PASSWORD",
+    "SECRET",
+    "TOKEN",
 ];
+
+/// Suffixes of such names.
+const SECRET_SUFFIXES: &[&str] = &["_KEY", "_PASS"];
 
 /// A child's environment.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -173,7 +189,7 @@ pub fn environment(base: &[(OsString, OsString)], extra: &[String]) -> Environme
     let mut seen = HashSet::new();
     let variables = base
         .iter()
-        .filter(|(name, _)| is_passed_on(name, extra) && seen.insert(name))
+        .filter(|(name, value)| is_passed_on(name, value, extra) && seen.insert(name))
         .cloned()
         .collect();
     let mut refused: Vec<String> = Vec::new();
@@ -185,7 +201,7 @@ pub fn environment(base: &[(OsString, OsString)], extra: &[String]) -> Environme
     Environment { variables, refused }
 }
 
-fn is_passed_on(name: &OsStr, extra: &[String]) -> bool {
+fn is_passed_on(name: &OsStr, value: &OsStr, extra: &[String]) -> bool {
     // A requested name is always valid UTF-8.
     let Some(name) = name.to_str() else {
         return false;
@@ -193,8 +209,26 @@ fn is_passed_on(name: &OsStr, extra: &[String]) -> bool {
     if is_the_runners(name) {
         return false;
     }
-    let listed = NAMES.contains(&name) || PREFIXES.iter().any(|prefix| name.starts_with(prefix));
-    (listed && !is_secret(name)) || extra.iter().any(|extra| extra == name)
+    // npm reads its own in lower case.
+    let upper = name.to_ascii_uppercase();
+    let by_prefix = || {
+        let is_of_prefix = PREFIXES.iter().any(|prefix| upper.starts_with(prefix));
+        is_of_prefix && !has_password(&upper, value)
+    };
+    ((NAMES.contains(&name) || by_prefix()) && !is_secret(&upper))
+        || extra.iter().any(|extra| extra == name)
+}
+
+/// Whether the value holds a password: the URL of a private index, or what Bundler takes for a host.
+fn has_password(name: &str, value: &OsStr) -> bool {
+    let value = value.to_string_lossy();
+    let authority = value
+        .split_once("://")
+        .map(|(_, rest)| rest.split('/').next());
+    let is_login = authority
+        .flatten()
+        .is_some_and(|authority| authority.contains('@'));
+    is_login || (name.starts_with("BUNDLE_") && name.contains("__"))
 }
 
 fn is_the_runners(name: &str) -> bool {
@@ -203,8 +237,8 @@ fn is_the_runners(name: &str) -> bool {
 }
 
 fn is_secret(name: &str) -> bool {
-    let name = name.to_ascii_uppercase();
-    SECRET_SUFFIXES.iter().any(|suffix| name.ends_with(suffix))
+    SECRET_PARTS.iter().any(|part| name.contains(part))
+        || SECRET_SUFFIXES.iter().any(|suffix| name.ends_with(suffix))
 }
 
 #[cfg(test)]
@@ -314,6 +348,40 @@ mod tests {
                 "{base:?} and {extra:?}"
             );
         }
+    }
+
+    #[test]
+    fn what_configures_a_toolchain_is_passed_on_without_its_secrets() {
+        let passed = [
+            ("RUSTUP_AUTO_INSTALL", "0"),
+            ("CARGO_NET_OFFLINE", "true"),
+            ("UV_OFFLINE", "1"),
+            ("PIP_REQUIRE_VIRTUALENV", "1"),
+            ("PIP_INDEX_URL", "https://pypi.example.org/simple"),
+            ("npm_config_registry", "https://npm.example.org/"),
+            ("GOFLAGS", "-mod=vendor"),
+            ("GOPROXY", "off"),
+            ("GOTOOLCHAIN", "local"),
+            ("JAVA_TOOL_OPTIONS", "-Xmx1g"),
+            ("BUNDLE_FROZEN", "1"),
+        ];
+        let kept_back = [
+            ("CARGO_REGISTRY_TOKEN", "x"),
+            ("CARGO_REGISTRIES_MINE_TOKEN", "x"),
+            ("UV_INDEX_MINE_PASSWORD", "x"),
+            ("PIP_EXTRA_INDEX_URL", "https://a:b@pypi.example.org/"),
+            ("npm_config__auth", "x"),
+            ("npm_config_//registry.npmjs.org/:_authToken", "x"),
+            ("POETRY_PYPI_TOKEN_MINE", "x"),
+            ("BUNDLE_GEMS__EXAMPLE__ORG", "a:b"),
+            ("HOMEBREW_GITHUB_API_TOKEN", "x"),
+        ];
+        let all = passed.iter().chain(&kept_back);
+        let base: Vec<_> = all
+            .map(|(name, value)| (name.into(), value.into()))
+            .collect();
+        let found = environment(&base, &[]).variables;
+        assert_eq!(found, base[..passed.len()]);
     }
 
     #[test]

@@ -250,3 +250,41 @@ fn a_dry_run_needs_no_agent() {
     }
     project.sprag(&["run", "--plan", "plan.yaml"]).expect(4);
 }
+
+/// The commands that a run would use are tried as a run uses them, whoever wrote the configuration.
+#[test]
+fn a_trial_takes_the_configuration_and_the_sandbox_of_a_run() {
+    let config = "setup:\n  - npm i -fg corepack\n  - touch made.txt\nverify:\n  - name: mine\n    run: test -f made.txt\n  - name: outside\n    run: touch \"$OUTSIDE/x\"\nverify_env: [OUTSIDE]\nsandbox: require:2\n";
+    let project = Project::new(&[
+        ("Makefile", "test:\n\tfalse\n"),
+        (".sprag/config.yaml", config),
+    ]);
+    let outside = project.outside("closed");
+    fs::create_dir_all(&outside).unwrap();
+    for args in [
+        &["init", "--try"][..],
+        &["doctor", "--try", "--agent-command", "true"],
+    ] {
+        let run = project
+            .command(args)
+            .env("OUTSIDE", &outside)
+            .output()
+            .unwrap();
+        let stdout = String::from_utf8(run.stdout).unwrap();
+        for shown in [
+            "trying the commands of the configuration in the sandbox (level ",
+            "setup `npm i -fg corepack`: not run, because it installs outside of the work tree\n",
+            "setup `touch made.txt`: running\n    done (",
+            "check mine `test -f made.txt`: running\n    passed (",
+            "check outside `touch \"$OUTSIDE/x\"`: running\n    failed with code 1",
+            "x could not be written: the sandbox protects it. Name the directory in `sandbox_write`",
+        ] {
+            assert!(stdout.contains(shown), "{args:?} {shown}: {stdout}");
+        }
+        assert!(
+            !stdout.contains("check test `make test`: running"),
+            "{stdout}"
+        );
+    }
+    assert!(!outside.join("x").exists());
+}

@@ -1,6 +1,6 @@
 //! The known programs and options.
 
-use super::Purpose::{self, Check, Machine, Setup};
+use super::Purpose::{self, Check, Setup};
 use crate::domain::checks::verdict::CheckKind::{Build, Lint, Test};
 use Rule::{Args, Is, Named};
 
@@ -32,7 +32,6 @@ pub(super) const PROGRAMS: &[(&[&str], Rule)] = &[
             ("clippy", Check(Lint)),
             ("fmt", Check(Lint)),
             ("fetch", Setup),
-            ("install", Machine),
         ]),
     ),
     (
@@ -43,7 +42,6 @@ pub(super) const PROGRAMS: &[(&[&str], Rule)] = &[
             ("vet", Check(Lint)),
             ("mod download", Setup),
             ("get", Setup),
-            ("install", Machine),
         ]),
     ),
     (
@@ -62,13 +60,14 @@ pub(super) const PROGRAMS: &[(&[&str], Rule)] = &[
         ]),
     ),
     (&["pip"], Args(&[("install", Setup)])),
-    (&["pipx"], Args(&[("install", Machine)])),
     (
         &["uv", "poetry", "pdm", "pipenv"],
         Args(&[
             ("sync", Setup),
             ("install", Setup),
             ("pip install", Setup),
+            ("pip sync", Setup),
+            ("venv", Setup),
             ("build", Check(Build)),
         ]),
     ),
@@ -213,11 +212,6 @@ pub(super) const PROGRAMS: &[(&[&str], Rule)] = &[
         &["sbt"],
         Args(&[("compile", Check(Build)), ("test", Check(Test))]),
     ),
-    (
-        &["apt-get", "apt"],
-        Args(&[("update", Machine), ("install", Machine)]),
-    ),
-    (&["corepack"], Is(Machine)),
 ];
 
 /// Programs that run each task that their arguments name, not only the first.
@@ -232,38 +226,22 @@ pub(super) const REFUSED: &[&str] = &[
     "deploy", "publish", "release", "watch", "fix", "bench", "upload", "clean", "audit", "doc",
 ];
 
-/// Programs that run the program in their arguments, with the argument that makes them do so.
-pub(super) const WRAPPERS: &[(&str, Option<&str>)] = &[
-    ("env", None),
-    ("time", None),
-    ("nice", None),
-    ("exec", None),
-    ("command", None),
-    ("xvfb-run", None),
-    ("npx", None),
-    ("bunx", None),
-    ("uvx", None),
-    ("uv", Some("run")),
-    ("poetry", Some("run")),
-    ("pdm", Some("run")),
-    ("pipenv", Some("run")),
-    ("bundle", Some("exec")),
-    ("npm", Some("exec")),
-    ("pnpm", Some("exec")),
-    ("yarn", Some("exec")),
-    ("coverage", Some("run")),
-    ("python", Some("-m")),
+/// Programs that install for the machine or for the user, whatever their arguments are.
+pub(super) const SYSTEM_INSTALLERS: &[&str] = &[
+    "apk", "apt", "apt-get", "asdf", "brew", "choco", "conda", "corepack", "dnf", "mamba",
+    "microdnf", "nvm", "pacman", "pyenv", "rustup", "sdk", "snap", "winget", "yum", "zypper",
 ];
 
-/// Options of these programs that are followed by a value, which can have the name of a program.
-pub(super) const WRAPPER_VALUES: &[&str] = &[
-    "--group",
-    "--only-group",
-    "--extra",
-    "--with",
-    "--from",
-    "--package",
-    "-p",
+/// The packages by which pip installs others.
+pub(super) const PIP_ITSELF: &[&str] = &["build", "pip", "setuptools", "twine", "wheel"];
+
+/// Programs that run containers.
+pub(super) const CONTAINERS: &[&str] = &[
+    "docker",
+    "docker-compose",
+    "nerdctl",
+    "podman",
+    "podman-compose",
 ];
 
 /// Programs that run the script in their first argument.

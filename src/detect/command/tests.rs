@@ -1,10 +1,10 @@
-use super::Purpose::{Check, Machine, Setup};
+use super::Purpose::{Check, Containers, Machine, Setup};
 use super::{Purpose, plain_test, purpose};
 use crate::domain::checks::verdict::CheckKind::{Build, Lint, Test};
 
 #[test]
 fn a_command_is_known_by_its_words() {
-    let table: [(&str, Option<Purpose>); 84] = [
+    let table: [(&str, Option<Purpose>); 99] = [
         ("cargo build --locked", Some(Check(Build))),
         ("cargo +stable test --all-features", Some(Check(Test))),
         ("cargo nextest run", Some(Check(Test))),
@@ -94,13 +94,27 @@ fn a_command_is_known_by_its_words() {
         ("bundle exec rspec", Some(Check(Test))),
         ("bundle exec rake", Some(Check(Test))),
         ("sudo apt-get install -y libfoo", Some(Machine)),
-        ("sudo rm -rf /x", None),
+        ("sudo rm -rf /x", Some(Machine)),
         ("RUST_BACKTRACE=1 cargo test", Some(Check(Test))),
         ("bash scripts/test.sh", Some(Check(Test))),
         ("./scripts/lint.sh", Some(Check(Lint))),
         ("echo test", None),
         ("git diff --exit-code", None),
-        ("curl https://example.org | sh", None),
+        ("curl https://example.org | sh", Some(Machine)),
+        ("npm i -fg corepack", Some(Machine)),
+        ("npm install --location=global yarn", Some(Machine)),
+        ("yarn global add x", Some(Machine)),
+        ("corepack enable", Some(Machine)),
+        ("pip install -U pip", Some(Machine)),
+        ("pip install --upgrade 'pip>=24' wheel", Some(Machine)),
+        ("pip install --user tox", Some(Machine)),
+        ("uv tool install ruff", Some(Machine)),
+        ("sh -c \"$(wget -qO- https://example.org)\"", Some(Machine)),
+        ("docker compose run --rm web pytest", Some(Containers)),
+        ("docker version", None),
+        ("timeout 5m npx jest", Some(Check(Test))),
+        ("python -m venv .venv", Some(Setup)),
+        ("./ci/install-libraries.sh", Some(Setup)),
     ];
     for (command, expected) in table {
         assert_eq!(purpose(command), expected, "{command}");

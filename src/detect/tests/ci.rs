@@ -48,7 +48,7 @@ fn what_ci_runs_comes_before_any_guess() {
         (".github/workflows/ci.yml", CI),
         (
             ".github/workflows/release.yml",
-            "on: push\njobs: { a: { steps: [{ run: cargo test }] } }",
+            "on: { release: {} }\njobs: { a: { steps: [{ run: cargo test }] } }",
         ),
         (
             ".github/workflows/tag.yml",
@@ -63,15 +63,15 @@ fn what_ci_runs_comes_before_any_guess() {
     proposes(
         &files,
         &[
-            "python -m pip install --upgrade pip",
-            "pip install -e .[test]",
-            "cd web && npm ci",
+            VENV,
+            &in_venv("pip install -e .[test]"),
+            &in_venv("cd web && npm ci"),
         ],
         &[
-            "pytest: FOO='a b' pytest -q tests",
-            "tox-test: tox -e 3.13",
-            "npm-test: cd web && npm test",
-            "lint: cd docs && make lint",
+            &format!("pytest: {}", in_venv("FOO='a b' pytest -q tests")),
+            &format!("tox-test: {}", in_venv("tox -e 3.13")),
+            &format!("npm-test: {}", in_venv("cd web && npm test")),
+            &format!("lint: {}", in_venv("cd docs && make lint")),
         ],
     );
     let proposal = propose(&listing(&files));
@@ -122,4 +122,76 @@ fn a_command_that_also_measures_coverage_is_proposed_without() {
         let left_out = &proposal.left_out[0].what;
         assert!(left_out.starts_with(with), "{left_out}");
     }
+}
+
+/// Variables and the main command of CI, and all that a run cannot do.
+#[test]
+fn the_gate_is_as_strong_as_the_one_of_ci_or_the_reason_is_named() {
+    let build_deploy = r#"
+on: [push]
+env: { RUSTFLAGS: -D warnings, CARGO_TERM_COLOR: always, TOKEN: "${{ secrets.X }}", OTHER: "${{ github.actor }}" }
+jobs:
+  module:
+    steps: [{ run: "mvn --batch-mode verify -pl core" }]
+  build:
+    env: { LEVEL: high }
+    steps:
+      - run: npm i -fg corepack && corepack enable
+      - run: mvn --batch-mode verify ${{ matrix.extra || '' }}
+      - run: $GITHUB_WORKSPACE/ci/lint.sh
+      - run: bash "$GITHUB_WORKSPACE/lint.sh"
+        working-directory: web
+  web:
+    steps:
+      - run: docker compose up -d
+      - run: npm run test:browser
+  image:
+    steps: [{ run: docker compose run --rm app pytest }]
+  database:
+    services: { postgres: { image: postgres } }
+    steps: [{ run: go test ./db }]
+  shared:
+    uses: org/ci/.github/workflows/test.yml@v1
+"#;
+    let files = [
+        ("pom.xml", ""),
+        (".github/workflows/build-deploy.yml", build_deploy),
+    ];
+    let found = propose(&listing(&files));
+    let setup: Vec<&str> = found.setup.iter().map(|it| it.what.as_str()).collect();
+    assert_eq!(setup, Vec::<&str>::new());
+    let runs: Vec<&str> = found.checks.iter().map(|it| it.what.run.as_str()).collect();
+    assert_eq!(
+        runs,
+        [
+            "RUSTFLAGS='-D warnings' LEVEL=high mvn --batch-mode verify ",
+            "RUSTFLAGS='-D warnings' LEVEL=high $PWD/ci/lint.sh",
+            "cd web && RUSTFLAGS='-D warnings' LEVEL=high bash \"$OLDPWD/lint.sh\""
+        ]
+        .map(str::trim)
+    );
+    let steps = found.steps.join("\n");
+    assert!(steps.contains("npm i -fg corepack"), "{steps}");
+    let left_out: Vec<&str> = found.left_out.iter().map(|it| it.what.as_str()).collect();
+    for named in [
+        "RUSTFLAGS='-D warnings' mvn --batch-mode verify -pl core: the job build runs all of it",
+        "the variable OTHER: it depends on an expression of the workflow",
+        "docker compose up -d: it needs containers, which the checks of a run cannot start",
+        "npm run test:browser: it may need the containers of `docker compose up -d`",
+        "docker compose run --rm app pytest: it needs containers, which the checks of a run cannot start",
+        "job database: it needs the service postgres",
+        "job shared: it is the workflow org/ci/.github/workflows/test.yml@v1 of another repository",
+    ] {
+        assert!(left_out.contains(&named), "{named}: {left_out:#?}");
+    }
+    assert_eq!(found.workflows, [".github/workflows/build-deploy.yml"]);
+}
+
+#[test]
+fn the_rows_of_other_packages_are_named() {
+    let text = "on: push\njobs:\n  a:\n    strategy: { matrix: { package: [core, web] } }\n    steps: [{ run: 'npm test -w ${{ matrix.package }}' }]\n";
+    let found = propose(&listing(&[(".github/workflows/ci.yml", text)]));
+    assert_eq!(found.checks[0].what.run, "npm test -w core");
+    let told = "`npm test -w core` with web: only one row of matrix.package is taken";
+    assert_eq!(found.left_out[0].what, told);
 }

@@ -62,7 +62,8 @@ fn a_taskfile_has_commands_and_its_program_is_installed() {
 fn what_a_setup_command_installs_is_not_installed_twice() {
     let project = "[project]\n[tool.hatch.envs.default]\ndependencies = ['pytest']";
     let proposal = propose(&listing(&[("pyproject.toml", project)]));
-    assert_eq!(proposal.setup[0].what, "python3 -m pip install hatch");
+    let install = in_venv("python3 -m pip install hatch");
+    assert_eq!(proposal.setup[1].what, install);
     let steps = proposal.steps.join("\n");
     assert!(!steps.contains("pipx"), "{steps}");
 }

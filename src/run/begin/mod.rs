@@ -22,3 +22,4 @@ pub mod source;
 pub mod start;
 pub(crate) mod started;
 pub(crate) mod take_over;
+pub mod trial;

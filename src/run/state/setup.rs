@@ -231,7 +231,7 @@ impl Setup {
 
 /// Sets the proxy variables. In a separate network namespace the names of this machine mean the child's own
 /// servers, which it reaches without the proxy. If the allow-list has such a name, it means the machine's servers.
-fn by_proxy(env: &mut Vec<(OsString, OsString)>, url: &str, line: &NetworkLine) {
+pub fn by_proxy(env: &mut Vec<(OsString, OsString)>, url: &str, line: &NetworkLine) {
     const OWN: [&str; 3] = ["localhost", "127.0.0.1", "::1"];
     let is_allowed = |name: &&str| line.allow.iter().any(|host| host == name);
     let direct: Vec<&str> = match line.enforced {
