@@ -41,13 +41,12 @@ pub fn command(context: &Context, args: &DoctorArgs) -> Result<u8> {
             text(&findings, color(context, args))
         },
     )?;
-    if !could_work(&findings) {
-        return Ok(4);
-    }
-    if args.r#try {
-        return try_once(context, args);
-    }
-    Ok(0)
+    let tried = if args.r#try {
+        try_once(context, args)?
+    } else {
+        0
+    };
+    Ok(if could_work(&findings) { tried } else { 4 })
 }
 
 /// Runs the setup commands and the checks once. Returns 1 if one of them fails.

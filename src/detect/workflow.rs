@@ -600,6 +600,9 @@ fn reason_against_job(name: &str, node: &Node, runner: &str) -> Option<String> {
     called
         .map(|uses| format!("it is the workflow {uses} of another repository"))
         .or(business.map(|word| format!("by its name it is about {word}")))
+        .or_else(|| {
+            publishes(node).then(|| "it publishes what it builds and tests nothing".to_owned())
+        })
         .or_else(|| special_machine(node, runner))
         .or(is_for_another.then(|| "it does not run for a change before its merge".to_owned()))
 }
@@ -659,6 +662,26 @@ fn variables(node: &Node) -> Vec<(String, String)> {
 fn is_true(node: Option<&Node>) -> bool {
     // An expression there usually spares the experimental rows of a matrix.
     node.and_then(Node::text) == Some("true")
+}
+
+/// Whether the job publishes something and runs no test.
+fn publishes(job: &Node) -> bool {
+    let steps = job.get("steps").map(Node::items).unwrap_or_default();
+    let of_step = |step: &Node, key: &str| {
+        step.get(key)
+            .and_then(Node::text)
+            .unwrap_or_default()
+            .to_owned()
+    };
+    let is_publication = |step: &Node| {
+        let text = of_step(step, "uses") + &of_step(step, "run");
+        ["deploy", "publish", "gh-pages", "upload-pages"]
+            .iter()
+            .any(|word| text.contains(word))
+    };
+    let is_test =
+        |step: &Node| purpose(&of_step(step, "run")) == Some(Purpose::Check(CheckKind::Test));
+    steps.iter().any(is_publication) && !steps.iter().any(is_test)
 }
 
 /// Whether a step of the job is a check.

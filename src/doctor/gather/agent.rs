@@ -5,6 +5,7 @@ use crate::agents::{self, CliAgent, CliSpec};
 use crate::context::Context;
 use crate::doctor::gather::{Configured, trouble};
 use crate::doctor::{Agent, AgentKind, Cli, Queried};
+use crate::domain::command_line::{CommandLine, Simple};
 use crate::domain::settings::Gateway;
 use crate::git::without_userinfo;
 use crate::process::environment::environment;
@@ -67,8 +68,9 @@ fn built_in(context: &Context, agent: &Builtin) -> AgentKind {
 
 /// The first program of a command line. The other words may contain secrets and are not kept.
 fn of_command(context: &Context, command: &str, work_tree: &Path) -> AgentKind {
-    let words = shlex::split(command).unwrap_or_default();
-    let program = words.into_iter().find(|word| !word.contains('='));
+    let line = CommandLine::read(command);
+    let first = line.commands().find_map(Simple::started);
+    let program = first.map(|program| program.word.to_owned());
     let plain = |word: &String| {
         let is_plain = |c: char| c.is_alphanumeric() || "/._-+~@".contains(c);
         let of_shell = ["cd", "exec", "set", "if", "for", "while", "export", "eval"];
