@@ -57,6 +57,8 @@ pub(super) struct Workflows {
     pub read: Vec<String>,
     /// The tests and builds that were accepted, to recognise the same ones in another job.
     accepted: Vec<Accepted>,
+    /// How many checks were taken, also those that a later job has replaced.
+    taken: usize,
 }
 
 /// The tool of an accepted test or build, and where it was found.
@@ -199,7 +201,7 @@ impl Workflows {
             }
             return;
         }
-        let before = self.found.commands.len();
+        let before = self.taken;
         let (setup, machine) = (self.found.setup.len(), self.machine.len());
         let actions = self.actions.len();
         let versions = self.versions.clone();
@@ -210,25 +212,26 @@ impl Workflows {
                 None => self.any_step(&job, step, &mut progress),
             }
         }
-        if self.found.commands.len() == before {
+        if self.taken == before {
             self.versions = versions;
             self.found.setup.truncate(setup);
             self.machine.truncate(machine);
             self.actions.truncate(actions);
         } else {
-            self.name_other_rows(&job, node, files.read(path), before);
+            self.name_other_rows(&job, node, files.read(path));
         }
     }
 
     /// Names the rows of the matrix that the proposed checks leave out, such as other packages.
-    fn name_other_rows(&mut self, job: &Job<'_>, node: &Node, text: &str, before: usize) {
+    fn name_other_rows(&mut self, job: &Job<'_>, node: &Node, text: &str) {
         let used = job
             .row
             .others
             .iter()
             .filter(|(name, _)| text.contains(name.as_str()));
         for (name, others) in used {
-            let run = self.found.commands[before].run.clone();
+            let last = self.found.commands.last();
+            let run = last.map_or_else(String::new, |command| command.run.clone());
             let because = format!("only one row of {name} is taken");
             self.leave_out(
                 job.path,
@@ -476,11 +479,13 @@ impl Workflows {
             let what = format!("{with}: {because}");
             let from = std::mem::replace(&mut found.from, from);
             self.left_out.push(Found { what, from });
+            self.taken += 1;
             return;
         }
         if matches!(kind, CheckKind::Build | CheckKind::Test) {
             self.accepted.push(check);
         }
+        self.taken += 1;
         self.found.commands.push(Command {
             tool,
             kind,
