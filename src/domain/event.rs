@@ -3,7 +3,7 @@
 
 use super::agent::{AgentEvent, Usage};
 use super::assess::{AssessmentKind, message::FailedReport};
-use super::attempt::{BlamedTest, PhaseName, Proof, ProofLine};
+use super::attempt::{BlamedTest, EvidenceLine, PhaseName, Proof, ProofLine};
 use super::builtin::session::Telemetry;
 use super::checks::verdict::{CheckKind, CheckResult, HistoryEntry};
 use super::continuation::Continuation;
@@ -207,6 +207,9 @@ pub struct TaskEnded {
     /// The tests that failed last, with the blame for each failure.
     #[serde(default)]
     pub failing_tests: Vec<BlamedTest>,
+    /// What the checks show of the work.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub evidence: Vec<EvidenceLine>,
     /// The value that the task returned for the run's output schema.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub structured_output: Option<serde_json::Value>,
@@ -234,6 +237,7 @@ impl TaskEnded {
             changes_made: false,
             changed_files: Vec::new(),
             failing_tests: Vec::new(),
+            evidence: Vec::new(),
             structured_output: None,
             elsewhere: None,
             patch: None,

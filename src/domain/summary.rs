@@ -11,7 +11,7 @@ pub use standing::Standing;
 use super::agent::{AgentEvent, TodoItem, Usage};
 use super::assess::AssessmentKind;
 use super::assess::message::FailedReport;
-use super::attempt::{BlamedTest, Phase, PhaseName, Proof, ProofLine};
+use super::attempt::{BlamedTest, EvidenceLine, Phase, PhaseName, Proof, ProofLine};
 use super::builtin::session::Telemetry;
 use super::checks::verdict::{CheckKind, CheckOutcome, CheckResult};
 use super::continuation::Continuation;
@@ -224,6 +224,9 @@ pub struct TaskSummary {
     /// The tests that failed last, each with the origin of its failure.
     #[serde(default)]
     pub failing_tests: Vec<BlamedTest>,
+    /// What the checks show of its work; absent if it is not done or no check ran.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub evidence: Vec<EvidenceLine>,
     /// The value that it returned for the run's output schema.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub structured_output: Option<serde_json::Value>,

@@ -153,7 +153,32 @@ fn happened_block(summary: &RunSummary) -> String {
     };
     let why = happened(summary, reason);
     let end = format!("**{why}** (`{}` · `{}`)", status.as_str(), reason.as_str());
-    blocks(&[end, failed(summary)]).trim_end().to_owned()
+    blocks(&[end, failed(summary), evidence(summary)])
+        .trim_end()
+        .to_owned()
+}
+
+/// Maximum number of tasks whose evidence is shown.
+const MAX_EVIDENCE: usize = 10;
+
+/// What the checks show of each task that is done.
+pub(super) fn evidence(summary: &RunSummary) -> String {
+    let shown = summary
+        .tasks
+        .iter()
+        .filter(|task| !task.evidence.is_empty());
+    let more = shown.clone().count().saturating_sub(MAX_EVIDENCE);
+    let mut lines: Vec<String> = shown
+        .take(MAX_EVIDENCE)
+        .map(|task| {
+            let says = inline(&sentence::evidence(task), 600);
+            format!("- {}: {says}", code(&task.id, 60))
+        })
+        .collect();
+    if more > 0 {
+        lines.push(format!("- … and {} more", text::count(more as u64, "task")));
+    }
+    lines.join("\n")
 }
 
 /// Maximum number of failures that are shown first.

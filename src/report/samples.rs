@@ -240,6 +240,7 @@ impl EventRecorder {
                 .last()
                 .map_or_else(Vec::new, |entry| entry.changes.clone()),
             failing_tests: Vec::new(),
+            evidence: Vec::new(),
             structured_output: None,
             elsewhere: None,
             patch: (undone && changed).then(|| format!("patches/{id}.patch")),

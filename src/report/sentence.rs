@@ -2,7 +2,7 @@
 
 use super::text;
 use crate::domain::assess::AssessmentKind;
-use crate::domain::attempt::{Blame, BlamedTest, Phase, PhaseName, Role};
+use crate::domain::attempt::{Blame, BlamedTest, EvidenceLine, Phase, PhaseName, Role};
 use crate::domain::event::{PushLine, RetryKind, TurnProgress};
 use crate::domain::outcome::{Reason, RunStatus, TaskEnd};
 use crate::domain::review::{Finding, ReviewVerdict};
@@ -307,6 +307,12 @@ pub fn usage(usage: &RunUsage) -> Option<String> {
     let cost = usage.cost_usd.map(text::dollars);
     let parts: Vec<String> = tokens.into_iter().chain(cost).collect();
     (!parts.is_empty()).then(|| parts.join(", "))
+}
+
+/// What the checks show of a task, in one line; empty if nothing is known.
+pub fn evidence(task: &TaskSummary) -> String {
+    let says: Vec<String> = task.evidence.iter().map(EvidenceLine::says).collect();
+    says.join("; ")
 }
 
 /// Whether a task has proofs: checks that were run to find out what a verdict is worth.

@@ -5,6 +5,7 @@
 
 mod conclude;
 mod decide;
+mod evidence;
 mod output;
 mod phase;
 mod phases;
@@ -17,6 +18,7 @@ mod state;
 mod explore;
 
 pub use decide::decide;
+pub use evidence::{EvidenceKind, EvidenceLine, evidence};
 pub use phase::{
     Expect, Phase, PhaseName, PhaseSpec, PhasesAsked, ROUNDS, Role, Writes, are_named,
     have_phases_of, phases,

@@ -131,6 +131,7 @@ impl TaskSummary {
             checks: Vec::new(),
             proofs: Vec::new(),
             failing_tests: Vec::new(),
+            evidence: Vec::new(),
             structured_output: None,
             reviews: Vec::new(),
             findings: Vec::new(),

@@ -29,6 +29,10 @@ pub(super) fn lines(summary: &RunSummary) -> Vec<Line> {
     let failures = failure::failures(summary);
     for one in happened.clone().take(MAX_TASKS) {
         lines.push(task(one));
+        if !one.evidence.is_empty() {
+            let says = text::short_line(&sentence::evidence(one), 400);
+            lines.push(Line::whole(Tone::Dim, format!("      {says}")));
+        }
         lines.extend(failed(one, &failures, &summary.run_dir));
     }
     let more = happened.count().saturating_sub(MAX_TASKS);

@@ -93,6 +93,10 @@ fn verified(summary: &RunSummary, limits: &Limits) -> String {
             ),
         });
     }
+    let evidence = super::evidence(summary);
+    if !evidence.is_empty() {
+        lines.push(evidence);
+    }
     let satisfied = done().filter(is(Reason::AlreadySatisfied)).count();
     if satisfied > 0 {
         let count = text::count(satisfied as u64, "task");

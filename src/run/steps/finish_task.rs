@@ -1,7 +1,7 @@
 //! The end of a task: failed work is saved as a patch, and HEAD only moves to verified work.
 
 use crate::domain::agent::{TodoItem, TodoStatus, progress};
-use crate::domain::attempt::{Blame, BlamedTest, TaskState};
+use crate::domain::attempt::{Blame, BlamedTest, TaskState, evidence};
 use crate::domain::checks::verdict::{AttemptOutcome, HistoryEntry};
 use crate::domain::event::{EventKind, TaskEnded};
 use crate::domain::outcome::{Outcome, Reason, TaskEnd};
@@ -316,6 +316,7 @@ fn ended(
         changes_made: changes_made(state, &now, outcome),
         changed_files,
         failing_tests: failing_tests(state, outcome),
+        evidence: evidence(state, outcome),
         structured_output: structured_output(state, outcome),
         elsewhere: None,
         patch,

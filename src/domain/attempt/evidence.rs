@@ -1,0 +1,226 @@
+//! What the checks show of the work of a task, beside the word that stands for their result.
+
+use super::{ProofResult, TaskState, names};
+use crate::outcome::Outcome;
+use crate::text::count;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
+
+/// Maximum number of names in the sentence of one line.
+const MAX_NAMES: usize = 5;
+
+/// The kind of a line of evidence.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum EvidenceKind {
+    /// Tests, or checks that do not name their tests, failed on the tree on which the task started and pass now.
+    RedToGreen,
+    /// The tests of new files fail on the tree on which the task started.
+    NewTests,
+    /// Every check passed on the tree on which the task started.
+    PassedBefore,
+    /// The result of the checks on that tree is unknown.
+    UnknownBefore,
+}
+
+/// One fact about what the checks show of a task that is done.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct EvidenceLine {
+    /// The kind.
+    pub kind: EvidenceKind,
+    /// The tests, the files of tests, or the reason why the result is unknown.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub names: Vec<String>,
+}
+
+impl EvidenceLine {
+    fn new(kind: EvidenceKind, names: impl IntoIterator<Item = String>) -> Self {
+        Self {
+            kind,
+            names: names.into_iter().collect(),
+        }
+    }
+
+    /// The fact in one sentence without a final period.
+    pub fn says(&self) -> String {
+        let more = self.names.len().saturating_sub(MAX_NAMES);
+        let shown: Vec<&str> = self
+            .names
+            .iter()
+            .take(MAX_NAMES)
+            .map(String::as_str)
+            .collect();
+        let mut names = shown.join(", ");
+        if more > 0 {
+            names.push_str(&format!(" and {more} more"));
+        }
+        match self.kind {
+            EvidenceKind::RedToGreen => {
+                let tests = self.names.iter().all(|name| !name.starts_with("check "));
+                let noun = if tests { "test" } else { "failure" };
+                let number = count(self.names.len() as u64, noun);
+                format!("{number} went from failing to passing: {names}")
+            }
+            EvidenceKind::NewTests => {
+                format!("the new tests fail without this change: {names}")
+            }
+            EvidenceKind::PassedBefore => {
+                "every check already passed before this task: they do not tell whether it is done"
+                    .into()
+            }
+            EvidenceKind::UnknownBefore if names.is_empty() => {
+                "the checks were not run before this task: they may have passed already".into()
+            }
+            EvidenceKind::UnknownBefore => {
+                format!("it is not known whether the checks passed before this task: {names}")
+            }
+        }
+    }
+}
+
+/// What the checks show of the work with which a task ended. Empty unless the work was committed or kept after
+/// a run of the checks.
+pub fn evidence(state: &TaskState, outcome: &Outcome) -> Vec<EvidenceLine> {
+    let still: BTreeSet<String> = match outcome {
+        Outcome::Verified { .. } | Outcome::ChangedExpectations { .. } => BTreeSet::new(),
+        Outcome::KnownFailures { tests, .. } => tests.iter().cloned().collect(),
+        _ => return Vec::new(),
+    };
+    let proofs = &state.proofs;
+    let proved = matches!(
+        &proofs.new_tests,
+        Some((of, ProofResult::Failed { .. }))
+            if state.current.as_ref().and_then(|now| now.tree()) == Some(of)
+    );
+    let mut lines = Vec::new();
+    if proved {
+        let added = state.tests.added.iter().cloned();
+        lines.push(EvidenceLine::new(EvidenceKind::NewTests, added));
+    }
+    match &proofs.baseline {
+        Some(ProofResult::Failed { failed }) => {
+            let green: Vec<String> = names(failed)
+                .into_iter()
+                .filter(|name| !still.contains(name))
+                .collect();
+            if !green.is_empty() {
+                lines.insert(0, EvidenceLine::new(EvidenceKind::RedToGreen, green));
+            }
+        }
+        Some(ProofResult::Passed) if !proved => {
+            lines.push(EvidenceLine::new(EvidenceKind::PassedBefore, []));
+        }
+        Some(ProofResult::Unknown { why }) => {
+            lines.push(EvidenceLine::new(
+                EvidenceKind::UnknownBefore,
+                [why.clone()],
+            ));
+        }
+        Some(ProofResult::Passed | ProofResult::CannotStart { .. }) => {}
+        None if proved => {}
+        None => lines.push(EvidenceLine::new(EvidenceKind::UnknownBefore, [])),
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{EvidenceKind, EvidenceLine, evidence};
+    use crate::attempt::{FailedCheck, ProofResult, TaskState};
+    use crate::outcome::Outcome;
+    use std::collections::{BTreeMap, BTreeSet};
+
+    fn failed(tests: &[&str]) -> ProofResult {
+        let failed = FailedCheck {
+            check: "test".into(),
+            end: "failed with exit code 1".into(),
+            fingerprint: "f".into(),
+            tests: tests.iter().map(|test| (*test).to_owned()).collect(),
+            all_named: true,
+            hides_some: false,
+            passed: Some(1),
+            results: BTreeMap::new(),
+            failed_by_run: Vec::new(),
+            places: BTreeMap::new(),
+        };
+        ProofResult::Failed {
+            failed: vec![failed].into(),
+        }
+    }
+
+    fn after(baseline: Option<ProofResult>, outcome: &Outcome) -> Vec<String> {
+        let mut state = TaskState::default();
+        state.proofs.baseline = baseline;
+        evidence(&state, outcome)
+            .iter()
+            .map(EvidenceLine::says)
+            .collect()
+    }
+
+    const VERIFIED: Outcome = Outcome::Verified { commit: None };
+
+    #[test]
+    fn tests_that_were_red_are_named() {
+        assert_eq!(
+            after(Some(failed(&["a", "b"])), &VERIFIED),
+            ["2 tests went from failing to passing: a, b"]
+        );
+        assert_eq!(
+            after(Some(failed(&[])), &VERIFIED),
+            ["1 failure went from failing to passing: check test"]
+        );
+    }
+
+    #[test]
+    fn failures_that_are_left_did_not_become_green() {
+        let known = Outcome::KnownFailures {
+            commit: None,
+            tests: vec!["b".into()],
+        };
+        assert_eq!(
+            after(Some(failed(&["a", "b"])), &known),
+            ["1 test went from failing to passing: a"]
+        );
+    }
+
+    #[test]
+    fn checks_that_passed_before_prove_nothing() {
+        assert_eq!(
+            after(Some(ProofResult::Passed), &VERIFIED),
+            ["every check already passed before this task: they do not tell whether it is done"]
+        );
+        assert_eq!(
+            after(None, &VERIFIED),
+            ["the checks were not run before this task: they may have passed already"]
+        );
+        let unknown = ProofResult::Unknown {
+            why: "test timed out".into(),
+        };
+        assert_eq!(
+            after(Some(unknown), &VERIFIED),
+            ["it is not known whether the checks passed before this task: test timed out"]
+        );
+    }
+
+    #[test]
+    fn work_without_a_verdict_has_no_evidence() {
+        let outcomes = [
+            Outcome::VerificationFailed,
+            Outcome::AlreadySatisfied { verified: true },
+        ];
+        for outcome in &outcomes {
+            assert!(after(Some(ProofResult::Passed), outcome).is_empty());
+        }
+    }
+
+    #[test]
+    fn long_lists_of_names_are_cut() {
+        let names: BTreeSet<String> = (0..7).map(|n| format!("t{n}")).collect();
+        let line = EvidenceLine::new(EvidenceKind::RedToGreen, names);
+        assert_eq!(
+            line.says(),
+            "7 tests went from failing to passing: t0, t1, t2, t3, t4 and 2 more"
+        );
+    }
+}
