@@ -180,8 +180,10 @@ settings! {
         verify_env: Vec<String> = VARIABLES, Task, is Vec::new();
         /// How to treat a task without any check: `accept` commits it as unverified, `fail` does not commit it.
         if_unverified: IfUnverified = Choice::<IfUnverified>::kind(), Task, is IfUnverified::Accept;
-        /// When to run the checks on the tree on which a task starts, to find earlier failures.
-        baseline: Baseline = Choice::<Baseline>::kind(), Task, is Baseline::OnFailure;
+        /// When to run the checks on the tree on which a task starts: before its `first` turn, or only `on-failure`. They show which failures existed before, and whether the checks can tell that the task is done.
+        baseline: Baseline = Choice::<Baseline>::kind(), Task, is Baseline::First;
+        /// Time limit for one check of that run. If a check takes longer, its result before the task is unknown.
+        baseline_limit: Duration = Time, Task, is Duration::from_mins(10);
         /// How many times to repeat the checks on a failed tree before the task is given up.
         flaky_reruns: u32 = Whole::<u32>::new(0, 10), Task, is 1;
         /// How to treat work whose only failures existed before: `tolerate` commits it as unverified.

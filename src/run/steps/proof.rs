@@ -301,6 +301,10 @@ async fn on_other_tree(
     });
     let ran = match &put {
         Ok(_) if proof == Proof::Flake => Some(check_work(parts, config, Some(raw)).await),
+        Ok(_) if proof == Proof::Baseline => {
+            let limited = within_baseline_limit(config);
+            Some(run_checks(parts, &limited, Some(raw)).await)
+        }
         Ok(_) => Some(run_checks(parts, config, Some(raw)).await),
         Err(_) => None,
     };
@@ -331,6 +335,17 @@ async fn on_other_tree(
         (None, Err(error)) => Err(error.to_string()),
         (None, Ok(_)) => Err("the checks were not run".into()),
     })
+}
+
+/// The configuration with the checks limited to the time that the run on the start tree may take.
+fn within_baseline_limit(config: &TaskConfig) -> TaskConfig {
+    let limit = config.settings.baseline_limit.as_millis();
+    let limit = u64::try_from(limit).unwrap_or(u64::MAX);
+    let mut limited = config.clone();
+    for check in &mut limited.checks {
+        check.timeout_ms = check.timeout_ms.min(limit);
+    }
+    limited
 }
 
 /// Gives the sources that may declare these modules of Rust a new time. Cargo compares the times of the files that the
