@@ -4,12 +4,12 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-pub(super) fn as_path(bytes: &[u8]) -> &Path {
+pub(crate) fn as_path(bytes: &[u8]) -> &Path {
     Path::new(OsStr::from_bytes(bytes))
 }
 
 /// The hexadecimal digits of an id in binary form.
-pub(super) fn hex(id: &[u8]) -> String {
+pub(crate) fn hex(id: &[u8]) -> String {
     let digit = |value: u8| char::from_digit(u32::from(value), 16);
     let digits = id
         .iter()
@@ -31,12 +31,12 @@ pub fn path_in_tree(path: &Path, work_tree: &Path) -> String {
 }
 
 /// The path without links, or the path itself if it does not exist.
-pub(super) fn real_path(path: &Path) -> PathBuf {
+pub(crate) fn real_path(path: &Path) -> PathBuf {
     path.canonicalize().unwrap_or_else(|_| path.to_path_buf())
 }
 
 /// The path of a file in the real directory. A link keeps its own name.
-pub(super) fn with_real_parent(path: &Path) -> PathBuf {
+pub(crate) fn with_real_parent(path: &Path) -> PathBuf {
     match (path.parent(), path.file_name()) {
         (Some(parent), Some(name)) => real_path(parent).join(name),
         _ => path.to_path_buf(),
@@ -62,27 +62,27 @@ pub fn display_path(bytes: &[u8]) -> String {
 }
 
 /// Splits the output of git's `-z` option into its NUL-terminated fields, which may be empty.
-pub(super) fn nul_ended(bytes: &[u8]) -> Vec<&[u8]> {
+pub(crate) fn nul_ended(bytes: &[u8]) -> Vec<&[u8]> {
     let mut fields: Vec<&[u8]> = bytes.split(|byte| *byte == 0).collect();
     fields.pop();
     fields
 }
 
 /// Like [`nul_ended`], without empty fields.
-pub(super) fn nul_fields(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
+pub(crate) fn nul_fields(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
     bytes
         .split(|byte| *byte == 0)
         .filter(|field| !field.is_empty())
 }
 
 /// The fields before the tab and the path behind it, in a line of `ls-files --stage` or `ls-tree`.
-pub(super) fn fields_and_path(line: &[u8]) -> Option<(std::str::Split<'_, char>, &[u8])> {
+pub(crate) fn fields_and_path(line: &[u8]) -> Option<(std::str::Split<'_, char>, &[u8])> {
     let tab = memchr::memchr(b'\t', line)?;
     let (fields, path) = (line.get(..tab)?, line.get(tab + 1..)?);
     Some((std::str::from_utf8(fields).ok()?.split(' '), path))
 }
 
-pub(super) fn nul_joined<'a>(paths: impl IntoIterator<Item = &'a [u8]>) -> Vec<u8> {
+pub(crate) fn nul_joined<'a>(paths: impl IntoIterator<Item = &'a [u8]>) -> Vec<u8> {
     let mut joined = Vec::new();
     for path in paths {
         joined.extend_from_slice(path);

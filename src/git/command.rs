@@ -1,5 +1,6 @@
 //! Runs git. No other module starts it.
 
+pub(crate) mod batch;
 mod launched;
 mod limits;
 mod pipes;
@@ -8,8 +9,9 @@ use crate::git::error::GitError;
 use crate::git::filters::said::refuse_failed_filter;
 use crate::process::{Cancel, is_executable, while_nothing_starts};
 use crate::sandbox::{OWN_PROGRAM, Policy};
+
 use launched::{Launched, Prepared, kill_group};
-pub(super) use limits::{MEMORY, Stop};
+pub(crate) use limits::{MEMORY, Stop};
 use limits::{OUTPUT, limit_memory};
 use pipes::{Bounds, Drained, Pipes};
 use rustix::io::{FdFlags, fcntl_setfd};
@@ -33,28 +35,28 @@ const STDERR_KEPT_OF_FILTERS: usize = 1 << 20;
 
 /// The git program and the environment that every git command of a run gets.
 #[derive(Debug, Clone)]
-pub(super) struct GitProgram {
-    pub(super) program: PathBuf,
-    pub(super) search_path: OsString,
+pub(crate) struct GitProgram {
+    pub(crate) program: PathBuf,
+    pub(crate) search_path: OsString,
     /// Ends what it does once the run is to stop.
-    pub(super) stop: Stop,
+    pub(crate) stop: Stop,
 }
 
 /// The output of a git command.
 #[derive(Debug)]
-pub(super) struct Output {
-    pub(super) status: Option<i32>,
-    pub(super) stdout: Vec<u8>,
-    pub(super) stderr: String,
+pub(crate) struct Output {
+    pub(crate) status: Option<i32>,
+    pub(crate) stdout: Vec<u8>,
+    pub(crate) stderr: String,
 }
 
 /// A user name and a password that git reads from a pipe when it asks for them.
 #[derive(Debug)]
-pub(super) struct Login {
+pub(crate) struct Login {
     /// The server that the login is for: scheme, host and port.
-    pub(super) server: String,
-    pub(super) user: String,
-    pub(super) password: SecretString,
+    pub(crate) server: String,
+    pub(crate) user: String,
+    pub(crate) password: SecretString,
 }
 
 impl Login {
@@ -84,7 +86,7 @@ impl Login {
 }
 
 /// A git command that has not started yet.
-pub(super) struct Call<'a> {
+pub(crate) struct Call<'a> {
     git: &'a GitProgram,
     cwd: &'a Path,
     args: Vec<OsString>,
@@ -107,7 +109,7 @@ impl GitProgram {
     /// Finds the program `name` (git, or jj for what git cannot answer) in the absolute directories of
     /// `search_path`. Directories inside `forbidden` are skipped, because a work tree must not supply the
     /// programs that work on it.
-    pub(super) fn find(name: &str, search_path: &OsStr, forbidden: &Path) -> Option<Self> {
+    pub(crate) fn find(name: &str, search_path: &OsStr, forbidden: &Path) -> Option<Self> {
         let dirs: Vec<PathBuf> = std::env::split_paths(search_path)
             .filter(|dir| dir.is_absolute() && !dir.starts_with(forbidden))
             .collect();
@@ -122,7 +124,7 @@ impl GitProgram {
         })
     }
 
-    pub(super) fn call<'a>(&'a self, cwd: &'a Path) -> Call<'a> {
+    pub(crate) fn call<'a>(&'a self, cwd: &'a Path) -> Call<'a> {
         let mut call = Call {
             git: self,
             cwd,
@@ -168,7 +170,7 @@ const FIXED_ENVIRONMENT: &[(&str, &str)] = &[
 ];
 
 impl<'a> Call<'a> {
-    pub(super) fn args<I, S>(mut self, args: I) -> Self
+    pub(crate) fn args<I, S>(mut self, args: I) -> Self
     where
         I: IntoIterator<Item = S>,
         S: AsRef<OsStr>,
@@ -178,88 +180,88 @@ impl<'a> Call<'a> {
         self
     }
 
-    pub(super) fn env(mut self, name: impl AsRef<OsStr>, value: impl AsRef<OsStr>) -> Self {
+    pub(crate) fn env(mut self, name: impl AsRef<OsStr>, value: impl AsRef<OsStr>) -> Self {
         let (name, value) = (name.as_ref().to_os_string(), value.as_ref().to_os_string());
         self.env.retain(|(existing, _)| *existing != name);
         self.env.push((name, value));
         self
     }
 
-    pub(super) fn without_env(mut self, name: &str) -> Self {
+    pub(crate) fn without_env(mut self, name: &str) -> Self {
         self.env.retain(|(existing, _)| existing != name);
         self
     }
 
-    pub(super) fn stdin(mut self, bytes: Vec<u8>) -> Self {
+    pub(crate) fn stdin(mut self, bytes: Vec<u8>) -> Self {
         self.stdin = bytes;
         self
     }
 
-    pub(super) fn login(mut self, login: Option<Login>) -> Self {
+    pub(crate) fn login(mut self, login: Option<Login>) -> Self {
         self.login = login;
         self
     }
 
     /// Makes git flush the objects and refs that it writes to disk before it ends, which it does not do by
     /// default.
-    pub(super) fn durably(self) -> Self {
+    pub(crate) fn durably(self) -> Self {
         self.configured(&["core.fsync=loose-object,pack,pack-metadata,reference"])
     }
 
     /// Like [`Self::durably`], but with one disk flush for all objects. Every file must be smaller than
     /// [`Self::IN_MEMORY_LIMIT`]: git streams larger files into a pack, which this mode does not support.
-    pub(super) fn durably_together(self) -> Self {
+    pub(crate) fn durably_together(self) -> Self {
         let big = format!("core.bigFileThreshold={}", Self::IN_MEMORY_LIMIT);
         self.durably().configured(&["core.fsyncMethod=batch", &big])
     }
 
     /// Size in bytes from which git does not hold a file in memory. This is git's own default.
-    pub(super) const IN_MEMORY_LIMIT: u64 = 512 << 20;
+    pub(crate) const IN_MEMORY_LIMIT: u64 = 512 << 20;
 
-    pub(super) fn configured(mut self, settings: &[&str]) -> Self {
+    pub(crate) fn configured(mut self, settings: &[&str]) -> Self {
         let settings = settings.iter().flat_map(|setting| ["-c", *setting]);
         self.args.splice(0..0, settings.map(OsString::from));
         self
     }
 
-    pub(super) fn timeout(mut self, limit: Duration) -> Self {
+    pub(crate) fn timeout(mut self, limit: Duration) -> Self {
         self.timeout = limit;
         self
     }
 
     /// Searches these directories for special files when the command takes long.
-    pub(super) fn watching(mut self, roots: Vec<PathBuf>) -> Self {
+    pub(crate) fn watching(mut self, roots: Vec<PathBuf>) -> Self {
         self.watched = roots;
         self
     }
 
     /// Ends the command when `cancel` is signalled.
-    pub(super) fn cancelled_by(mut self, cancel: &Cancel) -> Self {
+    pub(crate) fn cancelled_by(mut self, cancel: &Cancel) -> Self {
         self.cancel = Some(cancel.clone());
         self
     }
 
     /// Starts the command through a launcher, for a command that starts programs which the work tree may
     /// have a part in. Nothing that it starts outlives it.
-    pub(super) fn confined(mut self, policy: Option<Policy>) -> Self {
+    pub(crate) fn confined(mut self, policy: Option<Policy>) -> Self {
         self.sandbox = policy;
         self
     }
 
     /// Does not limit the memory of the command, for one that handles whole histories.
-    pub(super) fn of_any_size(mut self) -> Self {
+    pub(crate) fn of_any_size(mut self) -> Self {
         self.is_large = true;
         self
     }
 
     /// Keeps so much of standard error that what git says about a filter is not lost among what filters say.
-    pub(super) fn keeping_stderr(mut self) -> Self {
+    pub(crate) fn keeping_stderr(mut self) -> Self {
         self.stderr_kept = STDERR_KEPT_OF_FILTERS;
         self
     }
 
     /// Keeps a directory until the command has ended.
-    pub(super) fn holding(mut self, scratch: TempDir) -> Self {
+    pub(crate) fn holding(mut self, scratch: TempDir) -> Self {
         self.scratch = Some(scratch);
         self
     }
@@ -275,13 +277,13 @@ impl<'a> Call<'a> {
     }
 
     /// Runs the command. An exit code other than 0 is an error.
-    pub(super) fn run(self) -> Result<Output, GitError> {
+    pub(crate) fn run(self) -> Result<Output, GitError> {
         let command = self.name();
         self.status()?.expect_success(command)
     }
 
     /// Runs the command and accepts any exit code.
-    pub(super) fn status(self) -> Result<Output, GitError> {
+    pub(crate) fn status(self) -> Result<Output, GitError> {
         let mut stdout = Vec::new();
         let mut output = self.stream_while(&mut |chunk| {
             stdout.extend_from_slice(chunk);
@@ -292,12 +294,12 @@ impl<'a> Call<'a> {
     }
 
     /// Runs the command and returns its output as one line of text.
-    pub(super) fn line(self) -> Result<String, GitError> {
+    pub(crate) fn line(self) -> Result<String, GitError> {
         Ok(self.run()?.line())
     }
 
     /// Runs the command and passes its standard output on in chunks.
-    pub(super) fn stream(self, on_stdout: &mut dyn FnMut(&[u8])) -> Result<Output, GitError> {
+    pub(crate) fn stream(self, on_stdout: &mut dyn FnMut(&[u8])) -> Result<Output, GitError> {
         self.stream_while(&mut |chunk| {
             on_stdout(chunk);
             true
@@ -308,14 +310,19 @@ impl<'a> Call<'a> {
     ///
     /// The call never waits beyond the time limit: a stray descendant that keeps a pipe open must not block
     /// the run.
-    pub(super) fn stream_while(
+    pub(crate) fn stream_while(
         mut self,
         on_stdout: &mut dyn FnMut(&[u8]) -> bool,
     ) -> Result<Output, GitError> {
         if self.git.stop.is_over() {
-            return Err(self.cut_off(Drained::Cancelled));
+            return Err(cut_off(&self.name(), Drained::Cancelled, self.timeout));
         }
-        let (mut child, launched) = self.spawn()?;
+        let stdin = if self.stdin.is_empty() {
+            Stdio::null()
+        } else {
+            Stdio::piped()
+        };
+        let (mut child, launched) = self.spawn(stdin)?;
         if launched.is_none() && !self.is_large {
             limit_memory(&child);
         }
@@ -337,7 +344,7 @@ impl<'a> Call<'a> {
         }
         if drained != Drained::Whole {
             end(&mut child, launched);
-            return Err(self.cut_off(drained));
+            return Err(cut_off(&self.name(), drained, self.timeout));
         }
         let status = child.wait().map_err(|error| self.not_started(error))?;
         let mut stderr = String::from_utf8_lossy(&stderr).trim().to_owned();
@@ -367,12 +374,7 @@ impl<'a> Call<'a> {
         clippy::disallowed_methods,
         reason = "everything that runs git uses this: short-lived, bounded, synchronous"
     )]
-    fn spawn(&self) -> Result<(Child, Option<Launched>), GitError> {
-        let stdin = if self.stdin.is_empty() {
-            Stdio::null()
-        } else {
-            Stdio::piped()
-        };
+    fn spawn(&self, stdin: Stdio) -> Result<(Child, Option<Launched>), GitError> {
         let failed = |source| self.not_started(source);
         if let Some(policy) = &self.sandbox {
             let (name, program) = (self.name(), self.git.program.clone());
@@ -417,19 +419,6 @@ impl<'a> Call<'a> {
             .stderr(Stdio::piped())
     }
 
-    fn cut_off(&self, drained: Drained) -> GitError {
-        let command = self.name();
-        match drained {
-            Drained::HeldBySpecialFiles(paths) => GitError::HeldBySpecialFiles { command, paths },
-            Drained::Cancelled => GitError::Cancelled { command },
-            Drained::Flooded => GitError::Flooded { command },
-            Drained::Whole | Drained::TooLate => GitError::TimedOut {
-                command,
-                after: self.timeout,
-            },
-        }
-    }
-
     fn name(&self) -> String {
         let mut args = self.args.iter();
         while let Some(arg) = args.next() {
@@ -444,7 +433,7 @@ impl<'a> Call<'a> {
 }
 
 impl Output {
-    pub(super) fn expect_success(self, command: String) -> Result<Self, GitError> {
+    pub(crate) fn expect_success(self, command: String) -> Result<Self, GitError> {
         if self.status == Some(0) {
             return Ok(self);
         }
@@ -456,10 +445,23 @@ impl Output {
         })
     }
 
-    pub(super) fn line(&self) -> String {
+    pub(crate) fn line(&self) -> String {
         String::from_utf8_lossy(&self.stdout)
             .trim_end_matches('\n')
             .to_owned()
+    }
+}
+
+fn cut_off(command: &str, drained: Drained, limit: Duration) -> GitError {
+    let command = command.to_owned();
+    match drained {
+        Drained::HeldBySpecialFiles(paths) => GitError::HeldBySpecialFiles { command, paths },
+        Drained::Cancelled => GitError::Cancelled { command },
+        Drained::Flooded => GitError::Flooded { command },
+        Drained::Whole | Drained::TooLate => GitError::TimedOut {
+            command,
+            after: limit,
+        },
     }
 }
 

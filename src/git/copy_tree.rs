@@ -7,7 +7,7 @@ use std::os::unix::fs::{DirBuilderExt, PermissionsExt, symlink};
 use std::path::Path;
 
 /// Makes `to` identical to `from`: a file, a link, a whole directory, or nothing.
-pub(super) fn copy_tree(from: &Path, to: &Path) -> Result<(), GitError> {
+pub(crate) fn copy_tree(from: &Path, to: &Path) -> Result<(), GitError> {
     remove(to)?;
     let Some(meta) = metadata(from)? else {
         return Ok(());
@@ -35,7 +35,7 @@ pub(super) fn copy_tree(from: &Path, to: &Path) -> Result<(), GitError> {
 
 /// Moves a file, a link or a whole directory to a path where nothing is. `to` is never incomplete, also if the
 /// paths are on different file systems: what is left of `from` then is removed under the name `gone`.
-pub(super) fn move_tree(from: &Path, to: &Path, gone: &Path) -> Result<(), GitError> {
+pub(crate) fn move_tree(from: &Path, to: &Path, gone: &Path) -> Result<(), GitError> {
     let moved = match fs::rename(from, to) {
         Err(error) if error.kind() == io::ErrorKind::CrossesDevices => {
             let mut part = to.as_os_str().to_owned();
@@ -65,7 +65,7 @@ fn copy_modes(from: &Path, to: &Path) -> Result<(), GitError> {
 }
 
 /// Whether two paths have the same kind, executable bit and content, recursively for directories.
-pub(super) fn same(one: &Path, other: &Path) -> Result<bool, GitError> {
+pub(crate) fn same(one: &Path, other: &Path) -> Result<bool, GitError> {
     let (a, b) = match (metadata(one)?, metadata(other)?) {
         (None, None) => return Ok(true),
         (Some(a), Some(b)) => (a, b),
@@ -96,7 +96,7 @@ pub(super) fn same(one: &Path, other: &Path) -> Result<bool, GitError> {
 
 /// Removes whatever is at `path`, without following a link. Directories need not be writable, as those of
 /// Go's module cache are not.
-pub(super) fn remove(path: &Path) -> Result<(), GitError> {
+pub(crate) fn remove(path: &Path) -> Result<(), GitError> {
     let removed = match metadata(path)? {
         None => return Ok(()),
         Some(meta) if meta.is_dir() => match fs::remove_dir_all(path) {
@@ -125,13 +125,13 @@ fn make_writable(dir: &Path) -> Result<(), GitError> {
 }
 
 /// Creates a directory that only its owner can access, and its parents.
-pub(super) fn make_dir(path: &Path) -> Result<(), GitError> {
+pub(crate) fn make_dir(path: &Path) -> Result<(), GitError> {
     let made = DirBuilder::new().recursive(true).mode(0o700).create(path);
     made.map_err(io_error("create", path))
 }
 
 /// The metadata of `path` itself, or `None` if it does not exist.
-pub(super) fn metadata(path: &Path) -> Result<Option<Metadata>, GitError> {
+pub(crate) fn metadata(path: &Path) -> Result<Option<Metadata>, GitError> {
     match fs::symlink_metadata(path) {
         Ok(meta) => Ok(Some(meta)),
         Err(error) if is_absence(&error) => Ok(None),
@@ -139,7 +139,7 @@ pub(super) fn metadata(path: &Path) -> Result<Option<Metadata>, GitError> {
     }
 }
 
-pub(super) fn is_absence(error: &io::Error) -> bool {
+pub(crate) fn is_absence(error: &io::Error) -> bool {
     matches!(
         error.kind(),
         io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
@@ -147,7 +147,7 @@ pub(super) fn is_absence(error: &io::Error) -> bool {
 }
 
 /// The names in a directory, in order.
-pub(super) fn names(dir: &Path) -> Result<Vec<std::ffi::OsString>, GitError> {
+pub(crate) fn names(dir: &Path) -> Result<Vec<std::ffi::OsString>, GitError> {
     let entries = fs::read_dir(dir).map_err(io_error("read", dir))?;
     let names: Result<Vec<_>, io::Error> = entries
         .map(|entry| entry.map(|entry| entry.file_name()))

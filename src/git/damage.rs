@@ -24,7 +24,7 @@ const ELSE: &str = "or check the repository out anew";
 
 /// Refuses a git directory that git would not open, would block on, or would overlook and take the repository around
 /// it. `dot_git` is the directory, or the file that names it.
-pub(super) fn refuse_unusable(dot_git: &Path) -> Result<(), GitError> {
+pub(crate) fn refuse_unusable(dot_git: &Path) -> Result<(), GitError> {
     let is_fine = |kind: FileType| kind.is_file() || kind.is_dir();
     refuse_unless(is_fine, dot_git, "directory")?;
     let Some(git_dir) = resolve_gitfile(dot_git) else {
@@ -111,7 +111,7 @@ fn damaged(path: &Path, what: &str) -> GitError {
 }
 
 /// Refuses a repository whose branch or index lost its content. git would take the branch for one without commits.
-pub(super) fn refuse_emptied(git_dir: &Path, common_dir: &Path) -> Result<(), GitError> {
+pub(crate) fn refuse_emptied(git_dir: &Path, common_dir: &Path) -> Result<(), GitError> {
     let index = git_dir.join("index");
     if can_read(&index) && !is_index(&index) {
         let what = "has lost its content; remove it and run `git reset`";
@@ -147,7 +147,7 @@ fn branch_of(git_dir: &Path) -> Option<String> {
 }
 
 /// The files that git always reads, in the git directory of the work tree and in the one that all work trees share.
-pub(super) fn required_files(dirs: [&Path; 2], branch: Option<&str>) -> Vec<PathBuf> {
+pub(crate) fn required_files(dirs: [&Path; 2], branch: Option<&str>) -> Vec<PathBuf> {
     let [own, shared] = dirs;
     let mut paths = Vec::new();
     for name in [
@@ -176,7 +176,7 @@ pub(super) fn required_files(dirs: [&Path; 2], branch: Option<&str>) -> Vec<Path
 }
 
 /// Whether git would accept a file as HEAD.
-pub(super) fn is_head(path: &Path) -> bool {
+pub(crate) fn is_head(path: &Path) -> bool {
     if let Ok(target) = path.read_link() {
         return target.starts_with("refs");
     }
@@ -191,7 +191,7 @@ pub(super) fn is_head(path: &Path) -> bool {
     read.is_ok() && (named || is_oid)
 }
 
-pub(super) fn is_index(path: &Path) -> bool {
+pub(crate) fn is_index(path: &Path) -> bool {
     let mut header = [0; 4];
     let read = fs::File::open(path).and_then(|mut file| {
         file.read_exact(&mut header)?;

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Time limit of a git command before a run, for which a person waits. Each reads only a few small files.
-pub(in crate::git) const QUERY_TIMEOUT: Duration = Duration::from_secs(60);
+pub(crate) const QUERY_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Finds the repository that contains `start`.
 ///
@@ -261,7 +261,7 @@ fn refuse_old(version: &str) -> Result<(), PreflightError> {
 }
 
 /// Whether a version of git is older than another one.
-pub(super) fn is_older(version: &str, than: (u32, u32)) -> bool {
+pub(crate) fn is_older(version: &str, than: (u32, u32)) -> bool {
     let mut numbers = version
         .trim_start_matches("git version ")
         .split('.')

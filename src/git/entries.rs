@@ -12,30 +12,18 @@ use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-pub(super) type Digest = [u8; 32];
-
-/// The stat data of a file, of which no program can set the change time.
-pub(super) type Stamp = [i64; 5];
-
-/// The stamp of a file. `None` where the file system counts change times in seconds: then a change soon after the
-/// start of the run may not show.
-pub(super) fn stamp(path: &Path) -> Option<Stamp> {
-    let meta = path.symlink_metadata().ok()?;
-    let [device, inode, size] = [meta.dev(), meta.ino(), meta.size()].map(u64::cast_signed);
-    let stamp = [device, inode, size, meta.ctime(), meta.ctime_nsec()];
-    (meta.is_file() && meta.ctime_nsec() != 0).then_some(stamp)
-}
+pub(crate) type Digest = [u8; 32];
 
 /// Large enough for blake3 to use the widest vector instructions.
 const BUFFER: usize = 64 * 1024;
 
 /// The most that is read of one list of paths, in bytes. GitHub accepts no push with more. Without a limit, a file
 /// without content (a sparse one) of any size would hold up the run.
-pub(super) const MAX_READ_BYTES: u64 = 2 << 30;
+pub(crate) const MAX_READ_BYTES: u64 = 2 << 30;
 
 /// The entry at a path of the work tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum OnDisk {
+pub(crate) enum OnDisk {
     /// Nothing, or a path behind a link, which is outside of the work tree.
     Missing,
     File {
@@ -60,7 +48,7 @@ pub(super) enum OnDisk {
 }
 
 /// The git directory behind a `.git` entry, which may be a file that contains its path.
-pub(super) fn resolve_gitfile(dot_git: &Path) -> Option<std::path::PathBuf> {
+pub(crate) fn resolve_gitfile(dot_git: &Path) -> Option<std::path::PathBuf> {
     if dot_git.is_dir() {
         return Some(dot_git.to_path_buf());
     }
@@ -76,29 +64,21 @@ pub(super) fn resolve_gitfile(dot_git: &Path) -> Option<std::path::PathBuf> {
 }
 
 /// Splits a path into directory and name. The directory of a top-level path is empty.
-pub(super) fn split(path: &[u8]) -> (&[u8], &[u8]) {
+pub(crate) fn split(path: &[u8]) -> (&[u8], &[u8]) {
     match path.iter().rposition(|byte| *byte == b'/') {
         Some(slash) => (&path[..slash], &path[slash + 1..]),
         None => (b"", path),
     }
 }
 
-/// The path of `name` in a directory. That of the top directory is empty.
-pub(super) fn inside(directory: &[u8], name: &[u8]) -> Vec<u8> {
-    match directory {
-        b"" => name.to_vec(),
-        _ => [directory, name].join(&b'/'),
-    }
-}
-
 /// All directories above a path, the top directory as the empty path.
-pub(super) fn directories_of(path: &[u8]) -> impl Iterator<Item = &[u8]> {
+pub(crate) fn directories_of(path: &[u8]) -> impl Iterator<Item = &[u8]> {
     let slashes = path.iter().enumerate().filter(|(_, byte)| **byte == b'/');
     std::iter::once(b"".as_slice()).chain(slashes.map(|(at, _)| &path[..at]))
 }
 
 /// Inspects every path below `top` in parallel.
-pub(super) fn inspect_all(top: &Path, paths: &[&[u8]]) -> Vec<OnDisk> {
+pub(crate) fn inspect_all(top: &Path, paths: &[&[u8]]) -> Vec<OnDisk> {
     let workers = match paths.len() {
         // Finding the number of processors reads several system files, which does not pay off here.
         0..4 => 1,
@@ -168,7 +148,7 @@ fn largest_read(top: &Path, paths: &[&[u8]]) -> u64 {
 }
 
 /// Inspects paths, and caches which directories are real so that no path is followed through a link.
-pub(super) struct PathInspector<'a> {
+pub(crate) struct PathInspector<'a> {
     top: &'a Path,
     real_directories: HashMap<Vec<u8>, bool>,
     buffer: Vec<u8>,
@@ -177,7 +157,7 @@ pub(super) struct PathInspector<'a> {
 }
 
 impl<'a> PathInspector<'a> {
-    pub(super) fn new(top: &'a Path) -> Self {
+    pub(crate) fn new(top: &'a Path) -> Self {
         Self {
             top,
             real_directories: HashMap::new(),
@@ -186,7 +166,7 @@ impl<'a> PathInspector<'a> {
         }
     }
 
-    pub(super) fn inspect(&mut self, path: &[u8]) -> OnDisk {
+    pub(crate) fn inspect(&mut self, path: &[u8]) -> OnDisk {
         let full = self.top.join(as_path(path));
         let meta = full.symlink_metadata();
         if let Err(error) = &meta
@@ -247,7 +227,7 @@ impl<'a> PathInspector<'a> {
     }
 
     /// Whether `directory` and all its parents below the top are directories and not links.
-    pub(super) fn is_real(&mut self, directory: &[u8]) -> bool {
+    pub(crate) fn is_real(&mut self, directory: &[u8]) -> bool {
         if directory.is_empty() {
             return true;
         }
@@ -277,7 +257,7 @@ fn by_metadata(meta: &Metadata) -> Digest {
 }
 
 /// Computes the digest of everything that `from` yields and copies it to `to`.
-pub(super) fn hash(from: &mut impl Read, to: &mut impl Write) -> io::Result<Digest> {
+pub(crate) fn hash(from: &mut impl Read, to: &mut impl Write) -> io::Result<Digest> {
     hash_into(from, &mut vec![0; BUFFER], to).map(|(_, digest)| digest)
 }
 

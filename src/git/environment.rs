@@ -36,13 +36,13 @@ impl Environment {
         }
     }
 
-    pub(super) fn get(&self, name: &str) -> Option<&OsStr> {
+    pub(crate) fn get(&self, name: &str) -> Option<&OsStr> {
         self.variables
             .get(OsStr::new(name))
             .map(OsString::as_os_str)
     }
 
-    pub(super) fn configuration(&self) -> impl Iterator<Item = (&OsString, &OsString)> {
+    pub(crate) fn configuration(&self) -> impl Iterator<Item = (&OsString, &OsString)> {
         self.variables.iter().filter(|(name, _)| {
             name.as_bytes().starts_with(b"GIT_CONFIG")
                 || *name == "HOME"
@@ -50,7 +50,7 @@ impl Environment {
         })
     }
 
-    pub(super) fn signing(&self) -> impl Iterator<Item = (&OsString, &OsString)> {
+    pub(crate) fn signing(&self) -> impl Iterator<Item = (&OsString, &OsString)> {
         let names = ["HOME", "GNUPGHOME", "SSH_AUTH_SOCK"];
         self.variables
             .iter()

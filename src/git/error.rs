@@ -132,7 +132,7 @@ fn shown(paths: &[PathBuf]) -> Vec<Vec<u8>> {
 }
 
 /// Adds the action and the path to an I/O error.
-pub(super) fn io_error<'a>(
+pub(crate) fn io_error<'a>(
     action: &'static str,
     path: &'a Path,
 ) -> impl FnOnce(io::Error) -> GitError + use<'a> {

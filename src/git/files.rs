@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use std::path::Path;
 
 /// Replaces a file's content atomically. The content is flushed to disk before the rename.
-pub(super) fn write_atomically(path: &Path, content: &[u8]) -> Result<(), GitError> {
+pub(crate) fn write_atomically(path: &Path, content: &[u8]) -> Result<(), GitError> {
     let parent = path.parent().unwrap_or(Path::new("."));
     let written = tempfile::NamedTempFile::new_in(parent).and_then(|mut file| {
         file.write_all(content)?;
@@ -17,18 +17,18 @@ pub(super) fn write_atomically(path: &Path, content: &[u8]) -> Result<(), GitErr
     written.map_err(io_error("write", path))
 }
 
-pub(super) fn write(path: &Path, content: &[u8]) -> Result<(), GitError> {
+pub(crate) fn write(path: &Path, content: &[u8]) -> Result<(), GitError> {
     fs::write(path, content).map_err(io_error("write", path))
 }
 
 /// Replaces a file of the work tree atomically and keeps its permissions. The temporary file is made in
 /// `workshop`, preferably the git directory, where a crash leaves nothing that looks like work.
-pub(super) fn replace_file(path: &Path, content: &[u8], workshop: &Path) -> io::Result<()> {
+pub(crate) fn replace_file(path: &Path, content: &[u8], workshop: &Path) -> io::Result<()> {
     replace_file_by(path, workshop, |file| file.write_all(content))
 }
 
 /// Like [`replace_file`], with content that a function writes.
-pub(super) fn replace_file_by(
+pub(crate) fn replace_file_by(
     path: &Path,
     workshop: &Path,
     write: impl FnOnce(&mut File) -> io::Result<()>,
@@ -48,35 +48,25 @@ pub(super) fn replace_file_by(
 
 /// Copies an index with its modification time, from which git knows which entries may have changed since
 /// without another size or time.
-pub(super) fn copy_index(from: &Path, to: &Path) -> Result<(), GitError> {
-    copy_index_by(from, to, io::copy).map(drop)
-}
-
-/// Like [`copy_index`], with a function that copies the content.
-pub(super) fn copy_index_by<T>(
-    from: &Path,
-    to: &Path,
-    copy: impl FnOnce(&mut File, &mut File) -> io::Result<T>,
-) -> Result<T, GitError> {
+pub(crate) fn copy_index(from: &Path, to: &Path) -> Result<(), GitError> {
     let copied = || {
         let mut source = File::open(from)?;
         let time = source.metadata()?.modified()?;
         let mut target = File::create(to)?;
-        let copied = copy(&mut source, &mut target)?;
-        target.set_modified(time)?;
-        Ok(copied)
+        io::copy(&mut source, &mut target)?;
+        target.set_modified(time)
     };
     copied().map_err(io_error("copy to", to))
 }
 
 /// Flushes the parent directory of `path`, so that new names in it are on disk.
-pub(super) fn sync_parent(path: &Path) -> io::Result<()> {
+pub(crate) fn sync_parent(path: &Path) -> io::Result<()> {
     let parent = path.parent().unwrap_or(Path::new("."));
     File::open(parent)?.sync_all()
 }
 
 /// Copies a file's content if the file exists. A link is followed, as git does.
-pub(super) fn copy_content(from: &Path, to: &Path) -> Result<(), GitError> {
+pub(crate) fn copy_content(from: &Path, to: &Path) -> Result<(), GitError> {
     if !from.is_file() {
         return Ok(());
     }

@@ -27,15 +27,15 @@ const PARENTS: &str = "parents.map(|it| it.commit_id()).join(\" \") ++ \"\\n\" +
                        parents.map(|it| it.local_bookmarks().map(|at| at.name()).join(\"\\n\")).join(\"\\n\")";
 
 /// A jj working copy whose git directory only jj knows of.
-pub(super) struct Workspace {
-    pub(super) root: PathBuf,
+pub(crate) struct Workspace {
+    pub(crate) root: PathBuf,
     /// jj's git directory.
     store: PathBuf,
     jj: GitProgram,
 }
 
 /// The nearest jj working copy at or above `start`, unless a git work tree is equally near.
-pub(super) fn root_of(start: &Path) -> Option<PathBuf> {
+pub(crate) fn root_of(start: &Path) -> Option<PathBuf> {
     let start = fs::canonicalize(start).ok()?;
     let is_there = |dir: &Path, name: &str| dir.join(name).symlink_metadata().is_ok();
     let mut above = start.ancestors();
@@ -63,7 +63,7 @@ impl Workspace {
     /// # Errors
     /// If it is an additional working copy of a repository, if it does not keep its commits in git, or if the
     /// program `jj` is missing.
-    pub(super) fn open(root: PathBuf, environment: &Environment) -> Result<Self, PreflightError> {
+    pub(crate) fn open(root: PathBuf, environment: &Environment) -> Result<Self, PreflightError> {
         let repository = root.join(".jj/repo");
         if repository.is_file() {
             return Err(PreflightError::FurtherWorkspace { path: root });
@@ -86,7 +86,7 @@ impl Workspace {
     ///
     /// # Errors
     /// If jj fails, the working-copy change has several parents, or the directory cannot be written.
-    pub(super) fn git_dir(
+    pub(crate) fn git_dir(
         &self,
         git: &GitProgram,
         environment: &Environment,
@@ -115,7 +115,7 @@ impl Workspace {
         let bookmarks: Vec<String> = names.map(unquoted).collect();
         let head = match (is_root, bookmarks.as_slice()) {
             (true, _) => self.unborn()?,
-            (false, [one]) if self.has_branch((one, commit), git, environment)? => {
+            (false, [one]) if self.has_branch(one, commit, git, environment)? => {
                 format!("ref: refs/heads/{one}\n")
             }
             (false, _) => format!("{commit}\n"),
@@ -130,7 +130,8 @@ impl Workspace {
     /// it is not. False for a store outside of the work tree, because its branches may belong to others.
     fn has_branch(
         &self,
-        (name, commit): (&str, &str),
+        name: &str,
+        commit: &str,
         git: &GitProgram,
         environment: &Environment,
     ) -> Result<bool, PreflightError> {

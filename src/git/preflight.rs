@@ -4,7 +4,7 @@ use crate::git::error::GitError;
 use std::path::{Path, PathBuf};
 
 /// The oldest git version that supports everything that Sprag uses.
-pub(super) const OLDEST_GIT: (u32, u32) = (2, 31);
+pub(crate) const OLDEST_GIT: (u32, u32) = (2, 31);
 
 /// The reason why Sprag cannot work in a directory. Each message names the remedy.
 #[derive(Debug, thiserror::Error)]
@@ -134,7 +134,7 @@ impl Operation {
     }
 
     /// The operation in progress, determined from the files that git keeps for it.
-    pub(super) fn under_way(git_dir: &Path) -> Option<Self> {
+    pub(crate) fn under_way(git_dir: &Path) -> Option<Self> {
         let markers = [
             ("rebase-merge", Self::Rebase),
             ("rebase-apply/applying", Self::ApplyMailbox),

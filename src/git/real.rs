@@ -18,17 +18,17 @@ const MAX_HEAD: u64 = 8 << 10;
 /// effect.
 #[derive(Debug, Clone)]
 pub struct Real {
-    pub(super) work_tree: PathBuf,
-    pub(super) git_dir: PathBuf,
-    pub(super) common_dir: PathBuf,
-    pub(super) object_format: String,
-    pub(super) git: GitProgram,
-    pub(super) environment: Environment,
+    pub(crate) work_tree: PathBuf,
+    pub(crate) git_dir: PathBuf,
+    pub(crate) common_dir: PathBuf,
+    pub(crate) object_format: String,
+    pub(crate) git: GitProgram,
+    pub(crate) environment: Environment,
     /// How filters are confined that were configured before the run.
-    pub(super) filters: FilterSandbox,
-    pub(super) identity: (u64, u64),
+    pub(crate) filters: FilterSandbox,
+    pub(crate) identity: (u64, u64),
     /// Whether the work tree has only jj's metadata and no `.git`.
-    pub(super) is_jj_alone: bool,
+    pub(crate) is_jj_alone: bool,
 }
 
 impl Real {
@@ -63,7 +63,7 @@ impl Real {
     }
 
     /// The number of digits in an object id.
-    pub(super) fn id_length(&self) -> usize {
+    pub(crate) fn id_length(&self) -> usize {
         match self.object_format.as_str() {
             "sha256" => 64,
             _ => 40,
@@ -100,7 +100,7 @@ impl Real {
     }
 
     /// All directories that git reads during a run, except the private directory.
-    pub(super) fn roots(&self) -> Vec<PathBuf> {
+    pub(crate) fn roots(&self) -> Vec<PathBuf> {
         let mut roots = vec![self.work_tree.clone()];
         for dir in [&self.git_dir, &self.common_dir] {
             if !roots.iter().any(|root| dir.starts_with(root)) {
@@ -111,7 +111,7 @@ impl Real {
     }
 
     /// A command in the repository that uses only the repository's configuration.
-    pub(super) fn plain_call(&self) -> Call<'_> {
+    pub(crate) fn plain_call(&self) -> Call<'_> {
         let call = self.git.call(&self.work_tree);
         call.env("GIT_DIR", &self.git_dir)
             .env("GIT_WORK_TREE", &self.work_tree)
@@ -180,7 +180,7 @@ impl Real {
 }
 
 /// Device and inode of a directory, which distinguish it from a directory that replaces it.
-pub(super) fn identity(dir: &Path) -> Option<(u64, u64)> {
+pub(crate) fn identity(dir: &Path) -> Option<(u64, u64)> {
     fs::symlink_metadata(dir)
         .ok()
         .filter(fs::Metadata::is_dir)

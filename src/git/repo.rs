@@ -4,45 +4,39 @@ use crate::domain::snapshot::RevId;
 use crate::git::bytes::{real_path, with_real_parent};
 use crate::git::command::Call;
 use crate::git::commit::request::{Identity, StagedTree};
-use crate::git::entries::Stamp;
 use crate::git::error::{GitError, io_error};
 use crate::git::files::copy_index;
+use crate::git::objects::reader::KeptObjects;
 use crate::git::private::adopted::make_object_store;
 use crate::git::private::calls::{HOME, RealCall, private_call, real_call};
 use crate::git::private::directory::PrivateDir;
 use crate::git::private::ignore_rules;
 use crate::git::private::seal::{Access, Seal, Unsealed};
 use crate::git::real::{Real, identity};
-use crate::git::snapshot::cache::{BaseFiles, BlobCache, LayoutCache, StagedCache, Verdicts};
-use std::collections::HashMap;
+use crate::git::snapshot::cache::{LayoutCache, StagedCache};
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// A repository together with the private git directory of one run. Methods that can change the result of a
 /// snapshot take `&mut self`; all others only read or add objects.
 #[derive(Debug)]
 pub struct Repo {
-    pub(super) real: Real,
-    pub(super) private: PrivateDir,
-    pub(super) layout: LayoutCache,
-    pub(super) staged: StagedCache,
-    pub(super) blobs: BlobCache,
-    pub(super) verdicts: Verdicts,
-    pub(super) base_files: BaseFiles,
+    pub(crate) real: Real,
+    pub(crate) private: PrivateDir,
+    pub(crate) layout: LayoutCache,
+    pub(crate) staged: StagedCache,
+    pub(crate) kept: KeptObjects,
     /// The tree in the staging index, from [`Repo::stage`] until it is landed.
-    pub(super) staged_tree: Option<StagedTree>,
-    pub(super) seal: Seal,
+    pub(crate) staged_tree: Option<StagedTree>,
+    pub(crate) seal: Seal,
     /// A change time before the start of the run, in seconds and nanoseconds, or `None` if an earlier process
     /// started the run.
-    pub(super) began: Option<(i64, i64)>,
-    /// Files of packs that were made shortly before the run, as they were when it started.
-    pub(super) young_packs: HashMap<PathBuf, Stamp>,
+    pub(crate) began: Option<(i64, i64)>,
     /// How long to wait while another process holds the lock of the repository's index.
-    pub(super) lock_wait: Duration,
+    pub(crate) lock_wait: Duration,
 }
 
 /// How far a file system's clock may be behind the system clock.
@@ -59,15 +53,11 @@ impl Repo {
         let before = SystemTime::now() - CLOCK_SLACK;
         let before = before.duration_since(UNIX_EPOCH).unwrap_or_default();
         let began = i64::try_from(before.as_secs()).ok();
-        let (private, index) = PrivateDir::create(&real, location)?;
+        let (private, layout) = PrivateDir::create(&real, location)?;
         let base_tree = private.state.base_tree.clone();
         let mut repo = Self::over(real, private);
         repo.began = began.map(|seconds| (seconds, 0));
-        repo.young_packs = repo.packs_younger_than_run();
-        if let Some(digest) = index.is_base {
-            repo.staged.put(&base_tree, digest, &Arc::default());
-        }
-        repo.layout = LayoutCache::of(base_tree, index.layout);
+        repo.layout = LayoutCache::of(base_tree, layout);
         Ok(repo)
     }
 
@@ -103,12 +93,9 @@ impl Repo {
             seal,
             layout: LayoutCache::default(),
             staged: StagedCache::default(),
-            blobs: BlobCache::default(),
-            verdicts: Verdicts::default(),
-            base_files: BaseFiles::default(),
+            kept: KeptObjects::default(),
             staged_tree: None,
             began: None,
-            young_packs: HashMap::new(),
             lock_wait: LOCK_WAIT,
         }
     }
@@ -157,27 +144,27 @@ impl Repo {
     }
 
     /// Unseals the private directory until the returned guard is dropped.
-    pub(super) fn unseal(&self) -> Result<Unsealed, GitError> {
+    pub(crate) fn unseal(&self) -> Result<Unsealed, GitError> {
         self.seal.unseal(Access::Writes)
     }
 
     /// Like [`Repo::unseal`], for those who do not change the private directory except for its objects.
-    pub(super) fn unseal_to_read(&self) -> Result<Unsealed, GitError> {
+    pub(crate) fn unseal_to_read(&self) -> Result<Unsealed, GitError> {
         self.seal.unseal(Access::Reads)
     }
 
     /// Like [`Repo::unseal_to_read`], for those who let git write what it has seen of the work tree into the index.
-    pub(super) fn unseal_to_look(&self) -> Result<Unsealed, GitError> {
+    pub(crate) fn unseal_to_look(&self) -> Result<Unsealed, GitError> {
         self.seal.unseal(Access::WritesIndex)
     }
 
     /// A command in the private directory.
-    pub(super) fn call(&self) -> Call<'_> {
+    pub(crate) fn call(&self) -> Call<'_> {
         private_call(&self.real, &self.private.root)
     }
 
     /// A copy of an index for changes that must not affect the original.
-    pub(super) fn scratch_index(&self, of: &Path) -> Result<tempfile::TempPath, GitError> {
+    pub(crate) fn scratch_index(&self, of: &Path) -> Result<tempfile::TempPath, GitError> {
         let dir = self.private.root.join("tmp");
         let scratch = tempfile::NamedTempFile::new_in(&dir).map_err(io_error("create", &dir))?;
         copy_index(of, scratch.path())?;
@@ -185,31 +172,31 @@ impl Repo {
     }
 
     /// A temporary object store that reads also from the run's own one.
-    pub(super) fn scratch_objects(&self) -> Result<tempfile::TempDir, GitError> {
+    pub(crate) fn scratch_objects(&self) -> Result<tempfile::TempDir, GitError> {
         let tmp = self.private.root.join("tmp");
         let dir = tempfile::TempDir::new_in(&tmp).map_err(io_error("create", &tmp))?;
         make_object_store(dir.path(), &self.own_objects())?;
         Ok(dir)
     }
 
-    pub(super) fn real_call(&self) -> RealCall<'_> {
+    pub(crate) fn real_call(&self) -> RealCall<'_> {
         real_call(&self.real, &self.private.root)
     }
 
     /// Whether a file is unchanged since the run started, by its change time, which no program can set. False
     /// if the time is unknown.
-    pub(super) fn is_older_than_run(&self, path: &Path) -> bool {
+    pub(crate) fn is_older_than_run(&self, path: &Path) -> bool {
         let meta = path.symlink_metadata();
         meta.is_ok_and(|meta| self.is_before_run((meta.ctime(), meta.ctime_nsec())))
     }
 
     /// Whether a change time, in seconds and nanoseconds, is before the start of the run. `false` if that is not known.
-    pub(super) fn is_before_run(&self, changed: (i64, i64)) -> bool {
+    pub(crate) fn is_before_run(&self, changed: (i64, i64)) -> bool {
         self.began.is_some_and(|began| changed < began)
     }
 
     /// Fails if the repository's git directory is no longer the one from the start of the run.
-    pub(super) fn ensure_in_place(&self) -> Result<(), GitError> {
+    pub(crate) fn ensure_in_place(&self) -> Result<(), GitError> {
         if identity(&self.real.git_dir) == Some(self.real.identity) {
             return Ok(());
         }

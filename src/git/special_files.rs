@@ -15,7 +15,7 @@ const READ_EVERYWHERE: [&str; 4] = [".gitignore", ".gitattributes", ".gitmodules
 
 /// The special files among those that git reads below `roots`: everything in a git directory; in a work tree
 /// only the files that configure git and the git directories of nested repositories.
-pub(super) fn special_files_in(roots: &[PathBuf]) -> Vec<PathBuf> {
+pub(crate) fn special_files_in(roots: &[PathBuf]) -> Vec<PathBuf> {
     let mut found = BTreeSet::new();
     for root in roots {
         let is_git_dir = |path: &Path| path.components().any(|part| part.as_os_str() == ".git");
@@ -33,7 +33,7 @@ pub(super) fn special_files_in(roots: &[PathBuf]) -> Vec<PathBuf> {
 
 /// Collects the special files below `dir` for which `is_read` is true, in the directories for which `enter`
 /// is true. Does not follow links, except for the file that stands for a nested git directory.
-pub(super) fn below(
+pub(crate) fn below(
     dir: &Path,
     enter: impl Fn(&Path) -> bool,
     is_read: impl Fn(&Path) -> bool,
@@ -69,7 +69,7 @@ pub(super) fn below(
 }
 
 /// Whether reading `path` may block or yield bytes without end.
-pub(super) fn is_special_file(path: &Path) -> bool {
+pub(crate) fn is_special_file(path: &Path) -> bool {
     let endless =
         |kind: fs::FileType| kind.is_fifo() || kind.is_char_device() || kind.is_block_device();
     let Ok(meta) = path.symlink_metadata() else {

@@ -12,8 +12,7 @@ use crate::git::error::GitError;
 use crate::git::private::config::{Settings, start_call};
 use crate::git::private::programs::{has_filters, has_lfs, lfs_storage};
 use crate::git::real::Real;
-use crate::git::snapshot::cache::Layout;
-use crate::git::snapshot::index_list::layout_of;
+use crate::git::snapshot::index_list::{Layout, read_index};
 use crate::plain_file;
 use crate::sandbox::Policy;
 use std::collections::BTreeSet;
@@ -280,7 +279,7 @@ pub fn history(
 /// # Errors
 /// If git fails.
 pub fn nested(real: &Real) -> Result<Nested, GitError> {
-    let layout = layout_of(query(real))?;
+    let layout = read_index(query(real))?.layout;
     let absent = layout.gitlinks.keys().filter(|path| {
         let dot_git = real.work_tree.join(as_path(path)).join(".git");
         dot_git.symlink_metadata().is_err()

@@ -164,9 +164,7 @@ fn what_somebody_else_writes_once_the_checks_are_over_is_not_in_the_commit() {
 }
 
 fn written_while_staging(writes: &str, refused: bool) {
-    // With attributes, git stages the files.
-    let attributes = (".gitattributes", "*.bin -text\n");
-    let mut project = Project::new(&[("a.txt", "0\n"), attributes]);
+    let mut project = Project::new(&[("a.txt", "0\n")]);
     watch_git(
         &mut project,
         &format!(

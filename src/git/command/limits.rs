@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 /// How much memory a git process may allocate, in bytes. Packs that it maps do not count.
-pub(in crate::git) const MEMORY: u64 = 4 << 30;
+pub(crate) const MEMORY: u64 = 4 << 30;
 
 /// How many bytes of a command's output are kept in memory.
 pub(super) const OUTPUT: usize = 512 << 20;
@@ -17,7 +17,7 @@ const AFTER_SIGNAL: Duration = Duration::from_secs(5);
 
 /// Ends git processes soon after a signal has asked the run to stop. Clones share everything.
 #[derive(Debug, Clone)]
-pub(in crate::git) struct Stop(Arc<Shared>);
+pub(crate) struct Stop(Arc<Shared>);
 
 #[derive(Debug, Default)]
 struct Shared {
@@ -33,7 +33,7 @@ struct Shared {
 
 /// While it exists, no git process is ended by [`Stop`].
 #[derive(Debug)]
-pub(in crate::git) struct Unbroken(Stop);
+pub(crate) struct Unbroken(Stop);
 
 impl Default for Stop {
     fn default() -> Self {
@@ -51,13 +51,13 @@ impl Stop {
     }
 
     /// From now on, signals that set this flag count. `times` multiplies the limit. Only the first flag counts.
-    pub(in crate::git) fn follow(&self, cancel: &Cancel, times: u32) {
+    pub(crate) fn follow(&self, cancel: &Cancel, times: u32) {
         // The deadline of a run leaves time for its end.
         let _ = self.0.signal.set((cancel.beyond_deadline(), times));
     }
 
     /// Whether git processes are ended at once.
-    pub(in crate::git) fn is_over(&self) -> bool {
+    pub(crate) fn is_over(&self) -> bool {
         self.passed(Duration::ZERO)
     }
 
@@ -78,7 +78,7 @@ impl Stop {
     }
 
     /// Lets the git processes of what must not end halfway work to their ends.
-    pub(in crate::git) fn unbroken(&self) -> Unbroken {
+    pub(crate) fn unbroken(&self) -> Unbroken {
         self.0.unbroken.fetch_add(1, Ordering::Relaxed);
         Unbroken(self.clone())
     }

@@ -9,7 +9,6 @@ use crate::git::commit::stage::{MARKER_LENGTH, record};
 use crate::git::error::GitError;
 use crate::git::remote::names::{checked_id, is_id};
 use crate::git::repo::Repo;
-use crate::git::snapshot::blobs::blob_at;
 use std::collections::{BTreeMap, HashSet};
 
 /// The largest file in bytes that is given to an agent to resolve its conflict.
@@ -93,7 +92,7 @@ impl Repo {
         let mut changes = Vec::new();
         let mut not_text = Vec::new();
         for (path, stages) in conflicts {
-            match self.marked_file(&tree, &path, &stages, (ours, theirs))? {
+            match self.marked_file(&tree, &path, &stages, ours, theirs)? {
                 Some((file, entry)) => {
                     changes.extend(entry.unwrap_or_default());
                     files.push(file);
@@ -109,7 +108,7 @@ impl Repo {
         } else {
             self.tree_with(&tree, changes)?
         };
-        let commit = self.marked_commit(&tree, (ours, theirs), who)?;
+        let commit = self.marked_commit(&tree, ours, theirs, who)?;
         Ok(MarkedMerge { commit, files })
     }
 
@@ -146,7 +145,8 @@ impl Repo {
         tree: &str,
         path: &[u8],
         stages: &Stages,
-        (ours, theirs): (&str, &str),
+        ours: &str,
+        theirs: &str,
     ) -> Result<Option<MarkedFile>, GitError> {
         let [base, here, there] = stages;
         let kind = match (base, here, there) {
@@ -175,7 +175,7 @@ impl Repo {
                 let Some((mode, _)) = one.as_ref().or(other.as_ref()) else {
                     return Ok(None);
                 };
-                let content = between_markers((of_ours, of_theirs), (ours, theirs));
+                let content = between_markers(ours, of_ours, theirs, of_theirs);
                 let call = self.making().args(["hash-object", "-w", "--stdin"]);
                 let oid = call.stdin(content.clone()).line()?;
                 (Some(content), Some(record(*mode, oid, path)))
@@ -201,12 +201,13 @@ impl Repo {
     fn marked_commit(
         &self,
         tree: &str,
-        (ours, theirs): (&str, &str),
+        ours: &str,
+        theirs: &str,
         who: &Identity,
     ) -> Result<RevId, RebaseError> {
         let RawCommit { committer, .. } = self.raw_commit(theirs)?;
         let message = "A merge with its conflicts, for them to be resolved\n";
-        self.merge_commit(tree, (ours, theirs), message, who, |call| {
+        self.merge_commit(tree, ours, theirs, message, who, |call| {
             let when = format!("@{}", committer.when);
             call.env("GIT_AUTHOR_DATE", &when)
                 .env("GIT_COMMITTER_DATE", &when)
@@ -215,12 +216,12 @@ impl Repo {
 
     /// The text of a blob, or `None` if it is too large or not text.
     fn text_of(&self, oid: &str) -> Result<Option<Vec<u8>>, GitError> {
-        let content = self.making().args(["cat-file", "blob", oid]).run()?.stdout;
-        Ok(Some(content).filter(|content| is_text(content)))
+        let content = self.objects().blob(oid)?;
+        Ok(content.filter(|content| is_text(content)))
     }
 
     fn text_at(&self, tree: &str, path: &[u8]) -> Result<Option<Vec<u8>>, GitError> {
-        let content = blob_at(self.making(), tree, path)?;
+        let content = self.blob_at(tree, path)?;
         Ok(content.filter(|content| is_text(content)))
     }
 }
@@ -260,8 +261,8 @@ fn is_marker(line: &[u8]) -> bool {
 }
 
 /// Both whole files between markers. One of them is usually empty.
-fn between_markers((ours, theirs): (&[u8], &[u8]), (our, their): (&str, &str)) -> Vec<u8> {
-    let mut text = format!("<<<<<<< {our}\n").into_bytes();
+fn between_markers(ours: &str, of_ours: &[u8], theirs: &str, of_theirs: &[u8]) -> Vec<u8> {
+    let mut text = format!("<<<<<<< {ours}\n").into_bytes();
     let mut side = |content: &[u8], end: String| {
         text.extend_from_slice(content);
         if content.last().is_some_and(|last| *last != b'\n') {
@@ -269,8 +270,8 @@ fn between_markers((ours, theirs): (&[u8], &[u8]), (our, their): (&str, &str)) -
         }
         text.extend_from_slice(end.as_bytes());
     };
-    side(ours, "=======\n".to_owned());
-    side(theirs, format!(">>>>>>> {their}\n"));
+    side(of_ours, "=======\n".to_owned());
+    side(of_theirs, format!(">>>>>>> {theirs}\n"));
     text
 }
 
@@ -290,7 +291,7 @@ mod tests {
 
     #[test]
     fn a_deleted_side_is_empty_between_its_markers() {
-        let text = between_markers((b"", b"kept"), ("a", "b"));
+        let text = between_markers("a", b"", "b", b"kept");
         assert_eq!(text, b"<<<<<<< a\n=======\nkept\n>>>>>>> b\n");
     }
 }

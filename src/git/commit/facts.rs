@@ -5,10 +5,10 @@ use crate::git::command::Call;
 use crate::git::commit::raw_commit::{RawCommit, Signature};
 use crate::git::error::GitError;
 use crate::git::objects::new_objects::NewObjects;
+use crate::git::objects::reader::ObjectReader;
 use crate::git::remote::error::RemoteError;
 use crate::git::remote::names::checked_id;
 use crate::git::repo::Repo;
-use crate::git::snapshot::blobs::blob_sizes_by;
 use crate::git::snapshot::listing::{ChangedPath, GITLINK, RawDiff};
 use std::collections::HashMap;
 use std::path::Path;
@@ -116,14 +116,14 @@ impl Repo {
     }
 
     /// A command that also reads the objects in this directory.
-    pub(in crate::git) fn seeing(&self, objects: Option<&Path>) -> Call<'_> {
+    pub(crate) fn seeing(&self, objects: Option<&Path>) -> Call<'_> {
         match objects {
             Some(objects) => self.bare_call().env("GIT_OBJECT_DIRECTORY", objects),
             None => self.bare_call(),
         }
     }
 
-    pub(in crate::git) fn commit_line(
+    pub(crate) fn commit_line(
         &self,
         objects: Option<&Path>,
         base: &str,
@@ -147,12 +147,13 @@ impl Repo {
         if lines.iter().any(|line| line.split(' ').count() != 2) {
             return Ok(Err(NoLine::Merge));
         }
+        let reader = ObjectReader::by(|| self.seeing(objects));
         let (mut commits, mut parent) = (Vec::new(), base);
         for (id, found) in lines.iter().rev().filter_map(|line| line.split_once(' ')) {
             if found != parent {
                 return Ok(Err(NoLine::Elsewhere));
             }
-            match self.commit_facts(objects, id, parent)? {
+            match commit_facts(&reader, id, parent)? {
                 Some(facts) => commits.push(facts),
                 None => {
                     let why = format!("commit {id} cannot be read");
@@ -169,30 +170,41 @@ impl Repo {
         let blobs: Vec<&str> = blobs.map(|change| change.oid.as_str()).collect();
         Ok(Ok(CommitLine {
             head: RevId(head.to_owned()),
-            sizes: blob_sizes_by(self.seeing(objects), &blobs)?,
+            sizes: blob_sizes(self.seeing(objects), &blobs)?,
             commits,
         }))
     }
+}
 
-    fn commit_facts(
-        &self,
-        objects: Option<&Path>,
-        id: &str,
-        parent: &str,
-    ) -> Result<Option<CommitFacts>, GitError> {
-        let content = self.seeing(objects).args(["cat-file", "commit", id]);
-        let Some(commit) = RawCommit::parse(&content.run()?.stdout) else {
-            return Ok(None);
-        };
-        let diffs = self.diff_trees_by(self.seeing(objects), parent, id)?;
-        Ok(Some(CommitFacts {
-            id: RevId(id.to_owned()),
-            parents: vec![RevId(parent.to_owned())],
-            author: commit.author,
-            committer: commit.committer,
-            headers: commit.headers,
-            message: commit.message,
-            changed: diffs.into_iter().map(RawDiff::changed).collect(),
-        }))
-    }
+fn commit_facts(
+    reader: &ObjectReader<'_>,
+    id: &str,
+    parent: &str,
+) -> Result<Option<CommitFacts>, GitError> {
+    let Some(commit) = RawCommit::parse(&reader.commit(id)?) else {
+        return Ok(None);
+    };
+    let diffs = reader.diff(Some(parent), id, false)?;
+    Ok(Some(CommitFacts {
+        id: RevId(id.to_owned()),
+        parents: vec![RevId(parent.to_owned())],
+        author: commit.author,
+        committer: commit.committer,
+        headers: commit.headers,
+        message: commit.message,
+        changed: diffs.into_iter().map(RawDiff::changed).collect(),
+    }))
+}
+
+/// Sizes of blobs, with a command that may read other object stores.
+fn blob_sizes(call: Call<'_>, oids: &[&str]) -> Result<HashMap<String, u64>, GitError> {
+    let lines: String = oids.iter().map(|oid| format!("{oid}\n")).collect();
+    let call = call.args(["cat-file", "--batch-check=%(objectname) %(objectsize)"]);
+    let listed = call.stdin(lines.into_bytes()).run()?.stdout;
+    let text = String::from_utf8_lossy(&listed);
+    let size = |line: &str| {
+        let (oid, size) = line.split_once(' ')?;
+        Some((oid.to_owned(), size.parse().ok()?))
+    };
+    Ok(text.lines().filter_map(size).collect())
 }

@@ -96,7 +96,7 @@ impl Repo {
     }
 
     /// Shows the commits that a dead process has hidden, unless somebody has moved HEAD since.
-    pub(in crate::git) fn show_hidden_commits(&self) -> Result<(), GitError> {
+    pub(crate) fn show_hidden_commits(&self) -> Result<(), GitError> {
         let Some(before) = read_record::<HeadBeforeChecks>(&self.hidden_record())? else {
             return Ok(());
         };
@@ -126,7 +126,7 @@ impl Repo {
     }
 
     /// Points HEAD to a branch, or detaches it at a commit.
-    pub(in crate::git) fn switch_head(
+    pub(crate) fn switch_head(
         &self,
         branch: Option<&str>,
         commit: Option<&str>,

@@ -93,7 +93,7 @@ impl Repo {
 
     /// Removes the locks of HEAD and of its branch, or of a detached HEAD, that a killed git process of this run left:
     /// they are not older than `since`, contain nothing but one of these ids, and do not change for a while.
-    pub(in crate::git) fn release_locks(
+    pub(crate) fn release_locks(
         &self,
         branch: Option<&str>,
         ids: &[&str],
@@ -146,10 +146,7 @@ impl Repo {
     }
 
     /// The objects that the commit adds to the base.
-    pub(in crate::git) fn objects_of(
-        &self,
-        intent: &LandingIntent,
-    ) -> Result<NewObjects, GitError> {
+    pub(crate) fn objects_of(&self, intent: &LandingIntent) -> Result<NewObjects, GitError> {
         let staged = self.staged_tree.as_ref();
         let objects = match staged.filter(|staged| intent.tree.as_ref() == Some(&staged.tree)) {
             Some(staged) => staged.objects.clone(),
@@ -201,8 +198,8 @@ impl Repo {
             self.write_plan(&intent.commit.0, plan, content)?;
         }
         let index = self.stage_index();
-        if let Some(staged) = staged.as_ref().filter(|_| index.exists()) {
-            self.refresh_plan(&index, intent.plan.as_ref(), staged.plan.as_deref())?;
+        if staged.is_some() && index.exists() {
+            self.refresh_plan(&index, intent.plan.as_ref())?;
         } else {
             if !index.exists() {
                 copy_index(&self.private.index(), &index)?;
@@ -223,17 +220,8 @@ impl Repo {
 
     /// Adds the stat data of the plan file to the staging index, which otherwise matches the commit. The file
     /// was not yet written when it was staged.
-    fn refresh_plan(
-        &self,
-        index: &Path,
-        plan: Option<&PlanLanding>,
-        content: Option<&[u8]>,
-    ) -> Result<(), GitError> {
+    fn refresh_plan(&self, index: &Path, plan: Option<&PlanLanding>) -> Result<(), GitError> {
         let Some(plan) = plan else { return Ok(()) };
-        let record = |content| self.record_stat(index, &plan.path, content);
-        if content.and_then(record).is_some() {
-            return Ok(());
-        }
         let refresh = ["add", "--refresh", "--"];
         let call = self.call().env("GIT_INDEX_FILE", index).args(refresh);
         call.args([as_path(&plan.path)]).status().map(drop)
@@ -306,7 +294,7 @@ fn described(head: &HeadState) -> String {
 
 /// The repository's own `index.lock`, which every git process takes. A record in the private directory marks
 /// it as Sprag's, so that a restart after a kill can remove it.
-pub(in crate::git) struct IndexLock {
+pub(crate) struct IndexLock {
     path: PathBuf,
     file: File,
     index: PathBuf,
@@ -319,7 +307,7 @@ impl Repo {
     ///
     /// The lock is created under another name, recorded as Sprag's, and then renamed, so a kill at any moment
     /// leaves no unrecorded lock.
-    pub(in crate::git) fn lock_index(&self) -> Result<IndexLock, CommitError> {
+    pub(crate) fn lock_index(&self) -> Result<IndexLock, CommitError> {
         self.ensure_in_place()?;
         let path = self.real.git_dir.join("index.lock");
         let ours = self.own_lock();
@@ -366,7 +354,7 @@ impl Repo {
     }
 
     /// Removes the locks that an earlier process of this run held when it was killed.
-    pub(in crate::git) fn recover(&self) -> Result<(), GitError> {
+    pub(crate) fn recover(&self) -> Result<(), GitError> {
         for name in [
             "index.lock",
             "index.stage.lock",
@@ -406,7 +394,7 @@ fn file_identity(path: &Path) -> Option<String> {
 
 impl IndexLock {
     /// Makes the repository's index a copy of `from` and releases the lock. Returns the copy's digest.
-    pub(in crate::git) fn replace(mut self, from: &Path) -> Result<Digest, GitError> {
+    pub(crate) fn replace(mut self, from: &Path) -> Result<Digest, GitError> {
         let content = fs::read(from).map_err(io_error("read", from))?;
         let mut write = || {
             self.file.write_all(&content)?;

@@ -24,8 +24,8 @@ impl Repo {
         self.refresh_shallow()?;
         let ours = checked_id(ours)?;
         let tree = self.merged_tree(None, ours, theirs, None)?;
-        let sides = (ours, checked_id(theirs)?);
-        self.merge_commit(&tree, sides, message, who, |call| self.signed(call))
+        let theirs = checked_id(theirs)?;
+        self.merge_commit(&tree, ours, theirs, message, who, |call| self.signed(call))
     }
 
     /// Creates a merge commit from a known tree and copies it into the repository. `with` can modify the git
@@ -33,7 +33,8 @@ impl Repo {
     pub(super) fn merge_commit<'r>(
         &'r self,
         tree: &str,
-        (ours, theirs): (&str, &str),
+        ours: &str,
+        theirs: &str,
         message: &str,
         who: &Identity,
         with: impl FnOnce(Call<'r>) -> Call<'r>,

@@ -3,7 +3,7 @@
 use crate::domain::snapshot::RevId;
 use crate::git::bytes::display_path;
 use crate::git::error::GitError;
-use crate::git::objects::reader::LeftToGit;
+use crate::git::objects::reader::parents_in;
 use crate::git::remote::error::RemoteError;
 use crate::git::remote::names::checked_id;
 use crate::git::repo::Repo;
@@ -22,19 +22,19 @@ pub struct Signature {
 
 /// The parts of a commit that are preserved when it is recreated.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::git) struct RawCommit {
-    pub(in crate::git) tree: String,
-    pub(in crate::git) parents: Vec<String>,
-    pub(in crate::git) author: Signature,
-    pub(in crate::git) committer: Signature,
-    pub(in crate::git) encoding: Option<String>,
+pub(crate) struct RawCommit {
+    pub(crate) tree: String,
+    pub(crate) parents: Vec<String>,
+    pub(crate) author: Signature,
+    pub(crate) committer: Signature,
+    pub(crate) encoding: Option<String>,
     /// The names of all headers, in order.
-    pub(in crate::git) headers: Vec<String>,
-    pub(in crate::git) message: Vec<u8>,
+    pub(crate) headers: Vec<String>,
+    pub(crate) message: Vec<u8>,
 }
 
 impl RawCommit {
-    pub(in crate::git) fn parse(content: &[u8]) -> Option<Self> {
+    pub(crate) fn parse(content: &[u8]) -> Option<Self> {
         let end = memchr::memmem::find(content, b"\n\n")?;
         let (headers, message) = (&content[..end], &content[end + 2..]);
         let lines = || headers.split(|byte| *byte == b'\n');
@@ -89,9 +89,6 @@ impl Repo {
     pub fn tree_of(&self, commit: &RevId) -> Result<String, RemoteError> {
         let id = checked_id(commit)?;
         let _open = self.unseal_to_read()?;
-        if !self.object_digests(&[id])?.contains_key(id) {
-            return Err(RemoteError::BadId(id.to_owned()));
-        }
         Ok(self.raw_commit(id)?.tree)
     }
 
@@ -102,11 +99,9 @@ impl Repo {
     pub fn files_of(&self, commit: &RevId) -> Result<Vec<String>, RemoteError> {
         let id = checked_id(commit)?;
         let _open = self.unseal_to_read()?;
-        let before = match self.raw_commit(id)?.parents.into_iter().next() {
-            Some(parent) => parent,
-            None => self.empty_tree()?,
-        };
-        let changed = self.diff_trees(&before, id)?;
+        let reader = self.objects();
+        let parents = parents_in(&reader.commit(id)?);
+        let changed = reader.diff(parents.first().map(String::as_str), id, false)?;
         let files: BTreeSet<String> = changed
             .iter()
             .map(|diff| display_path(&diff.path))
@@ -114,16 +109,8 @@ impl Repo {
         Ok(files.into_iter().collect())
     }
 
-    pub(in crate::git) fn raw_commit(&self, oid: &str) -> Result<RawCommit, GitError> {
-        let content = match self.objects().commit(oid) {
-            Ok(content) => content,
-            Err(LeftToGit) => {
-                self.bare_call()
-                    .args(["cat-file", "commit", oid])
-                    .run()?
-                    .stdout
-            }
-        };
+    pub(crate) fn raw_commit(&self, oid: &str) -> Result<RawCommit, GitError> {
+        let content = self.objects().commit(oid)?;
         RawCommit::parse(&content).ok_or_else(|| GitError::Malformed {
             command: "cat-file",
             what: format!("commit {oid}"),

@@ -118,7 +118,7 @@ impl Repo {
             let new = if tree == before {
                 None
             } else {
-                Some(self.commit_anew(&commit, (&before, &tree), &head)?)
+                Some(self.commit_anew(&commit, &before, &tree, &head)?)
             };
             if let Some(new) = &new {
                 head.clone_from(new);
@@ -152,7 +152,7 @@ impl Repo {
                 continue;
             }
             commit.message.clone_from(message);
-            head = self.commit_anew(&commit, (&commit.tree, &commit.tree), &head)?;
+            head = self.commit_anew(&commit, &commit.tree, &commit.tree, &head)?;
             let (old, new) = (old.clone(), Some(RevId(head.clone())));
             done.push(Rewritten { old, new });
         }
@@ -189,7 +189,7 @@ impl Repo {
 
     /// Replaces one path of a tree with its entry in another tree.
     fn with_file_of(&self, tree: &str, from: &str, path: &[u8]) -> Result<String, GitError> {
-        let diffs = self.diff_trees_by(self.making(), tree, from)?;
+        let diffs = self.diff_trees(tree, from)?;
         let Some(diff) = diffs.into_iter().find(|diff| diff.path == path) else {
             return Ok(tree.to_owned());
         };
@@ -219,7 +219,8 @@ impl Repo {
     fn commit_anew(
         &self,
         commit: &RawCommit,
-        (before, tree): (&str, &str),
+        before: &str,
+        tree: &str,
         parent: &str,
     ) -> Result<String, CommitError> {
         let mut call = self.making();

@@ -45,7 +45,7 @@ impl Repo {
         }
         let now = self.write_tree_of(snapshot, &self.scratch_index(&self.private.index())?)?;
         let to = match from {
-            Some(commit) => format!("{}^{{tree}}", commit.0),
+            Some(commit) => commit.0.clone(),
             None => self.empty_tree()?,
         };
         let mut diffs = self.diff_trees(now.as_str(), &to)?;
@@ -67,7 +67,7 @@ impl Repo {
         let mut replaced = Replaced::default();
         for (number, diff) in diffs.into_iter().enumerate() {
             let number = PLACED + number;
-            let placed = self.save(&diff.path, (&dir, number), &mut Vec::new())?;
+            let placed = self.save(&diff.path, &dir, number, &mut Vec::new())?;
             replaced.placed.push((diff.path, placed));
         }
         Ok(replaced)
@@ -132,7 +132,7 @@ impl Repo {
     }
 
     /// Restores the files that a dead process had replaced.
-    pub(in crate::git) fn undo_replaced(&self) -> Result<(), GitError> {
+    pub(crate) fn undo_replaced(&self) -> Result<(), GitError> {
         if let Some(saved) = read_record::<SavedFiles>(&self.replaced_record())? {
             self.put_back_all(&saved, &self.replaced_dir())?;
             self.remove_made(&saved);
@@ -145,7 +145,7 @@ impl Repo {
         let dir = self.replaced_dir().join("now");
         remove(&dir)?;
         make_dir(&dir)?;
-        let now = self.save(path, (&dir, 0), &mut Vec::new())?;
+        let now = self.save(path, &dir, 0, &mut Vec::new())?;
         Ok(match (saved, &now) {
             (Saved::File { number, mode }, Saved::File { mode: other, .. }) => {
                 let content = |path: PathBuf| fs::read(&path).map_err(io_error("read", &path));
@@ -156,7 +156,7 @@ impl Repo {
         })
     }
 
-    pub(in crate::git) fn empty_tree(&self) -> Result<String, GitError> {
+    pub(crate) fn empty_tree(&self) -> Result<String, GitError> {
         let call = self
             .call()
             .args(["hash-object", "-w", "-t", "tree", "--stdin"]);

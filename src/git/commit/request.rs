@@ -116,27 +116,27 @@ pub enum Stage {
 /// A tree that may be committed because it was verified.
 #[derive(Debug)]
 pub struct Staged {
-    pub(in crate::git) tree: String,
-    pub(in crate::git) changed: Vec<ChangedPath>,
-    pub(in crate::git) parents: Vec<String>,
-    pub(in crate::git) old: Option<String>,
-    pub(in crate::git) branch: Option<String>,
-    pub(in crate::git) plan: Option<PlanLanding>,
-    pub(in crate::git) objects: NewObjects,
+    pub(crate) tree: String,
+    pub(crate) changed: Vec<ChangedPath>,
+    pub(crate) parents: Vec<String>,
+    pub(crate) old: Option<String>,
+    pub(crate) branch: Option<String>,
+    pub(crate) plan: Option<PlanLanding>,
+    pub(crate) objects: NewObjects,
     /// Corrections that were made on the way, for warnings.
-    pub(in crate::git) warnings: Vec<String>,
+    pub(crate) warnings: Vec<String>,
 }
 
 /// The tree in the staging index.
 #[derive(Debug, Clone)]
-pub(in crate::git) struct StagedTree {
-    pub(in crate::git) tree: String,
+pub(crate) struct StagedTree {
+    pub(crate) tree: String,
     /// The paths that it changes compared with the base.
-    pub(in crate::git) changed: Vec<ChangedPath>,
+    pub(crate) changed: Vec<ChangedPath>,
     /// The objects that it adds to the base.
-    pub(in crate::git) objects: NewObjects,
+    pub(crate) objects: NewObjects,
     /// The plan file's content in the work tree. `None` if there is no plan or git may convert it.
-    pub(in crate::git) plan: Option<Vec<u8>>,
+    pub(crate) plan: Option<Vec<u8>>,
 }
 
 impl Staged {
@@ -154,28 +154,28 @@ pub struct LandingIntent {
     pub commit: RevId,
     /// Its tree, if it was stored.
     #[serde(default)]
-    pub(in crate::git) tree: Option<String>,
+    pub(crate) tree: Option<String>,
     /// The expected position of HEAD, or `None` for a first commit.
     pub old: Option<RevId>,
     /// The branch to move, or `None` when HEAD is detached.
     pub branch: Option<String>,
     /// First line of the message.
     pub subject: String,
-    pub(in crate::git) identity: Identity,
-    pub(in crate::git) plan: Option<PlanLanding>,
+    pub(crate) identity: Identity,
+    pub(crate) plan: Option<PlanLanding>,
     /// Corrections made before the commit was created. They are reported when it lands.
     #[serde(skip)]
-    pub(in crate::git) warnings: Vec<String>,
+    pub(crate) warnings: Vec<String>,
 }
 
 /// The plan file, whose new content is in the commit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(in crate::git) struct PlanLanding {
-    pub(in crate::git) path: Vec<u8>,
+pub(crate) struct PlanLanding {
+    pub(crate) path: Vec<u8>,
     /// Digest of the content that it replaces in the work tree.
-    pub(in crate::git) before: Option<String>,
+    pub(crate) before: Option<String>,
 }
 
-pub(in crate::git) fn hex(digest: &Digest) -> String {
+pub(crate) fn hex(digest: &Digest) -> String {
     blake3::Hash::from_bytes(*digest).to_hex().to_string()
 }

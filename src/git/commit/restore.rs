@@ -176,7 +176,7 @@ impl Repo {
     }
 
     /// Removes a new file and the directories that become empty.
-    pub(in crate::git) fn remove_added(&self, path: &[u8]) -> Result<(), GitError> {
+    pub(crate) fn remove_added(&self, path: &[u8]) -> Result<(), GitError> {
         let mut looker = PathInspector::new(&self.real.work_tree);
         if !looker.is_real(split(path).0) {
             return Ok(());

@@ -98,7 +98,7 @@ impl Repo {
     pub(super) fn save_all(&self, diffs: &[RawDiff], dir: &Path) -> Result<SavedFiles, GitError> {
         let mut all = SavedFiles::default();
         for (number, diff) in diffs.iter().enumerate() {
-            let saved = self.save(&diff.path, (dir, number), &mut all.made)?;
+            let saved = self.save(&diff.path, dir, number, &mut all.made)?;
             all.saved.push((diff.path.clone(), saved));
         }
         Ok(all)
@@ -209,13 +209,13 @@ impl Repo {
         }
     }
 
-    pub(in crate::git) fn with_index(&self, index: &Path) -> Call<'_> {
+    pub(crate) fn with_index(&self, index: &Path) -> Call<'_> {
         self.call().env("GIT_INDEX_FILE", index)
     }
 
     /// The paths that cannot be replaced: git would remove a directory in the place of a file with everything
     /// in it, and a submodule is not a file.
-    pub(in crate::git) fn unswappable(&self, diffs: &[RawDiff]) -> Vec<Vec<u8>> {
+    pub(crate) fn unswappable(&self, diffs: &[RawDiff]) -> Vec<Vec<u8>> {
         let known: BTreeSet<&[u8]> = diffs.iter().map(|diff| diff.path.as_slice()).collect();
         let is_bad = |diff: &&RawDiff| {
             let full = self.real.work_tree.join(as_path(&diff.path));
@@ -232,7 +232,8 @@ impl Repo {
     pub(super) fn save(
         &self,
         path: &[u8],
-        (dir, number): (&Path, usize),
+        dir: &Path,
+        number: usize,
         made: &mut Vec<Vec<u8>>,
     ) -> Result<Saved, GitError> {
         if self.is_behind_link(path) {
@@ -271,7 +272,7 @@ impl Repo {
     }
 
     /// Removes the file at a path and the directories that become empty.
-    pub(in crate::git) fn remove_file(&self, path: &[u8]) -> Result<(), GitError> {
+    pub(crate) fn remove_file(&self, path: &[u8]) -> Result<(), GitError> {
         if self.is_behind_link(path) {
             return Ok(());
         }
@@ -307,7 +308,7 @@ impl Repo {
 
     /// Writes files from an index. Attributes files come first, because they control the conversion of the
     /// others.
-    pub(in crate::git) fn check_out<'a>(
+    pub(crate) fn check_out<'a>(
         &self,
         index: &Path,
         paths: impl Iterator<Item = &'a [u8]>,
@@ -321,7 +322,7 @@ impl Repo {
     }
 
     /// Removes the file or link at a path, or one in the place of a parent directory.
-    pub(in crate::git) fn remove_obstacle(&self, path: &[u8]) -> Result<(), GitError> {
+    pub(crate) fn remove_obstacle(&self, path: &[u8]) -> Result<(), GitError> {
         let ends = path.iter().enumerate().filter(|(_, byte)| **byte == b'/');
         for end in ends.map(|(at, _)| at) {
             let above = self.real.work_tree.join(as_path(&path[..end]));

@@ -30,14 +30,14 @@ const SIGNING_TIMEOUT: Duration = Duration::from_secs(60);
 const MARKERS_LOOKED_FOR_UP_TO: u64 = 32 * 1024 * 1024;
 
 /// The minimum length of the conflict markers that git and jj write.
-pub(in crate::git) const MARKER_LENGTH: usize = 7;
+pub(crate) const MARKER_LENGTH: usize = 7;
 
 /// An index, and the store for the objects of the staged files.
-pub(in crate::git) struct Target<'a> {
-    pub(in crate::git) index: &'a Path,
-    pub(in crate::git) objects: PathBuf,
+pub(crate) struct Target<'a> {
+    pub(crate) index: &'a Path,
+    pub(crate) objects: PathBuf,
     /// Whether the objects must survive a crash.
-    pub(in crate::git) durable: bool,
+    pub(crate) durable: bool,
 }
 
 impl Repo {
@@ -121,11 +121,12 @@ impl Repo {
             .map(|plan| self.store_plan(&target, plan, is_converted))
             .transpose()?;
         let (plan, entry) = plan.unzip();
-        let staged = (!is_converted).then(|| self.stage_plainly(&target, changes, entry.as_ref()));
-        let tree = match staged.flatten() {
-            Some(tree) => tree,
-            None => self.stage_by_git(&target, changes, entry)?,
-        };
+        let left_out = self.stage_with(&target, changes, entry)?;
+        if !left_out.is_empty() {
+            return Err(CommitError::Impossible(left_out));
+        }
+        let write = ["write-tree", "--missing-ok"];
+        let tree = self.staging(&target).args(write).line()?;
         let plan_path = plan.as_ref().map(|plan| plan.path.as_slice());
         let (changed, objects) = self.verify_staged(&tree, snapshot, changes, plan_path)?;
         let staged = StagedTree {
@@ -135,21 +136,6 @@ impl Repo {
             plan: content,
         };
         Ok((staged, plan))
-    }
-
-    /// Stages the changes and the plan, and writes the tree, with git.
-    fn stage_by_git(
-        &self,
-        target: &Target<'_>,
-        changes: &[&Change],
-        plan: Option<PlanEntry>,
-    ) -> Result<String, CommitError> {
-        let left_out = self.stage_with(target, changes, plan)?;
-        if !left_out.is_empty() {
-            return Err(CommitError::Impossible(left_out));
-        }
-        let write = ["write-tree", "--missing-ok"];
-        Ok(self.staging(target).args(write).line()?)
     }
 
     /// Creates the commit. No ref points to it before [`Repo::land`]; store the intent on disk first.
@@ -167,12 +153,11 @@ impl Repo {
         let subject = message.lines().next().unwrap_or_default().to_owned();
         let mut warnings = staged.warnings.clone();
         let commit = self.past_false_objects(&mut warnings, || {
-            let commit = match self.plain_commit(&staged, &message, identity) {
-                Some(commit) => commit,
-                None => self.commit_by_git(&staged, &message, identity)?,
-            };
-            self.sound_objects(&[&commit])?;
-            Ok(commit)
+            let commit = self.commit_by_git(&staged, &message, identity)?;
+            match self.objects().digest(&commit, u64::MAX)? {
+                Some(_) => Ok(commit),
+                None => Err(CommitError::Unsound(vec![commit])),
+            }
         })?;
         Ok(LandingIntent {
             warnings,
@@ -228,7 +213,7 @@ impl Repo {
     }
 
     /// Makes `git commit-tree` sign if the configuration asks for signed commits.
-    pub(in crate::git) fn signed<'a>(&self, mut call: Call<'a>) -> Call<'a> {
+    pub(crate) fn signed<'a>(&self, mut call: Call<'a>) -> Call<'a> {
         if !self.private.state.sign {
             return call;
         }
@@ -239,11 +224,11 @@ impl Repo {
         call.args(["-S"]).timeout(SIGNING_TIMEOUT)
     }
 
-    pub(in crate::git) fn stage_index(&self) -> PathBuf {
+    pub(crate) fn stage_index(&self) -> PathBuf {
         self.private.git_dir().join("index.stage")
     }
 
-    pub(in crate::git) fn staging(&self, target: &Target<'_>) -> Call<'_> {
+    pub(crate) fn staging(&self, target: &Target<'_>) -> Call<'_> {
         let call = self.call().env("GIT_INDEX_FILE", target.index);
         call.env("GIT_OBJECT_DIRECTORY", &target.objects)
     }
@@ -267,7 +252,7 @@ impl Repo {
 
     /// Stages paths individually: no directory is descended into, no ignore rule applies, and a submodule is
     /// staged as its commit. Returns the files that git does not accept.
-    pub(in crate::git) fn stage_changes(
+    pub(crate) fn stage_changes(
         &self,
         target: &Target<'_>,
         changes: &[&Change],
@@ -345,7 +330,7 @@ impl Repo {
         Ok(missing.map(<[u8]>::to_vec).collect())
     }
 
-    pub(super) fn shape(&self, looker: &mut PathInspector<'_>, change: &Change) -> Shape {
+    fn shape(&self, looker: &mut PathInspector<'_>, change: &Change) -> Shape {
         let is_real = looker.is_real(split(&change.path).0);
         let path = self.real.work_tree.join(as_path(&change.path));
         match path.symlink_metadata() {
@@ -358,7 +343,7 @@ impl Repo {
         }
     }
 
-    pub(in crate::git) fn no_object(&self) -> String {
+    pub(crate) fn no_object(&self) -> String {
         "0".repeat(self.private.state.base_tree.len())
     }
 
@@ -444,21 +429,21 @@ impl Repo {
 }
 
 /// The staged plan file.
-pub(super) struct PlanEntry {
-    pub(super) mode: u32,
-    pub(super) oid: String,
-    pub(super) path: Vec<u8>,
+struct PlanEntry {
+    mode: u32,
+    oid: String,
+    path: Vec<u8>,
 }
 
 /// How a path is staged.
-pub(super) enum Shape {
+enum Shape {
     Gone,
     File,
     Submodule(String),
 }
 
 /// All changes of a snapshot that are committed, including those that do not count as progress.
-pub(in crate::git) fn committed(snapshot: &RawSnapshot) -> impl Iterator<Item = &Change> {
+pub(crate) fn committed(snapshot: &RawSnapshot) -> impl Iterator<Item = &Change> {
     snapshot
         .changes
         .iter()
@@ -466,7 +451,7 @@ pub(in crate::git) fn committed(snapshot: &RawSnapshot) -> impl Iterator<Item = 
         .filter(|change| !change.newly_ignored)
 }
 
-pub(in crate::git) fn refuse_unreadable(changes: &[&Change]) -> Result<(), CommitError> {
+pub(crate) fn refuse_unreadable(changes: &[&Change]) -> Result<(), CommitError> {
     let of = |why: Unread| -> Vec<Vec<u8>> {
         let found = changes.iter().filter(|it| it.unreadable == Some(why));
         found.map(|change| change.path.clone()).collect()
@@ -480,7 +465,7 @@ pub(in crate::git) fn refuse_unreadable(changes: &[&Change]) -> Result<(), Commi
 }
 
 /// `mode SP oid TAB path NUL`
-pub(in crate::git) fn record(mode: u32, oid: String, path: &[u8]) -> Vec<u8> {
+pub(crate) fn record(mode: u32, oid: String, path: &[u8]) -> Vec<u8> {
     let mut record = format!("{mode:06o} {oid}\t").into_bytes();
     record.extend_from_slice(path);
     record.push(0);

@@ -26,7 +26,7 @@ pub struct TreeId(String);
 
 impl TreeId {
     /// The id of a tree that is in the repository.
-    pub(in crate::git) fn known(id: String) -> Self {
+    pub(crate) fn known(id: String) -> Self {
         Self(id)
     }
 
@@ -258,7 +258,7 @@ impl Repo {
     }
 
     /// Undoes the swap of a dead process.
-    pub(in crate::git) fn undo_swap(&self) -> Result<(), GitError> {
+    pub(crate) fn undo_swap(&self) -> Result<(), GitError> {
         if let Some(record) = read_record::<Record>(&self.swap_record())? {
             self.put_back_files(&record)?;
         }

@@ -39,7 +39,7 @@ impl Repo {
     /// blob matches what the snapshot read, either converted with the filters and attributes of the base or
     /// so that a fresh checkout reproduces it. Returns the paths that the tree changes compared with the
     /// base, and the objects that it adds.
-    pub(in crate::git) fn verify_staged(
+    pub(crate) fn verify_staged(
         &self,
         tree: &str,
         snapshot: &RawSnapshot,

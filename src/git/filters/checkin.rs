@@ -18,11 +18,11 @@ use tempfile::TempPath;
 
 /// The result of [`Repo::filter_into`].
 #[derive(Default)]
-pub(in crate::git) struct Filtered {
+pub(crate) struct Filtered {
     /// The entries for the index, in the form of `git update-index --index-info`.
-    pub(in crate::git) records: Vec<Vec<u8>>,
+    pub(crate) records: Vec<Vec<u8>>,
     /// The files that git does not accept.
-    pub(in crate::git) left_out: Vec<Vec<u8>>,
+    pub(crate) left_out: Vec<Vec<u8>>,
 }
 
 type Paths<'p> = Vec<&'p [u8]>;
@@ -38,7 +38,7 @@ pub(super) struct Entry {
 
 impl Repo {
     /// Splits files into those that a filter converts, and the others.
-    pub(in crate::git) fn split_by_filter<'p>(
+    pub(crate) fn split_by_filter<'p>(
         &self,
         target: &Target<'_>,
         files: Paths<'p>,
@@ -62,7 +62,7 @@ impl Repo {
     /// Converts files by their filters. The blobs go to the store of `target`, if their content matches their
     /// ids, and the entries are returned. A filter can put any content into a blob, and nothing else into
     /// the index: the process that starts it has an index and a store of its own.
-    pub(in crate::git) fn filter_into(
+    pub(crate) fn filter_into(
         &self,
         target: &Target<'_>,
         files: &[&[u8]],
@@ -138,7 +138,7 @@ impl Repo {
     }
 
     /// Converts content as that of a file at `path`, and returns the id of the blob.
-    pub(in crate::git) fn filter_content(
+    pub(crate) fn filter_content(
         &self,
         target: &Target<'_>,
         path: &[u8],

@@ -20,7 +20,7 @@ const FILES: &str = "files";
 impl Repo {
     /// Writes these files from `index` to the work tree. With `notes`, the times and sizes of those that no
     /// filter converts are noted in the index.
-    pub(in crate::git) fn check_out_files(
+    pub(crate) fn check_out_files(
         &self,
         index: &Path,
         paths: &[&[u8]],

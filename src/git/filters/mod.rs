@@ -8,8 +8,8 @@
 
 mod checkin;
 mod checkout;
-pub(in crate::git) mod said;
-pub(in crate::git) mod sandbox;
+pub(crate) mod said;
+pub(crate) mod sandbox;
 
 use crate::git::bytes::{nul_ended, nul_joined};
 use crate::git::command::Call;
@@ -59,7 +59,7 @@ impl Repo {
 
     /// A command in the private directory that converts contents, and so may start filters. It changes
     /// nothing there.
-    pub(in crate::git) fn converting(&self) -> Result<Call<'_>, GitError> {
+    pub(crate) fn converting(&self) -> Result<Call<'_>, GitError> {
         if !self.private.state.filters {
             return Ok(self.call());
         }
@@ -96,7 +96,7 @@ impl Repo {
     }
 
     /// Those of these paths to which a filter applies, by the attributes of the work tree and of `index`.
-    pub(in crate::git) fn with_filters<'p>(
+    pub(crate) fn with_filters<'p>(
         &self,
         index: &Path,
         paths: &[&'p [u8]],

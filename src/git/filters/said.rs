@@ -3,7 +3,7 @@
 use crate::git::error::GitError;
 
 /// How `git update-index` reports a skipped path. It does not treat this as an error.
-pub(in crate::git) const IGNORED: &str = "Ignoring path ";
+pub(crate) const IGNORED: &str = "Ignoring path ";
 
 /// How git reports that a filter has failed. If the filter is not required, git then uses the content as it is.
 const FAILURES: &[&str] = &[
@@ -19,7 +19,7 @@ const REQUIRED: [&str; 2] = [": clean filter '", ": smudge filter '"];
 
 /// Fails if git says that a filter has failed. What a filter that is not required has not converted would
 /// otherwise be used as if it had.
-pub(in crate::git) fn refuse_failed_filter(command: &str, stderr: &str) -> Result<(), GitError> {
+pub(crate) fn refuse_failed_filter(command: &str, stderr: &str) -> Result<(), GitError> {
     let tells = |line: &str| {
         let is_required = line.starts_with("fatal: ") && line.ends_with("' failed");
         FAILURES.iter().any(|failure| line.starts_with(failure))

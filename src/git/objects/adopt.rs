@@ -26,7 +26,7 @@ impl Repo {
     ///
     /// # Errors
     /// [`CommitError::Unsound`] when the repository still has other content under these ids.
-    pub(in crate::git) fn adopt(&self, objects: &NewObjects) -> Result<Vec<String>, CommitError> {
+    pub(crate) fn adopt(&self, objects: &NewObjects) -> Result<Vec<String>, CommitError> {
         if self.adopt_once(objects)?.is_empty() {
             return Ok(Vec::new());
         }
@@ -40,31 +40,24 @@ impl Repo {
     /// Returns the ids under which the repository afterwards has other content or nothing.
     fn adopt_once(&self, objects: &NewObjects) -> Result<Vec<String>, GitError> {
         let elsewhere = self.write_files(objects)?;
-        let is_packed = !elsewhere.is_empty() && self.adopt_packs()?;
-        let ids: Vec<&str> = if is_packed || self.packs_may_lie() {
-            objects.ids().collect()
-        } else {
-            elsewhere
-        };
-        if ids.is_empty() {
-            Ok(Vec::new())
-        } else {
-            self.unsound_in_repository(&ids)
+        if elsewhere {
+            self.adopt_packs()?;
         }
+        self.unsound_in_repository(&objects.ids().collect::<Vec<_>>())
     }
 
-    /// Writes the loose objects, and returns the ids of the others.
-    fn write_files<'o>(&self, objects: &'o NewObjects) -> Result<Vec<&'o str>, GitError> {
+    /// Writes the loose objects, and returns whether there are others.
+    fn write_files(&self, objects: &NewObjects) -> Result<bool, GitError> {
         let (own, shared) = (self.own_objects(), self.shared_objects());
         let one_by_one = objects.ids().count() <= FLUSHED_ONE_BY_ONE;
-        let (mut elsewhere, mut directories) = (Vec::new(), BTreeSet::new());
+        let (mut elsewhere, mut directories) = (false, BTreeSet::new());
         for stage in objects.stages() {
             let mut written: Vec<(TempPath, PathBuf)> = Vec::new();
             for id in stage {
                 let to = loose_path(&shared, id);
                 match written_anew(&loose_path(&own, id), &to, id, one_by_one)? {
                     Some(file) => written.push((file, to)),
-                    None => elsewhere.push(id.as_str()),
+                    None => elsewhere = true,
                 }
             }
             if !one_by_one {
@@ -90,20 +83,17 @@ impl Repo {
         Ok(elsewhere)
     }
 
-    /// Copies Sprag's own packs, which git creates for very large files, and has git index them. Returns
-    /// whether there are any.
-    fn adopt_packs(&self) -> Result<bool, GitError> {
+    /// Copies Sprag's own packs, which git creates for very large files, and has git index them.
+    fn adopt_packs(&self) -> Result<(), GitError> {
         let own = self.own_objects().join("pack");
         let Ok(entries) = fs::read_dir(&own) else {
-            return Ok(false);
+            return Ok(());
         };
-        let mut found = false;
         for path in entries.filter_map(|entry| entry.ok().map(|entry| entry.path())) {
             let name = path
                 .file_name()
                 .filter(|_| path.extension().is_some_and(|it| it == "pack"));
             let Some(name) = name else { continue };
-            found = true;
             let to = self.shared_objects().join("pack").join(name);
             let index = to.with_extension("idx");
             if metadata(&to)?.is_some() && metadata(&index)?.is_some() {
@@ -116,17 +106,12 @@ impl Repo {
                 .args([&index, &to]);
             call.durably().run()?;
         }
-        Ok(found)
+        Ok(())
     }
 }
 
 /// Copies a loose object from a store that others can write, if it is there and its content matches its id.
-pub(in crate::git) fn import_object(
-    from: &Path,
-    to: &Path,
-    id: &str,
-    flush: bool,
-) -> Result<(), GitError> {
+pub(crate) fn import_object(from: &Path, to: &Path, id: &str, flush: bool) -> Result<(), GitError> {
     let place = loose_path(to, id);
     if let Some(file) = written_anew(&loose_path(from, id), &place, id, flush)? {
         file.persist(&place)

@@ -20,15 +20,16 @@ const DERIVED: [&str; 2] = ["rev", "bitmap"];
 impl Repo {
     /// Runs an operation that reads new objects. If it fails, removes the objects whose content does not
     /// match their ids, adds them to `warnings`, and if there were any runs the operation once more.
-    pub(in crate::git) fn past_false_objects<T>(
+    pub(crate) fn past_false_objects<T>(
         &self,
         warnings: &mut Vec<String>,
         attempt: impl Fn() -> Result<T, CommitError>,
     ) -> Result<T, CommitError> {
         let error = match attempt() {
-            Err(error @ (CommitError::Unsound(_) | CommitError::Git(GitError::Failed { .. }))) => {
-                error
-            }
+            Err(
+                error @ (CommitError::Unsound(_)
+                | CommitError::Git(GitError::Failed { .. } | GitError::Malformed { .. })),
+            ) => error,
             other => return other,
         };
         let removed = self.remove_false_objects()?;
@@ -44,7 +45,7 @@ impl Repo {
     ///
     /// # Errors
     /// When a store cannot be read or changed.
-    pub(in crate::git) fn remove_false_objects(&self) -> Result<Vec<String>, GitError> {
+    pub(crate) fn remove_false_objects(&self) -> Result<Vec<String>, GitError> {
         self.refuse_links("HEAD")?;
         let mut warnings = Vec::new();
         for store in [self.own_objects(), self.shared_objects()] {

@@ -2,11 +2,10 @@
 
 use crate::git::entries::Digest;
 use crate::git::objects::name::ObjectName;
-use flate2::read::ZlibDecoder;
 use flate2::write::ZlibEncoder;
 use flate2::{Compression, Decompress, FlushDecompress, Status};
 use std::fs::{self, Permissions};
-use std::io::{self, BufRead, Read as _, Write as _};
+use std::io::{self, BufRead, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
@@ -14,16 +13,16 @@ use std::path::{Path, PathBuf};
 const HEADER_LIMIT: usize = 32;
 const CHUNK: usize = 16 * 1024;
 /// git's prefix for an object file that is still being written. `git gc` removes abandoned ones.
-pub(in crate::git) const UNFINISHED: &str = "tmp_obj_";
+pub(crate) const UNFINISHED: &str = "tmp_obj_";
 
 /// The path of a loose object in a store.
-pub(in crate::git) fn loose_path(store: &Path, id: &str) -> PathBuf {
+pub(crate) fn loose_path(store: &Path, id: &str) -> PathBuf {
     let (fan_out, rest) = id.split_at_checked(2).unwrap_or((id, ""));
     store.join(fan_out).join(rest)
 }
 
 /// The id of an object.
-pub(in crate::git) fn object_id(kind: &str, content: &[u8], hex_length: usize) -> String {
+pub(crate) fn object_id(kind: &str, content: &[u8], hex_length: usize) -> String {
     let mut name = ObjectName::of(kind, hex_length, content.len() as u64);
     name.update(content);
     name.hex()
@@ -33,12 +32,7 @@ pub(in crate::git) fn object_id(kind: &str, content: &[u8], hex_length: usize) -
 ///
 /// # Errors
 /// When it cannot be written.
-pub(in crate::git) fn write_object(
-    store: &Path,
-    id: &str,
-    kind: &str,
-    content: &[u8],
-) -> io::Result<()> {
+pub(crate) fn write_object(store: &Path, id: &str, kind: &str, content: &[u8]) -> io::Result<()> {
     let path = loose_path(store, id);
     let dir = path.parent().unwrap_or(store);
     fs::create_dir_all(dir)?;
@@ -55,7 +49,7 @@ pub(in crate::git) fn write_object(
 }
 
 /// An inflated part of an object.
-pub(in crate::git) enum Piece<'a> {
+pub(crate) enum Piece<'a> {
     /// The header including its NUL byte. It comes first, and once.
     Header(&'a [u8]),
     /// A part of the content.
@@ -63,7 +57,7 @@ pub(in crate::git) enum Piece<'a> {
 }
 
 impl Piece<'_> {
-    pub(in crate::git) fn bytes(&self) -> &[u8] {
+    pub(crate) fn bytes(&self) -> &[u8] {
         match self {
             Self::Header(bytes) | Self::Content(bytes) => bytes,
         }
@@ -75,7 +69,7 @@ impl Piece<'_> {
 ///
 /// # Errors
 /// When it cannot be read.
-pub(in crate::git) fn read_loose(
+pub(crate) fn read_loose(
     from: impl BufRead,
     id: &str,
     sink: &mut dyn FnMut(Piece<'_>),
@@ -87,7 +81,7 @@ pub(in crate::git) fn read_loose(
 ///
 /// # Errors
 /// When it cannot be read.
-pub(in crate::git) fn read_loose_up_to(
+pub(crate) fn read_loose_up_to(
     limit: u64,
     mut from: impl BufRead,
     id: &str,
@@ -122,21 +116,8 @@ pub(in crate::git) fn read_loose_up_to(
     }
 }
 
-/// Size in bytes of an object according to its header, of which nothing is verified. `None` if it has no header.
-pub(in crate::git) fn read_loose_size(from: impl io::Read, id: &str) -> Option<u64> {
-    let mut header = Vec::new();
-    let limit = HEADER_LIMIT as u64;
-    ZlibDecoder::new(from)
-        .take(limit)
-        .read_to_end(&mut header)
-        .ok()?;
-    let end = memchr::memchr(0, &header)?;
-    let content = Content::of(header.get(..=end)?, id.len())?;
-    Some(content.left)
-}
-
 /// The part of an object that was read so far.
-struct Incoming<'a> {
+pub(crate) struct Incoming<'a> {
     id: &'a str,
     limit: u64,
     header: Vec<u8>,
@@ -150,7 +131,7 @@ struct Content {
 }
 
 impl<'a> Incoming<'a> {
-    fn new(id: &'a str, limit: u64) -> Self {
+    pub(crate) fn new(id: &'a str, limit: u64) -> Self {
         Self {
             id,
             limit,
@@ -159,8 +140,8 @@ impl<'a> Incoming<'a> {
         }
     }
 
-    /// Accepts inflated bytes. `false` if this is not an object.
-    fn take(&mut self, mut bytes: &[u8], sink: &mut dyn FnMut(Piece<'_>)) -> bool {
+    /// Accepts inflated bytes: `kind SP size NUL`, and the content. `false` if this is not an object.
+    pub(crate) fn take(&mut self, mut bytes: &[u8], sink: &mut dyn FnMut(Piece<'_>)) -> bool {
         if self.content.is_none() {
             let end = memchr::memchr(0, bytes);
             let length = end.map_or(bytes.len(), |end| end + 1);
@@ -193,7 +174,8 @@ impl<'a> Incoming<'a> {
         true
     }
 
-    fn digest(self) -> Option<Digest> {
+    /// The digest of the content, if it is whole and matches the id.
+    pub(crate) fn digest(self) -> Option<Digest> {
         let content = self.content.filter(|content| content.left == 0)?;
         let is_it = content.name.hex() == self.id;
         is_it.then(|| *content.digest.finalize().as_bytes())

@@ -4,14 +4,11 @@
 //! An agent can write to the repository's store, and git accepts whatever is stored under an object's id.
 //! Therefore an object is trusted only after its content was found to match its id.
 
-pub(in crate::git) mod adopt;
-pub(in crate::git) mod allowance;
-pub(in crate::git) mod count;
-pub(in crate::git) mod false_objects;
-pub(in crate::git) mod loose;
-pub(in crate::git) mod name;
-pub(in crate::git) mod new_objects;
-pub(in crate::git) mod packs;
-pub(in crate::git) mod reader;
-pub(in crate::git) mod sound;
-pub(in crate::git) mod tree_writer;
+pub(crate) mod adopt;
+pub(crate) mod count;
+pub(crate) mod false_objects;
+pub(crate) mod loose;
+pub(crate) mod name;
+pub(crate) mod new_objects;
+pub(crate) mod reader;
+pub(crate) mod sound;

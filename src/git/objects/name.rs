@@ -5,7 +5,7 @@ use sha1::Sha1;
 use sha2::{Digest as _, Sha256};
 
 /// The running hash of an object.
-pub(in crate::git) enum ObjectName {
+pub(crate) enum ObjectName {
     Sha1(Sha1),
     Sha256(Sha256),
 }
@@ -13,7 +13,7 @@ pub(in crate::git) enum ObjectName {
 impl ObjectName {
     /// Starts with the header of an object of `size` bytes. The number of digits in an id selects the hash
     /// function.
-    pub(in crate::git) fn of(kind: &str, hex_length: usize, size: u64) -> Self {
+    pub(crate) fn of(kind: &str, hex_length: usize, size: u64) -> Self {
         let header = format!("{kind} {size}\0");
         if hex_length == 64 {
             Self::Sha256(Sha256::new_with_prefix(header))
@@ -22,34 +22,19 @@ impl ObjectName {
         }
     }
 
-    pub(in crate::git) fn update(&mut self, content: &[u8]) {
+    pub(crate) fn update(&mut self, content: &[u8]) {
         match self {
             Self::Sha1(hasher) => hasher.update(content),
             Self::Sha256(hasher) => hasher.update(content),
         }
     }
 
-    pub(in crate::git) fn hex(self) -> String {
+    pub(crate) fn hex(self) -> String {
         match self {
             Self::Sha1(hasher) => hex(&hasher.finalize()),
             Self::Sha256(hasher) => hex(&hasher.finalize()),
         }
     }
-}
-
-/// The checksum at the end of an index with ids of this number of digits.
-pub(in crate::git) fn checksum(content: &[u8], hex_length: usize) -> Vec<u8> {
-    match hex_length {
-        64 => Sha256::digest(content).to_vec(),
-        _ => Sha1::digest(content).to_vec(),
-    }
-}
-
-/// Whether `content` is that of the blob with this id.
-pub(in crate::git) fn is_blob(oid: &str, content: &[u8]) -> bool {
-    let mut name = ObjectName::of("blob", oid.len(), content.len() as u64);
-    name.update(content);
-    name.hex() == oid
 }
 
 #[cfg(test)]
@@ -68,7 +53,5 @@ mod tests {
             name(64),
             "b3266f5722b0701cf93ece47c374b0513e8eb55d41b19c767833040319c82187"
         );
-        assert!(is_blob(&name(40), b"text\n"));
-        assert!(!is_blob(&name(40), b"text"));
     }
 }

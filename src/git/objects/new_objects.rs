@@ -4,7 +4,7 @@ use crate::git::snapshot::listing::{GITLINK, RawDiff, TREE};
 
 /// Object ids, ordered so that every object comes after those that it refers to.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(in crate::git) struct NewObjects {
+pub(crate) struct NewObjects {
     blobs: Vec<String>,
     /// Subtrees come before their parents.
     trees: Vec<String>,
@@ -13,7 +13,7 @@ pub(in crate::git) struct NewObjects {
 
 impl NewObjects {
     /// The objects that the tree `root` adds to another tree, given the differences in files and subtrees.
-    pub(in crate::git) fn of_tree(root: &str, diffs: &[RawDiff]) -> Self {
+    pub(crate) fn of_tree(root: &str, diffs: &[RawDiff]) -> Self {
         if diffs.is_empty() {
             return Self::default();
         }
@@ -35,18 +35,18 @@ impl NewObjects {
     }
 
     /// Adds the commit to the objects.
-    pub(in crate::git) fn and_commit(mut self, id: &str) -> Self {
+    pub(crate) fn and_commit(mut self, id: &str) -> Self {
         self.commit = vec![id.to_owned()];
         self
     }
 
     /// All ids, referenced objects first.
-    pub(in crate::git) fn ids(&self) -> impl Iterator<Item = &str> {
+    pub(crate) fn ids(&self) -> impl Iterator<Item = &str> {
         self.stages().into_iter().flatten().map(String::as_str)
     }
 
     /// The ids in groups, referenced objects first.
-    pub(in crate::git) fn stages(&self) -> [&[String]; 3] {
+    pub(crate) fn stages(&self) -> [&[String]; 3] {
         [&self.blobs, &self.trees, &self.commit]
     }
 }

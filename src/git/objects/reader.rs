@@ -1,187 +1,285 @@
-//! Reads objects in this process, which saves the start of git for a few small ones.
+//! Reads objects, whose content always matches their ids.
 //!
-//! Everything that is read matches its id, and is what git reads too. Whatever is not where git usually has it, is
-//! large, or has a form that git does not write is left to git ([`LeftToGit`]), as is an object whose content does not
-//! match its id.
+//! An agent can write to the repository's object store, and git gives whatever is stored under an id. So trees and
+//! commits that decide anything are read here, where the content of each is hashed, and not by the commands of git
+//! that compare them.
 
-use crate::git::bytes::{as_path, hex};
+use crate::git::bytes::hex;
+use crate::git::command::Call;
+use crate::git::command::batch::Batch;
 use crate::git::entries::Digest;
-use crate::git::objects::allowance::{Allowance, LIMIT};
-use crate::git::objects::loose::{Piece, loose_path, read_loose_size, read_loose_up_to};
-use crate::git::objects::name::ObjectName;
-use crate::git::objects::packs::{Packed, Packs};
-use crate::git::private::head::plain_oid;
+use crate::git::error::GitError;
+use crate::git::objects::loose::{Incoming, Piece, loose_path, read_loose_up_to};
 use crate::git::snapshot::listing::{GITLINK, RawDiff, Recorded, SYMLINK, TREE};
 use crate::plain_file;
-use git2::ObjectType;
-use std::cell::OnceCell;
+use std::cell::{Cell, RefCell};
 use std::cmp::Ordering;
-use std::fs;
+use std::collections::HashMap;
 use std::io::BufReader;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
 
-/// The longest path in bytes of a directory whose entries are compared or written.
-pub(super) const PATH_LIMIT: usize = 1024;
+/// The largest object in bytes that is held in memory.
+const HELD: u64 = 256 << 20;
 
-/// What cannot be answered without git.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::git) struct LeftToGit;
+/// The deepest directory whose entries are compared.
+pub(super) const DEPTH_LIMIT: usize = 512;
 
-/// Reads from Sprag's own store and from those that it refers to. It is made for one purpose and dropped, since
-/// it does not see packs that are added later.
-pub(in crate::git) struct ObjectReader {
-    stores: Vec<PathBuf>,
-    packs: OnceCell<Option<Packs>>,
-    allowance: Allowance,
-}
-
+/// An object in memory.
+#[derive(Debug, Default)]
 struct Object {
-    kind: ObjectType,
+    kind: String,
     content: Vec<u8>,
 }
 
-pub(in crate::git) struct TreeEntry {
-    pub(in crate::git) recorded: Recorded,
-    pub(in crate::git) name: Vec<u8>,
-}
-
-/// What takes the entries at the same place in two trees.
-type EachPair<'a> =
-    &'a mut dyn FnMut(Option<&TreeEntry>, Option<&TreeEntry>) -> Result<(), LeftToGit>;
-
-impl TreeEntry {
-    /// The name by which entries are ordered: that of a subtree ends with a slash.
-    fn ordered_name(&self) -> impl Iterator<Item = &u8> {
-        let slash = (self.recorded.mode == TREE).then_some(&b'/');
-        self.name.iter().chain(slash)
+impl Object {
+    /// Adds a part. A header begins the object anew.
+    fn add(&mut self, piece: &Piece<'_>) {
+        match piece {
+            Piece::Header(header) => {
+                let kind = header.split(|byte| *byte == b' ').next();
+                self.kind = String::from_utf8_lossy(kind.unwrap_or_default()).into_owned();
+                self.content.clear();
+            }
+            Piece::Content(bytes) => self.content.extend_from_slice(bytes),
+        }
     }
 }
 
-impl ObjectReader {
-    /// A reader of `own`, Sprag's own store.
-    pub(in crate::git) fn new(own: &Path) -> Self {
-        let listed = fs::read(own.join("info/alternates")).unwrap_or_default();
-        let others = listed.split(|byte| *byte == b'\n');
-        // A quoted path does not begin with a slash: what is stored there is not found and left to git.
-        let others = others
-            .filter(|line| line.starts_with(b"/"))
-            .map(|line| as_path(line).to_path_buf());
+/// The answer to a question for an object.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Found {
+    /// The digest of the object's content.
+    Whole(Digest),
+    Missing,
+    /// Something else is stored under this id, or it is larger than the reader takes.
+    Other,
+}
+
+/// Small objects that were read. The content of an id never changes.
+#[derive(Debug, Default)]
+pub(crate) struct KeptObjects(Mutex<HashMap<String, Arc<Object>>>);
+
+impl KeptObjects {
+    /// The largest object in bytes that is kept.
+    const SIZE: usize = 32 << 10;
+    const COUNT: usize = 1024;
+
+    fn get(&self, id: &str) -> Option<Arc<Object>> {
+        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.get(id).cloned()
+    }
+
+    fn keep(&self, id: &str, object: Object) {
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if kept.len() >= Self::COUNT {
+            kept.clear();
+        }
+        kept.insert(id.to_owned(), Arc::new(object));
+    }
+}
+
+/// Reads objects for one purpose: one git process answers all questions, and ends with the reader.
+pub(crate) struct ObjectReader<'r> {
+    /// Sprag's own store, which is read without git.
+    own: Option<PathBuf>,
+    kept: Option<&'r KeptObjects>,
+    call: Box<dyn Fn() -> Call<'r> + 'r>,
+    batch: RefCell<Option<Batch>>,
+    /// How many bytes may still be held, one after the other.
+    left: Cell<u64>,
+}
+
+impl<'r> ObjectReader<'r> {
+    /// A reader of what a command sees, which is a command without arguments.
+    pub(crate) fn by(call: impl Fn() -> Call<'r> + 'r) -> Self {
         Self {
-            stores: std::iter::once(own.to_path_buf()).chain(others).collect(),
-            packs: OnceCell::new(),
-            allowance: Allowance::new(),
+            own: None,
+            kept: None,
+            call: Box::new(call),
+            batch: RefCell::new(None),
+            left: Cell::new(u64::MAX),
         }
     }
 
-    /// The same reader with a larger allowance, for what git must not be asked.
-    pub(in crate::git) fn with_allowance(mut self, allowance: Allowance) -> Self {
-        self.allowance = allowance;
+    /// Looks for an object first among those that were kept, and then in Sprag's own store.
+    pub(crate) fn after(mut self, kept: &'r KeptObjects, own: PathBuf) -> Self {
+        self.kept = Some(kept);
+        self.own = Some(own);
         self
     }
 
-    /// Whether a store other than Sprag's own has anything under this id, or a pack has.
-    pub(in crate::git) fn is_elsewhere(&self, id: &str) -> Result<bool, LeftToGit> {
-        let is_in = |store: &PathBuf| loose_path(store, id).symlink_metadata().is_ok();
-        Ok(self.stores.iter().skip(1).any(is_in) || self.packed(id)?.is_some())
+    /// Holds no more than so many bytes, one after the other.
+    pub(crate) fn within(self, bytes: u64) -> Self {
+        self.left.set(bytes);
+        self
     }
 
-    /// Size of an object in bytes.
-    pub(in crate::git) fn size(&self, id: &str) -> Result<u64, LeftToGit> {
-        if !self.allowance.spend(0) {
-            return Err(LeftToGit);
+    /// Passes on the parts of an object of at most `limit` bytes. Whatever is passed on before another answer than
+    /// [`Found::Whole`] is not the object.
+    pub(crate) fn read(
+        &self,
+        id: &str,
+        limit: u64,
+        sink: &mut dyn FnMut(Piece<'_>),
+    ) -> Result<Found, GitError> {
+        if let Some(object) = self.kept.and_then(|kept| kept.get(id)) {
+            sink(Piece::Header(object.kind.as_bytes()));
+            sink(Piece::Content(&object.content));
+            return Ok(Found::Whole(*blake3::hash(&object.content).as_bytes()));
         }
-        if let Some(packed) = self.packed(id)? {
-            return packed.size().map_err(|_| LeftToGit);
-        }
-        let loose = self.stores.iter().find_map(|store| {
-            let file = plain_file::open(&loose_path(store, id)).ok()?;
-            read_loose_size(file, id)
-        });
-        loose.ok_or(LeftToGit)
-    }
-
-    /// Digest of an object's content.
-    pub(in crate::git) fn digest(&self, id: &str) -> Result<Digest, LeftToGit> {
-        match self.packed_object(id)? {
-            Some(object) => Ok(*blake3::hash(&object.content).as_bytes()),
-            None => self.loose(id, u64::MAX, &mut |_| {}),
+        match self.read_own(id, limit, sink) {
+            Some(digest) => Ok(Found::Whole(digest)),
+            None => self.ask(id, limit, sink),
         }
     }
 
-    /// The tree of a commit.
-    pub(in crate::git) fn tree_of(&self, commit: &str) -> Result<String, LeftToGit> {
-        tree_in(&self.commit(commit)?, commit.len()).ok_or(LeftToGit)
+    /// Like [`Self::read`], for an object in Sprag's own store.
+    pub(crate) fn read_own(
+        &self,
+        id: &str,
+        limit: u64,
+        sink: &mut dyn FnMut(Piece<'_>),
+    ) -> Option<Digest> {
+        let file = plain_file::open(&loose_path(self.own.as_ref()?, id)).ok()?;
+        read_loose_up_to(limit, BufReader::new(file), id, sink).ok()?
+    }
+
+    fn ask(
+        &self,
+        id: &str,
+        limit: u64,
+        sink: &mut dyn FnMut(Piece<'_>),
+    ) -> Result<Found, GitError> {
+        if id.is_empty() || !id.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+            return Ok(Found::Missing);
+        }
+        let mut batch = match self.batch.take() {
+            Some(batch) => batch,
+            None => (self.call)().batch()?,
+        };
+        let mut answer = Answer::new(id, limit);
+        let mut object = Object::default();
+        let mut is_small = true;
+        batch.ask(id, &mut |chunk| {
+            answer.take(chunk, &mut |piece| {
+                is_small &= object.content.len() + piece.bytes().len() <= KeptObjects::SIZE;
+                if is_small {
+                    object.add(&piece);
+                }
+                sink(piece);
+            })
+        })?;
+        if answer.is_whole {
+            self.batch.replace(Some(batch));
+        }
+        let found = answer.found();
+        if let (Found::Whole(_), Some(kept)) = (&found, self.kept.filter(|_| is_small)) {
+            kept.keep(id, object);
+        }
+        Ok(found)
+    }
+
+    /// The digest of an object of at most `limit` bytes. `None` if there is none, or something else is stored under its
+    /// id.
+    pub(crate) fn digest(&self, id: &str, limit: u64) -> Result<Option<Digest>, GitError> {
+        match self.read(id, limit, &mut |_| {})? {
+            Found::Whole(digest) => Ok(Some(digest)),
+            Found::Missing | Found::Other => Ok(None),
+        }
+    }
+
+    /// An object, or `None` if there is nothing under its id.
+    fn object(&self, id: &str) -> Result<Option<Arc<Object>>, GitError> {
+        if let Some(object) = self.kept.and_then(|kept| kept.get(id)) {
+            return Ok(Some(object));
+        }
+        let mut object = Object::default();
+        let limit = HELD.min(self.left.get());
+        match self.read(id, limit, &mut |piece| object.add(&piece))? {
+            Found::Missing => return Ok(None),
+            Found::Other => {
+                let what = "is too large, or something else is stored under its id";
+                return Err(bad(id, what));
+            }
+            Found::Whole(_) => {}
+        }
+        let left = self.left.get();
+        self.left
+            .set(left.saturating_sub(object.content.len() as u64));
+        Ok(Some(Arc::new(object)))
+    }
+
+    fn of_kind(&self, id: &str, kind: &str) -> Result<Arc<Object>, GitError> {
+        match self.object(id)? {
+            Some(object) if object.kind == kind => Ok(object),
+            Some(_) => Err(bad(id, &format!("is not a {kind}"))),
+            None => Err(missing(id)),
+        }
     }
 
     /// The content of a commit.
-    pub(in crate::git) fn commit(&self, id: &str) -> Result<Vec<u8>, LeftToGit> {
+    pub(crate) fn commit(&self, id: &str) -> Result<Vec<u8>, GitError> {
+        Ok(self.of_kind(id, "commit")?.content.clone())
+    }
+
+    /// The content of a blob, or `None` if it is missing, as in a partial clone.
+    pub(crate) fn blob(&self, id: &str) -> Result<Option<Vec<u8>>, GitError> {
         match self.object(id)? {
-            Object {
-                kind: ObjectType::Commit,
-                content,
-            } => Ok(content),
-            _ => Err(LeftToGit),
+            Some(object) if object.kind != "blob" => Err(bad(id, "is not a blob")),
+            object => Ok(object.map(|object| object.content.clone())),
         }
     }
 
     /// The content of the file or link at `path` in a tree or commit, or `None` if there is neither.
-    pub(in crate::git) fn blob_at(
-        &self,
-        root: &str,
-        path: &[u8],
-    ) -> Result<Option<Vec<u8>>, LeftToGit> {
+    pub(crate) fn blob_at(&self, root: &str, path: &[u8]) -> Result<Option<Vec<u8>>, GitError> {
         let mut id = self.root_of(root)?;
         let mut parts = path.split(|byte| *byte == b'/').peekable();
         while let Some(part) = parts.next() {
-            let entries = self.tree(&id)?;
-            let Some(entry) = entries.into_iter().find(|entry| entry.name == part) else {
+            let tree = self.tree(&id)?;
+            let mut entries = tree.entries();
+            let Some(entry) = entries.find(|entry| entry.name == part) else {
                 return Ok(None);
             };
-            let is_tree = entry.recorded.mode == TREE;
-            if is_tree != parts.peek().is_some() || entry.recorded.mode == GITLINK {
+            if (entry.mode == TREE) != parts.peek().is_some() || entry.mode == GITLINK {
                 return Ok(None);
             }
-            id = entry.recorded.oid;
+            id = hex(entry.id);
         }
-        self.blob(&id).map(Some)
-    }
-
-    /// The content of a blob.
-    pub(in crate::git) fn blob(&self, id: &str) -> Result<Vec<u8>, LeftToGit> {
-        let Object { kind, content } = self.object(id)?;
-        match kind {
-            ObjectType::Blob => Ok(content),
-            _ => Err(LeftToGit),
-        }
+        self.blob(&id)
     }
 
     /// The differences between two trees or commits, in git's order; with the subtrees that differ if `with_trees`.
-    pub(in crate::git) fn diff(
+    /// Without `from`, all of `to` differs.
+    pub(crate) fn diff(
         &self,
-        from: &str,
+        from: Option<&str>,
         to: &str,
         with_trees: bool,
-    ) -> Result<Vec<RawDiff>, LeftToGit> {
-        let (from, to) = (self.root_of(from)?, self.root_of(to)?);
+    ) -> Result<Vec<RawDiff>, GitError> {
+        let from = from.map(|from| self.root_of(from)).transpose()?;
+        let to = self.root_of(to)?;
         let mut diffs = Vec::new();
-        self.add_diffs(b"", (Some(&from), Some(&to)), with_trees, &mut diffs)?;
+        self.add_diffs(b"", from.as_deref(), Some(&to), with_trees, &mut diffs)?;
         Ok(diffs)
     }
 
     fn add_diffs(
         &self,
         below: &[u8],
-        (from, to): (Option<&str>, Option<&str>),
+        from: Option<&str>,
+        to: Option<&str>,
         with_trees: bool,
         diffs: &mut Vec<RawDiff>,
-    ) -> Result<(), LeftToGit> {
+    ) -> Result<(), GitError> {
         if from == to {
             return Ok(());
         }
-        if below.len() > PATH_LIMIT {
-            return Err(LeftToGit);
+        let depth = below.iter().filter(|byte| **byte == b'/').count();
+        if let Some(id) = to.or(from).filter(|_| depth > DEPTH_LIMIT) {
+            return Err(bad(id, "is too deep in other trees"));
         }
-        self.compare((from, to), &mut |old, new| {
+        self.compare(from, to, &mut |old, new| {
             let Some(diff) = difference(below, old, new) else {
                 return Ok(());
             };
@@ -193,198 +291,257 @@ impl ObjectReader {
             if !is_tree {
                 return Ok(());
             }
-            let id = |entry: Option<&TreeEntry>| entry.map(|entry| entry.recorded.oid.clone());
-            let (old, new) = (id(old), id(new));
-            self.add_diffs(&path, (old.as_deref(), new.as_deref()), with_trees, diffs)
+            let old = old.map(|entry| hex(entry.id));
+            let new = new.map(|entry| hex(entry.id));
+            self.add_diffs(&path, old.as_deref(), new.as_deref(), with_trees, diffs)
         })
     }
 
     /// Passes on the entries of two trees in git's order, those of the same place together. They may be equal.
     pub(super) fn compare(
         &self,
-        (from, to): (Option<&str>, Option<&str>),
+        from: Option<&str>,
+        to: Option<&str>,
         each: EachPair<'_>,
-    ) -> Result<(), LeftToGit> {
-        let entries = |id: Option<&str>| id.map_or_else(|| Ok(Vec::new()), |id| self.tree(id));
-        let (before, after) = (entries(from)?, entries(to)?);
-        let (mut before, mut after) = (before.iter().peekable(), after.iter().peekable());
+    ) -> Result<(), GitError> {
+        let tree = |id: Option<&str>| id.map_or_else(|| Ok(Tree::default()), |id| self.tree(id));
+        let (before, after) = (tree(from)?, tree(to)?);
+        let mut before = before.entries().peekable();
+        let mut after = after.entries().peekable();
         loop {
             let order = match (before.peek(), after.peek()) {
                 (None, None) => return Ok(()),
                 (Some(_), None) => Ordering::Less,
                 (None, Some(_)) => Ordering::Greater,
-                (Some(old), Some(new)) => in_tree_order(old, new),
+                (Some(old), Some(new)) => old.ordered_name().cmp(new.ordered_name()),
             };
             let old = before.next_if(|_| order != Ordering::Greater);
             let new = after.next_if(|_| order != Ordering::Less);
-            each(old, new)?;
+            each(old.as_ref(), new.as_ref())?;
         }
     }
 
     /// The id of the tree with this id, or of the tree of the commit with this id.
-    pub(super) fn root_of(&self, id: &str) -> Result<String, LeftToGit> {
-        let length = id.len();
-        if ![40, 64].contains(&length) || plain_oid(id.as_bytes(), length).is_none() {
-            return Err(LeftToGit);
-        }
-        let Object { kind, content } = self.object(id)?;
-        match kind {
-            ObjectType::Tree => Ok(id.to_owned()),
-            ObjectType::Commit => tree_in(&content, id.len()).ok_or(LeftToGit),
-            _ => Err(LeftToGit),
+    pub(super) fn root_of(&self, id: &str) -> Result<String, GitError> {
+        let object = self.object(id)?.ok_or_else(|| missing(id))?;
+        match object.kind.as_str() {
+            "tree" => Ok(id.to_owned()),
+            "commit" => tree_in(&object.content).ok_or_else(|| bad(id, "names no tree")),
+            _ => Err(bad(id, "is neither a tree nor a commit")),
         }
     }
 
-    /// The entries of a tree.
-    pub(in crate::git) fn tree(&self, id: &str) -> Result<Vec<TreeEntry>, LeftToGit> {
-        let Object { kind, content } = self.object(id)?;
-        if kind != ObjectType::Tree {
-            return Err(LeftToGit);
-        }
-        entries_of(&content, id.len()).ok_or(LeftToGit)
-    }
-
-    fn object(&self, id: &str) -> Result<Object, LeftToGit> {
-        if let Some(object) = self.packed_object(id)? {
-            return Ok(object);
-        }
-        let (mut kind, mut content) = (None, Vec::new());
-        self.loose(id, LIMIT, &mut |piece| match piece {
-            Piece::Header(header) => {
-                content.clear();
-                kind = kind_of(header);
-            }
-            Piece::Content(bytes) => content.extend_from_slice(bytes),
-        })?;
-        kind.map(|kind| Object { kind, content }).ok_or(LeftToGit)
-    }
-
-    /// Reads a loose object of at most `limit` bytes.
-    fn loose(
-        &self,
-        id: &str,
-        limit: u64,
-        sink: &mut dyn FnMut(Piece<'_>),
-    ) -> Result<Digest, LeftToGit> {
-        for store in &self.stores {
-            let Ok(file) = plain_file::open(&loose_path(store, id)) else {
-                continue;
-            };
-            let mut size = 0;
-            let limit = limit.min(self.allowance.left());
-            let read = read_loose_up_to(limit, BufReader::new(file), id, &mut |piece| {
-                size += piece.bytes().len() as u64;
-                sink(piece);
-            });
-            match (self.allowance.spend(size), read) {
-                (true, Ok(Some(digest))) => return Ok(digest),
-                (true, _) => {}
-                (false, _) => return Err(LeftToGit),
-            }
-        }
-        Err(LeftToGit)
-    }
-
-    /// The packed object with this id, or `None` if no pack has it. git prefers it to a loose one.
-    fn packed_object(&self, id: &str) -> Result<Option<Object>, LeftToGit> {
-        let Some(packed) = self.packed(id)? else {
-            return Ok(None);
-        };
-        let read = packed.read(&self.allowance);
-        let (kind, content) = read.map_err(|_| LeftToGit)?;
-        let mut name = ObjectName::of(kind.str(), id.len(), content.len() as u64);
-        name.update(&content);
-        if name.hex() == id {
-            Ok(Some(Object { kind, content }))
+    fn tree(&self, id: &str) -> Result<Tree, GitError> {
+        let object = self.of_kind(id, "tree")?;
+        let id_bytes = id.len() / 2;
+        let read: usize = Entries::of(&object.content, id_bytes)
+            .map(|entry| entry.length)
+            .sum();
+        if read == object.content.len() {
+            Ok(Tree(Some(object), id_bytes))
         } else {
-            Err(LeftToGit)
+            Err(bad(id, "is not a tree that git accepts"))
+        }
+    }
+}
+
+pub(crate) fn missing(id: &str) -> GitError {
+    bad(id, "is missing")
+}
+
+pub(super) fn bad(id: &str, what: &str) -> GitError {
+    GitError::Malformed {
+        command: "cat-file",
+        what: format!("the object {id} {what}"),
+    }
+}
+
+/// An answer of `cat-file --batch`: `id SP kind SP size LF content LF`, or `id SP missing LF`.
+struct Answer<'a> {
+    header: Vec<u8>,
+    object: Incoming<'a>,
+    left: Option<u64>,
+    is_missing: bool,
+    /// Whether the answer was read to its end.
+    is_whole: bool,
+}
+
+impl<'a> Answer<'a> {
+    fn new(id: &'a str, limit: u64) -> Self {
+        Self {
+            header: Vec::new(),
+            object: Incoming::new(id, limit),
+            left: None,
+            is_missing: false,
+            is_whole: false,
         }
     }
 
-    fn packed(&self, id: &str) -> Result<Option<Packed<'_>>, LeftToGit> {
-        let packs = self.packs.get_or_init(|| Packs::open(&self.stores).ok());
-        let id = binary(id).ok_or(LeftToGit)?;
-        let found = packs.as_ref().ok_or(LeftToGit)?.find(&id);
-        found.map_err(|_| LeftToGit)
+    /// Takes the next bytes. `false` if no more is wanted.
+    fn take(&mut self, mut chunk: &[u8], sink: &mut dyn FnMut(Piece<'_>)) -> bool {
+        if self.left.is_none() {
+            let end = memchr::memchr(b'\n', chunk).map(|end| end + 1);
+            let (header, rest) = chunk.split_at(end.unwrap_or(chunk.len()));
+            self.header.extend_from_slice(header);
+            if end.is_none() {
+                return true;
+            }
+            chunk = rest;
+            let mut words = self.header.trim_ascii_end().splitn(2, |byte| *byte == b' ');
+            let object = words.nth(1).unwrap_or_default();
+            let size = object.rsplit(|byte| *byte == b' ').next();
+            let size = size.and_then(|size| std::str::from_utf8(size).ok()?.parse().ok());
+            let Some(size) = size else {
+                self.is_missing = true;
+                self.is_whole = true;
+                return false;
+            };
+            self.left = Some(size);
+            if !self.object.take(&[object, b"\0"].concat(), sink) {
+                return false;
+            }
+        }
+        let left = self.left.unwrap_or_default();
+        let length = chunk.len().min(usize::try_from(left).unwrap_or(usize::MAX));
+        let (content, rest) = chunk.split_at(length);
+        self.left = Some(left - content.len() as u64);
+        if !content.is_empty() && !self.object.take(content, sink) {
+            return false;
+        }
+        self.is_whole = !rest.is_empty();
+        !self.is_whole
+    }
+
+    fn found(self) -> Found {
+        if self.is_missing {
+            return Found::Missing;
+        }
+        self.object.digest().map_or(Found::Other, Found::Whole)
     }
 }
 
-/// The bytes whose digits these are.
-pub(in crate::git) fn binary(hex: &str) -> Option<Vec<u8>> {
-    let digit = |digit: &u8| char::from(*digit).to_digit(16);
-    let byte = |pair: &[u8]| match pair {
-        [high, low] => u8::try_from(digit(high)? << 4 | digit(low)?).ok(),
-        _ => None,
-    };
-    hex.as_bytes().chunks(2).map(byte).collect()
-}
+/// What takes the entries at the same place in two trees.
+type EachPair<'a> =
+    &'a mut dyn FnMut(Option<&TreeEntry<'_>>, Option<&TreeEntry<'_>>) -> Result<(), GitError>;
 
-fn kind_of(header: &[u8]) -> Option<ObjectType> {
-    let kind = header.split(|byte| *byte == b' ').next()?;
-    ObjectType::from_str(std::str::from_utf8(kind).ok()?)
-}
+/// A tree, and the length of an id in binary form. Without an object it is empty.
+#[derive(Default)]
+struct Tree(Option<Arc<Object>>, usize);
 
-/// The tree that a commit names, if git accepts its first lines: that of the tree, and those of the parents.
-pub(in crate::git) fn tree_in(commit: &[u8], id_length: usize) -> Option<String> {
-    let mut lines = commit.split(|byte| *byte == b'\n');
-    let tree = plain_oid(lines.next()?.strip_prefix(b"tree ")?, id_length);
-    while let Some(parent) = lines.next()?.strip_prefix(b"parent ") {
-        plain_oid(parent, id_length)?;
+impl Tree {
+    fn entries(&self) -> Entries<'_> {
+        let content = self.0.as_ref().map(|object| object.content.as_slice());
+        Entries::of(content.unwrap_or_default(), self.1)
     }
-    tree
 }
 
-/// Parses entries of the form `mode SP name NUL id`, with the id in binary form. `None` unless they are written and
-/// ordered as git does: it reads other modes as if they were one of these.
-pub(in crate::git) fn entries_of(mut content: &[u8], id_length: usize) -> Option<Vec<TreeEntry>> {
-    let mut entries: Vec<TreeEntry> = Vec::new();
-    while !content.is_empty() {
-        let space = memchr::memchr(b' ', content)?;
-        let mode = mode_of(content.get(..space)?)?;
-        let end = memchr::memchr(0, content)?;
-        let name = content.get(space + 1..end)?.to_vec();
-        let (id, rest) = content.get(end + 1..)?.split_at_checked(id_length / 2)?;
-        let oid = hex(id);
-        let recorded = Recorded { mode, oid };
-        let entry = TreeEntry { recorded, name };
-        let is_in_order = |last: &TreeEntry| in_tree_order(last, &entry) == Ordering::Less;
-        let is_name = !entry.name.is_empty() && !entry.name.contains(&b'/');
-        if !is_name || !entries.last().is_none_or(is_in_order) {
+/// An entry of a tree.
+pub(crate) struct TreeEntry<'t> {
+    pub(crate) mode: u32,
+    pub(crate) name: &'t [u8],
+    /// In binary form.
+    pub(crate) id: &'t [u8],
+    /// How many bytes it takes in the tree.
+    length: usize,
+}
+
+impl TreeEntry<'_> {
+    /// The name by which entries are ordered: that of a subtree ends with a slash.
+    fn ordered_name(&self) -> impl Iterator<Item = &u8> {
+        let slash = (self.mode == TREE).then_some(&b'/');
+        self.name.iter().chain(slash)
+    }
+
+    pub(super) fn recorded(&self) -> Recorded {
+        Recorded {
+            mode: self.mode,
+            oid: hex(self.id),
+        }
+    }
+}
+
+/// The entries of a tree: `mode SP name NUL id`, with the id in binary form. They end before the first that git does
+/// not accept.
+pub(crate) struct Entries<'t> {
+    rest: &'t [u8],
+    id_bytes: usize,
+}
+
+impl<'t> Entries<'t> {
+    pub(crate) fn of(content: &'t [u8], id_bytes: usize) -> Self {
+        Self {
+            rest: content,
+            id_bytes,
+        }
+    }
+}
+
+impl<'t> Iterator for Entries<'t> {
+    type Item = TreeEntry<'t>;
+
+    fn next(&mut self) -> Option<TreeEntry<'t>> {
+        let space = memchr::memchr(b' ', self.rest)?;
+        let mode = mode_of(self.rest.get(..space)?)?;
+        let end = memchr::memchr(0, self.rest)?;
+        let name = self.rest.get(space + 1..end)?;
+        let (id, rest) = self.rest.get(end + 1..)?.split_at_checked(self.id_bytes)?;
+        let length = self.rest.len() - rest.len();
+        let entry = TreeEntry {
+            mode,
+            name,
+            id,
+            length,
+        };
+        if name.is_empty() || name.contains(&b'/') {
             return None;
         }
-        entries.push(entry);
-        content = rest;
+        self.rest = rest;
+        Some(entry)
     }
-    Some(entries)
 }
 
+/// The mode as which git reads these digits: old trees have others than git writes.
 fn mode_of(digits: &[u8]) -> Option<u32> {
-    match digits {
-        b"100644" => Some(0o100_644),
-        b"100755" => Some(0o100_755),
-        b"120000" => Some(SYMLINK),
-        b"160000" => Some(GITLINK),
-        b"40000" => Some(TREE),
-        _ => None,
-    }
+    let is_octal = digits.iter().all(|digit| (b'0'..=b'7').contains(digit));
+    let digits = std::str::from_utf8(digits).ok().filter(|_| is_octal)?;
+    let mode = u32::from_str_radix(digits, 8).ok()?;
+    Some(match mode & 0o170_000 {
+        0o100_000 if mode & 0o100 != 0 => 0o100_755,
+        0o100_000 => 0o100_644,
+        SYMLINK => SYMLINK,
+        TREE => TREE,
+        _ => GITLINK,
+    })
 }
 
-pub(super) fn in_tree_order(one: &TreeEntry, other: &TreeEntry) -> Ordering {
-    one.ordered_name().cmp(other.ordered_name())
+/// The tree that a commit names.
+pub(crate) fn tree_in(commit: &[u8]) -> Option<String> {
+    let line = commit.split(|byte| *byte == b'\n').next()?;
+    let tree = std::str::from_utf8(line.strip_prefix(b"tree ")?).ok()?;
+    Some(tree.to_owned())
+}
+
+/// The parents that a commit names.
+pub(crate) fn parents_in(commit: &[u8]) -> Vec<String> {
+    let lines = commit.split(|byte| *byte == b'\n').skip(1);
+    lines
+        .map_while(|line| line.strip_prefix(b"parent "))
+        .map(|parent| String::from_utf8_lossy(parent).into_owned())
+        .collect()
 }
 
 /// The difference between the entries before and after at one place, if there is any.
 fn difference(
     below: &[u8],
-    before: Option<&TreeEntry>,
-    after: Option<&TreeEntry>,
+    before: Option<&TreeEntry<'_>>,
+    after: Option<&TreeEntry<'_>>,
 ) -> Option<RawDiff> {
     let there = before.or(after)?;
     let none = || Recorded {
         mode: 0,
-        oid: "0".repeat(there.recorded.oid.len()),
+        oid: "0".repeat(2 * there.id.len()),
     };
-    let recorded = |entry: Option<&TreeEntry>| entry.map_or_else(none, |it| it.recorded.clone());
+    let recorded = |entry: Option<&TreeEntry<'_>>| entry.map_or_else(none, TreeEntry::recorded);
     let (old, new) = (recorded(before), recorded(after));
     let status = match (before, after) {
         (None, _) => b'A',
@@ -397,6 +554,6 @@ fn difference(
         status,
         before: old,
         after: new,
-        path: [below, &there.name].concat(),
+        path: [below, there.name].concat(),
     })
 }

@@ -26,34 +26,34 @@ pub(super) fn record(real: &Real, root: &Path) -> Result<(), GitError> {
 
 /// The state that must survive a restart.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(in crate::git) struct State {
+pub(crate) struct State {
     pub(super) version: u32,
     /// Digest of the repository's paths, so that the directory is never used with another repository.
     pub(super) repository: String,
     /// The commit that changes are compared with, or `None` before the first commit.
-    pub(in crate::git) base: Option<String>,
+    pub(crate) base: Option<String>,
     /// Its tree, or the empty tree before the first commit.
-    pub(in crate::git) base_tree: String,
+    pub(crate) base_tree: String,
     /// The branch that was checked out at the start.
-    pub(in crate::git) branch: Option<String>,
-    pub(in crate::git) file_mode: bool,
-    pub(in crate::git) sign: bool,
+    pub(crate) branch: Option<String>,
+    pub(crate) file_mode: bool,
+    pub(crate) sign: bool,
     /// Whether git may convert files even without a `.gitattributes` file.
-    pub(in crate::git) converts: bool,
-    pub(in crate::git) identity: Option<(String, String)>,
+    pub(crate) converts: bool,
+    pub(crate) identity: Option<(String, String)>,
     /// Parts of the repository's git directory that were links at the start.
-    pub(in crate::git) links: Vec<Vec<u8>>,
+    pub(crate) links: Vec<Vec<u8>>,
     /// Whether a filter was configured at the start.
-    pub(in crate::git) filters: bool,
+    pub(crate) filters: bool,
     /// Where git-lfs keeps contents, if it is one of the filters.
-    pub(in crate::git) lfs_storage: Option<Vec<u8>>,
+    pub(crate) lfs_storage: Option<Vec<u8>>,
     /// A file of the repository that signing would execute.
-    pub(in crate::git) signer: Option<Vec<u8>>,
+    pub(crate) signer: Option<Vec<u8>>,
     /// The copied hooks, relative to the private directory's root.
     pub(super) hooks: Option<Vec<u8>>,
     /// Whether a process that took a changed configuration over has not finished that.
     #[serde(default)]
-    pub(in crate::git) is_partial: bool,
+    pub(crate) is_partial: bool,
 }
 
 impl State {
@@ -64,10 +64,11 @@ impl State {
         real: &Real,
         root: &Path,
         settings: &Settings,
-        (with_jj, is_taken): (bool, &dyn Fn(&Path) -> bool),
+        with_jj: bool,
+        is_taken: &dyn Fn(&Path) -> bool,
     ) -> Result<(), GitError> {
         init(real, root, settings)?;
-        copy_rules(real, root, settings, (with_jj, is_taken))?;
+        copy_rules(real, root, settings, with_jj, is_taken)?;
         write_alternates(real, root)?;
         let bytes = |path: PathBuf| path.into_os_string().into_vec();
         self.file_mode = settings.is_true("core.filemode", true);
@@ -83,7 +84,7 @@ impl State {
 }
 
 /// The paths in the repository's git directory that an agent may not change, each with the path of its copy.
-pub(in crate::git) fn recorded_places(real: &Real, root: &Path) -> Vec<(PathBuf, PathBuf)> {
+pub(crate) fn recorded_places(real: &Real, root: &Path) -> Vec<(PathBuf, PathBuf)> {
     let shared = ["config", "hooks", "info", "objects/info/alternates"];
     let own = ["config.worktree", "info", "commondir", "gitdir"];
     let recorded = root.join("recorded");
@@ -207,7 +208,8 @@ fn copy_rules(
     real: &Real,
     root: &Path,
     settings: &Settings,
-    (with_jj, is_taken): (bool, &dyn Fn(&Path) -> bool),
+    with_jj: bool,
+    is_taken: &dyn Fn(&Path) -> bool,
 ) -> Result<(), GitError> {
     let info = git_dir(root).join("info");
     let exclude = real.common_dir.join("info/exclude");
@@ -248,7 +250,7 @@ fn user_config_dir(real: &Real) -> Option<PathBuf> {
 }
 
 /// Makes an object store that reads also from another one.
-pub(in crate::git) fn make_object_store(objects: &Path, store: &Path) -> Result<(), GitError> {
+pub(crate) fn make_object_store(objects: &Path, store: &Path) -> Result<(), GitError> {
     make_dir(&objects.join("info"))?;
     let mut text = quoted_if_needed(store.as_os_str().as_bytes());
     text.push(b'\n');

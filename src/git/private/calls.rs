@@ -5,9 +5,9 @@ use crate::git::real::Real;
 use std::path::{Path, PathBuf};
 
 /// The home directory of every git that works for the run, relative to the private directory.
-pub(in crate::git) const HOME: &str = "home";
+pub(crate) const HOME: &str = "home";
 
-pub(in crate::git) fn git_dir(root: &Path) -> PathBuf {
+pub(crate) fn git_dir(root: &Path) -> PathBuf {
     root.join("git")
 }
 
@@ -20,7 +20,7 @@ fn call(real: &Real) -> Call<'_> {
     }
 }
 
-pub(in crate::git) fn private_call<'a>(real: &'a Real, root: &Path) -> Call<'a> {
+pub(crate) fn private_call<'a>(real: &'a Real, root: &Path) -> Call<'a> {
     let dir = git_dir(root);
     call(real)
         .env("HOME", root.join(HOME))
@@ -32,17 +32,17 @@ pub(in crate::git) fn private_call<'a>(real: &'a Real, root: &Path) -> Call<'a> 
 }
 
 /// Commands in the repository itself. They may only read or move refs, or read the index.
-pub(in crate::git) struct RealCall<'a> {
-    pub(in crate::git) real: &'a Real,
+pub(crate) struct RealCall<'a> {
+    pub(crate) real: &'a Real,
     root: &'a Path,
 }
 
-pub(in crate::git) fn real_call<'a>(real: &'a Real, root: &'a Path) -> RealCall<'a> {
+pub(crate) fn real_call<'a>(real: &'a Real, root: &'a Path) -> RealCall<'a> {
     RealCall { real, root }
 }
 
 impl<'a> RealCall<'a> {
-    pub(in crate::git) fn git(&self) -> Call<'a> {
+    pub(crate) fn git(&self) -> Call<'a> {
         let settings = [
             (
                 "core.hooksPath",

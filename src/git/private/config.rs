@@ -6,14 +6,14 @@ use crate::git::real::Real;
 
 /// One value of git's configuration. `value` is `None` for a key without a value, which means true.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::git) struct Setting {
-    pub(in crate::git) key: Vec<u8>,
-    pub(in crate::git) value: Option<Vec<u8>>,
+pub(crate) struct Setting {
+    pub(crate) key: Vec<u8>,
+    pub(crate) value: Option<Vec<u8>>,
 }
 
 /// Every value that git would use in the repository, of all scopes. Later values override earlier ones.
 #[derive(Debug, Default)]
-pub(in crate::git) struct Settings(pub(in crate::git) Vec<Setting>);
+pub(crate) struct Settings(pub(crate) Vec<Setting>);
 
 /// Exact keys that decide what a file's content means or how a commit is made. None of them names a program
 /// that git runs; `programs.rs` has those that do.
@@ -38,7 +38,7 @@ const TAKEN_SECTIONS: &[&str] = &["user.", "author.", "committer.", "lfs."];
 
 impl Settings {
     /// Reads the configuration of `real` with the environment in which Sprag was started.
-    pub(in crate::git) fn read(real: &Real) -> Result<Self, GitError> {
+    pub(crate) fn read(real: &Real) -> Result<Self, GitError> {
         let output = start_call(real)
             .args(["config", "--list", "-z", "--includes"])
             .run()?;
@@ -50,19 +50,19 @@ impl Settings {
     }
 
     /// The last value of `key`, which must be in lower case.
-    pub(in crate::git) fn last(&self, key: &str) -> Option<&Setting> {
+    pub(crate) fn last(&self, key: &str) -> Option<&Setting> {
         self.0
             .iter()
             .rev()
             .find(|setting| setting.key == key.as_bytes())
     }
 
-    pub(in crate::git) fn text(&self, key: &str) -> Option<String> {
+    pub(crate) fn text(&self, key: &str) -> Option<String> {
         let value = self.last(key)?.value.as_deref()?;
         Some(String::from_utf8_lossy(value).into_owned())
     }
 
-    pub(in crate::git) fn is_true(&self, key: &str, default: bool) -> bool {
+    pub(crate) fn is_true(&self, key: &str, default: bool) -> bool {
         match self.last(key) {
             None => default,
             Some(Setting { value: None, .. }) => true,
@@ -80,7 +80,7 @@ impl Settings {
     }
 
     /// A value of `key` as a path. git expands a leading `~`, and is run only if there is one.
-    pub(in crate::git) fn path(&self, real: &Real, key: &str) -> Result<Option<Vec<u8>>, GitError> {
+    pub(crate) fn path(&self, real: &Real, key: &str) -> Result<Option<Vec<u8>>, GitError> {
         if self.last(key).is_none() {
             return Ok(None);
         }
@@ -93,14 +93,14 @@ impl Settings {
     }
 
     /// The settings that the private git directory adopts.
-    pub(in crate::git) fn taken_over(&self) -> impl Iterator<Item = &Setting> {
+    pub(crate) fn taken_over(&self) -> impl Iterator<Item = &Setting> {
         self.0.iter().filter(|setting| is_taken_over(&setting.key))
     }
 }
 
 /// A command in the real repository with the user's own configuration. Use it only for `git config` and for
 /// queries outside of a run, and only before the first turn.
-pub(in crate::git) fn start_call(real: &Real) -> crate::git::command::Call<'_> {
+pub(crate) fn start_call(real: &Real) -> crate::git::command::Call<'_> {
     let mut call = real.git.call(&real.work_tree);
     for name in [
         "GIT_CONFIG_NOSYSTEM",
@@ -138,7 +138,7 @@ fn is_taken_over(key: &[u8]) -> bool {
 }
 
 /// Formats `settings` as a configuration file, in order.
-pub(in crate::git) fn render<'a>(settings: impl IntoIterator<Item = &'a Setting>) -> Vec<u8> {
+pub(crate) fn render<'a>(settings: impl IntoIterator<Item = &'a Setting>) -> Vec<u8> {
     let mut text = Vec::new();
     for setting in settings {
         let Some(first) = setting.key.iter().position(|byte| *byte == b'.') else {
@@ -181,7 +181,7 @@ fn escaped(bytes: &[u8]) -> Vec<u8> {
     text
 }
 
-pub(in crate::git) fn setting(key: &str, value: impl Into<Vec<u8>>) -> Setting {
+pub(crate) fn setting(key: &str, value: impl Into<Vec<u8>>) -> Setting {
     Setting {
         key: key.as_bytes().to_vec(),
         value: Some(value.into()),

@@ -5,14 +5,14 @@ use crate::git::copy_tree::{make_dir, metadata};
 use crate::git::damage;
 use crate::git::error::{GitError, io_error};
 use crate::git::files::{copy_content, write_atomically};
-use crate::git::objects::reader::ObjectReader;
 use crate::git::private::adopted::{State, copy_hooks, hooks, record};
 use crate::git::private::calls::{HOME, git_dir, private_call, real_call};
 use crate::git::private::config::Settings;
 use crate::git::private::head::read_head;
 use crate::git::private::links::links;
-use crate::git::private::start_index::{StartIndex, copy_index};
+use crate::git::private::start_index::copy_index;
 use crate::git::real::Real;
+use crate::git::snapshot::index_list::Layout;
 use std::fs;
 use std::io::Write;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -23,14 +23,14 @@ const VERSION: u32 = 2;
 
 /// The location and the state of the private directory.
 #[derive(Debug)]
-pub(in crate::git) struct PrivateDir {
-    pub(in crate::git) root: PathBuf,
-    pub(in crate::git) state: State,
+pub(crate) struct PrivateDir {
+    pub(crate) root: PathBuf,
+    pub(crate) state: State,
 }
 
 impl PrivateDir {
     /// Creates the directory at `root`, which must be outside of the repository.
-    pub(in crate::git) fn create(real: &Real, root: &Path) -> Result<(Self, StartIndex), GitError> {
+    pub(crate) fn create(real: &Real, root: &Path) -> Result<(Self, Layout), GitError> {
         refuse_location(real, root)?;
         damage::refuse_emptied(&real.git_dir, &real.common_dir)?;
         for dir in [HOME, "no-hooks", "tmp"] {
@@ -45,7 +45,7 @@ impl PrivateDir {
             ..State::default()
         };
         let with_jj = metadata(&real.work_tree.join(".jj"))?.is_some();
-        state.adopt(real, root, &settings, (with_jj, &|_| true))?;
+        state.adopt(real, root, &settings, with_jj, &|_| true)?;
         for dir in [&real.git_dir, &real.common_dir] {
             copy_content(&dir.join("shallow"), &git_dir(root).join("shallow"))?;
         }
@@ -61,7 +61,7 @@ impl PrivateDir {
             None => empty_tree(real, root)?,
         };
         let sparse = settings.is_true("core.sparsecheckout", false);
-        let index = copy_index(real, root, &head, (&base_tree, sparse))?;
+        let layout = copy_index(real, root, head.oid.as_deref(), sparse)?;
         state.base = head.oid;
         state.base_tree = base_tree;
         let private = Self {
@@ -69,11 +69,11 @@ impl PrivateDir {
             state,
         };
         private.save()?;
-        Ok((private, index))
+        Ok((private, layout))
     }
 
     /// Opens a directory that an earlier process of the same run created.
-    pub(in crate::git) fn reopen(real: &Real, root: &Path) -> Result<Self, GitError> {
+    pub(crate) fn reopen(real: &Real, root: &Path) -> Result<Self, GitError> {
         let path = root.join("state.json");
         let text = fs::read(&path).map_err(io_error("read", &path))?;
         let unusable = |why: String| GitError::Private {
@@ -98,13 +98,13 @@ impl PrivateDir {
 
     /// Sets HEAD and its branch in the private directory according to the state. They are set again whenever
     /// a directory is opened, so they need not survive a crash.
-    pub(in crate::git) fn point_head(&self) -> Result<(), GitError> {
+    pub(crate) fn point_head(&self) -> Result<(), GitError> {
         let (branch, base) = (&self.state.branch, &self.state.base);
         point_head(&self.root, branch.as_deref(), base.as_deref())
     }
 
     /// Writes the state atomically.
-    pub(in crate::git) fn save(&self) -> Result<(), GitError> {
+    pub(crate) fn save(&self) -> Result<(), GitError> {
         let path = self.root.join("state.json");
         let text = serde_json::to_vec(&self.state).map_err(|error| GitError::Private {
             path: self.root.clone(),
@@ -113,15 +113,15 @@ impl PrivateDir {
         write_atomically(&path, &text)
     }
 
-    pub(in crate::git) fn git_dir(&self) -> PathBuf {
+    pub(crate) fn git_dir(&self) -> PathBuf {
         git_dir(&self.root)
     }
 
-    pub(in crate::git) fn index(&self) -> PathBuf {
+    pub(crate) fn index(&self) -> PathBuf {
         git_dir(&self.root).join("index")
     }
 
-    pub(in crate::git) fn hook(&self, name: &str) -> Option<PathBuf> {
+    pub(crate) fn hook(&self, name: &str) -> Option<PathBuf> {
         let hooks = self.state.hooks.as_ref()?;
         Some(self.root.join(as_path(hooks)).join(name))
     }
@@ -169,7 +169,7 @@ fn point_head(root: &Path, branch: Option<&str>, commit: Option<&str>) -> Result
 }
 
 /// Replaces a ref of the private directory atomically.
-pub(in crate::git) fn write_ref(root: &Path, name: &str, content: &[u8]) -> Result<(), GitError> {
+pub(crate) fn write_ref(root: &Path, name: &str, content: &[u8]) -> Result<(), GitError> {
     let stays_inside = Path::new(name)
         .components()
         .all(|part| matches!(part, Component::Normal(_)));
@@ -192,10 +192,7 @@ pub(in crate::git) fn write_ref(root: &Path, name: &str, content: &[u8]) -> Resu
     written.map_err(io_error("write", &path))
 }
 
-pub(in crate::git) fn tree_of(real: &Real, root: &Path, commit: &str) -> Result<String, GitError> {
-    if let Ok(tree) = ObjectReader::new(&git_dir(root).join("objects")).tree_of(commit) {
-        return Ok(tree);
-    }
+pub(crate) fn tree_of(real: &Real, root: &Path, commit: &str) -> Result<String, GitError> {
     let wanted = format!("{commit}^{{tree}}");
     private_call(real, root)
         .args(["rev-parse", "--verify", "--quiet", &wanted])

@@ -7,8 +7,8 @@ use crate::git::error::GitError;
 use crate::git::preflight::Operation;
 use crate::git::private::adopted::recorded_places;
 use crate::git::private::head::HeadState;
-use crate::git::private::plain_refs::{Refs, SYMBOLIC};
 use crate::git::private::recorded::{is_as_kept, put_back};
+use crate::git::private::refs::{Refs, SYMBOLIC};
 use crate::git::repo::Repo;
 use crate::plain_file;
 use serde::{Deserialize, Serialize};
@@ -164,11 +164,12 @@ impl Repo {
     /// When the repository cannot be read.
     pub fn mark_turn(&self) -> Result<TurnMark, GitError> {
         let _open = self.unseal_to_read()?;
-        let head = self.head_state()?;
+        self.ensure_in_place()?;
+        let (refs, head) = self.refs_and_head()?;
         let mut mark = TurnMark {
             locks: BTreeSet::new(),
             fetched: self.fetch_mark(),
-            refs: self.refs()?,
+            refs,
             branch: head.branch,
             oid: head.oid,
         };
@@ -190,8 +191,10 @@ impl Repo {
             warnings.push(format!("a lock left behind was removed: .git/{name}"));
         }
         let mut violations = Vec::new();
-        self.check_refs(mark, &mut violations, &mut warnings)?;
-        let mut head = self.head_state()?;
+        let (refs, mut head) = self.readable_refs(&mut warnings)?;
+        if self.check_refs(mark, &refs, &mut violations, &mut warnings)? {
+            head = self.head_state()?;
+        }
         if self.check_head(mark, &head, &mut violations)? {
             head = self.head_state()?;
         }
@@ -220,7 +223,7 @@ impl Repo {
 
     /// Restores configuration, hooks and similar files to their state at the start of the run, and names
     /// those that differed.
-    pub(in crate::git) fn restore_metadata(&self) -> Result<Vec<String>, GitError> {
+    pub(crate) fn restore_metadata(&self) -> Result<Vec<String>, GitError> {
         self.ensure_in_place()?;
         let mut warnings = self.restore_places(|_| true)?;
         warnings.extend(self.clear_git_dirs()?);
@@ -228,7 +231,7 @@ impl Repo {
     }
 
     /// Like [`Repo::restore_metadata`], but without hooks and `info`.
-    pub(in crate::git) fn restore_configuration(&self) -> Result<Vec<String>, GitError> {
+    pub(crate) fn restore_configuration(&self) -> Result<Vec<String>, GitError> {
         let many = ["hooks", "info"];
         self.restore_places(|place| !many.iter().any(|name| place.ends_with(name)))
     }
@@ -277,13 +280,14 @@ impl Repo {
         Some(hasher.finalize().to_hex().to_string())
     }
 
+    /// Restores the refs that the agent may not move. Returns whether it did.
     fn check_refs(
         &self,
         mark: &TurnMark,
+        now: &Refs,
         violations: &mut Vec<Violation>,
         warnings: &mut Vec<String>,
-    ) -> Result<(), GitError> {
-        let now = self.readable_refs(warnings)?;
+    ) -> Result<bool, GitError> {
         let fetched = self.fetch_mark() != mark.fetched;
         let names: BTreeSet<&String> = mark.refs.keys().chain(now.keys()).collect();
         let (mut changed, mut tracked) = (Vec::new(), Vec::new());
@@ -328,6 +332,7 @@ impl Repo {
         }
         let before = changed.iter().map(|(name, from, _)| (*name, *from));
         self.put_refs(&before.collect::<Vec<_>>())?;
+        let is_restored = !back.is_empty() || !changed.is_empty();
         let further = changed.len().saturating_sub(NAMED_REFS);
         violations.extend(changed.into_iter().take(NAMED_REFS).map(|changed| {
             let (name, from, to) = changed;
@@ -337,7 +342,7 @@ impl Repo {
         if further > 0 {
             violations.push(Violation::FurtherRefs { count: further });
         }
-        Ok(())
+        Ok(is_restored)
     }
 
     /// Restores many refs.
@@ -374,9 +379,9 @@ impl Repo {
 
     /// The refs. If git cannot read the packed refs, their file is removed, and the refs are then restored
     /// individually.
-    fn readable_refs(&self, warnings: &mut Vec<String>) -> Result<Refs, GitError> {
+    fn readable_refs(&self, warnings: &mut Vec<String>) -> Result<(Refs, HeadState), GitError> {
         let packed = self.real.common_dir.join("packed-refs");
-        self.refs().or_else(|error| {
+        self.refs_and_head().or_else(|error| {
             if metadata(&packed)?.is_none() {
                 return Err(error);
             }
@@ -385,7 +390,7 @@ impl Repo {
                 "{} was unreadable and removed: {error}",
                 self.shown(&packed)
             ));
-            self.refs()
+            self.refs_and_head()
         })
     }
 
@@ -488,7 +493,7 @@ fn is_below(name: &str, above: &str) -> bool {
 }
 
 /// HEAD, for people.
-pub(in crate::git) fn named(branch: Option<&String>, oid: Option<&String>) -> String {
+pub(crate) fn named(branch: Option<&String>, oid: Option<&String>) -> String {
     let branch = branch.map(|name| name.strip_prefix("refs/heads/").unwrap_or(name).to_owned());
     branch
         .or_else(|| oid.cloned())

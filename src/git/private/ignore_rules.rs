@@ -10,13 +10,13 @@ const RULE_FOR_JJ: &[u8] = b"\n/.jj/\n";
 
 /// Whether the repository of a private directory was one of jj too when the run began. The agent can make any
 /// repository one, and jj obeys what it then configures.
-pub(in crate::git) fn started_with_jj(git_dir: &Path) -> bool {
+pub(crate) fn started_with_jj(git_dir: &Path) -> bool {
     let rules = fs::read(git_dir.join("info/exclude")).unwrap_or_default();
     rules.ends_with(RULE_FOR_JJ)
 }
 
 /// Ignores one file of the work tree, unless it is tracked.
-pub(in crate::git) fn ignore(git_dir: &Path, path: &[u8]) -> Result<(), GitError> {
+pub(crate) fn ignore(git_dir: &Path, path: &[u8]) -> Result<(), GitError> {
     let exclude = git_dir.join("info/exclude");
     let mut rules = rule_for(path);
     let others = fs::read(&exclude).unwrap_or_default();
@@ -45,7 +45,7 @@ fn rule_for(path: &[u8]) -> Vec<u8> {
 
 /// Copies a file of rules, if it exists, and with jj excludes jj's own directory, which is not part of the work,
 /// whatever happens to jj's ignore file in it.
-pub(in crate::git) fn copy_exclude(from: &Path, to: &Path, with_jj: bool) -> Result<(), GitError> {
+pub(crate) fn copy_exclude(from: &Path, to: &Path, with_jj: bool) -> Result<(), GitError> {
     let mut rules = if from.is_file() {
         fs::read(from).map_err(io_error("read", from))?
     } else {

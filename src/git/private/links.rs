@@ -37,7 +37,7 @@ fn leads_elsewhere(path: &Path) -> bool {
 }
 
 /// The links among the written paths. Some repositories have them from the start.
-pub(in crate::git) fn links(real: &Real, name: &str) -> Vec<PathBuf> {
+pub(crate) fn links(real: &Real, name: &str) -> Vec<PathBuf> {
     let is_link = |path: &PathBuf| leads_elsewhere(path);
     let mut links: Vec<PathBuf> = [&real.common_dir, &real.git_dir]
         .into_iter()

@@ -1,20 +1,19 @@
 //! The private git directory: its content, and its protection from everybody else.
 
-pub(in crate::git) mod adopted;
-pub(in crate::git) mod calls;
-pub(in crate::git) mod config;
-pub(in crate::git) mod credentials;
-pub(in crate::git) mod directory;
-pub(in crate::git) mod extent;
-pub(in crate::git) mod guard;
-pub(in crate::git) mod head;
-pub(in crate::git) mod ignore_rules;
-pub(in crate::git) mod links;
-pub(in crate::git) mod plain_refs;
-pub(in crate::git) mod programs;
+pub(crate) mod adopted;
+pub(crate) mod calls;
+pub(crate) mod config;
+pub(crate) mod credentials;
+pub(crate) mod directory;
+pub(crate) mod extent;
+pub(crate) mod guard;
+pub(crate) mod head;
+pub(crate) mod ignore_rules;
+pub(crate) mod links;
+pub(crate) mod programs;
 mod recorded;
-pub(in crate::git) mod refs;
-pub(in crate::git) mod required_files;
-pub(in crate::git) mod seal;
-pub(in crate::git) mod start_index;
+pub(crate) mod refs;
+pub(crate) mod required_files;
+pub(crate) mod seal;
+pub(crate) mod start_index;
 mod taken_over;

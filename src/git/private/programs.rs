@@ -19,30 +19,30 @@ const SIGNING: &[u8] = b"gpg.";
 const LFS: &[u8] = b"filter.lfs.";
 
 /// The directory of the files with their settings, relative to the private directory.
-pub(in crate::git) const PROGRAMS: &str = "programs";
+pub(crate) const PROGRAMS: &str = "programs";
 
 /// The variables of a filter that name a program.
 const COMMANDS: [&[u8]; 3] = [b".clean", b".smudge", b".process"];
 
 /// The file with the settings of the filters.
-pub(in crate::git) fn filters_file(root: &Path) -> PathBuf {
+pub(crate) fn filters_file(root: &Path) -> PathBuf {
     root.join(PROGRAMS).join("filters")
 }
 
 /// The file with the settings for signing.
-pub(in crate::git) fn signing_file(root: &Path) -> PathBuf {
+pub(crate) fn signing_file(root: &Path) -> PathBuf {
     root.join(PROGRAMS).join("signing")
 }
 
 /// Makes a command read one of the two files, too.
-pub(in crate::git) fn with_configuration<'a>(call: Call<'a>, file: &Path) -> Call<'a> {
+pub(crate) fn with_configuration<'a>(call: Call<'a>, file: &Path) -> Call<'a> {
     call.env("GIT_CONFIG_COUNT", "1")
         .env("GIT_CONFIG_KEY_0", "include.path")
         .env("GIT_CONFIG_VALUE_0", file)
 }
 
 /// Writes both files.
-pub(in crate::git) fn write_programs(root: &Path, settings: &Settings) -> Result<(), GitError> {
+pub(crate) fn write_programs(root: &Path, settings: &Settings) -> Result<(), GitError> {
     let of = |section: &'static [u8]| {
         let is_of_it = move |one: &&Setting| one.key.starts_with(section);
         render(settings.0.iter().filter(is_of_it))
@@ -67,12 +67,12 @@ fn filter_commands(settings: &Settings) -> impl Iterator<Item = &[u8]> {
 }
 
 /// Whether any filter is configured.
-pub(in crate::git) fn has_filters(settings: &Settings) -> bool {
+pub(crate) fn has_filters(settings: &Settings) -> bool {
     filter_commands(settings).next().is_some()
 }
 
 /// The directory in which git-lfs keeps contents: in the repository, where the next checkout looks for them.
-pub(in crate::git) fn lfs_storage(real: &Real, settings: &Settings) -> PathBuf {
+pub(crate) fn lfs_storage(real: &Real, settings: &Settings) -> PathBuf {
     let set = settings
         .last("lfs.storage")
         .and_then(|one| one.value.clone())
@@ -85,7 +85,7 @@ pub(in crate::git) fn lfs_storage(real: &Real, settings: &Settings) -> PathBuf {
 
 /// Whether a filter may be git-lfs: it is called so, its command names it, or there are contents that it keeps. Its
 /// command can also be a script that starts it.
-pub(in crate::git) fn has_lfs(real: &Real, settings: &Settings) -> bool {
+pub(crate) fn has_lfs(real: &Real, settings: &Settings) -> bool {
     let is_called_so = |one: &Setting| one.key.starts_with(LFS);
     let names_it = |command: &[u8]| {
         let mut names = [b"git-lfs", b"git lfs"].iter();
@@ -99,7 +99,7 @@ pub(in crate::git) fn has_lfs(real: &Real, settings: &Settings) -> bool {
 
 /// A program in the work tree or a git directory that signing would execute, or a file there that it would
 /// hand to a program. An agent can change it.
-pub(in crate::git) fn signer_in_repository(real: &Real, settings: &Settings) -> Option<PathBuf> {
+pub(crate) fn signer_in_repository(real: &Real, settings: &Settings) -> Option<PathBuf> {
     let format = settings.text("gpg.format").unwrap_or("openpgp".into());
     let keys = [
         format!("gpg.{format}.program"),

@@ -6,27 +6,30 @@ use crate::git::command::Call;
 use crate::git::copy_tree::{copy_tree, metadata};
 use crate::git::entries::resolve_gitfile;
 use crate::git::error::GitError;
-use crate::git::private::head::{HeadState, plain_nested_head, read_head};
+use crate::git::private::head::{HeadState, read_head};
 use crate::git::private::links::links;
-use crate::git::private::plain_refs::{Refs, SYMBOLIC, plain_refs};
 use crate::git::remote::error::RemoteError;
 use crate::git::remote::names::{BranchName, checked_id};
 use crate::git::repo::Repo;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
 /// Limited because a nested repository's configuration may point git to a pipe anywhere.
 const NESTED_TIMEOUT: Duration = Duration::from_secs(10);
 
+/// The beginning of a symbolic ref's value in [`Refs`].
+pub(crate) const SYMBOLIC: &str = "ref:";
+
+/// The value of every ref by full name: its object id, or `ref:` and the name of its target.
+pub(crate) type Refs = BTreeMap<String, String>;
+
 impl Repo {
     /// The checked-out commit of a nested repository.
-    pub(in crate::git) fn nested_head(&self, path: &[u8]) -> Option<String> {
+    pub(crate) fn nested_head(&self, path: &[u8]) -> Option<String> {
         let git_dir = self.real.work_tree.join(as_path(path)).join(".git");
         git_dir.symlink_metadata().ok()?;
         let git_dir = resolve_gitfile(&git_dir)?;
-        if let Some(head) = plain_nested_head(&git_dir, self.real.id_length()) {
-            return head.oid;
-        }
         let args = ["rev-parse", "-q", "--verify", "HEAD"];
         let call = self.real_call().git().env("GIT_DIR", git_dir).args(args);
         let output = call
@@ -38,13 +41,13 @@ impl Repo {
     }
 
     /// A command that may move the ref `name`. Refused if its file or log is behind a link.
-    pub(in crate::git) fn move_ref(&self, name: &str) -> Result<Call<'_>, GitError> {
+    pub(crate) fn move_ref(&self, name: &str) -> Result<Call<'_>, GitError> {
         self.refuse_links(name)?;
         Ok(self.real_call().git())
     }
 
     /// Fails if a path that git writes to became a link.
-    pub(in crate::git) fn refuse_links(&self, name: &str) -> Result<(), GitError> {
+    pub(crate) fn refuse_links(&self, name: &str) -> Result<(), GitError> {
         self.ensure_in_place()?;
         let known = &self.private.state.links;
         let is_new = |path: &PathBuf| !known.iter().any(|known| as_path(known) == path);
@@ -55,44 +58,42 @@ impl Repo {
     }
 
     /// HEAD of the repository itself.
-    pub(in crate::git) fn head_state(&self) -> Result<HeadState, GitError> {
+    pub(crate) fn head_state(&self) -> Result<HeadState, GitError> {
         self.ensure_in_place()?;
         read_head(&self.real_call())
     }
 
-    /// The refs of the repository. A symbolic ref without a target is left out.
-    pub(in crate::git) fn refs(&self) -> Result<Refs, GitError> {
-        if let Some(refs) = plain_refs(&self.real) {
-            return Ok(refs);
-        }
-        let format = "--format=%(objectname)%00%(symref)%00%(refname)";
-        let listed = self
-            .real_call()
-            .git()
-            .args(["for-each-ref", format])
-            .run()?
-            .stdout;
-        let text = String::from_utf8_lossy(&listed);
-        let refs = text.lines().filter_map(|line| {
-            let mut fields = line.split('\0');
-            match (fields.next(), fields.next(), fields.next()) {
-                (Some(oid), Some(""), Some(name)) => Some((name.to_owned(), oid.to_owned())),
-                (_, Some(target), Some(name)) => {
-                    Some((name.to_owned(), format!("{SYMBOLIC}{target}")))
-                }
-                _ => None,
+    /// The refs of the repository, and its HEAD. A symbolic ref without a target is left out.
+    pub(crate) fn refs_and_head(&self) -> Result<(Refs, HeadState), GitError> {
+        let format = "--format=%(HEAD)%00%(objectname)%00%(symref)%00%(refname)";
+        let call = self.real_call().git().args(["for-each-ref", format]);
+        let listed = call.run()?.stdout;
+        let (mut refs, mut head) = (Refs::new(), None);
+        for line in String::from_utf8_lossy(&listed).lines() {
+            let fields: Vec<&str> = line.split('\0').collect();
+            let [mark, oid, target, name] = fields[..] else {
+                continue;
+            };
+            let value = match target {
+                "" => oid.to_owned(),
+                target => format!("{SYMBOLIC}{target}"),
+            };
+            refs.insert(name.to_owned(), value);
+            if mark == "*" {
+                head = Some(HeadState {
+                    branch: Some(name.to_owned()),
+                    oid: Some(oid.to_owned()),
+                });
             }
-        });
-        Ok(refs.collect())
+        }
+        // It is detached, or its branch does not exist.
+        let head = head.map_or_else(|| self.head_state(), Ok)?;
+        Ok((refs, head))
     }
 
     /// Whether `ancestor` is in the history of `descendant`. Objects are read through the private directory,
     /// whose configuration only Sprag writes.
-    pub(in crate::git) fn is_ancestor(
-        &self,
-        ancestor: &str,
-        descendant: &str,
-    ) -> Result<bool, GitError> {
+    pub(crate) fn is_ancestor(&self, ancestor: &str, descendant: &str) -> Result<bool, GitError> {
         self.refresh_shallow()?;
         let args = ["merge-base", "--is-ancestor", ancestor, descendant];
         let output = self.call().args(args).status()?;
@@ -213,7 +214,7 @@ impl Repo {
     }
 
     /// Copies the boundary of a shallow clone again, which a fetch during the turn may have moved.
-    pub(in crate::git) fn refresh_shallow(&self) -> Result<(), GitError> {
+    pub(crate) fn refresh_shallow(&self) -> Result<(), GitError> {
         let _open = self.unseal()?;
         let (from, copy) = (
             self.real.common_dir.join("shallow"),

@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 impl Repo {
     /// Removes special files from the places that git always reads, and restores HEAD, the directory of refs
     /// and the index if git could not start without them. Returns what it did.
-    pub(in crate::git) fn clear_required_files(&self) -> Result<Vec<String>, GitError> {
+    pub(crate) fn clear_required_files(&self) -> Result<Vec<String>, GitError> {
         let mut found = BTreeSet::new();
         let dirs = [self.real.git_dir.as_path(), &self.real.common_dir];
         for path in required_files(dirs, self.private.state.branch.as_deref()) {
@@ -32,7 +32,7 @@ impl Repo {
     /// Like [`Repo::clear_required_files`], but everywhere in the git directories. Directories of loose objects
     /// that have not changed since the run started are skipped, because no program can set a change time. If an
     /// object there blocks a git command, the command's own check reports it.
-    pub(in crate::git) fn clear_git_dirs(&self) -> Result<Vec<String>, GitError> {
+    pub(crate) fn clear_git_dirs(&self) -> Result<Vec<String>, GitError> {
         let objects = self.shared_objects();
         let store = open(&objects, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).ok();
         let is_older = |name: &OsStr| {
@@ -57,7 +57,7 @@ impl Repo {
     }
 
     /// Removes special files that blocked a git command.
-    pub(in crate::git) fn clear_found(&self, found: &[PathBuf]) -> Result<Vec<String>, GitError> {
+    pub(crate) fn clear_found(&self, found: &[PathBuf]) -> Result<Vec<String>, GitError> {
         self.clear(&found.iter().cloned().collect())
     }
 
@@ -76,16 +76,13 @@ impl Repo {
     }
 
     /// Removes special files that would block git when it reads the attributes for these paths.
-    pub(in crate::git) fn clear_attribute_files(
-        &self,
-        paths: &[&[u8]],
-    ) -> Result<Vec<String>, GitError> {
+    pub(crate) fn clear_attribute_files(&self, paths: &[&[u8]]) -> Result<Vec<String>, GitError> {
         let rules = self.attribute_files_above(paths.iter().copied());
         self.clear(&rules.filter(|path| is_special_file(path)).collect())
     }
 
     /// The files of the work tree in which git looks for the attributes of these paths.
-    pub(in crate::git) fn attribute_files_above<'a>(
+    pub(crate) fn attribute_files_above<'a>(
         &self,
         paths: impl Iterator<Item = &'a [u8]>,
     ) -> impl Iterator<Item = PathBuf> {

@@ -25,20 +25,20 @@ const FREE: [&str; 4] = ["tmp", "home", "git/objects", MOVED_AWAY];
 /// Its own part of the seal, since every look at the work tree writes it.
 const INDEX: &str = "git/index";
 /// Where the work tree's files are while checks run without them.
-pub(in crate::git) const MOVED_AWAY: &str = "swap/away";
+pub(crate) const MOVED_AWAY: &str = "swap/away";
 
 const CHANGED: &str = "it was changed or removed during the run, and not by Sprag";
 
 /// The state of the directory when Sprag last released it.
 #[derive(Debug, Clone)]
-pub(in crate::git) struct Seal {
+pub(crate) struct Seal {
     root: PathBuf,
     held: Arc<Mutex<SealState>>,
 }
 
 /// What a user of the directory does there, besides what it writes below [`FREE`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(in crate::git) enum Access {
+pub(crate) enum Access {
     Reads,
     /// Writes the stat data of the index.
     WritesIndex,
@@ -71,10 +71,10 @@ fn index_stamp(root: &Path) -> Option<IndexStamp> {
 
 /// A guard for the use of the private directory. Dropping the last one seals the directory again if it may have
 /// changed.
-pub(in crate::git) struct Unsealed(Seal);
+pub(crate) struct Unsealed(Seal);
 
 impl Seal {
-    pub(in crate::git) fn new(root: &Path) -> Self {
+    pub(crate) fn new(root: &Path) -> Self {
         let held = SealState {
             users: 0,
             done: Access::Reads,
@@ -94,7 +94,7 @@ impl Seal {
     ///
     /// # Errors
     /// When anybody except Sprag wrote to it, or when it cannot be read.
-    pub(in crate::git) fn unseal(&self, access: Access) -> Result<Unsealed, GitError> {
+    pub(crate) fn unseal(&self, access: Access) -> Result<Unsealed, GitError> {
         self.unseal_at(quiescence(), access)
     }
 

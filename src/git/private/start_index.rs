@@ -1,90 +1,43 @@
 //! The private index: a copy of the repository's index at the start of the run.
 
 use crate::git::bytes::nul_joined;
-use crate::git::command::Call;
-use crate::git::entries::{Digest, hash};
 use crate::git::error::{GitError, io_error};
-use crate::git::files::{copy_content, copy_index_by};
-use crate::git::objects::reader::ObjectReader;
+use crate::git::files::{self, copy_content};
 use crate::git::private::calls::{git_dir, private_call};
-use crate::git::private::head::HeadState;
 use crate::git::real::Real;
-use crate::git::snapshot::cache::Layout;
-use crate::git::snapshot::index_file::IndexFile;
-use crate::git::snapshot::index_list::{IndexRead, layout_of, read_index};
+use crate::git::snapshot::index_list::{IndexRead, Layout, read_index};
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-/// Properties of the index at the start of the run.
-pub(in crate::git) struct StartIndex {
-    pub(in crate::git) layout: Layout,
-    /// The digest of the repository's index if it holds exactly the base.
-    pub(in crate::git) is_base: Option<Digest>,
-}
-
 /// Copies the stat data of the repository's index, but nothing that hides a change: the private configuration
 /// disables split indexes, untracked caches and file system monitors, so git drops them when it reads and
-/// writes the index.
+/// writes the index. Returns the layout of the base.
 pub(super) fn copy_index(
     real: &Real,
     root: &Path,
-    head: &HeadState,
-    (base_tree, sparse): (&str, bool),
-) -> Result<StartIndex, GitError> {
+    base: Option<&str>,
+    sparse: bool,
+) -> Result<Layout, GitError> {
     let index = git_dir(root).join("index");
     let call = || private_call(real, root);
-    let Some(base) = &head.oid else {
+    let Some(base) = base else {
         call().args(["read-tree", "--empty"]).run()?;
-        let layout = layout_of(call())?;
-        let is_base = None;
-        return Ok(StartIndex { layout, is_base });
+        return Ok(read_index(call())?.layout);
     };
-    let shared = shared_indexes(&real.git_dir)?;
     let found = real.git_dir.join("index");
-    let copied = found.is_file().then(|| copy_index_by(&found, &index, hash));
-    let digest = copied.transpose()?;
-    for name in &shared {
-        copy_content(&real.git_dir.join(name), &git_dir(root).join(name))?;
+    if found.is_file() {
+        files::copy_index(&found, &index)?;
     }
-    let mut plain = IndexFile::read(&index, base.len());
-    let is_base = match digest.filter(|_| shared.is_empty() && !sparse) {
-        Some(digest) => {
-            let is_known = plain
-                .as_ref()
-                .is_some_and(|it| is_tree(root, it, base_tree));
-            (is_known || holds_only(call(), base_tree)?).then_some(digest)
-        }
-        None => None,
-    };
-    if is_base.is_none() {
-        call().args(["read-tree", "--reset", "-i", base]).run()?;
-        plain = IndexFile::read(&index, base.len());
+    for name in shared_indexes(&real.git_dir)? {
+        copy_content(&real.git_dir.join(&name), &git_dir(root).join(&name))?;
     }
-    let mut read = plain.map_or_else(|| read_index(call()), |it| Ok(it.read))?;
+    call().args(["read-tree", "--reset", "-i", base]).run()?;
+    let mut read = read_index(call())?;
     if clear_flags(real, root, sparse, &read)? {
         read = read_index(call())?;
     }
-    let layout = read.layout;
-    Ok(StartIndex { layout, is_base })
-}
-
-/// Whether an index is known to hold exactly this tree. Otherwise git must be asked.
-fn is_tree(root: &Path, index: &IndexFile, tree: &str) -> bool {
-    let entries = ObjectReader::new(&git_dir(root).join("objects")).tree(tree);
-    entries.is_ok_and(|entries| index.is_tree(&entries))
-}
-
-/// Whether an index holds exactly this tree. Intent-to-add entries count as a difference.
-fn holds_only(call: Call<'_>, tree: &str) -> Result<bool, GitError> {
-    let args = [
-        "diff-index",
-        "--cached",
-        "--quiet",
-        "--ita-visible-in-index",
-    ];
-    let output = call.args(args).args(["--ignore-submodules=none", tree]);
-    Ok(output.status()?.status == Some(0))
+    Ok(read.layout)
 }
 
 fn shared_indexes(git_dir: &Path) -> Result<Vec<std::ffi::OsString>, GitError> {

@@ -45,7 +45,7 @@ impl Repo {
         let is_taken = |path: &Path| is_recorded(real, &root, path);
         private
             .state
-            .adopt(real, &root, &settings, (with_jj, &is_taken))?;
+            .adopt(real, &root, &settings, with_jj, &is_taken)?;
         let hooks = hooks(real, &settings)?;
         if is_taken(&hooks) {
             private.state.hooks = copy_hooks(real, &root, &hooks)?;

@@ -3,7 +3,8 @@
 use crate::domain::snapshot::RevId;
 use crate::git::bytes::display_path;
 use crate::git::error::GitError;
-use crate::git::objects::name::is_blob;
+use crate::git::objects::loose::Piece;
+use crate::git::objects::reader::missing;
 use crate::git::remote::error::RemoteError;
 use crate::git::remote::names::checked_id;
 use crate::git::repo::Repo;
@@ -36,7 +37,7 @@ pub enum ApiChangesError {
 }
 
 /// Maximum total size of the contents in bytes. In base64 they are 40 MB; the API may reject larger requests.
-const CONTENT_LIMIT: u64 = 30_000_000;
+const CONTENT_LIMIT: usize = 30_000_000;
 const EXECUTABLE: u32 = 0o100_755;
 
 impl Repo {
@@ -57,20 +58,25 @@ impl Repo {
                 _ => written.push((path.to_owned(), diff.after.oid.as_str())),
             }
         }
-        let oids: Vec<&str> = written.iter().map(|(_, oid)| *oid).collect();
-        let sizes = self.blob_sizes(&oids)?;
-        let total: u64 = oids.iter().filter_map(|oid| sizes.get(*oid)).sum();
+        let reader = self.objects();
+        let mut total = 0;
+        for (_, oid) in &written {
+            reader.read(oid, u64::MAX, &mut |piece| {
+                if let Piece::Content(bytes) = piece {
+                    total += bytes.len();
+                }
+            })?;
+        }
         if total > CONTENT_LIMIT {
             let why = format!("{total} bytes are more than the API accepts in one commit");
             return Err(ApiChangesError::NotExpressible { why });
         }
         for (path, oid) in written {
-            let call = self.bare_call().args(["cat-file", "blob", oid]);
-            let content = call.run()?.stdout;
-            if !is_blob(oid, &content) {
-                let why = format!("the object store holds something else under the id {oid}");
-                return Err(not_expressible(path.as_bytes(), &why));
-            }
+            let read = reader
+                .blob(oid)
+                .and_then(|content| content.ok_or_else(|| missing(oid)));
+            let content =
+                read.map_err(|error| not_expressible(path.as_bytes(), &error.to_string()))?;
             changes.additions.push((path, content));
         }
         Ok(changes)

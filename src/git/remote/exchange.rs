@@ -22,7 +22,7 @@ use std::time::Duration;
 /// Time limit of a query to a remote.
 const ASK_LIMIT: Duration = Duration::from_secs(60);
 /// Time limit of a transfer of objects, as for any git command.
-pub(in crate::git) const TRANSFER_LIMIT: Duration = Duration::from_secs(600);
+pub(crate) const TRANSFER_LIMIT: Duration = Duration::from_secs(600);
 
 /// Number of commits of a branch to fetch into a shallow checkout.
 const ANCESTORS: u32 = 1_000;
@@ -90,7 +90,7 @@ impl Remote {
 
     /// A repository in a directory, for tests.
     #[cfg(test)]
-    pub(in crate::git) fn local(path: &std::path::Path) -> Self {
+    pub(crate) fn local(path: &std::path::Path) -> Self {
         Self {
             url: format!("file://{}", path.display()),
             credential: None,
@@ -105,7 +105,7 @@ impl Remote {
     }
 
     /// Removes the credential from `text`, in case git or the remote repeated it.
-    pub(in crate::git) fn clean(&self, text: &str) -> String {
+    pub(crate) fn clean(&self, text: &str) -> String {
         let Some(credential) = &self.credential else {
             return text.to_owned();
         };
@@ -337,7 +337,7 @@ impl Repo {
 
     /// A command that communicates with `remote`: in the private directory, without a work tree, with the
     /// object store of the repository, and with the credential in a pipe that only this process has.
-    pub(in crate::git) fn remote_call(&self, remote: &Remote, cancel: &Cancel) -> Call<'_> {
+    pub(crate) fn remote_call(&self, remote: &Remote, cancel: &Cancel) -> Call<'_> {
         let mut call = self.bare_call().of_any_size().cancelled_by(cancel);
         call = call.env("GIT_ALLOW_PROTOCOL", remote.protocols);
         for (name, value) in &remote.network {
@@ -353,7 +353,7 @@ impl Repo {
 
     /// A command in the private directory without a work tree, and so without its `.gitmodules`, attributes
     /// or nested repositories. New objects go to the repository.
-    pub(in crate::git) fn bare_call(&self) -> Call<'_> {
+    pub(crate) fn bare_call(&self) -> Call<'_> {
         let root = &self.private.root;
         let call = self.real.git.call(root);
         call.env("HOME", root.join(HOME))
@@ -398,7 +398,7 @@ const FETCH: [&str; 7] = [
 ];
 
 /// Converts a failed command to a [`RemoteError`]. The credential is first removed from the error output.
-pub(in crate::git) fn remote_error(
+pub(crate) fn remote_error(
     remote: &Remote,
     output: Result<crate::git::command::Output, GitError>,
 ) -> Result<crate::git::command::Output, RemoteError> {

@@ -62,7 +62,8 @@ impl Repo {
         &self,
         snapshot: Option<&RawSnapshot>,
         files: &[(String, Vec<u8>)],
-        (identity, message): (&Identity, &str),
+        identity: &Identity,
+        message: &str,
     ) -> Result<RevId, CommitError> {
         let tree = snapshot
             .map(|it| self.write_snapshot_tree(it))

@@ -42,7 +42,7 @@ pub fn rescue_branch(run_id: &str) -> String {
 }
 
 /// Converts any text to one component of a ref name.
-pub(in crate::git) fn ref_component(text: &str) -> String {
+pub(crate) fn ref_component(text: &str) -> String {
     let safe = |c: char| {
         if c.is_ascii_alphanumeric() || c == '_' {
             c
@@ -74,7 +74,7 @@ fn is_ref_name(name: &str) -> bool {
         && name.split('/').all(is_part)
 }
 
-pub(in crate::git) fn checked_id(rev: &RevId) -> Result<&str, RemoteError> {
+pub(crate) fn checked_id(rev: &RevId) -> Result<&str, RemoteError> {
     if is_id(&rev.0) {
         Ok(&rev.0)
     } else {
@@ -83,14 +83,14 @@ pub(in crate::git) fn checked_id(rev: &RevId) -> Result<&str, RemoteError> {
 }
 
 /// Whether a text is a full object id other than the zero id.
-pub(in crate::git) fn is_id(text: &str) -> bool {
+pub(crate) fn is_id(text: &str) -> bool {
     let is_hex = |byte: &u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
     matches!(text.len(), 40 | 64)
         && text.as_bytes().iter().all(is_hex)
         && text.bytes().any(|byte| byte != b'0')
 }
 
-pub(in crate::git) fn checked_ref(name: &str) -> Result<&str, RemoteError> {
+pub(crate) fn checked_ref(name: &str) -> Result<&str, RemoteError> {
     if name.starts_with("refs/") && is_ref_name(name) {
         Ok(name)
     } else {

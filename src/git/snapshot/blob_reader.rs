@@ -2,90 +2,66 @@
 //!
 //! Their number, and what they inflate to, can be far more than what they need on disk.
 
-use crate::git::error::{GitError, io_error};
-use crate::git::objects::allowance::Allowance;
-use crate::git::objects::loose::{Piece, loose_path, read_loose};
-use crate::git::objects::reader::{LeftToGit, ObjectReader};
+use crate::git::error::GitError;
+use crate::git::objects::loose::Piece;
+use crate::git::objects::reader::{Found, ObjectReader};
+use crate::git::private::seal::Unsealed;
 use crate::git::repo::Repo;
-use crate::plain_file;
-use std::cell::Cell;
-use std::io::BufReader;
+use std::cell::{Cell, OnceCell};
 
 /// How much is read of all blobs together, in bytes.
 const BYTES: u64 = 1 << 30;
-/// What a git process for one blob costs, in bytes.
-const PROCESS: u64 = 512 << 10;
 
-/// What may still be read of the blobs of a repository.
-pub struct BlobReader {
-    objects: ObjectReader,
+/// Reads the blobs of a repository for one purpose, up to a limit.
+pub struct BlobReader<'r> {
+    objects: ObjectReader<'r>,
     left: Cell<u64>,
-}
-
-impl BlobReader {
-    /// Takes what something costs. `false` if this is too much.
-    fn spend(&self, cost: u64) -> bool {
-        let left = self.left.get().checked_sub(cost);
-        self.left.set(left.unwrap_or_default());
-        left.is_some()
-    }
+    repo: &'r Repo,
+    /// Kept from the first blob on.
+    open: OnceCell<Unsealed>,
 }
 
 impl Repo {
     /// A reader for the blobs of one purpose.
-    pub fn blob_reader(&self) -> BlobReader {
+    pub fn blob_reader(&self) -> BlobReader<'_> {
         BlobReader {
-            objects: self.objects().with_allowance(Allowance::of(4 * BYTES)),
+            objects: self.objects(),
             left: Cell::new(BYTES),
+            repo: self,
+            open: OnceCell::new(),
         }
     }
+}
 
+impl BlobReader<'_> {
     /// Passes the content of a blob to `sink`.
     ///
     /// # Errors
     /// When it cannot be read, or is more than the reader may still read.
-    pub fn read_blob(
-        &self,
-        reader: &BlobReader,
-        oid: &str,
-        sink: &mut dyn FnMut(&[u8]),
-    ) -> Result<(), GitError> {
-        let _open = self.unseal_to_read()?;
-        let own = loose_path(&self.own_objects(), oid);
-        // What Sprag has made itself is not limited.
-        if let Ok(file) = plain_file::open(&own) {
-            let read = read_loose(BufReader::new(file), oid, &mut |piece| {
-                if let Piece::Content(bytes) = piece {
-                    sink(bytes);
-                }
-            });
-            if read.map_err(io_error("read", &own))?.is_some() {
-                return Ok(());
-            }
+    pub fn read(&self, oid: &str, sink: &mut dyn FnMut(&[u8])) -> Result<(), GitError> {
+        if self.open.get().is_none() {
+            let _ = self.open.set(self.repo.unseal_to_read()?);
         }
-        let too_much = || GitError::Flooded {
-            command: "cat-file".to_owned(),
+        let mut size = 0;
+        let mut content = |piece: Piece<'_>| {
+            if let Piece::Content(bytes) = piece {
+                size += bytes.len() as u64;
+                sink(bytes);
+            }
         };
-        match reader.objects.blob(oid) {
-            Ok(content) if reader.spend(content.len() as u64) => {
-                sink(&content);
-                return Ok(());
-            }
-            Ok(_) => return Err(too_much()),
-            Err(LeftToGit) => {}
+        // What Sprag has made itself is not limited.
+        let own = self.objects.read_own(oid, u64::MAX, &mut content);
+        if own.is_some() {
+            return Ok(());
         }
-        let mut is_within = reader.spend(PROCESS);
-        if !is_within {
-            return Err(too_much());
+        let found = self.objects.read(oid, self.left.get(), &mut content)?;
+        self.left.set(self.left.get().saturating_sub(size));
+        match found {
+            Found::Whole(_) => Ok(()),
+            Found::Missing | Found::Other => Err(GitError::Malformed {
+                command: "cat-file",
+                what: format!("the blob {oid} is missing, too large, or not the one with this id"),
+            }),
         }
-        let call = self.call().args(["cat-file", "blob", oid]);
-        let output = call.stream_while(&mut |chunk| {
-            is_within = reader.spend(chunk.len() as u64);
-            if is_within {
-                sink(chunk);
-            }
-            is_within
-        })?;
-        output.expect_success("cat-file".to_owned()).map(drop)
     }
 }

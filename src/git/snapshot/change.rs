@@ -111,7 +111,7 @@ pub struct RawSnapshot {
     pub unmerged: Vec<Vec<u8>>,
     /// Warnings for the user.
     pub warnings: Vec<String>,
-    pub(in crate::git) entries: BTreeMap<Vec<u8>, Entry>,
+    pub(crate) entries: BTreeMap<Vec<u8>, Entry>,
 }
 
 impl RawSnapshot {
@@ -131,34 +131,34 @@ impl RawSnapshot {
 
 /// The content of a changed path.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::git) struct Entry {
-    pub(in crate::git) mode: u32,
-    pub(in crate::git) digest: Digest,
+pub(crate) struct Entry {
+    pub(crate) mode: u32,
+    pub(crate) digest: Digest,
 }
 
 /// A path to inspect.
 #[derive(Clone)]
-pub(in crate::git) struct Candidate {
-    pub(in crate::git) path: Vec<u8>,
-    pub(in crate::git) base: Option<Recorded>,
-    pub(in crate::git) newly_ignored: bool,
-    pub(in crate::git) tracked_by: TrackedBy,
-    pub(in crate::git) gitlink: bool,
+pub(crate) struct Candidate {
+    pub(crate) path: Vec<u8>,
+    pub(crate) base: Option<Recorded>,
+    pub(crate) newly_ignored: bool,
+    pub(crate) tracked_by: TrackedBy,
+    pub(crate) gitlink: bool,
     /// The agent made git stop tracking it, and a rule ignores it: it counts as deleted although the file
     /// exists.
-    pub(in crate::git) given_up: bool,
+    pub(crate) given_up: bool,
 }
 
 /// How the agent made git track a path that the base does not have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(in crate::git) enum TrackedBy {
+pub(crate) enum TrackedBy {
     Nothing,
     Index,
     Commit,
 }
 
 impl Candidate {
-    pub(in crate::git) fn new(path: Vec<u8>, base: Option<Recorded>) -> Self {
+    pub(crate) fn new(path: Vec<u8>, base: Option<Recorded>) -> Self {
         Self {
             path,
             base,
@@ -170,14 +170,14 @@ impl Candidate {
     }
 
     /// Merges what another candidate knows of the same path.
-    pub(in crate::git) fn absorb(&mut self, other: &Self) {
+    pub(crate) fn absorb(&mut self, other: &Self) {
         self.tracked_by = self.tracked_by.max(other.tracked_by);
         self.newly_ignored &= other.newly_ignored;
         self.gitlink |= other.gitlink;
         self.given_up |= other.given_up;
     }
 
-    pub(in crate::git) fn given_up((path, base): (Vec<u8>, Recorded)) -> Self {
+    pub(crate) fn given_up(path: Vec<u8>, base: Recorded) -> Self {
         Self {
             given_up: true,
             ..Self::new(path, Some(base))

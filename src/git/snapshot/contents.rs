@@ -1,15 +1,15 @@
 //! The exact bytes that are about to be committed.
 
 use crate::domain::snapshot::RevId;
-use crate::git::bytes::{as_path, nul_fields};
+use crate::git::bytes::as_path;
 use crate::git::error::GitError;
+use crate::git::objects::reader::{ObjectReader, parents_in};
 use crate::git::remote::error::RemoteError;
 use crate::git::remote::names::checked_id;
 use crate::git::repo::Repo;
 use crate::git::snapshot::change::{Change, ChangeKind};
-use crate::git::snapshot::listing::{ChangedPath, RawDiff, parse_raw, raw_diff};
+use crate::git::snapshot::listing::{ChangedPath, RawDiff};
 use crate::plain_file;
-use std::collections::HashMap;
 use std::fs;
 use std::io::{self, Cursor, Read};
 use std::os::unix::ffi::OsStringExt as _;
@@ -43,21 +43,8 @@ impl Repo {
     /// When git cannot read it.
     pub fn changed_by(&self, commit: &RevId) -> Result<Vec<ChangedPath>, GitError> {
         let _open = self.unseal_to_read()?;
-        let args = [
-            "diff-tree",
-            "-r",
-            "-m",
-            "--root",
-            "--no-commit-id",
-            "--raw",
-            "-z",
-        ];
-        let call = self
-            .call()
-            .args(args)
-            .args(["--no-abbrev", "--no-renames", &commit.0]);
-        let diffs = parse_raw(&call.run()?.stdout)?;
-        Ok(diffs.into_iter().map(RawDiff::changed).collect())
+        let reader = self.objects();
+        changes_by(&reader, &commit.0, &reader.commit(&commit.0)?)
     }
 
     /// Whether a file of the base contains one of the lines of `text`.
@@ -96,59 +83,34 @@ impl Repo {
         let _open = self.unseal_to_read()?;
         let range = [head.0.as_str(), &format!("^{}", base.0), "--"];
         let listed = self.call().args(["rev-list"]).args(range).run()?.stdout;
-        let args = ["diff-tree", "--stdin", "-r", "-m", "--root", "--raw", "-z"];
-        let call = self.call().args(args).stdin(listed.clone());
-        let diffs = call.args(["--no-abbrev", "--no-renames"]).run()?.stdout;
-        let mut changed = changes_by_commit(&diffs)?;
-        let count = memchr::memchr_iter(b'\n', &listed).count();
-        let call = self.call().args(["cat-file", "--batch"]).stdin(listed);
-        let contents = call.run()?.stdout;
-        let commits = batched(&contents).map(|(id, text)| OwnCommit {
-            text: text.to_vec(),
-            changed: changed.remove(id).unwrap_or_default(),
-        });
-        let commits: Vec<OwnCommit> = commits.collect();
-        if commits.len() == count {
-            Ok(commits)
-        } else {
-            Err(GitError::Malformed {
-                command: "cat-file",
-                what: format!("{} of {count} commits", commits.len()),
+        let reader = self.objects();
+        let commits = String::from_utf8_lossy(&listed);
+        commits
+            .lines()
+            .map(|id| {
+                let text = reader.commit(id)?;
+                let changed = changes_by(&reader, id, &text)?;
+                Ok(OwnCommit { text, changed })
             })
-        }
+            .collect()
     }
 }
 
-/// What each commit changes, from the output of `diff-tree --stdin -z`: the id of a commit, then its raw differences,
-/// for each of its parents.
-fn changes_by_commit(output: &[u8]) -> Result<HashMap<&[u8], Vec<ChangedPath>>, GitError> {
-    let mut found: HashMap<&[u8], Vec<ChangedPath>> = HashMap::new();
-    let mut commit = b"".as_slice();
-    let mut fields = nul_fields(output);
-    while let Some(field) = fields.next() {
-        if !field.starts_with(b":") {
-            commit = field.split(|byte| *byte == b' ').next().unwrap_or_default();
-            continue;
-        }
-        let path = fields.next().unwrap_or_default();
-        let diff = raw_diff(field, path)?;
-        found.entry(commit).or_default().push(diff.changed());
+/// The paths that the commit with this id and text changes compared with each of its parents.
+fn changes_by(
+    reader: &ObjectReader<'_>,
+    id: &str,
+    text: &[u8],
+) -> Result<Vec<ChangedPath>, GitError> {
+    let parents = parents_in(text);
+    let mut diffs = Vec::new();
+    for parent in &parents {
+        diffs.extend(reader.diff(Some(parent), id, false)?);
     }
-    Ok(found)
-}
-
-/// Ids and contents of objects, from the output of `cat-file --batch`: `id SP kind SP size LF content LF`.
-fn batched(mut output: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
-    std::iter::from_fn(move || {
-        let end = memchr::memchr(b'\n', output)?;
-        let (header, rest) = (output.get(..end)?, output.get(end + 1..)?);
-        let mut words = header.split(|byte| *byte == b' ');
-        let (id, size) = (words.next()?, words.nth(1)?);
-        let size: usize = std::str::from_utf8(size).ok()?.parse().ok()?;
-        let (content, rest) = rest.split_at_checked(size)?;
-        output = rest.get(1..)?;
-        Some((id, content))
-    })
+    if parents.is_empty() {
+        diffs = reader.diff(None, id, false)?;
+    }
+    Ok(diffs.into_iter().map(RawDiff::changed).collect())
 }
 
 /// A commit made by the agent.

@@ -4,10 +4,11 @@ use crate::git::bytes::{as_path, nul_fields, nul_joined};
 use crate::git::entries::split;
 use crate::git::error::{GitError, io_error};
 use crate::git::repo::Repo;
-use crate::git::snapshot::cache::Layout;
+use crate::git::snapshot::index_list::Layout;
 use crate::git::snapshot::listing::{Listed, RawDiff, Recorded, Status};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::os::unix::ffi::OsStrExt as _;
 
 /// Whether git reads ignore rules from this path, or could if it were a file.
 pub fn holds_ignore_rules(path: &[u8]) -> bool {
@@ -18,7 +19,7 @@ pub fn holds_ignore_rules(path: &[u8]) -> bool {
 impl Repo {
     /// Files that the agent removed from its index or commits and that rules now ignore, with their entries
     /// in the base. Without such a rule the file would be added again.
-    pub(in crate::git) fn given_up(
+    pub(crate) fn given_up(
         &self,
         staged: &[RawDiff],
         committed: &[RawDiff],
@@ -45,7 +46,7 @@ impl Repo {
     }
 
     /// Those of these paths that the rules in the work tree ignore, tracked or not.
-    pub(in crate::git) fn ignored_among<'p>(
+    pub(crate) fn ignored_among<'p>(
         &self,
         paths: impl Iterator<Item = &'p [u8]>,
     ) -> Result<BTreeSet<Vec<u8>>, GitError> {
@@ -61,7 +62,7 @@ impl Repo {
 
     /// Untracked files that the ignore rules of the work tree hide, but not those of the base. It needs a
     /// second listing, which is made only if a `.gitignore` differs.
-    pub(in crate::git) fn newly_ignored(
+    pub(crate) fn newly_ignored(
         &self,
         status: &Status,
         layout: &Layout,
@@ -84,13 +85,24 @@ impl Repo {
     /// Whether a directory with tracked files has a `.gitignore` that the base does not have, which can hide
     /// itself and the work. Directories without tracked files are exempt: tools hide their caches in this
     /// way.
-    pub(in crate::git) fn has_stray_rules(&self, layout: &Layout) -> bool {
-        let is_known = |path: &[u8]| layout.ignore_files.contains_key(path);
-        self.has_stray(b".gitignore", layout, is_known)
+    pub(crate) fn has_stray_rules(&self, layout: &Layout) -> bool {
+        let mut place = self.real.work_tree.as_os_str().as_bytes().to_vec();
+        place.push(b'/');
+        let top = place.len();
+        layout.directories.iter().any(|directory| {
+            place.truncate(top);
+            if !directory.is_empty() {
+                place.extend_from_slice(directory);
+                place.push(b'/');
+            }
+            place.extend_from_slice(b".gitignore");
+            let is_known = layout.ignore_files.contains_key(&place[top..]);
+            !is_known && as_path(&place).symlink_metadata().is_ok()
+        })
     }
 
     /// Untracked files according to the ignore rules of the base, without nested repositories.
-    pub(in crate::git) fn untracked_by_base_rules(
+    pub(crate) fn untracked_by_base_rules(
         &self,
         layout: &Layout,
     ) -> Result<Vec<Vec<u8>>, GitError> {
@@ -124,8 +136,9 @@ impl Repo {
             .map(|(path, oid)| (split(path).0, oid))
             .collect();
         files.sort_by_key(|(directory, _)| depth(directory));
+        let reader = self.objects();
         for (directory, oid) in files {
-            let content = self.call().args(["cat-file", "blob", oid]).run()?.stdout;
+            let content = reader.blob(oid)?.unwrap_or_default();
             for line in content.split(|byte| *byte == b'\n') {
                 rules.extend(anchored(directory, line));
                 rules.push(b'\n');

@@ -4,27 +4,39 @@ use crate::git::bytes::{display_path, fields_and_path};
 use crate::git::command::Call;
 use crate::git::entries::split;
 use crate::git::error::GitError;
-use crate::git::snapshot::cache::Layout;
 use crate::git::snapshot::listing::{GITLINK, SYMLINK};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::OnceLock;
 
-/// The layout of the index that `call` uses. The list of all tracked files is read as a stream, because it is
-/// as large as the index.
-pub(in crate::git) fn layout_of(call: Call<'_>) -> Result<Layout, GitError> {
-    Ok(read_index(call)?.layout)
+/// What matters of an index beyond the paths that differ.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Layout {
+    /// Submodules and their recorded commits, except those outside of a sparse checkout.
+    pub(crate) gitlinks: BTreeMap<Vec<u8>, String>,
+    /// The blobs of all `.gitignore` files.
+    pub(crate) ignore_files: BTreeMap<Vec<u8>, String>,
+    /// All `.gitattributes` files. With any, git may convert content.
+    pub(crate) attribute_files: BTreeSet<Vec<u8>>,
+    /// All symbolic links.
+    pub(crate) links: BTreeSet<Vec<u8>>,
+    /// All ignore rules as one list, computed on first use.
+    pub(crate) ignore_rules: OnceLock<Vec<u8>>,
+    /// Every directory that contains tracked files at any depth. The top directory is the empty path.
+    pub(crate) directories: BTreeSet<Vec<u8>>,
 }
 
 /// The layout of an index, and its entries that hide changes.
 #[derive(Default)]
-pub(in crate::git) struct IndexRead {
-    pub(in crate::git) layout: Layout,
+pub(crate) struct IndexRead {
+    pub(crate) layout: Layout,
     /// Entries with the assume-unchanged bit.
-    pub(in crate::git) assumed: Vec<Vec<u8>>,
+    pub(crate) assumed: Vec<Vec<u8>>,
     /// Entries with the skip-worktree bit.
-    pub(in crate::git) skipped: Vec<Vec<u8>>,
+    pub(crate) skipped: Vec<Vec<u8>>,
 }
 
-pub(in crate::git) fn read_index(call: Call<'_>) -> Result<IndexRead, GitError> {
+/// Reads the index that `call` uses, as a stream: the list of all tracked files is as large as the index.
+pub(crate) fn read_index(call: Call<'_>) -> Result<IndexRead, GitError> {
     let mut reader = Reader::default();
     let call = call.args(["ls-files", "-s", "-v", "-z"]);
     call.stream(&mut |chunk| reader.read(chunk))?
@@ -32,61 +44,11 @@ pub(in crate::git) fn read_index(call: Call<'_>) -> Result<IndexRead, GitError> 
     reader.finish()
 }
 
-/// An entry of an index.
-pub(in crate::git) struct IndexEntry<'a> {
-    pub(in crate::git) path: &'a [u8],
-    pub(in crate::git) mode: u32,
-    /// Whether the entry has the assume-unchanged bit.
-    pub(in crate::git) is_assumed: bool,
-    /// Whether the entry has the skip-worktree bit.
-    pub(in crate::git) is_skipped: bool,
-}
-
-/// Collects the entries of an index.
-#[derive(Default)]
-pub(in crate::git) struct IndexEntries {
-    read: IndexRead,
-    last_directory: Vec<u8>,
-}
-
-impl IndexEntries {
-    /// Adds an entry, whose id is computed if it is needed.
-    pub(in crate::git) fn add(&mut self, entry: &IndexEntry<'_>, oid: impl FnOnce() -> String) {
-        let path = entry.path;
-        if entry.is_assumed {
-            self.read.assumed.push(path.to_vec());
-        }
-        if entry.is_skipped {
-            self.read.skipped.push(path.to_vec());
-        }
-        let (directory, name) = split(path);
-        let layout = &mut self.read.layout;
-        if directory != self.last_directory {
-            add_directories(&mut layout.directories, directory);
-            self.last_directory = directory.to_vec();
-        }
-        if entry.mode == SYMLINK {
-            layout.links.insert(path.to_vec());
-        }
-        if entry.mode == GITLINK && !entry.is_skipped {
-            layout.gitlinks.insert(path.to_vec(), oid());
-        } else if name == b".gitattributes" {
-            layout.attribute_files.insert(path.to_vec());
-        } else if name == b".gitignore" {
-            layout.ignore_files.insert(path.to_vec(), oid());
-        }
-    }
-
-    pub(in crate::git) fn finish(mut self) -> IndexRead {
-        self.read.layout.directories.insert(Vec::new());
-        self.read
-    }
-}
-
 /// Parses `ls-files` output from chunks of any size.
 #[derive(Default)]
 struct Reader {
-    entries: IndexEntries,
+    read: IndexRead,
+    last_directory: Vec<u8>,
     partial: Vec<u8>,
     malformed: Option<Vec<u8>>,
 }
@@ -112,16 +74,32 @@ impl Reader {
             self.malformed.get_or_insert_with(|| line.to_vec());
             return;
         };
-        let entry = IndexEntry {
-            path,
-            mode,
-            is_assumed: tag.is_ascii_lowercase(),
-            is_skipped: tag.eq_ignore_ascii_case(&b'S'),
-        };
-        self.entries.add(&entry, || oid.to_owned());
+        let is_skipped = tag.eq_ignore_ascii_case(&b'S');
+        if tag.is_ascii_lowercase() {
+            self.read.assumed.push(path.to_vec());
+        }
+        if is_skipped {
+            self.read.skipped.push(path.to_vec());
+        }
+        let (directory, name) = split(path);
+        let layout = &mut self.read.layout;
+        if directory != self.last_directory {
+            add_directories(&mut layout.directories, directory);
+            self.last_directory = directory.to_vec();
+        }
+        if mode == SYMLINK {
+            layout.links.insert(path.to_vec());
+        }
+        if mode == GITLINK && !is_skipped {
+            layout.gitlinks.insert(path.to_vec(), oid.to_owned());
+        } else if name == b".gitattributes" {
+            layout.attribute_files.insert(path.to_vec());
+        } else if name == b".gitignore" {
+            layout.ignore_files.insert(path.to_vec(), oid.to_owned());
+        }
     }
 
-    fn finish(self) -> Result<IndexRead, GitError> {
+    fn finish(mut self) -> Result<IndexRead, GitError> {
         let partial = Some(self.partial).filter(|partial| !partial.is_empty());
         if let Some(line) = self.malformed.or(partial) {
             return Err(GitError::Malformed {
@@ -129,7 +107,8 @@ impl Reader {
                 what: display_path(&line),
             });
         }
-        Ok(self.entries.finish())
+        self.read.layout.directories.insert(Vec::new());
+        Ok(self.read)
     }
 }
 
@@ -142,7 +121,7 @@ fn staged_line(line: &[u8]) -> Option<(u8, u32, &str, &[u8])> {
     Some((tag, mode, fields.next()?, path))
 }
 
-pub(in crate::git) fn add_directories(directories: &mut BTreeSet<Vec<u8>>, directory: &[u8]) {
+pub(crate) fn add_directories(directories: &mut BTreeSet<Vec<u8>>, directory: &[u8]) {
     let mut directory = directory;
     while directories.insert(directory.to_vec()) && !directory.is_empty() {
         directory = split(directory).0;
@@ -153,8 +132,6 @@ pub(in crate::git) fn add_directories(directories: &mut BTreeSet<Vec<u8>>, direc
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use std::collections::BTreeMap;
-    use std::sync::OnceLock;
 
     #[test]
     fn directories_are_collected_up_to_the_top() {

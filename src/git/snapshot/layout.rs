@@ -1,13 +1,10 @@
 //! Properties of the base that matter beyond the paths that differ.
 
-use crate::git::bytes::as_path;
 use crate::git::entries::split;
 use crate::git::error::GitError;
 use crate::git::repo::Repo;
-use crate::git::snapshot::cache::Layout;
-use crate::git::snapshot::index_list::{add_directories, layout_of};
+use crate::git::snapshot::index_list::{Layout, add_directories, read_index};
 use crate::git::snapshot::listing::{ChangedPath, GITLINK, SYMLINK};
-use std::os::unix::ffi::OsStrExt;
 use std::sync::{Arc, PoisonError};
 
 impl Repo {
@@ -20,7 +17,7 @@ impl Repo {
         })
     }
 
-    pub(in crate::git) fn layout(&self) -> Result<Arc<Layout>, GitError> {
+    pub(crate) fn layout(&self) -> Result<Arc<Layout>, GitError> {
         let mut cached = self.layout.0.lock().unwrap_or_else(PoisonError::into_inner);
         let tree = &self.private.state.base_tree;
         if let Some((of, layout)) = cached.as_ref()
@@ -28,18 +25,14 @@ impl Repo {
         {
             return Ok(Arc::clone(layout));
         }
-        let layout = Arc::new(self.read_layout()?);
+        let layout = Arc::new(read_index(self.call())?.layout);
         *cached = Some((tree.clone(), Arc::clone(&layout)));
         Ok(layout)
     }
 
-    fn read_layout(&self) -> Result<Layout, GitError> {
-        layout_of(self.call())
-    }
-
     /// Reuses the layout of the base for a tree that differs in these paths, unless one of them is deleted, a
     /// submodule, a link or a rules file. Otherwise the layout is read again on demand.
-    pub(in crate::git) fn carry_layout(&self, tree: &str, changed: &[ChangedPath]) {
+    pub(crate) fn carry_layout(&self, tree: &str, changed: &[ChangedPath]) {
         let is_plain = |change: &ChangedPath| {
             let kinds = [change.before, change.after];
             let is_rules =
@@ -68,27 +61,5 @@ impl Repo {
             *layout = Arc::new(wider);
         }
         tree.clone_into(of);
-    }
-
-    /// Whether a directory with tracked files has a file `name` that the base does not have there. git does
-    /// not list such a file if the current rules ignore it.
-    pub(in crate::git) fn has_stray(
-        &self,
-        name: &[u8],
-        layout: &Layout,
-        is_known: impl Fn(&[u8]) -> bool,
-    ) -> bool {
-        let mut place = self.real.work_tree.as_os_str().as_bytes().to_vec();
-        place.push(b'/');
-        let top = place.len();
-        layout.directories.iter().any(|directory| {
-            place.truncate(top);
-            if !directory.is_empty() {
-                place.extend_from_slice(directory);
-                place.push(b'/');
-            }
-            place.extend_from_slice(name);
-            !is_known(&place[top..]) && as_path(&place).symlink_metadata().is_ok()
-        })
     }
 }

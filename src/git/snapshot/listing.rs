@@ -9,13 +9,13 @@ pub const GITLINK: u32 = 0o160_000;
 /// The mode of a symbolic link.
 pub const SYMLINK: u32 = 0o120_000;
 
-pub(in crate::git) const TREE: u32 = 0o040_000;
+pub(crate) const TREE: u32 = 0o040_000;
 
 /// Mode and object id of a path in the index or in a tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::git) struct Recorded {
-    pub(in crate::git) mode: u32,
-    pub(in crate::git) oid: String,
+pub(crate) struct Recorded {
+    pub(crate) mode: u32,
+    pub(crate) oid: String,
 }
 
 /// A path that a commit changes.
@@ -33,36 +33,36 @@ pub struct ChangedPath {
 
 /// A path that may differ from HEAD.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::git) struct Listed {
-    pub(in crate::git) path: Vec<u8>,
+pub(crate) struct Listed {
+    pub(crate) path: Vec<u8>,
     /// The index entry, or `None` for an untracked path.
-    pub(in crate::git) indexed: Option<Recorded>,
+    pub(crate) indexed: Option<Recorded>,
     /// Whether the work tree equals the index and only the index differs from HEAD.
-    pub(in crate::git) staged_only: bool,
+    pub(crate) staged_only: bool,
 }
 
 /// The output of `git status`.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(in crate::git) struct Status {
-    pub(in crate::git) listed: Vec<Listed>,
+pub(crate) struct Status {
+    pub(crate) listed: Vec<Listed>,
     /// Untracked directories that are separate repositories, without the final slash.
-    pub(in crate::git) nested: Vec<Vec<u8>>,
+    pub(crate) nested: Vec<Vec<u8>>,
     /// Ignored files, and directories that are ignored as a whole, without the final slash.
-    pub(in crate::git) ignored: Vec<Vec<u8>>,
-    pub(in crate::git) warnings: Vec<String>,
+    pub(crate) ignored: Vec<Vec<u8>>,
+    pub(crate) warnings: Vec<String>,
 }
 
 /// One line of a raw diff.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::git) struct RawDiff {
-    pub(in crate::git) status: u8,
-    pub(in crate::git) before: Recorded,
-    pub(in crate::git) after: Recorded,
-    pub(in crate::git) path: Vec<u8>,
+pub(crate) struct RawDiff {
+    pub(crate) status: u8,
+    pub(crate) before: Recorded,
+    pub(crate) after: Recorded,
+    pub(crate) path: Vec<u8>,
 }
 
 impl RawDiff {
-    pub(in crate::git) fn changed(self) -> ChangedPath {
+    pub(crate) fn changed(self) -> ChangedPath {
         ChangedPath {
             path: self.path,
             before: self.before.mode,
@@ -79,7 +79,7 @@ fn malformed(field: &[u8]) -> GitError {
     }
 }
 
-pub(in crate::git) fn parse(output: &[u8]) -> Result<Status, GitError> {
+pub(crate) fn parse(output: &[u8]) -> Result<Status, GitError> {
     let mut status = Status::default();
     for field in nul_fields(output) {
         let rest = field.get(2..).ok_or_else(|| malformed(field))?;
@@ -135,7 +135,7 @@ fn unmerged(rest: &[u8]) -> Option<Listed> {
     Some(Listed::untracked(path))
 }
 
-pub(in crate::git) fn recorded(mode: &[u8], oid: &[u8]) -> Option<Recorded> {
+pub(crate) fn recorded(mode: &[u8], oid: &[u8]) -> Option<Recorded> {
     let mode = u32::from_str_radix(std::str::from_utf8(mode).ok()?, 8).ok()?;
     Some(Recorded {
         mode,
@@ -144,19 +144,14 @@ pub(in crate::git) fn recorded(mode: &[u8], oid: &[u8]) -> Option<Recorded> {
 }
 
 /// Parses `:mode mode oid oid status NUL path NUL`.
-pub(in crate::git) fn parse_raw(output: &[u8]) -> Result<Vec<RawDiff>, GitError> {
+pub(crate) fn parse_raw(output: &[u8]) -> Result<Vec<RawDiff>, GitError> {
     let mut fields = nul_fields(output);
     let mut diffs = Vec::new();
     while let Some(head) = fields.next() {
         let path = fields.next().ok_or_else(|| malformed(head))?;
-        diffs.push(raw_diff(head, path)?);
+        diffs.push(raw(head, path).ok_or_else(|| malformed(head))?);
     }
     Ok(diffs)
-}
-
-/// Parses one difference: `:MODE MODE ID ID STATUS`, and its path.
-pub(in crate::git) fn raw_diff(head: &[u8], path: &[u8]) -> Result<RawDiff, GitError> {
-    raw(head, path).ok_or_else(|| malformed(head))
 }
 
 fn raw(head: &[u8], path: &[u8]) -> Option<RawDiff> {

@@ -9,12 +9,12 @@ use crate::git::snapshot::listing::Recorded;
 
 impl Repo {
     /// `None` if the file is no plan, also because it is too large for one.
-    pub(in crate::git) fn stripped_plan(&self, plan: &PlanExempt) -> Option<Vec<u8>> {
+    pub(crate) fn stripped_plan(&self, plan: &PlanExempt) -> Option<Vec<u8>> {
         let content = self.work_file(&plan.path, MAX_FILE_BYTES as u64)?;
         (plan.strip)(&content)
     }
 
-    pub(in crate::git) fn stripped_base(
+    pub(crate) fn stripped_base(
         &self,
         plan: &PlanExempt,
         oid: &str,
@@ -27,7 +27,7 @@ impl Repo {
         Ok((plan.strip)(&call.args([oid]).run()?.stdout))
     }
 
-    pub(in crate::git) fn is_same_plan(
+    pub(crate) fn is_same_plan(
         &self,
         plan: Option<&PlanExempt>,
         indexed: Option<&Recorded>,

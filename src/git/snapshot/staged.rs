@@ -19,7 +19,7 @@ const INDEX_LIMIT: u64 = 1024 * 1024 * 1024;
 impl Repo {
     /// The paths that the repository's own index adds to or deletes from the base, its submodules and its
     /// conflicts.
-    pub(in crate::git) fn staged(&self) -> Result<Arc<Vec<RawDiff>>, GitError> {
+    pub(crate) fn staged(&self) -> Result<Arc<Vec<RawDiff>>, GitError> {
         let index = self.real.git_dir.join("index");
         let Some(digest) = self.whole_index(&index) else {
             return Ok(Arc::new(relevant(self.diff_real_index()?)));

@@ -3,7 +3,6 @@
 use crate::git::bytes::{as_path, nul_fields};
 use crate::git::command::Call;
 use crate::git::error::GitError;
-use crate::git::objects::reader::LeftToGit;
 use crate::git::repo::Repo;
 use crate::git::snapshot::listing::{Listed, RawDiff, Status, parse, parse_raw};
 use std::collections::BTreeSet;
@@ -12,21 +11,11 @@ use std::path::Path;
 /// Maximum number of paths in a command line. Beyond it, git is asked about all paths.
 const PATHS_PER_COMMAND: usize = 200;
 
-/// The command for the differences between two trees, which are its last arguments.
-const DIFF_TREE: [&str; 6] = [
-    "diff-tree",
-    "-r",
-    "--raw",
-    "-z",
-    "--no-abbrev",
-    "--no-renames",
-];
-
 impl Repo {
     /// The differences between the work tree and `index`, including untracked files. A file that its filter
     /// would convert to what the index has counts as different if its time or size has changed:
     /// [`Repo::truly_modified`] runs the filters.
-    pub(in crate::git) fn status(&self, index: &Path) -> Result<Status, GitError> {
+    pub(crate) fn status(&self, index: &Path) -> Result<Status, GitError> {
         let args = [
             "status",
             "--porcelain=v2",
@@ -46,7 +35,7 @@ impl Repo {
 
     /// Those tracked paths whose content differs after conversion for a commit. `git status` lists a file of
     /// another size without checking this.
-    pub(in crate::git) fn truly_modified(
+    pub(crate) fn truly_modified(
         &self,
         index: &Path,
         paths: &[&[u8]],
@@ -81,7 +70,7 @@ impl Repo {
     }
 
     /// Like [`Repo::status`], without files that differ only before their filter has converted them.
-    pub(in crate::git) fn converted_status(&self, index: &Path) -> Result<Status, GitError> {
+    pub(crate) fn converted_status(&self, index: &Path) -> Result<Status, GitError> {
         let mut status = self.status(index)?;
         let is_tracked = |one: &&Listed| one.indexed.is_some() && !one.staged_only;
         let tracked = status.listed.iter().filter(is_tracked);
@@ -96,51 +85,27 @@ impl Repo {
         Ok(status)
     }
 
-    /// The differences between two trees.
-    pub(in crate::git) fn diff_trees(
-        &self,
-        from: &str,
-        to: &str,
-    ) -> Result<Vec<RawDiff>, GitError> {
-        match self.objects().diff(from, to, false) {
-            Ok(diffs) => Ok(diffs),
-            Err(LeftToGit) => self.diff_trees_by(self.call(), from, to),
-        }
+    /// The differences between two trees or commits.
+    pub(crate) fn diff_trees(&self, from: &str, to: &str) -> Result<Vec<RawDiff>, GitError> {
+        self.objects().diff(Some(from), to, false)
     }
 
     /// Like [`Repo::diff_trees`], including the subtrees that differ.
-    pub(in crate::git) fn diff_trees_and_subtrees(
+    pub(crate) fn diff_trees_and_subtrees(
         &self,
         from: &str,
         to: &str,
     ) -> Result<Vec<RawDiff>, GitError> {
-        if let Ok(diffs) = self.objects().diff(from, to, true) {
-            return Ok(diffs);
-        }
-        let call = self.call().args(DIFF_TREE).args(["-t", from, to]);
-        parse_raw(&call.run()?.stdout)
-    }
-
-    /// Like [`Repo::diff_trees`], with a command that may read other object stores.
-    pub(in crate::git) fn diff_trees_by(
-        &self,
-        call: Call<'_>,
-        from: &str,
-        to: &str,
-    ) -> Result<Vec<RawDiff>, GitError> {
-        parse_raw(&call.args(DIFF_TREE).args([from, to]).run()?.stdout)
+        self.objects().diff(Some(from), to, true)
     }
 
     /// The differences between the base and the repository's own index, to which the agent may have staged.
-    pub(in crate::git) fn diff_real_index(&self) -> Result<Vec<RawDiff>, GitError> {
+    pub(crate) fn diff_real_index(&self) -> Result<Vec<RawDiff>, GitError> {
         self.diff_index(self.real_call().git())
     }
 
     /// The differences between the base and an index that has no part in another file.
-    pub(in crate::git) fn diff_private_index(
-        &self,
-        index: &Path,
-    ) -> Result<Vec<RawDiff>, GitError> {
+    pub(crate) fn diff_private_index(&self, index: &Path) -> Result<Vec<RawDiff>, GitError> {
         self.diff_index(self.call().env("GIT_INDEX_FILE", index))
     }
 

@@ -7,10 +7,10 @@ use crate::git::entries::{OnDisk, inspect_all};
 use crate::git::error::GitError;
 use crate::git::private::head::HeadState;
 use crate::git::repo::Repo;
-use crate::git::snapshot::cache::Layout;
 use crate::git::snapshot::change::{
     Candidate, Change, ChangeKind, Entry, Exempt, RawSnapshot, TrackedBy, Unread,
 };
+use crate::git::snapshot::index_list::Layout;
 use crate::git::snapshot::listing::{GITLINK, Listed, RawDiff, Recorded, SYMLINK, Status};
 use crate::git::snapshot::unreadable::without_committed_files;
 use std::collections::{BTreeMap, BTreeSet};
@@ -100,7 +100,11 @@ impl Repo {
         } = status;
         let given_up = self.given_up(&staged, &committed)?;
         let mut candidates = candidates(listed, newly_ignored, &layout, &staged, &committed);
-        candidates.extend(given_up.into_iter().map(Candidate::given_up));
+        candidates.extend(
+            given_up
+                .into_iter()
+                .map(|(path, base)| Candidate::given_up(path, base)),
+        );
         let candidates = self.without_lost_gitlinks(united(candidates))?;
         ignored.extend(without_committed_files(unreadable, &layout, &candidates)?);
         let gitlinks: BTreeSet<&[u8]> = candidates
@@ -373,7 +377,7 @@ impl Repo {
     }
 
     /// The executable bit counts only if the file system stores it.
-    pub(in crate::git) fn file_mode(&self, executable: bool, base: Option<&Recorded>) -> u32 {
+    pub(crate) fn file_mode(&self, executable: bool, base: Option<&Recorded>) -> u32 {
         let regular = base.map(|base| base.mode).filter(|mode| mode >> 12 == 0o10);
         match (self.private.state.file_mode, regular) {
             (false, Some(mode)) => mode,
@@ -416,7 +420,7 @@ impl Repo {
         ))
     }
 
-    pub(in crate::git) fn fingerprint_of(&self, raw: &RawSnapshot) -> Fingerprint {
+    pub(crate) fn fingerprint_of(&self, raw: &RawSnapshot) -> Fingerprint {
         let mut hasher = blake3::Hasher::new();
         hasher
             .update(b"sprag tree 1\0")

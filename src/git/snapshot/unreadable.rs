@@ -4,8 +4,8 @@
 use crate::git::bytes::as_path;
 use crate::git::error::{GitError, io_error};
 use crate::git::repo::Repo;
-use crate::git::snapshot::cache::Layout;
 use crate::git::snapshot::change::Candidate;
+use crate::git::snapshot::index_list::Layout;
 use crate::git::snapshot::listing::Status;
 use std::collections::BTreeSet;
 use std::io::ErrorKind;
@@ -16,10 +16,7 @@ use std::{fs, io};
 impl Repo {
     /// The directories that git left out of its list because they cannot be read. They are searched for only if git
     /// warns of something: of many warnings, only the last ones are known here.
-    pub(in crate::git) fn unreadable_directories(
-        &self,
-        status: &Status,
-    ) -> Vec<(PathBuf, io::Error)> {
+    pub(crate) fn unreadable_directories(&self, status: &Status) -> Vec<(PathBuf, io::Error)> {
         let mut found = Vec::new();
         if !status.warnings.is_empty() {
             let passed_over = status
@@ -43,7 +40,7 @@ impl Repo {
 ///
 /// # Errors
 /// If a commit would contain a part of one of them.
-pub(in crate::git) fn without_committed_files(
+pub(crate) fn without_committed_files(
     unreadable: Vec<(PathBuf, io::Error)>,
     layout: &Layout,
     candidates: &[Candidate],

@@ -50,7 +50,7 @@ const EVERY_WAY: [How; 5] = [
 ];
 
 /// Plants an object of this kind in the place of the one with this id.
-fn plant(g: &Fixture, (id, kind): (&str, &str), how: How) {
+fn plant(g: &Fixture, id: &str, kind: &str, how: How) {
     let place = loose(g, id);
     fs::create_dir_all(place.parent().unwrap()).unwrap();
     // The existing file is not writable.
@@ -144,7 +144,7 @@ fn objects_planted_before_staging_are_replaced() {
         for how in EVERY_WAY {
             let mut g = Worktree::new().start();
             g.write("dir/c", "fixed\n");
-            plant(&g, (&id, kind), how);
+            plant(&g, &id, kind, how);
             let intent = g.intent("Fix");
             let told = g.repo.land(&intent).unwrap().join("\n");
             assert!(
@@ -171,7 +171,7 @@ fn objects_planted_between_staging_and_landing_are_replaced() {
                 "tree" => tree,
                 _ => intent.commit.0.clone(),
             };
-            plant(&g, (&id, kind), how);
+            plant(&g, &id, kind, how);
             g.repo.land(&intent).unwrap();
             assert_right(&g, (kind, how));
         }
@@ -193,7 +193,7 @@ fn a_commit_planted_for_every_second_to_come_is_replaced() {
         );
         let id = Sha1::digest(format!("commit {}\0{text}", text.len()));
         let id: String = id.iter().map(|byte| format!("{byte:02x}")).collect();
-        plant(&g, (&id, "commit"), How::Loose);
+        plant(&g, &id, "commit", How::Loose);
     }
     let intent = g.repo.commit_tree(staged, "Fix", &identity()).unwrap();
     let told = g.repo.land(&intent).unwrap().join("\n");
@@ -213,7 +213,7 @@ fn objects_of_sha256_are_replaced_too() {
     let mut g = ground.start();
     g.write("dir/c", "fixed\n");
     let id = g.git(&["hash-object", "dir/c"]);
-    plant(&g, (&id, "blob"), How::Loose);
+    plant(&g, &id, "blob", How::Loose);
     let intent = g.intent("Fix");
     g.repo.land(&intent).unwrap();
     assert_right(&g, id);
@@ -305,36 +305,6 @@ fn many_files_and_files_that_git_puts_into_packs_are_committed() {
     assert_right(&g, "again");
 }
 
-/// A clone that is seconds old needs no more care than one of yesterday.
-#[test]
-fn packs_made_shortly_before_the_run_are_trusted_until_somebody_touches_them() {
-    let ground = Worktree::new();
-    ground.git(&["repack", "-qad"]);
-    let g = ground.start();
-    assert!(!g.repo.packs_may_lie());
-    let listed = fs::read_dir(g.path(".git/objects/pack")).unwrap();
-    let mut files = listed.map(|entry| entry.unwrap().path());
-    let pack = files
-        .find(|path| path.extension() == Some("pack".as_ref()))
-        .unwrap();
-    let content = fs::read(&pack).unwrap();
-    fs::set_permissions(&pack, fs::Permissions::from_mode(0o600)).unwrap();
-    fs::write(&pack, &content).unwrap();
-    assert!(g.repo.packs_may_lie());
-}
-
-/// git keeps an incremental index of packs in such a directory.
-#[test]
-fn a_directory_beside_packs_is_not_trusted_however_old_it_is() {
-    let ground = Worktree::new();
-    ground.git(&["repack", "-qad"]);
-    let mut g = ground.start();
-    g.repo.began = Some((i64::MAX, 0));
-    assert!(!g.repo.packs_may_lie());
-    fs::create_dir(g.path(".git/objects/pack/multi-pack-index.d")).unwrap();
-    assert!(g.repo.packs_may_lie());
-}
-
 #[test]
 fn what_cannot_be_put_right_is_named_and_not_committed() {
     let mut g = Worktree::new().start();
@@ -342,7 +312,7 @@ fn what_cannot_be_put_right_is_named_and_not_committed() {
     g.write("dir/c", "fixed\n");
     // Packs in an alternate store do not belong to Sprag.
     let blob = g.git(&["hash-object", "dir/c"]);
-    plant(&g, (&blob, "blob"), How::Packed);
+    plant(&g, &blob, "blob", How::Packed);
     let other = g.root().join("other");
     fs::create_dir_all(other.join("pack")).unwrap();
     for entry in fs::read_dir(g.path(".git/objects/pack")).unwrap() {
@@ -370,7 +340,7 @@ fn commits_of_the_agents_own_are_not_kept_where_something_else_lies_under_their_
     let head = crate::domain::snapshot::RevId(g.head());
     assert!(g.repo.commits_since_base(&head).unwrap().is_ok());
     let id = g.git(&["rev-parse", "HEAD:dir/c"]);
-    plant(&g, (&id, "blob"), How::Loose);
+    plant(&g, &id, "blob", How::Loose);
     let line = g.repo.commits_since_base(&head).unwrap();
     assert!(
         matches!(&line, Err(NoLine::Unsound(ids)) if *ids == [id]),

@@ -147,7 +147,7 @@ impl WorkKeeper {
         let message = setup.redactor.redact(&message);
         let commit = tree
             .repo
-            .keep_work(snapshot, &files, (&identity, &message))
+            .keep_work(snapshot, &files, &identity, &message)
             .map_err(|error| error.to_string())?;
         let pushed = tree
             .repo

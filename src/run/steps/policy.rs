@@ -221,7 +221,7 @@ impl Contents for Work<'_> {
 }
 
 /// Files in the object store. Of all together, a limited amount is read.
-struct Objects<'a>(&'a Repo, BlobReader);
+struct Objects<'a>(&'a Repo, BlobReader<'a>);
 
 impl<'a> Objects<'a> {
     fn of(repo: &'a Repo) -> Self {
@@ -231,7 +231,7 @@ impl<'a> Objects<'a> {
 
 impl Contents for Objects<'_> {
     fn read(&self, entry: &ChangedPath, sink: &mut dyn FnMut(&[u8])) -> bool {
-        self.0.read_blob(&self.1, &entry.oid, sink).is_ok()
+        self.1.read(&entry.oid, sink).is_ok()
     }
 
     fn before(&self, path: &[u8]) -> Option<Vec<u8>> {
