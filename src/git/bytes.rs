@@ -78,7 +78,8 @@ pub(crate) fn nul_fields(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
 /// The fields before the tab and the path behind it, in a line of `ls-files --stage` or `ls-tree`.
 pub(crate) fn fields_and_path(line: &[u8]) -> Option<(std::str::Split<'_, char>, &[u8])> {
     let tab = memchr::memchr(b'\t', line)?;
-    let (fields, path) = (line.get(..tab)?, line.get(tab + 1..)?);
+    let fields = line.get(..tab)?;
+    let path = line.get(tab + 1..)?;
     Some((std::str::from_utf8(fields).ok()?.split(' '), path))
 }
 

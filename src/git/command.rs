@@ -181,7 +181,8 @@ impl<'a> Call<'a> {
     }
 
     pub(crate) fn env(mut self, name: impl AsRef<OsStr>, value: impl AsRef<OsStr>) -> Self {
-        let (name, value) = (name.as_ref().to_os_string(), value.as_ref().to_os_string());
+        let name = name.as_ref().to_os_string();
+        let value = value.as_ref().to_os_string();
         self.env.retain(|(existing, _)| *existing != name);
         self.env.push((name, value));
         self
@@ -377,7 +378,8 @@ impl<'a> Call<'a> {
     fn spawn(&self, stdin: Stdio) -> Result<(Child, Option<Launched>), GitError> {
         let failed = |source| self.not_started(source);
         if let Some(policy) = &self.sandbox {
-            let (name, program) = (self.name(), self.git.program.clone());
+            let name = self.name();
+            let program = self.git.program.clone();
             let prepared = Prepared::new(name, program).map_err(failed)?;
             let mut command = Command::new(OWN_PROGRAM);
             prepared.configure(&mut command, self.cwd, &self.args, policy);
@@ -524,7 +526,8 @@ mod tests {
     #[test]
     fn after_a_signal_commands_end_soon_whether_they_write_close_their_output_or_wait() {
         for busy in ["yes", "exec >/dev/null 2>&1; sleep 100", "sleep 100"] {
-            let (mut git, cancel) = (git(), Cancel::new());
+            let mut git = git();
+            let cancel = Cancel::new();
             git.stop = Stop::after(Duration::from_millis(100));
             git.stop.follow(&cancel, 1);
             cancel.trigger(CancelReason::Interrupt);

@@ -172,7 +172,8 @@ mod tests {
     #[test]
     fn a_copy_is_the_same_until_anything_in_it_changes() {
         let dir = tempfile::tempdir().unwrap();
-        let (from, to) = (dir.path().join("from"), dir.path().join("deep/to"));
+        let from = dir.path().join("from");
+        let to = dir.path().join("deep/to");
         fs::create_dir_all(from.join("sub")).unwrap();
         fs::write(from.join("sub/file"), "x").unwrap();
         symlink("/etc", from.join("link")).unwrap();
@@ -199,7 +200,8 @@ mod tests {
         let other = tempfile::tempdir_in("/dev/shm")
             .or_else(|_| tempfile::tempdir())
             .unwrap();
-        let (from, to) = (dir.path().join("from"), other.path().join("to"));
+        let from = dir.path().join("from");
+        let to = other.path().join("to");
         fs::create_dir(&from).unwrap();
         fs::write(from.join("file"), "x").unwrap();
         symlink("/etc", from.join("link")).unwrap();

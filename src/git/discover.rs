@@ -29,12 +29,12 @@ pub fn discover(start: &Path, environment: &Environment) -> Result<Real, Preflig
     let top = start
         .ancestors()
         .find(|dir| dir.join(".git").symlink_metadata().is_ok());
-    let forbidden = alone.as_ref().map(|it| it.root.as_path()).or(top);
+    let forbidden = alone.as_ref().map(|jj| jj.root.as_path()).or(top);
     let git = GitProgram::find("git", search_path, forbidden.unwrap_or(start))
         .ok_or(PreflightError::NoGit)?;
     let seen_through = alone
         .as_ref()
-        .map(|it| Ok::<_, PreflightError>((it.git_dir(&git, environment)?, it.root.clone())))
+        .map(|jj| Ok::<_, PreflightError>((jj.git_dir(&git, environment)?, jj.root.clone())))
         .transpose()?;
     let dot_git = match &seen_through {
         Some((git_dir, _)) => Some(git_dir.clone()),

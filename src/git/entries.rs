@@ -135,7 +135,8 @@ fn largest_read(top: &Path, paths: &[&[u8]]) -> u64 {
         return u64::MAX;
     }
     lengths.sort_unstable();
-    let (mut total, mut largest) = (0_u64, 0);
+    let mut total = 0_u64;
+    let mut largest = 0;
     for same in lengths.chunk_by(|one, other| one == other) {
         let length = same.first().copied().unwrap_or_default();
         total = total.saturating_add(length.saturating_mul(same.len() as u64));

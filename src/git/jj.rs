@@ -46,8 +46,10 @@ pub(crate) fn root_of(start: &Path) -> Option<PathBuf> {
 /// The name of a bookmark as git has it. jj quotes a name in a template if a revset needs quotes around it, as with
 /// `fix-#12`; of what it escapes in quotes, only `"` can be in a name of git.
 fn unquoted(name: &str) -> String {
-    let inside = name.strip_prefix('"').and_then(|it| it.strip_suffix('"'));
-    inside.map_or_else(|| name.to_owned(), |it| it.replace("\\\"", "\""))
+    let inside = name
+        .strip_prefix('"')
+        .and_then(|text| text.strip_suffix('"'));
+    inside.map_or_else(|| name.to_owned(), |text| text.replace("\\\"", "\""))
 }
 
 /// What makes a jj working copy clean in which these paths differ from HEAD.

@@ -106,7 +106,8 @@ fn filter_policy(real: &Real) -> Result<Option<Policy>, GitError> {
 /// If the configuration cannot be read.
 pub fn identity_of(real: &Real) -> Result<Option<Identity>, GitError> {
     let settings = Settings::read(real)?;
-    let (name, email) = (settings.text("user.name"), settings.text("user.email"));
+    let name = settings.text("user.name");
+    let email = settings.text("user.email");
     Ok(name
         .zip(email)
         .map(|(name, email)| Identity { name, email }))

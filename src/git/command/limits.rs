@@ -114,7 +114,8 @@ mod tests {
 
     #[test]
     fn time_counts_from_the_signal_on_and_not_while_something_is_unbroken() {
-        let (stop, cancel) = (Stop::default(), Cancel::new());
+        let stop = Stop::default();
+        let cancel = Cancel::new();
         let other = stop.clone();
         assert!(!stop.passed(AFTER_SIGNAL));
         other.follow(&cancel, 1);
@@ -131,7 +132,8 @@ mod tests {
 
     #[test]
     fn the_limit_after_a_signal_can_be_multiplied() {
-        let (stop, cancel) = (Stop::default(), Cancel::new());
+        let stop = Stop::default();
+        let cancel = Cancel::new();
         stop.follow(&cancel, 3);
         cancel.trigger(CancelReason::Interrupt);
         assert!(!stop.passed(AFTER_SIGNAL * 2) && stop.passed(AFTER_SIGNAL));

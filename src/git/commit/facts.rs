@@ -93,7 +93,8 @@ impl Repo {
         start: &RevId,
         head: &RevId,
     ) -> Result<Result<CommitLine, NoLine>, RemoteError> {
-        let (start, head) = (checked_id(start)?, checked_id(head)?);
+        let start = checked_id(start)?;
+        let head = checked_id(head)?;
         let _open = self.unseal_to_read()?;
         let line = self.commit_line(None, start, head)?;
         let Ok(line) = line else {
@@ -148,7 +149,8 @@ impl Repo {
             return Ok(Err(NoLine::Merge));
         }
         let reader = ObjectReader::by(|| self.seeing(objects));
-        let (mut commits, mut parent) = (Vec::new(), base);
+        let mut commits = Vec::new();
+        let mut parent = base;
         for (id, found) in lines.iter().rev().filter_map(|line| line.split_once(' ')) {
             if found != parent {
                 return Ok(Err(NoLine::Elsewhere));

@@ -36,7 +36,8 @@ pub(crate) struct RawCommit {
 impl RawCommit {
     pub(crate) fn parse(content: &[u8]) -> Option<Self> {
         let end = memchr::memmem::find(content, b"\n\n")?;
-        let (headers, message) = (&content[..end], &content[end + 2..]);
+        let headers = &content[..end];
+        let message = &content[end + 2..];
         let lines = || headers.split(|byte| *byte == b'\n');
         let all = |name: &'static [u8]| {
             lines().filter_map(move |line| line.strip_prefix(name)?.strip_prefix(b" "))

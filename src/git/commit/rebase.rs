@@ -123,7 +123,8 @@ impl Repo {
             if let Some(new) = &new {
                 head.clone_from(new);
             }
-            let (old, new) = (old.clone(), new.map(RevId));
+            let old = old.clone();
+            let new = new.map(RevId);
             done.push(Rewritten { old, new });
         }
         Ok(Rebased {
@@ -153,7 +154,8 @@ impl Repo {
             }
             commit.message.clone_from(message);
             head = self.commit_anew(&commit, &commit.tree, &commit.tree, &head)?;
-            let (old, new) = (old.clone(), Some(RevId(head.clone())));
+            let old = old.clone();
+            let new = Some(RevId(head.clone()));
             done.push(Rewritten { old, new });
         }
         Ok(Rebased {

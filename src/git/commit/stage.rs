@@ -269,7 +269,8 @@ impl Repo {
         entry: Option<PlanEntry>,
     ) -> Result<Vec<Vec<u8>>, GitError> {
         let mut looker = PathInspector::new(&self.real.work_tree);
-        let (mut records, mut files) = (Vec::new(), Vec::new());
+        let mut records = Vec::new();
+        let mut files = Vec::new();
         let mut left_out = Vec::new();
         let of_entry = |path: &[u8]| entry.as_ref().is_some_and(|entry| entry.path == path);
         for change in changes.iter().filter(|change| !of_entry(&change.path)) {
@@ -453,10 +454,13 @@ pub(crate) fn committed(snapshot: &RawSnapshot) -> impl Iterator<Item = &Change>
 
 pub(crate) fn refuse_unreadable(changes: &[&Change]) -> Result<(), CommitError> {
     let of = |why: Unread| -> Vec<Vec<u8>> {
-        let found = changes.iter().filter(|it| it.unreadable == Some(why));
+        let found = changes
+            .iter()
+            .filter(|change| change.unreadable == Some(why));
         found.map(|change| change.path.clone()).collect()
     };
-    let (refused, too_large) = (of(Unread::Refused), of(Unread::TooLarge));
+    let refused = of(Unread::Refused);
+    let too_large = of(Unread::TooLarge);
     match (refused.is_empty(), too_large.is_empty()) {
         (false, _) => Err(CommitError::Unreadable(refused)),
         (true, false) => Err(CommitError::TooLarge(too_large)),

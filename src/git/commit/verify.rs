@@ -56,7 +56,8 @@ impl Repo {
             .iter()
             .map(|diff| (diff.path.as_slice(), diff))
             .collect();
-        let (mut unlike, mut as_links) = (Vec::new(), Vec::new());
+        let mut unlike = Vec::new();
+        let mut as_links = Vec::new();
         for change in changes {
             if plan == Some(change.path.as_slice()) {
                 continue;
@@ -219,7 +220,8 @@ impl Repo {
         let files: Vec<&[u8]> = files.filter(|path| is_file(path)).collect();
         let _open = self.unseal()?;
         let names = nul_joined(files.iter().copied());
-        let (mut found, mut text) = (BTreeSet::new(), BTreeSet::new());
+        let mut found = BTreeSet::new();
+        let mut text = BTreeSet::new();
         self.each_attribute(&self.private.state.base_tree, names, |path, name, value| {
             let is_set = is_set(value);
             match name {
@@ -284,7 +286,8 @@ impl Repo {
         let listed = self.call().args(args).run()?.stdout;
         let blobs = nul_fields(&listed).filter_map(|line| {
             let (mut fields, path) = fields_and_path(line)?;
-            let (mode, oid) = (fields.next()?, fields.nth(1)?);
+            let mode = fields.next()?;
+            let oid = fields.nth(1)?;
             mode.starts_with("100").then_some((path, oid))
         });
         let blobs: BTreeMap<&[u8], &str> = blobs.collect();

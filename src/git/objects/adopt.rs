@@ -48,9 +48,11 @@ impl Repo {
 
     /// Writes the loose objects, and returns whether there are others.
     fn write_files(&self, objects: &NewObjects) -> Result<bool, GitError> {
-        let (own, shared) = (self.own_objects(), self.shared_objects());
+        let own = self.own_objects();
+        let shared = self.shared_objects();
         let one_by_one = objects.ids().count() <= FLUSHED_ONE_BY_ONE;
-        let (mut elsewhere, mut directories) = (false, BTreeSet::new());
+        let mut elsewhere = false;
+        let mut directories = BTreeSet::new();
         for stage in objects.stages() {
             let mut written: Vec<(TempPath, PathBuf)> = Vec::new();
             for id in stage {
@@ -92,7 +94,7 @@ impl Repo {
         for path in entries.filter_map(|entry| entry.ok().map(|entry| entry.path())) {
             let name = path
                 .file_name()
-                .filter(|_| path.extension().is_some_and(|it| it == "pack"));
+                .filter(|_| path.extension().is_some_and(|ending| ending == "pack"));
             let Some(name) = name else { continue };
             let to = self.shared_objects().join("pack").join(name);
             let index = to.with_extension("idx");

@@ -69,7 +69,8 @@ impl<'a, 'r> Counter<'a, 'r> {
         }
         let mut extent = Extent::default();
         let mut below = Vec::new();
-        let (from, to) = (pair.0.as_deref(), pair.1.as_deref());
+        let from = pair.0.as_deref();
+        let to = pair.1.as_deref();
         self.reader.compare(from, to, &mut |old, new| {
             let entries = [old, new];
             let name = entries

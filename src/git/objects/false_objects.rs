@@ -88,7 +88,7 @@ impl Repo {
         }
         for pack in files
             .iter()
-            .filter(|path| path.extension().is_some_and(|it| it == "pack"))
+            .filter(|path| path.extension().is_some_and(|ending| ending == "pack"))
         {
             let index = pack.with_extension("idx");
             let is_old = [pack, &index]

@@ -98,7 +98,8 @@ pub(crate) fn read_loose_up_to(
         } else {
             FlushDecompress::None
         };
-        let (read, written) = (inflate.total_in(), inflate.total_out());
+        let read = inflate.total_in();
+        let written = inflate.total_out();
         let Ok(status) = inflate.decompress(input, &mut buffer, flush) else {
             return Ok(None);
         };

@@ -305,7 +305,8 @@ impl<'r> ObjectReader<'r> {
         each: EachPair<'_>,
     ) -> Result<(), GitError> {
         let tree = |id: Option<&str>| id.map_or_else(|| Ok(Tree::default()), |id| self.tree(id));
-        let (before, after) = (tree(from)?, tree(to)?);
+        let before = tree(from)?;
+        let after = tree(to)?;
         let mut before = before.entries().peekable();
         let mut after = after.entries().peekable();
         loop {
@@ -542,7 +543,8 @@ fn difference(
         oid: "0".repeat(2 * there.id.len()),
     };
     let recorded = |entry: Option<&TreeEntry<'_>>| entry.map_or_else(none, TreeEntry::recorded);
-    let (old, new) = (recorded(before), recorded(after));
+    let old = recorded(before);
+    let new = recorded(after);
     let status = match (before, after) {
         (None, _) => b'A',
         (_, None) => b'D',

@@ -34,7 +34,8 @@ impl Repo {
         ids: &[&str],
     ) -> Result<HashMap<String, Digest>, CommitError> {
         let reader = ObjectReader::by(|| self.call());
-        let (mut found, mut unsound) = (HashMap::new(), Vec::new());
+        let mut found = HashMap::new();
+        let mut unsound = Vec::new();
         for id in ids {
             match reader.digest(id, u64::MAX)? {
                 Some(digest) => drop(found.insert((*id).to_owned(), digest)),

@@ -303,7 +303,7 @@ pub(super) fn copy_hooks(
     hooks: &Path,
 ) -> Result<Option<Vec<u8>>, GitError> {
     let hooks = fs::canonicalize(hooks).ok();
-    let Some(hooks) = hooks.as_deref().filter(|it| !holds_only_samples(it)) else {
+    let Some(hooks) = hooks.as_deref().filter(|hooks| !holds_only_samples(hooks)) else {
         return Ok(None);
     };
     if real.work_tree.starts_with(hooks) {

@@ -89,7 +89,8 @@ fn found(real: &Real) -> Result<Vec<Found>, GitError> {
         let Some(end) = memchr::memchr(b'\n', entry) else {
             continue;
         };
-        let (key, value) = (&entry[..end], &entry[end + 1..]);
+        let key = &entry[..end];
+        let value = &entry[end + 1..];
         if let Some(kind) = kind_of(key, value) {
             let shown = PersistedCredential {
                 key: without_userinfo(&String::from_utf8_lossy(key)),
@@ -97,7 +98,8 @@ fn found(real: &Real) -> Result<Vec<Found>, GitError> {
                 kind,
                 local: matches!(scope, b"local" | b"worktree"),
             };
-            let (key, value) = (OsString::from_vec(key.to_vec()), value.to_vec());
+            let key = OsString::from_vec(key.to_vec());
+            let value = value.to_vec();
             all.push(Found { shown, key, value });
         }
     }
@@ -105,7 +107,8 @@ fn found(real: &Real) -> Result<Vec<Found>, GitError> {
 }
 
 fn kind_of(key: &[u8], value: &[u8]) -> Option<PersistedKind> {
-    let (key, value) = (String::from_utf8_lossy(key), String::from_utf8_lossy(value));
+    let key = String::from_utf8_lossy(key);
+    let value = String::from_utf8_lossy(value);
     let lower = key.to_lowercase();
     let has_password = |text: &str| without_userinfo(text) != text;
     if lower.starts_with("http.") && lower.ends_with(".extraheader") {
@@ -153,7 +156,8 @@ impl Repo {
         let _open = self.unseal()?;
         let mut hidden = self.hidden()?;
         let found = found(&self.real)?;
-        let (mut left, mut files) = (Vec::new(), Vec::new());
+        let mut left = Vec::new();
+        let mut files = Vec::new();
         for one in &found {
             let hideable = one.shown.local
                 && one.shown.kind != PersistedKind::Rewriting

@@ -99,7 +99,8 @@ impl PrivateDir {
     /// Sets HEAD and its branch in the private directory according to the state. They are set again whenever
     /// a directory is opened, so they need not survive a crash.
     pub(crate) fn point_head(&self) -> Result<(), GitError> {
-        let (branch, base) = (&self.state.branch, &self.state.base);
+        let branch = &self.state.branch;
+        let base = &self.state.base;
         point_head(&self.root, branch.as_deref(), base.as_deref())
     }
 

@@ -290,9 +290,11 @@ impl Repo {
     ) -> Result<bool, GitError> {
         let fetched = self.fetch_mark() != mark.fetched;
         let names: BTreeSet<&String> = mark.refs.keys().chain(now.keys()).collect();
-        let (mut changed, mut tracked) = (Vec::new(), Vec::new());
+        let mut changed = Vec::new();
+        let mut tracked = Vec::new();
         for name in names {
-            let (from, to) = (mark.refs.get(name), now.get(name));
+            let from = mark.refs.get(name);
+            let to = now.get(name);
             if from == to || self.is_own_branch(mark, name, to) {
                 continue;
             }
@@ -336,7 +338,9 @@ impl Repo {
         let further = changed.len().saturating_sub(NAMED_REFS);
         violations.extend(changed.into_iter().take(NAMED_REFS).map(|changed| {
             let (name, from, to) = changed;
-            let (name, from, to) = (name.clone(), from.cloned(), to.cloned());
+            let name = name.clone();
+            let from = from.cloned();
+            let to = to.cloned();
             Violation::RefChanged { name, from, to }
         }));
         if further > 0 {
@@ -369,7 +373,7 @@ impl Repo {
                 let is_symbolic = |value: &&String| value.starts_with(SYMBOLIC);
                 let mut left = refs
                     .iter()
-                    .filter(|(_, value)| value.is_some_and(|it| is_symbolic(&it)));
+                    .filter(|(_, value)| value.is_some_and(|value| is_symbolic(&value)));
                 return left.try_for_each(|(name, value)| self.put_ref(name, *value));
             }
         }

@@ -131,7 +131,8 @@ mod tests {
     #[test]
     fn samples_are_kept_in_one_file_and_put_back() {
         let dir = tempfile::tempdir().unwrap();
-        let (place, copy) = (dir.path().join("hooks"), dir.path().join("copy/hooks"));
+        let place = dir.path().join("hooks");
+        let copy = dir.path().join("copy/hooks");
         fs::create_dir(&place).unwrap();
         for (name, mode) in [("a.sample", 0o755), ("b.sample", 0o644)] {
             fs::write(place.join(name), name).unwrap();
@@ -170,7 +171,8 @@ mod tests {
     #[test]
     fn a_hook_makes_the_copy_one_of_files_and_another_run_may_keep_samples_again() {
         let dir = tempfile::tempdir().unwrap();
-        let (place, copy) = (dir.path().join("hooks"), dir.path().join("copy/hooks"));
+        let place = dir.path().join("hooks");
+        let copy = dir.path().join("copy/hooks");
         fs::create_dir(&place).unwrap();
         fs::write(place.join("a.sample"), "a").unwrap();
         for hook in ["", "#!/bin/sh\n", ""] {

@@ -68,7 +68,8 @@ impl Repo {
         let format = "--format=%(HEAD)%00%(objectname)%00%(symref)%00%(refname)";
         let call = self.real_call().git().args(["for-each-ref", format]);
         let listed = call.run()?.stdout;
-        let (mut refs, mut head) = (Refs::new(), None);
+        let mut refs = Refs::new();
+        let mut head = None;
         for line in String::from_utf8_lossy(&listed).lines() {
             let fields: Vec<&str> = line.split('\0').collect();
             let [mark, oid, target, name] = fields[..] else {

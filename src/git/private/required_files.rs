@@ -94,7 +94,8 @@ impl Repo {
 
     /// Restores HEAD and refs: git does not recognise a repository without them and a directory of objects.
     fn put_back(&self, warnings: &mut Vec<String>) -> Result<(), GitError> {
-        let (own, shared) = (&self.real.git_dir, &self.real.common_dir);
+        let own = &self.real.git_dir;
+        let shared = &self.real.common_dir;
         let objects = shared.join("objects");
         if !objects.is_dir() {
             return Err(GitError::Replaced { path: objects });

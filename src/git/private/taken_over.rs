@@ -29,7 +29,8 @@ impl Repo {
         }
         let with_jj = self.started_with_jj();
         let _open = self.unseal()?;
-        let (real, private) = (&self.real, &mut self.private);
+        let real = &self.real;
+        let private = &mut self.private;
         let named = changed_places(real, &private.root);
         if has_foreign_configuration(real, &private.root)? {
             record(real, &private.root)?;

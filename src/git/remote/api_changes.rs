@@ -47,10 +47,12 @@ impl Repo {
     /// [`ApiChangesError::NotExpressible`] for written executables, links, submodules, changes of mode, paths
     /// that are not UTF-8, and too much content.
     pub fn changes(&self, parent: &RevId, commit: &RevId) -> Result<ApiChanges, ApiChangesError> {
-        let (parent, commit) = (checked_id(parent)?, checked_id(commit)?);
+        let parent = checked_id(parent)?;
+        let commit = checked_id(commit)?;
         let _open = self.unseal()?;
         let diffs = self.diff_trees(parent, commit)?;
-        let (mut changes, mut written) = (ApiChanges::default(), Vec::new());
+        let mut changes = ApiChanges::default();
+        let mut written = Vec::new();
         for diff in &diffs {
             let path = expressible(diff).map_err(|why| not_expressible(&diff.path, why))?;
             match diff.after.mode {
@@ -91,7 +93,8 @@ fn not_expressible(path: &[u8], why: &str) -> ApiChangesError {
 
 /// The path if the API can express the change, otherwise the reason why not.
 fn expressible(diff: &RawDiff) -> Result<&str, &'static str> {
-    let (before, after) = (diff.before.mode, diff.after.mode);
+    let before = diff.before.mode;
+    let after = diff.after.mode;
     if [before, after].contains(&GITLINK) {
         return Err("the API cannot change submodules");
     }

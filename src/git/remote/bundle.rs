@@ -58,7 +58,8 @@ impl Repo {
     /// # Errors
     /// [`BundleError::Empty`], or when git fails.
     pub fn bundle(&self, path: &Path, base: &RevId, head: &RevId) -> Result<(), BundleError> {
-        let (base, head) = (checked_id(base)?, checked_id(head)?);
+        let base = checked_id(base)?;
+        let head = checked_id(head)?;
         let _open = self.unseal()?;
         if base == head {
             return Err(BundleError::Empty);
@@ -188,7 +189,8 @@ impl<'a> Header<'a> {
         if !matches!(lines.next(), Some("# v2 git bundle" | "# v3 git bundle")) {
             return Err(refused("it is not a git bundle"));
         }
-        let (mut prerequisites, mut refs) = (Vec::new(), Vec::new());
+        let mut prerequisites = Vec::new();
+        let mut refs = Vec::new();
         for line in lines {
             if line.starts_with('@') {
                 let known = ["@object-format=sha1", "@object-format=sha256"];

@@ -66,7 +66,7 @@ impl Repo {
         message: &str,
     ) -> Result<RevId, CommitError> {
         let tree = snapshot
-            .map(|it| self.write_snapshot_tree(it))
+            .map(|snapshot| self.write_snapshot_tree(snapshot))
             .transpose()?;
         let _open = self.unseal()?;
         let Some(base) = self.base() else {

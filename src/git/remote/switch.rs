@@ -153,7 +153,8 @@ impl Repo {
         intent: &MoveIntent,
         exempt: &Exempt,
     ) -> Result<Restored, SwitchError> {
-        let (from, to) = (checked_id(&intent.from)?, checked_id(&intent.to)?);
+        let from = checked_id(&intent.from)?;
+        let to = checked_id(&intent.to)?;
         let _open = self.unseal()?;
         self.restore_metadata()?;
         let head = self.head_state()?;

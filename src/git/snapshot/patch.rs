@@ -85,7 +85,8 @@ impl Repo {
     /// # Errors
     /// When one of them does not exist.
     pub fn patch_between(&self, from: &RevId, to: &RevId) -> Result<Vec<u8>, RemoteError> {
-        let (from, to) = (checked_id(from)?, checked_id(to)?);
+        let from = checked_id(from)?;
+        let to = checked_id(to)?;
         let _open = self.unseal_to_read()?;
         let call = self
             .call()
@@ -100,10 +101,14 @@ impl Repo {
     /// # Errors
     /// When one of them does not exist.
     pub fn paths_between(&self, from: &RevId, to: &RevId) -> Result<Vec<String>, RemoteError> {
-        let (from, to) = (checked_id(from)?, checked_id(to)?);
+        let from = checked_id(from)?;
+        let to = checked_id(to)?;
         let _open = self.unseal_to_read()?;
         let changes = self.diff_trees(from, to)?;
-        Ok(changes.iter().map(|it| display_path(&it.path)).collect())
+        Ok(changes
+            .iter()
+            .map(|change| display_path(&change.path))
+            .collect())
     }
 
     /// Like [`Repo::write_patch`], in memory.
