@@ -60,7 +60,7 @@ impl Repo {
         let Ok(mut warnings) = self.clear_required_files() else {
             return Ok(Vec::new());
         };
-        let Ok(found) = self.head_state() else {
+        let Ok(mut found) = self.head_state() else {
             return Ok(warnings);
         };
         if found.branch != before.branch {
@@ -70,8 +70,9 @@ impl Repo {
                 "a check switched HEAD to {to}; that was undone, and HEAD is {from} again"
             ));
             self.switch_head(before.branch.as_deref(), before.shown.as_deref())?;
+            found = self.head_state()?;
         }
-        let now = self.head_state()?.oid;
+        let now = found.oid;
         if now != before.shown {
             let done = match &now {
                 Some(commit) => format!("moved HEAD to {commit}"),
@@ -81,7 +82,12 @@ impl Repo {
                 "a check {done}; that was undone, and the work tree is as the check left it"
             ));
         }
-        match self.point_head_to(before.commit.as_deref()) {
+        let moved = if now == before.commit {
+            Ok(())
+        } else {
+            self.point_head_to(before.commit.as_deref())
+        };
+        match moved {
             Err(_) if now == before.shown && !self.has_hidden(before)? => warnings.push(
                 "a check removed the agent's own commits; their changes are in the work tree"
                     .to_owned(),
