@@ -136,13 +136,16 @@ impl Repo {
     }
 
     fn listings(&self) -> Result<Listings, GitError> {
+        // Once git runs, it is not known whether anything else does.
+        let head = self.last_head.get();
+        let beside = || self.beside_status(head.clone());
         thread::scope(|scope| {
-            let beside = thread::Builder::new().spawn_scoped(scope, || self.beside_status());
+            let thread = thread::Builder::new().spawn_scoped(scope, beside);
             let status = self.status(&self.private.index());
-            let beside = match beside {
+            let beside = match thread {
                 Ok(beside) => beside.join().unwrap_or_else(|panic| resume_unwind(panic)),
                 // No more threads are allowed.
-                Err(_) => self.beside_status(),
+                Err(_) => beside(),
             };
             Ok(Listings {
                 status: status?,
@@ -151,10 +154,10 @@ impl Repo {
         })
     }
 
-    fn beside_status(&self) -> Result<ShortQueries, GitError> {
+    fn beside_status(&self, head: Option<HeadState>) -> Result<ShortQueries, GitError> {
         let layout = self.layout()?;
         Ok(ShortQueries {
-            head: self.head_state()?,
+            head: head.map_or_else(|| self.head_state(), Ok)?,
             staged: self.staged(),
             stray_rules: self.has_stray_rules(&layout),
             layout,
