@@ -286,7 +286,7 @@ fn completed(
         left_out.extend(found.left_out);
         let known = commands.clone();
         let is_new = |it: &Command| {
-            let may_fail = format!("{}: {}", it.run, workflow::MAY_FAIL);
+            let may_fail = format!("{}: {}", it.run, script::MAY_FAIL);
             left_out.iter().all(|other| other.what != may_fail)
                 && known
                     .iter()

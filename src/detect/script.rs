@@ -3,6 +3,9 @@
 use super::command::{Purpose, purpose};
 use crate::domain::command_line::{After, CommandLine, Simple, Statement, entered};
 
+/// Why a step is not proposed whose failure its job ignores.
+pub(super) const MAY_FAIL: &str = "it may fail";
+
 /// A part of a script that can be run by itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Piece {
@@ -102,7 +105,7 @@ fn piece(commands: &[Simple], text: String, set: &[(String, String)]) -> Option<
     {
         Some("it runs on a condition of its script")
     } else if succeeds_anyway(&text) {
-        Some(super::workflow::MAY_FAIL)
+        Some(MAY_FAIL)
     } else if sourced.iter().any(is_foreign) {
         Some("it needs what its script has read into the shell")
     } else if first.directory.is_none() {

@@ -4,7 +4,7 @@ use super::command::{Purpose, plain_test, purpose, selects_a_part};
 use super::machine::{Version, setup_action};
 use super::matrix::{Row, is_for_another_event, is_other_system, numbers};
 use super::python::{VENV, in_venv, of_one_environment};
-use super::script::{Piece, from_root, joined, measures, pieces, uses_variable};
+use super::script::{MAY_FAIL, Piece, from_root, joined, measures, pieces, uses_variable};
 use super::{Command, Found, Listing, Toolchain};
 use crate::domain::checks::verdict::CheckKind;
 use crate::domain::command_line::{CommandLine, Simple};
@@ -33,9 +33,6 @@ const OTHER_BUSINESS: &[&str] = &[
     "stale",
     "valgrind",
 ];
-
-/// Why a step is not proposed whose failure its job ignores.
-pub(super) const MAY_FAIL: &str = "it may fail";
 
 /// Maximum number of checks of one kind.
 const MAX_OF_A_KIND: usize = 3;
