@@ -10,7 +10,6 @@ use crate::git::objects::reader::KeptObjects;
 use crate::git::private::adopted::make_object_store;
 use crate::git::private::calls::{HOME, RealCall, private_call, real_call};
 use crate::git::private::directory::PrivateDir;
-use crate::git::private::head::LastHead;
 use crate::git::private::ignore_rules;
 use crate::git::private::seal::{Access, Seal, Unsealed};
 use crate::git::real::{Real, identity};
@@ -30,7 +29,6 @@ pub struct Repo {
     pub(crate) layout: LayoutCache,
     pub(crate) staged: StagedCache,
     pub(crate) kept: KeptObjects,
-    pub(crate) last_head: LastHead,
     /// The tree in the staging index, from [`Repo::stage`] until it is landed.
     pub(crate) staged_tree: Option<StagedTree>,
     pub(crate) seal: Seal,
@@ -96,7 +94,6 @@ impl Repo {
             layout: LayoutCache::default(),
             staged: StagedCache::default(),
             kept: KeptObjects::default(),
-            last_head: LastHead::default(),
             staged_tree: None,
             began: None,
             lock_wait: LOCK_WAIT,

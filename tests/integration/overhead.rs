@@ -8,10 +8,10 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 
 /// Git processes of a run of one task with a check and a commit.
-const ONE_TASK: usize = 30;
+const ONE_TASK: usize = 32;
 
 /// Git processes of each further task, from its turn to the next one's.
-const FURTHER_TASK: usize = 16;
+const FURTHER_TASK: usize = 18;
 
 /// Puts a `git` first on the search path that notes every call in `$OUT/git`, runs `before` and then
 /// is the real one.

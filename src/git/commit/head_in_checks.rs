@@ -31,7 +31,7 @@ impl Repo {
         hides_commits: bool,
     ) -> Result<HeadBeforeChecks, GitError> {
         let _open = self.unseal_to_read()?;
-        let head = self.last_head()?;
+        let head = self.head_state()?;
         let base = &self.private.state.base;
         let shown = if hides_commits { base } else { &head.oid };
         let before = HeadBeforeChecks {

@@ -160,7 +160,6 @@ impl Repo {
         }
         let name = head.branch.as_deref().unwrap_or("HEAD");
         let old = head.oid.unwrap_or_else(|| self.no_object());
-        self.last_head.forget();
         let git = self.real_call();
         let call = git
             .git()

@@ -368,7 +368,6 @@ impl Repo {
                 .real_call()
                 .git()
                 .args(["update-ref", "--no-deref", "-z", "--stdin"]);
-            self.last_head.forget();
             // If one of them cannot be restored, none is, and each is tried.
             if call.stdin(lines).status()?.status == Some(0) {
                 let is_symbolic = |value: &&String| value.starts_with(SYMBOLIC);

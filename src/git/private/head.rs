@@ -4,8 +4,6 @@ use crate::domain::snapshot::{Head, RevId};
 use crate::git::command::Output;
 use crate::git::error::GitError;
 use crate::git::private::calls::RealCall;
-use crate::process::{Quiescence, quiescence};
-use std::sync::{Mutex, PoisonError};
 
 /// Where the repository's HEAD points.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -14,31 +12,6 @@ pub(crate) struct HeadState {
     pub(crate) branch: Option<String>,
     /// The commit, or `None` before the first commit.
     pub(crate) oid: Option<String>,
-}
-
-/// HEAD as it was read last. It is still there while nothing has run that Sprag started, except for git, whose moves of
-/// HEAD are known.
-#[derive(Debug, Default)]
-pub(crate) struct LastHead(Mutex<Option<(Quiescence, HeadState)>>);
-
-impl LastHead {
-    pub(crate) fn get(&self) -> Option<HeadState> {
-        let now = quiescence()?;
-        let last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let (moment, head) = last.as_ref()?;
-        (*moment == now).then(|| head.clone())
-    }
-
-    /// Keeps HEAD, which was read at this moment or later.
-    pub(crate) fn keep(&self, since: Option<Quiescence>, head: &HeadState) {
-        let since = since.filter(|since| quiescence() == Some(*since));
-        let head = since.map(|since| (since, head.clone()));
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = head;
-    }
-
-    pub(crate) fn forget(&self) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = None;
-    }
 }
 
 impl HeadState {

@@ -11,7 +11,6 @@ use crate::git::private::links::links;
 use crate::git::remote::error::RemoteError;
 use crate::git::remote::names::{BranchName, checked_id};
 use crate::git::repo::Repo;
-use crate::process::quiescence;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -44,7 +43,6 @@ impl Repo {
     /// A command that may move the ref `name`. Refused if its file or log is behind a link.
     pub(crate) fn move_ref(&self, name: &str) -> Result<Call<'_>, GitError> {
         self.refuse_links(name)?;
-        self.last_head.forget();
         Ok(self.real_call().git())
     }
 
@@ -62,22 +60,12 @@ impl Repo {
     /// HEAD of the repository itself.
     pub(crate) fn head_state(&self) -> Result<HeadState, GitError> {
         self.ensure_in_place()?;
-        let since = quiescence();
-        let head = read_head(&self.real_call())?;
-        self.last_head.keep(since, &head);
-        Ok(head)
-    }
-
-    /// Like [`Repo::head_state`], but not read again while nothing can have moved it.
-    pub(crate) fn last_head(&self) -> Result<HeadState, GitError> {
-        self.ensure_in_place()?;
-        self.last_head.get().map_or_else(|| self.head_state(), Ok)
+        read_head(&self.real_call())
     }
 
     /// The refs of the repository, and its HEAD. A symbolic ref without a target is left out.
     pub(crate) fn refs_and_head(&self) -> Result<(Refs, HeadState), GitError> {
         let format = "--format=%(HEAD)%00%(objectname)%00%(symref)%00%(refname)";
-        let since = quiescence();
         let call = self.real_call().git().args(["for-each-ref", format]);
         let listed = call.run()?.stdout;
         let mut refs = Refs::new();
@@ -101,7 +89,6 @@ impl Repo {
         }
         // It is detached, or its branch does not exist.
         let head = head.map_or_else(|| self.head_state(), Ok)?;
-        self.last_head.keep(since, &head);
         Ok((refs, head))
     }
 

@@ -136,16 +136,13 @@ impl Repo {
     }
 
     fn listings(&self) -> Result<Listings, GitError> {
-        // Once git runs, it is not known whether anything else does.
-        let head = self.last_head.get();
-        let beside = || self.beside_status(head.clone());
         thread::scope(|scope| {
-            let thread = thread::Builder::new().spawn_scoped(scope, beside);
+            let beside = thread::Builder::new().spawn_scoped(scope, || self.beside_status());
             let status = self.status(&self.private.index());
-            let beside = match thread {
+            let beside = match beside {
                 Ok(beside) => beside.join().unwrap_or_else(|panic| resume_unwind(panic)),
                 // No more threads are allowed.
-                Err(_) => beside(),
+                Err(_) => self.beside_status(),
             };
             Ok(Listings {
                 status: status?,
@@ -154,10 +151,10 @@ impl Repo {
         })
     }
 
-    fn beside_status(&self, head: Option<HeadState>) -> Result<ShortQueries, GitError> {
+    fn beside_status(&self) -> Result<ShortQueries, GitError> {
         let layout = self.layout()?;
         Ok(ShortQueries {
-            head: head.map_or_else(|| self.head_state(), Ok)?,
+            head: self.head_state()?,
             staged: self.staged(),
             stray_rules: self.has_stray_rules(&layout),
             layout,
