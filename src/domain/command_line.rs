@@ -54,6 +54,8 @@ pub struct Simple {
     pub is_certain: bool,
     /// Whether it is inside a compound command, a subshell, a substitution or the text of `sh -c`.
     pub is_inner: bool,
+    /// Whether it is in a substitution. Its failure fails nothing by itself.
+    pub is_substitution: bool,
     /// The position of the program that the system starts, and of the one that this one runs.
     started: usize,
     program: usize,
@@ -443,6 +445,7 @@ impl Reader {
         for statement in inner.statements {
             for mut command in statement.commands {
                 command.is_certain &= is_certain;
+                command.is_substitution |= !is_script;
                 command.range = range.clone();
                 // `cd` in a script of `sh -c` holds until its end only.
                 command.after = if is_script {

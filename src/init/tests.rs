@@ -31,7 +31,7 @@ fn the_configuration_holds_what_was_found() {
             "verify": [
                 {"name": "build", "run": "cargo build", "kind": "build"},
                 {"name": "cargo-test", "run": "cargo test", "kind": "test"},
-                {"name": "python-test", "run": "uv run --locked python -m pytest", "kind": "test"},
+                {"name": "pytest", "run": "uv run --locked python -m pytest", "kind": "test"},
             ],
         })
     );

@@ -3,7 +3,7 @@
 
 use crate::context::Context;
 use crate::domain::checks::verdict::Check;
-use crate::domain::command_line::CommandLine;
+use crate::domain::command_line::{CommandLine, Simple};
 use crate::process::find_program;
 use std::path::Path;
 
@@ -100,7 +100,8 @@ fn programs(line: &str) -> Vec<String> {
     if line.not_understood.contains("an open quote") {
         return found;
     }
-    for command in line.commands().filter(|command| command.is_certain) {
+    let certain = |command: &&Simple| command.is_certain && !command.is_substitution;
+    for command in line.commands().filter(certain) {
         // What follows may be found elsewhere than this process looks.
         if command.assignments.iter().any(|(name, _)| name == "PATH") {
             break;
