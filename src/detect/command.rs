@@ -182,6 +182,24 @@ fn installs_for_the_machine(program: &str, first: &str, arguments: &[&str]) -> b
     }
 }
 
+/// Whether a command of Cargo needs another target than that of the machine, or a nightly toolchain.
+pub(super) fn needs_another_toolchain(command: &str) -> bool {
+    let line = CommandLine::read(command);
+    let of_cargo = |command: &Simple| {
+        let program = command.program();
+        program.is_some_and(|program| {
+            let is_special = |word: &String| {
+                matches!(word.as_str(), "--target" | "+nightly")
+                    || word.starts_with("-Z")
+                    || word.starts_with("--target=")
+            };
+            let is_cargo = program.name() == "cargo";
+            program.name() == "cross" || (is_cargo && program.arguments.iter().any(is_special))
+        })
+    };
+    line.commands().any(of_cargo)
+}
+
 /// Whether a command of a test runner or build tool names a part of the project only.
 pub(super) fn selects_a_part(command: &str) -> bool {
     const OPTIONS: &[&str] = &[

@@ -113,8 +113,21 @@ impl Row {
             }
             Some(_) => None,
             None if name == "github.workspace" => Some("$GITHUB_WORKSPACE"),
-            None => literal(name).or_else(|| self.values.get(name).map(String::as_str)),
+            None => literal(name)
+                .or_else(|| self.values.get(name).map(String::as_str))
+                .or_else(|| self.is_of_other_rows(name).then_some("")),
         }
+    }
+
+    /// Whether only other rows of the matrix have a value of this name, which is empty here then.
+    fn is_of_other_rows(&self, name: &str) -> bool {
+        let key = name.strip_prefix("matrix.");
+        let is_name = |key: &str| {
+            key.chars()
+                .all(|c| c.is_ascii_alphanumeric() || "-_".contains(c))
+        };
+        let mut known = self.values.keys();
+        key.is_some_and(is_name) && known.any(|known| known.starts_with("matrix."))
     }
 
     /// Whether a condition holds in this row, or `None` if it asks for anything but one value of the row.

@@ -1,6 +1,6 @@
 //! Reads the project's own CI: the `run:` steps of its workflows, as setup commands and checks.
 
-use super::command::{Purpose, plain_test, purpose, selects_a_part};
+use super::command::{Purpose, needs_another_toolchain, plain_test, purpose, selects_a_part};
 use super::machine::{Version, setup_action};
 use super::matrix::{Row, is_for_another_event, is_other_system, numbers};
 use super::python::{VENV, in_venv, of_one_environment};
@@ -644,6 +644,8 @@ fn reason_against_piece(
             .any(|(_, value)| value.contains("${{"))
     {
         EXPRESSION
+    } else if is_check && needs_another_toolchain(&piece.text) {
+        "it needs another target or a nightly toolchain"
     } else if let Some(containers) = progress.containers.as_ref().filter(|_| is_check) {
         return Some(format!("it may need the containers of `{containers}`"));
     } else {

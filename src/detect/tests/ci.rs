@@ -195,3 +195,12 @@ fn the_rows_of_other_packages_are_named() {
     let told = "`npm test -w core` with web: only one row of matrix.package is taken";
     assert_eq!(found.left_out[0].what, told);
 }
+
+#[test]
+fn another_target_is_named_and_a_value_of_other_rows_is_empty() {
+    let text = "on: push\njobs:\n  a:\n    strategy: { matrix: { include: [{ rust: stable, features: x }, { rust: beta, args: y }] } }\n    steps:\n      - run: cargo test --features \"${{ matrix.features }}\" -- ${{ matrix.args }}\n      - run: cargo build --target wasm32-unknown-unknown\n";
+    let found = propose(&listing(&[(".github/workflows/ci.yml", text)]));
+    assert_eq!(found.checks[0].what.run, "cargo test --features \"\" -- y");
+    let told = "cargo build --target wasm32-unknown-unknown: it needs another target or a nightly toolchain";
+    assert_eq!(found.left_out[0].what, told);
+}
