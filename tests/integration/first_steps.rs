@@ -254,7 +254,7 @@ fn a_dry_run_needs_no_agent() {
 /// The commands that a run would use are tried as a run uses them, whoever wrote the configuration.
 #[test]
 fn a_trial_takes_the_configuration_and_the_sandbox_of_a_run() {
-    let config = "setup:\n  - npm i -fg corepack\n  - touch made.txt\nverify:\n  - name: mine\n    run: test -f made.txt\n  - name: outside\n    run: touch \"$OUTSIDE/x\"\nverify_env: [OUTSIDE]\nsandbox: require:2\n";
+    let config = "setup:\n  - npm i -fg corepack\n  - touch made.txt\nverify:\n  - name: mine\n    run: test -f made.txt\n  - name: outside\n    run: touch \"$OUTSIDE/x\"\nverify_env: [OUTSIDE]\n";
     let project = Project::new(&[
         ("Makefile", "test:\n\tfalse\n"),
         (".sprag/config.yaml", config),
@@ -268,6 +268,7 @@ fn a_trial_takes_the_configuration_and_the_sandbox_of_a_run() {
         let run = project
             .command(args)
             .env("OUTSIDE", &outside)
+            .env("SPRAG_SANDBOX", "require:2")
             .output()
             .unwrap();
         let stdout = String::from_utf8(run.stdout).unwrap();
