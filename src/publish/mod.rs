@@ -87,7 +87,8 @@ pub fn command(context: &Context, args: &PublishArgs) -> Result<u8> {
         context,
         &set.resolved,
         Output::default(),
-        (&own, real.work_tree()),
+        &own,
+        real.work_tree(),
         Some(&summary),
     )?;
     reporting.publish(context, &request, &own, &summary.run_id, false);

@@ -2,6 +2,7 @@
 
 pub mod begin;
 pub mod deliver;
+pub mod execute;
 pub mod merge;
 pub mod state;
 pub mod steps;
@@ -85,9 +86,7 @@ async fn run_task(
         parts.emit.ensure_stored()?;
         run.journal.observe_before_intent(observation)?;
     };
-    let (setup, tree) = (&parts.setup, &mut parts.tree);
-    let (accounts, emit) = (&mut parts.accounts, &mut parts.emit);
-    finish_task(setup, tree, accounts, emit, &mut run, &outcome)?;
+    finish_task(parts, &mut run, &outcome)?;
     Ok(outcome)
 }
 

@@ -31,7 +31,7 @@ pub fn dry_run(prepared: &Prepared) -> String {
             &book,
             task,
             config,
-            prepared.reviewed.as_ref().map(|it| it.base.as_str()),
+            prepared.work.reviewed().map(|it| it.base.as_str()),
         );
         text += "  prompt:\n";
         for line in whole.lines() {

@@ -13,13 +13,15 @@ use crate::github::api::Repo as GithubRepo;
 use crate::github::lookup;
 use crate::github::request::{RunRequest, WorkBranch};
 use crate::process;
+use crate::run::begin::beginning::{Beginning, Ready};
 use crate::run::begin::draft_request::{DraftRequest, Written};
-use crate::run::begin::execute::execute;
 use crate::run::begin::isolation::filters_before_the_run;
-use crate::run::begin::prepare::{Prepared, Selection, Source, prepare};
+use crate::run::begin::prepare::{Asked, Source, config_file, prepare};
 use crate::run::begin::repository::repository;
 use crate::run::begin::source::{no_access, of_issue, source_text};
 use crate::run::begin::start::runtime;
+use crate::run::begin::work::Work;
+use crate::run::execute::execute;
 use crate::run::state::lock::{RunLock, lock};
 use crate::settings;
 use std::cell::RefCell;
@@ -57,7 +59,7 @@ pub fn draft(context: &Context, args: &PlanArgs) -> Result<Drafted> {
             .hint("commit or stash your changes: the agent's changes are undone, and yours would be lost too"));
     }
     let kind = given.filter(|kind| *kind != PullRequest::None);
-    let text = match input_of(context, &real, (args, &above), &runtime)? {
+    let text = match input_of(context, &real, args, &above, &runtime)? {
         DraftInput::Text(text) => text,
         DraftInput::Over(ended) => {
             let code = lookup::ended(context, &ended, &mut stdout());
@@ -74,7 +76,7 @@ pub fn draft(context: &Context, args: &PlanArgs) -> Result<Drafted> {
     if let Some(path) = output.as_ref().filter(|_| kind.is_some()) {
         require_in_repository(&real, path)?;
     }
-    let (mut request, mut lock) = match kind {
+    let (mut request, lock) = match kind {
         Some(_) => {
             let (request, lock) = on_a_branch(context, args, &real, &name, &runtime)?;
             (Some(request), lock)
@@ -87,43 +89,43 @@ pub fn draft(context: &Context, args: &PlanArgs) -> Result<Drafted> {
         .clone()
         .and([push, ("report", "none".to_owned())]);
     let run = run_args(args, flags);
-    let source = Source::Text(task(&text, args.issue));
-    let mut prepared = without_checks(context, &run, source, real)?;
     let written: Rc<RefCell<Option<Written>>> = Rc::default();
-    prepared.draft = Some(DraftRequest {
-        request: text,
+    let draft = DraftRequest {
+        request: text.clone(),
         output,
         commits: kind.is_some(),
         written: Rc::clone(&written),
-    });
-    if let Some(request) = &mut request {
-        request.resolve(&prepared.run.settings, context.in_actions(), true);
-    }
-    let code = execute(context, &run, prepared, request, None, runtime, &mut lock)?;
-    let written = written.borrow().clone();
-    Ok(Drafted { code, written })
-}
-
-/// A run without setup commands and checks, because drafting changes no code.
-fn without_checks(
-    context: &Context,
-    args: &RunArgs,
-    source: Source,
-    real: Real,
-) -> Result<Prepared> {
-    let all = Selection {
-        tasks: &[],
-        shards: &[],
-        only_shown: false,
     };
-    let (common, flags) = (&args.common, &args.settings);
-    let mut prepared = prepare(context, common, flags, all, (source, real), false, None)?;
+    let asked = Asked {
+        above: settings::above(context, &run.settings)?,
+        file: config_file(context, &run.common, real.work_tree(), None)?,
+        source: Source::Text(task(&text, args.issue)),
+        real,
+        work: Work::Draft(draft),
+        tasks: &[],
+        only_shown: false,
+        is_foreign: false,
+        open: None,
+    };
+    let mut prepared = prepare(context, asked)?;
+    // Drafting changes no code, so it needs no setup commands and no checks.
     prepared.run.settings.allow_dirty = false;
     prepared.run.setup.clear();
     for (_, config) in &mut prepared.tasks {
         config.checks.clear();
     }
-    Ok(prepared)
+    if let Some(request) = &mut request {
+        request.resolve(&prepared.run.settings, context.in_actions(), true);
+    }
+    let ready = Ready {
+        prepared,
+        request,
+        beginning: Beginning::New,
+        lock: Some(lock),
+    };
+    let code = execute(context, &run, ready, runtime)?;
+    let written = written.borrow().clone();
+    Ok(Drafted { code, written })
 }
 
 /// The path given with `--output`, which must be a new file.
@@ -164,7 +166,8 @@ enum DraftInput {
 fn input_of(
     context: &Context,
     real: &Real,
-    (args, above): (&PlanArgs, &Settings),
+    args: &PlanArgs,
+    above: &Settings,
     runtime: &Runtime,
 ) -> Result<DraftInput> {
     let prompt = args.words.as_ref().or(args.prompt.as_ref());

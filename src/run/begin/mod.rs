@@ -1,12 +1,14 @@
 //! A run from its command line to its first step.
 
+pub mod beginning;
 pub mod described;
 pub mod draft;
 pub mod draft_request;
-pub mod execute;
+pub(crate) mod earlier;
 pub mod isolation;
 pub mod model_gateway;
 pub mod new_run;
+pub(crate) mod open;
 pub(crate) mod opening;
 pub mod output_schema;
 pub mod prepare;
@@ -20,6 +22,6 @@ pub mod reviewed_change;
 pub mod run_plan;
 pub mod source;
 pub mod start;
-pub(crate) mod started;
 pub(crate) mod take_over;
 pub mod trial;
+pub mod work;

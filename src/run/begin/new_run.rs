@@ -5,9 +5,10 @@ use crate::context::Context;
 use crate::domain::settings::Sandbox;
 use crate::error::{Error, ErrorKind, Result};
 use crate::git::{self, Change, ChangeKind, Exempt, GitError, Real, Repo, display_path};
+use crate::run::begin::beginning::Place;
 use crate::run::begin::prepare::{Prepared, Source};
-use crate::run::begin::reopen::Earlier;
 use crate::run::begin::repository;
+use crate::run::begin::work::Work;
 use crate::run::deliver::jj;
 use crate::run::deliver::reporting::Reporting;
 use crate::run::state::cached_repo::CachedRepo;
@@ -26,20 +27,12 @@ const ELSEWHERE: &str =
 
 const GIT_FAILS: &str = "`git status` must work in the work tree, and the run directory needs free space; name another one with --run-dir";
 
-/// A run whose directories exist: a new one or a resumed one.
-pub(crate) struct OpenRun {
-    pub(crate) run_dir: RunDir,
-    pub(crate) run_id: String,
-    pub(crate) earlier: Option<Earlier>,
-    pub(crate) repo: CachedRepo,
-}
-
 /// Creates the run directory and the private git directory of a new run, after the last checks.
 pub(crate) fn begin_new(
     context: &Context,
     args: &RunArgs,
     prepared: &Prepared,
-) -> Result<(OpenRun, Reporting)> {
+) -> Result<(Place, Reporting)> {
     if let Some(closed) = prepared.real.closed() {
         return Err(
             Error::environment(format!("{} cannot be written", closed.display()))
@@ -65,7 +58,8 @@ pub(crate) fn begin_new(
             context,
             &prepared.run.settings,
             args.output,
-            (&run_dir, prepared.real.work_tree()),
+            &run_dir,
+            prepared.real.work_tree(),
             None,
         )
         .map_err(elsewhere)?;
@@ -79,13 +73,12 @@ pub(crate) fn begin_new(
     } else {
         run_dir.prune_siblings()
     }
-    let open_run = OpenRun {
+    let place = Place {
         run_dir,
         run_id,
-        earlier: None,
         repo,
     };
-    Ok((open_run, reporting))
+    Ok((place, reporting))
 }
 
 /// Refuses a run directory inside of the repository, or one that is in use. The variable is the one that decides
@@ -151,22 +144,26 @@ fn record(
             .map(|file| PlanPath(file.path.clone())),
         prompt: match &prepared.source {
             Source::Prompt(text) => Some(text.clone()),
-            Source::File(_) | Source::Known { .. } | Source::Text(_) => None,
+            _ => None,
         },
         text: match &prepared.source {
             Source::Text(text) => Some(text.clone()),
             _ => None,
         },
         tasks: args.tasks.clone(),
-        shards: prepared.shards.clone(),
+        shards: match &prepared.work {
+            Work::Integration(shards) => shards.clone(),
+            _ => Vec::new(),
+        },
         config: args
             .common
             .config
             .as_ref()
             .map(|path| context.cwd.join(path)),
+        trusted: prepared.trusted.clone(),
         flags: serde_json::to_value(&args.settings).map_err(anyhow::Error::from)?,
-        is_draft: prepared.draft.is_some(),
-        reviewed: prepared.reviewed.clone(),
+        is_draft: prepared.work.is_draft(),
+        reviewed: prepared.work.reviewed().cloned(),
     };
     run_dir.write(RunFile::Plan, prepared.book.text().as_bytes())?;
     run_dir.write_manifest(&manifest)?;
@@ -289,7 +286,7 @@ fn refuse_dirty(
     let error = Error::config(format!("the work tree is not clean:\n    {shown}{more}"));
     let said = state.warnings.iter().take(SAID);
     let error = said.fold(error, |error, warning| error.hint(warning.clone()));
-    let is_run = prepared.draft.is_none() && prepared.shards.is_empty();
+    let is_run = matches!(prepared.work, Work::Tasks | Work::Review(_));
     let error = match (in_jj, is_run && !prepared.run.settings.keep_going) {
         (true, _) => error.hint(remedy),
         (false, true) => error

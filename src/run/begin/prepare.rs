@@ -1,16 +1,15 @@
 //! Collects and validates everything that a run needs, before anything is changed.
 
-use crate::cli::{Common, RunArgs, SettingFlags};
+use crate::cli::{Common, RunArgs};
 use crate::context::Context;
-use crate::domain::config_file;
+use crate::domain::config_file::{self, ConfigFile};
 use crate::domain::plan::{self, Plan, Task, TaskId};
 use crate::domain::settings::{COSTLY_RETRIES, Settings};
 use crate::error::{Error, Result};
 use crate::git::{Real, Repo, path_within};
-use crate::run::begin::draft_request::DraftRequest;
 use crate::run::begin::output_schema::SchemaSource;
 use crate::run::begin::programs;
-use crate::run::begin::reviewed_change::ReviewedChange;
+use crate::run::begin::work::Work;
 use crate::run::state::plan_state::{PlanFile, PlanState};
 use crate::secrets::redact::MIN_SECRET_BYTES;
 use crate::secrets::sources::holds_secret;
@@ -41,15 +40,6 @@ pub enum Source {
     },
 }
 
-/// State of an earlier process of the run, needed to read files and select tasks.
-#[derive(Debug, Clone, Copy)]
-pub struct Before<'a> {
-    /// The repository at the last verified commit.
-    pub repo: &'a Repo,
-    /// Tasks that were started and have not ended, regardless of their status in the plan.
-    pub open: &'a [String],
-}
-
 /// Everything that a run needs, validated.
 #[derive(Debug)]
 pub struct Prepared {
@@ -70,33 +60,43 @@ pub struct Prepared {
     pub all: Vec<Task>,
     /// The tasks that the user selected by id.
     pub named: Vec<TaskId>,
-    /// Run directories of other jobs, if this run integrates their results instead of running tasks.
-    pub shards: Vec<String>,
+    /// What is done with the plan.
+    pub work: Work,
     /// Warnings for the user.
     pub warnings: Vec<String>,
-    /// The plan to draft, if this run only drafts one.
-    pub draft: Option<DraftRequest>,
-    /// The change to review, if this run only reviews.
-    pub reviewed: Option<ReviewedChange>,
+    /// The text of the configuration that is used instead of the one on the run's branch.
+    pub trusted: Option<String>,
     /// The schema of the last task's structured output.
     pub output_schema: Option<SchemaSource>,
 }
 
-/// The selected part of a plan.
-#[derive(Debug, Clone, Copy)]
-pub struct Selection<'a> {
+/// What a run is asked to do, from every source that is read.
+pub struct Asked<'a> {
+    /// Flags, inputs and variables.
+    pub above: Settings,
+    /// The configuration file.
+    pub file: ConfigFile,
+    /// The source of the plan.
+    pub source: Source,
+    /// The repository.
+    pub real: Real,
+    /// What is done with the plan.
+    pub work: Work,
     /// Ids of the selected tasks; all tasks if empty.
     pub tasks: &'a [String],
-    /// Run directories of other jobs whose results to integrate instead.
-    pub shards: &'a [String],
     /// Whether the tasks are only shown, and not run.
     pub only_shown: bool,
+    /// Whether the plan is from a fork.
+    pub is_foreign: bool,
+    /// Tasks that an earlier process of the run started and did not end, regardless of their status in the plan.
+    /// `None` for a new run.
+    pub open: Option<&'a [String]>,
 }
 
-impl Selection<'_> {
+impl Asked<'_> {
     /// How to read a task's settings. A task needs no agent if none runs.
     fn settings_reader(&self) -> fn(&Sources, &Task) -> Result<TaskConfig> {
-        if !self.shards.is_empty() || self.only_shown {
+        if self.only_shown || !self.work.has_agent() {
             settings::shown_task_config
         } else {
             settings::task_config
@@ -168,51 +168,43 @@ fn prompt_file(context: &Context, path: &Path) -> Result<Source> {
         .map_err(|_| Error::usage(format!("the prompt {} is not UTF-8 text", path.display())))
 }
 
-/// Reads and validates everything.
+/// Reads the plan and validates everything.
 ///
 /// # Errors
 /// The first problem that is found.
-pub fn prepare(
-    context: &Context,
-    common: &Common,
-    flags: &SettingFlags,
-    selection: Selection<'_>,
-    (source, real): (Source, Real),
-    is_foreign: bool,
-    before: Option<Before<'_>>,
-) -> Result<Prepared> {
-    let above = settings::above(context, flags)?;
-    let unread = settings::unread_variables(context).into_iter();
-    let mut warnings: Vec<String> = unread
-        .map(|it| format!("{}: {}", it.found, it.remedy))
+pub fn prepare(context: &Context, asked: Asked<'_>) -> Result<Prepared> {
+    let task_config = asked.settings_reader();
+    let (real, source, file) = (asked.real, asked.source, asked.file);
+    let mut warnings: Vec<String> = settings::unread_variables(context)
+        .into_iter()
+        .map(|unread| format!("{}: {}", unread.found, unread.remedy))
         .collect();
-    let repo = before.map(|before| before.repo);
-    let file = config_file(context, common, real.work_tree(), repo)?;
     let (mut plan, text, plan_file) = load(&source, &real, &mut warnings)?;
-    if is_foreign && strip_settings(&mut plan) {
+    if asked.is_foreign && strip_settings(&mut plan) {
         warnings
             .push("the plan is from a fork: its settings and setup commands are ignored".into());
     }
     let below = plan.settings.clone().or(file.settings);
-    let sources = Sources::new(context, above, below);
+    let sources = Sources::new(context, asked.above, below);
     let setup = file.setup.into_iter().chain(plan.setup.iter().cloned());
     let run = settings::run_config(&sources, setup.collect())?;
-    if !selection.shards.is_empty() && run.settings.allow_dirty {
+    if !asked.work.has_agent() && run.settings.allow_dirty {
         return Err(no_commits_allowed());
     }
-    let task_config = selection.settings_reader();
-    let named = named_tasks(&plan, selection.tasks)?;
+    let named = named_tasks(&plan, asked.tasks)?;
     let all: Vec<Task> = select(&plan, &[])?;
     let book = PlanState::new(plan.clone(), plan_file, text);
-    let (unfinished, done) = by_progress(select(&plan, &named)?, &named, &book, before);
+    let (unfinished, done) = by_progress(select(&plan, &named)?, &named, &book, asked.open);
     let with_config = |task: Task| task_config(&sources, &task).map(|config| (task, config));
-    let tasks = unfinished.into_iter().map(with_config);
     let done = done
         .iter()
-        .filter(|_| before.is_some())
+        .filter(|_| asked.open.is_some())
         .map(|task| task_config(&sources, task));
     let mut prepared = Prepared {
-        tasks: tasks.collect::<Result<_>>()?,
+        tasks: unfinished
+            .into_iter()
+            .map(with_config)
+            .collect::<Result<_>>()?,
         done: done.collect::<Result<_>>()?,
         output_schema: schema_source(context, &sources, &run, &real),
         real,
@@ -221,10 +213,9 @@ pub fn prepare(
         run,
         all,
         named,
-        shards: selection.shards.to_vec(),
+        work: asked.work,
         warnings,
-        draft: None,
-        reviewed: None,
+        trusted: None,
     };
     warn_of_tasks(context, &mut prepared);
     if sources.above.roles.is_some() {
@@ -242,7 +233,7 @@ fn no_commits_allowed() -> Error {
 }
 
 fn warn_of_tasks(context: &Context, prepared: &mut Prepared) {
-    let has_own_programs = prepared.run.setup.is_empty() && prepared.shards.is_empty();
+    let has_own_programs = prepared.run.setup.is_empty() && prepared.work.has_agent();
     let warnings = &mut prepared.warnings;
     for (task, config) in &prepared.tasks {
         warn_of_open_dependencies(task, &prepared.named, &prepared.book, warnings);
@@ -271,11 +262,11 @@ fn by_progress(
     tasks: Vec<Task>,
     named: &[TaskId],
     book: &PlanState,
-    before: Option<Before<'_>>,
+    open: Option<&[String]>,
 ) -> (Vec<Task>, Vec<Task>) {
     tasks.into_iter().partition(|task| {
-        let is_open = |before: Before<'_>| before.open.iter().any(|id| id == task.id.as_str());
-        !book.is_done(&task.id) || named.contains(&task.id) || before.is_some_and(is_open)
+        let is_open = |open: &[String]| open.iter().any(|id| id == task.id.as_str());
+        !book.is_done(&task.id) || named.contains(&task.id) || open.is_some_and(is_open)
     })
 }
 
@@ -334,26 +325,47 @@ pub fn config_file(
     common: &Common,
     work_tree: &Path,
     repo: Option<&Repo>,
-) -> Result<config_file::ConfigFile> {
+) -> Result<ConfigFile> {
+    let path = config_path(context, common, work_tree);
+    let text = config_text(context, common, work_tree, repo)?;
+    parse_config(&path_within(&path, work_tree), &text)
+}
+
+/// Parses the text of a configuration file with this name.
+///
+/// # Errors
+/// When it is invalid.
+pub fn parse_config(name: &str, text: &[u8]) -> Result<ConfigFile> {
+    config_file::parse(name, text).map_err(settings::located)
+}
+
+/// The text of the configuration file, as [`config_file`] reads it; empty if there is none.
+///
+/// # Errors
+/// When it cannot be read, or is named and does not exist.
+pub fn config_text(
+    context: &Context,
+    common: &Common,
+    work_tree: &Path,
+    repo: Option<&Repo>,
+) -> Result<Vec<u8>> {
     let is_asked_for = settings::inputs::config_file(context, common).is_some();
     let path = config_path(context, common, work_tree);
     let of_base = repo.map(|repo| in_base(repo, &path)).transpose()?.flatten();
-    let bytes = match (of_base, repo.and(path.strip_prefix(work_tree).ok())) {
-        (Some(bytes), _) => bytes,
-        (None, Some(_)) if !is_asked_for => return Ok(config_file::ConfigFile::default()),
+    match (of_base, repo.and(path.strip_prefix(work_tree).ok())) {
+        (Some(text), _) => Ok(text),
+        (None, Some(_)) if !is_asked_for => Ok(Vec::new()),
         _ if !is_asked_for && !path.exists() => {
             settings::refuse_misplaced(work_tree)?;
-            return Ok(config_file::ConfigFile::default());
+            Ok(Vec::new())
         }
         // Only a file that somebody named may be a pipe.
         _ if !is_asked_for && !path.is_file() && !path.is_dir() => {
             let message = format!("the configuration file {} is not a file", path.display());
-            return Err(Error::config(message).hint("move it away"));
+            Err(Error::config(message).hint("move it away"))
         }
-        _ => settings::read_file(&path, "configuration file")?,
-    };
-    let name = path_within(&path, work_tree);
-    config_file::parse(&name, &bytes).map_err(settings::located)
+        _ => settings::read_file(&path, "configuration file"),
+    }
 }
 
 /// The content of a work-tree path in the run's base commit.

@@ -3,18 +3,18 @@
 
 use crate::cli::{Common, RunArgs, SettingFlags};
 use crate::context::Context;
-use crate::domain::attempt::{Record, Spend, fold};
-use crate::domain::event::{Event, EventKind};
-use crate::domain::outcome::{Outcome, TaskEnd};
-use crate::domain::plan::{StatusUpdate, TaskStatus};
-use crate::domain::summary::{RunSummary, TaskSummary};
+use crate::domain::config_file::ConfigFile;
 use crate::error::{Error, Result, machine_fault, with_causes};
 use crate::git::{Real, Repo};
 use crate::github::request::RunRequest;
 use crate::process::outlast;
+use crate::run::begin::beginning::{Beginning, Place, Ready};
+use crate::run::begin::earlier::read_earlier;
 use crate::run::begin::isolation::filters_before_the_run;
-use crate::run::begin::prepare::{Before, Prepared, Selection, Source, in_base, prepare};
+use crate::run::begin::prepare::{Asked, Source, config_file, in_base, parse_config, prepare};
+use crate::run::begin::repository::repository;
 use crate::run::begin::resume::{finish_landing, undo_move};
+use crate::run::begin::work::Work;
 use crate::run::state::cached_repo::CachedRepo;
 use crate::run::state::directory::{Manifest, RunDir, newest_unfinished};
 use crate::run::state::events_file::leave_out_events;
@@ -23,11 +23,10 @@ use crate::run::state::lock::{RunLock, lock};
 use crate::run::state::orderly_end::was_configured_as_found;
 use crate::run::state::past_runs::directory;
 use crate::run::state::places::runs_of;
-use crate::run::state::plan_state::{PlanState, completed_at};
+use crate::run::state::plan_state::PlanState;
 use crate::secrets::sources::redactor;
 use crate::settings;
 use serde::Deserialize as _;
-use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -36,59 +35,23 @@ use std::time::Duration;
 /// How long a git process of the dead run may keep running.
 const GIT_EXIT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The state that an earlier process of this run reached.
-pub(crate) struct Earlier {
-    /// Outcomes of finished tasks: done, or failed in a process that died before it reported the run's
-    /// end.
-    pub(crate) outcomes: BTreeMap<String, Outcome>,
-    /// The histories of the other tasks.
-    pub(crate) histories: BTreeMap<String, Vec<Record>>,
-    /// Ids of unfinished tasks that were started.
-    pub(crate) open: Vec<String>,
-    /// Commits that the agent made, by task.
-    pub(crate) agent_commits: BTreeMap<String, Vec<String>>,
-    /// The task that failed last, if no other task was started after it.
-    pub(crate) just_failed: Option<String>,
-    pub(crate) summary: RunSummary,
-    pub(crate) seq: u64,
-    /// Whether the earlier process ran on another machine.
-    pub(crate) elsewhere: bool,
-}
-
-impl Earlier {
-    /// The failed task after which the dead process was about to continue, and its outcome.
-    pub(crate) fn just_failed(&self) -> Option<(TaskSummary, Outcome)> {
-        let id = self.just_failed.as_ref()?;
-        Some((
-            self.summary.task(id)?.clone(),
-            self.outcomes.get(id)?.clone(),
-        ))
-    }
-}
-
-/// The state of a resumed run.
-pub(crate) struct ResumedState {
+/// A run that an earlier process has left.
+pub(crate) struct LeftRun {
+    pub(crate) real: Real,
     pub(crate) run_dir: RunDir,
-    pub(crate) run_id: String,
-    pub(crate) earlier: Earlier,
-    pub(crate) repo: CachedRepo,
-}
-
-/// A resumed run with everything that it needs.
-pub(crate) struct Reopened {
-    pub(crate) prepared: Prepared,
     pub(crate) request: Option<RunRequest>,
-    pub(crate) resumed: ResumedState,
     /// Held until the run ends.
     pub(crate) lock: RunLock,
+    /// If the process was on another machine: the configuration of the job that continues the run here.
+    pub(crate) elsewhere: Option<ConfigFile>,
 }
 
-/// Reads what an earlier process of a run has left.
+/// Finds the run that `--resume` names, or else the newest unfinished one.
 ///
 /// # Errors
 /// When there is no such run, or it cannot be resumed.
-pub(crate) fn reopen(context: &Context, args: &RunArgs) -> Result<Reopened> {
-    let mut real = crate::run::begin::repository::repository(context)?;
+pub(crate) fn find(context: &Context, args: &RunArgs) -> Result<LeftRun> {
+    let mut real = repository(context)?;
     let above = settings::above(context, &args.settings)?;
     real.confine_filters(filters_before_the_run(context, &real, &above));
     let root = match (&args.words, above.run_dir) {
@@ -102,9 +65,7 @@ pub(crate) fn reopen(context: &Context, args: &RunArgs) -> Result<Reopened> {
     };
     let run_dir = RunDir::open(&root, Arc::new(redactor(&context.env)))
         .map_err(|error| Error::config(format!("{error:#}")))?;
-    let manifest = run_dir
-        .manifest()
-        .map_err(|error| Error::config(format!("{error:#}")))?;
+    let manifest = manifest_of(&run_dir)?;
     if manifest.work_tree != real.work_tree() {
         return Err(Error::config(format!(
             "{} is a run of {}, not of {}",
@@ -118,80 +79,87 @@ pub(crate) fn reopen(context: &Context, args: &RunArgs) -> Result<Reopened> {
         return Err(Error::config(message).hint("start sprag plan again"));
     }
     let lock = lock(context, &real)?;
-    let request = request(&run_dir)?;
-    resumed(context, args, real, (run_dir, request), lock)
+    Ok(LeftRun {
+        request: request(&run_dir)?,
+        real,
+        run_dir,
+        lock,
+        elsewhere: None,
+    })
 }
 
-/// Resumes a run whose directory was restored from another machine, for this request.
+fn manifest_of(run_dir: &RunDir) -> Result<Manifest> {
+    run_dir
+        .manifest()
+        .map_err(|error| Error::config(format!("{error:#}")))
+}
+
+/// Reads what an earlier process of a run has left.
 ///
 /// # Errors
-/// As [`reopen`].
-pub(crate) fn reopen_restored(
-    context: &Context,
-    args: &RunArgs,
-    real: Real,
-    (run_dir, request): (RunDir, RunRequest),
-    lock: RunLock,
-) -> Result<Reopened> {
-    let mut reopened = resumed(context, args, real, (run_dir, Some(request)), lock)?;
-    reopened.resumed.earlier.elsewhere = true;
-    Ok(reopened)
-}
-
-fn resumed(
-    context: &Context,
-    args: &RunArgs,
-    real: Real,
-    (run_dir, request): (RunDir, Option<RunRequest>),
-    lock: RunLock,
-) -> Result<Reopened> {
-    let manifest = run_dir
-        .manifest()
-        .map_err(|error| Error::config(format!("{error:#}")))?;
-    let (mut repo, changed) = reopen_repository(real, &run_dir)?;
+/// When the run cannot be resumed.
+pub(crate) fn reopen(context: &Context, args: &RunArgs, left: LeftRun) -> Result<Ready> {
+    let run_dir = left.run_dir;
+    let manifest = manifest_of(&run_dir)?;
+    let (mut repo, changed) = reopen_repository(left.real, &run_dir)?;
     let earlier = read_earlier(&run_dir)?;
     let source = source_again(&repo, &run_dir, &manifest)?;
-    let before = Before {
-        repo: &repo,
-        open: &earlier.open,
+    let is_restored = left.elsewhere.is_some();
+    let file = match (left.elsewhere, &manifest.trusted) {
+        (Some(file), _) => file,
+        (None, Some(text)) if args.common.config.is_none() => {
+            parse_config("the configuration of the run", text.as_bytes())?
+        }
+        (None, _) => {
+            let common = Common {
+                directory: None,
+                config: args.common.config.clone().or(manifest.config.clone()),
+            };
+            config_file(context, &common, repo.real().work_tree(), Some(&repo))?
+        }
     };
-    let (common, flags) = with_flags_of(&manifest, args)?;
-    let mut prepared = prepare(
-        context,
-        &common,
-        &flags,
-        Selection {
-            tasks: &manifest.tasks,
-            shards: &manifest.shards,
-            only_shown: args.dry_run,
+    let mut request = left.request;
+    let asked = Asked {
+        above: settings::above(context, &with_flags_of(&manifest, args)?)?,
+        file,
+        source,
+        real: repo.real().clone(),
+        work: match (&manifest.reviewed, &manifest.shards[..]) {
+            (Some(change), _) => Work::Review(change.clone()),
+            (None, []) => Work::Tasks,
+            (None, shards) => Work::Integration(shards.to_vec()),
         },
-        (source, repo.real().clone()),
-        request
-            .as_ref()
-            .is_some_and(|request| request.context.report_only),
-        Some(before),
-    )?;
+        tasks: &manifest.tasks,
+        only_shown: args.dry_run,
+        is_foreign: request.as_ref().is_some_and(|it| it.context.report_only),
+        open: Some(&earlier.open),
+    };
+    let mut prepared = prepare(context, asked)?;
     leave_out_events(context, &prepared.run.settings, &mut repo)
         .map_err(|error| Error::environment(error.to_string()))?;
-    prepared.reviewed.clone_from(&manifest.reviewed);
-    prepared
-        .warnings
-        .extend(not_asked_again(context, args, &manifest, request.as_ref()));
-    prepared
-        .warnings
-        .extend(changed_plan(&prepared.source, &prepared.book, &run_dir));
-    prepared.warnings.extend(changed);
-    let resumed = ResumedState {
+    let warnings = [
+        not_asked_again(context, args, &manifest, request.as_ref()),
+        changed_plan(&prepared.source, &prepared.book, &run_dir),
+        changed,
+    ];
+    prepared.warnings.extend(warnings.into_iter().flatten());
+    if let Some(request) = request.as_mut().filter(|_| is_restored) {
+        request.resolve(&prepared.run.settings, context.in_actions(), true);
+    }
+    let place = Place {
         run_dir,
         run_id: manifest.run_id,
-        earlier,
         repo: CachedRepo::new(repo),
     };
-    Ok(Reopened {
+    Ok(Ready {
         prepared,
         request,
-        resumed,
-        lock,
+        beginning: if is_restored {
+            Beginning::Restored(place, earlier)
+        } else {
+            Beginning::Resumed(place, earlier)
+        },
+        lock: Some(left.lock),
     })
 }
 
@@ -361,11 +329,7 @@ fn not_asked_again(
 }
 
 /// The flags of this command line, completed with those that the run was started with.
-fn with_flags_of(manifest: &Manifest, args: &RunArgs) -> Result<(Common, SettingFlags)> {
-    let common = Common {
-        directory: args.common.directory.clone(),
-        config: args.common.config.clone().or(manifest.config.clone()),
-    };
+fn with_flags_of(manifest: &Manifest, args: &RunArgs) -> Result<SettingFlags> {
     let mut flags = args.settings.clone();
     if !manifest.flags.is_null() {
         let earlier = SettingFlags::deserialize(&manifest.flags).map_err(|error| {
@@ -373,130 +337,5 @@ fn with_flags_of(manifest: &Manifest, args: &RunArgs) -> Result<(Common, Setting
         })?;
         flags.earlier = Some(Box::new(earlier));
     }
-    Ok((common, flags))
-}
-
-/// Reads the state of an earlier process. A failed task starts again with fresh counters, unless the
-/// process died before it reported the run's end: then the task's outcome stands. An interrupted task
-/// continues.
-fn read_earlier(run_dir: &RunDir) -> Result<Earlier> {
-    let damaged =
-        |error: anyhow::Error| Error::config(format!("the run cannot be resumed: {error:#}"));
-    let events = run_dir.read_events().map_err(damaged)?;
-    let ended = run_dir.read_json(RunFile::Ended).unwrap_or(0);
-    let by_events = EventState::by(&events, ended);
-    let mut outcomes = BTreeMap::new();
-    let mut just_failed = None;
-    let mut histories: BTreeMap<String, Vec<Record>> = BTreeMap::new();
-    for line in run_dir.read_history().map_err(damaged)? {
-        just_failed = None;
-        outcomes.remove(&line.task);
-        let history = histories.entry(line.task.clone()).or_default();
-        match line.record {
-            Record::Finished { outcome } if outcome.ends_run() => {}
-            Record::Finished { outcome } if outcome.task_end() == TaskEnd::Done => {
-                histories.remove(&line.task);
-                outcomes.insert(line.task, outcome);
-            }
-            Record::Finished { outcome } => {
-                history.truncate(1);
-                if by_events.stands.contains(&line.task) {
-                    just_failed = Some(line.task.clone());
-                    outcomes.insert(line.task, outcome);
-                }
-            }
-            record => history.push(record),
-        }
-    }
-    let is_open = |history: &Vec<Record>| history.len() > 1;
-    let open = histories
-        .iter()
-        .filter(|(_, history)| is_open(history))
-        .map(|(task, _)| task.clone())
-        .collect();
-    let summary = RunSummary::of(&events);
-    let seq = events.last().map_or(0, |event| event.seq);
-    Ok(Earlier {
-        outcomes,
-        histories,
-        open,
-        agent_commits: by_events.agent_commits,
-        just_failed,
-        summary,
-        seq,
-        elsewhere: false,
-    })
-}
-
-/// State that only the events contain.
-#[derive(Default)]
-struct EventState {
-    /// Tasks that ended after the last event that a process reported at its orderly end.
-    stands: BTreeSet<String>,
-    /// Commits that the agent made, by task.
-    agent_commits: BTreeMap<String, Vec<String>>,
-}
-
-impl EventState {
-    /// `ended` is the number of the last event of the last process that ended in order.
-    fn by(events: &[Event], ended: u64) -> Self {
-        let mut state = Self::default();
-        for event in events {
-            let task = event.task.clone().unwrap_or_default();
-            match &event.kind {
-                EventKind::TaskEnded(_) if event.seq > ended => drop(state.stands.insert(task)),
-                EventKind::TaskStarted { .. } => drop(state.agent_commits.remove(&task)),
-                EventKind::AgentCommits { commits } => {
-                    state.agent_commits.insert(task, commits.clone());
-                }
-                _ => {}
-            }
-        }
-        state
-    }
-}
-
-/// Total spend of the run.
-pub(crate) fn spent_of(earlier: &Earlier) -> Spend {
-    let usage = &earlier.summary.usage;
-    let tokens = usage.tokens_in.unwrap_or(0);
-    Spend {
-        tokens: tokens.saturating_add(usage.tokens_out.unwrap_or(0)),
-        cost_usd: usage.cost_usd.unwrap_or(0.0),
-    }
-}
-
-/// Spend of the run without its unfinished tasks, whose histories contain their own spend.
-pub(crate) fn spent(earlier: &Earlier) -> Spend {
-    let open = earlier
-        .histories
-        .values()
-        .map(|history| fold(history).spend);
-    open.fold(spent_of(earlier), |left, open| Spend {
-        tokens: left.tokens.saturating_sub(open.tokens),
-        cost_usd: (left.cost_usd - open.cost_usd).max(0.0),
-    })
-}
-
-/// Restores statuses that were not saved in the plan yet, so that the next commit saves them.
-pub(crate) fn recall_statuses(book: &mut PlanState, earlier: &Earlier, keep_going: bool) {
-    for (id, outcome) in &earlier.outcomes {
-        let Some(task) = book.plan.tasks.iter().find(|task| task.id.as_str() == id) else {
-            continue;
-        };
-        let id = task.id.clone();
-        let status = match outcome.task_end() {
-            TaskEnd::Done if !book.is_done(&id) => TaskStatus::Done,
-            TaskEnd::Failed if keep_going => TaskStatus::Failed,
-            TaskEnd::Blocked if keep_going => TaskStatus::Blocked,
-            _ => continue,
-        };
-        let attempts = earlier.summary.task(id.as_str()).map(|task| task.attempts);
-        let update = StatusUpdate {
-            status,
-            attempts,
-            completed_at: (status == TaskStatus::Done).then(completed_at),
-        };
-        book.set(&id, update);
-    }
+    Ok(flags)
 }

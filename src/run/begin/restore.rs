@@ -10,40 +10,27 @@ use crate::github::actions_environment::ActionsEnvironment;
 use crate::github::lookup::remote;
 use crate::github::request::RunRequest;
 use crate::process::Cancel;
-use crate::run::begin::prepare::Source;
+use crate::run::begin::source::PreparedSource;
 use crate::run::deliver::work_keeper::{KEPT_FILES, META, reference};
 use crate::run::state::directory::{Manifest, PlanPath, RunDir};
 use crate::run::state::layout::{Folder, RunFile};
 use crate::run::state::places::create_run_dir;
-use crate::settings;
 use std::path::Path;
 
 /// A file of a run directory and its content, if it was kept.
 type KeptFile = (RunFile<'static>, Option<Vec<u8>>);
 
-/// How a run depends on unfinished work.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum RestoreMode {
-    /// It only continues unfinished work.
-    Only,
-    /// It continues unfinished work if there is any.
-    IfPresent,
-}
-
-/// Whether to look for unfinished work: its continuation was requested, or the job is a rerun.
-pub(crate) fn restore_mode(
-    context: &Context,
-    args: &RunArgs,
-    request: &RunRequest,
-) -> Option<RestoreMode> {
+/// Whether a job only continues unfinished work, because that was asked for, or also does without: on a request to
+/// continue or in a rerun. `None` if it does not look for any.
+fn must_exist(context: &Context, args: &RunArgs, request: &RunRequest) -> Option<bool> {
     let may_push = request.branch.is_some() && !request.context.report_only;
     let attempt = context.var("GITHUB_RUN_ATTEMPT").unwrap_or("1");
     match (args.from_remote, request.continues || attempt != "1") {
         // A dry run changes nothing, and an integration can read its shards again.
         _ if args.dry_run || !args.shards.is_empty() => None,
-        (true, _) => Some(RestoreMode::Only),
-        _ if request.continues && request.state.last_request.is_none() => Some(RestoreMode::Only),
-        (false, true) if may_push => Some(RestoreMode::IfPresent),
+        (true, _) => Some(true),
+        _ if request.continues && request.state.last_request.is_none() => Some(true),
+        (false, true) if may_push => Some(false),
         _ => None,
     }
 }
@@ -56,18 +43,29 @@ pub(crate) fn restore_mode(
 pub(crate) fn restore(
     context: &Context,
     args: &RunArgs,
-    real: &Real,
-    (request, source): (&RunRequest, &Source),
-    wanted: RestoreMode,
+    asked: &PreparedSource,
 ) -> Result<Option<RunDir>> {
-    let nothing = |why: &str| match wanted {
-        RestoreMode::IfPresent => Ok(None),
-        RestoreMode::Only => Err(Error::config(format!("there is no unfinished work: {why}"))
-            .hint(if request.continues {
-                "describe the work to do"
-            } else {
-                "start a new run, without --resume and --from-remote"
-            })),
+    let (real, source) = (&asked.real, &asked.source);
+    let Some(request) = &asked.request else {
+        return Ok(None);
+    };
+    let Some(must_exist) = must_exist(context, args, request) else {
+        return Ok(None);
+    };
+    let nothing = |why: &str| {
+        if must_exist {
+            Err(
+                Error::config(format!("there is no unfinished work: {why}")).hint(
+                    if request.continues {
+                        "describe the work to do"
+                    } else {
+                        "start a new run, without --resume and --from-remote"
+                    },
+                ),
+            )
+        } else {
+            Ok(None)
+        }
     };
     let actions = ActionsEnvironment::of(context);
     let (Some(actions), Some(name)) = (actions, reference(request, source, real.work_tree()))
@@ -97,9 +95,8 @@ pub(crate) fn restore(
     // Switching fetched only the history that it needs. The start commit of the run is needed, too.
     fetched(&repo, &remote, &name, meta.commits).map_err(|error| failed(&error))?;
     drop(repo);
-    let root = settings::above(context, &args.settings)?
-        .run_dir
-        .map(|dir| context.cwd.join(dir));
+    let root = asked.above.run_dir.as_ref();
+    let root = root.map(|dir| context.cwd.join(dir));
     let run_dir = create_run_dir(context, real.work_tree(), root)?;
     let mut own =
         Repo::create(real.clone(), &run_dir.folder(Folder::Git)).map_err(|error| failed(&error))?;
@@ -166,6 +163,7 @@ fn written(run_dir: &RunDir, real: &Real, kept: &[KeptFile], meta: KeptMeta) -> 
     };
     manifest.plan = manifest.plan.as_ref().map(|plan| PlanPath(moved(&plan.0)));
     manifest.config = None;
+    manifest.trusted = None;
     // The flags come from this job's command line, never from a reference that other people may write.
     manifest.flags = serde_json::Value::Null;
     manifest.work_tree = real.work_tree().to_path_buf();

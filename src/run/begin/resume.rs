@@ -7,12 +7,10 @@ use crate::domain::snapshot::{Head, RevId};
 use crate::domain::summary::TaskSummary;
 use crate::git::{Exempt, LandingIntent, MoveIntent, Repo};
 use crate::run::state::directory::RunDir;
-use crate::run::state::emitter::Emitter;
 use crate::run::state::layout::RunFile;
-use crate::run::state::setup::Setup;
+use crate::run::state::parts::Parts;
 use crate::run::state::task::TaskStart;
-use crate::run::state::work_tree::WorkTree;
-use crate::run::steps::{last_landing, restore_for_next};
+use crate::run::steps::{FailedTask, last_landing, restore_for_next};
 
 /// Loads the list of files that the dead process's checks left behind, and reports a commit that it did not
 /// report.
@@ -20,48 +18,39 @@ use crate::run::steps::{last_landing, restore_for_next};
 /// # Errors
 /// When the record of the run cannot be read.
 pub fn resume_run<'r>(
-    setup: &Setup,
-    tree: &mut WorkTree,
-    emit: &mut Emitter<'_>,
+    parts: &mut Parts<'_>,
     tasks: impl Iterator<Item = &'r TaskStart>,
 ) -> anyhow::Result<()> {
     let states: Vec<TaskState> = tasks.map(|start| fold(&start.earlier)).collect();
-    tree.recall_artifacts(emit);
-    tell_plan_end(setup, tree, emit, &states)
-}
-
-/// Reports the commit with the plan's status if it landed just before the run died. A task tells its own.
-fn tell_plan_end(
-    setup: &Setup,
-    tree: &WorkTree,
-    emit: &mut Emitter<'_>,
-    states: &[TaskState],
-) -> anyhow::Result<()> {
-    let Some(LandingIntent { commit: last, .. }) = last_landing(&setup.run_dir)? else {
+    parts.tree.load_artifacts(&mut parts.emit);
+    // The commit with the plan's status may have landed just before the run died. A task reports its own.
+    let run_dir = &parts.setup.run_dir;
+    let Some(LandingIntent { commit: last, .. }) = last_landing(run_dir)? else {
         return Ok(());
     };
-    let is_of_task = states.iter().any(|it| it.prepared.as_ref() == Some(&last));
-    let tells_it = |event: &Event| matches!(&event.kind, EventKind::CommitCreated { commit, .. } if *commit == last.0);
-    let has_landed = tree.repo.base().as_ref() == Some(&last);
-    if has_landed && !is_of_task && !setup.run_dir.read_events()?.iter().any(tells_it) {
-        tree.tell_commit(&last, emit);
+    let is_of_task = states
+        .iter()
+        .any(|state| state.prepared.as_ref() == Some(&last));
+    let reports_it = |event: &Event| matches!(&event.kind, EventKind::CommitCreated { commit, .. } if *commit == last.0);
+    let has_landed = parts.tree.repo.base().as_ref() == Some(&last);
+    if has_landed && !is_of_task && !run_dir.read_events()?.iter().any(reports_it) {
+        parts.tree.report_commit(&last, &mut parts.emit);
     }
     Ok(())
 }
 
 /// Cleans up after a failed task as the dead process was about to do.
-pub fn clean_up_after(
-    setup: &Setup,
-    tree: &mut WorkTree,
-    emit: &mut Emitter<'_>,
-    task: &TaskSummary,
-    outcome: &Outcome,
-) {
-    let id = tree.plan.plan.tasks.iter().map(|task| &task.id);
-    let id = id.clone().find(|id| id.as_str() == task.id).cloned();
-    if let Some(id) = id {
-        let told = (task.patch.is_some(), task.changed_files.as_slice());
-        restore_for_next(setup, tree, emit, (&id, task.attempts), outcome, told);
+pub fn clean_up_after(parts: &mut Parts<'_>, task: &TaskSummary, outcome: &Outcome) {
+    let mut ids = parts.tree.plan.plan.tasks.iter().map(|task| &task.id);
+    if let Some(id) = ids.find(|id| id.as_str() == task.id).cloned() {
+        let failed = FailedTask {
+            id: &id,
+            attempts: task.attempts,
+            is_saved: task.patch.is_some(),
+            files: &task.changed_files,
+            outcome,
+        };
+        restore_for_next(parts, failed);
     }
 }
 

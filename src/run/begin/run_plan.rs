@@ -17,6 +17,4 @@ pub struct RunPlan {
     pub outcomes: BTreeMap<String, Outcome>,
     /// When the run stops.
     pub rules: Rules,
-    /// Run directories of other jobs, if this run integrates their results instead of running tasks.
-    pub shards: Vec<String>,
 }

@@ -2,12 +2,13 @@
 
 use crate::cli::RunArgs;
 use crate::context::Context;
+use crate::domain::config_file::ConfigFile;
 use crate::domain::settings::{Report, Settings};
 use crate::domain::trigger::issue;
 use crate::domain::trigger::marker::Begin;
 use crate::domain::trigger::{Request, refname};
 use crate::error::{Error, Result};
-use crate::git::{Real, path_in_tree};
+use crate::git::{Real, path_in_tree, path_within};
 use crate::github::actions_environment::{self, ActionsEnvironment};
 use crate::github::api::Repo as GithubRepo;
 use crate::github::lookup::{
@@ -19,11 +20,14 @@ use crate::report::actions_log::print_warning;
 use crate::report::buffered_output::Time;
 use crate::run::begin::isolation::filters_before_the_run;
 use crate::run::begin::prepare::{self, Source};
-use crate::run::begin::repository::for_others;
-use crate::run::begin::reviewed_change::{ReviewedChange, review};
+use crate::run::begin::reopen::LeftRun;
+use crate::run::begin::repository::{for_others, repository};
+use crate::run::begin::reviewed_change::review;
+use crate::run::begin::work::Work;
+use crate::run::state::directory::RunDir;
 use crate::run::state::lock::{RunLock, lock};
 use crate::settings;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use tokio::runtime::Runtime;
 
 /// The result of evaluating a command line.
@@ -38,16 +42,31 @@ pub(crate) enum Start {
 pub(crate) struct PreparedSource {
     pub(crate) source: Source,
     pub(crate) real: Real,
+    pub(crate) work: Work,
     pub(crate) request: Option<RunRequest>,
-    /// A copy of the configuration file as it was before the switch to the run's branch, if that file
-    /// differs.
-    pub(crate) config: Option<PathBuf>,
+    /// Flags, inputs and variables.
+    pub(crate) above: Settings,
+    /// The configuration that the run trusts.
+    pub(crate) file: ConfigFile,
+    /// Its text, if the work tree was switched to another branch.
+    pub(crate) trusted: Option<String>,
     /// Held if the work tree was switched to another branch.
     pub(crate) lock: Option<RunLock>,
-    /// The change to review, if the run only reviews.
-    pub(crate) reviewed: Option<ReviewedChange>,
     /// Warnings for the user.
     pub(crate) warnings: Vec<String>,
+}
+
+impl PreparedSource {
+    /// The run in this directory, restored from another machine, which this job continues.
+    pub(crate) fn continued_in(self, context: &Context, run_dir: RunDir) -> Result<LeftRun> {
+        Ok(LeftRun {
+            lock: self.lock.map_or_else(|| lock(context, &self.real), Ok)?,
+            real: self.real,
+            run_dir,
+            request: self.request,
+            elsewhere: Some(self.file),
+        })
+    }
 }
 
 /// The request in the command line or the inputs.
@@ -66,9 +85,12 @@ enum GivenSource {
 pub(crate) fn decide(context: &Context, args: &RunArgs, runtime: &Runtime) -> Result<Start> {
     let given = given_source(context, args)?;
     let above = settings::above(context, &args.settings)?;
-    let mut real = crate::run::begin::repository::repository(context)?;
-    let file = prepare::config_file(context, &args.common, real.work_tree(), None)?;
-    let settings = above.or(lookup::without_rights(context, file.settings));
+    let mut real = repository(context)?;
+    let config = ConfigText::read(context, args, &real)?;
+    let file = config.parse()?;
+    let settings = above
+        .clone()
+        .or(lookup::without_rights(context, file.settings.clone()));
     real.confine_filters(filters_before_the_run(context, &real, &settings));
     let actions = ActionsEnvironment::named(context, settings.name.as_deref());
     let only_reviews = settings.review_only == Some(true);
@@ -78,67 +100,103 @@ pub(crate) fn decide(context: &Context, args: &RunArgs, runtime: &Runtime) -> Re
         (given, false) => given,
     };
     let wanted = runtime.block_on(wanted(context, actions.as_ref(), &settings, &real, given))?;
-    let mut warnings = Vec::new();
-    let (source, request, held) = match wanted {
-        Found::Over(ended) => return Ok(Start::Over(ended)),
-        Found::Here(source, notes) => {
-            warnings = notes;
-            (source, None, None)
-        }
-        Found::There(source, mut request) => {
-            request.may_tell(&settings, context.in_actions() && !args.dry_run);
-            let refused = |error: &Error| report_refusal(context, &request, error, runtime);
-            let on_github = actions.as_ref().filter(|_| !args.dry_run);
-            let held = on_github
-                .map(|actions| on_branch(context, args, actions, &real, &request))
-                .transpose()
-                .inspect_err(refused)?;
-            (source, Some(*request), held)
-        }
+    let mut ready = PreparedSource {
+        source: Source::Prompt(String::new()),
+        real,
+        work: match &args.shards[..] {
+            [] => Work::Tasks,
+            shards => Work::Integration(shards.to_vec()),
+        },
+        request: None,
+        above,
+        file,
+        trusted: None,
+        lock: None,
+        warnings: Vec::new(),
     };
-    let (lock, config) = held.unzip();
-    let (mut source, mut reviewed) = (source, None);
+    match wanted {
+        Wanted::Over(ended) => return Ok(Start::Over(ended)),
+        Wanted::Here(source, notes) => {
+            ready.source = source;
+            ready.warnings = notes;
+        }
+        Wanted::There(source, mut request) => {
+            request.may_tell(&settings, context.in_actions() && !args.dry_run);
+            ready.source = source;
+            if let Some(actions) = actions.as_ref().filter(|_| !args.dry_run) {
+                switch_branch(context, actions, config, &request, &mut ready)
+                    .inspect_err(|error| report_refusal(context, &request, error, runtime))?;
+            }
+            ready.request = Some(*request);
+        }
+    }
     if only_reviews {
-        let base = settings.base.as_deref();
-        let words = match &source {
+        let words = match &ready.source {
             Source::Prompt(words) => words.as_str(),
             _ => "",
         };
-        let asked = (actions.as_ref(), request.as_ref());
-        let found = change_to_review(context, asked, &real, base, words, runtime)?;
+        let on_github = actions.as_ref().zip(ready.request.as_ref());
+        let base = settings.base.as_deref();
+        let found = runtime.block_on(review(context, on_github, &ready.real, base, words));
+        let found = found.inspect_err(|error| {
+            report_not_started(context, ready.request.as_ref(), error, runtime);
+        })?;
         let Some((plan, change)) = found else {
             let why = "there is nothing to review: the base already has every commit";
             return Ok(Start::Over(JobEnd::nothing(why)));
         };
-        (source, reviewed) = (Source::Text(plan), Some(change));
+        ready.source = Source::Text(plan);
+        ready.work = Work::Review(change);
     }
-    Ok(Start::Run(Box::new(PreparedSource {
-        source,
-        real,
-        request,
-        config: config.flatten(),
-        lock,
-        reviewed,
-        warnings,
-    })))
+    Ok(Start::Run(Box::new(ready)))
 }
 
-/// The change that a review is about, with the plan of the review. `None` if there is nothing to review.
-fn change_to_review(
+/// The configuration as it is before the work tree is switched to another branch.
+struct ConfigText {
+    path: PathBuf,
+    name: String,
+    text: Vec<u8>,
+}
+
+impl ConfigText {
+    fn read(context: &Context, args: &RunArgs, real: &Real) -> Result<Self> {
+        let path = prepare::config_path(context, &args.common, real.work_tree());
+        Ok(Self {
+            name: path_within(&path, real.work_tree()),
+            text: prepare::config_text(context, &args.common, real.work_tree(), None)?,
+            path,
+        })
+    }
+
+    fn parse(&self) -> Result<ConfigFile> {
+        prepare::parse_config(&self.name, &self.text)
+    }
+}
+
+/// Checks out the branch of a request. The configuration stays as it was before the switch or, if a fork's code may
+/// be checked out, is that of the base branch: whoever may change the work branch must not choose the commands that
+/// run there.
+fn switch_branch(
     context: &Context,
-    (actions, request): (Option<&ActionsEnvironment>, Option<&RunRequest>),
-    real: &Real,
-    base: Option<&str>,
-    words: &str,
-    runtime: &Runtime,
-) -> Result<Option<(String, ReviewedChange)>> {
-    let on_github = actions.zip(request);
-    let found = runtime.block_on(review(context, on_github, real, base, words));
-    found.inspect_err(|error| {
-        if let Some(request) = request {
-            report_refusal(context, request, error, runtime);
+    actions: &ActionsEnvironment,
+    mut config: ConfigText,
+    request: &RunRequest,
+    ready: &mut PreparedSource,
+) -> Result<()> {
+    let real = &ready.real;
+    let inside = config.path.strip_prefix(real.work_tree()).ok();
+    if let Some(inside) = inside.filter(|_| request.branch.is_some()) {
+        if request.context.report_only {
+            let base = request.base_ref.as_ref();
+            let text =
+                base.map(|base| lookup::file_of_branch(context, actions, real, base, inside));
+            config.text = text.transpose()?.flatten().unwrap_or_default();
+            ready.file = config.parse()?;
         }
-    })
+        ready.trusted = Some(String::from_utf8_lossy(&config.text).into_owned());
+    }
+    ready.lock = Some(lock(context, real)?);
+    lookup::on_branch(context, actions, real, request)
 }
 
 /// A review looks at the pull request of the event or at the current branch, whatever else the event
@@ -154,80 +212,20 @@ fn to_be_reviewed(given: GivenSource) -> Result<GivenSource> {
     }
 }
 
-/// The configuration for a run on another branch.
-enum Trusted {
-    /// It lies outside of the work tree, or the work tree is not switched.
-    Elsewhere,
-    /// This text, or no file.
-    Text(Option<Vec<u8>>),
-}
-
-/// The configuration as checked out before the switch or, if a fork's code may be checked out, as it is
-/// on the base branch. Whoever may change the work branch must not choose the commands that run there.
-fn trusted_config(
+/// Reports to whoever requested the run, if somebody did, that it cannot start.
+pub(crate) fn report_not_started(
     context: &Context,
-    actions: &ActionsEnvironment,
-    real: &Real,
-    request: &RunRequest,
-    path: &Path,
-) -> Result<Trusted> {
-    let inside = path.strip_prefix(real.work_tree()).ok();
-    let Some(inside) = inside.filter(|_| request.branch.is_some()) else {
-        return Ok(Trusted::Elsewhere);
-    };
-    Ok(Trusted::Text(
-        match (request.context.report_only, &request.base_ref) {
-            (true, Some(base)) => lookup::file_of_branch(context, actions, real, base, inside)?,
-            (true, None) => None,
-            (false, _) if path.exists() => Some(settings::read_file(path, "configuration file")?),
-            (false, _) => None,
-        },
-    ))
-}
-
-impl Trusted {
-    /// Writes a copy to read instead of the file, if the file differs after the switch.
-    fn kept(self, context: &Context, path: &Path) -> Result<Option<PathBuf>> {
-        let Self::Text(text) = self else {
-            return Ok(None);
-        };
-        let now = match path.symlink_metadata() {
-            Ok(_) => settings::read_file(path, "configuration file").ok(),
-            Err(_) => None,
-        };
-        if now == text {
-            return Ok(None);
-        }
-        let place = context.place_for_a_moment("sprag-config-")?.keep();
-        let copy = place.join("config.yaml");
-        let text = text.as_deref().unwrap_or(b"{}\n");
-        std::fs::write(&copy, text).map_err(anyhow::Error::from)?;
-        Ok(Some(copy))
-    }
-}
-
-/// Checks out the branch of a request. Also returns the configuration to read instead of that of the branch.
-fn on_branch(
-    context: &Context,
-    args: &RunArgs,
-    actions: &ActionsEnvironment,
-    real: &Real,
-    request: &RunRequest,
-) -> Result<(RunLock, Option<PathBuf>)> {
-    let path = prepare::config_path(context, &args.common, real.work_tree());
-    let trusted = trusted_config(context, actions, real, request, &path)?;
-    let held = lock(context, real)?;
-    lookup::on_branch(context, actions, real, request)?;
-    Ok((held, trusted.kept(context, &path)?))
-}
-
-/// Reports to whoever requested a run that it cannot start.
-pub(crate) fn report_refusal(
-    context: &Context,
-    request: &RunRequest,
+    request: Option<&RunRequest>,
     error: &Error,
     runtime: &Runtime,
 ) {
+    if let Some(request) = request {
+        report_refusal(context, request, error, runtime);
+    }
+}
+
+/// Reports to whoever requested a run that it cannot start.
+fn report_refusal(context: &Context, request: &RunRequest, error: &Error, runtime: &Runtime) {
     let error = for_others(context, error);
     for incident in runtime.block_on(lookup::report_not_started(context, request, &error)) {
         print_warning(&format!("GitHub: {incident}"), Time::Enough);
@@ -268,7 +266,7 @@ fn given_source(context: &Context, args: &RunArgs) -> Result<GivenSource> {
     }
 }
 
-enum Found {
+enum Wanted {
     Over(JobEnd),
     /// A run without GitHub, and warnings for the user.
     Here(Source, Vec<String>),
@@ -281,7 +279,7 @@ async fn wanted(
     settings: &Settings,
     real: &Real,
     given: GivenSource,
-) -> Result<Found> {
+) -> Result<Wanted> {
     let has_event = context.in_actions() && actions_environment::event(context).is_some();
     let is_explicit = matches!(given, GivenSource::Source(_) | GivenSource::Queue(_));
     let Some(actions) = actions else {
@@ -290,7 +288,7 @@ async fn wanted(
     let wants = context.in_actions() || reaches_out(settings);
     let found = match &given {
         GivenSource::Source(source) if !wants => {
-            return Ok(Found::Here(source.clone(), Vec::new()));
+            return Ok(Wanted::Here(source.clone(), Vec::new()));
         }
         GivenSource::Issue(number) => of_issue(context, actions, settings, *number).await?,
         GivenSource::Event => lookup::decide(context, actions, settings, Purpose::Event).await?,
@@ -309,7 +307,7 @@ async fn wanted(
         mut request,
     } = match found.into_work(context, real) {
         Ok(wanted) => wanted,
-        Err(ended) => return Ok(Found::Over(ended)),
+        Err(ended) => return Ok(Wanted::Over(ended)),
     };
     let queue = match (&given, &source) {
         (GivenSource::Queue(dir), _) => Some(dir.clone()),
@@ -320,32 +318,23 @@ async fn wanted(
         request.branch = None;
         return Ok(
             match queue::choose(context, actions, real, &dir, &mut request).await? {
-                Selection::Over(ended) => Found::Over(ended),
-                Selection::Plan(path) => Found::There(Source::File(path), Box::new(request)),
+                Selection::Over(ended) => Wanted::Over(ended),
+                Selection::Plan(path) => Wanted::There(Source::File(path), Box::new(request)),
             },
         );
     }
     let source = source_of_tasks(given, source, real)?;
-    give_own_branch((context, actions, real), settings, &source, &mut request).await?;
-    Ok(Found::There(source, Box::new(request)))
-}
-
-/// Gives the work a branch of its own if it would otherwise be on the base branch.
-async fn give_own_branch(
-    (context, actions, real): (&Context, &ActionsEnvironment, &Real),
-    settings: &Settings,
-    source: &Source,
-    request: &mut RunRequest,
-) -> Result<()> {
     let path;
-    let work = match source {
+    let work = match &source {
         Source::File(file) | Source::Known { path: file, .. } => {
             path = path_in_tree(&context.cwd.join(file), real.work_tree());
             OwnWork::Plan(&path)
         }
         Source::Prompt(text) | Source::Text(text) => OwnWork::Text(text),
     };
-    lookup::give_own_branch((context, actions, real), settings, work, request).await
+    // The work gets a branch of its own if it would otherwise be on the base branch.
+    lookup::give_own_branch((context, actions, real), settings, work, &mut request).await?;
+    Ok(Wanted::There(source, Box::new(request)))
 }
 
 /// The source of work that is not a queue. What an event asks for takes precedence over what is given.
@@ -382,7 +371,7 @@ fn without_github(
     settings: &Settings,
     real: &Real,
     given: GivenSource,
-) -> Result<Found> {
+) -> Result<Wanted> {
     let missing = |what: &str| no_access(context, what);
     match given {
         GivenSource::Issue(_) => Err(missing("--issue")),
@@ -396,10 +385,10 @@ fn without_github(
         {
             Err(missing("--report github"))
         }
-        GivenSource::Source(source) => Ok(Found::Here(source, Vec::new())),
+        GivenSource::Source(source) => Ok(Wanted::Here(source, Vec::new())),
         GivenSource::Queue(dir) => Ok(match queue::choose_here(real, &dir)? {
-            (Selection::Over(ended), _) => Found::Over(ended),
-            (Selection::Plan(path), blocked) => Found::Here(Source::File(path), blocked),
+            (Selection::Over(ended), _) => Wanted::Over(ended),
+            (Selection::Plan(path), blocked) => Wanted::Here(Source::File(path), blocked),
         }),
         GivenSource::Event | GivenSource::Nothing => Err(missing("--event")),
     }

@@ -8,8 +8,8 @@ use crate::domain::snapshot::{KnownSnapshot, RevId, Snapshot};
 use crate::error::{Error, Result};
 use crate::git::{CommitFacts, Exempt, Repo};
 use crate::process::kill_marked;
+use crate::run::begin::beginning::{Beginning, Ready};
 use crate::run::begin::prepare::Prepared;
-use crate::run::begin::reopen::ResumedState;
 use crate::run::begin::resume::commit_of;
 use crate::run::state::orderly_end::changed_since_orderly_end;
 use crate::run::state::work_tree::check_artifacts;
@@ -23,17 +23,24 @@ const GO_BACK: &str = "start a new run, or go back to that commit and resume";
 ///
 /// # Errors
 /// When somebody has moved HEAD or changed files meanwhile, or the settings give an interrupted task other phases.
-pub(crate) fn take_over(resumed: &mut ResumedState, prepared: &Prepared) -> Result<Option<String>> {
-    ensure_same_phases(&resumed.earlier.histories, prepared)?;
+pub(crate) fn take_over(ready: &mut Ready) -> Result<Option<String>> {
+    let prepared = &ready.prepared;
+    let (place, earlier) = match &mut ready.beginning {
+        Beginning::New => return Ok(None),
+        Beginning::Resumed(place, earlier) | Beginning::Restored(place, earlier) => {
+            (place, &*earlier)
+        }
+    };
+    ensure_same_phases(&earlier.histories, prepared)?;
     let exempt = Exempt {
-        check_artifacts: check_artifacts(&resumed.run_dir),
+        check_artifacts: check_artifacts(&place.run_dir),
         progress_ignore: prepared.run.progress_ignore.clone(),
         plan: prepared.book.exempt(),
     };
-    let repo = &mut resumed.repo;
+    let repo = &mut place.repo;
     // A state that cannot be read is reported by the run.
     let mut look = || repo.snapshot(&exempt).ok();
-    if let Some(strange) = changed_since_orderly_end(&resumed.run_dir, &mut look) {
+    if let Some(strange) = changed_since_orderly_end(&place.run_dir, &mut look) {
         let error = Error::config(format!("the run cannot be resumed: {}", strange.what()))
             .hint(strange.remedy());
         let file = prepared.book.file.as_ref();
@@ -47,12 +54,12 @@ pub(crate) fn take_over(resumed: &mut ResumedState, prepared: &Prepared) -> Resu
             },
         );
     }
-    let killed = kill_marked(&resumed.run_id).len();
+    let killed = kill_marked(&place.run_id).len();
     if let Some(now) = look() {
-        let states = resumed.earlier.histories.values();
+        let states = earlier.histories.values();
         let states: Vec<TaskState> = states.map(fold).collect();
-        ensure_where_it_stopped(&now.known, resumed.repo.base(), &states)?;
-        ensure_no_other_run(&now.known, &resumed.repo)?;
+        ensure_where_it_stopped(&now.known, place.repo.base(), &states)?;
+        ensure_no_other_run(&now.known, &place.repo)?;
     }
     Ok((killed > 0).then(|| {
         format!("{killed} processes of the interrupted run were still running; they were ended")
@@ -65,7 +72,7 @@ fn ensure_same_phases(
     histories: &BTreeMap<String, Vec<Record>>,
     prepared: &Prepared,
 ) -> Result<()> {
-    match (prepared.run.settings.review_only, &prepared.reviewed) {
+    match (prepared.run.settings.review_only, prepared.work.reviewed()) {
         (true, None) => {
             let message =
                 "the run cannot be resumed with `review_only`: it does the tasks of a plan";

@@ -2,7 +2,8 @@
 
 use crate::context::Context;
 use crate::domain::event::{ClosedPull, EventKind, PushLine, WarningTopic};
-use crate::domain::outcome::{Outcome, RunStatus, TaskEnd};
+use crate::domain::outcome::{Outcome, RunStatus, TaskEnd, run_end};
+use crate::domain::settings::Report;
 use crate::domain::snapshot::RevId;
 use crate::error::Result;
 use crate::git::BranchName;
@@ -10,9 +11,14 @@ use crate::github::actions_environment::ActionsEnvironment;
 use crate::github::api_commits::{ApiCommitError, ApiPush, commit};
 use crate::github::delivery::{AfterPush, Delivered, FOLLOW_UP_TIMEOUT, closed_meanwhile};
 use crate::github::lookup::remote;
+use crate::github::queue::count_run;
 use crate::github::request::{RunRequest, WorkBranch};
+use crate::github::review_comments::{Reviewed, post};
+use crate::github::review_threads;
 use crate::process::Cancel;
 use crate::run::begin::run_plan::RunPlan;
+use crate::run::deliver::finish::in_plan_order;
+use crate::run::deliver::{cost_limits, unfinished_work};
 use crate::run::state::parts::Parts;
 use crate::run::steps::{PushRequest, follow_remote, keep_for_publish, push_work};
 use crate::settings::TaskConfig;
@@ -23,11 +29,97 @@ use std::time::Duration;
 /// kills a job 10 s after the first signal.
 const CANCELLED_TIMEOUT: Duration = Duration::from_secs(2);
 
+/// Delivers the commits of a run, reports on the review that it answers or is, and counts its cost.
+///
+/// # Errors
+/// When the run's own state cannot be read or written.
+pub(crate) async fn deliver(
+    context: &Context,
+    parts: &mut Parts<'_>,
+    request: Option<&RunRequest>,
+    plan: &RunPlan,
+    done: &[TaskConfig],
+    outcomes: &BTreeMap<String, Outcome>,
+) -> Result<Delivered> {
+    let Some(request) = request else {
+        keep_if_unpushed(context, parts);
+        warn_of_unpushed_commits(context, parts, None);
+        return Ok(Delivered::Not);
+    };
+    let delivered = deliver_to(context, parts, request, plan, done, outcomes).await?;
+    if delivered == Delivered::Not {
+        warn_of_unpushed_commits(context, parts, Some(request));
+    }
+    report_review(context, parts, request).await?;
+    let in_order = in_plan_order(&parts.tree.plan.plan, outcomes);
+    let (status, _) = run_end(&in_order, plan.rules.no_changes);
+    let closed = match delivered {
+        Delivered::Not => warn_of_closed_pull(context, parts, request, status).await,
+        _ => None,
+    };
+    let kept = closed.map_or(delivered, Delivered::Closed);
+    let trigger = request.context.trigger_phrase.as_deref();
+    unfinished_work::save_or_remove(context, parts, status, kept, trigger).await;
+    cost_limits::count(context, parts, request).await;
+    // If this job may not write to GitHub, the job that publishes the run counts it.
+    if request.queued.is_some() && (request.delivery.push || request.delivery.report) {
+        let uncounted = count_run(context, request, status, &parts.setup.run_id).await;
+        uncounted.into_iter().for_each(|why| parts.emit.warn(why));
+    }
+    Ok(delivered)
+}
+
+/// Answers the review threads that requested the run. If the run is a review, posts its findings.
+async fn report_review(
+    context: &Context,
+    parts: &mut Parts<'_>,
+    request: &RunRequest,
+) -> Result<()> {
+    let posted = parts.setup.reviewed.clone();
+    let posts = parts.setup.config.settings.review_comments && request.delivery.report;
+    let posted = posted.filter(|_| posts);
+    let actions = ActionsEnvironment::of(context);
+    let Some(actions) = actions.filter(|_| request.review.is_some() || posted.is_some()) else {
+        return Ok(());
+    };
+    let summary = parts.setup.summary()?;
+    let patience = match parts.setup.cancel.beyond_deadline().reason() {
+        Some(_) => Duration::ZERO,
+        None => FOLLOW_UP_TIMEOUT,
+    };
+    let mut troubles = review_threads::answer(&actions, request, &summary, patience).await;
+    if let Some(change) = posted {
+        match parts.tree.repo.patch_between(&change.from, &change.to) {
+            Ok(patch) => {
+                let reviewed = Reviewed {
+                    head: &change.to.0,
+                    patch: &patch,
+                };
+                troubles.extend(post(&actions, request, &summary, reviewed, patience).await);
+            }
+            Err(error) => {
+                troubles.push(format!("the findings are not posted as a review: {error}"))
+            }
+        }
+    }
+    troubles.into_iter().for_each(|why| parts.emit.warn(why));
+    Ok(())
+}
+
+/// Stores the commits for a publishing job if this job does not push.
+fn keep_if_unpushed(context: &Context, parts: &mut Parts<'_>) {
+    let set = &parts.setup.config.settings;
+    let is_wanted = context.in_actions() || set.push == Some(false) || set.report == Report::None;
+    if let Some(start) = parts.setup.start_commit().filter(|_| is_wanted) {
+        keep_for_publish(&parts.setup, &parts.tree, &mut parts.emit, &start);
+    }
+}
+
 /// Pushes the run's commits, opens or updates the pull request, and starts workflows.
 ///
 /// # Errors
 /// When the run's own state cannot be written.
-pub(crate) async fn deliver(
+async fn deliver_to(
     context: &Context,
     parts: &mut Parts<'_>,
     request: &RunRequest,
@@ -56,13 +148,17 @@ pub(crate) async fn deliver(
         closed = closed_meanwhile(&actions, request) => closed,
         () = after_signal(&stopped, patience) => None,
     };
-    let target = (request, branch, closed);
+    let target = PushTarget {
+        branch,
+        closed,
+        via_api: request.delivery.via_api,
+    };
     let mut push = match push(context, &actions, parts, target, start, &checks).await? {
         PushAttempt::Nothing => return Ok(Delivered::Not),
         PushAttempt::Impossible => return Ok(Delivered::Failed),
         PushAttempt::Line(line) => *line,
     };
-    let done = follow_up(&actions, parts, (request, branch), patience, &mut push).await?;
+    let done = follow_up(&actions, parts, request, branch, patience, &mut push).await?;
     let delivered = match push.closed {
         Some(closed) => Delivered::Closed(closed),
         None => Delivered::of(done),
@@ -76,7 +172,8 @@ pub(crate) async fn deliver(
 async fn follow_up(
     actions: &ActionsEnvironment,
     parts: &mut Parts<'_>,
-    (request, branch): (&RunRequest, &WorkBranch),
+    request: &RunRequest,
+    branch: &WorkBranch,
     patience: Duration,
     push: &mut PushLine,
 ) -> Result<bool> {
@@ -123,7 +220,7 @@ fn configs_of_done(
 }
 
 /// Warns of commits that stay in the job: they cannot be pushed, because no branch of the remote is checked out.
-pub(crate) fn warn_of_unpushed_commits(
+fn warn_of_unpushed_commits(
     context: &Context,
     parts: &mut Parts<'_>,
     request: Option<&RunRequest>,
@@ -141,7 +238,7 @@ pub(crate) fn warn_of_unpushed_commits(
 
 /// Warns if the pull request was closed during a run that is not a success and has nothing to push: it cannot
 /// be asked for again until the pull request is open.
-pub(crate) async fn warn_of_closed_pull(
+async fn warn_of_closed_pull(
     context: &Context,
     parts: &mut Parts<'_>,
     request: &RunRequest,
@@ -179,15 +276,24 @@ enum PushAttempt {
     Line(Box<PushLine>),
 }
 
+/// Where the commits go.
+struct PushTarget<'a> {
+    branch: &'a WorkBranch,
+    /// Whether the branch takes no work any more.
+    closed: Option<ClosedPull>,
+    /// Whether GitHub recreates the commits.
+    via_api: bool,
+}
+
 async fn push(
     context: &Context,
     actions: &ActionsEnvironment,
     parts: &mut Parts<'_>,
-    (request, branch, closed): (&RunRequest, &WorkBranch, Option<ClosedPull>),
+    target: PushTarget<'_>,
     start: RevId,
     checks: &[TaskConfig],
 ) -> Result<PushAttempt> {
-    let named = BranchName::parse(&branch.name);
+    let named = BranchName::parse(&target.branch.name);
     let (remote, name) = match (remote(context, actions), named) {
         (Ok(remote), Ok(name)) => (remote, name),
         (Err(error), _) | (_, Err(error)) => {
@@ -198,14 +304,14 @@ async fn push(
     let push_request = PushRequest {
         remote: &remote,
         branch: name,
-        expected: branch.at.clone().map(RevId),
-        closed,
+        expected: target.branch.at.clone().map(RevId),
+        closed: target.closed,
         start,
         checks,
         pauses: &actions.pauses,
         cancel: parts.setup.cancel.beyond_deadline(),
     };
-    let pushed = if request.delivery.via_api && closed.is_none() {
+    let pushed = if target.via_api && target.closed.is_none() {
         pushed_by_api(actions, parts, &push_request).await
     } else {
         None

@@ -14,7 +14,7 @@ use crate::report::buffered_output::Time;
 use crate::report::html::SOURCES_BYTES;
 use crate::run::state::directory::RunDir;
 use crate::run::state::layout::RunFile;
-use crate::run::state::orderly_end::note_orderly_end;
+use crate::run::state::orderly_end::save_orderly_end;
 use crate::run::state::parts::Parts;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -37,7 +37,7 @@ pub(crate) fn end(
     if no_changes == OnFinding::Warn && outcomes.iter().any(is_idle) {
         parts.emit.warn("a task changed nothing");
     }
-    note_orderly_end(&parts.setup, &mut parts.tree, &mut parts.emit);
+    save_orderly_end(&parts.setup, &mut parts.tree, &mut parts.emit);
     name_check_artifacts(parts);
     keep_commits(parts);
     let head = match parts.tree.last_snapshot(&mut parts.emit).1 {
@@ -160,7 +160,7 @@ pub(crate) fn in_plan_order<'o>(
 
 /// Records that the run has ended and was reported up to event `last`. A run that dies before this is
 /// resumed to report its end.
-pub(crate) fn note_ended(run_dir: &RunDir, code: u8, last: u64) {
+pub(crate) fn save_ended(run_dir: &RunDir, code: u8, last: u64) {
     let noted = run_dir
         .write(RunFile::Ended, last.to_string().as_bytes())
         .and_then(|_| match code {

@@ -94,7 +94,8 @@ impl Reporting {
         context: &Context,
         settings: &Resolved,
         output: Output,
-        (run_dir, work_tree): (&RunDir, &Path),
+        run_dir: &RunDir,
+        work_tree: &Path,
         earlier: Option<&RunSummary>,
     ) -> Result<Self> {
         let mut reporters = Reporters::default();

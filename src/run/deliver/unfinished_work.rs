@@ -27,7 +27,8 @@ const MAX_CHECKED: usize = 5;
 pub(crate) async fn save_or_remove(
     context: &Context,
     parts: &mut Parts<'_>,
-    (status, delivered): (RunStatus, Delivered),
+    status: RunStatus,
+    delivered: Delivered,
     trigger: Option<&str>,
 ) {
     let Some(mut keeper) = parts.keeper.take() else {

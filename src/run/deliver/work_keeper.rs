@@ -85,15 +85,15 @@ impl WorkKeeper {
     /// the reference.
     pub(crate) fn of(
         context: &Context,
-        request: Option<&RunRequest>,
-        (source, work_tree, base): (&Source, &Path, Option<RevId>),
+        request: &RunRequest,
+        name: KeptWorkRef,
+        base: Option<RevId>,
         is_there: bool,
     ) -> Option<Self> {
-        let request = request.filter(|request| request.delivery.push)?;
-        let actions = ActionsEnvironment::of(context)?;
+        let actions = ActionsEnvironment::of(context).filter(|_| request.delivery.push)?;
         Some(Self {
             remote: remote(context, &actions).ok()?,
-            name: reference(request, source, work_tree)?,
+            name,
             known: base,
             is_there,
         })

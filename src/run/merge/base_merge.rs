@@ -269,7 +269,7 @@ fn may_resolve(
 
 /// The end of a run whose merge is on the branch already.
 fn landed(parts: &mut Parts<'_>, config: &TaskConfig, commit: RevId) -> End {
-    let files = parts.tree.tell_commit(&commit, &mut parts.emit);
+    let files = parts.tree.report_commit(&commit, &mut parts.emit);
     let commit = Some(commit);
     End {
         files,
@@ -369,13 +369,13 @@ async fn resolve(
         parts.tree.move_back(&intent, &mut parts.emit);
     } else {
         parts.tree.arrive();
-        tell_growth(parts, &tips);
+        report_growth(parts, &tips);
     }
     Ok(Ok(outcomes))
 }
 
 /// Warns about files that differ from the base branch only since the conflicts were resolved.
-fn tell_growth(parts: &mut Parts<'_>, tips: &Tips) {
+fn report_growth(parts: &mut Parts<'_>, tips: &Tips) {
     let repo = &parts.tree.repo;
     let Some(head) = repo.base() else { return };
     let before = repo.paths_between(&tips.fork, &tips.ours);

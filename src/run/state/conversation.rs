@@ -62,7 +62,7 @@ pub fn session_id(run_dir: &RunDir) -> Option<String> {
 ///
 /// # Errors
 /// When a file cannot be written.
-pub fn keep_final_message(run_dir: &RunDir, run: &TaskRun<'_>, number: u32) -> anyhow::Result<()> {
+pub fn save_final_message(run_dir: &RunDir, run: &TaskRun<'_>, number: u32) -> anyhow::Result<()> {
     let text = run.final_message.clone().unwrap_or_default();
     run_dir.write(RunFile::TurnMessage(number), text.as_bytes())?;
     keep(run_dir, RunFile::FinalMessage, &text)
@@ -72,7 +72,7 @@ pub fn keep_final_message(run_dir: &RunDir, run: &TaskRun<'_>, number: u32) -> a
 ///
 /// # Errors
 /// When the file cannot be written.
-pub fn keep_session(
+pub fn save_session(
     run_dir: &RunDir,
     run: &TaskRun<'_>,
     session_usage: &HashMap<String, Usage>,

@@ -64,6 +64,9 @@ pub struct Manifest {
     /// The absolute path of the configuration file that a flag named.
     #[serde(default)]
     pub config: Option<PathBuf>,
+    /// The text of the configuration that is used instead of the one on the run's branch.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trusted: Option<String>,
     /// The flags that override settings, in command-line form.
     #[serde(default)]
     pub flags: serde_json::Value,

@@ -35,11 +35,12 @@ impl Notes {
     ///
     /// # Errors
     /// When they cannot be saved.
-    pub fn recall(
+    pub fn load(
         &mut self,
         context: &Context,
         work_tree: &Path,
-        (run_dir, elsewhere): (&RunDir, Option<Vec<u8>>),
+        run_dir: &RunDir,
+        elsewhere: Option<Vec<u8>>,
     ) -> anyhow::Result<()> {
         let key = self.book.plan.clone();
         let file = RunFile::Notes.path();
@@ -64,7 +65,8 @@ impl Notes {
     /// When they cannot be saved.
     pub fn take(
         &mut self,
-        (run_dir, redactor): (&RunDir, &Redactor),
+        run_dir: &RunDir,
+        redactor: &Redactor,
         task: &str,
         message: Option<&str>,
     ) -> (Vec<Note>, anyhow::Result<()>) {

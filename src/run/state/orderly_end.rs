@@ -34,7 +34,7 @@ struct OrderlyEnd {
 type Content = Option<(u32, [u8; 32])>;
 
 /// Saves the state in which the run leaves the repository.
-pub fn note_orderly_end(setup: &Setup, tree: &mut WorkTree, emit: &mut Emitter<'_>) {
+pub fn save_orderly_end(setup: &Setup, tree: &mut WorkTree, emit: &mut Emitter<'_>) {
     let (Some(raw), _) = tree.last_snapshot(emit) else {
         return;
     };

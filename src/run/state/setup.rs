@@ -214,7 +214,7 @@ impl Setup {
     ///
     /// # Errors
     /// When it cannot be saved.
-    pub fn note_start_commit(&self, base: Option<RevId>) -> anyhow::Result<()> {
+    pub fn save_start_commit(&self, base: Option<RevId>) -> anyhow::Result<()> {
         if let (Some(base), false) = (base, self.run_dir.has(RunFile::StartCommit)) {
             self.run_dir
                 .write(RunFile::StartCommit, base.0.as_bytes())?;

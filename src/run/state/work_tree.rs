@@ -82,7 +82,7 @@ impl WorkTree {
     ///
     /// # Errors
     /// When this cannot be written.
-    pub fn note_judged(&mut self, ended: Option<bool>) -> anyhow::Result<()> {
+    pub fn save_judged(&mut self, ended: Option<bool>) -> anyhow::Result<()> {
         let base = self.repo.base_tree();
         let known = self.judged_since.clone();
         match ended {
@@ -100,7 +100,7 @@ impl WorkTree {
     ///
     /// # Errors
     /// When the record cannot be written.
-    pub fn note_uncommitted(
+    pub fn save_uncommitted(
         &mut self,
         raw: Option<&RawSnapshot>,
         checks: &[Check],
@@ -126,7 +126,7 @@ impl WorkTree {
 
     /// Emits the event of a commit that this process did not make, from what the repository says about it. Returns
     /// its files.
-    pub fn tell_commit(&self, commit: &RevId, emit: &mut Emitter<'_>) -> Vec<String> {
+    pub fn report_commit(&self, commit: &RevId, emit: &mut Emitter<'_>) -> Vec<String> {
         let files = self.repo.files_of(commit).unwrap_or_default();
         let message = self.repo.message_of(commit).unwrap_or_default();
         emit.emit(EventKind::CommitCreated {
@@ -184,7 +184,7 @@ impl WorkTree {
     ///
     /// # Errors
     /// When the record cannot be written.
-    pub fn note_untracked(&self, before: Option<&RawSnapshot>) -> anyhow::Result<()> {
+    pub fn save_untracked(&self, before: Option<&RawSnapshot>) -> anyhow::Result<()> {
         let Some(before) = before else { return Ok(()) };
         let there: Vec<&[u8]> = paths(before).collect();
         self.run_dir.write_json(RunFile::BeforeChecks, &there)
@@ -247,7 +247,7 @@ impl WorkTree {
 
     /// Loads the artifacts of checks in earlier processes of this run, including those of checks during
     /// which a process died.
-    pub fn recall_artifacts(&mut self, emit: &mut Emitter<'_>) {
+    pub fn load_artifacts(&mut self, emit: &mut Emitter<'_>) {
         self.check_artifacts.extend(check_artifacts(&self.run_dir));
         let before = self
             .run_dir

@@ -253,7 +253,7 @@ fn nothing_to_commit(
     }
     if let Some(head) = agents_head(tree, raw) {
         tree.repo.change().advance_base(&head)?;
-        tell_kept(setup, tree, emit, run, &head);
+        report_kept(setup, tree, emit, run, &head);
         accounts.changed_files.extend(changed_paths(raw));
     }
     mark_done(tree, run)?;
@@ -261,7 +261,7 @@ fn nothing_to_commit(
 }
 
 /// Reports the agent's own commits that are on the branch, whose last commit is `head`.
-fn tell_kept(
+fn report_kept(
     setup: &Setup,
     tree: &WorkTree,
     emit: &mut Emitter<'_>,
@@ -278,7 +278,7 @@ fn tell_kept(
         .filter_map(|it| it.split(' ').next())
         .map(|id| RevId(id.to_owned()));
     for id in ids.filter(|id| of_run.contains(id)) {
-        tree.tell_commit(&id, emit);
+        tree.report_commit(&id, emit);
     }
 }
 
@@ -294,7 +294,7 @@ fn landed(
     tree.plan.saved();
     carry_verdict(tree, accounts, run);
     accounts.changed_files.extend(files.iter().cloned());
-    tell_kept(setup, tree, emit, run, &intent.commit);
+    report_kept(setup, tree, emit, run, &intent.commit);
     // Reports the files that are read back from the commit. Its parent may be a commit of the agent, so
     // they may not be all that the task changed.
     let files = tree.repo.files_of(&intent.commit).unwrap_or(files);

@@ -1,13 +1,12 @@
 //! Hides the credential that the checkout left in the repository while an agent works.
 
-use crate::run::state::emitter::Emitter;
-use crate::run::state::setup::Setup;
-use crate::run::state::work_tree::WorkTree;
+use crate::run::state::parts::Parts;
 
 /// Hides the checkout's credentials. Only in a GitHub Actions job, where they belong to the runner.
 /// Elsewhere they are the user's own.
-pub fn hide_credentials(setup: &Setup, tree: &mut WorkTree, emit: &mut Emitter<'_>) {
-    if !setup.in_actions {
+pub fn hide_credentials(parts: &mut Parts<'_>) {
+    let (tree, emit) = (&mut parts.tree, &mut parts.emit);
+    if !parts.setup.in_actions {
         return;
     }
     match tree.repo.change_credentials().hide_credentials() {
@@ -25,12 +24,12 @@ pub fn hide_credentials(setup: &Setup, tree: &mut WorkTree, emit: &mut Emitter<'
 }
 
 /// Restores the credentials for the following steps of the job.
-pub fn restore_credentials(setup: &Setup, tree: &mut WorkTree, emit: &mut Emitter<'_>) {
-    if !setup.in_actions {
+pub fn restore_credentials(parts: &mut Parts<'_>) {
+    if !parts.setup.in_actions {
         return;
     }
-    if let Err(error) = tree.repo.change_credentials().restore_credentials() {
-        emit.warn(format!(
+    if let Err(error) = parts.tree.repo.change_credentials().restore_credentials() {
+        parts.emit.warn(format!(
             "the checkout's credentials could not be restored: {error}"
         ));
     }

@@ -26,7 +26,7 @@ use crate::run::steps::finish_task::finish_task;
 use crate::run::steps::landing::{identity, land, stage};
 use crate::run::steps::prompt::keep_prompt;
 use crate::run::steps::start_task::start_task;
-use crate::run::steps::turn::{spend, tell_assessment, turn_usage};
+use crate::run::steps::turn::{report_assessment, spend, turn_usage};
 use crate::run::steps::wait::wait;
 use anyhow::Context as _;
 use std::fs;
@@ -60,9 +60,7 @@ pub async fn draft_plan(
         },
         Err(outcome) => outcome,
     };
-    let (setup, tree) = (&parts.setup, &mut parts.tree);
-    let (accounts, emit) = (&mut parts.accounts, &mut parts.emit);
-    finish_task(setup, tree, accounts, emit, &mut run, &outcome)?;
+    finish_task(parts, &mut run, &outcome)?;
     Ok(outcome)
 }
 
@@ -224,7 +222,7 @@ async fn turn(
     }
     if is_told {
         let (said, states) = ((&assessment, Vec::new()), (&before, &after));
-        tell_assessment(&mut parts.emit, (turn, PURPOSE), said, states, &end, usage);
+        report_assessment(&mut parts.emit, (turn, PURPOSE), said, states, &end, usage);
     }
     Ok(result_of(assessment, drafts))
 }

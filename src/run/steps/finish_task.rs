@@ -12,6 +12,7 @@ use crate::git::RawSnapshot;
 use crate::run::state::accounts::Accounts;
 use crate::run::state::emitter::Emitter;
 use crate::run::state::layout::RunFile;
+use crate::run::state::parts::Parts;
 use crate::run::state::plan_state::completed_at;
 use crate::run::state::setup::Setup;
 use crate::run::state::task::TaskRun;
@@ -24,13 +25,12 @@ use crate::secrets::redact::MASK;
 /// # Errors
 /// When the run's own state cannot be written.
 pub fn finish_task(
-    setup: &Setup,
-    tree: &mut WorkTree,
-    accounts: &mut Accounts,
-    emit: &mut Emitter<'_>,
+    parts: &mut Parts<'_>,
     run: &mut TaskRun<'_>,
     outcome: &Outcome,
 ) -> anyhow::Result<()> {
+    let (setup, tree) = (&parts.setup, &mut parts.tree);
+    let (accounts, emit) = (&mut parts.accounts, &mut parts.emit);
     if let Outcome::NoProgress {
         preflight: true,
         message,
@@ -47,29 +47,28 @@ pub fn finish_task(
             if !setup.config.settings.allow_dirty && head != tree.repo.base() {
                 take_back_head(setup, tree, emit, run);
             }
-            tree.note_judged(Some(passes_original_tests(tree, run, outcome)))?;
+            tree.save_judged(Some(passes_original_tests(tree, run, outcome)))?;
             warn_of_items_left(emit, run);
-            finish_done(setup, tree, accounts, emit, (run, outcome))?
+            finish_done(setup, tree, accounts, emit, run, outcome)?
         }
         _ => finish_undone(setup, tree, emit, run, outcome),
     };
     // The event comes first: a run that dies in between reports the end again instead of never.
-    let told = (ended.patch.is_some(), ended.changed_files.clone());
+    let (is_saved, files) = (ended.patch.is_some(), ended.changed_files.clone());
     emit.emit(EventKind::TaskEnded(Box::new(ended)));
     emit.ensure_stored()?;
     run.journal.finish(outcome.clone())?;
     if outcome.task_end() != TaskEnd::Done {
-        let attempts = run.journal.state.all_attempts();
-        restore_for_next(
-            setup,
-            tree,
-            emit,
-            (&run.task.id, attempts),
+        let failed = FailedTask {
+            id: &run.task.id,
+            attempts: run.journal.state.all_attempts(),
+            is_saved,
+            files: &files,
             outcome,
-            (told.0, &told.1),
-        );
+        };
+        restore_for_next(parts, failed);
     }
-    accounts.end_task(run.journal.state.spend);
+    parts.accounts.end_task(run.journal.state.spend);
     Ok(())
 }
 
@@ -97,7 +96,8 @@ fn finish_done(
     tree: &mut WorkTree,
     accounts: &mut Accounts,
     emit: &mut Emitter<'_>,
-    (run, outcome): (&TaskRun<'_>, &Outcome),
+    run: &TaskRun<'_>,
+    outcome: &Outcome,
 ) -> anyhow::Result<TaskEnded> {
     if matches!(outcome, Outcome::AlreadySatisfied { .. }) {
         let update = StatusUpdate {
@@ -247,39 +247,45 @@ fn without_secrets(setup: &Setup, emit: &mut Emitter<'_>, patch: Vec<u8>) -> Vec
     }
 }
 
-/// After a failed task, restores the tree for the next one, if there is one. `saved` says whether the
-/// work is saved as a patch; `files` are the changed files. This happens after the end of the task is
-/// recorded, so that a resumed run repeats it. Unsaved work and files of other people are never removed.
-pub fn restore_for_next(
-    setup: &Setup,
-    tree: &mut WorkTree,
-    emit: &mut Emitter<'_>,
-    (task, attempts): (&TaskId, u32),
-    outcome: &Outcome,
-    (saved, files): (bool, &[String]),
-) {
-    if !setup.config.settings.keep_going || outcome.ends_run() || setup.config.settings.allow_dirty
-    {
+/// A task that failed.
+pub struct FailedTask<'a> {
+    /// Its id.
+    pub id: &'a TaskId,
+    /// The number of attempts.
+    pub attempts: u32,
+    /// Whether its work is saved as a patch.
+    pub is_saved: bool,
+    /// The files that it changed.
+    pub files: &'a [String],
+    /// The outcome.
+    pub outcome: &'a Outcome,
+}
+
+/// After a failed task, restores the tree for the next one, if there is one. This happens after the end of the task
+/// is recorded, so that a resumed run repeats it. Unsaved work and files of other people are never removed.
+pub fn restore_for_next(parts: &mut Parts<'_>, failed: FailedTask<'_>) {
+    let settings = &parts.setup.config.settings;
+    if !settings.keep_going || failed.outcome.ends_run() || settings.allow_dirty {
         return;
     }
+    let (tree, emit) = (&mut parts.tree, &mut parts.emit);
     let (raw, _) = tree.snapshot(emit);
     let there = raw.as_deref().map(changed_paths).unwrap_or_default();
-    let is_known = |path: &String| files.contains(path);
-    if !there.iter().all(is_known) || (!saved && !there.is_empty()) {
+    let is_known = |path: &String| failed.files.contains(path);
+    if !there.iter().all(is_known) || (!failed.is_saved && !there.is_empty()) {
         emit.warn("the tree stays as it is: the failed work could not be saved");
         return;
     }
     restore(tree, emit);
-    let status = match outcome.task_end() {
-        TaskEnd::Blocked => TaskStatus::Blocked,
-        _ => TaskStatus::Failed,
-    };
     let update = StatusUpdate {
-        status,
-        attempts: Some(attempts),
+        status: match failed.outcome.task_end() {
+            TaskEnd::Blocked => TaskStatus::Blocked,
+            _ => TaskStatus::Failed,
+        },
+        attempts: Some(failed.attempts),
         completed_at: None,
     };
-    tree.plan.set(task, update);
+    tree.plan.set(failed.id, update);
 }
 
 fn restore(tree: &mut WorkTree, emit: &mut Emitter<'_>) {

@@ -56,7 +56,7 @@ async fn run_hook(
     let Some(prepared) = tree.repo.prepare_hook(&hook, staged)? else {
         return Ok(Hooked::Agreed(message.to_owned()));
     };
-    tree.note_untracked(Some(raw))?;
+    tree.save_untracked(Some(raw))?;
     let mut env = setup.environment(&task.config.settings.verify_env, emit);
     env.extend(prepared.env.iter().cloned());
     let confined = setup.isolation.policy(Purpose::Check);

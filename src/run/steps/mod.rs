@@ -37,7 +37,7 @@ mod wait;
 pub use announce::announce;
 pub use commit::commit;
 pub(crate) use draft::draft_plan;
-pub use finish_task::{finish_task, restore_for_next};
+pub use finish_task::{FailedTask, finish_task, restore_for_next};
 pub(crate) use landing::{identity, last_landing, plan_name};
 pub use moved::{Before, Moved, NotMoved, move_and_verify_with_reruns};
 pub use plan_end::record_plan_end;

@@ -50,7 +50,7 @@ pub async fn run_setup(
         return Ok(None);
     }
     let (before, _) = tree.last_snapshot(emit);
-    tree.note_untracked(before.as_deref())?;
+    tree.save_untracked(before.as_deref())?;
     let env = setup.environment(&[], emit);
     let work_tree = tree.repo.real().work_tree().to_path_buf();
     for command in setup.config.setup.clone() {

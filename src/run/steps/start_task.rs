@@ -55,8 +55,8 @@ pub fn start_task<'t>(
         conversation::forget(&setup.run_dir)?;
         undo::forget(&setup.run_dir);
         let (raw, start) = tree.last_snapshot(emit);
-        tree.note_uncommitted(raw.as_deref(), &run.config.checks)?;
-        tree.note_judged(None)?;
+        tree.save_uncommitted(raw.as_deref(), &run.config.checks)?;
+        tree.save_judged(None)?;
         accounts.begin_task(&start);
         let elapsed_ms = emit.elapsed_ms();
         let started = Observation::TaskStarted { start, elapsed_ms };

@@ -78,9 +78,9 @@ pub async fn turn(
     let unseen = parts.setup.interruption().filter(|_| is_stopped);
     if let Some(by) = end.cancelled.map(interruption).or(unseen) {
         if work.is_inspected {
-            note_inspected(parts);
+            save_inspected(parts);
         }
-        keep_session(parts, run);
+        save_session(parts, run);
         let spend = spend(&usage);
         return Ok(Observation::Interrupted { by, spend });
     }
@@ -189,12 +189,17 @@ fn keep_report(
     run.session.clone_from(&end.report.session_id);
     run.final_message.clone_from(&end.report.final_message);
     let run_dir = &parts.setup.run_dir;
-    let kept = conversation::keep_final_message(run_dir, run, number);
+    let kept = conversation::save_final_message(run_dir, run, number);
     parts.emit.warn_unless_stored(kept);
-    keep_session(parts, run);
-    let place = (&parts.setup.run_dir, &*parts.setup.redactor);
+    save_session(parts, run);
+    let run_dir = &parts.setup.run_dir;
     let message = run.final_message.as_deref();
-    let (notes, kept) = parts.notes.take(place, run.task.id.as_str(), message);
+    let (notes, kept) = parts.notes.take(
+        run_dir,
+        &parts.setup.redactor,
+        run.task.id.as_str(),
+        message,
+    );
     parts.emit.warn_unless_stored(kept);
     notes
 }
@@ -412,7 +417,7 @@ impl KeptMark {
 }
 
 /// Records that what an interrupted turn did to the refs has been undone.
-fn note_inspected(parts: &mut Parts<'_>) {
+fn save_inspected(parts: &mut Parts<'_>) {
     if let Some(mark) = KeptMark::read(parts) {
         let inspected = KeptMark {
             is_inspected: true,
@@ -470,7 +475,7 @@ fn tell(
         });
     }
     let place = (key.turn, purpose.as_str());
-    tell_assessment(
+    report_assessment(
         &mut parts.emit,
         place,
         (assessment, notes),
@@ -487,7 +492,7 @@ fn tell(
 }
 
 /// Emits the assessment of a turn, with its number and purpose.
-pub(crate) fn tell_assessment(
+pub(crate) fn report_assessment(
     emit: &mut Emitter<'_>,
     (turn, purpose): (u32, &str),
     (assessment, notes): (&Assessment, Vec<Note>),
@@ -577,8 +582,8 @@ pub(super) fn spend(usage: &Usage) -> Spend {
     }
 }
 
-fn keep_session(parts: &mut Parts<'_>, run: &TaskRun<'_>) {
+fn save_session(parts: &mut Parts<'_>, run: &TaskRun<'_>) {
     let used = &parts.accounts.session_usage;
-    let kept = conversation::keep_session(&parts.setup.run_dir, run, used);
+    let kept = conversation::save_session(&parts.setup.run_dir, run, used);
     parts.emit.warn_unless_stored(kept);
 }

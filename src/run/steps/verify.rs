@@ -217,7 +217,7 @@ async fn run_all(
     config: &TaskConfig,
     before: Option<&RawSnapshot>,
 ) -> anyhow::Result<Verification> {
-    parts.tree.note_untracked(before)?;
+    parts.tree.save_untracked(before)?;
     let env = parts
         .setup
         .environment(&config.settings.verify_env, parts.emit);

@@ -3,7 +3,7 @@
 
 mod shards;
 
-use self::shards::{Brought, Reader, Shard, Work};
+use self::shards::{Brought, Shard, ShardReader, Work};
 use crate::context::Context;
 use crate::domain::agent::Usage;
 use crate::domain::attempt::{BlamedTest, Interruption};
@@ -27,8 +27,9 @@ pub(crate) async fn integrate(
     context: &Context,
     parts: &mut Parts<'_>,
     plan: &RunPlan,
+    shards: &[String],
 ) -> anyhow::Result<BTreeMap<String, Outcome>> {
-    let shards = Reader::new(context, parts, plan).read(&plan.shards);
+    let shards = ShardReader::new(context, parts, plan).read(shards);
     let mut integration = Integration {
         before: Before::at(parts.tree.repo.base_tree()),
         parts,
@@ -247,7 +248,7 @@ impl Integration<'_, '_> {
                 changed_files.insert(file.clone());
             }
         }
-        self.note_status(&planned, &outcome, attempts, !commits.is_empty());
+        self.set_status(&planned, &outcome, attempts, !commits.is_empty());
         self.parts
             .accounts
             .changed_files
@@ -266,7 +267,7 @@ impl Integration<'_, '_> {
         self.outcomes.insert(task.id.clone(), outcome);
     }
 
-    fn note_status(
+    fn set_status(
         &mut self,
         task: &Task,
         outcome: &Outcome,

@@ -77,7 +77,7 @@ enum ShardLocation {
 }
 
 /// Reads shards.
-pub(super) struct Reader<'r, 'e> {
+pub(super) struct ShardReader<'r, 'e> {
     context: &'r Context,
     parts: &'r mut Parts<'e>,
     configs: HashMap<&'r str, (usize, &'r TaskConfig)>,
@@ -85,7 +85,7 @@ pub(super) struct Reader<'r, 'e> {
     remote: Option<Remote>,
 }
 
-impl<'r, 'e> Reader<'r, 'e> {
+impl<'r, 'e> ShardReader<'r, 'e> {
     pub(super) fn new(context: &'r Context, parts: &'r mut Parts<'e>, plan: &'r RunPlan) -> Self {
         let tasks = plan.tasks.iter().enumerate();
         let configs = tasks.map(|(at, (task, start))| (task.id.as_str(), (at, &start.config)));

@@ -173,6 +173,7 @@ fn manifest() -> Manifest {
         prompt: None,
         tasks: Vec::new(),
         config: None,
+        trusted: None,
         is_draft: false,
         reviewed: None,
         flags: serde_json::Value::Null,
