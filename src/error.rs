@@ -167,9 +167,11 @@ pub fn machine_fault(error: &anyhow::Error) -> Option<&'static str> {
         .find_map(|cause| match cause.downcast_ref::<io::Error>() {
             Some(error) => fault_of(error),
             None => {
-                // git's errors are recognised by their text, which starts with its name.
+                // The errors of git, and those of a snapshot that was recorded as unknown, are texts.
                 let text = cause.to_string();
-                text.starts_with("git ").then(|| fault_told(&text))?
+                let begins = ["git ", "cannot start ", "the private git directory "];
+                let is_of_git = begins.iter().any(|begin| text.starts_with(begin));
+                is_of_git.then(|| fault_told(&text))?
             }
         })
 }
