@@ -68,6 +68,10 @@ fn asks_for_check(line: &str) -> bool {
         }
         ["verify" | "verification" | "validation"] => true,
         [verb, ..] if *verb == "run" && is_command(line) => true,
+        // `make test` runs a check; "make the tests pass" asks for work.
+        ["make", rest @ ..] if rest.first() != Some(&"sure") => {
+            !rest.is_empty() && rest.iter().all(|word| is_in(SUBJECTS, word))
+        }
         [first, rest @ ..] if is_in(VERBS, first) => only_fillers(rest) && has_subject(rest),
         [..] => {
             lower.starts_with("all ")
@@ -134,4 +138,30 @@ pub(super) fn only_commits(line: &str) -> bool {
         .next()
         .unwrap_or_default();
     is_word && words(before_message).all(|word| is_in(COMMITTED, word))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::kind_of;
+    use crate::plan::TaskKind;
+
+    #[test]
+    fn a_task_that_only_runs_checks_is_told_from_a_repair() {
+        for title in [
+            "make test",
+            "Make sure all tests pass",
+            "Checkpoint - ensure all tests pass",
+            "Run the linter",
+        ] {
+            assert_eq!(kind_of(title, ""), TaskKind::Check, "{title}");
+        }
+        for title in [
+            "Make the tests pass",
+            "Make the tests pass again",
+            "Make the build work without warnings",
+            "Fix the tests",
+        ] {
+            assert_eq!(kind_of(title, ""), TaskKind::Work, "{title}");
+        }
+    }
 }
