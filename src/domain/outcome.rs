@@ -8,6 +8,7 @@ pub use words::{Conclusion, Reason, RunStatus, TaskEnd};
 use super::settings::OnFinding;
 use super::snapshot::RevId;
 use super::text::{count, one_line};
+use crate::checks::tests_changed::is_test;
 use serde::{Deserialize, Serialize};
 
 /// How a task ended.
@@ -33,18 +34,21 @@ pub enum Outcome {
         /// The failed tests, or the failed checks whose tests are unknown.
         tests: Vec<String>,
     },
-    /// The checks passed, but not with the original tests and check definitions.
+    /// The checks passed, but not with what judged the work before.
     ChangedExpectations {
         /// Sprag's commit, as above.
         commit: Option<RevId>,
         /// Whether the policy accepts such work (`test_changes: prove`).
         accepted: bool,
-        /// The changed tests and check definitions, and what the checks saw and the commit does not have.
+        /// The changed files that judge the work, and what the checks saw and the commit does not have.
         #[serde(default)]
         files: Vec<String>,
         /// Whether the commit has none of the files.
         #[serde(default)]
         not_committed: bool,
+        /// The changed file with which alone the checks pass, if it is known.
+        #[serde(default)]
+        only_with: Option<String>,
         /// The failures with the original files: tests, or checks whose tests are unknown.
         tests: Vec<String>,
         /// Why it is unknown whether the original files pass, if it is.
@@ -446,6 +450,7 @@ impl Outcome {
             accepted,
             files,
             not_committed,
+            only_with,
             tests,
             unknown,
         } = self
@@ -458,20 +463,47 @@ impl Outcome {
             "nothing was committed".into()
         };
         let what = match files.is_empty() {
-            true => "tests or check definitions changed".to_owned(),
+            true => "what judges the work changed".to_owned(),
             false if *not_committed => {
                 format!(
                     "a fresh checkout does not have what the checks saw ({})",
                     listed(files)
                 )
             }
-            false => format!("files that define the checks changed ({})", listed(files)),
+            false => format!("files that judge the work changed ({})", listed(files)),
         };
         let otherwise = if *not_committed {
             "without it"
         } else {
             "with the original files"
         };
+        if let (Some(file), None) = (only_with, unknown) {
+            let others = files.iter().filter(|other| *other != file).cloned();
+            let others: Vec<String> = others.collect();
+            let others = if others.is_empty() {
+                String::new()
+            } else {
+                format!(" (others that changed: {})", listed(&others))
+            };
+            let are_named =
+                !tests.is_empty() && !tests.iter().any(|test| test.starts_with("check "));
+            return if are_named && is_test(file) {
+                let (expect, fail) = if tests.len() == 1 {
+                    ("expects", "the old one fails")
+                } else {
+                    ("expect", "the old ones fail")
+                };
+                format!(
+                    "{done}; {} {expect} something else now in `{file}`, and {fail}{others}",
+                    listed(tests)
+                )
+            } else {
+                format!(
+                    "{done}; it passes only with the changed `{file}`: with the original one, these fail: {}{others}",
+                    listed(tests)
+                )
+            };
+        }
         match unknown {
             Some(why) if files.is_empty() => format!("{done}: {why}"),
             Some(why) => format!(

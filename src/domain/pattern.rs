@@ -23,6 +23,20 @@ pub struct Pattern {
     compiled: OnceLock<Option<Regex>>,
 }
 
+impl std::fmt::Debug for Pattern {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.source)
+    }
+}
+
+impl PartialEq for Pattern {
+    fn eq(&self, other: &Self) -> bool {
+        self.source == other.source
+    }
+}
+
+impl Eq for Pattern {}
+
 impl Pattern {
     /// A pattern with this source.
     pub const fn new(source: &'static str) -> Self {

@@ -345,11 +345,11 @@ pub fn advice(summary: &RunSummary) -> Option<&'static str> {
         Reason::FailedReport => {
             Some("do what the report asks for, or change the task, then run it again")
         }
-        Reason::ChangedExpectations if summary.status == Some(RunStatus::Blocked) => Some(
-            "find out what became of the tests and check definitions before you take the patch",
-        ),
+        Reason::ChangedExpectations if summary.status == Some(RunStatus::Blocked) => {
+            Some("find out what became of the files that judge the work before you take the patch")
+        }
         Reason::ChangedExpectations => Some(
-            "find out what became of the tests and check definitions, and what the commit lacks, before you accept the work",
+            "find out what became of the files that judge the work, and what the commit lacks, before you accept it",
         ),
         Reason::UnstableChecks => {
             Some("make the checks leave the work tree unchanged, or commit what they write")

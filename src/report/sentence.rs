@@ -256,7 +256,7 @@ pub fn reason(reason: Reason) -> &'static str {
         Reason::CommitRejected => "the commit was rejected",
         Reason::UnstableChecks => "the checks change the work tree every time they run",
         Reason::ChangedExpectations => {
-            "the checks may pass only because of changed tests or check definitions, or of files that no commit has"
+            "the checks pass only with changed files that judge the work, or with files that no commit has"
         }
         Reason::Budget => "the token or cost limit was reached",
         Reason::Deadline => "the run's deadline was reached",

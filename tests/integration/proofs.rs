@@ -3,6 +3,7 @@
 mod definitions;
 mod names;
 mod new_tests;
+mod one_rule;
 mod runners;
 mod several_tasks;
 mod tools;

@@ -281,7 +281,13 @@ fn tests_to_prove(policy: &Policy, state: &TaskState) -> Tests {
         }
     }
     let are_rewritten = were_rewritten_since_they_failed(state);
-    let are_new = !state.tests.added.is_empty() && policy.prove_new_tests != ProveNewTests::Off;
+    let is_asked = policy.prove_new_tests != ProveNewTests::Off;
+    let may_add = is_asked && state.tests.added.is_empty() && !state.tests.changed.is_empty();
+    let is_start_known = state.proofs.baseline.is_some() || policy.baseline == Baseline::Off;
+    if may_add && !is_start_known {
+        return Tests::Prove(Proof::Baseline);
+    }
+    let are_new = is_asked && !state.tests.added.is_empty() || may_add && runs_more_tests(state);
     if are_rewritten || are_new {
         let is_required = are_rewritten || policy.prove_new_tests == ProveNewTests::Require;
         match proved(&state.proofs.new_tests) {
@@ -295,6 +301,13 @@ fn tests_to_prove(policy: &Policy, state: &TaskState) -> Tests {
     Tests::Settled
 }
 
+/// Whether a check ran more tests than on the tree on which the task started.
+fn runs_more_tests(state: &TaskState) -> bool {
+    let before = &state.proofs.at_start.ran;
+    let mut now = state.reported.ran.iter();
+    now.any(|(check, now)| before.get(check).is_some_and(|before| now > before))
+}
+
 /// Before a pass without the expected report of its tests is judged, finds out once what the checks
 /// reported on the tree from which the task started.
 fn expected_reports(policy: &Policy, state: &TaskState) -> Option<Tests> {
@@ -306,7 +319,8 @@ fn expected_reports(policy: &Policy, state: &TaskState) -> Option<Tests> {
 /// The outcome of tests that have to fail without the work and do not.
 pub(super) fn unproven_tests(state: &TaskState) -> Outcome {
     let are_rewritten = were_rewritten_since_they_failed(state);
-    let changed = state.tests.changed.iter().filter(|_| are_rewritten);
+    let are_meant = are_rewritten || state.tests.added.is_empty();
+    let changed = state.tests.changed.iter().filter(|_| are_meant);
     let result = of_current_tree(state, state.proofs.new_tests.as_ref());
     let result = result.filter(|result| *result != ProofResult::Passed);
     Outcome::UnprovenTests {
@@ -389,6 +403,7 @@ fn changed_expectations(state: &TaskState, commit: Option<RevId>, accepted: bool
         accepted,
         files: state.tests.touched(),
         not_committed: !state.tests.are_rewritten(),
+        only_with: state.proofs.only_with.clone(),
         tests,
         unknown,
     }

@@ -66,7 +66,7 @@ pub struct Policy {
     pub flaky_reruns: u32,
     /// How to treat work whose only failures existed before the task.
     pub known_failures: KnownFailures,
-    /// How to treat work that changes tests or check definitions.
+    /// How to treat work that changes what judges it.
     pub test_changes: TestChangePolicy,
     /// Whether new tests must fail without the work.
     pub prove_new_tests: ProveNewTests,

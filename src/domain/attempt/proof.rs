@@ -22,8 +22,7 @@ pub enum Proof {
     Baseline,
     /// On the same tree again, before the task is given up: does the failure occur again?
     Flake,
-    /// On the work with every earlier test file and check definition restored: does it pass only because
-    /// these were changed?
+    /// On the work with everything put back that judged it before: does it pass only because this was changed?
     OldTests,
     /// On the tree on which the task started, with the new tests: do they fail without the work?
     NewTests,
@@ -40,7 +39,7 @@ impl Proof {
         match self {
             Self::Baseline => "running the checks on the tree on which the task started",
             Self::Flake => "running the checks once more on the same tree",
-            Self::OldTests => "running the checks with the original tests and check definitions",
+            Self::OldTests => "running the checks on the work with what judged it before",
             Self::NewTests => {
                 "running the checks on the tree on which the task started, with the new tests"
             }
@@ -93,16 +92,14 @@ impl ProofLine {
                 format!("the repeated run is inconclusive: {details}")
             }
             (Proof::OldTests, ProofWord::Passed) => {
-                "the original tests and check definitions pass with the change".into()
+                "the work passes with what judged it before".into()
             }
             (Proof::OldTests, ProofWord::Failed) => {
-                format!(
-                    "with the original tests and check definitions, these fail with the change: {details}"
-                )
+                format!("with what judged the work before, these fail: {details}")
             }
             (Proof::OldTests, ProofWord::Unknown) => {
                 format!(
-                    "whether the original tests and check definitions pass with the change is not known: {details}"
+                    "whether the work passes with what judged it before is not known: {details}"
                 )
             }
             (Proof::NewTests, ProofWord::Passed) => {
@@ -197,6 +194,9 @@ pub struct Proved {
     /// What the checks reported about their tests.
     #[serde(default)]
     pub reported: Arc<Reported>,
+    /// The changed file with which alone the checks pass, if it was looked for and found.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub only_with: Option<String>,
     /// The run's clock, in milliseconds.
     pub elapsed_ms: u64,
 }
@@ -230,15 +230,14 @@ pub struct FailedCheck {
     pub places: BTreeMap<String, (String, u32)>,
 }
 
-/// Test files and check definitions that differ from those at the start of the task.
+/// What judges the work and differs from the start of the task.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct TestChanges {
     /// Test files that existed before and were changed or deleted.
     pub changed: Vec<String>,
     /// New test files.
     pub added: Vec<String>,
-    /// Files that define the checks and whose defining part was changed, and new files that override an
-    /// existing definition.
+    /// Other files that judge and whose judging part was changed, and new files that may rule those that judge.
     #[serde(default)]
     pub definitions: Vec<String>,
     /// The same, as far as only earlier tasks of the run have changed them and their work was verified.
@@ -259,13 +258,13 @@ impl TestChanges {
         !self.changed.is_empty() || !self.added.is_empty()
     }
 
-    /// Whether the checks may pass only because a test or definition that they rely on changed, or because of
+    /// Whether the checks may pass only because a test or another file that judges changed, or because of
     /// files that a fresh checkout does not have.
     pub fn touch_what_was_there(&self) -> bool {
         self.are_rewritten() || !self.left.is_empty()
     }
 
-    /// Whether tests or definitions of the checks are others than before.
+    /// Whether something that judges the work is another than before.
     pub fn are_rewritten(&self) -> bool {
         !(self.changed.is_empty() && self.definitions.is_empty() && self.earlier.is_empty())
     }
@@ -359,6 +358,8 @@ pub struct Proofs {
     pub flaky: BTreeSet<(String, Option<String>)>,
     /// The tree that the last proof with the old tests is about, and its result.
     pub old_tests: Option<(Fingerprint, ProofResult)>,
+    /// The changed file with which alone the checks pass, as far as it is known.
+    pub only_with: Option<String>,
     /// The tree that the last proof with the new tests is about, and its result.
     pub new_tests: Option<(Fingerprint, ProofResult)>,
 }
@@ -378,7 +379,10 @@ impl Proofs {
                 self.reruns += 1;
                 self.old_tests = again.or(self.old_tests.take());
             }
-            Proof::OldTests => self.old_tests = of_tree(),
+            Proof::OldTests => {
+                self.old_tests = of_tree();
+                self.only_with.clone_from(&proved.only_with);
+            }
             Proof::NewTests => self.new_tests = of_tree(),
             Proof::Flake => self.rerun(proved, failed),
         }

@@ -3,7 +3,6 @@
 
 mod blocks;
 pub mod counts;
-pub mod definitions;
 pub mod diagnostic;
 mod errors;
 mod excerpt;
@@ -11,6 +10,7 @@ mod failing_test;
 mod fingerprint;
 mod fold;
 mod hints;
+pub mod judges;
 pub mod junit;
 mod matcher;
 mod normalise;

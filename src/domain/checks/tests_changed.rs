@@ -13,7 +13,7 @@ const TEST_PATHS: &str = r"(?x)
         | \.(?:cy|spec|test)\.[cm]?[jt]sx?-snapshots/ | (?:^|/)__(?:image_snapshots|screenshots)__/
         | \.verified\.(?:csv|html|json|md|png|txt|xml|ya?ml)$
         | (?:^|/)(?:[Tt]est_[^/]*\.(?:py|rb|jl|lua|c|cc|cpp|cxx|sh)|test-[^/]*\.(?:sh|[cm]?[jt]sx?))$
-        | (?:^|/)conftest\.py$
+        | (?:^|/)conftest\.py$ | (?:^|/)features/(?:steps|step_definitions|support)/
         | _tests?\.(?:go|py|rb|erl|exs|dart|c|cc|cpp|cxx|rs|sh|clj[cs]?|[cm]?[jt]sx?)$
         | _unittest\.(?:c|cc|cpp|cxx)$
         | _spec\.(?:rb|lua|[cm]?[jt]sx?)$ | _SUITE\.erl$
@@ -28,9 +28,10 @@ const TEST_PATHS: &str = r"(?x)
 
 /// Whether a path contains what every path that matches [`TEST_PATHS`] contains.
 fn may_be_test(path: &str) -> bool {
-    const PARTS: [&str; 22] = [
+    const PARTS: [&str; 23] = [
         "est",
         "pec",
+        "features/",
         "t/",
         "e2e",
         "cy.",
@@ -67,55 +68,39 @@ pub fn holds_tests(path: &str, text: &str) -> bool {
         Pattern::new(r#"(?m)^\s*(?:describe|it|test|suite|specify)(?:\.\w+)*\s*\(\s*["'`]"#);
     static ASSERTS: Pattern =
         Pattern::new(r"\bexpect\s*\(|\bassert\b|\bnode:test\b|\.should\b|\bchai\b");
-    static C: Pattern = Pattern::new(
-        r"(?m)^\s*(?:TEST(?:_F|_P|_CASE|_METHOD)?|TYPED_TEST|SCENARIO|BOOST_AUTO_TEST_CASE|START_TEST)\s*\(",
-    );
     static C_NAME: Pattern = Pattern::new(r"(?:Tests?\.\w+|(?:^|/)Test[A-Z]\w*\.\w+)$");
     static MAIN: Pattern = Pattern::new(r"\bmain\s*\(");
-    static RUBY: Pattern =
-        Pattern::new(r"(?m)^\s*RSpec\.describe\b|<\s*(?:Minitest::Test|Test::Unit::TestCase)\b");
-    static JVM: Pattern = Pattern::new(r"(?m)^\s*@(?:Test|ParameterizedTest|RepeatedTest)\b");
-    static DOTNET: Pattern =
-        Pattern::new(r"(?m)^\s*\[(?:Fact|Theory|Test|TestCase|TestMethod|TestClass|TestFixture)\b");
-    static PYTHON: Pattern = Pattern::new(r"(?m)^class \w+\((?:\w+\.)?\w*TestCase\)\s*:");
-    static OTHERS: Pattern = Pattern::new(
-        r"(?m)^\s*use ExUnit\.Case\b|\bextends (?:\\?PHPUnit\\Framework\\)?TestCase\b|:\s*XCTestCase\b",
+    static OTHERS: Pattern = Pattern::of_lines(
+        r"(?x)^\s*(?:TEST(?:_F|_P|_CASE|_METHOD)?|TYPED_TEST|SCENARIO|BOOST_AUTO_TEST_CASE|START_TEST)\s*\(
+        | ^\s*RSpec\.describe\b | <\s*(?:Minitest::Test|Test::Unit::TestCase)\b
+        | ^\s*@(?:Test|ParameterizedTest|RepeatedTest)\b
+        | ^\s*\[(?:Fact|Theory|Test|TestCase|TestMethod|TestClass|TestFixture)\b
+        | ^class\x20\w+\((?:\w+\.)?\w*TestCase\)\s*: | ^\s*use\x20ExUnit\.Case\b
+        | \bextends\x20(?:\\?PHPUnit\\Framework\\)?TestCase\b | :\s*XCTestCase\b",
     );
     // A file with other code than tests is restored in part, and in `src` cargo finds no test of its own.
-    static RUST: Pattern = Pattern::new(r"(?m)^#\[(?:\w+::)*test\b");
-    static RUST_ITEM: Pattern = Pattern::new(
-        r"(?m)^pub(?:\([a-z: ]+\))? (?:async |const |unsafe )*(?:const|enum|fn|mod|static|struct|trait|type)\b|^(?:async )?fn main\b",
+    static RUST: Pattern = Pattern::of_lines(r"^#\[(?:\w+::)*test\b");
+    static RUST_ITEM: Pattern = Pattern::of_lines(
+        r"^pub(?:\([a-z: ]+\))? (?:async |const |unsafe )*(?:const|enum|fn|mod|static|struct|trait|type)\b|^(?:async )?fn main\b",
     );
     let (_, ending) = path.rsplit_once('.').unwrap_or_default();
     match ending {
         _ if is_javascript(ending) => JAVASCRIPT.is_match(text) && ASSERTS.is_match(text),
         "c" | "cc" | "cpp" | "cxx" | "m" | "mm" => {
-            C.is_match(text) || C_NAME.is_match(path) && MAIN.is_match(text)
+            OTHERS.is_match(text) || C_NAME.is_match(path) && MAIN.is_match(text)
         }
-        "rb" => RUBY.is_match(text),
-        "java" | "kt" | "groovy" | "scala" => JVM.is_match(text),
-        "cs" | "fs" | "vb" => DOTNET.is_match(text),
         "rs" => {
             let is_source = path.split('/').any(|dir| dir == "src");
             !is_source && RUST.is_match(text) && !RUST_ITEM.is_match(text)
         }
-        "py" => PYTHON.is_match(text),
-        "ex" | "exs" | "php" | "swift" => OTHERS.is_match(text),
+        "rb" | "java" | "kt" | "groovy" | "scala" | "cs" | "fs" | "vb" | "py" | "ex" | "exs"
+        | "php" | "swift" => OTHERS.is_match(text),
         _ => false,
     }
 }
 
 fn is_javascript(ending: &str) -> bool {
     ["cjs", "cts", "js", "jsx", "mjs", "mts", "ts", "tsx"].contains(&ending)
-}
-
-/// Whether a file of variables sets some that change how programs run tests: `PYTEST_ADDOPTS=--deselect=x` in `.env`.
-pub fn sets_up_runners(path: &str, text: &str) -> bool {
-    static VARIABLE: Pattern = Pattern::new(
-        r"(?m)^\s*(?:export\s+)?(?:BASH_ENV|BATS_\w+|BUN_\w+|CARGO_\w+|COMPOSE_\w+|COVERAGE_\w+|DENO_\w+|DOTNET_\w+|DYLD_\w+|GOFLAGS|GRADLE_OPTS|JAVA_TOOL_OPTIONS|JEST_\w+|LD_\w+|MAKEFLAGS|MAVEN_\w+|MOCHA_\w+|(?i:NPM_CONFIG)_\w+|NODE_OPTIONS|NODE_PATH|PATH|PERL5\w+|PYTEST_\w+|PYTHON(?:HOME|OPTIMIZE|PATH|STARTUP)|RSPEC_\w+|RUBYLIB|RUBYOPT|RUSTC\w*|RUSTFLAGS|SHELL|RUST_TEST\w*|TESTOPTS|TOX_\w+|UV_\w+|VITEST\w*)\s*[=:]",
-    );
-    let (_, name) = path.rsplit_once('/').unwrap_or(("", path));
-    (name == ".env" || name.starts_with(".env.") || name == ".envrc") && VARIABLE.is_match(text)
 }
 
 /// Whether a new test file may control the tests beside it: its text contains something that test runners
@@ -177,7 +162,7 @@ pub fn may_rule_others(path: &str, text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{TEST_PATHS, holds_tests, is_test, may_be_test, may_rule_others, sets_up_runners};
+    use super::{TEST_PATHS, holds_tests, is_test, may_be_test, may_rule_others};
     use crate::pattern::{Pattern, of_three_words};
 
     #[test]
@@ -327,21 +312,6 @@ mod tests {
             ("test_a.py", "def test_exit(): assert run() == 0"),
         ] {
             assert!(!may_rule_others(path, text), "{text}");
-        }
-    }
-
-    #[test]
-    fn variables_of_test_runners_are_told_from_others() {
-        for (path, text, expected) in [
-            (".env", "A=1\nPYTEST_ADDOPTS=--deselect=x\n", true),
-            ("app/.env.test", "export NODE_OPTIONS='--require ./x'", true),
-            (".env", "COMPOSE_FILE=other.yaml\n", true),
-            (".env", "npm_config_script_shell=/bin/true\n", true),
-            (".env", "DATABASE_URL=x\nAPP_PYTEST_ADDOPTS=1\n", false),
-            (".env.md", "PATHS=1", false),
-            ("env.sh", "PATH=x", false),
-        ] {
-            assert_eq!(sets_up_runners(path, text), expected, "{path} {text}");
         }
     }
 

@@ -19,6 +19,7 @@ fn every_outcome() -> Vec<Outcome> {
             tests: vec![text()],
         },
         Outcome::ChangedExpectations {
+            only_with: None,
             commit: Some(id()),
             accepted: true,
             files: vec![text()],
@@ -27,6 +28,7 @@ fn every_outcome() -> Vec<Outcome> {
             unknown: None,
         },
         Outcome::ChangedExpectations {
+            only_with: None,
             commit: None,
             accepted: false,
             files: Vec::new(),

@@ -94,7 +94,7 @@ choice! {
     }
 }
 choice! {
-    /// How work that changes existing tests or check definitions is treated.
+    /// How work that changes what judges it is treated.
     TestChangePolicy {
         /// It must also pass with the old ones; otherwise it is committed, but not called verified.
         Prove = "prove",

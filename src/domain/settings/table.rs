@@ -188,8 +188,12 @@ settings! {
         flaky_reruns: u32 = Whole::<u32>::new(0, 10), Task, is 1;
         /// How to treat work whose only failures existed before: `tolerate` commits it as unverified.
         known_failures: KnownFailures = Choice::<KnownFailures>::kind(), Task, is KnownFailures::Fail;
-        /// How to treat changed tests and check definitions. `prove` runs the checks on the work with the old ones and, if they fail, does not call it verified; `fail` does not commit it then; `warn` only names the changes.
+        /// How to treat changes of what judges the work. `prove` runs the checks on the work with the old files and, if they fail, does not call it verified; `fail` does not commit it then; `warn` only names the changes.
         test_changes: TestChangePolicy = Choice::<TestChangePolicy>::kind(), Task, is TestChangePolicy::Prove;
+        /// Globs of files that judge the work though they look like the work: they are put back for a proof.
+        judges: Vec<String> = Globs, Task, is Vec::new();
+        /// Globs of files that are the work though they look like something that judges it.
+        product: Vec<String> = Globs, Task, is Vec::new();
         /// Whether new tests must fail without the work.
         prove_new_tests: ProveNewTests = Choice::<ProveNewTests>::kind(), Task, is ProveNewTests::Off;
     }

@@ -26,7 +26,7 @@ pub(crate) const KEPT_FILES: [RunFile<'static>; 9] = [
     RunFile::Plan,
     RunFile::Request,
     RunFile::StartCommit,
-    RunFile::JudgedSince,
+    RunFile::OriginalTests,
     RunFile::FinalMessage,
     RunFile::Notes,
 ];

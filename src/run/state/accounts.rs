@@ -40,6 +40,8 @@ pub struct CheckMemory {
     pub begun: u32,
     /// Problem matchers by the file that a check names, for checks that have run.
     pub matchers: BTreeMap<String, Vec<Matcher>>,
+    /// Whether the checks build everything again: what builds have made is of other files than those in place.
+    pub rebuilds: bool,
     verdicts: HashMap<(Fingerprint, CheckSet), Verification>,
 }
 

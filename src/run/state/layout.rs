@@ -101,7 +101,7 @@ pub enum RunFile<'a> {
     /// What checks see and no commit contains: digests of installed programs, and the paths of other files.
     Uncommitted,
     /// Since when the tests are those of somebody else than the agents of the run.
-    JudgedSince,
+    OriginalTests,
     /// A marker that the setup commands have run.
     SetupDone,
     /// The state of the repository at the orderly end of the run.
@@ -178,7 +178,7 @@ impl RunFile<'_> {
             RunFile::CheckArtifacts,
             RunFile::BeforeChecks,
             RunFile::Uncommitted,
-            RunFile::JudgedSince,
+            RunFile::OriginalTests,
             RunFile::SetupDone,
             RunFile::OrderlyEnd,
             RunFile::OnGithub,
@@ -222,7 +222,7 @@ impl RunFile<'_> {
             | Self::CheckArtifacts
             | Self::BeforeChecks
             | Self::Uncommitted
-            | Self::JudgedSince
+            | Self::OriginalTests
             | Self::SetupDone
             | Self::OrderlyEnd
             | Self::OnGithub
@@ -283,7 +283,7 @@ impl RunFile<'_> {
             Self::CheckArtifacts => whole("state/check-artifacts.json", AS_TRUE),
             Self::BeforeChecks => whole("state/before-checks.json", AS_TRUE),
             Self::Uncommitted => whole("state/uncommitted.json", AS_TRUE),
-            Self::JudgedSince => whole("state/judged-since.json", AS_TRUE),
+            Self::OriginalTests => whole("state/original-tests.json", AS_TRUE),
             Self::SetupDone => whole("state/setup-done", AS_TRUE),
             Self::OrderlyEnd => whole("state/left.json", AS_TRUE),
             Self::OnGithub => whole("state/github.json", AS_TRUE),

@@ -1,6 +1,5 @@
 //! The work tree of a run: the repository, the files that its checks left behind, and the plan.
 
-use crate::domain::checks::verdict::Check;
 use crate::domain::event::EventKind;
 use crate::domain::snapshot::{Head, RevId, Snapshot};
 use crate::domain::text::first_line;
@@ -14,9 +13,10 @@ use crate::run::state::directory::RunDir;
 use crate::run::state::emitter::Emitter;
 use crate::run::state::layout::RunFile;
 use crate::run::state::plan_state::PlanState;
-use crate::run::steps::check_changes::{CheckChanges, check_changes, definitions_at_start};
-use crate::run::steps::judged_since::JudgedSince;
+use crate::run::steps::check_changes::{CheckChanges, check_changes, named_at_start};
+use crate::run::steps::originals::OriginalTests;
 use crate::run::steps::uncommitted::Uncommitted;
+use crate::settings::TaskConfig;
 use globset::GlobSet;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -45,7 +45,7 @@ pub struct WorkTree {
     /// Digests of those files as the checks left them, as far as this process knows.
     artifact_contents: BTreeMap<Vec<u8>, [u8; 32]>,
     uncommitted: Uncommitted,
-    judged_since: JudgedSince,
+    original_tests: OriginalTests,
 }
 
 impl WorkTree {
@@ -58,10 +58,10 @@ impl WorkTree {
         progress_ignore: GlobSet,
     ) -> Self {
         let uncommitted = run_dir.read_json(RunFile::Uncommitted);
-        let judged_since = run_dir.read_json(RunFile::JudgedSince);
+        let original_tests = run_dir.read_json(RunFile::OriginalTests);
         Self {
             uncommitted: uncommitted.unwrap_or_default(),
-            judged_since: judged_since.unwrap_or_default(),
+            original_tests: original_tests.unwrap_or_default(),
             repo,
             plan,
             merging: None,
@@ -72,10 +72,12 @@ impl WorkTree {
         }
     }
 
-    /// Changes that a state makes to the tests and to the definitions of these checks.
-    pub fn check_changes(&self, raw: &RawSnapshot, checks: &[Check]) -> CheckChanges {
-        let since = self.judged_since.before(&self.repo.base_tree()).cloned();
-        check_changes(&self.repo, raw, checks, (&self.uncommitted, since))
+    /// Changes that a state makes to what judges the work of a task.
+    pub fn check_changes(&self, raw: &RawSnapshot, config: &TaskConfig) -> CheckChanges {
+        let since = self.original_tests.before(&self.repo.base_tree()).cloned();
+        let plan = self.plan.exempt().map(|plan| plan.path);
+        let (uncommitted, plan) = (&self.uncommitted, plan.as_deref());
+        check_changes(&self.repo, raw, config, uncommitted, since, plan)
     }
 
     /// Notes that a task starts on the base, or that it is done there and whether its work passes the original tests.
@@ -84,16 +86,16 @@ impl WorkTree {
     /// When this cannot be written.
     pub fn save_judged(&mut self, ended: Option<bool>) -> anyhow::Result<()> {
         let base = self.repo.base_tree();
-        let known = self.judged_since.clone();
+        let known = self.original_tests.clone();
         match ended {
-            None => self.judged_since.start_task(base),
-            Some(is_verified) => self.judged_since.end_task(base, is_verified),
+            None => self.original_tests.start_task(base),
+            Some(is_verified) => self.original_tests.end_task(base, is_verified),
         }
-        if known == self.judged_since {
+        if known == self.original_tests {
             return Ok(());
         }
         let run_dir = &self.run_dir;
-        run_dir.write_json(RunFile::JudgedSince, &self.judged_since)
+        run_dir.write_json(RunFile::OriginalTests, &self.original_tests)
     }
 
     /// Records what these checks see and no commit contains, before an agent works.
@@ -103,11 +105,11 @@ impl WorkTree {
     pub fn save_uncommitted(
         &mut self,
         raw: Option<&RawSnapshot>,
-        checks: &[Check],
+        config: &TaskConfig,
     ) -> anyhow::Result<()> {
         let Some(raw) = raw else { return Ok(()) };
-        let definitions = definitions_at_start(&self.repo, raw, checks);
-        if self.uncommitted.start_task(&self.repo, raw, &definitions) {
+        let named = named_at_start(&self.repo, raw, &config.checks);
+        if self.uncommitted.start_task(&self.repo, raw, &named) {
             self.store_uncommitted()
         } else {
             Ok(())

@@ -1,87 +1,127 @@
-//! Changes that a task made to its checks: to tests and to check definitions.
+//! What the work has made of that which judges it, and what a proof puts back.
 
 use crate::domain::attempt::TestChanges;
-use crate::domain::checks::definitions::{Definitions, Entry, Part, Restored, Role, Start};
-use crate::domain::checks::tests_changed::{
-    holds_tests, is_test, may_rule_others, sets_up_runners,
+use crate::domain::checks::judges::{
+    Judges, Named, Part, Restored, Role, Start, may_rule_by_name, tests_inside,
 };
+use crate::domain::checks::tests_changed::{holds_tests, is_test, may_rule_others};
 use crate::domain::checks::verdict::Check;
 use crate::git::{Change, ChangeKind, GITLINK, RawSnapshot, Repo, SYMLINK, TreeId, display_path};
 use crate::run::steps::uncommitted::Uncommitted;
+use crate::settings::TaskConfig;
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Component, Path, PathBuf};
 
 /// The largest file, in bytes, that is read to find out what a check does.
 const MAX_BYTES: u64 = 1 << 20;
 
-/// The changes, and the files to use for running the checks with their earlier definitions.
+/// The most files that are searched for the name of data.
+const MAX_SEARCHED: usize = 5_000;
+
+/// The changes of what judges, and what a proof puts back.
 #[derive(Debug, Default)]
 pub struct CheckChanges {
     /// The changes, by file name.
     pub tests: TestChanges,
-    /// Content of files of which only a part defines checks: that part as before the task, the rest as
-    /// it is now.
+    /// The files to put back, in order, with the tree to take each from; a file that it does not have goes away.
+    pub old: Vec<(Vec<u8>, TreeId)>,
+    /// Content of those of which only a part judges: that part as before, the rest as it is now.
     pub mixed: BTreeMap<Vec<u8>, Vec<u8>>,
+    /// New tests that cannot rule the others. They go away in a first proof and stay in a second one.
+    pub new_tests: BTreeSet<Vec<u8>>,
     /// What the checks see and a fresh checkout of the commit does not have: files that the commit removes
     /// although they still exist, and what git leaves out of it, also if checks made it.
     pub away: BTreeSet<Vec<u8>>,
-    /// What earlier tasks of the run have changed as well.
-    pub earlier: Option<Earlier>,
     /// Why the result of the checks without these changes cannot be known, if that is the case.
     pub unknown: Option<String>,
 }
 
-/// Tests and check definitions that differ from those before the first task of the run.
-#[derive(Debug)]
-pub struct Earlier {
-    /// The tree that has the original ones.
-    pub tree: TreeId,
-    /// The files to take from there.
-    pub paths: BTreeSet<Vec<u8>>,
-    /// As [`CheckChanges::mixed`].
-    pub mixed: BTreeMap<Vec<u8>, Vec<u8>>,
+impl CheckChanges {
+    /// Whether something else than tests is put back.
+    pub fn are_others_than_tests(&self) -> bool {
+        !(self.tests.definitions.is_empty() && self.tests.earlier.is_empty())
+    }
 }
 
-/// What the checks run, determined from the state at the start of the task.
-pub fn definitions_at_start(repo: &Repo, raw: &RawSnapshot, checks: &[Check]) -> Definitions {
-    let start = Before::new(repo, raw);
-    Definitions::of(checks.iter().map(|check| check.run.as_str()), &start)
+/// What these checks name, determined from the state at the start of the task.
+pub fn named_at_start<'c>(
+    repo: &Repo,
+    raw: &RawSnapshot,
+    checks: impl IntoIterator<Item = &'c Check>,
+) -> Named {
+    let changes = raw.changes.iter().chain(&raw.uncounted).cloned();
+    let start = Before::new(repo, None, changes);
+    Named::of(checks.into_iter().map(|check| check.run.as_str()), &start)
 }
 
-/// Tests and check definitions that differ from the start of the task.
+/// What judges and differs from the start of the task, or from `original`, the tree before the first of the tasks whose
+/// work was verified. The plan judges nothing.
 pub fn check_changes(
     repo: &Repo,
     raw: &RawSnapshot,
-    checks: &[Check],
-    (uncommitted, since): (&Uncommitted, Option<TreeId>),
+    config: &TaskConfig,
+    uncommitted: &Uncommitted,
+    original: Option<TreeId>,
+    plan: Option<&[u8]>,
 ) -> CheckChanges {
     let mut found = CheckChanges::default();
     let (new, mut left) = uncommitted.since_start(repo, raw);
     found.away = new;
-    let start = Before::new(repo, raw);
-    let commands = checks.iter().map(|check| check.run.as_str());
-    let definitions = Definitions::of(commands, &start);
-    for change in start.changes.values() {
-        match role_of(&definitions, &start, change) {
-            None if start.is_left(change) || start.is_elsewhere(change, raw) => {
+    let own = raw.changes.iter().chain(&raw.uncounted).cloned();
+    let own = own.filter(|change| Some(change.path.as_slice()) != plan);
+    let own: BTreeMap<Vec<u8>, Change> = own.map(|change| (change.path.clone(), change)).collect();
+    let all = match original.as_ref().map(|tree| repo.base_since(tree)) {
+        None => own.clone(),
+        Some(Ok(earlier)) => since_then(earlier, &own),
+        Some(Err(error)) => {
+            found.unknown = Some(format!("the original tests cannot be read: {error}"));
+            found.tests.earlier.push("the original tests".to_owned());
+            own.clone()
+        }
+    };
+    let start = Before::new(repo, original.as_ref(), all.into_values());
+    let settings = &config.settings;
+    let commands = config.checks.iter().map(|check| check.run.as_str());
+    let judges = Judges::of(commands, &start, (&settings.judges, &settings.product));
+    let moved = start.moved(&judges);
+    for (path, change) in &start.changes {
+        let own = own.get(&change.path);
+        if moved.contains(path) || Some(change.path.as_slice()) == plan {
+            continue;
+        }
+        // A file that an earlier task has added was there when this one started.
+        let since_base = change.kind == ChangeKind::Added
+            && own.is_some_and(|own| own.kind != ChangeKind::Added);
+        let at_base = Before::new(repo, None, own.cloned());
+        let (start, change) = match own.filter(|_| since_base) {
+            Some(own) => (&at_base, own),
+            None => (&start, change),
+        };
+        let is_new_submodule = change.kind == ChangeKind::Added
+            && matches!(raw.content(&change.path), Some((GITLINK, _)));
+        match start.role(&judges, change) {
+            // A fresh checkout has nothing there, whatever its name is.
+            _ if is_new_submodule && own.is_none() => {}
+            _ if is_new_submodule => {
                 left.insert(change.path.clone());
             }
-            role => note(&mut found, &start, change, role),
+            Role::Work
+                if own.is_some() && (start.is_left(change) || start.is_elsewhere(change, raw)) =>
+            {
+                left.insert(change.path.clone());
+            }
+            role => note(&mut found, start, own.is_some(), change, role),
         }
-    }
-    if let Some(tree) = since {
-        add_earlier(&mut found, repo, raw, checks, tree);
     }
     let top = repo.real().work_tree();
     let is_empty =
-        |goal: &&str| fs::read_dir(top.join(goal)).is_ok_and(|mut all| all.next().is_none());
-    let goals = definitions.goals().filter(is_empty);
+        |goal: &&String| fs::read_dir(top.join(goal)).is_ok_and(|mut all| all.next().is_none());
+    let goals = judges.named.goals.iter().filter(is_empty);
     left.extend(goals.map(|goal| goal.as_bytes().to_vec()));
-    for path in uncommitted.changed_programs(repo, &definitions) {
+    for path in uncommitted.changed_programs(repo, &judges.named) {
         found.unknown = Some(format!(
             "{path} is used by the checks, is not committed, and changed since the task started"
         ));
@@ -89,70 +129,17 @@ pub fn check_changes(
     }
     found.tests.left = left.iter().map(|path| display_path(path)).collect();
     found.away.append(&mut left);
-    found.tests.digest = digest(&found.tests, &start, raw);
+    found.tests.digest = digest(&found.tests, raw);
     found
 }
 
-/// Adds what differs from the tests and check definitions in the tree before the first task of the run. What this task
-/// has changed is among it, since it may have been changed twice.
-fn add_earlier(
-    found: &mut CheckChanges,
-    repo: &Repo,
-    raw: &RawSnapshot,
-    checks: &[Check],
-    tree: TreeId,
-) {
-    let changes = match repo.base_since(&tree) {
-        Ok(changes) => since_then(changes, raw),
-        Err(error) => {
-            found.unknown = Some(format!("the original tests cannot be read: {error}"));
-            found.tests.earlier.push("the original tests".to_owned());
-            return;
-        }
-    };
-    let start = Before {
-        tree: Some(&tree),
-        ..Before::of(repo, changes.values())
-    };
-    let definitions = Definitions::of(checks.iter().map(|check| check.run.as_str()), &start);
-    let mut all = CheckChanges::default();
-    for change in start.changes.values() {
-        let role = role_of(&definitions, &start, change);
-        note(&mut all, &start, change, role);
-    }
-    let (tests, known) = (all.tests, &found.tests);
-    let mut names: BTreeSet<String> = tests.changed.iter().cloned().collect();
-    names.extend(tests.definitions.iter().cloned());
-    let is_known = |name: &String| known.changed.contains(name) || known.definitions.contains(name);
-    let earlier = names.iter().filter(|name| !is_known(name));
-    let earlier: Vec<String> = earlier.cloned().collect();
-    // New tests may need changed definitions, as in the proof for one task.
-    if !tests.definitions.is_empty() {
-        names.extend(
-            tests
-                .added
-                .into_iter()
-                .filter(|path| !path.ends_with(".rs")),
-        );
-    }
-    let of_name = |name: &String| Some(start.changes.get(name)?.path.clone());
-    let mut paths: BTreeSet<Vec<u8>> = names.iter().filter_map(of_name).collect();
-    paths.retain(|path| !all.mixed.contains_key(path));
-    let mixed = all.mixed;
-    found.tests.earlier = earlier;
-    found.unknown = found.unknown.take().or(all.unknown);
-    if !(paths.is_empty() && mixed.is_empty()) {
-        found.earlier = Some(Earlier { tree, paths, mixed });
-    }
-}
-
 /// The changes since an earlier tree, of those between it and the base and those of the task.
-fn since_then(earlier: Vec<Change>, raw: &RawSnapshot) -> BTreeMap<Vec<u8>, Change> {
+fn since_then(earlier: Vec<Change>, own: &BTreeMap<Vec<u8>, Change>) -> BTreeMap<Vec<u8>, Change> {
     let earlier = earlier
         .into_iter()
         .map(|change| (change.path.clone(), change));
     let mut all: BTreeMap<Vec<u8>, Change> = earlier.collect();
-    for change in raw.changes.iter().chain(&raw.uncounted) {
+    for change in own.values() {
         let before = all.get(&change.path).map(|before| before.kind);
         let kind = match (before, change.kind) {
             (Some(ChangeKind::Added), ChangeKind::Deleted) => {
@@ -175,52 +162,58 @@ fn since_then(earlier: Vec<Change>, raw: &RawSnapshot) -> BTreeMap<Vec<u8>, Chan
     all
 }
 
-fn role_of(definitions: &Definitions, start: &Before<'_>, change: &Change) -> Option<Role> {
-    match change.kind {
-        ChangeKind::Added => definitions.of_new(&display_path(&change.path), start),
-        _ => role_of_old(definitions, start, change),
-    }
-}
-
-/// Notes a change of a path with this role.
-fn note(found: &mut CheckChanges, start: &Before<'_>, change: &Change, role: Option<Role>) {
+/// Notes a change of a path with this role. `is_own` says that the task has made it.
+fn note(found: &mut CheckChanges, start: &Before<'_>, is_own: bool, change: &Change, role: Role) {
     let path = display_path(&change.path);
-    match role {
-        None if sets_up_runners(&path, &start.now(change)) => {
-            found.tests.definitions.push(path);
-        }
-        None => {}
-        Some(Role::Test) if change.kind == ChangeKind::Added => {
-            if may_rule_others(&path, &start.now(change)) || start.is_other_package(&path) {
-                found.tests.definitions.push(path.clone());
+    let is_new = change.kind == ChangeKind::Added;
+    let (names, rules) = match role {
+        Role::Work | Role::Data => return,
+        // No commit contains it: it is moved away for the proof.
+        _ if is_new && change.newly_ignored => return,
+        Role::Test if is_new => {
+            let rules = start.has_tests()
+                && (may_rule_by_name(&path) || may_rule_others(&path, &start.now(change)));
+            if is_own {
+                found.tests.added.push(path.clone());
             }
-            found.tests.added.push(path);
+            (&mut found.tests.definitions, rules)
         }
-        Some(Role::Test) => found.tests.changed.push(path),
-        Some(Role::Definition(part)) => definition(found, start, change, part),
+        Role::Test => (&mut found.tests.changed, true),
+        Role::Judge(part) => {
+            let restored = match change.kind {
+                ChangeKind::Modified => start.restored(&change.path, part),
+                // A new file counts if it has a part that judges.
+                ChangeKind::Added if part != Part::Whole => {
+                    let new = start.now(change);
+                    let decides = part.restored(part.empty(), &new).is_some();
+                    decides.then_some(Restored::Old)
+                }
+                // A source that is gone counts if there were tests in it.
+                ChangeKind::Deleted if part == Part::RustTests => {
+                    let old = start.old(&change.path).unwrap_or_default();
+                    part.restored(&old, "").map(|_| Restored::Old)
+                }
+                _ => Some(Restored::Old),
+            };
+            if let Some(Restored::Mixed(text)) = &restored {
+                found
+                    .mixed
+                    .insert(change.path.clone(), text.clone().into_bytes());
+            }
+            (&mut found.tests.definitions, restored.is_some())
+        }
+    };
+    if rules {
+        let names = if is_own {
+            names
+        } else {
+            &mut found.tests.earlier
+        };
+        names.push(path);
+        found.old.push((change.path.clone(), start.tree.clone()));
+    } else if role == Role::Test && is_own {
+        found.new_tests.insert(change.path.clone());
     }
-}
-
-/// The role of a path that existed. What a file holds counts more than that it may hold a part of the tests, and a
-/// submodule counts as what is below it.
-fn role_of_old(definitions: &Definitions, start: &Before<'_>, change: &Change) -> Option<Role> {
-    let path = display_path(&change.path);
-    if change.kind == ChangeKind::Submodule {
-        return definitions
-            .of_old(&path)
-            .or_else(|| definitions.of_old(&format!("{path}/x")));
-    }
-    let role = definitions.of_old(&path);
-    if !matches!(role, None | Some(Role::Definition(Part::RustTests))) {
-        return role;
-    }
-    let is_test = start
-        .old(&change.path)
-        .is_some_and(|old| holds_tests(&path, &old));
-    if is_test || start.is_test_by_a_link(&path) {
-        return Some(Role::Test);
-    }
-    role.or_else(|| start.role_by_a_link(&path, definitions))
 }
 
 /// The path in the work tree to which a link leads; `None` if it leads out of it.
@@ -238,75 +231,146 @@ fn target_of(link: &Path, target: &Path) -> Option<PathBuf> {
 }
 
 /// A digest of the names, modes and content of the test files.
-fn digest(tests: &TestChanges, start: &Before<'_>, raw: &RawSnapshot) -> String {
+fn digest(tests: &TestChanges, raw: &RawSnapshot) -> String {
     if !tests.are_tests_touched() {
         return String::new();
     }
     let mut hasher = blake3::Hasher::new();
     for path in tests.changed.iter().chain(&tests.added) {
         hasher.update(path.as_bytes()).update(&[0]);
-        let change = start.changes.get(path);
-        if let Some((mode, digest)) = change.and_then(|change| raw.content(&change.path)) {
+        if let Some((mode, digest)) = raw.content(path.as_bytes()) {
             hasher.update(&mode.to_le_bytes()).update(&digest);
         }
     }
     hasher.finalize().to_hex().to_string()
 }
 
-fn definition(found: &mut CheckChanges, start: &Before<'_>, change: &Change, part: Part) {
-    let path = display_path(&change.path);
-    let restored = match change.kind {
-        ChangeKind::Modified => start.restored(&change.path, part),
-        // A new file counts if it has a part that decides.
-        ChangeKind::Added if part != Part::Whole => {
-            let new = start.repo.work_file(&change.path, MAX_BYTES);
-            let new = new.and_then(|new| String::from_utf8(new).ok());
-            let decides = new.is_none_or(|new| part.restored(part.empty(), &new).is_some());
-            decides.then_some(Restored::Old)
-        }
-        _ => Some(Restored::Old),
-    };
-    match restored {
-        None => return,
-        Some(Restored::Old) => {}
-        Some(Restored::Mixed(text)) => {
-            found.mixed.insert(change.path.clone(), text.into_bytes());
-        }
-    }
-    if change.newly_ignored {
-        found.unknown = Some(format!(
-            "{path} is used by the checks and would not be committed, because the change adds a rule that ignores it"
-        ));
-    }
-    found.tests.definitions.push(path);
-}
-
-/// The state at the start of the task, computed from the changes since then.
+/// The state before the changes.
 struct Before<'r> {
     repo: &'r Repo,
-    /// The tree at the start, if it is not the base.
-    tree: Option<&'r TreeId>,
-    changes: BTreeMap<String, &'r Change>,
+    tree: TreeId,
+    /// Whether the tree is the base.
+    is_base: bool,
+    changes: BTreeMap<String, Change>,
     paths: OnceCell<Vec<String>>,
-    /// The links at the start of the task, with their targets in the work tree.
+    /// The links before the changes, with their targets in the work tree.
     links: OnceCell<Vec<(String, PathBuf)>>,
 }
 
 impl<'r> Before<'r> {
-    fn new(repo: &'r Repo, raw: &'r RawSnapshot) -> Self {
-        Self::of(repo, raw.changes.iter().chain(&raw.uncounted))
-    }
-
-    fn of(repo: &'r Repo, all: impl Iterator<Item = &'r Change>) -> Self {
+    fn new(
+        repo: &'r Repo,
+        tree: Option<&TreeId>,
+        changes: impl IntoIterator<Item = Change>,
+    ) -> Self {
+        let changes = changes.into_iter();
         Self {
             repo,
-            tree: None,
-            changes: all
+            tree: tree.cloned().unwrap_or_else(|| repo.base_tree()),
+            is_base: tree.is_none(),
+            changes: changes
                 .map(|change| (display_path(&change.path), change))
                 .collect(),
             paths: OnceCell::new(),
             links: OnceCell::new(),
         }
+    }
+
+    /// How a changed path affects the checks.
+    fn role(&self, judges: &Judges, change: &Change) -> Role {
+        let path = display_path(&change.path);
+        let role = match change.kind {
+            // Whatever is put back into the directory takes its place again.
+            ChangeKind::Added if self.is_directory(&path) => Role::Work,
+            ChangeKind::Added => judges.of_new(&path),
+            // A submodule counts as what is below it.
+            ChangeKind::Submodule if is_test(&format!("{path}/x")) => Role::Test,
+            ChangeKind::Submodule => Role::Work,
+            _ => judges.of_old(&path),
+        };
+        match role {
+            Role::Work if change.kind == ChangeKind::Added => role,
+            Role::Work => {
+                let old = || self.old(&change.path);
+                if old().is_some_and(|old| holds_tests(&path, &old)) {
+                    return Role::Test;
+                }
+                let by_link = self.role_by_a_link(&path, judges);
+                by_link
+                    .or(tests_inside(&path).map(Role::Judge))
+                    .unwrap_or(role)
+            }
+            Role::Data if self.is_of_work(judges, &path) => Role::Work,
+            Role::Data => Role::Judge(Part::Whole),
+            // A package in a new directory brings its own manifest.
+            Role::Judge(part) if part != Part::Whole && change.kind == ChangeKind::Added => {
+                let dir = path.rsplit_once('/').map(|(dir, _)| dir);
+                if dir.is_some_and(|dir| !self.is_directory(dir)) {
+                    Role::Work
+                } else {
+                    role
+                }
+            }
+            role => role,
+        }
+    }
+
+    /// Whether product code names data, and no test and no check does.
+    fn is_of_work(&self, judges: &Judges, data: &str) -> bool {
+        let name = data.rsplit('/').next().unwrap_or(data);
+        if judges.named.words.iter().any(|word| word.contains(name)) {
+            return false;
+        }
+        let mut is_named = false;
+        let new = self
+            .changes
+            .values()
+            .filter(|change| change.kind == ChangeKind::Added);
+        let new = new.map(|change| display_path(&change.path));
+        for path in self.paths().iter().cloned().chain(new).take(MAX_SEARCHED) {
+            let role = judges.of_old(&path);
+            let texts = [
+                self.read(&path),
+                self.changes.get(&path).map(|change| self.now(change)),
+            ];
+            if path != data && texts.iter().flatten().any(|text| text.contains(name)) {
+                match role {
+                    Role::Work => is_named = true,
+                    Role::Data => {}
+                    Role::Test | Role::Judge(_) => return false,
+                }
+            }
+        }
+        is_named
+    }
+
+    /// Files that only moved, with both of their paths: their content, their name and the first directory are the same,
+    /// and they judge in the same way.
+    fn moved(&self, judges: &Judges) -> BTreeSet<String> {
+        let name = |path: &str| path.rsplit('/').next().unwrap_or_default().to_owned();
+        let of_kind = |kind| {
+            self.changes
+                .iter()
+                .filter(move |(_, change)| change.kind == kind)
+        };
+        let mut moved = BTreeSet::new();
+        for (from, gone) in of_kind(ChangeKind::Deleted) {
+            let old = OnceCell::new();
+            let old = || old.get_or_init(|| self.old_bytes(&gone.path)).as_ref();
+            let to = of_kind(ChangeKind::Added).find(|(to, new)| {
+                (name(to) == name(from) || from.ends_with(".rs") && to.ends_with(".rs"))
+                    && to.split('/').next() == from.split('/').next()
+                    && judges.of_old(to) == judges.of_old(from)
+                    && !moved.contains(*to)
+                    && old().is_some_and(|old| {
+                        self.repo.work_file(&new.path, MAX_BYTES).as_ref() == Some(old)
+                    })
+            });
+            if let Some((to, _)) = to {
+                moved.extend([from.clone(), to.clone()]);
+            }
+        }
+        moved
     }
 
     /// Whether the commit removes a file that still exists in the work tree, and not only behind a link.
@@ -320,8 +384,7 @@ impl<'r> Before<'r> {
             && !dirs().any(|dir| top.join(dir).is_symlink())
     }
 
-    /// Whether a change is a link out of the work tree or a new submodule: a fresh checkout has something else
-    /// there, or nothing.
+    /// Whether a change is a link out of the work tree: a fresh checkout has something else there, or nothing.
     fn is_elsewhere(&self, change: &Change, raw: &RawSnapshot) -> bool {
         match raw.content(&change.path) {
             Some((SYMLINK, _)) => {
@@ -329,95 +392,40 @@ impl<'r> Before<'r> {
                 let target = fs::read_link(self.repo.real().work_tree().join(path));
                 target.is_ok_and(|target| target_of(Path::new(path), &target).is_none())
             }
-            Some((GITLINK, _)) => change.kind == ChangeKind::Added,
             _ => false,
         }
     }
 
-    /// Whether a link at the start of the task, whose own name is that of a test, led to this path or to a directory
-    /// around it. What a link inside of a directory of tests leads to is mostly the work.
-    fn is_test_by_a_link(&self, path: &str) -> bool {
-        self.links_to(path).any(|(link, _)| {
-            let name = link.rsplit('/').next().unwrap_or_default();
-            is_test(name) || is_test(&format!("{name}/x"))
-        })
-    }
-
-    /// The role that this path has because a link at the start of the task, which is a check definition, led to it or to
-    /// a directory around it.
-    fn role_by_a_link(&self, path: &str, definitions: &Definitions) -> Option<Role> {
-        let mut roles = self.links_to(path).filter_map(|(link, below)| {
-            let below = display_path(below.as_os_str().as_bytes());
-            definitions.of_old(format!("{link}/{below}").trim_end_matches('/'))
-        });
-        roles.find(|role| *role != Role::Test)
-    }
-
-    /// The links at the start of the task that led to this path or to a directory around it, with the rest of the path.
-    fn links_to<'p>(&'p self, path: &'p str) -> impl Iterator<Item = (&'p str, &'p Path)> {
+    /// The role that this path has because a link led to it or to a directory around it. What a link inside of a
+    /// directory of tests leads to is mostly the work.
+    fn role_by_a_link(&self, path: &str, judges: &Judges) -> Option<Role> {
         let links = self.links.get_or_init(|| {
             let links = self.repo.base_links().unwrap_or_default().into_iter();
-            let links = links.map(|path| display_path(&path));
-            let with_target = |link: String| match self.entry(&link)? {
-                Entry::Link(target) => {
-                    let target = target_of(Path::new(&link), Path::new(&target))?;
-                    Some((link, target))
-                }
-                _ => None,
+            let with_target = |path: Vec<u8>| {
+                let link = display_path(&path);
+                let target = match self.changes.get(&link) {
+                    Some(_) => PathBuf::from(self.old(&path)?),
+                    None => fs::read_link(self.repo.real().work_tree().join(&link)).ok()?,
+                };
+                let target = target_of(Path::new(&link), &target)?;
+                (!target.as_os_str().is_empty()).then_some((link, target))
             };
-            let links = links.filter_map(with_target);
-            links.filter(|(_, to)| !to.as_os_str().is_empty()).collect()
+            links.filter_map(with_target).collect()
         });
-        let all = links.iter();
-        all.filter_map(|(link, to)| Some((link.as_str(), Path::new(path).strip_prefix(to).ok()?)))
-    }
-
-    /// The paths at the start of the task, sorted.
-    fn paths(&self) -> &[String] {
-        self.paths.get_or_init(|| {
-            let paths = self.repo.base_paths().unwrap_or_default();
-            let paths = paths.iter().map(|path| display_path(path));
-            let has =
-                |path: &String, kind| self.changes.get(path).is_some_and(|it| it.kind == kind);
-            let mut paths: BTreeSet<String> = paths.collect();
-            if self.tree.is_some() {
-                paths.retain(|path| !has(path, ChangeKind::Added));
-                let gone = self.changes.keys();
-                paths.extend(gone.filter(|path| has(path, ChangeKind::Deleted)).cloned());
+        links.iter().find_map(|(link, target)| {
+            let below = Path::new(path).strip_prefix(target).ok()?;
+            let name = link.rsplit('/').next().unwrap_or_default();
+            let at_link = Path::new(link).join(below);
+            match judges.of_old(at_link.to_string_lossy().trim_end_matches('/')) {
+                Role::Test if is_test(name) || is_test(&format!("{name}/x")) => Some(Role::Test),
+                role @ Role::Judge(_) if !is_test(link) => Some(role),
+                _ => None,
             }
-            paths.into_iter().collect()
         })
     }
 
-    /// Those below a directory, relative to it.
-    fn paths_below(&self, dir: &str) -> impl Iterator<Item = &str> {
-        let dir = if dir.is_empty() {
-            String::new()
-        } else {
-            format!("{dir}/")
-        };
-        let first = self.paths().partition_point(|path| *path < dir);
-        let all = self.paths().get(first..).unwrap_or_default().iter();
-        let below = all.map(move |path| path.strip_prefix(&dir));
-        below.take_while(Option::is_some).flatten()
-    }
-
-    /// Whether a new file makes a package of tests that were there, so that Python looks for the modules beside them
-    /// in the directory around the package instead, where others of their names are.
-    fn is_other_package(&self, path: &str) -> bool {
-        let Some(dir) = path.strip_suffix("/__init__.py") else {
-            return false;
-        };
-        let top = self.repo.real().work_tree();
-        let is_around = |module: &str| {
-            let around = Path::new(dir).ancestors().skip(1);
-            around.map(|around| top.join(around)).any(|around| {
-                around.join(module).is_dir() || around.join(format!("{module}.py")).exists()
-            })
-        };
-        let modules = self.paths_below(dir).filter(|path| !path.contains('/'));
-        let mut modules = modules.filter_map(|path| path.strip_suffix(".py"));
-        modules.any(is_around)
+    fn has_tests(&self) -> bool {
+        self.paths().iter().any(|path| is_test(path))
     }
 
     /// The text of a changed file; empty if there is none.
@@ -426,12 +434,17 @@ impl<'r> Before<'r> {
         String::from_utf8_lossy(&text.unwrap_or_default()).into_owned()
     }
 
-    fn old(&self, path: &[u8]) -> Option<String> {
-        let content = match self.tree {
-            Some(tree) => self.repo.file_in(tree, path),
-            None => self.repo.base_file(path),
+    fn old_bytes(&self, path: &[u8]) -> Option<Vec<u8>> {
+        let content = if self.is_base {
+            self.repo.base_file(path)
+        } else {
+            self.repo.file_in(&self.tree, path)
         };
-        String::from_utf8(content.ok().flatten()?).ok()
+        content.ok().flatten()
+    }
+
+    fn old(&self, path: &[u8]) -> Option<String> {
+        String::from_utf8(self.old_bytes(path)?).ok()
     }
 
     /// The part of a changed file to restore. The whole file if the change cannot be determined.
@@ -445,60 +458,44 @@ impl<'r> Before<'r> {
             _ => Some(Restored::Old),
         }
     }
-
-    fn below(&self, dir: &str) -> impl Iterator<Item = &Change> {
-        let dir = format!("{dir}/");
-        let below = self.changes.range(dir.clone()..);
-        let below = below.take_while(move |(path, _)| path.starts_with(&dir));
-        below.map(|(_, change)| *change)
-    }
-
-    fn is_below(&self, path: &str) -> bool {
-        self.below(path)
-            .any(|change| change.kind != ChangeKind::Added)
-    }
-
-    /// Whether a directory exists only because files were added to it.
-    fn is_new(&self, dir: &str) -> bool {
-        let was_there = || match self.tree {
-            Some(_) => self.paths_below(dir).next().is_some(),
-            None => self.repo.has_tracked_files(dir),
-        };
-        self.below(dir).next().is_some() && !was_there()
-    }
 }
 
 impl Start for Before<'_> {
-    fn entry(&self, path: &str) -> Option<Entry> {
-        let full = self.repo.real().work_tree().join(path);
-        let now = full.symlink_metadata().ok();
-        let Some(change) = self.changes.get(path) else {
-            if self.is_below(path) {
-                return Some(Entry::Directory);
+    fn is_file(&self, path: &str) -> bool {
+        match self.changes.get(path) {
+            Some(change) => change.kind != ChangeKind::Added,
+            None => {
+                let meta = self.repo.real().work_tree().join(path).symlink_metadata();
+                meta.is_ok_and(|meta| !meta.is_dir())
             }
-            let now = now?;
-            return match now.file_type() {
-                kind if kind.is_dir() => (!self.is_new(path)).then_some(Entry::Directory),
-                kind if kind.is_symlink() => {
-                    let target = fs::read_link(&full).ok()?;
-                    Some(Entry::Link(target.to_str()?.to_owned()))
-                }
-                kind if kind.is_file() => Some(Entry::File {
-                    executable: now.permissions().mode() & 0o111 != 0,
-                }),
-                _ => None,
-            };
-        };
-        let is_link = now.as_ref().is_some_and(|now| now.is_symlink());
-        let runs = now.is_some_and(|now| now.permissions().mode() & 0o111 != 0);
-        match change.kind {
-            ChangeKind::Added => self.is_below(path).then_some(Entry::Directory),
-            ChangeKind::Submodule => None,
-            ChangeKind::TypeChanged if !is_link => Some(Entry::Link(self.old(&change.path)?)),
-            ChangeKind::Modified if is_link => Some(Entry::Link(self.old(&change.path)?)),
-            ChangeKind::ModeChanged => Some(Entry::File { executable: !runs }),
-            _ => Some(Entry::File { executable: runs }),
         }
+    }
+
+    fn is_directory(&self, path: &str) -> bool {
+        let below = format!("{path}/");
+        let of_changes = self.changes.range(below.clone()..);
+        let mut of_changes = of_changes.take_while(|(known, _)| known.starts_with(&below));
+        if self.is_base {
+            return self.repo.has_tracked_files(path);
+        }
+        let is_below = |known: &String| known.starts_with(&below);
+        of_changes.any(|(_, change)| change.kind != ChangeKind::Added)
+            || self.paths().iter().any(is_below)
+    }
+
+    fn paths(&self) -> &[String] {
+        self.paths.get_or_init(|| {
+            let paths = self.repo.base_paths().unwrap_or_default();
+            let mut paths: BTreeSet<String> = paths.iter().map(|path| display_path(path)).collect();
+            for (path, change) in self.changes.iter().filter(|_| !self.is_base) {
+                match change.kind {
+                    ChangeKind::Added => drop(paths.remove(path)),
+                    ChangeKind::Deleted => drop(paths.insert(path.clone())),
+                    _ => {}
+                }
+            }
+            paths.into_iter().collect()
+        })
     }
 
     fn read(&self, path: &str) -> Option<String> {
@@ -510,23 +507,5 @@ impl Start for Before<'_> {
                 String::from_utf8(content).ok()
             }
         }
-    }
-
-    fn names_in(&self, dir: &str) -> Vec<String> {
-        let names = self
-            .paths_below(dir)
-            .filter_map(|path| path.split('/').next());
-        let names: BTreeSet<&str> = names.collect();
-        names.into_iter().map(str::to_owned).collect()
-    }
-
-    fn has_tests_below(&self, dir: &str) -> bool {
-        let dir = if dir.is_empty() {
-            String::new()
-        } else {
-            format!("{dir}/")
-        };
-        self.paths_below(dir.trim_end_matches('/'))
-            .any(|path| is_test(&format!("{dir}{path}")))
     }
 }

@@ -2,9 +2,10 @@
 
 use crate::checks::Verification;
 use crate::domain::attempt::{
-    Interruption, Observation, Proof, ProofLine, ProofResult, ProofWord, Proved, TestChanges,
+    Interruption, Observation, Proof, ProofLine, ProofResult, ProofWord, Proved,
 };
 use crate::domain::checks::Reported;
+use crate::domain::checks::tests_changed::is_test;
 use crate::domain::checks::verdict::Verdict;
 use crate::domain::event::EventKind;
 use crate::domain::settings::ProveNewTests;
@@ -45,7 +46,7 @@ pub async fn prove(
         Some(known) => Some(known),
         None => on_its_tree(parts, run, proof).await?,
     };
-    let Some((result, reported)) = result else {
+    let Some((result, reported, only_with)) = result else {
         let by = parts.setup.interruption().unwrap_or(Interruption::Deadline);
         return Ok(Observation::interrupted(by));
     };
@@ -56,13 +57,19 @@ pub async fn prove(
         tree: fingerprint,
         result,
         reported,
+        only_with,
         elapsed_ms,
     };
     let result = run.journal.state.proofs.weighed(&proved);
     let line = line_of(proof, &result, run.journal.state.attempt(), took);
     let is_told = run.config.settings.prove_new_tests == ProveNewTests::Warn;
     if is_told && proof == Proof::NewTests && line.result != ProofWord::Failed {
-        let tests = run.journal.state.tests.added.join(", ");
+        let tests = &run.journal.state.tests;
+        let tests = if tests.added.is_empty() {
+            tests.changed.join(", ")
+        } else {
+            tests.added.join(", ")
+        };
         parts
             .emit
             .warn(format!("task {}: {} ({tests})", run.task.id, line.says()));
@@ -98,12 +105,12 @@ fn known_baseline(memory: &CheckMemory, run: &TaskRun<'_>, proof: Proof) -> Opti
 }
 
 /// The result of a proof, and what the checks reported about their tests.
-type Found = (ProofResult, Arc<Reported>);
+type Found = (ProofResult, Arc<Reported>, Option<String>);
 
 fn found(verification: &Verification) -> Found {
     // Whether a check was to report more matters only for the work.
     let reported = Reported::of(&verification.results, |_| false);
-    (result_of(verification), reported.into())
+    (result_of(verification), reported.into(), None)
 }
 
 /// Runs the checks, even if a result for the tree is known. `None` if the run was stopped.
@@ -112,12 +119,12 @@ async fn on_its_tree(
     run: &mut TaskRun<'_>,
     proof: Proof,
 ) -> anyhow::Result<Option<Found>> {
-    let unknown = |why: String| Ok(Some((ProofResult::Unknown { why }, Arc::default())));
+    let unknown = |why: String| Ok(Some((ProofResult::Unknown { why }, Arc::default(), None)));
     let (raw, before) = parts.tree.snapshot(parts.emit);
     let Some(raw) = raw else {
         return unknown("the work tree could not be read".into());
     };
-    let changes = parts.tree.check_changes(&raw, &run.config.checks);
+    let changes = parts.tree.check_changes(&raw, &run.config);
     if let Some(why) = cannot_prove(run, proof, &changes) {
         return unknown(why);
     }
@@ -126,6 +133,7 @@ async fn on_its_tree(
         verification,
         left,
         rewritten,
+        only_with,
     } = match on_tree_of(parts, &run.config, seen, (proof, &changes)).await? {
         Ok(ran) => ran,
         Err(why) => return unknown(why),
@@ -151,7 +159,10 @@ async fn on_its_tree(
         Some(true) if proof == Proof::NewTests => {
             because_of_new_tests(parts, run, seen, found(&verification)).await
         }
-        Some(true) => Ok(Some(found(&verification))),
+        Some(true) => {
+            let (result, reported, _) = found(&verification);
+            Ok(Some((result, reported, only_with)))
+        }
         _ => unknown("the checks changed what they checked".into()),
     }
 }
@@ -160,25 +171,178 @@ async fn on_its_tree(
 async fn on_tree_of(
     parts: &mut CheckParts<'_, '_>,
     config: &TaskConfig,
-    (raw, before): (&RawSnapshot, &Snapshot),
+    seen: (&RawSnapshot, &Snapshot),
     (proof, changes): (Proof, &CheckChanges),
 ) -> anyhow::Result<Result<Ran, String>> {
-    let away = match proof {
-        Proof::OldTests => changes.away.clone(),
-        Proof::Baseline | Proof::Flake | Proof::NewTests => BTreeSet::new(),
+    let (raw, _) = seen;
+    let other = match proof {
+        Proof::OldTests => return on_old_tests(parts, config, seen, changes).await,
+        Proof::Flake => parts.tree.repo.write_snapshot_tree(raw).map_err(Into::into),
+        Proof::Baseline => Ok(start_of(parts.tree)),
+        Proof::NewTests => with_new_tests(parts.tree, raw, changes),
     };
-    let mut is_as_committed = proof == Proof::OldTests && !changes.tests.left.is_empty();
-    loop {
-        let other = tree_of(parts.tree, (proof, is_as_committed), raw, changes);
-        let other = other.map(|other| (other, away.clone()));
-        let ran = on_other_tree(parts, config, (raw, before), (proof, other)).await?;
-        let passed = |ran: &Ran| ran.verification.verdict == Verdict::Passed;
+    let other = other.map(|other| (other, ExtraPaths::new()));
+    on_other_tree(parts, config, seen, (proof, other)).await
+}
+
+/// Runs the checks on the work with what judged it before. New tests may need what judges now, and sources may need the
+/// new tests, so that there are two such trees: either that passes is enough.
+async fn on_old_tests(
+    parts: &mut CheckParts<'_, '_>,
+    config: &TaskConfig,
+    seen: (&RawSnapshot, &Snapshot),
+    changes: &CheckChanges,
+) -> anyhow::Result<Result<Ran, String>> {
+    let proof = Proof::OldTests;
+    let passed = |ran: &Result<Ran, String>| {
+        ran.as_ref()
+            .is_ok_and(|ran| ran.verification.verdict == Verdict::Passed)
+    };
+    let all = BTreeSet::new();
+    if !changes.tests.left.is_empty() {
+        let now = parts
+            .tree
+            .repo
+            .write_snapshot_tree(seen.0)
+            .map_err(Into::into);
+        let now = now.map(|now| (now, changes.away.clone()));
+        let ran = on_other_tree(parts, config, seen, (proof, now)).await?;
         // A new test may need what no commit contains, and the original tests do not.
-        if !(is_as_committed && changes.tests.are_rewritten() && ran.as_ref().is_ok_and(passed)) {
+        if !changes.tests.are_rewritten() || !passed(&ran) {
             return Ok(ran);
         }
-        is_as_committed = false;
     }
+    parts.memory.rebuilds = changes.are_others_than_tests();
+    let ran = on_old_tree(parts, config, seen, changes, (&all, false)).await;
+    let ran = match ran {
+        Ok(ran) if !passed(&ran) && !changes.new_tests.is_empty() && !is_stopped(&ran) => {
+            let again = on_old_tree(parts, config, seen, changes, (&all, true)).await;
+            again.map(|again| {
+                if passed(&again) || is_stopped(&again) {
+                    again
+                } else {
+                    ran
+                }
+            })
+        }
+        ran => ran,
+    };
+    let ran = match ran {
+        Ok(Ok(mut ran)) if matches!(ran.verification.verdict, Verdict::Failed { .. }) => {
+            ran.only_with = needed(parts, config, seen, changes).await?;
+            Ok(Ok(ran))
+        }
+        ran => ran,
+    };
+    parts.memory.rebuilds = false;
+    ran
+}
+
+fn is_stopped(ran: &Result<Ran, String>) -> bool {
+    ran.as_ref()
+        .is_ok_and(|ran| ran.verification.verdict == Verdict::Aborted)
+}
+
+/// The most runs of the checks that look for the file on which a pass depends.
+const MAX_SEARCHES: u32 = 4;
+
+/// The changed file on which the pass depends, if it is found: the first ones are left as the work has them, in halves.
+async fn needed(
+    parts: &mut CheckParts<'_, '_>,
+    config: &TaskConfig,
+    seen: (&RawSnapshot, &Snapshot),
+    changes: &CheckChanges,
+) -> anyhow::Result<Option<String>> {
+    let files: Vec<&Vec<u8>> = changes.old.iter().map(|(path, _)| path).collect();
+    // With as many files as `fails` it fails, and with as many as `passes` it passes.
+    let (mut fails, mut passes) = (0, files.len());
+    for _ in 0..MAX_SEARCHES {
+        if passes - fails <= 1 {
+            break;
+        }
+        let middle = usize::midpoint(fails, passes);
+        let kept = files[..middle].iter().map(|path| (*path).clone()).collect();
+        match on_old_tree(parts, config, seen, changes, (&kept, true)).await? {
+            Ok(ran) if ran.verification.verdict == Verdict::Passed => passes = middle,
+            Ok(ran) if matches!(ran.verification.verdict, Verdict::Failed { .. }) => fails = middle,
+            _ => return Ok(None),
+        }
+    }
+    let found = files.get(fails).filter(|_| passes - fails == 1);
+    Ok(found.map(|path| display_path(path)))
+}
+
+/// Runs the checks on the work with what judged it before, except these files. New tests that cannot rule the others may
+/// stay.
+async fn on_old_tree(
+    parts: &mut CheckParts<'_, '_>,
+    config: &TaskConfig,
+    seen: (&RawSnapshot, &Snapshot),
+    changes: &CheckChanges,
+    (kept, keeps_new): (&BTreeSet<Vec<u8>>, bool),
+) -> anyhow::Result<Result<Ran, String>> {
+    let other = old_tree(parts.tree, seen.0, changes, (kept, keeps_new));
+    let other = other.map(|other| (other, changes.away.clone()));
+    on_other_tree(parts, config, seen, (Proof::OldTests, other)).await
+}
+
+fn old_tree(
+    tree: &WorkTree,
+    raw: &RawSnapshot,
+    changes: &CheckChanges,
+    (kept, keeps_new): (&BTreeSet<Vec<u8>>, bool),
+) -> Result<TreeId, SwapError> {
+    let mut all: BTreeMap<&TreeId, BTreeSet<Vec<u8>>> = BTreeMap::new();
+    let start = start_of(tree);
+    let base = tree.repo.base_tree();
+    for (path, from) in changes.old.iter().filter(|(path, _)| !kept.contains(path)) {
+        // A merge starts from another tree than the base.
+        let from = if *from == base { &start } else { from };
+        all.entry(from).or_default().insert(path.clone());
+    }
+    // What lies beside the work and has only the name of a test may be a part of it, which the tests judge.
+    let is_apart = |path: &&Vec<u8>| {
+        let path = display_path(path);
+        let dir = path.rsplit_once('/').map_or("", |(dir, _)| dir);
+        changes.are_others_than_tests() || is_test(&format!("{dir}/"))
+    };
+    if !keeps_new {
+        let apart = changes.new_tests.iter().filter(is_apart).cloned();
+        all.entry(&start).or_default().extend(apart);
+    }
+    let mut composed = tree.repo.write_snapshot_tree(raw)?;
+    for (from, mut paths) in all {
+        let mixed = changes
+            .mixed
+            .iter()
+            .filter(|(path, _)| paths.contains(*path));
+        let mixed: BTreeMap<Vec<u8>, Vec<u8>> = mixed
+            .map(|(path, text)| (path.clone(), text.clone()))
+            .collect();
+        paths.retain(|path| !mixed.contains_key(path));
+        composed = tree.repo.compose_tree(&composed, from, &paths, &mixed)?;
+    }
+    Ok(composed)
+}
+
+/// The tree on which the task started, to which a merge belongs.
+fn start_of(tree: &WorkTree) -> TreeId {
+    let merging = tree.merging.as_ref();
+    merging.map_or_else(|| tree.repo.base_tree(), |merging| merging.before.clone())
+}
+
+/// The tree on which the task started, with the tests of the work.
+fn with_new_tests(
+    tree: &WorkTree,
+    raw: &RawSnapshot,
+    changes: &CheckChanges,
+) -> Result<TreeId, SwapError> {
+    let now = tree.repo.write_snapshot_tree(raw)?;
+    let old = changes.old.iter().map(|(path, _)| path);
+    let paths = old.chain(&changes.new_tests).cloned().collect();
+    Ok(tree
+        .repo
+        .compose_tree(&start_of(tree), &now, &paths, &BTreeMap::new())?)
 }
 
 /// Whether the checks make the same of the original files on the tree on which the task started, as formatters
@@ -209,17 +373,21 @@ async fn because_of_new_tests(
     parts: &mut CheckParts<'_, '_>,
     run: &TaskRun<'_>,
     seen: (&RawSnapshot, &Snapshot),
-    (result, reported): Found,
+    (result, reported, _): Found,
 ) -> anyhow::Result<Option<Found>> {
     let state = &run.journal.state;
-    let added = &state.tests.added;
+    let added = if state.tests.added.is_empty() {
+        &state.tests.changed
+    } else {
+        &state.tests.added
+    };
     if result.word() != ProofWord::Failed || state.are_red_tests_changed() {
-        return Ok(Some((result, reported)));
+        return Ok(Some((result, reported, None)));
     }
     if let Some(own) = result.failures_in(added) {
-        return Ok(Some((own, reported)));
+        return Ok(Some((own, reported, None)));
     }
-    let known = known_baseline(parts.memory, run, Proof::Baseline).map(|(before, _)| before);
+    let known = known_baseline(parts.memory, run, Proof::Baseline).map(|(before, ..)| before);
     let before = match known.or_else(|| state.proofs.baseline.clone()) {
         Some(before) => before,
         None => {
@@ -232,7 +400,7 @@ async fn because_of_new_tests(
         }
     };
     let result = result.because_of_new_tests(&before);
-    Ok(Some((result, reported)))
+    Ok(Some((result, reported, None)))
 }
 
 /// The result of these checks on the tree before a move to commits; `None` if the run was stopped.
@@ -283,6 +451,8 @@ struct Ran {
     left: Snapshot,
     /// What the checks made of the files that differ on the other tree, as far as they changed them.
     rewritten: Contents,
+    /// The file that has to be as the work has it, if it was looked for and found.
+    only_with: Option<String>,
 }
 
 /// Runs the checks on another tree in place of the work, then restores the work. The inner error says why they
@@ -331,6 +501,7 @@ async fn on_other_tree(
             verification: ran?,
             left,
             rewritten,
+            only_with: None,
         }),
         (None, Err(error)) => Err(error.to_string()),
         (None, Ok(_)) => Err("the checks were not run".into()),
@@ -433,57 +604,6 @@ fn cannot_prove(run: &TaskRun<'_>, proof: Proof, changes: &CheckChanges) -> Opti
         }
         _ => Some("the tree on which the task started could not be read".to_owned()),
     }
-}
-
-/// The tree that a proof is about. `is_as_committed` leaves the tests as the work has them: then the proof is about
-/// what no commit contains.
-fn tree_of(
-    tree: &WorkTree,
-    (proof, is_as_committed): (Proof, bool),
-    raw: &RawSnapshot,
-    changes: &CheckChanges,
-) -> Result<TreeId, SwapError> {
-    let merging = tree.merging.as_ref();
-    let start = merging.map_or_else(|| tree.repo.base_tree(), |it| it.before.clone());
-    let now = || tree.repo.write_snapshot_tree(raw);
-    let tests = &changes.tests;
-    let named = |names: &[&[String]]| -> BTreeSet<Vec<u8>> {
-        let all = raw.changes.iter().chain(&raw.uncounted);
-        let paths = all.map(|change| change.path.clone());
-        let is_named = |path: &Vec<u8>| {
-            let shown = display_path(path);
-            names.iter().any(|names| names.contains(&shown))
-        };
-        paths.filter(is_named).collect()
-    };
-    Ok(match proof {
-        Proof::Flake => now()?,
-        Proof::Baseline => start,
-        Proof::OldTests if is_as_committed => now()?,
-        Proof::OldTests => {
-            let new = new_tests_left_out(tests);
-            let mut old = named(&[&tests.changed, &tests.definitions, &new]);
-            old.retain(|path| !changes.mixed.contains_key(path));
-            let repo = &tree.repo;
-            let composed = repo.compose_tree(&now()?, &start, &old, &changes.mixed)?;
-            match &changes.earlier {
-                Some(it) => repo.compose_tree(&composed, &it.tree, &it.paths, &it.mixed)?,
-                None => composed,
-            }
-        }
-        Proof::NewTests => {
-            let new = named(&[&tests.changed, &tests.added, &tests.definitions]);
-            tree.repo
-                .compose_tree(&start, &now()?, &new, &BTreeMap::new())?
-        }
-    })
-}
-
-/// New tests to leave out, because they may need changed definitions, which the old tests do not need.
-/// Rust files stay, because other files declare them as modules.
-fn new_tests_left_out(tests: &TestChanges) -> Vec<String> {
-    let is_apart = |path: &&String| !tests.definitions.is_empty() && !path.ends_with(".rs");
-    tests.added.iter().filter(is_apart).cloned().collect()
 }
 
 fn result_of(verification: &Verification) -> ProofResult {

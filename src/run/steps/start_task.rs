@@ -55,7 +55,7 @@ pub fn start_task<'t>(
         conversation::forget(&setup.run_dir)?;
         undo::forget(&setup.run_dir);
         let (raw, start) = tree.last_snapshot(emit);
-        tree.save_uncommitted(raw.as_deref(), &run.config.checks)?;
+        tree.save_uncommitted(raw.as_deref(), &run.config)?;
         tree.save_judged(None)?;
         accounts.begin_task(&start);
         let elapsed_ms = emit.elapsed_ms();

@@ -517,13 +517,13 @@ pub(crate) fn report_assessment(
     })));
 }
 
-/// The task's changes to tests and check definitions. Warns of them if the policy says so.
+/// The task's changes of what judges it. Warns of them if the policy says so.
 fn tests_changed(parts: &mut Parts<'_>, run: &TaskRun<'_>, raw: &RawSnapshot) -> TestChanges {
-    let tests = parts.tree.check_changes(raw, &run.config.checks).tests;
+    let tests = parts.tree.check_changes(raw, &run.config).tests;
     let is_told = run.config.settings.test_changes == TestChangePolicy::Warn;
     for (what, paths) in [
         ("tests", &tests.changed),
-        ("check definitions", &tests.definitions),
+        ("files that the checks go by", &tests.definitions),
     ] {
         if is_told && !paths.is_empty() {
             parts.emit.warn_once(&format!(

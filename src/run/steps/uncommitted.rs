@@ -2,7 +2,7 @@
 //! installs, are compared with their state before the agent could change them. Of other files only the paths are
 //! recorded.
 
-use crate::domain::checks::definitions::Definitions;
+use crate::domain::checks::judges::Named;
 use crate::domain::checks::uncommitted::{is_list_of_products, may_be_needed};
 use crate::git::{ChangeKind, RawSnapshot, Repo, display_path};
 use crate::plain_file;
@@ -19,6 +19,8 @@ const MAX_FILES: usize = 4_000;
 const MAX_BYTES: u64 = 16 << 20;
 /// The directory of modules that belong to a program, and of code that Python runs at every start.
 const SITE_PACKAGES: &str = "site-packages";
+/// Directories in which package managers install programs, relative to the top of a package.
+const INSTALLED: &[&str] = &["node_modules/.bin", ".venv/bin", "venv/bin", "vendor/bin"];
 /// The directories of the machine's own programs.
 const MACHINE: &[&str] = &["/bin", "/usr/bin"];
 
@@ -43,23 +45,18 @@ pub struct Uncommitted {
 impl Uncommitted {
     /// Records the state at the start of a task with these checks. Programs that are already recorded stay as
     /// they are. Returns whether the record changed.
-    pub fn start_task(
-        &mut self,
-        repo: &Repo,
-        raw: &RawSnapshot,
-        definitions: &Definitions,
-    ) -> bool {
+    pub fn start_task(&mut self, repo: &Repo, raw: &RawSnapshot, named: &Named) -> bool {
         let before = (self.programs.len(), self.program_directories.len());
         let top = repo.real().work_tree();
-        for path in installed(repo, definitions) {
-            if !self.programs.contains_key(path)
-                && let Some(digest) = digest(top, path)
+        for path in installed(repo, named) {
+            if !self.programs.contains_key(&path)
+                && let Some(digest) = digest(top, &path)
             {
-                self.programs.insert(path.to_owned(), digest);
+                self.programs.insert(path, digest);
             }
         }
         let there = |dir: &&&str| top.join(dir).is_dir() && !repo.has_tracked_files(dir);
-        let there = Definitions::INSTALLED.iter().filter(there);
+        let there = INSTALLED.iter().filter(there);
         self.program_directories
             .extend(there.map(|dir| (*dir).to_owned()));
         let made_by_checks = std::mem::take(&mut self.made_by_checks);
@@ -104,7 +101,7 @@ impl Uncommitted {
     }
 
     /// Programs that were modified or removed, or that now shadow another program.
-    pub fn changed_programs(&self, repo: &Repo, definitions: &Definitions) -> BTreeSet<String> {
+    pub fn changed_programs(&self, repo: &Repo, named: &Named) -> BTreeSet<String> {
         let top = repo.real().work_tree();
         let mut changed: BTreeSet<String> = self
             .programs
@@ -112,17 +109,17 @@ impl Uncommitted {
             .filter(|(path, before)| digest(top, path).as_ref() != Some(before))
             .map(|(path, _)| path.clone())
             .collect();
-        let is_new = |path: &&str| {
+        let is_new = |path: &String| {
             let (directory, name) = path.rsplit_once('/').unwrap_or_default();
             let precedes = || {
                 let mut machine = MACHINE.iter().map(|dir| Path::new(dir).join(name));
-                definitions.finds_first(directory) && machine.any(|program| program.exists())
+                (named.uses_environment() || !directory.ends_with("venv/bin"))
+                    && machine.any(|program| program.exists())
             };
-            !self.programs.contains_key(*path)
+            !self.programs.contains_key(path)
                 && (self.program_directories.contains(directory) || precedes())
         };
-        let new = installed(repo, definitions).filter(is_new);
-        changed.extend(new.map(str::to_owned));
+        changed.extend(installed(repo, named).into_iter().filter(is_new));
         changed
     }
 }
@@ -201,14 +198,43 @@ fn has_below(paths: &BTreeSet<Vec<u8>>, directory: &[u8]) -> bool {
     next.is_some_and(|path| path.starts_with(&below))
 }
 
-/// The programs that checks run from directories without tracked files.
-fn installed<'d>(repo: &Repo, definitions: &'d Definitions) -> impl Iterator<Item = &'d str> {
-    let is_installed = |path: &&str| {
-        let directory = path.rsplit_once('/').map(|(directory, _)| directory);
-        let is_likely = path.contains("bin/") || path.contains("node_modules/");
-        is_likely && directory.is_some_and(|directory| !repo.has_tracked_files(directory))
+/// The programs that the words of checks name and that a package manager has installed in the work tree, in a directory
+/// in which a check runs or around it, with what links lead to.
+fn installed(repo: &Repo, named: &Named) -> BTreeSet<String> {
+    let top = repo.real().work_tree();
+    let dirs = named.directories.iter().map(String::as_str);
+    let dirs = dirs.flat_map(|dir| Path::new(dir).ancestors().filter_map(Path::to_str));
+    let dirs: BTreeSet<&str> = dirs.chain([""]).collect();
+    let places = dirs.iter().flat_map(|dir| {
+        INSTALLED
+            .iter()
+            .map(move |place| Path::new(dir).join(place))
+    });
+    let places: Vec<PathBuf> = places.filter(|place| top.join(place).is_dir()).collect();
+    let mut found = BTreeSet::new();
+    for word in named
+        .words
+        .iter()
+        .filter(|word| !word.starts_with(['-', '.', '/']) || word.contains("bin/"))
+    {
+        let of_place = places.iter().map(|place| place.join(word));
+        let paths = of_place.chain([PathBuf::from(word.trim_start_matches("./"))]);
+        for path in paths.filter(|path| top.join(path).is_file()) {
+            let real = top.join(&path).canonicalize().ok();
+            let real = real.and_then(|real| Some(real.strip_prefix(top).ok()?.to_path_buf()));
+            found.extend([Some(path), real].into_iter().flatten());
+        }
+    }
+    let is_installed = |path: &PathBuf| {
+        let directory = path.parent().and_then(Path::to_str).unwrap_or_default();
+        let is_likely = path.to_string_lossy().contains("bin/")
+            || path.to_string_lossy().contains("node_modules/");
+        is_likely && !repo.has_tracked_files(directory)
     };
-    definitions.programs().filter(is_installed)
+    let found = found.into_iter().filter(is_installed);
+    found
+        .filter_map(|path| Some(path.to_str()?.to_owned()))
+        .collect()
 }
 
 /// A digest of a link or a file with its package; `None` if there is neither.

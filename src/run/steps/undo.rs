@@ -85,7 +85,7 @@ pub(crate) fn undo_what_may_not_change(
     }
     let tests = match row.writes {
         Writes::Tests => {
-            let tests = parts.tree.check_changes(&raw, &run.config.checks).tests;
+            let tests = parts.tree.check_changes(&raw, &run.config).tests;
             tests.changed.into_iter().chain(tests.added).collect()
         }
         Writes::Anything | Writes::Nothing => BTreeSet::new(),
@@ -146,7 +146,7 @@ pub fn undo(
     }
     let (raw, after) = tree.snapshot(emit);
     let raw = raw.as_deref();
-    let tests = raw.map(|raw| tree.check_changes(raw, &run.config.checks).tests);
+    let tests = raw.map(|raw| tree.check_changes(raw, &run.config).tests);
     Observation::Undone {
         after,
         changes: raw.map(changed_paths).unwrap_or_default(),

@@ -17,9 +17,10 @@ use crate::run::state::layout::RunFile;
 use crate::run::state::parts::CheckParts;
 use crate::run::state::task::TaskRun;
 use crate::run::state::work_tree::WorkTree;
-use crate::run::steps::check_changes::definitions_at_start;
+use crate::run::steps::check_changes::named_at_start;
 use crate::settings::TaskConfig;
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::sync::Arc;
 
 /// Verifies the current tree with the checks of the task. If they pass, issues the permit to commit it.
@@ -46,7 +47,7 @@ pub async fn verify(
         None => {
             let raw_before = raw_before.as_deref();
             let config = &run.config;
-            as_checks_leave_it(parts.tree, raw_before, config)?;
+            as_checks_leave_it(parts.tree)?;
             let verification = check_work(parts, config, raw_before).await?;
             if verification.verdict == Verdict::Aborted {
                 let by = parts.setup.interruption().unwrap_or(Interruption::Deadline);
@@ -57,7 +58,7 @@ pub async fn verify(
         }
     };
     judge(parts.memory, run, (&before, &after), &verification);
-    let changes = |raw| parts.tree.check_changes(raw, &run.config.checks).tests;
+    let changes = |raw| parts.tree.check_changes(raw, &run.config).tests;
     let tests = raw_after.as_deref().map(changes).unwrap_or_default();
     let altered = match (raw_before.as_deref(), raw_after.as_deref()) {
         (Some(before), Some(after)) => altered(before, after),
@@ -94,26 +95,17 @@ pub(crate) fn reported(
 ) -> Reported {
     let runs_tests = |name: &str| {
         let check = config.checks.iter().find(|check| check.name == name);
-        raw.zip(check).is_some_and(|(raw, check)| {
-            definitions_at_start(&tree.repo, raw, std::slice::from_ref(check)).runs_tests()
-        })
+        raw.zip(check)
+            .is_some_and(|(raw, check)| named_at_start(&tree.repo, raw, [check]).runs_tests)
     };
     Reported::of(&verification.results, runs_tests)
 }
 
 /// Removes untracked files that the checks create themselves if they were changed since, so that no
 /// check passes because of what the agent wrote there.
-fn as_checks_leave_it(
-    tree: &mut WorkTree,
-    raw: Option<&RawSnapshot>,
-    config: &TaskConfig,
-) -> anyhow::Result<()> {
+fn as_checks_leave_it(tree: &mut WorkTree) -> anyhow::Result<()> {
     tree.drop_altered_artifacts()?;
-    let Some(raw) = raw else { return Ok(()) };
-    let definitions = definitions_at_start(&tree.repo, raw, &config.checks);
-    if definitions.families().contains(&"Python") {
-        tree.repo.change().remove_compiled_python()?;
-    }
+    tree.repo.change().remove_compiled_python()?;
     Ok(())
 }
 
@@ -218,15 +210,20 @@ async fn run_all(
     before: Option<&RawSnapshot>,
 ) -> anyhow::Result<Verification> {
     parts.tree.save_untracked(before)?;
-    let env = parts
+    let mut env = parts
         .setup
         .environment(&config.settings.verify_env, parts.emit);
+    if parts.memory.rebuilds {
+        let own = env.iter().position(|(name, _)| name == "MAKEFLAGS");
+        let mut flags = OsString::from("-B ");
+        flags.extend(own.map(|at| env.swap_remove(at).1));
+        env.push(("MAKEFLAGS".into(), flags));
+    }
     load_matchers(parts, config)?;
     let directories = |check: &Check| {
-        let definitions = before
-            .map(|raw| definitions_at_start(&parts.tree.repo, raw, std::slice::from_ref(check)));
-        let found = definitions.map(|it| it.directories()).unwrap_or_default();
-        (check.name.clone(), found)
+        let named = before.map(|raw| named_at_start(&parts.tree.repo, raw, [check]));
+        let found = named.map(|named| named.directories.into_iter().collect());
+        (check.name.clone(), found.unwrap_or_default())
     };
     let directories: BTreeMap<String, Vec<String>> =
         config.checks.iter().map(directories).collect();

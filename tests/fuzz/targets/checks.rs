@@ -2,8 +2,8 @@
 
 use super::{first_and_rest, text};
 use sprag::detect::{self, Listing};
-use sprag::domain::checks::definitions::{Definitions, Entry, Start};
 use sprag::domain::checks::diagnostic::Diagnostic;
+use sprag::domain::checks::judges::{Judges, Start};
 use sprag::domain::checks::verdict::{CheckOutcome, CheckResult, Evidence, MAX_EXCERPT};
 use sprag::domain::checks::{
     FailingTest, MAX_FAILING_TESTS, Matcher, excerpt, first_errors, hints, junit, read_matchers,
@@ -88,41 +88,35 @@ fn is_one_line(text: &str, limit: usize) -> bool {
 }
 
 /// Every file has the same text.
-struct Same<'a>(&'a str);
+struct Same<'a>(&'a str, Vec<String>);
 
 impl Start for Same<'_> {
-    fn entry(&self, path: &str) -> Option<Entry> {
-        Some(match path.len() % 5 {
-            0 => Entry::Directory,
-            1 => Entry::Link("../x".to_owned()),
-            length => Entry::File {
-                executable: length == 2,
-            },
-        })
+    fn is_file(&self, path: &str) -> bool {
+        !path.len().is_multiple_of(5)
+    }
+
+    fn is_directory(&self, path: &str) -> bool {
+        path.len().is_multiple_of(5)
+    }
+
+    fn paths(&self) -> &[String] {
+        &self.1
     }
 
     fn read(&self, _path: &str) -> Option<String> {
         Some(self.0.to_owned())
     }
-
-    fn names_in(&self, dir: &str) -> Vec<String> {
-        vec!["a".repeat(dir.len() % 7 + 1), ".b".to_owned()]
-    }
-
-    fn has_tests_below(&self, _: &str) -> bool {
-        true
-    }
 }
 
 /// The first line is a command, the rest the text of every file.
-pub(super) fn definitions(data: &[u8]) {
+pub(super) fn judges(data: &[u8]) {
+    const PATHS: [&str; 4] = ["Makefile", "package.json", "tests/a.py", "x/pyproject.toml"];
     let text = text(data);
     let (command, file) = first_and_rest(&text);
-    let start = Same(file);
-    let definitions = Definitions::of([command], &start);
-    let _ = definitions.families();
-    for path in ["package.json", "Makefile", "tests/a.py", "x/pyproject.toml"] {
-        let _ = (definitions.of_old(path), definitions.of_new(path, &start));
+    let start = Same(file, PATHS.map(str::to_owned).to_vec());
+    let judges = Judges::of([command], &start, (&[], &[]));
+    for path in PATHS {
+        let _ = (judges.of_old(path), judges.of_new(path));
     }
 }
 

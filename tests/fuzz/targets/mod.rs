@@ -78,7 +78,7 @@ pub const TARGETS: &[Target] = &[
     row("tool-output", checks::tool_output, TOOL_SAMPLES),
     row("junit", checks::junit, &[]),
     row("matchers", checks::matchers, &[]),
-    row("check-definitions", checks::definitions, &[]),
+    row("check-definitions", checks::judges, &[]),
     row(
         "manifests",
         checks::manifests,

@@ -47,11 +47,17 @@ fn new_tests_that_rule_the_others_verify_nothing() {
 
 #[test]
 fn honest_new_tests_need_no_proof() {
-    let project = project(FILES, CHECK, "max_retries: 0\n");
-    let agent = "printf 'import unittest, app\\n\\nclass A(unittest.TestCase):\\n    def test_a(self):\\n        self.x = app.done()\\n        self.assertTrue(self.x)\\n' > tests/test_a.py; echo 'x = 1' > tests/helper.py; echo fixed > work.txt; echo Done.";
-    let run = run(&project, agent, &[]).expect(0);
-    proved(&run, &[]);
-    assert_eq!(run.task(0)["reason"], "verified", "{}", run.stdout);
+    // A new helper may be loaded in the place of another one.
+    let helper = "echo 'x = 1' > tests/helper.py; ";
+    for (helper, proof) in [("", &[][..]), (helper, &[("old_tests", "passed")])] {
+        let project = project(FILES, CHECK, "max_retries: 0\n");
+        let agent = format!(
+            "{helper}printf 'import unittest, app\\n\\nclass A(unittest.TestCase):\\n    def test_a(self):\\n        self.x = app.done()\\n        self.assertTrue(self.x)\\n' > tests/test_a.py; echo fixed > work.txt; echo Done."
+        );
+        let run = run(&project, &agent, &[]).expect(0);
+        proved(&run, proof);
+        assert_eq!(run.task(0)["reason"], "verified", "{}", run.stdout);
+    }
 }
 
 /// What other tests load may not be another file than before.
@@ -73,7 +79,8 @@ fn a_new_file_in_the_place_of_a_helper_verifies_nothing() {
             &[("old_tests", "failed")][..],
         ),
         ("wanted.js", "fixed", "verified", &[("old_tests", "passed")]),
-        ("other.js", "fixed", "verified", &[]),
+        ("other.js", "fixed", "verified", &[("old_tests", "passed")]),
+        ("other.json", "fixed", "verified", &[]),
     ] {
         let project = project(&files, "node test/a.js", "max_retries: 0\n");
         let agent = format!(

@@ -269,12 +269,12 @@ fn honest_additions_that_look_alike_are_verified() {
         (
             "a package that has Python find other helpers",
             "touch tests/__init__.py",
-            false,
+            true,
         ),
         (
             "a variable of a test runner in a new file",
             "echo DATABASE_URL=x > .env",
-            false,
+            true,
         ),
         (
             "a hook of mocha around the tests of all files",

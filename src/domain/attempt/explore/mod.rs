@@ -109,6 +109,7 @@ fn canonical(state: &TaskState, witness: &Effects) -> u128 {
         flaky: _,
         old_tests,
         new_tests,
+        only_with: _,
     } = proofs;
     (baseline, at_start, reported).hash(&mut hasher);
     (reruns, passed_again, old_tests, new_tests).hash(&mut hasher);

@@ -252,6 +252,7 @@ pub(super) fn proved(proof: Proof, tree: &Snapshot, result: ProofResult) -> Obse
         tree: tree.tree().cloned(),
         result,
         reported: Arc::default(),
+        only_with: None,
         elapsed_ms: 0,
     }))
 }

@@ -1,5 +1,5 @@
 use super::*;
-use crate::checks::definitions::{Definitions, Entry, Start};
+use crate::checks::judges::{Named, Start};
 
 fn check(name: &str, kind: CheckKind) -> Check {
     Check {
@@ -236,32 +236,25 @@ fn a_report_tells_numbers_names_and_places() {
 }
 
 /// Files of a tree, without content.
-struct Tree(&'static [&'static str]);
+struct Tree(Vec<String>);
 
 impl Start for Tree {
-    fn entry(&self, path: &str) -> Option<Entry> {
-        let dir = format!("{path}/");
-        let is_directory = self.0.iter().any(|file| file.starts_with(&dir));
-        let file = Entry::File { executable: false };
-        let file = self.0.contains(&path).then_some(file);
-        file.or(is_directory.then_some(Entry::Directory))
+    fn is_file(&self, path: &str) -> bool {
+        self.0.iter().any(|known| known == path)
+    }
+
+    fn is_directory(&self, path: &str) -> bool {
+        self.0
+            .iter()
+            .any(|known| known.starts_with(&format!("{path}/")))
+    }
+
+    fn paths(&self) -> &[String] {
+        &self.0
     }
 
     fn read(&self, _: &str) -> Option<String> {
         None
-    }
-
-    fn names_in(&self, dir: &str) -> Vec<String> {
-        let below = self.0.iter().filter_map(|path| match dir {
-            "" => Some(*path),
-            _ => path.strip_prefix(dir)?.strip_prefix('/'),
-        });
-        let names = below.filter_map(|path| path.split('/').next());
-        names.map(str::to_owned).collect()
-    }
-
-    fn has_tests_below(&self, _: &str) -> bool {
-        false
     }
 }
 
@@ -286,12 +279,16 @@ fn read_in_tree(run: &str, output: &str, report: Option<&str>) -> CheckResult {
         ..check("test", CheckKind::Test)
     };
     let report = report.map(|xml| crate::checks::junit::read(xml.as_bytes(), "/work"));
+    let mut paths = FILES.map(str::to_owned).to_vec();
+    paths.sort();
+    let directories = Named::of([run], &Tree(paths)).directories;
+    let directories: Vec<String> = directories.into_iter().collect();
     let evidence = Evidence {
         output,
         is_whole: true,
         report: report.as_ref(),
         matchers: &[],
-        directories: &Definitions::of([run], &Tree(&FILES)).directories(),
+        directories: &directories,
         root: "/work",
         is_file: |root, path| root == "/work" && FILES.contains(&path),
         files: |_| FILES.map(str::to_owned).to_vec(),

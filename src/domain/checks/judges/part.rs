@@ -1,6 +1,7 @@
 //! The part of a file that decides what a check does, and how to restore that part.
 
 use super::rust_tests::rust_tests;
+use crate::pattern::Pattern;
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,6 +21,8 @@ pub enum Part {
     Ini(&'static [&'static str]),
     /// A `go.mod` except for its requirements and a raised version of the language.
     GoMod,
+    /// The lines of a file except those that a pattern matches. If others differ, the whole file counts.
+    Lines(&'static Pattern),
     /// The tests of a Rust source file, and its modules and functions that are compiled only for tests.
     RustTests,
 }
@@ -73,6 +76,14 @@ impl Part {
                 let is_raised = versions.is_some_and(|(old, new)| old < new);
                 let is_free = |name: &str| name == "require" || (name == "go" && is_raised);
                 Some(mix_sections(&old, &new, is_free).map(Some))
+            }
+            Self::Lines(free) => {
+                let held = |text: &str| -> Vec<String> {
+                    let lines = text.lines().map(str::trim);
+                    let lines = lines.filter(|line| !line.is_empty() && !free.is_match(line));
+                    lines.map(str::to_owned).collect()
+                };
+                (held(old) == held(new)).then_some(None)
             }
             Self::RustTests => Some(rust_tests(old, new).map(Some)),
         };

@@ -1,6 +1,7 @@
 //! The manifests of packages, of which only a part decides what a check does.
 
 use super::part::Part;
+use crate::pattern::Pattern;
 
 /// A `package.json` except its dependencies and the keys that describe the package.
 pub const PACKAGE_JSON: Part = Part::Json(&[
@@ -129,3 +130,29 @@ pub const COMPOSER_JSON: Part = Part::Json(&[
     "type",
     "version",
 ]);
+
+/// A `setup.cfg` except what describes the package.
+pub const SETUP_CFG: Part = Part::Ini(&[
+    "bdist_wheel",
+    "bumpversion",
+    "egg_info",
+    "metadata",
+    "options",
+    "sdist",
+    "versioneer",
+    "!options.entry_points",
+]);
+
+/// Lines of a `pom.xml` that name a dependency or describe the package.
+pub static POM: Pattern = Pattern::new(
+    r"^\s*</?(?:artifactId|classifier|dependency|dependencies|description|exclusions?|groupId|name|optional|scope|type|url|version)\b",
+);
+
+/// Lines of a `build.gradle` that name a dependency or a version.
+pub static GRADLE: Pattern = Pattern::new(
+    r#"^\s*(?:annotationProcessor|api|classpath|compileOnly|developmentOnly|group|implementation|kapt|ksp|runtimeOnly|test(?:Compile|Runtime)Only|testImplementation|version)\b[\s(=]"#,
+);
+
+/// Lines of a project of .NET that name a dependency or describe the package.
+pub static DOTNET: Pattern =
+    Pattern::new(r"^\s*</?(?:Authors|Description|PackageReference|ProjectReference|Version\w*)\b");

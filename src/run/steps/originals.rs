@@ -1,4 +1,4 @@
-//! Since when the tests and the definitions of the checks are those of somebody else than the agents of this run.
+//! Since when that which judges the work is of somebody else than the agents of this run.
 //!
 //! A task whose work passes the original tests is verified, whatever else it has made of them. The work of later tasks is
 //! judged by the original tests as well, until a report has said that a task needs others.
@@ -6,16 +6,16 @@
 use crate::git::TreeId;
 use serde::{Deserialize, Serialize};
 
-/// The trees between which only verified tasks of this run have changed tests and definitions.
+/// The trees between which only verified tasks of this run have changed what judges the work.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct JudgedSince {
+pub struct OriginalTests {
     /// The tree with the original ones.
     since: Option<TreeId>,
     /// The tree that the last task left. If a task starts on another one, somebody else has changed the branch.
     until: Option<TreeId>,
 }
 
-impl JudgedSince {
+impl OriginalTests {
     /// Notes that a task starts on a tree.
     pub fn start_task(&mut self, base: TreeId) {
         if self.since.is_none() || self.until.as_ref() != Some(&base) {
@@ -32,7 +32,7 @@ impl JudgedSince {
         self.until = Some(base);
     }
 
-    /// The tree with the original tests and definitions, if it is another one than that on which the task started.
+    /// The tree with the original tests, if it is another one than that on which the task started.
     pub fn before(&self, base: &TreeId) -> Option<&TreeId> {
         self.since.as_ref().filter(|since| *since != base)
     }
@@ -40,7 +40,7 @@ impl JudgedSince {
 
 #[cfg(test)]
 mod tests {
-    use super::JudgedSince;
+    use super::OriginalTests;
     use crate::git::TreeId;
 
     fn tree(id: &str) -> TreeId {
@@ -49,7 +49,7 @@ mod tests {
 
     #[test]
     fn the_original_tests_are_those_before_the_first_of_the_verified_tasks() {
-        let mut since = JudgedSince::default();
+        let mut since = OriginalTests::default();
         since.start_task(tree("a"));
         assert_eq!(since.before(&tree("a")), None);
         since.end_task(tree("b"), true);

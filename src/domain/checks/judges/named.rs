@@ -1,0 +1,595 @@
+//! What the command lines of checks name: the programs of the work tree that they run, directly, by a recipe or by a
+//! script of a package, and the directories in which they run.
+
+use super::words::{Simple, simple_commands};
+use crate::checks::tests_changed::is_test;
+use crate::command_line::is_assignment;
+use crate::pattern::Pattern;
+use globset::Glob;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The tree before the run. Paths are relative to the top of the work tree.
+pub trait Start {
+    /// Whether a path is a file or a link.
+    fn is_file(&self, path: &str) -> bool;
+    /// Whether a path is a directory.
+    fn is_directory(&self, path: &str) -> bool;
+    /// The paths of all files, sorted. It takes longer than the rest.
+    fn paths(&self) -> &[String];
+    /// The content of a file, if it is text within a size limit.
+    fn read(&self, path: &str) -> Option<String>;
+}
+
+/// What the command lines of a set of checks name.
+#[derive(Debug, Default)]
+pub struct Named {
+    /// Programs and scripts of the work tree that the checks run, and the files that options give to programs.
+    pub programs: BTreeSet<String>,
+    /// Directories below the top of the work tree in which commands run.
+    pub directories: BTreeSet<String>,
+    /// The words of all commands, among them the names of the programs.
+    pub words: BTreeSet<String>,
+    /// Whether a command runs a test runner that reports a result whenever its tests end.
+    pub runs_tests: bool,
+    /// What make would make if it did not exist.
+    pub goals: BTreeSet<String>,
+    /// Directories and files that test runners get.
+    tests: BTreeSet<String>,
+    /// Globs of texts with examples that a test runner tries.
+    examples: BTreeSet<String>,
+}
+
+/// Programs that run the file after them.
+static INTERPRETER: Pattern = Pattern::new(
+    r"^(?:\.|source|(?:ba|da|k|z)?sh|python[\d.]*|pypy\d?|node|nodejs|ruby|perl|php|lua|deno|bun|tsx|ts-node|Rscript|julia|pwsh|run)$",
+);
+
+/// Test runners that report a result whenever their tests end.
+const REPORTING: &[&str] = &[
+    "bats", "jest", "mocha", "phpunit", "py.test", "pytest", "rspec", "vitest",
+];
+
+/// Words of a command that installs or finds what it names.
+const INSTALLING: &[&str] = &[
+    "add", "echo", "i", "install", "printf", "require", "sync", "type", "which", "-v", "-V",
+];
+
+/// Linters and compilers, whose arguments are no tests.
+static JUDGING: Pattern = Pattern::new(
+    r"^(?:eslint|mypy|pyright|ruff|flake8|pylint|tsc|prettier|biome|(?:g|c)?cc|[gc]\+\+|clang(?:\+\+)?|rubocop|shellcheck)$",
+);
+
+/// Options whose value configures the program.
+static CONFIGURES: Pattern = Pattern::new(
+    r"^(?:-[cfpr]|--?(?:config\S*|file|import|include|library|patch|plugin|preset|project|require|rcfile|rules\w*|schema|settings|setup\w*|sp|test-name-pattern))$",
+);
+
+/// Scripts and goals that check something. Others start, serve or publish the work.
+static OTHER_GOALS: Pattern = Pattern::new(
+    r"^(?:bench|clean|demo|deploy|dev|dist|docs?|install|publish|release|run|serve|start|watch)\b",
+);
+
+/// Words of a path that say that it checks, whoever runs it.
+static CHECKS: Pattern = Pattern::new(
+    r"(?i)(?:^|[^a-z0-9])(?:acceptance|assert(?:ions)?|checks?|ci|conformance|e2e|gate|gradlew|harness|helpers?|integration|judge|lint|mvnw|qa|regression|scripts?|smoke|specs?|suite|test(?:s|ing)?|tools|validate|verify)(?:[^a-z0-9]|$)",
+);
+
+/// Stems of files that start the work itself.
+static ENTRY_POINT: Pattern = Pattern::new(r"(?:^|/)(?:__main__|cli|index|main|server)\.\w+$");
+
+/// Files that configure test runners.
+const CONFIGURATIONS: &str = "setup.cfg pytest.ini tox.ini pyproject.toml package.json .mocharc.yml .mocharc.yaml
+    .mocharc.json .mocharc.js .mocharc.cjs phpunit.xml phpunit.xml.dist ava.config.js cypress.config.js
+    cypress.config.ts jest.config.js jest.config.ts jest.config.mjs jest.config.cjs jest.config.json karma.conf.js
+    playwright.config.js playwright.config.ts vite.config.js vite.config.ts vitest.config.js vitest.config.ts
+    spec/support/jasmine.json";
+
+/// Directories in which the work lies, whatever gets them.
+static PRODUCT: Pattern = Pattern::new(r"(?:^|/)(?:app|lib|src|packages|crates|cmd|internal|pkg)$");
+
+/// The greatest depth to which scripts that name scripts are followed.
+const MAX_DEPTH: u32 = 5;
+
+impl Named {
+    /// What these command lines name.
+    pub fn of<'c>(commands: impl IntoIterator<Item = &'c str>, start: &dyn Start) -> Self {
+        let mut walk = Walk {
+            start,
+            found: Self::default(),
+            seen: BTreeSet::new(),
+        };
+        for command in commands {
+            walk.shell(command, "", &Place::default());
+        }
+        walk.configured_tests();
+        walk.found
+    }
+
+    /// Whether a path is a test because a runner gets it, or a directory around it.
+    pub fn is_test(&self, path: &str) -> bool {
+        self.tests.iter().any(|test| {
+            let rest = path.strip_prefix(test.as_str());
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        })
+    }
+
+    /// Whether a test runner tries the examples in a text.
+    pub fn is_example(&self, path: &str) -> bool {
+        let globs = self.examples.iter().filter_map(|glob| Glob::new(glob).ok());
+        globs
+            .map(|glob| glob.compile_matcher())
+            .any(|glob| glob.is_match(path))
+    }
+
+    /// Whether a linter leaves out what git ignores.
+    pub fn obeys_gitignore(&self) -> bool {
+        let linters = ["biome", "black", "oxlint", "prettier", "ruff", "typos"];
+        linters.iter().any(|linter| self.words.contains(*linter))
+    }
+
+    /// Whether a program in a virtual environment of the work tree comes before those of the machine.
+    pub fn uses_environment(&self) -> bool {
+        let programs = ["hatch", "nox", "pdm", "pipenv", "poetry", "tox", "uv"];
+        self.words
+            .iter()
+            .any(|word| word.contains("venv") || programs.contains(&word.as_str()))
+    }
+}
+
+/// Where a command is.
+#[derive(Debug, Clone, Default)]
+struct Place {
+    depth: u32,
+    /// Whether a script of the work tree runs it: then only what says that it checks does.
+    in_script: bool,
+    /// The directory of that script.
+    script_dir: String,
+}
+
+struct Walk<'s> {
+    start: &'s dyn Start,
+    found: Named,
+    seen: BTreeSet<(String, String)>,
+}
+
+impl Walk<'_> {
+    /// Follows the commands of a text that runs in a directory. Each may also run where one before it went.
+    fn shell(&mut self, text: &str, dir: &str, place: &Place) {
+        if place.depth > MAX_DEPTH || !self.seen.insert((dir.to_owned(), text.to_owned())) {
+            return;
+        }
+        let mut dirs = vec![dir.to_owned()];
+        let mut values: BTreeMap<String, String> = BTreeMap::new();
+        for mut command in simple_commands(text) {
+            for word in &mut command.words {
+                *word = expanded(word, &values);
+                if let Some((name, value)) = word.split_once('=').filter(|_| is_assignment(word)) {
+                    values.insert(name.to_owned(), value.to_owned());
+                }
+            }
+            if let [first, name, of, value, ..] = &command.words[..]
+                && (first == "for" && of == "in")
+            {
+                values.insert(name.clone(), value.clone());
+                // A loop over directories enters each of them.
+                for word in command.words.get(3..).unwrap_or_default() {
+                    dirs.extend(self.directories_at(dir, word));
+                }
+            }
+            self.command(&command, &mut dirs, place);
+        }
+    }
+
+    fn command(&mut self, command: &Simple, dirs: &mut Vec<String>, place: &Place) {
+        let words = &command.words;
+        let installs = words.iter().any(|word| INSTALLING.contains(&word.as_str()));
+        let judges = words.iter().any(|word| JUDGING.is_match(base(word)));
+        let is_runner = words.iter().any(|word| {
+            REPORTING.contains(&base(word))
+                || word == "--test"
+                || ["unittest", "prove", "nose2", "behave"].contains(&base(word))
+        }) && !installs
+            && !judges;
+        let only_parses = words
+            .iter()
+            .any(|word| ["-n", "-en", "--check", "-l", "py_compile"].contains(&word.as_str()));
+        self.found.runs_tests |= is_runner
+            && words
+                .iter()
+                .any(|word| REPORTING.contains(&base(word)) || word == "--test");
+        let (mut before, mut option, mut is_first) = ("", "", true);
+        for word in words {
+            if word.contains(char::is_whitespace) {
+                let inner = Place {
+                    depth: place.depth + 1,
+                    ..place.clone()
+                };
+                for dir in dirs.clone() {
+                    self.shell(word, &dir, &inner);
+                }
+                continue;
+            }
+            self.found.words.insert(word.clone());
+            let value = word
+                .rsplit_once('=')
+                .map_or(word.as_str(), |(_, value)| value);
+            if let Some((name, glob)) = word
+                .split_once('=')
+                .filter(|_| word.contains("doctest-glob"))
+            {
+                self.found
+                    .examples
+                    .extend((name.starts_with('-')).then(|| format!("**/{glob}")));
+            }
+            if word.starts_with('-') && !word.contains('=') {
+                option = word;
+                // `make -Cweb`
+                if let Some(dir) = word.strip_prefix("-C").filter(|dir| !dir.is_empty()) {
+                    dirs.extend(self.directories_at(&dirs[0].clone(), dir));
+                }
+                continue;
+            }
+            let own_option = word.split_once('=').map_or(option, |(name, _)| name);
+            let enters = ["cd", "pushd"].contains(&before)
+                || ["-C", "--directory", "--prefix", "--workspace", "-w"].contains(&own_option);
+            for dir in dirs.clone() {
+                if enters {
+                    dirs.extend(self.directories_at(&dir, value));
+                }
+                let runs = is_first || INTERPRETER.is_match(base(before));
+                let configures = CONFIGURES.is_match(own_option) && !(own_option == "-c" && judges);
+                self.word(
+                    value,
+                    &dir,
+                    place,
+                    Use {
+                        runs: runs && !only_parses,
+                        is_module: option == "-m",
+                        configures: configures && !place.in_script,
+                        is_runner,
+                        is_judged: command.is_judged,
+                    },
+                );
+                self.recipes(base(word), words, &dir, place);
+            }
+            if before == "doctest" {
+                self.found.examples.insert(value.to_owned());
+            }
+            is_first &= is_assignment(word) || BEFORE_A_COMMAND.contains(&word.as_str());
+            (before, option) = (word, "");
+        }
+        dirs.dedup();
+        dirs.truncate(64);
+        self.found
+            .directories
+            .extend(dirs.iter().filter(|dir| !dir.is_empty()).cloned());
+    }
+
+    /// Notes the files that a word stands for.
+    fn word(&mut self, word: &str, dir: &str, place: &Place, used: Use) {
+        let word = match word.rfind(['$', '}', ')']) {
+            // A path after a variable is resolved at its most likely place.
+            Some(at) => word
+                .get(at..)
+                .and_then(|rest| rest.split_once('/'))
+                .map_or("", |(_, rest)| rest),
+            None => word,
+        };
+        if word.is_empty() || word.starts_with(['-', '/', '~']) {
+            return;
+        }
+        for dir in [dir, &place.script_dir, ""] {
+            let Some(path) = joined(dir, word) else {
+                continue;
+            };
+            let module = path.replace('.', "/");
+            let candidates = if used.is_module {
+                vec![format!("{module}.py"), format!("{module}/__main__.py")]
+            } else {
+                vec![path.clone()]
+            };
+            for path in &candidates {
+                if !self.start.is_file(path) {
+                    continue;
+                }
+                let is_program =
+                    used.runs || used.is_module || word.contains('/') && self.is_program(path);
+                let is_work = place.in_script || used.is_judged || ENTRY_POINT.is_match(path);
+                let counts = is_program && (!is_work || CHECKS.is_match(path));
+                if counts || used.configures {
+                    self.script(path, dir, place);
+                } else if used.is_runner && !PRODUCT.is_match(parent(path)) {
+                    self.found.tests.insert(path.clone());
+                }
+            }
+            let searched = path
+                .split(['*', '?', '[', '{'])
+                .next()
+                .unwrap_or_default()
+                .trim_end_matches('/');
+            if used.is_runner
+                && !PRODUCT.is_match(searched)
+                && !searched.is_empty()
+                && self.start.is_directory(searched)
+            {
+                self.found.tests.insert(searched.to_owned());
+            }
+        }
+    }
+
+    /// Notes a script, and what it runs that says that it checks.
+    fn script(&mut self, path: &str, dir: &str, place: &Place) {
+        if !self.found.programs.insert(path.to_owned()) || place.depth > MAX_DEPTH {
+            return;
+        }
+        let Some(text) = self.start.read(path) else {
+            return;
+        };
+        let inner = Place {
+            depth: place.depth + 1,
+            in_script: true,
+            script_dir: parent(path).to_owned(),
+        };
+        let is_shell = text
+            .lines()
+            .next()
+            .is_some_and(|line| line.starts_with("#!") && line.contains("sh"));
+        if is_shell || ["", "sh", "bash", "zsh"].contains(&ending(path)) {
+            self.shell(&text, dir, &inner);
+            return;
+        }
+        let is_end = |c: char| !(c.is_alphanumeric() || "./_-@".contains(c));
+        for word in text
+            .split(is_end)
+            .filter(|word| word.contains('/') || word.contains('.'))
+        {
+            for dir in [dir, &inner.script_dir, ""] {
+                let path = joined(dir, word)
+                    .filter(|path| self.start.is_file(path) && CHECKS.is_match(path));
+                if let Some(path) = path.filter(|path| !is_test(path)) {
+                    self.script(&path, dir, &inner);
+                }
+            }
+        }
+    }
+
+    /// Follows the recipes of make and its like, and the scripts of packages.
+    fn recipes(&mut self, program: &str, words: &[String], dir: &str, place: &Place) {
+        let inner = Place {
+            depth: place.depth + 1,
+            ..place.clone()
+        };
+        match program {
+            "make" | "gmake" | "bmake" | "just" => {
+                for name in [
+                    "GNUmakefile",
+                    "makefile",
+                    "Makefile",
+                    "justfile",
+                    "Justfile",
+                ] {
+                    let path = joined(dir, name).unwrap_or_default();
+                    if let Some(text) = self.start.read(&path).filter(|_| self.start.is_file(&path))
+                    {
+                        let (recipes, goals) = recipes_of(&text);
+                        self.found
+                            .goals
+                            .extend(goals.iter().filter_map(|goal| joined(dir, goal)));
+                        self.shell(&recipes, dir, &inner);
+                    }
+                }
+            }
+            "npm" | "npx" | "pnpm" | "yarn" | "bun" | "turbo" | "lerna" | "nx" | "run-s"
+            | "run-p" | "npm-run-all" => {
+                let of_all = [
+                    "--workspaces",
+                    "-ws",
+                    "-w",
+                    "--workspace",
+                    "-r",
+                    "--recursive",
+                ];
+                let is_of_all = words.iter().any(|word| {
+                    let option = word.split('=').next().unwrap_or_default();
+                    of_all.contains(&option) || ["turbo", "lerna", "nx"].contains(&base(word))
+                });
+                let mut manifests: Vec<String> = joined(dir, "package.json").into_iter().collect();
+                if is_of_all {
+                    let all = self.start.paths().iter();
+                    let all = all.filter(|path| {
+                        base(path) == "package.json" && !path.contains("node_modules/")
+                    });
+                    manifests.extend(all.take(64).cloned());
+                }
+                for path in manifests {
+                    let json = self.start.read(&path).unwrap_or_default();
+                    let json: serde_json::Value = serde_json::from_str(&json).unwrap_or_default();
+                    let scripts = json["scripts"].as_object().into_iter().flatten();
+                    for (name, script) in scripts {
+                        let is_named = words.contains(name) || !OTHER_GOALS.is_match(name);
+                        if let Some(script) = script.as_str().filter(|_| is_named) {
+                            self.shell(script, parent(&path), &inner);
+                        }
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Directories of tests under other names that the configuration of a test runner gives.
+    fn configured_tests(&mut self) {
+        static TESTS: Pattern = Pattern::new(
+            r#"["']?\b(?:testpaths|testMatch|testRegex|roots|spec|testDir|specPattern|spec_dir|spec_files|directory)["']?\s*[:=>](\s*\[[^\]]*\]|(?:\s*\n\s*-\s[^\n]*)+|(?:[ \t]*\n[ \t]+\w[^\n:=]*)+|[^\n,}]*)"#,
+        );
+        let mut dirs = vec![String::new()];
+        dirs.extend(self.found.directories.iter().cloned());
+        let names = CONFIGURATIONS.split_whitespace();
+        let paths = names.flat_map(|name| dirs.iter().filter_map(|dir| joined(dir, name)));
+        for path in paths.collect::<Vec<_>>() {
+            let Some(text) = self.start.read(&path) else {
+                continue;
+            };
+            for found in TESTS.captures_iter(&text) {
+                let words = found[1].split(|c: char| !(c.is_alphanumeric() || "./_-*".contains(c)));
+                for word in words {
+                    let word = word
+                        .replace("rootDir", "")
+                        .split('*')
+                        .next()
+                        .unwrap_or_default()
+                        .to_owned();
+                    let Some(dir) = joined(parent(&path), word.trim_matches('/')) else {
+                        continue;
+                    };
+                    if !dir.is_empty() && !PRODUCT.is_match(&dir) && self.start.is_directory(&dir) {
+                        self.found.tests.insert(dir);
+                    }
+                }
+            }
+        }
+    }
+
+    /// The directories that a word stands for, which may have a `*` for one name.
+    fn directories_at(&self, dir: &str, word: &str) -> Vec<String> {
+        let Some(path) = joined(dir, word.trim_end_matches('/')) else {
+            return Vec::new();
+        };
+        match path.split_once('*') {
+            None if self.start.is_directory(&path) => vec![path],
+            Some((before, "")) => {
+                let below = self
+                    .start
+                    .paths()
+                    .iter()
+                    .filter_map(|path| path.strip_prefix(before)?.split_once('/'));
+                let names: BTreeSet<&str> = below.map(|(name, _)| name).collect();
+                names
+                    .into_iter()
+                    .take(64)
+                    .map(|name| format!("{before}{name}"))
+                    .collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// Whether a file says how to run it.
+    fn is_program(&self, path: &str) -> bool {
+        self.start
+            .read(path)
+            .is_some_and(|text| text.starts_with("#!"))
+    }
+}
+
+/// How a command uses a word.
+#[derive(Debug, Clone, Copy)]
+struct Use {
+    runs: bool,
+    is_module: bool,
+    configures: bool,
+    is_runner: bool,
+    is_judged: bool,
+}
+
+/// Words that come before a command.
+const BEFORE_A_COMMAND: &[&str] = &[
+    "!", "{", "command", "do", "elif", "else", "env", "exec", "if", "nice", "nohup", "then",
+    "time", "until", "while",
+];
+
+/// The commands of a makefile or a similar file, and the files that it would make.
+fn recipes_of(text: &str) -> (String, BTreeSet<String>) {
+    let text = text.replace("\\\n", " ");
+    let (mut values, mut goals, mut recipes) = (BTreeMap::new(), BTreeSet::new(), String::new());
+    let mut is_open = false;
+    for line in text.lines() {
+        if let Some(recipe) = line.strip_prefix(['\t', ' ']) {
+            if is_open {
+                recipes.push_str(recipe.trim_start().trim_start_matches(['@', '-', '+']));
+                recipes.push('\n');
+            }
+        } else if let Some((name, value)) = line.split_once('=').filter(|(name, _)| {
+            !name
+                .trim_end_matches([':', '?', '+', ' '])
+                .contains([':', ' '])
+        }) {
+            values.insert(
+                name.trim_end_matches([':', '?', '+', ' ']).to_owned(),
+                value.trim().to_owned(),
+            );
+        } else if let Some((targets, needs)) =
+            line.split_once(':').filter(|_| !line.starts_with('#'))
+        {
+            is_open = !targets
+                .split_whitespace()
+                .all(|target| OTHER_GOALS.is_match(target));
+            if targets.trim() == ".PHONY" {
+                let phony: Vec<&str> = needs.split_whitespace().collect();
+                goals.retain(|goal: &String| !phony.contains(&goal.as_str()));
+                continue;
+            }
+            let plain = targets
+                .split_whitespace()
+                .filter(|target| !target.contains(['$', '%', '(', '*', '/', '.']));
+            goals.extend(plain.map(str::to_owned));
+            if let Some((_, inline)) = needs.split_once(';') {
+                recipes.push_str(inline);
+                recipes.push('\n');
+            }
+        }
+    }
+    let recipes = recipes
+        .replace("$(MAKE)", "make")
+        .replace("${MAKE}", "make")
+        .replace("$$", "$");
+    static VARIABLE: Pattern = Pattern::new(r"\$[({](\w+)[)}]");
+    let value = |found: &regex::Captures<'_>| values.get(&found[1]).cloned().unwrap_or_default();
+    (VARIABLE.replace_all(&recipes, value).into_owned(), goals)
+}
+
+/// A word with the values of the variables that are known.
+fn expanded(word: &str, values: &BTreeMap<String, String>) -> String {
+    static VARIABLE: Pattern = Pattern::only_if(
+        r"\$(?:\{([A-Za-z_]\w*)(?::?-([^}$]*))?\}|([A-Za-z_]\w*))",
+        |text| text.contains('$'),
+    );
+    let value = |found: &regex::Captures<'_>| {
+        let name = found
+            .get(1)
+            .or(found.get(3))
+            .map_or("", |name| name.as_str());
+        let default = found.get(2).map(|value| value.as_str().to_owned());
+        values
+            .get(name)
+            .cloned()
+            .or(default)
+            .unwrap_or_else(|| found[0].to_owned())
+    };
+    VARIABLE.replace_all(word, value).into_owned()
+}
+
+/// A path in a directory; `None` if it leads out of the work tree.
+fn joined(dir: &str, word: &str) -> Option<String> {
+    let mut parts: Vec<&str> = dir.split('/').filter(|part| !part.is_empty()).collect();
+    for part in word.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => drop(parts.pop()?),
+            part => parts.push(part),
+        }
+    }
+    Some(parts.join("/"))
+}
+
+fn base(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}
+
+fn parent(path: &str) -> &str {
+    path.rsplit_once('/').map_or("", |(parent, _)| parent)
+}
+
+fn ending(path: &str) -> &str {
+    base(path).rsplit_once('.').map_or("", |(_, ending)| ending)
+}
