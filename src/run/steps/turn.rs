@@ -517,21 +517,17 @@ pub(crate) fn report_assessment(
     })));
 }
 
-/// The task's changes of what judges it. Warns of them if the policy says so.
+/// The task's changes of what judges it. Warns of changed tests if the policy says so. Whether the checks pass only with
+/// other changed files is for the proof to say.
 fn tests_changed(parts: &mut Parts<'_>, run: &TaskRun<'_>, raw: &RawSnapshot) -> TestChanges {
     let tests = parts.tree.check_changes(raw, &run.config).tests;
     let is_told = run.config.settings.test_changes == TestChangePolicy::Warn;
-    for (what, paths) in [
-        ("tests", &tests.changed),
-        ("files that the checks go by", &tests.definitions),
-    ] {
-        if is_told && !paths.is_empty() {
-            parts.emit.warn_once(&format!(
-                "task {} changes existing {what}: {}",
-                run.task.id,
-                paths.join(", ")
-            ));
-        }
+    if is_told && !tests.changed.is_empty() {
+        parts.emit.warn_once(&format!(
+            "task {} changes existing tests: {}",
+            run.task.id,
+            tests.changed.join(", ")
+        ));
     }
     tests
 }

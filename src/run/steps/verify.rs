@@ -47,7 +47,7 @@ pub async fn verify(
         None => {
             let raw_before = raw_before.as_deref();
             let config = &run.config;
-            as_checks_leave_it(parts.tree)?;
+            as_checks_leave_it(parts.tree, raw_before)?;
             let verification = check_work(parts, config, raw_before).await?;
             if verification.verdict == Verdict::Aborted {
                 let by = parts.setup.interruption().unwrap_or(Interruption::Deadline);
@@ -103,9 +103,11 @@ pub(crate) fn reported(
 
 /// Removes untracked files that the checks create themselves if they were changed since, so that no
 /// check passes because of what the agent wrote there.
-fn as_checks_leave_it(tree: &mut WorkTree) -> anyhow::Result<()> {
+fn as_checks_leave_it(tree: &mut WorkTree, raw: Option<&RawSnapshot>) -> anyhow::Result<()> {
     tree.drop_altered_artifacts()?;
-    tree.repo.change().remove_compiled_python()?;
+    if raw.is_some() {
+        tree.repo.change().remove_compiled_python()?;
+    }
     Ok(())
 }
 
