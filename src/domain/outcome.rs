@@ -20,7 +20,7 @@ pub enum Outcome {
         /// Sprag's commit; `None` if there was nothing left to commit or commits are off.
         commit: Option<RevId>,
     },
-    /// No check is configured.
+    /// No check is configured, or none of the checks that passed ran a test.
     Unverified {
         /// Sprag's commit, as above.
         commit: Option<RevId>,
@@ -355,8 +355,7 @@ impl Outcome {
             Self::Unverified {
                 accepted: false, ..
             } => {
-                "no check is configured, and `if_unverified: fail` does not accept unverified work"
-                    .into()
+                "no check confirms the work, and `if_unverified: fail` does not accept that".into()
             }
             Self::Unverified {
                 commit: Some(id), ..

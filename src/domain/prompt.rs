@@ -114,6 +114,8 @@ pub enum NudgeKind {
     ClaimsDone,
     /// It said nothing.
     Empty,
+    /// It changed files and ended with an error.
+    EndedWithError,
     /// It fixed nothing that a review found.
     Findings,
     /// It wrote no test where one was required.
@@ -135,6 +137,7 @@ impl NudgeKind {
     /// A description of the turn that led to this nudge, where its assessment does not give one.
     pub const fn reason(self) -> Option<&'static str> {
         match self {
+            Self::EndedWithError => Some("changed files and ended with an error"),
             Self::Findings => Some("fixed nothing of what the review found"),
             Self::NoTests => Some("wrote no test"),
             Self::OnlyTests => Some("changed files that are no tests, which was undone"),
@@ -331,6 +334,9 @@ fn purpose(input: &PromptInput<'_>) -> Vec<String> {
 }
 
 const fn nudge(number: u32, kind: NudgeKind) -> &'static str {
+    if matches!(kind, NudgeKind::EndedWithError) {
+        return "Finish what is left of the task now. If nothing is left, change nothing and say so.";
+    }
     if kind.is_about_tests() {
         return "Write the failing tests now, and nothing else.";
     }
@@ -343,6 +349,11 @@ const fn nudge(number: u32, kind: NudgeKind) -> &'static str {
 
 fn explanation(kind: NudgeKind, status: &str) -> String {
     match kind {
+        NudgeKind::EndedWithError => {
+            return format!(
+                "Your last turn ended with an error. What it changed is kept ({status})."
+            );
+        }
         NudgeKind::OnlyTests => {
             return "Your last turn changed files that are no tests, and these changes were undone. \
                     Only tests may change until they fail; the task is done after that."
@@ -372,7 +383,10 @@ fn explanation(kind: NudgeKind, status: &str) -> String {
             "Fix what the review has found. Where a finding is wrong, say why in your final message: \
              the reviewer reads it."
         }
-        NudgeKind::NoTests | NudgeKind::OnlyTests | NudgeKind::TestsPass => {
+        NudgeKind::NoTests
+        | NudgeKind::OnlyTests
+        | NudgeKind::TestsPass
+        | NudgeKind::EndedWithError => {
             "No test was written. The tests of this task come before it is done, and have to fail."
         }
         NudgeKind::ClaimsDone => {

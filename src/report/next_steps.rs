@@ -2,7 +2,7 @@
 
 use super::sentence::{has_proofs, is_undone, short_id};
 use super::text;
-use crate::domain::attempt::Blame;
+use crate::domain::attempt::{Blame, EvidenceKind};
 use crate::domain::continuation::Continuation;
 use crate::domain::event::{ClosedPull, PushLine, WarningTopic};
 use crate::domain::outcome::{Reason, RunStatus, TaskEnd};
@@ -128,6 +128,12 @@ pub fn next_steps(summary: &RunSummary) -> Vec<NextStep> {
     steps(summary, &summary.continuation)
 }
 
+/// Whether checks of a task passed and ran no test.
+fn has_idle_checks(task: &TaskSummary) -> bool {
+    let mut lines = task.evidence.iter();
+    lines.any(|line| line.kind == EvidenceKind::NoTestRan)
+}
+
 /// The next steps for a person who can continue the run in this way.
 pub fn steps(summary: &RunSummary, continuation: &Continuation) -> Vec<NextStep> {
     let is_here = continuation.is_here();
@@ -141,6 +147,11 @@ pub fn steps(summary: &RunSummary, continuation: &Continuation) -> Vec<NextStep>
         Some(RunStatus::Invalid) => {
             let what = "correct the configuration or the plan";
             steps.push(NextStep::Advice(what.into()));
+        }
+        Some(RunStatus::Unverified) if summary.tasks.iter().any(has_idle_checks) => {
+            let what = "make the checks run a test, or name a check that judges the work";
+            steps.push(NextStep::Advice(what.into()));
+            return steps;
         }
         Some(RunStatus::Unverified) if summary.tasks.iter().any(has_proofs) => return steps,
         Some(RunStatus::Unverified) => {

@@ -179,7 +179,7 @@ fn waits_that_do_not_help_end_the_run() {
 #[test]
 fn prose_about_a_rate_limit_in_a_changed_turn_is_no_error() {
     let project = project();
-    let agent = "echo fixed > a.txt; echo 'API Error: 429 Too many requests'";
+    let agent = "echo fixed > a.txt; echo 'The client now waits after a 429 Too many requests.'";
     let run = run(&project, agent, &[]).expect(0);
     assert_eq!((project.calls(), assessments(&run)), (1, vec!["changed"]));
 }
@@ -293,15 +293,68 @@ fn silence_past_the_stall_limit_is_transient() {
 }
 
 #[test]
-fn an_exit_code_does_not_undo_a_result() {
+fn an_agent_that_exits_with_an_error_after_a_change_is_asked_to_go_on() {
     let project = project();
-    let run = run(
-        &project,
-        "echo fixed > a.txt; echo 'All done.'; exit 7",
-        &[],
-    )
-    .expect(0);
-    assert_eq!(assessments(&run), ["changed"]);
-    assert_eq!(run.task(0)["turns"][0]["exit"], "code 7");
-    assert_eq!(run.task(0)["reason"], "verified");
+    let base = project.head();
+    let half = "test $N = 1 && { echo half > a.txt; echo 'I wrote half.'; exit 7; }; cat a.txt > $OUT/seen; echo fixed > a.txt; echo Done.";
+    let first = run(&project, half, &["--max-retries", "0"]).expect(0);
+    assert_eq!(assessments(&first), ["changed", "changed"]);
+    assert_eq!(first.task(0)["turns"][0]["exit"], "code 7");
+    assert_eq!(project.notes("seen"), ["half"]);
+    let prompt = project.prompt(2);
+    let told = "Your last turn ended with an error.";
+    assert!(
+        prompt.contains(told) && prompt.contains("What it changed is kept ("),
+        "{prompt}"
+    );
+    assert_eq!(first.task(0)["checks"].as_array().unwrap().len(), 1);
+    assert_ne!(project.head(), base);
+    assert!(!first.stdout.contains("exit code 7, and the checks"));
+}
+
+#[test]
+fn the_checks_judge_the_work_of_an_agent_that_always_exits_with_an_error() {
+    for end in ["echo 'All done.'; exit 7", "exit 7"] {
+        let project = project();
+        let run = run(&project, &format!("echo fixed > a.txt; {end}"), &[]).expect(0);
+        assert_eq!(run.task(0)["turns"].as_array().unwrap().len(), 2, "{end}");
+        assert_eq!(run.task(0)["reason"], "verified", "{end}");
+        let said = "the agent ended with exit code 7, and the checks judged its work";
+        assert!(run.stdout.contains(said), "{}", run.stdout);
+        let evidence = run.task(0)["evidence"].as_array().unwrap().clone();
+        let line = json!({"kind": "agent_failed", "names": ["7"]});
+        assert!(evidence.contains(&line), "{evidence:?}");
+    }
+}
+
+#[test]
+fn a_change_that_ends_in_an_error_of_the_model_is_kept_and_not_committed() {
+    for (words, exit, code, reason) in [
+        (
+            "API Error: 529 Overloaded, retry-after-ms: 10",
+            0,
+            4,
+            "agent_unavailable",
+        ),
+        ("Credit balance is too low", 0, 4, "agent_unavailable"),
+        (
+            "API Error: 529 Overloaded, retry-after-ms: 10",
+            1,
+            4,
+            "agent_unavailable",
+        ),
+        ("Error: context window exceeded", 0, 1, "agent_crashed"),
+    ] {
+        let project = project();
+        let base = project.head();
+        let agent = format!("date +%N > a.txt; echo 'I began.'; echo '{words}'; exit {exit}");
+        let run = run(
+            &project,
+            &agent,
+            &["--max-retries", "0", "--verify", "true"],
+        )
+        .expect(code);
+        assert_eq!(run.task(0)["reason"], reason, "{words}");
+        assert_eq!(project.head(), base, "{words}");
+    }
 }

@@ -92,3 +92,59 @@ fn tests_in_directories_that_only_the_configuration_names_are_tests() {
     assert_eq!(run.task(0)["reason"], "changed_expectations");
     assert!(run.stdout.contains("qa/one.sh"), "{}", run.stdout);
 }
+
+#[test]
+fn a_pass_in_which_no_test_ran_is_unverified_and_names_the_check() {
+    let none = "echo 'Test project /w/build'; echo 'No tests were found!!!'";
+    for (checks, reason, status) in [
+        (vec![none], "unverified", "unverified"),
+        (vec![none, "true"], "verified", "success"),
+    ] {
+        let mut project = Project::new(&[("a.txt", "apple\n")]);
+        project.env("SPRAG_BASELINE", "first");
+        let agent = project.agent("echo fixed > a.txt; echo Done.");
+        let mut args = vec!["--prompt", "Fix a.txt"];
+        args.extend(checks.iter().flat_map(|check| ["--verify", check]));
+        let run = project.sprag(&[&["run", "--agent-command", &agent], &args[..]].concat());
+        let run = run.expect(0);
+        assert_eq!(run.task(0)["reason"], reason, "{}", run.stdout);
+        assert_eq!(run.summary["status"], status);
+        assert_eq!(run.task(0)["verified"], reason == "verified");
+        assert!(run.stdout.contains("ran no test"), "{}", run.stdout);
+        let is_advised = run.stdout.contains("make the checks run a test");
+        assert_eq!(is_advised, reason == "unverified", "{}", run.stdout);
+    }
+    let mut project = Project::new(&[("a.txt", "apple\n")]);
+    project.env("SPRAG_BASELINE", "first");
+    let base = project.head();
+    let agent = project.agent("echo fixed > a.txt; echo Done.");
+    let limits = [
+        "--if-unverified",
+        "fail",
+        "--prompt",
+        "Fix a.txt",
+        "--verify",
+        none,
+    ];
+    let run = project.sprag(&[&["run", "--agent-command", &agent], &limits[..]].concat());
+    assert_eq!(run.code, 1, "{}", run.stdout);
+    assert_eq!(project.head(), base);
+}
+
+#[test]
+fn work_without_product_code_is_told_where_the_checks_passed_before() {
+    for (change, is_told) in [
+        ("echo more >> README.md", true),
+        ("mkdir -p tests; echo true > tests/more.sh", true),
+        ("echo 'two() { echo 2; }' > two.sh", false),
+    ] {
+        let mut project = Project::new(&[("README.md", "Read\n")]);
+        project.env("SPRAG_BASELINE", "first");
+        let agent = project.agent(&format!("{change}; echo Done."));
+        let args = ["--prompt", "Do it", "--verify", "true"];
+        let run = project.sprag(&[&["run", "--agent-command", &agent], &args[..]].concat());
+        let run = run.expect(0);
+        let said = run.stdout.contains("no product code changed");
+        assert_eq!(said, is_told, "{change}: {}", run.stdout);
+    }
+}

@@ -93,6 +93,18 @@ pub fn library_error(text: &str) -> Option<&str> {
     (error.lines().count() <= LAST_LINES).then_some(error)
 }
 
+/// The error of a model with which a text ends. An agent that was cut off in its work prints it below whatever it
+/// printed before. A line that says what was done only speaks of an error.
+pub fn error_at_end(text: &str) -> Option<&str> {
+    if let Some(error) = library_error(text) {
+        return Some(error);
+    }
+    let last = text.trim_end().lines().next_back()?.trim();
+    let marked = Marked::new(normalise(last));
+    let (class, _) = marked.decide();
+    (class == MessageClass::Error && !marked.says_done()).then_some(last)
+}
+
 /// The `FAILED:` report at the beginning of a final message. A message whose beginning was cut has none. The
 /// rest of the message is not classified, which makes this cheap.
 pub fn failed_report(text: &str, beginning_cut: bool) -> Option<FailedReport> {

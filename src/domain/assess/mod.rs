@@ -52,6 +52,9 @@ pub struct Assessment {
     /// The limit that cut the turn off.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cut_off: Option<CutOff>,
+    /// The exit code of the agent's process, if it is not 0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error_exit: Option<i32>,
 }
 
 /// A limit that cut a turn off.
@@ -114,12 +117,23 @@ pub struct TurnFacts<'a> {
 
 /// Assesses a turn. The first rule that applies wins.
 pub fn assess(facts: &TurnFacts<'_>) -> Assessment {
-    unavailable(facts)
+    let assessment = unavailable(facts)
         .or_else(|| transient(facts))
         .or_else(|| cut_off(facts))
         .or_else(|| violation(facts))
         .or_else(|| failed_report(facts))
-        .unwrap_or_else(|| from_repository(facts))
+        .unwrap_or_else(|| from_repository(facts));
+    Assessment {
+        error_exit: error_exit(facts),
+        ..assessment
+    }
+}
+
+fn error_exit(facts: &TurnFacts<'_>) -> Option<i32> {
+    match facts.exit {
+        TurnExit::Code(code) if *code != 0 => Some(*code),
+        _ => None,
+    }
 }
 
 fn unavailable(facts: &TurnFacts<'_>) -> Option<Assessment> {
@@ -168,16 +182,16 @@ fn transient(facts: &TurnFacts<'_>) -> Option<Assessment> {
     })
 }
 
-/// The API error that the agent reported; or, of an unchanged turn, the one that is its final message or
-/// with which it failed instead of giving one.
+/// The API error that the agent reported; or the one that its final message is or, after a change, ends with; or, of an
+/// unchanged turn, the one with which it failed instead of giving a message.
 fn api_error(facts: &TurnFacts<'_>) -> Option<ApiError> {
     if facts.report.api_error.is_some() {
         return facts.report.api_error.clone();
     }
-    if !unchanged(facts) {
-        return None;
-    }
     let text = said(facts);
+    if !unchanged(facts) {
+        return message::error_at_end(text).and_then(classify_error_text);
+    }
     match read_message(text, facts.report.final_message_cut).class {
         MessageClass::Error => classify_error_text(library_error(text).unwrap_or(text)),
         MessageClass::Empty | MessageClass::Other => facts.report.exit_error.clone(),
@@ -200,12 +214,11 @@ fn cut_off(facts: &TurnFacts<'_>) -> Option<Assessment> {
             let name = super::outcome::signal_name(*signal);
             crashed(format!("{agent} was killed by {name}"))
         }
-        _ if facts.report.api_error.is_some() => {
-            let message = facts
-                .report
-                .api_error
-                .as_ref()
-                .map_or("", |error| &error.message);
+        _ if facts.report.api_error.is_some()
+            || !unchanged(facts) && api_error(facts).is_some() =>
+        {
+            let error = api_error(facts);
+            let message = error.as_ref().map_or("", |error| &error.message);
             crashed(format!(
                 "{agent}'s request was refused: {}",
                 one_line(message)
@@ -257,15 +270,20 @@ fn failed_report(facts: &TurnFacts<'_>) -> Option<Assessment> {
 }
 
 fn from_repository(facts: &TurnFacts<'_>) -> Assessment {
-    let (kind, detail) = match facts.before.same_as(facts.after) {
-        None => (
-            AssessmentKind::Unknown,
-            "the state of the repository could not be read",
-        ),
-        Some(false) => (AssessmentKind::Changed, "the repository changed"),
-        Some(true) => return from_message(facts),
-    };
-    plain(kind, detail.into())
+    let agent = facts.agent;
+    match (facts.before.same_as(facts.after), error_exit(facts)) {
+        (None, _) => {
+            let detail = "the state of the repository could not be read";
+            plain(AssessmentKind::Unknown, detail.into())
+        }
+        (Some(false), None) => plain(AssessmentKind::Changed, "the repository changed".into()),
+        (Some(false), Some(code)) => {
+            let error = last_error(facts);
+            let detail = format!("{agent} changed files and exited with code {code}{error}");
+            plain(AssessmentKind::Changed, detail)
+        }
+        (Some(true), _) => from_message(facts),
+    }
 }
 
 fn from_message(facts: &TurnFacts<'_>) -> Assessment {
@@ -315,6 +333,7 @@ fn plain(kind: AssessmentKind, detail: String) -> Assessment {
         retry_after_ms: None,
         failed_report: None,
         cut_off: None,
+        error_exit: None,
     }
 }
 

@@ -204,16 +204,14 @@ fn a_moved_head_with_the_same_tree_is_a_change() {
 }
 
 #[test]
-fn an_unchanged_turn_whose_last_words_are_an_api_error_is_transient_and_a_changed_one_is_not() {
+fn a_turn_whose_last_words_are_an_api_error_is_transient() {
     let words = "API Error: 529 overloaded_error";
-    assert_eq!(
-        kind(false, TurnExit::Code(1), &report(words)),
-        AssessmentKind::AgentTransient
-    );
-    assert_eq!(
-        kind(true, TurnExit::Code(1), &report(words)),
-        AssessmentKind::Changed
-    );
+    for changed in [false, true] {
+        assert_eq!(
+            kind(changed, TurnExit::Code(1), &report(words)),
+            AssessmentKind::AgentTransient
+        );
+    }
 }
 
 #[test]
@@ -278,5 +276,51 @@ fn a_refusal_below_the_banner_of_an_agent_that_ends_with_0_is_one() {
         "litellm.RateLimitError is raised there:\n1\n2\n3\n4\n5\nAll callers catch it.",
     ] {
         assert_eq!(library_error(about), None, "{about}");
+    }
+}
+
+#[test]
+fn a_changed_turn_that_ends_in_an_error_of_the_model_is_cut_off() {
+    use AssessmentKind as K;
+    for (last, expected) in [
+        (
+            "You've hit your session limit · resets 3:10am (UTC)",
+            K::AgentTransient,
+        ),
+        ("Error: 429 Too Many Requests", K::AgentTransient),
+        ("Credit balance is too low", K::AgentUnavailable),
+        ("Error: context window exceeded", K::AgentCrashed),
+        (
+            "Claude usage limit reached. Your limit will reset at 3am (UTC).",
+            K::AgentTransient,
+        ),
+        (
+            "openai.APIConnectionError: Connection error.",
+            K::AgentTransient,
+        ),
+        (
+            "Traceback (most recent call last):\n  File \"a.py\", line 3, in <module>\nlitellm.exceptions.RateLimitError: RateLimitError: OpenAIException - 429",
+            K::AgentTransient,
+        ),
+        ("TypeError: fetch failed", K::AgentTransient),
+        (
+            "prompt is too long: 213462 tokens > 200000 maximum",
+            K::AgentCrashed,
+        ),
+        // These only speak of an error.
+        (
+            "The limiter already answers 429, nothing to change.",
+            K::Changed,
+        ),
+        ("Added a retry for error code 503.", K::Changed),
+        ("Fixed the 500 error that the API returned.", K::Changed),
+        ("All 12 tests pass.", K::Changed),
+    ] {
+        for before in ["", "I wrote the parser.\n\n"] {
+            let text = format!("{before}{last}\n");
+            for exit in [TurnExit::Code(0), TurnExit::Code(1)] {
+                assert_eq!(kind(true, exit, &report(&text)), expected, "{text}");
+            }
+        }
     }
 }

@@ -176,12 +176,13 @@ fn known_failures(
 /// The end of a task that needs no work according to the agent and the checks, unless these pass only with what no
 /// commit contains.
 fn confirmed(policy: &Policy, state: &TaskState) -> Step {
+    let is_evidence = !state.reported.is_no_evidence();
     if !policy.test_changes.is_proved() || !state.tests.touch_what_was_there() {
-        return nothing_to_do(policy, state, true);
+        return nothing_to_do(policy, state, is_evidence);
     }
     match of_current_tree(state, state.proofs.old_tests.as_ref()) {
         None => prove(state, Proof::OldTests),
-        Some(ProofResult::Passed) => nothing_to_do(policy, state, true),
+        Some(ProofResult::Passed) => nothing_to_do(policy, state, is_evidence),
         Some(ProofResult::Failed { .. }) if state.proofs.reruns < policy.flaky_reruns => {
             prove(state, Proof::OldTests)
         }
@@ -248,6 +249,12 @@ fn settle(policy: &Policy, state: &TaskState, grounds: Grounds) -> Step {
     }
     if let Some(step) = without_output(policy, state) {
         return step;
+    }
+    if grounds == Grounds::Passed && state.reported.is_no_evidence() && !policy.accept_unverified {
+        return Step::Finish(Outcome::Unverified {
+            commit: None,
+            accepted: false,
+        });
     }
     let committed = || match grounds {
         Grounds::Unchecked => commit(policy, state, grounds),
@@ -386,6 +393,10 @@ pub(super) fn after_commit(state: &TaskState, grounds: Grounds, commit: Option<R
         Grounds::KnownFailures => Outcome::KnownFailures {
             commit,
             tests: last_failed(state),
+        },
+        Grounds::Passed if state.reported.is_no_evidence() => Outcome::Unverified {
+            commit,
+            accepted: true,
         },
         Grounds::Passed => Outcome::Verified { commit },
     }

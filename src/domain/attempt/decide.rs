@@ -98,6 +98,12 @@ fn after_turn(policy: &Policy, state: &TaskState, turn: &TurnEnded) -> Step {
             give_up(policy, state, end)
         }
         K::AgentTransient => wait_or_give_up(policy, state, turn),
+        // It was asked to go on, found nothing more to do and ended in the same way: the checks judge its work.
+        K::AgentCrashed
+            if turn.assessment.error_exit.is_some() && added_nothing_to_its_work(state) =>
+        {
+            examine(policy, state)
+        }
         // A run limit takes precedence over the failure that it causes.
         K::AgentCrashed => within_limits(policy, state).unwrap_or_else(|| {
             let end = match turn.assessment.cut_off {
@@ -112,6 +118,15 @@ fn after_turn(policy: &Policy, state: &TaskState, turn: &TurnEnded) -> Step {
         K::TurnTimeout => cut_off(policy, state, detail(), Outcome::TurnTimeout),
         K::PolicyViolation => Step::Finish(Outcome::PolicyViolation { what: detail() }),
         K::FailedReport => Step::Finish(Outcome::FailedReport { summary: detail() }),
+        // The work may be half done: it is kept, and the agent is asked to go on.
+        K::Changed if turn.assessment.error_exit.is_some() => {
+            if state.nudges < row(policy, state).nudges {
+                give_nudge(policy, state, NudgeKind::EndedWithError)
+            } else {
+                let end = Outcome::AgentCrashed { message: detail() };
+                cut_off(policy, state, detail(), end)
+            }
+        }
         K::Changed | K::Unknown => examine(policy, state),
         K::AwaitingInput => nudge(policy, state, NudgeKind::AwaitingInput),
         K::PlanningOnly => nudge(policy, state, NudgeKind::Planning),
@@ -124,6 +139,11 @@ fn after_turn(policy: &Policy, state: &TaskState, turn: &TurnEnded) -> Step {
             claims(policy, state)
         }
     }
+}
+
+/// Whether the turn changed nothing, and turns before it did.
+fn added_nothing_to_its_work(state: &TaskState) -> bool {
+    unmoved(state.turn_start.as_ref(), state) && !untouched(state)
 }
 
 /// After a turn that was cut off: another attempt, but not a third one after two turns without a change.

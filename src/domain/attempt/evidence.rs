@@ -1,6 +1,7 @@
 //! What the checks show of the work of a task, beside the word that stands for their result.
 
 use super::{ProofResult, TaskState, names};
+use crate::checks::judges::is_product_source;
 use crate::outcome::Outcome;
 use crate::text::count;
 use schemars::JsonSchema;
@@ -22,6 +23,12 @@ pub enum EvidenceKind {
     PassedBefore,
     /// The result of the checks on that tree is unknown.
     UnknownBefore,
+    /// Checks passed and ran no test.
+    NoTestRan,
+    /// The task changed no source of the product, and no check went from failing to passing.
+    NoProductCode,
+    /// The agent's last turn ended with an exit code other than 0.
+    AgentFailed,
 }
 
 /// One fact about what the checks show of a task that is done.
@@ -29,7 +36,7 @@ pub enum EvidenceKind {
 pub struct EvidenceLine {
     /// The kind.
     pub kind: EvidenceKind,
-    /// The tests, the files of tests, or the reason why the result is unknown.
+    /// The tests, the files of tests, the checks, the exit code, or the reason why the result is unknown.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub names: Vec<String>,
 }
@@ -72,6 +79,18 @@ impl EvidenceLine {
             EvidenceKind::UnknownBefore if names.is_empty() => {
                 "the checks were not run before this task: they may have passed already".into()
             }
+            EvidenceKind::NoTestRan => {
+                let noun = if self.names.len() == 1 {
+                    "check"
+                } else {
+                    "checks"
+                };
+                format!("{noun} {names} ran no test")
+            }
+            EvidenceKind::NoProductCode => "no product code changed".into(),
+            EvidenceKind::AgentFailed => {
+                format!("the agent ended with exit code {names}, and the checks judged its work")
+            }
             EvidenceKind::UnknownBefore => {
                 format!("it is not known whether the checks passed before this task: {names}")
             }
@@ -82,11 +101,36 @@ impl EvidenceLine {
 /// What the checks show of the work with which a task ended. Empty unless the work was committed or kept after
 /// a run of the checks.
 pub fn evidence(state: &TaskState, outcome: &Outcome) -> Vec<EvidenceLine> {
-    let still: BTreeSet<String> = match outcome {
-        Outcome::Verified { .. } | Outcome::ChangedExpectations { .. } => BTreeSet::new(),
-        Outcome::KnownFailures { tests, .. } => tests.iter().cloned().collect(),
+    let mut lines = match outcome {
+        Outcome::Verified { .. } | Outcome::ChangedExpectations { .. } => {
+            since_start(state, &BTreeSet::new())
+        }
+        Outcome::KnownFailures { tests, .. } => {
+            since_start(state, &tests.iter().cloned().collect())
+        }
+        Outcome::Unverified { .. } | Outcome::AlreadySatisfied { .. } => Vec::new(),
         _ => return Vec::new(),
     };
+    let idle = &state.reported.idle;
+    if !idle.is_empty() {
+        lines.push(EvidenceLine::new(
+            EvidenceKind::NoTestRan,
+            idle.iter().cloned(),
+        ));
+    }
+    let code = state.error_exit.filter(|_| !lines.is_empty());
+    if let Some(code) = code {
+        lines.push(EvidenceLine::new(
+            EvidenceKind::AgentFailed,
+            [code.to_string()],
+        ));
+    }
+    lines
+}
+
+/// The results of the checks compared with those on the tree on which the task started. The failures in `still` are the
+/// same as there.
+fn since_start(state: &TaskState, still: &BTreeSet<String>) -> Vec<EvidenceLine> {
     let proofs = &state.proofs;
     let proved = matches!(
         &proofs.new_tests,
@@ -120,6 +164,13 @@ pub fn evidence(state: &TaskState, outcome: &Outcome) -> Vec<EvidenceLine> {
         Some(ProofResult::Passed | ProofResult::CannotStart { .. }) => {}
         None if proved => {}
         None => lines.push(EvidenceLine::new(EvidenceKind::UnknownBefore, [])),
+    }
+    let is_shown = |line: &EvidenceLine| {
+        matches!(line.kind, EvidenceKind::RedToGreen | EvidenceKind::NewTests)
+    };
+    let has_product = state.changes.iter().any(|path| is_product_source(path));
+    if !state.changes.is_empty() && !has_product && !lines.iter().any(is_shown) {
+        lines.push(EvidenceLine::new(EvidenceKind::NoProductCode, []));
     }
     lines
 }

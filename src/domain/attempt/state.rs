@@ -96,6 +96,8 @@ pub struct TaskState {
     pub shown_unchanged: bool,
     /// Waits for transient errors in this attempt.
     pub waits: u32,
+    /// The exit code with which the agent's last turn ended, if it is not 0.
+    pub error_exit: Option<i32>,
     /// Turns in a row that were cut off by a limit and changed nothing.
     pub idle_cuts: u32,
     /// Trees that failed verification in this phase.
@@ -444,6 +446,9 @@ impl TaskState {
             _ => 0,
         };
         self.heard(turn);
+        if self.role() != Role::Reviewer {
+            self.error_exit = turn.assessment.error_exit;
+        }
         match turn.assessment.kind {
             // The attempt belongs to the work under review, which has not changed.
             AssessmentKind::AgentCrashed | AssessmentKind::TurnTimeout

@@ -145,8 +145,6 @@ impl Judges {
     fn role(&self, path: &str) -> Role {
         let whole = Role::Judge(Part::Whole);
         let is_source = has(LANGUAGES, path);
-        let before = DIRECTORIES.captures(path).map(|found| found[1].to_owned());
-        let is_in_checks = before.is_some_and(|before| !PRODUCT.is_match(&before));
         let is_text = has(DOCUMENTS, path) || !name(path).contains('.') && is_notice(path);
         if let Some(part) = manifest(path) {
             return Role::Judge(part);
@@ -156,7 +154,7 @@ impl Judges {
             _ if DEPENDENCIES.is_match(path) => Role::Work,
             _ if name(path) == ".gitignore" && !self.named.obeys_gitignore() => Role::Work,
             _ if is_test(path) || self.named.is_test(path) => Role::Test,
-            _ if CONFIGURATION.is_match(path) || is_in_checks => whole,
+            _ if is_configuration(path) => whole,
             _ if FOREIGN.is_match(path) && FRAMEWORK.is_match(path) => whole,
             _ if is_source => Role::Work,
             _ if EXPECTED.is_match(path) || self.named.is_example(path) => whole,
@@ -165,6 +163,17 @@ impl Judges {
             _ => whole,
         }
     }
+}
+
+/// Whether a path is the source of a product: no test, and nothing that configures checks and builds.
+pub fn is_product_source(path: &str) -> bool {
+    has(LANGUAGES, path) && !is_test(path) && !is_configuration(path)
+}
+
+/// Whether a path configures checks and builds, or is what they run.
+fn is_configuration(path: &str) -> bool {
+    let before = DIRECTORIES.captures(path).map(|found| found[1].to_owned());
+    CONFIGURATION.is_match(path) || before.is_some_and(|before| !PRODUCT.is_match(&before))
 }
 
 /// The manifest of a package, of which only a part judges.

@@ -8,9 +8,15 @@ use super::counts::Counts;
 use super::tools::{TABLE, hollow_results};
 use super::unfinished::is_unfinished;
 use super::verdict::{CheckOutcome, CheckResult};
+use crate::pattern::Pattern;
 use crate::text;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
+
+/// The words with which test runners say that they ran no test.
+static NO_TEST: Pattern = Pattern::new(
+    r"(?i)\bno (?:matching )?(?:tests?|examples|specs) (?:cases? |files? |suites? |specs? )?(?:(?:is|are|were|was|have been) )?(?:available|collected|defined|discovered|executed|found|ran|run|selected|to run)\b|\[no test files\]|\btests are skipped\b|:test NO-SOURCE\b|\b(?:collected|executed|found|ran|running) (?:0|zero) tests?\b",
+);
 
 /// What one run of a check reported about its tests.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -22,6 +28,9 @@ pub struct Said {
     pub is_open: bool,
     /// Results that stand for a file in which no test ran, as `node --test` reports them.
     pub hollow: u64,
+    /// Whether the output says in words that no test ran, and no tool reports a number of tests.
+    #[serde(default)]
+    pub says_none_ran: bool,
 }
 
 impl Said {
@@ -30,9 +39,11 @@ impl Said {
     pub fn read(run: &str, output: &str, is_whole: bool, report: Option<Counts>) -> Self {
         let plain = text::plain(output);
         let lines: Vec<&str> = plain.lines().collect();
-        let is_reported = || TABLE.iter().any(|tool| (tool.counts)(&lines).is_some());
+        let is_reported =
+            report.is_some() || TABLE.iter().any(|tool| (tool.counts)(&lines).is_some());
         Self {
-            is_reported: report.is_some() || is_reported(),
+            is_reported,
+            says_none_ran: !is_reported && lines.iter().any(|line| NO_TEST.is_match(line)),
             is_open: !is_whole && report.is_none() && is_unfinished(run, output),
             hollow: match report {
                 Some(_) => 0,
@@ -62,9 +73,20 @@ pub struct Reported {
     /// the end of its tests is not in what is kept of a long output.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub doubtful: BTreeSet<String>,
+    /// Checks that passed and ran no test.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub idle: BTreeSet<String>,
+    /// Whether another check passed.
+    #[serde(default)]
+    pub others_passed: bool,
 }
 
 impl Reported {
+    /// Whether the checks passed and say nothing about the work, because none of them ran a test.
+    pub fn is_no_evidence(&self) -> bool {
+        !self.idle.is_empty() && !self.others_passed
+    }
+
     /// What these results report. `runs_tests` tells by name whether a check runs a test runner that always
     /// reports a result.
     pub fn of(results: &[CheckResult], runs_tests: impl Fn(&str) -> bool) -> Self {
@@ -98,6 +120,13 @@ impl Reported {
                 all.contradictory.insert(name.clone());
             }
             let ran_none = all.ran.get(name) == Some(&0);
+            // A file without a test that node counts as one may still check something.
+            let is_idle = ran_none && said.hollow == 0 || said.says_none_ran;
+            if passed && is_idle {
+                all.idle.insert(name.clone());
+            } else if passed {
+                all.others_passed = true;
+            }
             let is_odd = contradicts || said.hollow > 0 || said.is_open || ran_none;
             if passed && (is_odd || !said.is_reported && runs_tests(name)) {
                 all.doubtful.insert(name.clone());
@@ -305,6 +334,45 @@ mod tests {
         assert!(empty.doubtful.contains("test"), "{empty:?}");
         assert_eq!(empty.lost_since(&go).len(), 1);
         assert!(passed("ok  \tx\t0.01s\n").doubtful.is_empty());
+    }
+
+    #[test]
+    fn a_pass_in_which_no_test_ran_is_no_evidence() {
+        for output in [
+            "Test project /w/build\nNo tests were found!!!\n",
+            "?   \texample.org/x\t[no test files]\n",
+            "ok  \texample.org/x\t0.01s [no tests to run]\n",
+            "\n----------------------------------------------------------------------\nRan 0 tests in 0.000s\n\nOK\n",
+            "No tests found, exiting with code 0\n",
+            "No test files found, exiting with code 0\n",
+            "[INFO] No tests to run.\n",
+            "[INFO] Tests are skipped.\n",
+            "> Task :test NO-SOURCE\n",
+            "No tests executed!\n",
+            "No test is available in /w/a.dll. Make sure that a test discoverer is registered.\n",
+            "There are no tests to run\n",
+            "No matching test cases were run\n",
+            "\n  0 passing (1ms)\n\n",
+            "No examples found.\n",
+            "running 0 tests\n\ntest result: ok. 0 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s\n",
+        ] {
+            assert!(passed(output).is_no_evidence(), "{output}");
+        }
+        for output in [
+            "",
+            "checked 12 files\n",
+            "?   \texample.org/x\t[no test files]\nok  \texample.org/y\t0.01s\n",
+            "No tests found, exiting with code 0\n\n  3 passing (4ms)\n",
+            "✔ /w/a.js (30.1ms)\nℹ tests 1\nℹ pass 1\nℹ fail 0\n",
+            "the runner says when no test has a name\n",
+        ] {
+            assert!(!passed(output).is_no_evidence(), "{output}");
+        }
+        let none = result("No tests were found!!!\n", CheckOutcome::Passed);
+        let mut lint = result("", CheckOutcome::Passed);
+        lint.name = "lint".into();
+        let both = Reported::of(&[none, lint], |_| false);
+        assert!(both.idle.contains("test") && !both.is_no_evidence());
     }
 
     #[test]

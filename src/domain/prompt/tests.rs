@@ -316,6 +316,7 @@ fn each_kind_of_nudge_has_its_explanation() {
         NudgeKind::Blocked,
         NudgeKind::ClaimsDone,
         NudgeKind::Empty,
+        NudgeKind::EndedWithError,
     ];
     let texts: Vec<String> = kinds
         .into_iter()
@@ -359,6 +360,14 @@ Please implement the changes now, not just plan them.
 Your last turn changed nothing in the repository (HEAD abc123). It ended without a final message.
 
 Please implement the changes now, not just plan them.
+
+=====
+
+# Task endpoint: Serve /report.csv
+
+Your last turn ended with an error. What it changed is kept (HEAD abc123).
+
+Finish what is left of the task now. If nothing is left, change nothing and say so.
 "#);
 }
 

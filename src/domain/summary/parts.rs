@@ -64,7 +64,7 @@ impl TaskSummary {
                 "checks passed; the changes are left uncommitted".into()
             }
             (Outcome::Unverified { accepted: true, .. }, _) if is_left => {
-                "no check is configured; the changes are left uncommitted".into()
+                "no check confirms the work; the changes are left uncommitted".into()
             }
             _ => ended.outcome.message(),
         };

@@ -263,6 +263,11 @@ impl Marked {
             .collect()
     }
 
+    /// Whether a sentence says that something was done.
+    pub fn says_done(&self) -> bool {
+        self.all.iter().any(MarkedSentence::done)
+    }
+
     fn short(&self) -> bool {
         self.all.len() <= SHORT && self.code_blocks == 0
     }

@@ -46,6 +46,7 @@ fn canonical(state: &TaskState, witness: &Effects) -> u128 {
         output,
         shown_unchanged,
         waits,
+        error_exit: _,
         idle_cuts,
         failed_trees,
         rejected,

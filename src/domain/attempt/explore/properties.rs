@@ -272,6 +272,9 @@ fn check_end(policy: &Policy, state: &TaskState, witness: &Effects, outcome: &Ou
     if let Last::Verified(VerifyPurpose::Evidence { .. }, _) = &state.last {
         assert!(!done, "evidence made a task done");
     }
+    if matches!(outcome, Outcome::Verified { .. }) {
+        assert!(!state.reported.is_no_evidence(), "no test ran: {state:?}");
+    }
     let has_lost = !state.reported.lost_since(&state.proofs.at_start).is_empty();
     let is_doubtful = !state.reported.doubtful.is_empty() && policy.baseline != Baseline::Off;
     if matches!(outcome, Outcome::Verified { .. }) && policy.test_changes.is_proved() && is_doubtful

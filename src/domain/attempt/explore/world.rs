@@ -148,6 +148,17 @@ pub(super) fn turn(kind: K, after: Snapshot) -> Observation {
     cut_off(kind, None, after)
 }
 
+/// A turn that changed files and whose agent exited with code 1.
+fn half_done(after: Snapshot) -> Observation {
+    match turn(K::Changed, after) {
+        Observation::TurnEnded(mut ended) => {
+            Arc::make_mut(&mut ended).assessment.error_exit = Some(1);
+            Observation::TurnEnded(ended)
+        }
+        other => other,
+    }
+}
+
 fn cut_off(kind: K, cut_off: Option<CutOff>, after: Snapshot) -> Observation {
     Observation::TurnEnded(Arc::new(TurnEnded {
         assessment: Assessment {
@@ -156,6 +167,7 @@ fn cut_off(kind: K, cut_off: Option<CutOff>, after: Snapshot) -> Observation {
             detail: String::new(),
             retry_after_ms: None,
             failed_report: None,
+            error_exit: (kind == K::AgentCrashed && cut_off.is_none()).then_some(1),
             cut_off,
         },
         tests: tests_of(&after),
@@ -266,6 +278,8 @@ fn report(ran: Option<u64>) -> Arc<Reported> {
         ran: ran.map(|ran| (check(), ran)).into_iter().collect(),
         doubtful: silent.clone(),
         silent,
+        idle: (ran == Some(0)).then(check).into_iter().collect(),
+        others_passed: ran != Some(0),
         contradictory: BTreeSet::new(),
         open: BTreeSet::new(),
     };
@@ -453,7 +467,8 @@ fn few_turns(current: &Snapshot, all: &mut Vec<Observation>) {
         let limit = Some(CutOff::TimeLimit);
         all.push(cut_off(K::TurnTimeout, limit, after.clone()));
         if current.same_as(&after) != Some(true) {
-            all.push(turn(K::Changed, after));
+            all.push(turn(K::Changed, after.clone()));
+            all.push(half_done(after));
         }
     }
 }
