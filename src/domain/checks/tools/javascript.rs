@@ -13,7 +13,7 @@ static HEADERS: [Pattern; 4] = [
     Pattern::new(r"^  \d+\) (.+)$"),
     Pattern::new(r"^\s*✖ (.+?) \([\d.]+m?s\)(?: # .*)?$"),
 ];
-static FRAME: Pattern = Pattern::new(
+pub(super) static FRAME: Pattern = Pattern::new(
     r"^\s*(?:at (?:.*\()?|❯ (?:\S+ )?)(?:file://)?([^\s():]+):(\d+):(\d+)\)?(?: \{)?$",
 );
 static SUMMARY: Pattern = Pattern::new(r"^\s*(?:Test Suites?|Test Files|Tests):?\s+\d");

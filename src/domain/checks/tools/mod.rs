@@ -2,12 +2,14 @@
 //! names, its numbers, and advice about its failures. [`TABLE`] lists them all.
 
 mod annotations;
+mod ava;
 mod bats;
 mod cargo_test;
 mod catch2;
 mod checkstyle;
 mod clang_tidy;
 mod ctest;
+mod cucumber;
 mod deno_test;
 mod dotnet_test;
 mod eslint;
@@ -29,6 +31,7 @@ mod nextest;
 mod node;
 mod other;
 mod phpunit;
+mod playwright;
 mod pyright;
 mod pytest;
 mod python;
@@ -116,6 +119,9 @@ pub(super) const TABLE: &[Tool] = &[
     python::TOOL,
     golangci_lint::TOOL,
     go::TOOL,
+    playwright::TOOL,
+    ava::TOOL,
+    cucumber::TOOL,
     jest::TOOL,
     vitest::TOOL,
     mocha::TOOL,

@@ -22,7 +22,8 @@ pub(super) const TOOL: Tool = Tool {
     ..Tool::NOTHING
 };
 
-static TEST: Pattern = Pattern::new(r"^ FAIL  ((?:\|[^|]+\| )?((\S+\.\w+)?.*?)(?: \[ .+ \])?)$");
+static TEST: Pattern =
+    Pattern::new(r"^ FAIL  ((?:\|[^|]+\| | \S+  )?((\S+\.\w+)?.*?)(?: \[ .+ \])?)$");
 
 /// The failures are below a heading; what tests print may have the same form above it.
 fn read(output: Output<'_>, sink: &mut Sink<'_>) {

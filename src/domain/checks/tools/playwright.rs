@@ -1,0 +1,76 @@
+//! Playwright's `list`, `line` and `dot` reporters.
+
+use super::javascript;
+use super::{Tool, ToolKind};
+use crate::checks::counts::Counts;
+use crate::checks::diagnostic::{Location, Output, Sink};
+use crate::pattern::{Pattern, group};
+use std::collections::BTreeSet;
+
+/// See [`Tool`].
+pub(super) const TOOL: Tool = Tool {
+    name: "Playwright",
+    kind: ToolKind::Tests,
+    signs: &[
+        r"^ {2,}\d+\) (?:\[[^\]]+\] › )?\S+:\d+:\d+ › .+$",
+        r"^Running \d+ tests? using \d+ workers?(?:, shard \d+ of \d+)?$",
+    ],
+    read,
+    counts,
+    headers: &[r"\ \ +\d+\)\ (?:\[[^\]]+\]\ ›\ )?\S+:\d+:\d+\ ›\ "],
+    ..Tool::NOTHING
+};
+
+/// A test, with the project that runs it, as it stands above its failure and in the list of the summary.
+static TEST: Pattern =
+    Pattern::new(r"^ {2,}(?:\d+\) )?((?:\[[^\]]+\] › )?)(\S+?):(\d+):(\d+) › (.+?)[ ─]*$");
+static HEADER: Pattern = Pattern::new(r"^ {2,}\d+\) ");
+static NUMBER: Pattern = Pattern::new(
+    r"^  (\d+) (passed|failed|flaky|skipped|interrupted|did not run)(?: \([^()]+\))?$",
+);
+
+/// A test that passed in a later try has failures, too: only those that the summary lists have failed.
+fn read(output: Output<'_>, sink: &mut Sink<'_>) {
+    let lines = output.lines;
+    let name = |line: &str| {
+        let found = TEST.captures(line)?;
+        let [project, file, title] = [1, 2, 5].map(|index| group(&found, index));
+        Some(format!("{project}{file} › {title}"))
+    };
+    let mut failed: BTreeSet<String> = BTreeSet::new();
+    let mut has_failed = false;
+    for line in lines {
+        if let Some(found) = NUMBER.captures(line) {
+            has_failed = matches!(group(&found, 2), "failed" | "interrupted");
+        } else if has_failed {
+            failed.extend(name(line));
+        }
+    }
+    for (at, line) in lines.iter().enumerate() {
+        let test = name(line).filter(|test| HEADER.is_match(line) && failed.contains(test));
+        let (Some(test), Some(found)) = (test, TEST.captures(line)) else {
+            continue;
+        };
+        let place = Location {
+            path: group(&found, 2),
+            line: group(&found, 3),
+            column: group(&found, 4),
+        };
+        sink.test_at(&test, place);
+        javascript::failure(lines, at, &test, group(&found, 2), sink);
+    }
+}
+
+fn counts(lines: &[&str]) -> Option<Counts> {
+    let (mut passed, mut failed, mut is_summary) = (0, 0, false);
+    for (_, found) in NUMBER.in_lines(lines) {
+        is_summary = true;
+        let number: u64 = group(&found, 1).parse().ok()?;
+        match group(&found, 2) {
+            "passed" | "flaky" => passed += number,
+            "failed" | "interrupted" => failed += number,
+            _ => {}
+        }
+    }
+    is_summary.then_some(Counts::of(passed, failed))
+}
