@@ -5,6 +5,7 @@ use super::agent::{AgentEvent, Usage};
 use super::assess::{AssessmentKind, message::FailedReport};
 use super::attempt::{BlamedTest, EvidenceLine, PhaseName, Proof, ProofLine};
 use super::builtin::session::Telemetry;
+use super::checks::signals::Signal;
 use super::checks::verdict::{CheckKind, CheckResult, HistoryEntry};
 use super::continuation::Continuation;
 use super::notes::Note;
@@ -210,6 +211,9 @@ pub struct TaskEnded {
     /// What the checks show of the work.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub evidence: Vec<EvidenceLine>,
+    /// What is worth a look in the work.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub signals: Vec<Signal>,
     /// The value that the task returned for the run's output schema.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub structured_output: Option<serde_json::Value>,
@@ -238,6 +242,7 @@ impl TaskEnded {
             changed_files: Vec::new(),
             failing_tests: Vec::new(),
             evidence: Vec::new(),
+            signals: Vec::new(),
             structured_output: None,
             elsewhere: None,
             patch: None,

@@ -13,6 +13,7 @@ use super::assess::AssessmentKind;
 use super::assess::message::FailedReport;
 use super::attempt::{BlamedTest, EvidenceLine, Phase, PhaseName, Proof, ProofLine};
 use super::builtin::session::Telemetry;
+use super::checks::signals::Signal;
 use super::checks::verdict::{CheckKind, CheckOutcome, CheckResult};
 use super::continuation::Continuation;
 use super::event::{
@@ -227,6 +228,9 @@ pub struct TaskSummary {
     /// What the checks show of its work; absent if it is not done or no check ran.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub evidence: Vec<EvidenceLine>,
+    /// What is worth a look in its work.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub signals: Vec<Signal>,
     /// The value that it returned for the run's output schema.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub structured_output: Option<serde_json::Value>,

@@ -90,6 +90,15 @@ pub fn annotations(summary: &RunSummary) -> Vec<Annotation> {
     for task in &summary.tasks {
         notes.extend(nudged(summary, task));
     }
+    for task in &summary.tasks {
+        notes.extend(task.signals.iter().map(|signal| Annotation {
+            path: signal.path.clone(),
+            line: Some(signal.line),
+            title: format!("{}: worth a look", task.id),
+            message: format!("This line {}: {}", signal.kind.says(), signal.text),
+            ..Annotation::default()
+        }));
+    }
     for (index, message) in summary.warnings.iter().enumerate() {
         let level = match summary.topic_of(index) {
             Some(WarningTopic::CheckArtifacts) => Level::Notice,

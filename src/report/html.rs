@@ -302,6 +302,10 @@ fn section(task: &TaskSummary, files: &Files<'_>) -> Markup {
         section id=(anchor(task)) {
             h2 { code { (text::short_line(&task.id, 60)) } " " (text::short_line(&task.title, 200)) ": " span class=(class(task.standing())) { (task.standing().as_str()) } }
             p { (text::line(&task.message)) }
+            @if !task.signals.is_empty() {
+                h3 { "Worth a look" }
+                ul { @for signal in &task.signals { li { (text::short_line(&signal.says(), 400)) ": " code { (text::short_line(&signal.text, 200)) } } } }
+            }
             @for line in &task.evidence { p.soft { (text::short_line(&line.says(), 1_000)) } }
             @if let Some(report) = &task.failed_report {
                 h3 { "The agent reports" }

@@ -161,18 +161,23 @@ fn happened_block(summary: &RunSummary) -> String {
 /// Maximum number of tasks whose evidence is shown.
 const MAX_EVIDENCE: usize = 10;
 
-/// What the checks show of each task that is done.
+/// What the checks show of each task that is done, and what is worth a look.
 pub(super) fn evidence(summary: &RunSummary) -> String {
     let shown = summary
         .tasks
         .iter()
-        .filter(|task| !task.evidence.is_empty());
+        .filter(|task| !task.evidence.is_empty() || !task.signals.is_empty());
     let more = shown.clone().count().saturating_sub(MAX_EVIDENCE);
     let mut lines: Vec<String> = shown
         .take(MAX_EVIDENCE)
         .map(|task| {
-            let says = inline(&sentence::evidence(task), 600);
-            format!("- {}: {says}", code(&task.id, 60))
+            let says = [sentence::evidence(task), sentence::signals(task)];
+            let says: Vec<String> = says.into_iter().filter(|says| !says.is_empty()).collect();
+            format!(
+                "- {}: {}",
+                code(&task.id, 60),
+                inline(&says.join(". "), 600)
+            )
         })
         .collect();
     if more > 0 {

@@ -241,6 +241,7 @@ impl EventRecorder {
                 .map_or_else(Vec::new, |entry| entry.changes.clone()),
             failing_tests: Vec::new(),
             evidence: Vec::new(),
+            signals: Vec::new(),
             structured_output: None,
             elsewhere: None,
             patch: (undone && changed).then(|| format!("patches/{id}.patch")),

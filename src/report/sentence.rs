@@ -3,6 +3,7 @@
 use super::text;
 use crate::domain::assess::AssessmentKind;
 use crate::domain::attempt::{Blame, BlamedTest, EvidenceLine, Phase, PhaseName, Role};
+use crate::domain::checks::signals::Signal;
 use crate::domain::event::{PushLine, RetryKind, TurnProgress};
 use crate::domain::outcome::{Reason, RunStatus, TaskEnd};
 use crate::domain::review::{Finding, ReviewVerdict};
@@ -314,6 +315,25 @@ pub fn evidence(task: &TaskSummary) -> String {
     let says: Vec<String> = task.evidence.iter().map(EvidenceLine::says).collect();
     says.join("; ")
 }
+
+/// The first signals of a task, in one line; empty if it has none.
+pub fn signals(task: &TaskSummary) -> String {
+    let shown: Vec<String> = task
+        .signals
+        .iter()
+        .take(MAX_SIGNALS)
+        .map(Signal::says)
+        .collect();
+    let more = task.signals.len().saturating_sub(shown.len());
+    match (shown.is_empty(), more) {
+        (true, _) => String::new(),
+        (false, 0) => format!("worth a look: {}", shown.join("; ")),
+        (false, more) => format!("worth a look: {}; and {more} more", shown.join("; ")),
+    }
+}
+
+/// Maximum number of signals of a task in one line.
+const MAX_SIGNALS: usize = 3;
 
 /// Whether a task has proofs: checks that were run to find out what a verdict is worth.
 pub fn has_proofs(task: &TaskSummary) -> bool {

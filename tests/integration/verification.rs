@@ -268,3 +268,53 @@ py_compile.compile(source, cfile=name, invalidation_mode=py_compile.PycInvalidat
         run.stdout
     );
 }
+
+/// A product file with a dropped error, and a suppression.
+const WORTH_A_LOOK: &str = "mkdir -p app; printf 'import os\\ntry:\\n    run()\\nexcept Exception:\\n    pass\\nx = 1  # noqa\\n' > app/a.py; echo fixed > a.txt; echo Done.";
+
+#[test]
+fn lines_that_are_worth_a_look_are_in_every_report() {
+    let project = project(CHECK);
+    let run = run(&project, WORTH_A_LOOK, &[]).expect(0);
+    assert_eq!(run.task(0)["reason"], "verified");
+    let signals = run.task(0)["signals"].as_array().unwrap();
+    let lines: Vec<_> = signals
+        .iter()
+        .map(|one| (&one["kind"], &one["path"], &one["line"], &one["text"]))
+        .collect();
+    let path = json!("app/a.py");
+    assert_eq!(
+        lines,
+        [
+            (
+                &json!("swallowed_error"),
+                &path,
+                &json!(4),
+                &json!("except Exception:")
+            ),
+            (
+                &json!("suppression"),
+                &path,
+                &json!(6),
+                &json!("x = 1  # noqa")
+            ),
+        ]
+    );
+    let said = "worth a look: app/a.py:4 drops an error; app/a.py:6 turns off a finding";
+    assert!(run.stdout.contains(said), "{}", run.stdout);
+    let page = std::fs::read_to_string(project.run_dirs()[0].join("report.html")).unwrap();
+    assert!(page.contains("Worth a look") && page.contains("x = 1  # noqa"));
+}
+
+#[test]
+fn signals_are_ignored_or_refused_where_the_setting_says_so() {
+    let off = run(&project(CHECK), WORTH_A_LOOK, &["--signals", "off"]).expect(0);
+    assert!(off.task(0)["signals"].as_array().is_none_or(Vec::is_empty));
+    let project = project(CHECK);
+    let base = project.head();
+    let refused = run(&project, WORTH_A_LOOK, &["--signals", "fail"]).expect(3);
+    assert_eq!(refused.task(0)["reason"], "policy_violation");
+    let message = refused.task(0)["message"].as_str().unwrap();
+    assert!(message.contains("app/a.py:4 drops an error"), "{message}");
+    assert_eq!(project.head(), base);
+}

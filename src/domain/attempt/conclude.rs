@@ -10,9 +10,10 @@ use super::{
     Expect, Grounds, Last, Policy, Proof, ProofResult, Step, TaskState, VerificationEnded,
     VerifyPurpose, names,
 };
+use crate::checks::signals::Signal;
 use crate::checks::verdict::Verdict;
 use crate::outcome::Outcome;
-use crate::settings::{Baseline, KnownFailures, ProveNewTests, TestChangePolicy};
+use crate::settings::{Baseline, KnownFailures, ProveNewTests, SignalPolicy, TestChangePolicy};
 use crate::snapshot::{Fingerprint, RevId};
 
 const UNREAD: &str = "nothing was committed: the tree that the checks judged could not be read";
@@ -254,6 +255,12 @@ fn settle(policy: &Policy, state: &TaskState, grounds: Grounds) -> Step {
         return Step::Finish(Outcome::Unverified {
             commit: None,
             accepted: false,
+        });
+    }
+    if policy.signals == SignalPolicy::Fail && !state.signals.is_empty() {
+        let what: Vec<String> = state.signals.iter().map(Signal::says).collect();
+        return Step::Finish(Outcome::PolicyViolation {
+            what: what.join("; "),
         });
     }
     let committed = || match grounds {

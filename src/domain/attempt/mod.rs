@@ -32,12 +32,13 @@ pub use state::{Last, TaskState};
 
 use super::assess::Assessment;
 use super::checks::Reported;
+use super::checks::signals::Signal;
 use super::checks::verdict::Verdict;
 use super::outcome::Outcome;
 use super::output_schema::StructuredOutput;
 use super::prompt::NudgeKind;
 use super::review::Review;
-use super::settings::{Baseline, KnownFailures, ProveNewTests, TestChangePolicy};
+use super::settings::{Baseline, KnownFailures, ProveNewTests, SignalPolicy, TestChangePolicy};
 use super::snapshot::{Fingerprint, RevId, Snapshot};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -70,6 +71,8 @@ pub struct Policy {
     pub test_changes: TestChangePolicy,
     /// Whether new tests must fail without the work.
     pub prove_new_tests: ProveNewTests,
+    /// What happens with signals.
+    pub signals: SignalPolicy,
     /// Whether Sprag commits (it does not with `allow_dirty`).
     pub commits: bool,
     /// Whether the task must return a value that fits the run's output schema.
@@ -384,6 +387,9 @@ pub struct VerificationEnded {
     /// Test files that differ from those at the start of the task.
     #[serde(default)]
     pub tests: Arc<TestChanges>,
+    /// What is worth a look in the work, if the checks passed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub signals: Vec<Signal>,
     /// What the checks reported about their tests.
     #[serde(default)]
     pub reported: Arc<Reported>,

@@ -7,6 +7,7 @@ use super::{
 };
 use crate::assess::AssessmentKind;
 use crate::checks::Reported;
+use crate::checks::signals::Signal;
 use crate::checks::verdict::{AttemptOutcome, HistoryEntry, Verdict};
 use crate::commit_message::suggested_commit_message;
 use crate::output_schema::StructuredOutput;
@@ -125,6 +126,8 @@ pub struct TaskState {
     pub changes: Vec<String>,
     /// The test files among the changes.
     pub tests: Arc<TestChanges>,
+    /// What is worth a look in the work that the checks passed last.
+    pub signals: Vec<Signal>,
     /// What the last verification reported about its tests.
     pub reported: Arc<Reported>,
     /// The digest of the tests that failed before the work began, when tests are written first.
@@ -514,6 +517,7 @@ impl TaskState {
         self.current = Some(ended.after.clone());
         self.tests.clone_from(&ended.tests);
         self.reported.clone_from(&ended.reported);
+        self.signals.clone_from(&ended.signals);
         self.judged = ended.judged().cloned();
         self.has_passed = ended.verdict == Verdict::Passed;
         let purpose = match self.open.as_deref() {

@@ -17,6 +17,7 @@ mod normalise;
 mod path;
 mod reported;
 mod results;
+pub mod signals;
 #[cfg(test)]
 mod tests;
 pub mod tests_changed;

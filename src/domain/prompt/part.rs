@@ -38,6 +38,8 @@ pub enum Part<'a> {
 pub struct ReviewPart<'a> {
     /// The change as a patch, within its size limit.
     pub diff: &'a str,
+    /// What is worth a look in it, one line each.
+    pub signals: Vec<String>,
     /// Whether the patch was cut.
     pub is_cut: bool,
     /// Every file that the change touches.
@@ -188,6 +190,13 @@ fn review(it: &ReviewPart<'_>) -> Vec<String> {
         &format!("## The change: {}", count(it.files.len() as u64, "file")),
         &fenced(&files.join("\n")),
     ));
+    let worth_a_look = it.signals.join("\n");
+    if !worth_a_look.is_empty() {
+        sections.push(format!(
+            "## Worth a look\n\nThese lines of the change may be right: judge them.\n\n{}",
+            fenced(&worth_a_look)
+        ));
+    }
     let cut = if it.is_cut {
         " It is cut here: read the files for the rest."
     } else {

@@ -107,6 +107,17 @@ choice! {
     }
 }
 choice! {
+    /// What happens with signals: lines of work that passes its checks, which are worth a look.
+    SignalPolicy {
+        /// Every report names them.
+        Report = "report",
+        /// Work that has some is not committed.
+        Fail = "fail",
+        /// Nothing looks for them.
+        Off = "off",
+    }
+}
+choice! {
     /// Whether new tests must fail without the work.
     ProveNewTests {
         /// Not required.

@@ -17,7 +17,7 @@ pub use agents::AGENTS;
 pub use choice::{
     AgentCommits, AgentConfig, Baseline, Color, CommitVia, Gateway, IfUnverified, KnownFailures,
     OnFinding, OnProtected, ProveNewTests, PullRequest, Report, ReviewFindings, ReviewThreads,
-    Sandbox, TestChangePolicy,
+    Sandbox, SignalPolicy, TestChangePolicy,
 };
 pub use kind::{Network, Progress};
 pub use roles::{RoleAgent, Roles};

@@ -12,7 +12,7 @@ use super::check::{CheckSpec, Checks};
 use super::choice::{
     AgentCommits, AgentConfig, Baseline, Color, CommitVia, Gateway, IfUnverified, KnownFailures,
     OnFinding, OnProtected, ProveNewTests, PullRequest, Report, ReviewFindings, ReviewThreads,
-    Sandbox, TestChangePolicy,
+    Sandbox, SignalPolicy, TestChangePolicy,
 };
 use super::kind::{
     Choice, Globs, Kind, Money, Network, NetworkKind, OneOf, PLACES, Progress, ProgressKind, Text,
@@ -196,6 +196,8 @@ settings! {
         product: Vec<String> = Globs, Task, is Vec::new();
         /// Whether new tests must fail without the work.
         prove_new_tests: ProveNewTests = Choice::<ProveNewTests>::kind(), Task, is ProveNewTests::Off;
+        /// What to do about lines of the work that are worth a look, such as suppressions, stubs, dropped errors and skipped tests: `report` names them, `fail` does not commit work that has some, `off` looks for none.
+        signals: SignalPolicy = Choice::<SignalPolicy>::kind(), Task, is SignalPolicy::Report;
     }
     Phases {
         /// Review work before it is committed. Findings are fixed and reviewed again, in at most 5 rounds. Work that the reviewer does not accept is not committed.

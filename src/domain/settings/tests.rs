@@ -35,7 +35,7 @@ fn keys_of_every_kind_are_read() {
          verify: [cargo build, { name: t, run: ./t, kind: test, timeout: 5m }]\n\
          verify_timeout: 90s\nturn_timeout: 1h30m\nstall_timeout: 600\ndeadline: 2h\n\
          max_retries: 10\nnudges: 0\nidentical_failures: 2\n\
-         flaky_reruns: 2\nbaseline: first\nknown_failures: tolerate\nprove_new_tests: warn\n\
+         flaky_reruns: 2\nbaseline: first\nknown_failures: tolerate\nprove_new_tests: warn\nsignals: fail\n\
          max_tokens: 1000000\nmax_cost_usd: 2.5\nallow_dirty: false\nkeep_going: true\n\
          agent_commits: squash\nif_no_changes: ok\nif_unverified: fail\ntest_changes: fail\n\
          protected_paths: ['ci/**']\nprogress: { ignore: ['*.log'] }\nagent_env: [A_KEY]\n\
@@ -82,6 +82,7 @@ fn keys_of_every_kind_are_read() {
         baseline: Some(Baseline::First),
         known_failures: Some(KnownFailures::Tolerate),
         prove_new_tests: Some(ProveNewTests::Warn),
+        signals: Some(SignalPolicy::Fail),
         test_changes: Some(TestChangePolicy::Fail),
         protected_paths: texts(&["ci/**"]),
         progress: Some(Progress {

@@ -325,6 +325,7 @@ impl RunSummary {
         task.changed_files.clone_from(&ended.changed_files);
         task.failing_tests.clone_from(&ended.failing_tests);
         task.evidence.clone_from(&ended.evidence);
+        task.signals.clone_from(&ended.signals);
         task.structured_output.clone_from(&ended.structured_output);
         task.patch.clone_from(&ended.patch);
         task.agent_commits = ended.agent_commits;

@@ -132,6 +132,7 @@ impl TaskSummary {
             proofs: Vec::new(),
             failing_tests: Vec::new(),
             evidence: Vec::new(),
+            signals: Vec::new(),
             structured_output: None,
             reviews: Vec::new(),
             findings: Vec::new(),

@@ -27,6 +27,7 @@ fn ended(outcome: Outcome, verifications: u32) -> Event {
         changes_made: true,
         changed_files: vec!["f".into()],
         failing_tests: Vec::new(),
+        signals: Vec::new(),
         evidence: Vec::new(),
         structured_output: None,
         elsewhere: None,

@@ -33,6 +33,11 @@ pub(super) fn lines(summary: &RunSummary) -> Vec<Line> {
             let says = text::short_line(&sentence::evidence(one), 400);
             lines.push(Line::whole(Tone::Dim, format!("      {says}")));
         }
+        let signals = sentence::signals(one);
+        if !signals.is_empty() {
+            let says = text::short_line(&signals, 400);
+            lines.push(Line::whole(Tone::Plain, format!("      {says}")));
+        }
         lines.extend(failed(one, &failures, &summary.run_dir));
     }
     let more = happened.count().saturating_sub(MAX_TASKS);

@@ -161,6 +161,7 @@ impl Setup {
             known_failures: config.settings.known_failures,
             test_changes: config.settings.test_changes,
             prove_new_tests: config.settings.prove_new_tests,
+            signals: config.settings.signals,
             commits: !self.config.settings.allow_dirty,
             wants_output: false,
             max_tokens: self.config.settings.max_tokens,

@@ -323,6 +323,7 @@ fn ended(
         changed_files,
         failing_tests: failing_tests(state, outcome),
         evidence: evidence(state, outcome),
+        signals: state.signals.clone(),
         structured_output: structured_output(state, outcome),
         elsewhere: None,
         patch,

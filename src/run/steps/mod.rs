@@ -26,6 +26,7 @@ mod prompt;
 mod proof;
 mod push;
 mod setup_commands;
+mod signals;
 mod start_task;
 mod turn;
 mod turn_violations;

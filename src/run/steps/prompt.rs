@@ -1,6 +1,7 @@
 //! Makes the prompt of a turn from the plan and the history.
 
 use crate::domain::attempt::{Expect, Phase, TurnKey, TurnPurpose};
+use crate::domain::checks::signals::Signal;
 use crate::domain::checks::verdict::HistoryEntry;
 use crate::domain::outcome::short;
 use crate::domain::output_schema::StructuredOutput;
@@ -240,6 +241,7 @@ fn part<'a>(run: &'a TaskRun<'_>, key: TurnKey, diff: &'a Diff) -> Part<'a> {
         Phase::Refactor => Part::Refactor,
         Phase::Review => Part::Review(ReviewPart {
             diff: &diff.text,
+            signals: state.signals.iter().map(Signal::says).collect(),
             is_cut: diff.is_cut,
             files: &diff.files,
             checks: run

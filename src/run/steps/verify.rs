@@ -6,6 +6,7 @@ use crate::domain::checks::verdict::{Check, Verdict};
 use crate::domain::checks::{Matchers, Reported, read_matchers};
 use crate::domain::event::EventKind;
 use crate::domain::settings::AgentCommits;
+use crate::domain::settings::SignalPolicy;
 use crate::domain::snapshot::Snapshot;
 use crate::domain::text::left_running;
 use crate::error::{Error, machine_fault, with_causes};
@@ -18,6 +19,7 @@ use crate::run::state::parts::CheckParts;
 use crate::run::state::task::TaskRun;
 use crate::run::state::work_tree::WorkTree;
 use crate::run::steps::check_changes::named_at_start;
+use crate::run::steps::signals::signals_of;
 use crate::settings::TaskConfig;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -60,6 +62,10 @@ pub async fn verify(
     judge(parts.memory, run, (&before, &after), &verification);
     let changes = |raw| parts.tree.check_changes(raw, &run.config).tests;
     let tests = raw_after.as_deref().map(changes).unwrap_or_default();
+    let is_asked = run.config.settings.signals != SignalPolicy::Off;
+    let is_looked_at = is_asked && verification.verdict == Verdict::Passed;
+    let raw_passed = raw_after.as_deref().filter(|_| is_looked_at);
+    let signals = raw_passed.map(|raw| signals_of(&parts.tree.repo, raw));
     let altered = match (raw_before.as_deref(), raw_after.as_deref()) {
         (Some(before), Some(after)) => altered(before, after),
         _ => Vec::new(),
@@ -74,6 +80,7 @@ pub async fn verify(
         )
         .into(),
         tests: tests.into(),
+        signals: signals.unwrap_or_default(),
         altered,
         errors: verification.errors(),
         failing_checks: verification.failing_checks(),

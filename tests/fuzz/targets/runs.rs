@@ -7,7 +7,9 @@ use sprag::domain::event::Event;
 use sprag::domain::kept_work::KeptMeta;
 use sprag::domain::notes::Notebook;
 use sprag::domain::outcomes::RunLine;
-use sprag::domain::settings::choice::{Baseline, KnownFailures, ProveNewTests, TestChangePolicy};
+use sprag::domain::settings::choice::{
+    Baseline, KnownFailures, ProveNewTests, SignalPolicy, TestChangePolicy,
+};
 use sprag::domain::summary::RunSummary;
 
 use sprag::report::html::Sources;
@@ -118,6 +120,7 @@ fn policy() -> Policy {
         known_failures: KnownFailures::Fail,
         test_changes: TestChangePolicy::Prove,
         prove_new_tests: ProveNewTests::Off,
+        signals: SignalPolicy::Report,
         commits: true,
         wants_output: false,
         max_tokens: Some(1_000_000),

@@ -61,6 +61,7 @@ fn canonical(state: &TaskState, witness: &Effects) -> u128 {
         changes: _,
         tests,
         red_tests,
+        signals,
         reported,
         proofs,
         judged,
@@ -99,6 +100,7 @@ fn canonical(state: &TaskState, witness: &Effects) -> u128 {
     trees.sort_unstable();
     let last_failed = failed_trees.last().map(|failed| failed.attempt);
     (trees, last_failed, idle_cuts).hash(&mut hasher);
+    signals.hash(&mut hasher);
     (failure, hook_message, hook_changed).hash(&mut hasher);
     (suggested, refused_message).hash(&mut hasher);
     (tests, red_tests, prepared, interrupted, witness).hash(&mut hasher);

@@ -4,7 +4,7 @@ use super::super::*;
 use crate::assess::{AssessmentKind as K, CutOff};
 use crate::output_schema::StructuredOutput;
 use crate::review::read_review;
-use crate::settings::{Baseline, KnownFailures, ProveNewTests, TestChangePolicy};
+use crate::settings::{Baseline, KnownFailures, ProveNewTests, SignalPolicy, TestChangePolicy};
 use crate::snapshot::{Head, KnownSnapshot};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -49,6 +49,7 @@ pub(super) fn policy(retries: u32, nudges: u32, has_checks: bool) -> Policy {
         known_failures: KnownFailures::Fail,
         test_changes: TestChangePolicy::Ok,
         prove_new_tests: ProveNewTests::Off,
+        signals: SignalPolicy::Report,
         commits: true,
         wants_output: false,
         max_tokens: None,
@@ -220,6 +221,7 @@ pub(super) fn verification(verdict: Verdict, before: &Snapshot, after: Snapshot)
     };
     Observation::Verified(Arc::new(VerificationEnded {
         failed,
+        signals: Vec::new(),
         reported: Arc::default(),
         verdict,
         before: before.clone(),
