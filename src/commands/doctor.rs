@@ -2,7 +2,6 @@
 
 use crate::cli::DoctorArgs;
 use crate::context::Context;
-use crate::doctor::gather::{Gathered, gather};
 use crate::doctor::{could_work, examine};
 use crate::domain::settings::Color;
 use crate::error::Result;
@@ -25,14 +24,13 @@ pub fn command(context: &Context, args: &DoctorArgs) -> Result<u8> {
         .enable_all()
         .build()
         .map_err(anyhow::Error::from)?;
-    let gathered = runtime.block_on(gather(context, args));
+    let examined = runtime.block_on(examine(context, args));
     runtime.shutdown_timeout(Duration::from_millis(200));
-    let facts = match gathered? {
-        Gathered::Facts(facts) => facts,
-        Gathered::Cancelled(CancelReason::Interrupt) => return Ok(130),
-        Gathered::Cancelled(_) => return Ok(143),
+    let findings = match examined? {
+        Ok(findings) => findings,
+        Err(CancelReason::Interrupt) => return Ok(130),
+        Err(_) => return Ok(143),
     };
-    let findings = examine(&facts);
     print(
         context,
         &if args.json {

@@ -1,6 +1,8 @@
 //! The result of a check of `sprag doctor`.
 
+use crate::error::{Error, with_causes};
 use serde::Serialize;
+use std::fmt::Display;
 
 /// The state of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -69,6 +71,15 @@ impl Finding {
         }
     }
 
+    /// A failure with the causes and hints of an error.
+    pub(super) fn of_error(check: &'static str, error: &Error) -> Self {
+        let found = match &error.source {
+            Some(source) => format!("{}: {}", error.message, with_causes(source)),
+            None => error.message.clone(),
+        };
+        Self::fail(check, found, error.hints.join("\n"))
+    }
+
     /// A failure if a run needs it, otherwise a warning.
     pub(super) fn bad(
         needed: bool,
@@ -81,6 +92,18 @@ impl Finding {
         } else {
             Self::warn(check, found, remedy)
         }
+    }
+}
+
+/// The finding of a check that judges an answer, which is unknown without one.
+pub(super) fn judged<T, E: Display>(
+    check: &'static str,
+    answer: Result<T, E>,
+    judge: impl FnOnce(T) -> Finding,
+) -> Finding {
+    match answer {
+        Ok(answer) => judge(answer),
+        Err(error) => Finding::unknown(check, error.to_string()),
     }
 }
 

@@ -1,52 +1,45 @@
 //! Tests each rule with one difference from a place without problems.
 
-use super::samples::{answer, job, laptop};
+use super::actions_job::{Job, token_kind};
+use super::machine::{APPARMOR, CONTAINER, LIMIT, Place};
+use super::samples::{
+    closed, comment, event, github, job, laptop, levels, place, refusing, survey, with,
+};
 use super::*;
 use crate::agents::Login;
-use crate::domain::trigger::payload;
-use crate::domain::trigger::settings::TriggerSettings;
+use crate::agents::codex::SPEC;
+use crate::domain::sandbox::Level;
+use crate::domain::settings::{Report, Resolved, Sandbox};
+use crate::error::Error;
+use crate::git::UncommittedChanges;
+use crate::github::api::{Error as ApiError, Permission};
+use crate::http::{Fault, ProxyInUse};
 use crate::run::begin::programs::MissingProgram;
+use finding::judged;
 use serde_json::json;
 
-/// The state of one check after a change.
-fn state(facts: Facts, check: &str, change: impl FnOnce(&mut Facts)) -> Option<State> {
-    let mut facts = facts;
-    change(&mut facts);
-    let findings = examine(&facts);
-    let found = findings.into_iter().find(|it| it.check == check);
-    found.map(|found| found.state)
+fn of(findings: &[Finding], check: &str) -> Finding {
+    let found = findings.iter().find(|finding| finding.check == check);
+    found.unwrap().clone()
 }
 
-fn repository(facts: &mut Facts) -> &mut Repository {
-    facts.repository.as_mut().unwrap()
+/// The state of one check of a job after a change.
+fn state(check: &str, settings: &Resolved, change: impl FnOnce(&mut Job<'_>)) -> State {
+    let mut job = github(settings);
+    change(&mut job);
+    of(&job.findings(), check).state
 }
 
-fn configuration(facts: &mut Facts) -> &mut Configuration {
-    facts.configuration.as_mut().unwrap()
-}
-
-fn cli(facts: &mut Facts) -> &mut Cli {
-    match &mut facts.agent.as_mut().unwrap().kind {
-        AgentKind::Cli(cli) => cli,
-        other => panic!("{other:?}"),
+fn away() -> ApiError {
+    ApiError::Unreachable {
+        what: "GET /repos".into(),
+        why: "GitHub said no".into(),
     }
-}
-
-fn here(facts: &mut Facts) -> &mut JobFacts {
-    match &mut facts.actions_job {
-        ActionsJob::Inside(here) => here,
-        ActionsJob::Outside => panic!("outside"),
-    }
-}
-
-fn refuse(facts: &mut Facts, kind: RefusedKind) {
-    let message = "GitHub said no".to_owned();
-    here(facts).answer = Some(Err(Refused { kind, message }));
 }
 
 #[test]
 fn a_place_where_all_is_well_has_nothing_to_remedy() {
-    let findings = examine(&laptop());
+    let findings = laptop();
     assert!(could_work(&findings));
     for finding in findings {
         let expected = match finding.check {
@@ -59,12 +52,17 @@ fn a_place_where_all_is_well_has_nothing_to_remedy() {
 
 #[test]
 fn what_is_not_well_has_a_remedy_and_what_is_well_has_none() {
-    let mut broken = job();
-    broken.git = None;
-    broken.machine.is_root = true;
-    refuse(&mut broken, RefusedKind::Away);
-    for facts in [laptop(), job(), broken] {
-        for finding in examine(&facts) {
+    let error = Error::environment("no git");
+    let broken = vec![
+        repository::program(None),
+        repository::unusable(None, &error),
+        machine::user(true),
+    ];
+    let settings = Resolved::default();
+    let mut unreachable = github(&settings);
+    unreachable.survey = Some(Err(away()));
+    for findings in [laptop(), job(), broken, unreachable.findings()] {
+        for finding in findings {
             let wants = matches!(finding.state, State::Warn | State::Fail);
             assert_eq!(finding.remedy.is_some(), wants, "{finding:?}");
             assert!(!finding.found.is_empty(), "{finding:?}");
@@ -86,19 +84,15 @@ fn a_tree_that_a_run_would_refuse_is_a_failure() {
         (changes(&["a"], &["b"]), true, State::Warn),
     ];
     for (changes, allowed, expected) in table {
-        let found = state(laptop(), "work-tree", |facts| {
-            repository(facts).changes = Ok(changes.clone());
-            configuration(facts).allow_dirty = allowed;
-        });
-        assert_eq!(found, Some(expected), "{changes:?} {allowed}");
+        let found = repository::work_tree(&changes, allowed, false);
+        assert_eq!(found.state, expected, "{changes:?} {allowed}");
     }
 }
 
 #[test]
 fn shallow_and_detached_checkouts_are_well() {
-    assert_eq!(state(job(), "checkout", |_| {}), Some(State::Ok));
-    let findings = examine(&job());
-    let found = findings.iter().find(|it| it.check == "checkout").unwrap();
+    let found = of(&job(), "checkout");
+    assert_eq!(found.state, State::Ok);
     assert_eq!(
         found.found,
         "detached at 3f2f3ad64825 (refs/remotes/pull/7/merge), shallow: 1 commit of its history; a run for a pull request switches to its head branch"
@@ -107,20 +101,15 @@ fn shallow_and_detached_checkouts_are_well() {
 
 #[test]
 fn what_git_could_not_say_is_unknown_and_no_failure() {
-    let mut facts = laptop();
-    let why = || "git status failed".to_owned();
-    *repository(&mut facts) = Repository {
-        identity: Err(why()),
-        changes: Err(why()),
-        checkout: Err(why()),
-        credentials: Err(why()),
-        nested: Err(why()),
-        ..repository(&mut facts).clone()
-    };
-    let findings = examine(&facts);
-    assert!(could_work(&findings));
-    let unknown = findings.iter().filter(|it| it.found == why());
-    assert_eq!(unknown.count(), 5);
+    let why = "git status failed";
+    let unknown = judged("work-tree", Err(why), |()| {
+        panic!("there is nothing to judge")
+    });
+    assert_eq!(
+        (unknown.state, unknown.found.as_str()),
+        (State::Unknown, why)
+    );
+    assert!(could_work(&with(laptop(), vec![unknown])));
 }
 
 #[test]
@@ -133,13 +122,10 @@ fn versions_are_compared_by_their_numbers() {
         ("0.168.9-beta.1", State::Warn),
     ];
     for (version, expected) in table {
-        let found = state(laptop(), "agent-program", |facts| {
-            cli(facts).version = Ok(version.to_owned());
-        });
-        assert_eq!(found, Some(expected), "{version}");
+        let found = agent::program(&SPEC, Some((Ok(version.to_owned()), "codex".into())));
+        assert_eq!(found.state, expected, "{version}");
     }
-    let found = state(laptop(), "agent-program", |facts| cli(facts).path = None);
-    assert_eq!(found, Some(State::Fail));
+    assert_eq!(agent::program(&SPEC, None).state, State::Fail);
 }
 
 #[test]
@@ -153,115 +139,105 @@ fn an_agent_without_any_key_is_a_failure_and_one_that_may_have_one_a_warning() {
         (Login::Nothing, State::Fail),
     ];
     for (login, expected) in table {
-        let found = state(laptop(), "model-key", |facts| {
-            cli(facts).login = login.clone();
-        });
-        assert_eq!(found, Some(expected), "{login:?}");
+        let found = agent::login(&SPEC, &login, None);
+        assert_eq!(found.state, expected, "{login:?}");
     }
 }
 
 #[test]
 fn tokens_are_told_by_how_they_begin() {
     let table = [
-        ("ghs_x", TokenKind::Installation, State::Ok),
-        ("ghp_x", TokenKind::Classic, State::Warn),
-        ("github_pat_x", TokenKind::FineGrained, State::Warn),
-        ("gho_x", TokenKind::OnBehalf, State::Warn),
-        ("ghu_x", TokenKind::OnBehalf, State::Warn),
-        ("0123456789abcdef", TokenKind::Other, State::Unknown),
+        ("ghs_x", "of the job or of an app (ghs_), acts", State::Ok),
+        ("ghp_x", "a personal token (ghp_), acts", State::Warn),
+        ("github_pat_x", "a fine-grained personal token", State::Warn),
+        ("gho_x", "a person's token issued to an app", State::Warn),
+        ("ghu_x", "a person's token issued to an app", State::Warn),
+        ("0123456789abcdef", "of an unknown kind", State::Unknown),
     ];
-    for (token, kind, expected) in table {
-        assert_eq!(TokenKind::of(token), kind);
-        let found = state(job(), "token", |facts| here(facts).token = Some(kind));
-        assert_eq!(found, Some(expected), "{token}");
+    let settings = Resolved::default();
+    for (token, words, expected) in table {
+        let mut job = github(&settings);
+        job.token = token_kind(token);
+        let found = of(&job.findings(), "token");
+        assert_eq!(found.state, expected, "{token}");
+        assert!(found.found.starts_with(words), "{}", found.found);
     }
 }
 
 /// A run with its own plan needs no GitHub. An event that must be looked up, or a setting for GitHub, does.
 #[test]
 fn github_is_needed_where_something_was_asked_of_it() {
-    let alone = |facts: &mut Facts| facts.trigger = Trigger::None;
-    let told = |facts: &mut Facts| {
-        facts.trigger = Trigger::None;
-        configuration(facts).delivery.report = true;
+    let defaults = Resolved::default();
+    let reports = Resolved {
+        report: Report::Github,
+        ..Resolved::default()
     };
-    let asked = |_: &mut Facts| {};
-    type Needs<'n> = &'n dyn Fn(&mut Facts);
-    let table: [(Needs<'_>, State); 3] = [
-        (&alone, State::Warn),
-        (&told, State::Fail),
-        (&asked, State::Fail),
+    let table = [
+        (&defaults, None, State::Warn),
+        (&reports, None, State::Fail),
+        (&defaults, Some(true), State::Fail),
     ];
-    for (needs, expected) in table {
-        let no_token = state(job(), "token", |facts| {
-            needs(facts);
-            here(facts).token = None;
-            here(facts).answer = None;
+    for (settings, asks, expected) in table {
+        let no_token = state("token", settings, |job| {
+            job.asks = asks;
+            job.token = None;
+            job.survey = None;
         });
-        assert_eq!(no_token, Some(expected));
-        let away = state(job(), "api", |facts| {
-            needs(facts);
-            refuse(facts, RefusedKind::Away);
+        assert_eq!(no_token, expected);
+        let unreachable = state("api", settings, |job| {
+            job.asks = asks;
+            job.survey = Some(Err(away()));
         });
-        assert_eq!(away, Some(expected));
+        assert_eq!(unreachable, expected);
     }
-    let wrong = state(job(), "token", |facts| {
-        alone(facts);
-        refuse(facts, RefusedKind::Token);
+    let wrong = state("token", &defaults, |job| {
+        job.asks = None;
+        job.survey = Some(Err(ApiError::Unauthorised {
+            what: "GET /repos".into(),
+            message: "GitHub said no".into(),
+        }));
     });
-    assert_eq!(wrong, Some(State::Fail));
+    assert_eq!(wrong, State::Fail);
 }
 
 #[test]
 fn a_right_that_is_refused_is_a_failure_where_the_run_was_told_to_use_it() {
-    let refused = |area: Area| {
-        move |facts: &mut Facts| {
-            let right = Right {
-                area,
-                read: PermissionState::Known,
-                write: PermissionState::Refused,
-            };
-            let mut answer = answer();
-            answer.rights.retain(|known| known.area != area);
-            answer.rights.push(right);
-            here(facts).answer = Some(Ok(answer));
-        }
-    };
-    let contents = |push: Option<bool>| {
-        state(job(), "may-contents", |facts| {
-            refused(Area::Contents)(facts);
-            configuration(facts).delivery.push = push;
+    let refused = |permission: Permission, check: &str, settings: &Resolved| {
+        state(check, settings, |job| {
+            job.survey = Some(Ok(refusing(permission)));
         })
     };
-    assert_eq!(contents(None), Some(State::Fail));
-    assert_eq!(contents(Some(false)), Some(State::Warn));
-    let checks = state(job(), "may-checks", refused(Area::Checks));
-    assert_eq!(checks, Some(State::Warn));
+    let defaults = Resolved::default();
+    let contents = |push: Option<bool>| {
+        let settings = Resolved {
+            push,
+            ..Resolved::default()
+        };
+        refused(Permission::ContentsWrite, "may-contents", &settings)
+    };
+    assert_eq!(contents(None), State::Fail);
+    assert_eq!(contents(Some(false)), State::Warn);
+    let checks = refused(Permission::ChecksWrite, "may-checks", &defaults);
+    assert_eq!(checks, State::Warn);
     // Permission to read is enough to read logs.
-    let actions = state(job(), "may-actions", refused(Area::Actions));
-    assert_eq!(actions, Some(State::Ok));
-    let actions = state(job(), "may-actions", |facts| {
-        refused(Area::Actions)(facts);
-        configuration(facts).delivery.dispatch = true;
-    });
-    assert_eq!(actions, Some(State::Warn));
+    let actions = refused(Permission::ActionsWrite, "may-actions", &defaults);
+    assert_eq!(actions, State::Ok);
+    let dispatches = Resolved {
+        dispatch_workflows: vec!["ci.yml".into()],
+        ..Resolved::default()
+    };
+    let actions = refused(Permission::ActionsWrite, "may-actions", &dispatches);
+    assert_eq!(actions, State::Warn);
 }
 
 #[test]
 fn what_a_personal_token_cannot_is_said_with_what_can() {
-    let mut facts = job();
-    here(&mut facts).token = Some(TokenKind::Classic);
-    let mut known = answer();
-    known.rights = vec![Right {
-        area: Area::Checks,
-        read: PermissionState::Known,
-        write: PermissionState::Refused,
-    }];
-    here(&mut facts).answer = Some(Ok(known));
-    let findings = examine(&facts);
-    let found = findings.iter().find(|it| it.check == "may-checks").unwrap();
+    let settings = Resolved::default();
+    let mut job = github(&settings);
+    job.token = token_kind("ghp_x");
+    job.survey = Some(Ok(refusing(Permission::ChecksWrite)));
     assert_eq!(
-        found.remedy.as_deref(),
+        of(&job.findings(), "may-checks").remedy.as_deref(),
         Some(
             "use the job's own token with `permissions: checks: write`; only apps write check runs"
         )
@@ -269,19 +245,27 @@ fn what_a_personal_token_cannot_is_said_with_what_can() {
 }
 
 #[test]
+fn a_repository_that_cannot_be_changed_is_a_failure_for_a_run_that_pushes() {
+    let settings = Resolved::default();
+    for (asks, expected) in [(Some(false), State::Fail), (None, State::Warn)] {
+        let found = state("github-repository", &settings, |job| {
+            let mut survey = survey();
+            survey.facts.archived = true;
+            job.survey = Some(Ok(survey));
+            job.asks = asks;
+        });
+        assert_eq!(found, expected);
+    }
+}
+
+#[test]
 fn a_wrong_configuration_leaves_the_agent_unknown() {
-    let mut facts = laptop();
-    facts.configuration = Err(Problem {
-        message: ".sprag/config.yaml:3:1: unknown key `agnet`".into(),
-        hints: Vec::new(),
-    });
-    facts.agent = None;
-    let findings = examine(&facts);
+    let error = Error::config(".sprag/config.yaml:3:1: unknown key `agnet`");
+    let findings = configuration::invalid(&error);
     assert!(!could_work(&findings));
-    let of = |check: &str| findings.iter().find(|it| it.check == check).unwrap().state;
-    assert_eq!(of("configuration"), State::Fail);
+    assert_eq!(of(&findings, "configuration").state, State::Fail);
     assert_eq!(
-        (of("agent"), of("checks")),
+        (agent::unknown().state, of(&findings, "checks").state),
         (State::Unknown, State::Unknown)
     );
 }
@@ -295,27 +279,21 @@ fn room_is_judged_in_steps() {
         (None, State::Ok),
     ];
     for (free, expected) in table {
-        let found = state(laptop(), "run-directory", |facts| {
-            facts.machine.run_directory.free = free;
-        });
-        assert_eq!(found, Some(expected), "{free:?}");
+        let place = Place {
+            free,
+            ..place("/runs")
+        };
+        let found = machine::room("run-directory", &place, "--run-dir");
+        assert_eq!(found.state, expected, "{free:?}");
     }
-    let closed = state(laptop(), "state-directory", |facts| {
-        facts.machine.state_directory.writable = false;
-    });
-    assert_eq!(closed, Some(State::Fail));
+    let found = machine::state_directory(&closed("/state", true));
+    assert_eq!(found.state, State::Fail);
 }
 
 #[test]
 fn a_home_that_is_missing_is_not_called_closed() {
     for (exists, said) in [(true, "cannot be written"), (false, "does not exist")] {
-        let mut facts = laptop();
-        let home = facts.machine.home.as_mut().unwrap();
-        (home.exists, home.writable) = (exists, false);
-        let found = examine(&facts)
-            .into_iter()
-            .find(|it| it.check == "home")
-            .unwrap();
+        let found = machine::home(Some(&closed("/home/anna", exists)));
         assert!(found.found.ends_with(said), "{}", found.found);
         assert_eq!(found.remedy.unwrap().starts_with("create it"), !exists);
     }
@@ -323,61 +301,49 @@ fn a_home_that_is_missing_is_not_called_closed() {
 
 #[test]
 fn an_event_is_said_in_the_words_of_what_it_asks_for() {
-    let settings = TriggerSettings::default();
-    let said = |name: &str, payload: serde_json::Value| {
-        let event = payload::parse(name, &payload).unwrap();
-        let facts = Facts {
-            trigger: read(name, &event, &settings),
-            ..job()
-        };
-        let found = examine(&facts)
-            .into_iter()
-            .find(|it| it.check == "trigger")
-            .unwrap();
-        (found.state, found.found)
-    };
     let repository = json!({ "full_name": "acme/widget", "default_branch": "main" });
     let anna = json!({ "login": "anna", "type": "User" });
-    let comment = |body: &str| {
-        json!({
-            "action": "created", "repository": repository, "sender": anna,
-            "issue": { "number": 7, "title": "t", "body": "", "state": "open", "user": anna },
-            "comment": { "id": 1, "body": body, "user": anna, "author_association": "OWNER" },
-        })
-    };
+    let found = event("issue_comment", &comment("/sprag fix the\nbuild"));
     assert_eq!(
-        said("issue_comment", comment("/sprag fix the\nbuild")),
+        (found.state, found.found.as_str()),
         (
             State::Ok,
-            "issue_comment by anna asks for a task: fix the build, if that is permitted".to_owned()
+            "issue_comment by anna asks for a task: fix the build, if that is permitted"
         )
     );
+    let found = event("issue_comment", &comment("nice"));
     assert_eq!(
-        said("issue_comment", comment("nice")),
+        (found.state, found.found.as_str()),
         (
             State::Warn,
-            "issue_comment starts nothing: no line of the comment begins with `/sprag`".to_owned()
+            "issue_comment starts nothing: no line of the comment begins with `/sprag`"
         )
     );
-    let (state, found) = said(
-        "workflow_dispatch",
-        json!({ "repository": repository, "sender": anna, "ref": "refs/heads/main", "inputs": { "plan": "a.yaml", "queue": "plans" } }),
+    let two = json!({
+        "repository": repository, "sender": anna, "ref": "refs/heads/main",
+        "inputs": { "plan": "a.yaml", "queue": "plans" },
+    });
+    assert_eq!(event("workflow_dispatch", &two).state, State::Fail);
+    let schedule = event("schedule", &json!({ "repository": repository }));
+    assert_eq!(
+        schedule.found,
+        "schedule asks for the work that the step names"
     );
-    assert_eq!(state, State::Fail, "{found}");
-    let schedule = said("schedule", json!({ "repository": repository }));
-    assert_eq!(schedule.1, "schedule asks for the work that the step names");
 }
 
 #[test]
 fn the_way_to_each_server_is_told_and_a_setting_that_cannot_be_used_is_a_failure() {
-    let proxy = Route::Proxy {
+    let proxy = ProxyInUse {
         proxy: "http://p:3128".into(),
-        variable: "HTTPS_PROXY".into(),
+        variable: "HTTPS_PROXY",
+        is_https: false,
     };
-    let mut facts = laptop();
-    facts.network.routes = vec![("a".into(), Ok(proxy)), ("b".into(), Ok(Route::Direct))];
-    let findings = examine(&facts);
-    let found = findings.iter().find(|it| it.check == "proxy").unwrap();
+    let fault = || Fault("it cannot be used".into());
+    let mut routes = vec![
+        ("a".to_owned(), Ok(Some(proxy))),
+        ("b".to_owned(), Ok(None)),
+    ];
+    let found = network::proxy(&routes);
     assert_eq!(
         (found.state, found.found.as_str()),
         (
@@ -385,98 +351,56 @@ fn the_way_to_each_server_is_told_and_a_setting_that_cannot_be_used_is_a_failure
             "a through http://p:3128 (HTTPS_PROXY); b directly"
         )
     );
-    let trouble = || Problem {
-        message: "it cannot be used".into(),
-        hints: vec!["set it right".into()],
-    };
-    let failed = state(facts.clone(), "proxy", |facts| {
-        facts.network.routes.push(("c".into(), Err(trouble())));
-    });
-    assert_eq!(failed, Some(State::Fail));
-    let failed = state(facts, "certificates", |facts| {
-        facts.network.certificates = Err(trouble())
-    });
-    assert_eq!(failed, Some(State::Fail));
+    routes.push(("c".to_owned(), Err(fault())));
+    assert_eq!(network::proxy(&routes).state, State::Fail);
+    assert_eq!(network::certificates(Err(fault())).state, State::Fail);
 }
 
 #[test]
 fn a_program_that_a_command_needs_is_missed_before_the_run() {
-    let finding = |has_setup: bool, in_setup: bool| {
-        let mut facts = laptop();
-        let Ok(configuration) = &mut facts.configuration else {
-            panic!("the sample has a configuration");
-        };
-        configuration.has_setup = has_setup;
+    let state = |has_setup: bool, in_setup: bool| {
         let missing = MissingProgram {
             of: "check lint".into(),
             in_setup,
             program: "eslint".into(),
             also_called: None,
         };
-        configuration.missing = vec![missing.clone(), missing];
-        let findings = examine(&facts);
-        let found = findings
-            .into_iter()
-            .find(|it| it.check == "programs")
-            .unwrap();
+        let found = configuration::programs(&[missing.clone(), missing], has_setup).unwrap();
         assert_eq!(found.found, "not found: check lint needs eslint");
         found.state
     };
-    assert_eq!(finding(false, false), State::Fail);
-    assert_eq!(finding(true, false), State::Warn);
-    assert_eq!(finding(true, true), State::Fail);
+    assert_eq!(state(false, false), State::Fail);
+    assert_eq!(state(true, false), State::Warn);
+    assert_eq!(state(true, true), State::Fail);
+    assert_eq!(configuration::programs(&[], false), None);
 }
 
 #[test]
 fn a_program_that_has_another_name_here_is_told_by_it() {
-    let mut facts = laptop();
-    let Ok(configuration) = &mut facts.configuration else {
-        panic!("the sample has a configuration");
-    };
-    configuration.missing = vec![MissingProgram {
+    let missing = MissingProgram {
         of: "check test".into(),
         in_setup: false,
         program: "python".into(),
         also_called: Some("python3"),
-    }];
-    let findings = examine(&facts);
-    let found = findings.into_iter().find(|it| it.check == "programs");
+    };
     assert_eq!(
-        found.unwrap().remedy.as_deref(),
+        configuration::programs(&[missing], false)
+            .unwrap()
+            .remedy
+            .as_deref(),
         Some("python3 is installed: write python3 instead of python")
     );
 }
 
 #[test]
 fn the_level_of_a_run_is_told_with_what_gives_the_next() {
-    use crate::domain::sandbox::{Level, SandboxLine};
-    use crate::domain::settings::Sandbox;
-    let told = |setting, got, highest, obstacle| {
-        let mut facts = laptop();
-        let line = |level| SandboxLine {
-            level,
-            missing: None,
-            network: None,
-        };
-        facts.machine.confinement = Some(Confinement {
-            setting,
-            line: line(got),
-            highest: line(highest),
-            obstacle,
-        });
-        let mut findings = examine(&facts).into_iter();
-        let found = findings.find(|it| it.check == "sandbox-level").unwrap();
-        let text = format!("{} {}", found.found, found.remedy.unwrap_or_default());
-        (found.state, text)
-    };
     use Level::{Files, Namespaces, Privileges};
-    use Obstacle::{AppArmor, Container, Limit, Unknown};
     let cases = [
         (
             Sandbox::Auto,
             Files,
             Namespaces,
-            Unknown,
+            None,
             State::Ok,
             "`sandbox: require` gives level 3",
         ),
@@ -484,7 +408,7 @@ fn the_level_of_a_run_is_told_with_what_gives_the_next() {
             Sandbox::Auto,
             Files,
             Files,
-            AppArmor,
+            Some(&APPARMOR),
             State::Ok,
             "apparmor_restrict_unprivileged_userns=0",
         ),
@@ -492,7 +416,7 @@ fn the_level_of_a_run_is_told_with_what_gives_the_next() {
             Sandbox::Auto,
             Files,
             Files,
-            Limit,
+            Some(&LIMIT),
             State::Ok,
             "max_user_namespaces",
         ),
@@ -500,7 +424,7 @@ fn the_level_of_a_run_is_told_with_what_gives_the_next() {
             Sandbox::Auto,
             Privileges,
             Files,
-            Container,
+            Some(&CONTAINER),
             State::Warn,
             "keep the run directory",
         ),
@@ -508,7 +432,7 @@ fn the_level_of_a_run_is_told_with_what_gives_the_next() {
             Sandbox::Auto,
             Privileges,
             Privileges,
-            Container,
+            Some(&CONTAINER),
             State::Warn,
             "Landlock",
         ),
@@ -516,7 +440,7 @@ fn the_level_of_a_run_is_told_with_what_gives_the_next() {
             Sandbox::Require,
             Namespaces,
             Namespaces,
-            Unknown,
+            None,
             State::Ok,
             "a run gets level 3",
         ),
@@ -524,7 +448,7 @@ fn the_level_of_a_run_is_told_with_what_gives_the_next() {
             Sandbox::Require,
             Files,
             Files,
-            Container,
+            Some(&CONTAINER),
             State::Fail,
             "--cap-add SYS_ADMIN",
         ),
@@ -532,7 +456,7 @@ fn the_level_of_a_run_is_told_with_what_gives_the_next() {
             Sandbox::RequireTwo,
             Files,
             Files,
-            Unknown,
+            None,
             State::Ok,
             "level 2",
         ),
@@ -540,24 +464,21 @@ fn the_level_of_a_run_is_told_with_what_gives_the_next() {
             Sandbox::Off,
             Level::Off,
             Namespaces,
-            Unknown,
+            None,
             State::Warn,
             "`auto`, the default",
         ),
     ];
     for (setting, got, highest, obstacle, state, words) in cases {
-        let (found, text) = told(setting, got, highest, obstacle);
-        assert_eq!(found, state, "{text}");
+        let found = machine::sandbox_level(setting, &levels(got, highest), obstacle);
+        let text = format!("{} {}", found.found, found.remedy.unwrap_or_default());
+        assert_eq!(found.state, state, "{text}");
         assert!(text.contains(words), "{text}");
     }
 }
 
 #[test]
 fn processes_that_are_not_listed_are_not_found() {
-    let processes = |change: fn(&mut Facts)| state(laptop(), "processes", change);
-    assert_eq!(processes(|_| {}), Some(State::Ok));
-    assert_eq!(
-        processes(|facts| facts.machine.lists_processes = false),
-        Some(State::Warn)
-    );
+    assert_eq!(machine::processes(true, true).state, State::Ok);
+    assert_eq!(machine::processes(true, false).state, State::Warn);
 }

@@ -4,66 +4,85 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// An action or message of an agent during its turn. An unknown line becomes `Raw` and never fails a run.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "type", rename_all = "snake_case")]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "event")]
 pub enum AgentEvent {
-    /// The agent started (or resumed) a session that a later turn can continue.
+    /// The agent opened or resumed a session.
+    #[serde(rename = "agent.session")]
     SessionStarted {
-        /// The agent's own session id.
+        /// The agent's own id for the session.
         session_id: String,
     },
     /// Text for the user.
+    #[serde(rename = "agent.message")]
+    #[schemars(skip)]
     Message {
         /// The whole message.
         text: String,
     },
     /// The model's reasoning, where the agent shows it.
+    #[serde(rename = "agent.reasoning")]
+    #[schemars(skip)]
     Reasoning {
         /// The text shown.
         text: String,
     },
-    /// A tool was called.
+    /// The agent called a tool.
+    #[serde(rename = "agent.tool_call")]
     ToolCall {
-        /// The agent's id for the call, which links it to its result.
+        /// The agent's id for the call.
+        #[serde(default)]
         id: Option<String>,
         /// The tool's name.
         name: String,
-        /// A one-line description: the command, the path.
+        /// A one-line description: the command or the path.
+        #[serde(default)]
         summary: String,
     },
     /// A tool call ended.
+    #[serde(rename = "agent.tool_result")]
     ToolResult {
         /// The agent's id for the call.
+        #[serde(default)]
         id: Option<String>,
         /// Whether it succeeded.
         ok: bool,
-        /// The exit code of a command, if there is one.
+        /// The exit code, if the tool is a command.
+        #[serde(default)]
         exit_code: Option<i32>,
         /// The beginning of the output.
+        #[serde(default)]
         summary: String,
     },
-    /// The agent says that it changed a file. This is a claim: the repository decides.
+    /// The agent reports that it changed a file. The repository decides.
+    #[serde(rename = "agent.file_change")]
     FileChange {
         /// The path as the agent names it.
         path: String,
         /// `add`, `update`, `delete` …
         kind: String,
     },
-    /// The agent's complete to-do list in its current state.
+    /// The agent's own complete to-do list.
+    #[serde(rename = "agent.todo")]
     Todo {
-        /// The items, in the agent's order.
+        /// Every item.
         items: Vec<TodoItem>,
     },
-    /// Tokens and cost so far.
+    /// Tokens and cost so far; `null` means unknown, not zero.
+    #[serde(rename = "agent.usage")]
+    #[schemars(skip)]
     Usage(Usage),
-    /// An error that the agent reported. Only a final error ends the turn.
+    /// The agent reported an error.
+    #[serde(rename = "agent.error")]
     Error {
         /// The agent's text.
         message: String,
-        /// Whether the turn failed because of it (`Reconnecting… 2/5` is not final).
+        /// Whether the turn failed because of it.
+        #[serde(default)]
         is_final: bool,
     },
-    /// An unchanged line that does not belong to the agent's protocol.
+    /// A line that is not part of the agent's protocol.
+    #[serde(rename = "agent.raw")]
     Raw {
         /// The line, cut if it is very long.
         line: String,

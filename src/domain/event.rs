@@ -8,11 +8,10 @@ use super::builtin::session::Telemetry;
 use super::checks::signals::Signal;
 use super::checks::verdict::{CheckKind, CheckResult, HistoryEntry};
 use super::continuation::Continuation;
-use super::notes::Note;
 use super::outcome::{Outcome, Reason, RunStatus};
 use super::review::{Finding, ReviewVerdict};
 use super::sandbox::{DeniedHost, GatewayLine, SandboxLine};
-use super::snapshot::Snapshot;
+use super::snapshot::{Head, Snapshot};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -58,18 +57,26 @@ pub struct TaskLine {
     pub max_retries: u32,
 }
 
+/// The plan.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PlanLine {
+    /// Its title.
+    pub title: String,
+    /// Its path; `null` if the plan is a prompt.
+    pub path: Option<String>,
+}
+
 /// The start of a run.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(inline)]
 pub struct RunStarted {
     /// The run's id.
     pub run_id: String,
-    /// The plan's title.
-    pub plan_title: String,
-    /// The plan's path, relative to the work tree if it is inside it.
-    pub plan_path: Option<String>,
+    /// The plan.
+    pub plan: PlanLine,
     /// The short name of the checked-out branch.
     pub branch: Option<String>,
-    /// HEAD, if there is a commit.
+    /// HEAD's commit.
     pub base: Option<String>,
     /// The agent's name.
     pub agent: String,
@@ -82,69 +89,118 @@ pub struct RunStarted {
     /// Whether it resumes an earlier run.
     pub resumed: bool,
     /// The run's name on GitHub.
-    #[serde(default)]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// The cost limits, in one line; `None` if there is none.
-    #[serde(default)]
+    /// The cost limits, in one line.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub limits: Option<String>,
-    /// The model, if one is set.
-    #[serde(default)]
-    pub model: Option<String>,
-    /// The host name of the machine, if it has one.
-    #[serde(default)]
-    pub host: Option<String>,
-    /// How far its child processes are confined; `None` in older records.
+    /// How far its child processes are confined.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sandbox: Option<SandboxLine>,
     /// For each agent, whether its key stays with Sprag.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub gateway: Vec<GatewayLine>,
+    /// The model, if one is set.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(skip)]
+    pub model: Option<String>,
+    /// The host name of the machine, if it has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(skip)]
+    pub host: Option<String>,
     /// How a person continues it.
     #[serde(default, skip_serializing_if = "Continuation::is_here")]
+    #[schemars(skip)]
     pub continuation: Continuation,
     /// Whether it may start on a tree that is not clean, and commits nothing.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[schemars(skip)]
     pub allow_dirty: bool,
     /// Which parts of the plan were taken for something else than tasks.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub understood: Vec<String>,
 }
 
+impl RunStarted {
+    /// Removes the fields that the public form does not have.
+    pub fn hide(&mut self) {
+        self.model = None;
+        self.host = None;
+        self.continuation = Continuation::default();
+        self.allow_dirty = false;
+    }
+}
+
+/// HEAD and tree; all `null` if they could not be read.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct StateLine {
+    /// HEAD's commit.
+    pub head: Option<String>,
+    /// The fingerprint of the work tree.
+    pub tree: Option<String>,
+    /// Whether the work tree differs from HEAD.
+    pub dirty: Option<bool>,
+}
+
+impl From<&Snapshot> for StateLine {
+    fn from(snapshot: &Snapshot) -> Self {
+        match snapshot {
+            Snapshot::Unknown { .. } => Self {
+                head: None,
+                tree: None,
+                dirty: None,
+            },
+            Snapshot::Known(known) => Self {
+                head: match &known.head {
+                    Head::Unborn => None,
+                    Head::At(id) => Some(id.0.clone()),
+                },
+                tree: Some(known.tree.0.clone()),
+                dirty: Some(known.dirty),
+            },
+        }
+    }
+}
+
 /// A completed turn, as reports show it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(inline)]
 pub struct TurnLine {
-    /// The turn's number in the task.
-    pub turn: u32,
-    /// `implement`, `nudge`, `retry`, or the name of the phase that starts.
+    /// `implement`, `nudge`, `retry`, or the name of the phase that begins: `test`, `review`, `fix`,
+    /// `red`, `green`, `refactor`.
     pub purpose: String,
-    /// What the turn did.
+    /// The assessment.
     pub assessment: AssessmentKind,
-    /// The phrases that decided the assessment.
+    /// Up to 5 phrases of at most 120 characters that decided the assessment.
     pub indicators: Vec<String>,
-    /// A one-line description.
+    /// A one-line description, for a person.
     pub detail: String,
     /// HEAD and tree before.
-    pub before: Snapshot,
+    pub before: StateLine,
     /// HEAD and tree after.
-    pub after: Snapshot,
+    pub after: StateLine,
     /// How the agent's process ended.
     pub exit: String,
     /// The duration in milliseconds.
+    #[serde(rename = "duration_ms")]
     pub elapsed_ms: u64,
     /// Tokens and cost of this turn alone.
     pub usage: Usage,
     /// The `FAILED:` report.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed_report: Option<FailedReport>,
-    /// The notes that the turn leaves for later tasks.
+    /// Its notes for later tasks: the texts of its `NOTE:` lines.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub notes: Vec<Note>,
+    pub notes: Vec<String>,
     /// Statistics of the built-in agent's session, before any verification.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(skip)]
     pub builtin: Option<Telemetry>,
 }
 
 /// A review that gave a verdict.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(inline)]
 pub struct ReviewLine {
     /// The number of the review within the task, from 1.
     pub round: u32,
@@ -152,7 +208,7 @@ pub struct ReviewLine {
     pub of: u32,
     /// The verdict.
     pub verdict: ReviewVerdict,
-    /// Whether the reviewer gave no verdict, so that the review may be incomplete.
+    /// Whether the reviewer gave no verdict; absent if it gave one.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub incomplete: bool,
     /// The findings of all reviews of the task so far.
@@ -160,13 +216,15 @@ pub struct ReviewLine {
 }
 
 /// The progress of a turn, as far as the agent reports it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(inline)]
 pub struct TurnProgress {
     /// Milliseconds since the turn started.
+    #[serde(rename = "duration_ms")]
     pub elapsed_ms: u64,
-    /// The last tool call, in one line.
+    /// The last tool call in one line, if the agent reports tool calls.
     pub last_tool: Option<String>,
-    /// Files that the agent says it changed.
+    /// The number of files that the agent says it changed, if it reports them.
     pub changed_files: Option<u32>,
     /// Tokens and cost so far.
     pub usage: Usage,
@@ -350,74 +408,91 @@ pub struct PullRequestLine {
     pub opened: bool,
 }
 
-/// The kinds of events.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+/// The kinds of events, by their public names. A variant that the schema skips has another public form, which
+/// `report/wire.rs` declares. The same holds for a skipped field: the public form does not have it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "event")]
 pub enum EventKind {
     /// The run started.
+    #[serde(rename = "run.started")]
     RunStarted(Box<RunStarted>),
     /// A task started.
+    #[serde(rename = "task.started")]
     TaskStarted {
         /// Its title.
         title: String,
     },
     /// A turn started.
+    #[serde(rename = "turn.started")]
     TurnStarted {
-        /// `implement`, `nudge`, `retry`, or the name of the phase that starts.
+        /// `implement`, `nudge`, `retry`, or the name of the phase that begins: `test`, `review`, `fix`,
+        /// `red`, `green`, `refactor`.
         purpose: String,
         /// The agent's name.
         agent: String,
         /// The prompt's path, relative to the run directory.
         prompt: String,
     },
-    /// The agent said or did something.
-    Agent(AgentEvent),
-    /// A turn is still running.
+    /// A turn is still running; sent once a minute.
+    #[serde(rename = "turn.progress")]
     TurnProgress(Box<TurnProgress>),
     /// A turn ended.
+    #[serde(rename = "turn.ended")]
     TurnEnded {
         /// How the agent's process ended.
         exit: String,
         /// The duration in milliseconds.
+        #[serde(rename = "duration_ms")]
         elapsed_ms: u64,
-        /// Tokens and cost of an interrupted turn. For every other turn, its assessment has them.
+        /// Tokens and cost of a turn that was cut short, which is not assessed.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         usage: Option<Usage>,
     },
     /// A turn was assessed.
+    #[serde(rename = "turn.assessed")]
     TurnAssessed(Box<TurnLine>),
     /// A review gave a verdict.
+    #[serde(rename = "review.ended")]
     ReviewEnded(Box<ReviewLine>),
     /// A setup command started.
+    #[serde(rename = "setup.started")]
     SetupStarted {
         /// The command.
         command: String,
     },
     /// A setup command ended.
+    #[serde(rename = "setup.ended")]
     SetupEnded {
         /// The command.
         command: String,
-        /// How it ended.
+        /// How its process ended: `code 0`, a signal, or a time limit.
         exit: String,
         /// Whether it succeeded.
         passed: bool,
         /// The duration in milliseconds.
+        #[serde(rename = "duration_ms")]
         elapsed_ms: u64,
         /// The path of its log, relative to the run directory.
         log: Option<String>,
     },
     /// A check started.
+    #[serde(rename = "check.started")]
     CheckStarted {
         /// Its name.
         name: String,
         /// Its kind.
+        #[serde(rename = "kind")]
         check: CheckKind,
     },
     /// A check ended.
+    #[serde(rename = "check.ended")]
+    #[schemars(skip)]
     CheckEnded(Box<CheckResult>),
     /// A nudge, retry or wait is scheduled.
+    #[serde(rename = "retry.scheduled")]
     RetryScheduled {
-        /// Its kind.
+        /// The kind.
+        #[serde(rename = "kind")]
         how: RetryKind,
         /// Its number, from 1.
         n: u32,
@@ -425,12 +500,17 @@ pub enum EventKind {
         of: u32,
         /// The reason, in one line.
         reason: String,
-        /// The evidence.
+        /// Up to 5 phrases of at most 120 characters as evidence.
         indicators: Vec<String>,
         /// The delay in milliseconds.
         delay_ms: u64,
+        /// The sentence in the log; empty until the public form is made.
+        #[schemars(description = "The sentence in the log.")]
+        message: String,
     },
     /// A turn did the work after one or more nudges.
+    #[serde(rename = "nudge.resolved")]
+    #[schemars(skip)]
     NudgeResolved {
         /// The number of turns that it took within the attempt.
         k: u32,
@@ -438,18 +518,24 @@ pub enum EventKind {
         of: u32,
     },
     /// A proof started.
+    #[serde(rename = "proof.started")]
+    #[schemars(skip)]
     ProofStarted {
         /// The kind of proof.
         proof: Proof,
     },
     /// A proof ended.
+    #[serde(rename = "proof.ended")]
+    #[schemars(skip)]
     ProofEnded(Box<ProofLine>),
     /// A verification was not necessary.
+    #[serde(rename = "verification.skipped")]
     VerificationSkipped {
         /// The reason.
         reason: String,
     },
-    /// A commit is on the branch.
+    /// A commit by Sprag is in the branch.
+    #[serde(rename = "commit.created")]
     CommitCreated {
         /// Its id.
         commit: String,
@@ -459,33 +545,42 @@ pub enum EventKind {
         files: Vec<String>,
     },
     /// The agent's own commits are on the branch.
+    #[serde(rename = "agent.commits")]
+    #[schemars(skip)]
     AgentCommits {
         /// `<id> <author> <subject>`, oldest first.
         commits: Vec<String>,
     },
     /// A commit was refused.
+    #[serde(rename = "commit.rejected")]
     CommitRejected {
         /// The output of the hook or of git.
         reason: String,
         /// Whether a hook refused it; `false` if git could not make it.
-        #[serde(default = "yes")]
         by_hook: bool,
     },
-    /// A push succeeded or failed.
+    /// A push succeeded or was refused.
+    #[serde(rename = "push.ended")]
     PushEnded(Box<PushLine>),
     /// A task ended.
+    #[serde(rename = "task.ended")]
+    #[schemars(skip)]
     TaskEnded(Box<TaskEnded>),
     /// A signal asked the run to stop.
+    #[serde(rename = "cancel.requested")]
     CancelRequested {
         /// Its number.
         signal: i32,
     },
-    /// Hosts that child processes requested and that the setting `network` does not allow.
+    /// Child processes requested hosts that the setting `network` does not allow.
+    #[serde(rename = "network.denied")]
     HostsDenied {
-        /// The hosts.
+        /// The hosts, and how often each was requested since the last such event.
         hosts: Vec<DeniedHost>,
     },
     /// Something that a person should know.
+    #[serde(rename = "warning")]
+    #[schemars(skip)]
     Warning {
         /// A one-line message.
         message: String,
@@ -494,6 +589,7 @@ pub enum EventKind {
         topic: Option<WarningTopic>,
     },
     /// The run ended.
+    #[serde(rename = "run.ended")]
     RunEnded {
         /// Its status.
         status: RunStatus,
@@ -501,14 +597,13 @@ pub enum EventKind {
         reason: Reason,
         /// The exit code.
         exit_code: u8,
-        /// HEAD, if there is a commit.
+        /// HEAD's commit.
         head: Option<String>,
         /// Files changed by the run.
         changed_files: Vec<String>,
     },
-}
-
-/// In older records, the reason alone does not say what refused a commit, and most often it was a hook.
-fn yes() -> bool {
-    true
+    /// The agent said or did something.
+    #[serde(untagged)]
+    #[schemars(skip)]
+    Agent(AgentEvent),
 }

@@ -17,8 +17,8 @@ use super::checks::signals::Signal;
 use super::checks::verdict::{CheckKind, CheckOutcome, CheckResult};
 use super::continuation::Continuation;
 use super::event::{
-    Event, EventKind, PushLine, RetryKind, ReviewLine, RunStarted, TaskEnded, TurnLine,
-    TurnProgress, WarningTopic,
+    Event, EventKind, PlanLine, PushLine, RetryKind, ReviewLine, RunStarted, StateLine, TaskEnded,
+    TurnLine, TurnProgress, WarningTopic,
 };
 use super::notes::Note;
 use super::outcome::{Reason, RunStatus, TaskEnd};
@@ -133,15 +133,6 @@ impl Default for Version {
     fn default() -> Self {
         Self(1)
     }
-}
-
-/// The plan.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct PlanLine {
-    /// Its title.
-    pub title: String,
-    /// Its path; `null` if the plan is a prompt.
-    pub path: Option<String>,
 }
 
 /// The topic of a warning.
@@ -343,17 +334,6 @@ pub struct TurnSummary {
     /// Statistics of the built-in agent's session; absent for other agents.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub builtin: Option<Telemetry>,
-}
-
-/// HEAD and tree; all `null` if they could not be read.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct StateLine {
-    /// HEAD's commit.
-    pub head: Option<String>,
-    /// The fingerprint of the work tree.
-    pub tree: Option<String>,
-    /// Whether the work tree differs from HEAD.
-    pub dirty: Option<bool>,
 }
 
 /// One attempt.

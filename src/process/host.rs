@@ -57,27 +57,22 @@ pub(super) fn signal_group(leader: i32, signal: Signal) {
 
 #[cfg(target_os = "linux")]
 pub(super) use linux::{
-    children, command_line, environ_contains, find, have_ended, ids, is_childless, is_ending,
-    max_open_files, open_handle, scan, signal,
+    children, command_line, environ_contains, find, is_childless, is_ending, scan, signal,
 };
 #[cfg(not(target_os = "linux"))]
 pub(super) use portable::{
-    children, command_line, environ_contains, find, have_ended, ids, is_childless, is_ending,
-    max_open_files, open_handle, scan, signal,
+    children, command_line, environ_contains, find, is_childless, is_ending, scan, signal,
 };
 
 #[cfg(target_os = "linux")]
 mod linux {
     use std::fs::{self, File};
     use std::io::{self, Read as _};
-    use std::os::fd::OwnedFd;
-    use std::sync::LazyLock;
 
-    use rustix::event::{PollFd, PollFlags, Timespec, poll};
     use rustix::io::Errno;
     use rustix::process::{
-        Pid, PidfdFlags, Resource, Signal, WaitId, WaitIdOptions, getrlimit, kill_process,
-        pidfd_open, pidfd_send_signal, waitid,
+        Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, kill_process, pidfd_open,
+        pidfd_send_signal, waitid,
     };
 
     use super::{Proc, State, own_pid};
@@ -89,50 +84,12 @@ mod linux {
     const MAX_ENVIRON: u64 = 8 << 20;
     const MAX_COMMAND: usize = 160;
 
-    /// Whether `/proc` shows the ids that the system calls of this process use, which may be of another namespace.
-    static HAS_OWN_IDS: LazyLock<bool> = LazyLock::new(|| {
-        let own = fs::read_link("/proc/self");
-        own.is_ok_and(|own| own.to_str() == Some(&own_pid().to_string()))
-    });
-
     /// Every visible process.
     pub(in crate::process) fn scan() -> Vec<Proc> {
-        ids().into_iter().filter_map(find).collect()
-    }
-
-    /// The ids of all visible processes.
-    pub(in crate::process) fn ids() -> Vec<i32> {
         let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
         entries
-            .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+            .filter_map(|entry| find(entry.file_name().to_str()?.parse().ok()?))
             .collect()
-    }
-
-    /// A handle of the process that has this id now. It stays a handle of that process.
-    pub(in crate::process) fn open_handle(pid: i32) -> Option<OwnedFd> {
-        let pid = Pid::from_raw(pid).filter(|_| *HAS_OWN_IDS)?;
-        pidfd_open(pid, PidfdFlags::empty()).ok()
-    }
-
-    /// Whether the process of each handle has ended. A process that has not still has its id. `None` if that is not
-    /// known.
-    pub(in crate::process) fn have_ended(handles: &[&OwnedFd]) -> Option<Vec<bool>> {
-        let asked = handles.iter().map(|it| PollFd::new(it, PollFlags::IN));
-        let mut asked: Vec<PollFd<'_>> = asked.collect();
-        let at_once = Timespec {
-            tv_sec: 0,
-            tv_nsec: 0,
-        };
-        poll(&mut asked, Some(&at_once)).ok()?;
-        Some(asked.iter().map(|it| !it.revents().is_empty()).collect())
-    }
-
-    /// How many files this process may open.
-    pub(in crate::process) fn max_open_files() -> usize {
-        let limit = getrlimit(Resource::Nofile).current;
-        limit.map_or(usize::MAX, |limit| {
-            usize::try_from(limit).unwrap_or(usize::MAX)
-        })
     }
 
     /// One process, if it exists.
@@ -287,30 +244,12 @@ mod linux {
 
 #[cfg(not(target_os = "linux"))]
 mod portable {
-    use std::os::fd::OwnedFd;
-
     use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 
     use super::{Proc, State, own_pid};
 
     pub(in crate::process) fn scan() -> Vec<Proc> {
         Vec::new()
-    }
-
-    pub(in crate::process) fn ids() -> Vec<i32> {
-        Vec::new()
-    }
-
-    pub(in crate::process) fn open_handle(_pid: i32) -> Option<OwnedFd> {
-        None
-    }
-
-    pub(in crate::process) fn have_ended(_handles: &[&OwnedFd]) -> Option<Vec<bool>> {
-        None
-    }
-
-    pub(in crate::process) fn max_open_files() -> usize {
-        0
     }
 
     pub(in crate::process) fn find(pid: i32) -> Option<Proc> {

@@ -15,7 +15,6 @@ mod exit;
 mod host;
 mod launcher;
 mod lines;
-mod listing;
 mod live;
 mod log;
 mod marker;
@@ -23,7 +22,6 @@ mod output;
 mod programs;
 mod registration;
 mod registry;
-mod remains;
 mod retain;
 mod service;
 mod signals;
@@ -50,7 +48,6 @@ pub use registry::{
     Quiescence, become_subreaper, hide_from_same_user, quiescence, take_survivors,
     while_nothing_starts,
 };
-pub use remains::LauncherMark;
 pub use retain::{HeadTail, Tail};
 pub use service::Service;
 pub use signals::restore_signals;

@@ -10,7 +10,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use super::descent::claim;
 use super::exit::Leaked;
 use super::host::{self, Proc};
-use super::listing::Listing;
 use std::collections::HashSet;
 
 static REGISTRY: Mutex<Registry> = Mutex::new(Registry {
@@ -19,7 +18,6 @@ static REGISTRY: Mutex<Registry> = Mutex::new(Registry {
     active: Vec::new(),
     kept: Vec::new(),
     survivors: Vec::new(),
-    listing: Listing::new(),
 });
 
 struct Registry {
@@ -31,7 +29,6 @@ struct Registry {
     kept: Vec<EndedChild>,
     /// Processes that could not be ended since the last [`take_survivors`].
     survivors: Vec<Leaked>,
-    listing: Listing,
 }
 
 /// An ended child whose descendants may continue.
@@ -194,7 +191,8 @@ pub(super) fn survey(child: &Origin) -> (Vec<Proc>, OrphanPolicy) {
     let mut registry = lock();
     let services = registry.kept.iter().map(|ended| ended.origin.main.start);
     let since = services.fold(child.main.start, u64::min);
-    let procs = registry.listing.started_since(since);
+    let mut procs = host::scan();
+    procs.retain(|proc| proc.start >= since);
     registry
         .kept
         .iter_mut()
@@ -319,7 +317,6 @@ mod tests {
             active,
             kept: Vec::new(),
             survivors: Vec::new(),
-            listing: Listing::new(),
         }
     }
 

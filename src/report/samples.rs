@@ -17,7 +17,7 @@ use crate::domain::checks::verdict::{
 };
 use crate::domain::continuation::Continuation;
 use crate::domain::event::{
-    Event, EventKind, RetryKind, RunStarted, TaskEnded, TaskLine, TurnLine,
+    Event, EventKind, PlanLine, RetryKind, RunStarted, TaskEnded, TaskLine, TurnLine,
 };
 use crate::domain::outcome::{Outcome, run_end};
 use crate::domain::settings::OnFinding;
@@ -102,8 +102,10 @@ impl EventRecorder {
         });
         let started = RunStarted {
             run_id: "01H-run".into(),
-            plan_title: "CSV export".into(),
-            plan_path: Some("plans/csv.yaml".into()),
+            plan: PlanLine {
+                title: "CSV export".into(),
+                path: Some("plans/csv.yaml".into()),
+            },
             branch: Some("feature/csv".into()),
             base: Some(BASE.into()),
             agent: "codex".into(),
@@ -182,13 +184,12 @@ impl EventRecorder {
             usage: None,
         });
         self.push(EventKind::TurnAssessed(Box::new(TurnLine {
-            turn,
             purpose: purpose.into(),
             assessment,
             indicators: said.iter().map(|&text| text.into()).collect(),
             detail: "told from the repository".into(),
-            before: snapshot("a", false),
-            after: snapshot(if changed { "b" } else { "a" }, changed),
+            before: (&snapshot("a", false)).into(),
+            after: (&snapshot(if changed { "b" } else { "a" }, changed)).into(),
             exit: "code 0".into(),
             elapsed_ms: TURN_MS,
             usage: Usage {
@@ -220,6 +221,7 @@ impl EventRecorder {
             reason: "the tree is unchanged".into(),
             indicators: said.iter().map(|&text| text.into()).collect(),
             delay_ms: 0,
+            message: String::new(),
         })
     }
 

@@ -1,23 +1,20 @@
 //! The public form of events (`--events`, `sprag schema event`), which internal changes leave as it is.
 
-mod convert;
-
-use crate::domain::agent::{TodoItem, Usage};
-use crate::domain::assess::AssessmentKind;
-use crate::domain::assess::message::FailedReport;
+use super::{sentence, text};
+use crate::domain::agent::{AgentEvent, Usage};
 use crate::domain::attempt::{PhaseName, Proof, ProofWord};
-use crate::domain::checks::verdict::CheckKind;
-use crate::domain::event::{Event, PushLine, RetryKind, TaskLine, WarningTopic};
-use crate::domain::outcome::{Reason, RunStatus, TaskEnd};
-use crate::domain::review::{Finding, ReviewVerdict};
-use crate::domain::sandbox::{DeniedHost, GatewayLine, SandboxLine};
-use crate::domain::summary::{HistoryLine, PlanLine, RunSummary, StateLine};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use crate::domain::checks::verdict::{CheckKind, CheckOutcome, CheckResult};
+use crate::domain::event::{Event, EventKind, TaskEnded, WarningTopic};
+use crate::domain::outcome::{Reason, TaskEnd, signal_name};
+use crate::domain::summary::{HistoryLine, RunSummary};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::Serialize;
+use serde_json::Value;
+use std::borrow::Cow;
 
 /// One event of a run. While `v` is 1, fields may be added, but none is removed. Ignore fields and events
 /// that you do not know.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct WireEvent {
     /// The version of this format.
     pub v: u32,
@@ -31,83 +28,72 @@ pub struct WireEvent {
     #[serde(flatten)]
     pub body: Body,
     /// The task's id, if it applies.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub task: Option<String>,
     /// The attempt, if it applies.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub attempt: Option<u32>,
     /// The turn, if it applies.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub turn: Option<u32>,
     /// The proof during which the event happened, if any.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub proof: Option<Proof>,
     /// Role, cycle and phase, if the task has several phases.
-    #[serde(default, flatten, skip_serializing_if = "Option::is_none")]
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
     pub place: Option<PhaseName>,
 }
 
 /// What happened, by name.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(tag = "event")]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(untagged)]
 pub enum Body {
-    /// The run started.
-    #[serde(rename = "run.started")]
-    RunStarted {
-        /// The run's id.
-        run_id: String,
-        /// The plan.
-        plan: PlanLine,
-        /// The short name of the checked-out branch.
-        branch: Option<String>,
-        /// HEAD's commit.
-        base: Option<String>,
-        /// The agent's name.
-        agent: String,
-        /// Names of the checks, in the order in which they run.
-        checks: Vec<String>,
-        /// All tasks of the plan, in the order of the run.
-        tasks: Vec<TaskLine>,
-        /// The run directory.
-        run_dir: String,
-        /// Whether it resumes an earlier run.
-        resumed: bool,
-        /// The run's name on GitHub.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        name: Option<String>,
-        /// The cost limits, in one line.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        limits: Option<String>,
-        /// How far its child processes are confined.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        sandbox: Option<SandboxLine>,
-        /// For each agent, whether its key stays with Sprag.
-        #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        gateway: Vec<GatewayLine>,
-    },
-    /// A task started.
-    #[serde(rename = "task.started")]
-    TaskStarted {
-        /// Its title.
-        title: String,
-    },
-    /// A turn started.
-    #[serde(rename = "turn.started")]
-    TurnStarted {
-        /// `implement`, `nudge`, `retry`, or the name of the phase that begins: `test`, `review`, `fix`,
-        /// `red`, `green`, `refactor`.
-        purpose: String,
-        /// The agent's name.
-        agent: String,
-        /// The prompt's path, relative to the run directory.
-        prompt: String,
-    },
-    /// The agent opened or resumed a session.
-    #[serde(rename = "agent.session")]
-    AgentSession {
-        /// The agent's own id for the session.
-        session_id: String,
-    },
+    /// The event itself, without its private fields.
+    Same(EventKind),
+    /// Another form of it.
+    Other(OtherForm),
+}
+
+/// Schemas of an enum list its variants; this list is that of all three enums.
+impl JsonSchema for Body {
+    fn schema_name() -> Cow<'static, str> {
+        "Body".into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let all = [
+            EventKind::json_schema(generator),
+            AgentEvent::json_schema(generator),
+            OtherForm::json_schema(generator),
+        ];
+        let listed: Vec<Value> = all
+            .iter()
+            .map(Schema::as_value)
+            .flat_map(variants)
+            .collect();
+        json_schema!({ "description": "What happened, by name.", "oneOf": listed })
+    }
+}
+
+/// The schemas of the variants, which an enum with an untagged variant nests.
+fn variants(schema: &Value) -> Vec<Value> {
+    let lists = ["oneOf", "anyOf"].map(|name| schema[name].as_array());
+    let nested: Vec<&Value> = lists.into_iter().flatten().flatten().collect();
+    if nested.is_empty() {
+        vec![schema.clone()]
+    } else {
+        nested.into_iter().flat_map(variants).collect()
+    }
+}
+
+/// The public forms that differ from the events.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[serde(tag = "event")]
+pub enum OtherForm {
     /// The agent wrote a message.
     #[serde(rename = "agent.message")]
     AgentMessage {
@@ -117,163 +103,12 @@ pub enum Body {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         reasoning: bool,
     },
-    /// The agent called a tool.
-    #[serde(rename = "agent.tool_call")]
-    AgentToolCall {
-        /// The agent's id for the call.
-        #[serde(default)]
-        id: Option<String>,
-        /// The tool's name.
-        name: String,
-        /// A one-line description: the command or the path.
-        #[serde(default)]
-        summary: String,
-    },
-    /// A tool call ended.
-    #[serde(rename = "agent.tool_result")]
-    AgentToolResult {
-        /// The agent's id for the call.
-        #[serde(default)]
-        id: Option<String>,
-        /// Whether it succeeded.
-        ok: bool,
-        /// The exit code, if the tool is a command.
-        #[serde(default)]
-        exit_code: Option<i32>,
-        /// The beginning of the output.
-        #[serde(default)]
-        summary: String,
-    },
-    /// The agent reports that it changed a file. The repository decides.
-    #[serde(rename = "agent.file_change")]
-    AgentFileChange {
-        /// The path as the agent names it.
-        path: String,
-        /// `add`, `update`, `delete` …
-        kind: String,
-    },
-    /// The agent's own complete to-do list.
-    #[serde(rename = "agent.todo")]
-    AgentTodo {
-        /// Every item.
-        items: Vec<TodoItem>,
-    },
     /// Tokens and cost so far; `null` means unknown, not zero.
     #[serde(rename = "agent.usage")]
     AgentUsage {
         /// The values that are known.
         #[serde(flatten)]
         usage: Usage,
-    },
-    /// The agent reported an error.
-    #[serde(rename = "agent.error")]
-    AgentError {
-        /// The agent's text.
-        message: String,
-        /// Whether the turn failed because of it.
-        #[serde(default)]
-        is_final: bool,
-    },
-    /// A line that is not part of the agent's protocol.
-    #[serde(rename = "agent.raw")]
-    AgentRaw {
-        /// The line, cut if it is very long.
-        line: String,
-    },
-    /// A turn is still running; sent once a minute.
-    #[serde(rename = "turn.progress")]
-    TurnProgress {
-        /// Milliseconds since the turn started.
-        duration_ms: u64,
-        /// The last tool call in one line, if the agent reports tool calls.
-        last_tool: Option<String>,
-        /// The number of files that the agent says it changed, if it reports them.
-        changed_files: Option<u32>,
-        /// Tokens and cost so far.
-        usage: Usage,
-    },
-    /// A turn ended.
-    #[serde(rename = "turn.ended")]
-    TurnEnded {
-        /// How the agent's process ended.
-        exit: String,
-        /// The duration in milliseconds.
-        duration_ms: u64,
-        /// Tokens and cost of a turn that was cut short, which is not assessed.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        usage: Option<Usage>,
-    },
-    /// A turn was assessed.
-    #[serde(rename = "turn.assessed")]
-    TurnAssessed {
-        /// `implement`, `nudge`, `retry`, or the name of the phase that begins: `test`, `review`, `fix`,
-        /// `red`, `green`, `refactor`.
-        purpose: String,
-        /// The assessment.
-        assessment: AssessmentKind,
-        /// Up to 5 phrases of at most 120 characters that decided the assessment.
-        indicators: Vec<String>,
-        /// A one-line description, for a person.
-        detail: String,
-        /// HEAD and tree before.
-        before: StateLine,
-        /// HEAD and tree after.
-        after: StateLine,
-        /// How the agent's process ended.
-        exit: String,
-        /// The duration in milliseconds.
-        duration_ms: u64,
-        /// Tokens and cost of this turn alone.
-        usage: Usage,
-        /// The `FAILED:` report.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        failed_report: Option<FailedReport>,
-        /// Its notes for later tasks: the texts of its `NOTE:` lines.
-        #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        notes: Vec<String>,
-    },
-    /// A review gave a verdict.
-    #[serde(rename = "review.ended")]
-    ReviewEnded {
-        /// The number of the review within the task, from 1.
-        round: u32,
-        /// The maximum number of reviews.
-        of: u32,
-        /// The verdict.
-        verdict: ReviewVerdict,
-        /// Whether the reviewer gave no verdict; absent if it gave one.
-        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-        incomplete: bool,
-        /// The findings of all reviews of the task so far.
-        findings: Vec<Finding>,
-    },
-    /// A setup command started.
-    #[serde(rename = "setup.started")]
-    SetupStarted {
-        /// The command.
-        command: String,
-    },
-    /// A setup command ended.
-    #[serde(rename = "setup.ended")]
-    SetupEnded {
-        /// The command.
-        command: String,
-        /// How its process ended: `code 0`, a signal, or a time limit.
-        exit: String,
-        /// Whether it succeeded.
-        passed: bool,
-        /// The duration in milliseconds.
-        duration_ms: u64,
-        /// The path of its log, relative to the run directory.
-        log: Option<String>,
-    },
-    /// A check started.
-    #[serde(rename = "check.started")]
-    CheckStarted {
-        /// Its name.
-        name: String,
-        /// Its kind.
-        kind: CheckKind,
     },
     /// A check ended.
     #[serde(rename = "check.ended")]
@@ -301,24 +136,6 @@ pub enum Body {
         /// The first errors, one line each.
         errors: Vec<String>,
     },
-    /// A nudge, retry or wait is scheduled.
-    #[serde(rename = "retry.scheduled")]
-    RetryScheduled {
-        /// The kind.
-        kind: RetryKind,
-        /// Its number, from 1.
-        n: u32,
-        /// The maximum number.
-        of: u32,
-        /// The reason, in one line.
-        reason: String,
-        /// Up to 5 phrases of at most 120 characters as evidence.
-        indicators: Vec<String>,
-        /// The delay in milliseconds.
-        delay_ms: u64,
-        /// The sentence in the log.
-        message: String,
-    },
     /// A proof began: the checks run on another tree, or again on the same tree.
     #[serde(rename = "proof.started")]
     ProofStarted {},
@@ -334,33 +151,6 @@ pub enum Body {
         /// The duration in milliseconds.
         duration_ms: u64,
     },
-    /// A verification was not necessary.
-    #[serde(rename = "verification.skipped")]
-    VerificationSkipped {
-        /// The reason.
-        reason: String,
-    },
-    /// A commit by Sprag is in the branch.
-    #[serde(rename = "commit.created")]
-    CommitCreated {
-        /// Its id.
-        commit: String,
-        /// The first line of its message.
-        subject: String,
-        /// The files in the commit.
-        files: Vec<String>,
-    },
-    /// A commit was refused.
-    #[serde(rename = "commit.rejected")]
-    CommitRejected {
-        /// The output of the hook or of git.
-        reason: String,
-        /// Whether a hook refused it; `false` if git could not make it.
-        by_hook: bool,
-    },
-    /// A push succeeded or was refused.
-    #[serde(rename = "push.ended")]
-    PushEnded(PushLine),
     /// A task ended.
     #[serde(rename = "task.ended")]
     TaskEnded {
@@ -388,25 +178,13 @@ pub enum Body {
         changed_files: Vec<String>,
         /// The value that the task returned for the run's output schema; absent if there is none.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        structured_output: Option<serde_json::Value>,
+        structured_output: Option<Value>,
         /// The path of the patch with the failed work, relative to the run directory.
         patch: Option<String>,
         /// The number of commits that the agent made itself.
         agent_commits: u32,
         /// The duration in milliseconds.
         duration_ms: u64,
-    },
-    /// A signal asked the run to stop.
-    #[serde(rename = "cancel.requested")]
-    CancelRequested {
-        /// Its number.
-        signal: i32,
-    },
-    /// Child processes requested hosts that the setting `network` does not allow.
-    #[serde(rename = "network.denied")]
-    NetworkDenied {
-        /// The hosts, and how often each was requested since the last such event.
-        hosts: Vec<DeniedHost>,
     },
     /// A warning for a person. With `code` it is a note, which `summary.json` does not have as a warning.
     #[serde(rename = "warning")]
@@ -429,24 +207,10 @@ pub enum Body {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         commits: Vec<String>,
     },
-    /// The run ended.
-    #[serde(rename = "run.ended")]
-    RunEnded {
-        /// Its status.
-        status: RunStatus,
-        /// Its reason.
-        reason: Reason,
-        /// The exit code.
-        exit_code: u8,
-        /// HEAD's commit.
-        head: Option<String>,
-        /// Files changed by the run.
-        changed_files: Vec<String>,
-    },
 }
 
 /// The outcome of a check.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum WireCheckOutcome {
     /// It passed.
@@ -466,7 +230,7 @@ pub enum WireCheckOutcome {
 }
 
 /// Notes without their own event.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum WireNote {
     /// A turn did the work after one or more nudges.
@@ -484,7 +248,7 @@ impl WireEvent {
             seq: event.seq,
             ts: event.ts.clone(),
             elapsed_ms: event.elapsed_ms,
-            body: convert::body(event, summary),
+            body: Body::new(event, summary),
             task: event.task.clone(),
             attempt: event.attempt,
             turn: event.turn,
@@ -494,13 +258,143 @@ impl WireEvent {
     }
 }
 
+impl Body {
+    fn new(event: &Event, summary: &RunSummary) -> Self {
+        let task = event.task.as_deref();
+        let mut same = event.kind.clone();
+        match &mut same {
+            EventKind::RunStarted(started) => started.hide(),
+            EventKind::TurnAssessed(line) => {
+                line.indicators = sentence::indicators(&line.indicators);
+                line.builtin = None;
+            }
+            EventKind::RetryScheduled {
+                how,
+                n,
+                of,
+                reason,
+                indicators,
+                delay_ms,
+                message,
+            } => {
+                let last = (sentence::last_assessment(summary, task), event.phase);
+                *message = sentence::scheduled(*how, (*n, *of), reason, *delay_ms, last);
+                *indicators = sentence::indicators(indicators);
+            }
+            _ => {}
+        }
+        match same {
+            EventKind::Agent(AgentEvent::Message { text }) => Self::message(text, false),
+            EventKind::Agent(AgentEvent::Reasoning { text }) => Self::message(text, true),
+            EventKind::Agent(AgentEvent::Usage(usage)) => {
+                Self::Other(OtherForm::AgentUsage { usage })
+            }
+            EventKind::CheckEnded(result) => Self::Other((*result).into()),
+            EventKind::NudgeResolved { k, of } => {
+                let unchanged = sentence::last_unchanged(summary, task);
+                let message = sentence::resolved((k, of), unchanged);
+                Self::note(message, WireNote::NudgeResolved, Some((k, of)), Vec::new())
+            }
+            EventKind::ProofStarted { .. } => Self::Other(OtherForm::ProofStarted {}),
+            EventKind::ProofEnded(line) => Self::Other(OtherForm::ProofEnded {
+                result: line.result,
+                message: line.says(),
+                details: line.details,
+                duration_ms: line.elapsed_ms,
+            }),
+            EventKind::AgentCommits { commits } => {
+                let count = text::count(commits.len() as u64, "commit");
+                let message = format!("the agent made {count} itself");
+                Self::note(message, WireNote::AgentCommits, None, commits)
+            }
+            EventKind::TaskEnded(ended) => Self::Other((*ended).into()),
+            same => Self::Same(same),
+        }
+    }
+
+    fn message(text: String, reasoning: bool) -> Self {
+        Self::Other(OtherForm::AgentMessage { text, reasoning })
+    }
+
+    fn note(
+        message: String,
+        code: WireNote,
+        counts: Option<(u32, u32)>,
+        commits: Vec<String>,
+    ) -> Self {
+        let (k, of) = counts.unzip();
+        Self::Other(OtherForm::Warning {
+            message,
+            topic: None,
+            code: Some(code),
+            k,
+            of,
+            commits,
+        })
+    }
+}
+
+impl From<CheckResult> for OtherForm {
+    fn from(result: CheckResult) -> Self {
+        let (outcome, exit_code, detail) = match result.outcome {
+            CheckOutcome::Passed => (WireCheckOutcome::Passed, Some(0), None),
+            CheckOutcome::Failed { exit } => (WireCheckOutcome::Failed, Some(exit), None),
+            CheckOutcome::Signalled { signal } => {
+                (WireCheckOutcome::Signalled, None, Some(signal_name(signal)))
+            }
+            CheckOutcome::TimedOut { after_ms } => {
+                let detail = format!("after {}", text::duration(after_ms));
+                (WireCheckOutcome::TimedOut, None, Some(detail))
+            }
+            CheckOutcome::NotStarted { why, .. } => (WireCheckOutcome::NotStarted, None, Some(why)),
+            CheckOutcome::Aborted => (WireCheckOutcome::Aborted, None, None),
+            CheckOutcome::Skipped { because } => (WireCheckOutcome::Skipped, None, Some(because)),
+        };
+        Self::CheckEnded {
+            name: result.name,
+            kind: result.kind,
+            outcome,
+            passed: outcome == WireCheckOutcome::Passed,
+            exit_code,
+            detail,
+            passed_count: result.counts.passed,
+            failed_count: result.counts.failed,
+            duration_ms: result.elapsed_ms,
+            log: result.log,
+            errors: result.errors,
+        }
+    }
+}
+
+impl From<TaskEnded> for OtherForm {
+    fn from(ended: TaskEnded) -> Self {
+        Self::TaskEnded {
+            status: ended.outcome.task_end(),
+            reason: ended.outcome.reason(),
+            message: ended.outcome.message(),
+            commit: ended.outcome.commit().map(|id| id.0.clone()),
+            attempts: ended.attempts,
+            turns: ended.turns,
+            nudges: ended.nudges,
+            verifications: ended.verifications,
+            history: ended.history.iter().map(HistoryLine::from).collect(),
+            changes_made: ended.changes_made,
+            changed_files: ended.changed_files,
+            structured_output: ended.structured_output,
+            patch: ended.patch,
+            agent_commits: ended.agent_commits,
+            duration_ms: ended.elapsed_ms,
+        }
+    }
+}
+
 /// The JSON Schema of one line of events.
-pub fn schema() -> serde_json::Value {
+pub fn schema() -> Value {
     schemars::schema_for!(WireEvent).to_value()
 }
 
 /// The JSON Schema of `summary.json`.
-pub fn summary_schema() -> serde_json::Value {
+pub fn summary_schema() -> Value {
     schemars::schema_for!(RunSummary).to_value()
 }
 

@@ -162,10 +162,7 @@ impl RunSummary {
         self.branch.clone_from(&started.branch);
         self.base.clone_from(&started.base);
         self.head.clone_from(&started.base);
-        self.plan = PlanLine {
-            title: started.plan_title.clone(),
-            path: started.plan_path.clone(),
-        };
+        self.plan.clone_from(&started.plan);
         self.agent.clone_from(&started.agent);
         self.model.clone_from(&started.model);
         self.host.clone_from(&started.host);
@@ -232,10 +229,15 @@ impl RunSummary {
 
     fn turn_assessed(&mut self, event: &Event, line: &TurnLine) {
         self.used(event, Some(&line.usage));
-        let told = |note: &Note| (note.task.clone(), note.text.clone());
-        for note in &line.notes {
-            if !self.notes.iter().any(|known| told(known) == told(note)) {
-                self.notes.push(note.clone());
+        let writer = event.task.as_deref().unwrap_or_default();
+        for text in &line.notes {
+            let is_same = |known: &Note| known.task == writer && known.text == *text;
+            if !self.notes.iter().any(is_same) {
+                self.notes.push(Note {
+                    task: writer.to_owned(),
+                    at: event.ts.clone(),
+                    text: text.clone(),
+                });
             }
         }
         let prompt = self.prompt.take();
@@ -247,9 +249,24 @@ impl RunSummary {
         }
         let attempt = event.attempt.unwrap_or(task.attempts);
         // A run that crashed right after it reported a turn repeats that turn.
-        task.turns.retain(|turn| turn.turn != line.turn);
-        task.turns
-            .push(TurnSummary::new(line, attempt, (prompt, event.phase)));
+        let turn = event.turn.unwrap_or_default();
+        task.turns.retain(|known| known.turn != turn);
+        task.turns.push(TurnSummary {
+            turn,
+            attempt,
+            purpose: line.purpose.clone(),
+            prompt,
+            place: event.phase,
+            assessment: line.assessment,
+            indicators: line.indicators.clone(),
+            detail: line.detail.clone(),
+            before: line.before.clone(),
+            after: line.after.clone(),
+            exit: line.exit.clone(),
+            elapsed_ms: line.elapsed_ms,
+            usage: line.usage.into(),
+            builtin: line.builtin.clone(),
+        });
     }
 
     fn check_ended(&mut self, event: &Event, result: &CheckResult) {

@@ -1,13 +1,12 @@
 //! Converts the values of events to the parts of a summary.
 
-use super::{CheckLine, Counted, HistoryLine, RunUsage, StateLine, TaskSummary, TurnSummary};
+use super::{CheckLine, Counted, HistoryLine, RunUsage, TaskSummary};
 use crate::agent::Usage;
 use crate::assess::AssessmentKind;
 use crate::attempt::{Blame, BlamedTest, PhaseName};
 use crate::checks::verdict::{CheckOutcome, CheckResult, HistoryEntry};
-use crate::event::{TaskEnded, TaskLine, TurnLine};
+use crate::event::{TaskEnded, TaskLine};
 use crate::outcome::{Outcome, TaskEnd, listed};
-use crate::snapshot::{Head, Snapshot};
 use std::collections::BTreeMap;
 
 impl From<Usage> for RunUsage {
@@ -153,51 +152,6 @@ impl TaskSummary {
             line: line.line,
             selected: line.selected,
             counted: Counted::default(),
-        }
-    }
-}
-
-impl TurnSummary {
-    pub(super) fn new(
-        line: &TurnLine,
-        attempt: u32,
-        (prompt, place): (Option<String>, Option<PhaseName>),
-    ) -> Self {
-        Self {
-            turn: line.turn,
-            attempt,
-            purpose: line.purpose.clone(),
-            prompt,
-            place,
-            assessment: line.assessment,
-            indicators: line.indicators.clone(),
-            detail: line.detail.clone(),
-            before: StateLine::from(&line.before),
-            after: StateLine::from(&line.after),
-            exit: line.exit.clone(),
-            elapsed_ms: line.elapsed_ms,
-            usage: line.usage.into(),
-            builtin: line.builtin.clone(),
-        }
-    }
-}
-
-impl From<&Snapshot> for StateLine {
-    fn from(snapshot: &Snapshot) -> Self {
-        match snapshot {
-            Snapshot::Unknown { .. } => Self {
-                head: None,
-                tree: None,
-                dirty: None,
-            },
-            Snapshot::Known(known) => Self {
-                head: match &known.head {
-                    Head::Unborn => None,
-                    Head::At(id) => Some(id.0.clone()),
-                },
-                tree: Some(known.tree.0.clone()),
-                dirty: Some(known.dirty),
-            },
         }
     }
 }

@@ -120,6 +120,7 @@ fn a_retry_that_is_told_twice_is_one_retry() {
             reason: String::new(),
             indicators: Vec::new(),
             delay_ms: 0,
+            message: String::new(),
         })
     };
     for (how, n) in [
@@ -169,11 +170,11 @@ fn a_turn_that_was_cut_short_has_its_price_and_no_line() {
 }
 
 #[test]
-fn older_events_have_no_facts_beside_their_texts() {
+fn optional_facts_are_absent_where_an_event_has_none() {
     let read = |text: &str| serde_json::from_str::<EventKind>(text).unwrap();
     let mut summary = begun();
-    summary.apply(&event(read(r#"{"warning":{"message":"a"}}"#)));
-    let push = r#"{"push_ended":{"branch":"b","head":null,"pushed":false,"detail":"refused"}}"#;
+    summary.apply(&event(read(r#"{"event":"warning","message":"a"}"#)));
+    let push = r#"{"event":"push.ended","branch":"b","head":null,"pushed":false,"detail":"no"}"#;
     summary.apply(&event(read(push)));
     let value = serde_json::to_value(&summary).unwrap();
     let absent = [
@@ -188,7 +189,9 @@ fn older_events_have_no_facts_beside_their_texts() {
     let mut again: RunSummary = serde_json::from_value(value).unwrap();
     again.current.clone_from(&summary.current);
     assert_eq!(again, summary);
-    summary.apply(&event(read(r#"{"commit_rejected":{"reason":"no"}}"#)));
+    summary.apply(&event(read(
+        r#"{"event":"commit.rejected","reason":"no","by_hook":true}"#,
+    )));
     assert_eq!(summary.tasks[0].refused_by_hook, Some(true));
 }
 

@@ -1,8 +1,9 @@
 //! A git process that is started through a launcher, because it starts programs of its own.
 
 use crate::domain::sandbox::{Level, refused_path};
+use crate::domain::settings::variables::PROCESS_ID;
 use crate::git::error::GitError;
-use crate::process::LauncherMark;
+use crate::process::kill_marked;
 use crate::sandbox::{Launch, NAME, Policy, Report, SUBCOMMAND};
 use rustix::io::{FdFlags, fcntl_setfd};
 use std::ffi::OsString;
@@ -13,6 +14,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus};
 use std::thread;
 use std::time::{Duration, Instant};
+use uuid::Uuid;
 
 /// How long a launcher may take to end everything once its report is no longer read.
 const ENDING: Duration = Duration::from_secs(5);
@@ -21,7 +23,8 @@ const ENDING: Duration = Duration::from_secs(5);
 pub(super) struct Launched {
     /// The launcher ends everything as soon as this end is closed.
     report: PipeReader,
-    mark: LauncherMark,
+    /// Marks the launcher and its descendants, so that they can be ended if it is killed itself.
+    mark: String,
     /// The subcommand of git, for errors.
     name: String,
     program: PathBuf,
@@ -38,7 +41,7 @@ impl Prepared {
         let (report, told) = io::pipe()?;
         let launched = Launched {
             report,
-            mark: LauncherMark::new(),
+            mark: Uuid::new_v4().to_string(),
             name,
             program,
         };
@@ -61,24 +64,21 @@ impl Prepared {
             program: self.launched.program.clone(),
             args: program.into_iter().chain(args.iter().cloned()).collect(),
         };
-        let (name, value) = self.launched.mark.variable();
         command
             .arg0(NAME)
             .arg(SUBCOMMAND)
             .args(launch.arguments())
             .env_clear()
-            .env(name, value);
+            .env(PROCESS_ID, &self.launched.mark);
     }
 
     /// Starts the launcher. Nothing else of Sprag may be started meanwhile, as it would inherit the pipe.
     pub(super) fn start(self, command: &mut Command) -> io::Result<(Child, Launched)> {
-        let Self { mut launched, told } = self;
+        let Self { launched, told } = self;
         fcntl_setfd(&told, FdFlags::empty())?;
         let child = command.spawn();
         drop(OwnedFd::from(told));
-        let child = child?;
-        launched.mark.note(child.id());
-        Ok((child, launched))
+        Ok((child?, launched))
     }
 }
 
@@ -90,7 +90,7 @@ impl Launched {
             kill_group(child);
         }
         let _ = child.wait();
-        self.mark.kill_remains();
+        kill_marked(&self.mark);
     }
 
     /// The exit code of git, or `None` if a signal has ended it. If a program could not write because of the
@@ -116,7 +116,7 @@ impl Launched {
             });
         }
         let Some(code) = status.code() else {
-            self.mark.kill_remains();
+            kill_marked(&self.mark);
             return Err(GitError::Failed {
                 command: self.name,
                 status: None,

@@ -171,6 +171,10 @@ fn written_anew(
 }
 
 fn flush_file_system(dir: &Path) -> Result<(), GitError> {
+    #[cfg(target_os = "linux")]
     let flushed = File::open(dir).and_then(|dir| Ok(rustix::fs::syncfs(dir)?));
+    // Other systems flush every file system at once and do not report failures.
+    #[cfg(not(target_os = "linux"))]
+    let flushed = File::open(dir).map(|_| rustix::fs::sync());
     flushed.map_err(io_error("write", dir))
 }

@@ -34,7 +34,7 @@ impl Repo {
     /// object there blocks a git command, the command's own check reports it.
     pub(crate) fn clear_git_dirs(&self) -> Result<Vec<String>, GitError> {
         let objects = self.shared_objects();
-        let store = open(&objects, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).ok();
+        let store = open(&objects, OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty()).ok();
         let is_older = |name: &OsStr| {
             let meta = statat(store.as_ref()?, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
             Some(self.is_before_run((meta.st_ctime, i64::try_from(meta.st_ctime_nsec).ok()?)))

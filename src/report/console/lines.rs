@@ -153,6 +153,7 @@ fn retry_scheduled(event: &Event, summary: &RunSummary, verbosity: Verbosity) ->
         reason,
         indicators,
         delay_ms,
+        ..
     } = &event.kind
     else {
         return Vec::new();
@@ -202,7 +203,7 @@ fn run_started(started: &RunStarted, summary: &RunSummary) -> Vec<Line> {
         return Vec::new();
     }
     let mut facts = vec![
-        text::short_line(&started.plan_title, 120),
+        text::short_line(&started.plan.title, 120),
         text::count(selected as u64, "task"),
         format!("agent {}", text::short_line(&started.agent, 60)),
         if started.checks.is_empty() {
@@ -309,10 +310,8 @@ fn assessed(event: &Event, line: &TurnLine, verbosity: Verbosity) -> Vec<Line> {
         Tone::Warn
     };
     let took = ms(line.elapsed_ms);
-    let mut lines = vec![Line::new(
-        tone,
-        format!("  turn {}: {what} ({took})", line.turn),
-    )];
+    let turn = event.turn.unwrap_or_default();
+    let mut lines = vec![Line::new(tone, format!("  turn {turn}: {what} ({took})"))];
     let detail = text::short_line(&line.detail, LINE_CHARS);
     if tells_more(line.assessment, verbosity) && !detail.is_empty() {
         lines.push(Line::new(Tone::Dim, format!("    {detail}")));

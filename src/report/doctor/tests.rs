@@ -1,11 +1,11 @@
 //! Compares the complete text for people.
 
 use super::*;
-use crate::doctor::{Agent, AgentKind, Problem, examine, samples};
+use crate::doctor::samples;
 
 #[test]
 fn a_laptop_where_all_is_well() {
-    let told = text(&examine(&samples::laptop()), false);
+    let told = text(&samples::laptop(), false);
     insta::assert_snapshot!(told, @r"
     ok       git                  2.47.3 (/usr/bin/git)
     ok       repository           /home/anna/widget
@@ -36,7 +36,7 @@ fn a_laptop_where_all_is_well() {
 
 #[test]
 fn a_usual_job() {
-    let told = text(&examine(&samples::job()), false);
+    let told = text(&samples::job(), false);
     insta::assert_snapshot!(told, @r"
     ok       git                  2.47.3 (/usr/bin/git)
     ok       repository           /home/runner/work/widget/widget
@@ -75,23 +75,19 @@ fn a_usual_job() {
 
 #[test]
 fn what_fails_is_counted_and_the_words_are_coloured() {
-    let mut facts = samples::laptop();
-    facts.machine.run_directory.writable = false;
-    let told = text(&examine(&facts), true);
+    let one = samples::with(samples::laptop(), vec![samples::closed_run_directory()]);
+    let told = text(&one, true);
     assert!(told.contains("\u{1b}[31mFAIL   \u{1b}[0m  run-directory"));
     assert!(told.ends_with("\na run could not work here: 1 check failed\n"));
-    facts.machine.state_directory.writable = false;
-    let told = text(&examine(&facts), false);
+    let two = samples::with(one, vec![samples::closed_state_directory()]);
+    let told = text(&two, false);
     assert!(told.ends_with("\na run could not work here: 2 checks failed\n"));
 }
 
 #[test]
 fn what_others_named_is_one_line_that_the_runner_does_not_obey() {
-    let mut facts = samples::laptop();
-    if let Ok(repository) = &mut facts.repository {
-        repository.work_tree = "/a\n::add-mask::x\n##[error]y".into();
-    }
-    let findings = examine(&facts);
+    let named = samples::work_tree("/a\n::add-mask::x\n##[error]y");
+    let findings = samples::with(samples::laptop(), vec![named]);
     let told = text(&findings, false);
     assert!(told.contains("/a ::add-mask::x ## [error]y\n"), "{told}");
     assert!(!json(&findings).contains("##["));
@@ -99,17 +95,8 @@ fn what_others_named_is_one_line_that_the_runner_does_not_obey() {
 
 #[test]
 fn several_ways_out_stand_below_each_other() {
-    let mut facts = samples::laptop();
-    facts.agent = Some(Agent {
-        gateway: None,
-        requires_gateway: false,
-        named_by: None,
-        kind: AgentKind::None(Problem {
-            message: "no agent is configured".into(),
-            hints: vec!["name one".into(), "or set a key".into()],
-        }),
-    });
-    let told = text(&examine(&facts), false);
+    let findings = samples::with(samples::laptop(), vec![samples::no_agent()]);
+    let told = text(&findings, false);
     let margin = " ".repeat(30);
     let expected = format!(
         "FAIL     agent                no agent is configured\n{margin}-> name one\n{margin}-> or set a key\n"
@@ -119,7 +106,7 @@ fn several_ways_out_stand_below_each_other() {
 
 #[test]
 fn machines_get_every_field() {
-    let told = json(&examine(&samples::job()));
+    let told = json(&samples::job());
     let parsed: serde_json::Value = serde_json::from_str(&told).unwrap();
     assert_eq!(
         parsed[0],

@@ -3,7 +3,7 @@
 use crate::context::Context;
 use crate::domain::attempt::Spend;
 use crate::domain::checks::verdict::ordered;
-use crate::domain::event::{EventKind, RunStarted, TaskLine, WarningTopic};
+use crate::domain::event::{EventKind, PlanLine, RunStarted, TaskLine, WarningTopic};
 use crate::domain::plan::{Task, TaskId};
 use crate::domain::schedule::Rules;
 use crate::domain::settings::OnFinding;
@@ -319,8 +319,10 @@ fn started(
     };
     RunStarted {
         run_id: parts.setup.run_id.clone(),
-        plan_title: plan.plan.title.clone(),
-        plan_path: plan.file.as_ref().map(|file| file.name.clone()),
+        plan: PlanLine {
+            title: plan.plan.title.clone(),
+            path: plan.file.as_ref().map(|file| file.name.clone()),
+        },
         branch,
         base: parts.tree.repo.base().map(|id| id.0),
         agent: agent

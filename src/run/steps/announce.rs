@@ -81,6 +81,7 @@ fn scheduled(run: &TaskRun<'_>, step: &Step) -> Option<EventKind> {
             reason: kind.reason().map_or(reason, str::to_owned),
             indicators,
             delay_ms: 0,
+            message: String::new(),
         }),
         Step::RunAgent {
             key,
@@ -92,6 +93,7 @@ fn scheduled(run: &TaskRun<'_>, step: &Step) -> Option<EventKind> {
             reason,
             indicators,
             delay_ms: 0,
+            message: String::new(),
         }),
         Step::Wait { ms, why } => {
             let count = (state.waits + 1, run.policy.waits);
@@ -110,6 +112,7 @@ pub(super) fn retry_scheduled(how: RetryKind, (n, of): (u32, u32), reason: Strin
         reason,
         indicators: Vec::new(),
         delay_ms: 0,
+        message: String::new(),
     }
 }
 
@@ -122,6 +125,7 @@ pub(super) fn wait_scheduled((n, of): (u32, u32), reason: String, delay_ms: u64)
         reason,
         indicators: Vec::new(),
         delay_ms,
+        message: String::new(),
     }
 }
 

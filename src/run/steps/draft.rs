@@ -222,7 +222,7 @@ async fn turn(
     }
     if is_told {
         let (said, states) = ((&assessment, Vec::new()), (&before, &after));
-        report_assessment(&mut parts.emit, (turn, PURPOSE), said, states, &end, usage);
+        report_assessment(&mut parts.emit, PURPOSE, said, states, &end, usage);
     }
     Ok(result_of(assessment, drafts))
 }

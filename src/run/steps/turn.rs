@@ -474,10 +474,9 @@ fn tell(
             commits: run.agent_commits.clone(),
         });
     }
-    let place = (key.turn, purpose.as_str());
     report_assessment(
         &mut parts.emit,
-        place,
+        purpose.as_str(),
         (assessment, notes),
         states,
         end,
@@ -494,25 +493,24 @@ fn tell(
 /// Emits the assessment of a turn, with its number and purpose.
 pub(crate) fn report_assessment(
     emit: &mut Emitter<'_>,
-    (turn, purpose): (u32, &str),
+    purpose: &str,
     (assessment, notes): (&Assessment, Vec<Note>),
     (before, after): (&Snapshot, &Snapshot),
     end: &AgentEnd,
     usage: Usage,
 ) {
     emit.emit(EventKind::TurnAssessed(Box::new(TurnLine {
-        turn,
         purpose: purpose.into(),
         assessment: assessment.kind,
         indicators: assessment.indicators.clone(),
         detail: assessment.detail.clone(),
-        before: before.clone(),
-        after: after.clone(),
+        before: before.into(),
+        after: after.into(),
         exit: end.exit.describe(),
         elapsed_ms: end.elapsed_ms,
         usage,
         failed_report: assessment.failed_report.clone(),
-        notes,
+        notes: notes.into_iter().map(|note| note.text).collect(),
         builtin: end.builtin.clone(),
     })));
 }
