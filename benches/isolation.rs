@@ -10,13 +10,13 @@
     reason = "a benchmark prints, and gives up loudly"
 )]
 
-use sprag::agents::builtin::Secret;
 use sprag::agents::gateway::{KeyHeader, OPENAI, Route};
 use sprag::domain::sandbox::Level;
 use sprag::gateway::{AllowList, Gateway};
 use sprag::http;
 use sprag::process::{Cancel, CommandSpec, Input, Limits, run};
 use sprag::sandbox::{Network, Policy};
+use sprag_agent::access::Secret;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::process::ExitCode;

@@ -1,7 +1,7 @@
 //! The providers whose keys can stay with Sprag: their variables, URLs, requests and errors.
 
-use super::builtin::{Secret, WireFormat};
 use serde_json::{Value, json};
+use sprag_agent::access::{Secret, WireFormat};
 
 /// A model provider whose key can stay with Sprag.
 #[derive(Debug, PartialEq, Eq)]

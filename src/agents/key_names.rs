@@ -1,7 +1,8 @@
 //! Recognizes a key that is set under a name that nothing reads.
 
-use super::{CLIS, builtin, gateway};
+use super::{CLIS, gateway};
 use crate::domain::suggest::is_typing_error;
+use sprag_agent::access;
 use std::ffi::OsString;
 
 /// Other words that people use for the first word of a key's variable.
@@ -54,7 +55,7 @@ pub fn key_mistake(wanted: &[&str], env: &[(OsString, OsString)], in_job: bool) 
 fn is_read(name: &str) -> bool {
     let of_clis = CLIS.iter().flat_map(|spec| spec.variables);
     let of_gateway = gateway::PROVIDERS.iter().flat_map(|it| it.keys);
-    let mut read = builtin::variables()
+    let mut read = access::variables()
         .chain(of_clis.map(|variable| variable.name))
         .chain(of_gateway.map(|(key, _)| *key));
     read.any(|known| known == name)
@@ -106,7 +107,7 @@ mod tests {
 
     #[test]
     fn a_name_that_is_read_is_no_mistake() {
-        let wanted: Vec<&str> = builtin::suggested_keys().collect();
+        let wanted: Vec<&str> = access::suggested_keys().collect();
         for given in [
             "ANTHROPIC_AUTH_TOKEN",
             "ANTHROPIC_FOUNDRY_API_KEY",

@@ -4,8 +4,8 @@
 use super::gateway::{PROVIDERS, Provider, Route};
 use super::spec::{CliSpec, VariableKind};
 use super::{Agent, CliAgent};
-use crate::agents::builtin::Secret;
 use hyper::Uri;
+use sprag_agent::access::Secret;
 use std::ffi::OsString;
 
 /// The configuration of an agent that may be put behind the gateway.

@@ -1,6 +1,7 @@
 //! The agent that the configuration chooses: its program, and its login.
 
-use crate::agents::builtin::{self, Access};
+use crate::agents::builtin::Access;
+use sprag_agent::access;
 use crate::agents::{Agent, CliAgent, CliSpec, Login, key_mistake};
 use crate::context::Context;
 use crate::doctor::configuration::Configured;
@@ -102,7 +103,7 @@ fn key(context: &Context, access: &Access) -> Option<&'static str> {
         "GITHUB_TOKEN" => crate::settings::inputs::token(context).map(str::to_owned),
         _ => context.var(name).map(str::to_owned),
     };
-    builtin::key_variable(access, &variable)
+    access::key_variable(access, &variable)
 }
 
 pub(super) fn of_builtin(

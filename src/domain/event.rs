@@ -4,7 +4,6 @@
 use super::agent::{AgentEvent, Usage};
 use super::assess::{AssessmentKind, message::FailedReport};
 use super::attempt::{BlamedTest, EvidenceLine, PhaseName, Proof, ProofLine};
-use super::builtin::session::Telemetry;
 use super::checks::signals::Signal;
 use super::checks::verdict::{CheckKind, CheckResult, HistoryEntry};
 use super::continuation::Continuation;
@@ -12,6 +11,7 @@ use super::outcome::{Outcome, Reason, RunStatus};
 use super::review::{Finding, ReviewVerdict};
 use super::sandbox::{DeniedHost, GatewayLine, SandboxLine};
 use super::snapshot::{Head, Snapshot};
+use super::session::Telemetry;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -1,9 +1,9 @@
 //! Counts what agents spend through the gateway and applies their limits.
 
-use crate::agents::builtin::model::{Meter, cost_of_sending};
 use crate::agents::gateway::Route;
 use crate::domain::agent::Usage;
 use crate::domain::spend::dollars;
+use sprag_agent::model::{Meter, cost_of_sending};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// What may still be spent.

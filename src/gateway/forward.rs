@@ -4,8 +4,6 @@ use super::account::{Account, Request as Counted};
 use super::answer::{Answer, own, refusal};
 use super::body::Passing;
 use super::shared::Shared;
-use crate::agents::builtin::WireFormat;
-use crate::agents::builtin::model::Meter;
 use crate::agents::gateway::{Endpoint, KeyHeader};
 use crate::http::{BoundedBody, TransportError};
 use http_body_util::{BodyExt as _, Either, Full, Limited};
@@ -17,6 +15,8 @@ use hyper::header::{
 use hyper::{Method, Request, Response, StatusCode, Uri};
 use serde::Deserialize;
 use serde_json::Value;
+use sprag_agent::access::WireFormat;
+use sprag_agent::model::Meter;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::OwnedSemaphorePermit;

@@ -1,10 +1,10 @@
 use super::account::Request;
 use super::*;
-use crate::agents::builtin::model::Meter;
-use crate::agents::builtin::{Secret, WireFormat};
 use crate::agents::gateway::{ANTHROPIC, KeyHeader, Route};
-use crate::domain::builtin::tokens::estimate;
 use crate::http::Network;
+use sprag_agent::access::{Secret, WireFormat};
+use sprag_agent::model::Meter;
+use sprag_agent::tokens::estimate;
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::sync::mpsc;

@@ -1,10 +1,12 @@
 //! Chooses the agent that the settings of a task name.
 
 use super::{DEFAULT_FILE, Sources};
-use crate::agents::builtin::{self, Builtin, NoAccess, Options};
+use crate::agents::builtin::Builtin;
 use crate::agents::{self, Agent, CliAgent};
 use crate::domain::settings::Resolved;
 use crate::error::{Error, ErrorKind, Result};
+use sprag_agent::access::{self, NoAccess};
+use sprag_agent::options::Options;
 
 /// The configured agent, otherwise the built-in one if a model can be reached.
 pub(super) fn agent(all: &Resolved, sources: &Sources) -> Result<Agent> {
@@ -69,7 +71,7 @@ fn agent_flags() -> String {
 /// The built-in agent, or the reason why its model cannot be reached.
 fn built_in(all: &Resolved, sources: &Sources) -> Result<std::result::Result<Agent, NoAccess>> {
     let var = |name: &str| sources.models.get(name).cloned();
-    let access = match builtin::choose(all.model.as_deref(), &var) {
+    let access = match access::choose(all.model.as_deref(), &var) {
         Ok(access) => access,
         Err(missing) => return Ok(Err(missing)),
     };

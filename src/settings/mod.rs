@@ -6,7 +6,6 @@ pub mod args;
 pub mod flags;
 pub mod inputs;
 
-use crate::agents::builtin;
 use crate::agents::{self, Agent};
 use crate::context::Context;
 use crate::domain::attempt::{PhasesAsked, Role, phases};
@@ -20,6 +19,7 @@ use crate::error::{Error, ErrorKind, Location, Result};
 use agent::agent;
 use args::SettingFlags;
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
+use sprag_agent::access;
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
 use std::fs;
@@ -112,8 +112,8 @@ impl Sources {
             "GITHUB_TOKEN" => inputs::token(context),
             _ => context.var(name),
         };
-        let keys: Vec<&str> = builtin::suggested_keys().collect();
-        let set = builtin::variables().filter_map(|name| Some((name, value(name)?.to_owned())));
+        let keys: Vec<&str> = access::suggested_keys().collect();
+        let set = access::variables().filter_map(|name| Some((name, value(name)?.to_owned())));
         Self {
             above,
             below,

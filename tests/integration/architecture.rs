@@ -197,12 +197,39 @@ fn every_module_of_the_crate_has_its_rule() {
 }
 
 #[test]
-fn the_domain_does_no_io() {
+fn the_crates_that_decide_do_no_io() {
     let mut wrong = Vec::new();
-    for (path, text) in sources("domain") {
+    for (path, text) in ["agent", "domain"].into_iter().flat_map(sources) {
         for (number, line) in product_lines(&text) {
             for name in IMPURE.iter().filter(|name| line.contains(*name)) {
                 wrong.push(format!("{}:{number}: {name}", path.display()));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// The built-in agent is used like any other: it knows the domain's words for agents, and nothing of a run.
+#[test]
+fn the_agent_knows_nothing_of_runs_github_and_reports() {
+    const MAY_NAME: &[&str] = &[
+        "agent",
+        "api_error",
+        "assess",
+        "checks::verdict",
+        "session",
+        "settings::variables",
+        "suggest",
+        "text",
+        "wait",
+    ];
+    let mut wrong = Vec::new();
+    for (path, text) in sources("agent") {
+        for (number, line) in product_lines(&text) {
+            for name in line.split("sprag_domain::").skip(1) {
+                if !MAY_NAME.iter().any(|known| name.starts_with(known)) {
+                    wrong.push(format!("{}:{number}: {line}", path.display()));
+                }
             }
         }
     }
@@ -265,8 +292,8 @@ fn variables_of_sprags_own_are_named_in_one_table() {
     let mut wrong = Vec::new();
     for (path, text) in all_sources() {
         let shown = path.display().to_string();
-        // The words of the text protocol begin alike.
-        let homes = ["src/domain/settings/variables.rs", "src/domain/builtin/"];
+        // The names of blocks in a model's text begin alike.
+        let homes = ["src/domain/settings/variables.rs", "src/agent/"];
         if homes.iter().any(|home| shown.contains(home)) {
             continue;
         }
@@ -287,7 +314,7 @@ fn the_names_of_agents_occur_only_where_the_agents_are() {
     let mut wrong = Vec::new();
     for (path, text) in all_sources() {
         // The settings of the domain have lists of their own, which a test of the agents compares.
-        let homes = ["src/agents", "src/domain/settings"];
+        let homes = ["src/agent", "src/agents", "src/domain/settings"];
         if homes.iter().any(|home| path.starts_with(root().join(home))) {
             continue;
         }

@@ -7,7 +7,7 @@ use crate::support::proc::run_with_peak_memory;
 use crate::support::project::{Project, plan};
 use crate::support::tasks::builtin;
 use serde_json::{Value, json};
-use sprag::domain::builtin::tokens::estimate;
+use sprag_agent::tokens::estimate;
 use std::fs;
 
 /// The most memory that Sprag may ever take, in KiB.

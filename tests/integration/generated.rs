@@ -2,7 +2,7 @@
 //! They are compared with what the tables say; `SPRAG_REGENERATE=1` writes them anew.
 
 use crate::action_file::{ROOT, yaml};
-use sprag::agents::{self, CLIS, builtin};
+use sprag::agents::{self, CLIS};
 use sprag::domain::settings::{Form, Key, KeyDefault, Scope, keys};
 use sprag::report::outputs::OUTPUTS;
 use sprag::settings::inputs::{Input, of_run};
@@ -271,7 +271,7 @@ The steps of `action.yml` read these inputs; the container action does not have 
 The built-in agent reads these variables; [builtin-agent.md](builtin-agent.md) lists them by provider.
 
 ";
-    let mut names: Vec<&str> = builtin::variables().collect();
+    let mut names: Vec<&str> = sprag_agent::access::variables().collect();
     names.sort_unstable();
     names.dedup();
     for name in names {

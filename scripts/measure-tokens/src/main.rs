@@ -1,10 +1,10 @@
 //! Measures the bytes of real texts that make a token, and how good the estimate of
-//! `src/domain/builtin/tokens.rs` is: `measure-tokens DIR`, where each directory in DIR holds the
+//! `src/agent/tokens.rs` is: `measure-tokens DIR`, where each directory in DIR holds the
 //! files of one kind (see `collect`). Prints a table in Markdown.
 //!
 //! Of each file the first four pieces of 6,000 characters are measured, about what a tool shows.
 
-#[path = "../../../src/domain/builtin/tokens.rs"]
+#[path = "../../../src/agent/tokens.rs"]
 mod tokens;
 
 use std::error::Error;

@@ -1,15 +1,15 @@
 //! Converts a session to the events and the report that all agents have in common.
 
-use super::access::Account;
 use crate::agents::text::{cut, excerpt};
 use crate::domain::agent::{
     AgentEvent, AgentReport, ApiError, ApiErrorClass, UsageBasis, progress,
 };
 use crate::domain::api_error;
-use crate::domain::builtin::model_error::{ModelError, ModelErrorKind};
-use crate::domain::builtin::session::{OpenCall, Response, SessionExit, State, ToolResult};
-use crate::domain::builtin::tool::ToolRequest;
 use crate::domain::text::{count, one_line};
+use sprag_agent::access::Account;
+use sprag_agent::model_error::{ModelError, ModelErrorKind};
+use sprag_agent::session::{OpenCall, Response, SessionExit, State, ToolResult};
+use sprag_agent::tool::ToolRequest;
 
 /// Maximum length in characters of a reported message. The transcript contains all of it.
 const MAX_MESSAGE_CHARS: usize = 65_536;

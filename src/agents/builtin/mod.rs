@@ -1,34 +1,28 @@
 //! The built-in agent: a model behind an API, tools on the work tree, and a loop between them.
 //!
-//! Its decisions are in [`crate::domain::builtin`]. This module carries them out.
+//! Its decisions and the formats of models are in [`sprag_agent`]. This module carries them out.
 
-mod access;
 mod agent_events;
-pub mod model;
-mod models;
-mod options;
+mod http;
 mod tools;
 
-use access::Account;
-pub use access::{
-    Access, NoAccess, Secret, WireFormat, choose, key_variable, keys, suggested_keys, variables,
-};
-pub use models::Price;
-pub use options::Options;
-
 use crate::domain::agent::{AgentEvent, AgentReport, TurnName};
-use crate::domain::builtin::context::{Budget, declared_tokens};
-use crate::domain::builtin::session::{
-    Limits, Observation, OpenCall, Record, Session, SessionExit, Slice, SliceEnded, Step,
-    Telemetry, ToolResult,
-};
-use crate::domain::builtin::texts;
-use crate::domain::builtin::transcript::{Header, Line};
 use crate::domain::duration::millis;
+use crate::domain::session::Telemetry;
 use crate::http::{Network, jittered};
 use crate::process::Cancel;
 use crate::sandbox::Policy;
-use model::Model;
+use http::Http;
+use sprag_agent::access::{Access, Account};
+use sprag_agent::context::{Budget, declared_tokens};
+use sprag_agent::model::Model;
+use sprag_agent::options::Options;
+use sprag_agent::session::{
+    Limits, Observation, OpenCall, Record, Session, SessionExit, Slice, SliceEnded, Step,
+    ToolResult, telemetry,
+};
+use sprag_agent::texts;
+use sprag_agent::transcript::{Header, Line};
 use std::ffi::OsString;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -106,7 +100,7 @@ pub async fn run(turn: Turn<'_>) -> TurnEnd {
         ..access.clone()
     };
     let mut runner = Runner {
-        model: Model::new(&access, options, turn.network, turn.idle),
+        model: Model::new(&access, options, Http::new(turn.network, turn.idle)),
         tools: Toolbox::new(turn.work_tree, turn.env, turn.sandbox, turn.cancel),
         budget,
         access: &access,
@@ -125,7 +119,7 @@ pub async fn run(turn: Turn<'_>) -> TurnEnd {
     TurnEnd {
         exit,
         report: agent_events::report(state, exit, &Account::of(access.provider)),
-        telemetry: Telemetry::of(state, exit, None),
+        telemetry: telemetry(state, exit, None),
     }
 }
 
@@ -144,7 +138,7 @@ fn budget(access: &Access, options: &Options) -> Budget {
 }
 
 struct Runner<'a> {
-    model: Model,
+    model: Model<Http>,
     tools: Toolbox,
     budget: Budget,
     access: &'a Access,

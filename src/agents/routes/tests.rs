@@ -1,7 +1,7 @@
 use super::*;
 use crate::agents::CLIS;
-use crate::agents::builtin::WireFormat;
 use crate::agents::gateway::{ANTHROPIC, GEMINI, OPENAI};
+use sprag_agent::access::WireFormat;
 use std::ffi::OsStr;
 
 fn env(set: &[(&str, &str)]) -> Vec<(OsString, OsString)> {

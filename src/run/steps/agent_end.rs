@@ -2,7 +2,7 @@
 
 use crate::domain::agent::AgentReport;
 use crate::domain::assess::TurnExit;
-use crate::domain::builtin::session::Telemetry;
+use crate::domain::session::Telemetry;
 use crate::gateway::TurnCost;
 use crate::process::CancelReason;
 

@@ -3,10 +3,9 @@
 use crate::agents::builtin::{self, Builtin, Turn, TurnEnd};
 use crate::domain::agent::TurnName;
 use crate::domain::assess::TurnExit;
-use crate::domain::builtin::session::{CompletionKind, SessionExit};
-use crate::domain::builtin::transcript::Line;
 use crate::domain::duration::millis;
 use crate::domain::event::EventKind;
+use crate::domain::session::{CompletionKind, SessionExit};
 use crate::gateway::TurnCost;
 use crate::git::{RawSnapshot, display_path};
 use crate::process::{CancelReason, CappedLog};
@@ -18,6 +17,8 @@ use crate::run::state::task::TaskRun;
 use crate::run::steps::agent_end::AgentEnd;
 use crate::run::steps::heartbeat::{Heartbeat, beating};
 use crate::run::steps::prompt::Prompt;
+use sprag_agent::access;
+use sprag_agent::transcript::Line;
 use std::borrow::Cow;
 use std::cell::RefCell;
 use std::ffi::OsString;
@@ -142,7 +143,7 @@ fn builtin_environment(parts: &mut Parts<'_>, run: &TaskRun<'_>) -> Vec<(OsStrin
     let mut env = parts
         .setup
         .environment(&run.config.settings.agent_env, &mut parts.emit);
-    env.retain(|(name, _)| !builtin::keys().any(|key| name == key));
+    env.retain(|(name, _)| !access::keys().any(|key| name == key));
     env
 }
 

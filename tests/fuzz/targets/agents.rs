@@ -1,16 +1,16 @@
 //! What agents print and models answer.
 
 use super::{first_and_rest, text};
-use sprag::agents::builtin::WireFormat;
-use sprag::agents::builtin::model::Meter;
 use sprag::agents::{CliAgent, ExitFacts, OwnSandbox, RepositoryFiles, TurnRequest, cli};
 use sprag::domain::assess::message::{failed_report, read_message};
-use sprag::domain::builtin::model_error::ModelError;
-use sprag::domain::builtin::tool::{Arguments, ToolCall, ToolRequest};
-use sprag::domain::builtin::{fence, plan_text};
 use sprag::domain::output_schema::{OutputSchema, StructuredOutput};
 use sprag::domain::{api_error, notes};
 use sprag::process::{Line, LineSplitter};
+use sprag_agent::access::WireFormat;
+use sprag_agent::model::Meter;
+use sprag_agent::model_error::ModelError;
+use sprag_agent::tool::{Arguments, ToolCall, ToolRequest};
+use sprag_agent::{fence, plan_text};
 use std::path::Path;
 
 pub(super) fn claude(data: &[u8]) {

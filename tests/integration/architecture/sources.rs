@@ -161,7 +161,11 @@ fn leaves(tree: &str) -> Vec<String> {
 pub(super) fn imports() -> BTreeMap<String, BTreeSet<String>> {
     let files: BTreeMap<String, String> = all_sources()
         .into_iter()
-        .filter(|(path, _)| !path.starts_with(root().join("src/domain")))
+        .filter(|(path, _)| {
+            !["src/agent", "src/domain"]
+                .iter()
+                .any(|it| path.starts_with(root().join(it)))
+        })
         .map(|(path, text)| {
             let lines: Vec<&str> = product_lines(&text).map(|(_, line)| line).collect();
             (module_of(&path), without_groups(&lines.join("\n")))

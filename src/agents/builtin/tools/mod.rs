@@ -1,13 +1,13 @@
 //! The tools that access the work tree.
 
-mod edit;
 mod read_only;
 mod tree;
 
-use crate::domain::builtin::session::ToolResult;
-use crate::domain::builtin::tool::ToolRequest;
 use crate::process::{Cancel, CommandSpec, HeadTail, Input, Limits, clean_text, run};
 use crate::sandbox::Policy;
+use sprag_agent::edit;
+use sprag_agent::session::ToolResult;
+use sprag_agent::tool::ToolRequest;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};

@@ -1,0 +1,315 @@
+//! A model behind an API: messages in, a response out.
+
+mod anthropic;
+mod assembly;
+mod body;
+mod chat;
+mod gemini;
+mod meter;
+mod reasoning_state;
+mod responses;
+mod speaker;
+mod sse;
+mod transport;
+
+#[cfg(test)]
+mod tests;
+
+use super::access::{Access, Secret, WireFormat};
+use super::models::Price;
+use super::options::Options;
+use crate::context::Message;
+use crate::model_error::ModelError;
+use crate::session::Response;
+use crate::tool::{Arguments, ToolCall};
+use assembly::{Assembly, Reply};
+pub use meter::{Meter, Metered, cost_of_sending};
+use reasoning_state::ReasoningState;
+use serde::{Serialize, Serializer};
+use serde_json::{Value, json};
+use sprag_domain::agent::Usage;
+use sprag_domain::text::one_line;
+use std::borrow::Cow;
+use std::sync::Arc;
+pub use transport::{Answer, Transport};
+
+/// A model, and the state that is kept between requests.
+#[derive(Debug)]
+pub struct Model<T> {
+    access: Access,
+    transport: T,
+    /// The tool declarations for the API.
+    tools: Arc<Value>,
+    stream: bool,
+    most_tokens: Option<usize>,
+    price: Option<Price>,
+    /// Number of responses so far.
+    number: u64,
+    /// Whether the API is asked for encrypted reasoning, to be sent back.
+    encrypted: bool,
+    kept: ReasoningState,
+}
+
+/// Words in errors about the parts that were sent back.
+const REASONING_WORDS: &[&str] = &["thinking", "signature", "reasoning", "encrypted_content"];
+
+/// The inputs for the body of a request.
+struct RequestInputs<'a> {
+    access: &'a Access,
+    messages: &'a [&'a Arc<Message>],
+    tools: &'a Arc<Value>,
+    stream: bool,
+    most_tokens: Option<usize>,
+    encrypted: bool,
+    kept: &'a ReasoningState,
+}
+
+impl<'a> RequestInputs<'a> {
+    /// The system prompt.
+    fn system(&self) -> Option<&'a str> {
+        match self.messages.first().map(|first| &***first) {
+            Some(Message::System { text }) => Some(text),
+            _ => None,
+        }
+    }
+}
+
+impl<T: Transport> Model<T> {
+    /// A model that is reached by this transport.
+    pub fn new(access: &Access, options: &Options, transport: T) -> Self {
+        Self {
+            transport,
+            tools: Arc::new(tools(access.wire)),
+            stream: !options.no_stream,
+            most_tokens: options.max_output_tokens,
+            price: options.price.or(access.price),
+            access: access.clone(),
+            number: 0,
+            encrypted: true,
+            kept: ReasoningState::default(),
+        }
+    }
+
+    /// Requests one response. Dropping the future ends the request.
+    ///
+    /// # Errors
+    /// A failed connection, a refusal, or an interrupted response. Nothing of such a response counts.
+    pub async fn ask(&mut self, messages: &[&Arc<Message>]) -> Result<Response, ModelError> {
+        loop {
+            match self.ask_once(messages).await {
+                Err(error) if self.encrypted && has_no_thoughts(&error) => self.encrypted = false,
+                // A provider may refuse what it signed after an earlier message was shortened.
+                Err(error) if self.kept.any() && refuses_reasoning(&error) => self.kept.clear(),
+                outcome => return outcome,
+            }
+        }
+    }
+
+    async fn ask_once(&mut self, messages: &[&Arc<Message>]) -> Result<Response, ModelError> {
+        self.number += 1;
+        let body = self.body(messages)?;
+        let (url, headers) = address(&self.access, self.stream);
+        let answer = self.transport.post(&url, &headers, body);
+        let mut reply = read(self.access.wire, self.number, answer.await?).await?;
+        self.keep_reasoning(&mut reply);
+        Ok(self.response(reply))
+    }
+
+    fn body(&self, messages: &[&Arc<Message>]) -> Result<Vec<u8>, ModelError> {
+        let body = body::write(&RequestInputs {
+            access: &self.access,
+            messages,
+            tools: &self.tools,
+            stream: self.stream,
+            most_tokens: self.most_tokens,
+            encrypted: self.encrypted,
+            kept: &self.kept,
+        });
+        body.map_err(|error| {
+            ModelError::setup(&format!("the request cannot be written as JSON: {error}"))
+        })
+    }
+
+    /// Stores the parts of a response that later requests need.
+    fn keep_reasoning(&mut self, reply: &mut Reply) {
+        // A quarter of the window, at one byte per token: encrypted reasoning is hardly longer.
+        self.kept.keep(reply, self.access.window_tokens / 4);
+    }
+
+    fn response(&self, reply: Reply) -> Response {
+        Response {
+            text: reply.text,
+            reasoning: reply.reasoning,
+            calls: reply.calls,
+            usage: priced(reply.usage, reply.tokens_written, self.price),
+            stop: reply.stop,
+            elapsed_ms: 0,
+            inspected: None,
+        }
+    }
+}
+
+/// Whether the API refused a request because of the parts that were sent back with its calls.
+fn refuses_reasoning(error: &ModelError) -> bool {
+    let text = error.message.to_lowercase();
+    error.status == Some(400) && REASONING_WORDS.iter().any(|word| text.contains(word))
+}
+
+/// The declarations of all tools.
+fn tools(wire: WireFormat) -> Value {
+    match wire {
+        WireFormat::Chat => chat::tools(),
+        WireFormat::Responses => responses::tools(),
+        WireFormat::Messages => anthropic::tools(),
+        WireFormat::Gemini => gemini::tools(),
+    }
+}
+
+fn take(wire: WireFormat, value: &Value, into: &mut Assembly) -> Result<(), ModelError> {
+    match wire {
+        WireFormat::Chat => chat::take(value, into),
+        WireFormat::Responses => responses::take(value, into),
+        WireFormat::Messages => anthropic::take(value, into),
+        WireFormat::Gemini => gemini::take(value, into),
+    }
+}
+
+/// The URL of a request, and its headers.
+fn address(access: &Access, stream: bool) -> (String, Vec<(&'static str, String)>) {
+    let base = &access.base;
+    let key = access.key.as_ref().map(Secret::reveal);
+    let bearer = || key.map(|key| ("authorization", format!("Bearer {key}")));
+    match access.wire {
+        WireFormat::Chat => (
+            format!("{base}/chat/completions"),
+            bearer().into_iter().collect(),
+        ),
+        WireFormat::Responses => (format!("{base}/responses"), bearer().into_iter().collect()),
+        WireFormat::Messages => {
+            let key = key.map(|key| ("x-api-key", key.to_owned()));
+            let version = ("anthropic-version", "2023-06-01".to_owned());
+            (
+                format!("{base}/messages"),
+                key.into_iter().chain([version]).collect(),
+            )
+        }
+        WireFormat::Gemini => {
+            let method = if stream {
+                "streamGenerateContent?alt=sse"
+            } else {
+                "generateContent"
+            };
+            let key = key.map(|key| ("x-goog-api-key", key.to_owned()));
+            let url = format!("{base}/models/{}:{method}", access.model);
+            (url, key.into_iter().collect())
+        }
+    }
+}
+
+async fn read(wire: WireFormat, number: u64, mut answer: impl Answer) -> Result<Reply, ModelError> {
+    let mut assembly = Assembly::default();
+    if !answer.streams() {
+        let mut whole = Vec::new();
+        while let Some(chunk) = answer.chunk().await? {
+            whole.extend_from_slice(&chunk);
+        }
+        if serde_json::from_slice::<serde::de::IgnoredAny>(&whole).is_err() {
+            return Err(ModelError::network(&no_response(answer.kind(), &whole)));
+        }
+        event(wire, &whole, &mut assembly)?;
+        return assembly.finish(number);
+    }
+    let mut events = sse::Events::default();
+    while let Some(chunk) = answer.chunk().await? {
+        let complete = events.push(&chunk);
+        for data in complete.map_err(|_| ModelError::network("an event is too long"))? {
+            event(wire, &data, &mut assembly)?;
+        }
+    }
+    if let Some(data) = events.finish() {
+        event(wire, &data, &mut assembly)?;
+    }
+    assembly.finish(number)
+}
+
+/// A description of a response that is not a model's, such as the page of a gateway.
+fn no_response(kind: &str, body: &[u8]) -> String {
+    let text = String::from_utf8_lossy(body);
+    match (text.trim(), kind) {
+        ("", _) => "the response is empty".to_owned(),
+        (text, "") => format!("not a model's response: {}", one_line(text, 200)),
+        (text, kind) => format!("not a model's response but {kind}: {}", one_line(text, 200)),
+    }
+}
+
+fn event(wire: WireFormat, data: &[u8], into: &mut Assembly) -> Result<(), ModelError> {
+    if data.trim_ascii() == b"[DONE]" || data.trim_ascii().is_empty() {
+        return Ok(());
+    }
+    let value: Value = serde_json::from_slice(data).map_err(|error| {
+        ModelError::network(&format!("the response is not valid JSON: {error}"))
+    })?;
+    take(wire, &value, into)
+}
+
+/// The arguments of a call, always as an object.
+fn arguments(call: &ToolCall) -> Cow<'_, Value> {
+    match &call.arguments {
+        Arguments::Given(value @ Value::Object(_)) => Cow::Borrowed(value),
+        _ => Cow::Owned(json!({})),
+    }
+}
+
+/// The name of a tool in a form that can be sent. Models also call tools that do not exist, with names that
+/// providers refuse in the next request: they accept 1 to 64 of these characters.
+fn tool_name(name: &str) -> Cow<'_, str> {
+    const MAX_NAME_BYTES: usize = 64;
+    let may_be = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+    match name {
+        "" => Cow::Borrowed("unknown"),
+        name if name.len() <= MAX_NAME_BYTES && name.chars().all(may_be) => Cow::Borrowed(name),
+        name => {
+            let sent = name.chars().take(MAX_NAME_BYTES);
+            sent.map(|c| if may_be(c) { c } else { '_' }).collect()
+        }
+    }
+}
+
+/// A value that is sent as JSON text.
+struct AsText<'a>(Cow<'a, Value>);
+
+impl Serialize for AsText<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&*self.0)
+    }
+}
+
+/// The parts that must be sent back with these calls.
+fn kept<'a>(inputs: &RequestInputs<'a>, calls: &[ToolCall]) -> &'a [Value] {
+    let first = calls.first().map(|call| call.id.as_str());
+    inputs.kept.thoughts(first)
+}
+
+/// Whether the API refused a request because its model has no reasoning to encrypt.
+fn has_no_thoughts(error: &ModelError) -> bool {
+    let text = error.message.to_lowercase();
+    matches!(error.status, Some(400 | 422))
+        && (text.contains("encrypted") || text.contains("\"include\""))
+}
+
+/// The usage with its cost, if tokens and price are known.
+fn priced(usage: Usage, written: Option<u64>, price: Option<Price>) -> Usage {
+    let (Some(price), Some(sent), Some(received)) = (price, usage.tokens_in, usage.tokens_out)
+    else {
+        return usage;
+    };
+    let cached = usage.tokens_cached.unwrap_or_default().min(sent);
+    let written = written.unwrap_or_default().min(sent - cached);
+    let fresh = (sent - cached - written) as f64 * price.input;
+    let kept = cached as f64 * price.cached + written as f64 * price.written;
+    let cost = fresh + kept + received as f64 * price.output;
+    Usage {
+        cost_usd: Some(cost / 1e6),
+        ..usage
+    }
+}

@@ -1,0 +1,342 @@
+//! Applies an observation to the state.
+
+use super::loops::Trace;
+use super::stagnation::StepFacts;
+use super::state::{FinalWords, Last, OpenStep};
+use super::{
+    CallAnswer, FormatError, Observation, OpenCall, Repair, Response, SliceEnded, State,
+    StopReason, ToolResult,
+};
+use crate::fence;
+use crate::ledger::{Applied, ItemState, Mode, same_file};
+use crate::plan_text::{self, PlanBlock};
+use crate::texts;
+use crate::tool::{PlanItem, PlanItemState, ToolCall, ToolRequest};
+use crate::words::words;
+use sprag_domain::agent::Usage;
+use sprag_domain::assess::message::{MessageClass, failed_report, read_message};
+use sprag_domain::text::first_line;
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+impl State {
+    pub(super) fn observe(&mut self, observation: &Observation) {
+        match observation {
+            Observation::ModelResponded(response) => self.responded(response),
+            Observation::ModelFailed { error, elapsed_ms } => {
+                self.clock(*elapsed_ms);
+                self.counts.failures += 1;
+                self.last = Last::Failed(error.clone());
+            }
+            Observation::ToolsApplied {
+                results,
+                elapsed_ms,
+                inspected,
+            } => {
+                self.clock(*elapsed_ms);
+                self.tools_applied(results, inspected.as_deref());
+            }
+            Observation::SliceEnded(ended) => self.slice_ended(ended),
+            Observation::Waited { elapsed_ms } => {
+                self.clock(*elapsed_ms);
+                self.last = Last::Waited;
+            }
+            Observation::Cancelled => self.cancelled = true,
+        }
+    }
+
+    /// Records a response: usage, plan blocks, calls, final message. Without a call that accesses the work
+    /// tree, the step ends at once.
+    fn responded(&mut self, response: &Response) {
+        if let Some(changed) = &response.inspected {
+            self.inspected(changed);
+        }
+        self.clock(response.elapsed_ms);
+        self.spend(&response.usage);
+        self.counts.steps += 1;
+        self.counts.failures = 0;
+        self.last = Last::Step;
+        let requests: Vec<_> = response.calls.iter().map(ToolRequest::of).collect();
+        self.step = OpenStep {
+            finished_before: self.ledger.finished(),
+            calls: digest(response, &requests),
+            called: !response.calls.is_empty(),
+            ..OpenStep::default()
+        };
+        self.final_words = None;
+        self.plain_words = None;
+        let scan = fence::scan(&response.text);
+        self.step.words = words(&format!("{}\n{}", response.reasoning, scan.prose));
+        let blocks: Vec<PlanBlock> = scan.blocks.iter().map(PlanBlock::of).collect();
+        for block in &blocks {
+            self.plan_block(block, &scan.prose);
+        }
+        let mut understood = !blocks.is_empty();
+        for (call, request) in response.calls.iter().zip(requests) {
+            self.counts.tool_calls = self.counts.tool_calls.saturating_add(1);
+            understood |= self.call(call, request, &scan.prose);
+        }
+        if response.calls.is_empty() && self.final_words.is_none() {
+            understood |= self.plain_text(&scan.prose, response.stop);
+        }
+        if understood {
+            self.plain_words = None;
+        }
+        if understood {
+            self.format_error = None;
+            self.counts.format_errors = 0;
+        } else {
+            self.format_error = Some(FormatError::of(response));
+            self.counts.format_errors += 1;
+        }
+        if self.open.is_empty() {
+            self.close_step();
+        }
+    }
+
+    fn plan_block(&mut self, block: &PlanBlock, prose: &str) -> Applied {
+        if let PlanBlock::Final { text } = block {
+            let text = if text.is_empty() { prose.trim() } else { text };
+            self.final_words = Some(FinalWords::of(text));
+        }
+        let mode = match self.repair {
+            Repair::Asked => Mode::Repair,
+            Repair::NotAsked | Repair::Answered => Mode::Normal,
+        };
+        self.ledger.apply(block, &self.changed, mode)
+    }
+
+    /// Records a call. A call that accesses the work tree is opened, any other is answered. Returns whether
+    /// the call was understood.
+    fn call(&mut self, call: &ToolCall, request: Result<ToolRequest, String>, prose: &str) -> bool {
+        let (ok, text) = match request {
+            Ok(ToolRequest::UpdatePlan { items, replace }) => {
+                let block = block_of(&items, replace || self.ledger.items().is_empty());
+                let applied = self.plan_block(&block, "");
+                (true, texts::plan_answer(&self.ledger, &applied))
+            }
+            Ok(ToolRequest::Finish { summary }) => {
+                let summary = summary.trim();
+                let text = if summary.is_empty() {
+                    prose.trim()
+                } else {
+                    summary
+                };
+                self.final_words = Some(FinalWords::of(text));
+                (true, texts::NOTED.to_owned())
+            }
+            Ok(request) => {
+                self.step.acted |= !request.is_read_only();
+                self.open.push(OpenCall {
+                    id: call.id.clone(),
+                    request,
+                });
+                return true;
+            }
+            Err(why) => (false, why),
+        };
+        self.answers.push(CallAnswer {
+            id: call.id.clone(),
+            name: call.name.clone(),
+            ok,
+            text,
+        });
+        ok
+    }
+
+    /// Most models end their work with plain text, with or without a plan update before it. Such a response
+    /// ends the session if it has one of the two forms that the prompt defines for that, or if no item of a
+    /// plan is open, something was done, and the text announces nothing more.
+    fn plain_text(&mut self, prose: &str, stop: StopReason) -> bool {
+        let words = FinalWords::of(prose.trim());
+        if words.text.is_empty() || stop != StopReason::End {
+            return false;
+        }
+        let worked = !self.changed.is_empty() || self.ledger.finished() > 0;
+        let over = worked && self.ledger.remaining() == 0 && !announces(&words.text);
+        let counts = words.failed || words.satisfied || over;
+        if counts {
+            self.final_words = Some(words)
+        } else {
+            self.plain_words = Some(words)
+        }
+        counts
+    }
+
+    fn tools_applied(&mut self, results: &[ToolResult], inspected: Option<&[String]>) {
+        let calls = std::mem::take(&mut self.open);
+        self.uninspected |= calls.iter().any(|call| call.request.is_command());
+        if let Some(changed) = inspected {
+            self.uninspected = false;
+            self.files_changed(changed);
+        }
+        for (call, result) in calls.iter().zip(results) {
+            self.step.read.extend(result.read.iter().cloned());
+            self.files_changed(&result.changed);
+            if let Some(file) = call.request.edits() {
+                self.edited(file, result.ok);
+            }
+        }
+        self.close_step();
+    }
+
+    /// Records what commands of completed steps changed.
+    pub(super) fn inspected(&mut self, changed: &[String]) {
+        self.uninspected = false;
+        self.files_changed(changed);
+        if !changed.is_empty() {
+            self.stagnation.changed_before();
+            self.loops.changed_before();
+        }
+    }
+
+    fn files_changed(&mut self, files: &[String]) {
+        for file in files {
+            self.step.changed = true;
+            self.ledger.file_changed(file);
+            self.changed.insert(file.clone());
+        }
+    }
+
+    fn edited(&mut self, file: &str, ok: bool) {
+        if ok {
+            self.edit_failures.remove(file);
+        } else {
+            self.step.edit_failed = true;
+            *self.edit_failures.entry(file.to_owned()).or_default() += 1;
+        }
+    }
+
+    /// Closes the step once its response has been applied completely.
+    fn close_step(&mut self) {
+        let finished = self.ledger.finished() > self.step.finished_before;
+        let facts = StepFacts {
+            changed: self.step.changed,
+            finished,
+            read_only: !self.step.changed && !self.step.acted && !finished,
+            read: std::mem::take(&mut self.step.read),
+            open_items: self.ledger.remaining() > 0,
+        };
+        self.counts.read_only_steps += u32::from(facts.read_only);
+        self.stagnation.add(&facts);
+        self.counts.stagnation_score_max = self.counts.stagnation_score_max.max(self.score());
+        let trace = Trace {
+            calls: self.step.calls,
+            words: std::mem::take(&mut self.step.words),
+            progress: facts.changed || finished,
+        };
+        self.loops.add(trace, &self.thresholds);
+        if self.repair == Repair::Asked {
+            self.repair = Repair::Answered;
+        }
+    }
+
+    fn slice_ended(&mut self, ended: &SliceEnded) {
+        self.clock(ended.elapsed_ms);
+        self.spend(&ended.usage);
+        self.counts.steps = self.counts.steps.saturating_add(ended.steps);
+        self.counts.tool_calls = self.counts.tool_calls.saturating_add(ended.tool_calls);
+        self.files_changed(&ended.changed);
+        let mut changed = ended.changed.iter();
+        let fixed = changed.any(|changed| same_file(changed, &ended.file));
+        if fixed {
+            self.step.edit_failed = false;
+        } else {
+            self.ledger.file_blocked(&ended.file);
+        }
+        if !ended.changed.is_empty() {
+            self.stagnation.changed_outside();
+        }
+        self.slice_ended = Some((ended.file.clone(), fixed));
+        self.last = Last::Step;
+    }
+
+    fn clock(&mut self, elapsed_ms: u64) {
+        self.elapsed_ms = self.elapsed_ms.max(elapsed_ms);
+    }
+
+    fn spend(&mut self, usage: &Usage) {
+        let sum = |a: Option<u64>, b: Option<u64>| match (a, b) {
+            (None, None) => None,
+            (a, b) => Some(a.unwrap_or_default().saturating_add(b.unwrap_or_default())),
+        };
+        self.usage = Usage {
+            tokens_in: sum(self.usage.tokens_in, usage.tokens_in),
+            tokens_cached: sum(self.usage.tokens_cached, usage.tokens_cached),
+            tokens_out: sum(self.usage.tokens_out, usage.tokens_out),
+            cost_usd: match (self.usage.cost_usd, usage.cost_usd) {
+                (None, None) => None,
+                (a, b) => Some(a.unwrap_or_default() + b.unwrap_or_default()),
+            },
+        };
+    }
+}
+
+/// Whether a text announces further work.
+fn announces(text: &str) -> bool {
+    matches!(
+        read_message(text, false).class,
+        MessageClass::PlanningOnly | MessageClass::AwaitingInput
+    )
+}
+
+impl FormatError {
+    fn of(response: &Response) -> Self {
+        match (response.calls.len(), response.stop) {
+            (0, StopReason::Length) => Self::CutOff,
+            (0, StopReason::End | StopReason::Filter) => Self::NoAction,
+            _ => Self::BadCalls,
+        }
+    }
+}
+
+impl FinalWords {
+    fn of(text: &str) -> Self {
+        Self {
+            text: text.to_owned(),
+            failed: failed_report(text, false).is_some(),
+            satisfied: first_line(text).contains("ALREADY_SATISFIED")
+                && read_message(text, false).satisfied_why.is_some(),
+        }
+    }
+}
+
+fn block_of(items: &[PlanItem], whole: bool) -> PlanBlock {
+    let items = items.iter().take(plan_text::BLOCK_LINES);
+    let lines = items
+        .filter_map(|item| plan_text::line(state_of(item.state), &item.text))
+        .collect();
+    if whole {
+        PlanBlock::Plan { lines }
+    } else {
+        PlanBlock::Update { lines }
+    }
+}
+
+fn state_of(state: PlanItemState) -> ItemState {
+    match state {
+        PlanItemState::Pending => ItemState::Pending,
+        PlanItemState::InProgress => ItemState::InProgress,
+        PlanItemState::Done => ItemState::Done,
+        PlanItemState::Blocked => ItemState::Blocked,
+        PlanItemState::Superseded => ItemState::Superseded,
+        PlanItemState::AlreadySatisfied => ItemState::AlreadySatisfied,
+    }
+}
+
+/// A digest of the calls and their arguments, or of the text if there is no call.
+fn digest(response: &Response, requests: &[Result<ToolRequest, String>]) -> Option<u64> {
+    if response.calls.is_empty() && response.text.trim().is_empty() {
+        return None;
+    }
+    let mut hasher = DefaultHasher::new();
+    if response.calls.is_empty() {
+        response.text.hash(&mut hasher);
+    }
+    for (call, request) in response.calls.iter().zip(requests) {
+        match request {
+            Ok(request) => request.hash(&mut hasher),
+            Err(_) => format!("{}{:?}", call.name, call.arguments).hash(&mut hasher),
+        }
+    }
+    Some(hasher.finish())
+}

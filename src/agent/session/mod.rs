@@ -1,0 +1,472 @@
+//! A session with a model as a history of intents and observations, and the choice of the next step.
+//!
+//! [`Session::apply`] folds a history into a [`State`], and [`decide()`] returns the next [`Step`]; both are
+//! pure and total. A response is always applied completely, in this order: usage, plan blocks, every tool call,
+//! the final message. Only then are the stagnation score and a decision to stop computed. The structure
+//! enforces this order: while calls are open, the only step is to carry them out; when they have been, the
+//! step is closed, scored and judged.
+//!
+//! The surrounding loop carries out the steps and reports their results:
+//!
+//! ```text
+//! loop {
+//!     let observation = match session.next_step() {
+//!         Step::AskModel(_) => model.ask(&session.request()).await,
+//!         Step::ApplyTools(calls) => tools.apply(&calls).await,
+//!         Step::FixSlice(slice) => run_slice(slice).await,
+//!         Step::Wait { ms } => sleep(ms).await,
+//!         Step::End(exit) => break exit,
+//!     };
+//!     session.observe(observation);
+//! }
+//! ```
+
+mod apply;
+mod decide;
+mod inspection;
+mod limits;
+mod loops;
+mod stagnation;
+mod state;
+mod telemetry;
+
+#[cfg(test)]
+mod explore;
+#[cfg(test)]
+mod tests;
+
+pub use decide::decide;
+pub use limits::{Limits, RECENT_STEPS, Thresholds};
+pub use loops::LoopKind;
+pub use sprag_domain::session::{CompletionKind, SessionExit, Telemetry};
+pub use stagnation::Stagnation;
+pub use state::{Counts, Repair, State};
+pub use telemetry::{completion_kind, telemetry};
+
+use super::context::{Budget, Context, Message};
+use super::model_error::{ModelError, ModelErrorKind};
+use super::texts;
+use super::tool::{ToolCall, ToolRequest};
+use serde::Serialize;
+use sprag_domain::agent::Usage;
+use std::sync::Arc;
+
+/// The next step of a session.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(tag = "step", rename_all = "snake_case")]
+#[derive(strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
+pub enum Step {
+    /// Ask the model.
+    AskModel(ModelRequest),
+    /// Carry out these calls, in this order.
+    ApplyTools {
+        /// The calls.
+        calls: Vec<OpenCall>,
+    },
+    /// Run a session on a single file.
+    FixSlice(Slice),
+    /// Wait before the next request to the model.
+    Wait {
+        /// The minimum wait in milliseconds.
+        ms: u64,
+    },
+    /// The session is over.
+    End {
+        /// The reason.
+        exit: SessionExit,
+    },
+}
+
+/// A request to the model.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct ModelRequest {
+    /// Results of the calls that did not need the work tree.
+    pub answers: Vec<CallAnswer>,
+    /// The session's notes to the model, in order.
+    pub notes: Vec<Note>,
+    /// How often the API refused this session's requests for their length; each refusal shortens later
+    /// requests.
+    pub refusals: u32,
+}
+
+/// The result of a call that the session answers itself.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
+pub struct CallAnswer {
+    /// The id of the call.
+    pub id: String,
+    /// The tool's name.
+    pub name: String,
+    /// Whether it succeeded.
+    pub ok: bool,
+    /// The text.
+    pub text: String,
+}
+
+/// A note of the session to the model; [`texts::note`] has its text.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(tag = "note", rename_all = "snake_case")]
+pub enum Note {
+    /// The final message is not accepted yet.
+    FinalSuppressed {
+        /// The reason.
+        why: Suppressed,
+        /// Items left.
+        remaining: usize,
+        /// The item to work on.
+        next: Option<String>,
+        /// Whether no file has been changed so far.
+        unchanged: bool,
+    },
+    /// The response had no usable action.
+    FormatError {
+        /// The problem.
+        why: FormatError,
+    },
+    /// The session on one file ended.
+    SliceEnded {
+        /// The file.
+        file: String,
+        /// Whether it changed the file.
+        changed: bool,
+    },
+    /// The model repeats itself.
+    LoopWarning {
+        /// The kind of loop.
+        kind: LoopKind,
+        /// Whether this is the last warning.
+        strong: bool,
+    },
+    /// There is too little progress: the next response must edit.
+    Forced {
+        /// The item to work on.
+        next: Option<String>,
+    },
+    /// A response without a request was processed: a request must not end with the model's own message.
+    GoOn {
+        /// The item to work on.
+        next: Option<String>,
+    },
+    /// The last chance: exactly one more response is accepted.
+    Repair {
+        /// The items left.
+        open: Vec<String>,
+        /// Whether no file has been changed so far.
+        unchanged: bool,
+    },
+}
+
+/// The reason why final words are not accepted yet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Suppressed {
+    /// Items are left.
+    ItemsLeft,
+    /// Nothing was changed and nothing was satisfied.
+    NothingChanged,
+    /// An edit of the same response failed.
+    EditFailed,
+}
+
+/// The problem with a response without a usable action.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FormatError {
+    /// It has neither a call nor a block.
+    NoAction,
+    /// It was cut off before a call or a block.
+    CutOff,
+    /// None of its calls could be read.
+    BadCalls,
+}
+
+/// A session on a single file.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Slice {
+    /// The file that could not be edited.
+    pub file: String,
+    /// The items left that name it.
+    pub items: Vec<String>,
+    /// Its limits, within the remaining limits of the outer session.
+    pub limits: Limits,
+}
+
+/// A call to carry out.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
+pub struct OpenCall {
+    /// The provider's id of the call.
+    pub id: String,
+    /// The request.
+    pub request: ToolRequest,
+}
+
+/// The result of a step.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(tag = "observed", rename_all = "snake_case")]
+#[derive(strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
+pub enum Observation {
+    /// The model answered.
+    ModelResponded(Response),
+    /// The model's API failed.
+    ModelFailed {
+        /// The error.
+        error: ModelError,
+        /// The session's clock, in milliseconds.
+        elapsed_ms: u64,
+    },
+    /// The calls were carried out.
+    ToolsApplied {
+        /// The result of each call, in order.
+        results: Vec<ToolResult>,
+        /// The session's clock, in milliseconds.
+        elapsed_ms: u64,
+        /// The files that commands changed since the last inspection of the work tree; absent if it was not
+        /// inspected after this step.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        inspected: Option<Vec<String>>,
+    },
+    /// The session on one file ended.
+    SliceEnded(SliceEnded),
+    /// A wait ended.
+    Waited {
+        /// The session's clock, in milliseconds.
+        elapsed_ms: u64,
+    },
+    /// The session was cancelled.
+    Cancelled,
+}
+
+/// A response of the model.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct Response {
+    /// Its text.
+    pub text: String,
+    /// Its reasoning, as far as the provider returns it.
+    pub reasoning: String,
+    /// The tools that it called, in order.
+    pub calls: Vec<ToolCall>,
+    /// The tokens and cost of the response, including the request.
+    pub usage: Usage,
+    /// The reason why it ended.
+    pub stop: StopReason,
+    /// The session's clock, in milliseconds.
+    pub elapsed_ms: u64,
+    /// The files that commands changed since the last inspection of the work tree; absent if it was not
+    /// inspected before this response was applied.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub inspected: Option<Vec<String>>,
+}
+
+/// The reason why a response ended.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StopReason {
+    /// The model ended it, with or without calls.
+    #[default]
+    End,
+    /// It reached its length limit.
+    Length,
+    /// A content filter cut it off.
+    Filter,
+}
+
+/// The result of a call.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize)]
+pub struct ToolResult {
+    /// Whether it succeeded.
+    pub ok: bool,
+    /// The output for the model.
+    pub output: String,
+    /// The files whose content it changed. Of a command only some of those that changed before are known at once;
+    /// the others are in the `inspected` of its step or of a later one.
+    pub changed: Vec<String>,
+    /// The files that it read.
+    pub read: Vec<String>,
+}
+
+/// The result of a session on a single file.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct SliceEnded {
+    /// The file.
+    pub file: String,
+    /// The files that it changed.
+    pub changed: Vec<String>,
+    /// The number of responses.
+    pub steps: u32,
+    /// The number of tool calls.
+    pub tool_calls: u32,
+    /// Its tokens and cost.
+    pub usage: Usage,
+    /// The outer session's clock, in milliseconds.
+    pub elapsed_ms: u64,
+}
+
+/// One line of a session's history.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(tag = "record", rename_all = "snake_case")]
+pub enum Record {
+    /// A step is about to run.
+    Intent {
+        /// The step.
+        intent: Step,
+    },
+    /// The result of a step.
+    Observed {
+        /// The observation.
+        observation: Observation,
+    },
+}
+
+/// A running session: its state and its transcript, both folds of its history.
+#[derive(Debug, Clone)]
+pub struct Session {
+    limits: Limits,
+    state: State,
+    context: Context,
+}
+
+impl Session {
+    /// A session that has not started.
+    pub fn new(limits: Limits, budget: Budget, system: String, task: String) -> Self {
+        let messages = vec![
+            Message::System { text: system },
+            Message::Task { text: task },
+        ];
+        Self::with(limits, Context::new(budget), messages)
+    }
+
+    /// A session on a single file that has not started.
+    pub fn slice(&self, slice: &Slice) -> Self {
+        let text = |wanted: fn(&Message) -> Option<&str>| {
+            let text = self.messages().find_map(wanted);
+            text.unwrap_or_default()
+        };
+        let system = text(|message| match message {
+            Message::System { text } => Some(text),
+            _ => None,
+        });
+        let task = text(|message| match message {
+            Message::Task { text } => Some(text),
+            _ => None,
+        });
+        let messages = vec![
+            Message::System {
+                text: system.to_owned(),
+            },
+            Message::Task {
+                text: texts::slice_task(slice, task),
+            },
+        ];
+        Self::with(slice.limits.clone(), self.context.afresh(), messages)
+    }
+
+    fn with(limits: Limits, mut context: Context, messages: Vec<Message>) -> Self {
+        for message in messages {
+            context.push(message);
+        }
+        Self {
+            state: State::new(&limits),
+            limits,
+            context,
+        }
+    }
+
+    /// The next step. The step counts as started.
+    pub fn next_step(&mut self) -> Step {
+        let step = decide(&self.limits, &self.state);
+        self.apply(&Record::Intent {
+            intent: step.clone(),
+        });
+        step
+    }
+
+    /// Records the result of the step.
+    pub fn observe(&mut self, observation: Observation) {
+        self.apply(&Record::Observed { observation });
+    }
+
+    /// Applies one record of a history.
+    pub fn apply(&mut self, record: &Record) {
+        match record {
+            Record::Intent {
+                intent: Step::AskModel(request),
+            } => self.asked(request),
+            Record::Intent { .. } => {}
+            Record::Observed { observation } => self.heard(observation),
+        }
+        self.state.apply(record);
+    }
+
+    /// The messages of the current request, within the budget.
+    pub fn request(&self) -> Vec<&Arc<Message>> {
+        self.context.request()
+    }
+
+    /// The state.
+    pub fn state(&self) -> &State {
+        &self.state
+    }
+
+    /// The limits.
+    pub fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    /// The complete transcript.
+    pub fn messages(&self) -> impl Iterator<Item = &Message> {
+        self.context.messages()
+    }
+
+    fn asked(&mut self, request: &ModelRequest) {
+        for answer in &request.answers {
+            self.context.push(Message::ToolResult {
+                id: answer.id.clone(),
+                name: answer.name.clone(),
+                ok: answer.ok,
+                output: answer.text.clone(),
+            });
+        }
+        if !request.notes.is_empty() {
+            let notes: Vec<String> = request.notes.iter().map(texts::note).collect();
+            self.context.push(Message::Note {
+                text: notes.join("\n\n"),
+            });
+        }
+        self.context.prepare();
+    }
+
+    fn heard(&mut self, observation: &Observation) {
+        match observation {
+            Observation::ModelResponded(response) => {
+                if let Some(tokens) = response.usage.tokens_in {
+                    self.context.counted(tokens);
+                }
+                self.context.push(Message::Assistant {
+                    text: response.text.clone(),
+                    calls: response.calls.clone(),
+                });
+            }
+            Observation::ModelFailed { error, .. } => {
+                if error.kind == ModelErrorKind::ContextTooLong {
+                    self.context.refused();
+                }
+            }
+            Observation::ToolsApplied { results, .. } => {
+                let calls = self.state.open_calls().iter().enumerate();
+                let results = calls.map(|(index, call)| {
+                    let result = results.get(index);
+                    Message::ToolResult {
+                        id: call.id.clone(),
+                        name: call.request.name().to_owned(),
+                        ok: result.is_some_and(|result| result.ok),
+                        output: result
+                            .map_or_else(|| texts::NOT_RUN.to_owned(), |it| it.output.clone()),
+                    }
+                });
+                self.context.push_results(results);
+            }
+            Observation::SliceEnded(_) | Observation::Waited { .. } | Observation::Cancelled => {}
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! The statistics of a session.
+
+use super::{CompletionKind, Limits, SessionExit, State, Telemetry};
+use sprag_domain::checks::verdict::Verdict;
+
+/// How complete a session's work is, given how it ended. `verdict` is the verification's verdict on the
+/// tree that it left; the model's claims never count as verification.
+pub fn completion_kind(
+    state: &State,
+    exit: SessionExit,
+    verdict: Option<&Verdict>,
+) -> CompletionKind {
+    let complete = match verdict {
+        Some(Verdict::Passed) => Some(CompletionKind::CompleteVerified),
+        None | Some(Verdict::NotRun | Verdict::Aborted) => Some(CompletionKind::CompleteUnverified),
+        Some(Verdict::Failed { .. } | Verdict::TimedOut { .. } | Verdict::CannotStart { .. }) => {
+            None
+        }
+    };
+    if state.is_blocked() {
+        return CompletionKind::Blocked;
+    }
+    match complete {
+        Some(complete) if state.is_complete(exit) => complete,
+        _ if exit.is_limit() => CompletionKind::Exhausted,
+        _ => CompletionKind::Partial,
+    }
+}
+
+/// The statistics of a session that ended with `exit`.
+pub fn telemetry(state: &State, exit: SessionExit, verdict: Option<&Verdict>) -> Telemetry {
+    let counts = state.counts();
+    Telemetry {
+        exit,
+        plan_items: state.ledger().planned(),
+        plan_finished: state.ledger().finished(),
+        plan_update_count: state.ledger().updates(),
+        final_suppressed: counts.final_suppressed,
+        repair_turns: counts.repair_turns,
+        stagnation_score_max: counts.stagnation_score_max,
+        forced_mode_steps: counts.forced_mode_steps,
+        fix_slice_count: counts.fix_slices,
+        tool_calls: counts.tool_calls,
+        read_only_steps: counts.read_only_steps,
+        tokens: state.tokens(),
+        completion_kind: completion_kind(state, exit, verdict),
+    }
+}
+
+/// The limits of a session on a single file: low, and never more than what is left.
+pub(super) fn slice_limits(limits: &Limits, state: &State) -> Limits {
+    const STEPS: u32 = 10;
+    const TOOL_CALLS: u32 = 30;
+    let counts = state.counts();
+    let left = |limit: u64, used: Option<u64>| limit.saturating_sub(used.unwrap_or_default());
+    Limits {
+        steps: STEPS.min(limits.steps.saturating_sub(counts.steps)),
+        tool_calls: TOOL_CALLS.min(limits.tool_calls.saturating_sub(counts.tool_calls)),
+        time_ms: limits.time_ms.saturating_sub(state.elapsed_ms()),
+        tokens: limits.tokens.map(|limit| left(limit, state.tokens())),
+        cost_usd: limits
+            .cost_usd
+            .map(|limit| (limit - state.cost_usd().unwrap_or_default()).max(0.0)),
+        fix_slices: 0,
+        ..limits.clone()
+    }
+}
