@@ -144,7 +144,6 @@ impl<T: Transport> Model<T> {
             usage: priced(reply.usage, reply.tokens_written, self.price),
             stop: reply.stop,
             elapsed_ms: 0,
-            inspected: None,
         }
     }
 }

@@ -30,10 +30,9 @@ impl State {
             Observation::ToolsApplied {
                 results,
                 elapsed_ms,
-                inspected,
             } => {
                 self.clock(*elapsed_ms);
-                self.tools_applied(results, inspected.as_deref());
+                self.tools_applied(results);
             }
             Observation::SliceEnded(ended) => self.slice_ended(ended),
             Observation::Waited { elapsed_ms } => {
@@ -47,9 +46,6 @@ impl State {
     /// Records a response: usage, plan blocks, calls, final message. Without a call that accesses the work
     /// tree, the step ends at once.
     fn responded(&mut self, response: &Response) {
-        if let Some(changed) = &response.inspected {
-            self.inspected(changed);
-        }
         self.clock(response.elapsed_ms);
         self.spend(&response.usage);
         self.counts.steps += 1;
@@ -162,13 +158,8 @@ impl State {
         counts
     }
 
-    fn tools_applied(&mut self, results: &[ToolResult], inspected: Option<&[String]>) {
+    fn tools_applied(&mut self, results: &[ToolResult]) {
         let calls = std::mem::take(&mut self.open);
-        self.uninspected |= calls.iter().any(|call| call.request.is_command());
-        if let Some(changed) = inspected {
-            self.uninspected = false;
-            self.files_changed(changed);
-        }
         for (call, result) in calls.iter().zip(results) {
             self.step.read.extend(result.read.iter().cloned());
             self.files_changed(&result.changed);
@@ -177,16 +168,6 @@ impl State {
             }
         }
         self.close_step();
-    }
-
-    /// Records what commands of completed steps changed.
-    pub(super) fn inspected(&mut self, changed: &[String]) {
-        self.uninspected = false;
-        self.files_changed(changed);
-        if !changed.is_empty() {
-            self.stagnation.changed_before();
-            self.loops.changed_before();
-        }
     }
 
     fn files_changed(&mut self, files: &[String]) {

@@ -64,7 +64,6 @@ fn observations(step: &Step) -> Vec<Observation> {
         Step::ApplyTools { calls } => all.push(Observation::ToolsApplied {
             results: calls.iter().map(carry_out).collect(),
             elapsed_ms: 0,
-            inspected: None,
         }),
         Step::FixSlice(slice) => {
             for changed in [vec![], vec![slice.file.clone()]] {
@@ -255,7 +254,6 @@ fn canonical(state: &State, way: PathFacts) -> u128 {
         sliced,
         slice_ended,
         cancelled,
-        uninspected,
     } = state;
     let counts = Counts {
         tool_calls: 0,
@@ -268,7 +266,7 @@ fn canonical(state: &State, way: PathFacts) -> u128 {
     (thresholds, ledger, changed, counts, elapsed_ms).hash(&mut digest);
     (last, open, step, final_words, plain_words).hash(&mut digest);
     (format_error, stagnation, loops, repair, suppressed).hash(&mut digest);
-    (edit_failures, sliced, slice_ended, cancelled, uninspected).hash(&mut digest);
+    (edit_failures, sliced, slice_ended, cancelled).hash(&mut digest);
     let calls_open = way.called - way.applied;
     let missing = ledger.updates() - way.updates;
     (calls_open, missing, way.since_repair).hash(&mut digest);

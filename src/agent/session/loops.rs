@@ -79,18 +79,6 @@ impl Loops {
         }
     }
 
-    /// Records a change that a completed step made.
-    pub(super) fn changed_before(&mut self) {
-        if let Some(last) = self.steps.back_mut() {
-            last.progress = true;
-        }
-    }
-
-    /// The number of warnings since the last progress.
-    pub(super) fn warnings(&self) -> u32 {
-        self.warnings
-    }
-
     /// The reaction to the step that was added last.
     pub(super) fn verdict(&self) -> Verdict {
         match (self.found, self.warnings) {

@@ -23,7 +23,6 @@
 
 mod apply;
 mod decide;
-mod inspection;
 mod limits;
 mod loops;
 mod stagnation;
@@ -221,10 +220,6 @@ pub enum Observation {
         results: Vec<ToolResult>,
         /// The session's clock, in milliseconds.
         elapsed_ms: u64,
-        /// The files that commands changed since the last inspection of the work tree; absent if it was not
-        /// inspected after this step.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        inspected: Option<Vec<String>>,
     },
     /// The session on one file ended.
     SliceEnded(SliceEnded),
@@ -252,10 +247,6 @@ pub struct Response {
     pub stop: StopReason,
     /// The session's clock, in milliseconds.
     pub elapsed_ms: u64,
-    /// The files that commands changed since the last inspection of the work tree; absent if it was not
-    /// inspected before this response was applied.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub inspected: Option<Vec<String>>,
 }
 
 /// The reason why a response ended.
@@ -278,8 +269,7 @@ pub struct ToolResult {
     pub ok: bool,
     /// The output for the model.
     pub output: String,
-    /// The files whose content it changed. Of a command only some of those that changed before are known at once;
-    /// the others are in the `inspected` of its step or of a later one.
+    /// The files whose content it changed. What the commands of a response changed is in the result of the last one.
     pub changed: Vec<String>,
     /// The files that it read.
     pub read: Vec<String>,

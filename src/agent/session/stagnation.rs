@@ -76,15 +76,10 @@ impl Stagnation {
         }
     }
 
-    /// Records a change that a completed step made.
-    pub(super) fn changed_before(&mut self) {
-        self.no_change = 0;
-        self.reads.clear();
-    }
-
     /// Records a change that was made between two steps.
     pub(super) fn changed_outside(&mut self) {
-        self.changed_before();
+        self.no_change = 0;
+        self.reads.clear();
         self.recent.clear();
     }
 }

@@ -115,8 +115,6 @@ pub struct State {
     /// changed.
     pub(super) slice_ended: Option<(String, bool)>,
     pub(super) cancelled: bool,
-    /// Whether commands ran since the work tree was last inspected.
-    pub(super) uninspected: bool,
 }
 
 impl State {
@@ -144,7 +142,6 @@ impl State {
             sliced: BTreeSet::new(),
             slice_ended: None,
             cancelled: false,
-            uninspected: false,
         }
     }
 

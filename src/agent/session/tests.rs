@@ -1,5 +1,4 @@
 mod ends;
-mod inspections;
 mod limits;
 mod stalls;
 
@@ -145,7 +144,6 @@ fn play_with(limits: &Limits, script: &[Response], slice: impl Fn(&Slice) -> Sli
             Step::ApplyTools { calls } => Observation::ToolsApplied {
                 results: calls.iter().map(carry_out).collect(),
                 elapsed_ms: 0,
-                inspected: None,
             },
             Step::FixSlice(due) => {
                 let ended = SliceEnded {

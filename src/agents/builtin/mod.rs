@@ -177,13 +177,7 @@ impl Runner<'_> {
                 Step::ApplyTools { calls } => self.apply(session, &calls).await,
                 Step::FixSlice(slice) => Box::pin(self.slice(session, &slice)).await,
                 Step::Wait { ms } => self.wait(ms).await,
-                Step::End { exit } => {
-                    if exit != SessionExit::Cancelled && session.is_inspection_open() {
-                        let changed = self.inspect();
-                        session.inspected(&changed);
-                    }
-                    return exit;
-                }
+                Step::End { exit } => return exit,
             };
             (self.record)(&Line::Observed {
                 observation: &observation,
@@ -210,9 +204,6 @@ impl Runner<'_> {
         match outcome {
             Ok(mut response) => {
                 response.elapsed_ms = self.elapsed();
-                response.inspected = session
-                    .must_inspect_before(&response)
-                    .then(|| self.inspect());
                 agent_events::response(&response, self.emit);
                 Observation::ModelResponded(response)
             }
@@ -239,28 +230,15 @@ impl Runner<'_> {
             agent_events::result(call, &result, self.emit);
             results.push(result);
         }
-        let ran = |call: &OpenCall| call.request.is_command();
-        if let Some(last) = calls.iter().rposition(ran)
-            && session.must_inspect_after(&results)
-        {
-            let again = self.tools.changed_again();
-            agent_events::changed(&again, self.emit);
-            results[last].changed = again;
+        if let Some(last) = calls.iter().rposition(|call| call.request.is_command()) {
+            let changed = self.tools.changed_by_commands((self.changes)());
+            agent_events::changed(&changed, self.emit);
+            results[last].changed = changed;
         }
-        let inspected = session.must_inspect_after(&results).then(|| self.inspect());
         Observation::ToolsApplied {
             results,
             elapsed_ms: self.elapsed(),
-            inspected,
         }
-    }
-
-    /// The files that commands changed since the last inspection of the work tree or since the start.
-    fn inspect(&mut self) -> Vec<String> {
-        let changed = (self.changes)();
-        let changed = self.tools.changed_by_commands(changed);
-        agent_events::changed(&changed, self.emit);
-        changed
     }
 
     /// Runs a session on one file alone, with its own clock.

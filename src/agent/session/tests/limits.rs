@@ -322,7 +322,6 @@ fn calls_without_a_result_are_answered_too() {
     session.observe(Observation::ToolsApplied {
         results: Vec::new(),
         elapsed_ms: 0,
-        inspected: None,
     });
     let outputs: Vec<_> = session
         .messages()

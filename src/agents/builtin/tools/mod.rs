@@ -20,8 +20,6 @@ const OUTPUT_TAIL: usize = 14 << 10;
 /// The default and the maximum time limit of a command.
 const COMMAND_TIMEOUT: Duration = Duration::from_secs(120);
 const MAX_COMMAND_TIMEOUT: Duration = Duration::from_secs(600);
-/// Files whose content is compared before the whole work tree is inspected.
-const WATCHED: usize = 8;
 /// Time limit for reading files.
 const LOOK_TIMEOUT: Duration = Duration::from_secs(60);
 
@@ -33,11 +31,8 @@ pub(super) struct Toolbox {
     env: Vec<(OsString, OsString)>,
     sandbox: Option<Policy>,
     cancel: Cancel,
-    /// The content of files whose change is counted since `changed_by_commands` was last called: what a tool that
-    /// changes files left in them, or `changed_again` found.
+    /// What tools that change files left in them since `changed_by_commands` was last called.
     counted: BTreeMap<String, Content>,
-    /// The content of some files that a command had changed when `changed_by_commands` was last called.
-    watched: BTreeMap<String, Content>,
 }
 
 /// The digest of a file's content; `None` for no file, or one too large to be read.
@@ -57,7 +52,6 @@ impl Toolbox {
             sandbox,
             cancel: cancel.clone(),
             counted: BTreeMap::new(),
-            watched: BTreeMap::new(),
         }
     }
 
@@ -115,25 +109,7 @@ impl Toolbox {
     pub(super) fn changed_by_commands(&mut self, mut changed: Vec<String>) -> Vec<String> {
         let counted = std::mem::take(&mut self.counted);
         changed.retain(|path| counted.get(path).is_none_or(|it| *it != self.digest(path)));
-        let watched = changed.iter().take(WATCHED);
-        self.watched = watched
-            .map(|path| (path.clone(), self.digest(path)))
-            .collect();
         changed
-    }
-
-    /// The files that commands are known to have changed once more since `changed_by_commands` or this was last
-    /// called. Others may have changed, too.
-    pub(super) fn changed_again(&mut self) -> Vec<String> {
-        let mut again = Vec::new();
-        for (path, content) in &self.watched {
-            let now = self.digest(path);
-            if now != *self.counted.get(path).unwrap_or(content) {
-                self.counted.insert(path.clone(), now);
-                again.push(path.clone());
-            }
-        }
-        again
     }
 
     fn digest(&self, path: &str) -> Content {

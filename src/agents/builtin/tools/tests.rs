@@ -62,41 +62,6 @@ async fn a_change_belongs_to_a_command_if_no_tool_left_the_file_as_it_is() {
 }
 
 #[tokio::test(flavor = "current_thread")]
-async fn a_file_that_a_command_had_changed_is_known_to_change_again() {
-    let directory = tempfile::tempdir().unwrap();
-    let env = vec![("PATH".into(), "/usr/bin:/bin".into())];
-    let mut tools = Toolbox::new(directory.path(), env, None, &Cancel::new());
-    let all = || ["a", "b"].map(str::to_owned).to_vec();
-    let touch = "touch a b";
-    let tool = request(
-        "write_file",
-        serde_json::json!({"path": "b", "content": "by a tool"}),
-    );
-    let steps: [(&ToolRequest, &[&str]); 6] = [
-        (&command("echo 1 > a; echo 1 > c"), &["a"]),
-        (&command(touch), &[]),
-        (&tool, &[]),
-        (&command("rm a; echo 2 > b"), &["a", "b"]),
-        (&command("true"), &[]),
-        (&command("echo 3 > b"), &["b"]),
-    ];
-    assert!(
-        tools
-            .call(&command(touch), Duration::from_secs(60))
-            .await
-            .ok
-    );
-    assert_eq!(tools.changed_by_commands(all()), all());
-    for (request, again) in steps {
-        tools.call(request, Duration::from_secs(60)).await;
-        assert_eq!(tools.changed_again(), again, "{request:?}");
-    }
-    // The next inspection finds what is not counted yet.
-    let found = ["a", "b", "c"].map(str::to_owned).to_vec();
-    assert_eq!(tools.changed_by_commands(found), ["c"]);
-}
-
-#[tokio::test(flavor = "current_thread")]
 async fn a_command_has_the_environment_that_was_given() {
     let directory = tempfile::tempdir().unwrap();
     let result = call(
