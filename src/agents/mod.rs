@@ -23,6 +23,7 @@ mod turn;
 
 pub use key_names::key_mistake;
 pub use spec::{CliSpec, Login, LoginFiles, LoginSources, Package, Variable, VariableKind};
+use sprag_agent::turn::Builtin;
 pub use turn::{
     ExitFacts, Invocation, OwnSandbox, RepositoryFiles, Stdin, TurnReader, TurnRequest,
 };
@@ -95,7 +96,7 @@ pub enum Agent {
     /// An agent that is started as a program.
     Cli(CliAgent),
     /// The built-in agent.
-    Builtin(Box<builtin::Builtin>),
+    Builtin(Box<Builtin>),
 }
 
 impl Agent {

@@ -3,20 +3,13 @@
 /// Maximum length in characters of a one-line summary of a tool call.
 const SUMMARY_CHARS: usize = 200;
 
-/// Maximum length in characters of an excerpt of a tool's output or of a raw line.
-pub(super) const EXCERPT_CHARS: usize = 2_000;
-
 pub(super) use crate::domain::api_error::ERROR_CHARS;
 use crate::domain::text;
+pub(super) use crate::domain::text::{EXCERPT_CHARS, excerpt};
 
 /// `text` as one line for a person, within [`SUMMARY_CHARS`].
 pub(super) fn one_line(text: &str) -> String {
     text::one_line(text, SUMMARY_CHARS)
-}
-
-/// The start of `text` without trailing white space, at most [`EXCERPT_CHARS`] long.
-pub(super) fn excerpt(text: &str) -> String {
-    cut(text.trim_end(), EXCERPT_CHARS)
 }
 
 /// `text` if it has at most `max` characters, otherwise its first `max - 1` and an ellipsis.

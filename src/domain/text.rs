@@ -60,6 +60,14 @@ pub fn cap_chars(text: &str, limit: usize) -> Cow<'_, str> {
     Cow::Owned(cut)
 }
 
+/// Maximum length in characters of an excerpt of a tool's output or of a raw line.
+pub const EXCERPT_CHARS: usize = 2_000;
+
+/// The start of `text` without trailing white space, at most [`EXCERPT_CHARS`] long.
+pub fn excerpt(text: &str) -> String {
+    cap_chars(text.trim_end(), EXCERPT_CHARS).into_owned()
+}
+
 /// The first line that is not blank, trimmed.
 pub fn first_line(text: &str) -> &str {
     text.lines()

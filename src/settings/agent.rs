@@ -1,12 +1,12 @@
 //! Chooses the agent that the settings of a task name.
 
 use super::{DEFAULT_FILE, Sources};
-use crate::agents::builtin::Builtin;
 use crate::agents::{self, Agent, CliAgent};
 use crate::domain::settings::Resolved;
 use crate::error::{Error, ErrorKind, Result};
 use sprag_agent::access::{self, NoAccess};
 use sprag_agent::options::Options;
+use sprag_agent::turn::Builtin;
 
 /// The configured agent, otherwise the built-in one if a model can be reached.
 pub(super) fn agent(all: &Resolved, sources: &Sources) -> Result<Agent> {

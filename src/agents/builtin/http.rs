@@ -18,13 +18,13 @@ const MAX_ERROR_BYTES: usize = 64 << 10;
 
 /// Connections to the model's server, reused for later requests.
 #[derive(Debug, Clone)]
-pub(super) struct Http {
+pub struct Http {
     client: Client,
     idle: Duration,
 }
 
 /// The response to a successful request.
-pub(super) struct HttpAnswer {
+pub struct HttpAnswer {
     streams: bool,
     kind: String,
     body: BoundedBody<Incoming>,
@@ -33,7 +33,7 @@ pub(super) struct HttpAnswer {
 
 impl Http {
     /// A client that aborts a response after `idle` without data.
-    pub(super) fn new(network: &Network, idle: Duration) -> Self {
+    pub fn new(network: &Network, idle: Duration) -> Self {
         Self {
             client: Client::new(network, Some(CONNECT)),
             idle,

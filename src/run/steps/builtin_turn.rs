@@ -1,6 +1,6 @@
 //! A turn of the built-in agent, which runs inside this process.
 
-use crate::agents::builtin::{self, Builtin, Turn, TurnEnd};
+use crate::agents::builtin::{Http, Shell};
 use crate::domain::agent::TurnName;
 use crate::domain::assess::TurnExit;
 use crate::domain::duration::millis;
@@ -19,6 +19,7 @@ use crate::run::steps::heartbeat::{Heartbeat, beating};
 use crate::run::steps::prompt::Prompt;
 use sprag_agent::access;
 use sprag_agent::transcript::Line;
+use sprag_agent::turn::{self, Builtin, Turn, TurnEnd};
 use std::borrow::Cow;
 use std::cell::RefCell;
 use std::ffi::OsString;
@@ -37,7 +38,7 @@ pub(crate) async fn run_builtin(
     parts: &mut Parts<'_>,
     run: &TaskRun<'_>,
     agent: &Builtin,
-    turn: &TurnName,
+    name: &TurnName,
     prompt: Prompt,
 ) -> anyhow::Result<AgentEnd> {
     let began = Instant::now();
@@ -59,18 +60,22 @@ pub(crate) async fn run_builtin(
     };
     let mut record = |line: &Line<'_>| transcript.write(line);
     let mut changes = || changes(&mut seen, repo.snapshot(&exempt).ok());
-    let working = builtin::run(Turn {
-        agent,
-        name: turn,
-        prompt: prompt.text,
+    let idle = run.config.settings.stall_timeout.min(MAX_SILENCE);
+    let shell = Shell {
         work_tree: &work_tree,
         env,
         sandbox: setup.isolation.policy(Purpose::Agent),
-        network: &setup.network,
         cancel: &setup.cancel,
-        timeout: run.config.settings.turn_timeout,
-        idle: run.config.settings.stall_timeout.min(MAX_SILENCE),
         longest_wait: setup.longest_wait(),
+    };
+    let working = turn::run(Turn {
+        agent,
+        name,
+        prompt: prompt.text,
+        work_tree: &work_tree,
+        transport: Http::new(&setup.network, idle),
+        host: &shell,
+        timeout: run.config.settings.turn_timeout,
         max_tokens: parts.accounts.tokens_left(&setup.config, spend),
         max_cost_usd: parts.accounts.cost_left(&setup.config, spend),
         emit: &mut emit,

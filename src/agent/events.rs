@@ -1,15 +1,12 @@
 //! Converts a session to the events and the report that all agents have in common.
 
-use crate::agents::text::{cut, excerpt};
-use crate::domain::agent::{
-    AgentEvent, AgentReport, ApiError, ApiErrorClass, UsageBasis, progress,
-};
-use crate::domain::api_error;
-use crate::domain::text::{count, one_line};
-use sprag_agent::access::Account;
-use sprag_agent::model_error::{ModelError, ModelErrorKind};
-use sprag_agent::session::{OpenCall, Response, SessionExit, State, ToolResult};
-use sprag_agent::tool::ToolRequest;
+use crate::access::Account;
+use crate::model_error::{ModelError, ModelErrorKind};
+use crate::session::{OpenCall, Response, SessionExit, State, ToolResult};
+use crate::tool::ToolRequest;
+use sprag_domain::agent::{AgentEvent, AgentReport, ApiError, ApiErrorClass, UsageBasis, progress};
+use sprag_domain::api_error;
+use sprag_domain::text::{cap_chars, count, excerpt, one_line};
 
 /// Maximum length in characters of a reported message. The transcript contains all of it.
 const MAX_MESSAGE_CHARS: usize = 65_536;
@@ -22,12 +19,12 @@ type Emit<'a> = &'a mut dyn FnMut(AgentEvent);
 pub(super) fn response(response: &Response, emit: Emit<'_>) {
     if !response.reasoning.trim().is_empty() {
         emit(AgentEvent::Reasoning {
-            text: cut(response.reasoning.trim_end(), MAX_MESSAGE_CHARS),
+            text: cap_chars(response.reasoning.trim_end(), MAX_MESSAGE_CHARS).into_owned(),
         });
     }
     if !response.text.trim().is_empty() {
         emit(AgentEvent::Message {
-            text: cut(response.text.trim_end(), MAX_MESSAGE_CHARS),
+            text: cap_chars(response.text.trim_end(), MAX_MESSAGE_CHARS).into_owned(),
         });
     }
     emit(AgentEvent::Usage(response.usage));
@@ -189,8 +186,8 @@ fn stopped_by(exit: SessionExit, state: &State) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::agents::builtin::tools::Toolbox;
-    use crate::process::Cancel;
+    use crate::tools::Toolbox;
+    use crate::tools::tests::Shell;
     use std::fs;
     use std::time::Duration;
 
@@ -214,7 +211,8 @@ mod tests {
                 to: path(to),
             },
         };
-        let mut tools = Toolbox::new(&root, Vec::new(), None, &Cancel::new());
+        let shell = Shell::new(&root);
+        let mut tools = Toolbox::new(&root, &shell);
         let left = Duration::from_secs(60);
         let moved = tools.call(&call.request, left).await;
         assert!(moved.ok, "{}", moved.output);

@@ -3,34 +3,25 @@
 mod read_only;
 mod tree;
 
-use crate::process::{Cancel, CommandSpec, HeadTail, Input, Limits, clean_text, run};
-use crate::sandbox::Policy;
-use sprag_agent::edit;
-use sprag_agent::session::ToolResult;
-use sprag_agent::tool::ToolRequest;
+use crate::edit;
+use crate::host::Host;
+use crate::session::ToolResult;
+use crate::tool::ToolRequest;
 use std::collections::BTreeMap;
-use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 use tree::Tree;
 
-/// Number of bytes that are kept from the start and from the end of a command's output.
-const OUTPUT_HEAD: usize = 10 << 10;
-const OUTPUT_TAIL: usize = 14 << 10;
 /// The default and the maximum time limit of a command.
 const COMMAND_TIMEOUT: Duration = Duration::from_secs(120);
 const MAX_COMMAND_TIMEOUT: Duration = Duration::from_secs(600);
 /// Time limit for reading files.
 const LOOK_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// The work tree, and the environment of its commands.
-#[derive(Debug)]
-pub(super) struct Toolbox {
+/// The work tree, and the program that runs commands in it.
+pub(super) struct Toolbox<'a, H> {
     tree: Tree,
-    work_tree: PathBuf,
-    env: Vec<(OsString, OsString)>,
-    sandbox: Option<Policy>,
-    cancel: Cancel,
+    host: &'a H,
     /// What tools that change files left in them since `changed_by_commands` was last called.
     counted: BTreeMap<String, Content>,
 }
@@ -38,19 +29,11 @@ pub(super) struct Toolbox {
 /// The digest of a file's content; `None` for no file, or one too large to be read.
 type Content = Option<blake3::Hash>;
 
-impl Toolbox {
-    pub(super) fn new(
-        work_tree: &Path,
-        env: Vec<(OsString, OsString)>,
-        sandbox: Option<Policy>,
-        cancel: &Cancel,
-    ) -> Self {
+impl<'a, H: Host> Toolbox<'a, H> {
+    pub(super) fn new(work_tree: &Path, host: &'a H) -> Self {
         Self {
             tree: Tree::new(work_tree),
-            work_tree: work_tree.to_owned(),
-            env,
-            sandbox,
-            cancel: cancel.clone(),
+            host,
             counted: BTreeMap::new(),
         }
     }
@@ -87,7 +70,12 @@ impl Toolbox {
                     .filter(|seconds| *seconds > 0)
                     .map_or(COMMAND_TIMEOUT, Duration::from_secs);
                 let timeout = asked.min(MAX_COMMAND_TIMEOUT).min(left);
-                self.command(command, timeout).await
+                let ended = self.host.command(command, timeout).await;
+                ToolResult {
+                    ok: ended.ok,
+                    output: ended.output,
+                    ..ToolResult::default()
+                }
             }
             _ => match self.change(request) {
                 Ok((output, changed)) => {
@@ -108,7 +96,11 @@ impl Toolbox {
     /// not counted yet.
     pub(super) fn changed_by_commands(&mut self, mut changed: Vec<String>) -> Vec<String> {
         let counted = std::mem::take(&mut self.counted);
-        changed.retain(|path| counted.get(path).is_none_or(|it| *it != self.digest(path)));
+        changed.retain(|path| {
+            counted
+                .get(path)
+                .is_none_or(|left| *left != self.digest(path))
+        });
         changed
     }
 
@@ -123,7 +115,7 @@ impl Toolbox {
     /// paths.
     fn relative(&self, path: &str) -> String {
         let inside = Path::new(path)
-            .strip_prefix(&self.work_tree)
+            .strip_prefix(self.tree.root())
             .ok()
             .and_then(Path::to_str);
         inside.unwrap_or(path).to_owned()
@@ -186,47 +178,7 @@ impl Toolbox {
                 Ok(Err(_)) => told(Err("the look failed".into())),
                 Err(_) => told(Err("there is too much to look at; name a directory".into())),
             },
-            _ = self.cancel.cancelled() => told(Err("cancelled".into())),
-        }
-    }
-
-    async fn command(&self, command: &str, timeout: Duration) -> ToolResult {
-        let spec = CommandSpec {
-            program: "sh".into(),
-            // One pipe for both outputs preserves their order.
-            args: vec!["-c".into(), format!("exec 2>&1\n{command}").into()],
-            cwd: self.work_tree.clone(),
-            env: self.env.clone(),
-            stdin: Input::Null,
-            limits: Limits {
-                timeout: Some(timeout),
-                ..Limits::default()
-            },
-            sandbox: self.sandbox.clone(),
-        };
-        let mut output = HeadTail::new(OUTPUT_HEAD, OUTPUT_TAIL);
-        let ended = run(&spec, &self.cancel, &mut |_, chunk: &[u8]| {
-            output.push(chunk)
-        })
-        .await;
-        let omitted = output.omitted();
-        let (mut head, tail) = output.into_parts();
-        if omitted > 0 {
-            head.extend(format!("\n[{omitted} bytes left out here]\n").into_bytes());
-        }
-        head.extend(tail);
-        let mut text = clean_text(&head);
-        if !text.is_empty() && !text.ends_with('\n') {
-            text.push('\n');
-        }
-        text.push_str(&format!("({})", ended.exit));
-        if !ended.leaked.is_empty() {
-            text.push_str(" (what it left running was ended)");
-        }
-        ToolResult {
-            ok: ended.exit.is_success(),
-            output: text,
-            ..ToolResult::default()
+            () = self.host.cancelled() => told(Err("cancelled".into())),
         }
     }
 }
@@ -244,4 +196,4 @@ fn told(outcome: Result<String, String>) -> ToolResult {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

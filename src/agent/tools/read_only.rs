@@ -1,8 +1,8 @@
 //! Reads, lists and searches files within limits.
 
 use super::tree::Tree;
-use crate::domain::text::cap_chars;
 use ignore::WalkBuilder;
+use sprag_domain::text::cap_chars;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
@@ -183,7 +183,7 @@ fn files(tree: &Tree, path: &str) -> Result<Vec<String>, String> {
 
 /// Whether these bytes are not text.
 fn is_binary(bytes: &[u8]) -> bool {
-    memchr::memchr(0, bytes.get(..8_192).unwrap_or(bytes)).is_some()
+    bytes.get(..8_192).unwrap_or(bytes).contains(&0)
 }
 
 #[cfg(test)]

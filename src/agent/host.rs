@@ -1,0 +1,27 @@
+//! What the agent needs of the program that it works in, besides a connection to its model.
+
+use std::time::Duration;
+
+/// The program around the agent: it confines commands, ends turns early, and knows how long a wait may be.
+pub trait Host {
+    /// Runs a shell command in the work tree, for at most `timeout`.
+    fn command(&self, command: &str, timeout: Duration) -> impl Future<Output = CommandResult>;
+
+    /// Ends when the turn must end.
+    fn cancelled(&self) -> impl Future<Output = ()>;
+
+    /// Whether the turn must end.
+    fn is_cancelled(&self) -> bool;
+
+    /// Waits about this long, so that clients that failed together do not retry together.
+    fn pause(&self, wait_ms: u64) -> impl Future<Output = ()>;
+}
+
+/// The end of a command.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CommandResult {
+    /// Whether it succeeded.
+    pub ok: bool,
+    /// Its output and exit status for the model, within bounds.
+    pub output: String,
+}
