@@ -269,7 +269,9 @@ pub fn choose(
         refuse_misspelt(provider, model)?;
     }
     // The job's token may only be sent to GitHub.
-    let key = key_of(provider, var).filter(|_| base.is_none() || provider.name != GITHUB);
+    let key = key_of(provider, var)
+        .map(|(_, key)| key)
+        .filter(|_| base.is_none() || provider.name != GITHUB);
     if key.is_none() && !provider.keys.is_empty() && base.is_none() {
         return Err(NoAccess::of(
             format!("the built-in agent has no key for {}", provider.name),
@@ -325,7 +327,11 @@ fn provider_of<'m>(
         .filter(|provider| key_of(provider, var).is_some());
     if has_base {
         let own = by_key.find(|provider| provider.name == "openai");
-        let compatible = || PROVIDERS.iter().find(|it| it.name == "compatible");
+        let compatible = || {
+            PROVIDERS
+                .iter()
+                .find(|provider| provider.name == "compatible")
+        };
         return own.or_else(compatible).map(|provider| (provider, model));
     }
     by_key.next().map(|provider| (provider, model))
@@ -379,18 +385,24 @@ fn refuse_misspelt(provider: &Provider, model: Option<&str>) -> Result<(), NoAcc
     }
 }
 
-fn key_of(provider: &Provider, var: &dyn Fn(&str) -> Option<String>) -> Option<Secret> {
-    let set = provider.keys.iter().find_map(|name| var(name));
-    let key = set.map(|key| key.trim().to_owned());
-    key.filter(|key| !key.is_empty()).map(Secret)
+/// The first variable of the provider that contains a key, and the key.
+fn key_of(
+    provider: &Provider,
+    var: &dyn Fn(&str) -> Option<String>,
+) -> Option<(&'static str, Secret)> {
+    provider.keys.iter().find_map(|name| {
+        let value = var(name)?;
+        let key = value.trim();
+        (!key.is_empty()).then(|| (*name, Secret(key.to_owned())))
+    })
 }
 
 /// The variable that contains the key of `access`, if there is one.
 pub fn key_variable(access: &Access, var: &dyn Fn(&str) -> Option<String>) -> Option<&'static str> {
     access.key.as_ref()?;
-    let provider = PROVIDERS.iter().find(|it| it.name == access.provider)?;
-    let is_set = |name: &&str| var(name).is_some_and(|key| !key.trim().is_empty());
-    provider.keys.iter().copied().find(is_set)
+    let mut providers = PROVIDERS.iter();
+    let provider = providers.find(|provider| provider.name == access.provider)?;
+    key_of(provider, var).map(|(name, _)| name)
 }
 
 fn check_url(variable: &str, url: &str) -> Result<(), NoAccess> {

@@ -1,6 +1,6 @@
 //! Sprag's built-in agent: a session with a model, its plan, its tools and its limits.
 //!
-//! A session with a model is a history of intents and observations. [`session::Session::apply`] computes its state,
+//! A session with a model is a history of intents and observations. [`session::Session::observe`] computes its state,
 //! and [`session::decide()`] returns the next step. The loop in [`turn`] carries out the steps, with the tools on
 //! the work tree; everything else does no I/O. The program around it is a [`host::Host`] and a
 //! [`model::Transport`].

@@ -162,6 +162,11 @@ pub(super) fn find(provider: &str, model: &str) -> Option<&'static Known> {
     })
 }
 
+/// The price of a model of a provider, if it is known.
+pub(super) fn price(provider: &str, model: &str) -> Option<Price> {
+    find(provider, model).map(|known| known.price)
+}
+
 /// Whether this is a suffix such as `-20251001` or `-2026-04-23`.
 fn is_date(suffix: &str) -> bool {
     let shape: String = suffix
@@ -180,7 +185,8 @@ pub(super) fn is_reasoning(model: &str) -> bool {
     };
     let by_number = |prefix: &str, from: u32| {
         let rest = model.strip_prefix(prefix);
-        rest.and_then(generation).is_some_and(|it| it >= from)
+        rest.and_then(generation)
+            .is_some_and(|number| number >= from)
     };
     (by_number("gpt-", 5) || by_number("o", 1)) && !model.contains("-chat")
 }

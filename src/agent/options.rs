@@ -78,7 +78,7 @@ fn price(text: &str) -> Result<Price, String> {
     let parts: Result<Vec<f64>, _> = text.split(',').map(|part| part.trim().parse()).collect();
     match parts.as_deref() {
         Ok(&[input, cached, output, ref written @ ..])
-            if written.len() <= 1 && parts.iter().flatten().all(|it| *it >= 0.0) =>
+            if written.len() <= 1 && parts.iter().flatten().all(|price| *price >= 0.0) =>
         {
             Ok(Price {
                 input,

@@ -1,7 +1,6 @@
 //! Plans as a model writes them: one line per item, with a box.
 
 use super::fence::{Block, BlockKind};
-use super::ledger::ItemState;
 use serde::{Deserialize, Serialize};
 use sprag_domain::text::one_line;
 
@@ -11,11 +10,47 @@ const ITEM_CHARS: usize = 300;
 /// The maximum number of lines read from one block.
 pub const BLOCK_LINES: usize = 400;
 
+/// The state of an item. A call may name it in the words of other agents.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ItemState {
+    /// `[ ]`: not started.
+    #[default]
+    #[serde(alias = "todo", alias = "not_started", alias = "open")]
+    Pending,
+    /// `[>]`: being worked on.
+    #[serde(alias = "in-progress", alias = "active")]
+    InProgress,
+    /// `[x]`: done.
+    #[serde(alias = "completed", alias = "complete", alias = "finished")]
+    Done,
+    /// `[!]`: cannot be done.
+    #[serde(alias = "failed")]
+    Blocked,
+    /// `[~]`: replaced by another item.
+    #[serde(alias = "cancelled", alias = "canceled", alias = "skipped")]
+    Superseded,
+    /// `[=]`: there was nothing to do.
+    #[serde(alias = "already-satisfied")]
+    AlreadySatisfied,
+}
+
+impl ItemState {
+    /// Whether the item still needs work.
+    pub fn is_open(self) -> bool {
+        matches!(self, Self::Pending | Self::InProgress)
+    }
+
+    /// Whether the item ended successfully.
+    pub fn is_finished(self) -> bool {
+        matches!(self, Self::Done | Self::AlreadySatisfied)
+    }
+}
+
 /// One line of a plan or of an update.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlanLine {
     /// The item's number, if the line states it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<u32>,
     /// The state in its box. `done` is the model's claim: the ledger decides.
     pub state: ItemState,
@@ -24,8 +59,7 @@ pub struct PlanLine {
 }
 
 /// The content of a plan block.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "block", rename_all = "snake_case")]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PlanBlock {
     /// A complete plan, which registers the plan or replaces it.
     Plan {

@@ -1,5 +1,6 @@
 //! The tools of the built-in agent: their descriptions for the model, and its calls as values.
 
+use crate::plan_text::ItemState;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value, json};
 
@@ -380,32 +381,7 @@ pub struct PlanItem {
     pub text: String,
     /// The state of the item.
     #[serde(default, alias = "status")]
-    pub state: PlanItemState,
-}
-
-/// The state of an item of an `update_plan` call. It also accepts other agents' words.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum PlanItemState {
-    /// Not started.
-    #[default]
-    #[serde(alias = "todo", alias = "not_started", alias = "open")]
-    Pending,
-    /// In progress.
-    #[serde(alias = "in-progress", alias = "active")]
-    InProgress,
-    /// Done.
-    #[serde(alias = "completed", alias = "complete", alias = "finished")]
-    Done,
-    /// Cannot be done.
-    #[serde(alias = "failed")]
-    Blocked,
-    /// Superseded.
-    #[serde(alias = "cancelled", alias = "canceled", alias = "skipped")]
-    Superseded,
-    /// It was already satisfied.
-    #[serde(alias = "already-satisfied")]
-    AlreadySatisfied,
+    pub state: ItemState,
 }
 
 impl ToolRequest {
@@ -462,11 +438,6 @@ impl ToolRequest {
     /// Whether it runs a command, which may change any file.
     pub fn is_command(&self) -> bool {
         matches!(self, Self::RunCommand { .. })
-    }
-
-    /// Whether the session answers it itself, without the work tree.
-    pub fn is_answered_by_session(&self) -> bool {
-        matches!(self, Self::UpdatePlan { .. } | Self::Finish { .. })
     }
 
     /// The file that it edits or writes, for counting failed edits.

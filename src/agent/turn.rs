@@ -7,8 +7,8 @@ use crate::host::Host;
 use crate::model::{Model, Transport};
 use crate::options::Options;
 use crate::session::{
-    Limits, Observation, OpenCall, Record, Session, SessionExit, Slice, SliceEnded, Step,
-    ToolResult, telemetry,
+    Limits, Observation, OpenCall, Session, SessionExit, Slice, SliceEnded, Step, ToolResult,
+    telemetry,
 };
 use crate::texts;
 use crate::tools::Toolbox;
@@ -101,7 +101,7 @@ pub async fn run<T: Transport, H: Host>(turn: Turn<'_, T, H>) -> TurnEnd {
     TurnEnd {
         exit,
         report: events::report(state, exit, &Account::of(access.provider)),
-        telemetry: telemetry(state, exit, None),
+        telemetry: telemetry(state, exit),
     }
 }
 
@@ -164,7 +164,7 @@ impl<T: Transport, H: Host> Runner<'_, T, H> {
                 observation: &observation,
             });
             let todo = session.state().ledger().todo();
-            session.apply(&Record::Observed { observation });
+            session.observe(&observation);
             let now = session.state().ledger().todo();
             if now != todo {
                 (self.emit)(AgentEvent::Todo { items: now });

@@ -123,6 +123,22 @@ pub struct Usage {
     pub cost_usd: Option<f64>,
 }
 
+impl Usage {
+    /// Adds further usage. A sum without any known part stays unknown.
+    pub fn add(&mut self, more: &Self) {
+        let sum = |a: Option<u64>, b: Option<u64>| match (a, b) {
+            (None, None) => None,
+            (a, b) => Some(a.unwrap_or_default().saturating_add(b.unwrap_or_default())),
+        };
+        self.tokens_in = sum(self.tokens_in, more.tokens_in);
+        self.tokens_cached = sum(self.tokens_cached, more.tokens_cached);
+        self.tokens_out = sum(self.tokens_out, more.tokens_out);
+        if let Some(cost) = more.cost_usd {
+            self.cost_usd = Some(self.cost_usd.unwrap_or_default() + cost);
+        }
+    }
+}
+
 /// What the usage in a report covers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -225,7 +225,6 @@ fn the_agent_knows_nothing_of_runs_github_and_reports() {
         "agent",
         "api_error",
         "assess",
-        "checks::verdict",
         "duration",
         "session",
         "settings::variables",

@@ -101,6 +101,11 @@ fn the_model_or_the_keys_decide() {
             &[("OPENAI_API_KEY", " ")],
             "the built-in agent has no model to ask",
         ),
+        (
+            None,
+            &[("GEMINI_API_KEY", " "), ("GOOGLE_API_KEY", "k")],
+            "gemini Gemini https://generativelanguage.googleapis.com/v1beta gemini-3.8-flash k",
+        ),
     ];
     for (model, set, expected) in cases {
         assert_eq!(line(*model, set), *expected, "{model:?} {set:?}");

@@ -11,8 +11,7 @@ pub(super) mod tests;
 
 pub use update::{Applied, Mode};
 
-use super::plan_text::{PlanBlock, PlanLine};
-use serde::{Deserialize, Serialize};
+use super::plan_text::{ItemState, PlanBlock};
 use sprag_domain::agent::{TodoItem, TodoStatus};
 use std::collections::BTreeSet;
 
@@ -27,38 +26,8 @@ pub(super) fn same_file(a: &str, b: &str) -> bool {
     }
 }
 
-/// The state of an item.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ItemState {
-    /// `[ ]`: not started.
-    Pending,
-    /// `[>]`: being worked on.
-    InProgress,
-    /// `[x]`: done.
-    Done,
-    /// `[!]`: cannot be done.
-    Blocked,
-    /// `[~]`: replaced by another item.
-    Superseded,
-    /// `[=]`: there was nothing to do.
-    AlreadySatisfied,
-}
-
-impl ItemState {
-    /// Whether the item still needs work.
-    pub fn is_open(self) -> bool {
-        matches!(self, Self::Pending | Self::InProgress)
-    }
-
-    /// Whether the item ended successfully.
-    pub fn is_finished(self) -> bool {
-        matches!(self, Self::Done | Self::AlreadySatisfied)
-    }
-}
-
 /// A file that an item names.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Target {
     /// The path as the item names it, relative to the work tree; a trailing slash marks a directory.
     pub path: String,
@@ -69,7 +38,7 @@ pub struct Target {
 }
 
 /// One item of the plan.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Item {
     /// Its number, from 1, which is never reused.
     pub id: u32,
@@ -116,7 +85,7 @@ impl Item {
 }
 
 /// The plan of a session.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct Ledger {
     items: Vec<Item>,
     updates: u32,

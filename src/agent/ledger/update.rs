@@ -1,8 +1,8 @@
 //! Applies a plan or an update to the ledger.
 
-use super::{Item, ItemState, Ledger, MAX_ITEMS, PlanBlock, PlanLine, Target, path};
+use super::{Item, Ledger, MAX_ITEMS, Target, path};
+use crate::plan_text::{ItemState, PlanBlock, PlanLine};
 use crate::words::{likeness, words};
-use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
 /// The similarity in percent from which a line without files refers to an item.
@@ -21,7 +21,7 @@ pub enum Mode {
 }
 
 /// The effect of a block.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Applied {
     /// Items that the block checked off.
     pub checked: Vec<u32>,
@@ -289,10 +289,12 @@ impl Change<'_> {
                 .collect()
         };
         let open = overlapping(ItemState::is_open);
-        match open.is_empty() {
-            false => Subject::Files(open),
-            true if overlapping(ItemState::is_finished).is_empty() => Subject::Unknown,
-            true => Subject::Finished,
+        if !open.is_empty() {
+            Subject::Files(open)
+        } else if overlapping(ItemState::is_finished).is_empty() {
+            Subject::Unknown
+        } else {
+            Subject::Finished
         }
     }
 

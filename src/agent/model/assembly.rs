@@ -119,11 +119,7 @@ impl Assembly {
         arguments: &Value,
         signature: Option<&str>,
     ) -> Result<(), ModelError> {
-        let text = match arguments {
-            Value::String(text) => text.clone(),
-            Value::Null => String::new(),
-            other => other.to_string(),
-        };
+        let text = argument_text(arguments);
         let index = u64::MAX - self.calls.len() as u64;
         self.call(index, id, Some(name), &text)?;
         if let Some(call) = self.calls.last_mut() {
@@ -223,6 +219,15 @@ impl Assembly {
 pub(super) fn count(into: &mut Option<u64>, value: &Value) {
     if let Some(number) = value.as_u64() {
         *into = Some(number);
+    }
+}
+
+/// The arguments of a call as JSON text, which some servers send as a value.
+pub(super) fn argument_text(arguments: &Value) -> String {
+    match arguments {
+        Value::String(text) => text.clone(),
+        Value::Null => String::new(),
+        other => other.to_string(),
     }
 }
 

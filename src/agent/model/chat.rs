@@ -1,6 +1,6 @@
 //! OpenAI's *chat completions*, as many servers implement it.
 
-use super::assembly::{Assembly, count, error_in, list};
+use super::assembly::{Assembly, argument_text, count, error_in, list};
 use super::{AsText, RequestInputs, arguments, kept, tool_name};
 use crate::context::Message;
 use crate::model_error::ModelError;
@@ -228,16 +228,11 @@ pub(super) fn take(value: &Value, into: &mut Assembly) -> Result<(), ModelError>
     into.reason(reasoning.unwrap_or_default())?;
     for (position, call) in list(&said["tool_calls"]).iter().enumerate() {
         let function = &call["function"];
-        let arguments = match &function["arguments"] {
-            Value::String(text) => text.clone(),
-            Value::Null => String::new(),
-            other => other.to_string(),
-        };
         into.call(
             call["index"].as_u64().unwrap_or(position as u64),
             call["id"].as_str(),
             function["name"].as_str(),
-            &arguments,
+            &argument_text(&function["arguments"]),
         )?;
     }
     if let Some(reason) = choice["finish_reason"].as_str() {

@@ -81,7 +81,7 @@ impl Meter {
 
     /// The usage known so far. The cost is that of `model` at a provider.
     pub fn so_far(&self, provider: &str, model: &str) -> Metered {
-        let price = models::find(provider, model).map(|known| known.price);
+        let price = models::price(provider, model);
         Metered {
             usage: priced(self.assembly.usage, self.assembly.tokens_written, price),
             is_complete: self.assembly.stop.is_some(),
@@ -100,13 +100,13 @@ impl Meter {
             tokens_out: Some(received.max(text as u64)),
             ..told
         };
-        let price = models::find(provider, model).map(|known| known.price);
+        let price = models::price(provider, model);
         priced(usage, self.assembly.tokens_written, price)
     }
 }
 
 /// The cost of a number of sent tokens, if the price of the model is known.
 pub fn cost_of_sending(tokens: u64, provider: &str, model: &str) -> Option<f64> {
-    let price = models::find(provider, model)?.price;
+    let price = models::price(provider, model)?;
     Some(tokens as f64 * price.input / 1e6)
 }

@@ -63,5 +63,8 @@ impl ReasoningState {
 }
 
 fn size(thoughts: &[Value]) -> usize {
-    thoughts.iter().map(|it| it.to_string().len()).sum()
+    thoughts
+        .iter()
+        .map(|thought| thought.to_string().len())
+        .sum()
 }

@@ -8,12 +8,11 @@ use super::{
     StopReason, ToolResult,
 };
 use crate::fence;
-use crate::ledger::{Applied, ItemState, Mode, same_file};
+use crate::ledger::{Applied, Mode, same_file};
 use crate::plan_text::{self, PlanBlock};
 use crate::texts;
-use crate::tool::{PlanItem, PlanItemState, ToolCall, ToolRequest};
+use crate::tool::{PlanItem, ToolCall, ToolRequest};
 use crate::words::words;
-use sprag_domain::agent::Usage;
 use sprag_domain::assess::message::{MessageClass, failed_report, read_message};
 use sprag_domain::text::first_line;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -47,7 +46,7 @@ impl State {
     /// tree, the step ends at once.
     fn responded(&mut self, response: &Response) {
         self.clock(response.elapsed_ms);
-        self.spend(&response.usage);
+        self.usage.add(&response.usage);
         self.counts.steps += 1;
         self.counts.failures = 0;
         self.last = Last::Step;
@@ -76,8 +75,6 @@ impl State {
         }
         if understood {
             self.plain_words = None;
-        }
-        if understood {
             self.format_error = None;
             self.counts.format_errors = 0;
         } else {
@@ -213,7 +210,7 @@ impl State {
 
     fn slice_ended(&mut self, ended: &SliceEnded) {
         self.clock(ended.elapsed_ms);
-        self.spend(&ended.usage);
+        self.usage.add(&ended.usage);
         self.counts.steps = self.counts.steps.saturating_add(ended.steps);
         self.counts.tool_calls = self.counts.tool_calls.saturating_add(ended.tool_calls);
         self.files_changed(&ended.changed);
@@ -233,22 +230,6 @@ impl State {
 
     fn clock(&mut self, elapsed_ms: u64) {
         self.elapsed_ms = self.elapsed_ms.max(elapsed_ms);
-    }
-
-    fn spend(&mut self, usage: &Usage) {
-        let sum = |a: Option<u64>, b: Option<u64>| match (a, b) {
-            (None, None) => None,
-            (a, b) => Some(a.unwrap_or_default().saturating_add(b.unwrap_or_default())),
-        };
-        self.usage = Usage {
-            tokens_in: sum(self.usage.tokens_in, usage.tokens_in),
-            tokens_cached: sum(self.usage.tokens_cached, usage.tokens_cached),
-            tokens_out: sum(self.usage.tokens_out, usage.tokens_out),
-            cost_usd: match (self.usage.cost_usd, usage.cost_usd) {
-                (None, None) => None,
-                (a, b) => Some(a.unwrap_or_default() + b.unwrap_or_default()),
-            },
-        };
     }
 }
 
@@ -284,23 +265,12 @@ impl FinalWords {
 fn block_of(items: &[PlanItem], whole: bool) -> PlanBlock {
     let items = items.iter().take(plan_text::BLOCK_LINES);
     let lines = items
-        .filter_map(|item| plan_text::line(state_of(item.state), &item.text))
+        .filter_map(|item| plan_text::line(item.state, &item.text))
         .collect();
     if whole {
         PlanBlock::Plan { lines }
     } else {
         PlanBlock::Update { lines }
-    }
-}
-
-fn state_of(state: PlanItemState) -> ItemState {
-    match state {
-        PlanItemState::Pending => ItemState::Pending,
-        PlanItemState::InProgress => ItemState::InProgress,
-        PlanItemState::Done => ItemState::Done,
-        PlanItemState::Blocked => ItemState::Blocked,
-        PlanItemState::Superseded => ItemState::Superseded,
-        PlanItemState::AlreadySatisfied => ItemState::AlreadySatisfied,
     }
 }
 

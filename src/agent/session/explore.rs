@@ -4,6 +4,7 @@
 use super::state::{Counts, Last};
 use super::tests::{FINAL, bad_edit, call, carry_out, check, edit, plan, read, text, with};
 use super::*;
+use crate::context::{Budget, Message};
 use crate::digest::{BuildDigest, Digest};
 use crate::model_error::ModelErrorKind;
 use proptest::prelude::*;
@@ -291,11 +292,11 @@ fn labels(step: &Step) -> Vec<String> {
     }
 }
 
-/// The possible results of a step, as records.
-fn results(step: &Step) -> Vec<(Record, Option<ResponseFacts>)> {
+/// The possible results of a step.
+fn results(step: &Step) -> Vec<(Observation, Option<ResponseFacts>)> {
     let all = observations(step).into_iter().map(|observation| {
         let facts = ResponseFacts::of(&observation);
-        (Record::Observed { observation }, facts)
+        (observation, facts)
     });
     all.collect()
 }
@@ -313,15 +314,15 @@ fn explore(limits: &Limits, reached: &mut BTreeSet<String>) -> usize {
         check_step(limits, &state, way, &step);
         reached.extend(labels(&step));
         let way = way.step(&step);
-        let results = match step {
+        let results = match &step {
             Step::AskModel(_) => Cow::Borrowed(&of_model),
             _ => Cow::Owned(results(&step)),
         };
         let mut begun = state;
-        begun.apply(&Record::Intent { intent: step });
-        for (record, facts) in &*results {
+        begun.begin(&step);
+        for (observation, facts) in &*results {
             let mut next = begun.clone();
-            next.apply(record);
+            next.observe(observation);
             queue.push_back((next, way.observation(*facts), depth + 1));
         }
     }
@@ -375,6 +376,12 @@ fn ends(observation: &Observation) -> bool {
     }
 }
 
+/// One record of a session's history.
+enum Record {
+    Intent(Step),
+    Observed(Observation),
+}
+
 /// Runs a session in a random world and returns its history and its end.
 fn play(
     limits: &Limits,
@@ -392,11 +399,8 @@ fn play(
         let step = decide(limits, session.state());
         check_step(limits, session.state(), way, &step);
         way = way.step(&step);
-        let intent = Record::Intent {
-            intent: step.clone(),
-        };
-        session.apply(&intent);
-        history.push(intent);
+        session.begin(&step);
+        history.push(Record::Intent(step.clone()));
         if let Step::End { exit } = step {
             return (session, history, Some(exit));
         }
@@ -404,9 +408,8 @@ fn play(
         possible.retain(|observation| *any || !ends(observation));
         let observation = possible[choice.index(possible.len())].clone();
         way = way.observation(ResponseFacts::of(&observation));
-        let observed = Record::Observed { observation };
-        session.apply(&observed);
-        history.push(observed);
+        session.observe(&observation);
+        history.push(Record::Observed(observation));
     }
     (session, history, None)
 }
@@ -444,9 +447,14 @@ proptest! {
         prop_assert!(exit.is_some(), "no end after {} records", history.len());
         check_transcript(session.messages());
         let mut folded = State::new(&limits);
-        history.iter().for_each(|record| folded.apply(record));
+        for record in &history {
+            match record {
+                Record::Intent(step) => folded.begin(step),
+                Record::Observed(observation) => folded.observe(observation),
+            }
+        }
         prop_assert_eq!(&folded, session.state());
-        let telemetry = telemetry(session.state(), exit.unwrap(), None);
+        let telemetry = telemetry(session.state(), exit.unwrap());
         prop_assert!(telemetry.plan_finished <= telemetry.plan_items);
     }
 
@@ -465,7 +473,7 @@ proptest! {
                 Step::AskModel(_) => {
                     let said = &texts[asked % texts.len()];
                     asked += 1;
-                    session.observe(Observation::ModelResponded(text(said)));
+                    session.observe(&Observation::ModelResponded(text(said)));
                 }
                 Step::End { exit } => break exit,
                 other => return Err(TestCaseError::fail(format!("{other:?}"))),

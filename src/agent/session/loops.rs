@@ -95,7 +95,7 @@ impl Loops {
             Some(self.steps.range(from..).collect::<Vec<&Trace>>())
         };
         let calls =
-            |count| -> Option<Vec<u64>> { last(count)?.iter().map(|it| it.calls).collect() };
+            |count| -> Option<Vec<u64>> { last(count)?.iter().map(|step| step.calls).collect() };
         if calls(identical).is_some_and(|calls| calls.windows(2).all(|pair| pair[0] == pair[1])) {
             return Some(LoopKind::IdenticalCalls);
         }
@@ -112,7 +112,7 @@ impl Loops {
         let same = thoughts.windows(2).all(|pair| {
             let long = pair
                 .iter()
-                .all(|it| it.words.len() >= SHORT_THOUGHT && !it.progress);
+                .all(|step| step.words.len() >= SHORT_THOUGHT && !step.progress);
             long && likeness(&pair[0].words, &pair[1].words) >= SAME_THOUGHT
         });
         same.then_some(LoopKind::Reasoning)

@@ -1,30 +1,18 @@
 //! A session with a model as a history of intents and observations, and the choice of the next step.
 //!
-//! [`Session::apply`] folds a history into a [`State`], and [`decide()`] returns the next [`Step`]; both are
+//! [`Session::observe`] folds a history into a [`State`], and [`decide()`] returns the next [`Step`]; both are
 //! pure and total. A response is always applied completely, in this order: usage, plan blocks, every tool call,
 //! the final message. Only then are the stagnation score and a decision to stop computed. The structure
 //! enforces this order: while calls are open, the only step is to carry them out; when they have been, the
 //! step is closed, scored and judged.
 //!
-//! The surrounding loop carries out the steps and reports their results:
-//!
-//! ```text
-//! loop {
-//!     let observation = match session.next_step() {
-//!         Step::AskModel(_) => model.ask(&session.request()).await,
-//!         Step::ApplyTools(calls) => tools.apply(&calls).await,
-//!         Step::FixSlice(slice) => run_slice(slice).await,
-//!         Step::Wait { ms } => sleep(ms).await,
-//!         Step::End(exit) => break exit,
-//!     };
-//!     session.observe(observation);
-//! }
-//! ```
+//! The loop in [`crate::turn`] carries out the steps and reports their results.
 
 mod apply;
 mod decide;
 mod limits;
 mod loops;
+mod running;
 mod stagnation;
 mod state;
 mod telemetry;
@@ -37,24 +25,20 @@ mod tests;
 pub use decide::decide;
 pub use limits::{Limits, RECENT_STEPS, Thresholds};
 pub use loops::LoopKind;
+pub use running::Session;
 pub use sprag_domain::session::{CompletionKind, SessionExit, Telemetry};
 pub use stagnation::Stagnation;
 pub use state::{Counts, Repair, State};
-pub use telemetry::{completion_kind, telemetry};
+pub use telemetry::telemetry;
 
-use super::context::{Budget, Context, Message};
-use super::model_error::{ModelError, ModelErrorKind};
-use super::texts;
+use super::model_error::ModelError;
 use super::tool::{ToolCall, ToolRequest};
 use serde::Serialize;
 use sprag_domain::agent::Usage;
-use std::sync::Arc;
 
 /// The next step of a session.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "step", rename_all = "snake_case")]
-#[derive(strum::IntoStaticStr)]
-#[strum(serialize_all = "snake_case")]
 pub enum Step {
     /// Ask the model.
     AskModel(ModelRequest),
@@ -202,8 +186,6 @@ pub struct OpenCall {
 /// The result of a step.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "observed", rename_all = "snake_case")]
-#[derive(strum::IntoStaticStr)]
-#[strum(serialize_all = "snake_case")]
 pub enum Observation {
     /// The model answered.
     ModelResponded(Response),
@@ -290,173 +272,4 @@ pub struct SliceEnded {
     pub usage: Usage,
     /// The outer session's clock, in milliseconds.
     pub elapsed_ms: u64,
-}
-
-/// One line of a session's history.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[serde(tag = "record", rename_all = "snake_case")]
-pub enum Record {
-    /// A step is about to run.
-    Intent {
-        /// The step.
-        intent: Step,
-    },
-    /// The result of a step.
-    Observed {
-        /// The observation.
-        observation: Observation,
-    },
-}
-
-/// A running session: its state and its transcript, both folds of its history.
-#[derive(Debug, Clone)]
-pub struct Session {
-    limits: Limits,
-    state: State,
-    context: Context,
-}
-
-impl Session {
-    /// A session that has not started.
-    pub fn new(limits: Limits, budget: Budget, system: String, task: String) -> Self {
-        let messages = vec![
-            Message::System { text: system },
-            Message::Task { text: task },
-        ];
-        Self::with(limits, Context::new(budget), messages)
-    }
-
-    /// A session on a single file that has not started.
-    pub fn slice(&self, slice: &Slice) -> Self {
-        let text = |wanted: fn(&Message) -> Option<&str>| {
-            let text = self.messages().find_map(wanted);
-            text.unwrap_or_default()
-        };
-        let system = text(|message| match message {
-            Message::System { text } => Some(text),
-            _ => None,
-        });
-        let task = text(|message| match message {
-            Message::Task { text } => Some(text),
-            _ => None,
-        });
-        let messages = vec![
-            Message::System {
-                text: system.to_owned(),
-            },
-            Message::Task {
-                text: texts::slice_task(slice, task),
-            },
-        ];
-        Self::with(slice.limits.clone(), self.context.afresh(), messages)
-    }
-
-    fn with(limits: Limits, mut context: Context, messages: Vec<Message>) -> Self {
-        for message in messages {
-            context.push(message);
-        }
-        Self {
-            state: State::new(&limits),
-            limits,
-            context,
-        }
-    }
-
-    /// The next step. The step counts as started.
-    pub fn next_step(&mut self) -> Step {
-        let step = decide(&self.limits, &self.state);
-        self.apply(&Record::Intent {
-            intent: step.clone(),
-        });
-        step
-    }
-
-    /// Records the result of the step.
-    pub fn observe(&mut self, observation: Observation) {
-        self.apply(&Record::Observed { observation });
-    }
-
-    /// Applies one record of a history.
-    pub fn apply(&mut self, record: &Record) {
-        match record {
-            Record::Intent {
-                intent: Step::AskModel(request),
-            } => self.asked(request),
-            Record::Intent { .. } => {}
-            Record::Observed { observation } => self.heard(observation),
-        }
-        self.state.apply(record);
-    }
-
-    /// The messages of the current request, within the budget.
-    pub fn request(&self) -> Vec<&Arc<Message>> {
-        self.context.request()
-    }
-
-    /// The state.
-    pub fn state(&self) -> &State {
-        &self.state
-    }
-
-    /// The limits.
-    pub fn limits(&self) -> &Limits {
-        &self.limits
-    }
-
-    /// The complete transcript.
-    pub fn messages(&self) -> impl Iterator<Item = &Message> {
-        self.context.messages()
-    }
-
-    fn asked(&mut self, request: &ModelRequest) {
-        for answer in &request.answers {
-            self.context.push(Message::ToolResult {
-                id: answer.id.clone(),
-                name: answer.name.clone(),
-                ok: answer.ok,
-                output: answer.text.clone(),
-            });
-        }
-        if !request.notes.is_empty() {
-            let notes: Vec<String> = request.notes.iter().map(texts::note).collect();
-            self.context.push(Message::Note {
-                text: notes.join("\n\n"),
-            });
-        }
-        self.context.prepare();
-    }
-
-    fn heard(&mut self, observation: &Observation) {
-        match observation {
-            Observation::ModelResponded(response) => {
-                if let Some(tokens) = response.usage.tokens_in {
-                    self.context.counted(tokens);
-                }
-                self.context.push(Message::Assistant {
-                    text: response.text.clone(),
-                    calls: response.calls.clone(),
-                });
-            }
-            Observation::ModelFailed { error, .. } => {
-                if error.kind == ModelErrorKind::ContextTooLong {
-                    self.context.refused();
-                }
-            }
-            Observation::ToolsApplied { results, .. } => {
-                let calls = self.state.open_calls().iter().enumerate();
-                let results = calls.map(|(index, call)| {
-                    let result = results.get(index);
-                    Message::ToolResult {
-                        id: call.id.clone(),
-                        name: call.request.name().to_owned(),
-                        ok: result.is_some_and(|result| result.ok),
-                        output: result
-                            .map_or_else(|| texts::NOT_RUN.to_owned(), |it| it.output.clone()),
-                    }
-                });
-                self.context.push_results(results);
-            }
-            Observation::SliceEnded(_) | Observation::Waited { .. } | Observation::Cancelled => {}
-        }
-    }
 }

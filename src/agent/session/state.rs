@@ -2,8 +2,8 @@
 
 use super::loops::{Loops, Verdict};
 use super::{
-    CallAnswer, FormatError, Limits, ModelRequest, Note, OpenCall, Record, SessionExit, Slice,
-    Stagnation, Step, Suppressed, Thresholds,
+    CallAnswer, FormatError, Limits, ModelRequest, Note, OpenCall, SessionExit, Slice, Stagnation,
+    Step, Suppressed, Thresholds,
 };
 use crate::ledger::Ledger;
 use crate::model_error::ModelError;
@@ -235,7 +235,8 @@ impl State {
         if self.ledger.planned() > 0 {
             return self.ledger.is_complete();
         }
-        let satisfied = self.final_words.as_ref().is_some_and(|it| it.satisfied);
+        let words = self.final_words.as_ref();
+        let satisfied = words.is_some_and(|words| words.satisfied);
         exit == SessionExit::Submitted && (!self.changed.is_empty() || satisfied)
     }
 
@@ -264,15 +265,8 @@ impl State {
             || self.stagnation.is_stagnant(&self.thresholds, remaining)
     }
 
-    /// Applies one record.
-    pub fn apply(&mut self, record: &Record) {
-        match record {
-            Record::Intent { intent } => self.intend(intent),
-            Record::Observed { observation } => self.observe(observation),
-        }
-    }
-
-    fn intend(&mut self, step: &Step) {
+    /// Records that a step is about to run.
+    pub(super) fn begin(&mut self, step: &Step) {
         match step {
             Step::AskModel(request) => self.ask(request),
             Step::FixSlice(slice) => self.slice(slice),

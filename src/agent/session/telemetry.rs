@@ -1,34 +1,23 @@
 //! The statistics of a session.
 
 use super::{CompletionKind, Limits, SessionExit, State, Telemetry};
-use sprag_domain::checks::verdict::Verdict;
 
-/// How complete a session's work is, given how it ended. `verdict` is the verification's verdict on the
-/// tree that it left; the model's claims never count as verification.
-pub fn completion_kind(
-    state: &State,
-    exit: SessionExit,
-    verdict: Option<&Verdict>,
-) -> CompletionKind {
-    let complete = match verdict {
-        Some(Verdict::Passed) => Some(CompletionKind::CompleteVerified),
-        None | Some(Verdict::NotRun | Verdict::Aborted) => Some(CompletionKind::CompleteUnverified),
-        Some(Verdict::Failed { .. } | Verdict::TimedOut { .. } | Verdict::CannotStart { .. }) => {
-            None
-        }
-    };
+/// How complete a session's work is, given how it ended. The model's claims never count as verification:
+/// [`Telemetry::judge`] applies its result.
+fn completion_kind(state: &State, exit: SessionExit) -> CompletionKind {
     if state.is_blocked() {
-        return CompletionKind::Blocked;
-    }
-    match complete {
-        Some(complete) if state.is_complete(exit) => complete,
-        _ if exit.is_limit() => CompletionKind::Exhausted,
-        _ => CompletionKind::Partial,
+        CompletionKind::Blocked
+    } else if state.is_complete(exit) {
+        CompletionKind::CompleteUnverified
+    } else if exit.is_limit() {
+        CompletionKind::Exhausted
+    } else {
+        CompletionKind::Partial
     }
 }
 
 /// The statistics of a session that ended with `exit`.
-pub fn telemetry(state: &State, exit: SessionExit, verdict: Option<&Verdict>) -> Telemetry {
+pub fn telemetry(state: &State, exit: SessionExit) -> Telemetry {
     let counts = state.counts();
     Telemetry {
         exit,
@@ -43,7 +32,7 @@ pub fn telemetry(state: &State, exit: SessionExit, verdict: Option<&Verdict>) ->
         tool_calls: counts.tool_calls,
         read_only_steps: counts.read_only_steps,
         tokens: state.tokens(),
-        completion_kind: completion_kind(state, exit, verdict),
+        completion_kind: completion_kind(state, exit),
     }
 }
 

@@ -3,11 +3,13 @@ mod limits;
 mod stalls;
 
 use super::*;
+use crate::context::{Budget, Message};
 use crate::ledger::tests::checklist;
 use crate::model_error::ModelErrorKind;
+use crate::texts;
 use crate::tool::Arguments;
 use serde_json::{Value, json};
-use sprag_domain::checks::verdict::Verdict;
+use std::sync::Arc;
 
 pub(super) fn text(text: &str) -> Response {
     Response {
@@ -98,7 +100,7 @@ struct Played {
 
 impl Played {
     fn telemetry(&self) -> Telemetry {
-        telemetry(self.session.state(), self.exit, None)
+        telemetry(self.session.state(), self.exit)
     }
 
     fn kind(&self) -> CompletionKind {
@@ -156,7 +158,7 @@ fn play_with(limits: &Limits, script: &[Response], slice: impl Fn(&Slice) -> Sli
             Step::Wait { .. } => Observation::Waited { elapsed_ms: 0 },
             Step::End { exit } => break exit,
         };
-        session.observe(observation);
+        session.observe(&observation);
     };
     Played {
         session,

@@ -81,9 +81,9 @@ fn other_agents_words_for_a_plan_are_understood() {
         of("update_plan", arguments),
         Ok(ToolRequest::UpdatePlan {
             items: vec![
-                item("a", PlanItemState::Done),
-                item("b", PlanItemState::InProgress),
-                item("c", PlanItemState::Pending),
+                item("a", ItemState::Done),
+                item("b", ItemState::InProgress),
+                item("c", ItemState::Pending),
             ],
             replace: false,
         })

@@ -21,18 +21,16 @@ impl From<Usage> for RunUsage {
 }
 
 impl RunUsage {
-    /// Adds a turn's usage. A sum without any known part stays unknown.
+    /// Adds a turn's usage.
     pub(super) fn add(&mut self, usage: &Usage) {
-        let sum = |a: Option<u64>, b: Option<u64>| match (a, b) {
-            (None, None) => None,
-            (a, b) => Some(a.unwrap_or(0).saturating_add(b.unwrap_or(0))),
+        let mut sum = Usage {
+            tokens_in: self.tokens_in,
+            tokens_cached: self.tokens_cached,
+            tokens_out: self.tokens_out,
+            cost_usd: self.cost_usd,
         };
-        self.tokens_in = sum(self.tokens_in, usage.tokens_in);
-        self.tokens_cached = sum(self.tokens_cached, usage.tokens_cached);
-        self.tokens_out = sum(self.tokens_out, usage.tokens_out);
-        if let Some(cost) = usage.cost_usd {
-            self.cost_usd = Some(self.cost_usd.unwrap_or(0.0) + cost);
-        }
+        sum.add(usage);
+        *self = sum.into();
     }
 }
 

@@ -192,7 +192,7 @@ fn failing(limits: &Limits, error: &ModelError, after: usize) -> (Vec<Step>, Ses
             other => panic!("{other:?}"),
         };
         steps.push(step);
-        session.observe(observation);
+        session.observe(&observation);
     }
 }
 
@@ -251,12 +251,12 @@ fn a_cancel_ends_the_session_whatever_is_open() {
     let limits = Limits::default();
     let mut session = Session::new(limits, Budget::default(), String::new(), String::new());
     session.next_step();
-    session.observe(Observation::ModelResponded(with(
+    session.observe(&Observation::ModelResponded(with(
         FINAL,
         vec![edit("src/a.rs")],
     )));
     assert!(matches!(session.next_step(), Step::ApplyTools { .. }));
-    session.observe(Observation::Cancelled);
+    session.observe(&Observation::Cancelled);
     assert_eq!(
         session.next_step(),
         Step::End {
@@ -317,9 +317,9 @@ fn calls_without_a_result_are_answered_too() {
     );
     session.next_step();
     let calls = vec![read("src/a.rs"), edit("src/b.rs")];
-    session.observe(Observation::ModelResponded(with("", calls)));
+    session.observe(&Observation::ModelResponded(with("", calls)));
     session.next_step();
-    session.observe(Observation::ToolsApplied {
+    session.observe(&Observation::ToolsApplied {
         results: Vec::new(),
         elapsed_ms: 0,
     });
