@@ -1,6 +1,6 @@
 //! Commit messages: sanitises the agent's suggestion, and provides the default message.
 
-use crate::text::plain;
+use crate::text::{cap_chars, plain};
 use regex::Regex;
 use std::borrow::Cow;
 use std::sync::LazyLock;
@@ -16,6 +16,13 @@ pub struct SuggestedMessage {
 
 const MARKER: &str = "SUGGESTED_COMMIT_MESSAGE:";
 const END: &str = "END_COMMIT_MESSAGE";
+
+/// The maximum number of characters of a line that Sprag adds: hooks often refuse longer ones.
+const MAX_LINE: usize = 100;
+/// The beginning of the trailer that names the task of a commit.
+pub const TASK_TRAILER: &str = "Sprag-Task: ";
+/// The beginning of the trailer that names the run of a commit.
+pub const RUN_TRAILER: &str = "Sprag-Run: ";
 
 /// Trailers that an agent may set. Those that close an issue lose its reference, as in any other text.
 const ALLOWED_TRAILERS: [&str; 14] = [
@@ -120,11 +127,10 @@ pub fn compose(
     let mut message = match suggested {
         Some(message) if message.body.is_empty() => message.subject.clone(),
         Some(message) => format!("{}\n\n{}", message.subject, message.body),
-        None => format!(
-            "[sprag] Complete task {}: {}",
-            without_references(&fold(task_id)),
-            harmless(task_title)
-        ),
+        None => {
+            let (id, title) = (without_references(&fold(task_id)), harmless(task_title));
+            cap_chars(&format!("[sprag] Complete task {id}: {title}"), MAX_LINE).into_owned()
+        }
     };
     message.truncate(message.trim_end().len());
     for (place, (key, value)) in trailers.iter().enumerate() {
@@ -134,6 +140,30 @@ pub fn compose(
     }
     message.push('\n');
     message
+}
+
+/// The value of `Sprag-Task`: the plan, whose name is shortened if the line would be too long, and the task.
+pub fn task_value(plan: &str, task_id: &str) -> String {
+    let rest = TASK_TRAILER.len() + "/".len() + task_id.len();
+    let plan: String = plan.chars().take(MAX_LINE.saturating_sub(rest)).collect();
+    format!("{plan}/{task_id}")
+}
+
+/// The value of `Sprag-Run`: the page of the workflow run, or the run's id if there is no page or the line would be
+/// too long.
+pub fn run_value(page: Option<String>, run_id: &str) -> String {
+    let fits = |page: &String| RUN_TRAILER.len() + page.chars().count() <= MAX_LINE;
+    page.filter(fits).unwrap_or_else(|| run_id.to_owned())
+}
+
+/// A message without the trailers that Sprag adds.
+pub fn without_own_trailers(message: &str) -> String {
+    let lines: Vec<&str> = message.lines().filter(|line| !is_own(line)).collect();
+    format!("{}\n", lines.join("\n").trim_end())
+}
+
+fn is_own(line: &str) -> bool {
+    line.starts_with(TASK_TRAILER) || line.starts_with(RUN_TRAILER)
 }
 
 /// The title of a task as a part of a subject.
@@ -182,8 +212,7 @@ pub struct Reviewed {
 pub fn reviewed(message: &str) -> Option<Reviewed> {
     let message = message.trim_end();
     let (head, last) = message.rsplit_once("\n\n")?;
-    let is_own = |line: &&str| line.starts_with("Sprag-Task: ") || line.starts_with("Sprag-Run: ");
-    let (own, rest): (Vec<&str>, Vec<&str>) = last.lines().partition(is_own);
+    let (own, rest): (Vec<&str>, Vec<&str>) = last.lines().partition(|line| is_own(line));
     let mut lines: Vec<&str> = head.lines().collect();
     if !rest.is_empty() {
         lines.push("");

@@ -1,16 +1,12 @@
 //! The results of Sprag's work in a period, folded from the commits of the history and from the records of
 //! runs.
 
+use crate::commit_message::{RUN_TRAILER, TASK_TRAILER};
 use crate::outcome::{Reason, RunStatus, TaskEnd};
 use crate::summary::RunSummary;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
-
-/// The trailer that names the task of a commit.
-const TASK_TRAILER: &str = "Sprag-Task: ";
-/// The trailer that names the run of a commit.
-pub const RUN_TRAILER: &str = "Sprag-Run: ";
 
 const REVERTS: &str = "This reverts commit ";
 const MARKER: &str = "<!-- sprag:outcome ";

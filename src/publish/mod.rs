@@ -10,6 +10,7 @@ mod event_request;
 use crate::cli::{Output, PublishArgs};
 use crate::commit_policy::{self, LineLookup, Messages, Policy};
 use crate::context::Context;
+use crate::domain::commit_message::{reviewed, run_value};
 use crate::domain::event::{EventKind, PushLine, RebasedLine};
 use crate::domain::outcome::{Reason, RunStatus, short};
 use crate::domain::protected_paths::ProtectedPaths;
@@ -490,7 +491,7 @@ impl Job<'_> {
             protected: self.protected,
             plan: self.plan,
             identities: &[identity_of_commits(self.context.in_actions(), repo)],
-            messages: Messages::OfRun(page.as_deref().unwrap_or(&self.summary.run_id)),
+            messages: Messages::OfRun(&run_value(page, &self.summary.run_id)),
             secrets: secrets.as_ref().map(|detector| (detector, held)),
         };
         let read = |commit: &RevId, path: &[u8]| repo.file_of(commit, path).ok().flatten();
@@ -510,8 +511,8 @@ fn harmless(
     let mut messages = Vec::new();
     for commit in &facts.commits {
         let message = String::from_utf8_lossy(&commit.message);
-        let clean = crate::domain::commit_message::reviewed(&message)
-            .map_or_else(|| message.clone().into_owned(), |read| read.text);
+        let clean =
+            reviewed(&message).map_or_else(|| message.clone().into_owned(), |read| read.text);
         messages.push((commit.id.clone(), clean.into_bytes()));
     }
     let made = repo

@@ -2,8 +2,8 @@
 //! they hold, so that a run that cannot be resumed keeps its end.
 
 use crate::domain::attempt::{Record, Step, TaskState, fold, have_phases_of, phases};
+use crate::domain::commit_message::RUN_TRAILER;
 use crate::domain::outcome::short;
-use crate::domain::outcomes::RUN_TRAILER;
 use crate::domain::snapshot::{KnownSnapshot, RevId, Snapshot};
 use crate::error::{Error, Result};
 use crate::git::{CommitFacts, Exempt, Repo};

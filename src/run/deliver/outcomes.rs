@@ -2,8 +2,9 @@
 //! this machine, and from the check runs on GitHub if there is access.
 
 use crate::context::Context;
+use crate::domain::commit_message::RUN_TRAILER;
 use crate::domain::duration;
-use crate::domain::outcomes::{HistoryCommit, Outcomes, RUN_TRAILER, RunLine, outcomes};
+use crate::domain::outcomes::{HistoryCommit, Outcomes, RunLine, outcomes};
 use crate::error::{Error, Result};
 use crate::git::{self, Real};
 use crate::github::actions_environment::ActionsEnvironment;

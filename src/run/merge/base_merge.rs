@@ -3,6 +3,7 @@
 
 use crate::context::Context;
 use crate::domain::attempt::{BlamedTest, Interruption, Role};
+use crate::domain::commit_message::task_value;
 use crate::domain::event::{EventKind, TaskEnded};
 use crate::domain::outcome::{Outcome, Reason, TaskEnd, short};
 use crate::domain::prompt::MergeText;
@@ -183,8 +184,8 @@ fn attempt(
     }
     let subject = format!("Merge {theirs} into {ours}");
     let message = format!(
-        "{subject}\n\nSprag-Task: {}/{task}\nSprag-Run: {}\n",
-        plan_name(&parts.tree.plan),
+        "{subject}\n\nSprag-Task: {}\nSprag-Run: {}\n",
+        task_value(&plan_name(&parts.tree.plan), task),
         parts.setup.run_link()
     );
     let who = identity(&parts.setup, &parts.tree, &mut parts.emit);

@@ -1,6 +1,7 @@
 //! What is fixed for the whole run: its directory, its settings, its environment, and what cancels it.
 
 use crate::domain::attempt::{Interruption, Policy, Spend, phases};
+use crate::domain::commit_message::run_value;
 use crate::domain::duration::{self, millis};
 use crate::domain::event::EventKind;
 use crate::domain::output_schema::OutputSchema;
@@ -189,8 +190,13 @@ impl Setup {
             .unwrap_or(HEARTBEAT_EVERY)
     }
 
-    /// The URL of the workflow run in GitHub Actions, elsewhere the run id.
+    /// This run in commit messages: the URL of the workflow run in GitHub Actions, elsewhere the run id.
     pub fn run_link(&self) -> String {
+        self.link_of(&self.run_id)
+    }
+
+    /// A run of this workflow run in commit messages, by its id.
+    pub fn link_of(&self, run_id: &str) -> String {
         let set = |name: &str| self.variable(name).filter(|value| !value.is_empty());
         let page = || {
             let server = set("GITHUB_SERVER_URL").unwrap_or("https://github.com");
@@ -200,8 +206,7 @@ impl Setup {
                 set("GITHUB_RUN_ID")?
             ))
         };
-        let page = self.in_actions.then(page).flatten();
-        page.unwrap_or_else(|| self.run_id.clone())
+        run_value(self.in_actions.then(page).flatten(), run_id)
     }
 
     /// The commit that the first process of the run started from; `None` in an empty repository.

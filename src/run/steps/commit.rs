@@ -4,7 +4,7 @@ use crate::checks::permit_unchecked;
 use crate::commit_policy::{LineLookup, Messages, Policy, violations};
 use crate::domain::attempt::{Grounds, Observation};
 use crate::domain::commit_message::{
-    SuggestedMessage, compose, suggested_by_commit, suggested_commit_message,
+    SuggestedMessage, compose, suggested_by_commit, suggested_commit_message, task_value,
 };
 use crate::domain::event::EventKind;
 use crate::domain::outcome::short_id;
@@ -361,7 +361,7 @@ fn message(setup: &Setup, tree: &WorkTree, run: &TaskRun<'_>, squashed: Option<&
     let trailers = [
         (
             "Sprag-Task".to_owned(),
-            format!("{}/{}", plan_name(&tree.plan), run.task.id),
+            task_value(&plan_name(&tree.plan), run.task.id.as_str()),
         ),
         ("Sprag-Run".to_owned(), setup.run_link()),
     ];

@@ -1,6 +1,7 @@
 //! Runs the repository's own hooks, as they were when the run started.
 
 use crate::domain::attempt::Observation;
+use crate::domain::commit_message::without_own_trailers;
 use crate::git::{Hook, RawSnapshot, Staged};
 use crate::process::{CommandSpec, Exit, HeadTail, Input, Limits, clean_text, run};
 use crate::run::begin::isolation::Purpose;
@@ -24,7 +25,7 @@ pub(crate) enum Hooked {
     Ended(Observation),
 }
 
-/// Runs pre-commit and commit-msg.
+/// Runs pre-commit and commit-msg. A message that is refused is tried once more without Sprag's own trailers.
 ///
 /// # Errors
 /// When a hook cannot be prepared or the run's own state cannot be written.
@@ -42,7 +43,22 @@ pub(crate) async fn ask_hooks(
         ended @ Hooked::Ended(_) => return Ok(ended),
     }
     let hook = Hook::CommitMsg { message: &message };
-    run_hook(setup, tree, emit, task, commit, (hook, &message)).await
+    let asked = run_hook(setup, tree, emit, task, commit, (hook, &message)).await?;
+    if !matches!(asked, Hooked::Ended(Observation::HookRejected { .. })) {
+        return Ok(asked);
+    }
+    let bare = without_own_trailers(&message);
+    let hook = Hook::CommitMsg { message: &bare };
+    let again = run_hook(setup, tree, emit, task, commit, (hook, &bare)).await?;
+    if matches!(again, Hooked::Ended(Observation::HookRejected { .. })) {
+        return Ok(asked);
+    }
+    if matches!(again, Hooked::Agreed(_)) {
+        emit.warn(
+            "the commit-msg hook refuses the lines `Sprag-Task` and `Sprag-Run`, so the commit is without them",
+        );
+    }
+    Ok(again)
 }
 
 async fn run_hook(

@@ -185,6 +185,51 @@ fn another_message_is_enough_if_the_hook_refused_the_message() {
 }
 
 #[test]
+fn sprags_own_trailers_are_left_out_if_the_hook_refuses_them() {
+    let project = fixable();
+    project.hook(
+        "commit-msg",
+        "! grep -q '^Sprag-' \"$1\" || { echo 'unknown trailer'; exit 1; }",
+    );
+    let agent = project.agent(&format!("{FIX}; echo 'SUGGESTED_COMMIT_MESSAGE: The file'"));
+    let run = project.run(&agent, &[]).expect(0);
+    assert_eq!((project.calls(), project.checks()), (1, 1));
+    assert_eq!(
+        project.git(&["log", "-1", "--format=%B"]).trim(),
+        "The file"
+    );
+    let warned = "the commit-msg hook refuses the lines `Sprag-Task` and `Sprag-Run`, so the commit is without them";
+    assert_eq!(warnings(&run), [warned]);
+}
+
+#[test]
+fn no_line_of_sprags_in_a_message_is_longer_than_hooks_accept() {
+    let (id, title) = ("p".repeat(120), "Fix it ".repeat(30));
+    let plan = format!("id: {id}\ntasks: [{{ id: fix, title: {title} }}]\n");
+    let mut project = Project::new(&[("plan.yaml", &plan)]);
+    let repository = format!("owner/{}", "n".repeat(90));
+    for (name, value) in [
+        ("GITHUB_ACTIONS", "true"),
+        ("GITHUB_SERVER_URL", "https://github.example"),
+        ("GITHUB_REPOSITORY", &repository),
+        ("GITHUB_RUN_ID", "42"),
+    ] {
+        project.env(name, value);
+    }
+    let temp = project.outside("runner-temp");
+    fs::create_dir(&temp).unwrap();
+    project.env("RUNNER_TEMP", &temp);
+    project.hook("commit-msg", "! grep -E '^.{101}' \"$1\"");
+    let agent = project.agent(FIX);
+    project.run(&agent, &[]).expect(0);
+    let message = project.git(&["log", "-1", "--format=%B"]);
+    assert!(
+        message.contains("\nSprag-Task: ppp") && message.contains("p/fix\nSprag-Run: 0"),
+        "{message}"
+    );
+}
+
+#[test]
 fn the_same_message_is_not_tried_again() {
     let project = fixable();
     project.hook("commit-msg", "echo 'begin with Fix:'; exit 1");

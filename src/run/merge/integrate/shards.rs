@@ -5,7 +5,7 @@ use crate::commit_policy::{LineLookup, Messages, Policy, violations};
 use crate::context::Context;
 use crate::domain::agent::Usage;
 use crate::domain::attempt::BlamedTest;
-use crate::domain::commit_message::reviewed;
+use crate::domain::commit_message::{reviewed, task_value};
 use crate::domain::outcome::{Reason, TaskEnd, short};
 use crate::domain::snapshot::RevId;
 use crate::domain::summary::TaskSummary;
@@ -201,11 +201,7 @@ impl<'r, 'e> ShardReader<'r, 'e> {
             let line = repo
                 .unbundle(bundle, &start)
                 .map_err(|error| error.to_string())?;
-            let run = if self.parts.setup.in_actions {
-                self.parts.setup.run_link()
-            } else {
-                summary.run_id.clone()
-            };
+            let run = self.parts.setup.link_of(&summary.run_id);
             self.take(&mut shard, &start, line, &Messages::OfRun(&run))?;
         }
         Ok(shard)
@@ -312,7 +308,8 @@ impl<'r, 'e> ShardReader<'r, 'e> {
             let subject = text.lines().next().unwrap_or_default().to_owned();
             clean.push((commit.id.clone(), text.into_bytes()));
             let mut known = tasks.into_iter();
-            let known = known.find(|(plan, id)| *plan == name && self.place(id).is_some());
+            let is_of_plan = |plan: &str, id: &str| task_value(plan, id) == task_value(&name, id);
+            let known = known.find(|(plan, id)| is_of_plan(plan, id) && self.place(id).is_some());
             match known {
                 Some((_, task)) => works.push(Work {
                     id: commit.id.clone(),
