@@ -120,6 +120,27 @@ impl Repo {
         self.settle(&to, &changes, &Exempt::default())
     }
 
+    /// A branch that exists here or on the remote and keeps git from making a new branch: `sprag` for `sprag/issue-1`.
+    pub fn branch_in_the_way(
+        &self,
+        remote: &Remote,
+        branch: &BranchName,
+        cancel: &Cancel,
+    ) -> Option<String> {
+        let name = branch.short();
+        let mut parents = name
+            .match_indices('/')
+            .filter_map(|(end, _)| name.get(..end));
+        let exists = |parent: &&str| {
+            let full = format!("refs/heads/{parent}");
+            let args = ["rev-parse", "-q", "--verify", &full];
+            let here = self.real_call().git().args(args).status();
+            here.is_ok_and(|here| here.status == Some(0))
+                || matches!(self.ls_remote(remote, &full, cancel), Ok(Some(_)))
+        };
+        parents.find(exists).map(str::to_owned)
+    }
+
     /// Plans a [`Repo::move_to`] from the base to `to`, which must already be in the repository. The work
     /// tree then has nothing that undoing the move could lose.
     ///

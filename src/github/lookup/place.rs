@@ -393,6 +393,15 @@ pub fn on_branch(
         (None, None) => return Ok(()),
     };
     let remote = remote(context, actions).map_err(|error| failed(&error))?;
+    if branch.at.is_none()
+        && let Some(other) = repo.branch_in_the_way(&remote, &name, &Cancel::new())
+    {
+        let why = format!(
+            "git cannot make the branch `{}` beside the branch `{other}`",
+            branch.name
+        );
+        return Err(Error::config(why).hint(format!("rename or remove the branch `{other}`")));
+    }
     repo.switch_to(&remote, &name, &to, &Cancel::new())
         .map_err(|error| failed(&error))?;
     Ok(())

@@ -58,6 +58,28 @@ fn a_label_on_an_issue_brings_a_branch_a_draft_and_a_comment() {
 }
 
 #[test]
+fn a_branch_in_the_way_is_named_before_the_first_turn() {
+    for is_remote in [true, false] {
+        let mut runner = with_pull();
+        let number = issue(&runner, BODY);
+        if is_remote {
+            runner.branch("sprag", "x.txt", "x");
+        } else {
+            runner.project.git(&["branch", "sprag"]);
+        }
+        runner.labelled(number, "grace");
+        let agent = runner.project.agent(WRITE);
+        let step = runner.step(&["--agent-command", &agent]).expect(2);
+        assert_eq!(runner.project.calls(), 0);
+        let why =
+            format!("git cannot make the branch `sprag/issue-{number}` beside the branch `sprag`");
+        assert!(step.run.stderr.contains(&why), "{}", step.run.stderr);
+        let comment = runner.comment(number).unwrap();
+        assert!(comment.contains("ename or remove the branch"), "{comment}");
+    }
+}
+
+#[test]
 fn the_issues_boxes_are_checked_once_the_work_is_pushed() {
     let mut runner = with_pull();
     let body = "Intro <!-- hidden -->\r\n\r\n- [x] `z.txt` was added\r\n- [ ] Write c.txt\r\n  - [ ] a part\r\n* [ ] Write d.txt \r\n\r\n## Acceptance criteria\r\n- [ ] both are there\r\n";
