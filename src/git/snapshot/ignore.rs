@@ -1,6 +1,6 @@
 //! Applies the ignore rules of the base, so that an edited `.gitignore` hides nothing.
 
-use crate::git::bytes::{as_path, nul_fields, nul_joined};
+use crate::git::bytes::{as_path, display_path, nul_fields, nul_joined};
 use crate::git::entries::split;
 use crate::git::error::{GitError, io_error};
 use crate::git::repo::Repo;
@@ -58,6 +58,34 @@ impl Repo {
         let asked = self.call().without_env("GIT_LITERAL_PATHSPECS").args(args);
         let ignored = asked.stdin(paths).status()?;
         Ok(nul_fields(&ignored.stdout).map(<[u8]>::to_vec).collect())
+    }
+
+    /// The paths among these that rules in the work tree ignore, with the file and the line of the rule:
+    /// `lib/util.py, which .gitignore line 3 ignores`.
+    ///
+    /// # Errors
+    /// When git does not say.
+    pub fn ignored_by(&self, paths: &[Vec<u8>]) -> Result<Vec<String>, GitError> {
+        if paths.is_empty() {
+            return Ok(Vec::new());
+        }
+        let args = ["check-ignore", "--no-index", "--verbose", "-z", "--stdin"];
+        let asked = self.call().without_env("GIT_LITERAL_PATHSPECS").args(args);
+        let paths = nul_joined(paths.iter().map(Vec::as_slice));
+        let found = asked.stdin(paths).status()?.stdout;
+        let fields: Vec<&[u8]> = nul_fields(&found).collect();
+        let sentence = |found: &[&[u8]]| {
+            let &[file, line, _, path] = found else {
+                return None;
+            };
+            let rule = match split(file).1 {
+                b".gitignore" => display_path(file),
+                _ => "the exclude file of git".to_owned(),
+            };
+            let (path, line) = (display_path(path), display_path(line));
+            Some(format!("{path}, which {rule} line {line} ignores"))
+        };
+        Ok(fields.chunks(4).filter_map(sentence).collect())
     }
 
     /// Untracked files that the ignore rules of the work tree hide, but not those of the base. It needs a

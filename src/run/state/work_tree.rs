@@ -121,6 +121,15 @@ impl WorkTree {
         self.uncommitted.ignored_at_start(files)
     }
 
+    /// If the task has changed nothing, what the agent has written nevertheless and git ignores.
+    pub fn ignored_work(&self, raw: &RawSnapshot) -> Option<String> {
+        if !raw.changes.is_empty() {
+            return None;
+        }
+        let written = self.uncommitted.ignored_work(&self.repo, raw);
+        (!written.is_empty()).then(|| format!("the agent wrote {}", written.join("; ")))
+    }
+
     fn store_uncommitted(&self) -> anyhow::Result<()> {
         let run_dir = &self.run_dir;
         run_dir.write_json(RunFile::Uncommitted, &self.uncommitted)

@@ -72,11 +72,19 @@ pub(crate) fn write_prompt(
         Expect::Acceptable => diff(parts),
         Expect::Pass | Expect::Fail => Diff::default(),
     };
+    let state = &run.journal.state;
+    let mut status = unchanged_status(state.current.as_ref(), &state.changes);
+    if matches!(purpose, TurnPurpose::Nudge { .. })
+        && let (Some(raw), _) = parts.tree.last_snapshot(&mut parts.emit)
+        && let Some(written) = parts.tree.ignored_work(&raw)
+    {
+        status = format!("{status}; {written}");
+    }
     let text = prompt_text(
         &parts.tree.plan,
         run,
         (key, purpose),
-        (&notes, &diff),
+        (&notes, &diff, &status),
         resumed,
     );
     keep_prompt(parts, text)
@@ -104,11 +112,10 @@ fn prompt_text(
     plan: &PlanState,
     run: &TaskRun<'_>,
     (key, purpose): (TurnKey, &TurnPurpose),
-    (notes, diff): (&str, &Diff),
+    (notes, diff, status): (&str, &Diff, &str),
     resumed: bool,
 ) -> String {
     let state = &run.journal.state;
-    let status = unchanged_status(state.current.as_ref(), &state.changes);
     let history: Vec<HistoryEntry> = state.history_of_phase().cloned().collect();
     let retry = retry(run, purpose, &history);
     let purpose = match purpose {
@@ -116,7 +123,7 @@ fn prompt_text(
         TurnPurpose::Nudge { n, kind } => Purpose::Nudge {
             number: *n,
             kind: *kind,
-            status: &status,
+            status,
             retry,
         },
         TurnPurpose::Retry { .. } => Purpose::Retry(retry.unwrap_or_default()),

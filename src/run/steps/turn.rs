@@ -105,6 +105,11 @@ pub async fn turn(
     }
     let review = review(parts, run, key, assessment.kind);
     let raw = work.raw.as_deref();
+    if let Some(written) = raw.and_then(|raw| parts.tree.ignored_work(raw)) {
+        parts
+            .emit
+            .warn_once(&format!("task {}: {written}", run.task.id));
+    }
     let tests = raw.map(|raw| tests_changed(parts, run, raw));
     Ok(Observation::TurnEnded(Arc::new(TurnEnded {
         assessment,

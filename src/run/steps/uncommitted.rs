@@ -17,6 +17,8 @@ use std::path::{Path, PathBuf};
 const MAX_FILES: usize = 4_000;
 /// The most bytes of a file that go into its digest.
 const MAX_BYTES: u64 = 16 << 20;
+/// The most ignored files that are named.
+const NAMED_FILES: usize = 3;
 /// The directory of modules that belong to a program, and of code that Python runs at every start.
 const SITE_PACKAGES: &str = "site-packages";
 /// Directories in which package managers install programs, relative to the top of a package.
@@ -98,6 +100,21 @@ impl Uncommitted {
             new.extend(lists.filter(|path| is_list_of_products(path)).cloned());
         }
         (new, by_agent)
+    }
+
+    /// Files that only the agent can have written and that git ignores, with the rule for each.
+    pub fn ignored_work(&self, repo: &Repo, raw: &RawSnapshot) -> Vec<String> {
+        let top = repo.real().work_tree();
+        let mut files = Vec::new();
+        for path in self.since_start(repo, raw).1 {
+            below(&top.join(std::ffi::OsStr::from_bytes(&path)), &mut files);
+        }
+        let paths = files.iter().filter_map(|file| file.strip_prefix(top).ok());
+        let paths: Vec<Vec<u8>> = paths
+            .take(NAMED_FILES)
+            .map(|path| path.as_os_str().as_bytes().to_vec())
+            .collect();
+        repo.ignored_by(&paths).unwrap_or_default()
     }
 
     /// Programs that were modified or removed, or that now shadow another program.

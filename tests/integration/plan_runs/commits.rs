@@ -421,6 +421,22 @@ fn gitignore() {
 }
 
 #[test]
+fn work_that_git_ignores_is_named_with_the_rule() {
+    let files = [(".gitignore", "*.log\n\nlib/\n"), ("a.txt", "broken\n")];
+    let project = Project::new(&files);
+    project.write("plan.yaml", &plan_of(&["fix"], "grep -q fixed a.txt"));
+    project.commit_all("plan");
+    let agent = project.agent(
+        "[ $N = 2 ] && { echo fixed > a.txt; exit; }; mkdir -p lib; echo 'x = 1' > lib/util.py; echo Done.",
+    );
+    let run = project.run(&agent, &[]).expect(0);
+    let said = "the agent wrote lib/util.py, which .gitignore line 3 ignores";
+    assert!(project.prompt(2).contains(said), "{}", project.prompt(2));
+    assert!(warnings(&run).contains(&format!("task fix: {said}").as_str()));
+    assert_eq!(project.calls(), 2);
+}
+
+#[test]
 fn gitignore_written_in_the_same_turn() {
     let project = fixable();
     let agent =
