@@ -53,6 +53,10 @@ pub(crate) fn rescued(
 
 pub(crate) fn refused(kind: RefusalKind, words: &str) -> PushFailure {
     let (why, elsewhere) = match kind {
+        RefusalKind::Protected if words.contains("verified signatures") => (
+            "the branch takes signed commits only (`commit-via: api` lets GitHub sign them)",
+            true,
+        ),
         RefusalKind::Protected => ("the branch is protected", true),
         RefusalKind::Workflows => (
             "the token cannot change workflow files (only an app with the permission `workflows` may)",

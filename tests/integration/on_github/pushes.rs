@@ -273,6 +273,18 @@ fn a_protected_branch_leaves_the_work_on_a_rescue_branch() {
 }
 
 #[test]
+fn a_push_that_lacks_signatures_names_the_setting_for_them() {
+    let mut runner = on_push();
+    let push = Push::numbered("GH013", "Commits must have verified signatures.");
+    runner.server.next_push(push);
+    let step = fix_on_push(&mut runner, &[]).expect(4);
+    let said = "takes signed commits only (`commit-via: api` lets GitHub sign them)";
+    assert!(step.run.stdout.contains(said), "{}", step.run.stdout);
+    assert_eq!(runner.log(&rescued(&runner)), ["Say fixed", "base"]);
+    assert_checks_over(&runner);
+}
+
+#[test]
 fn a_rescue_branch_is_pushed_through_what_passes() {
     let mut runner = on_push();
     runner.server.next_push(Push::protected("main"));
