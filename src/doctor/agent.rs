@@ -1,7 +1,5 @@
 //! The agent that the configuration chooses: its program, and its login.
 
-use crate::agents::builtin::Access;
-use sprag_agent::access;
 use crate::agents::{Agent, CliAgent, CliSpec, Login, key_mistake};
 use crate::context::Context;
 use crate::doctor::configuration::Configured;
@@ -14,6 +12,7 @@ use crate::git::without_userinfo;
 use crate::process::{Cancel, HeadTail, StreamKind, clean_text, find_program, run};
 use crate::run::begin::model_gateway;
 use crate::run::begin::required_agents;
+use sprag_agent::access::{self, Access};
 use std::cmp::Ordering;
 use std::path::{Path, PathBuf};
 

@@ -6,7 +6,6 @@ use super::machine::Place;
 use super::trigger::Trigger;
 use super::{Finding, agent, configuration, machine, network, repository, trigger};
 use crate::agents::Login;
-use crate::agents::builtin::{Access, WireFormat};
 use crate::agents::codex::SPEC;
 use crate::domain::sandbox::{Level, SandboxLine};
 use crate::domain::settings::{IfUnverified, Resolved, Sandbox};
@@ -21,6 +20,7 @@ use crate::github::api::{Facts, Permission, PermissionState, RateLimit, Survey};
 use crate::http::Trusted;
 use crate::run::begin::isolation::ConfinementLevels;
 use serde_json::{Value, json};
+use sprag_agent::access::{Access, WireFormat};
 use std::path::Path;
 
 const COMMIT: &str = "3f2f3ad648251c0d4a8dcd52b2d1ea39a2b8f1de";

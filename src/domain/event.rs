@@ -10,8 +10,8 @@ use super::continuation::Continuation;
 use super::outcome::{Outcome, Reason, RunStatus};
 use super::review::{Finding, ReviewVerdict};
 use super::sandbox::{DeniedHost, GatewayLine, SandboxLine};
-use super::snapshot::{Head, Snapshot};
 use super::session::Telemetry;
+use super::snapshot::{Head, Snapshot};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -108,7 +108,7 @@ fn written(model: &str, messages: &[Message]) -> String {
         encrypted: true,
         kept: &kept(access.wire),
     });
-    String::from_utf8(body.unwrap().into()).unwrap()
+    String::from_utf8(body.unwrap()).unwrap()
 }
 
 /// A request with one message per line. The declarations are tested elsewhere.
