@@ -7,6 +7,7 @@ use serde_json::json;
 const CHECK: &str =
     "grep -qx fixed a.txt || { echo \"FAIL greeting: expected fixed, got $(cat a.txt)\"; exit 1; }";
 const NO_CHANGES: &str = "No progress detected - agent made no file changes";
+const MEASURED: [&str; 3] = ["check.", "proof.", "verification."];
 const ANOTHER_WORD: &str = "set -- apple pear plum fig lime kiwi melon; shift $(( N - 1 )); echo \"$1\" > a.txt; echo \"Wrote $1.\"";
 
 fn project(check: &str) -> Project {
@@ -53,6 +54,52 @@ fn exact_error() {
         .map(|event| event["reason"].as_str().unwrap())
         .collect();
     assert_eq!(skipped, [NO_CHANGES]);
+}
+
+/// Users have a proof before the first turn and one before a task is given up.
+#[test]
+fn nothing_is_measured_again_after_a_retry_without_a_change() {
+    let regression = "grep -qx broken a.txt";
+    for check in [CHECK, regression] {
+        let project = project(check).with_defaults();
+        let run = run(&project, &words("echo apple > a.txt", ":"), &[]).expect(1);
+        let names = run.event_names().into_iter();
+        let after_retry: Vec<&str> = names
+            .skip_while(|name| *name != "retry.scheduled")
+            .filter(|name| MEASURED.iter().any(|kind| name.starts_with(kind)))
+            .collect();
+        assert_eq!(after_retry, ["verification.skipped"]);
+        assert_eq!((project.calls(), project.checks()), (2, 2), "{}", run.stdout);
+        assert_eq!(run.task(0)["message"], NO_CHANGES);
+    }
+}
+
+/// A failure is repeated only if it may be one that comes and goes: what failed before the work is none.
+#[test]
+fn what_passed_before_the_work_runs_once_more_before_a_task_is_given_up() {
+    let repeated = |check: &str| {
+        let project = project(check).with_defaults();
+        let run = run(&project, ANOTHER_WORD, &["--max-retries", "1"]).expect(1);
+        let says = "once more on the same tree, since what fails passed on the start tree";
+        assert_eq!(run.stdout.matches(says).count(), project.checks() - 3);
+        project.checks() - 3
+    };
+    assert_eq!(repeated("grep -qx broken a.txt"), 1);
+    assert_eq!(repeated(CHECK), 0);
+}
+
+#[test]
+fn an_attempt_whose_changes_cannot_be_read_is_told_as_such() {
+    let project = project("exit 1").with_defaults();
+    let gone = project.outside("objects");
+    let agent = format!(
+        "echo fixed > a.txt; test ! -e .git/objects || mv .git/objects {}; echo Done.",
+        gone.display()
+    );
+    run(&project, &agent, &["--max-retries", "1"]);
+    let told = project.prompt(2);
+    let line = "Attempt 1: Unable to determine changes -> failed_tests";
+    assert!(told.lines().any(|one| one == line), "{told}");
 }
 
 /// A second attempt that changed nothing costs one look at the tree: no process of a check.

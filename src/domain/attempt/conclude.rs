@@ -7,7 +7,7 @@ use super::decide::{
 use super::output::without_output;
 use super::phases::{after_checks_of_tests, go_on, is_at_phase_start, row, undo, without_tests};
 use super::{
-    Expect, Grounds, Last, Policy, Proof, ProofResult, Step, TaskState, VerificationEnded,
+    Blame, BlamedTest, Expect, Grounds, Last, Policy, Proof, ProofResult, Step, TaskState, VerificationEnded,
     VerifyPurpose, names,
 };
 use crate::checks::signals::Signal;
@@ -432,20 +432,18 @@ fn last_failed(state: &TaskState) -> Vec<String> {
     failed.unwrap_or_default()
 }
 
-/// Ends a task that failed, for any reason. A tree that has failed first gets its remaining reruns: if one
-/// passes, the tree is accepted.
+/// Ends a task that failed, for any reason. If the last attempt changed the tree and a test fails there that passed
+/// on the start tree, the checks first run again: if they pass, the tree is accepted.
 pub(super) fn give_up(policy: &Policy, state: &TaskState, end: Outcome) -> Step {
     let tree = state.current.as_ref().and_then(|current| current.tree());
-    let has_failed =
-        |tree: &Fingerprint| state.failed_trees.iter().any(|failed| &failed.tree == tree);
-    let is_refused = |tree: &Fingerprint| {
-        state
-            .rejected
-            .as_ref()
-            .is_some_and(|it| it.tree() == Some(tree))
+    let mut failed_trees = state.failed_trees.iter();
+    let failed = failed_trees.find(|failed| Some(&failed.tree) == tree);
+    let rejected = state.rejected.as_ref().and_then(|rejected| rejected.tree());
+    let is_idle = matches!(end, Outcome::NoProgress { .. });
+    let Some(failed) = failed.filter(|_| !is_idle && rejected != tree) else {
+        return Step::Finish(end);
     };
-    let may_pass = tree.is_some_and(|tree| has_failed(tree) && !is_refused(tree));
-    if !policy.has_checks || is_back_at_start(state) || !may_pass {
+    if !policy.has_checks || is_back_at_start(state) {
         return Step::Finish(end);
     }
     if state.proofs.passed_again.as_ref() == tree {
@@ -455,7 +453,9 @@ pub(super) fn give_up(policy: &Policy, state: &TaskState, end: Outcome) -> Step 
             Tests::Refused(end) | Tests::ProveNothing(end) => Step::Finish(end),
         };
     }
-    if state.proofs.reruns < policy.flaky_reruns {
+    let blamed = state.proofs.blame(&failed.verification.failed);
+    let has_passed = |test: &BlamedTest| matches!(test.blame, Blame::New | Blame::Flaky);
+    if state.proofs.reruns < policy.flaky_reruns && blamed.iter().any(has_passed) {
         prove(state, Proof::Flake)
     } else {
         Step::Finish(end)

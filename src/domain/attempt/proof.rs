@@ -20,7 +20,7 @@ use std::sync::Arc;
 pub enum Proof {
     /// On the tree on which the task started: what failed before the agent's work?
     Baseline,
-    /// On the same tree again, before the task is given up: does the failure occur again?
+    /// On the same tree again, before the task is given up, if a failing test passed on the start tree.
     Flake,
     /// On the work with everything put back that judged it before: does it pass only because this was changed?
     OldTests,
@@ -38,7 +38,9 @@ impl Proof {
     pub const fn describe(self) -> &'static str {
         match self {
             Self::Baseline => "running the checks on the tree on which the task started",
-            Self::Flake => "running the checks once more on the same tree",
+            Self::Flake => {
+                "running the checks once more on the same tree, since what fails passed on the start tree"
+            }
             Self::OldTests => "running the checks on the work with what judged it before",
             Self::NewTests => {
                 "running the checks on the tree on which the task started, with the new tests"

@@ -8,7 +8,7 @@ use super::{
 use crate::assess::AssessmentKind;
 use crate::checks::Reported;
 use crate::checks::signals::Signal;
-use crate::checks::verdict::{AttemptOutcome, HistoryEntry, Verdict};
+use crate::checks::verdict::{AttemptOutcome, HistoryEntry, UNKNOWN_CHANGES, Verdict};
 use crate::commit_message::suggested_commit_message;
 use crate::output_schema::StructuredOutput;
 use crate::prompt::NudgeKind;
@@ -583,9 +583,14 @@ impl TaskState {
     }
 
     fn record_attempt(&mut self, outcome: AttemptOutcome, errors: &[String]) {
+        let is_unread = |current: &Snapshot| current.tree().is_none();
         let entry = HistoryEntry {
             attempt: self.attempt(),
-            changes: self.changes.clone(),
+            changes: if self.current.as_ref().is_some_and(is_unread) {
+                vec![UNKNOWN_CHANGES.to_owned()]
+            } else {
+                self.changes.clone()
+            },
             outcome,
             errors: errors.iter().take(2).cloned().collect(),
             phase: self.counted,

@@ -565,12 +565,15 @@ impl fmt::Display for AttemptOutcome {
     }
 }
 
+/// What an attempt changed if the tree cannot be read.
+pub const UNKNOWN_CHANGES: &str = "Unable to determine changes";
+
 /// One attempt of a task, as its history records it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HistoryEntry {
     /// Its number, from 1.
     pub attempt: u32,
-    /// The files it changed.
+    /// The files it changed, or [`UNKNOWN_CHANGES`] alone.
     pub changes: Vec<String>,
     /// Its result.
     pub outcome: AttemptOutcome,

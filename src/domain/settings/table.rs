@@ -184,7 +184,7 @@ settings! {
         baseline: Baseline = Choice::<Baseline>::kind(), Task, is Baseline::First;
         /// Time limit for one check of that run. If a check takes longer, its result before the task is unknown.
         baseline_limit: Duration = Time, Task, is Duration::from_mins(10);
-        /// How many times to repeat the checks on a failed tree before the task is given up.
+        /// How many times to repeat the checks on a failed tree before the task is given up, if a failing test passed before the work.
         flaky_reruns: u32 = Whole::<u32>::new(0, 10), Task, is 1;
         /// How to treat work whose only failures existed before: `tolerate` commits it as unverified.
         known_failures: KnownFailures = Choice::<KnownFailures>::kind(), Task, is KnownFailures::Fail;
