@@ -5,6 +5,7 @@ use super::turn::{ExitFacts, Invocation, Stdin, TurnReader, TurnRequest};
 use super::{json, text};
 use crate::domain::agent::{AgentEvent, AgentReport, TodoItem, TodoStatus, Usage};
 use crate::domain::api_error::classify_final;
+use crate::domain::commit_message::SEARCHED_LINES;
 use crate::domain::settings::variables;
 use serde_json::Value;
 use std::ffi::{OsStr, OsString};
@@ -12,6 +13,9 @@ use std::path::Path;
 
 /// Number of bytes from the end of stdout that are kept for the final message.
 pub const FINAL_MESSAGE_BYTES: usize = 64 * 1024;
+
+/// Number of bytes that are kept of a line before those.
+const LINE_BYTES: usize = 1024;
 
 /// The command line of a turn. The user's extra arguments are the script's positional ones (`"$@"`). The
 /// caller adds [`turn_env`].
@@ -140,18 +144,32 @@ impl Reader {
 
     /// Keeps the end, and periodically drops the start of the transcript.
     fn keep(&mut self, bytes: &[u8]) {
-        let end = bytes.len().saturating_sub(FINAL_MESSAGE_BYTES);
-        self.transcript_cut |= end > 0;
-        self.transcript.extend_from_slice(&bytes[end..]);
+        self.transcript.extend_from_slice(bytes);
         if self.transcript.len() > 4 * FINAL_MESSAGE_BYTES {
             self.cut_transcript();
         }
     }
 
+    /// Keeps the end, and the beginnings of the lines before it, as far as they are searched for a commit message.
     fn cut_transcript(&mut self) {
         let start = self.transcript.len().saturating_sub(FINAL_MESSAGE_BYTES);
-        self.transcript_cut |= start > 0;
-        self.transcript.drain(..start);
+        if start == 0 {
+            return;
+        }
+        self.transcript_cut = true;
+        let end = self.transcript.split_off(start);
+        let is_newline = |byte: &u8| *byte == b'\n';
+        let lines = end.iter().copied().filter(|byte| is_newline(byte)).count();
+        let dropped = self.transcript.strip_suffix(b"\n");
+        let mut kept: Vec<&[u8]> = dropped
+            .unwrap_or(&self.transcript)
+            .rsplit(is_newline)
+            .take(SEARCHED_LINES.saturating_sub(lines))
+            .map(|line| &line[..line.len().min(LINE_BYTES)])
+            .collect();
+        kept.reverse();
+        kept.push(&end);
+        self.transcript = kept.join(&b'\n');
     }
 }
 

@@ -145,7 +145,7 @@ pub(super) struct Chunks {
 
 impl Chunks {
     /// Maximum length of a part in bytes.
-    const MAX_PART_BYTES: usize = 64 << 10;
+    const MAX_PART_BYTES: usize = 1 << 20;
 
     /// Adds a chunk. Returns a part when it is full.
     pub(super) fn push(&mut self, piece: &str) -> Option<String> {

@@ -43,12 +43,12 @@ const ALLOWED_TRAILERS: [&str; 14] = [
 ];
 
 /// The number of lines at the end of a final message that are searched for a suggestion.
-const LAST_LINES: usize = 100;
+pub const SEARCHED_LINES: usize = 100;
 
 /// The last suggestion in the last 100 lines of a final message. The lines after it are its body if
 /// `END_COMMIT_MESSAGE` closes them. `None` if there is no suggestion, or nothing of it is left.
 pub fn suggested_commit_message(text: &str) -> Option<SuggestedMessage> {
-    let mut lines: Vec<&str> = text.trim_end().lines().rev().take(LAST_LINES).collect();
+    let mut lines: Vec<&str> = text.trim_end().lines().rev().take(SEARCHED_LINES).collect();
     lines.reverse();
     let (at, first) =
         find_last(&lines, after_marker).or_else(|| find_last(&lines, after_mention))?;

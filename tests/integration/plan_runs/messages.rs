@@ -112,6 +112,13 @@ fn search_bound_is_in_lines_not_bytes() {
         subject(&format!("{long}\nSUGGESTED_COMMIT_MESSAGE: on stdout\n")),
         "on stdout"
     );
+    let longer = "y".repeat(200_000);
+    assert_eq!(
+        subject(&format!(
+            "SUGGESTED_COMMIT_MESSAGE: before a long line\n{longer}\n"
+        )),
+        "before a long line"
+    );
 }
 
 #[test]
