@@ -263,7 +263,12 @@ fn description(task: &TaskText<'_>) -> Vec<String> {
         .iter()
         .map(|criterion| format!("- {}", criterion.trim()))
         .collect();
-    sections.extend(titled("## Acceptance criteria", &criteria.join("\n")));
+    if !criteria.is_empty() {
+        let list = criteria.join("\n");
+        sections.push(format!(
+            "## Acceptance criteria\n\n{list}\n\nVerify that all acceptance criteria are met before you end."
+        ));
+    }
     sections
 }
 
@@ -411,7 +416,7 @@ fn retry(retry: &Retry<'_>) -> Vec<String> {
         } else {
             &shown
         };
-        sections.push(format!("## What the hook wrote\n\n{}", fenced(shown)));
+        sections.push(format!("## Why it was rejected\n\n{}", fenced(shown)));
     }
     sections.extend(blame(&retry.blame));
     let hints: Vec<String> = retry.hints.iter().map(|hint| format!("- {hint}")).collect();
@@ -453,8 +458,7 @@ fn opening(retry: &Retry<'_>) -> String {
     let failing = !retry.failing.trim().is_empty() || !retry.failing_checks.is_empty();
     let what = match (rejected, retry.cut_off) {
         (true, _) => {
-            "CRITICAL: The commit was rejected by a hook. Your implementation was verified but \
-             could not be committed."
+            "CRITICAL: The commit was rejected. Your implementation was verified but could not be committed."
                 .to_owned()
         }
         (false, _) if retry.refused.is_some() => format!(
@@ -550,8 +554,8 @@ fn changed(entry: &HistoryEntry) -> String {
 fn steps(retry: &Retry<'_>) -> String {
     let steps: &[&str] = if retry.commit_rejected.is_some() {
         &[
-            "Analyse what the hook wrote: which rule does the change break, and where?",
-            "Change the files so that the hook accepts them, or suggest another commit message if it refuses the message. Never disable or bypass a hook.",
+            "Analyse why it was rejected: which rule does the change break, and where?",
+            "Change the files so that they are accepted, or suggest another commit message if a hook refuses the message. Never disable or bypass a hook.",
             "Make sure that the checks still pass.",
         ]
     } else if retry.refused.is_some() {

@@ -51,6 +51,8 @@ Add the route.
 
 - GET /report.csv answers text/csv
 
+Verify that all acceptance criteria are met before you end.
+
 ## Plan: CSV export
 
 Goal: Any report can be downloaded as CSV
@@ -263,11 +265,11 @@ fn a_rejected_commit_shows_what_the_hook_wrote() {
     insta::assert_snapshot!(resumed_prompt(&input(Purpose::Retry(retry))), @r#"
 # Task endpoint: Serve /report.csv
 
-CRITICAL: The commit was rejected by a hook. Your implementation was verified but could not be committed.
+CRITICAL: The commit was rejected. Your implementation was verified but could not be committed.
 This is retry attempt 1 of 3.
 Your uncommitted changes are still there in the working directory: build on them, or undo what was wrong.
 
-## What the hook wrote
+## Why it was rejected
 
 ```
 trailing whitespace in src/a.rs:3
@@ -275,8 +277,8 @@ trailing whitespace in src/a.rs:3
 
 ## What to do now
 
-1. Analyse what the hook wrote: which rule does the change break, and where?
-2. Change the files so that the hook accepts them, or suggest another commit message if it refuses the message. Never disable or bypass a hook.
+1. Analyse why it was rejected: which rule does the change break, and where?
+2. Change the files so that they are accepted, or suggest another commit message if a hook refuses the message. Never disable or bypass a hook.
 3. Make sure that the checks still pass.
 "#);
 }

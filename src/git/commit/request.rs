@@ -58,7 +58,7 @@ pub enum CommitError {
     #[error("unresolved conflicts in {}", display_paths(.0))]
     Conflicts(Vec<Vec<u8>>),
     /// Files to be committed cannot be read.
-    #[error("cannot read {}", display_paths(.0))]
+    #[error("cannot read {}; make it readable for its owner, or remove it", display_paths(.0))]
     Unreadable(Vec<Vec<u8>>),
     /// Files to be committed were not read, because the changes are too large.
     #[error(

@@ -13,7 +13,8 @@ use crate::domain::settings::AgentCommits;
 use crate::domain::snapshot::{RevId, Snapshot};
 use crate::error::{machine_fault, with_causes};
 use crate::git::{
-    ChangedPath, GITLINK, LandingIntent, RawSnapshot, Staged, display_path, display_paths,
+    ChangedPath, CommitError, GITLINK, LandingIntent, RawSnapshot, Staged, display_path,
+    display_paths,
 };
 use crate::permit::Committable;
 use crate::run::state::accounts::Accounts;
@@ -47,6 +48,7 @@ pub async fn commit(
     run: &mut TaskRun<'_>,
     grounds: Grounds,
 ) -> anyhow::Result<Observation> {
+    let mut by_hook = true;
     let observation = match try_commit(setup, tree, accounts, emit, run, grounds).await {
         Ok(observation) => observation,
         // The work is good and an agent cannot fix the machine: the run stops here. When it resumes, it
@@ -56,9 +58,19 @@ pub async fn commit(
         Err(error) if tree.repo.real().is_stopped() => return Err(error),
         Err(error) => match violation(&error) {
             Some(what) => Observation::Violated { what },
-            None => Observation::CommitFailed {
-                message: format!("nothing was committed: {}", with_causes(&error)),
-            },
+            None => {
+                let message = format!("nothing was committed: {}", with_causes(&error));
+                by_hook = false;
+                if matches!(error.downcast_ref(), Some(CommitError::Unreadable(_))) {
+                    // The agent can change or remove what it wrote.
+                    Observation::HookRejected {
+                        message,
+                        of_message: false,
+                    }
+                } else {
+                    Observation::CommitFailed { message }
+                }
+            }
         },
     };
     if let Observation::CommitFailed { message } | Observation::HookRejected { message, .. } =
@@ -66,7 +78,7 @@ pub async fn commit(
     {
         emit.emit(EventKind::CommitRejected {
             reason: message.clone(),
-            by_hook: matches!(observation, Observation::HookRejected { .. }),
+            by_hook,
         });
     }
     Ok(observation)

@@ -324,9 +324,9 @@ fn markdown_with_headings() {
         .expect(0);
     assert_eq!(run.summary["totals"]["done"], 2);
     assert!(
-        project
-            .prompt(1)
-            .contains("## Acceptance criteria\n\n- it is there"),
+        project.prompt(1).contains(
+            "## Acceptance criteria\n\n- it is there\n\nVerify that all acceptance criteria are met"
+        ),
         "{}",
         project.prompt(1)
     );
