@@ -52,6 +52,70 @@ pub(super) fn closed(path: &str, exists: bool) -> Place {
         exists,
         is_writable: false,
         ..place(path)
+/// A laptop without any problem.
+pub(crate) fn laptop() -> Facts {
+    Facts {
+        in_actions: false,
+        git: Some(Program {
+            path: "/usr/bin/git".into(),
+            version: "2.47.3".into(),
+        }),
+        repository: Ok(Repository {
+            work_tree: "/home/anna/widget".into(),
+            closed: None,
+            lock: None,
+            idle_hooks: Vec::new(),
+            identity: Ok(Some("Anna <anna@example.org>".into())),
+            changes: Ok(UncommittedChanges::default()),
+            checkout: Ok(Checkout {
+                branch: Some("main".into()),
+                commit: Some(RevId("3f2f3ad648251c0d4a8dcd52b2d1ea39a2b8f1de".into())),
+                refs: vec!["refs/heads/main".into()],
+                depth: None,
+            }),
+            credentials: Ok(Vec::new()),
+            nested: Ok(Nested::default()),
+            jj: None,
+        configuration: Ok(Configuration {
+            file: Some(".sprag/config.yaml".into()),
+            checks: vec!["build".into(), "test".into()],
+            ..Configuration::default()
+        agent: Some(Agent {
+            gateway: None,
+            requires_gateway: false,
+            named_by: Some("a flag"),
+            kind: AgentKind::Cli(Cli {
+                spec: &crate::agents::codex::SPEC,
+                path: Some("/usr/local/bin/codex".into()),
+                version: Ok("0.169.0".into()),
+                login: crate::agents::Login::Variable("OPENAI_API_KEY".into()),
+                key_mistake: None,
+        actions_job: ActionsJob::Outside,
+        trigger: Trigger::None,
+        network: Network {
+            routes: Vec::new(),
+            certificates: Ok("142 built-in roots and 140 of this machine".into()),
+        },
+        machine: Machine {
+            is_root: false,
+            user_namespaces: Some(true),
+            landlock: true,
+            confinement: Some(Confinement {
+                setting: Sandbox::Auto,
+                line: SandboxLine {
+                    level: Level::Files,
+                    missing: None,
+                    network: None,
+                },
+                highest: SandboxLine {
+                    level: Level::Namespaces,
+                obstacle: Obstacle::Unknown,
+            subreaper: true,
+            lists_processes: true,
+            run_directory: place("/home/anna/.local/state/sprag/widget-01020304"),
+            state_directory: place("/home/anna/.local/state/sprag"),
+            home: Some(place("/home/anna")),
+            temporary: place("/tmp"),
     }
 }
 

@@ -116,7 +116,7 @@ pub struct RunStarted {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     #[schemars(skip)]
     pub allow_dirty: bool,
-    /// Which parts of the plan were taken for something else than tasks.
+    /// Which parts of the plan were taken for something else than tasks, and which hooks do not run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub understood: Vec<String>,
 }

@@ -33,7 +33,7 @@ mod tests;
 pub use bytes::{display_path, display_paths, path_in_tree, path_within};
 pub use commit::conflict::{ConflictKind, ConflictedFile, MarkError, MarkedMerge, lines};
 pub use commit::facts::{CommitFacts, CommitLine, NoLine};
-pub use commit::hooks::{Hook, HookInvocation};
+pub use commit::hooks::{Hook, HookInvocation, idle_hooks_of};
 pub use commit::raw_commit::Signature;
 pub use commit::rebase::{RebaseError, Rebased, Rewritten};
 pub use commit::replaced_files::Replaced;

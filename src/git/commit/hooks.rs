@@ -4,7 +4,10 @@ use crate::git::commit::request::Staged;
 use crate::git::copy_tree::{copy_tree, make_dir, metadata};
 use crate::git::error::{GitError, io_error};
 use crate::git::objects::loose::loose_path;
+use crate::git::private::adopted::hooks;
+use crate::git::private::config::Settings;
 use crate::git::private::programs::{filters_file, signing_file};
+use crate::git::real::Real;
 use crate::git::repo::Repo;
 use crate::plain_file;
 use std::ffi::OsString;
@@ -60,7 +63,35 @@ impl HookInvocation {
     }
 }
 
+/// The hooks of a commit in this directory that Sprag does not run.
+fn idle_hooks(dir: &Path) -> Vec<&'static str> {
+    let names = ["prepare-commit-msg", "post-commit"].into_iter();
+    names.filter(|name| is_runnable(&dir.join(name))).collect()
+}
+
+fn is_runnable(hook: &Path) -> bool {
+    hook.metadata()
+        .is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
+}
+
+/// The hooks of a commit in the repository that Sprag does not run.
+///
+/// # Errors
+/// When the configuration cannot be read.
+pub fn idle_hooks_of(real: &Real) -> Result<Vec<&'static str>, GitError> {
+    Ok(idle_hooks(&hooks(real, &Settings::read(real)?)?))
+}
+
 impl Repo {
+    /// The hooks of a commit that the project has and that Sprag does not run.
+    pub fn idle_hooks(&self) -> Vec<&'static str> {
+        let Ok(_open) = self.unseal_to_read() else {
+            return Vec::new();
+        };
+        let dir = self.private.hook("");
+        dir.map_or_else(Vec::new, |dir| idle_hooks(&dir))
+    }
+
     /// Prepares a hook to run on the staged changes, or returns `None` if the project has no such hook.
     ///
     /// Afterwards the work tree decides: take a snapshot, and if its fingerprint differs, verify and stage
@@ -81,10 +112,7 @@ impl Repo {
             return Ok(None);
         };
         let _open = self.unseal()?;
-        let runnable = program
-            .metadata()
-            .is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0);
-        if !runnable {
+        if !is_runnable(&program) {
             return Ok(None);
         }
         let scratch = tempfile::Builder::new()

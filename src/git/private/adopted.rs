@@ -288,7 +288,7 @@ fn write_alternates(real: &Real, root: &Path) -> Result<(), GitError> {
 }
 
 /// The directory of the hooks, which need not exist.
-pub(super) fn hooks(real: &Real, settings: &Settings) -> Result<PathBuf, GitError> {
+pub(crate) fn hooks(real: &Real, settings: &Settings) -> Result<PathBuf, GitError> {
     Ok(match settings.path(real, "core.hookspath")? {
         Some(path) => real.work_tree.join(as_path(&path)),
         None => real.common_dir.join("hooks"),

@@ -317,6 +317,8 @@ fn started(
             max_retries: config.map_or(0, |config| config.settings.max_retries),
         }
     };
+    let hooks = parts.tree.repo.idle_hooks();
+    let idle = (!hooks.is_empty()).then(|| format!("hooks that do not run: {}", hooks.join(", ")));
     RunStarted {
         run_id: parts.setup.run_id.clone(),
         plan: PlanLine {
@@ -350,7 +352,7 @@ fn started(
             .lines(tasks.iter().map(|(_, config)| config)),
         continuation: ready.work.continuation(context.in_actions(), ready.request),
         allow_dirty: parts.setup.config.settings.allow_dirty,
-        understood: plan.plan.understood(),
+        understood: plan.plan.understood().into_iter().chain(idle).collect(),
     }
 }
 

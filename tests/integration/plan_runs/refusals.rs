@@ -5,6 +5,7 @@ use crate::support::tasks::{
     FIX, assert_nothing_recorded, end, events, files_of, fixable, fixable_by, statuses, subjects,
     warnings,
 };
+use crate::support::user::User;
 use std::fs;
 use std::process::Command;
 
@@ -113,7 +114,7 @@ fn pre_commit_rejects() {
     assert_eq!(project.calls(), 2);
     let prompt = project.prompt(2);
     assert!(
-        prompt.contains("CRITICAL: The commit was rejected by a hook."),
+        prompt.contains("CRITICAL: The commit was rejected."),
         "{prompt}"
     );
     assert!(prompt.contains("a.txt lacks care"), "{prompt}");
@@ -272,12 +273,41 @@ fn post_commit_dirt_without_end() {
     assert_nothing_recorded(&project, &head);
 }
 
+/// Root reads every file.
+#[test]
+fn a_new_file_that_cannot_be_read_is_told_and_tried_again() {
+    let project = fixable();
+    let agent = project.agent(
+        "echo fixed > a.txt; test $N = 2 && chmod 644 new.txt || { echo new > new.txt; chmod 0 new.txt; }; echo Done.",
+    );
+    let args = ["run", "--plan", "plan.yaml", "--agent-command", &agent];
+    let user = *User::all().last().unwrap();
+    let Some(run) = user.sprag(&project, &args) else {
+        return;
+    };
+    let run = run.expect(0);
+    assert_eq!(project.calls(), 2, "{}", run.stdout);
+    let prompt = project.prompt(2);
+    assert!(
+        prompt.contains("cannot read new.txt; make it readable"),
+        "{prompt}"
+    );
+    assert_eq!(events(&run, "commit.rejected")[0]["by_hook"], false);
+    assert_eq!(run.task(0)["reason"], "verified");
+}
+
 #[test]
 fn post_commit_hooks_do_not_run() {
     let project = fixable();
     project.hook("post-commit", "echo dirt > dirt.txt");
+    project.hook("prepare-commit-msg", "echo dirt > dirt.txt");
+    let doctor = project.sprag(&["doctor"]).stdout;
+    let idle = "only pre-commit and commit-msg run, and not prepare-commit-msg, post-commit";
+    assert!(doctor.contains(idle), "{doctor}");
     let agent = project.agent(FIX);
-    project.run(&agent, &[]).expect(0);
+    let run = project.run(&agent, &[]).expect(0);
+    let said = "hooks that do not run: prepare-commit-msg, post-commit";
+    assert_eq!(run.stdout.matches(said).count(), 1, "{}", run.stdout);
     assert_eq!(project.status(), "");
 }
 
