@@ -99,7 +99,7 @@ fn event_lines(event: &Event, summary: &RunSummary, verbosity: Verbosity) -> Vec
             one(tone, format!("  {says}"))
         }
         EventKind::RetryScheduled { .. } => retry_scheduled(event, summary, verbosity),
-        EventKind::NudgeResolved { k, of } if verbosity >= Verbosity::Verbose => {
+        EventKind::NudgeResolved { k, of } => {
             let unchanged = sentence::last_unchanged(summary, task);
             let resolved = sentence::resolved((*k, *of), unchanged);
             one(Tone::Good, format!("  {resolved}"))
@@ -126,7 +126,7 @@ fn event_lines(event: &Event, summary: &RunSummary, verbosity: Verbosity) -> Vec
         EventKind::HostsDenied { hosts } => vec![warning(&denied_words(hosts))],
         EventKind::Warning { message, .. } => vec![warning(message)],
         EventKind::RunEnded { .. } => end::lines(summary),
-        EventKind::TurnEnded { .. } | EventKind::NudgeResolved { .. } => Vec::new(),
+        EventKind::TurnEnded { .. } => Vec::new(),
     }
 }
 

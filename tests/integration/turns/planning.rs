@@ -141,7 +141,7 @@ fn plan_then_act() {
     let project = fixable();
     let agent = project
         .agent("case $N in 1) echo 'Plan: I will edit a.txt.' ;; *) echo fixed > a.txt; echo Done. ;; esac");
-    let run = project.run(&agent, &["-v"]).expect(0);
+    let run = project.run(&agent, &[]).expect(0);
     assert_eq!(project.calls(), 2);
     assert_eq!(assessments(run.task(0)), ["planning_only", "changed"]);
     assert_eq!(end(run.task(0)), ("done", "verified"));
