@@ -1,11 +1,11 @@
 //! Annotations on lines of files, the most important first.
 
-use super::{sentence, text};
+use super::{outputs, sentence, text};
 use crate::domain::assess::AssessmentKind;
 use crate::domain::attempt::{Blame, BlamedTest};
 use crate::domain::checks::verdict::CheckKind;
 use crate::domain::event::WarningTopic;
-use crate::domain::outcome::{Reason, TaskEnd};
+use crate::domain::outcome::{Reason, RunStatus, TaskEnd};
 use crate::domain::review;
 use crate::domain::summary::{CheckLine, RunSummary, TaskSummary};
 use std::collections::HashSet;
@@ -62,7 +62,7 @@ impl Annotation {
 }
 
 /// All annotations of a run, the most important first: errors of the last failing checks on lines of files,
-/// failed tasks, a failed push, nudges, warnings, skipped checks and tasks, leftovers.
+/// failed tasks, a failed push, retries and nudges, the result, warnings, skipped checks and tasks, leftovers.
 pub fn annotations(summary: &RunSummary) -> Vec<Annotation> {
     let mut notes = Vec::new();
     for task in summary
@@ -88,7 +88,7 @@ pub fn annotations(summary: &RunSummary) -> Vec<Annotation> {
         on_plan(summary, None, Level::Error, title, &sentence::push(push))
     }));
     for task in &summary.tasks {
-        notes.extend(nudged(summary, task));
+        notes.extend(repeated(summary, task));
     }
     for task in &summary.tasks {
         notes.extend(task.signals.iter().map(|signal| Annotation {
@@ -112,6 +112,7 @@ pub fn annotations(summary: &RunSummary) -> Vec<Annotation> {
     for task in &summary.tasks {
         notes.extend(not_reached(summary, task));
     }
+    notes.extend(final_status(summary));
     // The sort is stable: within a level the order above is kept.
     notes.sort_by_key(|note| note.level);
     let mut seen = HashSet::new();
@@ -235,8 +236,36 @@ fn excerpt(task: &TaskSummary) -> Option<String> {
     Some(text::tail_bytes(&text::block(excerpt), DETAILS_BYTES).to_owned())
 }
 
-fn nudged(summary: &RunSummary, task: &TaskSummary) -> Option<Annotation> {
-    if task.nudges == 0 {
+/// How the run ended.
+fn final_status(summary: &RunSummary) -> Option<Annotation> {
+    let level = match summary.status? {
+        RunStatus::Success => Level::Notice,
+        RunStatus::Unverified
+        | RunStatus::NoWork
+        | RunStatus::Cancelled
+        | RunStatus::Budget
+        | RunStatus::Deadline => Level::Warning,
+        _ => Level::Error,
+    };
+    let message = outputs::one_line(summary);
+    Some(on_plan(
+        summary,
+        None,
+        level,
+        "Sprag: the run's result",
+        &message,
+    ))
+}
+
+/// The retries and nudges that a task needed.
+fn repeated(summary: &RunSummary, task: &TaskSummary) -> Option<Annotation> {
+    let counts = [(task.retries, "retry"), (task.nudges, "nudge")];
+    let needed: Vec<String> = counts
+        .into_iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, what)| text::count(u64::from(count), what))
+        .collect();
+    if needed.is_empty() {
         return None;
     }
     let unchanged = task
@@ -255,18 +284,28 @@ fn nudged(summary: &RunSummary, task: &TaskSummary) -> Option<Annotation> {
             }
         })
         .collect();
+    let failed = task
+        .history
+        .iter()
+        .filter(|entry| entry.outcome != "passed");
+    lines.extend(failed.take(4).map(|entry| {
+        let outcome = entry.outcome.replace('_', " ");
+        let why: Vec<&str> = entry.errors.iter().map(String::as_str).collect();
+        format!("attempt {}: {outcome}: {}", entry.attempt, why.join("; "))
+    }));
     if lines.is_empty() {
         lines.push("a turn had to be repeated because nothing was done".into());
     }
-    let title = format!(
-        "{}: {}",
-        task.id,
-        text::count(u64::from(task.nudges), "nudge")
-    );
+    let title = format!("{}: {}", task.id, needed.join(", "));
+    let level = if task.status == TaskEnd::Done {
+        Level::Notice
+    } else {
+        Level::Warning
+    };
     Some(on_plan(
         summary,
         Some(task),
-        Level::Warning,
+        level,
         &title,
         &lines.join("\n"),
     ))

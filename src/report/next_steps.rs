@@ -6,6 +6,7 @@ use crate::domain::attempt::{Blame, EvidenceKind};
 use crate::domain::continuation::Continuation;
 use crate::domain::event::{ClosedPull, PushLine, WarningTopic};
 use crate::domain::outcome::{Reason, RunStatus, TaskEnd};
+use crate::domain::settings;
 use crate::domain::summary::{NO_AGENT, RunSummary, TaskSummary};
 
 /// The remedies of the error that ended the run.
@@ -128,6 +129,24 @@ pub fn next_steps(summary: &RunSummary) -> Vec<NextStep> {
     steps(summary, &summary.continuation)
 }
 
+/// The text with the inputs of the action instead of the flags of settings.
+fn with_inputs(text: &str) -> String {
+    let is_setting = |input: &str| {
+        settings::NAMES
+            .iter()
+            .any(|(key, _)| settings::input_name(key) == input)
+    };
+    let words = text.split(' ').map(|word| {
+        let flag = word.trim_matches(|c: char| !c.is_ascii_alphanumeric() && c != '-');
+        let input = flag.strip_prefix("--").filter(|input| is_setting(input));
+        input.map_or_else(
+            || word.to_owned(),
+            |input| word.replace(flag, &format!("the input {input}")),
+        )
+    });
+    words.collect::<Vec<_>>().join(" ")
+}
+
 /// Whether checks of a task passed and ran no test.
 fn has_idle_checks(task: &TaskSummary) -> bool {
     let mut lines = task.evidence.iter();
@@ -137,7 +156,11 @@ fn has_idle_checks(task: &TaskSummary) -> bool {
 /// The next steps for a person who can continue the run in this way.
 pub fn steps(summary: &RunSummary, continuation: &Continuation) -> Vec<NextStep> {
     let is_here = continuation.is_here();
-    let advice = advice(summary).map(str::to_owned).map(NextStep::Advice);
+    let words = |text: &str| match continuation {
+        Continuation::Job { .. } => with_inputs(text),
+        Continuation::Here | Continuation::Anew => text.to_owned(),
+    };
+    let advice = advice(summary).map(|advice| NextStep::Advice(words(advice)));
     let mut steps: Vec<NextStep> = advice.into_iter().collect();
     steps.extend(name_commits(summary).filter(|_| is_here));
     steps.extend(commits_for_fork(summary));
@@ -164,7 +187,8 @@ pub fn steps(summary: &RunSummary, continuation: &Continuation) -> Vec<NextStep>
             return steps;
         }
         Some(RunStatus::Environment) => {
-            steps.extend(remedies(summary).into_iter().map(NextStep::Advice));
+            let remedies = remedies(summary).into_iter();
+            steps.extend(remedies.map(|remedy| NextStep::Advice(words(&remedy))));
         }
         Some(_) => {}
     }

@@ -198,6 +198,8 @@ fn nothing_that_others_print_is_a_command() {
         let other: Vec<_> = seen
             .iter()
             .filter(|line| !line.starts_with("::group::") && *line != "::endgroup::")
+            // Sprag's own annotations, on the plan.
+            .filter(|line| !line.starts_with("::notice file=plan.yaml,"))
             .collect();
         assert!(other.is_empty(), "{args:?}: {other:?}");
         assert!(seen.iter().all(|line| !line.contains("##[")), "{seen:?}");
@@ -228,6 +230,7 @@ fn failing_diagnostics_are_annotations() {
         [
             "::error file=src/lib.rs,line=1,col=4,title=test failed::no such thing: 100%25 wrong",
             "::error file=plan.yaml,line=5,title=fix failed (verification_failed)::the checks still fail and no retry is left",
+            "::error file=plan.yaml,title=Sprag%3A the run's result::failed (verification_failed): 0 of 1 task done",
         ]
     );
 }
@@ -470,4 +473,47 @@ fn a_command_line_that_cannot_be_read_is_told_in_the_outputs() {
     project.sprag(&["check", "--no-such-flag"]).expect(2);
     project.sprag(&["run", "--help"]).expect(0);
     assert_eq!(fs::read_to_string(project.outside("output")).unwrap(), "");
+}
+
+#[test]
+fn what_a_task_needed_and_how_the_run_ended_are_annotations_and_advice_names_inputs() {
+    let told = |script: &str, code: i32| {
+        let project = step("grep -q fixed a.txt");
+        let run = run(&project, script, &[]).expect(code);
+        let commands = commands(&run.stdout);
+        let notes = commands.into_iter().filter(|line| line.contains(" file="));
+        (notes.collect::<Vec<_>>().join("\n"), run.stdout)
+    };
+    let (done, _) = told(
+        "case $N in 1) echo 'Plan: I will edit a.txt.' ;; 2) echo x > a.txt ;; *) echo fixed > a.txt ;; esac; echo Done.",
+        0,
+    );
+    let needed = "title=fix%3A 1 retry%2C 1 nudge::";
+    assert!(
+        done.lines()
+            .any(|line| line.starts_with("::notice ") && line.contains(needed)),
+        "{done}"
+    );
+    let result = "title=Sprag%3A the run's result::success (verified): 1 of 1 task done";
+    assert!(
+        done.lines()
+            .any(|line| line.starts_with("::notice ") && line.contains(result)),
+        "{done}"
+    );
+    let (failed, log) = told("echo 'Plan: I will edit a.txt.'", 1);
+    let needed = "title=fix%3A 3 nudges::";
+    assert!(
+        failed
+            .lines()
+            .any(|line| line.starts_with("::warning ") && line.contains(needed)),
+        "{failed}"
+    );
+    let result = "title=Sprag%3A the run's result::failed";
+    assert!(
+        failed
+            .lines()
+            .any(|line| line.starts_with("::error ") && line.contains(result)),
+        "{failed}"
+    );
+    assert!(log.contains("use the input if-no-changes ok"), "{log}");
 }
