@@ -315,6 +315,24 @@ fn progress_events() {
 }
 
 #[test]
+fn a_story_has_its_own_limit_of_retries() {
+    let project = Project::new(&[]);
+    let path = ".ai-sdlc/stories/S-0001/story.md";
+    let story = "---\nid: S-0001\nstatus: ready\nmax_implementation_retries: 1\nverify: [ 'false' ]\n---\n# Make it\n";
+    project.write(path, story);
+    project.commit_all("story");
+    let agent = project.agent("echo $N > made; echo Done.");
+    let args = ["run", "--plan", path, "--agent-command", &agent];
+    let run = project.sprag(&args).expect(1);
+    assert_eq!(project.calls(), 2);
+    assert!(
+        !run.stdout.contains("max_implementation_retries"),
+        "{}",
+        run.stdout
+    );
+}
+
+#[test]
 fn identical_changes() {
     let project = fixable_by(CHECK);
     let run = run(&project, "rm a.txt; echo apple > a.txt; echo Done.", &[]).expect(1);

@@ -69,7 +69,12 @@ fn nothing_is_measured_again_after_a_retry_without_a_change() {
             .filter(|name| MEASURED.iter().any(|kind| name.starts_with(kind)))
             .collect();
         assert_eq!(after_retry, ["verification.skipped"]);
-        assert_eq!((project.calls(), project.checks()), (2, 2), "{}", run.stdout);
+        assert_eq!(
+            (project.calls(), project.checks()),
+            (2, 2),
+            "{}",
+            run.stdout
+        );
         assert_eq!(run.task(0)["message"], NO_CHANGES);
     }
 }

@@ -7,8 +7,8 @@ use super::decide::{
 use super::output::without_output;
 use super::phases::{after_checks_of_tests, go_on, is_at_phase_start, row, undo, without_tests};
 use super::{
-    Blame, BlamedTest, Expect, Grounds, Last, Policy, Proof, ProofResult, Step, TaskState, VerificationEnded,
-    VerifyPurpose, names,
+    Blame, BlamedTest, Expect, Grounds, Last, Policy, Proof, ProofResult, Step, TaskState,
+    VerificationEnded, VerifyPurpose, names,
 };
 use crate::checks::signals::Signal;
 use crate::checks::verdict::Verdict;
