@@ -46,6 +46,14 @@ pub(super) fn findings(
         }),
     ];
     findings.extend(real.held_lock().as_deref().map(lock));
+    let idle = git::idle_hooks_of(real).unwrap_or_default();
+    if !idle.is_empty() {
+        let found = format!(
+            "only pre-commit and commit-msg run, and not {}",
+            idle.join(", ")
+        );
+        findings.push(Finding::ok("hooks", found));
+    }
     if is_jj {
         findings.push(jj(real.is_jj_alone(), context.find_program("jj").is_some()));
     }
