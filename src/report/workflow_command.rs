@@ -230,10 +230,13 @@ mod tests {
         insta::assert_snapshot!(annotation_commands(&annotations(&samples::partial())).join("\n"), @r"
         ::error file=src/report.rs,line=41,title=test failed::assertion `left == right` failed: header differs
         ::error file=plans/csv.yaml,line=8,title=t2 failed (verification_failed)::the checks still fail and no retry is left
+        ::error file=plans/csv.yaml,title=Sprag%3A the run's result::partial (verification_failed): 1 of 3 tasks done
+        ::warning file=plans/csv.yaml,line=8,title=t2%3A 1 retry::attempt 1: failed tests: assertion `left == right` failed: header differs%0Aattempt 2: failed tests: assertion `left == right` failed: header differs; test csv::quote failed
         ::warning file=plans/csv.yaml,title=Sprag::files that the checks left behind: target/out.csv
         ::notice file=plans/csv.yaml,line=12,title=t3 pending::not reached
         ");
         insta::assert_snapshot!(annotation_commands(&annotations(&samples::planning_only())).join("\n"), @r"
+        ::error file=plans/csv.yaml,title=Sprag%3A the run's result::failed (planning_only): 0 of 1 task done
         ::warning file=plans/csv.yaml,line=4,title=t1 failed (planning_only)::the agent planned and never changed a file
         ::warning file=plans/csv.yaml,line=4,title=t1%3A 3 nudges::turn 1: planned, changed nothing: I'll implement the route next · 1. Plan the columns%0Aturn 2: planned, changed nothing: Proceeding with the route%0Aturn 3: planned, changed nothing: Proceeding with the route%0Aturn 4: planned, changed nothing: Proceeding with the route
         ");

@@ -41,6 +41,7 @@ fn a_good_run_says_what_was_done() {
         "1. Plan the columns"
       turn 2 (nudge): codex is working
       turn 2: changed files (41s)
+      Planning without changes resolved on attempt 2/4
       check build: running
       check build passed: 12 passed (8.3s)
       check test: running
