@@ -360,9 +360,9 @@ impl Outcome {
             Self::Unverified {
                 commit: Some(id), ..
             } => {
-                format!("committed as {} without a check", short(id))
+                format!("committed as {}, and no check confirms it", short(id))
             }
-            Self::Unverified { commit: None, .. } => "done without a check".into(),
+            Self::Unverified { commit: None, .. } => "done, and no check confirms it".into(),
             Self::KnownFailures { commit, tests } => format!(
                 "{}; its only failures existed before the task: {}",
                 in_branch(commit.as_ref()),

@@ -433,7 +433,7 @@ fn last_failed(state: &TaskState) -> Vec<String> {
 }
 
 /// Ends a task that failed, for any reason. If the last attempt changed the tree and a test fails there that passed
-/// on the start tree, the checks first run again: if they pass, the tree is accepted.
+/// on the start tree, or that tree is never checked, the checks first run again: if they pass, the tree is accepted.
 pub(super) fn give_up(policy: &Policy, state: &TaskState, end: Outcome) -> Step {
     let tree = state.current.as_ref().and_then(|current| current.tree());
     let mut failed_trees = state.failed_trees.iter();
@@ -455,7 +455,8 @@ pub(super) fn give_up(policy: &Policy, state: &TaskState, end: Outcome) -> Step 
     }
     let blamed = state.proofs.blame(&failed.verification.failed);
     let has_passed = |test: &BlamedTest| matches!(test.blame, Blame::New | Blame::Flaky);
-    if state.proofs.reruns < policy.flaky_reruns && blamed.iter().any(has_passed) {
+    let may_be_flaky = policy.baseline == Baseline::Off || blamed.iter().any(has_passed);
+    if state.proofs.reruns < policy.flaky_reruns && may_be_flaky {
         prove(state, Proof::Flake)
     } else {
         Step::Finish(end)

@@ -20,7 +20,7 @@ use std::sync::Arc;
 pub enum Proof {
     /// On the tree on which the task started: what failed before the agent's work?
     Baseline,
-    /// On the same tree again, before the task is given up, if a failing test passed on the start tree.
+    /// On the same tree again, before the task is given up, if the failure may be flaky.
     Flake,
     /// On the work with everything put back that judged it before: does it pass only because this was changed?
     OldTests,
@@ -39,7 +39,7 @@ impl Proof {
         match self {
             Self::Baseline => "running the checks on the tree on which the task started",
             Self::Flake => {
-                "running the checks once more on the same tree, since what fails passed on the start tree"
+                "running the checks once more on the same tree, since the failure may be flaky"
             }
             Self::OldTests => "running the checks on the work with what judged it before",
             Self::NewTests => {

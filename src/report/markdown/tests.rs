@@ -371,7 +371,7 @@ fn unverified() {
     | `t1` Serve /report.csv | ⚪&nbsp;not&nbsp;verified `unverified` | 1 | `9b1e44c0aa27` | 41s | 20.5k, \$0.06 |
 
     <details>
-    <summary><b>t1</b> Serve /report.csv: committed as 9b1e44c0aa27 without a check</summary>
+    <summary><b>t1</b> Serve /report.csv: committed as 9b1e44c0aa27, and no check confirms it</summary>
 
     **Turns**
 

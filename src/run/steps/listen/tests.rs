@@ -54,7 +54,7 @@ fn the_end_of_a_line_of_any_length_is_in_the_final_message() {
     let (told, message) = heard(&[b"{", long.as_bytes(), b"the end\n"], 9);
     assert_eq!(told.len(), 1);
     let message = message.unwrap();
-    assert!(message.starts_with('x') && message.ends_with("xthe end"));
+    assert!(message.starts_with("{x") && message.ends_with("xthe end"));
 }
 
 #[test]
