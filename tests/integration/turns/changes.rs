@@ -206,7 +206,12 @@ fn sandbox_permissions() {
     let run = project.finished(&output);
     assert!(run.summary["status"].is_string(), "{}", run.stderr);
     assert_eq!(run.event_names().last(), Some(&"run.ended"));
-    assert_eq!(project.calls(), 1);
+    assert_eq!(project.calls(), 2, "the agent is told once and asked again");
+    assert!(
+        project.prompt(2).contains("locked"),
+        "{}",
+        project.prompt(2)
+    );
     let warned = warnings(&run);
     assert!(
         warned.iter().any(|text| text.contains("locked")),
