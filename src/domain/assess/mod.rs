@@ -117,9 +117,10 @@ pub struct TurnFacts<'a> {
 
 /// Assesses a turn. The first rule that applies wins.
 pub fn assess(facts: &TurnFacts<'_>) -> Assessment {
-    let assessment = unavailable(facts)
-        .or_else(|| transient(facts))
-        .or_else(|| cut_off(facts))
+    let error = api_error(facts);
+    let assessment = unavailable(facts, error.as_ref())
+        .or_else(|| transient(facts, error.as_ref()))
+        .or_else(|| cut_off(facts, error.as_ref()))
         .or_else(|| violation(facts))
         .or_else(|| failed_report(facts))
         .unwrap_or_else(|| from_repository(facts));
@@ -136,7 +137,7 @@ fn error_exit(facts: &TurnFacts<'_>) -> Option<i32> {
     }
 }
 
-fn unavailable(facts: &TurnFacts<'_>) -> Option<Assessment> {
+fn unavailable(facts: &TurnFacts<'_>, error: Option<&ApiError>) -> Option<Assessment> {
     let agent = facts.agent;
     let missing = |why: &str| {
         let detail = format!(
@@ -144,7 +145,7 @@ fn unavailable(facts: &TurnFacts<'_>) -> Option<Assessment> {
         );
         Some(plain(AssessmentKind::AgentUnavailable, detail))
     };
-    match (facts.exit, api_error(facts)) {
+    match (facts.exit, error) {
         (TurnExit::NotFound, _) => missing("was not found"),
         (TurnExit::NotStarted { why }, _) => missing(&format!("cannot be started ({why})")),
         (_, Some(error)) if error.class == ApiErrorClass::Unavailable => {
@@ -162,7 +163,7 @@ fn unavailable(facts: &TurnFacts<'_>) -> Option<Assessment> {
     }
 }
 
-fn transient(facts: &TurnFacts<'_>) -> Option<Assessment> {
+fn transient(facts: &TurnFacts<'_>, error: Option<&ApiError>) -> Option<Assessment> {
     if let TurnExit::Stalled { after_ms } = facts.exit {
         let detail = format!("{} was silent for {} s", facts.agent, after_ms / 1000);
         return Some(Assessment {
@@ -170,7 +171,7 @@ fn transient(facts: &TurnFacts<'_>) -> Option<Assessment> {
             ..plain(AssessmentKind::AgentTransient, detail)
         });
     }
-    let error = api_error(facts).filter(|error| error.class == ApiErrorClass::Transient)?;
+    let error = error.filter(|error| error.class == ApiErrorClass::Transient)?;
     let detail = format!(
         "{} met a transient error: {}",
         facts.agent,
@@ -199,7 +200,7 @@ fn api_error(facts: &TurnFacts<'_>) -> Option<ApiError> {
     }
 }
 
-fn cut_off(facts: &TurnFacts<'_>) -> Option<Assessment> {
+fn cut_off(facts: &TurnFacts<'_>, error: Option<&ApiError>) -> Option<Assessment> {
     let agent = facts.agent;
     let crashed = |detail| Some(plain(AssessmentKind::AgentCrashed, detail));
     match facts.exit {
@@ -214,11 +215,8 @@ fn cut_off(facts: &TurnFacts<'_>) -> Option<Assessment> {
             let name = super::outcome::signal_name(*signal);
             crashed(format!("{agent} was killed by {name}"))
         }
-        _ if facts.report.api_error.is_some()
-            || !unchanged(facts) && api_error(facts).is_some() =>
-        {
-            let error = api_error(facts);
-            let message = error.as_ref().map_or("", |error| &error.message);
+        _ if facts.report.api_error.is_some() || !unchanged(facts) && error.is_some() => {
+            let message = error.map_or("", |error| &error.message);
             crashed(format!(
                 "{agent}'s request was refused: {}",
                 one_line(message)

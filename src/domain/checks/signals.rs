@@ -138,8 +138,16 @@ static LITERAL: Pattern =
     Pattern::new(r#""([^"\\]{3,80})"|'([^'\\]{3,80})'|(?:^|[^\w.])(-?\d+\.\d+|\d{3,})\b"#);
 static COMMENT: Pattern = Pattern::new(r#"^\s*(?:#(?:[^!\[]|$)|//|/\*|\*|--|;|<!--|"""|''')"#);
 
-/// The signals of these changed files, in their order. `tests` are texts of tests about them.
-pub fn signals(files: &[ChangedFile], tests: &[String]) -> Vec<Signal> {
+/// The signals of these changed files, in their order. `tests` gives texts of tests about them, and is asked only if two
+/// literals were added to the product.
+pub fn signals(files: &[ChangedFile], tests: impl FnOnce() -> Vec<String>) -> Vec<Signal> {
+    let has_literals = |file: &ChangedFile| {
+        let added = added(&file.old, &file.new).into_iter();
+        let new: BTreeSet<&str> = added.flat_map(|(_, line)| literals(line)).collect();
+        is_product_source(&file.path) && new.len() > 1
+    };
+    let are_asked = files.iter().any(has_literals);
+    let tests = are_asked.then(tests).unwrap_or_default();
     let literals: BTreeSet<&str> = tests.iter().flat_map(|text| literals(text)).collect();
     let stems: Vec<&str> = files
         .iter()

@@ -38,7 +38,7 @@ pub fn signals_of(repo: &Repo, raw: &RawSnapshot) -> Vec<Signal> {
     if files.is_empty() {
         return Vec::new();
     }
-    signals(&files, &tests_about(repo, &files))
+    signals(&files, || tests_about(repo, &files))
 }
 
 fn work_file(repo: &Repo, path: &[u8]) -> String {

@@ -11,7 +11,7 @@ fn changed(path: &str, old: &str, new: &str) -> ChangedFile {
 }
 
 fn kinds(path: &str, old: &str, new: &str) -> Vec<(K, u32)> {
-    let found = signals(&[changed(path, old, new)], &[]);
+    let found = signals(&[changed(path, old, new)], Vec::new);
     found.iter().map(|one| (one.kind, one.line)).collect()
 }
 
@@ -115,7 +115,7 @@ fn two_literals_of_the_tests_are_a_signal_and_one_is_none() {
     let tests = ["assert greet('Ada') == 'Hello, Ada!'\nassert total(1234) == 5678\n".to_owned()];
     let found = |new: &str| -> Vec<K> {
         let file = changed("app/a.py", "x = 'Hello, '\n", new);
-        let found: Vec<Signal> = signals(&[file], &tests);
+        let found: Vec<Signal> = signals(&[file], || tests.to_vec());
         found.iter().map(|one| one.kind).collect()
     };
     let special = "def greet(name):\n    if name == 'Ada':\n        return 'Hello, Ada!'\n";
@@ -145,7 +145,7 @@ fn tests_that_assert_less_or_mock_the_work_are_signals() {
             "@patch('app.cart.total', return_value=3)\n@patch('app.mail.send')\n",
         ),
     ];
-    let found = signals(&files, &[]);
+    let found = signals(&files, Vec::new);
     let found: Vec<_> = found.iter().map(|one| (one.kind, one.line)).collect();
     assert_eq!(found, [(K::MockOfWork, 1)]);
 }

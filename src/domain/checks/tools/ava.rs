@@ -47,9 +47,6 @@ fn read(output: Output<'_>, sink: &mut Sink<'_>) {
     for (number, at) in starts.iter().enumerate() {
         let end = starts.get(number + 1).copied().unwrap_or(lines.len());
         let block = &lines[*at..end];
-        let own = |found: &regex::Captures<'_>| javascript::is_own(group(found, 1), sink);
-        let mut frames = javascript::FRAME.in_lines(block).map(|(_, found)| found);
-        let frame = frames.find(own);
         let place = PLACE.in_lines(block).map(|(_, found)| found).next();
         let message: Vec<&str> = block
             .iter()
@@ -61,10 +58,9 @@ fn read(output: Output<'_>, sink: &mut Sink<'_>) {
             .take_while(|line| !line.starts_with("at "))
             .collect();
         let test = lines[*at].trim();
-        let location = match (&place, &frame) {
-            (Some(found), _) => Location::new(group(found, 1), group(found, 2)),
-            (None, Some(found)) => Location::of(found),
-            (None, None) => Location::default(),
+        let location = match &place {
+            Some(found) => Location::new(group(found, 1), group(found, 2)),
+            None => javascript::own_frame(block, sink).unwrap_or_default(),
         };
         sink.failing(*at, location, test, &message.join("\n"))
             .lines(*at..end);

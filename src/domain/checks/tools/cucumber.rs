@@ -46,9 +46,7 @@ fn read(output: Output<'_>, sink: &mut Sink<'_>) {
             .collect();
         let feature = Location::new(group(&found, 3), group(&found, 4));
         sink.test_at(&test, Location::new(group(&found, 3), group(&found, 4)));
-        let place = sink
-            .own_frame(&block, &javascript::FRAME)
-            .unwrap_or(feature);
+        let place = javascript::own_frame(&block, sink).unwrap_or(feature);
         sink.failure(at, place, &test, &message.join("\n"))
             .lines(at..at + 1 + block.len());
     }

@@ -13,7 +13,7 @@ static HEADERS: [Pattern; 4] = [
     Pattern::new(r"^  \d+\) (.+)$"),
     Pattern::new(r"^\s*✖ (.+?) \([\d.]+m?s\)(?: # .*)?$"),
 ];
-pub(super) static FRAME: Pattern = Pattern::new(
+static FRAME: Pattern = Pattern::new(
     r"^\s*(?:at (?:.*\()?|❯ (?:\S+ )?)(?:file://)?([^\s():]+):(\d+):(\d+)\)?(?: \{)?$",
 );
 static SUMMARY: Pattern = Pattern::new(r"^\s*(?:Test Suites?|Test Files|Tests):?\s+\d");
@@ -127,7 +127,13 @@ fn is_header(line: &str) -> bool {
     HEADERS.iter().any(|header| header.is_match(line))
 }
 
-pub(super) fn is_own(path: &str, sink: &Sink<'_>) -> bool {
+/// The first frame of these lines that is in the project, and not in an installed package.
+pub(super) fn own_frame<'l>(lines: &[&'l str], sink: &Sink<'_>) -> Option<Location<'l>> {
+    let mut places = FRAME.in_lines(lines).map(|(_, found)| Location::of(&found));
+    places.find(|place| is_own(place.path, sink))
+}
+
+fn is_own(path: &str, sink: &Sink<'_>) -> bool {
     let relative = sink.relative(path);
     !path.starts_with("node:") && relative.is_some_and(|path| !path.contains("node_modules/"))
 }

@@ -5,6 +5,7 @@ use super::{Tool, ToolKind};
 use crate::checks::counts::Counts;
 use crate::checks::diagnostic::{Location, Output, Sink};
 use crate::pattern::{Pattern, group};
+use regex::Captures;
 use std::collections::BTreeSet;
 
 /// See [`Tool`].
@@ -32,33 +33,29 @@ static NUMBER: Pattern = Pattern::new(
 /// A test that passed in a later try has failures, too: only those that the summary lists have failed.
 fn read(output: Output<'_>, sink: &mut Sink<'_>) {
     let lines = output.lines;
-    let name = |line: &str| {
-        let found = TEST.captures(line)?;
-        let [project, file, title] = [1, 2, 5].map(|index| group(&found, index));
-        Some(format!("{project}{file} › {title}"))
-    };
     let mut failed: BTreeSet<String> = BTreeSet::new();
     let mut has_failed = false;
     for line in lines {
         if let Some(found) = NUMBER.captures(line) {
             has_failed = matches!(group(&found, 2), "failed" | "interrupted");
         } else if has_failed {
-            failed.extend(name(line));
+            failed.extend(TEST.captures(line).map(|found| name(&found)));
         }
     }
-    for (at, line) in lines.iter().enumerate() {
-        let test = name(line).filter(|test| HEADER.is_match(line) && failed.contains(test));
-        let (Some(test), Some(found)) = (test, TEST.captures(line)) else {
-            continue;
-        };
-        let place = Location {
-            path: group(&found, 2),
-            line: group(&found, 3),
-            column: group(&found, 4),
-        };
-        sink.test_at(&test, place);
-        javascript::failure(lines, at, &test, group(&found, 2), sink);
+    for (at, found) in TEST.in_lines(lines) {
+        let test = name(&found);
+        if HEADER.is_match(lines[at]) && failed.contains(&test) {
+            let [path, line, column] = [2, 3, 4].map(|index| group(&found, index));
+            sink.test_at(&test, Location { path, line, column });
+            javascript::failure(lines, at, &test, path, sink);
+        }
     }
+}
+
+/// The project, the file and the title of a test, which do not change with its line.
+fn name(found: &Captures<'_>) -> String {
+    let [project, file, title] = [1, 2, 5].map(|index| group(found, index));
+    format!("{project}{file} › {title}")
 }
 
 fn counts(lines: &[&str]) -> Option<Counts> {
