@@ -8,7 +8,9 @@ pub use part::{FixPart, Part, ReviewPart};
 
 use super::attempt::{Blame, BlamedTest};
 use super::checks;
-use super::checks::verdict::{HISTORY_ERRORS, HistoryEntry, MAX_ERROR, MAX_EXCERPT};
+use super::checks::verdict::{
+    AttemptOutcome, HISTORY_ERRORS, HistoryEntry, MAX_ERROR, MAX_EXCERPT,
+};
 use super::review::Finding;
 use super::text::{self, fenced, one_line};
 use serde::{Deserialize, Serialize};
@@ -470,6 +472,10 @@ fn opening(retry: &Retry<'_>) -> String {
              stopped.",
             one_line(why, MAX_STATUS)
         ),
+        _ if retry.history.last().map(|it| it.outcome) == Some(AttemptOutcome::FailedLint) => {
+            "CRITICAL: A linter reports errors. You attempted implementation but verification failed."
+                .to_owned()
+        }
         _ => "CRITICAL: Tests are failing. You attempted implementation but verification failed."
             .to_owned(),
     };

@@ -544,3 +544,45 @@ fn verify_result() {
         .parse::<jiff::Timestamp>()
         .unwrap();
 }
+
+#[test]
+fn a_failing_linter_is_named_as_one_with_the_cause_above_its_wrapper() {
+    let lint = "grep -qx fixed a.txt || { echo '[warn] a.txt'; echo ' ELIFECYCLE  Command failed with exit code 1.'; exit 1; }";
+    let plan = format!(
+        "title: Example\nverify:\n  - {{ name: lint, kind: lint, run: {} }}\ntasks:\n  - id: fix\n    title: Fix a.txt\n",
+        serde_json::to_string(lint).unwrap()
+    );
+    let project = Project::new(&[("plan.yaml", &plan), ("a.txt", "bad\n")]).with_defaults();
+    let agent =
+        project.agent("test $N = 1 && echo apple > a.txt || echo fixed > a.txt; echo Done.");
+    let run = project.run(&agent, &[]).expect(0);
+    assert_has(
+        &project.prompt(2),
+        &[
+            "CRITICAL: A linter reports errors.",
+            "Attempt 1: a.txt -> failed_lint\n  - [warn] a.txt",
+        ],
+    );
+    assert_eq!(run.task(0)["history"][0]["outcome"], "failed_lint");
+    let shown = format!("{}{}{}", run.stdout, run.stderr, project.prompt(2));
+    assert!(!shown.to_lowercase().contains("failed tests"), "{shown}");
+    assert!(
+        !shown.to_lowercase().contains("tests are failing"),
+        "{shown}"
+    );
+}
+
+#[test]
+fn a_check_whose_program_is_missing_costs_no_turn() {
+    for check in [
+        "sprag-no-such-linter .",
+        "printf 'all:\\n\\tsprag-no-such-linter\\n' | make -f -",
+    ] {
+        let project =
+            Project::new(&[("plan.yaml", &plan(check)), ("a.txt", "bad\n")]).with_defaults();
+        let agent = project.agent("echo fixed > a.txt; echo Done.");
+        let run = project.run(&agent, &[]).expect(4);
+        assert_eq!(project.calls(), 0, "{}", run.stderr);
+        assert_has(&run.stdout, &["sprag-no-such-linter"]);
+    }
+}

@@ -87,7 +87,7 @@ pub fn parse_in(output: &str, root: &str) -> Vec<Diagnostic> {
 
 /// Like [`parse_in`]; the results of `matchers` take precedence over those of Sprag's own parsers.
 pub fn parse_with(output: &str, root: &str, matchers: &[Matcher]) -> Vec<Diagnostic> {
-    read(&text::plain(output), root, matchers, &|_| None).diagnostics
+    read(&text::plain(output), matchers, &WorkTree::at(root)).diagnostics
 }
 
 /// The diagnostics and failed tests that an output reports.
@@ -99,19 +99,33 @@ pub struct Reading {
     pub failing_tests: Vec<FailingTest>,
 }
 
-/// Reads `plain`, an output without escape sequences. `meant` is as in [`Sink`].
-pub(super) fn read(
-    plain: &str,
-    root: &str,
-    matchers: &[Matcher],
-    meant: &dyn Fn(&str) -> Option<String>,
-) -> Reading {
+/// The work tree in which a check ran.
+#[derive(Clone, Copy)]
+pub(super) struct WorkTree<'a> {
+    /// Its path.
+    pub(super) root: &'a str,
+    /// The only file at the end of this path, whose first directories may have other names there.
+    pub(super) meant: &'a dyn Fn(&str) -> Option<String>,
+    /// The file at this relative path in the one other directory in which all commands of the check run.
+    pub(super) twin: &'a dyn Fn(&str) -> Option<String>,
+}
+
+impl<'a> WorkTree<'a> {
+    /// A work tree of whose files nothing is known.
+    pub(super) fn at(root: &'a str) -> Self {
+        Self {
+            root,
+            meant: &|_| None,
+            twin: &|_| None,
+        }
+    }
+}
+
+/// Reads `plain`, an output without escape sequences.
+pub(super) fn read(plain: &str, matchers: &[Matcher], tree: &WorkTree<'_>) -> Reading {
     let whole: Vec<&str> = plain.lines().collect();
     let lines: Vec<&str> = whole.iter().map(|line| beginning(line)).collect();
-    let mut sink = Sink {
-        meant,
-        ..Sink::new(root, "matcher")
-    };
+    let mut sink = Sink::new(*tree, "matcher");
     for matcher in matchers {
         matcher.parse(&lines, &mut sink);
     }
@@ -232,9 +246,7 @@ impl<'a> Location<'a> {
 
 /// Collects the findings of the tools' parsers.
 pub(super) struct Sink<'a> {
-    pub(super) root: &'a str,
-    /// The only file of the work tree at the end of this path, whose first directories may have other names there.
-    pub(super) meant: &'a dyn Fn(&str) -> Option<String>,
+    pub(super) tree: WorkTree<'a>,
     /// The tool whose parser runs.
     pub(super) source: &'static str,
     pub(super) found: Vec<Found>,
@@ -246,10 +258,9 @@ pub(super) struct Sink<'a> {
 }
 
 impl<'a> Sink<'a> {
-    pub(super) fn new(root: &'a str, source: &'static str) -> Self {
+    pub(super) fn new(tree: WorkTree<'a>, source: &'static str) -> Self {
         Self {
-            root,
-            meant: &|_| None,
+            tree,
             source,
             found: Vec::new(),
             tests: Vec::new(),
@@ -267,7 +278,25 @@ impl<'a> Sink<'a> {
 
 impl Sink<'_> {
     pub(super) fn relative(&self, path: &str) -> Option<String> {
-        path::relative(path, self.root)
+        path::relative(path, self.tree.root)
+    }
+
+    /// Like [`Sink::relative`]; a relative path is that of the file in the directory in which the check runs, if there
+    /// is one.
+    fn placed(&self, path: &str) -> Option<String> {
+        let found = self.relative(path)?;
+        let twin = || (self.tree.twin)(&found);
+        let is_relative = path::is_relative(&path.trim().replace('\\', "/"));
+        is_relative.then(twin).flatten().or(Some(found))
+    }
+
+    /// Whether this is the path of one file of the work tree, from the root or from another directory.
+    pub(super) fn exists(&self, path: &str) -> bool {
+        let path = self.relative(path);
+        let found = path.as_deref().and_then(|path| (self.tree.meant)(path));
+        path.is_some_and(|path| {
+            found.is_some_and(|found| found == path || found.ends_with(&format!("/{path}")))
+        })
     }
 
     /// The first of these lines' stack frames, as `frame` finds them, whose file is in the project.
@@ -339,9 +368,10 @@ impl Sink<'_> {
     /// Like [`Sink::test`], with the place of the test. A finding about it has precedence.
     pub(super) fn test_at(&mut self, name: &str, place: Location<'_>) {
         if self.tests.len() < MAX_FAILING_TESTS {
+            let file = self.placed(place.path);
             let test = FailingTest::named(name);
             self.tests
-                .extend(test.map(|test| test.at(place, self.root)));
+                .extend(test.map(|test| test.at(file, place.line)));
         }
     }
 
@@ -362,7 +392,7 @@ impl Sink<'_> {
         if message.is_empty() || self.claimed.contains(&at) {
             return &mut self.refused;
         }
-        let path = self.relative(place.path);
+        let path = self.placed(place.path);
         let line = number(place.line).filter(|_| path.is_some());
         let column = number(place.column).filter(|_| line.is_some());
         let code = code.filter(|code| !code.is_empty()).map(str::to_owned);

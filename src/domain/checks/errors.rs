@@ -19,7 +19,11 @@ pub fn first_errors_of(
     max_chars: usize,
 ) -> Vec<String> {
     let plain = text::plain(output);
-    let lines: Vec<&str> = plain.lines().collect();
+    let mut lines: Vec<&str> = plain.lines().collect();
+    let tells_more = |line: &&str| !line.trim().is_empty() && !is_wrapper(line);
+    if lines.iter().any(tells_more) {
+        lines.retain(|line| !is_wrapper(line));
+    }
     let errors = diagnostics
         .iter()
         .filter(|it| it.severity == Severity::Error)
@@ -103,6 +107,22 @@ fn says_why(line: &str) -> bool {
         r"^npm (?:error|ERR!) (?:npx |[B-Z`\x22])|^\S+:\d+:in [`'].+': .+ \([A-Z][\w:]*\)$|^\s*× \S",
     );
     WHY.is_match(line)
+}
+
+/// Whether a program says in this line only that a command which it has started failed. The cause is above.
+fn is_wrapper(line: &str) -> bool {
+    static WRAPPER: Pattern = Pattern::new(
+        r#"(?x)^(?:
+            \s*(?:[@\w./-]+\ [\w:.-]+:\ )?\[?ELIFECYCLE\]?\s
+          | [@\w./-]+\ [\w:.-]+:\ Failed$
+          | \s*(?:\[?ERR_PNPM_RECURSIVE_\w+|Error:\ ERR_PNPM_RECURSIVE_)
+          | \s*×\ "pnpm\ .*"\ failed\ in\ 
+          | npm\ (?:error|ERR!)\ (?:Lifecycle\ script\ |code\ \d+$|path\ |command\ |workspace\ |location\ )
+          | error\ Command\ failed\ with\ exit\ code\ | error:\ script\ "
+          | make(?:\[\d+\])?:\ \*\*\*\ \[ | error:\ [Rr]ecipe\ .*\ failed\ 
+        )"#,
+    );
+    WRAPPER.is_match(line)
 }
 
 fn is_heading(line: &str) -> bool {

@@ -1,7 +1,7 @@
 //! The failed tests, as values that can be compared between runs.
 
-use super::diagnostic::{self, Location};
-use super::{normalise, path};
+use super::diagnostic::{self, WorkTree};
+use super::normalise;
 use crate::text;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -43,10 +43,9 @@ impl FailingTest {
         })
     }
 
-    /// The same test with a location; a location outside the root is dropped.
-    pub(super) fn at(self, place: Location<'_>, root: &str) -> Self {
-        let file = path::relative(place.path, root);
-        let line = diagnostic::number(place.line).filter(|_| file.is_some());
+    /// The same test with a location.
+    pub(super) fn at(self, file: Option<String>, line: &str) -> Self {
+        let line = diagnostic::number(line).filter(|_| file.is_some());
         Self { file, line, ..self }
     }
 
@@ -59,7 +58,7 @@ impl FailingTest {
 
 /// The names of the tests that `lines` report as failed.
 pub(super) fn names_in(lines: &[&str]) -> BTreeSet<String> {
-    let tests = diagnostic::read(&lines.join("\n"), "", &[], &|_| None).failing_tests;
+    let tests = diagnostic::read(&lines.join("\n"), &[], &WorkTree::at("")).failing_tests;
     tests.into_iter().map(|test| test.name).collect()
 }
 

@@ -4,7 +4,7 @@
 //! Neither nesting nor declared entities can make it use more resources than the length of the text warrants.
 
 use super::counts::Counts;
-use super::diagnostic::{self, Diagnostic, Location, MAX_DIAGNOSTICS, Severity, Sink};
+use super::diagnostic::{self, Diagnostic, Location, MAX_DIAGNOSTICS, Severity, Sink, WorkTree};
 use super::failing_test::{self, FailingTest, MAX_FAILING_TESTS};
 use super::path;
 use super::tools::is_file;
@@ -132,7 +132,7 @@ struct State<'a> {
 impl<'a> State<'a> {
     fn new(root: &'a str) -> Self {
         Self {
-            sink: Sink::new(root, "junit"),
+            sink: Sink::new(WorkTree::at(root), "junit"),
             tests: Vec::new(),
             numbers: [0; 3],
             suites: false,
@@ -211,7 +211,7 @@ impl<'a> State<'a> {
                 }
                 if self.tests.len() < MAX_FAILING_TESTS {
                     self.tests
-                        .extend(case.failing_test(failure, self.sink.root));
+                        .extend(case.failing_test(failure, self.sink.tree.root));
                 }
             }
             None if case.skipped => *skipped += 1,
@@ -256,7 +256,7 @@ impl Case {
 
     fn push(&self, failure: &Failure, sink: &mut Sink<'_>) {
         let body = text::plain(&failure.body);
-        let place = self.place(&body, sink.root).unwrap_or_default();
+        let place = self.place(&body, sink.tree.root).unwrap_or_default();
         let message = format!("{}: {}", self.name, failure.said());
         let at = sink.found.len();
         sink.push(at, place, Severity::Error, None, &message);
@@ -266,7 +266,8 @@ impl Case {
         let body = text::plain(&failure.body);
         let place = self.place(&body, root).unwrap_or_default();
         let test = FailingTest::named(&self.name)?;
-        Some(test.at(place, root).saying(&failure.said()))
+        let file = path::relative(place.path, root);
+        Some(test.at(file, place.line).saying(&failure.said()))
     }
 
     /// The location of the failure according to its text, otherwise the start of the test according to the

@@ -3,13 +3,14 @@
 mod cannot_start;
 
 use super::counts::{Counts, counts, failed_by_run};
-use super::diagnostic::{self, Diagnostic, Reading};
+use super::diagnostic::{self, Diagnostic, Reading, WorkTree};
 use super::junit::Report;
 use super::path;
 use super::results::{self, Results};
 use super::unfinished::is_unfinished;
 use super::{FailingTest, Matcher, Said};
 use crate::attempt::{FailedCheck, PhaseName};
+use crate::command_line::CommandLine;
 use crate::text;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -235,7 +236,7 @@ impl CheckResult {
         let failed = outcome.is_failure();
         let ran = failed || outcome == CheckOutcome::Passed;
         let (diagnostics, failing_tests) = if failed {
-            evidence.read()
+            evidence.read(&check.run)
         } else {
             (Vec::new(), Vec::new())
         };
@@ -340,7 +341,8 @@ impl CheckResult {
 impl Evidence<'_> {
     /// The diagnostics of the output, followed by those of the report whose location the output does not
     /// name; and the failed tests of the report if it has any, otherwise those of the output.
-    fn read(&self) -> (Vec<Diagnostic>, Vec<FailingTest>) {
+    fn read(&self, run: &str) -> (Vec<Diagnostic>, Vec<FailingTest>) {
+        let only_directory = CommandLine::read(run).only_directory();
         let plain = text::plain(self.output);
         let files: OnceCell<Vec<String>> = OnceCell::new();
         let files = || files.get_or_init(|| (self.files)(self.root)).as_slice();
@@ -352,7 +354,16 @@ impl Evidence<'_> {
                 .or_insert_with(|| path::at_the_end_of(path, files()));
             found.clone()
         };
-        let mut output = diagnostic::read(&plain, self.root, self.matchers, &meant);
+        let twin = |path: &str| {
+            let twin = format!("{}/{path}", only_directory.as_ref()?);
+            (self.is_file)(self.root, &twin).then_some(twin)
+        };
+        let tree = WorkTree {
+            root: self.root,
+            meant: &meant,
+            twin: &twin,
+        };
+        let mut output = diagnostic::read(&plain, self.matchers, &tree);
         let mut report = self.report.map_or_else(Reading::default, |it| Reading {
             diagnostics: it.diagnostics.clone(),
             failing_tests: it.failing_tests.clone(),
@@ -446,6 +457,9 @@ pub enum Verdict {
         fingerprint: String,
         /// Whether a check of kind build is among them.
         build: bool,
+        /// Whether all of them are of kind lint.
+        #[serde(default)]
+        lint: bool,
         /// The failed tests, as far as they are known.
         tests: BTreeSet<String>,
     },
@@ -489,6 +503,7 @@ pub fn verdict(results: &[CheckResult]) -> Verdict {
         Verdict::Failed {
             fingerprint: super::combined(each),
             build: failed.iter().any(|it| it.kind == CheckKind::Build),
+            lint: failed.iter().all(|it| it.kind == CheckKind::Lint),
             tests: failed
                 .iter()
                 .flat_map(|it| it.failing_tests.iter().map(|test| test.name.clone()))
@@ -512,9 +527,8 @@ impl Verdict {
         match self {
             Self::Passed => Some(AttemptOutcome::Passed),
             Self::Failed { build: true, .. } => Some(AttemptOutcome::FailedBuild),
-            Self::Failed { build: false, .. } | Self::CannotStart { .. } => {
-                Some(AttemptOutcome::FailedTests)
-            }
+            Self::Failed { lint: true, .. } => Some(AttemptOutcome::FailedLint),
+            Self::Failed { .. } | Self::CannotStart { .. } => Some(AttemptOutcome::FailedTests),
             Self::TimedOut { .. } => Some(AttemptOutcome::TimedOut),
             Self::Aborted | Self::NotRun => None,
         }
@@ -536,8 +550,10 @@ pub fn ordered(checks: &[Check]) -> Vec<&Check> {
 #[derive(strum::IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
 pub enum AttemptOutcome {
-    /// A check other than a build failed.
+    /// A check that is neither a build nor a linter failed.
     FailedTests,
+    /// Only checks of kind lint failed.
+    FailedLint,
     /// A check of kind build failed.
     FailedBuild,
     /// The agent changed nothing.

@@ -130,7 +130,7 @@ fn go_events(plain: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::unwrapped;
-    use crate::checks::diagnostic::{parse, read};
+    use crate::checks::diagnostic::{WorkTree, parse, read};
     use crate::text;
     use proptest::prelude::*;
 
@@ -215,7 +215,7 @@ mod tests {
             let output = lines.join("\n");
             let inner = unwrapped(&output);
             prop_assert!(inner.len() <= output.len() + 1);
-            read(&text::plain(&inner), "/work", &[], &|_| None);
+            read(&text::plain(&inner), &[], &WorkTree::at("/work"));
         }
     }
 }

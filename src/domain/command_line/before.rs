@@ -120,6 +120,16 @@ const TABLE: &[Before] = &[
 /// Options by which such a program changes to a directory first.
 const CHANGES_TO: &[&str] = &["-C", "--chdir", "--cwd", "--dir", "--directory", "--prefix"];
 
+/// The directory in which a program works that is started in `here`: the one that its own option names, if any.
+pub(super) fn directory_of(here: Option<&str>, arguments: &[String]) -> Option<String> {
+    let mut pairs = arguments.windows(2);
+    let option = pairs.find(|pair| CHANGES_TO.contains(&pair[0].as_str()));
+    match option {
+        Some(pair) => entered(here, &pair[1]),
+        None => here.map(str::to_owned),
+    }
+}
+
 /// Finds the program behind the words before it, and notes what those set.
 pub(super) fn strip(command: &mut Simple) {
     let mut at = 0;

@@ -211,6 +211,25 @@ fn only_the_last_three_attempts_are_told() {
 }
 
 #[test]
+fn a_lint_failure_is_not_called_failing_tests() {
+    let history = [entry(1, &["a"], AttemptOutcome::FailedLint, &["e"])];
+    let retry = Retry {
+        number: 1,
+        of: 3,
+        failing: "x",
+        history: &history,
+        ..Retry::default()
+    };
+    let text = resumed_prompt(&input(Purpose::Retry(retry)));
+    assert!(
+        text.contains("CRITICAL: A linter reports errors."),
+        "{text}"
+    );
+    assert!(text.contains("Attempt 1: a -> failed_lint"), "{text}");
+    assert!(!text.contains("Tests are failing"), "{text}");
+}
+
+#[test]
 fn the_sentence_about_other_fixes_needs_a_history() {
     let sentence = "Do NOT repeat the same fixes. Try a different approach.";
     let history = [entry(1, &["a"], AttemptOutcome::FailedTests, &[])];

@@ -101,7 +101,9 @@ impl TaskRun<'_> {
         let failed = |entry: &&HistoryEntry| {
             matches!(
                 entry.outcome,
-                AttemptOutcome::FailedTests | AttemptOutcome::FailedBuild
+                AttemptOutcome::FailedTests
+                    | AttemptOutcome::FailedLint
+                    | AttemptOutcome::FailedBuild
             )
         };
         let failures = self.journal.state.history.iter().filter(failed).count();

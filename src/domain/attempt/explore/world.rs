@@ -240,6 +240,7 @@ pub(super) fn failed(fingerprint: &str) -> Verdict {
     Verdict::Failed {
         fingerprint: fingerprint.into(),
         build: false,
+        lint: false,
         tests: Default::default(),
     }
 }

@@ -1,4 +1,5 @@
 use super::FAILED;
+use crate::checks::diagnostic::WorkTree;
 use crate::checks::verdict::CheckOutcome;
 use crate::checks::*;
 use proptest::prelude::*;
@@ -8,7 +9,7 @@ fn print(output: &str) -> String {
 }
 
 fn failing_tests(output: &str) -> Vec<FailingTest> {
-    diagnostic::read(&crate::text::plain(output), "", &[], &|_| None).failing_tests
+    diagnostic::read(&crate::text::plain(output), &[], &WorkTree::at("")).failing_tests
 }
 
 fn names(output: &str) -> Vec<String> {
@@ -403,6 +404,26 @@ fn first_errors_are_one_line_each() {
             &["× Failed to download `six==1.17.0`"],
         ),
         ("something\nquiet ending\n\n", &["quiet ending"]),
+        (
+            "> node t.js\n\ncannot open database\n\u{2009}ELIFECYCLE\u{2009} Test failed. See above for more details.\n",
+            &["cannot open database"],
+        ),
+        (
+            "$ node t.js\ncannot open database\n[ELIFECYCLE] Command failed with exit code 3.\n",
+            &["cannot open database"],
+        ),
+        (
+            "cannot open database\nmake: *** [Makefile:2: test] Error 3\n",
+            &["cannot open database"],
+        ),
+        (
+            "make: *** No rule to make target 'tets'.  Stop.\n",
+            &["make: *** No rule to make target 'tets'. Stop."],
+        ),
+        (
+            "[ELIFECYCLE] Command failed with exit code 1.\n",
+            &["[ELIFECYCLE] Command failed with exit code 1."],
+        ),
         ("", &[]),
     ];
     for (output, expected) in table {

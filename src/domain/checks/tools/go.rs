@@ -107,7 +107,7 @@ fn logged(
     let file = group(found, 1);
     let path = match package {
         "" => None,
-        package => (sink.meant)(&format!("{package}/{file}")),
+        package => (sink.tree.meant)(&format!("{package}/{file}")),
     };
     let place = Location::new(path.as_deref().unwrap_or(file), group(found, 2));
     let mut message = group(found, 3).to_owned();

@@ -4,6 +4,8 @@
 mod annotations;
 mod ava;
 mod bats;
+mod biome;
+mod black;
 mod cargo_test;
 mod catch2;
 mod checkstyle;
@@ -32,6 +34,7 @@ mod node;
 mod other;
 mod phpunit;
 mod playwright;
+mod prettier;
 mod pyright;
 mod pytest;
 mod python;
@@ -102,6 +105,9 @@ pub(super) const TABLE: &[Tool] = &[
     clang_tidy::TOOL,
     checkstyle::TOOL,
     ruff::TOOL,
+    black::TOOL,
+    prettier::TOOL,
+    biome::TOOL,
     mypy::TOOL,
     pyright::TOOL,
     unity::TOOL,

@@ -33,20 +33,25 @@ const HOSTS: [&str; 9] = [
 ];
 
 fn read(output: Output<'_>, sink: &mut Sink<'_>) {
+    let is_placed = sink.found.iter().any(|found| found.place().is_some());
     for (at, found) in PLACED.in_lines(output.lines) {
         let place = Location::of(&found);
-        let Some(severity) = severity(group(&found, 4), place) else {
-            continue;
-        };
         if !is_file(place.path) {
             continue;
         }
+        let word = group(&found, 4);
+        let is_bare = || word.is_empty() && !is_placed && sink.exists(place.path);
+        let severity = severity(word, place);
+        let Some(severity) = severity.or_else(|| is_bare().then_some(Severity::Error)) else {
+            continue;
+        };
         let (code, message) = coded(group(&found, 5));
         sink.push(at, place, severity, code, message);
     }
 }
 
-/// A line with neither a severity nor a column is much more likely a log line than a diagnostic.
+/// A line with neither a severity nor a column is much more likely a log line than a diagnostic. It is taken for one if
+/// no other tool names a place and the file exists.
 fn severity(word: &str, place: Location<'_>) -> Option<Severity> {
     match word.to_ascii_lowercase().as_str() {
         "error" | "fatal error" => Some(Severity::Error),

@@ -75,17 +75,27 @@ impl<'a> Failure<'a> {
     }
 
     fn finish(mut self, end: usize, sink: &mut Sink<'_>) {
-        let Some((at, place)) = self.place else {
+        let Some((at, mut place)) = self.place else {
             return;
         };
         self.lines.end = end;
-        let text = if self.explained.is_empty() {
+        let mut text = if self.explained.is_empty() {
             self.exception.to_owned()
         } else {
             self.explained.join("\n")
         };
+        let last = self.explained.last().copied().unwrap_or(self.exception);
+        if python::is_syntax_error(last) {
+            let frames = python::FRAME.in_lines(&self.explained);
+            let files = frames.map(|(_, found)| Location::new(group(&found, 1), group(&found, 2)));
+            let own = files.filter(|file| sink.relative(file.path).is_some());
+            place = own.last().unwrap_or(place);
+            last.clone_into(&mut text);
+        } else if !text.is_empty() {
+            text = format!("{}: {text}", self.name);
+        }
         if !text.is_empty() {
-            sink.error(at, place, &format!("{}: {text}", self.name))
+            sink.error(at, place, &text)
                 .about(if self.has_subtests {
                     self.name
                 } else {

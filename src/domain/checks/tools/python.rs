@@ -19,6 +19,12 @@ pub(super) static EXCEPTION: Pattern = Pattern::new(
     r"^((?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Exit|Interrupt|Warning|Failure|Iteration))(?:: (.*))?$",
 );
 
+/// Whether the line says that a file cannot be parsed. Every test that imports the file fails for this one reason.
+pub(super) fn is_syntax_error(line: &str) -> bool {
+    static ERROR: Pattern = Pattern::new(r"^(?:SyntaxError|IndentationError|TabError): ");
+    ERROR.is_match(line)
+}
+
 /// Adds the locations of tracebacks, each at the last frame inside the project.
 pub(super) fn tracebacks(lines: &[&str], sink: &mut Sink<'_>) {
     let mut last: Option<(usize, Location<'_>)> = None;

@@ -9,7 +9,7 @@ pub(super) const TOOL: Tool = Tool {
     name: "ruff",
     kind: ToolKind::Lint,
     signs: &[
-        r"^(?:[A-Z]{1,5}\d{2,4}|invalid-syntax):? (?:\[\*\] )?\S.*\n\s+--> ",
+        r"^(?:[A-Z]{1,5}\d{2,4}|invalid-syntax|unformatted):? (?:\[\*\] )?\S.*\n\s+--> ",
         r"^Found \d+ errors?(?: \(\d+ fixed, \d+ remaining\))?\.$",
         r"^Would reformat: ",
     ],
@@ -21,10 +21,10 @@ const BLOCK: usize = 60;
 
 fn read(output: Output<'_>, sink: &mut Sink<'_>) {
     static HEADER: Pattern =
-        Pattern::new(r"^([A-Z]{1,5}\d{2,4}|invalid-syntax):? (?:\[\*\] )?(\S.*)$");
+        Pattern::new(r"^([A-Z]{1,5}\d{2,4}|invalid-syntax|unformatted):? (?:\[\*\] )?(\S.*)$");
     static PLACE: Pattern = Pattern::new(r"^\s+--> (.+?):(\d+):(\d+)$");
     static CONCISE: Pattern = Pattern::new(
-        r"^(\S[^:]*):(\d+):(\d+): ([A-Z]{1,5}\d{2,4}|invalid-syntax):? (?:\[\*\] )?(.+)$",
+        r"^(\S[^:]*):(\d+):(\d+): ([A-Z]{1,5}\d{2,4}|invalid-syntax|unformatted):? (?:\[\*\] )?(.+)$",
     );
     static FORMAT: Pattern = Pattern::new(r"^Would reformat: (.+)$");
     let lines = output.lines;

@@ -3,7 +3,7 @@
 
 use super::{TABLE, ToolKind, is_header, seen_in, set, tools};
 use crate::checks::counts::{Counts, counts};
-use crate::checks::diagnostic::{self, Reading};
+use crate::checks::diagnostic::{self, Reading, WorkTree};
 use crate::checks::unwrapped;
 use crate::text;
 use regex::Regex;
@@ -53,12 +53,8 @@ fn samples() -> Vec<Sample> {
 }
 
 fn reading(sample: &Sample) -> Reading {
-    diagnostic::read(
-        &text::plain(&unwrapped(&sample.output)),
-        "/proj",
-        &[],
-        &|_| None,
-    )
+    let plain = text::plain(&unwrapped(&sample.output)).into_owned();
+    diagnostic::read(&plain, &[], &WorkTree::at("/proj"))
 }
 
 /// The header for the interpretation of a sample.

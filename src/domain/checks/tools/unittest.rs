@@ -1,6 +1,6 @@
 //! unittest, the test runner of Python's standard library.
 
-use super::python::{EXCEPTION, FRAME};
+use super::python::{EXCEPTION, FRAME, is_syntax_error};
 use super::{Tool, ToolKind};
 use crate::checks::counts::{Counts, Tally, keyed};
 use crate::checks::diagnostic::{Location, Output, Sink};
@@ -75,8 +75,12 @@ fn failure(lines: &[&str], header: usize, name: &str, sink: &mut Sink<'_>) {
         }
     }
     if let Some((at, place)) = last.filter(|_| !message.is_empty()) {
-        sink.failure(at, place, name, &message.join("\n"))
-            .lines(header..end);
+        let found = if message.iter().any(|line| is_syntax_error(line)) {
+            sink.error(at, place, &message.join("\n")).about(name)
+        } else {
+            sink.failure(at, place, name, &message.join("\n"))
+        };
+        found.lines(header..end);
     }
 }
 

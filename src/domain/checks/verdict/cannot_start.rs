@@ -26,6 +26,7 @@ pub(super) fn read(run: &str, outcome: CheckOutcome, output: &str) -> CheckOutco
     };
     let plain = text::plain(output);
     let tail: Vec<&str> = plain.lines().rev().take(LAST_LINES).collect();
+    let exit = tail.iter().find_map(|line| made(line)).unwrap_or(exit);
     let found = tail
         .iter()
         .find_map(|line| missing_runner(line).or_else(|| shell_says(line, exit)));
@@ -40,6 +41,12 @@ pub(super) fn read(run: &str, outcome: CheckOutcome, output: &str) -> CheckOutco
         },
         _ => CheckOutcome::Failed { exit },
     }
+}
+
+/// The exit code of a missing program, as make reports it. Its own is another one.
+fn made(line: &str) -> Option<i32> {
+    static FAILED: Pattern = Pattern::new(r"^make(?:\[\d+\])?: \*\*\* \[.*\] Error (12[67])$");
+    group(&FAILED.captures(line)?, 1).parse().ok()
 }
 
 /// A program that a module runner does not find.
@@ -139,6 +146,18 @@ mod tests {
                 "./t.sh",
             ),
             ("./t.sh", 127, "sh: 1: ./t.sh: not found\n", "./t.sh"),
+            (
+                "make test",
+                2,
+                "jest --ci\n/bin/sh: 1: jest: not found\nmake: *** [Makefile:2: test] Error 127\n",
+                "jest",
+            ),
+            (
+                "make test",
+                2,
+                "jest --ci\nmake: jest: No such file or directory\nmake: *** [Makefile:2: test] Error 127\n",
+                "jest",
+            ),
             ("CI=1 go test ./...", 127, "", "go"),
             ("touch a; x 2> log", 127, "", "one of its programs"),
             (

@@ -38,7 +38,7 @@ type Row = (Vec<CheckResult>, (Option<&'static str>, &'static str));
 
 #[test]
 fn the_gravest_result_decides() {
-    use CheckKind::{Build, Test};
+    use CheckKind::{Build, Lint, Test};
     let passed = || result("ok", Test, CheckOutcome::Passed);
     let skipped = || {
         result(
@@ -75,6 +75,14 @@ fn the_gravest_result_decides() {
         ),
         (
             vec![late(), failed("t", Test)],
+            (Some("failed_tests"), "failed"),
+        ),
+        (
+            vec![failed("l", Lint), passed()],
+            (Some("failed_lint"), "failed"),
+        ),
+        (
+            vec![failed("l", Lint), failed("t", Test)],
             (Some("failed_tests"), "failed"),
         ),
         (vec![passed(), late()], (Some("timed_out"), "timed out")),
@@ -306,6 +314,50 @@ fn files_are_named_from_the_root_where_a_check_changes_to_a_directory_first() {
     assert!(result.errors[0].starts_with("backend/add_test.go:9: "));
 }
 
+#[test]
+fn of_two_files_of_one_name_the_one_where_the_check_runs_is_meant() {
+    let place = |run: &str, output: &str| {
+        let result = read_in_tree(run, output, None);
+        result.diagnostics[0].path.clone()
+    };
+    let output = "src/foo.cpp:9:2: error: no\n";
+    for run in [
+        "cd build && lint src",
+        "env -C build lint src",
+        "cd \"$(git rev-parse --show-toplevel)/build\" && lint src",
+        "make -C build lint",
+    ] {
+        let expected = Some("build/src/foo.cpp".to_owned());
+        assert_eq!(place(run, output), expected, "{run}");
+    }
+    let root = Some("src/foo.cpp".to_owned());
+    assert_eq!(place("lint src", output), root);
+    // cargo prints paths from the root of the workspace.
+    assert_eq!(place("cd build && cargo test", output), root);
+    assert_eq!(place("lint src && cd build && lint src", output), root);
+    let absolute = "/work/src/foo.cpp:9:2: error: no\n";
+    assert_eq!(place("cd build && lint src", absolute), root);
+}
+
+#[test]
+fn a_bare_place_counts_where_the_file_exists_and_no_tool_names_another() {
+    let places = |output: &str| {
+        let result = read_in_tree("./lint.sh", output, None);
+        let places = result.diagnostics.into_iter().map(|it| (it.path, it.line));
+        places.collect::<Vec<_>>()
+    };
+    let here = (Some("backend/add_test.go".to_owned()), Some(3));
+    let bare = "backend/add_test.go:3: the licence is missing\n";
+    assert_eq!(places(bare), [here]);
+    assert_eq!(places("backend/gone.go:3: the licence is missing\n"), []);
+    assert_eq!(places("backend/add_test.go:3: info: ready\n"), []);
+    let compiled = format!("{bare}backend/a.c:7:1: error: no\n");
+    assert_eq!(
+        places(&compiled),
+        [(Some("backend/a.c".to_owned()), Some(7))]
+    );
+}
+
 /// Go prints the name of a file alone, and the package below.
 #[test]
 fn files_are_named_from_the_root_where_the_output_tells_their_package() {
@@ -324,10 +376,10 @@ fn files_are_named_from_the_root_where_the_output_tells_their_package() {
 }
 
 #[test]
-fn the_directory_of_a_check_counts_only_for_a_file_that_is_nowhere_else() {
+fn a_check_in_a_directory_names_files_of_this_directory() {
     for (run, printed, expected) in [
         ("cd build && make", "/work/src/foo.cpp", "src/foo.cpp"),
-        ("cd build && make", "src/foo.cpp", "src/foo.cpp"),
+        ("cd build && make", "src/foo.cpp", "build/src/foo.cpp"),
         ("cd build && make", "config.h", "build/config.h"),
         ("cd build && make", "/work/build/config.h", "build/config.h"),
         ("cd build && make", "build/config.h", "build/config.h"),
