@@ -437,7 +437,7 @@ fn without_tokens(text: &str) -> Cow<'_, str> {
 static TOKENS: Pattern = Pattern::only_if(TOKEN_FORMS, may_hold_token);
 
 const TOKEN_FORMS: &str = r"(?x)
-        \bgh[a-z]_[A-Za-z0-9_.-]{20,}
+        \bgh[pousr]_[A-Za-z0-9_]{20,}[A-Za-z0-9_.-]*
         | \bgithub_pat_[A-Za-z0-9_]{20,}
         | \bglpat-[A-Za-z0-9_.-]{20,}
         | \bsk-(?:ant|proj|svcacct|admin|or)-[A-Za-z0-9_-]{16,}
