@@ -4,7 +4,7 @@ use crate::git::bytes::as_path;
 use crate::git::copy_tree::{copy_tree, make_dir, remove};
 use crate::git::error::GitError;
 use crate::git::files::{copy_content, write};
-use crate::git::private::calls::git_dir;
+use crate::git::private::calls::{git_dir, real_call};
 use crate::git::private::config::{Setting, Settings, render, setting};
 use crate::git::private::ignore_rules::copy_exclude;
 use crate::git::private::programs::{
@@ -37,6 +37,10 @@ pub(crate) struct State {
     /// The branch that was checked out at the start.
     pub(crate) branch: Option<String>,
     pub(crate) file_mode: bool,
+    /// Whether the executable bits of the work tree are those of the index although `core.fileMode` is off, so that
+    /// they count all the same.
+    #[serde(default)]
+    pub(super) are_modes_kept: bool,
     pub(crate) sign: bool,
     /// Whether git may convert files even without a `.gitattributes` file.
     pub(crate) converts: bool,
@@ -67,11 +71,11 @@ impl State {
         with_jj: bool,
         is_taken: &dyn Fn(&Path) -> bool,
     ) -> Result<(), GitError> {
-        init(real, root, settings)?;
+        self.file_mode = self.are_modes_kept || settings.is_true("core.filemode", true);
+        init(real, root, settings, self.file_mode)?;
         copy_rules(real, root, settings, with_jj, is_taken)?;
         write_alternates(real, root)?;
         let bytes = |path: PathBuf| path.into_os_string().into_vec();
-        self.file_mode = settings.is_true("core.filemode", true);
         self.sign = settings.is_true("commit.gpgsign", false);
         self.converts = converts(root, settings);
         self.identity = settings.text("user.name").zip(settings.text("user.email"));
@@ -154,9 +158,32 @@ fn ignores_case(real: &Real) -> bool {
     found.is_ok() && !is_listed()
 }
 
+/// Whether git's configuration says that executable bits do not count, and those of all files in the work tree are
+/// as in the index nevertheless. The checks see these bits, and a fresh checkout has those of the commit.
+pub(super) fn are_modes_kept(
+    real: &Real,
+    root: &Path,
+    settings: &Settings,
+) -> Result<bool, GitError> {
+    if settings.is_true("core.filemode", true) {
+        return Ok(false);
+    }
+    let args = ["-c", "core.fileMode=true", "diff-files", "--raw"];
+    let listed = real_call(real, root).git().args(args).run()?.stdout;
+    let is_same = |line: &[u8]| {
+        let mut modes = line.split(|byte| matches!(byte, b' ' | b':'));
+        let modes = (modes.nth(1), modes.next());
+        !matches!(
+            modes,
+            (Some(b"100644"), Some(b"100755")) | (Some(b"100755"), Some(b"100644"))
+        )
+    };
+    Ok(listed.split(|byte| *byte == b'\n').all(is_same))
+}
+
 /// Creates the directories and the configuration that, with a HEAD, make a git directory (gitrepository-layout(5)).
 /// Created without `git init`, it always keeps its refs in files, whatever git's default is.
-fn init(real: &Real, root: &Path, settings: &Settings) -> Result<(), GitError> {
+fn init(real: &Real, root: &Path, settings: &Settings, file_mode: bool) -> Result<(), GitError> {
     let dir = git_dir(root);
     for name in ["info", "objects/info", "objects/pack", "refs/heads"] {
         make_dir(&dir.join(name))?;
@@ -177,6 +204,10 @@ fn init(real: &Real, root: &Path, settings: &Settings) -> Result<(), GitError> {
         ));
     }
     lines.extend(settings.taken_over().cloned());
+    lines.push(setting(
+        "core.filemode",
+        if file_mode { "true" } else { "false" },
+    ));
     if settings.is_true("core.ignorecase", false) && !ignores_case(real) {
         lines.push(setting("core.ignorecase", "false"));
     }

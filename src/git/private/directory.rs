@@ -5,7 +5,7 @@ use crate::git::copy_tree::{make_dir, metadata};
 use crate::git::damage;
 use crate::git::error::{GitError, io_error};
 use crate::git::files::{copy_content, write_atomically};
-use crate::git::private::adopted::{State, copy_hooks, hooks, record};
+use crate::git::private::adopted::{State, are_modes_kept, copy_hooks, hooks, record};
 use crate::git::private::calls::{HOME, git_dir, private_call, real_call};
 use crate::git::private::config::Settings;
 use crate::git::private::head::read_head;
@@ -42,6 +42,7 @@ impl PrivateDir {
             version: VERSION,
             repository: digest(real),
             branch: head.branch.clone(),
+            are_modes_kept: are_modes_kept(real, root, &settings)?,
             ..State::default()
         };
         let with_jj = metadata(&real.work_tree.join(".jj"))?.is_some();

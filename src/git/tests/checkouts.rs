@@ -215,9 +215,25 @@ fn a_partial_clone_with_a_sparse_checkout_works_without_the_missing_blobs() {
 }
 
 #[test]
-fn executable_bits_do_not_count_where_the_file_system_cannot_keep_them() {
+fn executable_bits_count_where_the_work_tree_has_those_of_the_index_whatever_is_configured() {
     let g = Worktree::new();
     g.git(&["config", "core.fileMode", "false"]);
+    let mut f = g.start();
+    make_executable(&f.path("a"));
+    f.write("new", "x");
+    make_executable(&f.path("new"));
+    f.commit("Modes");
+    assert_eq!(
+        f.files(),
+        ["100755 a", "100644 b", "100644 dir/c", "100755 new"]
+    );
+}
+
+#[test]
+fn executable_bits_do_not_count_where_they_differ_from_the_start() {
+    let g = Worktree::new();
+    g.git(&["config", "core.fileMode", "false"]);
+    make_executable(&g.path("b"));
     let mut f = g.start();
     make_executable(&f.path("a"));
     assert_eq!(f.changes(), []);

@@ -56,7 +56,7 @@ fn a_line_ending_alone_is_a_change_where_nothing_converts_it() {
 }
 
 #[test]
-fn a_mode_alone_is_a_change_unless_modes_do_not_count() {
+fn a_mode_alone_is_a_change_whatever_is_configured() {
     let project = Project::new(&[("run.sh", "true\n"), ("a.txt", "a\n")]);
     let base = project.head();
     let run = work(&project, "chmod 755 run.sh");
@@ -73,9 +73,9 @@ fn a_mode_alone_is_a_change_unless_modes_do_not_count() {
         &project,
         "chmod 644 run.sh; chmod 755 a.txt; echo b > a.txt; echo c > c; chmod 755 c",
     );
-    assert_exact(&project, run, &base, &["A c", "M a.txt"]);
+    assert_exact(&project, run, &base, &["A c", "M a.txt", "M run.sh"]);
     let modes = project.git(&["ls-tree", "--format=%(objectmode) %(path)", "HEAD"]);
-    assert_eq!(modes, "100644 a.txt\n100644 c\n100755 run.sh");
+    assert_eq!(modes, "100755 a.txt\n100755 c\n100644 run.sh");
 }
 
 #[test]
