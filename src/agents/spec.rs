@@ -62,14 +62,14 @@ impl CliSpec {
             .own_directories
             .iter()
             .filter_map(|name| Some(home?.join(name)));
-        let directories = directory
-            .into_iter()
-            .chain(further)
-            .map(|path| Place { path, made: true });
+        let directories = directory.into_iter().chain(further).map(Place::directory);
         let in_home = self.login.maybe_in_home.iter();
         let files = in_home
             .filter_map(|name| home.map(|home| home.join(name)))
-            .map(|path| Place { path, made: false });
+            .map(|path| Place {
+                made: false,
+                ..Place::directory(path)
+            });
         directories.chain(files).collect()
     }
 

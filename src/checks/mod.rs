@@ -1,6 +1,7 @@
 //! Runs the project's checks on the present tree, and creates the permit to commit it.
 
 mod kept_output;
+mod own_home;
 mod reports;
 
 use crate::domain::attempt::FailedCheck;
@@ -21,6 +22,7 @@ use crate::sandbox::Policy;
 use crate::secrets::redact::Redactor;
 use crate::secrets::redact_stream::Redacting;
 use kept_output::KeptOutput;
+pub use own_home::OwnHome;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::{Read as _, Write as _};
@@ -43,6 +45,8 @@ pub struct CheckContext<'a> {
     pub env: &'a [(OsString, OsString)],
     /// How the checks are confined.
     pub sandbox: Option<Policy>,
+    /// The home of checks that create files at the top of one.
+    pub own_home: &'a OwnHome,
     /// Signalled when the run must stop.
     pub cancel: &'a Cancel,
     /// The directory for the logs.
@@ -77,8 +81,8 @@ pub enum Progress<'a> {
     Ended(&'a CheckResult),
     /// A check left processes behind, which were killed.
     Leaked(&'a Check, usize),
-    /// A warning about a check's reports.
-    OddReport(&'a Check, String),
+    /// A warning about a check's reports or its home.
+    Odd(&'a Check, String),
     /// A log is incomplete.
     LogLost(String),
 }
@@ -209,20 +213,32 @@ async fn run_check(
         .junit
         .as_deref()
         .and_then(|glob| reports::EarlierReports::record(context.work_tree, glob));
-    let (ended, kept, lost) = run_logged(check, context, &name).await;
+    let mut logged = run_logged(check, context, &name).await;
+    let failed = logged.ended.exit != Exit::Code(0);
+    let is_refused = |path: &str| context.own_home.is_made_for(path, context.env);
+    if failed && logged.refused.as_deref().is_some_and(is_refused) {
+        let what = "it creates files at the top of the home directory, so it runs with a home of its own that links to everything in yours";
+        on_progress(Progress::Odd(check, what.to_owned()));
+        logged = run_logged(check, context, &name).await;
+    }
+    let Logged {
+        ended,
+        output,
+        is_whole,
+        refused,
+        lost,
+    } = logged;
     if let Some(why) = lost {
         on_progress(Progress::LogLost(why));
     }
     if !ended.leaked.is_empty() {
         on_progress(Progress::Leaked(check, ended.leaked.len()));
     }
-    let is_whole = kept.is_whole();
-    let output = unwrapped(&kept.into_text()).into_owned();
     let elapsed_ms = millis(ended.elapsed);
     let root = context.work_tree.display().to_string();
     let outcome = outcome(&ended.exit);
     let before = before.filter(|_| outcome != CheckOutcome::Aborted);
-    let mut tell = |what| on_progress(Progress::OddReport(check, what));
+    let mut tell = |what| on_progress(Progress::Odd(check, what));
     let report = before.and_then(|before| before.written(context.work_tree, &mut tell));
     let matchers = check.problem_matcher.as_deref();
     let matchers = matchers.and_then(|file| context.matchers.get(file));
@@ -240,16 +256,26 @@ async fn run_check(
     let mut result = CheckResult::of_evidence(check, outcome, &evidence, elapsed_ms);
     explain_line_endings(&mut result.outcome, context.work_tree);
     result.log = Some(name);
+    if let Some(path) = &refused {
+        result.note_refused(path);
+    }
     (result, output)
 }
 
-/// Runs the command of a check and writes its output to a log. Returns its end, its output, and why the log is
-/// incomplete, if it is.
-async fn run_logged(
-    check: &Check,
-    context: &CheckContext<'_>,
-    name: &str,
-) -> (Ended, KeptOutput, Option<String>) {
+/// A command of a check that has ended.
+struct Logged {
+    ended: Ended,
+    output: String,
+    /// Whether `output` is complete.
+    is_whole: bool,
+    /// A path that the sandbox did not let it write, if its output says so.
+    refused: Option<String>,
+    /// Why the log is incomplete, if it is.
+    lost: Option<String>,
+}
+
+/// Runs the command of a check and writes its output to a log.
+async fn run_logged(check: &Check, context: &CheckContext<'_>, name: &str) -> Logged {
     let log = CappedLog::create(&context.run_dir.join(name)).ok();
     let mut log = log
         .map(|log| Redacting::new(log, Arc::clone(context.redactor)))
@@ -259,7 +285,7 @@ async fn run_logged(
         program: "sh".into(),
         args: until_one_fails(&check.run),
         cwd: context.work_tree.to_path_buf(),
-        env: context.env.to_vec(),
+        env: context.own_home.environment(context.env),
         stdin: Input::Null,
         limits: Limits {
             timeout: Some(Duration::from_millis(check.timeout_ms)),
@@ -285,7 +311,17 @@ async fn run_logged(
     if let Some(Err(error)) = closed {
         lost = Some(format!("{name}: {error}"));
     }
-    (ended, kept, lost)
+    let is_whole = kept.is_whole();
+    let output = unwrapped(&kept.into_text()).into_owned();
+    let policy = context.sandbox.as_ref();
+    let refused = policy.and_then(|policy| policy.refused(&output));
+    Logged {
+        ended,
+        refused: refused.map(str::to_owned),
+        output,
+        is_whole,
+        lost,
+    }
 }
 
 fn outcome(exit: &Exit) -> CheckOutcome {

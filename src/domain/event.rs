@@ -3,7 +3,7 @@
 
 use super::agent::{AgentEvent, Usage};
 use super::assess::{AssessmentKind, message::FailedReport};
-use super::attempt::{BlamedTest, EvidenceLine, PhaseName, Proof, ProofLine};
+use super::attempt::{BlamedTest, EvidenceLine, HeldBack, PhaseName, Proof, ProofLine};
 use super::checks::signals::Signal;
 use super::checks::verdict::{CheckKind, CheckResult, HistoryEntry};
 use super::continuation::Continuation;
@@ -272,6 +272,9 @@ pub struct TaskEnded {
     /// What is worth a look in the work.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub signals: Vec<Signal>,
+    /// Changes of protected paths that were taken out of the work.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub held: Vec<HeldBack>,
     /// The value that the task returned for the run's output schema.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub structured_output: Option<serde_json::Value>,
@@ -301,6 +304,7 @@ impl TaskEnded {
             failing_tests: Vec::new(),
             evidence: Vec::new(),
             signals: Vec::new(),
+            held: Vec::new(),
             structured_output: None,
             elsewhere: None,
             patch: None,

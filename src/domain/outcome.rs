@@ -5,6 +5,7 @@ mod words;
 
 pub use words::{Conclusion, Reason, RunStatus, TaskEnd};
 
+use super::attempt::HeldBack;
 use super::settings::OnFinding;
 use super::snapshot::RevId;
 use super::text::{count, one_line};
@@ -75,6 +76,13 @@ pub enum Outcome {
         /// The program that is missing or cannot be run.
         program: String,
     },
+    /// The sandbox does not let a check write what it writes also without the work.
+    CheckRefused {
+        /// The check.
+        check: String,
+        /// The path.
+        path: String,
+    },
     /// Nothing needed doing.
     AlreadySatisfied {
         /// Whether the checks confirmed it.
@@ -121,6 +129,11 @@ pub enum Outcome {
     OutputMismatch {
         /// The mismatch.
         why: String,
+    },
+    /// The agent changed nothing but protected paths. These changes wait for a person.
+    NeedsPermission {
+        /// The changes.
+        held: HeldBack,
     },
     /// The agent did what the policy forbids.
     PolicyViolation {
@@ -210,6 +223,7 @@ impl Outcome {
             | Self::UnprovenTests { .. }
             | Self::RepeatingFailure { .. }
             | Self::CheckCannotStart { .. }
+            | Self::CheckRefused { .. }
             | Self::AgentUnavailable { .. }
             | Self::AgentCrashed { .. }
             | Self::TurnTimeout
@@ -218,6 +232,7 @@ impl Outcome {
             | Self::OutputMismatch { .. }
             | Self::CommitRejected { .. } => TaskEnd::Failed,
             Self::FailedReport { .. }
+            | Self::NeedsPermission { .. }
             | Self::PolicyViolation { .. }
             | Self::UnstableChecks { .. }
             | Self::ChangedExpectations {
@@ -236,7 +251,7 @@ impl Outcome {
             Self::Unverified { .. } | Self::KnownFailures { .. } => Reason::Unverified,
             Self::ChangedExpectations { .. } => Reason::ChangedExpectations,
             Self::UnstableChecks { .. } => Reason::UnstableChecks,
-            Self::CheckCannotStart { .. } => Reason::Environment,
+            Self::CheckCannotStart { .. } | Self::CheckRefused { .. } => Reason::Environment,
             Self::AlreadySatisfied { .. } => Reason::AlreadySatisfied,
             Self::NoProgress { .. } => Reason::NoProgress,
             Self::PlanningOnly => Reason::PlanningOnly,
@@ -249,6 +264,7 @@ impl Outcome {
             Self::Acceptable => Reason::Acceptable,
             Self::TddViolation { .. } => Reason::TddViolation,
             Self::OutputMismatch { .. } => Reason::OutputMismatch,
+            Self::NeedsPermission { .. } => Reason::NeedsPermission,
             Self::PolicyViolation { .. } => Reason::PolicyViolation,
             Self::AgentUnavailable { .. } => Reason::AgentUnavailable,
             Self::AgentCrashed { .. } => Reason::AgentCrashed,
@@ -272,6 +288,7 @@ impl Outcome {
             Self::Unverified { accepted: true, .. }
             | Self::KnownFailures { .. }
             | Self::ChangedExpectations { accepted: true, .. }
+            | Self::NeedsPermission { .. }
             | Self::AlreadySatisfied { verified: false } => RunStatus::Unverified,
             Self::NoProgress {
                 untouched: true, ..
@@ -303,7 +320,9 @@ impl Outcome {
             | Self::ChangedExpectations {
                 accepted: false, ..
             } => RunStatus::Blocked,
-            Self::AgentUnavailable { .. } | Self::CheckCannotStart { .. } => RunStatus::Environment,
+            Self::AgentUnavailable { .. }
+            | Self::CheckCannotStart { .. }
+            | Self::CheckRefused { .. } => RunStatus::Environment,
             Self::Budget { .. } => RunStatus::Budget,
             Self::Deadline => RunStatus::Deadline,
             Self::Cancelled { .. } => RunStatus::Cancelled,
@@ -322,6 +341,7 @@ impl Outcome {
             self,
             Self::AgentUnavailable { .. }
                 | Self::CheckCannotStart { .. }
+                | Self::CheckRefused { .. }
                 | Self::Budget { .. }
                 | Self::Deadline
                 | Self::Cancelled { .. }
@@ -390,6 +410,10 @@ impl Outcome {
             Self::CheckCannotStart { check, program } => {
                 format!("check {check} cannot start: {program} is missing or cannot be run here")
             }
+            Self::CheckRefused { check, path } => format!(
+                "check {check} fails on the start tree too, because the sandbox does not let it write {path}; name \
+                 that directory in `sandbox_write`, or set `sandbox: off`"
+            ),
             Self::AlreadySatisfied { verified: true } => {
                 "already satisfied; the checks confirm it".into()
             }
@@ -429,6 +453,11 @@ impl Outcome {
             Self::OutputMismatch { why } => {
                 format!("the final message does not fit the output schema: {why}")
             }
+            Self::NeedsPermission { held } => format!(
+                "it needs your permission to change {} (`protected_paths`); nothing was committed, and the changes are in {}",
+                listed(&held.paths),
+                held.patch
+            ),
             Self::PolicyViolation { what } => what.clone(),
             Self::AgentUnavailable { message } => message.clone(),
             Self::AgentCrashed { message } => message.clone(),

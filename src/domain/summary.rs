@@ -11,7 +11,7 @@ pub use standing::Standing;
 use super::agent::{AgentEvent, TodoItem, Usage};
 use super::assess::AssessmentKind;
 use super::assess::message::FailedReport;
-use super::attempt::{BlamedTest, EvidenceLine, Phase, PhaseName, Proof, ProofLine};
+use super::attempt::{BlamedTest, EvidenceLine, HeldBack, Phase, PhaseName, Proof, ProofLine};
 use super::checks::signals::Signal;
 use super::checks::verdict::{CheckKind, CheckOutcome, CheckResult};
 use super::continuation::Continuation;
@@ -222,6 +222,9 @@ pub struct TaskSummary {
     /// What is worth a look in its work.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub signals: Vec<Signal>,
+    /// Changes of protected paths that were taken out of the work and wait for a person.
+    #[serde(default)]
+    pub held: Vec<HeldBack>,
     /// The value that it returned for the run's output schema.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub structured_output: Option<serde_json::Value>,

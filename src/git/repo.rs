@@ -31,6 +31,8 @@ pub struct Repo {
     pub(crate) kept: KeptObjects,
     /// The tree in the staging index, from [`Repo::stage`] until it is landed.
     pub(crate) staged_tree: Option<StagedTree>,
+    /// The id of the tree in the place of the work, while there is one.
+    pub(crate) in_place: Option<String>,
     pub(crate) seal: Seal,
     /// A change time before the start of the run, in seconds and nanoseconds, or `None` if an earlier process
     /// started the run.
@@ -80,6 +82,7 @@ impl Repo {
         repo.recover()?;
         repo.undo_swap()?;
         repo.show_hidden_commits()?;
+        repo.index_after_checks()?;
         repo.undo_replaced()?;
         repo.seal = Seal::new(&repo.private.root);
         Ok(repo)
@@ -95,6 +98,7 @@ impl Repo {
             staged: StagedCache::default(),
             kept: KeptObjects::default(),
             staged_tree: None,
+            in_place: None,
             began: None,
             lock_wait: LOCK_WAIT,
         }
@@ -111,6 +115,11 @@ impl Repo {
     /// The repository itself.
     pub fn real(&self) -> &Real {
         &self.real
+    }
+
+    /// Filters that the attributes of the checkout name and that are not set up on this machine.
+    pub fn lost_filters(&self) -> &[String] {
+        &self.private.state.lost_filters
     }
 
     /// Whether the repository was one of jj too when the run began.

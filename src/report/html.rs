@@ -6,7 +6,7 @@ mod files;
 use super::next_steps::NextStep;
 use super::text;
 use super::{annotation, failure, next_steps, sentence};
-use crate::domain::outcome::TaskEnd;
+use crate::domain::outcome::{Reason, TaskEnd};
 use crate::domain::review;
 use crate::domain::sandbox::{denied_words, gateway_words};
 use crate::domain::summary::{
@@ -117,7 +117,7 @@ fn head(summary: &RunSummary, title: &str) -> Markup {
     html! {
         header class=(format!("state-{state}")) {
             h1 { "Sprag: " (title) }
-            @if let Some(reason) = summary.reason { p { (sentence::end(summary, reason)) " (" code { (reason.as_str()) } ")" } }
+            @if let Some(reason) = summary.reason { p { (why(summary, reason)) " (" code { (reason.as_str()) } ")" } }
             (failed(summary))
             @for kept in next_steps::kept(summary) { p.kept { "Kept: " (kept) } }
             @if !next.is_empty() {
@@ -173,6 +173,14 @@ fn fact(name: &str, value: &str) -> Markup {
 }
 
 /// One bar for each turn and each check with its duration as its width. All tasks have the same scale.
+/// The end of the run in words: those of the task that decided it, if there is one.
+fn why(summary: &RunSummary, reason: Reason) -> String {
+    match sentence::decisive(summary, reason).first() {
+        Some(task) => text::short_line(&task.message, 500),
+        None => sentence::end(summary, reason).to_owned(),
+    }
+}
+
 fn timeline(summary: &RunSummary) -> Markup {
     let with_turns = summary.tasks.iter().filter(|task| !task.turns.is_empty());
     let lanes: Vec<(&TaskSummary, Vec<Bar>)> = with_turns
@@ -202,7 +210,7 @@ fn timeline(summary: &RunSummary) -> Markup {
                     }
                 }
             }
-            p.legend { span.turn {} " the agent changed files " span.idle {} " it changed nothing " span.passed {} " checks passed " span.failed {} " checks failed" }
+            p.legend { span.turn {} " the agent changed files " span.idle {} " it changed nothing " span.passed {} " checks passed " span.unproved {} " passed, not verified " span.failed {} " checks failed" }
         }
     }
 }
@@ -221,7 +229,15 @@ fn bars(task: &TaskSummary) -> Vec<Bar> {
         turns.chain(checks).chain(reviews).collect::<Vec<_>>()
     };
     let attempts = task.attempts_in_order().into_iter();
-    attempts.flat_map(of_attempt).collect()
+    let mut bars: Vec<Bar> = attempts.flat_map(of_attempt).collect();
+    let is_unverified = task.standing() == Standing::Unverified;
+    for bar in bars
+        .iter_mut()
+        .filter(|bar| is_unverified && bar.class == "passed")
+    {
+        bar.class = "unproved";
+    }
+    bars
 }
 
 fn turn_bar(turn: &TurnSummary) -> Bar {
@@ -279,7 +295,7 @@ fn class(standing: Standing) -> &'static str {
     match standing {
         Standing::Verified | Standing::DoneBefore => "done",
         Standing::Failed => "bad",
-        Standing::Unverified | Standing::Blocked => "blocked",
+        Standing::Unverified | Standing::Waits | Standing::Blocked => "blocked",
         Standing::Pending | Standing::Skipped => "pending",
     }
 }

@@ -18,7 +18,7 @@ pub use pull_request::pull_request;
 use super::next_steps::NextStep;
 use super::text::upper_first;
 use super::{failure, next_steps, sentence, text};
-use crate::domain::outcome::{Reason, RunStatus, TaskEnd};
+use crate::domain::outcome::{Reason, RunStatus};
 use crate::domain::sandbox::{SandboxLine, denied_words, gateway_words};
 use crate::domain::summary::{RunSummary, Standing, TaskSummary};
 use context::link;
@@ -217,14 +217,7 @@ fn failed(summary: &RunSummary) -> String {
 
 /// One sentence about the end of the run: that of the task that decided it, if there is one.
 fn happened(summary: &RunSummary, reason: Reason) -> String {
-    let decisive = summary
-        .tasks
-        .iter()
-        .filter(|task| task.reason == Some(reason));
-    let undone: Vec<&TaskSummary> = decisive
-        .filter(|task| task.status != TaskEnd::Done || sentence::is_done_with_a_reservation(task))
-        .collect();
-    match undone.as_slice() {
+    match sentence::decisive(summary, reason).as_slice() {
         [] => upper_first(sentence::end(summary, reason)),
         [task] => format!("{}: {}", code(&task.id, 60), inline(&task.message, 500)),
         [first, rest @ ..] => format!(
@@ -486,7 +479,7 @@ fn task_icon(standing: Standing) -> &'static str {
         Standing::Verified | Standing::DoneBefore => "✅",
         Standing::Unverified => "⚪",
         Standing::Failed => "❌",
-        Standing::Blocked => "✋",
+        Standing::Waits | Standing::Blocked => "✋",
         Standing::Skipped => "⏭️",
         Standing::Pending => "⏸️",
     }

@@ -162,6 +162,7 @@ pub fn steps(summary: &RunSummary, continuation: &Continuation) -> Vec<NextStep>
     };
     let advice = advice(summary).map(|advice| NextStep::Advice(words(advice)));
     let mut steps: Vec<NextStep> = advice.into_iter().collect();
+    steps.extend(held(summary));
     steps.extend(name_commits(summary).filter(|_| is_here));
     steps.extend(commits_for_fork(summary));
     match summary.status {
@@ -176,7 +177,12 @@ pub fn steps(summary: &RunSummary, continuation: &Continuation) -> Vec<NextStep>
             steps.push(NextStep::Advice(what.into()));
             return steps;
         }
-        Some(RunStatus::Unverified) if summary.tasks.iter().any(has_proofs) => return steps,
+        Some(RunStatus::Unverified)
+            if summary.tasks.iter().any(has_proofs)
+                || summary.reason == Some(Reason::NeedsPermission) =>
+        {
+            return steps;
+        }
         Some(RunStatus::Unverified) => {
             let what = "add a check to .sprag/config.yaml, so that work is verified";
             let check = "verify: [{ name: test, run: <command>, kind: test }]";
@@ -318,6 +324,16 @@ pub fn place_of_patch(task: Option<&str>) -> String {
         None => "the commits are".to_owned(),
     };
     format!("{what} in the run directory, which the output run-dir names. In a clean checkout")
+}
+
+/// What to do with the changes of protected paths that were taken out of the work.
+fn held(summary: &RunSummary) -> Option<NextStep> {
+    let mut held = summary.tasks.iter().flat_map(|task| &task.held);
+    let patch = &held.next()?.patch;
+    Some(NextStep::command(
+        "look at the changes of protected paths and apply them yourself, or take the paths out of `protected_paths`",
+        format!("git apply {}", quoted(&patch_path(summary, patch))),
+    ))
 }
 
 /// How to apply or discard the unfinished work on this machine.

@@ -244,6 +244,7 @@ impl EventRecorder {
             failing_tests: Vec::new(),
             evidence: Vec::new(),
             signals: Vec::new(),
+            held: Vec::new(),
             structured_output: None,
             elsewhere: None,
             patch: (undone && changed).then(|| format!("patches/{id}.patch")),
@@ -335,6 +336,7 @@ pub fn check(name: &str, failure: Option<(&str, u64)>) -> CheckResult {
             )
         }),
         errors: failed.iter().map(|&text| text.into()).collect(),
+        refused: None,
     }
 }
 

@@ -246,6 +246,7 @@ pub fn reason(reason: Reason) -> &'static str {
         Reason::VerificationFailed => "the checks still fail and no retry is left",
         Reason::RepeatingFailure => "the same failure occurred repeatedly",
         Reason::FailedReport => "the agent reported that it cannot do the task",
+        Reason::NeedsPermission => "the work needs your permission to change protected paths",
         Reason::PolicyViolation => "the agent violated the policy",
         Reason::ReviewFindings => "a review still finds something to fix",
         Reason::Acceptable => "the reviewer accepts the change",
@@ -360,6 +361,15 @@ pub fn is_done_with_a_reservation(task: &TaskSummary) -> bool {
             .any(|test| test.blame == Blame::Flaky);
     let is_unproved = task.reason == Some(Reason::ChangedExpectations);
     task.status == TaskEnd::Done && (fails || is_flaky || is_unproved)
+}
+
+/// The tasks with the reason of a run's end that are not plainly done.
+pub fn decisive(summary: &RunSummary, reason: Reason) -> Vec<&TaskSummary> {
+    let of_reason = |task: &&TaskSummary| task.reason == Some(reason);
+    let tasks = summary.tasks.iter().filter(of_reason);
+    tasks
+        .filter(|task| task.status != TaskEnd::Done || is_done_with_a_reservation(task))
+        .collect()
 }
 
 /// The end of a run in words, where no single task decided it.

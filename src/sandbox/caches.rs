@@ -2,6 +2,8 @@
 //! programs.
 
 use std::ffi::{OsStr, OsString};
+use std::fs::{self, OpenOptions};
+use std::io;
 use std::path::{Path, PathBuf};
 
 /// The directories of one tool.
@@ -16,6 +18,14 @@ pub struct Cache {
     pub base: &'static str,
     /// The writable entries below it; all of it if empty.
     pub below: &'static [&'static str],
+    /// Those of them that are files, such as locks. An empty one is created like a directory.
+    pub files: &'static [&'static str],
+}
+
+impl Cache {
+    const fn with(self, files: &'static [&'static str]) -> Self {
+        Self { files, ..self }
+    }
 }
 
 const fn row(
@@ -29,24 +39,19 @@ const fn row(
         variable,
         base,
         below,
+        files: &[],
     }
 }
 
 /// The directories outside of the work tree that agents, checks and hooks may write.
 pub static CACHES: &[Cache] = &[
     row(None, "XDG_CACHE_HOME", ".cache", &[]),
-    row(
-        Some("cargo"),
-        "CARGO_HOME",
-        ".cargo",
-        &[
-            "registry",
-            "git",
-            ".package-cache",
-            ".package-cache-mutate",
-            ".global-cache",
-        ],
-    ),
+    row(Some("cargo"), "CARGO_HOME", ".cargo", &["registry", "git"]).with(&[
+        ".package-cache",
+        ".package-cache-mutate",
+        ".global-cache",
+    ]),
+    row(Some("rustup"), "RUSTUP_HOME", ".rustup", &["tmp"]),
     row(None, "CARGO_TARGET_DIR", "", &[]),
     row(Some("npm"), "npm_config_cache", ".npm", &[]),
     row(Some("yarn"), "YARN_CACHE_FOLDER", ".yarn", &["berry/cache"]),
@@ -91,7 +96,7 @@ pub static CACHES: &[Cache] = &[
         ".stack",
         &["pantry", "snapshots"],
     ),
-    row(Some("mix"), "HEX_HOME", ".hex", &["packages", "cache.ets"]),
+    row(Some("mix"), "HEX_HOME", ".hex", &["packages"]).with(&["cache.ets"]),
     row(Some("dart"), "PUB_CACHE", ".pub-cache", &["hosted", "git"]),
     row(Some("ccache"), "CCACHE_DIR", ".ccache", &[]),
     row(Some("docker"), "DOCKER_CONFIG", ".docker", &["buildx"]),
@@ -128,6 +133,35 @@ pub struct Place {
     pub path: PathBuf,
     /// Whether it is created if it does not exist.
     pub made: bool,
+    /// Whether it is a file.
+    pub is_file: bool,
+}
+
+impl Place {
+    /// A directory that is created.
+    pub fn directory(path: PathBuf) -> Self {
+        Self {
+            path,
+            made: true,
+            is_file: false,
+        }
+    }
+
+    /// Creates it. What is there already stays as it is.
+    ///
+    /// # Errors
+    /// When it cannot be created.
+    pub fn make(&self) -> io::Result<()> {
+        if !self.is_file {
+            return fs::create_dir_all(&self.path);
+        }
+        fs::create_dir_all(self.path.parent().unwrap_or(Path::new("/")))?;
+        let file = OpenOptions::new()
+            .append(true)
+            .create(true)
+            .open(&self.path);
+        file.map(drop)
+    }
 }
 
 /// The paths of a table for a child with these variables.
@@ -154,16 +188,17 @@ pub fn places(
             continue;
         };
         let made = cache.program.is_none_or(&is_there);
-        let all = cache.below.is_empty();
-        places.extend(all.then(|| Place {
-            path: base.clone(),
+        let place = |path: PathBuf, is_file: bool| Place {
+            path,
             made,
-        }));
-        places.extend(cache.below.iter().map(|name| Place {
-            path: base.join(name),
-            // A name with a dot is a file, which is not created.
-            made: made && !name.contains('.'),
-        }));
+            is_file,
+        };
+        let is_whole = cache.below.is_empty() && cache.files.is_empty();
+        places.extend(is_whole.then(|| place(base.clone(), false)));
+        let directories = cache.below.iter();
+        places.extend(directories.map(|name| place(base.join(name), false)));
+        let files = cache.files.iter();
+        places.extend(files.map(|name| place(base.join(name), true)));
     }
     places
 }
@@ -179,26 +214,22 @@ mod tests {
             ("GOPATH".into(), "relative".into()),
         ];
         let table = [
-            row(
-                Some("cargo"),
-                "CARGO_HOME",
-                ".cargo",
-                &["registry", ".lock"],
-            ),
+            row(Some("cargo"), "CARGO_HOME", ".cargo", &["registry"]).with(&[".lock"]),
             row(Some("go"), "GOPATH", "go", &["pkg"]),
             row(None, "GOCACHE", "", &[]),
         ];
         let found = places(&table, &env, Some(Path::new("/home/a")), |program| {
             program == "cargo"
         });
-        let place = |path: &str, made| Place {
+        let place = |path: &str, made, is_file| Place {
             path: path.into(),
             made,
+            is_file,
         };
         let expected = [
-            place("/cargo/registry", true),
-            place("/cargo/.lock", false),
-            place("/home/a/go/pkg", false),
+            place("/cargo/registry", true, false),
+            place("/cargo/.lock", true, true),
+            place("/home/a/go/pkg", false, false),
         ];
         assert_eq!(found, expected);
         assert_eq!(places(&table[1..], &env, None, |_| true), []);
@@ -207,7 +238,7 @@ mod tests {
     #[test]
     fn no_cache_is_a_directory_of_programs() {
         for cache in CACHES {
-            let all = cache.below.iter().chain([&cache.base]);
+            let all = cache.below.iter().chain(cache.files).chain([&cache.base]);
             for name in all {
                 assert!(!name.ends_with("bin"), "{name}");
             }

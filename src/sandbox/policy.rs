@@ -1,8 +1,8 @@
 //! The permissions of a child, and the launcher's arguments.
 
-use crate::domain::sandbox::Level;
+use crate::domain::sandbox::{Level, refused_path};
 use std::ffi::{OsStr, OsString};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// The hidden subcommand of a launcher.
 pub const SUBCOMMAND: &str = "__sandbox";
@@ -93,6 +93,16 @@ impl Policy {
             self.write.push(place);
         }
         self
+    }
+
+    /// The path that the child was not allowed to write, if its output says so.
+    pub fn refused<'o>(&self, output: &'o str) -> Option<&'o str> {
+        let is_meant = |path: &str| {
+            let path = Path::new(path);
+            let is_in = |places: &[PathBuf]| places.iter().any(|place| path.starts_with(place));
+            self.level >= Level::Files && (!is_in(&self.write) || is_in(&self.read_only))
+        };
+        refused_path(output, is_meant)
     }
 
     /// Whether the child needs a mount namespace.

@@ -46,6 +46,7 @@ mod generated;
 mod git_server;
 mod github_model;
 mod github_rules;
+mod honest_checks;
 mod hostile_git;
 mod install_agent;
 mod interrupted;

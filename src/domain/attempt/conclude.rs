@@ -7,8 +7,8 @@ use super::decide::{
 use super::output::without_output;
 use super::phases::{after_checks_of_tests, go_on, is_at_phase_start, row, undo, without_tests};
 use super::{
-    Blame, BlamedTest, Expect, Grounds, Last, Policy, Proof, ProofResult, Step, TaskState,
-    VerificationEnded, VerifyPurpose, names,
+    Blame, BlamedTest, Expect, FailedCheck, Grounds, Last, Policy, Proof, ProofResult, Step,
+    TaskState, VerificationEnded, VerifyPurpose, names,
 };
 use crate::checks::signals::Signal;
 use crate::checks::verdict::Verdict;
@@ -132,8 +132,37 @@ pub(super) fn after_baseline(baseline: &ProofResult) -> Option<Outcome> {
             check: check.clone(),
             program: program.clone(),
         }),
-        ProofResult::Passed | ProofResult::Failed { .. } | ProofResult::Unknown { .. } => None,
+        ProofResult::Failed { failed } => failed.iter().find_map(refused),
+        ProofResult::Passed | ProofResult::Unknown { .. } => None,
     }
+}
+
+/// The outcome when the sandbox makes a check fail.
+fn refused(failed: &FailedCheck) -> Option<Outcome> {
+    failed.refused.clone().map(|path| Outcome::CheckRefused {
+        check: failed.check.clone(),
+        path,
+    })
+}
+
+/// The directory in which the sandbox let nothing be written.
+fn directory(failed: &FailedCheck) -> Option<&str> {
+    let (directory, _) = failed.refused.as_deref()?.rsplit_once('/')?;
+    Some(directory)
+}
+
+/// The outcome when the sandbox makes a check fail without the work as well.
+fn refused_before(state: &TaskState, ended: &VerificationEnded) -> Option<Outcome> {
+    let Some(ProofResult::Failed { failed: before }) = &state.proofs.baseline else {
+        return None;
+    };
+    ended.failed.iter().find_map(|now| {
+        // The name may be another one each time.
+        let is_same =
+            |then: &&FailedCheck| then.check == now.check && directory(then) == directory(now);
+        now.refused.as_ref()?;
+        before.iter().find(is_same).and_then(refused)
+    })
 }
 
 /// Before a failure is judged, runs the checks once on the tree from which the task started.
@@ -155,6 +184,13 @@ fn known_failures(
     );
     if let Some(step) = look_up_baseline(policy, state).filter(|_| is_failure) {
         return Some(step);
+    }
+    let is_refused = ended.failed.iter().any(|failed| failed.refused.is_some());
+    if is_refused && state.proofs.baseline.is_none() {
+        return Some(prove(state, Proof::Baseline));
+    }
+    if let Some(end) = refused_before(state, ended) {
+        return Some(Step::Finish(end));
     }
     let Verdict::Failed { build, .. } = ended.verdict else {
         return None;

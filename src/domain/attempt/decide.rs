@@ -81,6 +81,9 @@ fn after_turn(policy: &Policy, state: &TaskState, turn: &TurnEnded) -> Step {
         return step;
     }
     let detail = || turn.assessment.detail.clone();
+    if let Some(held) = turn.held.clone().filter(|_| untouched(state)) {
+        return Step::Finish(Outcome::NeedsPermission { held });
+    }
     match turn.assessment.kind {
         K::AwaitingInput
         | K::PlanningOnly

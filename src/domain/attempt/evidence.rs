@@ -29,6 +29,8 @@ pub enum EvidenceKind {
     NoProductCode,
     /// The agent's last turn ended with an exit code other than 0.
     AgentFailed,
+    /// The work is without changes of protected paths.
+    HeldBack,
 }
 
 /// One fact about what the checks show of a task that is done.
@@ -36,7 +38,7 @@ pub enum EvidenceKind {
 pub struct EvidenceLine {
     /// The kind.
     pub kind: EvidenceKind,
-    /// The tests, the files of tests, the checks, the exit code, or the reason why the result is unknown.
+    /// The tests, the files of tests, the checks, the exit code, the protected paths, or the reason why the result is unknown.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub names: Vec<String>,
 }
@@ -91,6 +93,9 @@ impl EvidenceLine {
             EvidenceKind::AgentFailed => {
                 format!("the agent ended with exit code {names}, and the checks judged its work")
             }
+            EvidenceKind::HeldBack => {
+                format!("changes of protected paths are left out and wait for you: {names}")
+            }
             EvidenceKind::UnknownBefore => {
                 format!("it is not known whether the checks passed before this task: {names}")
             }
@@ -102,10 +107,8 @@ impl EvidenceLine {
 /// a run of the checks.
 pub fn evidence(state: &TaskState, outcome: &Outcome) -> Vec<EvidenceLine> {
     let mut lines = match outcome {
-        Outcome::Verified { .. } | Outcome::ChangedExpectations { .. } => {
-            since_start(state, &BTreeSet::new())
-        }
-        Outcome::KnownFailures { tests, .. } => {
+        Outcome::Verified { .. } => since_start(state, &BTreeSet::new()),
+        Outcome::KnownFailures { tests, .. } | Outcome::ChangedExpectations { tests, .. } => {
             since_start(state, &tests.iter().cloned().collect())
         }
         Outcome::Unverified { .. } | Outcome::AlreadySatisfied { .. } => Vec::new(),
@@ -124,6 +127,11 @@ pub fn evidence(state: &TaskState, outcome: &Outcome) -> Vec<EvidenceLine> {
             EvidenceKind::AgentFailed,
             [code.to_string()],
         ));
+    }
+    let held: BTreeSet<&String> = state.held.iter().flat_map(|held| &held.paths).collect();
+    if !held.is_empty() {
+        let paths = held.into_iter().cloned();
+        lines.push(EvidenceLine::new(EvidenceKind::HeldBack, paths));
     }
     lines
 }
@@ -194,6 +202,7 @@ mod tests {
             results: BTreeMap::new(),
             failed_by_run: Vec::new(),
             places: BTreeMap::new(),
+            refused: None,
         };
         ProofResult::Failed {
             failed: vec![failed].into(),

@@ -40,6 +40,7 @@ use super::prompt::NudgeKind;
 use super::review::Review;
 use super::settings::{Baseline, KnownFailures, ProveNewTests, SignalPolicy, TestChangePolicy};
 use super::snapshot::{Fingerprint, RevId, Snapshot};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -358,6 +359,9 @@ pub struct TurnEnded {
     /// Files whose changes were reverted because the phase may not change them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub undone: Vec<String>,
+    /// Changes of protected paths that were taken out of the work.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held: Option<HeldBack>,
     /// The end of the agent's final message, when the task has several phases or must return a value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
@@ -370,6 +374,15 @@ pub struct TurnEnded {
     /// The value that the final message gives for the run's output schema, when the task must return one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<StructuredOutput>,
+}
+
+/// Changes of protected paths that wait for a person.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+pub struct HeldBack {
+    /// The patch with the changes, relative to the run directory.
+    pub patch: String,
+    /// The paths.
+    pub paths: Vec<String>,
 }
 
 /// A verification that ended.

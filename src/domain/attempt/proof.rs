@@ -227,6 +227,9 @@ pub struct FailedCheck {
     /// The number of failed tests of each run of tests, as far as they are known.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub failed_by_run: Vec<Option<u64>>,
+    /// A path that the sandbox did not let the check write, if that explains the failure.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refused: Option<String>,
     /// File and line of each test, as far as the output states them.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub places: BTreeMap<String, (String, u32)>,

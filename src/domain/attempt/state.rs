@@ -1,8 +1,8 @@
 //! The state of a task: a linear fold over its history.
 
 use super::{
-    FailedTree, Grounds, Interruption, Observation, Phase, PhaseName, Proof, ProofResult, Proofs,
-    Proved, Record, Role, Spend, Step, TestChanges, TurnEnded, TurnKey, TurnPurpose,
+    FailedTree, Grounds, HeldBack, Interruption, Observation, Phase, PhaseName, Proof, ProofResult,
+    Proofs, Proved, Record, Role, Spend, Step, TestChanges, TurnEnded, TurnKey, TurnPurpose,
     VerificationEnded, VerifyPurpose, said_by_hook,
 };
 use crate::assess::AssessmentKind;
@@ -126,6 +126,8 @@ pub struct TaskState {
     pub changes: Vec<String>,
     /// The test files among the changes.
     pub tests: Arc<TestChanges>,
+    /// Changes of protected paths that were taken out of the work.
+    pub held: Vec<HeldBack>,
     /// What is worth a look in the work that the checks passed last.
     pub signals: Vec<Signal>,
     /// What the last verification reported about its tests.
@@ -440,6 +442,7 @@ impl TaskState {
         self.current = Some(turn.after.clone());
         self.changes.clone_from(&turn.changes);
         self.tests.clone_from(&turn.tests);
+        self.held.extend(turn.held.clone());
         self.spend.add(&turn.spend);
         self.elapsed_ms = turn.elapsed_ms;
         self.idle_cuts = match (turn.assessment.cut_off, self.turn_start.as_ref()) {

@@ -79,6 +79,11 @@ static DEPENDENCIES: Pattern = Pattern::new(
     r"(?:^|/)(?:[^/]*\.lock|\.gitmodules|bun\.lockb|Gemfile|go\.sum|go\.work\.sum|gradle\.lockfile|libs\.versions\.toml|npm-shrinkwrap\.json|Package\.resolved|package-lock\.json|Pipfile|pnpm-lock\.yaml|(?:requirements|constraints)[^/]*\.(?:in|txt)|requirements/[^/]*\.(?:in|txt)|vendor/modules\.txt)$",
 );
 
+/// The manifests that name dependencies.
+static MANIFESTS: Pattern = Pattern::new(
+    r"(?:^|/)(?:Cargo\.toml|composer\.json|go\.mod|mix\.exs|package\.json|pyproject\.toml|setup\.(?:cfg|py))$",
+);
+
 /// Directories of code that a project has taken from others.
 static FOREIGN: Pattern = Pattern::new(
     r"(?:^|/)(?:deps|extern|external|node_modules|submodules|third[-_]?party|vendor|vendored)/",
@@ -94,6 +99,11 @@ static FRAMEWORK: Pattern = Pattern::new(
         (?:[-./][^/]*)?(?:/|$)
     | (?:^|/)(?:assert|std\w+|string|math|signal|time|unistd|errno|ctype|limits)\.h$",
 );
+
+/// Whether a file says which dependencies are installed.
+pub fn names_dependencies(path: &str) -> bool {
+    DEPENDENCIES.is_match(path) || MANIFESTS.is_match(path)
+}
 
 /// The rule for a set of checks.
 pub struct Judges {

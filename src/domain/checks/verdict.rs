@@ -11,6 +11,7 @@ use super::unfinished::is_unfinished;
 use super::{FailingTest, Matcher, Said};
 use crate::attempt::{FailedCheck, PhaseName};
 use crate::command_line::CommandLine;
+use crate::pattern::Pattern;
 use crate::text;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -179,6 +180,9 @@ pub struct CheckResult {
     pub errors: Vec<String>,
     /// The fingerprint of the failure; `None` if there is no failure.
     pub fingerprint: Option<String>,
+    /// A path that the sandbox did not let it write, if that explains the failure.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refused: Option<String>,
 }
 
 /// The maximum length of failing output in a prompt, in characters.
@@ -272,20 +276,37 @@ impl CheckResult {
             },
             elapsed_ms,
             log: None,
-            failing_tests,
             excerpt: if failed {
                 super::excerpt(output, MAX_EXCERPT)
             } else {
                 String::new()
             },
             errors: if failed {
-                errors(&outcome, &diagnostics, output)
+                let explains_itself = failing_tests.is_empty()
+                    && diagnostics.iter().all(|it| it.source == "git diff")
+                    && compares_with_commit(&check.run);
+                let mut errors = errors(&outcome, &diagnostics, output);
+                errors.splice(0..0, explains_itself.then(|| COMPARED.to_owned()));
+                errors.truncate(HISTORY_ERRORS);
+                errors
             } else {
                 Vec::new()
             },
             fingerprint: failed.then(|| super::check_fingerprint(&check.name, &outcome, output)),
+            failing_tests,
             diagnostics,
             outcome,
+            refused: None,
+        }
+    }
+
+    /// Notes a path that the sandbox did not let the check write, unless its output says that it failed for another
+    /// reason.
+    pub fn note_refused(&mut self, path: &str) {
+        let names_nothing_else = self.failing_tests.is_empty() && self.diagnostics.is_empty();
+        let is_named = || self.errors.iter().any(|error| error.contains(path));
+        if self.outcome.is_failure() && (names_nothing_else || is_named()) {
+            self.refused = Some(path.to_owned());
         }
     }
 
@@ -312,6 +333,7 @@ impl CheckResult {
             passed: self.counts.passed,
             results: self.results.clone(),
             failed_by_run: self.failed_by_run.clone(),
+            refused: self.refused.clone(),
             places: self.failing_tests.iter().filter_map(place).collect(),
         })
     }
@@ -433,6 +455,16 @@ impl CheckOutcome {
     fn is_timeout(&self) -> bool {
         matches!(self, Self::TimedOut { .. })
     }
+}
+
+/// What a check that compares with the last commit does wrong.
+const COMPARED: &str = "it compares with the last commit, in which the work is not yet: use `git diff --exit-code` without a revision, since the work is staged";
+
+/// Whether a command asks git how the work tree differs from the last commit.
+fn compares_with_commit(run: &str) -> bool {
+    static COMPARES: Pattern =
+        Pattern::new(r"\bgit\s(?:[^;&|\n]*\s)?(?:status\b|diff-index\b|diff\b[^;&|\n]*\sHEAD\b)");
+    COMPARES.is_match(run)
 }
 
 fn errors(outcome: &CheckOutcome, diagnostics: &[Diagnostic], output: &str) -> Vec<String> {

@@ -36,6 +36,7 @@ pub enum Reason {
     VerificationFailed,
     RepeatingFailure,
     FailedReport,
+    NeedsPermission,
     PolicyViolation,
     ReviewFindings,
     Acceptable,
@@ -68,8 +69,8 @@ pub enum Reason {
 pub enum RunStatus {
     /// Every selected task is done and verified.
     Success,
-    /// Every selected task is done, at least one of them unverified: no check, changed tests, or known
-    /// failures.
+    /// Every selected task is done or waits for a permission, at least one of them unverified: no check, changed
+    /// tests, known failures, or protected paths.
     Unverified,
     /// There was nothing to do.
     NoWork,

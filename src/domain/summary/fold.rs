@@ -343,6 +343,7 @@ impl RunSummary {
         task.failing_tests.clone_from(&ended.failing_tests);
         task.evidence.clone_from(&ended.evidence);
         task.signals.clone_from(&ended.signals);
+        task.held.clone_from(&ended.held);
         task.structured_output.clone_from(&ended.structured_output);
         task.patch.clone_from(&ended.patch);
         task.agent_commits = ended.agent_commits;

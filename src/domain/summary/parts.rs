@@ -130,6 +130,7 @@ impl TaskSummary {
             failing_tests: Vec::new(),
             evidence: Vec::new(),
             signals: Vec::new(),
+            held: Vec::new(),
             structured_output: None,
             reviews: Vec::new(),
             findings: Vec::new(),

@@ -1,8 +1,9 @@
 //! The standing of a task: the one value from which every report takes the task's symbol, colour and word.
 
 use super::{RunSummary, TaskSummary};
-use crate::outcome::{Outcome, TaskEnd};
+use crate::outcome::{Outcome, Reason, TaskEnd, listed};
 use crate::text::count;
+use std::collections::BTreeSet;
 
 /// How a task stands. A report draws only [`Standing::Verified`] and [`Standing::DoneBefore`] as success.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,6 +16,8 @@ pub enum Standing {
     Unverified,
     /// The task failed.
     Failed,
+    /// The work needs a permission.
+    Waits,
     /// The task is blocked until a person acts.
     Blocked,
     /// The task is still to be done.
@@ -30,6 +33,7 @@ impl Standing {
             Self::Verified | Self::DoneBefore => "done",
             Self::Unverified => "not verified",
             Self::Failed => TaskEnd::Failed.as_str(),
+            Self::Waits => "waits for you",
             Self::Blocked => TaskEnd::Blocked.as_str(),
             Self::Pending => TaskEnd::Pending.as_str(),
             Self::Skipped => TaskEnd::Skipped.as_str(),
@@ -43,6 +47,7 @@ impl From<&Outcome> for Standing {
             TaskEnd::Done if outcome.is_verified() => Self::Verified,
             TaskEnd::Done => Self::Unverified,
             TaskEnd::Failed => Self::Failed,
+            TaskEnd::Blocked if outcome.reason() == Reason::NeedsPermission => Self::Waits,
             TaskEnd::Blocked => Self::Blocked,
             TaskEnd::Pending => Self::Pending,
             TaskEnd::Skipped => Self::Skipped,
@@ -58,6 +63,7 @@ impl TaskSummary {
             TaskEnd::Done if self.verified => Standing::Verified,
             TaskEnd::Done => Standing::Unverified,
             TaskEnd::Failed => Standing::Failed,
+            TaskEnd::Blocked if self.reason == Some(Reason::NeedsPermission) => Standing::Waits,
             TaskEnd::Blocked => Standing::Blocked,
             TaskEnd::Pending => Standing::Pending,
             TaskEnd::Skipped => Standing::Skipped,
@@ -69,12 +75,30 @@ impl RunSummary {
     /// The tasks in words: `2 of 3 tasks done`, or each standing with its number if the work of a task is not
     /// verified, since a count of done tasks would hide that.
     pub fn tasks_in_words(&self) -> String {
+        let counted = self.counted_tasks();
+        let done = self
+            .tasks
+            .iter()
+            .filter(|task| task.status == TaskEnd::Done);
+        let held = done
+            .flat_map(|task| &task.held)
+            .flat_map(|held| &held.paths);
+        let held: BTreeSet<String> = held.map(|path| format!("`{path}`")).collect();
+        let paths: Vec<String> = held.into_iter().collect();
+        match paths.len() {
+            0 => counted,
+            1 => format!("{counted} without {}, which waits for you", listed(&paths)),
+            _ => format!("{counted} without {}, which wait for you", listed(&paths)),
+        }
+    }
+
+    fn counted_tasks(&self) -> String {
         let number = |wanted: &dyn Fn(&TaskSummary) -> bool| {
             self.tasks.iter().filter(|task| wanted(task)).count() as u64
         };
         let of = |standing| number(&|task| task.standing() == standing);
-        let unverified = of(Standing::Unverified);
-        if unverified == 0 {
+        let (unverified, waiting) = (of(Standing::Unverified), of(Standing::Waits));
+        if unverified + waiting == 0 {
             let all = count(u64::from(self.totals.tasks), "task");
             return format!("{} of {all} done", self.totals.done);
         }
@@ -86,6 +110,7 @@ impl RunSummary {
             (of(Standing::DoneBefore), "done before"),
             (committed, "committed but not verified"),
             (unverified - committed, "not verified"),
+            (waiting, "waiting for you"),
             (of(Standing::Failed), "failed"),
             (of(Standing::Blocked), "blocked"),
             (left, "left"),

@@ -28,6 +28,7 @@ fn ended(outcome: Outcome, verifications: u32) -> Event {
         changed_files: vec!["f".into()],
         failing_tests: Vec::new(),
         signals: Vec::new(),
+        held: Vec::new(),
         evidence: Vec::new(),
         structured_output: None,
         elsewhere: None,

@@ -4,6 +4,7 @@ pub(crate) mod conflict;
 pub(crate) mod facts;
 pub(crate) mod head_in_checks;
 pub(crate) mod hooks;
+pub(crate) mod index_in_checks;
 pub(crate) mod land;
 pub(crate) mod merge;
 pub(crate) mod raw_commit;

@@ -67,6 +67,9 @@ struct Record {
     /// Untracked files, and unchanged files that git lists as different from the saved state. Files that only the
     /// saved index has changed are not among them: checks may rewrite them.
     listed: BTreeSet<Vec<u8>>,
+    /// Untracked files that only rules of the work hide from git.
+    #[serde(default)]
+    hidden: BTreeSet<Vec<u8>>,
 }
 
 impl Repo {
@@ -231,10 +234,12 @@ impl Repo {
             fingerprint: snapshot.fingerprint().0.clone(),
             files,
             listed: listed.collect(),
+            hidden: hidden(snapshot).cloned().collect(),
         };
         write_record(&self.swap_record(), &record)?;
         self.move_away(&record.files)?;
         self.exchange(&diffs, &index)?;
+        self.in_place = Some(tree.0.clone());
         Ok(differing)
     }
 
@@ -249,8 +254,19 @@ impl Repo {
         let Some(record) = read_record::<Record>(&self.swap_record())? else {
             return Ok(());
         };
+        self.in_place = None;
         self.put_back_files(&record)?;
-        let found = self.snapshot(exempt)?;
+        let mut found = self.snapshot(exempt)?;
+        // Checks may write rules for what they make, which git then does not list.
+        let made: Vec<&Vec<u8>> = hidden(&found)
+            .filter(|path| !record.hidden.contains(*path))
+            .collect();
+        for path in &made {
+            self.remove_file(path)?;
+        }
+        if !made.is_empty() {
+            found = self.snapshot(exempt)?;
+        }
         if found.fingerprint().0 != record.fingerprint {
             return Err(SwapError::NotRestored(found.dirty_paths()));
         }
@@ -303,4 +319,11 @@ impl Repo {
         self.remove_made(&record.files);
         Ok(())
     }
+}
+
+/// The untracked files of a snapshot that only rules of the work hide from git.
+fn hidden(snapshot: &RawSnapshot) -> impl Iterator<Item = &Vec<u8>> {
+    let all = snapshot.changes.iter().chain(&snapshot.uncounted);
+    all.filter(|change| change.newly_ignored)
+        .map(|change| &change.path)
 }

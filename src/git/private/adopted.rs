@@ -49,6 +49,9 @@ pub(crate) struct State {
     pub(crate) links: Vec<Vec<u8>>,
     /// Whether a filter was configured at the start.
     pub(crate) filters: bool,
+    /// Filters that attributes name and that are not set up.
+    #[serde(default)]
+    pub(crate) lost_filters: Vec<String>,
     /// Where git-lfs keeps contents, if it is one of the filters.
     pub(crate) lfs_storage: Option<Vec<u8>>,
     /// A file of the repository that signing would execute.

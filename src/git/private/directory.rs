@@ -10,6 +10,7 @@ use crate::git::private::calls::{HOME, git_dir, private_call, real_call};
 use crate::git::private::config::Settings;
 use crate::git::private::head::read_head;
 use crate::git::private::links::links;
+use crate::git::private::programs::lost_filters;
 use crate::git::private::start_index::copy_index;
 use crate::git::real::Real;
 use crate::git::snapshot::index_list::Layout;
@@ -63,6 +64,7 @@ impl PrivateDir {
         };
         let sparse = settings.is_true("core.sparsecheckout", false);
         let layout = copy_index(real, root, head.oid.as_deref(), sparse)?;
+        state.lost_filters = lost_filters(real, &layout, &settings);
         state.base = head.oid;
         state.base_tree = base_tree;
         let private = Self {

@@ -3,13 +3,21 @@
 //! The configuration of the private directory names no program. The settings that do are in files of
 //! their own, which only those git processes are given that have to run the programs.
 
+use crate::git::bytes::as_path;
 use crate::git::command::Call;
 use crate::git::error::GitError;
 use crate::git::files::write;
 use crate::git::private::config::{Setting, Settings, render};
 use crate::git::real::Real;
+use crate::git::snapshot::index_list::Layout;
+use crate::plain_file;
+use std::collections::BTreeSet;
+use std::env;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Component, Path, PathBuf};
+
+/// The largest file of attributes that is read, in bytes.
+const ATTRIBUTES_LIMIT: u64 = 1 << 20;
 
 /// The sections that name programs.
 const FILTER: &[u8] = b"filter.";
@@ -64,6 +72,33 @@ fn filter_commands(settings: &Settings) -> impl Iterator<Item = &[u8]> {
     let last = all.filter(move |(at, one)| is_command(one) && is_last(*at, one));
     last.filter_map(|(_, one)| one.value.as_deref())
         .filter(|command| !command.is_empty())
+}
+
+/// The filters that the attributes of the checkout name and that no configured program implements: git commits their
+/// files as they are, or not at all.
+pub(super) fn lost_filters(real: &Real, layout: &Layout, settings: &Settings) -> Vec<String> {
+    let mut named = BTreeSet::new();
+    for path in &layout.attribute_files {
+        let text = plain_file::read(&real.work_tree.join(as_path(path)), ATTRIBUTES_LIMIT);
+        let text = String::from_utf8_lossy(&text.unwrap_or_default()).into_owned();
+        let words = text.split_whitespace();
+        named.extend(words.filter_map(|word| Some(word.strip_prefix("filter=")?.to_owned())));
+    }
+    named.retain(|name| {
+        let set = |command: &str| settings.text(&format!("filter.{name}.{command}"));
+        let program = set("process").or_else(|| set("clean"));
+        let program =
+            program.and_then(|command| Some(command.split_whitespace().next()?.to_owned()));
+        program.is_none_or(|program| !is_found(real, &program))
+    });
+    named.into_iter().collect()
+}
+
+/// Whether a program can be started from the work tree.
+fn is_found(real: &Real, program: &str) -> bool {
+    let path = real.environment.get("PATH").unwrap_or_default();
+    let is_a_path = program.contains(['/', '$', '"', '\'']);
+    is_a_path || env::split_paths(path).any(|dir| dir.join(program).is_file())
 }
 
 /// Whether any filter is configured.

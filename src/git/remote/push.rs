@@ -71,6 +71,9 @@ impl Repo {
                 new: spec.new.clone(),
             });
         }
+        if let Some(refusal) = self.upload_contents(remote, new, expected, cancel)? {
+            return Ok(PushOutcome::Refused(refusal));
+        }
         let name = spec.branch.full();
         let lease = format!("--force-with-lease={name}:{}", expected.unwrap_or_default());
         let refspec = format!("{new}:{name}");

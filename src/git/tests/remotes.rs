@@ -517,3 +517,46 @@ fn a_conflict_is_told_with_its_paths_and_changes_nothing() {
         Err(RebaseError::NotLinear(_))
     ));
 }
+
+#[test]
+#[expect(clippy::disallowed_methods, reason = "runs git as a check would")]
+fn contents_of_git_lfs_are_uploaded_before_their_pointers_or_nothing_is_pushed() {
+    let g = Worktree::new();
+    let asked = std::process::Command::new("git")
+        .args(["lfs", "version"])
+        .output();
+    if !asked.is_ok_and(|output| output.status.success()) {
+        return;
+    }
+    g.git(&["lfs", "install", "--local", "--skip-repo"]);
+    g.write(".gitattributes", "*.bin filter=lfs -text\n");
+    g.git(&["add", "."]);
+    g.git(&["commit", "-qm", "Store binaries elsewhere"]);
+    let mut f = g.start();
+    let o = origin_of(&f);
+    let start = o.at("main");
+    let kept = |o: &Origin| fs::read_dir(o.path.join("lfs/objects")).is_ok();
+    let plain = work(&mut f, "b", "no binary\n");
+    assert_eq!(
+        push(&f, &o, &spec("main", &plain, Some(&start))).unwrap(),
+        pushed(&plain)
+    );
+    assert!(!kept(&o));
+    let new = work(&mut f, "a.bin", "content\n");
+    assert!(f.git(&["show", "HEAD:a.bin"]).starts_with("version https"));
+    let forward = spec("main", &new, Some(&plain));
+    let objects = f.path(".git/lfs/objects");
+    fs::rename(&objects, f.path(".git/lfs/away")).unwrap();
+    let refused = push(&f, &o, &forward).unwrap();
+    let PushOutcome::Refused(refusal) = &refused else {
+        panic!("{refused:?}");
+    };
+    assert_eq!(refusal.kind, RefusalKind::LargeFile);
+    assert!(refusal.words.contains("not pushed"), "{}", refusal.words);
+    assert_eq!((o.at("main"), kept(&o)), (plain, false));
+    // git-lfs has made empty directories.
+    fs::remove_dir_all(&objects).unwrap();
+    fs::rename(f.path(".git/lfs/away"), &objects).unwrap();
+    assert_eq!(push(&f, &o, &forward).unwrap(), pushed(&new));
+    assert!(kept(&o));
+}

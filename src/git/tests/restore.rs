@@ -324,3 +324,56 @@ fn an_unborn_branch_is_unborn_again_for_checks() {
     assert!(f.repo.head_after_checks(&before).unwrap().is_empty());
     assert_eq!(f.git(&["rev-parse", "HEAD"]), tip);
 }
+
+/// The index while checks run that ask git, with what `git diff` and `git diff --cached` name.
+#[test]
+#[expect(clippy::disallowed_methods, reason = "runs git as a check would")]
+fn checks_that_ask_git_find_the_work_staged_and_the_index_is_restored() {
+    for dies in [false, true] {
+        let mut f = Worktree::new().start();
+        f.write("a", "work\n");
+        f.write("new", "work\n");
+        f.write("staged", "by the agent\n");
+        f.git(&["add", "staged"]);
+        fs::remove_file(f.path("b")).unwrap();
+        let before = f.git(&["status", "--porcelain"]);
+        let snapshot = f.snapshot();
+        let (name, store) = f.repo.index_before_checks(&snapshot).unwrap().unwrap();
+        assert_eq!(f.git(&["diff", "--name-status"]), "");
+        assert_eq!(f.git(&["ls-files", "--others"]), "");
+        assert_eq!(
+            f.git(&["diff", "--cached", "--name-status"]),
+            "M\ta\nD\tb\nA\tnew\nA\tstaged"
+        );
+        f.write("a", "rewritten\n");
+        let diff = std::process::Command::new("git")
+            .args(["diff", "--exit-code"])
+            .current_dir(f.path("."))
+            .env(name, store)
+            .output()
+            .unwrap();
+        let shown = String::from_utf8_lossy(&diff.stdout).into_owned();
+        assert_eq!(diff.status.code(), Some(1), "{shown}");
+        assert!(shown.contains("-work\n+rewritten\n"), "{shown}");
+        f.write("a", "work\n");
+        if dies {
+            reopened(&mut f);
+        } else {
+            f.repo.index_after_checks().unwrap();
+        }
+        assert_eq!(f.git(&["status", "--porcelain"]), before);
+    }
+}
+
+#[test]
+fn the_index_belongs_to_the_tree_in_the_place_of_the_work() {
+    let mut f = Worktree::new().start();
+    f.write("a", "work\n");
+    let (snapshot, start) = (f.snapshot(), f.repo.base_tree());
+    f.repo.swap_to(&snapshot, &start, &BTreeSet::new()).unwrap();
+    f.repo.index_before_checks(&snapshot).unwrap();
+    assert_eq!(f.git(&["status", "--porcelain"]), "");
+    f.repo.index_after_checks().unwrap();
+    f.repo.swap_back(&Exempt::default()).unwrap();
+    assert_eq!(f.git(&["status", "--porcelain"]), " M a");
+}

@@ -297,3 +297,22 @@ fn nothing_behind_a_link_in_the_place_of_a_directory_is_saved_or_changed() {
     assert_eq!(everything(&g.path(".")), before);
     assert_eq!(fs::read_to_string(outside.join("c")).unwrap(), "a secret\n");
 }
+
+#[test]
+fn files_that_checks_make_and_hide_by_rules_of_their_own_are_removed() {
+    let ground = Worktree::unborn();
+    ground.write(".gitignore", ".gitignore\n");
+    ground.write("tests/a", "x\n");
+    ground.git(&["add", "-f", "."]);
+    ground.git(&["commit", "-qm", "start"]);
+    let mut g = ground.start();
+    g.write("a", "work\n");
+    let (snapshot, start) = (g.snapshot(), g.repo.base_tree());
+    g.repo.swap_to(&snapshot, &start, &BTreeSet::new()).unwrap();
+    g.write("tests/.gitignore", "made\n");
+    g.write("tests/made", "by the checks\n");
+    assert_ne!(g.changes(), [], "Sprag sees it all the same");
+    g.repo.swap_back(&Exempt::default()).unwrap();
+    assert!(!g.path("tests/made").exists());
+    assert_eq!(g.read("a"), "work\n");
+}

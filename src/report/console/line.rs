@@ -66,7 +66,7 @@ impl Line {
 pub(super) fn mark(standing: Standing) -> (Tone, &'static str) {
     match standing {
         Standing::Verified | Standing::DoneBefore => (Tone::Good, "✓"),
-        Standing::Unverified => (Tone::Warn, "○"),
+        Standing::Unverified | Standing::Waits => (Tone::Warn, "○"),
         Standing::Failed | Standing::Blocked => (Tone::Bad, "✗"),
         Standing::Pending => (Tone::Dim, "·"),
         Standing::Skipped => (Tone::Dim, "-"),

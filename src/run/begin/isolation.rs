@@ -6,7 +6,7 @@ mod places;
 
 use crate::agents::Agent;
 use crate::context::Context;
-use crate::domain::sandbox::{Enforcement, Level, NetworkLine, SandboxLine, refused_path};
+use crate::domain::sandbox::{Enforcement, Level, NetworkLine, SandboxLine};
 use crate::domain::settings::{Sandbox, variables};
 use crate::error::{Error, Result};
 use crate::gateway::{AllowList, Gateway};
@@ -14,7 +14,7 @@ use crate::git::Real;
 use crate::github::actions_environment;
 use crate::process::{Cancel, CommandSpec, Exit, Input, Limits, run};
 pub use crate::sandbox::without_namespaces;
-use crate::sandbox::{self, Network, Policy};
+use crate::sandbox::{self, Network, Place, Policy};
 use crate::settings::{RunConfig, TaskConfig};
 pub use filters::filters_before_the_run;
 use places::{Prepared, absolute, prepared};
@@ -50,8 +50,8 @@ pub struct Isolation {
     line: SandboxLine,
     policies: Option<Policies>,
     warnings: Vec<String>,
-    /// Directories that must exist before a child starts.
-    missing: Vec<PathBuf>,
+    /// Directories and files that must exist before a child starts.
+    missing: Vec<Place>,
     /// Held until the run ends, because dropping it removes the directory.
     temporary: Option<TempDir>,
     /// The proxy through which children reach the allowed hosts.
@@ -83,12 +83,12 @@ impl Policies {
 }
 
 impl Isolation {
-    /// Creates the directories that must exist before a child starts, because only an existing directory
-    /// can be made writable. Call this once it is certain that the run starts.
+    /// Creates the directories and files that must exist before a child starts, because only what exists can be made
+    /// writable. Call this once it is certain that the run starts.
     pub fn make_directories(&self) {
-        for path in &self.missing {
-            // A directory that cannot be created cannot be written either.
-            let _ = std::fs::create_dir_all(path);
+        for place in &self.missing {
+            // What cannot be created cannot be written either.
+            let _ = place.make();
         }
     }
 
@@ -134,18 +134,10 @@ impl Isolation {
             );
         }
         let policy = &self.policies.as_ref()?.check;
-        let is_confined = self.line.level >= Level::Files;
-        let lies_in = |places: &[PathBuf], path: &Path| {
-            let mut places = places.iter();
-            places.any(|place| path.starts_with(place))
-        };
-        let is_protected = |path: &Path| lies_in(&policy.read_only, path);
-        let is_meant = |path: &str| {
-            let path = Path::new(path);
-            is_confined && (!lies_in(&policy.write, path) || is_protected(path))
-        };
-        let path = refused_path(output, is_meant)?;
-        let remedy = if is_protected(Path::new(path)) {
+        let path = policy.refused(output)?;
+        let mut protected = policy.read_only.iter();
+        let is_protected = protected.any(|place| Path::new(path).starts_with(place));
+        let remedy = if is_protected {
             "The run or the machine relies on it; only `sandbox: off` allows it"
         } else {
             "Name the directory in `sandbox_write` if the work needs it"

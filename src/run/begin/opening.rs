@@ -319,6 +319,13 @@ fn started(
     };
     let hooks = parts.tree.repo.idle_hooks();
     let idle = (!hooks.is_empty()).then(|| format!("hooks that do not run: {}", hooks.join(", ")));
+    let filters = parts.tree.repo.lost_filters();
+    let lost = (!filters.is_empty()).then(|| {
+        format!(
+            "filters of .gitattributes that are not set up here, so that files are committed as they are or not at all: {} (for lfs: install git-lfs and run `git lfs install`)",
+            filters.join(", ")
+        )
+    });
     RunStarted {
         run_id: parts.setup.run_id.clone(),
         plan: PlanLine {
@@ -352,7 +359,13 @@ fn started(
             .lines(tasks.iter().map(|(_, config)| config)),
         continuation: ready.work.continuation(context.in_actions(), ready.request),
         allow_dirty: parts.setup.config.settings.allow_dirty,
-        understood: plan.plan.understood().into_iter().chain(idle).collect(),
+        understood: plan
+            .plan
+            .understood()
+            .into_iter()
+            .chain(idle)
+            .chain(lost)
+            .collect(),
     }
 }
 

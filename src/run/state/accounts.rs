@@ -1,6 +1,6 @@
 //! Running totals of a run: spend, turns, checks and the results of the checks.
 
-use crate::checks::Verification;
+use crate::checks::{OwnHome, Verification};
 use crate::domain::agent::Usage;
 use crate::domain::attempt::{Role, Spend};
 use crate::domain::checks::Matcher;
@@ -42,6 +42,8 @@ pub struct CheckMemory {
     pub matchers: BTreeMap<String, Vec<Matcher>>,
     /// Whether the checks build everything again: what builds have made is of other files than those in place.
     pub rebuilds: bool,
+    /// The home of checks that create files at the top of one.
+    pub own_home: OwnHome,
     verdicts: HashMap<(Fingerprint, CheckSet), Verification>,
 }
 

@@ -324,6 +324,7 @@ fn ended(
         failing_tests: failing_tests(state, outcome),
         evidence: evidence(state, outcome),
         signals: state.signals.clone(),
+        held: state.held.clone(),
         structured_output: structured_output(state, outcome),
         elsewhere: None,
         patch,

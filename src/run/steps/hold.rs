@@ -2,6 +2,7 @@
 //! work is not lost.
 
 use crate::commit_policy::entries::is_protected;
+use crate::domain::attempt::HeldBack;
 use crate::domain::settings::{AgentCommits, OnProtected};
 use crate::git::{Change, RawSnapshot, display_path};
 use crate::run::state::layout::RunFile;
@@ -11,20 +12,19 @@ use crate::run::state::work_tree::{SnapshotPair, head_of};
 use crate::run::steps::policy::rules;
 use std::collections::BTreeSet;
 
-/// Removes changes of protected paths from the work of a turn if there are other changes. Returns the
-/// new state. If there is no other work, or they cannot be removed, everything stays, which is a
-/// violation. `number` is the one in the names of the turn's files.
+/// Removes changes of protected paths from the work of a turn. Returns the new state and what was removed. If they
+/// cannot be removed, everything stays, which is a violation. `number` is the one in the names of the turn's files.
 pub(crate) fn hold_protected(
     parts: &mut Parts<'_>,
     run: &TaskRun<'_>,
     number: u32,
     seen: SnapshotPair,
-) -> SnapshotPair {
+) -> (SnapshotPair, Option<HeldBack>) {
     let (Some(raw), after) = seen else {
-        return seen;
+        return (seen, None);
     };
     if run.config.settings.on_protected == OnProtected::Block || has_own_commits(parts, run, &raw) {
-        return (Some(raw), after);
+        return ((Some(raw), after), None);
     }
     let rules = rules(&parts.setup, &parts.tree, &run.config.protected_paths);
     let changed = raw.changed_paths().into_iter();
@@ -36,15 +36,16 @@ pub(crate) fn hold_protected(
     held.uncounted.retain(is_protected);
     let both = held.changes.iter().chain(&held.uncounted);
     let paths: BTreeSet<Vec<u8>> = both.map(|change| change.path.clone()).collect();
-    if paths.is_empty() || held.changes.len() == raw.changes.len() {
-        return (Some(raw), after);
+    if paths.is_empty() {
+        return ((Some(raw), after), None);
     }
-    if let Err(why) = taken_out(parts, run, number, (&raw, &held), &paths) {
+    let taken = taken_out(parts, run, number, (&raw, &held), &paths);
+    if let Err(why) = &taken {
         parts.emit.warn(format!(
             "changes of protected paths could not be removed: {why:#}"
         ));
     }
-    parts.tree.snapshot(&mut parts.emit)
+    (parts.tree.snapshot(&mut parts.emit), taken.ok())
 }
 
 fn taken_out(
@@ -53,7 +54,7 @@ fn taken_out(
     number: u32,
     (raw, held): (&RawSnapshot, &RawSnapshot),
     paths: &BTreeSet<Vec<u8>>,
-) -> anyhow::Result<()> {
+) -> anyhow::Result<HeldBack> {
     let patch = parts.tree.repo.patch(held)?;
     let name = format!("{}-held-{number:02}", run.task.id);
     let file = RunFile::Patch(&name);
@@ -67,7 +68,10 @@ fn taken_out(
         file.path(),
         names.join(", ")
     ));
-    Ok(())
+    Ok(HeldBack {
+        patch: file.path().into_owned(),
+        paths: names,
+    })
 }
 
 /// Whether the agent's own commits are kept: changes inside them are not removed.

@@ -4,9 +4,9 @@ use crate::checks::Verification;
 use crate::domain::attempt::{
     Interruption, Observation, Proof, ProofLine, ProofResult, ProofWord, Proved,
 };
-use crate::domain::checks::Reported;
 use crate::domain::checks::tests_changed::is_test;
 use crate::domain::checks::verdict::Verdict;
+use crate::domain::checks::{Reported, ToolKind, tools};
 use crate::domain::event::EventKind;
 use crate::domain::settings::ProveNewTests;
 use crate::domain::snapshot::Snapshot;
@@ -228,6 +228,10 @@ async fn on_old_tests(
         ran => ran,
     };
     let ran = match ran {
+        Ok(Ok(mut ran)) if finds_only_what_was_restored(&ran.verification, changes) => {
+            ran.verification.verdict = Verdict::Passed;
+            Ok(Ok(ran))
+        }
         Ok(Ok(mut ran)) if matches!(ran.verification.verdict, Verdict::Failed { .. }) => {
             ran.only_with = needed(parts, config, seen, changes).await?;
             Ok(Ok(ran))
@@ -236,6 +240,32 @@ async fn on_old_tests(
     };
     parts.memory.rebuilds = false;
     ran
+}
+
+/// Whether only linters failed, and all of their findings are in files that were put back: they say nothing of the work.
+fn finds_only_what_was_restored(verification: &Verification, changes: &CheckChanges) -> bool {
+    let Verdict::Failed { .. } = verification.verdict else {
+        return false;
+    };
+    let restored: BTreeSet<String> = changes
+        .old
+        .iter()
+        .map(|(path, _)| display_path(path))
+        .collect();
+    let is_lint = |name: &str| tools().any(|(tool, kind)| tool == name && kind == ToolKind::Lint);
+    let mut failed = verification
+        .results
+        .iter()
+        .filter(|result| result.outcome.is_failure());
+    failed.all(|result| {
+        let is_there =
+            |path: &Option<String>| path.as_ref().is_some_and(|path| restored.contains(path));
+        let mut found = result.diagnostics.iter();
+        result.failing_tests.is_empty()
+            && result.counts.failed.is_none_or(|failed| failed == 0)
+            && !result.diagnostics.is_empty()
+            && found.all(|finding| is_lint(&finding.source) && is_there(&finding.path))
+    })
 }
 
 fn is_stopped(ran: &Result<Ran, String>) -> bool {

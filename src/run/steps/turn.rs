@@ -4,7 +4,7 @@ use crate::domain::agent::TurnName;
 use crate::domain::agent::{Usage, UsageBasis};
 use crate::domain::assess::{Assessment, AssessmentKind, TurnFacts, assess};
 use crate::domain::attempt::{
-    Expect, Last, Observation, Role, Spend, TestChanges, TurnEnded, TurnKey, TurnPurpose,
+    Expect, HeldBack, Last, Observation, Role, Spend, TestChanges, TurnEnded, TurnKey, TurnPurpose,
 };
 use crate::domain::commit_message::suggested_commit_message;
 use crate::domain::event::{EventKind, ReviewLine, TurnLine};
@@ -51,6 +51,7 @@ struct TurnWork {
     state: Snapshot,
     /// The paths of undone changes.
     undone: Vec<String>,
+    held: Option<HeldBack>,
     violations: Vec<String>,
     /// Whether what the turn did to the repository itself could be inspected, and undone.
     is_inspected: bool,
@@ -119,6 +120,7 @@ pub async fn turn(
         spend: spend(&usage),
         elapsed_ms: parts.emit.elapsed_ms(),
         undone: work.undone,
+        held: work.held,
         message: run.keeps_messages().then(|| end_of_message(run)).flatten(),
         suggested: suggested(run),
         review,
@@ -166,8 +168,9 @@ fn take_work(
     let is_inspected = inspected.is_ok();
     let undone = undo_what_may_not_change(parts, run, key, inspected.as_mut().ok());
     let mut seen = parts.tree.snapshot(&mut parts.emit);
+    let mut held = None;
     if end.cancelled.is_none() {
-        seen = hold_protected(parts, run, number, seen);
+        (seen, held) = hold_protected(parts, run, number, seen);
         if let Some(plan) = start.plan {
             seen = plan.repair(&mut parts.tree, &mut parts.emit, &start.state, seen);
         }
@@ -179,6 +182,7 @@ fn take_work(
         raw,
         state,
         undone,
+        held,
         violations,
         is_inspected,
     }

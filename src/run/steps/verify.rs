@@ -2,7 +2,8 @@
 
 use crate::checks::{self, CheckContext, Progress, Verification};
 use crate::domain::attempt::{Interruption, Observation, VerificationEnded};
-use crate::domain::checks::verdict::{Check, Verdict};
+use crate::domain::checks::judges::names_dependencies;
+use crate::domain::checks::verdict::Verdict;
 use crate::domain::checks::{Matchers, Reported, read_matchers};
 use crate::domain::event::EventKind;
 use crate::domain::settings::AgentCommits;
@@ -84,13 +85,30 @@ pub async fn verify(
         altered,
         errors: verification.errors(),
         failing_checks: verification.failing_checks(),
-        hints: verification.hints(),
+        hints: hints(parts, raw_before.as_deref(), &verification),
         failing_output: verification.failing_output,
         verdict: verification.verdict,
         before,
         after,
         elapsed_ms: parts.emit.elapsed_ms(),
     })))
+}
+
+/// Hints about the failures of a verification.
+fn hints(
+    parts: &CheckParts<'_, '_>,
+    raw: Option<&RawSnapshot>,
+    verification: &Verification,
+) -> Vec<String> {
+    let mut hints = verification.hints();
+    let changed = raw.map(RawSnapshot::dirty_paths).unwrap_or_default();
+    let mut changed = changed.iter().map(|path| display_path(path));
+    let is_setup = !parts.setup.config.setup.is_empty();
+    let manifest = changed.find(|path| is_setup && names_dependencies(path));
+    if let Some(manifest) = manifest.filter(|_| verification.verdict != Verdict::Passed) {
+        hints.insert(0, format!("`{manifest}` changed, and the checks ran with what was installed before. If they need other versions now, install these in the work tree."));
+    }
+    hints
 }
 
 /// What the checks reported about their tests.
@@ -192,7 +210,9 @@ pub async fn run_checks(
         .head_before_checks(hides)
         .map_err(unmoved)?;
     let ran = run_all(parts, config, before).await;
+    let restored = parts.tree.repo.index_after_checks();
     let left = parts.tree.repo.change().head_after_checks(&head);
+    restored.map_err(unmoved)?;
     for warning in left.map_err(unmoved)? {
         parts.emit.warn_once(&warning);
     }
@@ -229,17 +249,29 @@ async fn run_all(
         env.push(("MAKEFLAGS".into(), flags));
     }
     load_matchers(parts, config)?;
-    let directories = |check: &Check| {
+    let mut directories: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    let mut asks_git = false;
+    for check in &config.checks {
         let named = before.map(|raw| named_at_start(&parts.tree.repo, raw, [check]));
-        let found = named.map(|named| named.directories.into_iter().collect());
-        (check.name.clone(), found.unwrap_or_default())
-    };
-    let directories: BTreeMap<String, Vec<String>> =
-        config.checks.iter().map(directories).collect();
+        let named = named.unwrap_or_default();
+        asks_git |= named.words.contains("git");
+        let found = named.directories.into_iter().collect();
+        directories.insert(check.name.clone(), found);
+    }
+    if let Some(raw) = before.filter(|_| asks_git && !parts.tree.repo.started_with_jj()) {
+        match parts.tree.repo.change().index_before_checks(raw) {
+            Ok(store) => env.extend(store),
+            Err(error) => parts.emit.warn(format!(
+                "the work could not be staged for the checks: {}",
+                with_causes(&error.into())
+            )),
+        }
+    }
     let around = CheckContext {
         work_tree: parts.tree.repo.real().work_tree(),
         env: &env,
         sandbox: parts.setup.isolation.policy(Purpose::Check),
+        own_home: &parts.memory.own_home,
         cancel: &parts.setup.cancel,
         run_dir: parts.setup.run_dir.root(),
         log: |number, check| RunFile::CheckLog(number, check).path().into_owned(),
@@ -264,7 +296,7 @@ async fn run_all(
                 left_running(count as u64)
             ));
         }
-        Progress::OddReport(check, what) => {
+        Progress::Odd(check, what) => {
             parts.emit.warn(format!("check {}: {what}", check.name));
         }
         Progress::LogLost(why) => parts

@@ -357,6 +357,9 @@ fn a_change_of_a_protected_path_is_held_back_and_the_rest_is_verified_without_it
         !files.contains(".github") && !files.contains(".claude"),
         "{files}"
     );
+    let headline =
+        "1 of 1 task done without `.claude`, `.github/workflows/a.yml`, which wait for you";
+    assert!(run.stdout.contains(headline), "{}", run.stdout);
     let told = run.summary["warnings"].to_string();
     assert!(
         told.contains(".github/workflows/a.yml") && told.contains(".claude"),
@@ -377,11 +380,29 @@ fn a_change_of_a_protected_path_is_held_back_and_the_rest_is_verified_without_it
 }
 
 #[test]
-fn a_task_that_changes_nothing_but_protected_paths_is_blocked() {
+fn a_task_that_changes_nothing_but_protected_paths_needs_permission_or_is_blocked() {
     let project = fixable();
     let head = project.head();
     let agent = project.agent("mkdir .github; echo x > .github/a.yml; echo Done.");
-    let run = project.run(&agent, &[]).expect(3);
+    let run = project.run(&agent, &[]).expect(0);
+    assert_eq!(end(run.task(0)), ("blocked", "needs_permission"));
+    assert_eq!(
+        (end(&run.summary), project.calls()),
+        (("unverified", "needs_permission"), 1)
+    );
+    let message = run.task(0)["message"].as_str().unwrap();
+    assert!(message.contains("`protected_paths`"), "{message}");
+    assert!(run.stdout.contains("1 waiting for you"), "{}", run.stdout);
+    let patch = run.task(0)["held"][0]["patch"].as_str().unwrap();
+    assert!(message.contains(patch), "{message}");
+    assert_eq!(
+        (project.head(), project.status()),
+        (head.clone(), "".into())
+    );
+    let patch = run.dir.as_ref().unwrap().join(patch);
+    project.git(&["apply", "--check", patch.to_str().unwrap()]);
+
+    let run = project.run(&agent, &["--on-protected", "block"]).expect(3);
     assert_eq!(end(run.task(0)), ("blocked", "policy_violation"));
     assert_eq!(project.head(), head);
 }

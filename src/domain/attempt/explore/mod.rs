@@ -59,6 +59,7 @@ fn canonical(state: &TaskState, witness: &Effects) -> u128 {
         hook_message,
         hook_changed,
         changes: _,
+        held: _,
         tests,
         red_tests,
         signals,

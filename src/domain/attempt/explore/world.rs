@@ -177,6 +177,7 @@ fn cut_off(kind: K, cut_off: Option<CutOff>, after: Snapshot) -> Observation {
         spend: Spend::default(),
         elapsed_ms: 0,
         undone: Vec::new(),
+        held: None,
         message: None,
         suggested: None,
         review: None,
@@ -258,6 +259,7 @@ pub(super) fn failure(fingerprint: &str) -> Vec<FailedCheck> {
         results: Default::default(),
         failed_by_run: Vec::new(),
         places: Default::default(),
+        refused: None,
     }]
 }
 

@@ -87,6 +87,7 @@ mod tests {
             results: BTreeMap::new(),
             failed_by_run: Vec::new(),
             places: tests.iter().map(place).collect(),
+            refused: None,
         };
         ProofResult::Failed {
             failed: [check].into(),

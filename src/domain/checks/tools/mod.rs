@@ -17,6 +17,7 @@ mod dotnet_test;
 mod eslint;
 mod exunit;
 mod gcc;
+mod git_diff;
 mod go;
 mod golangci_lint;
 mod googletest;
@@ -144,6 +145,7 @@ pub(super) const TABLE: &[Tool] = &[
     maven::TOOL,
     junit_console::TOOL,
     dotnet_test::TOOL,
+    git_diff::TOOL,
     other::TOOL,
     annotations::TOOL,
 ];

@@ -182,8 +182,56 @@ fn a_passing_check_carries_counts_and_nothing_else() {
         excerpt: String::new(),
         errors: Vec::new(),
         fingerprint: None,
+        refused: None,
     };
     assert_eq!(read, expected);
+}
+
+#[test]
+fn a_check_that_compares_with_the_last_commit_says_what_to_ask_instead() {
+    let says = |run: &str, output: &str| {
+        let check = Check {
+            run: run.to_owned(),
+            ..check("clean", CheckKind::Other)
+        };
+        CheckResult::read(&check, CheckOutcome::Failed { exit: 1 }, output, 0, "").errors
+    };
+    for run in [
+        r#"make gen && test -z "$(git status --porcelain)""#,
+        "git -C . diff --quiet HEAD",
+        "git diff-index --quiet HEAD --",
+    ] {
+        assert!(says(run, "")[0].contains("`git diff --exit-code`"), "{run}");
+    }
+    let diff = "diff --git a/gen.js b/gen.js\n--- a/gen.js\n+++ b/gen.js\n@@ -4,3 +4,4 @@\n+  d: 4,\n })\n";
+    let errors = says("make gen && git diff --exit-code", diff);
+    assert_eq!(errors, ["gen.js:4: `git diff` shows a change of this file"]);
+    let errors = says(
+        "git status && pytest",
+        "E   SyntaxError: invalid\nFAILED a.py::b\n",
+    );
+    assert!(!errors[0].contains("git diff"), "{errors:?}");
+}
+
+#[test]
+fn a_path_that_was_refused_counts_if_nothing_else_explains_the_failure() {
+    let refused = |output: &str| {
+        let mut result = CheckResult::read(
+            &check("t", CheckKind::Test),
+            CheckOutcome::Failed { exit: 1 },
+            output,
+            0,
+            "",
+        );
+        result.note_refused("/home/a/x");
+        result.refused
+    };
+    assert!(refused("touch: cannot touch '/home/a/x': Permission denied\n").is_some());
+    assert!(refused("FAILED t.py::a - OSError: '/home/a/x'\n").is_some());
+    assert!(
+        refused("warning: /home/a/x: Permission denied\nFAILED t.py::a - assert 1 == 2\n")
+            .is_none()
+    );
 }
 
 #[test]

@@ -59,8 +59,8 @@ pub(super) struct Prepared {
     pub(super) filter: Vec<PathBuf>,
     /// The directories in the setting `sandbox_write`.
     pub(super) named: Vec<PathBuf>,
-    /// Missing directories that must exist before a child starts.
-    pub(super) missing: Vec<PathBuf>,
+    /// Missing directories and files that must exist before a child starts.
+    pub(super) missing: Vec<Place>,
 }
 
 /// Determines the paths.
@@ -101,7 +101,8 @@ pub(super) fn prepared(scope: &Scope<'_>, is_strict: bool) -> std::io::Result<Pr
     let protected = protected(scope, &shared);
     let is_in_a_place = |path: &PathBuf| setup.iter().chain(&agent).any(|it| path.starts_with(it));
     let to_make = |path: &PathBuf| protected.contains(path) && is_in_a_place(path);
-    missing.extend(programs(context).filter(|path| !path.exists() && to_make(path)));
+    let programs = programs(context).filter(|path| !path.exists() && to_make(path));
+    missing.extend(programs.map(Place::directory));
     let temporary = if is_strict && scope.makes {
         Some(own_temporary(context)?)
     } else {
@@ -170,13 +171,16 @@ pub(super) fn absolute(text: &str, home: Option<&Path>) -> Option<PathBuf> {
 }
 
 /// The paths that exist or will be created, with links resolved. Those to create are added to `missing`.
-fn found(places: Vec<Place>, missing: &mut Vec<PathBuf>) -> Vec<PathBuf> {
+fn found(places: Vec<Place>, missing: &mut Vec<Place>) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for place in places {
         let path = resolved(&place.path);
         let exists = path.exists();
         if !exists && place.made {
-            missing.push(path.clone());
+            missing.push(Place {
+                path: path.clone(),
+                ..place
+            });
         }
         if exists || place.made {
             found.push(path);
