@@ -97,7 +97,6 @@ pub(super) fn survey() -> Survey {
             full_name: "acme/widget".into(),
             default_branch: "main".into(),
             private: true,
-            fork: false,
             archived: false,
             permissions: None,
         },

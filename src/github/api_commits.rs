@@ -5,7 +5,7 @@ use crate::domain::snapshot::RevId;
 use crate::domain::text::count;
 use crate::git::{ApiChanges, BranchName, Repo as GitRepo};
 use crate::github::actions_environment::ActionsEnvironment;
-use crate::github::api::{CommitOnBranch, Repo};
+use crate::github::api::{CommitOnBranch, Repo, Verification};
 
 /// The commits that GitHub is to recreate.
 #[derive(Debug, Clone, Copy)]
@@ -90,10 +90,11 @@ pub async fn commit(
         head: Some(at),
         pushed: true,
         detail: match signature {
-            Some((true, _)) => format!("{made}, made and signed by GitHub"),
-            Some((false, why)) => {
-                format!("{made}, made by GitHub, which says of their signature: {why}")
-            }
+            Some(signed) if signed.verified => format!("{made}, made and signed by GitHub"),
+            Some(signed) => format!(
+                "{made}, made by GitHub, which says of their signature: {}",
+                signed.reason
+            ),
             None => format!("{made}, made by GitHub"),
         },
         rebased,
@@ -126,10 +127,10 @@ async fn require_tree(
     branch: &BranchName,
     commit: &str,
     tree: &str,
-) -> Result<Option<(bool, String)>, ApiCommitError> {
+) -> Result<Option<Verification>, ApiCommitError> {
     let there = match repo.git_commit(commit).await {
-        Ok(facts) if facts.tree == tree => return Ok(facts.verified),
-        Ok(facts) => format!("of tree {}", facts.tree),
+        Ok(facts) if facts.tree.sha == tree => return Ok(facts.verification),
+        Ok(facts) => format!("of tree {}", facts.tree.sha),
         Err(error) => format!("whose tree cannot be read ({error})"),
     };
     Err(ApiCommitError::OtherTree(format!(

@@ -6,10 +6,9 @@ use crate::domain::settings::PullRequest;
 use crate::domain::summary::{RunSummary, TaskSummary};
 use crate::domain::trigger::issue;
 use crate::github::actions_environment::ActionsEnvironment;
-use crate::github::api::{Error, NewPull, PullChange, Repo};
+use crate::github::api::{Error, NewPull, Repo};
 use crate::github::request::{RunRequest, WorkBranch};
 use crate::report::markdown::pull_request;
-use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 /// Time limit for everything on GitHub except the push itself.
@@ -93,7 +92,6 @@ impl AfterPush<'_> {
     /// the work and its pull request are in place, and messages for the user.
     pub async fn follow_up(&self, push: &mut PushLine) -> (bool, Vec<String>) {
         let request = self.request;
-        let mut troubles = Vec::new();
         let repo = self.actions.client().and_then(|client| {
             client
                 .with_deadline(Instant::now() + self.patience)
@@ -101,18 +99,19 @@ impl AfterPush<'_> {
         });
         let repo = match repo {
             Ok(repo) => repo,
-            Err(error) => {
-                troubles.push(format!("GitHub cannot be queried: {error}"));
-                return (false, troubles);
-            }
+            Err(error) => return (false, vec![format!("GitHub cannot be queried: {error}")]),
         };
+        let mut troubles = Vec::new();
         let mut done = push.pushed;
         if push.pushed && request.delivery.pull_request != PullRequest::None {
             match opened(&repo, request, self.branch, self.summary).await {
                 Ok(pull) => push.pull_request = Some(pull),
                 Err(error) => {
                     done = false;
-                    let why = not_opened(&error);
+                    let why = needing(
+                        &error,
+                        "`pull-requests: write`, and the repository must allow GitHub Actions to create pull requests",
+                    );
                     troubles.push(format!("no pull request: {why}"));
                     push.pull_request_error = Some(why);
                 }
@@ -125,16 +124,13 @@ impl AfterPush<'_> {
             && let Some(number) = request.number.filter(|_| !request.is_pull)
             && let Err(error) = check_boxes(&repo, number, self.summary).await
         {
-            let why = not_checked(&error);
+            let why = needing(&error, "`issues: write`");
             troubles.push(format!(
                 "the checkboxes of issue #{number} were not changed: {why}"
             ));
         }
         for file in request.delivery.dispatch.iter().filter(|_| push.pushed) {
-            let started = repo
-                .dispatch_workflow(file, &self.branch.name, &BTreeMap::new())
-                .await;
-            match started {
+            match repo.dispatch_workflow(file, &self.branch.name).await {
                 Ok(()) => push.dispatched.push(file.clone()),
                 Err(error) => {
                     troubles.push(format!("the workflow {file} was not started: {error}"));
@@ -164,9 +160,9 @@ async fn check_boxes(repo: &Repo, number: u64, summary: &RunSummary) -> Result<(
     }
 }
 
-fn not_checked(error: &Error) -> String {
+fn needing(error: &Error, what: &str) -> String {
     if error.is_forbidden() {
-        format!("{error}; the job needs `issues: write`")
+        format!("{error}; the job needs {what}")
     } else {
         error.to_string()
     }
@@ -190,11 +186,7 @@ async fn opened(
     };
     let there = repo.open_pulls_of(&branch.name, &base).await?;
     if let Some(pull) = there.first() {
-        let change = PullChange {
-            body: Some(body),
-            ..PullChange::default()
-        };
-        repo.update_pull(pull.number, &change).await?;
+        repo.set_pull_body(pull.number, &body).await?;
         return Ok(PullRequestLine {
             number: pull.number,
             url: pull.html_url.clone(),
@@ -221,14 +213,4 @@ fn is_complete(summary: &RunSummary) -> bool {
     let reserved = [Reason::Unverified, Reason::ChangedExpectations].map(Some);
     let mut tasks = summary.tasks.iter();
     tasks.all(|task| task.status == TaskEnd::Done && !reserved.contains(&task.reason))
-}
-
-fn not_opened(error: &Error) -> String {
-    if error.is_forbidden() {
-        format!(
-            "{error}; the job needs `pull-requests: write`, and the repository must allow GitHub Actions to create pull requests"
-        )
-    } else {
-        error.to_string()
-    }
 }

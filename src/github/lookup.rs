@@ -18,13 +18,12 @@ use crate::error::{Error, Result};
 use crate::git::Real;
 use crate::github::actions_environment::{self, ActionsEnvironment};
 use crate::github::api::Access;
-use crate::github::request::{Page, ReactTo, Review, RunRequest};
+use crate::github::api::ReactTo;
+use crate::github::request::{Page, Review, RunRequest};
 use crate::settings::inputs;
 pub use answer::{JobEnd, declined, ended, report_not_started};
 pub use fetch::EventLookup;
-pub use place::{
-    OwnWork, PlanBranches, at_the_ref, file_of_branch, give_own_branch, on_branch, remote,
-};
+pub use place::{Checkout, OwnWork, PlanBranches, at_the_ref, give_own_branch, remote};
 use serde_json::Value;
 use std::fs::File;
 use std::io::Read as _;
@@ -487,9 +486,8 @@ impl RequestHandling<'_> {
                 if let Request::Review { review_id } = request {
                     let is_again = authorised.candidate.request != *request;
                     if is_again {
-                        let of_review = (&mut candidate, *review_id);
                         self.lookup
-                            .read_review_again(of_review, &mut context, run)
+                            .read_review_again(&mut candidate, *review_id, &mut context, run)
                             .await;
                     }
                     let source = self.of_review(*review_id, &candidate, &context, run);

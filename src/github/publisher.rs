@@ -89,15 +89,10 @@ impl Publisher {
             }
             std::thread::sleep(Duration::from_millis(5));
         }
-        let lost = || Published {
-            incidents: vec!["GitHub did not answer in time".into()],
-            ..Published::default()
-        };
-        if self.thread.is_finished() {
-            self.thread.join().unwrap_or_else(|_| lost())
-        } else {
-            lost()
-        }
+        let finished = self.thread.is_finished().then(|| self.thread.join().ok());
+        finished
+            .flatten()
+            .unwrap_or_else(|| lost("GitHub did not answer in time".into()))
     }
 }
 
@@ -119,34 +114,19 @@ impl Reporter for Feed {
 
 /// Whether an event changes the report. The end comes from [`Publisher::finish`], with more details.
 fn shows(kind: &EventKind) -> bool {
-    match kind {
-        EventKind::Agent(agent) => matches!(agent, AgentEvent::Todo { .. }),
-        EventKind::RunStarted(_)
-        | EventKind::TaskStarted { .. }
-        | EventKind::TurnStarted { .. }
-        | EventKind::TurnProgress(_)
-        | EventKind::TurnAssessed(_)
-        | EventKind::ReviewEnded(_)
-        | EventKind::CheckEnded(_)
-        | EventKind::RetryScheduled { .. }
-        | EventKind::TaskEnded(_) => true,
-        EventKind::TurnEnded { .. }
-        | EventKind::SetupStarted { .. }
-        | EventKind::SetupEnded { .. }
-        | EventKind::CheckStarted { .. }
-        | EventKind::NudgeResolved { .. }
-        | EventKind::ProofStarted { .. }
-        | EventKind::ProofEnded(_)
-        | EventKind::VerificationSkipped { .. }
-        | EventKind::CommitCreated { .. }
-        | EventKind::AgentCommits { .. }
-        | EventKind::CommitRejected { .. }
-        | EventKind::PushEnded(_)
-        | EventKind::CancelRequested { .. }
-        | EventKind::HostsDenied { .. }
-        | EventKind::Warning { .. }
-        | EventKind::RunEnded { .. } => false,
-    }
+    matches!(
+        kind,
+        EventKind::Agent(AgentEvent::Todo { .. })
+            | EventKind::RunStarted(_)
+            | EventKind::TaskStarted { .. }
+            | EventKind::TurnStarted { .. }
+            | EventKind::TurnProgress(_)
+            | EventKind::TurnAssessed(_)
+            | EventKind::ReviewEnded(_)
+            | EventKind::CheckEnded(_)
+            | EventKind::RetryScheduled { .. }
+            | EventKind::TaskEnded(_)
+    )
 }
 
 fn published(
@@ -157,21 +137,21 @@ fn published(
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build();
-    let failed = |why: String| Published {
+    let done = runtime.map_err(anyhow::Error::from).and_then(|runtime| {
+        runtime.block_on(async {
+            let client = open()?;
+            follow(&mut pages, &client, seen).await;
+            Ok(pages.published(&client))
+        })
+    });
+    done.unwrap_or_else(|error| lost(format!("GitHub cannot be reached: {error}")))
+}
+
+/// Nothing is known of what was published.
+fn lost(why: String) -> Published {
+    Published {
         incidents: vec![why],
         ..Published::default()
-    };
-    match runtime {
-        Err(error) => failed(format!("GitHub cannot be reached: {error}")),
-        Ok(runtime) => runtime.block_on(async {
-            match open() {
-                Err(error) => failed(format!("GitHub cannot be reached: {error}")),
-                Ok(client) => {
-                    follow(&mut pages, &client, seen).await;
-                    pages.published(&client)
-                }
-            }
-        }),
     }
 }
 

@@ -8,12 +8,11 @@ use crate::domain::queue::{
 };
 use crate::domain::snapshot::RevId;
 use crate::error::{Error, Result};
-use crate::git::{Real, Repo, path_in_tree};
+use crate::git::{Real, path_in_tree};
 use crate::github::actions_environment::ActionsEnvironment;
 use crate::github::api::Repo as Remote;
-use crate::github::lookup::{JobEnd, PlanBranches, remote};
+use crate::github::lookup::{Checkout, JobEnd, PlanBranches};
 use crate::github::request::{RunRequest, WorkBranch};
-use crate::process::Cancel;
 use crate::settings;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -48,25 +47,23 @@ struct Entry {
 /// # Errors
 /// When the directory or GitHub cannot be read.
 pub async fn choose(
-    context: &Context,
-    actions: &ActionsEnvironment,
-    real: &Real,
+    checkout: Checkout<'_>,
     dir: &str,
     request: &mut RunRequest,
 ) -> Result<Selection> {
+    let Checkout { actions, real, .. } = checkout;
     let client = actions.client()?;
     let github = client.repo(&actions.place.repository)?;
     let base_ref = match &request.base_ref {
         Some(name) => name.clone(),
         None => github.default_branch().await?,
     };
-    let branches = PlanBranches::read(context, actions, real).await?;
+    let branches = PlanBranches::read(checkout).await?;
     let failed = github.refs_below(FAILED).await?;
     let entries = entries(real, dir, |path| branches.of(path))?;
     let mut queued = Vec::new();
     for entry in &entries {
-        let (plan, differs) =
-            self::queued(context, actions, real, entry, &failed, &github, &base_ref).await?;
+        let (plan, differs) = self::queued(checkout, entry, &failed, &github, &base_ref).await?;
         if differs {
             request.context.notes.push(format!(
                 "queue: {0}: its branch has another version of the plan than {base_ref}, and that version is used; merge {base_ref} into {1} to change it",
@@ -152,15 +149,11 @@ fn chosen<'a>(
 }
 
 fn needs_person(dir: &str, why: &str) -> JobEnd {
-    JobEnd {
-        status: RunStatus::Blocked,
-        reason: Reason::Refused,
-        why: format!("no plan of {dir} can continue without a person: {why}"),
-        remedy: Some(format!(
-            "Look at the last run of each. A plan that gave up after {MAX_FAILED_RUNS} failed runs is tried again once its file is edited."
-        )),
-        incidents: Vec::new(),
-    }
+    let why = format!("no plan of {dir} can continue without a person: {why}");
+    let remedy = format!(
+        "Look at the last run of each. A plan that gave up after {MAX_FAILED_RUNS} failed runs is tried again once its file is edited."
+    );
+    JobEnd::new(RunStatus::Blocked, Reason::Refused, why, Some(remedy))
 }
 
 /// Records a failed run of a queue's plan for the next run. A successful run resets the count. Returns what
@@ -173,35 +166,30 @@ pub async fn count_run(
 ) -> Option<String> {
     let prefix = request.queued.as_ref()?;
     let actions = ActionsEnvironment::of(context)?;
-    let github = actions.client().and_then(|client| {
-        client
-            .with_deadline(Instant::now() + COUNT_TIMEOUT)
-            .repo(&actions.place.repository)
-    });
-    let counted = match (github, status) {
-        (Err(error), _) => Err(error),
-        (Ok(github), RunStatus::Success | RunStatus::Unverified | RunStatus::NoWork) => {
-            forget(&github, prefix).await
+    let counted = async {
+        let client = actions.client()?;
+        let client = client.with_deadline(Instant::now() + COUNT_TIMEOUT);
+        let github = client.repo(&actions.place.repository)?;
+        match status {
+            RunStatus::Success | RunStatus::Unverified | RunStatus::NoWork => {
+                for (name, _) in github.refs_below(prefix).await? {
+                    github.delete_ref(&name).await?;
+                }
+            }
+            // These ends do not depend on the plan, which is tried again.
+            RunStatus::Cancelled | RunStatus::Environment | RunStatus::Deadline => {}
+            _ => {
+                if let Some(head) = &request.context.head {
+                    github
+                        .create_ref(&format!("{prefix}{run_id}"), head)
+                        .await?;
+                }
+            }
         }
-        // These ends do not depend on the plan, which is tried again.
-        (_, RunStatus::Cancelled | RunStatus::Environment | RunStatus::Deadline) => Ok(()),
-        (Ok(github), _) => match &request.context.head {
-            Some(head) => github.create_ref(&format!("{prefix}{run_id}"), head).await,
-            None => Ok(()),
-        },
+        Ok::<_, crate::github::api::Error>(())
     };
-    let error = counted.err()?;
+    let error = counted.await.err()?;
     Some(format!("the failed run could not be counted: {error}"))
-}
-
-async fn forget(
-    github: &Remote,
-    prefix: &str,
-) -> std::result::Result<(), crate::github::api::Error> {
-    for (name, _) in github.refs_below(prefix).await? {
-        github.delete_ref(&name).await?;
-    }
-    Ok(())
 }
 
 fn failed_prefix(entry: &Entry) -> String {
@@ -245,9 +233,7 @@ fn entries(
 
 /// The state of a plan, and whether its branch has a different version of it.
 async fn queued(
-    context: &Context,
-    actions: &ActionsEnvironment,
-    real: &Real,
+    checkout: Checkout<'_>,
     entry: &Entry,
     failed: &[(String, String)],
     github: &Remote,
@@ -256,12 +242,12 @@ async fn queued(
     let prefix = failed_prefix(entry);
     let runs = failed.iter().filter(|(name, _)| name.starts_with(&prefix));
     let failed_runs = u32::try_from(runs.count()).unwrap_or(u32::MAX);
-    let mut plan = entry.queued(real, failed_runs);
+    let mut plan = entry.queued(checkout.real, failed_runs);
     let mut differs = false;
     let head = entry.branch.at.as_ref();
     let is_open = plan.progress == Progress::Open && plan.invalid.is_none();
     if let Some(head) = head.filter(|_| is_open) {
-        let there = on_branch(context, actions, real, &plan.path, head)?;
+        let there = on_branch(checkout, &plan.path, head)?;
         let is_done = there.as_ref().is_some_and(|(plan, _)| is_done(plan));
         differs = there.is_some_and(|(_, digest)| digest != entry.digest);
         let pulls = github.open_pulls_of(&entry.branch.name, base).await;
@@ -317,26 +303,10 @@ fn is_done(plan: &Plan) -> bool {
 }
 
 /// The version of the plan in its own branch, and its digest.
-fn on_branch(
-    context: &Context,
-    actions: &ActionsEnvironment,
-    real: &Real,
-    path: &str,
-    head: &str,
-) -> Result<Option<(Plan, String)>> {
-    let failed = |error: &dyn std::fmt::Display| {
-        Error::environment(format!("the branch of {path} cannot be read: {error}"))
-    };
-    let private = context.place_for_a_moment("sprag-queue-")?;
-    let repo =
-        Repo::create(real.clone(), &private.path().join("git")).map_err(|error| failed(&error))?;
-    let remote = remote(context, actions).map_err(|error| failed(&error))?;
+fn on_branch(checkout: Checkout<'_>, path: &str, head: &str) -> Result<Option<(Plan, String)>> {
+    let what = format!("the branch of {path}");
     let head = RevId(head.to_owned());
-    repo.fetch_for(&remote, &head, &Cancel::new())
-        .map_err(|error| failed(&error))?;
-    let bytes = repo
-        .file_of(&head, Path::new(path).as_os_str().as_encoded_bytes())
-        .map_err(|error| failed(&error))?;
+    let bytes = checkout.fetched(&what, |_, _| Ok(head), Path::new(path))?;
     Ok(bytes.and_then(|bytes| {
         let parsed = plan::parse(path, &bytes).ok()?;
         Some((parsed.value, digest(path, &bytes)))

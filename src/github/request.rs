@@ -5,8 +5,8 @@ use crate::domain::settings::{CommitVia, PullRequest, Report, Resolved, ReviewFi
 use crate::domain::trigger::marker::State;
 use crate::domain::trigger::place::Place;
 use crate::domain::trigger::review::ThreadOfTask;
-use crate::domain::trigger::triage::{CommentRef, OWN_BRANCHES};
-use crate::github::api::Target;
+use crate::domain::trigger::triage::OWN_BRANCHES;
+use crate::github::api::ReactTo;
 use crate::report::markdown::ReportContext;
 use serde::{Deserialize, Serialize};
 
@@ -72,18 +72,6 @@ pub struct Delivery {
     pub comment: bool,
 }
 
-/// What a reaction is added to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ReactTo {
-    /// A comment.
-    Comment(u64),
-    /// A line comment of a pull request.
-    ReviewComment(u64),
-    /// An issue or pull request itself.
-    Issue(u64),
-}
-
 /// A resource on GitHub that has its own page.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Page {
@@ -102,26 +90,6 @@ pub struct WorkBranch {
     pub at: Option<String>,
 }
 
-impl ReactTo {
-    /// The comment or, without one, the issue or pull request.
-    pub fn of(comment: Option<CommentRef>, number: Option<u64>) -> Option<Self> {
-        match comment {
-            Some(CommentRef::Issue(id)) => Some(Self::Comment(id)),
-            Some(CommentRef::Review(id)) => Some(Self::ReviewComment(id)),
-            None => number.map(Self::Issue),
-        }
-    }
-
-    /// The target in the types of the API.
-    pub fn target(self) -> Target {
-        match self {
-            Self::Comment(id) => Target::IssueComment(id),
-            Self::ReviewComment(id) => Target::ReviewComment(id),
-            Self::Issue(number) => Target::Issue(number),
-        }
-    }
-}
-
 impl RunRequest {
     /// A request of which only the place is known.
     pub fn at(place: Place) -> Self {
@@ -137,11 +105,7 @@ impl RunRequest {
     /// Decides before the plan is read whether to report on GitHub that the run cannot start.
     pub fn may_tell(&mut self, settings: &Settings, in_actions: bool) {
         let set = settings.clone().resolve(in_actions);
-        self.delivery.report = match set.report {
-            Report::None => false,
-            Report::Github => true,
-            Report::Auto => in_actions,
-        };
+        self.delivery.report = reports(&set, in_actions);
         self.delivery.comment = set.status_comment;
     }
 
@@ -165,12 +129,7 @@ impl RunRequest {
             }),
             via_api: set.commit_via == CommitVia::Api,
             dispatch: set.dispatch_workflows.clone(),
-            report: token
-                && match set.report {
-                    Report::None => false,
-                    Report::Github => true,
-                    Report::Auto => in_actions,
-                },
+            report: token && reports(set, in_actions),
             comment: set.status_comment,
         };
     }
@@ -178,14 +137,19 @@ impl RunRequest {
     /// The pull request that the run works on.
     pub fn pull_request(&self) -> Option<PullRequestLine> {
         let number = self.number.filter(|_| self.is_pull)?;
-        let (server, repository) = (
-            &self.context.place.server_url,
-            &self.context.place.repository,
-        );
+        let place = &self.context.place;
         Some(PullRequestLine {
             number,
-            url: format!("{server}/{repository}/pull/{number}"),
+            url: format!("{}/{}/pull/{number}", place.server_url, place.repository),
             opened: false,
         })
+    }
+}
+
+fn reports(set: &Resolved, in_actions: bool) -> bool {
+    match set.report {
+        Report::None => false,
+        Report::Github => true,
+        Report::Auto => in_actions,
     }
 }

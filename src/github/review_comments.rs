@@ -9,7 +9,7 @@ use crate::domain::summary::{RunSummary, TaskSummary};
 use crate::domain::text::fence_around;
 use crate::domain::trigger::run_name::RunName;
 use crate::github::actions_environment::ActionsEnvironment;
-use crate::github::api::{Error, Identity, NewLineComment, NewReview, Repo};
+use crate::github::api::{Error, Identity, NewLineComment, NewReview, Repo, ReviewComment};
 use crate::github::request::RunRequest;
 use crate::github::review_threads::resolve;
 use crate::report::markdown::escaped;
@@ -65,12 +65,12 @@ pub async fn post(
             return Ok(unresolved);
         };
         let marker = found.marker();
-        let posted = repo.create_review(number, (&marker, &new), &identity).await;
+        let posted = repo.create_review(number, &marker, &new, &identity).await;
         match posted {
             // The diff on GitHub may differ from git's. Then the lines are only mentioned.
             Err(Error::Invalid { status: 422, .. }) if !new.comments.is_empty() => {
-                let new = found.without_lines(reviewed.head);
-                let again = repo.create_review(number, (&marker, &new), &identity);
+                let new = found.without_lines(new);
+                let again = repo.create_review(number, &marker, &new, &identity);
                 again.await?;
             }
             posted => drop(posted?),
@@ -92,18 +92,7 @@ struct PostedReviews {
     /// Lines that already have a comment by Sprag.
     lines: BTreeSet<(String, u32)>,
     /// Sprag's comments whose thread has no comments by others.
-    threads: Vec<Thread>,
-}
-
-/// The first comment of a thread.
-#[derive(Debug)]
-struct Thread {
-    id: u64,
-    body: String,
-    /// The file, and the line if it still exists.
-    place: (String, Option<u32>),
-    /// The commit that it was written for.
-    commit: Option<String>,
+    threads: Vec<ReviewComment>,
 }
 
 impl PostedReviews {
@@ -123,12 +112,7 @@ impl PostedReviews {
                     let line = comment.line.map(|line| (comment.path.clone(), line));
                     told.lines.extend(line);
                     told.texts.push(comment.body.clone());
-                    told.threads.push(Thread {
-                        id: comment.id,
-                        body: comment.body,
-                        place: (comment.path, comment.line),
-                        commit: comment.original_commit_id,
-                    });
+                    told.threads.push(comment);
                 }
                 _ => {}
             }
@@ -209,17 +193,15 @@ impl<'a> Found<'a> {
         };
         let markers: Vec<String> = all().map(|finding| self.finding_marker(finding)).collect();
         let own = self.name.start_of_finding_markers();
-        let is_found = |thread: &Thread| {
-            let (path, line) = &thread.place;
-            let is_here =
-                |finding: &Finding| finding.path == *path && Some(last_line(finding)) == *line;
+        let is_found = |thread: &ReviewComment| {
+            let is_here = |finding: &Finding| {
+                finding.path == thread.path && Some(last_line(finding)) == thread.line
+            };
             markers.iter().any(|marker| thread.body.contains(marker)) || all().any(is_here)
         };
-        let is_earlier = |thread: &Thread| {
-            thread
-                .commit
-                .as_deref()
-                .is_some_and(|commit| commit != head)
+        let is_earlier = |thread: &ReviewComment| {
+            let commit = thread.original_commit_id.as_deref();
+            commit.is_some_and(|commit| commit != head)
         };
         let threads = told.threads.iter();
         let gone = threads.filter(|thread| {
@@ -257,18 +239,12 @@ impl<'a> Found<'a> {
         })
     }
 
-    fn without_lines(&self, head: &str) -> NewReview {
-        let all: Vec<&Finding> = self
-            .on_lines
-            .iter()
-            .chain(&self.elsewhere)
-            .copied()
-            .collect();
+    /// The same review without comments on lines.
+    fn without_lines(&self, review: NewReview) -> NewReview {
         NewReview {
-            commit_id: head.to_owned(),
-            body: self.text(&all),
-            event: "COMMENT",
+            body: self.text(&[self.on_lines.as_slice(), &self.elsewhere].concat()),
             comments: Vec::new(),
+            ..review
         }
     }
 
@@ -395,7 +371,7 @@ mod tests {
         );
         assert!(review.body.contains("b.rs:9"), "{}", review.body);
         assert!(!review.body.contains("a.rs:2"), "{}", review.body);
-        let listed = found.without_lines("head");
+        let listed = found.without_lines(review);
         assert!(
             listed.comments.is_empty() && listed.body.contains("a.rs:2-3"),
             "{}",

@@ -80,7 +80,7 @@ impl Answers<'_> {
             let (text, is_fixed) = self.reply(task);
             let told = self
                 .repo
-                .answer_thread(self.number, of_task.thread, (&marker, &text), self.identity)
+                .answer_thread(self.number, of_task.thread, &marker, &text, self.identity)
                 .await;
             if let Err(error) = told {
                 troubles.push(format!(

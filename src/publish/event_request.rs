@@ -30,7 +30,8 @@ pub(super) async fn find(
     context: &Context,
     actions: &ActionsEnvironment,
     settings: &Settings,
-    (real, handed): (&Real, &RunSummary),
+    real: &Real,
+    handed: &RunSummary,
     args: &PublishArgs,
 ) -> Result<EventRequest> {
     let has_event = context.in_actions() && actions_environment::event(context).is_some();
@@ -52,11 +53,16 @@ pub(super) async fn find(
         (None, None, WorkSource::Queue(dir)) => Some(dir.clone()),
         _ => None,
     };
+    let checkout = lookup::Checkout {
+        context,
+        actions,
+        real,
+    };
     if let Some(dir) = queue {
         let dir = dir.trim_end_matches('/');
         refname::check_path(dir).map_err(|why| Error::usage(format!("--queue {dir}: {why}")))?;
         request.branch = None;
-        let chosen = queue::choose(context, actions, real, dir, &mut request).await?;
+        let chosen = queue::choose(checkout, dir, &mut request).await?;
         return Ok(match chosen {
             Selection::Over(ended) => EventRequest::Over(ended),
             Selection::Plan(path) => {
@@ -76,7 +82,7 @@ pub(super) async fn find(
     let of_plan = plan.as_deref().filter(|_| !is_on_base);
     let of_run = lookup::OwnWork::Run(&handed.run_id, worked_on);
     let work = of_plan.map_or(of_run, lookup::OwnWork::Plan);
-    lookup::give_own_branch((context, actions, real), settings, work, &mut request).await?;
+    lookup::give_own_branch(checkout, settings, work, &mut request).await?;
     Ok(EventRequest::Publish(Box::new(request), plan))
 }
 

@@ -11,7 +11,7 @@ use crate::cli::{Output, PublishArgs};
 use crate::commit_policy::{self, LineLookup, Messages, Policy};
 use crate::context::Context;
 use crate::domain::commit_message::{reviewed, run_value};
-use crate::domain::event::{EventKind, PushLine, RebasedLine};
+use crate::domain::event::{EventKind, RebasedLine};
 use crate::domain::outcome::{Reason, RunStatus, short};
 use crate::domain::protected_paths::ProtectedPaths;
 use crate::domain::settings::{Report, Resolved, Settings};
@@ -70,10 +70,9 @@ pub fn command(context: &Context, args: &PublishArgs) -> Result<u8> {
         .enable_all()
         .build()
         .map_err(anyhow::Error::from)?;
-    let done = (&real, &handed.summary);
-    let asked = event_request::find(context, &actions, &set.settings, done, args);
-    let found = runtime.block_on(asked)?;
-    let (mut request, plan) = match found {
+    let summary = &handed.summary;
+    let asked = event_request::find(context, &actions, &set.settings, &real, summary, args);
+    let (mut request, plan) = match runtime.block_on(asked)? {
         EventRequest::Over(ended) => {
             return Ok(lookup::ended(context, &not_asked(ended), &mut stdout()));
         }
@@ -100,11 +99,8 @@ pub fn command(context: &Context, args: &PublishArgs) -> Result<u8> {
         request: &request,
         summary: &summary,
         worked_on: handed.summary.branch.as_deref(),
-        protected: &set.protected,
+        set: &set,
         plan: plan.as_deref(),
-        counts_cost: set.resolved.max_cost_usd_per_day.is_some(),
-        posts_review: set.resolved.review_only && set.resolved.review_comments,
-        base: set.resolved.base.as_deref(),
         cancel: Cancel::new(),
     };
     let ended = runtime.block_on(job.publish(&handed, &mut reporting));
@@ -199,13 +195,8 @@ struct Job<'a> {
     summary: &'a RunSummary,
     /// The branch that the run was on, according to its summary.
     worked_on: Option<&'a str>,
-    protected: &'a ProtectedPaths,
+    set: &'a JobSettings,
     plan: Option<&'a str>,
-    /// Whether there is a daily cost limit.
-    counts_cost: bool,
-    /// Whether the run's findings are posted as a review, and the base of the comparison.
-    posts_review: bool,
-    base: Option<&'a str>,
     cancel: Cancel,
 }
 
@@ -227,15 +218,15 @@ impl Job<'_> {
                 Err(Refused::Broken(error)) if self.cancel.reason().is_none() => return Err(error),
                 Err(Refused::Broken(error)) => {
                     emit.warn(format!("nothing is pushed: {error}"));
-                    let ended = (RunStatus::Cancelled, Reason::Cancelled);
-                    return Ok(self.end(&mut emit, ended, None));
+                    let status = RunStatus::Cancelled;
+                    return Ok(self.end(&mut emit, status, Reason::Cancelled, None));
                 }
                 Err(Refused::Policy(lines)) => {
                     for line in lines {
                         emit.warn(format!("nothing is pushed: {line}"));
                     }
-                    let ended = (RunStatus::Blocked, Reason::PolicyViolation);
-                    return Ok(self.end(&mut emit, ended, None));
+                    let status = RunStatus::Blocked;
+                    return Ok(self.end(&mut emit, status, Reason::PolicyViolation, None));
                 }
             },
         };
@@ -251,15 +242,16 @@ impl Job<'_> {
         self.count_cost(&mut emit).await;
         self.post_review(&mut emit).await;
         let stopped = self.cancel.reason().is_some();
-        let ended = end_of(ended, delivered, stopped);
-        Ok(self.end(&mut emit, ended, facts.as_ref()))
+        let (status, reason) = end_of(ended, delivered, stopped);
+        Ok(self.end(&mut emit, status, reason, facts.as_ref()))
     }
 
     /// Adds the cost in the run's summary to the spend of the day.
     async fn count_cost(&self, emit: &mut Emitter<'_>) {
         let usd = self.summary.usage.cost_usd.unwrap_or(0.0);
         let head = self.request.context.head.as_deref();
-        let is_counted = self.counts_cost && usd.is_finite() && usd > 0.0;
+        let is_limited = self.set.resolved.max_cost_usd_per_day.is_some();
+        let is_counted = is_limited && usd.is_finite() && usd > 0.0;
         if let Some(head) = head.filter(|_| is_counted) {
             let run = self.summary.run_id.clone();
             let spent = [(run.clone(), usd)];
@@ -271,49 +263,49 @@ impl Job<'_> {
     /// Posts the findings as a review on the pull request. This job determines itself which lines the
     /// diff contains.
     async fn post_review(&self, emit: &mut Emitter<'_>) {
-        if !self.posts_review || !self.request.delivery.report {
+        let set = &self.set.resolved;
+        if !(set.review_only && set.review_comments && self.request.delivery.report) {
             return;
         }
         let on_github = Some((self.actions, self.request));
-        let (context, base) = (self.context, self.base);
-        let posted = match reviewed_change(context, on_github, self.real, base).await {
-            Ok(None) => return,
-            Ok(Some(change)) => self.patch_of(&change).map(|patch| (change, patch)),
-            Err(error) => Err(error),
+        let base = set.base.as_deref();
+        let posted = async {
+            let change = reviewed_change(self.context, on_github, self.real, base).await?;
+            let Some(change) = change else {
+                return Ok(Vec::new());
+            };
+            let reviewed = Reviewed {
+                head: &change.to.0,
+                patch: &self.patch_of(&change)?,
+            };
+            let patience = FOLLOW_UP_TIMEOUT;
+            Ok(post(self.actions, self.request, self.summary, reviewed, patience).await)
         };
-        let troubles = match posted {
-            Ok((change, patch)) => {
-                let reviewed = Reviewed {
-                    head: &change.to.0,
-                    patch: &patch,
-                };
-                post(
-                    self.actions,
-                    self.request,
-                    self.summary,
-                    reviewed,
-                    FOLLOW_UP_TIMEOUT,
-                )
-                .await
-            }
-            Err(error) => vec![format!("the findings are not posted as a review: {error}")],
-        };
+        let troubles = posted.await.unwrap_or_else(|error: Error| {
+            vec![format!("the findings are not posted as a review: {error}")]
+        });
         troubles.into_iter().for_each(|why| emit.warn(why));
     }
 
     fn patch_of(&self, change: &ReviewedChange) -> Result<Vec<u8>> {
-        let failed = |error: &dyn std::fmt::Display| Error::environment(error.to_string());
-        let place = self.context.place_for_a_moment("sprag-publish-")?;
-        let repo = Repo::create(self.real.clone(), &place.path().join(Folder::Git.name()))
-            .map_err(|error| failed(&error))?;
+        let (_place, repo) = self.repo()?;
         let patch = repo.patch_between(&change.from, &change.to);
-        patch.map_err(|error| failed(&error))
+        patch.map_err(|error| Error::environment(error.to_string()))
+    }
+
+    /// The repository, in a place that is removed with the first value.
+    fn repo(&self) -> Result<(tempfile::TempDir, Repo)> {
+        let place = self.context.place_for_a_moment("sprag-publish-")?;
+        let repo = Repo::create(self.real.clone(), &place.path().join(Folder::Git.name()));
+        let repo = repo.map_err(|error| Error::environment(error.to_string()))?;
+        Ok((place, repo))
     }
 
     fn end(
         &self,
         emit: &mut Emitter<'_>,
-        (status, reason): (RunStatus, Reason),
+        status: RunStatus,
+        reason: Reason,
         facts: Option<&CommitLine>,
     ) -> u8 {
         let own = self
@@ -346,9 +338,7 @@ impl Job<'_> {
         emit: &mut Emitter<'_>,
     ) -> Result<(Delivered, CommitLine), Refused> {
         let branch = self.branch()?;
-        let place = self.context.place_for_a_moment("sprag-publish-")?;
-        let repo = Repo::create(self.real.clone(), &place.path().join(Folder::Git.name()))
-            .map_err(|error| Error::environment(error.to_string()))?;
+        let (_place, repo) = self.repo()?;
         let remote = lookup::remote(self.context, self.actions)
             .map_err(|error| Error::config(error.to_string()))?;
         let taken = self.take(&repo, &remote, branch, bundle)?;
@@ -374,17 +364,6 @@ impl Job<'_> {
             emit.warn("the commits are pushed without GitHub's signature: `sprag publish` does not create commits through the API");
         }
         push.rebased = taken.rebased;
-        let done = self.follow_up(branch, &mut push, emit).await;
-        emit.emit(EventKind::PushEnded(Box::new(push)));
-        Ok((Delivered::of(done), taken.facts))
-    }
-
-    async fn follow_up(
-        &self,
-        branch: &WorkBranch,
-        push: &mut PushLine,
-        emit: &mut Emitter<'_>,
-    ) -> bool {
         let after = AfterPush {
             actions: self.actions,
             request: self.request,
@@ -392,9 +371,10 @@ impl Job<'_> {
             summary: self.summary,
             patience: FOLLOW_UP_TIMEOUT,
         };
-        let (done, troubles) = after.follow_up(push).await;
+        let (done, troubles) = after.follow_up(&mut push).await;
         troubles.into_iter().for_each(|why| emit.warn(why));
-        done
+        emit.emit(EventKind::PushEnded(Box::new(push)));
+        Ok((Delivered::of(done), taken.facts))
     }
 
     /// The branch of the work according to this job's event, which must be the branch that the run was
@@ -488,7 +468,7 @@ impl Job<'_> {
         let secrets = detector(&self.context.env);
         let held: LineLookup<'_> = &|commit, text| repo.holds(commit, text).unwrap_or(false);
         let policy = Policy {
-            protected: self.protected,
+            protected: &self.set.protected,
             plan: self.plan,
             identities: &[identity_of_commits(self.context.in_actions(), repo)],
             messages: Messages::OfRun(&run_value(page, &self.summary.run_id)),

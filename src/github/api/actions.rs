@@ -6,8 +6,8 @@ use super::error::Error;
 use super::facts::part;
 use super::policy::Kind;
 use hyper::Method;
-use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use serde::Deserialize;
+use serde_json::json;
 
 /// A job of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -21,17 +21,11 @@ pub struct Job {
     pub conclusion: Option<String>,
     #[serde(default)]
     pub steps: Vec<Step>,
-    /// The URL of its page.
-    #[serde(default)]
-    pub html_url: Option<String>,
 }
 
 /// A step of a job.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct Step {
-    /// Its number, from 1.
-    #[serde(default)]
-    pub number: u64,
     /// Its name.
     #[serde(default)]
     pub name: String,
@@ -48,13 +42,6 @@ struct Jobs {
 #[derive(Deserialize)]
 struct SuiteRuns {
     check_runs: Vec<Job>,
-}
-
-#[derive(Serialize)]
-struct Dispatch<'a> {
-    #[serde(rename = "ref")]
-    at: &'a str,
-    inputs: &'a BTreeMap<String, String>,
 }
 
 impl Repo {
@@ -114,14 +101,9 @@ impl Repo {
     ///
     /// # Errors
     /// See [`Error`]; `Invalid` for a workflow without `workflow_dispatch`.
-    pub async fn dispatch_workflow(
-        &self,
-        file: &str,
-        at: &str,
-        inputs: &BTreeMap<String, String>,
-    ) -> Result<(), Error> {
-        let path = self.path(&format!("/actions/workflows/{}/dispatches", part(file)));
-        let call = Call::with_body(Method::POST, path, Kind::Create, &Dispatch { at, inputs })?;
-        self.client.answer(&call).await.map(|_| ())
+    pub async fn dispatch_workflow(&self, file: &str, at: &str) -> Result<(), Error> {
+        let path = format!("/actions/workflows/{}/dispatches", part(file));
+        let body = json!({ "ref": at });
+        self.send(Method::POST, &path, Kind::Create, &body).await
     }
 }

@@ -1,15 +1,15 @@
 //! Sends requests under the retry policy: with deadlines, waits and retries, and one write at a time.
 
-use super::client::Client;
-use super::error::Error;
+use super::client::{Client, Repo};
+use super::error::{Error, GraphqlError};
 use super::policy::{self, Fault, Kind, Next, Now, Refusal};
 use super::transport::{HttpRequest, HttpResponse, Keep, after};
 use crate::http::TransportError;
 use hyper::Method;
 use jiff::Timestamp;
-use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde_json::Value;
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::{Value, json};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 use tokio::time::Instant;
@@ -62,6 +62,12 @@ impl Call {
             keep: Keep::Whole,
         };
         Ok(Self { request, kind })
+    }
+
+    /// A GraphQL query.
+    pub(super) fn graphql(query: &str, variables: &Value, kind: Kind) -> Result<Self, Error> {
+        let body = json!({ "query": query, "variables": variables });
+        Self::with_body(Method::POST, "/graphql".to_owned(), kind, &body)
     }
 
     /// A POST without a body.
@@ -169,6 +175,19 @@ impl Client {
             all.len()
         ));
         Ok(all)
+    }
+
+    /// Sends a GraphQL query, which `what` names in errors, and returns the `data` of its response.
+    pub(super) async fn graphql(
+        &self,
+        query: &str,
+        variables: &Value,
+        kind: Kind,
+        what: &str,
+    ) -> Result<Value, Error> {
+        let call = Call::graphql(query, variables, kind)?;
+        let answer: GraphqlAnswer = self.call(&call).await?;
+        answer.data(&format!("{} ({what})", call.what()))
     }
 
     /// The time until the overall deadline.
@@ -305,6 +324,66 @@ impl Client {
         refusal.says_limit |= limited;
         Err(Box::new((Fault::Answered(refusal), error)))
     }
+}
+
+impl Repo {
+    /// Reads a resource of the repository.
+    pub(super) async fn get<T: DeserializeOwned>(&self, rest: &str) -> Result<T, Error> {
+        self.client.call(&Call::get(self.path(rest))).await
+    }
+
+    /// Reads all entries of a list of the repository.
+    pub(super) async fn list<T: DeserializeOwned>(&self, rest: &str) -> Result<Vec<T>, Error> {
+        let path = self.path(rest);
+        let all = |page: Vec<T>| page;
+        self.client.pages(&path, all, |_| false).await
+    }
+
+    /// Sends a request of which only the success matters. An unclear result is an error.
+    pub(super) async fn send(
+        &self,
+        method: Method,
+        rest: &str,
+        kind: Kind,
+        body: &impl Serialize,
+    ) -> Result<(), Error> {
+        let call = Call::with_body(method, self.path(rest), kind, body)?;
+        self.client.answer(&call).await.map(drop)
+    }
+}
+
+/// A GraphQL response, which reports errors in a body with status 200.
+#[derive(Deserialize)]
+pub(super) struct GraphqlAnswer {
+    data: Option<Value>,
+    #[serde(default)]
+    errors: Vec<GraphqlError>,
+}
+
+impl GraphqlAnswer {
+    pub(super) fn with(data: Value) -> Self {
+        Self {
+            data: Some(data),
+            errors: Vec::new(),
+        }
+    }
+
+    pub(super) fn data(self, what: &str) -> Result<Value, Error> {
+        match (self.errors.as_slice(), self.data) {
+            ([], Some(data)) => Ok(data),
+            ([], None) => Err(Error::protocol(what, "the response has no data")),
+            (errors, _) => Err(Error::of_graphql(what, errors)),
+        }
+    }
+}
+
+/// Reads a value for which GitHub may send `null`.
+pub(super) fn or_default<'de, D, T>(from: D) -> Result<T, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de> + Default,
+{
+    Ok(Option::deserialize(from)?.unwrap_or_default())
 }
 
 /// The fault, and the error with its message.

@@ -1,10 +1,11 @@
 //! Check runs and their annotations.
 
-use super::call::Call;
+use super::call::{Call, or_default};
 use super::client::Repo;
 use super::error::Error;
 use super::facts::part;
 use super::policy::Kind;
+use crate::domain::outcome::Conclusion;
 use hyper::Method;
 use serde::{Deserialize, Serialize};
 
@@ -19,36 +20,6 @@ pub enum CheckStatus {
     InProgress,
     /// Ended with a conclusion.
     Completed,
-}
-
-/// The conclusion of a check run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Conclusion {
-    /// The check succeeded.
-    Success,
-    /// The check failed.
-    Failure,
-    /// Neither success nor failure. It blocks nothing.
-    Neutral,
-    /// The run was cancelled.
-    Cancelled,
-    /// The time limit was exceeded.
-    TimedOut,
-    /// A person must do something.
-    ActionRequired,
-}
-
-/// The severity of an annotation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum AnnotationLevel {
-    /// For information.
-    Notice,
-    /// Something to look at.
-    Warning,
-    /// Something failed.
-    Failure,
 }
 
 /// A message about lines of a file.
@@ -66,8 +37,8 @@ pub struct Annotation {
     /// The last column.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub end_column: Option<u32>,
-    /// The severity.
-    pub annotation_level: AnnotationLevel,
+    /// The severity: `notice`, `warning` or `failure`.
+    pub annotation_level: &'static str,
     /// The text, at most 64 KB.
     pub message: String,
     /// A short title, at most 255 characters.
@@ -102,21 +73,16 @@ pub struct NewCheckRun {
     pub head_sha: String,
     /// Sprag's own key, by which the check run is found again.
     pub external_id: String,
-    /// The URL for further details.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub details_url: Option<String>,
-    /// Its status. A conclusion sets it to completed.
-    pub status: CheckStatus,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub conclusion: Option<Conclusion>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub output: Option<Output>,
+    /// Everything that may change later.
+    #[serde(flatten)]
+    pub state: CheckUpdate,
 }
 
 /// Changes to a check run. `None` keeps the present value.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[expect(missing_docs, reason = "GitHub's own words")]
 pub struct CheckUpdate {
+    /// A conclusion sets it to completed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<CheckStatus>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -130,79 +96,42 @@ pub struct CheckUpdate {
 
 /// A check run as GitHub returns it.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(from = "RawCheckRun")]
 #[expect(missing_docs, reason = "GitHub's own words")]
 pub struct CheckRun {
     pub id: u64,
     /// The URL of its page.
+    #[serde(default, deserialize_with = "or_default")]
     pub html_url: String,
+    #[serde(default)]
     pub name: String,
     /// The commit that is checked.
+    #[serde(default)]
     pub head_sha: String,
     /// The key from the creator of the check run.
+    #[serde(default, deserialize_with = "or_default")]
     pub external_id: String,
+    #[serde(default)]
     pub status: String,
     pub conclusion: Option<String>,
-    /// The number of its annotations.
-    pub annotations: usize,
     /// The details URL from the creator of the check run.
+    #[serde(default, deserialize_with = "or_default")]
     pub details_url: String,
-    /// The title of its output.
+    #[serde(default, deserialize_with = "or_default")]
+    pub output: CheckRunOutput,
+}
+
+/// The output of a check run as GitHub returns it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+pub struct CheckRunOutput {
+    #[serde(default)]
+    pub annotations_count: usize,
+    #[serde(default, deserialize_with = "or_default")]
     pub title: String,
-    /// The summary of its output.
+    #[serde(default, deserialize_with = "or_default")]
     pub summary: String,
-    /// The longer text of its output.
+    /// The longer text.
+    #[serde(default, deserialize_with = "or_default")]
     pub text: String,
-}
-
-#[derive(Deserialize)]
-struct RawCheckRun {
-    id: u64,
-    html_url: Option<String>,
-    #[serde(default)]
-    name: String,
-    #[serde(default)]
-    head_sha: String,
-    external_id: Option<String>,
-    #[serde(default)]
-    status: String,
-    conclusion: Option<String>,
-    output: Option<RawOutput>,
-    details_url: Option<String>,
-}
-
-#[derive(Deserialize)]
-struct RawOutput {
-    #[serde(default)]
-    annotations_count: usize,
-    title: Option<String>,
-    summary: Option<String>,
-    text: Option<String>,
-}
-
-impl From<RawCheckRun> for CheckRun {
-    fn from(raw: RawCheckRun) -> Self {
-        let part = |of: fn(&RawOutput) -> Option<String>| {
-            raw.output.as_ref().and_then(of).unwrap_or_default()
-        };
-        Self {
-            id: raw.id,
-            html_url: raw.html_url.unwrap_or_default(),
-            name: raw.name,
-            head_sha: raw.head_sha,
-            external_id: raw.external_id.unwrap_or_default(),
-            status: raw.status,
-            conclusion: raw.conclusion,
-            details_url: raw.details_url.unwrap_or_default(),
-            annotations: raw
-                .output
-                .as_ref()
-                .map_or(0, |output| output.annotations_count),
-            title: part(|it| it.title.clone()),
-            summary: part(|it| it.summary.clone()),
-            text: part(|it| it.text.clone()),
-        }
-    }
 }
 
 #[derive(Deserialize)]
@@ -235,9 +164,7 @@ impl Repo {
     /// # Errors
     /// See [`Error`].
     pub async fn check_run(&self, id: u64) -> Result<CheckRun, Error> {
-        self.client
-            .call(&Call::get(self.path(&format!("/check-runs/{id}"))))
-            .await
+        self.get(&format!("/check-runs/{id}")).await
     }
 
     /// Updates a check run. Because annotations are added, an update with annotations is repeated only after
@@ -256,7 +183,7 @@ impl Repo {
                 .call(&self.patch(id, Kind::Change, update)?)
                 .await;
         }
-        let before = self.check_run(id).await?.annotations;
+        let before = self.check_run(id).await?.output.annotations_count;
         self.add(id, update, before).await
     }
 
@@ -316,7 +243,7 @@ impl Repo {
         let call = self.patch(id, Kind::Create, update)?;
         let existing = async || {
             let run = self.check_run(id).await?;
-            Ok(Some(run).filter(|run| run.annotations > before))
+            Ok(Some(run).filter(|run| run.output.annotations_count > before))
         };
         self.client.create(&call, existing).await
     }

@@ -99,15 +99,6 @@ pub struct Repo {
 }
 
 impl Repo {
-    /// A clone with a deadline, as for [`Client::with_deadline`].
-    #[must_use]
-    pub fn with_deadline(&self, deadline: impl Into<Instant>) -> Self {
-        Self {
-            client: self.client.with_deadline(deadline),
-            ..self.clone()
-        }
-    }
-
     /// `owner/name`.
     pub fn full_name(&self) -> String {
         format!("{}/{}", self.owner, self.name)

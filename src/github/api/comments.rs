@@ -1,39 +1,57 @@
 //! Comments and reactions.
 
-use super::call::Call;
+use super::call::{Call, or_default};
 use super::client::Repo;
 use super::error::Error;
 use super::facts::Author;
 use super::identity::Identity;
 use super::policy::Kind;
+use crate::domain::trigger::triage::CommentRef;
 use hyper::Method;
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 
 /// A comment on an issue or pull request.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(from = "RawComment")]
 #[expect(missing_docs, reason = "GitHub's own words")]
 pub struct Comment {
     pub id: u64,
     /// Its URL.
+    #[serde(default)]
     pub html_url: String,
+    #[serde(default, deserialize_with = "or_default")]
     pub body: String,
+    #[serde(rename = "user")]
     pub author: Option<Author>,
     /// When it was created, as GitHub formats it.
+    #[serde(default)]
     pub created_at: String,
     /// When it was last edited. Equal to `created_at` if never.
+    #[serde(default)]
     pub updated_at: String,
 }
 
 /// What a reaction is added to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Target {
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ReactTo {
     /// A comment on an issue or pull request, by id.
-    IssueComment(u64),
+    Comment(u64),
     /// A comment on a line of a pull request, by id.
     ReviewComment(u64),
     /// An issue or pull request, by number.
     Issue(u64),
+}
+
+impl ReactTo {
+    /// The comment or, without one, the issue or pull request.
+    pub fn of(comment: Option<CommentRef>, number: Option<u64>) -> Option<Self> {
+        match comment {
+            Some(CommentRef::Issue(id)) => Some(Self::Comment(id)),
+            Some(CommentRef::Review(id)) => Some(Self::ReviewComment(id)),
+            None => number.map(Self::Issue),
+        }
+    }
 }
 
 /// A reaction.
@@ -48,50 +66,13 @@ pub enum Reaction {
     Confused,
 }
 
-#[derive(Deserialize)]
-struct RawComment {
-    id: u64,
-    #[serde(default)]
-    html_url: String,
-    body: Option<String>,
-    user: Option<Author>,
-    #[serde(default)]
-    created_at: String,
-    #[serde(default)]
-    updated_at: String,
-}
-
-impl From<RawComment> for Comment {
-    fn from(raw: RawComment) -> Self {
-        Self {
-            id: raw.id,
-            html_url: raw.html_url,
-            body: raw.body.unwrap_or_default(),
-            author: raw.user,
-            created_at: raw.created_at,
-            updated_at: raw.updated_at,
-        }
-    }
-}
-
-#[derive(Serialize)]
-struct Body<'a> {
-    body: &'a str,
-}
-
-#[derive(Serialize)]
-struct Content {
-    content: Reaction,
-}
-
 impl Repo {
     /// A comment on an issue or pull request, by id.
     ///
     /// # Errors
     /// See [`Error`].
     pub async fn comment(&self, id: u64) -> Result<Comment, Error> {
-        let call = Call::get(self.path(&format!("/issues/comments/{id}")));
-        self.client.call(&call).await
+        self.get(&format!("/issues/comments/{id}")).await
     }
 
     /// The comments of an issue or pull request, oldest first.
@@ -99,10 +80,7 @@ impl Repo {
     /// # Errors
     /// See [`Error`].
     pub async fn comments(&self, issue: u64) -> Result<Vec<Comment>, Error> {
-        let path = self.path(&format!("/issues/{issue}/comments"));
-        self.client
-            .pages(&path, |page: Vec<Comment>| page, |_| false)
-            .await
+        self.list(&format!("/issues/{issue}/comments")).await
     }
 
     /// The oldest comment of an issue or pull request that `identity` has written and whose first line starts
@@ -141,7 +119,7 @@ impl Repo {
         identity: &Identity,
     ) -> Result<Comment, Error> {
         let path = self.path(&format!("/issues/{issue}/comments"));
-        let call = Call::with_body(Method::POST, path, Kind::Create, &Body { body })?;
+        let call = Call::with_body(Method::POST, path, Kind::Create, &json!({ "body": body }))?;
         if !body.starts_with(marker) || marker.is_empty() {
             let why = "the comment does not begin with its marker, so it could not be found again";
             return Err(Error::protocol(&call.what(), why));
@@ -156,7 +134,7 @@ impl Repo {
     /// See [`Error`].
     pub async fn update_comment(&self, id: u64, body: &str) -> Result<Comment, Error> {
         let path = self.path(&format!("/issues/comments/{id}"));
-        let call = Call::with_body(Method::PATCH, path, Kind::Change, &Body { body })?;
+        let call = Call::with_body(Method::PATCH, path, Kind::Change, &json!({ "body": body }))?;
         self.client.call(&call).await
     }
 
@@ -173,14 +151,13 @@ impl Repo {
     ///
     /// # Errors
     /// See [`Error`].
-    pub async fn react(&self, target: Target, reaction: Reaction) -> Result<(), Error> {
+    pub async fn react(&self, target: ReactTo, reaction: Reaction) -> Result<(), Error> {
         let path = match target {
-            Target::IssueComment(id) => format!("/issues/comments/{id}/reactions"),
-            Target::ReviewComment(id) => format!("/pulls/comments/{id}/reactions"),
-            Target::Issue(number) => format!("/issues/{number}/reactions"),
+            ReactTo::Comment(id) => format!("/issues/comments/{id}/reactions"),
+            ReactTo::ReviewComment(id) => format!("/pulls/comments/{id}/reactions"),
+            ReactTo::Issue(number) => format!("/issues/{number}/reactions"),
         };
-        let content = Content { content: reaction };
-        let call = Call::with_body(Method::POST, self.path(&path), Kind::Create, &content)?;
-        self.client.answer(&call).await.map(|_| ())
+        let content = json!({ "content": reaction });
+        self.send(Method::POST, &path, Kind::Create, &content).await
     }
 }

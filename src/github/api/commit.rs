@@ -1,15 +1,12 @@
 //! Commits that GitHub creates and signs, with GraphQL's `createCommitOnBranch`.
 
-use super::call::{Call, read};
+use super::call::{Call, GraphqlAnswer};
 use super::client::Repo;
 use super::error::Error;
-use super::error::GraphqlError;
 use super::facts::CommitFacts;
 use super::policy::Kind;
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
-use hyper::Method;
-use serde::Deserialize;
 use serde_json::{Value, json};
 
 /// Maximum size in bytes of the content of one such commit: GitHub's limit for a request, less its encoding.
@@ -35,29 +32,6 @@ pub struct CommitOnBranch {
     pub deletions: Vec<String>,
 }
 
-#[derive(Deserialize)]
-struct Answer {
-    data: Option<Data>,
-    #[serde(default)]
-    errors: Vec<GraphqlError>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Data {
-    create_commit_on_branch: Option<Created>,
-}
-
-#[derive(Deserialize)]
-struct Created {
-    commit: Option<Oid>,
-}
-
-#[derive(Deserialize)]
-struct Oid {
-    oid: String,
-}
-
 impl Repo {
     /// Creates a commit on a branch and returns its id. The commit is read back: it has the expected parent
     /// and was at the head of the branch. Without a clear response, the branch shows whether it was created.
@@ -66,9 +40,8 @@ impl Repo {
     /// `Stale` if the branch is not at the expected commit, otherwise see [`Error`].
     pub async fn commit_on_branch(&self, commit: &CommitOnBranch) -> Result<String, Error> {
         let content: usize = commit.additions.iter().map(|(_, bytes)| bytes.len()).sum();
-        let input = self.input(commit);
-        let body = json!({ "query": MUTATION, "variables": { "input": input } });
-        let call = Call::with_body(Method::POST, "/graphql".to_owned(), Kind::Create, &body)?;
+        let variables = json!({ "input": self.input(commit) });
+        let call = Call::graphql(MUTATION, &variables, Kind::Create)?;
         let what = format!(
             "{} (createCommitOnBranch on {})",
             call.what(),
@@ -76,28 +49,23 @@ impl Repo {
         );
         if content > MAX_COMMIT_BYTES {
             let most = MAX_COMMIT_BYTES >> 20;
-            return Err(Error::protocol(
-                &what,
-                format!("the files are larger than {most} MiB"),
-            ));
+            let why = format!("the files are larger than {most} MiB");
+            return Err(Error::protocol(&what, why));
         }
         let look = async || {
             let found = self.landed(commit).await?;
-            Ok(found.map(
-                |oid| json!({ "data": { "createCommitOnBranch": { "commit": { "oid": oid } } } }),
-            ))
+            Ok(found.map(|oid| {
+                let data = json!({ "createCommitOnBranch": { "commit": { "oid": oid } } });
+                GraphqlAnswer::with(data)
+            }))
         };
-        let answer: Value = self.client.create(&call, look).await?;
-        let answer: Answer = read(&what, answer.to_string().as_bytes())?;
-        if !answer.errors.is_empty() {
-            return Err(Error::of_graphql(&what, &answer.errors));
-        }
-        let created = answer.data.and_then(|data| data.create_commit_on_branch);
-        let Some(oid) = created.and_then(|created| created.commit) else {
+        let answer: GraphqlAnswer = self.client.create(&call, look).await?;
+        let data = answer.data(&what)?;
+        let Some(oid) = data["createCommitOnBranch"]["commit"]["oid"].as_str() else {
             return Err(Error::protocol(&what, "the response names no commit"));
         };
-        self.read_back(&what, commit, &oid.oid).await?;
-        Ok(oid.oid)
+        self.read_back(&what, commit, oid).await?;
+        Ok(oid.to_owned())
     }
 
     fn input(&self, commit: &CommitOnBranch) -> Value {
@@ -153,5 +121,6 @@ impl Repo {
 /// Whether a commit has the requested parent and headline.
 fn is_child(facts: &CommitFacts, commit: &CommitOnBranch) -> bool {
     let headline = facts.message.lines().next().unwrap_or_default().trim();
-    facts.parents == [commit.expected_head.as_str()] && headline == commit.headline.trim()
+    matches!(facts.parents.as_slice(), [parent] if parent.sha == commit.expected_head)
+        && headline == commit.headline.trim()
 }

@@ -40,9 +40,6 @@ pub struct Facts {
     /// Whether it is private.
     #[serde(default)]
     pub private: bool,
-    /// Whether it is a fork.
-    #[serde(default)]
-    pub fork: bool,
     /// Whether it is archived, which makes it read-only.
     #[serde(default)]
     pub archived: bool,
@@ -55,16 +52,8 @@ pub struct Facts {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct Permissions {
-    /// Read.
-    pub pull: bool,
     /// Write.
     pub push: bool,
-    /// Manage issues and pull requests.
-    pub triage: bool,
-    /// Manage the repository.
-    pub maintain: bool,
-    /// Everything.
-    pub admin: bool,
 }
 
 /// The author of something. GitHub has none for deleted accounts.
@@ -77,70 +66,48 @@ pub struct Author {
     pub kind: String,
 }
 
-/// A branch.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Branch {
-    /// The commit at its head.
-    pub sha: String,
-    /// Whether protection rules apply to it.
-    pub protected: bool,
-}
-
 /// A commit as GitHub returns it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct CommitFacts {
-    /// Its id.
-    pub oid: String,
-    /// Its tree's id.
-    pub tree: String,
-    /// Its parents' ids.
-    pub parents: Vec<String>,
+    /// Its tree.
+    pub tree: Sha,
+    /// Its parents.
+    #[serde(default)]
+    pub parents: Vec<Sha>,
     /// The whole message.
+    #[serde(default)]
     pub message: String,
-    /// Whether its signature is verified, and GitHub's reason. `None` if GitHub does not say.
-    pub verified: Option<(bool, String)>,
+    /// Whether its signature is verified. `None` if GitHub does not say.
+    pub verification: Option<Verification>,
 }
 
-#[derive(Deserialize)]
-struct Sha {
-    sha: String,
+/// A reference to an object.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct Sha {
+    /// The id of the object.
+    pub sha: String,
+}
+
+/// Whether a signature is verified.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct Verification {
+    /// Whether it is.
+    pub verified: bool,
+    /// GitHub's reason.
+    #[serde(default)]
+    pub reason: String,
 }
 
 #[derive(Deserialize)]
 struct RawBranch {
     commit: Sha,
-    #[serde(default)]
-    protected: bool,
 }
 
 #[derive(Deserialize)]
 struct RawRef {
-    object: Sha,
-}
-
-#[derive(Deserialize)]
-struct NamedRef {
-    #[serde(rename = "ref")]
+    #[serde(rename = "ref", default)]
     name: String,
     object: Sha,
-}
-
-#[derive(Deserialize)]
-struct RawCommit {
-    sha: String,
-    tree: Sha,
-    #[serde(default)]
-    parents: Vec<Sha>,
-    #[serde(default)]
-    message: String,
-    verification: Option<Verification>,
-}
-
-#[derive(Deserialize)]
-struct Verification {
-    verified: bool,
-    #[serde(default)]
-    reason: String,
 }
 
 #[derive(Deserialize)]
@@ -157,7 +124,7 @@ impl Repo {
     /// # Errors
     /// See [`Error`]; `NotFound` also if the token may not read it.
     pub async fn facts(&self) -> Result<Facts, Error> {
-        self.client.call(&Call::get(self.path(""))).await
+        self.get("").await
     }
 
     /// The name of the default branch.
@@ -174,8 +141,8 @@ impl Repo {
     /// # Errors
     /// See [`Error`]. A job's token needs `metadata: read` and is refused in some organisations.
     pub async fn access_of(&self, login: &str) -> Result<Access, Error> {
-        let path = self.path(&format!("/collaborators/{}/permission", part(login)));
-        match self.client.call::<RawAccess>(&Call::get(path)).await {
+        let path = format!("/collaborators/{}/permission", part(login));
+        match self.get::<RawAccess>(&path).await {
             Ok(raw) => Ok(Access::from_word(&raw.role_name)
                 .or_else(|| Access::from_word(&raw.permission))
                 .unwrap_or(Access::None)),
@@ -184,17 +151,14 @@ impl Repo {
         }
     }
 
-    /// A branch by its name without `refs/heads/`, or `None` if it does not exist.
+    /// The commit of a branch by its name without `refs/heads/`, or `None` if it does not exist.
     ///
     /// # Errors
     /// See [`Error`].
-    pub async fn branch(&self, branch: &str) -> Result<Option<Branch>, Error> {
-        let call = Call::get(self.path(&format!("/branches/{}", part(branch))));
-        let raw: Option<RawBranch> = found(self.client.call(&call).await)?;
-        Ok(raw.map(|raw| Branch {
-            sha: raw.commit.sha,
-            protected: raw.protected,
-        }))
+    pub async fn branch(&self, branch: &str) -> Result<Option<String>, Error> {
+        let answer = self.get(&format!("/branches/{}", part(branch))).await;
+        let raw: Option<RawBranch> = found(answer)?;
+        Ok(raw.map(|raw| raw.commit.sha))
     }
 
     /// The object id that a ref points to, or `None` if it does not exist. `full` starts with `refs/`.
@@ -203,8 +167,8 @@ impl Repo {
     /// See [`Error`].
     pub async fn git_ref(&self, full: &str) -> Result<Option<String>, Error> {
         let short = full.strip_prefix("refs/").unwrap_or(full);
-        let call = Call::get(self.path(&format!("/git/ref/{}", name(short))));
-        let raw: Option<RawRef> = found(self.client.call(&call).await)?;
+        let answer = self.get(&format!("/git/ref/{}", name(short))).await;
+        let raw: Option<RawRef> = found(answer)?;
         Ok(raw.map(|raw| raw.object.sha))
     }
 
@@ -214,8 +178,8 @@ impl Repo {
     /// See [`Error`].
     pub async fn refs_below(&self, prefix: &str) -> Result<Vec<(String, String)>, Error> {
         let short = prefix.strip_prefix("refs/").unwrap_or(prefix);
-        let path = self.path(&format!("/git/matching-refs/{}", name(short)));
-        let all: Vec<NamedRef> = self.client.call(&Call::get(path)).await?;
+        let path = format!("/git/matching-refs/{}", name(short));
+        let all: Vec<RawRef> = self.get(&path).await?;
         Ok(all
             .into_iter()
             .map(|one| (one.name, one.object.sha))
@@ -228,8 +192,8 @@ impl Repo {
     /// See [`Error`].
     pub async fn create_ref(&self, full: &str, oid: &str) -> Result<(), Error> {
         let body = serde_json::json!({ "ref": full, "sha": oid });
-        let call = Call::with_body(Method::POST, self.path("/git/refs"), Kind::Create, &body)?;
-        self.client.answer(&call).await.map(|_| ())
+        self.send(Method::POST, "/git/refs", Kind::Create, &body)
+            .await
     }
 
     /// Deletes a ref; `full` starts with `refs/`.
@@ -247,17 +211,7 @@ impl Repo {
     /// # Errors
     /// See [`Error`].
     pub async fn git_commit(&self, oid: &str) -> Result<CommitFacts, Error> {
-        let call = Call::get(self.path(&format!("/git/commits/{}", part(oid))));
-        let raw: RawCommit = self.client.call(&call).await?;
-        Ok(CommitFacts {
-            oid: raw.sha,
-            tree: raw.tree.sha,
-            parents: raw.parents.into_iter().map(|parent| parent.sha).collect(),
-            message: raw.message,
-            verified: raw
-                .verification
-                .map(|signed| (signed.verified, signed.reason)),
-        })
+        self.get(&format!("/git/commits/{}", part(oid))).await
     }
 }
 

@@ -5,7 +5,6 @@ use super::client::Client;
 use super::error::Error;
 use super::facts::Author;
 use super::policy::Kind;
-use hyper::Method;
 use serde::Deserialize;
 use serde_json::json;
 
@@ -33,16 +32,6 @@ struct Login {
     login: String,
 }
 
-#[derive(Deserialize)]
-struct Viewer {
-    data: Option<ViewerData>,
-}
-
-#[derive(Deserialize)]
-struct ViewerData {
-    viewer: Option<Login>,
-}
-
 impl Client {
     /// Determines the account of the token. `GET /user` works for people. It refuses tokens of app
     /// installations, including a job's, so these are asked for their `viewer`. If neither works, the token
@@ -63,31 +52,24 @@ impl Client {
                 Err(error) => return Err(error),
             }
         }
-        let query = json!({ "query": "query { viewer { login } }" });
-        let call = Call::with_body(Method::POST, "/graphql".to_owned(), Kind::Read, &query)?;
-        let viewer = match self.call::<Viewer>(&call).await {
-            Ok(answer) => answer.data.and_then(|data| data.viewer),
+        let query = "query { viewer { login } }";
+        let viewer = match self.graphql(query, &json!({}), Kind::Read, "viewer").await {
+            Ok(data) => data["viewer"]["login"].as_str().map(with_bot),
             Err(error) if error.is_temporary() => return Err(error),
             Err(error @ Error::Unauthorised { .. }) => return Err(error),
             Err(_) => None,
         };
-        Ok(match viewer {
-            Some(viewer) => Identity {
-                login: with_bot(viewer.login),
-                assumed: false,
-            },
-            None => Identity {
-                login: JOB.to_owned(),
-                assumed: true,
-            },
+        Ok(Identity {
+            assumed: viewer.is_none(),
+            login: viewer.unwrap_or_else(|| JOB.to_owned()),
         })
     }
 }
 
 /// Adds `[bot]` to app names, which GraphQL sometimes leaves out but REST has in comments.
-fn with_bot(login: String) -> String {
+fn with_bot(login: &str) -> String {
     if login.ends_with("[bot]") {
-        login
+        login.to_owned()
     } else {
         format!("{login}[bot]")
     }

@@ -24,21 +24,19 @@ mod settings;
 mod threads;
 mod transport;
 
+pub use crate::domain::outcome::Conclusion;
 pub use actions::{Job, Step};
-pub use checks::{
-    Annotation, AnnotationLevel, CheckRun, CheckStatus, CheckUpdate, Conclusion, NewCheckRun,
-    Output,
-};
+pub use checks::{Annotation, CheckRun, CheckStatus, CheckUpdate, NewCheckRun, Output};
 pub use client::{Client, Repo};
-pub use comments::{Comment, Reaction, Target};
+pub use comments::{Comment, ReactTo, Reaction};
 pub use commit::{CommitOnBranch, MAX_COMMIT_BYTES};
 pub use doctor::{Permission, PermissionState, RateLimit, Survey};
 pub use error::Error;
-pub use facts::{Access, Author, Branch, CommitFacts, Facts, Permissions};
+pub use facts::{Access, Author, CommitFacts, Facts, Permissions, Sha, Verification};
 pub use identity::Identity;
 pub use issues::IssueFacts;
 pub use pulls::{
-    NewLineComment, NewPull, NewReview, Pull, PullBranch, PullChange, PullFacts, Review,
+    NewLineComment, NewPull, NewReview, Pull, PullBranch, PullFacts, PullRepo, Review,
     ReviewComment,
 };
 pub use settings::{Limits, Settings};

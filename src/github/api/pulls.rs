@@ -1,55 +1,55 @@
 //! Pull requests, their reviews and line comments.
 
-use super::call::{Call, read};
+use super::call::{Call, or_default};
 use super::client::Repo;
 use super::error::Error;
-use super::error::GraphqlError;
 use super::facts::{Author, part};
 use super::identity::Identity;
-use super::issues::{Label, names};
 use super::policy::Kind;
 use hyper::Method;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 /// A pull request.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[expect(missing_docs, reason = "GitHub's own words")]
 pub struct PullFacts {
     pub number: u64,
+    #[serde(default)]
     pub title: String,
     /// Its text, or empty if there is none.
+    #[serde(default, deserialize_with = "or_default")]
     pub body: String,
     /// `open` or `closed`.
+    #[serde(default)]
     pub state: String,
     /// Whether it was merged, which also closes it.
+    #[serde(default)]
     pub merged: bool,
-    /// Whether it is a draft.
-    pub draft: bool,
     /// The branch with its commits.
     pub head: PullBranch,
     /// The branch that it is merged into.
     pub base: PullBranch,
-    pub author: Option<Author>,
-    /// The names of its labels.
-    pub labels: Vec<String>,
-    /// Whether people who may push to the base may also push to a head in a fork.
-    pub maintainer_can_modify: bool,
-    /// The URL of its page.
-    pub html_url: String,
-    /// Its id for GraphQL.
-    pub node_id: String,
 }
 
 /// One end of a pull request.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct PullBranch {
     /// The branch, without `refs/heads/`.
+    #[serde(rename = "ref", default)]
     pub branch: String,
     /// The commit.
+    #[serde(default)]
     pub sha: String,
-    /// `owner/name`, or `None` if the fork was deleted.
-    pub repo: Option<String>,
+    /// The repository, or `None` if the fork was deleted.
+    pub repo: Option<PullRepo>,
+}
+
+/// The repository of a branch.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct PullRepo {
+    /// `owner/name`.
+    pub full_name: String,
 }
 
 /// A pull request to open.
@@ -75,20 +75,6 @@ pub struct Pull {
     /// The URL of its page.
     #[serde(default)]
     pub html_url: String,
-}
-
-/// Changes to a pull request. `None` keeps the present value.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct PullChange {
-    /// The title.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub title: Option<String>,
-    /// The text.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub body: Option<String>,
-    /// Whether it is a draft.
-    #[serde(skip)]
-    pub draft: Option<bool>,
 }
 
 /// A review.
@@ -168,90 +154,13 @@ pub struct ReviewComment {
     pub author: Option<Author>,
 }
 
-#[derive(Deserialize)]
-struct RawPull {
-    number: u64,
-    #[serde(default)]
-    title: String,
-    body: Option<String>,
-    #[serde(default)]
-    state: String,
-    #[serde(default)]
-    merged: bool,
-    #[serde(default)]
-    draft: bool,
-    head: RawBranchOfPull,
-    base: RawBranchOfPull,
-    user: Option<Author>,
-    #[serde(default)]
-    labels: Vec<Label>,
-    #[serde(default)]
-    maintainer_can_modify: bool,
-    #[serde(default)]
-    html_url: String,
-    #[serde(default)]
-    node_id: String,
-}
-
-#[derive(Deserialize)]
-struct RawBranchOfPull {
-    #[serde(rename = "ref", default)]
-    branch: String,
-    #[serde(default)]
-    sha: String,
-    repo: Option<RawRepo>,
-}
-
-#[derive(Deserialize)]
-struct RawRepo {
-    full_name: String,
-}
-
-impl From<RawBranchOfPull> for PullBranch {
-    fn from(raw: RawBranchOfPull) -> Self {
-        Self {
-            branch: raw.branch,
-            sha: raw.sha,
-            repo: raw.repo.map(|repo| repo.full_name),
-        }
-    }
-}
-
-impl From<RawPull> for PullFacts {
-    fn from(raw: RawPull) -> Self {
-        Self {
-            number: raw.number,
-            title: raw.title,
-            body: raw.body.unwrap_or_default(),
-            state: raw.state,
-            merged: raw.merged,
-            draft: raw.draft,
-            head: raw.head.into(),
-            base: raw.base.into(),
-            author: raw.user,
-            labels: names(raw.labels),
-            maintainer_can_modify: raw.maintainer_can_modify,
-            html_url: raw.html_url,
-            node_id: raw.node_id,
-        }
-    }
-}
-
-#[derive(Deserialize)]
-struct GraphqlErrors {
-    #[serde(default)]
-    errors: Vec<GraphqlError>,
-}
-
 impl Repo {
     /// A pull request by its number.
     ///
     /// # Errors
     /// See [`Error`].
     pub async fn pull(&self, number: u64) -> Result<PullFacts, Error> {
-        let call = Call::get(self.path(&format!("/pulls/{number}")));
-        let raw: RawPull = self.client.call(&call).await?;
-        Ok(raw.into())
+        self.get(&format!("/pulls/{number}")).await
     }
 
     /// The open pull requests from a branch (`branch`, or `owner:branch` of a fork) into another.
@@ -265,10 +174,7 @@ impl Repo {
             format!("{}:{head}", self.owner)
         };
         let query = format!("state=open&head={}&base={}", part(&head), part(base));
-        let path = self.path(&format!("/pulls?{query}"));
-        self.client
-            .pages(&path, |page: Vec<Pull>| page, |_| false)
-            .await
+        self.list(&format!("/pulls?{query}")).await
     }
 
     /// Opens a pull request, or returns the one that is already open for these branches.
@@ -291,45 +197,14 @@ impl Repo {
         look().await?.ok_or(refused)
     }
 
-    /// Changes a pull request.
+    /// Replaces the text of a pull request.
     ///
     /// # Errors
     /// See [`Error`].
-    pub async fn update_pull(&self, number: u64, change: &PullChange) -> Result<(), Error> {
-        if change.title.is_some() || change.body.is_some() {
-            let path = self.path(&format!("/pulls/{number}"));
-            let call = Call::with_body(Method::PATCH, path, Kind::Change, change)?;
-            self.client.answer(&call).await?;
-        }
-        match change.draft {
-            Some(draft) => self.set_draft(number, draft).await,
-            None => Ok(()),
-        }
-    }
-
-    /// Changes the draft state with GraphQL, because REST cannot.
-    async fn set_draft(&self, number: u64, draft: bool) -> Result<(), Error> {
-        let pull = self.pull(number).await?;
-        if pull.draft == draft {
-            return Ok(());
-        }
-        let mutation = if draft {
-            "convertPullRequestToDraft"
-        } else {
-            "markPullRequestReadyForReview"
-        };
-        let query = format!(
-            "mutation($id: ID!) {{ {mutation}(input: {{pullRequestId: $id}}) {{ pullRequest {{ isDraft }} }} }}"
-        );
-        let body = json!({ "query": query, "variables": { "id": pull.node_id } });
-        let call = Call::with_body(Method::POST, "/graphql".to_owned(), Kind::Change, &body)?;
-        let what = format!("{} ({mutation} of #{number})", call.what());
-        let answer = self.client.answer(&call).await?;
-        let answer: GraphqlErrors = read(&what, &answer.body)?;
-        match answer.errors.as_slice() {
-            [] => Ok(()),
-            errors => Err(Error::of_graphql(&what, errors)),
-        }
+    pub async fn set_pull_body(&self, number: u64, body: &str) -> Result<(), Error> {
+        let body = json!({ "body": body });
+        let path = format!("/pulls/{number}");
+        self.send(Method::PATCH, &path, Kind::Change, &body).await
     }
 
     /// All reviews of a pull request, oldest first.
@@ -337,10 +212,7 @@ impl Repo {
     /// # Errors
     /// See [`Error`].
     pub async fn reviews(&self, number: u64) -> Result<Vec<Review>, Error> {
-        let path = self.path(&format!("/pulls/{number}/reviews"));
-        self.client
-            .pages(&path, |page: Vec<Review>| page, |_| false)
-            .await
+        self.list(&format!("/pulls/{number}/reviews")).await
     }
 
     /// A review by its id.
@@ -348,8 +220,7 @@ impl Repo {
     /// # Errors
     /// See [`Error`].
     pub async fn review(&self, number: u64, id: u64) -> Result<Review, Error> {
-        let path = self.path(&format!("/pulls/{number}/reviews/{id}"));
-        self.client.call(&Call::get(path)).await
+        self.get(&format!("/pulls/{number}/reviews/{id}")).await
     }
 
     /// Posts a review. Its text starts with `marker`, by which it is found if the response is lost.
@@ -359,7 +230,8 @@ impl Repo {
     pub async fn create_review(
         &self,
         number: u64,
-        (marker, new): (&str, &NewReview),
+        marker: &str,
+        new: &NewReview,
         identity: &Identity,
     ) -> Result<Review, Error> {
         let path = self.path(&format!("/pulls/{number}/reviews"));
@@ -379,9 +251,7 @@ impl Repo {
     /// # Errors
     /// See [`Error`].
     pub async fn review_comments(&self, number: u64, id: u64) -> Result<Vec<ReviewComment>, Error> {
-        let path = self.path(&format!("/pulls/{number}/reviews/{id}/comments"));
-        self.client
-            .pages(&path, |page: Vec<ReviewComment>| page, |_| false)
+        self.list(&format!("/pulls/{number}/reviews/{id}/comments"))
             .await
     }
 }

@@ -122,10 +122,10 @@ fn new_check() -> NewCheckRun {
         name: "Sprag".to_owned(),
         head_sha: "a".repeat(40),
         external_id: "run-1".to_owned(),
-        details_url: None,
-        status: CheckStatus::InProgress,
-        conclusion: None,
-        output: None,
+        state: CheckUpdate {
+            status: Some(CheckStatus::InProgress),
+            ..CheckUpdate::default()
+        },
     }
 }
 
@@ -159,7 +159,7 @@ fn annotation(number: u32) -> Annotation {
         end_line: number,
         start_column: None,
         end_column: None,
-        annotation_level: AnnotationLevel::Failure,
+        annotation_level: "failure",
         message: "no".to_owned(),
         title: None,
         raw_details: None,

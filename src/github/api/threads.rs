@@ -1,13 +1,12 @@
 //! Review threads of a pull request: lists, answers and resolves them, and requests the review again.
 
-use super::call::{Call, read};
+use super::call::Call;
 use super::client::Repo;
-use super::error::{Error, GraphqlError};
+use super::error::Error;
 use super::identity::Identity;
 use super::policy::Kind;
 use super::pulls::ReviewComment;
 use hyper::Method;
-use serde::Deserialize;
 use serde_json::{Value, json};
 use std::collections::HashMap;
 
@@ -33,23 +32,13 @@ pub struct ReviewThread {
     pub is_resolved: bool,
 }
 
-#[derive(Deserialize)]
-struct Answer {
-    data: Option<Value>,
-    #[serde(default)]
-    errors: Vec<GraphqlError>,
-}
-
 impl Repo {
     /// All line comments of a pull request, oldest first.
     ///
     /// # Errors
     /// See [`Error`].
     pub async fn line_comments(&self, number: u64) -> Result<Vec<ReviewComment>, Error> {
-        let path = self.path(&format!("/pulls/{number}/comments"));
-        self.client
-            .pages(&path, |page: Vec<ReviewComment>| page, |_| false)
-            .await
+        self.list(&format!("/pulls/{number}/comments")).await
     }
 
     /// The threads of a pull request. This needs GraphQL, because REST does not have them.
@@ -67,6 +56,7 @@ impl Repo {
             let variables =
                 json!({ "owner": owner, "name": name, "number": number, "after": after });
             let data = self
+                .client
                 .graphql(THREADS, &variables, Kind::Read, "reviewThreads")
                 .await?;
             let page = &data["repository"]["pullRequest"]["reviewThreads"];
@@ -94,9 +84,8 @@ impl Repo {
     pub async fn resolve_thread(&self, thread: &ReviewThread) -> Result<(), Error> {
         let variables = json!({ "thread": thread.id });
         let what = "resolveReviewThread";
-        self.graphql(RESOLVE, &variables, Kind::Change, what)
-            .await
-            .map(drop)
+        let resolved = self.client.graphql(RESOLVE, &variables, Kind::Change, what);
+        resolved.await.map(drop)
     }
 
     /// Replies to the thread that starts with this comment. The text starts with `marker`. A reply by
@@ -108,7 +97,8 @@ impl Repo {
         &self,
         number: u64,
         first: u64,
-        (marker, text): (&str, &str),
+        marker: &str,
+        text: &str,
         identity: &Identity,
     ) -> Result<(), Error> {
         let body = json!({ "body": format!("{marker}\n{text}") });
@@ -122,9 +112,8 @@ impl Repo {
             Ok(comments.into_iter().find(is_own))
         };
         if let Some(there) = own().await? {
-            let path = self.path(&format!("/pulls/comments/{}", there.id));
-            let call = Call::with_body(Method::PATCH, path, Kind::Change, &body)?;
-            return self.client.answer(&call).await.map(drop);
+            let path = format!("/pulls/comments/{}", there.id);
+            return self.send(Method::PATCH, &path, Kind::Change, &body).await;
         }
         let path = self.path(&format!("/pulls/{number}/comments/{first}/replies"));
         let call = Call::with_body(Method::POST, path, Kind::Create, &body)?;
@@ -136,28 +125,8 @@ impl Repo {
     /// # Errors
     /// See [`Error`].
     pub async fn request_review(&self, number: u64, login: &str) -> Result<(), Error> {
-        let path = self.path(&format!("/pulls/{number}/requested_reviewers"));
+        let path = format!("/pulls/{number}/requested_reviewers");
         let body = json!({ "reviewers": [login] });
-        let call = Call::with_body(Method::POST, path, Kind::Change, &body)?;
-        self.client.answer(&call).await.map(drop)
-    }
-
-    async fn graphql(
-        &self,
-        query: &str,
-        variables: &Value,
-        kind: Kind,
-        what: &str,
-    ) -> Result<Value, Error> {
-        let body = json!({ "query": query, "variables": variables });
-        let call = Call::with_body(Method::POST, "/graphql".to_owned(), kind, &body)?;
-        let what = format!("{} ({what})", call.what());
-        let answer = self.client.answer(&call).await?;
-        let answer: Answer = read(&what, &answer.body)?;
-        match (answer.errors.as_slice(), answer.data) {
-            ([], Some(data)) => Ok(data),
-            ([], None) => Err(Error::protocol(&what, "the response has no data")),
-            (errors, _) => Err(Error::of_graphql(&what, errors)),
-        }
+        self.send(Method::POST, &path, Kind::Change, &body).await
     }
 }

@@ -8,8 +8,8 @@ use crate::domain::trigger::place::Place;
 use crate::domain::trigger::{Refusal, RefusalReply, Request};
 use crate::error::{self, ErrorKind};
 use crate::github::actions_environment::ActionsEnvironment;
-use crate::github::api::{Error, Identity, Reaction, Repo};
-use crate::github::request::{Page, ReactTo, RunRequest};
+use crate::github::api::{Error, Identity, ReactTo, Reaction, Repo};
+use crate::github::request::{Page, RunRequest};
 use crate::report::actions_log::neutral;
 use crate::report::annotation::{Annotation, Level};
 use crate::report::append::append_only;
@@ -42,24 +42,29 @@ pub struct JobEnd {
 impl JobEnd {
     /// There is nothing to do.
     pub fn nothing(why: impl Into<String>) -> Self {
+        Self::new(RunStatus::NoWork, Reason::NoWork, why.into(), None)
+    }
+
+    /// An end about which everything could be reported.
+    pub fn new(status: RunStatus, reason: Reason, why: String, remedy: Option<String>) -> Self {
         Self {
-            status: RunStatus::NoWork,
-            reason: Reason::NoWork,
-            why: why.into(),
-            remedy: None,
+            status,
+            reason,
+            why,
+            remedy,
             incidents: Vec::new(),
         }
     }
 
     /// The request is refused.
     pub fn refused(refusal: &Refusal) -> Self {
-        Self {
-            status: refusal.status(),
-            reason: refusal.reason(),
-            why: refusal.to_string(),
-            remedy: Some(refusal.remedy().to_owned()),
-            incidents: Vec::new(),
-        }
+        let remedy = Some(refusal.remedy().to_owned());
+        Self::new(
+            refusal.status(),
+            refusal.reason(),
+            refusal.to_string(),
+            remedy,
+        )
     }
 }
 
@@ -296,7 +301,7 @@ impl ReplyTarget<'_> {
         let Some(target) = self.react_to.filter(|_| !self.is_silent) else {
             return;
         };
-        if let Err(error) = self.repo.react(target.target(), reaction).await {
+        if let Err(error) = self.repo.react(target, reaction).await {
             ended.incidents.push(format!("no reaction: {error}"));
         }
     }
@@ -330,18 +335,14 @@ pub async fn report_not_started(
     let Some(actions) = ActionsEnvironment::of(context).filter(|_| request.delivery.report) else {
         return Vec::new();
     };
-    let client = actions.client();
-    let repo = client.as_ref().map_err(ToString::to_string);
-    let repo = repo.and_then(|client| {
-        let client = client.with_deadline(Instant::now() + REPORT_TIMEOUT);
-        client
-            .repo(&request.context.place.repository)
-            .map_err(|error| error.to_string())
+    let opened = actions.client().and_then(|client| {
+        let bounded = client.with_deadline(Instant::now() + REPORT_TIMEOUT);
+        let repo = bounded.repo(&request.context.place.repository)?;
+        Ok((client, repo))
     });
-    let (client, repo) = match (client, repo) {
-        (Ok(client), Ok(repo)) => (client, repo),
-        (Err(error), _) => return vec![error.to_string()],
-        (_, Err(error)) => return vec![error],
+    let (client, repo) = match opened {
+        Ok(opened) => opened,
+        Err(error) => return vec![error.to_string()],
     };
     let (status, reason) = match error.kind {
         ErrorKind::Usage | ErrorKind::Config => (RunStatus::Invalid, Reason::Invalid),
@@ -361,13 +362,8 @@ pub async fn report_not_started(
         state: request.state.clone().end(status),
         is_silent: false,
     };
-    let mut ended = JobEnd {
-        status,
-        reason,
-        why: error.message.clone(),
-        remedy: (!error.hints.is_empty()).then(|| error.hints.join("; ")),
-        incidents: Vec::new(),
-    };
+    let remedy = (!error.hints.is_empty()).then(|| error.hints.join("; "));
+    let mut ended = JobEnd::new(status, reason, error.message.clone(), remedy);
     let answer = if request.delivery.comment {
         RefusalReply::Comment
     } else {
@@ -378,13 +374,14 @@ pub async fn report_not_started(
 }
 
 fn not_answered(what: &str, error: &Error) -> JobEnd {
-    JobEnd {
-        status: RunStatus::Environment,
-        reason: Reason::Environment,
-        why: format!("{what}: {error}"),
-        remedy: Some("Give the job's token `actions: write` and `checks: read`.".to_owned()),
-        incidents: Vec::new(),
-    }
+    let remedy = "Give the job's token `actions: write` and `checks: read`.".to_owned();
+    let why = format!("{what}: {error}");
+    JobEnd::new(
+        RunStatus::Environment,
+        Reason::Environment,
+        why,
+        Some(remedy),
+    )
 }
 
 /// The id in a workflow run's URL, such as `https://github.com/o/r/actions/runs/1`.

@@ -70,7 +70,7 @@ impl EventLookup<'_> {
                 found.association.as_str(),
                 "OWNER" | "MEMBER" | "COLLABORATOR"
             );
-            if found.is_pull {
+            if found.pull_request.is_some() {
                 return Err(refused("that is a pull request".to_owned()));
             }
             if !is_known && asked_at.is_some_and(|asked| found.updated_at.as_str() > asked) {
@@ -195,7 +195,8 @@ impl EventLookup<'_> {
     /// now.
     pub async fn read_review_again(
         &self,
-        (candidate, review): (&mut Candidate, u64),
+        candidate: &mut Candidate,
+        review: u64,
         context: &mut words::Context,
         request: &mut RunRequest,
     ) {
@@ -287,9 +288,13 @@ fn pull_facts(pull: Pull) -> PullFacts {
         open: pull.state == "open",
         head_ref: pull.head.branch,
         head_sha: pull.head.sha,
-        head_repository: pull.head.repo,
+        head_repository: pull.head.repo.map(|repo| repo.full_name),
         base_ref: pull.base.branch,
-        base_repository: pull.base.repo.unwrap_or_default(),
+        base_repository: pull
+            .base
+            .repo
+            .map(|repo| repo.full_name)
+            .unwrap_or_default(),
     }
 }
 

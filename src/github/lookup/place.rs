@@ -14,10 +14,12 @@ use crate::domain::trigger::{Request, clean};
 use crate::error::{Error, Result};
 use crate::git::{self, BranchName, Credential, Real, Remote, Repo};
 use crate::github::actions_environment::ActionsEnvironment;
+use crate::github::api::ReactTo;
 use crate::github::lookup::fetch::EventLookup;
-use crate::github::request::{ReactTo, RunRequest, WorkBranch};
+use crate::github::request::{RunRequest, WorkBranch};
 use crate::process::Cancel;
 use crate::report::markdown::ReportContext;
+use anyhow::Context as _;
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -91,9 +93,9 @@ pub async fn branch_of(
         (Some(_), head) => match lookup.repo.branch(&name).await {
             // The event has the commit, and the push fails if the branch has moved.
             Err(error) if error.is_temporary() && head.is_some() => head.clone(),
-            asked => asked?.map(|branch| branch.sha),
+            asked => asked?,
         },
-        _ => lookup.repo.branch(&name).await?.map(|branch| branch.sha),
+        _ => lookup.repo.branch(&name).await?,
     };
     run.branch = Some(WorkBranch { name, at });
     Ok(())
@@ -143,11 +145,20 @@ pub fn at_the_checkout(context: &Context, real: &Real, request: &mut RunRequest)
     }
 }
 
+/// The checkout of a job, and where on GitHub it comes from.
+#[derive(Clone, Copy)]
+pub struct Checkout<'a> {
+    /// The environment of the step.
+    pub context: &'a Context,
+    /// What GitHub Actions says about the job.
+    pub actions: &'a ActionsEnvironment,
+    /// The repository that is checked out.
+    pub real: &'a Real,
+}
+
 /// The plan files of a checkout, and the branches of Sprag on GitHub.
 pub struct PlanBranches<'a> {
-    context: &'a Context,
-    actions: &'a ActionsEnvironment,
-    real: &'a Real,
+    checkout: Checkout<'a>,
     files: Vec<String>,
     branches: BTreeMap<String, String>,
 }
@@ -157,23 +168,16 @@ impl<'a> PlanBranches<'a> {
     ///
     /// # Errors
     /// When git or GitHub does not list them.
-    pub async fn read(
-        context: &'a Context,
-        actions: &'a ActionsEnvironment,
-        real: &'a Real,
-    ) -> Result<Self> {
+    pub async fn read(checkout: Checkout<'a>) -> Result<Self> {
+        let Checkout { actions, real, .. } = checkout;
         let client = actions.client().map_err(unread)?;
         let repo = client.repo(&actions.place.repository).map_err(unread)?;
         let branches = repo.refs_below("refs/heads/sprag/").await.map_err(unread)?;
         let files = real.tracked_files().map_err(anyhow::Error::from)?;
+        let files = files.into_iter().filter(|file| queue::can_be_plan(file));
         Ok(Self {
-            context,
-            actions,
-            real,
-            files: files
-                .into_iter()
-                .filter(|it| queue::can_be_plan(it))
-                .collect(),
+            checkout,
+            files: files.collect(),
             branches: branches.into_iter().collect(),
         })
     }
@@ -196,8 +200,8 @@ impl<'a> PlanBranches<'a> {
             let is_done = |task: &&plan::Task| task.status == TaskStatus::Done;
             tasks.iter().filter(is_done).count()
         };
-        let there = file_of_branch(self.context, self.actions, self.real, branch, path.as_ref())?;
-        let here = std::fs::read(self.real.work_tree().join(path)).ok();
+        let there = self.checkout.file_of_branch(branch, path.as_ref())?;
+        let here = std::fs::read(self.checkout.real.work_tree().join(path)).ok();
         Ok(done(there) > done(here))
     }
 }
@@ -237,27 +241,17 @@ pub enum OwnWork<'a> {
 impl OwnWork<'_> {
     /// The branch: that of the plan, which later runs continue, or one of the workflow run, which a rerun of
     /// the job continues. Different work of one workflow run has different branches.
-    async fn branch(
-        self,
-        it: (&Context, &ActionsEnvironment, &Real),
-        place: &Place,
-    ) -> Result<Option<WorkBranch>> {
-        let (context, actions, real) = it;
-        let name = match self {
-            Self::Plan(path) => {
-                return Ok(Some(
-                    PlanBranches::read(context, actions, real).await?.of(path)?,
-                ));
-            }
-            Self::Text(_) | Self::Run(..) => self.of_workflow_run(place),
-        };
-        let Some(name) = name else {
+    async fn branch(self, checkout: Checkout<'_>, place: &Place) -> Result<Option<WorkBranch>> {
+        if let Self::Plan(path) = self {
+            return PlanBranches::read(checkout).await?.of(path).map(Some);
+        }
+        let Some(name) = self.of_workflow_run(place) else {
             return Ok(None);
         };
+        let actions = checkout.actions;
         let client = actions.client().map_err(unread)?;
         let repo = client.repo(&actions.place.repository).map_err(unread)?;
-        let there = repo.branch(&name).await.map_err(unread)?;
-        let at = there.map(|branch| branch.sha);
+        let at = repo.branch(&name).await.map_err(unread)?;
         Ok(Some(WorkBranch { name, at }))
     }
 
@@ -292,7 +286,7 @@ fn is_numbered(branch: &str, of_run: &str) -> bool {
 /// # Errors
 /// When GitHub cannot be asked for the branch.
 pub async fn give_own_branch(
-    it: (&Context, &ActionsEnvironment, &Real),
+    checkout: Checkout<'_>,
     settings: &Settings,
     work: OwnWork<'_>,
     request: &mut RunRequest,
@@ -306,7 +300,7 @@ pub async fn give_own_branch(
     if !opens || request.is_pull || branch.is_none() || branch != request.base_ref.as_ref() {
         return Ok(());
     }
-    if let Some(own) = work.branch(it, &request.context.place).await? {
+    if let Some(own) = work.branch(checkout, &request.context.place).await? {
         request.branch = Some(own);
     }
     Ok(())
@@ -362,49 +356,83 @@ pub fn of_pull_event(
     Ok(Some(request))
 }
 
-/// Checks out the branch for the work, unless it is checked out already.
-///
-/// # Errors
-/// When the work tree is not clean, or the branch cannot be fetched.
-pub fn on_branch(
-    context: &Context,
-    actions: &ActionsEnvironment,
-    real: &Real,
-    request: &RunRequest,
-) -> Result<()> {
-    let Some(branch) = &request.branch else {
-        return Ok(());
-    };
-    let name = BranchName::parse(&branch.name).map_err(|error| Error::config(error.to_string()))?;
-    if request.number.is_none() && is_checked_out(real, branch) {
-        return Ok(());
+impl Checkout<'_> {
+    /// Checks out the branch for the work, unless it is checked out already.
+    ///
+    /// # Errors
+    /// When the work tree is not clean, or the branch cannot be fetched.
+    pub fn switch_to(self, request: &RunRequest) -> Result<()> {
+        let Some(branch) = &request.branch else {
+            return Ok(());
+        };
+        let name =
+            BranchName::parse(&branch.name).map_err(|error| Error::config(error.to_string()))?;
+        if request.number.is_none() && is_checked_out(self.real, branch) {
+            return Ok(());
+        }
+        let private = self.context.place_for_a_moment("sprag-switch-")?;
+        let switch = || -> anyhow::Result<Option<String>> {
+            let mut repo = Repo::create(self.real.clone(), &private.path().join("git"))?;
+            let Some(to) = branch.at.clone().map(RevId).or(repo.base()) else {
+                return Ok(None);
+            };
+            let remote = remote(self.context, self.actions)?;
+            if branch.at.is_none()
+                && let Some(other) = repo.branch_in_the_way(&remote, &name, &Cancel::new())
+            {
+                return Ok(Some(other));
+            }
+            repo.switch_to(&remote, &name, &to, &Cancel::new())?;
+            Ok(None)
+        };
+        match switch() {
+            Ok(None) => Ok(()),
+            Ok(Some(other)) => {
+                let name = &branch.name;
+                let why =
+                    format!("git cannot make the branch `{name}` beside the branch `{other}`");
+                Err(Error::config(why).hint(format!("rename or remove the branch `{other}`")))
+            }
+            Err(error) => {
+                let why = format!("{} cannot be checked out: {error}", branch.name);
+                let remedy =
+                    "start from a clean checkout, and give the job's token `contents: read`";
+                Err(Error::environment(why).hint(remedy))
+            }
+        }
     }
-    let private = context.place_for_a_moment("sprag-switch-")?;
-    let location = private.path().join("git");
-    let failed = |error: &dyn std::fmt::Display| {
-        Error::environment(format!("{} cannot be checked out: {error}", branch.name))
-            .hint("start from a clean checkout, and give the job's token `contents: read`")
-    };
-    let mut repo = Repo::create(real.clone(), &location).map_err(|error| failed(&error))?;
-    let base = repo.base();
-    let to = match (&branch.at, base) {
-        (Some(at), _) => RevId(at.clone()),
-        (None, Some(base)) => base,
-        (None, None) => return Ok(()),
-    };
-    let remote = remote(context, actions).map_err(|error| failed(&error))?;
-    if branch.at.is_none()
-        && let Some(other) = repo.branch_in_the_way(&remote, &name, &Cancel::new())
-    {
-        let why = format!(
-            "git cannot make the branch `{}` beside the branch `{other}`",
-            branch.name
-        );
-        return Err(Error::config(why).hint(format!("rename or remove the branch `{other}`")));
+
+    /// The content of a file in a branch of the remote, or `None` if the branch does not have it.
+    ///
+    /// # Errors
+    /// When the branch cannot be fetched.
+    pub fn file_of_branch(self, branch: &str, path: &Path) -> Result<Option<Vec<u8>>> {
+        let head = |repo: &Repo, remote: &Remote| {
+            let name = BranchName::parse(branch)?;
+            let head = repo.ls_remote(remote, &name.full(), &Cancel::new())?;
+            head.context("there is no such branch")
+        };
+        let what = format!("{} of {branch}", path.display());
+        self.fetched(&what, head, path)
     }
-    repo.switch_to(&remote, &name, &to, &Cancel::new())
-        .map_err(|error| failed(&error))?;
-    Ok(())
+
+    /// The content of a file in a commit of the remote. `what` is its name in messages.
+    pub(crate) fn fetched(
+        self,
+        what: &str,
+        head: impl FnOnce(&Repo, &Remote) -> anyhow::Result<RevId>,
+        path: &Path,
+    ) -> Result<Option<Vec<u8>>> {
+        let private = self.context.place_for_a_moment("sprag-read-")?;
+        let read = || -> anyhow::Result<Option<Vec<u8>>> {
+            let repo = Repo::create(self.real.clone(), &private.path().join("git"))?;
+            let remote = remote(self.context, self.actions)?;
+            let head = head(&repo, &remote)?;
+            repo.fetch_for(&remote, &head, &Cancel::new())?;
+            Ok(repo.file_of(&head, path.as_os_str().as_encoded_bytes())?)
+        };
+        read().map_err(|error| Error::environment(format!("{what} cannot be read: {error}")))
+    }
 }
 
 /// Whether HEAD is on this branch, at this commit. Then the remote need not have the commit.
@@ -414,39 +442,6 @@ fn is_checked_out(real: &Real, branch: &WorkBranch) -> bool {
             && branch.at.is_some()
             && there.commit.map(|commit| commit.0) == branch.at
     })
-}
-
-/// The content of a file in a branch of the remote, or `None` if the branch does not have it.
-///
-/// # Errors
-/// When the branch cannot be fetched.
-pub fn file_of_branch(
-    context: &Context,
-    actions: &ActionsEnvironment,
-    real: &Real,
-    branch: &str,
-    path: &Path,
-) -> Result<Option<Vec<u8>>> {
-    let failed = |error: &dyn std::fmt::Display| {
-        Error::environment(format!(
-            "{} of {branch} cannot be read: {error}",
-            path.display()
-        ))
-    };
-    let name = BranchName::parse(branch).map_err(|error| failed(&error))?;
-    let private = context.place_for_a_moment("sprag-read-")?;
-    let repo =
-        Repo::create(real.clone(), &private.path().join("git")).map_err(|error| failed(&error))?;
-    let remote = remote(context, actions).map_err(|error| failed(&error))?;
-    let cancel = Cancel::new();
-    let head = repo
-        .ls_remote(&remote, &name.full(), &cancel)
-        .map_err(|error| failed(&error))?
-        .ok_or_else(|| failed(&"there is no such branch"))?;
-    repo.fetch_for(&remote, &head, &cancel)
-        .map_err(|error| failed(&error))?;
-    repo.file_of(&head, path.as_os_str().as_encoded_bytes())
-        .map_err(|error| failed(&error))
 }
 
 /// The repository on GitHub, with the step's own token and without any credentials of the checkout.

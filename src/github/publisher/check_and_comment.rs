@@ -1,7 +1,7 @@
 //! What a run has on GitHub: the check run on the head that the request was for, the final one on the pushed
 //! head, the comment and the reactions.
 
-use super::check_fields::{annotated, conclusion, ending, plain_output, replacement, with_outcome};
+use super::check_fields::{annotated, ending, plain_output, replacement, with_outcome};
 use crate::domain::outcome::{RunStatus, TaskEnd};
 use crate::domain::summary::{RunSummary, TaskSummary};
 use crate::domain::trigger::marker::State;
@@ -10,7 +10,7 @@ use crate::github::api::{
     Annotation, CheckRun, CheckStatus, CheckUpdate, Client, Comment, Conclusion, Error, Identity,
     NewCheckRun, Reaction, Repo,
 };
-use crate::github::request::{Page, ReactTo, RunRequest};
+use crate::github::request::{Page, RunRequest};
 use crate::report::check_annotation::check_annotations;
 use crate::report::markdown::{self, ReportContext};
 use serde::{Deserialize, Serialize};
@@ -223,7 +223,7 @@ impl CheckAndComment {
     }
 
     async fn react(&mut self, repo: &Repo, reaction: Reaction) {
-        let Some(target) = self.request.react_to.map(ReactTo::target) else {
+        let Some(target) = self.request.react_to else {
             return;
         };
         if let Err(error) = repo.react(target, reaction).await {
@@ -258,10 +258,12 @@ impl CheckAndComment {
                     name: self.name().as_str().to_owned(),
                     head_sha: head,
                     external_id: self.external_id.clone(),
-                    details_url: self.request.context.place.run_url(),
-                    status: CheckStatus::InProgress,
-                    conclusion: None,
-                    output: Some(output),
+                    state: CheckUpdate {
+                        status: Some(CheckStatus::InProgress),
+                        details_url: self.request.context.place.run_url(),
+                        output: Some(output),
+                        conclusion: None,
+                    },
                 };
                 repo.create_check_run(&new).await
             }
@@ -433,7 +435,7 @@ impl CheckAndComment {
             Ok(check) => {
                 self.known.final_check = Some(page(&check));
                 (self.keep)(&self.known);
-                self.annotate(repo, check.id, check.annotations, summary)
+                self.annotate(repo, check.id, check.output.annotations_count, summary)
                     .await;
                 self.supersede(repo, summary, &check).await;
             }
@@ -455,7 +457,7 @@ impl CheckAndComment {
         match ended {
             Ok(check) => {
                 self.record_check(&check);
-                self.annotate(repo, check.id, check.annotations, summary)
+                self.annotate(repo, check.id, check.output.annotations_count, summary)
                     .await;
                 self.replace_earlier(repo, &check).await;
             }
@@ -483,15 +485,16 @@ impl CheckAndComment {
 
     fn concluded(&self, summary: &RunSummary) -> NewCheckRun {
         let text = markdown::check_run(summary, &self.context());
-        let conclusion = text.conclusion.map_or(Conclusion::Failure, conclusion);
         NewCheckRun {
             name: self.name().as_str().to_owned(),
             head_sha: self.request.context.head.clone().unwrap_or_default(),
             external_id: self.external_id.clone(),
-            details_url: self.request.context.place.run_url(),
-            status: CheckStatus::Completed,
-            conclusion: Some(conclusion),
-            output: Some(with_outcome(plain_output(&text), summary)),
+            state: CheckUpdate {
+                status: Some(CheckStatus::Completed),
+                conclusion: text.conclusion.or(Some(Conclusion::Failure)),
+                details_url: self.request.context.place.run_url(),
+                output: Some(with_outcome(plain_output(&text), summary)),
+            },
         }
     }
 

@@ -1,12 +1,10 @@
 //! Converts reports into the fields of a check run.
 
 use crate::domain::check_run::CheckOutput;
-use crate::domain::outcome;
 use crate::domain::outcomes::RunLine;
 use crate::domain::summary::RunSummary;
 use crate::github::api::{
-    Annotation, AnnotationLevel, CheckRun, CheckStatus, CheckUpdate, Conclusion, NewCheckRun,
-    Output,
+    Annotation, CheckRun, CheckStatus, CheckUpdate, Conclusion, NewCheckRun, Output,
 };
 use crate::report::annotation::{Annotation as Note, Level};
 use crate::report::markdown;
@@ -14,10 +12,8 @@ use crate::report::markdown;
 /// The update that turns an existing check run into this one.
 pub(super) fn ending(new: &NewCheckRun) -> CheckUpdate {
     CheckUpdate {
-        status: Some(new.status),
-        conclusion: new.conclusion,
-        output: new.output.clone(),
         details_url: None,
+        ..new.state.clone()
     }
 }
 
@@ -38,15 +34,15 @@ pub(super) fn replacement(earlier: &CheckRun, by: &CheckRun) -> Option<CheckUpda
         by.html_url
     );
     let room = markdown::CHECK_RUN_BYTES.saturating_sub(there.len() + 2);
-    let kept = earlier.summary.floor_char_boundary(room);
-    let kept = earlier.summary.get(..kept).unwrap_or_default();
+    let kept = earlier.output.summary.floor_char_boundary(room);
+    let kept = earlier.output.summary.get(..kept).unwrap_or_default();
     is_of_it.then(|| CheckUpdate {
         status: Some(CheckStatus::Completed),
         conclusion: Some(Conclusion::Neutral),
         output: Some(Output {
-            title: earlier.title.clone(),
+            title: earlier.output.title.clone(),
             summary: format!("{there}\n\n{kept}"),
-            text: Some(earlier.text.clone()).filter(|text| !text.is_empty()),
+            text: Some(earlier.output.text.clone()).filter(|text| !text.is_empty()),
             annotations: Vec::new(),
         }),
         details_url: None,
@@ -89,25 +85,13 @@ pub(super) fn annotated(note: &Note) -> Annotation {
         start_column: note.columns().map(|(first, _)| first),
         end_column: note.columns().map(|(_, last)| last),
         annotation_level: match note.level {
-            Level::Error => AnnotationLevel::Failure,
-            Level::Warning => AnnotationLevel::Warning,
-            Level::Notice => AnnotationLevel::Notice,
+            Level::Error => "failure",
+            Level::Warning => "warning",
+            Level::Notice => "notice",
         },
         message: note.message.clone(),
         title: Some(note.title.clone()),
         raw_details: note.details.clone(),
-    }
-}
-
-/// The conclusion as GitHub names it.
-pub(super) fn conclusion(conclusion: outcome::Conclusion) -> Conclusion {
-    match conclusion {
-        outcome::Conclusion::Success => Conclusion::Success,
-        outcome::Conclusion::Neutral => Conclusion::Neutral,
-        outcome::Conclusion::Failure => Conclusion::Failure,
-        outcome::Conclusion::ActionRequired => Conclusion::ActionRequired,
-        outcome::Conclusion::TimedOut => Conclusion::TimedOut,
-        outcome::Conclusion::Cancelled => Conclusion::Cancelled,
     }
 }
 

@@ -238,7 +238,12 @@ fn on_a_branch(
         Ok::<_, Error>(request)
     })?;
     let lock = lock(context, real)?;
-    lookup::on_branch(context, &actions, real, &request)?;
+    let checkout = lookup::Checkout {
+        context,
+        actions: &actions,
+        real,
+    };
+    checkout.switch_to(&request)?;
     Ok((request, lock))
 }
 

@@ -5,7 +5,7 @@ use crate::domain::output_schema::OutputSchema;
 use crate::error::{Error, Result};
 use crate::git::{Real, Repo, path_within};
 use crate::github::actions_environment::ActionsEnvironment;
-use crate::github::lookup::file_of_branch;
+use crate::github::lookup::Checkout;
 use crate::github::request::RunRequest;
 use crate::settings;
 use std::os::unix::ffi::OsStrExt as _;
@@ -74,7 +74,12 @@ fn read(
     let actions = ActionsEnvironment::of(context);
     match (path.strip_prefix(real.work_tree()), base, actions, repo) {
         (Ok(inside), Some(base), Some(actions), _) => {
-            let found = file_of_branch(context, &actions, real, base, inside)?;
+            let found = Checkout {
+                context,
+                actions: &actions,
+                real,
+            }
+            .file_of_branch(base, inside)?;
             found.ok_or_else(|| {
                 Error::config(format!(
                     "the branch {base} has no {WHAT} {}",

@@ -12,7 +12,7 @@ use crate::git::{Real, path_in_tree, path_within};
 use crate::github::actions_environment::{self, ActionsEnvironment};
 use crate::github::api::Repo as GithubRepo;
 use crate::github::lookup::{
-    self, EventDecision, JobEnd, OwnWork, Purpose, RequestedWork, WorkSource,
+    self, Checkout, EventDecision, JobEnd, OwnWork, Purpose, RequestedWork, WorkSource,
 };
 use crate::github::queue::{self, Selection};
 use crate::github::request::{RunRequest, WorkBranch};
@@ -184,19 +184,23 @@ fn switch_branch(
     ready: &mut PreparedSource,
 ) -> Result<()> {
     let real = &ready.real;
+    let checkout = Checkout {
+        context,
+        actions,
+        real,
+    };
     let inside = config.path.strip_prefix(real.work_tree()).ok();
     if let Some(inside) = inside.filter(|_| request.branch.is_some()) {
         if request.context.report_only {
             let base = request.base_ref.as_ref();
-            let text =
-                base.map(|base| lookup::file_of_branch(context, actions, real, base, inside));
+            let text = base.map(|base| checkout.file_of_branch(base, inside));
             config.text = text.transpose()?.flatten().unwrap_or_default();
             ready.file = config.parse()?;
         }
         ready.trusted = Some(String::from_utf8_lossy(&config.text).into_owned());
     }
     ready.lock = Some(lock(context, real)?);
-    lookup::on_branch(context, actions, real, request)
+    checkout.switch_to(request)
 }
 
 /// A review looks at the pull request of the event or at the current branch, whatever else the event
@@ -314,14 +318,17 @@ async fn wanted(
         (_, WorkSource::Queue(dir)) => Some(dir.clone()),
         _ => None,
     };
+    let checkout = Checkout {
+        context,
+        actions,
+        real,
+    };
     if let Some(dir) = queue {
         request.branch = None;
-        return Ok(
-            match queue::choose(context, actions, real, &dir, &mut request).await? {
-                Selection::Over(ended) => Wanted::Over(ended),
-                Selection::Plan(path) => Wanted::There(Source::File(path), Box::new(request)),
-            },
-        );
+        return Ok(match queue::choose(checkout, &dir, &mut request).await? {
+            Selection::Over(ended) => Wanted::Over(ended),
+            Selection::Plan(path) => Wanted::There(Source::File(path), Box::new(request)),
+        });
     }
     let source = source_of_tasks(given, source, real)?;
     let path;
@@ -333,7 +340,7 @@ async fn wanted(
         Source::Prompt(text) | Source::Text(text) => OwnWork::Text(text),
     };
     // The work gets a branch of its own if it would otherwise be on the base branch.
-    lookup::give_own_branch((context, actions, real), settings, work, &mut request).await?;
+    lookup::give_own_branch(checkout, settings, work, &mut request).await?;
     Ok(Wanted::There(source, Box::new(request)))
 }
 
@@ -420,7 +427,7 @@ pub(crate) async fn of_issue(
         }
     }
     let found = repo.issue(number).await?;
-    if found.is_pull {
+    if found.pull_request.is_some() {
         return Err(
             Error::usage(format!("#{number} is a pull request, not an issue"))
                 .hint("comment on it, or give --prompt"),
@@ -468,10 +475,7 @@ async fn request_of_issue(
     let mut request = lookup::at_the_ref(context, actions.place.clone());
     let name = format!("sprag/issue-{number}");
     let at = repo.branch(&name).await?;
-    request.branch = Some(WorkBranch {
-        name,
-        at: at.map(|branch| branch.sha),
-    });
+    request.branch = Some(WorkBranch { name, at });
     if request.base_ref.is_none() {
         request.base_ref = Some(repo.default_branch().await?);
     }

@@ -126,7 +126,10 @@ fn checked(
                 .all_check_runs(&commit.id)
                 .await
                 .map_err(|error| error.to_string())?;
-            found.extend(runs.iter().filter_map(|run| RunLine::read(&run.text)));
+            found.extend(
+                runs.iter()
+                    .filter_map(|run| RunLine::read(&run.output.text)),
+            );
         }
         Ok::<(), String>(())
     };

@@ -200,14 +200,18 @@ async fn a_limit_that_is_far_away_ends_at_once() {
     );
     assert!(waits(&client).is_empty());
     let server = script(vec![with(429, &["retry-after: 60"], json!({}))]);
-    let hurried = server
-        .repo()
-        .with_deadline(Instant::now() + Duration::from_secs(50));
+    let hurried = hurried(&server, Instant::now() + Duration::from_secs(50));
     assert!(matches!(
         hurried.facts().await,
         Err(Error::RateLimited { .. })
     ));
     assert_eq!(server.asked().len(), 1);
+}
+
+fn hurried(server: &Server, deadline: Instant) -> Repo {
+    let mut repo = server.repo();
+    repo.client = repo.client.with_deadline(deadline);
+    repo
 }
 
 #[tokio::test]
@@ -243,7 +247,7 @@ async fn silence_and_drips_end_at_the_deadlines() {
         );
         assert_eq!(client.requests(), 2);
         let soon = Instant::now() + Duration::from_millis(60);
-        let error = server.repo().with_deadline(soon).facts().await.unwrap_err();
+        let error = hurried(&server, soon).facts().await.unwrap_err();
         assert!(matches!(error, Error::Deadline { .. }), "{error}");
     }
 }
