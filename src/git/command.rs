@@ -55,7 +55,7 @@ pub(crate) struct Output {
 pub(crate) struct Login {
     /// The server that the login is for: scheme, host and port.
     pub(crate) server: String,
-    pub(crate) user: String,
+    pub(crate) user: &'static str,
     pub(crate) password: SecretString,
 }
 
@@ -188,6 +188,25 @@ impl<'a> Call<'a> {
         self
     }
 
+    /// Sets configuration for this command alone.
+    pub(crate) fn with_settings(mut self, settings: &[(&str, &OsStr)]) -> Self {
+        self = self.env("GIT_CONFIG_COUNT", settings.len().to_string());
+        for (number, (key, value)) in settings.iter().enumerate() {
+            self = self.env(format!("GIT_CONFIG_KEY_{number}"), key);
+            self = self.env(format!("GIT_CONFIG_VALUE_{number}"), value);
+        }
+        self
+    }
+
+    /// Writes commits in somebody's name.
+    pub(crate) fn in_name_of(mut self, name: &str, email: &str) -> Self {
+        for role in ["AUTHOR", "COMMITTER"] {
+            self = self.env(format!("GIT_{role}_NAME"), name);
+            self = self.env(format!("GIT_{role}_EMAIL"), email);
+        }
+        self
+    }
+
     pub(crate) fn without_env(mut self, name: &str) -> Self {
         self.env.retain(|(existing, _)| existing != name);
         self
@@ -209,15 +228,15 @@ impl<'a> Call<'a> {
         self.configured(&["core.fsync=loose-object,pack,pack-metadata,reference"])
     }
 
-    /// Like [`Self::durably`], but with one disk flush for all objects. Every file must be smaller than
-    /// [`Self::IN_MEMORY_LIMIT`]: git streams larger files into a pack, which this mode does not support.
+    /// Like [`Self::durably`], but with one disk flush for all objects, which must be [`Self::loose`].
     pub(crate) fn durably_together(self) -> Self {
-        let big = format!("core.bigFileThreshold={}", Self::IN_MEMORY_LIMIT);
-        self.durably().configured(&["core.fsyncMethod=batch", &big])
+        self.durably().configured(&["core.fsyncMethod=batch"])
     }
 
-    /// Size in bytes from which git does not hold a file in memory. This is git's own default.
-    pub(crate) const IN_MEMORY_LIMIT: u64 = 512 << 20;
+    /// Makes git write each file as an object of its own. By default it streams large files into a pack.
+    pub(crate) fn loose(self) -> Self {
+        self.configured(&["core.bigFileThreshold=3g"])
+    }
 
     pub(crate) fn configured(mut self, settings: &[&str]) -> Self {
         let settings = settings.iter().flat_map(|setting| ["-c", *setting]);
@@ -297,6 +316,12 @@ impl<'a> Call<'a> {
     /// Runs the command and returns its output as one line of text.
     pub(crate) fn line(self) -> Result<String, GitError> {
         Ok(self.run()?.line())
+    }
+
+    /// Runs the command and returns its output as one line of text, or `None` if its exit code is not 0.
+    pub(crate) fn answer(self) -> Result<Option<String>, GitError> {
+        let output = self.status()?;
+        Ok((output.status == Some(0)).then(|| output.line()))
     }
 
     /// Runs the command and passes its standard output on in chunks.
@@ -548,7 +573,7 @@ mod tests {
         let git = git();
         let login = |host: &str| Login {
             server: format!("https://{host}"),
-            user: "x-access-token".into(),
+            user: "x-access-token",
             password: SecretString::from("s3cret-token"),
         };
         let ask = |login: Login, script: &str| {

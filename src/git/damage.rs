@@ -180,15 +180,13 @@ pub(crate) fn is_head(path: &Path) -> bool {
     if let Ok(target) = path.read_link() {
         return target.starts_with("refs");
     }
-    let mut content = Vec::new();
-    let read =
-        plain_file::open(path).and_then(|file| file.take(HEAD_LIMIT).read_to_end(&mut content));
+    let content = plain_file::read(path, HEAD_LIMIT).unwrap_or_default();
     let line = content.trim_ascii();
     let named = line
         .strip_prefix(b"ref:")
         .is_some_and(|name| name.trim_ascii_start().starts_with(b"refs/"));
     let is_oid = matches!(line.len(), 40 | 64) && line.iter().all(u8::is_ascii_hexdigit);
-    read.is_ok() && (named || is_oid)
+    named || is_oid
 }
 
 pub(crate) fn is_index(path: &Path) -> bool {

@@ -1,6 +1,6 @@
 //! Finds the repository, and refuses one that cannot be worked on safely.
 
-use crate::git::bytes::as_path;
+use crate::git::bytes::{as_path, nul_ended};
 use crate::git::command::{Call, GitProgram, Output};
 use crate::git::damage;
 use crate::git::environment::Environment;
@@ -49,24 +49,18 @@ pub fn discover(start: &Path, environment: &Environment) -> Result<Real, Preflig
         environment,
         seen_through,
     };
+    let version = git.call(Path::new("/")).args(["--version"]).line()?;
+    if is_older(&version, OLDEST_GIT) {
+        return Err(PreflightError::OldGit { found: version });
+    }
     let Answers {
         work_tree,
         git_dir,
         common_dir,
         object_format,
     } = match asked.all_at_once()? {
-        Some((answers, Some(version))) => {
-            refuse_old(&version)?;
-            answers
-        }
-        Some((answers, None)) => {
-            asked.version()?;
-            answers
-        }
-        None => {
-            asked.version()?;
-            asked.one_by_one()?
-        }
+        Some(answers) => answers,
+        None => asked.one_by_one()?,
     };
     let git = GitProgram::find("git", search_path, &work_tree).ok_or(PreflightError::NoGit)?;
     refuse_foreign_owner(&[&work_tree, &git_dir], &asked)?;
@@ -116,9 +110,9 @@ impl Discovery<'_> {
         }
     }
 
-    /// Gets all answers and the traced git version from one git process. This works only in the usual case:
-    /// `None` says neither what is wrong nor which path contains a line break.
-    fn all_at_once(&self) -> Result<Option<(Answers, Option<String>)>, GitError> {
+    /// Gets all answers from one git process. This works only in the usual case: `None` says neither what is wrong
+    /// nor which path contains a line break.
+    fn all_at_once(&self) -> Result<Option<Answers>, GitError> {
         let questions = [
             "--is-bare-repository",
             "--is-inside-git-dir",
@@ -128,10 +122,8 @@ impl Discovery<'_> {
             "--git-common-dir",
         ];
         let args = ["-c", "safe.directory=*", "rev-parse"];
-        let call = self.call().env("GIT_TRACE2_EVENT", "2");
-        let output = call.args(args).args(questions).status()?;
-        let answers = self.read_all(&output).filter(|_| output.status == Some(0));
-        Ok(answers.map(|answers| (answers, traced_version(&output.stderr))))
+        let output = self.call().args(args).args(questions).status()?;
+        Ok(self.read_all(&output).filter(|_| output.status == Some(0)))
     }
 
     fn read_all(&self, output: &Output) -> Option<Answers> {
@@ -158,11 +150,6 @@ impl Discovery<'_> {
             object_format: String::from_utf8_lossy(&self.answer("--show-object-format")?)
                 .into_owned(),
         })
-    }
-
-    fn version(&self) -> Result<(), PreflightError> {
-        let line = self.git.call(Path::new("/")).args(["--version"]).line()?;
-        refuse_old(&line)
     }
 
     fn refuse_bare(&self) -> Result<(), PreflightError> {
@@ -219,44 +206,13 @@ impl Discovery<'_> {
 
     /// The values of `safe.directory` from the places where git accepts them: outside of the repository.
     fn safe_directories(&self) -> Result<Vec<Vec<u8>>, PreflightError> {
-        let mut call = self
-            .git
-            .call(Path::new("/"))
-            .without_env("GIT_CONFIG_NOSYSTEM");
-        call = call
-            .without_env("GIT_CONFIG_SYSTEM")
-            .without_env("GIT_CONFIG_GLOBAL");
-        for (name, value) in self.environment.configuration() {
-            call = call.env(name, value);
-        }
+        let call = self.environment.with_user(self.git.call(Path::new("/")));
         let args = ["config", "-z", "--type=path", "--get-all", "safe.directory"];
         let listed = call.env("GIT_DIR", "/dev/null").args(args).status()?;
-        let mut values: Vec<Vec<u8>> = listed
-            .stdout
-            .split(|byte| *byte == 0)
+        Ok(nul_ended(&listed.stdout)
+            .into_iter()
             .map(<[u8]>::to_vec)
-            .collect();
-        values.pop();
-        Ok(values)
-    }
-}
-
-/// The git version in the first event of git's trace (api-trace2(7)).
-fn traced_version(stderr: &str) -> Option<String> {
-    let mut events = stderr
-        .lines()
-        .filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
-    let version = events.find(|event| event["event"] == "version")?;
-    version["exe"].as_str().map(str::to_owned)
-}
-
-fn refuse_old(version: &str) -> Result<(), PreflightError> {
-    if is_older(version, OLDEST_GIT) {
-        Err(PreflightError::OldGit {
-            found: version.to_owned(),
-        })
-    } else {
-        Ok(())
+            .collect())
     }
 }
 

@@ -1,5 +1,6 @@
 //! The environment variables that git inherits from Sprag.
 
+use crate::git::command::Call;
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -42,12 +43,22 @@ impl Environment {
             .map(OsString::as_os_str)
     }
 
-    pub(crate) fn configuration(&self) -> impl Iterator<Item = (&OsString, &OsString)> {
-        self.variables.iter().filter(|(name, _)| {
-            name.as_bytes().starts_with(b"GIT_CONFIG")
-                || *name == "HOME"
-                || *name == "XDG_CONFIG_HOME"
-        })
+    /// Lets a command read the configuration of the system and of the user, as git does by itself.
+    pub(crate) fn with_user<'a>(&self, mut call: Call<'a>) -> Call<'a> {
+        for name in [
+            "GIT_CONFIG_NOSYSTEM",
+            "GIT_CONFIG_SYSTEM",
+            "GIT_CONFIG_GLOBAL",
+        ] {
+            call = call.without_env(name);
+        }
+        for (name, value) in &self.variables {
+            let is_setting = name.as_bytes().starts_with(b"GIT_CONFIG");
+            if is_setting || name == "HOME" || name == "XDG_CONFIG_HOME" {
+                call = call.env(name, value);
+            }
+        }
+        call
     }
 
     pub(crate) fn signing(&self) -> impl Iterator<Item = (&OsString, &OsString)> {

@@ -1,6 +1,9 @@
 //! Atomic file writes: a reader or a crash finds either the old or the new content.
 
+use crate::git::copy_tree::metadata;
 use crate::git::error::{GitError, io_error};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::Path;
@@ -19,6 +22,31 @@ pub(crate) fn write_atomically(path: &Path, content: &[u8]) -> Result<(), GitErr
 
 pub(crate) fn write(path: &Path, content: &[u8]) -> Result<(), GitError> {
     fs::write(path, content).map_err(io_error("write", path))
+}
+
+/// Writes a record atomically.
+pub(crate) fn write_record(path: &Path, record: &impl Serialize) -> Result<(), GitError> {
+    let text = serde_json::to_vec(record).map_err(damaged(path))?;
+    write_atomically(path, &text)
+}
+
+/// Reads a record, or returns `None` if there is none.
+pub(crate) fn read_record<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, GitError> {
+    if metadata(path)?.is_none() {
+        return Ok(None);
+    }
+    let text = fs::read(path).map_err(io_error("read", path))?;
+    serde_json::from_slice(&text)
+        .map(Some)
+        .map_err(damaged(path))
+}
+
+fn damaged(path: &Path) -> impl FnOnce(serde_json::Error) -> GitError {
+    let path = path.to_path_buf();
+    move |error| GitError::Private {
+        path,
+        why: error.to_string(),
+    }
 }
 
 /// Replaces a file of the work tree atomically and keeps its permissions. The temporary file is made in

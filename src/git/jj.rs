@@ -282,10 +282,8 @@ impl Real {
     /// # Errors
     /// If git fails.
     pub fn head_commit(&self) -> Result<Option<String>, GitError> {
-        let found = self
-            .quiet_call(&["rev-parse", "--verify", "--quiet", "HEAD^{commit}"])
-            .status()?;
-        Ok((found.status == Some(0)).then(|| found.line()))
+        self.quiet_call(&["rev-parse", "--verify", "--quiet", "HEAD^{commit}"])
+            .answer()
     }
 
     /// The short name of the checked-out branch, or `None` if HEAD is detached.

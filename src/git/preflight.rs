@@ -73,7 +73,7 @@ pub enum PreflightError {
         why: String,
     },
     /// A merge, rebase or similar operation is in progress.
-    #[error("{operation} is in progress; finish it or run `{}`", operation.abort_command())]
+    #[error("{operation} is in progress; finish it or run `{}`", operation.abort)]
     InProgress {
         /// The operation.
         operation: Operation,
@@ -106,60 +106,42 @@ pub enum PreflightError {
 
 /// A git operation that spans several commands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Operation {
-    /// `git merge`.
-    Merge,
-    /// `git rebase`.
-    Rebase,
-    /// `git am`.
-    ApplyMailbox,
-    /// `git cherry-pick`.
-    CherryPick,
-    /// `git revert`.
-    Revert,
-    /// `git bisect`.
-    Bisect,
+pub struct Operation {
+    name: &'static str,
+    /// The command that aborts it.
+    abort: &'static str,
 }
 
 impl Operation {
-    fn abort_command(self) -> &'static str {
-        match self {
-            Self::Merge => "git merge --abort",
-            Self::Rebase => "git rebase --abort",
-            Self::ApplyMailbox => "git am --abort",
-            Self::CherryPick => "git cherry-pick --abort",
-            Self::Revert => "git revert --abort",
-            Self::Bisect => "git bisect reset",
-        }
-    }
-
     /// The operation in progress, determined from the files that git keeps for it.
     pub(crate) fn under_way(git_dir: &Path) -> Option<Self> {
-        let markers = [
-            ("rebase-merge", Self::Rebase),
-            ("rebase-apply/applying", Self::ApplyMailbox),
-            ("rebase-apply", Self::Rebase),
-            ("MERGE_HEAD", Self::Merge),
-            ("CHERRY_PICK_HEAD", Self::CherryPick),
-            ("REVERT_HEAD", Self::Revert),
-            ("BISECT_LOG", Self::Bisect),
+        let operations = [
+            ("rebase-merge", "a rebase", "git rebase --abort"),
+            ("rebase-apply/applying", "a git am", "git am --abort"),
+            ("rebase-apply", "a rebase", "git rebase --abort"),
+            ("MERGE_HEAD", "a merge", "git merge --abort"),
+            (
+                "CHERRY_PICK_HEAD",
+                "a cherry-pick",
+                "git cherry-pick --abort",
+            ),
+            ("REVERT_HEAD", "a revert", "git revert --abort"),
+            ("BISECT_LOG", "a bisect", "git bisect reset"),
         ];
-        markers
-            .into_iter()
-            .find(|(file, _)| git_dir.join(file).symlink_metadata().is_ok())
-            .map(|(_, operation)| operation)
+        let mut operations = operations.into_iter();
+        let (_, name, abort) =
+            operations.find(|(marker, ..)| git_dir.join(marker).symlink_metadata().is_ok())?;
+        Some(Self { name, abort })
+    }
+
+    /// Whether commits during the operation are as usual.
+    pub(crate) fn is_search(self) -> bool {
+        self.abort == "git bisect reset"
     }
 }
 
 impl std::fmt::Display for Operation {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            Self::Merge => "a merge",
-            Self::Rebase => "a rebase",
-            Self::ApplyMailbox => "a git am",
-            Self::CherryPick => "a cherry-pick",
-            Self::Revert => "a revert",
-            Self::Bisect => "a bisect",
-        })
+        f.write_str(self.name)
     }
 }

@@ -8,7 +8,7 @@ use crate::git::error::{GitError, io_error};
 use crate::git::files::copy_index;
 use crate::git::objects::reader::KeptObjects;
 use crate::git::private::adopted::make_object_store;
-use crate::git::private::calls::{HOME, RealCall, private_call, real_call};
+use crate::git::private::calls::{HOME, private_call, real_call};
 use crate::git::private::directory::PrivateDir;
 use crate::git::private::ignore_rules;
 use crate::git::private::seal::{Access, Seal, Unsealed};
@@ -34,9 +34,8 @@ pub struct Repo {
     /// The id of the tree in the place of the work, while there is one.
     pub(crate) in_place: Option<String>,
     pub(crate) seal: Seal,
-    /// A change time before the start of the run, in seconds and nanoseconds, or `None` if an earlier process
-    /// started the run.
-    pub(crate) began: Option<(i64, i64)>,
+    /// A change time before the start of the run, in seconds, or `None` if an earlier process started the run.
+    pub(crate) began: Option<i64>,
     /// How long to wait while another process holds the lock of the repository's index.
     pub(crate) lock_wait: Duration,
 }
@@ -54,11 +53,10 @@ impl Repo {
     pub fn create(real: Real, location: &Path) -> Result<Self, GitError> {
         let before = SystemTime::now() - CLOCK_SLACK;
         let before = before.duration_since(UNIX_EPOCH).unwrap_or_default();
-        let began = i64::try_from(before.as_secs()).ok();
         let (private, layout) = PrivateDir::create(&real, location)?;
         let base_tree = private.state.base_tree.clone();
         let mut repo = Self::over(real, private);
-        repo.began = began.map(|seconds| (seconds, 0));
+        repo.began = i64::try_from(before.as_secs()).ok();
         repo.layout = LayoutCache::of(base_tree, layout);
         Ok(repo)
     }
@@ -188,7 +186,7 @@ impl Repo {
         Ok(dir)
     }
 
-    pub(crate) fn real_call(&self) -> RealCall<'_> {
+    pub(crate) fn real_call(&self) -> Call<'_> {
         real_call(&self.real, &self.private.root)
     }
 
@@ -196,11 +194,7 @@ impl Repo {
     /// if the time is unknown.
     pub(crate) fn is_older_than_run(&self, path: &Path) -> bool {
         let meta = path.symlink_metadata();
-        meta.is_ok_and(|meta| self.is_before_run((meta.ctime(), meta.ctime_nsec())))
-    }
-
-    /// Whether a change time, in seconds and nanoseconds, is before the start of the run. `false` if that is not known.
-    pub(crate) fn is_before_run(&self, changed: (i64, i64)) -> bool {
+        let changed = meta.map(|meta| meta.ctime()).unwrap_or(i64::MAX);
         self.began.is_some_and(|began| changed < began)
     }
 

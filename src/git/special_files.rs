@@ -26,19 +26,14 @@ pub(crate) fn special_files_in(roots: &[PathBuf]) -> Vec<PathBuf> {
             let rules = READ_EVERYWHERE.iter().any(|read| name == OsStr::new(read));
             inside || rules || is_git_dir(below_root)
         };
-        below(root, |_| true, is_read, &mut found);
+        below(root, is_read, &mut found);
     }
     found.into_iter().collect()
 }
 
-/// Collects the special files below `dir` for which `is_read` is true, in the directories for which `enter`
-/// is true. Does not follow links, except for the file that stands for a nested git directory.
-pub(crate) fn below(
-    dir: &Path,
-    enter: impl Fn(&Path) -> bool,
-    is_read: impl Fn(&Path) -> bool,
-    found: &mut BTreeSet<PathBuf>,
-) {
+/// Collects the special files below `dir` for which `is_read` is true. Does not follow links, except for the
+/// file that stands for a nested git directory.
+pub(crate) fn below(dir: &Path, is_read: impl Fn(&Path) -> bool, found: &mut BTreeSet<PathBuf>) {
     let mut open = vec![dir.to_path_buf()];
     while let Some(dir) = open.pop() {
         let Ok(entries) = fs::read_dir(&dir) else {
@@ -49,7 +44,7 @@ pub(crate) fn below(
                 continue;
             };
             if kind.is_dir() {
-                open.extend(Some(entry.path()).filter(|path| enter(path)));
+                open.push(entry.path());
                 continue;
             }
             let is_dot_git = entry.file_name() == ".git";

@@ -118,15 +118,8 @@ pub fn identity_of(real: &Real) -> Result<Option<Identity>, GitError> {
 /// # Errors
 /// If git fails.
 pub fn checkout(real: &Real) -> Result<Checkout, GitError> {
-    let symbolic = query(real)
-        .args(["symbolic-ref", "--quiet", "HEAD"])
-        .status()?;
-    let branch = (symbolic.status == Some(0)).then(|| {
-        let name = symbolic.line();
-        let short = name.strip_prefix("refs/heads/");
-        short.unwrap_or(&name).to_owned()
-    });
-    let commit = head_commit(real)?;
+    let branch = real.branch_of_head()?;
+    let commit = real.head_commit()?.map(RevId);
     let Some(at) = &commit else {
         return Ok(Checkout {
             branch,
@@ -155,13 +148,6 @@ pub fn checkout(real: &Real) -> Result<Checkout, GitError> {
         depth,
         commit,
     })
-}
-
-fn head_commit(real: &Real) -> Result<Option<RevId>, GitError> {
-    let commit = query(real)
-        .args(["rev-parse", "--verify", "--quiet", "HEAD^{commit}"])
-        .status()?;
-    Ok((commit.status == Some(0)).then(|| RevId(commit.line())))
 }
 
 /// The differences of the index and the work tree from HEAD. A submodule differs only if its commit does.
@@ -210,7 +196,7 @@ pub fn untracked_files(real: &Real) -> Result<BTreeSet<Vec<u8>>, GitError> {
 /// # Errors
 /// If git fails.
 pub fn upper_paths(real: &Real) -> Result<BTreeSet<String>, GitError> {
-    let kinds: &[&str] = match head_commit(real)? {
+    let kinds: &[&str] = match real.head_commit()? {
         Some(_) => &["--cached"],
         None => &["--cached", "--others", "--exclude-standard"],
     };

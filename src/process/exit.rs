@@ -9,12 +9,15 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 /// Why a run is being ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, strum::Display)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "lowercase")]
 pub enum CancelReason {
     /// SIGINT.
+    #[strum(to_string = "interrupted")]
     Interrupt,
     /// SIGTERM, SIGHUP or SIGQUIT, or the parent process has ended.
+    #[strum(to_string = "terminated")]
     Terminate,
     /// The run's deadline has passed.
     Deadline,
@@ -37,16 +40,6 @@ impl CancelReason {
             Self::Terminate => 143,
             Self::Deadline => 5,
         }
-    }
-}
-
-impl fmt::Display for CancelReason {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Interrupt => "interrupted",
-            Self::Terminate => "terminated",
-            Self::Deadline => "deadline",
-        })
     }
 }
 

@@ -85,7 +85,7 @@ mod linux {
     const MAX_COMMAND: usize = 160;
 
     /// Every visible process.
-    pub(in crate::process) fn scan() -> Vec<Proc> {
+    pub(crate) fn scan() -> Vec<Proc> {
         let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
         entries
             .filter_map(|entry| find(entry.file_name().to_str()?.parse().ok()?))
@@ -93,12 +93,12 @@ mod linux {
     }
 
     /// One process, if it exists.
-    pub(in crate::process) fn find(pid: i32) -> Option<Proc> {
+    pub(crate) fn find(pid: i32) -> Option<Proc> {
         parse_stat(&read_line(&format!("/proc/{pid}/stat")).ok()?)
     }
 
     /// The children of this process, including adopted ones.
-    pub(in crate::process) fn children() -> Vec<i32> {
+    pub(crate) fn children() -> Vec<i32> {
         own_children().unwrap_or_else(|_| {
             let own = own_pid();
             scan()
@@ -111,7 +111,7 @@ mod linux {
 
     /// Whether this process has no child, neither alive nor unreaped. Unlike a list, which may omit processes
     /// while others end, this is exact: the kernel finds all children in one step.
-    pub(in crate::process) fn is_childless() -> bool {
+    pub(crate) fn is_childless() -> bool {
         // `__WALL` includes children that do not send SIGCHLD when they end.
         let all = WaitIdOptions::from_bits_retain(0x4000_0000);
         let unchanged = WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
@@ -121,7 +121,7 @@ mod linux {
 
     /// Whether the process was started with one of these `NAME=value` entries in its environment.
     /// `false` if the environment cannot be read.
-    pub(in crate::process) fn environ_contains(pid: i32, wanted: &[&[u8]]) -> bool {
+    pub(crate) fn environ_contains(pid: i32, wanted: &[&[u8]]) -> bool {
         read(&format!("/proc/{pid}/environ"), MAX_ENVIRON).is_ok_and(|environ| {
             environ
                 .split(|b| *b == 0)
@@ -130,7 +130,7 @@ mod linux {
     }
 
     /// The command line, for messages.
-    pub(in crate::process) fn command_line(pid: i32) -> String {
+    pub(crate) fn command_line(pid: i32) -> String {
         let arguments = read(&format!("/proc/{pid}/cmdline"), MAX_COMMAND_LINE).unwrap_or_default();
         let mut line = arguments.strip_suffix(b"\0").unwrap_or(&arguments).to_vec();
         if line.is_empty() {
@@ -143,7 +143,7 @@ mod linux {
     }
 
     /// Sends a signal to exactly this process. Returns whether it was sent.
-    pub(in crate::process) fn signal(proc: &Proc, signal: Signal) -> bool {
+    pub(crate) fn signal(proc: &Proc, signal: Signal) -> bool {
         let Some(pid) = Pid::from_raw(proc.pid) else {
             return false;
         };
@@ -158,7 +158,7 @@ mod linux {
 
     /// Whether the process can only end: it has ended, is exiting, or has a pending SIGKILL, on which
     /// the kernel acts as soon as the process is scheduled.
-    pub(in crate::process) fn is_ending(proc: &Proc) -> bool {
+    pub(crate) fn is_ending(proc: &Proc) -> bool {
         let stat = read_line(&format!("/proc/{}/stat", proc.pid));
         let status = read(&format!("/proc/{}/status", proc.pid), MAX_STATUS);
         let (Ok(stat), Ok(status)) = (stat, status) else {
@@ -248,11 +248,11 @@ mod portable {
 
     use super::{Proc, State, own_pid};
 
-    pub(in crate::process) fn scan() -> Vec<Proc> {
+    pub(crate) fn scan() -> Vec<Proc> {
         Vec::new()
     }
 
-    pub(in crate::process) fn find(pid: i32) -> Option<Proc> {
+    pub(crate) fn find(pid: i32) -> Option<Proc> {
         test_kill_process(Pid::from_raw(pid)?).ok()?;
         Some(Proc {
             pid,
@@ -263,27 +263,27 @@ mod portable {
         })
     }
 
-    pub(in crate::process) fn children() -> Vec<i32> {
+    pub(crate) fn children() -> Vec<i32> {
         Vec::new()
     }
 
-    pub(in crate::process) fn is_childless() -> bool {
+    pub(crate) fn is_childless() -> bool {
         false
     }
 
-    pub(in crate::process) fn environ_contains(_pid: i32, _wanted: &[&[u8]]) -> bool {
+    pub(crate) fn environ_contains(_pid: i32, _wanted: &[&[u8]]) -> bool {
         false
     }
 
-    pub(in crate::process) fn command_line(_pid: i32) -> String {
+    pub(crate) fn command_line(_pid: i32) -> String {
         String::new()
     }
 
-    pub(in crate::process) fn is_ending(_proc: &Proc) -> bool {
+    pub(crate) fn is_ending(_proc: &Proc) -> bool {
         false
     }
 
-    pub(in crate::process) fn signal(proc: &Proc, signal: Signal) -> bool {
+    pub(crate) fn signal(proc: &Proc, signal: Signal) -> bool {
         Pid::from_raw(proc.pid).is_some_and(|pid| kill_process(pid, signal).is_ok())
     }
 }

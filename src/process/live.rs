@@ -444,7 +444,8 @@ impl<'a> Live<'a> {
         let service = Service::new(
             self.registration,
             self.tree,
-            (self.child, self.launcher),
+            self.child,
+            self.launcher,
             self.stdout.pipe,
             self.stderr.pipe,
         );

@@ -38,7 +38,8 @@ impl Service {
     pub(super) fn new(
         registration: Registration,
         tree: Tree,
-        (child, launcher): (Child, Option<Launcher>),
+        child: Child,
+        launcher: Option<Launcher>,
         stdout: Option<ChildStdout>,
         stderr: Option<ChildStderr>,
     ) -> Self {

@@ -5,11 +5,13 @@ use std::io::Write;
 use std::process::ExitCode;
 
 /// The exit status of a child.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::Display)]
 pub enum Status {
     /// The exit code.
+    #[strum(to_string = "code {0}")]
     Code(i32),
     /// The signal that ended it.
+    #[strum(to_string = "signal {0}")]
     Signal(i32),
 }
 
@@ -32,15 +34,6 @@ impl Status {
             Self::Signal(signal) => 128 + signal,
         };
         ExitCode::from(u8::try_from(code & 0xff).unwrap_or(u8::MAX))
-    }
-}
-
-impl fmt::Display for Status {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Code(code) => write!(f, "code {code}"),
-            Self::Signal(signal) => write!(f, "signal {signal}"),
-        }
     }
 }
 

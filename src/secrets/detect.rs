@@ -64,18 +64,18 @@ impl Detector {
                 for form in forms(part) {
                     if !form.is_ascii() {
                         for bytes in encodings(&form) {
-                            note(&mut exact, bytes, (name, &form));
+                            note(&mut exact, bytes, name, &form);
                         }
                     }
                     // A secret that looks like an escape sequence is also detected by its unescaped form.
                     let meant = Unescape::all(form.as_bytes());
-                    note(&mut exact, meant, (name, &form));
+                    note(&mut exact, meant, name, &form);
                     let joined: String = form.split_ascii_whitespace().collect();
-                    note(&mut exact, joined.into_bytes(), (name, &form));
-                    note(&mut exact, form.clone().into_bytes(), (name, &form));
+                    note(&mut exact, joined.into_bytes(), name, &form);
+                    note(&mut exact, form.clone().into_bytes(), name, &form);
                 }
                 let digits = hexadecimal(part);
-                note(&mut hex, digits.clone().into_bytes(), (name, &digits));
+                note(&mut hex, digits.clone().into_bytes(), name, &digits);
             }
         }
         let longest = exact.keys().chain(hex.keys()).map(Vec::len).max();
@@ -145,7 +145,7 @@ type Patterns = BTreeMap<Vec<u8>, DetectedSecret>;
 
 /// Adds a pattern for a form of a variable's secret. If several variables share it, the first by name is
 /// kept.
-fn note(patterns: &mut Patterns, bytes: Vec<u8>, (name, form): (&str, &str)) {
+fn note(patterns: &mut Patterns, bytes: Vec<u8>, name: &str, form: &str) {
     if bytes.len() < MIN_SECRET_BYTES {
         return;
     }

@@ -8,10 +8,10 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 
 /// Git processes of a run of one task with a check and a commit.
-const ONE_TASK: usize = 32;
+const ONE_TASK: usize = 31;
 
 /// Git processes of each further task, from its turn to the next one's.
-const FURTHER_TASK: usize = 18;
+const FURTHER_TASK: usize = 16;
 
 /// Puts a `git` first on the search path that notes every call in `$OUT/git`, runs `before` and then
 /// is the real one.
@@ -93,6 +93,30 @@ fn the_twentieth_task_starts_as_many_git_processes_as_the_second() {
         second.len(),
         second.join("\n")
     );
+}
+
+/// Small files are kept in memory.
+#[test]
+fn the_old_versions_of_many_large_files_cost_as_many_git_processes_as_one() {
+    let large = "counted = 1\n".repeat(4_000);
+    let names: Vec<String> = (0..9).map(|n| format!("src/f{n}.py")).collect();
+    let count = |changed: usize| {
+        let plan = plan(1);
+        let mut files = vec![("plan.yaml", plan.as_str())];
+        files.extend(names.iter().map(|name| (name.as_str(), large.as_str())));
+        let mut project = Project::new(&files);
+        project.git(&["repack", "-adq"]);
+        watch_git(&mut project, "");
+        let edit = format!(
+            "for f in {}; do echo 'counted = 2' >> $f; done",
+            names[..changed].join(" ")
+        );
+        let agent = project.agent(&edit);
+        project.run(&agent, &[]).expect(0);
+        assert_eq!(project.commits(), 2);
+        calls(&project).concat().len()
+    };
+    assert_eq!(count(9), count(1));
 }
 
 /// Looks at the whole tree among some calls.

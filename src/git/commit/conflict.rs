@@ -176,8 +176,7 @@ impl Repo {
                     return Ok(None);
                 };
                 let content = between_markers(ours, of_ours, theirs, of_theirs);
-                let call = self.making().args(["hash-object", "-w", "--stdin"]);
-                let oid = call.stdin(content.clone()).line()?;
+                let oid = self.store("blob", &content)?;
                 (Some(content), Some(record(*mode, oid, path)))
             }
         };

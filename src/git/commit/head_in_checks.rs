@@ -1,8 +1,10 @@
 //! HEAD while checks run: where it is then, and how it gets back.
 
-use crate::git::commit::saved_files::{read_record, write_record};
+use crate::domain::snapshot::{Head, KnownSnapshot};
+use crate::git::commit::restore::BACK;
 use crate::git::copy_tree::{metadata, remove};
 use crate::git::error::GitError;
+use crate::git::files::{read_record, write_record};
 use crate::git::private::guard::named;
 use crate::git::repo::Repo;
 use serde::{Deserialize, Serialize};
@@ -20,29 +22,33 @@ pub struct HeadBeforeChecks {
 }
 
 impl Repo {
-    /// Records HEAD before checks run. With `hides_commits`, HEAD, or its branch, is at the base until
-    /// [`Repo::head_after_checks`], so that everything since the base is a change that is not committed. The index
-    /// and the work tree are unchanged. [`Repo::reopen`] moves it back if the process dies before.
+    /// Records HEAD, which is as in the present snapshot, before checks run. With `hides_commits`, HEAD, or its
+    /// branch, is at the base until [`Repo::head_after_checks`], so that everything since the base is a change that is
+    /// not committed. The index and the work tree are unchanged. [`Repo::reopen`] moves it back if the process dies
+    /// before.
     ///
     /// # Errors
     /// When git fails or the record cannot be written.
     pub fn head_before_checks(
         &mut self,
+        now: &KnownSnapshot,
         hides_commits: bool,
     ) -> Result<HeadBeforeChecks, GitError> {
-        let _open = self.unseal_to_read()?;
-        let head = self.head_state()?;
+        let commit = match &now.head {
+            Head::Unborn => None,
+            Head::At(commit) => Some(commit.0.clone()),
+        };
         let base = &self.private.state.base;
-        let shown = if hides_commits { base } else { &head.oid };
+        let shown = if hides_commits { base } else { &commit };
         let before = HeadBeforeChecks {
             shown: shown.clone(),
-            branch: head.branch,
-            commit: head.oid,
+            branch: now.branch.clone(),
+            commit,
         };
         if before.commit != before.shown {
             let _open = self.unseal()?;
             write_record(&self.hidden_record(), &before)?;
-            self.point_head_to(before.shown.as_deref())?;
+            self.point_head_to(before.shown.as_deref(), BACK)?;
         }
         Ok(before)
     }
@@ -85,7 +91,7 @@ impl Repo {
         let moved = if now == before.commit {
             Ok(())
         } else {
-            self.point_head_to(before.commit.as_deref())
+            self.point_head_to(before.commit.as_deref(), BACK)
         };
         match moved {
             Err(_) if now == before.shown && !self.has_hidden(before)? => warnings.push(
@@ -121,7 +127,7 @@ impl Repo {
         if head.branch != before.branch || head.oid != before.shown {
             return Ok(());
         }
-        self.point_head_to(before.commit.as_deref())?;
+        self.point_head_to(before.commit.as_deref(), BACK)?;
         remove(&self.hidden_record())
     }
 

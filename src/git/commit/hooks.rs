@@ -1,7 +1,7 @@
 //! The project's commit hooks, in their state at the start of the run.
 
 use crate::git::commit::request::Staged;
-use crate::git::copy_tree::{copy_tree, make_dir, metadata};
+use crate::git::copy_tree::{copy_tree, make_dir};
 use crate::git::error::{GitError, io_error};
 use crate::git::objects::loose::loose_path;
 use crate::git::private::adopted::hooks;
@@ -121,7 +121,11 @@ impl Repo {
             .map_err(io_error("create", &self.private.root))?;
         let dir = scratch.path().join("git");
         self.copy_git_dir(&dir)?;
-        self.copy_staged_objects(staged, &dir.join("objects"))?;
+        // The repository does not have them before the commit lands.
+        for id in staged.content.objects.ids() {
+            let from = loose_path(&self.own_objects(), id);
+            copy_tree(&from, &loose_path(&dir.join("objects"), id))?;
+        }
         let file = dir.join("COMMIT_EDITMSG");
         fs::write(&file, format!("{}\n", message.trim_end())).map_err(io_error("write", &file))?;
         let args = match hook {
@@ -171,20 +175,5 @@ impl Repo {
         let alternates = "objects/info/alternates";
         copy_tree(&from.join(alternates), &to.join(alternates))?;
         copy_tree(&self.stage_index(), &to.join("index"))
-    }
-
-    /// Copies the objects of the staged tree, because the repository does not have them before the commit
-    /// lands.
-    fn copy_staged_objects(&self, staged: &Staged, to: &Path) -> Result<(), GitError> {
-        let own = self.own_objects();
-        for id in staged.objects.ids() {
-            let copy = loose_path(to, id);
-            let from = loose_path(&own, id);
-            if metadata(&from)?.is_some() {
-                copy_tree(&from, &copy)?;
-            }
-        }
-        // git puts very large files into packs.
-        copy_tree(&own.join("pack"), &to.join("pack"))
     }
 }

@@ -8,7 +8,6 @@ use crate::git::entries::{Digest, OnDisk, PathInspector, inspect_all, split};
 use crate::git::error::{GitError, io_error};
 use crate::git::files::{copy_index, replace_file, sync_parent, write};
 use crate::git::objects::new_objects::NewObjects;
-use crate::git::private::directory::tree_of;
 use crate::git::private::head::HeadState;
 use crate::git::repo::Repo;
 use crate::plain_file;
@@ -61,25 +60,6 @@ impl Repo {
         }
         self.finish(intent, lock)?;
         Ok(warnings)
-    }
-
-    /// Whether the commit is in the history of its branch.
-    pub fn landed(&self, intent: &LandingIntent) -> Result<bool, GitError> {
-        let _open = self.unseal_to_read()?;
-        let name = intent.branch.as_deref().unwrap_or("HEAD");
-        self.ensure_in_place()?;
-        let call = self
-            .real_call()
-            .git()
-            .args(["rev-parse", "-q", "--verify", name]);
-        let tip = call.status()?;
-        if tip.status != Some(0) {
-            return Ok(false);
-        }
-        if !self.has_object(&intent.commit.0)? {
-            return Ok(false);
-        }
-        self.is_ancestor(&intent.commit.0, &tip.line())
     }
 
     /// Removes the ref locks that a git process of this run left when it was killed while landing this
@@ -153,7 +133,7 @@ impl Repo {
             None => {
                 let tree = match &intent.tree {
                     Some(tree) => tree.clone(),
-                    None => tree_of(&self.real, &self.private.root, &intent.commit.0)?,
+                    None => self.raw_commit(&intent.commit.0)?.tree,
                 };
                 let base = &self.private.state.base_tree;
                 NewObjects::of_tree(&tree, &self.diff_trees_and_subtrees(base, &tree)?)
@@ -163,26 +143,14 @@ impl Repo {
     }
 
     fn move_head(&self, intent: &LandingIntent) -> Result<(), GitError> {
-        let old = intent
-            .old
-            .as_ref()
-            .map_or_else(|| self.no_object(), |old| old.0.clone());
-        let initial = if intent.old.is_none() {
-            " (initial)"
-        } else {
-            ""
+        let (old, initial) = match &intent.old {
+            Some(old) => (old.0.clone(), ""),
+            None => (self.no_object(), " (initial)"),
         };
         let reason = format!("commit{initial}: {}", intent.subject);
         let name = intent.branch.as_deref().unwrap_or("HEAD");
-        let args = [
-            "update-ref",
-            "--no-deref",
-            "-m",
-            &reason,
-            name,
-            &intent.commit.0,
-            &old,
-        ];
+        let to = &intent.commit.0;
+        let args = ["update-ref", "--no-deref", "-m", &reason, name, to, &old];
         let call = self.move_ref(name)?.args(args).durably();
         let call = call.env("GIT_COMMITTER_NAME", &intent.identity.name);
         call.env("GIT_COMMITTER_EMAIL", &intent.identity.email)
@@ -199,7 +167,11 @@ impl Repo {
         }
         let index = self.stage_index();
         if staged.is_some() && index.exists() {
-            self.refresh_plan(&index, intent.plan.as_ref())?;
+            // The plan file was not yet written when it was staged.
+            if let Some(plan) = &intent.plan {
+                let refresh = self.with_index(&index).args(["add", "--refresh", "--"]);
+                refresh.args([as_path(&plan.path)]).status()?;
+            }
         } else {
             if !index.exists() {
                 copy_index(&self.private.index(), &index)?;
@@ -218,32 +190,19 @@ impl Repo {
         Ok(())
     }
 
-    /// Adds the stat data of the plan file to the staging index, which otherwise matches the commit. The file
-    /// was not yet written when it was staged.
-    fn refresh_plan(&self, index: &Path, plan: Option<&PlanLanding>) -> Result<(), GitError> {
-        let Some(plan) = plan else { return Ok(()) };
-        let refresh = ["add", "--refresh", "--"];
-        let call = self.call().env("GIT_INDEX_FILE", index).args(refresh);
-        call.args([as_path(&plan.path)]).status().map(drop)
-    }
-
     /// Loads a commit into an index and keeps the stat data of unchanged entries.
     fn read_tree_into(&self, index: &Path, commit: &str) -> Result<(), GitError> {
         let read = ["read-tree", "--reset", "-i", commit];
-        self.call().env("GIT_INDEX_FILE", index).args(read).run()?;
+        self.with_index(index).args(read).run()?;
         let refresh = ["update-index", "-q", "--refresh", "--ignore-submodules"];
-        self.call()
-            .env("GIT_INDEX_FILE", index)
-            .args(refresh)
-            .status()
-            .map(drop)
+        self.with_index(index).args(refresh).status().map(drop)
     }
 
     /// Makes this commit the base for later comparisons. `tree` is the commit's tree, if known.
     fn set_base(&mut self, commit: &str, tree: Option<String>) -> Result<(), GitError> {
         self.private.state.base_tree = match tree {
             Some(tree) => tree,
-            None => tree_of(&self.real, &self.private.root, commit)?,
+            None => self.raw_commit(commit)?.tree,
         };
         self.private.state.base = Some(commit.to_owned());
         self.private.point_head()?;
@@ -387,7 +346,6 @@ impl Repo {
 }
 
 fn file_identity(path: &Path) -> Option<String> {
-    use std::os::unix::fs::MetadataExt;
     let meta = path.symlink_metadata().ok()?;
     Some(format!("{}:{}", meta.dev(), meta.ino()))
 }

@@ -39,11 +39,7 @@ impl Repo {
         who: &Identity,
         with: impl FnOnce(Call<'r>) -> Call<'r>,
     ) -> Result<RevId, RebaseError> {
-        let mut call = self.making();
-        for role in ["AUTHOR", "COMMITTER"] {
-            call = call.env(format!("GIT_{role}_NAME"), &who.name);
-            call = call.env(format!("GIT_{role}_EMAIL"), &who.email);
-        }
+        let call = self.making().in_name_of(&who.name, &who.email);
         let call = call.args(["commit-tree", tree, "-p", ours, "-p", theirs, "-F", "-"]);
         let id = with(call).stdin(message.as_bytes().to_vec()).line()?;
         let before = self.raw_commit(ours)?.tree;

@@ -199,7 +199,7 @@ impl Repo {
     }
 
     /// Replaces entries of a tree. The format is that of `git update-index --index-info`.
-    pub(super) fn tree_with(&self, tree: &str, entries: Vec<u8>) -> Result<String, GitError> {
+    pub(crate) fn tree_with(&self, tree: &str, entries: Vec<u8>) -> Result<String, GitError> {
         let tmp = self.private.root.join("tmp");
         let place = tempfile::TempDir::new_in(&tmp).map_err(io_error("create", &tmp))?;
         let index = place.path().join("index");

@@ -2,10 +2,11 @@
 //! see the present ones. Unlike a swap of the whole tree, all other changes to the work tree are kept.
 
 use crate::domain::snapshot::RevId;
-use crate::git::commit::saved_files::{Saved, SavedFiles, read_record, write_record};
+use crate::git::commit::saved_files::{Saved, SavedFiles};
 use crate::git::commit::swap::{SwapError, TreeId};
 use crate::git::copy_tree::{make_dir, metadata, remove};
 use crate::git::error::{GitError, io_error};
+use crate::git::files::{read_record, write_record};
 use crate::git::repo::Repo;
 use crate::git::snapshot::change::RawSnapshot;
 use std::fs;
@@ -46,16 +47,11 @@ impl Repo {
         let now = self.write_tree_of(snapshot, &self.scratch_index(&self.private.index())?)?;
         let to = match from {
             Some(commit) => commit.0.clone(),
-            None => self.empty_tree()?,
+            None => self.store("tree", b"")?,
         };
-        let mut diffs = self.diff_trees(now.as_str(), &to)?;
-        diffs.retain(|diff| these(&diff.path));
+        let diffs = self.swappable(now.as_str(), &to, these)?;
         if diffs.is_empty() {
             return Ok(Replaced::default());
-        }
-        let bad = self.unswappable(&diffs);
-        if !bad.is_empty() {
-            return Err(SwapError::InTheWay(bad));
         }
         let index = self.index_with(&to, &self.private.index())?;
         let dir = self.replaced_dir();
@@ -73,22 +69,8 @@ impl Repo {
         Ok(replaced)
     }
 
-    /// Restores every file whose path is in `these` to the base for good, and removes those that the base
-    /// does not have. `snapshot` is the present state.
-    ///
-    /// # Errors
-    /// [`SwapError`]; after [`SwapError::InTheWay`] nothing was changed.
-    pub fn restore_from_base(
-        &mut self,
-        snapshot: &RawSnapshot,
-        these: impl Fn(&[u8]) -> bool,
-    ) -> Result<(), SwapError> {
-        let base = self.base_tree();
-        self.restore_from_tree(snapshot, &base, these).map(drop)
-    }
-
-    /// Like [`Repo::restore_from_base`], but restores the files of another tree and returns the paths that
-    /// differed.
+    /// Restores every file whose path is in `these` to a tree for good, and removes those that the tree does not
+    /// have. `snapshot` is the present state. Returns the paths that differed.
     ///
     /// # Errors
     /// [`SwapError`]; after [`SwapError::InTheWay`] nothing was changed.
@@ -100,12 +82,7 @@ impl Repo {
     ) -> Result<Vec<Vec<u8>>, SwapError> {
         let _open = self.unseal()?;
         let now = self.write_tree_of(snapshot, &self.scratch_index(&self.private.index())?)?;
-        let mut diffs = self.diff_trees(now.as_str(), to.as_str())?;
-        diffs.retain(|diff| these(&diff.path));
-        let bad = self.unswappable(&diffs);
-        if !bad.is_empty() {
-            return Err(SwapError::InTheWay(bad));
-        }
+        let diffs = self.swappable(now.as_str(), to.as_str(), these)?;
         let index = self.index_with(to.as_str(), &self.private.index())?;
         self.exchange(&diffs, &index)?;
         Ok(diffs.into_iter().map(|diff| diff.path).collect())
@@ -154,13 +131,6 @@ impl Repo {
             }
             (saved, now) => saved == now,
         })
-    }
-
-    pub(crate) fn empty_tree(&self) -> Result<String, GitError> {
-        let call = self
-            .call()
-            .args(["hash-object", "-w", "-t", "tree", "--stdin"]);
-        call.stdin(Vec::new()).line()
     }
 
     fn replaced_dir(&self) -> PathBuf {

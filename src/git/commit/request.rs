@@ -116,13 +116,11 @@ pub enum Stage {
 /// A tree that may be committed because it was verified.
 #[derive(Debug)]
 pub struct Staged {
-    pub(crate) tree: String,
-    pub(crate) changed: Vec<ChangedPath>,
+    pub(crate) content: StagedTree,
     pub(crate) parents: Vec<String>,
     pub(crate) old: Option<String>,
     pub(crate) branch: Option<String>,
     pub(crate) plan: Option<PlanLanding>,
-    pub(crate) objects: NewObjects,
     /// Corrections that were made on the way, for warnings.
     pub(crate) warnings: Vec<String>,
 }
@@ -142,7 +140,7 @@ pub(crate) struct StagedTree {
 impl Staged {
     /// The paths that the tree changes compared with the base, including the plan.
     pub fn changed(&self) -> &[ChangedPath] {
-        &self.changed
+        &self.content.changed
     }
 }
 

@@ -12,6 +12,9 @@ use crate::git::snapshot::change::{Change, ChangeKind, Exempt, RawSnapshot};
 use crate::git::snapshot::ignore::holds_ignore_rules;
 use std::fs;
 
+/// Why HEAD goes back, for its log.
+pub(super) const BACK: &str = "sprag: back to the base";
+
 /// The result of a restore.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Restored {
@@ -71,7 +74,7 @@ impl Repo {
         done.restored.sort();
         done.removed.sort();
         let base = self.private.state.base.clone();
-        self.point_head_to(base.as_deref())?;
+        self.point_head_to(base.as_deref(), BACK)?;
         lock.replace(&self.private.index())?;
         Ok(done)
     }
@@ -123,10 +126,9 @@ impl Repo {
         };
         let kept = format!("refs/sprag/{}/{}", ref_component(run), ref_component(task));
         self.real_call()
-            .git()
             .args(["update-ref", "--no-deref", &kept, &tip])
             .run()?;
-        self.point_head_to(self.private.state.base.as_deref())?;
+        self.point_head_to(self.private.state.base.as_deref(), BACK)?;
         Ok(Some(kept))
     }
 
@@ -137,7 +139,7 @@ impl Repo {
     /// When git fails; then nothing has moved.
     pub fn put_head_back(&mut self, commit: Option<&RevId>) -> Result<(), GitError> {
         let _open = self.unseal()?;
-        self.point_head_to(commit.map(|commit| commit.0.as_str()))
+        self.point_head_to(commit.map(|commit| commit.0.as_str()), BACK)
     }
 
     /// Resets the repository's index to the base and discards everything that was staged. The work tree is
@@ -152,18 +154,16 @@ impl Repo {
         Ok(())
     }
 
-    /// Moves HEAD or its branch to this commit and so drops the agent's commits from it.
-    pub(super) fn point_head_to(&self, commit: Option<&str>) -> Result<(), GitError> {
+    /// Moves HEAD or its branch to this commit, for a reason that its log gives.
+    pub(crate) fn point_head_to(&self, commit: Option<&str>, reason: &str) -> Result<(), GitError> {
         let head = self.head_state()?;
         if head.oid.as_deref() == commit {
             return Ok(());
         }
         let name = head.branch.as_deref().unwrap_or("HEAD");
         let old = head.oid.unwrap_or_else(|| self.no_object());
-        let git = self.real_call();
-        let call = git
-            .git()
-            .args(["update-ref", "--no-deref", "-m", "sprag: back to the base"]);
+        let update = ["update-ref", "--no-deref", "-m", reason];
+        let call = self.real_call().args(update).durably();
         match commit {
             Some(commit) => call.args([name, commit, &old]).run().map(drop),
             None => call.args(["-d", name, &old]).run().map(drop),

@@ -5,14 +5,11 @@ use crate::git::command::Call;
 use crate::git::copy_tree::{is_absence, make_dir, metadata, move_tree, remove};
 use crate::git::entries::{PathInspector, split};
 use crate::git::error::{GitError, io_error};
-use crate::git::files::write_atomically;
 use crate::git::private::seal::MOVED_AWAY;
 use crate::git::repo::Repo;
-use crate::git::snapshot::listing::{GITLINK, RawDiff};
+use crate::git::snapshot::listing::RawDiff;
 use crate::plain_file;
-use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeSet;
 use std::fs::{self, File, Permissions};
 use std::io;
 use std::os::unix::ffi::OsStringExt;
@@ -49,34 +46,9 @@ pub(super) struct SavedFiles {
     pub made: Vec<Vec<u8>>,
 }
 
-/// Writes a record atomically.
-pub(super) fn write_record(path: &Path, record: &impl Serialize) -> Result<(), GitError> {
-    let text = serde_json::to_vec(record).map_err(damaged(path))?;
-    write_atomically(path, &text)
-}
-
-/// Reads a record, or returns `None` if there is none.
-pub(super) fn read_record<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, GitError> {
-    if metadata(path)?.is_none() {
-        return Ok(None);
-    }
-    let text = fs::read(path).map_err(io_error("read", path))?;
-    serde_json::from_slice(&text)
-        .map(Some)
-        .map_err(damaged(path))
-}
-
-fn damaged(path: &Path) -> impl FnOnce(serde_json::Error) -> GitError {
-    let path = path.to_path_buf();
-    move |error| GitError::Private {
-        path,
-        why: error.to_string(),
-    }
-}
-
 impl Repo {
     /// A copy of the index `of` with the entries of a tree.
-    pub(super) fn index_with(&self, tree: &str, of: &Path) -> Result<TempPath, GitError> {
+    pub(crate) fn index_with(&self, tree: &str, of: &Path) -> Result<TempPath, GitError> {
         let index = self.scratch_index(of)?;
         self.with_index(&index)
             .args(["read-tree", "--reset", "-i", tree])
@@ -211,20 +183,6 @@ impl Repo {
 
     pub(crate) fn with_index(&self, index: &Path) -> Call<'_> {
         self.call().env("GIT_INDEX_FILE", index)
-    }
-
-    /// The paths that cannot be replaced: git would remove a directory in the place of a file with everything
-    /// in it, and a submodule is not a file.
-    pub(crate) fn unswappable(&self, diffs: &[RawDiff]) -> Vec<Vec<u8>> {
-        let known: BTreeSet<&[u8]> = diffs.iter().map(|diff| diff.path.as_slice()).collect();
-        let is_bad = |diff: &&RawDiff| {
-            let full = self.real.work_tree.join(as_path(&diff.path));
-            let is_dir = full.symlink_metadata().is_ok_and(|meta| meta.is_dir());
-            [diff.before.mode, diff.after.mode].contains(&GITLINK)
-                || (is_dir && has_others(&full, &diff.path, &known))
-        };
-        let bad = diffs.iter().filter(is_bad);
-        bad.map(|diff| diff.path.clone()).collect()
     }
 
     /// Saves the entry at a path to disk, with the content in the file of this number in `dir`. Missing
@@ -369,20 +327,4 @@ impl Repo {
         };
         written.map_err(io_error("write", &full))
     }
-}
-
-/// Whether a directory holds files that are not in `known`.
-fn has_others(dir: &Path, name: &[u8], known: &BTreeSet<&[u8]>) -> bool {
-    let mut open = vec![(dir.to_path_buf(), name.to_vec())];
-    while let Some((dir, name)) = open.pop() {
-        for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
-            let below = [&name, b"/".as_slice(), &entry.file_name().into_vec()].concat();
-            match entry.file_type() {
-                Ok(kind) if kind.is_dir() => open.push((entry.path(), below)),
-                _ if known.contains(below.as_slice()) => {}
-                _ => return true,
-            }
-        }
-    }
-    false
 }

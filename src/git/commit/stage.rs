@@ -8,12 +8,10 @@ use crate::git::commit::request::{
     StagedTree, hex,
 };
 use crate::git::entries::{OnDisk, PathInspector, inspect_all, split};
-use crate::git::error::{GitError, io_error};
+use crate::git::error::GitError;
 use crate::git::files::copy_index;
 use crate::git::filters::said::IGNORED;
-use crate::git::objects::loose::{object_id, write_object};
 use crate::git::preflight::Operation;
-use crate::git::private::directory::tree_of;
 use crate::git::private::programs::{signing_file, with_configuration};
 use crate::git::repo::Repo;
 use crate::git::snapshot::change::{Change, ChangeKind, RawSnapshot, Unread};
@@ -64,23 +62,15 @@ impl Repo {
         let (staged, plan) = self.past_false_objects(&mut warnings, || {
             self.stage_tree(snapshot, &changes, request.plan.as_ref())
         })?;
-        let StagedTree {
-            tree,
-            changed,
-            objects,
-            ..
-        } = staged.clone();
         let parent = request.parent.as_ref().map(|parent| parent.0.clone());
         let parent_tree = match &parent {
-            Some(commit) if parent != self.private.state.base => {
-                tree_of(&self.real, &self.private.root, commit)?
-            }
+            Some(commit) if parent != self.private.state.base => self.raw_commit(commit)?.tree,
             _ => self.private.state.base_tree.clone(),
         };
-        if tree == parent_tree && request.merged.is_none() {
+        if staged.tree == parent_tree && request.merged.is_none() {
             return Ok(Stage::Nothing);
         }
-        self.staged_tree = Some(staged);
+        self.staged_tree = Some(staged.clone());
         let merged = request.merged.as_ref().map(|merged| merged.0.clone());
         let parents = parent.into_iter().chain(merged).collect();
         let old = match &snapshot.known.head {
@@ -89,13 +79,11 @@ impl Repo {
         };
         let branch = snapshot.known.branch.clone();
         Ok(Stage::Ready(Staged {
-            tree,
-            changed,
+            content: staged,
             parents,
             old,
             branch,
             plan,
-            objects,
             warnings,
         }))
     }
@@ -162,7 +150,7 @@ impl Repo {
         Ok(LandingIntent {
             warnings,
             commit: RevId(commit),
-            tree: Some(staged.tree),
+            tree: Some(staged.content.tree),
             old: staged.old.map(RevId),
             branch: staged.branch,
             subject,
@@ -177,7 +165,7 @@ impl Repo {
         message: &str,
         identity: &Identity,
     ) -> Result<String, GitError> {
-        let mut call = self.signed(self.commit_of(&staged.tree, identity));
+        let mut call = self.signed(self.commit_of(&staged.content.tree, identity));
         for parent in &staged.parents {
             call = call.args(["-p", parent]);
         }
@@ -204,11 +192,7 @@ impl Repo {
 
     /// A commit of a tree, with the message from standard input.
     fn commit_of<'a>(&'a self, tree: &'a str, identity: &Identity) -> Call<'a> {
-        let mut call = self.call();
-        for role in ["AUTHOR", "COMMITTER"] {
-            call = call.env(format!("GIT_{role}_NAME"), &identity.name);
-            call = call.env(format!("GIT_{role}_EMAIL"), &identity.email);
-        }
+        let call = self.call().in_name_of(&identity.name, &identity.email);
         call.args(["commit-tree", tree, "-F", "-"])
     }
 
@@ -297,30 +281,21 @@ impl Repo {
         }
         if !files.is_empty() {
             let args = ["update-index", "--add", "--remove", "--replace", "-z"];
-            let mut call = self.staging(target).args(args);
+            let mut call = self.staging(target).loose().args(args);
             if let Some(PlanEntry { mode, oid, path }) = &entry {
                 let info = [format!("{mode:06o},{oid},").as_bytes(), path].concat();
                 call = call.args(["--cacheinfo"]).args([as_path(&info)]);
             }
-            let call = call.args(["--stdin"]);
-            let call = match (target.durable, self.has_big(&files)) {
-                (false, _) => call,
-                (true, true) => call.durably(),
-                (true, false) => call.durably_together(),
-            };
+            call = call.args(["--stdin"]);
+            if target.durable {
+                call = call.durably_together();
+            }
             let stderr = call.stdin(nul_joined(files.iter().copied())).run()?.stderr;
             if stderr.contains(IGNORED) {
                 left_out.extend(self.left_out(target, files)?);
             }
         }
         Ok(left_out)
-    }
-
-    fn has_big(&self, files: &[&[u8]]) -> bool {
-        files.iter().any(|path| {
-            let meta = self.real.work_tree.join(as_path(path)).symlink_metadata();
-            meta.is_ok_and(|meta| meta.len() >= Call::IN_MEMORY_LIMIT)
-        })
     }
 
     /// Those of these files that are missing in the index.
@@ -360,10 +335,7 @@ impl Repo {
             let content = plan.content.clone();
             self.filter_content(target, &plan.path, content)?
         } else {
-            let oid = object_id("blob", &plan.content, self.real.id_length());
-            write_object(&target.objects, &oid, "blob", &plan.content)
-                .map_err(io_error("write to", &target.objects))?;
-            oid
+            self.store("blob", &plan.content)?
         };
         let seen = inspect_all(&self.real.work_tree, &[plan.path.as_slice()]);
         let (mode, before) = match seen.first() {
@@ -390,7 +362,7 @@ impl Repo {
 
     fn refuse_conflicts(&self, snapshot: &RawSnapshot) -> Result<(), CommitError> {
         let operation = Operation::under_way(&self.real.git_dir);
-        if let Some(operation) = operation.filter(|operation| *operation != Operation::Bisect) {
+        if let Some(operation) = operation.filter(|operation| !operation.is_search()) {
             return Err(CommitError::InProgress(operation));
         }
         if !snapshot.unmerged.is_empty() {
@@ -410,8 +382,12 @@ impl Repo {
             }
             let path = self.real.work_tree.join(as_path(&change.path));
             let file = plain_file::open(&path);
-            let has = file.is_ok_and(|file| has_conflict(BufReader::new(file), markers));
-            if has && !self.base_has_conflict(&change.path, markers)? {
+            if !file.is_ok_and(|file| has_conflict(BufReader::new(file), markers)) {
+                continue;
+            }
+            // A file about conflicts may have had one before.
+            let before = self.base_file(&change.path)?.unwrap_or_default();
+            if !has_conflict(before.as_slice(), markers) {
                 marked.push(change.path.clone());
             }
         }
@@ -420,12 +396,6 @@ impl Repo {
         } else {
             Err(CommitError::Conflicts(marked))
         }
-    }
-
-    /// Whether the base version already contains a conflict, as a file about conflicts may.
-    fn base_has_conflict(&self, path: &[u8], markers: Markers) -> Result<bool, GitError> {
-        let content = self.base_file(path)?.unwrap_or_default();
-        Ok(has_conflict(content.as_slice(), markers))
     }
 }
 

@@ -5,19 +5,21 @@
 //! have read it in between.
 
 use crate::domain::snapshot::RevId;
-use crate::git::bytes::display_paths;
+use crate::git::bytes::{as_path, display_paths};
 use crate::git::commit::request::CommitError;
-use crate::git::commit::saved_files::{Saved, SavedFiles, read_record, write_record};
+use crate::git::commit::saved_files::{Saved, SavedFiles};
 use crate::git::commit::stage::{Target, committed, record, refuse_unreadable};
 use crate::git::copy_tree::{make_dir, metadata, remove};
 use crate::git::error::GitError;
-use crate::git::files::copy_index;
+use crate::git::files::{copy_index, read_record, write_record};
 use crate::git::remote::error::RemoteError;
 use crate::git::repo::Repo;
 use crate::git::snapshot::change::{Change, ChangeKind, Exempt, RawSnapshot};
-use crate::git::snapshot::listing::{GITLINK, Recorded};
+use crate::git::snapshot::listing::{GITLINK, RawDiff, Recorded};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Path, PathBuf};
 
 /// The id of a tree that Sprag has written or knows.
@@ -103,15 +105,6 @@ impl Repo {
         Ok(changes.collect())
     }
 
-    /// The content of a path in a tree, or `None` if there is no such file.
-    ///
-    /// # Errors
-    /// When git cannot be run.
-    pub fn file_in(&self, tree: &TreeId, path: &[u8]) -> Result<Option<Vec<u8>>, GitError> {
-        let _open = self.unseal_to_read()?;
-        self.blob_at(&tree.0, path)
-    }
-
     /// The tree of a commit.
     ///
     /// # Errors
@@ -168,8 +161,7 @@ impl Repo {
         diffs.retain(|diff| paths.contains(&diff.path) || contents.contains_key(&diff.path));
         for diff in &mut diffs {
             if let Some(content) = contents.get(&diff.path) {
-                let write = self.call().args(["hash-object", "-w", "--stdin"]);
-                diff.after.oid = write.stdin(content.clone()).line()?;
+                diff.after.oid = self.store("blob", content)?;
                 diff.after.mode = diff.before.mode;
             }
         }
@@ -181,12 +173,35 @@ impl Repo {
         let records = diffs
             .into_iter()
             .map(|diff| record(diff.after.mode, diff.after.oid, &diff.path));
-        let records: Vec<u8> = records.flatten().collect();
-        let index = self.index_with(&tree.0, &self.private.index())?;
-        let add = ["update-index", "--add", "--replace", "-z", "--index-info"];
-        self.with_index(&index).args(add).stdin(records).run()?;
-        let write = ["write-tree", "--missing-ok"];
-        Ok(TreeId(self.with_index(&index).args(write).line()?))
+        let tree = self.tree_with(&tree.0, records.flatten().collect())?;
+        Ok(TreeId(tree))
+    }
+
+    /// How those files of two trees differ whose paths are in `these`. Fails if the work tree cannot be brought
+    /// from the first to the second: git would remove a directory in the place of a file with everything in it,
+    /// and a submodule is not a file.
+    pub(crate) fn swappable(
+        &self,
+        from: &str,
+        to: &str,
+        these: impl Fn(&[u8]) -> bool,
+    ) -> Result<Vec<RawDiff>, SwapError> {
+        let mut diffs = self.diff_trees(from, to)?;
+        diffs.retain(|diff| these(&diff.path));
+        let known: BTreeSet<&[u8]> = diffs.iter().map(|diff| diff.path.as_slice()).collect();
+        let is_bad = |diff: &&RawDiff| {
+            let full = self.real.work_tree.join(as_path(&diff.path));
+            let is_dir = full.symlink_metadata().is_ok_and(|meta| meta.is_dir());
+            [diff.before.mode, diff.after.mode].contains(&GITLINK)
+                || (is_dir && has_others(&full, &diff.path, &known))
+        };
+        let bad = diffs.iter().filter(is_bad).map(|diff| diff.path.clone());
+        let bad: Vec<Vec<u8>> = bad.collect();
+        if bad.is_empty() {
+            Ok(diffs)
+        } else {
+            Err(SwapError::InTheWay(bad))
+        }
     }
 
     /// Changes the work tree from the state of `snapshot`, which must be the present one, to `tree`, and
@@ -212,11 +227,7 @@ impl Repo {
         let kept = dir.join("index");
         copy_index(&self.private.index(), &kept)?;
         let now = self.write_tree_of(snapshot, &kept)?;
-        let diffs = self.diff_trees(&now.0, &tree.0)?;
-        let bad = self.unswappable(&diffs);
-        if !bad.is_empty() {
-            return Err(SwapError::InTheWay(bad));
-        }
+        let diffs = self.swappable(&now.0, &tree.0, |_| true)?;
         let differing = diffs.iter().map(|diff| diff.path.clone()).collect();
         let index = self.index_with(&tree.0, &kept)?;
         let listed = self
@@ -270,7 +281,7 @@ impl Repo {
         if found.fingerprint().0 != record.fingerprint {
             return Err(SwapError::NotRestored(found.dirty_paths()));
         }
-        self.forget_swap()
+        Ok(self.forget_swap()?)
     }
 
     /// Undoes the swap of a dead process.
@@ -278,15 +289,13 @@ impl Repo {
         if let Some(record) = read_record::<Record>(&self.swap_record())? {
             self.put_back_files(&record)?;
         }
+        self.forget_swap()
+    }
+
+    fn forget_swap(&self) -> Result<(), GitError> {
         remove(&self.swap_record())?;
         self.remove_away_dirs()?;
         remove(&self.swap_dir())
-    }
-
-    fn forget_swap(&self) -> Result<(), SwapError> {
-        remove(&self.swap_record())?;
-        self.remove_away_dirs()?;
-        Ok(remove(&self.swap_dir())?)
     }
 
     fn swap_dir(&self) -> PathBuf {
@@ -326,4 +335,20 @@ fn hidden(snapshot: &RawSnapshot) -> impl Iterator<Item = &Vec<u8>> {
     let all = snapshot.changes.iter().chain(&snapshot.uncounted);
     all.filter(|change| change.newly_ignored)
         .map(|change| &change.path)
+}
+
+/// Whether a directory holds files that are not in `known`.
+fn has_others(dir: &Path, name: &[u8], known: &BTreeSet<&[u8]>) -> bool {
+    let mut open = vec![(dir.to_path_buf(), name.to_vec())];
+    while let Some((dir, name)) = open.pop() {
+        for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
+            let below = [&name, b"/".as_slice(), &entry.file_name().into_vec()].concat();
+            match entry.file_type() {
+                Ok(kind) if kind.is_dir() => open.push((entry.path(), below)),
+                _ if known.contains(below.as_slice()) => {}
+                _ => return true,
+            }
+        }
+    }
+    false
 }

@@ -82,6 +82,7 @@ impl Repo {
             .call_with_filters(&scratch)
             .env("GIT_INDEX_FILE", &index)
             .env("GIT_OBJECT_DIRECTORY", &objects)
+            .loose()
             .args([
                 "update-index",
                 "--add",

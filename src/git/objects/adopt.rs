@@ -39,28 +39,22 @@ impl Repo {
 
     /// Returns the ids under which the repository afterwards has other content or nothing.
     fn adopt_once(&self, objects: &NewObjects) -> Result<Vec<String>, GitError> {
-        let elsewhere = self.write_files(objects)?;
-        if elsewhere {
-            self.adopt_packs()?;
-        }
+        self.write_files(objects)?;
         self.unsound_in_repository(&objects.ids().collect::<Vec<_>>())
     }
 
-    /// Writes the loose objects, and returns whether there are others.
-    fn write_files(&self, objects: &NewObjects) -> Result<bool, GitError> {
+    /// Writes the objects that Sprag has made. The repository has the others already.
+    fn write_files(&self, objects: &NewObjects) -> Result<(), GitError> {
         let own = self.own_objects();
         let shared = self.shared_objects();
         let one_by_one = objects.ids().count() <= FLUSHED_ONE_BY_ONE;
-        let mut elsewhere = false;
         let mut directories = BTreeSet::new();
         for stage in objects.stages() {
             let mut written: Vec<(TempPath, PathBuf)> = Vec::new();
             for id in stage {
                 let to = loose_path(&shared, id);
-                match written_anew(&loose_path(&own, id), &to, id, one_by_one)? {
-                    Some(file) => written.push((file, to)),
-                    None => elsewhere = true,
-                }
+                let file = written_anew(&loose_path(&own, id), &to, id, one_by_one)?;
+                written.extend(file.map(|file| (file, to)));
             }
             if !one_by_one {
                 flush_file_system(&shared)?;
@@ -78,37 +72,10 @@ impl Repo {
             directories.iter().try_for_each(|dir| {
                 let flushed = File::open(dir).and_then(|dir| dir.sync_all());
                 flushed.map_err(io_error("write", dir))
-            })?
+            })
         } else {
-            flush_file_system(&shared)?
+            flush_file_system(&shared)
         }
-        Ok(elsewhere)
-    }
-
-    /// Copies Sprag's own packs, which git creates for very large files, and has git index them.
-    fn adopt_packs(&self) -> Result<(), GitError> {
-        let own = self.own_objects().join("pack");
-        let Ok(entries) = fs::read_dir(&own) else {
-            return Ok(());
-        };
-        for path in entries.filter_map(|entry| entry.ok().map(|entry| entry.path())) {
-            let name = path
-                .file_name()
-                .filter(|_| path.extension().is_some_and(|ending| ending == "pack"));
-            let Some(name) = name else { continue };
-            let to = self.shared_objects().join("pack").join(name);
-            let index = to.with_extension("idx");
-            if metadata(&to)?.is_some() && metadata(&index)?.is_some() {
-                continue;
-            }
-            fs::copy(&path, &to).map_err(io_error("copy to", &to))?;
-            let call = self
-                .bare_call()
-                .args(["index-pack", "-o"])
-                .args([&index, &to]);
-            call.durably().run()?;
-        }
-        Ok(())
     }
 }
 

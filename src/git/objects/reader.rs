@@ -323,7 +323,7 @@ impl<'r> ObjectReader<'r> {
     }
 
     /// The id of the tree with this id, or of the tree of the commit with this id.
-    pub(super) fn root_of(&self, id: &str) -> Result<String, GitError> {
+    pub(crate) fn root_of(&self, id: &str) -> Result<String, GitError> {
         let object = self.object(id)?.ok_or_else(|| missing(id))?;
         match object.kind.as_str() {
             "tree" => Ok(id.to_owned()),

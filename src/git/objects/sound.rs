@@ -2,8 +2,8 @@
 
 use crate::git::commit::request::CommitError;
 use crate::git::entries::Digest;
-use crate::git::error::GitError;
-use crate::git::objects::loose::read_loose;
+use crate::git::error::{GitError, io_error};
+use crate::git::objects::loose::{object_id, read_loose, write_object};
 use crate::git::objects::reader::ObjectReader;
 use crate::git::repo::Repo;
 use crate::plain_file;
@@ -22,6 +22,14 @@ impl Repo {
         ObjectReader::by(|| self.call()).after(&self.kept, self.own_objects())
     }
 
+    /// Writes an object to Sprag's own store, and returns its id.
+    pub(crate) fn store(&self, kind: &str, content: &[u8]) -> Result<String, GitError> {
+        let own = self.own_objects();
+        let id = object_id(kind, content, self.real.id_length());
+        write_object(&own, &id, kind, content).map_err(io_error("write to", &own))?;
+        Ok(id)
+    }
+
     /// The object store of the repository.
     pub(crate) fn shared_objects(&self) -> PathBuf {
         self.real.common_dir.join("objects")
@@ -33,7 +41,7 @@ impl Repo {
         &self,
         ids: &[&str],
     ) -> Result<HashMap<String, Digest>, CommitError> {
-        let reader = ObjectReader::by(|| self.call());
+        let reader = self.objects();
         let mut found = HashMap::new();
         let mut unsound = Vec::new();
         for id in ids {

@@ -10,7 +10,6 @@ use crate::git::private::ignore_rules::copy_exclude;
 use crate::git::private::programs::{
     PROGRAMS, has_filters, has_lfs, lfs_storage, signer_in_repository, write_programs,
 };
-use crate::git::private::recorded::keep;
 use crate::git::real::Real;
 use serde::{Deserialize, Serialize};
 use std::ffi::OsStr;
@@ -21,7 +20,7 @@ use std::path::{Path, PathBuf};
 /// Copies the files that are restored after a turn.
 pub(super) fn record(real: &Real, root: &Path) -> Result<(), GitError> {
     let mut places = recorded_places(real, root).into_iter();
-    places.try_for_each(|(place, copy)| keep(&place, &copy))
+    places.try_for_each(|(place, copy)| copy_tree(&place, &copy))
 }
 
 /// The state that must survive a restart.
@@ -172,7 +171,7 @@ pub(super) fn are_modes_kept(
         return Ok(false);
     }
     let args = ["-c", "core.fileMode=true", "diff-files", "--raw"];
-    let listed = real_call(real, root).git().args(args).run()?.stdout;
+    let listed = real_call(real, root).args(args).run()?.stdout;
     let is_same = |line: &[u8]| {
         let mut modes = line.split(|byte| matches!(byte, b' ' | b':'));
         let modes = (modes.nth(1), modes.next());

@@ -31,39 +31,20 @@ pub(crate) fn private_call<'a>(real: &'a Real, root: &Path) -> Call<'a> {
         .watching(real.roots())
 }
 
-/// Commands in the repository itself. They may only read or move refs, or read the index.
-pub(crate) struct RealCall<'a> {
-    pub(crate) real: &'a Real,
-    root: &'a Path,
-}
-
-pub(crate) fn real_call<'a>(real: &'a Real, root: &'a Path) -> RealCall<'a> {
-    RealCall { real, root }
-}
-
-impl<'a> RealCall<'a> {
-    pub(crate) fn git(&self) -> Call<'a> {
-        let settings = [
-            (
-                "core.hooksPath",
-                self.root.join("no-hooks").into_os_string(),
-            ),
-            ("core.fsmonitor", "false".into()),
-            ("core.commitGraph", "false".into()),
-            ("core.useReplaceRefs", "false".into()),
-            ("core.quotePath", "false".into()),
-        ];
-        let mut call = call(self.real)
-            .env("HOME", self.root.join(HOME))
-            .env("GIT_DIR", &self.real.git_dir)
-            .env("GIT_WORK_TREE", &self.real.work_tree)
-            .env("GIT_OPTIONAL_LOCKS", "0")
-            .watching(self.real.roots())
-            .env("GIT_CONFIG_COUNT", settings.len().to_string());
-        for (number, (key, value)) in settings.into_iter().enumerate() {
-            call = call.env(format!("GIT_CONFIG_KEY_{number}"), key);
-            call = call.env(format!("GIT_CONFIG_VALUE_{number}"), value);
-        }
-        call
-    }
+/// A command in the repository itself. It may only read or move refs, or read the index.
+pub(crate) fn real_call<'a>(real: &'a Real, root: &Path) -> Call<'a> {
+    let no_hooks = root.join("no-hooks");
+    call(real)
+        .env("HOME", root.join(HOME))
+        .env("GIT_DIR", &real.git_dir)
+        .env("GIT_WORK_TREE", &real.work_tree)
+        .env("GIT_OPTIONAL_LOCKS", "0")
+        .watching(real.roots())
+        .with_settings(&[
+            ("core.hooksPath", no_hooks.as_os_str()),
+            ("core.fsmonitor", "false".as_ref()),
+            ("core.commitGraph", "false".as_ref()),
+            ("core.useReplaceRefs", "false".as_ref()),
+            ("core.quotePath", "false".as_ref()),
+        ])
 }

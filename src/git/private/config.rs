@@ -27,7 +27,6 @@ const TAKEN_KEYS: &[&str] = &[
     "core.symlinks",
     "core.protecthfs",
     "core.protectntfs",
-    "core.bigfilethreshold",
     "core.checkroundtripencoding",
     "core.sparsecheckout",
     "core.sparsecheckoutcone",
@@ -101,18 +100,10 @@ impl Settings {
 /// A command in the real repository with the user's own configuration. Use it only for `git config` and for
 /// queries outside of a run, and only before the first turn.
 pub(crate) fn start_call(real: &Real) -> crate::git::command::Call<'_> {
-    let mut call = real.git.call(&real.work_tree);
-    for name in [
-        "GIT_CONFIG_NOSYSTEM",
-        "GIT_CONFIG_SYSTEM",
-        "GIT_CONFIG_GLOBAL",
-    ] {
-        call = call.without_env(name);
-    }
-    for (name, value) in real.environment.configuration() {
-        call = call.env(name, value);
-    }
-    call.env("GIT_DIR", &real.git_dir)
+    let call = real.git.call(&real.work_tree);
+    real.environment
+        .with_user(call)
+        .env("GIT_DIR", &real.git_dir)
         .env("GIT_WORK_TREE", &real.work_tree)
         .watching(real.roots())
         .timeout(QUERY_TIMEOUT)

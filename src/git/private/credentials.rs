@@ -6,7 +6,7 @@
 use crate::git::bytes::as_path;
 use crate::git::copy_tree::{copy_tree, make_dir, remove};
 use crate::git::error::{GitError, io_error};
-use crate::git::files::{replace_file, write_atomically};
+use crate::git::files::{read_record, replace_file, write_atomically, write_record};
 use crate::git::private::adopted::recorded_places;
 use crate::git::private::config::start_call;
 use crate::git::real::Real;
@@ -14,7 +14,6 @@ use crate::git::repo::Repo;
 use crate::plain_file;
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
-use std::io::Read;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
@@ -202,8 +201,7 @@ impl Repo {
             write_atomically(&dir.join(&original), &content)?;
             let file = file.as_os_str().as_bytes().to_vec();
             hidden.push(Hidden { file, original });
-            let list = serde_json::to_vec(&hidden).unwrap_or_default();
-            write_atomically(&dir.join("list.json"), &list)?;
+            write_record(&dir.join("list.json"), hidden)?;
         }
         let copy = dir.join("edited");
         write_atomically(&copy, &content)?;
@@ -245,22 +243,10 @@ impl Repo {
 
     fn hidden(&self) -> Result<Vec<Hidden>, GitError> {
         let list = self.hidden_dir().join("list.json");
-        if list.symlink_metadata().is_err() {
-            return Ok(Vec::new());
-        }
-        let text = read(&list)?;
-        serde_json::from_slice(&text).map_err(|error| GitError::Private {
-            path: list.clone(),
-            why: error.to_string(),
-        })
+        Ok(read_record(&list)?.unwrap_or_default())
     }
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, GitError> {
-    let file = plain_file::open(path).map_err(io_error("read", path))?;
-    let mut content = Vec::new();
-    let mut file = file.take(FILE_LIMIT);
-    file.read_to_end(&mut content)
-        .map_err(io_error("read", path))?;
-    Ok(content)
+    plain_file::read(path, FILE_LIMIT).map_err(io_error("read", path))
 }

@@ -5,6 +5,7 @@ use crate::git::copy_tree::{make_dir, metadata};
 use crate::git::damage;
 use crate::git::error::{GitError, io_error};
 use crate::git::files::{copy_content, write_atomically};
+use crate::git::objects::reader::ObjectReader;
 use crate::git::private::adopted::{State, are_modes_kept, copy_hooks, hooks, record};
 use crate::git::private::calls::{HOME, git_dir, private_call, real_call};
 use crate::git::private::config::Settings;
@@ -38,7 +39,7 @@ impl PrivateDir {
             make_dir(&root.join(dir))?;
         }
         let settings = Settings::read(real)?;
-        let head = read_head(&real_call(real, root))?;
+        let head = read_head(|| real_call(real, root))?;
         let mut state = State {
             version: VERSION,
             repository: digest(real),
@@ -59,7 +60,7 @@ impl PrivateDir {
         record(real, root)?;
         point_head(root, head.branch.as_deref(), head.oid.as_deref())?;
         let base_tree = match &head.oid {
-            Some(oid) => tree_of(real, root, oid)?,
+            Some(oid) => ObjectReader::by(|| private_call(real, root)).root_of(oid)?,
             None => empty_tree(real, root)?,
         };
         let sparse = settings.is_true("core.sparsecheckout", false);
@@ -194,13 +195,6 @@ pub(crate) fn write_ref(root: &Path, name: &str, content: &[u8]) -> Result<(), G
         file.persist(&path).map(drop).map_err(|error| error.error)
     });
     written.map_err(io_error("write", &path))
-}
-
-pub(crate) fn tree_of(real: &Real, root: &Path, commit: &str) -> Result<String, GitError> {
-    let wanted = format!("{commit}^{{tree}}");
-    private_call(real, root)
-        .args(["rev-parse", "--verify", "--quiet", &wanted])
-        .line()
 }
 
 /// Writes the empty tree into the private directory, so that git can compare with it.

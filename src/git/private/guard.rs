@@ -2,18 +2,17 @@
 
 use crate::domain::outcome::short_id;
 use crate::domain::snapshot::{Head, RevId};
-use crate::git::copy_tree::{copy_tree, metadata, remove};
+use crate::git::bytes::path_within;
+use crate::git::copy_tree::{copy_tree, metadata, remove, same};
 use crate::git::error::GitError;
 use crate::git::preflight::Operation;
 use crate::git::private::adopted::recorded_places;
 use crate::git::private::head::HeadState;
-use crate::git::private::recorded::{is_as_kept, put_back};
 use crate::git::private::refs::{Refs, SYMBOLIC};
 use crate::git::repo::Repo;
 use crate::plain_file;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
-use std::fmt;
 use std::io::Read;
 use std::path::Path;
 
@@ -59,10 +58,11 @@ impl TurnMark {
 }
 
 /// A forbidden change to the repository during a turn. It has been undone.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Violation {
     /// HEAD points to another branch or commit.
+    #[error("HEAD was switched from {from} to {to}")]
     BranchSwitched {
         /// Branch or commit at the start.
         from: String,
@@ -70,6 +70,10 @@ pub enum Violation {
         to: String,
     },
     /// The branch lost commits that it had.
+    #[error("{}", match to {
+        Some(to) => format!("history was rewritten: {to} does not descend from {from}"),
+        None => format!("the branch was deleted (it was at {from})"),
+    })]
     HistoryRewritten {
         /// Its commit at the start.
         from: String,
@@ -77,6 +81,7 @@ pub enum Violation {
         to: Option<String>,
     },
     /// The branch has a commit whose changes cannot be read within Sprag's limits.
+    #[error("the branch was moved to {commit}, which {why}")]
     UnreadableCommit {
         /// The commit, or the tip of the commits among which it is.
         commit: String,
@@ -84,11 +89,13 @@ pub enum Violation {
         why: String,
     },
     /// More refs changed than are named.
+    #[error("{count} more refs were changed")]
     FurtherRefs {
         /// How many more.
         count: usize,
     },
     /// A ref that the agent may not change was created, moved or deleted.
+    #[error("{name} was {}", described(from.as_ref(), to.as_ref()))]
     RefChanged {
         /// Its full name.
         name: String,
@@ -99,36 +106,14 @@ pub enum Violation {
     },
 }
 
-impl fmt::Display for Violation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::BranchSwitched { from, to } => write!(f, "HEAD was switched from {from} to {to}"),
-            Self::HistoryRewritten { from, to: Some(to) } => {
-                write!(
-                    f,
-                    "history was rewritten: {to} does not descend from {from}"
-                )
-            }
-            Self::HistoryRewritten { from, to: None } => {
-                write!(f, "the branch was deleted (it was at {from})")
-            }
-            Self::UnreadableCommit { commit, why } => {
-                write!(f, "the branch was moved to {commit}, which {why}")
-            }
-            Self::FurtherRefs { count } => write!(f, "{count} more refs were changed"),
-            Self::RefChanged { name, to: None, .. } => write!(f, "{name} was deleted"),
-            // The commit may be somebody else's, and nothing else names it any more.
-            Self::RefChanged {
-                name,
-                from,
-                to: Some(to),
-            } => {
-                let how = from.as_ref().map_or("created at", |_| "moved to");
-                let to = to.strip_prefix(SYMBOLIC).unwrap_or_else(|| short_id(to));
-                write!(f, "{name} was {how} {to}")
-            }
-        }
-    }
+/// How a ref changed. The commit may be somebody else's, and nothing else names it any more.
+fn described(from: Option<&String>, to: Option<&String>) -> String {
+    let Some(to) = to else {
+        return "deleted".to_owned();
+    };
+    let how = from.map_or("created at", |_| "moved to");
+    let to = to.strip_prefix(SYMBOLIC).unwrap_or_else(|| short_id(to));
+    format!("{how} {to}")
 }
 
 /// A commit that the agent made itself.
@@ -212,51 +197,39 @@ impl Repo {
         })
     }
 
-    /// Undoes what was done to configuration, hooks and similar files since the last turn, and names those.
+    /// Restores configuration, hooks and similar files to their state at the start of the run, and names
+    /// those that differed.
     ///
     /// # Errors
     /// When the repository is gone or one of them cannot be restored.
-    pub fn undo_changed_configuration(&self) -> Result<Vec<String>, GitError> {
+    pub fn restore_metadata(&self) -> Result<Vec<String>, GitError> {
         let _open = self.unseal_to_read()?;
-        self.restore_metadata()
-    }
-
-    /// Restores configuration, hooks and similar files to their state at the start of the run, and names
-    /// those that differed.
-    pub(crate) fn restore_metadata(&self) -> Result<Vec<String>, GitError> {
         self.ensure_in_place()?;
         let mut warnings = self.restore_places(|_| true)?;
         warnings.extend(self.clear_git_dirs()?);
         Ok(warnings)
     }
 
-    /// Like [`Repo::restore_metadata`], but without hooks and `info`.
-    pub(crate) fn restore_configuration(&self) -> Result<Vec<String>, GitError> {
-        let many = ["hooks", "info"];
-        self.restore_places(|place| !many.iter().any(|name| place.ends_with(name)))
-    }
-
-    fn restore_places(&self, wanted: impl Fn(&Path) -> bool) -> Result<Vec<String>, GitError> {
+    /// Restores those of these files and directories that are `wanted`, and names those that differed.
+    pub(crate) fn restore_places(
+        &self,
+        wanted: impl Fn(&Path) -> bool,
+    ) -> Result<Vec<String>, GitError> {
         let mut warnings = Vec::new();
         let recorded = recorded_places(&self.real, &self.private.root).into_iter();
         for (place, copy) in recorded.filter(|(place, _)| wanted(place)) {
             if place.ends_with("info") && is_directory(&place)? {
                 copy_tree(&copy.join(SERVED), &place.join(SERVED))?;
             }
-            if !is_as_kept(&place, &copy).unwrap_or(false) {
-                put_back(&copy, &place)?;
-                warnings.push(format!("changes to {} were undone", self.shown(&place)));
+            if !same(&place, &copy).unwrap_or(false) {
+                copy_tree(&copy, &place)?;
+                warnings.push(format!(
+                    "changes to {} were undone",
+                    path_within(&place, &self.real.work_tree)
+                ));
             }
         }
         Ok(warnings)
-    }
-
-    fn shown(&self, place: &Path) -> String {
-        place
-            .strip_prefix(&self.real.work_tree)
-            .unwrap_or(place)
-            .display()
-            .to_string()
     }
 
     /// The lock files that a killed git left behind.
@@ -295,7 +268,10 @@ impl Repo {
         for name in names {
             let from = mark.refs.get(name);
             let to = now.get(name);
-            if from == to || self.is_own_branch(mark, name, to) {
+            // The checked-out branch may move forward, which is checked elsewhere, but not become a symbolic ref.
+            let is_own =
+                mark.branch.as_ref() == Some(name) && to.is_none_or(|to| !to.starts_with(SYMBOLIC));
+            if from == to || is_own {
                 continue;
             }
             if name.starts_with("refs/remotes/") && from.is_some() && !self.started_with_jj() {
@@ -366,7 +342,6 @@ impl Repo {
             }
             let call = self
                 .real_call()
-                .git()
                 .args(["update-ref", "--no-deref", "-z", "--stdin"]);
             // If one of them cannot be restored, none is, and each is tried.
             if call.stdin(lines).status()?.status == Some(0) {
@@ -392,16 +367,10 @@ impl Repo {
             remove(&packed)?;
             warnings.push(format!(
                 "{} was unreadable and removed: {error}",
-                self.shown(&packed)
+                path_within(&packed, &self.real.work_tree)
             ));
             self.refs_and_head()
         })
-    }
-
-    /// Whether `name` is the checked-out branch, which may move forward. Its history is checked elsewhere. It
-    /// may not become a symbolic ref.
-    fn is_own_branch(&self, mark: &TurnMark, name: &String, to: Option<&String>) -> bool {
-        mark.branch.as_ref() == Some(name) && to.is_none_or(|to| !to.starts_with(SYMBOLIC))
     }
 
     fn put_ref(&self, name: &str, value: Option<&String>) -> Result<(), GitError> {

@@ -1,9 +1,8 @@
 //! Reads HEAD of the repository.
 
 use crate::domain::snapshot::{Head, RevId};
-use crate::git::command::Output;
+use crate::git::command::Call;
 use crate::git::error::GitError;
-use crate::git::private::calls::RealCall;
 
 /// Where the repository's HEAD points.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,45 +22,23 @@ impl HeadState {
 }
 
 /// HEAD of the repository, from git: it has several storages for refs.
-pub(crate) fn read_head(call: &RealCall<'_>) -> Result<HeadState, GitError> {
-    match asked_at_once(call)? {
-        Some(head) => Ok(head),
-        None => asked_one_by_one(call),
+pub(crate) fn read_head<'c>(call: impl Fn() -> Call<'c>) -> Result<HeadState, GitError> {
+    let answer = |args: &[&str]| call().args(args).answer();
+    let both = answer(&["rev-parse", "HEAD", "--symbolic-full-name", "HEAD"])?;
+    if let Some((oid, name)) = both.as_deref().and_then(|both| both.split_once('\n')) {
+        let oid = Some(oid.to_owned());
+        match name {
+            "HEAD" => return Ok(HeadState { branch: None, oid }),
+            name if name.starts_with("refs/") && !name.contains('\n') => {
+                let branch = Some(name.to_owned());
+                return Ok(HeadState { branch, oid });
+            }
+            _ => {}
+        }
     }
-}
-
-/// Gets the usual answers from one command: an id, and the branch or `HEAD`.
-fn asked_at_once(call: &RealCall<'_>) -> Result<Option<HeadState>, GitError> {
-    let args = ["rev-parse", "HEAD", "--symbolic-full-name", "HEAD"];
-    let output = call.git().args(args).status()?;
-    let text = String::from_utf8_lossy(&output.stdout);
-    let mut lines = text.lines();
-    let (Some(0), Some(oid), Some(name), None) =
-        (output.status, lines.next(), lines.next(), lines.next())
-    else {
-        return Ok(None);
-    };
-    let branch = (name != "HEAD").then(|| name.to_owned());
-    let known = branch.as_ref().is_none_or(|name| name.starts_with("refs/"));
-    Ok(known.then(|| HeadState {
-        branch,
-        oid: Some(oid.to_owned()),
-    }))
-}
-
-/// Distinguishes an unborn branch from a HEAD that points nowhere.
-fn asked_one_by_one(call: &RealCall<'_>) -> Result<HeadState, GitError> {
-    let branch = call.git().args(["symbolic-ref", "-q", "HEAD"]).status()?;
-    let oid = call
-        .git()
-        .args(["rev-parse", "-q", "--verify", "HEAD"])
-        .status()?;
-    let text = |output: Output| match output.status {
-        Some(0) => Some(output.line()),
-        _ => None,
-    };
+    // The branch has no commit yet, or HEAD points nowhere.
     Ok(HeadState {
-        branch: text(branch),
-        oid: text(oid),
+        branch: answer(&["symbolic-ref", "-q", "HEAD"])?,
+        oid: answer(&["rev-parse", "-q", "--verify", "HEAD"])?,
     })
 }

@@ -11,7 +11,6 @@ pub(crate) mod head;
 pub(crate) mod ignore_rules;
 pub(crate) mod links;
 pub(crate) mod programs;
-mod recorded;
 pub(crate) mod refs;
 pub(crate) mod required_files;
 pub(crate) mod seal;

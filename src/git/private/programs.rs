@@ -44,9 +44,7 @@ pub(crate) fn signing_file(root: &Path) -> PathBuf {
 
 /// Makes a command read one of the two files, too.
 pub(crate) fn with_configuration<'a>(call: Call<'a>, file: &Path) -> Call<'a> {
-    call.env("GIT_CONFIG_COUNT", "1")
-        .env("GIT_CONFIG_KEY_0", "include.path")
-        .env("GIT_CONFIG_VALUE_0", file)
+    call.with_settings(&[("include.path", file.as_os_str())])
 }
 
 /// Writes both files.

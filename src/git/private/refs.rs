@@ -31,19 +31,14 @@ impl Repo {
         git_dir.symlink_metadata().ok()?;
         let git_dir = resolve_gitfile(&git_dir)?;
         let args = ["rev-parse", "-q", "--verify", "HEAD"];
-        let call = self.real_call().git().env("GIT_DIR", git_dir).args(args);
-        let output = call
-            .timeout(NESTED_TIMEOUT)
-            .status()
-            .ok()
-            .filter(|output| output.status == Some(0))?;
-        Some(output.line())
+        let call = self.real_call().env("GIT_DIR", git_dir).args(args);
+        call.timeout(NESTED_TIMEOUT).answer().ok()?
     }
 
     /// A command that may move the ref `name`. Refused if its file or log is behind a link.
     pub(crate) fn move_ref(&self, name: &str) -> Result<Call<'_>, GitError> {
         self.refuse_links(name)?;
-        Ok(self.real_call().git())
+        Ok(self.real_call())
     }
 
     /// Fails if a path that git writes to became a link.
@@ -60,13 +55,13 @@ impl Repo {
     /// HEAD of the repository itself.
     pub(crate) fn head_state(&self) -> Result<HeadState, GitError> {
         self.ensure_in_place()?;
-        read_head(&self.real_call())
+        read_head(|| self.real_call())
     }
 
     /// The refs of the repository, and its HEAD. A symbolic ref without a target is left out.
     pub(crate) fn refs_and_head(&self) -> Result<(Refs, HeadState), GitError> {
         let format = "--format=%(HEAD)%00%(objectname)%00%(symref)%00%(refname)";
-        let call = self.real_call().git().args(["for-each-ref", format]);
+        let call = self.real_call().args(["for-each-ref", format]);
         let listed = call.run()?.stdout;
         let mut refs = Refs::new();
         let mut head = None;
@@ -117,9 +112,8 @@ impl Repo {
         for below in ["refs/heads", "refs/remotes/origin"] {
             let wanted = format!("{below}/{}^{{commit}}", branch.short());
             let args = ["rev-parse", "-q", "--verify", &wanted];
-            let found = self.real_call().git().args(args).status()?;
-            if found.status == Some(0) {
-                return Ok(Some(RevId(found.line())));
+            if let Some(tip) = self.real_call().args(args).answer()? {
+                return Ok(Some(RevId(tip)));
             }
         }
         Ok(None)
@@ -129,8 +123,11 @@ impl Repo {
     pub fn default_branch(&self) -> Option<String> {
         let _open = self.unseal_to_read().ok()?;
         let args = ["symbolic-ref", "-q", "--short", "refs/remotes/origin/HEAD"];
-        let found = self.real_call().git().args(args).status().ok()?;
-        if let (Some(0), Some(name)) = (found.status, found.line().strip_prefix("origin/")) {
+        let found = self.real_call().args(args).answer().ok()?;
+        if let Some(name) = found
+            .as_deref()
+            .and_then(|name| name.strip_prefix("origin/"))
+        {
             return Some(name.to_owned());
         }
         let is_there = |name: &&str| {
@@ -155,8 +152,7 @@ impl Repo {
         let _open = self.unseal_to_read()?;
         let wanted = format!("{name}^{{commit}}");
         let args = ["rev-parse", "-q", "--verify", "--end-of-options", &wanted];
-        let found = self.real_call().git().args(args).status()?;
-        Ok((found.status == Some(0)).then(|| RevId(found.line())))
+        Ok(self.real_call().args(args).answer()?.map(RevId))
     }
 
     /// The merge base of two commits, or `None` if there is none.
@@ -167,8 +163,7 @@ impl Repo {
         let args = ["merge-base", checked_id(one)?, checked_id(other)?];
         let _open = self.unseal_to_read()?;
         self.refresh_shallow()?;
-        let found = self.call().args(args).status()?;
-        Ok((found.status == Some(0)).then(|| RevId(found.line())))
+        Ok(self.call().args(args).answer()?.map(RevId))
     }
 
     /// Whether a commit is in the history of another one. `false` also if that cannot be determined.

@@ -1,7 +1,7 @@
 //! Keeps the files readable that git always reads: removes special files in their place, and restores those
 //! that git needs to start.
 
-use crate::git::bytes::{as_path, display_path};
+use crate::git::bytes::{as_path, path_within};
 use crate::git::copy_tree::{make_dir, metadata, remove};
 use crate::git::damage::{is_head, is_index, required_files};
 use crate::git::entries::directories_of;
@@ -9,64 +9,40 @@ use crate::git::error::GitError;
 use crate::git::files::{copy_index, write_atomically};
 use crate::git::repo::Repo;
 use crate::git::special_files::{below, is_special_file};
-use rustix::fs::{AtFlags, Mode, OFlags, open, statat};
 use std::collections::BTreeSet;
-use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 impl Repo {
     /// Removes special files from the places that git always reads, and restores HEAD, the directory of refs
     /// and the index if git could not start without them. Returns what it did.
     pub(crate) fn clear_required_files(&self) -> Result<Vec<String>, GitError> {
-        let mut found = BTreeSet::new();
         let dirs = [self.real.git_dir.as_path(), &self.real.common_dir];
-        for path in required_files(dirs, self.private.state.branch.as_deref()) {
-            if is_special_file(&path) {
-                found.insert(path);
-            }
-        }
-        self.clear(&found)
+        let required = required_files(dirs, self.private.state.branch.as_deref());
+        self.clear(required.into_iter().filter(|path| is_special_file(path)))
     }
 
-    /// Like [`Repo::clear_required_files`], but everywhere in the git directories. Directories of loose objects
-    /// that have not changed since the run started are skipped, because no program can set a change time. If an
-    /// object there blocks a git command, the command's own check reports it.
+    /// Like [`Repo::clear_required_files`], but everywhere in the git directories.
     pub(crate) fn clear_git_dirs(&self) -> Result<Vec<String>, GitError> {
-        let objects = self.shared_objects();
-        let store = open(&objects, OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty()).ok();
-        let is_older = |name: &OsStr| {
-            let meta = statat(store.as_ref()?, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
-            Some(self.is_before_run((meta.st_ctime, i64::try_from(meta.st_ctime_nsec).ok()?)))
-        };
-        // There are hundreds of them, so their times are read without resolving whole paths.
-        let is_old_fan_out = |path: &Path| {
-            let name = path.file_name().unwrap_or_default();
-            let is_hex = name.len() == 2 && name.as_bytes().iter().all(u8::is_ascii_hexdigit);
-            is_hex && path.parent() == Some(objects.as_path()) && is_older(name) == Some(true)
-        };
         let mut found = BTreeSet::new();
         let mut dirs = vec![&self.real.git_dir];
         if !self.real.common_dir.starts_with(&self.real.git_dir) {
             dirs.push(&self.real.common_dir);
         }
         for dir in dirs {
-            below(dir, |path| !is_old_fan_out(path), |_| true, &mut found);
+            below(dir, |_| true, &mut found);
         }
-        self.clear(&found)
+        self.clear(found)
     }
 
-    /// Removes special files that blocked a git command.
-    pub(crate) fn clear_found(&self, found: &[PathBuf]) -> Result<Vec<String>, GitError> {
-        self.clear(&found.iter().cloned().collect())
-    }
-
-    fn clear(&self, found: &BTreeSet<PathBuf>) -> Result<Vec<String>, GitError> {
+    /// Removes special files that block git.
+    pub(crate) fn clear(
+        &self,
+        found: impl IntoIterator<Item = PathBuf>,
+    ) -> Result<Vec<String>, GitError> {
         let mut warnings = Vec::new();
-        for path in found {
-            remove(path)?;
-            let shown = path.strip_prefix(&self.real.work_tree).unwrap_or(path);
-            let shown = display_path(shown.as_os_str().as_bytes());
+        for path in found.into_iter().collect::<BTreeSet<PathBuf>>() {
+            remove(&path)?;
+            let shown = path_within(&path, &self.real.work_tree);
             warnings.push(format!(
                 "{shown} was a pipe or device on which git would block forever; it was removed"
             ));
@@ -77,19 +53,11 @@ impl Repo {
 
     /// Removes special files that would block git when it reads the attributes for these paths.
     pub(crate) fn clear_attribute_files(&self, paths: &[&[u8]]) -> Result<Vec<String>, GitError> {
-        let rules = self.attribute_files_above(paths.iter().copied());
-        self.clear(&rules.filter(|path| is_special_file(path)).collect())
-    }
-
-    /// The files of the work tree in which git looks for the attributes of these paths.
-    pub(crate) fn attribute_files_above<'a>(
-        &self,
-        paths: impl Iterator<Item = &'a [u8]>,
-    ) -> impl Iterator<Item = PathBuf> {
-        let directories: BTreeSet<&[u8]> = paths.flat_map(directories_of).collect();
+        let directories: BTreeSet<&[u8]> = paths.iter().copied().flat_map(directories_of).collect();
         let top = &self.real.work_tree;
         let file = |directory| top.join(as_path(directory)).join(".gitattributes");
-        directories.into_iter().map(file)
+        let rules = directories.into_iter().map(file);
+        self.clear(rules.filter(|path| is_special_file(path)))
     }
 
     /// Restores HEAD and refs: git does not recognise a repository without them and a directory of objects.

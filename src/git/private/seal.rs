@@ -6,13 +6,11 @@
 
 use crate::git::error::GitError;
 use crate::git::private::programs::PROGRAMS;
+use crate::plain_file;
 use crate::process::{Quiescence, quiescence};
-use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, openat, statat};
-use rustix::path::Arg;
-use std::ffi::CStr;
-use std::fs::{self, File};
-use std::io::{self, Read as _};
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::fs;
+use std::io;
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -155,108 +153,41 @@ fn known_digest(root: &Path) -> Result<[u8; 32], String> {
 }
 
 fn digest(root: &Path) -> io::Result<[u8; 32]> {
-    let mut walk = Walk {
-        hasher: blake3::Hasher::new(),
-        buffer: vec![0; BUFFER],
-        record: Vec::new(),
-    };
-    let root_dir = open(CWD, root, OFlags::DIRECTORY)?;
-    walk.add_directory(root_dir, &mut Vec::new())?;
+    let mut hasher = blake3::Hasher::new();
+    add_directory(root, Path::new(""), &mut hasher)?;
     let alternates = fs::read(root.join("git/objects/info/alternates"))?;
-    Ok(*walk.hasher.update(&alternates).finalize().as_bytes())
+    Ok(*hasher.update(&alternates).finalize().as_bytes())
 }
 
-/// Size in bytes of the buffer for the files that are read.
-const BUFFER: usize = 16 * 1024;
-
-struct Walk {
-    hasher: blake3::Hasher,
-    buffer: Vec<u8>,
-    /// What is added about an entry.
-    record: Vec<u8>,
-}
-
-impl Walk {
-    /// Adds everything below a directory, which is at `inside` in the private directory. Names are looked up in the
-    /// open directory and not by whole paths, which takes several times as long.
-    fn add_directory(&mut self, dir: OwnedFd, inside: &mut Vec<u8>) -> io::Result<()> {
-        let mut dir = Dir::new(dir)?;
-        let mut names = Vec::new();
-        while let Some(entry) = dir.read() {
-            let entry = entry?;
-            if ![c".", c".."].contains(&entry.file_name()) {
-                names.push(entry.file_name().to_owned());
-            }
+/// Adds everything below a directory, which is at `inside` in the private directory.
+fn add_directory(root: &Path, inside: &Path, hasher: &mut blake3::Hasher) -> io::Result<()> {
+    let entries = fs::read_dir(root.join(inside))?;
+    let names = entries.map(|entry| entry.map(|entry| inside.join(entry.file_name())));
+    let mut names = names.collect::<io::Result<Vec<PathBuf>>>()?;
+    names.sort();
+    for inside in names {
+        if inside == Path::new(INDEX) || FREE.iter().any(|free| inside == Path::new(free)) {
+            continue;
         }
-        names.sort();
-        let end = inside.len();
-        for name in &names {
-            if end > 0 {
-                inside.push(b'/');
-            }
-            inside.extend_from_slice(name.to_bytes());
-            self.add(dir.fd()?, name, inside)?;
-            inside.truncate(end);
+        let path = root.join(&inside);
+        let meta = path.symlink_metadata()?;
+        hasher.update(inside.as_os_str().as_bytes()).update(&[0]);
+        hasher.update(&meta.mode().to_le_bytes());
+        if meta.is_dir() {
+            add_directory(root, &inside, hasher)?;
+            continue;
         }
-        Ok(())
-    }
-
-    /// Adds the entry of this name in an open directory, which is at `path` in the private directory.
-    fn add(&mut self, dir: BorrowedFd<'_>, name: &CStr, path: &mut Vec<u8>) -> io::Result<()> {
-        if path == INDEX.as_bytes() || FREE.iter().any(|free| path == free.as_bytes()) {
-            return Ok(());
+        if meta.is_file() && READ.iter().any(|read| inside.starts_with(read)) {
+            hasher.update_reader(plain_file::open(&path)?)?;
         }
-        let meta = statat(dir, name, AtFlags::SYMLINK_NOFOLLOW)?;
-        let kind = FileType::from_raw_mode(meta.st_mode);
-        self.record.clear();
-        self.record.extend_from_slice(path);
-        self.record.push(0);
-        self.record.extend_from_slice(&meta.st_mode.to_le_bytes());
-        if kind.is_dir() {
-            self.hasher.update(&self.record);
-            return self.add_directory(open(dir, name, OFlags::DIRECTORY)?, path);
+        for number in [meta.size(), meta.ino()] {
+            hasher.update(&number.to_le_bytes());
         }
-        if kind.is_file()
-            && READ
-                .iter()
-                .any(|read| is_at_or_below(path, read.as_bytes()))
-        {
-            self.hasher.update(&self.record);
-            self.record.clear();
-            self.add_content(File::from(open(dir, name, OFlags::NONBLOCK)?))?;
-        }
-        self.record.extend_from_slice(&meta.st_size.to_le_bytes());
-        self.record.extend_from_slice(&meta.st_ino.to_le_bytes());
-        self.record.extend_from_slice(&meta.st_ctime.to_le_bytes());
-        self.record
-            .extend_from_slice(&meta.st_ctime_nsec.to_le_bytes());
-        self.hasher.update(&self.record);
-        Ok(())
-    }
-
-    fn add_content(&mut self, mut file: File) -> io::Result<()> {
-        loop {
-            match file.read(&mut self.buffer) {
-                Ok(0) => return Ok(()),
-                Ok(read) => {
-                    self.hasher
-                        .update(self.buffer.get(..read).unwrap_or_default());
-                }
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
-            }
+        for number in [meta.ctime(), meta.ctime_nsec()] {
+            hasher.update(&number.to_le_bytes());
         }
     }
-}
-
-fn is_at_or_below(path: &[u8], top: &[u8]) -> bool {
-    let below = path.strip_prefix(top);
-    below.is_some_and(|below| below.is_empty() || below.starts_with(b"/"))
-}
-
-fn open(dir: impl AsFd, name: impl Arg, also: OFlags) -> io::Result<OwnedFd> {
-    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | also;
-    Ok(openat(dir, name, flags, Mode::empty())?)
+    Ok(())
 }
 
 #[cfg(test)]

@@ -1,20 +1,20 @@
 //! Takes over what somebody changed in the git directories while the run was interrupted.
 
-use crate::git::bytes::{as_path, with_real_parent};
+use crate::git::bytes::{as_path, path_within, with_real_parent};
+use crate::git::copy_tree::same;
 use crate::git::error::GitError;
 use crate::git::private::adopted::{copy_hooks, hooks, record, recorded_places};
 use crate::git::private::config::{Settings, start_call};
-use crate::git::private::recorded::is_as_kept;
 use crate::git::real::Real;
 use crate::git::repo::Repo;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 impl Repo {
     /// Whether the repository's configuration, hooks and similar files are as the run found them.
     pub fn is_configured_as_found(&self) -> bool {
         let mut places = recorded_places(&self.real, &self.private.root).into_iter();
         !self.private.state.is_partial
-            && places.all(|(place, copy)| is_as_kept(&place, &copy).unwrap_or(false))
+            && places.all(|(place, copy)| same(&place, &copy).unwrap_or(false))
     }
 
     /// Takes the repository's configuration, hooks and similar files as they are now, if somebody changed them since
@@ -62,12 +62,9 @@ impl Repo {
 /// The recorded places that are not as recorded, for a message.
 fn changed_places(real: &Real, root: &Path) -> String {
     let places = recorded_places(real, root).into_iter();
-    let changed = places.filter(|(place, copy)| !is_as_kept(place, copy).unwrap_or(false));
-    let shown = |(place, _): (PathBuf, PathBuf)| {
-        let inside = place.strip_prefix(&real.work_tree).unwrap_or(&place);
-        inside.display().to_string()
-    };
-    changed.map(shown).collect::<Vec<_>>().join(", ")
+    let changed = places.filter(|(place, copy)| !same(place, copy).unwrap_or(false));
+    let shown = changed.map(|(place, _)| path_within(&place, &real.work_tree));
+    shown.collect::<Vec<_>>().join(", ")
 }
 
 /// Whether the repository's own configuration comes from files that are not restored after a turn.

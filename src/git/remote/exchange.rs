@@ -16,6 +16,7 @@ use crate::process::Cancel;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use secrecy::{ExposeSecret, SecretString};
+use std::ffi::OsStr;
 use std::fs;
 use std::time::Duration;
 
@@ -29,24 +30,23 @@ const ANCESTORS: u32 = 1_000;
 /// The increasing numbers of commits to fetch until two histories meet.
 const DEPTHS: [u32; 4] = [50, 500, 5_000, i32::MAX as u32];
 
+/// The user name that goes with a token.
+const USER: &str = "x-access-token";
+
 /// The credential for a remote.
 #[derive(Debug, Clone)]
 pub struct Credential {
-    user: String,
     token: SecretString,
 }
 
 impl Credential {
     /// A GitHub token of an App or of a person.
     pub fn token(token: SecretString) -> Self {
-        Self {
-            user: "x-access-token".to_owned(),
-            token,
-        }
+        Self { token }
     }
 
     fn basic(&self) -> String {
-        STANDARD.encode(format!("{}:{}", self.user, self.token.expose_secret()))
+        STANDARD.encode(format!("{USER}:{}", self.token.expose_secret()))
     }
 }
 
@@ -124,7 +124,7 @@ impl Remote {
         let host = rest.split('/').next()?;
         Some(Login {
             server: format!("{scheme}://{host}"),
-            user: credential.user.clone(),
+            user: USER,
             password: credential.token.clone(),
         })
     }
@@ -147,7 +147,7 @@ const NETWORK: &[&str] = &[
 
 /// Redirections are not followed, because the credential would go with them. No helper is asked. Refs of the
 /// object store, which the agent can write to, are not advertised.
-const REMOTE_SETTINGS: &[(&str, &str)] = &[
+const REMOTE_SETTINGS: [(&str, &str); 14] = [
     ("http.followRedirects", "false"),
     ("http.sslVerify", "true"),
     ("http.lowSpeedLimit", "1"),
@@ -343,12 +343,8 @@ impl Repo {
         for (name, value) in &remote.network {
             call = call.env(name, value);
         }
-        call = call.env("GIT_CONFIG_COUNT", REMOTE_SETTINGS.len().to_string());
-        for (number, (key, value)) in REMOTE_SETTINGS.iter().enumerate() {
-            call = call.env(format!("GIT_CONFIG_KEY_{number}"), key);
-            call = call.env(format!("GIT_CONFIG_VALUE_{number}"), value);
-        }
-        call.login(remote.login())
+        let settings = REMOTE_SETTINGS.map(|(key, value)| (key, OsStr::new(value)));
+        call.with_settings(&settings).login(remote.login())
     }
 
     /// A command in the private directory without a work tree, and so without its `.gitmodules`, attributes

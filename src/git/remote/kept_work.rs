@@ -10,6 +10,7 @@ use crate::git::error::GitError;
 use crate::git::remote::error::RemoteError;
 use crate::git::remote::exchange::{Remote, remote_error};
 use crate::git::remote::names::{checked_id, ref_component};
+use crate::git::remote::push::PUSH;
 use crate::git::repo::Repo;
 use crate::git::snapshot::change::RawSnapshot;
 use crate::process::Cancel;
@@ -75,40 +76,21 @@ impl Repo {
                 why: "there is no base commit".to_owned(),
             }));
         };
-        let index = self.scratch_index(&self.private.index())?;
-        self.with_index(&index)
-            .args(["read-tree", "--empty"])
-            .run()?;
         let mut records = Vec::new();
         for (name, content) in files {
-            let blob = self
-                .call()
-                .args(["hash-object", "-w", "--stdin"])
-                .stdin(content.clone())
-                .line()?;
-            records.extend(record(
-                0o100_644,
-                blob,
-                format!("{STATE}/{name}").as_bytes(),
-            ));
+            let blob = self.store("blob", content)?;
+            records.extend(record(0o100_644, blob, name.as_bytes()));
         }
-        let add = ["update-index", "--add", "-z", "--index-info"];
-        self.with_index(&index).args(add).stdin(records).run()?;
+        let state = self.tree_with(&self.store("tree", b"")?, records)?;
+        let mut parts = format!("040000 tree {state}\t{STATE}\0");
         if let Some(tree) = &tree {
-            let prefix = format!("--prefix={WORK}/");
-            let read = ["read-tree", &prefix, tree.as_str()];
-            self.with_index(&index).args(read).run()?;
+            parts += &format!("040000 tree {}\t{WORK}\0", tree.as_str());
         }
-        let write = ["write-tree", "--missing-ok"];
-        let root = self.with_index(&index).args(write).line()?;
-        let mut call = self
-            .call()
-            .args(["commit-tree", &root, "-p", &base.0, "-m", message]);
-        for role in ["AUTHOR", "COMMITTER"] {
-            call = call.env(format!("GIT_{role}_NAME"), &identity.name);
-            call = call.env(format!("GIT_{role}_EMAIL"), &identity.email);
-        }
-        Ok(RevId(call.line()?))
+        let make = self.call().args(["mktree", "-z", "--missing"]);
+        let root = make.stdin(parts.into_bytes()).line()?;
+        let call = self.call().in_name_of(&identity.name, &identity.email);
+        let args = ["commit-tree", &root, "-p", &base.0, "-m", message];
+        Ok(RevId(call.args(args).line()?))
     }
 
     /// Sets the ref of the remote to a commit, whatever its current value is, or deletes it.
@@ -134,6 +116,7 @@ impl Repo {
         let call = call
             .env("GIT_ALTERNATE_OBJECT_DIRECTORIES", own)
             .args(PUSH)
+            .args(["--quiet"])
             .args([remote.url(), &refspec]);
         remote_error(remote, call.status()).map(drop)
     }
@@ -162,11 +145,8 @@ impl Repo {
             .args(["rev-parse", "--verify", &parent])
             .line()?;
         let work = format!("{}:{WORK}", commit.0);
-        let tree = self
-            .call()
-            .args(["rev-parse", "--verify", "--quiet", &work])
-            .status()?;
-        let tree = (tree.status == Some(0)).then(|| TreeId::known(tree.line()));
+        let find = ["rev-parse", "--verify", "--quiet", &work];
+        let tree = self.call().args(find).answer()?.map(TreeId::known);
         let base = RevId(base);
         Ok(Some(KeptWork { commit, base, tree }))
     }
@@ -191,31 +171,15 @@ impl Repo {
     /// [`SwapError`].
     pub fn check_out_tree(&mut self, tree: &TreeId) -> Result<(), SwapError> {
         let _open = self.unseal()?;
-        let diffs = self.diff_trees(self.base_tree().as_str(), tree.as_str())?;
-        let bad = self.unswappable(&diffs);
-        if !bad.is_empty() {
-            return Err(SwapError::InTheWay(bad));
-        }
+        let diffs = self.swappable(self.base_tree().as_str(), tree.as_str(), |_| true)?;
         for diff in &diffs {
             self.remove_obstacle(&diff.path)?;
             if diff.after.mode == 0 {
                 self.remove_file(&diff.path)?;
             }
         }
-        let index = self.scratch_index(&self.private.index())?;
-        self.with_index(&index)
-            .args(["read-tree", "--reset", "-i", tree.as_str()])
-            .run()?;
+        let index = self.index_with(tree.as_str(), &self.private.index())?;
         let there = diffs.iter().filter(|diff| diff.after.mode != 0);
         Ok(self.check_out(&index, there.map(|diff| diff.path.as_slice()))?)
     }
 }
-
-const PUSH: [&str; 6] = [
-    "push",
-    "--quiet",
-    "--no-verify",
-    "--no-recurse-submodules",
-    "--no-signed",
-    "--no-follow-tags",
-];

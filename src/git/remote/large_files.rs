@@ -26,16 +26,15 @@ impl Repo {
         if self.private.state.lfs_storage.is_none() {
             return Ok(None);
         }
-        let git = self.real_call();
-        let call = git.git().args(["rev-list", "--objects", SMALL, new]);
+        let call = self.real_call().args(["rev-list", "--objects", SMALL, new]);
         let call = call.args(["--not", "--remotes"]).args(expected);
         let listed = call.of_any_size().run()?.stdout;
         let ids = listed
             .split(|byte| *byte == b'\n')
             .filter_map(|line| line.split(|byte| *byte == b' ').next());
         let ids: Vec<&[u8]> = ids.filter(|id| !id.is_empty()).collect();
-        let call = git.git().args(["cat-file", "--batch"]).of_any_size();
-        let contents = call.stdin(ids.join(&b'\n')).run()?.stdout;
+        let call = self.real_call().args(["cat-file", "--batch"]);
+        let contents = call.of_any_size().stdin(ids.join(&b'\n')).run()?.stdout;
         let digests = pointed_to(&String::from_utf8_lossy(&contents));
         if digests.is_empty() {
             return Ok(None);

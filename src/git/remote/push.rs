@@ -81,7 +81,7 @@ impl Repo {
             .remote_call(remote, cancel)
             .timeout(TRANSFER_LIMIT)
             .args(PUSH)
-            .args([&lease, remote.url(), &refspec]);
+            .args(["--porcelain", &lease, remote.url(), &refspec]);
         let said = match call.status() {
             Ok(output) => PushReport::of(remote, &output, &name),
             Err(error @ GitError::TimedOut { .. }) => PushReport::Failed(error.to_string()),
@@ -148,9 +148,9 @@ impl Repo {
     }
 }
 
-const PUSH: [&str; 6] = [
+/// A push of nothing but what is named.
+pub(crate) const PUSH: [&str; 5] = [
     "push",
-    "--porcelain",
     "--no-verify",
     "--no-recurse-submodules",
     "--no-signed",

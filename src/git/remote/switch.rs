@@ -7,7 +7,6 @@ use crate::git::commit::restore::Restored;
 use crate::git::entries::{PathInspector, split};
 use crate::git::error::GitError;
 use crate::git::preflight::Operation;
-use crate::git::private::head::HeadState;
 use crate::git::private::links::links;
 use crate::git::remote::error::RemoteError;
 use crate::git::remote::exchange::Remote;
@@ -73,18 +72,6 @@ pub struct MoveIntent {
     pub branch: Option<String>,
 }
 
-impl MoveIntent {
-    /// The move in the opposite direction.
-    #[must_use]
-    fn reversed(&self) -> Self {
-        Self {
-            from: self.to.clone(),
-            to: self.from.clone(),
-            branch: self.branch.clone(),
-        }
-    }
-}
-
 impl Repo {
     /// Switches a clean work tree to a branch at a commit of the remote, before a run: fetches the commit,
     /// creates or moves the local branch, and checks it out with the filters configured before the run and
@@ -106,8 +93,7 @@ impl Repo {
             return Err(SwitchError::InProgress(operation));
         }
         self.refuse_dirty(&Exempt::default())?;
-        let depth = self.is_shallow().then_some(1);
-        self.fetch(remote, &to, depth, cancel)?;
+        self.fetch_for(remote, &RevId(to.clone()), cancel)?;
         let changes = self.changes_to(&to)?;
         let name = branch.full();
         self.record_links(&name);
@@ -134,8 +120,8 @@ impl Repo {
         let exists = |parent: &&str| {
             let full = format!("refs/heads/{parent}");
             let args = ["rev-parse", "-q", "--verify", &full];
-            let here = self.real_call().git().args(args).status();
-            here.is_ok_and(|here| here.status == Some(0))
+            let here = self.real_call().args(args).answer();
+            matches!(here, Ok(Some(_)))
                 || matches!(self.ls_remote(remote, &full, cancel), Ok(Some(_)))
         };
         parents.find(exists).map(str::to_owned)
@@ -188,7 +174,8 @@ impl Repo {
             self.refuse_dirty(exempt)?;
             self.refuse_in_the_way(&changes)?;
         }
-        self.move_branch(&head, to)?;
+        self.refuse_links(head.branch.as_deref().unwrap_or("HEAD"))?;
+        self.point_head_to(Some(to), "sprag: rebased")?;
         self.settle(to, &changes, exempt)
     }
 
@@ -201,7 +188,12 @@ impl Repo {
         intent: &MoveIntent,
         exempt: &Exempt,
     ) -> Result<Restored, SwitchError> {
-        self.move_to(&intent.reversed(), exempt)
+        let back = MoveIntent {
+            from: intent.to.clone(),
+            to: intent.from.clone(),
+            branch: intent.branch.clone(),
+        };
+        self.move_to(&back, exempt)
     }
 
     /// Undoes a move, wherever it, the work after it or an earlier undoing was interrupted. Changes in the
@@ -249,10 +241,12 @@ impl Repo {
     fn refuse_in_the_way(&self, changes: &[RawDiff]) -> Result<(), SwitchError> {
         let mut looker = PathInspector::new(&self.real.work_tree);
         let added = changes.iter().filter(|change| change.before.mode == 0);
-        let freed = |path: &[u8]| {
-            changes
-                .iter()
-                .any(|one| one.after.mode == 0 && one.path == path)
+        let gone = || changes.iter().filter(|change| change.after.mode == 0);
+        let freed = |path: &[u8]| gone().any(|change| change.path == path);
+        // A file replaces it because all its tracked files go. If other files remain in it, git refuses.
+        let is_freed_directory = |path: &[u8]| {
+            let below = [path, b"/"].concat();
+            gone().any(|change| change.path.starts_with(&below))
         };
         let mut paths = Vec::new();
         for change in added {
@@ -263,7 +257,7 @@ impl Repo {
             };
             let occupied = there.is_some_and(|meta| !meta.is_dir() || !is_empty(&full))
                 && looker.is_real(split(&change.path).0)
-                && !self.will_be_freed(changes, &change.path);
+                && !is_freed_directory(&change.path);
             if occupied || self.parent_in_the_way(&change.path, &freed) {
                 paths.push(change.path.clone());
             }
@@ -273,15 +267,6 @@ impl Repo {
         } else {
             Err(SwitchError::InTheWay(paths))
         }
-    }
-
-    /// Whether `path` is a directory that a file replaces because all its tracked files go. If other files
-    /// remain in it, git refuses.
-    fn will_be_freed(&self, changes: &[RawDiff], path: &[u8]) -> bool {
-        let below = [path, b"/"].concat();
-        changes
-            .iter()
-            .any(|one| one.after.mode == 0 && one.path.starts_with(&below))
     }
 
     /// Whether a parent of the path is not a directory and is not removed by the move.
@@ -309,8 +294,7 @@ impl Repo {
 
     fn put_branch(&self, name: &str, to: &str) -> Result<(), GitError> {
         let args = ["rev-parse", "-q", "--verify", name];
-        let before = self.real_call().git().args(args).status()?;
-        let before = (before.status == Some(0)).then(|| before.line());
+        let before = self.real_call().args(args).answer()?;
         if let Some(before) = &before
             && !self.is_ancestor(before, to).unwrap_or(false)
         {
@@ -322,25 +306,6 @@ impl Repo {
         let old = before.unwrap_or_else(|| self.no_object());
         let reason = "sprag: the head of the pull request";
         let args = ["update-ref", "--no-deref", "-m", reason, name, to, &old];
-        let call = self.move_ref(name)?.args(args).durably();
-        call.run().map(drop)
-    }
-
-    fn move_branch(&self, head: &HeadState, to: &str) -> Result<(), GitError> {
-        if head.oid.as_deref() == Some(to) {
-            return Ok(());
-        }
-        let name = head.branch.as_deref().unwrap_or("HEAD");
-        let old = head.oid.clone().unwrap_or_else(|| self.no_object());
-        let args = [
-            "update-ref",
-            "--no-deref",
-            "-m",
-            "sprag: rebased",
-            name,
-            to,
-            &old,
-        ];
         let call = self.move_ref(name)?.args(args).durably();
         call.run().map(drop)
     }

@@ -2,6 +2,7 @@
 //!
 //! Their number, and what they inflate to, can be far more than what they need on disk.
 
+use crate::git::commit::swap::TreeId;
 use crate::git::error::GitError;
 use crate::git::objects::loose::Piece;
 use crate::git::objects::reader::{Found, ObjectReader};
@@ -39,9 +40,7 @@ impl BlobReader<'_> {
     /// # Errors
     /// When it cannot be read, or is more than the reader may still read.
     pub fn read(&self, oid: &str, sink: &mut dyn FnMut(&[u8])) -> Result<(), GitError> {
-        if self.open.get().is_none() {
-            let _ = self.open.set(self.repo.unseal_to_read()?);
-        }
+        self.open()?;
         let mut size = 0;
         let mut content = |piece: Piece<'_>| {
             if let Piece::Content(bytes) = piece {
@@ -63,5 +62,21 @@ impl BlobReader<'_> {
                 what: format!("the blob {oid} is missing, too large, or not the one with this id"),
             }),
         }
+    }
+
+    /// The content of a file or link in a tree, or `None` if there is neither. It does not count for the limit.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn file_in(&self, tree: &TreeId, path: &[u8]) -> Result<Option<Vec<u8>>, GitError> {
+        self.open()?;
+        self.objects.blob_at(tree.as_str(), path)
+    }
+
+    fn open(&self) -> Result<(), GitError> {
+        if self.open.get().is_none() {
+            let _ = self.open.set(self.repo.unseal_to_read()?);
+        }
+        Ok(())
     }
 }

@@ -41,20 +41,6 @@ impl Repo {
         self.blob_at(&self.private.state.base_tree, path)
     }
 
-    /// The content of files in the base, in this order.
-    ///
-    /// # Errors
-    /// When git cannot be run.
-    pub fn base_files(&self, paths: &[&[u8]]) -> Result<Vec<Option<Vec<u8>>>, GitError> {
-        let _open = self.unseal_to_read()?;
-        let objects = self.objects();
-        let tree = &self.private.state.base_tree;
-        paths
-            .iter()
-            .map(|path| objects.blob_at(tree, path))
-            .collect()
-    }
-
     /// Whether the base commit still exists in the repository. Without it, nothing can be read from the base.
     ///
     /// # Errors

@@ -1,4 +1,4 @@
-//! Reads the entries of an index as a stream.
+//! Reads the entries of an index.
 
 use crate::git::bytes::{display_path, fields_and_path};
 use crate::git::command::Call;
@@ -35,58 +35,30 @@ pub(crate) struct IndexRead {
     pub(crate) skipped: Vec<Vec<u8>>,
 }
 
-/// Reads the index that `call` uses, as a stream: the list of all tracked files is as large as the index.
+/// Reads the index that `call` uses.
 pub(crate) fn read_index(call: Call<'_>) -> Result<IndexRead, GitError> {
-    let mut reader = Reader::default();
-    let call = call.args(["ls-files", "-s", "-v", "-z"]);
-    call.stream(&mut |chunk| reader.read(chunk))?
-        .expect_success("ls-files".to_owned())?;
-    reader.finish()
+    parse(&call.args(["ls-files", "-s", "-v", "-z"]).run()?.stdout)
 }
 
-/// Parses `ls-files` output from chunks of any size.
-#[derive(Default)]
-struct Reader {
-    read: IndexRead,
-    last_directory: Vec<u8>,
-    partial: Vec<u8>,
-    malformed: Option<Vec<u8>>,
-}
-
-impl Reader {
-    fn read(&mut self, chunk: &[u8]) {
-        let mut rest = chunk;
-        while let Some(end) = memchr::memchr(0, rest) {
-            if self.partial.is_empty() {
-                self.line(&rest[..end]);
-            } else {
-                let mut line = std::mem::take(&mut self.partial);
-                line.extend_from_slice(&rest[..end]);
-                self.line(&line);
-            }
-            rest = &rest[end + 1..];
-        }
-        self.partial.extend_from_slice(rest);
-    }
-
-    fn line(&mut self, line: &[u8]) {
-        let Some((tag, mode, oid, path)) = staged_line(line) else {
-            self.malformed.get_or_insert_with(|| line.to_vec());
-            return;
-        };
+fn parse(listed: &[u8]) -> Result<IndexRead, GitError> {
+    let mut read = IndexRead::default();
+    read.layout.directories.insert(Vec::new());
+    for line in listed.split_inclusive(|byte| *byte == 0) {
+        let fields = line.strip_suffix(b"\0").and_then(staged_line);
+        let (tag, mode, oid, path) = fields.ok_or_else(|| GitError::Malformed {
+            command: "ls-files",
+            what: display_path(line),
+        })?;
         let is_skipped = tag.eq_ignore_ascii_case(&b'S');
         if tag.is_ascii_lowercase() {
-            self.read.assumed.push(path.to_vec());
+            read.assumed.push(path.to_vec());
         }
         if is_skipped {
-            self.read.skipped.push(path.to_vec());
+            read.skipped.push(path.to_vec());
         }
         let (directory, name) = split(path);
-        let layout = &mut self.read.layout;
-        if directory != self.last_directory {
-            add_directories(&mut layout.directories, directory);
-            self.last_directory = directory.to_vec();
-        }
+        let layout = &mut read.layout;
+        add_directories(&mut layout.directories, directory);
         if mode == SYMLINK {
             layout.links.insert(path.to_vec());
         }
@@ -98,18 +70,7 @@ impl Reader {
             layout.ignore_files.insert(path.to_vec(), oid.to_owned());
         }
     }
-
-    fn finish(mut self) -> Result<IndexRead, GitError> {
-        let partial = Some(self.partial).filter(|partial| !partial.is_empty());
-        if let Some(line) = self.malformed.or(partial) {
-            return Err(GitError::Malformed {
-                command: "ls-files",
-                what: display_path(&line),
-            });
-        }
-        self.read.layout.directories.insert(Vec::new());
-        Ok(self.read)
-    }
+    Ok(read)
 }
 
 /// Parses `tag mode oid stage TAB path`. The tag `S` is the skip-worktree bit, and a lower-case letter is the
@@ -123,7 +84,8 @@ fn staged_line(line: &[u8]) -> Option<(u8, u32, &str, &[u8])> {
 
 pub(crate) fn add_directories(directories: &mut BTreeSet<Vec<u8>>, directory: &[u8]) {
     let mut directory = directory;
-    while directories.insert(directory.to_vec()) && !directory.is_empty() {
+    while !directories.contains(directory) {
+        directories.insert(directory.to_vec());
         directory = split(directory).0;
     }
 }
@@ -131,11 +93,10 @@ pub(crate) fn add_directories(directories: &mut BTreeSet<Vec<u8>>, directory: &[
 #[cfg(test)]
 mod tests {
     use super::*;
-    use proptest::prelude::*;
 
     #[test]
     fn directories_are_collected_up_to_the_top() {
-        let mut directories = BTreeSet::new();
+        let mut directories = BTreeSet::from([Vec::new()]);
         add_directories(&mut directories, b"a/b/c");
         add_directories(&mut directories, b"a/d");
         let expected: [&[u8]; 5] = [b"", b"a", b"a/b", b"a/b/c", b"a/d"];
@@ -145,32 +106,26 @@ mod tests {
         );
     }
 
-    proptest! {
-        #[test]
-        fn the_list_means_the_same_however_it_is_cut(cut in 1_usize..200) {
-            let list = b"H 100644 aa 0\t.gitignore\0H 100644 bb 0\ta/.gitattributes\0\
-                H 100644 cc 0\ta/b/x\ty\0H 160000 dd 0\tsub\0S 160000 ee 0\tfar/sub\0\
-                H 120000 ff 0\ta/link\0";
-            let mut reader = Reader::default();
-            list.chunks(cut).for_each(|chunk| reader.read(chunk));
-            let directories: [&[u8]; 4] = [b"", b"a", b"a/b", b"far"];
-            prop_assert_eq!(reader.finish().unwrap().layout, Layout {
-                gitlinks: BTreeMap::from([(b"sub".to_vec(), "dd".to_owned())]),
-                ignore_files: BTreeMap::from([(b".gitignore".to_vec(), "aa".to_owned())]),
-                attribute_files: BTreeSet::from([b"a/.gitattributes".to_vec()]),
-                links: BTreeSet::from([b"a/link".to_vec()]),
-                ignore_rules: OnceLock::new(),
-                directories: directories.map(<[u8]>::to_vec).into(),
-            });
-        }
-
-        #[test]
-        fn a_list_that_is_none_is_refused(cut in 1_usize..20) {
-            for list in [b"H 100644 aa 0\tx\0nonsense\0".as_slice(), b"H 100644 aa 0\tx"] {
-                let mut reader = Reader::default();
-                list.chunks(cut).for_each(|chunk| reader.read(chunk));
-                prop_assert!(reader.finish().is_err());
-            }
+    #[test]
+    fn a_list_is_read_by_kind_and_name() {
+        let list = b"H 100644 aa 0\t.gitignore\0H 100644 bb 0\ta/.gitattributes\0\
+            H 100644 cc 0\ta/b/x\ty\0H 160000 dd 0\tsub\0S 160000 ee 0\tfar/sub\0\
+            H 120000 ff 0\ta/link\0";
+        let directories: [&[u8]; 4] = [b"", b"a", b"a/b", b"far"];
+        let expected = Layout {
+            gitlinks: BTreeMap::from([(b"sub".to_vec(), "dd".to_owned())]),
+            ignore_files: BTreeMap::from([(b".gitignore".to_vec(), "aa".to_owned())]),
+            attribute_files: BTreeSet::from([b"a/.gitattributes".to_vec()]),
+            links: BTreeSet::from([b"a/link".to_vec()]),
+            ignore_rules: OnceLock::new(),
+            directories: directories.map(<[u8]>::to_vec).into(),
+        };
+        assert_eq!(parse(list).unwrap().layout, expected);
+        for list in [
+            b"H 100644 aa 0\tx\0nonsense\0".as_slice(),
+            b"H 100644 aa 0\tx",
+        ] {
+            assert!(parse(list).is_err());
         }
     }
 }

@@ -21,21 +21,18 @@ impl Repo {
     /// conflicts.
     pub(crate) fn staged(&self) -> Result<Arc<Vec<RawDiff>>, GitError> {
         let index = self.real.git_dir.join("index");
-        let Some(digest) = self.whole_index(&index) else {
-            return Ok(Arc::new(relevant(self.diff_real_index()?)));
-        };
         let tree = &self.private.state.base_tree;
-        if let Some(staged) = self.staged.get(tree, &digest) {
-            return Ok(staged);
-        }
-        match self.diff_copied_index(&index) {
-            Ok((digest, staged)) => {
+        if let Some(digest) = self.whole_index(&index) {
+            if let Some(staged) = self.staged.get(tree, &digest) {
+                return Ok(staged);
+            }
+            if let Ok((digest, staged)) = self.diff_copied_index(&index) {
                 let staged = Arc::new(relevant(staged));
                 self.staged.put(tree, digest, &staged);
-                Ok(staged)
+                return Ok(staged);
             }
-            Err(_) => Ok(Arc::new(relevant(self.diff_real_index()?))),
         }
+        Ok(Arc::new(relevant(self.diff_index(self.real_call())?)))
     }
 
     /// Digest of the index. `None` if this does not cover everything: the index is a link, too large or
@@ -60,7 +57,7 @@ impl Repo {
         let dir = self.private.root.join("tmp");
         let copy = tempfile::NamedTempFile::new_in(&dir).map_err(io_error("create", &dir))?;
         let digest = copy_hashed(index, &mut copy.as_file()).map_err(io_error("copy", index))?;
-        Ok((digest, self.diff_private_index(copy.path())?))
+        Ok((digest, self.diff_index(self.with_index(copy.path()))?))
     }
 }
 

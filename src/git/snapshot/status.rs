@@ -99,18 +99,8 @@ impl Repo {
         self.objects().diff(Some(from), to, true)
     }
 
-    /// The differences between the base and the repository's own index, to which the agent may have staged.
-    pub(crate) fn diff_real_index(&self) -> Result<Vec<RawDiff>, GitError> {
-        self.diff_index(self.real_call().git())
-    }
-
-    /// The differences between the base and an index that has no part in another file.
-    pub(crate) fn diff_private_index(&self, index: &Path) -> Result<Vec<RawDiff>, GitError> {
-        self.diff_index(self.call().env("GIT_INDEX_FILE", index))
-    }
-
-    /// Compares with the index alone, so no submodule is entered.
-    fn diff_index(&self, call: Call<'_>) -> Result<Vec<RawDiff>, GitError> {
+    /// The differences between the base and the index of a command. No submodule is entered.
+    pub(crate) fn diff_index(&self, call: Call<'_>) -> Result<Vec<RawDiff>, GitError> {
         let args = [
             "diff-index",
             "--cached",

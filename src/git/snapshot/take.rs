@@ -15,6 +15,7 @@ use crate::git::snapshot::listing::{GITLINK, Listed, RawDiff, Recorded, SYMLINK,
 use crate::git::snapshot::unreadable::without_committed_files;
 use std::collections::{BTreeMap, BTreeSet};
 use std::panic::resume_unwind;
+use std::path::Path;
 use std::sync::Arc;
 use std::thread;
 
@@ -52,11 +53,13 @@ impl Repo {
             self.unseal_to_look()?
         };
         self.ensure_in_place()?;
-        let mut warnings = self.restore_configuration()?;
+        let many = ["hooks", "info"];
+        let is_one = |place: &Path| !many.iter().any(|name| place.ends_with(name));
+        let mut warnings = self.restore_places(is_one)?;
         warnings.extend(self.clear_required_files()?);
         let mut taken = self.try_snapshot(exempt);
         if let Err(GitError::HeldBySpecialFiles { paths, .. }) = &taken {
-            warnings.extend(self.clear_found(paths)?);
+            warnings.extend(self.clear(paths.iter().cloned())?);
             taken = self.try_snapshot(exempt);
         }
         let mut raw = taken?;
@@ -453,9 +456,7 @@ impl Repo {
         else {
             return Ok(raw.changes.iter().any(|change| !change.newly_ignored));
         };
-        let index = self.scratch_index(&self.private.index())?;
-        let read = ["read-tree", "--reset", "-i", oid];
-        self.call().env("GIT_INDEX_FILE", &index).args(read).run()?;
+        let index = self.index_with(oid, &self.private.index())?;
         for one in self.converted_status(&index)?.listed {
             let plan = exempt.plan.as_ref().filter(|plan| plan.path == one.path);
             let exempted = exempt.progress_ignore.is_match(as_path(&one.path))

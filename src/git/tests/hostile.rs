@@ -90,7 +90,7 @@ fn nothing_planted_after_the_start_ever_runs() {
     plant(&f);
     f.repo.land(&intent).unwrap();
     plant(&f);
-    assert!(f.repo.landed(&intent).unwrap());
+    assert!(landed(&f.repo, &intent));
     f.write("b", "edited\n");
     f.repo.restore_tree(&Exempt::default()).unwrap();
     plant(&f);

@@ -122,12 +122,12 @@ fn future() -> [(String, &'static str); 3] {
         panic!("nothing to commit")
     };
     let blob = other.git(&["hash-object", "dir/c"]);
-    other.repo.adopt(&staged.objects).unwrap();
-    let below = other.git(&["rev-parse", &format!("{}:dir", staged.tree)]);
+    other.repo.adopt(&staged.content.objects).unwrap();
+    let below = other.git(&["rev-parse", &format!("{}:dir", staged.content.tree)]);
     [
         (blob, "blob"),
         (below, "tree"),
-        (staged.tree.clone(), "tree"),
+        (staged.content.tree.clone(), "tree"),
     ]
 }
 
@@ -164,7 +164,7 @@ fn objects_planted_between_staging_and_landing_are_replaced() {
             g.write("dir/c", "fixed\n");
             let staged = staged(&mut g);
             let blob = g.git(&["hash-object", "dir/c"]);
-            let tree = staged.tree.clone();
+            let tree = staged.content.tree.clone();
             let intent = g.repo.commit_tree(staged, "Fix", &identity()).unwrap();
             let id = match kind {
                 "blob" => blob,
@@ -188,7 +188,7 @@ fn a_commit_planted_for_every_second_to_come_is_replaced() {
         let who = format!("Sprag <sprag@example.org> {second} +0000");
         let text = format!(
             "tree {}\nparent {}\nauthor {who}\ncommitter {who}\n\nFix\n",
-            staged.tree,
+            staged.content.tree,
             g.head()
         );
         let id = Sha1::digest(format!("commit {}\0{text}", text.len()));
@@ -261,7 +261,7 @@ fn a_run_that_dies_before_its_branch_moves_leaves_a_sound_repository_and_goes_on
         let mut g = Worktree::new().start();
         g.write("dir/c", "fixed\n");
         let staged = staged(&mut g);
-        let objects = staged.objects.clone();
+        let objects = staged.content.objects.clone();
         let intent = g.repo.commit_tree(staged, "Cut off", &identity()).unwrap();
         if adopted {
             g.repo.adopt(&objects.and_commit(&intent.commit.0)).unwrap();
@@ -269,7 +269,7 @@ fn a_run_that_dies_before_its_branch_moves_leaves_a_sound_repository_and_goes_on
         assert_sound(&g);
         let real = discover(&g.path("."), &environment(g.root())).unwrap();
         g.repo = Repo::reopen(real, &g.root().join("run/git")).unwrap();
-        assert!(!g.repo.landed(&intent).unwrap());
+        assert!(!landed(&g.repo, &intent));
         // An object in Sprag's own store that is truncated by a crash is made again.
         let blob = g.git(&["hash-object", "dir/c"]);
         let own = g.repo.own_objects().join(&blob[..2]).join(&blob[2..]);

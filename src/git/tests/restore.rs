@@ -1,5 +1,6 @@
 use super::support::*;
 use crate::git::ChangeKind::*;
+use crate::git::commit::head_in_checks::HeadBeforeChecks;
 use crate::git::{Exempt, Repo, discover};
 use std::collections::BTreeSet;
 use std::fs;
@@ -212,6 +213,11 @@ fn reopened(f: &mut Fixture) {
     f.repo = Repo::reopen(real, &f.root().join("run/git")).unwrap();
 }
 
+fn before_checks(f: &mut Fixture, hides_commits: bool) -> HeadBeforeChecks {
+    let now = f.repo.snapshot(&Exempt::default()).unwrap().known;
+    f.repo.head_before_checks(&now, hides_commits).unwrap()
+}
+
 /// A repository whose agent has committed, while checks run. Returns the commits of the agent and of the start, too.
 fn in_checks() -> (Fixture, String, String) {
     let mut f = Worktree::new().start();
@@ -219,7 +225,7 @@ fn in_checks() -> (Fixture, String, String) {
     f.write("a", "work\n");
     f.git(&["commit", "-qam", "theirs"]);
     let tip = f.git(&["rev-parse", "HEAD"]);
-    f.repo.head_before_checks(true).unwrap();
+    before_checks(&mut f, true);
     assert_eq!(f.git(&["rev-parse", "HEAD"]), base);
     (f, tip, base)
 }
@@ -301,12 +307,12 @@ fn head_is_where_it_was_whatever_checks_do_to_it() {
         f.git(&["commit", "-qam", "theirs"]);
         let at = |f: &Fixture| f.git(&["rev-parse", "HEAD"]) + &f.git(&["status", "-sb", "-uno"]);
         let then = at(&f);
-        let mut before = f.repo.head_before_checks(hides).unwrap();
+        let mut before = before_checks(&mut f, hides);
         f.git(checks);
         let warnings = f.repo.head_after_checks(&before).unwrap();
         assert_eq!(at(&f), then, "{checks:?}");
         assert!(warnings[0].starts_with("a check "), "{warnings:?}");
-        before = f.repo.head_before_checks(hides).unwrap();
+        before = before_checks(&mut f, hides);
         assert!(f.repo.head_after_checks(&before).unwrap().is_empty());
         assert_eq!(at(&f), then, "{checks:?}");
     }
@@ -319,7 +325,7 @@ fn an_unborn_branch_is_unborn_again_for_checks() {
     f.git(&["add", "a"]);
     f.git(&["commit", "-qm", "theirs"]);
     let tip = f.git(&["rev-parse", "HEAD"]);
-    let before = f.repo.head_before_checks(true).unwrap();
+    let before = before_checks(&mut f, true);
     assert_eq!(f.git(&["status", "--porcelain"]), "A  a");
     assert!(f.repo.head_after_checks(&before).unwrap().is_empty());
     assert_eq!(f.git(&["rev-parse", "HEAD"]), tip);

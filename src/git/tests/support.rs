@@ -297,3 +297,10 @@ pub(super) fn git_knows(option: &str) -> bool {
         .status
         .success()
 }
+
+/// Whether the commit is in the history of HEAD.
+pub(super) fn landed(repo: &Repo, intent: &LandingIntent) -> bool {
+    let id = &intent.commit.0;
+    let tip = repo.head_state().unwrap().oid;
+    repo.has_object(id).unwrap() && tip.is_some_and(|tip| repo.is_ancestor(id, &tip).unwrap())
+}

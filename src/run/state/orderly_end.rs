@@ -39,7 +39,7 @@ pub fn save_orderly_end(setup: &Setup, tree: &mut WorkTree, emit: &mut Emitter<'
         return;
     };
     // Checks may have changed them since the last turn.
-    for warning in tree.repo.undo_changed_configuration().unwrap_or_default() {
+    for warning in tree.repo.restore_metadata().unwrap_or_default() {
         emit.warn(warning);
     }
     let dirty = raw.dirty_paths();

@@ -6,7 +6,9 @@ use crate::domain::checks::judges::{
 };
 use crate::domain::checks::tests_changed::{holds_tests, is_test, may_rule_others};
 use crate::domain::checks::verdict::Check;
-use crate::git::{Change, ChangeKind, GITLINK, RawSnapshot, Repo, SYMLINK, TreeId, display_path};
+use crate::git::{
+    BlobReader, Change, ChangeKind, GITLINK, RawSnapshot, Repo, SYMLINK, TreeId, display_path,
+};
 use crate::run::steps::uncommitted::Uncommitted;
 use crate::settings::TaskConfig;
 use std::cell::OnceCell;
@@ -14,6 +16,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Component, Path, PathBuf};
+use std::rc::Rc;
 
 /// The largest file, in bytes, that is read to find out what a check does.
 const MAX_BYTES: u64 = 1 << 20;
@@ -53,7 +56,7 @@ pub fn named_at_start<'c>(
     checks: impl IntoIterator<Item = &'c Check>,
 ) -> Named {
     let changes = raw.changes.iter().chain(&raw.uncounted).cloned();
-    let start = Before::new(repo, None, changes);
+    let start = Before::new(repo, &Rc::new(repo.blob_reader()), None, changes);
     Named::of(checks.into_iter().map(|check| check.run.as_str()), &start)
 }
 
@@ -82,7 +85,8 @@ pub fn check_changes(
             own.clone()
         }
     };
-    let start = Before::new(repo, original.as_ref(), all.into_values());
+    let objects = Rc::new(repo.blob_reader());
+    let start = Before::new(repo, &objects, original.as_ref(), all.into_values());
     let settings = &config.settings;
     let commands = config.checks.iter().map(|check| check.run.as_str());
     let judges = Judges::of(commands, &start, (&settings.judges, &settings.product));
@@ -95,7 +99,7 @@ pub fn check_changes(
         // A file that an earlier task has added was there when this one started.
         let since_base = change.kind == ChangeKind::Added
             && own.is_some_and(|own| own.kind != ChangeKind::Added);
-        let at_base = Before::new(repo, None, own.cloned());
+        let at_base = Before::new(repo, &objects, None, own.cloned());
         let (start, change) = match own.filter(|_| since_base) {
             Some(own) => (&at_base, own),
             None => (&start, change),
@@ -248,6 +252,8 @@ fn digest(tests: &TestChanges, raw: &RawSnapshot) -> String {
 /// The state before the changes.
 struct Before<'r> {
     repo: &'r Repo,
+    /// One process of git reads all files.
+    objects: Rc<BlobReader<'r>>,
     tree: TreeId,
     /// Whether the tree is the base.
     is_base: bool,
@@ -260,12 +266,14 @@ struct Before<'r> {
 impl<'r> Before<'r> {
     fn new(
         repo: &'r Repo,
+        objects: &Rc<BlobReader<'r>>,
         tree: Option<&TreeId>,
         changes: impl IntoIterator<Item = Change>,
     ) -> Self {
         let changes = changes.into_iter();
         Self {
             repo,
+            objects: Rc::clone(objects),
             tree: tree.cloned().unwrap_or_else(|| repo.base_tree()),
             is_base: tree.is_none(),
             changes: changes
@@ -435,12 +443,7 @@ impl<'r> Before<'r> {
     }
 
     fn old_bytes(&self, path: &[u8]) -> Option<Vec<u8>> {
-        let content = if self.is_base {
-            self.repo.base_file(path)
-        } else {
-            self.repo.file_in(&self.tree, path)
-        };
-        content.ok().flatten()
+        self.objects.file_in(&self.tree, path).ok().flatten()
     }
 
     fn old(&self, path: &[u8]) -> Option<String> {

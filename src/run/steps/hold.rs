@@ -60,7 +60,8 @@ fn taken_out(
     let file = RunFile::Patch(&name);
     parts.setup.run_dir.write(file, &patch)?;
     let repo = parts.tree.repo.change();
-    repo.restore_from_base(raw, |path| paths.contains(path))?;
+    let base = repo.base_tree();
+    repo.restore_from_tree(raw, &base, |path| paths.contains(path))?;
     let names: Vec<String> = paths.iter().map(|path| display_path(path)).collect();
     parts.emit.warn(format!(
         "protected paths were changed; the changes were removed from task {} and kept as {}: {}",

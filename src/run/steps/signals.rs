@@ -22,7 +22,9 @@ pub fn signals_of(repo: &Repo, raw: &RawSnapshot) -> Vec<Signal> {
         .iter()
         .map(|change| change.path.as_slice())
         .collect();
-    let Ok(before) = repo.base_files(&paths) else {
+    let (base, objects) = (repo.base_tree(), repo.blob_reader());
+    let before = paths.iter().map(|path| objects.file_in(&base, path));
+    let Ok(before) = before.collect::<Result<Vec<_>, _>>() else {
         return Vec::new();
     };
     let files: Vec<ChangedFile> = paths

@@ -198,16 +198,16 @@ pub async fn run_checks(
 ) -> anyhow::Result<Verification> {
     // jj moves HEAD itself. Without checks, nothing looks at it.
     let moves_nothing = parts.tree.repo.started_with_jj() || config.checks.is_empty();
-    if before.is_none() || moves_nothing {
+    let Some(now) = before.filter(|_| !moves_nothing) else {
         return run_all(parts, config, before).await;
-    }
+    };
     // A check that asks git what has changed would find nothing of what the agent has committed.
     let hides = config.settings.agent_commits != AgentCommits::Accept;
     let head = parts
         .tree
         .repo
         .change()
-        .head_before_checks(hides)
+        .head_before_checks(&now.known, hides)
         .map_err(unmoved)?;
     let ran = run_all(parts, config, before).await;
     let restored = parts.tree.repo.index_after_checks();
