@@ -5,7 +5,7 @@
 # With `--build-context build=DIR` the binary DIR/sprag is taken and nothing is compiled.
 # scripts/test-container builds both and runs them.
 
-FROM docker.io/library/rust:1.95-slim-bookworm AS build
+FROM docker.io/library/rust:1.95-slim-trixie AS build
 RUN apt-get update \
  && apt-get install -y --no-install-recommends musl-tools \
  && rm -rf /var/lib/apt/lists/*
@@ -18,7 +18,7 @@ COPY --from=build /sprag /sprag
 USER 65532:65532
 ENTRYPOINT ["/sprag"]
 
-FROM docker.io/library/debian:bookworm-slim AS agent
+FROM docker.io/library/debian:trixie-slim AS agent
 RUN apt-get update \
  && apt-get install -y --no-install-recommends ca-certificates git openssh-client \
  && rm -rf /var/lib/apt/lists/* \

@@ -10,10 +10,13 @@ action=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 # under which the action is used: a tag, a branch or a commit.
 package() { sed -n "/^$1 = \"/{s/^$1 = \"\(.*\)\"\$/\1/p;q;}" "$action/Cargo.toml"; }
 
-# download NAME FILE: one file of the release.
-download() {
+# get NAME FILE: one file of the release.
+get() {
   curl --fail --silent --show-error --location --proto '=https' --retry 3 \
-    --connect-timeout 20 --max-time 300 --output "$2" "$release/$1" ||
+    --connect-timeout 20 --max-time 300 --output "$2" "$release/$1"
+}
+download() {
+  get "$1" "$2" ||
     fail "$release/$1 cannot be downloaded; the input \`binary\` names a sprag that is there already"
 }
 
@@ -26,18 +29,20 @@ else
     "Linux aarch64" | "Linux arm64") asset=sprag-aarch64-linux ;;
     *) fail "there is no sprag for $(uname -s) on $(uname -m), only for Linux on x86_64 and aarch64" ;;
   esac
-  repository=${ACTION_REPOSITORY:-}
-  if [ -z "$repository" ]; then
-    repository=$(package repository)
-    repository=${repository#https://github.com/}
-  fi
-  release=${GITHUB_SERVER_URL:-https://github.com}/$repository/releases/download/v$(package version)
+  server=${GITHUB_SERVER_URL:-https://github.com}
+  upstream=$(package repository)
+  releases=releases/download/v$(package version)
+  release=$server/${ACTION_REPOSITORY:-${upstream#https://github.com/}}/$releases
 
   at=$(mktemp -d "${RUNNER_TEMP:-${TMPDIR:-/tmp}}/sprag-binary.XXXXXX")
   # Not run where the script becomes Sprag.
   trap 'rm -rf "$at"' EXIT
   binary=$at/sprag
-  download "$asset" "$binary"
+  # A server of one's own has the action's tree, and seldom its releases. The checksum is that of the tree.
+  if [ "$server" != https://github.com ] && ! get "$asset" "$binary"; then
+    release=$upstream/$releases
+  fi
+  [ -s "$binary" ] || download "$asset" "$binary"
   # The tree of a release carries the checksums of its binaries: who pins its commit pins them.
   sums=$action/action/SHA256SUMS
   if [ ! -f "$sums" ]; then

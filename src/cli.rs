@@ -5,13 +5,16 @@ pub use crate::settings::args::{Common, FlagsOf, Output, RunArgs, SettingFlags};
 use crate::report::Format;
 use crate::settings::args::SelectedKeys;
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// Runs a coding agent task by task, decides from the repository whether anything happened,
 /// verifies with the project's own checks, and makes every commit itself.
 #[derive(Debug, Parser)]
 #[command(name = "sprag", version = version(), max_term_width = 100)]
 pub struct Cli {
+    /// Directory to work in; other paths are relative to it
+    #[arg(short = 'C', long, value_name = "DIR", global = true)]
+    pub directory: Option<PathBuf>,
     /// The command.
     #[command(subcommand)]
     pub command: Command,
@@ -72,27 +75,14 @@ pub enum Command {
     /// Print shell completions
     Completions {
         /// The shell.
-        shell: clap_complete::Shell,
+        shell: Shell,
     },
-}
-
-impl Command {
-    /// The directory that `-C` names.
-    pub fn directory(&self) -> Option<&Path> {
-        match self {
-            Self::Run(args) => args.common.directory.as_deref(),
-            Self::Plan(args) => args.common.directory.as_deref(),
-            Self::Check(args) => args.common.directory.as_deref(),
-            Self::Doctor(args) => args.common.directory.as_deref(),
-            Self::Publish(args) => args.common.directory.as_deref(),
-            Self::Matrix(args) => args.directory.as_deref(),
-            Self::Integrate(args) => args.common.directory.as_deref(),
-            Self::Init(args) => args.directory.as_deref(),
-            Self::Runs(args) => args.directory.as_deref(),
-            Self::Outcomes(args) => args.directory.as_deref(),
-            _ => None,
-        }
-    }
+    /// Write the man pages of all commands to a directory
+    Man {
+        /// The directory, which exists.
+        #[arg(value_name = "DIR")]
+        to: PathBuf,
+    },
 }
 
 /// `sprag demo`.
@@ -176,9 +166,6 @@ pub struct DoctorArgs {
 /// `sprag init`.
 #[derive(Debug, Args, Default)]
 pub struct InitArgs {
-    /// Directory to work in; other paths are relative to it
-    #[arg(short = 'C', value_name = "DIR")]
-    pub directory: Option<PathBuf>,
     /// Run each command of the configuration once, in the sandbox, and print the results
     #[arg(long)]
     pub r#try: bool,
@@ -190,9 +177,9 @@ pub struct InitArgs {
 /// `sprag runs`.
 #[derive(Debug, Args, Default)]
 pub struct RunsArgs {
-    /// Directory to work in; other paths are relative to it
-    #[arg(short = 'C', value_name = "DIR")]
-    pub directory: Option<PathBuf>,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// `sprag outcomes`.
@@ -210,9 +197,6 @@ pub struct OutcomesArgs {
     /// Print Markdown
     #[arg(long, conflicts_with = "json")]
     pub markdown: bool,
-    /// Directory to work in; other paths are relative to it
-    #[arg(short = 'C', value_name = "DIR")]
-    pub directory: Option<PathBuf>,
 }
 
 /// `sprag publish`.
@@ -254,9 +238,6 @@ pub struct MatrixArgs {
     /// Maximum number of rows; by default one for each group of tasks that depend on each other
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=MAX_ROWS))]
     pub shards: Option<u16>,
-    /// Directory to work in; other paths are relative to it
-    #[arg(short = 'C', value_name = "DIR")]
-    pub directory: Option<PathBuf>,
 }
 
 /// The most jobs that GitHub starts for one matrix.
@@ -334,6 +315,24 @@ pub struct SchemaArgs {
     /// The schema to print
     #[arg(value_enum)]
     pub what: SchemaName,
+}
+
+/// The shells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Shell {
+    /// Bash.
+    Bash,
+    /// Elvish.
+    Elvish,
+    /// Fish.
+    Fish,
+    /// Nushell.
+    Nushell,
+    /// `PowerShell`.
+    #[value(name = "powershell")]
+    PowerShell,
+    /// Zsh.
+    Zsh,
 }
 
 /// The schemas.

@@ -30,6 +30,8 @@ pub const RUNNER_FILES: &[&str] = &[
 pub struct Context {
     /// The working directory.
     pub cwd: PathBuf,
+    /// Whether somebody asked for this directory, and it is not only the one of the shell.
+    pub cwd_is_chosen: bool,
     /// Every variable.
     pub env: Vec<(OsString, OsString)>,
     /// Whether standard output is a terminal.
@@ -62,6 +64,7 @@ impl Context {
                 .map(|variable| with_whole_path(&cwd, variable))
                 .collect(),
             cwd,
+            cwd_is_chosen: false,
             stdout_is_terminal: std::io::stdout().is_terminal(),
             stderr_is_terminal: std::io::stderr().is_terminal(),
             is_root: rustix::process::geteuid().is_root(),
@@ -73,7 +76,11 @@ impl Context {
     /// relative to it, as with git and make.
     pub fn within(self, directory: Option<&Path>) -> Self {
         let cwd = directory.map_or(self.cwd.clone(), |directory| self.cwd.join(directory));
-        Self { cwd, ..self }
+        Self {
+            cwd,
+            cwd_is_chosen: directory.is_some(),
+            ..self
+        }
     }
 
     /// A variable's value, unless it is unset or empty.
@@ -89,6 +96,18 @@ impl Context {
     /// A variable's value, unless it is unset, empty or not UTF-8.
     pub fn var(&self, name: &str) -> Option<&str> {
         self.var_os(name).and_then(OsStr::to_str)
+    }
+
+    /// Whether the environment asks for colours or for none: `NO_COLOR` before `CLICOLOR_FORCE` and `FORCE_COLOR`.
+    pub fn wants_color(&self) -> Option<bool> {
+        let is_on = |name: &str| {
+            self.var(name)
+                .is_some_and(|value| !matches!(value, "" | "0"))
+        };
+        if self.var("NO_COLOR").is_some_and(|value| !value.is_empty()) {
+            return Some(false);
+        }
+        (is_on("CLICOLOR_FORCE") || is_on("FORCE_COLOR")).then_some(true)
     }
 
     /// By what every limit of time after a signal is multiplied: 1, except in tests.

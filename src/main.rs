@@ -42,7 +42,7 @@ fn run() -> ExitCode {
     };
     let context = match Context::of_process() {
         Ok(context) => {
-            let directory = directory(&context, &cli.command);
+            let directory = directory(&context, &cli);
             context.within(directory.as_deref())
         }
         Err(error) => return failed(&Error::environment(format!("{error:#}")), false),
@@ -71,9 +71,9 @@ fn run() -> ExitCode {
 }
 
 /// The working directory: from `-C`, else from the action input for steps of a job.
-fn directory(context: &Context, command: &Command) -> Option<PathBuf> {
-    match (command.directory(), command) {
-        (Some(directory), _) => Some(directory.to_path_buf()),
+fn directory(context: &Context, cli: &Cli) -> Option<PathBuf> {
+    match (cli.directory.clone(), &cli.command) {
+        (Some(directory), _) => Some(directory),
         (
             None,
             Command::Run(_)
@@ -136,7 +136,7 @@ fn dispatch(context: &Context, command: &Command) -> Result<u8> {
         Command::Demo(args) => commands::demo::command(context, args),
         Command::Check(args) => commands::check::command(context, args),
         Command::Init(args) => commands::init::command(context, args),
-        Command::Runs(_) => commands::runs::command(context),
+        Command::Runs(args) => commands::runs::command(context, args),
         Command::Outcomes(args) => commands::outcomes::command(context, args),
         Command::Doctor(args) => commands::doctor::command(context, args),
         Command::Publish(args) => commands::publish::command(context, args),
@@ -146,5 +146,6 @@ fn dispatch(context: &Context, command: &Command) -> Result<u8> {
         Command::Assess(args) => commands::assess::command(context, args),
         Command::Schema(args) => commands::schema::command(args),
         Command::Completions { shell } => commands::completions::command(*shell),
+        Command::Man { to } => commands::completions::man(&context.cwd.join(to)),
     }
 }

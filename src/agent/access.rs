@@ -279,10 +279,11 @@ pub fn choose(
         ));
     }
     let model = model.or(provider.model).ok_or_else(|| {
-        NoAccess::of(
-            format!("no model is named for {}", provider.name),
-            format!("name one: --model {}/MODEL", provider.name),
-        )
+        let server = match base {
+            Some(_) => "SPRAG_BASE_URL names a server but no model".to_owned(),
+            None => format!("no model is named for {}", provider.name),
+        };
+        NoAccess::of(server, format!("add --model {}/MODEL", provider.name))
     })?;
     let wire = match provider.wire {
         // Servers that replace OpenAI's own usually support only the older format.

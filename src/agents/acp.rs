@@ -71,7 +71,7 @@ impl Reader {
     pub(super) fn new(request: &TurnRequest<'_>, prompt: &str) -> Self {
         let reader = Self {
             dialogue: Dialogue::default(),
-            work_tree: request.work_tree.to_string_lossy().into_owned(),
+            work_tree: request.directory.to_string_lossy().into_owned(),
             prompt: prompt.to_owned(),
             may_write: request.may_write,
             earlier: request.resumable().map(str::to_owned),

@@ -101,7 +101,7 @@ fn invocation(request: &TurnRequest<'_>) -> Invocation {
     ]
     .map(OsString::from)
     .into();
-    args.push(request.work_tree.into());
+    args.push(request.directory.into());
     args.push("--output-last-message".into());
     args.push(final_message_file.clone().into());
     args.extend(

@@ -76,6 +76,12 @@ pub fn cli(name: &str) -> Option<&'static CliSpec> {
     CLIS.iter().copied().find(|spec| spec.name == name)
 }
 
+/// The agent that `NAME@VERSION` installs, with the name that the input `install-agent` has for it.
+pub fn installed(wanted: &str) -> Option<&'static CliSpec> {
+    let name = wanted.split_once('@').map_or(wanted, |(name, _)| name);
+    CLIS.iter().copied().find(|spec| spec.package.name == name)
+}
+
 /// The packages that the action's input `install-agent` can name.
 pub fn packages() -> impl Iterator<Item = Package> {
     CLIS.iter().map(|spec| spec.package)

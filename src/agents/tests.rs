@@ -29,6 +29,7 @@ pub(super) use recorded;
 pub(super) fn request() -> TurnRequest<'static> {
     TurnRequest {
         work_tree: Path::new("/w"),
+        directory: Path::new("/w"),
         scratch: Path::new("/s"),
         model: None,
         extra_args: &[],

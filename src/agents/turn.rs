@@ -23,8 +23,10 @@ pub enum OwnSandbox {
 /// builder can put it on a command line.
 #[derive(Debug, Clone, Copy)]
 pub struct TurnRequest<'a> {
-    /// The work tree as an absolute path. It is also the process's working directory.
+    /// The work tree as an absolute path.
     pub work_tree: &'a Path,
+    /// The process's working directory: the work tree, or a directory below it.
+    pub directory: &'a Path,
     /// An existing directory for this turn's files, outside of the work tree and empty before the turn: a
     /// final message from an earlier turn would count as this turn's.
     pub scratch: &'a Path,

@@ -9,7 +9,9 @@ use crate::print::{masking, print, print_unmasked};
 use crate::report;
 use crate::report::actions_log::neutral_json;
 use crate::run::begin::described::task_settings;
-use crate::run::begin::prepare::{config_file, config_path, not_writable, schema_source};
+use crate::run::begin::prepare::{
+    config_file, config_path, directory, not_writable, schema_source,
+};
 use crate::run::begin::repository::repository;
 use crate::run::begin::start::review_only_in_plan;
 use crate::run::state::plan_state::ensure_writable;
@@ -24,8 +26,9 @@ pub fn command(context: &Context, args: &CheckArgs) -> Result<u8> {
     let real = repository(context)?;
     let file = config_file(context, &args.common, real.work_tree(), None)?;
     let above = settings::above(context, &SettingFlags::default())?;
+    let directory = directory(context, &args.common, real.work_tree());
     let Some(path) = args.plan.as_ref().or(args.plan_flag.as_ref()) else {
-        let sources = Sources::new(context, above, file.settings);
+        let sources = Sources::new(context, above, file.settings)?.within(directory);
         let path = config_path(context, &args.common, real.work_tree());
         let title = if path.is_file() {
             "the configuration is valid".to_owned()
@@ -43,7 +46,7 @@ pub fn command(context: &Context, args: &CheckArgs) -> Result<u8> {
     let read = plan::open(&name, &bytes).map_err(settings::located)?;
     let (opened, warnings) = (read.value, read.warnings);
     let below = opened.plan().settings.clone().or(file.settings);
-    let sources = Sources::new(context, above, below);
+    let sources = Sources::new(context, above, below)?.within(directory);
     let warnings: Vec<String> = warnings.iter().map(ToString::to_string).collect();
     let plan = (name.as_str(), &opened);
     check_plan(context, args.json, plan, (&real, &sources), &warnings)

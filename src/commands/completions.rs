@@ -1,17 +1,42 @@
-//! `sprag completions`: prints a shell's completion script.
+//! `sprag completions` and `sprag man`: print a shell's completion script, and write the man pages.
 
-use crate::cli::Cli;
-use crate::error::Result;
+use crate::cli::{Cli, Shell};
+use crate::error::{Error, Result};
 use crate::print::print_unmasked;
 use clap::CommandFactory as _;
+use clap_complete::{Generator, Shell as Known};
+use clap_complete_nushell::Nushell;
+use std::path::Path;
 
-/// Runs the command and returns the process's exit code.
+/// Prints the completions of a shell and returns the process's exit code.
 ///
 /// # Errors
 /// When the script cannot be printed.
-pub fn command(shell: clap_complete::Shell) -> Result<u8> {
+pub fn command(shell: Shell) -> Result<u8> {
+    let script = match shell {
+        Shell::Bash => script(Known::Bash),
+        Shell::Elvish => script(Known::Elvish),
+        Shell::Fish => script(Known::Fish),
+        Shell::Nushell => script(Nushell),
+        Shell::PowerShell => script(Known::PowerShell),
+        Shell::Zsh => script(Known::Zsh),
+    };
+    print_unmasked(&script)?;
+    Ok(0)
+}
+
+fn script(shell: impl Generator) -> String {
     let mut bytes = Vec::new();
     clap_complete::generate(shell, &mut Cli::command(), "sprag", &mut bytes);
-    print_unmasked(&String::from_utf8_lossy(&bytes))?;
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// Writes a man page for each command and returns the process's exit code.
+///
+/// # Errors
+/// When a page cannot be written.
+pub fn man(to: &Path) -> Result<u8> {
+    clap_mangen::generate_to(Cli::command(), to)
+        .map_err(|error| Error::environment(format!("{}: {error}", to.display())))?;
     Ok(0)
 }

@@ -153,6 +153,7 @@ fn surroundings(context: &Context, place: &Path, cwd: PathBuf) -> Context {
     env.push(("XDG_STATE_HOME".into(), place.join("state").into()));
     Context {
         cwd,
+        cwd_is_chosen: false,
         env,
         ..context.clone()
     }

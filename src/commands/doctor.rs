@@ -77,6 +77,6 @@ fn color(context: &Context, args: &DoctorArgs) -> bool {
     is_colored(
         given.color.unwrap_or(Color::Auto),
         context.stdout_is_terminal && context.var("TERM") != Some("dumb"),
-        context.var("NO_COLOR"),
+        context.wants_color(),
     )
 }

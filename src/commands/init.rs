@@ -42,7 +42,7 @@ pub fn command(context: &Context, args: &InitArgs) -> Result<u8> {
     print(context, &found(&proposal, args.r#try))?;
     let written = write_new(root, &proposal, form)
         .map_err(|error| Error::environment(format!("{error:#}")))?;
-    let root_shown = is_elsewhere(context, args, root).then_some(root);
+    let root_shown = is_elsewhere(context, root).then_some(root);
     print(context, &files(&written, root_shown))?;
     let trial = Trial {
         context,
@@ -86,9 +86,9 @@ pub fn command(context: &Context, args: &InitArgs) -> Result<u8> {
 }
 
 /// Whether the person's shell is in another directory than the root of the repository.
-fn is_elsewhere(context: &Context, args: &InitArgs, root: &Path) -> bool {
+fn is_elsewhere(context: &Context, root: &Path) -> bool {
     let is_root = context.cwd.canonicalize().is_ok_and(|cwd| cwd == root);
-    args.directory.is_some() || !is_root
+    context.cwd_is_chosen || !is_root
 }
 
 /// The proposal, the source of each part, what is not proposed, and what was not found.

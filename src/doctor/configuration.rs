@@ -6,7 +6,7 @@ use crate::doctor::finding::{Finding, some_of};
 use crate::domain::settings::{IfUnverified, Settings};
 use crate::error::{Error, Result};
 use crate::git::path_within;
-use crate::run::begin::prepare::{config_file, config_path};
+use crate::run::begin::prepare::{config_file, config_path, directory};
 use crate::run::begin::programs::{self, MissingProgram};
 use crate::settings::{self, RunConfig, Sources, TaskConfig};
 use std::collections::BTreeSet;
@@ -42,7 +42,8 @@ impl Configured {
             .iter()
             .find(|(settings, _)| is_named && names_agent(settings))
             .map(|(_, source)| *source);
-        let sources = Sources::new(context, above, file.settings);
+        let directory = directory(context, &args.common, work_tree);
+        let sources = Sources::new(context, above, file.settings)?.within(directory);
         let run = settings::run_config(&sources, file.setup)?;
         let plan = settings::plan_of_prompt("any")?;
         let [task] = plan.tasks.as_slice() else {

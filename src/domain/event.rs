@@ -189,6 +189,9 @@ pub struct TurnLine {
     /// The `FAILED:` report.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed_report: Option<FailedReport>,
+    /// The final message of a turn that ended with a question, cut to 4,000 bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub question: Option<String>,
     /// Its notes for later tasks: the texts of its `NOTE:` lines.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,

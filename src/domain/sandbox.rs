@@ -209,8 +209,8 @@ impl SandboxLine {
     /// A short description.
     pub fn words(&self) -> String {
         let level = match self.level {
-            Level::Off => "sandbox off".to_owned(),
-            level => format!("sandbox level {level}"),
+            Level::Off => "sandbox: off".to_owned(),
+            level => format!("sandbox: level {level} of 3"),
         };
         match &self.network {
             Some(network) => format!("{level}; {}", network.words()),

@@ -323,6 +323,9 @@ pub struct TurnSummary {
     pub indicators: Vec<String>,
     /// A one-line description, for a person.
     pub detail: String,
+    /// The final message of a turn that ended with a question, cut to 4,000 bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub question: Option<String>,
     /// HEAD and tree before the turn.
     pub before: StateLine,
     /// HEAD and tree after the turn.

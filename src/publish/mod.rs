@@ -126,7 +126,7 @@ impl JobSettings {
         let settings = above
             .clone()
             .or(lookup::without_rights(context, file.settings.clone()));
-        let sources = Sources::new(context, above, file.settings);
+        let sources = Sources::new(context, above, file.settings)?;
         let mut resolved = settings::run_config(&sources, Vec::new())?.settings;
         if resolved.report == Report::Auto {
             resolved.report = Report::Github;

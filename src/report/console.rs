@@ -19,13 +19,13 @@ use std::io::{self, Write};
 /// but a program can print a line of any length.
 const MAX_ROWS: usize = 3;
 
-/// Whether to use colours. `no_color` is the variable `NO_COLOR`, which counts if it is not empty and the
-/// setting is automatic. A terminal of type `dumb` does not count as one.
-pub fn is_colored(color: Color, terminal: bool, no_color: Option<&str>) -> bool {
+/// Whether to use colours. `wanted` is the wish of the environment, which counts if the setting is automatic. A
+/// terminal of type `dumb` does not count as one.
+pub fn is_colored(color: Color, terminal: bool, wanted: Option<bool>) -> bool {
     match color {
         Color::Always => true,
         Color::Never => false,
-        Color::Auto => terminal && no_color.is_none_or(str::is_empty),
+        Color::Auto => wanted.unwrap_or(terminal),
     }
 }
 
@@ -129,7 +129,14 @@ impl Console {
                     live.finish();
                 }
                 let log = within(width.saturating_mul(MAX_ROWS));
-                live.print(&lines(event, summary, &log));
+                // While something runs, the live line says so.
+                let is_start = matches!(
+                    event.kind,
+                    EventKind::CheckStarted { .. } | EventKind::SetupStarted { .. }
+                );
+                if !is_start || self.style.verbosity > Verbosity::Normal {
+                    live.print(&lines(event, summary, &log));
+                }
                 if !ended && self.style.verbosity != Verbosity::Quiet {
                     live.show(&frame(summary, &self.progress, &within(width)));
                 }

@@ -177,7 +177,7 @@ fn fact(name: &str, value: &str) -> Markup {
 fn why(summary: &RunSummary, reason: Reason) -> String {
     match sentence::decisive(summary, reason).first() {
         Some(task) => text::short_line(&task.message, 500),
-        None => sentence::end(summary, reason).to_owned(),
+        None => sentence::end(summary, reason),
     }
 }
 
@@ -330,6 +330,7 @@ fn section(task: &TaskSummary, files: &Files<'_>) -> Markup {
                     @if let Some(body) = body { h4 { (heading) } (pre(body)) }
                 }
             }
+            @if let Some(question) = task.question() { h3 { "The agent asks" } (pre(question)) }
             @for check in failing {
                 h3 { "Check " code { (text::line(&check.name)) } " in attempt " (check.attempt_name()) ": " (text::line(&check.detail)) }
                 @if let Some(log) = &check.log { p { "Log: " code { (text::line(log)) } } }
@@ -509,7 +510,7 @@ mod tests {
         ];
         let page = report(&samples::partial(), &sources);
         for expected in [
-            "<title>Sprag: partly done, 1 of 3 tasks done</title>",
+            "<title>Sprag: partly done, 1 of 3 tasks done, t2 failed</title>",
             "git apply /runs/01H-run/patches/t2.patch",
             "class=\"failed\"",
             "<span class=\"add\">+b</span>",

@@ -131,6 +131,9 @@ fn joined(blocks: &[String]) -> String {
 
 /// The first line of the report without its heading mark. It is also the title of a check run.
 pub fn title(summary: &RunSummary) -> String {
+    if let Some(review) = summary.review_in_words() {
+        return review;
+    }
     let done = summary.tasks_in_words();
     match summary.status {
         None => format!("running, {done}"),
@@ -218,7 +221,7 @@ fn failed(summary: &RunSummary) -> String {
 /// One sentence about the end of the run: that of the task that decided it, if there is one.
 fn happened(summary: &RunSummary, reason: Reason) -> String {
     match sentence::decisive(summary, reason).as_slice() {
-        [] => upper_first(sentence::end(summary, reason)),
+        [] => upper_first(&sentence::end(summary, reason)),
         [task] => format!("{}: {}", code(&task.id, 60), inline(&task.message, 500)),
         [first, rest @ ..] => format!(
             "{}: {} (and {} more)",

@@ -9,6 +9,9 @@ use crate::domain::outcome::{Reason, RunStatus, TaskEnd};
 use crate::domain::settings;
 use crate::domain::summary::{NO_AGENT, RunSummary, TaskSummary};
 
+/// How many characters of a run's id are shown: its random end, which differs between runs of the same minute.
+pub const SHOWN_ID: usize = 8;
+
 /// The remedies of the error that ended the run.
 pub fn remedies(summary: &RunSummary) -> Vec<String> {
     let mut topics = summary.warning_topics.iter().rev();
@@ -22,7 +25,7 @@ pub fn remedies(summary: &RunSummary) -> Vec<String> {
         None if closed.is_some() => closed.into_iter().collect(),
         None => vec![match undelivered(summary) {
             Some(why) => format!("remove this cause: {}", text::line(&why)),
-            None => "remove the cause that the message above names".into(),
+            None => "fix the problem named above, then continue".into(),
         }],
     }
 }
@@ -374,6 +377,11 @@ fn name_commits(summary: &RunSummary) -> Option<NextStep> {
 /// The remedy for the reason of the run's end.
 pub fn advice(summary: &RunSummary) -> Option<&'static str> {
     match summary.reason? {
+        Reason::PlanningOnly | Reason::NoProgress
+            if undone(summary).any(|task| task.question().is_some()) =>
+        {
+            Some("answer the agent's question in the task, then run it again")
+        }
         Reason::NoProgress | Reason::RepeatingFailure | Reason::VerificationFailed
             if failed_before(summary) =>
         {
@@ -467,8 +475,13 @@ fn changed_nothing(summary: &RunSummary) -> bool {
 }
 
 fn resume(summary: &RunSummary) -> String {
+    let id = text::line(&summary.run_id);
     if summary.run_dir.is_empty() {
         "sprag run --resume".into()
+    } else if summary.run_dir.ends_with(&id) {
+        let at = id.char_indices().rev().take(SHOWN_ID).last();
+        let at = at.map_or(0, |(at, _)| at);
+        format!("sprag run --resume {}", &id[at..])
     } else {
         format!(
             "sprag run --resume --run-dir {}",

@@ -239,6 +239,9 @@ pub fn github_output(outputs: &[(&'static str, String)], delimiter: &str) -> Str
 
 /// The result of the run in one line for a person.
 pub fn one_line(summary: &RunSummary) -> String {
+    if let Some(review) = summary.review_in_words() {
+        return review;
+    }
     let done = summary.tasks_in_words();
     match (summary.status, summary.reason) {
         (Some(status), Some(reason)) => {
@@ -373,7 +376,7 @@ mod tests {
         report-status
         degraded
         summary
-        partial (verification_failed): 1 of 3 tasks done
+        partial (verification_failed): 1 of 3 tasks done, t2 failed
         session-id
         0192
         final-message

@@ -199,6 +199,7 @@ impl EventRecorder {
                 cost_usd: Some(0.061),
             },
             failed_report: None,
+            question: None,
             notes: Vec::new(),
             builtin: None,
         })))

@@ -4,10 +4,10 @@ use super::text;
 use crate::domain::assess::AssessmentKind;
 use crate::domain::attempt::{Blame, BlamedTest, EvidenceLine, Phase, PhaseName, Role};
 use crate::domain::checks::signals::Signal;
-use crate::domain::event::{PushLine, RetryKind, TurnProgress};
+use crate::domain::event::{PushLine, RetryKind, TurnProgress, WarningTopic};
 use crate::domain::outcome::{Reason, RunStatus, TaskEnd};
 use crate::domain::review::{Finding, ReviewVerdict};
-use crate::domain::summary::{ReviewSummary, RunSummary, RunUsage, TaskSummary};
+use crate::domain::summary::{ReviewSummary, RunSummary, RunUsage, TaskSummary, TopicLine};
 
 /// Maximum number of indicators shown for one turn.
 pub const MAX_INDICATORS: usize = 5;
@@ -373,13 +373,23 @@ pub fn decisive(summary: &RunSummary, reason: Reason) -> Vec<&TaskSummary> {
 }
 
 /// The end of a run in words, where no single task decided it.
-pub fn end(summary: &RunSummary, reason: Reason) -> &'static str {
+pub fn end(summary: &RunSummary, reason: Reason) -> String {
     let mut selected = summary.tasks.iter().filter(|task| task.selected);
     let is_done = summary.push.is_some() && selected.all(|task| task.status == TaskEnd::Done);
     match reason {
-        Reason::Environment if is_done => "the work is done, but could not be delivered",
-        reason => self::reason(reason),
+        Reason::Environment if is_done => "the work is done, but could not be delivered".to_owned(),
+        Reason::Environment => error(summary).unwrap_or_else(|| self::reason(reason).to_owned()),
+        reason => self::reason(reason).to_owned(),
     }
+}
+
+/// The first line of the error that ended the run.
+fn error(summary: &RunSummary) -> Option<String> {
+    let mut topics = summary.warning_topics.iter().rev();
+    let is_error = |line: &&TopicLine| matches!(line.topic, WarningTopic::Error { .. });
+    let text = summary.warnings.get(topics.find(is_error)?.warning)?;
+    let first = text.lines().next()?.trim_end_matches(':');
+    Some(text::short_line(first, 300))
 }
 
 /// The first twelve characters of a commit's id, cleaned.

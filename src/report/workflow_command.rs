@@ -230,7 +230,7 @@ mod tests {
         insta::assert_snapshot!(annotation_commands(&annotations(&samples::partial())).join("\n"), @r"
         ::error file=src/report.rs,line=41,title=test failed::assertion `left == right` failed: header differs
         ::error file=plans/csv.yaml,line=8,title=t2 failed (verification_failed)::the checks still fail and no retry is left
-        ::error file=plans/csv.yaml,title=Sprag%3A the run's result::partial (verification_failed): 1 of 3 tasks done
+        ::error file=plans/csv.yaml,title=Sprag%3A the run's result::partial (verification_failed): 1 of 3 tasks done, t2 failed
         ::warning file=plans/csv.yaml,line=8,title=t2%3A 1 retry::attempt 1: failed tests: assertion `left == right` failed: header differs%0Aattempt 2: failed tests: assertion `left == right` failed: header differs; test csv::quote failed
         ::warning file=plans/csv.yaml,title=Sprag::files that the checks left behind: target/out.csv
         ::notice file=plans/csv.yaml,line=12,title=t3 pending::not reached

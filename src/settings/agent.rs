@@ -21,6 +21,10 @@ pub(super) fn agent(all: &Resolved, sources: &Sources) -> Result<Agent> {
 }
 
 fn available_agent(all: &Resolved, sources: &Sources) -> Result<Agent> {
+    let is_open = all.agent == "auto" && all.agent_command.is_none();
+    if let Some(spec) = sources.installed.filter(|_| is_open) {
+        return Ok(Agent::Cli(CliAgent::Known(spec)));
+    }
     match (all.agent.as_str(), all.agent_command.as_deref()) {
         (agents::COMMAND | "auto", Some(command)) => Ok(Agent::Cli(CliAgent::Command {
             command: command.to_owned(),

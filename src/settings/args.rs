@@ -57,9 +57,6 @@ pub struct RunArgs {
 /// Where to work and which configuration to take.
 #[derive(Debug, Clone, Args, Default)]
 pub struct Common {
-    /// Directory to work in; other paths are relative to it
-    #[arg(short = 'C', value_name = "DIR")]
-    pub directory: Option<PathBuf>,
     /// Configuration file to use instead of .sprag/config.yaml
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,

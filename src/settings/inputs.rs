@@ -31,6 +31,11 @@ pub fn of_run() -> Vec<Input> {
     let flags = command.get_arguments().filter(|arg| !is_setting(arg));
     let mut inputs: Vec<Input> = flags.filter_map(of_flag).collect();
     inputs.push(Input {
+        name: DIRECTORY.to_owned(),
+        help: "Directory in which the agent, the checks and setup commands work; other paths are relative to it.".to_owned(),
+        flag: Some("-C".to_owned()),
+    });
+    inputs.push(Input {
         name: TOKEN.to_owned(),
         help: "Token for Sprag's API calls, pushes and reports; the agent and the checks do not get it. Default: the job's token.".to_owned(),
         flag: None,
@@ -39,10 +44,7 @@ pub fn of_run() -> Vec<Input> {
 }
 
 fn of_flag(arg: &Arg) -> Option<Input> {
-    let (name, flag) = match (arg.get_long(), arg.get_short()) {
-        (Some(long), _) => (long.to_owned(), format!("--{long}")),
-        (None, short) => (DIRECTORY.to_owned(), format!("-{}", short?)),
-    };
+    let name = arg.get_long()?.to_owned();
     let help = arg.get_help()?.to_string();
     let help = match arg.get_action() {
         ArgAction::SetTrue | ArgAction::Count => format!("{help} (true or false)."),
@@ -50,9 +52,9 @@ fn of_flag(arg: &Arg) -> Option<Input> {
         _ => format!("{help}."),
     };
     Some(Input {
+        flag: Some(format!("--{name}")),
         name,
         help,
-        flag: Some(flag),
     })
 }
 
@@ -216,6 +218,7 @@ mod tests {
         let pair = |&(name, value): &(&str, &str)| (name.into(), value.into());
         Context {
             cwd: PathBuf::from("/work"),
+            cwd_is_chosen: false,
             env: variables.iter().map(pair).collect(),
             stdout_is_terminal: false,
             stderr_is_terminal: false,

@@ -5,13 +5,15 @@ mod agent;
 pub mod args;
 pub mod flags;
 pub mod inputs;
+mod user;
 
-use crate::agents::{self, Agent};
+use crate::agents::{self, Agent, CliSpec};
 use crate::context::Context;
 use crate::domain::attempt::{PhasesAsked, Role, phases};
 use crate::domain::checks::verdict::Check;
 use crate::domain::plan::{self, Plan, Task};
 use crate::domain::protected_paths::ProtectedPaths;
+use crate::domain::settings::check::in_directory;
 use crate::domain::settings::variables::{self, Unread};
 use crate::domain::settings::{self, Resolved, Settings, input_name, variable_name};
 use crate::domain::text_error::Located;
@@ -80,6 +82,10 @@ pub struct Sources {
     key_mistake: Option<String>,
     /// Whether a command stands in for each missing agent.
     stand_ins: bool,
+    /// The agent that the action has installed, for `agent: auto`.
+    installed: Option<&'static CliSpec>,
+    /// The directory below the work tree in which agents and checks work.
+    directory: String,
     configs: Configs,
     /// Those of [`shown_task_config`] where an agent is missing.
     shown: Configs,
@@ -87,17 +93,21 @@ pub struct Sources {
 
 /// Cache of the last task's configuration with the task's own settings: most tasks of a plan have the same.
 #[derive(Debug, Clone, Default)]
-struct Configs(Rc<RefCell<Option<(Settings, TaskConfig)>>>);
+struct Configs(Rc<RefCell<Option<Cached>>>);
+
+/// The directory and the settings of a task, and its configuration.
+type Cached = (Option<String>, Settings, TaskConfig);
 
 impl Configs {
     fn get(&self, task: &Task) -> Option<TaskConfig> {
         let last = self.0.borrow();
-        let (of, config) = last.as_ref()?;
-        (*of == task.settings).then(|| config.clone())
+        let (directory, of, config) = last.as_ref()?;
+        (*directory == task.directory && *of == task.settings).then(|| config.clone())
     }
 
     fn put(&self, task: &Task, config: &TaskConfig) {
-        *self.0.borrow_mut() = Some((task.settings.clone(), config.clone()));
+        let of = (task.directory.clone(), task.settings.clone());
+        *self.0.borrow_mut() = Some((of.0, of.1, config.clone()));
     }
 }
 
@@ -107,24 +117,35 @@ type Globs = Rc<RefCell<HashMap<Vec<String>, Arc<ProtectedPaths>>>>;
 impl Sources {
     /// Creates sources in which `above` takes precedence over `below`. The variables in `context` determine
     /// how a model is reached.
-    pub fn new(context: &Context, above: Settings, below: Settings) -> Self {
+    ///
+    /// # Errors
+    /// When the user's own configuration cannot be used.
+    pub fn new(context: &Context, above: Settings, below: Settings) -> Result<Self> {
         let value = |name: &str| match name {
             "GITHUB_TOKEN" => inputs::token(context),
             _ => context.var(name),
         };
         let keys: Vec<&str> = access::suggested_keys().collect();
         let set = access::variables().filter_map(|name| Some((name, value(name)?.to_owned())));
-        Self {
+        Ok(Self {
+            below: below.or(user::settings(context)?),
             above,
-            below,
             in_actions: context.in_actions(),
             globs: Globs::default(),
             models: Rc::new(set.collect()),
             key_mistake: agents::key_mistake(&keys, &context.env, context.in_actions()),
             stand_ins: false,
+            installed: inputs::input(context, "install-agent").and_then(agents::installed),
+            directory: String::new(),
             configs: Configs::default(),
             shown: Configs::default(),
-        }
+        })
+    }
+
+    /// The same sources for work in a directory below the work tree.
+    #[must_use]
+    pub fn within(self, directory: String) -> Self {
+        Self { directory, ..self }
     }
 
     /// All settings of one task.
@@ -152,7 +173,7 @@ pub struct RunConfig {
     pub settings: Resolved,
     /// The changes that do not count as progress.
     pub progress_ignore: GlobSet,
-    /// Commands that run once before the first turn.
+    /// Commands that run once in the root of the work tree, before the first turn.
     pub setup: Vec<String>,
 }
 
@@ -177,6 +198,8 @@ pub struct TaskConfig {
     escalate: Vec<RoleAgent>,
     /// The agent to use when another is unavailable.
     fallback: Option<RoleAgent>,
+    /// The directory in which the agent works, relative to the work tree; empty for its root.
+    pub directory: String,
     /// The checks, each with its time limit.
     pub checks: Vec<Check>,
     /// Paths that the task may not change.
@@ -203,6 +226,25 @@ struct RoleAgent {
 }
 
 impl TaskConfig {
+    /// The directory in which the agent works, as an absolute path.
+    pub fn place(&self, work_tree: &Path) -> PathBuf {
+        let below = Path::new(&self.directory).components();
+        work_tree.components().chain(below).collect()
+    }
+
+    /// The text to add to every prompt.
+    pub fn instructions(&self) -> Option<String> {
+        let place = (!self.directory.is_empty()).then(|| {
+            format!(
+                "The work belongs in the directory `{}`. Paths in these prompts are relative to the root of the repository.",
+                self.directory
+            )
+        });
+        let texts = place.into_iter().chain(self.settings.instructions.clone());
+        let all: Vec<String> = texts.collect();
+        (!all.is_empty()).then(|| all.join("\n\n"))
+    }
+
     /// Selects the agent of this role, with its model and its arguments.
     pub fn take_role(&mut self, role: Role) {
         let mut agents = self.agents.iter();
@@ -370,10 +412,13 @@ pub fn run_config(sources: &Sources, setup: Vec<String>) -> Result<RunConfig> {
             ),
         );
     }
+    let setup = setup.iter();
     Ok(RunConfig {
         progress_ignore: glob_set(&settings.progress.ignore)?,
         settings,
-        setup,
+        setup: setup
+            .map(|line| in_directory(line, &sources.directory))
+            .collect(),
     })
 }
 
@@ -410,6 +455,7 @@ pub fn task_config(sources: &Sources, task: &Task) -> Result<TaskConfig> {
             agent_args: settings.agent_args,
         })
     };
+    let directory = task.directory.as_ref().unwrap_or(&sources.directory);
     let mut config = TaskConfig {
         agent: agent(&settings, sources)?,
         agents: Vec::new(),
@@ -419,8 +465,9 @@ pub fn task_config(sources: &Sources, task: &Task) -> Result<TaskConfig> {
             // Review-only tasks run no checks.
             Vec::new()
         } else {
-            settings.checks()
+            settings.checks(directory)
         },
+        directory: directory.clone(),
         protected_paths: sources.set_of(&settings.protected_paths)?,
         missing: None,
         settings,

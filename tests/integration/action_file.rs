@@ -143,7 +143,6 @@ fn every_input_is_handed_on_and_nothing_else() {
     let action = yaml("action.yml");
     let expected: Vec<(String, String)> = names(&action["inputs"])
         .into_iter()
-        .filter(|name| *name != "install-agent")
         .map(|name| {
             let variable = format!("INPUT_{}", name.to_uppercase().replace('-', "_"));
             (variable, format!("${{{{ inputs.{name} }}}}"))
@@ -235,8 +234,8 @@ fn inputs_of_every_kind_reach_the_program() {
         &[
             ("working-directory", "sub"),
             ("prompt-file", "prompt.md"),
-            ("agent-command", &format!("cd sub; {agent}")),
-            ("verify", "true\ngrep -qx fixed a.txt\n"),
+            ("agent-command", &agent),
+            ("verify", "true\ngrep -qx fixed ../a.txt\n"),
             ("instructions", "Speak softly."),
             ("max-retries", "1"),
             ("events", events.to_str().unwrap()),
@@ -373,7 +372,7 @@ impl Released {
         fs::create_dir(&bin).unwrap();
         let curl = format!(
             "#!/bin/sh\nfor it; do case $last in --output) to=$it;; esac; last=$it; done\n\
-             echo \"$last\" >> {out}/asked\ncp {out}/release/\"${{last##*/}}\" \"$to\"\n",
+             echo \"$last\" >> {out}/asked\ncase $last in https://ghes.*) exit 22;; esac\ncp {out}/release/\"${{last##*/}}\" \"$to\"\n",
             out = project.outside("").display()
         );
         write_program(&bin.join("curl"), &curl);
@@ -429,6 +428,22 @@ fn the_binary_of_its_own_release_is_run() {
     let released = Released::new(&format!("{} other\nSUM  {ASSET}\n", "0".repeat(64)));
     assert_eq!(released.act(), (Some(7), "ran run\n0\n".to_owned()));
     assert_eq!(released.asked(), [address(ASSET), address("SHA256SUMS")]);
+}
+
+/// A server of one's own has the tree of the action, and seldom its releases.
+#[test]
+fn a_server_without_the_release_leaves_the_binary_to_github() {
+    let mut released = Released::new(&format!("SUM  {ASSET}\n"));
+    released
+        .project
+        .env("GITHUB_SERVER_URL", "https://ghes.example.com");
+    assert_eq!(released.act(), (Some(7), "ran run\n0\n".to_owned()));
+    let upstream = |file| address(file).replace("owner/action", "sprag-ci/sprag");
+    let own = address(ASSET).replace("github.com", "ghes.example.com");
+    assert_eq!(
+        released.asked(),
+        [own, upstream(ASSET), upstream("SHA256SUMS")]
+    );
 }
 
 #[test]

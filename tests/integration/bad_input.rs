@@ -163,7 +163,7 @@ fn an_unknown_key() {
         (
             "p.yaml",
             "verify: [{ run: x, tmeout: 1m }]\ntasks: [{title: x}]\n",
-            "error: p.yaml:1:20: a check has no part `tmeout`, only name, run, kind, timeout, junit, problem_matcher (did you mean `timeout`?)\n",
+            "error: p.yaml:1:20: a check has no part `tmeout`, only name, run, kind, timeout, junit, problem_matcher, directory (did you mean `timeout`?)\n",
         ),
         (
             "p.yaml",

@@ -289,3 +289,57 @@ fn a_trial_takes_the_configuration_and_the_sandbox_of_a_run() {
     }
     assert!(!outside.join("x").exists());
 }
+
+/// The agent of the whole machine and the agent that the action has installed are used where nobody names another.
+#[test]
+fn an_agent_is_named_once_for_a_machine_or_by_its_installation() {
+    let mut project = Project::new(&[("a.txt", "a\n")]);
+    let config = project.beside("home").join(".config/sprag/config.yaml");
+    fs::create_dir_all(config.parent().unwrap()).unwrap();
+    fs::write(&config, "agent_command: my-agent\n").unwrap();
+    let shown = project.sprag(&["check"]).expect(0).stdout;
+    assert!(shown.contains("agent: command (my-agent)"), "{shown}");
+
+    project.write(".sprag/config.yaml", "agent_command: of-the-project\n");
+    let shown = project.sprag(&["check"]).expect(0).stdout;
+    assert!(shown.contains("agent: command (of-the-project)"), "{shown}");
+
+    fs::write(&config, "agent: codex\nverify: make\n").unwrap();
+    let refused = project.sprag(&["check"]).expect(2).stderr;
+    assert!(refused.contains("may have only `agent`, "), "{refused}");
+    assert!(
+        refused.contains("move the rest to .sprag/config.yaml"),
+        "{refused}"
+    );
+    fs::remove_file(&config).unwrap();
+    fs::remove_file(project.repo().join(".sprag/config.yaml")).unwrap();
+
+    project.env("INPUT_INSTALL_AGENT", "claude-code@2.1.197");
+    let shown = project.sprag(&["check"]).expect(0).stdout;
+    assert!(shown.contains("agent: claude"), "{shown}");
+}
+
+#[test]
+fn runs_are_listed_for_programs_and_pages_are_written() {
+    let project = Project::new(&[("a.txt", "a\n")]);
+    let agent = project.agent("echo b > a.txt");
+    let args = ["run", "Change it", "--agent-command", &agent];
+    project.sprag(&args).expect(0);
+    let listed = project.sprag(&["runs", "--json"]).expect(0).stdout;
+    let listed: serde_json::Value = serde_json::from_str(&listed).unwrap();
+    let of_run = &listed["runs"][0];
+    assert_eq!(of_run["title"], "Change it");
+    assert_eq!(of_run["tasks_done"], 1);
+    assert_eq!(of_run["running"], false);
+    let id = of_run["short_id"].as_str().unwrap();
+    project.sprag(&["report", id, "--format", "json"]).expect(0);
+
+    let pages = project.outside("pages");
+    fs::create_dir(&pages).unwrap();
+    project.sprag(&["man", pages.to_str().unwrap()]).expect(0);
+    for page in ["sprag.1", "sprag-run.1", "sprag-doctor.1"] {
+        assert!(pages.join(page).is_file(), "{page}");
+    }
+    let nushell = project.sprag(&["completions", "nushell"]).expect(0).stdout;
+    assert!(nushell.contains("export extern \"sprag run\""), "{nushell}");
+}

@@ -3,8 +3,10 @@
 
 use crate::action_file::{ROOT, yaml};
 use sprag::agents::{self, CLIS};
+use sprag::domain::plan::schema;
 use sprag::domain::settings::{Form, Key, KeyDefault, Scope, keys};
 use sprag::report::outputs::OUTPUTS;
+use sprag::report::wire;
 use sprag::settings::inputs::{Input, of_run};
 use std::fs;
 use std::path::Path;
@@ -57,6 +59,20 @@ fn generated_documents_are_what_the_tables_say() {
         with("action.yml", &[inputs.clone(), outputs(true), handed_on]),
         with("docker/action.yml", &[inputs, outputs(false)]),
         ("docs/reference.md".to_owned(), reference()),
+        ("schemas/plan.schema.json".to_owned(), json(&schema::plan())),
+        (
+            "schemas/config.schema.json".to_owned(),
+            json(&schema::config()),
+        ),
+        (
+            "schemas/event.schema.json".to_owned(),
+            json(&wire::schema()),
+        ),
+        (
+            "schemas/summary.schema.json".to_owned(),
+            json(&wire::summary_schema()),
+        ),
+        ("schemas/catalog.json".to_owned(), json(&catalog())),
     ];
     let mut stale = Vec::new();
     for (path, expected) in documents {
@@ -74,6 +90,26 @@ fn generated_documents_are_what_the_tables_say() {
         "{stale:?} are not what the tables say: SPRAG_REGENERATE=1 cargo test --test integration generated \
          (twice where an agent is new)"
     );
+}
+
+fn json(value: &serde_json::Value) -> String {
+    format!("{value:#}\n")
+}
+
+/// The entries for SchemaStore, from which editors know the schema of a file by its name.
+fn catalog() -> serde_json::Value {
+    let entry = |name: &str, title: &str, files: &[&str]| {
+        serde_json::json!({
+            "name": title,
+            "description": format!("{title}: https://github.com/sprag-ci/sprag"),
+            "fileMatch": files,
+            "url": schema::address(name),
+        })
+    };
+    serde_json::json!({ "schemas": [
+        entry("config", "Sprag configuration", &["**/.sprag/config.yaml"]),
+        entry("plan", "Sprag plan", &["**/.sprag/plans/*.yaml", "**/.sprag/plans/*.json"]),
+    ]})
 }
 
 /// What the crate of the settings knows of the agents, which it cannot read from their table.

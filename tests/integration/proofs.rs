@@ -128,13 +128,13 @@ fn each_failing_test_is_told_as_new_or_as_red_before() {
         prompt.contains("Which failures were there before"),
         "{prompt}"
     );
-    for line in ["a: was red before", "b: new", "c: was red before"] {
+    for (line, told) in [
+        ("a: was red before", "already failing before: a"),
+        ("b: new", "failing: b: new"),
+        ("c: was red before", "already failing before: c"),
+    ] {
         assert!(prompt.contains(line), "{line}\n{prompt}");
-        assert!(
-            run.stdout.contains(&format!("failing test {line}")),
-            "{}",
-            run.stdout
-        );
+        assert!(run.stdout.contains(told), "{}", run.stdout);
     }
     assert!(
         run.stdout.contains("failed before the task: a, c"),
@@ -339,7 +339,7 @@ fn a_failure_that_does_not_come_back_is_told_as_flaky() {
     assert_eq!(run.task(0)["reason"], "verified");
     assert_eq!(blamed(&run), pairs(&[("sometimes", "flaky")]));
     assert!(
-        run.stdout.contains("failing test sometimes: flaky"),
+        run.stdout.contains("failing: sometimes: flaky"),
         "{}",
         run.stdout
     );

@@ -89,6 +89,7 @@ impl Place {
     fn request<'a>(&'a self, work: &'a Path, scratch: &'a Path) -> TurnRequest<'a> {
         TurnRequest {
             work_tree: work,
+            directory: work,
             scratch,
             model: None,
             extra_args: &[],

@@ -76,7 +76,8 @@ fn nothing_is_released_before_the_gate() {
         _ => Vec::new(),
     };
     assert_eq!(needs("image"), ["build", "gate"]);
-    assert_eq!(needs("release"), ["build", "gate"]);
+    assert_eq!(needs("release"), ["build", "gate", "images"]);
+    assert_eq!(needs("crates"), ["release"]);
     assert_eq!(needs("images"), ["image"]);
     assert_eq!(needs("major"), ["images", "release"]);
 }

@@ -94,6 +94,8 @@ echo '- b.txt:1-3: too long'; echo 'VERDICT: NEEDS_FIXES'";
     let run = review(&project, script, &[]).expect(1);
     let words = ["failed", "review_findings", "failed", "review_findings"].map(|word| json!(word));
     assert_eq!(end(&run), words.each_ref());
+    let told = "Sprag: 2 findings, changes requested in ";
+    assert!(run.stdout.contains(told), "{}", run.stdout);
     assert_eq!(project.notes("order"), ["reviewer:review"]);
     assert_eq!((project.head(), project.status()), (head, String::new()));
     assert_eq!(project.read("a.txt"), "old\nnew\n");

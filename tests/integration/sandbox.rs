@@ -421,12 +421,15 @@ fn the_level_is_told_everywhere_and_off_is_a_level_too() {
     let project = project(&[("plan.yaml", &plan("grep -q fixed a.txt"))]);
     let off = user_run(&project, &["--sandbox", "off"]);
     assert_eq!(output(&off), json!("off"));
-    assert!(off.stdout.contains("sandbox off"), "{}", off.stdout);
+    assert!(off.stdout.contains("sandbox: off"), "{}", off.stdout);
     project.git(&["reset", "--hard", "--quiet", "HEAD~1"]);
     let auto = user_run(&project, &[]);
     let level = output(&auto).as_u64().unwrap();
     assert!(
-        level >= 1 && auto.stdout.contains(&format!("sandbox level {level}")),
+        level >= 1
+            && auto
+                .stdout
+                .contains(&format!("sandbox: level {level} of 3")),
         "{}",
         auto.stdout
     );
@@ -434,7 +437,7 @@ fn the_level_is_told_everywhere_and_off_is_a_level_too() {
     assert_eq!(started["sandbox"]["level"], json!(level));
     let report = fs::read_to_string(auto.dir.as_ref().unwrap().join("report.md")).unwrap();
     assert!(
-        report.contains(&format!("sandbox level {level}")),
+        report.contains(&format!("sandbox: level {level} of 3")),
         "{report}"
     );
 }

@@ -109,6 +109,7 @@ fn task(draft: Draft, id: TaskId, depends_on: Vec<TaskId>) -> Result<Task, Fault
         description: draft.description,
         acceptance: draft.acceptance,
         depends_on,
+        directory: draft.directory,
         settings: draft.settings,
         status: draft.status,
         attempts: draft.attempts,

@@ -167,6 +167,8 @@ pub struct Task {
     pub acceptance: Vec<String>,
     /// Tasks that must be done first.
     pub depends_on: Vec<TaskId>,
+    /// The directory in which its agent and its checks work, if it is not that of the run.
+    pub directory: Option<String>,
     /// The settings that override the plan's and the configuration's.
     pub settings: Settings,
     /// Whether it asks for work.

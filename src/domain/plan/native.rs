@@ -3,6 +3,7 @@
 use super::foreign::unread;
 use super::source::Source;
 use super::{Plan, PlanFormat, Priority, TaskKind, TaskStatus};
+use crate::settings::check::read_directory;
 use crate::settings::kind::{Choice, Kind, Words};
 use crate::settings::{self, Scope, Settings};
 use crate::suggest;
@@ -22,6 +23,8 @@ pub(super) struct Draft {
     pub status: TaskStatus,
     pub attempts: Option<u32>,
     pub completed_at: Option<String>,
+    /// The directory of its work, if it is not that of the run.
+    pub directory: Option<String>,
     /// Its kind, if it is not left to its words.
     pub kind: Option<TaskKind>,
     /// The number of its steps that were left out because they only commit.
@@ -47,6 +50,7 @@ pub(super) const TASK_KEYS: &[&str] = &[
     "description",
     "acceptance",
     "depends_on",
+    "directory",
     "kind",
     "status",
     "attempts",
@@ -190,6 +194,7 @@ pub(super) fn read_task_entry(draft: &mut Draft, entry: &Entry) -> Result<(), Fa
         "description" => draft.description = read::text(key, value)?.trim().to_owned(),
         "acceptance" => draft.acceptance = read::texts(key, value)?,
         "depends_on" => draft.depends_on = references(value)?,
+        "directory" => draft.directory = Some(read_directory(key, value)?),
         "kind" => draft.kind = Some(Choice::<TaskKind>::kind().read(key, value)?),
         "status" => draft.status = Choice::<TaskStatus>::kind().read(key, owned(key, value)?)?,
         "attempts" => draft.attempts = Some(read_attempts(key, owned(key, value)?)?),

@@ -5,10 +5,15 @@
 
 use super::{MAX_ID_LENGTH, Priority, TaskKind, TaskStatus};
 use crate::settings::kind::{Choice, Kind, text_schema, texts_schema};
-use crate::settings::{Key, Scope, keys};
+use crate::settings::{Key, KeyDefault, Scope, keys};
 use serde_json::{Map, Value as Json, json};
 
 const DRAFT: &str = "https://json-schema.org/draft/2020-12/schema";
+
+/// The address of the file of a schema, which is also its id.
+pub fn address(name: &str) -> String {
+    format!("https://raw.githubusercontent.com/sprag-ci/sprag/main/schemas/{name}.schema.json")
+}
 
 /// The JSON Schema of a plan in YAML or JSON.
 pub fn plan() -> Json {
@@ -65,6 +70,7 @@ pub fn plan() -> Json {
     add_settings(&mut properties, |_| true);
     json!({
         "$schema": DRAFT,
+        "$id": address("plan"),
         "title": "Sprag plan",
         "description": "The work for an agent, task by task.",
         "type": "object",
@@ -91,6 +97,7 @@ pub fn config() -> Json {
     add_settings(&mut properties, |_| true);
     json!({
         "$schema": DRAFT,
+        "$id": address("config"),
         "title": "Sprag configuration",
         "description": "Settings for every run in this repository. Plans, tasks, variables and flags override them.",
         "type": ["object", "null"],
@@ -118,6 +125,11 @@ fn task() -> Json {
         "depends_on",
         "Ids of tasks that must be done first.",
         texts_schema(),
+    );
+    add(
+        "directory",
+        "The directory below the work tree in which the agent and the checks of the task work. Default: that of the run.",
+        text_schema(),
     );
     add(
         "kind",
@@ -156,8 +168,23 @@ fn task() -> Json {
 fn add_settings(properties: &mut Map<String, Json>, wanted: impl Fn(&Key) -> bool) {
     for key in keys().into_iter().filter(wanted) {
         let help = format!("{} Default: {}.", key.help, key.default.text());
-        properties.insert(key.name.to_owned(), described((key.schema)(), &help));
+        let mut schema = described((key.schema)(), &help);
+        if let (Some(default), Some(fields)) = (default(&key), schema.as_object_mut()) {
+            fields.insert("default".to_owned(), default);
+        }
+        properties.insert(key.name.to_owned(), schema);
     }
+}
+
+/// The default of a setting, if it is one word or number.
+fn default(key: &Key) -> Option<Json> {
+    let KeyDefault::Value(words) = &key.default else {
+        return None;
+    };
+    let word = words.trim_matches('`');
+    let is_one = !word.contains(['`', ' ', ',']) && word != "none";
+    let json = || serde_json::from_str(word).unwrap_or_else(|_| Json::from(word));
+    is_one.then(json)
 }
 
 /// A schema with a description that also accepts `null`, meaning "not given".

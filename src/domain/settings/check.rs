@@ -26,10 +26,20 @@ pub struct CheckSpec {
     pub junit: Option<String>,
     /// The file of problem matchers for its output.
     pub problem_matcher: Option<String>,
+    /// The directory in which it runs, if not that of the task.
+    pub directory: Option<String>,
 }
 
-const PARTS: [&str; 6] = ["name", "run", "kind", "timeout", "junit", "problem_matcher"];
-const EXPECTED: &str = "a command, or a mapping with `run` and optionally `name`, `kind`, `timeout`, `junit` and `problem_matcher`";
+const PARTS: [&str; 7] = [
+    "name",
+    "run",
+    "kind",
+    "timeout",
+    "junit",
+    "problem_matcher",
+    "directory",
+];
+const EXPECTED: &str = "a command, or a mapping with `run` and optionally `name`, `kind`, `timeout`, `junit`, `problem_matcher` and `directory`";
 
 impl CheckSpec {
     /// A check with only a command, which determines its name and kind.
@@ -42,21 +52,47 @@ impl CheckSpec {
             timeout: None,
             junit: None,
             problem_matcher: None,
+            directory: None,
         }
     }
 
-    /// The check with its own time limit, or else `limit`.
-    pub fn with_default_timeout(&self, limit: Duration) -> Check {
+    /// The check with its own time limit and directory, or else these.
+    pub fn with_defaults(&self, limit: Duration, directory: &str) -> Check {
         let timeout = self.timeout.unwrap_or(limit);
+        let directory = self.directory.as_deref().unwrap_or(directory);
+        let below = |path: &String| match directory {
+            "" => path.clone(),
+            _ => format!("{directory}/{path}"),
+        };
         Check {
             name: self.name.clone(),
-            run: self.run.clone(),
+            run: in_directory(&self.run, directory),
             kind: self.kind,
             timeout_ms: millis(timeout),
-            junit: self.junit.clone(),
-            problem_matcher: self.problem_matcher.clone(),
+            junit: self.junit.as_ref().map(below),
+            problem_matcher: self.problem_matcher.as_ref().map(below),
         }
     }
+}
+
+/// The command in the form in which a shell runs it in the root of the work tree. The shell ends where it cannot
+/// enter the directory.
+#[must_use]
+pub fn in_directory(command: &str, directory: &str) -> String {
+    if directory.is_empty() {
+        return command.to_owned();
+    }
+    let quoted = shlex::try_quote(directory).unwrap_or(directory.into());
+    let is_list = command.contains(['\n', ';']) || command.contains("||");
+    let then = if is_list { "\n" } else { " && " };
+    format!("cd {quoted}{then}{command}")
+}
+
+/// Reads a directory below the work tree; the root is the empty text.
+pub(crate) fn read_directory(part: &str, node: &Node) -> Result<String, Fault> {
+    let path = inside(part, node)?;
+    let path = path.trim_end_matches('/');
+    Ok(if path == "." { "" } else { path }.to_owned())
 }
 
 /// Numbers the checks whose name is taken, since results are compared by name: a second `test` becomes `test (2)`.
@@ -104,6 +140,7 @@ impl Kind for Checks {
                 "timeout": Time.schema(),
                 "junit": text_schema(),
                 "problem_matcher": text_schema(),
+                "directory": text_schema(),
             },
             "required": ["run"],
             "additionalProperties": false,
@@ -165,7 +202,7 @@ fn read_check(key: &str, node: &Node) -> Result<CheckSpec, Fault> {
         ));
     }
     let (mut name, mut run, mut kind, mut timeout) = (None, None, None, None);
-    let (mut junit, mut problem_matcher) = (None, None);
+    let (mut junit, mut problem_matcher, mut directory) = (None, None, None);
     for entry in node.entries().iter().filter(|entry| !entry.value.is_null()) {
         let part = format!("{key}.{}", entry.key);
         match entry.key.as_str() {
@@ -178,6 +215,7 @@ fn read_check(key: &str, node: &Node) -> Result<CheckSpec, Fault> {
             "timeout" => timeout = Some(Time.read(&part, &entry.value)?),
             "junit" => junit = Some(inside(&part, &entry.value)?),
             "problem_matcher" => problem_matcher = Some(inside(&part, &entry.value)?),
+            "directory" => directory = Some(read_directory(&part, &entry.value)?),
             other => {
                 let suggestion = instead_of(node, other, entry.value.text());
                 let message = format!(
@@ -203,6 +241,7 @@ fn read_check(key: &str, node: &Node) -> Result<CheckSpec, Fault> {
         timeout,
         junit,
         problem_matcher,
+        directory,
     })
 }
 
@@ -355,7 +394,7 @@ mod tests {
         };
         let limit = Duration::from_secs(1);
         let mut checks: Vec<Check> = given
-            .map(|entry| spec(entry).with_default_timeout(limit))
+            .map(|entry| spec(entry).with_defaults(limit, ""))
             .collect();
         distinguish(&mut checks);
         let names: Vec<String> = checks.into_iter().map(|check| check.name).collect();
@@ -404,6 +443,6 @@ mod tests {
             junit: None,
             problem_matcher: None,
         };
-        assert_eq!(spec.with_default_timeout(Duration::from_secs(90)), check);
+        assert_eq!(spec.with_defaults(Duration::from_secs(90), ""), check);
     }
 }

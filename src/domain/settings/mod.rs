@@ -292,11 +292,13 @@ impl Resolved {
         }
     }
 
-    /// The checks, each with its effective time limit and a name of its own.
-    pub fn checks(&self) -> Vec<super::checks::verdict::Check> {
+    /// The checks of a task in this directory, each with its effective time limit and a name of its own.
+    pub fn checks(&self, directory: &str) -> Vec<super::checks::verdict::Check> {
         let limit = self.verify_timeout;
         let specs = self.verify.iter();
-        let mut checks: Vec<_> = specs.map(|spec| spec.with_default_timeout(limit)).collect();
+        let mut checks: Vec<_> = specs
+            .map(|spec| spec.with_defaults(limit, directory))
+            .collect();
         check::distinguish(&mut checks);
         checks
     }

@@ -32,7 +32,7 @@ const PROTECTED_PATHS: &[&str] = &[
     ".github/**",
     "action.yml",
     "action.yaml",
-    ".sprag/**",
+    "**/.sprag/**",
     "**/CODEOWNERS",
 ];
 

@@ -56,6 +56,7 @@ fn keys_of_every_kind_are_read() {
         timeout: second(300),
         junit: None,
         problem_matcher: None,
+        directory: None,
     };
     let expected = Settings {
         agent: text("codex"),
@@ -192,15 +193,15 @@ fn every_other_wrong_value_says_what_was_expected() {
         ),
         (
             "verify: [{ run: x, knd: test }]",
-            "f:1:20: a check has no part `knd`, only name, run, kind, timeout, junit, problem_matcher (did you mean `kind`?)",
+            "f:1:20: a check has no part `knd`, only name, run, kind, timeout, junit, problem_matcher, directory (did you mean `kind`?)",
         ),
         (
             "verify:\n  - test: make test",
-            "f:2:5: a check has no part `test`, only name, run, kind, timeout, junit, problem_matcher; write `{ name: test, run: make test }`",
+            "f:2:5: a check has no part `test`, only name, run, kind, timeout, junit, problem_matcher, directory; write `{ name: test, run: make test }`",
         ),
         (
             "verify: [{ command: make }]",
-            "f:1:12: a check has no part `command`, only name, run, kind, timeout, junit, problem_matcher (did you mean `run`?)",
+            "f:1:12: a check has no part `command`, only name, run, kind, timeout, junit, problem_matcher, directory (did you mean `run`?)",
         ),
         (
             "verify: [{ run: x, junit: ../r.xml }]",
@@ -208,7 +209,7 @@ fn every_other_wrong_value_says_what_was_expected() {
         ),
         (
             "verify: [[x]]",
-            "f:1:10: each item of verify must be a command, or a mapping with `run` and optionally `name`, `kind`, `timeout`, `junit` and `problem_matcher`, got a list",
+            "f:1:10: each item of verify must be a command, or a mapping with `run` and optionally `name`, `kind`, `timeout`, `junit`, `problem_matcher` and `directory`, got a list",
         ),
         (
             "progress: { ignored: x }",
@@ -292,7 +293,7 @@ fn checks_take_the_limit_that_holds() {
         let settings = read(text).expect("valid");
         settings
             .resolve(false)
-            .checks()
+            .checks("")
             .iter()
             .map(|check| check.timeout_ms)
             .collect()

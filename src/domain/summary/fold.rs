@@ -260,6 +260,7 @@ impl RunSummary {
             assessment: line.assessment,
             indicators: line.indicators.clone(),
             detail: line.detail.clone(),
+            question: line.question.clone(),
             before: line.before.clone(),
             after: line.after.clone(),
             exit: line.exit.clone(),

@@ -78,6 +78,12 @@ impl TaskSummary {
         }
     }
 
+    /// The question with which an unfinished task ended, if its last turn changed nothing.
+    pub fn question(&self) -> Option<&str> {
+        let last = self.turns.last().filter(|_| self.status != TaskEnd::Done)?;
+        last.question.as_deref()
+    }
+
     /// The number of checks that failed in their last run; `None` if none ran.
     pub fn failing_checks(&self) -> Option<usize> {
         let attempt = self.checks.last()?.attempt_name();

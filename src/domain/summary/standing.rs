@@ -1,6 +1,7 @@
 //! The standing of a task: the one value from which every report takes the task's symbol, colour and word.
 
-use super::{RunSummary, TaskSummary};
+use super::{RunSummary, TaskSummary, TurnSummary};
+use crate::attempt::Role;
 use crate::outcome::{Outcome, Reason, TaskEnd, listed};
 use crate::text::count;
 use std::collections::BTreeSet;
@@ -72,6 +73,37 @@ impl TaskSummary {
 }
 
 impl RunSummary {
+    /// The findings of a run that only reviews and asks for changes, in words. Such a run has done its work.
+    pub fn review_in_words(&self) -> Option<String> {
+        let [task] = self.tasks.as_slice() else {
+            return None;
+        };
+        let by_reviewer = |turn: &TurnSummary| {
+            let place = turn.place.as_ref();
+            place.is_some_and(|place| place.role == Role::Reviewer)
+        };
+        let asks = self.reason == Some(Reason::ReviewFindings);
+        let is_review = asks && task.turns.iter().all(by_reviewer);
+        let open = task.findings.iter().filter(|finding| !finding.resolved);
+        let findings = count(open.count() as u64, "finding");
+        is_review.then(|| format!("{findings}, changes requested"))
+    }
+
+    /// The first task of several that failed, in words.
+    fn failed_in_words(&self) -> String {
+        let is_undone =
+            |task: &&TaskSummary| matches!(task.standing(), Standing::Failed | Standing::Blocked);
+        let mut undone = self.tasks.iter().filter(is_undone);
+        let Some(first) = undone.next().filter(|_| self.tasks.len() > 1) else {
+            return String::new();
+        };
+        let more = match undone.count() {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        format!(", {}{more} {}", first.id, first.standing().as_str())
+    }
+
     /// The tasks in words: `2 of 3 tasks done`, or each standing with its number if the work of a task is not
     /// verified, since a count of done tasks would hide that.
     pub fn tasks_in_words(&self) -> String {
@@ -100,7 +132,11 @@ impl RunSummary {
         let (unverified, waiting) = (of(Standing::Unverified), of(Standing::Waits));
         if unverified + waiting == 0 {
             let all = count(u64::from(self.totals.tasks), "task");
-            return format!("{} of {all} done", self.totals.done);
+            return format!(
+                "{} of {all} done{}",
+                self.totals.done,
+                self.failed_in_words()
+            );
         }
         let committed =
             number(&|task| task.standing() == Standing::Unverified && task.commit.is_some());
@@ -169,7 +205,7 @@ mod tests {
         let before = (TaskEnd::Done, None, false);
         assert_eq!(
             summary(&[verified, before, failed]).tasks_in_words(),
-            "2 of 3 tasks done"
+            "2 of 3 tasks done, t1 failed"
         );
         assert_eq!(
             summary(&[verified, unverified, failed, before]).tasks_in_words(),

@@ -339,6 +339,7 @@ fn single(title: &str, body: &str) -> Plan {
         description: body.trim().to_owned(),
         acceptance: Vec::new(),
         depends_on: Vec::new(),
+        directory: None,
         settings: Settings::default(),
         kind: TaskKind::Work,
         status: TaskStatus::Pending,

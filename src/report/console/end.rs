@@ -38,6 +38,7 @@ pub(super) fn lines(summary: &RunSummary) -> Vec<Line> {
             let says = text::short_line(&signals, 400);
             lines.push(Line::whole(Tone::Plain, format!("      {says}")));
         }
+        lines.extend(asked(one));
         lines.extend(failed(one, &failures, &summary.run_dir));
     }
     let more = happened.count().saturating_sub(MAX_TASKS);
@@ -93,6 +94,19 @@ fn next_step(step: NextStep) -> String {
         }
         NextStep::Comment { text, what } => format!("comment {text} to {what}"),
     }
+}
+
+/// The question with which a task ended, in full.
+fn asked(task: &TaskSummary) -> Vec<Line> {
+    let Some(question) = task.question() else {
+        return Vec::new();
+    };
+    let heading = Line::new(Tone::Plain, "      the agent asks:");
+    let said = text::block(question);
+    let said = said
+        .lines()
+        .map(|line| Line::whole(Tone::Plain, format!("        {line}")));
+    std::iter::once(heading).chain(said).collect()
 }
 
 /// The failures that keep a task from being done, and the path of the full output.

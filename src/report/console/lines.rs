@@ -246,10 +246,7 @@ fn sandbox(line: &SandboxLine) -> Line {
     let missing = line.missing.as_deref();
     let missing = missing.map_or_else(String::new, |missing| {
         let next = line.level.number() + 1;
-        format!(
-            "; level {next} is not used: {}",
-            text::short_line(missing, 200)
-        )
+        format!(" (level {next}: {})", text::short_line(missing, 200))
     });
     Line::whole(Tone::Dim, format!("{}{missing}", line.words()))
 }
@@ -497,8 +494,12 @@ fn failing_tests(ended: &TaskEnded) -> Vec<Line> {
                 Blame::New | Blame::Unknown => Tone::Bad,
                 Blame::WasRedBefore | Blame::Flaky => Tone::Warn,
             };
-            let says = text::short_line(&test.says(), LINE_CHARS);
-            Line::new(tone, format!("  failing test {says}"))
+            let (name, says) = (test.name(), test.says());
+            let text = match test.blame {
+                Blame::WasRedBefore => format!("already failing before: {name}"),
+                _ => format!("failing: {says}"),
+            };
+            Line::new(tone, format!("  {}", text::short_line(&text, LINE_CHARS)))
         })
         .collect();
     let more = tests.len().saturating_sub(MAX_TESTS);

@@ -106,7 +106,7 @@ fn a_failed_run_says_what_was_kept_and_what_to_type() {
         log: verify/01-test.log
     ✗ t2 failed (verification_failed): the checks still fail and no retry is left · 2 attempts, 2 turns, 1m 39s
 
-    ✗ Sprag: partial (verification_failed): 1 of 3 tasks done in 2m 29s · 55.2k in (27.0k cached) / 6.4k out tokens, $0.18
+    ✗ Sprag: partial (verification_failed): 1 of 3 tasks done, t2 failed in 2m 29s · 55.2k in (27.0k cached) / 6.4k out tokens, $0.18
       ✓ t1 Serve /report.csv: done: checks passed, committed 9b1e44c0aa27
       ✗ t2 Quote fields: failed (verification_failed): the checks still fail and no retry is left
           check test: src/report.rs:41: assertion `left == right` failed: header differs
@@ -119,7 +119,7 @@ fn a_failed_run_says_what_was_kept_and_what_to_type() {
       Next:
         look at the failing check: its log is in the run directory
         continue from here:
-          sprag run --resume --run-dir /runs/01H-run
+          sprag run --resume 01H-run
         apply the unfinished work to a clean checkout:
           git apply /runs/01H-run/patches/t2.patch
         discard the unfinished work here; the patch keeps it:
@@ -161,7 +161,7 @@ fn planning_is_named_with_what_shows_it() {
       Next:
         say in the task which files to change and how, or try another model; if nothing needs to change, use --if-no-changes ok
         continue from here:
-          sprag run --resume --run-dir /runs/01H-run
+          sprag run --resume 01H-run
       Report: /runs/01H-run/report.html
     "#);
 }
@@ -191,7 +191,7 @@ fn no_progress_and_cancel_have_the_sentences_of_the_contract() {
         the changes of t1 are still in the work tree, not committed
       Next:
         continue from here:
-          sprag run --resume --run-dir /runs/01H-run
+          sprag run --resume 01H-run
         apply the unfinished work to a clean checkout:
           git apply /runs/01H-run/patches/t1.patch
         discard the unfinished work here; the patch keeps it:
@@ -322,20 +322,20 @@ fn colours_only_add_sequences() {
 }
 
 #[test]
-fn color_follows_flag_terminal_and_no_color() {
+fn color_follows_flag_environment_and_terminal() {
     let table = [
         (Color::Auto, true, None, true),
-        (Color::Auto, true, Some(""), true),
-        (Color::Auto, true, Some("1"), false),
+        (Color::Auto, true, Some(false), false),
+        (Color::Auto, false, Some(true), true),
         (Color::Auto, false, None, false),
-        (Color::Always, false, Some("1"), true),
+        (Color::Always, false, Some(false), true),
         (Color::Never, true, None, false),
     ];
-    for (color, terminal, no_color, expected) in table {
+    for (color, terminal, wanted, expected) in table {
         assert_eq!(
-            is_colored(color, terminal, no_color),
+            is_colored(color, terminal, wanted),
             expected,
-            "{color:?} {terminal} {no_color:?}"
+            "{color:?} {terminal} {wanted:?}"
         );
     }
 }
@@ -439,10 +439,7 @@ fn the_live_console_ends_with_the_whole_end_and_no_display() {
         console.report(event, &summary);
     }
     let text = sink.text();
-    assert!(
-        text.contains("sprag run --resume --run-dir /runs/01H-run\n"),
-        "{text}"
-    );
+    assert!(text.contains("sprag run --resume 01H-run\n"), "{text}");
     assert!(
         text.ends_with("Report: /runs/01H-run/report.html\n"),
         "{text}"

@@ -88,6 +88,7 @@ fn section(task: &TaskSummary, limits: &Limits) -> String {
     let parts = [
         message,
         failed_report(task.failed_report.as_ref(), limits),
+        asked(task, limits),
         failures(task, limits),
         reviews(task, limits),
         proofs(task, limits),
@@ -134,6 +135,15 @@ fn fold(task: &TaskSummary, parts: &[String]) -> String {
 
 fn html(text: &str, max: usize) -> String {
     inline(text, max).replace('\\', "")
+}
+
+fn asked(task: &TaskSummary, limits: &Limits) -> String {
+    task.question().map_or_else(String::new, |question| {
+        format!(
+            "**The agent asks**\n\n{}",
+            quotation(question, limits.section_bytes)
+        )
+    })
 }
 
 fn failed_report(report: Option<&FailedReport>, limits: &Limits) -> String {

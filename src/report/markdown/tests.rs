@@ -61,7 +61,7 @@ fn success() {
 #[test]
 fn partial() {
     insta::assert_snapshot!(report(&samples::partial()), @r"
-    ## 🟠 Sprag: partly done, 1 of 3 tasks done
+    ## 🟠 Sprag: partly done, 1 of 3 tasks done, t2 failed
 
     **`t2`: the checks still fail and no retry is left** (`partial` · `verification_failed`)
 
@@ -78,7 +78,7 @@ fn partial() {
     **What to do next**
 
     - Look at the failing check: its log is in the run directory
-    - Continue from here: `sprag run --resume --run-dir /runs/01H-run`
+    - Continue from here: `sprag run --resume 01H-run`
     - Apply the unfinished work to a clean checkout: `git apply /runs/01H-run/patches/t2.patch`
     - Discard the unfinished work here; the patch keeps it: `git apply -R /runs/01H-run/patches/t2.patch`
 
@@ -147,7 +147,7 @@ fn blocked() {
     **What to do next**
 
     - Do what the report asks for, or change the task, then run it again
-    - Continue from here: `sprag run --resume --run-dir /runs/01H-run`
+    - Continue from here: `sprag run --resume 01H-run`
 
     | Task | Status | Attempts | Commit | Time | Tokens, cost |
     |---|---|---:|---|---:|---:|
@@ -191,7 +191,7 @@ fn planning_only() {
     **What to do next**
 
     - Say in the task which files to change and how, or try another model; if nothing needs to change, use --if-no-changes ok
-    - Continue from here: `sprag run --resume --run-dir /runs/01H-run`
+    - Continue from here: `sprag run --resume 01H-run`
 
     | Task | Status | Attempts | Commit | Time | Tokens, cost |
     |---|---|---:|---|---:|---:|
@@ -229,7 +229,7 @@ fn no_progress() {
     **What to do next**
 
     - Say in the task which files to change and how, or try another model
-    - Continue from here: `sprag run --resume --run-dir /runs/01H-run`
+    - Continue from here: `sprag run --resume 01H-run`
     - Apply the unfinished work to a clean checkout: `git apply /runs/01H-run/patches/t1.patch`
     - Discard the unfinished work here; the patch keeps it: `git apply -R /runs/01H-run/patches/t1.patch`
 
@@ -282,7 +282,7 @@ fn cancelled() {
 
     **What to do next**
 
-    - Continue from here: `sprag run --resume --run-dir /runs/01H-run`
+    - Continue from here: `sprag run --resume 01H-run`
     - Apply the unfinished work to a clean checkout: `git apply /runs/01H-run/patches/t1.patch`
     - Discard the unfinished work here; the patch keeps it: `git apply -R /runs/01H-run/patches/t1.patch`
 
@@ -324,7 +324,7 @@ fn budget() {
     **What to do next**
 
     - Raise --max-tokens or --max-cost-usd
-    - Continue from here: `sprag run --resume --run-dir /runs/01H-run`
+    - Continue from here: `sprag run --resume 01H-run`
 
     | Task | Status | Attempts | Commit | Time | Tokens, cost |
     |---|---|---:|---|---:|---:|

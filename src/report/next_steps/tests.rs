@@ -197,7 +197,7 @@ fn what_is_missing_comes_before_going_on() {
     summary.status = Some(RunStatus::Environment);
     summary.reason = Some(Reason::AgentUnavailable);
     let steps = next_steps(&summary);
-    let general = "remove the cause that the message above names";
+    let general = "fix the problem named above, then continue";
     assert!(steps.contains(&NextStep::Advice(general.into())));
     assert!(
         matches!(steps.last(), Some(NextStep::Command { .. })),

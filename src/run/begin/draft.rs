@@ -16,7 +16,7 @@ use crate::process;
 use crate::run::begin::beginning::{Beginning, Ready};
 use crate::run::begin::draft_request::{DraftRequest, Written};
 use crate::run::begin::isolation::filters_before_the_run;
-use crate::run::begin::prepare::{Asked, Source, config_file, prepare};
+use crate::run::begin::prepare::{Asked, Source, config_file, directory, prepare};
 use crate::run::begin::repository::repository;
 use crate::run::begin::source::{no_access, of_issue, source_text};
 use crate::run::begin::start::runtime;
@@ -96,6 +96,7 @@ pub fn draft(context: &Context, args: &PlanArgs) -> Result<Drafted> {
         commits: kind.is_some(),
         written: Rc::clone(&written),
     };
+    let directory = directory(context, &run.common, real.work_tree());
     let asked = Asked {
         above: settings::above(context, &run.settings)?,
         file: config_file(context, &run.common, real.work_tree(), None)?,
@@ -104,6 +105,7 @@ pub fn draft(context: &Context, args: &PlanArgs) -> Result<Drafted> {
         work: Work::Draft(draft),
         tasks: &[],
         only_shown: false,
+        directory,
         is_foreign: false,
         open: None,
     };

@@ -31,7 +31,7 @@ pub const TEMPORARY: &str = "TMPDIR";
 const ATTEMPT: Duration = Duration::from_secs(60);
 
 /// Shown as the missing part of level 3 if it was not requested.
-const NOT_ASKED_FOR: &str = "only `sandbox: require` asks for it";
+const NOT_ASKED_FOR: &str = "`sandbox: require` turns it on";
 
 /// The purpose of a child, as far as its confinement depends on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -6,7 +6,7 @@ use crate::domain::settings::Sandbox;
 use crate::error::{Error, ErrorKind, Result};
 use crate::git::{self, Change, ChangeKind, Exempt, GitError, Real, Repo, display_path};
 use crate::run::begin::beginning::Place;
-use crate::run::begin::prepare::{Prepared, Source};
+use crate::run::begin::prepare::{Prepared, Source, config_path};
 use crate::run::begin::repository;
 use crate::run::begin::work::Work;
 use crate::run::deliver::jj;
@@ -18,6 +18,7 @@ use crate::run::state::layout::{Folder, RunFile};
 use crate::run::state::past_runs::{check_artifacts, lies_in};
 use crate::run::state::places::{resolved, runs_of};
 use crate::secrets::sources::redactor;
+use crate::settings::DEFAULT_FILE;
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
@@ -133,10 +134,11 @@ fn record(
     run_dir: &RunDir,
     run_id: &str,
 ) -> Result<()> {
+    let work_tree = prepared.real.work_tree();
     let manifest = Manifest {
         v: 1,
         run_id: run_id.to_owned(),
-        work_tree: prepared.real.work_tree().to_path_buf(),
+        work_tree: work_tree.to_path_buf(),
         plan: prepared
             .book
             .file
@@ -155,11 +157,9 @@ fn record(
             Work::Integration(shards) => shards.clone(),
             _ => Vec::new(),
         },
-        config: args
-            .common
-            .config
-            .as_ref()
-            .map(|path| context.cwd.join(path)),
+        config: Some(config_path(context, &args.common, work_tree))
+            .filter(|path| *path != work_tree.join(DEFAULT_FILE)),
+        directory: prepared.directory.clone(),
         trusted: prepared.trusted.clone(),
         flags: serde_json::to_value(&args.settings).map_err(anyhow::Error::from)?,
         is_draft: prepared.work.is_draft(),

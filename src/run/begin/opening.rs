@@ -33,8 +33,9 @@ use crate::run::state::setup::Setup;
 use crate::run::state::task::TaskStart;
 use crate::run::state::work_tree::WorkTree;
 use crate::secrets::sources::{detector, redactor};
-use crate::settings::{RunConfig, TaskConfig};
+use crate::settings::{DEFAULT_FILE, RunConfig, TaskConfig};
 use std::collections::HashMap;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -317,6 +318,8 @@ fn started(
             max_retries: config.map_or(0, |config| config.settings.max_retries),
         }
     };
+    let below = first.map_or("", |config| config.directory.as_str());
+    let place = (!below.is_empty()).then(|| place(parts.tree.repo.real().work_tree(), below));
     let hooks = parts.tree.repo.idle_hooks();
     let idle = (!hooks.is_empty()).then(|| format!("hooks that do not run: {}", hooks.join(", ")));
     let filters = parts.tree.repo.lost_filters();
@@ -359,13 +362,22 @@ fn started(
             .lines(tasks.iter().map(|(_, config)| config)),
         continuation: ready.work.continuation(context.in_actions(), ready.request),
         allow_dirty: parts.setup.config.settings.allow_dirty,
-        understood: plan
-            .plan
-            .understood()
+        understood: place
             .into_iter()
+            .chain(plan.plan.understood())
             .chain(idle)
             .chain(lost)
             .collect(),
+    }
+}
+
+/// Where the first task works, and the configuration that is in that directory.
+fn place(work_tree: &Path, below: &str) -> String {
+    let own = format!("{below}/{DEFAULT_FILE}");
+    if work_tree.join(&own).is_file() {
+        format!("works in {below}, with the configuration {own}")
+    } else {
+        format!("works in {below}")
     }
 }
 

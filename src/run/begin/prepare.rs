@@ -64,6 +64,8 @@ pub struct Prepared {
     pub work: Work,
     /// Warnings for the user.
     pub warnings: Vec<String>,
+    /// The directory below the work tree in which the run works; empty for its root.
+    pub directory: String,
     /// The text of the configuration that is used instead of the one on the run's branch.
     pub trusted: Option<String>,
     /// The schema of the last task's structured output.
@@ -86,6 +88,8 @@ pub struct Asked<'a> {
     pub tasks: &'a [String],
     /// Whether the tasks are only shown, and not run.
     pub only_shown: bool,
+    /// The directory below the work tree in which the run works.
+    pub directory: String,
     /// Whether the plan is from a fork.
     pub is_foreign: bool,
     /// Tasks that an earlier process of the run started and did not end, regardless of their status in the plan.
@@ -185,8 +189,8 @@ pub fn prepare(context: &Context, asked: Asked<'_>) -> Result<Prepared> {
             .push("the plan is from a fork: its settings and setup commands are ignored".into());
     }
     let below = plan.settings.clone().or(file.settings);
-    let sources = Sources::new(context, asked.above, below);
     let setup = file.setup.into_iter().chain(plan.setup.iter().cloned());
+    let sources = Sources::new(context, asked.above, below)?.within(asked.directory.clone());
     let run = settings::run_config(&sources, setup.collect())?;
     if !asked.work.has_agent() && run.settings.allow_dirty {
         return Err(no_commits_allowed());
@@ -215,6 +219,7 @@ pub fn prepare(context: &Context, asked: Asked<'_>) -> Result<Prepared> {
         named,
         work: asked.work,
         warnings,
+        directory: asked.directory,
         trusted: None,
     };
     warn_of_tasks(context, &mut prepared);
@@ -235,7 +240,14 @@ fn no_commits_allowed() -> Error {
 fn warn_of_tasks(context: &Context, prepared: &mut Prepared) {
     let has_own_programs = prepared.run.setup.is_empty() && prepared.work.has_agent();
     let warnings = &mut prepared.warnings;
+    let work_tree = prepared.real.work_tree();
     for (task, config) in &prepared.tasks {
+        if !config.place(work_tree).is_dir() {
+            warnings.push(format!(
+                "task {} works in {}, which does not exist yet",
+                task.id, config.directory
+            ));
+        }
         warn_of_open_dependencies(task, &prepared.named, &prepared.book, warnings);
         warn_of_cost(task, config, warnings);
         warn_of_short_secrets(context, config, warnings);
@@ -309,10 +321,49 @@ fn strip_settings(plan: &mut Plan) -> bool {
     had
 }
 
-/// The path of the configuration file that is named, or else the default path.
+/// The path of the configuration file that is named, or else of the nearest one: in the current directory or above
+/// it, up to the root of the work tree.
 pub fn config_path(context: &Context, common: &Common, work_tree: &Path) -> PathBuf {
-    settings::inputs::config_file(context, common)
-        .unwrap_or_else(|| work_tree.join(settings::DEFAULT_FILE))
+    let mut places = config_places(context, common, work_tree).into_iter();
+    let last = places.next_back().unwrap_or_default();
+    places.find(|path| path.exists()).unwrap_or(last)
+}
+
+/// The places of the configuration, the nearest first: only the file that is named, if one is.
+pub fn config_places(context: &Context, common: &Common, work_tree: &Path) -> Vec<PathBuf> {
+    if let Some(named) = settings::inputs::config_file(context, common) {
+        return vec![named];
+    }
+    let here = work_tree.join(current(context, work_tree));
+    let directories = here.ancestors().take_while(|at| at.starts_with(work_tree));
+    directories
+        .map(|at| at.join(settings::DEFAULT_FILE))
+        .collect()
+}
+
+/// The current directory, relative to the work tree.
+fn current(context: &Context, work_tree: &Path) -> PathBuf {
+    let here = context.cwd.canonicalize().unwrap_or_default();
+    let here = here.strip_prefix(work_tree).unwrap_or(Path::new(""));
+    here.to_path_buf()
+}
+
+/// The directory below the work tree in which agents and checks work: the one that is asked for, otherwise that of
+/// the configuration. The current directory alone counts for nothing, because checks are written for their own.
+pub fn directory(context: &Context, common: &Common, work_tree: &Path) -> String {
+    let place = if context.cwd_is_chosen {
+        current(context, work_tree)
+    } else {
+        let named = settings::inputs::config_file(context, common);
+        let path = config_path(context, common, work_tree);
+        let inside = path
+            .strip_prefix(work_tree)
+            .ok()
+            .filter(|_| named.is_none());
+        let above = inside.and_then(|path| path.parent()?.parent());
+        above.map(Path::to_path_buf).unwrap_or_default()
+    };
+    place.to_string_lossy().into_owned()
 }
 
 /// Reads the configuration file that is named or found. With `repo`, a file in the work tree is read

@@ -112,7 +112,6 @@ pub(crate) fn reopen(context: &Context, args: &RunArgs, left: LeftRun) -> Result
         }
         (None, _) => {
             let common = Common {
-                directory: None,
                 config: args.common.config.clone().or(manifest.config.clone()),
             };
             config_file(context, &common, repo.real().work_tree(), Some(&repo))?
@@ -130,6 +129,7 @@ pub(crate) fn reopen(context: &Context, args: &RunArgs, left: LeftRun) -> Result
             (None, shards) => Work::Integration(shards.to_vec()),
         },
         tasks: &manifest.tasks,
+        directory: manifest.directory.clone(),
         only_shown: args.dry_run,
         is_foreign: request.as_ref().is_some_and(|it| it.context.report_only),
         open: Some(&earlier.open),

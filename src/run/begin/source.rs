@@ -27,7 +27,7 @@ use crate::run::begin::work::Work;
 use crate::run::state::directory::RunDir;
 use crate::run::state::lock::{RunLock, lock};
 use crate::settings;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use tokio::runtime::Runtime;
 
 /// The result of evaluating a command line.
@@ -84,10 +84,14 @@ enum GivenSource {
 /// When the command line names no work or too much, or the work is not possible in this environment.
 pub(crate) fn decide(context: &Context, args: &RunArgs, runtime: &Runtime) -> Result<Start> {
     let given = given_source(context, args)?;
-    let above = settings::above(context, &args.settings)?;
     let mut real = repository(context)?;
-    let config = ConfigText::read(context, args, &real)?;
-    let file = config.parse()?;
+    let configured = settings::above(context, &args.settings).and_then(|above| {
+        let config = ConfigText::read(context, args, &real)?;
+        let file = config.parse()?;
+        Ok((above, config, file))
+    });
+    let (above, config, file) =
+        configured.inspect_err(|error| answer(context, args, &real, error, runtime))?;
     let settings = above
         .clone()
         .or(lookup::without_rights(context, file.settings.clone()));
@@ -153,7 +157,7 @@ pub(crate) fn decide(context: &Context, args: &RunArgs, runtime: &Runtime) -> Re
 
 /// The configuration as it is before the work tree is switched to another branch.
 struct ConfigText {
-    path: PathBuf,
+    places: Vec<PathBuf>,
     name: String,
     text: Vec<u8>,
 }
@@ -164,7 +168,7 @@ impl ConfigText {
         Ok(Self {
             name: path_within(&path, real.work_tree()),
             text: prepare::config_text(context, &args.common, real.work_tree(), None)?,
-            path,
+            places: prepare::config_places(context, &args.common, real.work_tree()),
         })
     }
 
@@ -189,12 +193,27 @@ fn switch_branch(
         actions,
         real,
     };
-    let inside = config.path.strip_prefix(real.work_tree()).ok();
-    if let Some(inside) = inside.filter(|_| request.branch.is_some()) {
+    let inside = |path: &PathBuf| {
+        path.strip_prefix(real.work_tree())
+            .ok()
+            .map(Path::to_path_buf)
+    };
+    let places: Vec<PathBuf> = config.places.iter().filter_map(inside).collect();
+    if !places.is_empty() && request.branch.is_some() {
         if request.context.report_only {
+            config.text.clear();
             let base = request.base_ref.as_ref();
-            let text = base.map(|base| checkout.file_of_branch(base, inside));
-            config.text = text.transpose()?.flatten().unwrap_or_default();
+            // A fork may add a nearer file, which does not count.
+            for (base, place) in base
+                .into_iter()
+                .flat_map(|base| places.iter().map(move |place| (base, place)))
+            {
+                let text = checkout.file_of_branch(base, place)?;
+                if let Some(text) = text {
+                    config.text = text;
+                    break;
+                }
+            }
             ready.file = config.parse()?;
         }
         ready.trusted = Some(String::from_utf8_lossy(&config.text).into_owned());
@@ -225,6 +244,21 @@ pub(crate) fn report_not_started(
 ) {
     if let Some(request) = request {
         report_refusal(context, request, error, runtime);
+    }
+}
+
+/// Reports to whoever requested a run with an event that its settings are wrong. Who may ask is decided by the
+/// defaults.
+fn answer(context: &Context, args: &RunArgs, real: &Real, error: &Error, runtime: &Runtime) {
+    let settings = Settings::default();
+    let actions = ActionsEnvironment::named(context, None);
+    let Ok(given) = given_source(context, args) else {
+        return;
+    };
+    let wanted = wanted(context, actions.as_ref(), &settings, real, given);
+    if let Ok(Wanted::There(_, mut request)) = runtime.block_on(wanted) {
+        request.may_tell(&settings, context.in_actions() && !args.dry_run);
+        report_refusal(context, &request, error, runtime);
     }
 }
 

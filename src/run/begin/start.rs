@@ -9,7 +9,7 @@ use crate::print::print;
 use crate::process;
 use crate::run::begin::beginning::{Beginning, Ready};
 use crate::run::begin::described::dry_run;
-use crate::run::begin::prepare::{Asked, Prepared, prepare};
+use crate::run::begin::prepare::{Asked, Prepared, directory, prepare};
 use crate::run::begin::reopen::{find, reopen};
 use crate::run::begin::restore::restore;
 use crate::run::begin::source::{self, PreparedSource, Start, report_not_started};
@@ -62,6 +62,7 @@ fn prepare_new(
     runtime: &Runtime,
 ) -> Result<Ready> {
     let mut request = source.request;
+    let directory = directory(context, &args.common, source.real.work_tree());
     let is_foreign = request.as_ref().is_some_and(|it| it.context.report_only);
     let asked = Asked {
         above: source.above,
@@ -71,6 +72,7 @@ fn prepare_new(
         work: source.work,
         tasks: &args.tasks,
         only_shown: args.dry_run,
+        directory,
         is_foreign,
         open: None,
     };

@@ -13,7 +13,7 @@ use crate::process::{
     until_one_fails,
 };
 use crate::run::begin::isolation::{Isolation, Purpose, Scope, isolation, with_temporary};
-use crate::run::begin::prepare::config_file;
+use crate::run::begin::prepare::{config_file, directory};
 use crate::run::state::past_runs::{holding, remember_tried};
 use crate::run::state::setup::by_proxy;
 use crate::settings::args::Common;
@@ -91,7 +91,8 @@ impl Trial<'_> {
     fn configuration(&self) -> Result<(RunConfig, TaskConfig)> {
         let file = config_file(self.context, self.common, self.real.work_tree(), None)?;
         let above = settings::above(self.context, self.flags)?;
-        let sources = Sources::new(self.context, above, file.settings);
+        let directory = directory(self.context, self.common, self.real.work_tree());
+        let sources = Sources::new(self.context, above, file.settings)?.within(directory);
         let run = settings::run_config(&sources, file.setup)?;
         let plan = settings::plan_of_prompt("any")?;
         let task = plan.tasks.first();

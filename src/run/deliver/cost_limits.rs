@@ -41,7 +41,7 @@ async fn settled(
     let settings = &mut parts.setup.config.settings;
     let mut told = settings
         .max_cost_usd
-        .map(|limit| format!("this run may cost {}", dollars(limit)));
+        .map(|limit| format!("cost limit: {} for this run", dollars(limit)));
     let day = settings.max_cost_usd_per_day.filter(|_| request.is_some());
     let Some(day) = day else { return told };
     match spent_today(context, SPEND_TIMEOUT).await {
@@ -49,10 +49,10 @@ async fn settled(
             let left = (day - spent).max(0.0);
             let limit = settings.max_cost_usd.map_or(left, |limit| limit.min(left));
             settings.max_cost_usd = Some(limit);
-            let mut line = format!("this run may cost {}", dollars(limit));
+            let mut line = format!("cost limit: {} for this run", dollars(limit));
             let _ = write!(
                 line,
-                "; all runs of the repository {} in 24 hours, of which {} are spent",
+                ", {} a day ({} spent)",
                 dollars(day),
                 dollars(spent)
             );

@@ -555,11 +555,7 @@ fn add_log(
         outputs.open("log", &stdout(), terminal)?
     };
     let style = Style {
-        color: is_colored(
-            color,
-            terminal && !is_dumb(context),
-            context.var("NO_COLOR"),
-        ),
+        color: is_colored(color, terminal && !is_dumb(context), context.wants_color()),
         verbosity: Verbosity::from_flags(output.verbose, output.quiet),
         width: None,
     };

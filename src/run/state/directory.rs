@@ -61,9 +61,12 @@ pub struct Manifest {
     /// Run directories of other jobs, if this run integrates their results instead of running tasks.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub shards: Vec<String>,
-    /// The absolute path of the configuration file that a flag named.
+    /// The absolute path of the configuration file, unless it is the one in the root of the work tree.
     #[serde(default)]
     pub config: Option<PathBuf>,
+    /// The directory below the work tree in which the run works; empty for its root.
+    #[serde(default)]
+    pub directory: String,
     /// The text of the configuration that is used instead of the one on the run's branch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trusted: Option<String>,

@@ -5,6 +5,7 @@ use crate::domain::summary::RunSummary;
 use crate::error::{Error, Result};
 use crate::git::{self, GitError, Real};
 use crate::report::Format;
+use crate::report::next_steps::SHOWN_ID;
 use crate::run::begin::repository::repository;
 use crate::run::state::directory::{Manifest, runs_of_tree};
 use crate::run::state::layout::RunFile;
@@ -15,10 +16,6 @@ use std::path::{Path, PathBuf};
 
 /// The shortest abbreviation of a run id, in characters.
 const MIN_ID_CHARS: usize = 4;
-
-/// How many characters of an id are shown: its random end, which differs between runs of the same
-/// minute.
-const SHOWN: usize = 8;
 
 /// A run that was started on this machine.
 #[derive(Debug)]
@@ -34,7 +31,7 @@ impl PastRun {
     #[must_use]
     pub fn short_id(&self) -> &str {
         let id = &self.manifest.run_id;
-        id.get(id.len().saturating_sub(SHOWN)..).unwrap_or(id)
+        id.get(id.len().saturating_sub(SHOWN_ID)..).unwrap_or(id)
     }
 
     /// The summary, if the run has ended.

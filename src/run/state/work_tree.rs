@@ -5,7 +5,7 @@ use crate::domain::snapshot::{Head, RevId, Snapshot};
 use crate::domain::text::first_line;
 use crate::error::with_causes;
 use crate::git::{
-    ChangeKind, Exempt, GitError, MoveIntent, RawSnapshot, SwitchError, display_path,
+    Change, ChangeKind, Exempt, GitError, MoveIntent, RawSnapshot, SwitchError, display_path,
 };
 use crate::run::merge::merging::Merging;
 use crate::run::state::cached_repo::CachedRepo;
@@ -146,6 +146,17 @@ impl WorkTree {
             files: files.clone(),
         });
         files
+    }
+
+    /// The snapshot without a plan that no commit has: it is its author's, and no work of an agent.
+    pub fn without_new_plan(&self, raw: &RawSnapshot) -> RawSnapshot {
+        let file = self.plan.file.as_ref();
+        let plan = file.and_then(|file| file.in_tree.as_ref());
+        let is_work = |change: &Change| !change.untracked || Some(&change.path) != plan;
+        let mut work = raw.clone();
+        work.changes.retain(is_work);
+        work.uncounted.retain(is_work);
+        work
     }
 
     /// The files that do not count as changes.

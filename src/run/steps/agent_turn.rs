@@ -62,11 +62,11 @@ pub(crate) async fn run_agent(
         Err(why) => return Ok(AgentEnd::not_started(why)),
     };
     extra_args.extend_from_slice(&run.config.settings.agent_args);
-    let request = turn_request(parts, run, scratch.path(), &extra_args, &env);
+    let directory = run.config.place(parts.tree.repo.real().work_tree());
+    let request = turn_request(parts, run, &directory, scratch.path(), &extra_args, &env);
     let how = prepared(&agent, &request)?;
     let reader = agent.reader(&request, &prompt.text);
-    let work_tree = parts.tree.repo.real().work_tree();
-    let mut spec = agent_spec(run, &agent, name, prompt, &how, work_tree, env);
+    let mut spec = agent_spec(run, &agent, name, prompt, &how, &directory, env);
     if let (Stdin::Dialogue, Some(dialogue)) = (how.stdin, reader.dialogue()) {
         spec.stdin = Input::Dialogue(dialogue);
     }
@@ -108,6 +108,7 @@ fn write_unredacted(setup: &Setup, prompt: &mut Prompt, scratch: &Path) -> io::R
 fn turn_request<'a>(
     parts: &'a Parts<'_>,
     run: &'a TaskRun<'_>,
+    directory: &'a Path,
     scratch: &'a Path,
     extra_args: &'a [String],
     base_env: &'a [(OsString, OsString)],
@@ -117,6 +118,7 @@ fn turn_request<'a>(
     let (config, spend) = (&setup.config, run.journal.state.spend);
     TurnRequest {
         work_tree: parts.tree.repo.real().work_tree(),
+        directory,
         scratch,
         model: run.config.settings.model.as_deref(),
         extra_args,
@@ -244,7 +246,7 @@ fn agent_spec(
     name: &TurnName,
     prompt: Prompt,
     how: &Invocation,
-    work_tree: &Path,
+    directory: &Path,
     mut env: Vec<(OsString, OsString)>,
 ) -> CommandSpec {
     env.extend(how.env.iter().cloned());
@@ -262,7 +264,7 @@ fn agent_spec(
     CommandSpec {
         program: how.program.clone(),
         args: how.args.clone(),
-        cwd: work_tree.to_path_buf(),
+        cwd: directory.to_path_buf(),
         env,
         stdin: match how.stdin {
             Stdin::Prompt => Input::Bytes(prompt.text.into_bytes()),

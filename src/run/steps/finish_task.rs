@@ -164,8 +164,12 @@ fn save_patch(
     emit: &mut Emitter<'_>,
     run: &TaskRun<'_>,
 ) -> Option<String> {
-    let (raw, _) = tree.snapshot(emit);
-    let raw = raw.filter(|raw| !raw.changes.is_empty() || !raw.uncounted.is_empty())?;
+    let (seen, _) = tree.snapshot(emit);
+    let seen = seen?;
+    let raw = tree.without_new_plan(&seen);
+    if raw.changes.is_empty() && raw.uncounted.is_empty() {
+        return None;
+    }
     let file = RunFile::Patch(run.task.id.as_str());
     let patch = patch_of(tree, &raw);
     let patch = patch.map(|patch| without_secrets(setup, emit, patch));
@@ -270,7 +274,8 @@ pub fn restore_for_next(parts: &mut Parts<'_>, failed: FailedTask<'_>) {
     }
     let (tree, emit) = (&mut parts.tree, &mut parts.emit);
     let (raw, _) = tree.snapshot(emit);
-    let there = raw.as_deref().map(changed_paths).unwrap_or_default();
+    let raw = raw.map(|raw| tree.without_new_plan(&raw));
+    let there = raw.as_ref().map(changed_paths).unwrap_or_default();
     let is_known = |path: &String| failed.files.contains(path);
     if !there.iter().all(is_known) || (!failed.is_saved && !there.is_empty()) {
         emit.warn("the tree stays as it is: the failed work could not be saved");
@@ -307,7 +312,8 @@ fn ended(
     let committed =
         outcome.task_end() == TaskEnd::Done && !matches!(outcome, Outcome::AlreadySatisfied { .. });
     let (raw, now) = tree.last_snapshot(emit);
-    let left = raw.as_deref().map(changed_paths).unwrap_or_default();
+    let raw = raw.map(|raw| tree.without_new_plan(&raw));
+    let left = raw.as_ref().map(changed_paths).unwrap_or_default();
     let changed_files = if committed && left.is_empty() {
         state.changes.clone()
     } else {

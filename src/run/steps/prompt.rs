@@ -52,9 +52,14 @@ pub fn first_prompt(
         None if config.settings.tdd => Part::Red,
         None => Part::Implement,
     };
-    let instructions = config.settings.instructions.as_deref();
+    let instructions = config.instructions();
     let purpose = Purpose::Implement;
-    prompt(&input(state, task, (instructions, ""), (part, purpose)))
+    prompt(&input(
+        state,
+        task,
+        (instructions.as_deref(), ""),
+        (part, purpose),
+    ))
 }
 
 /// Makes and saves the prompt of a turn.
@@ -128,9 +133,14 @@ fn prompt_text(
         },
         TurnPurpose::Retry { .. } => Purpose::Retry(retry.unwrap_or_default()),
     };
-    let instructions = run.config.settings.instructions.as_deref();
+    let instructions = run.config.instructions();
     let part = part(run, key, diff);
-    let mut input = input(plan, run.task, (instructions, notes), (part, purpose));
+    let mut input = input(
+        plan,
+        run.task,
+        (instructions.as_deref(), notes),
+        (part, purpose),
+    );
     input.output = run.output(key).map(|schema| Output {
         schema,
         misfit: match &state.output {

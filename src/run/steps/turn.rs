@@ -14,6 +14,7 @@ use crate::domain::review::{Review, read_review, take_review};
 use crate::domain::settings::TestChangePolicy;
 use crate::domain::snapshot::Snapshot;
 use crate::git::{GitError, RawSnapshot, TurnMark, TurnReport};
+use crate::report::text::head_bytes;
 use crate::run::state::accounts::Accounts;
 use crate::run::state::conversation;
 use crate::run::state::emitter::Emitter;
@@ -499,6 +500,9 @@ fn tell(
     }
 }
 
+/// Maximum length of a question of an agent in events and reports.
+const QUESTION_BYTES: usize = 4_000;
+
 /// Emits the assessment of a turn, with its number and purpose.
 pub(crate) fn report_assessment(
     emit: &mut Emitter<'_>,
@@ -508,6 +512,8 @@ pub(crate) fn report_assessment(
     end: &AgentEnd,
     usage: Usage,
 ) {
+    let asks = assessment.kind == AssessmentKind::AwaitingInput;
+    let question = end.report.final_message.as_deref().filter(|_| asks);
     emit.emit(EventKind::TurnAssessed(Box::new(TurnLine {
         purpose: purpose.into(),
         assessment: assessment.kind,
@@ -519,6 +525,7 @@ pub(crate) fn report_assessment(
         elapsed_ms: end.elapsed_ms,
         usage,
         failed_report: assessment.failed_report.clone(),
+        question: question.map(|text| head_bytes(text, QUESTION_BYTES).to_owned()),
         notes: notes.into_iter().map(|note| note.text).collect(),
         builtin: end.builtin.clone(),
     })));

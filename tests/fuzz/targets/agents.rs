@@ -58,6 +58,7 @@ fn turn(agent: &CliAgent, data: &[u8]) {
 fn heard(agent: &CliAgent, data: &[u8], chunk: usize) -> String {
     let request = TurnRequest {
         work_tree: Path::new("/work"),
+        directory: Path::new("/work"),
         scratch: Path::new("/scratch"),
         model: None,
         extra_args: &[],

@@ -45,7 +45,7 @@ pub(super) fn matchers(data: &[u8]) {
 }
 
 fn read(output: &str, report: Option<&junit::Report>, matchers: &[Matcher]) {
-    let check = CheckSpec::of_command("make test").with_default_timeout(Duration::from_secs(1));
+    let check = CheckSpec::of_command("make test").with_defaults(Duration::from_secs(1), "");
     let evidence = Evidence {
         is_file: |_, path| path.len() % 2 == 0,
         files: |_| vec!["a/x.go".to_owned(), "b/c/x.go".to_owned()],

@@ -32,9 +32,9 @@ fn runs_add_up_to_the_limit_of_the_day_and_the_next_one_does_not_begin() {
     let mut runner = with_pull();
     runner.say(1, "grace", "/sprag make a.txt say fixed");
     let step = run(&mut runner, "1.5", &["--max-cost-usd-per-day", "2"], 0);
-    let limits = "this run may cost $2.00; all runs of the repository $2.00 in 24 hours, of which $0.00 are spent";
+    let limits = "cost limit: $2.00 for this run, $2.00 a day ($0.00 spent)";
     assert!(step.run.stdout.contains(limits), "{}", step.run.stdout);
-    assert!(runner.comment(1).unwrap().contains("24 hours"));
+    assert!(runner.comment(1).unwrap().contains("$2.00 a day"));
     assert_eq!(spends(&runner).len(), 1, "{:?}", spends(&runner));
     assert!(spends(&runner)[0].ends_with("-15000"));
 
@@ -42,7 +42,7 @@ fn runs_add_up_to_the_limit_of_the_day_and_the_next_one_does_not_begin() {
     runner.say(1, "grace", "/sprag go on with it");
     let step = run(&mut runner, "0.6", &["--max-cost-usd-per-day", "2"], 0);
     assert!(
-        step.run.stdout.contains("may cost $0.50"),
+        step.run.stdout.contains("cost limit: $0.50 for this run"),
         "{}",
         step.run.stdout
     );
@@ -76,7 +76,7 @@ fn a_cap_keeps_the_finished_tasks_and_continue_goes_on() {
     runner.say(1, "grace", "/sprag run plans/two.yaml");
     let step = run(&mut runner, "11", &[], 5);
     assert!(
-        step.run.stdout.contains("may cost $10.00"),
+        step.run.stdout.contains("cost limit: $10.00 for this run"),
         "{}",
         step.run.stdout
     );
@@ -110,7 +110,7 @@ fn what_is_older_than_a_day_counts_no_more_and_is_removed() {
     git(&runner.bare(), &["update-ref", old, &head]);
     runner.say(1, "grace", "/sprag make a.txt say fixed");
     let step = run(&mut runner, "0.25", &[], 0);
-    assert!(step.run.stdout.contains("of which $0.00 are spent"));
+    assert!(step.run.stdout.contains("($0.00 spent)"));
     assert!(
         !spends(&runner).contains(&old.to_owned()),
         "{:?}",

@@ -329,3 +329,19 @@ fn nothing_is_said_where_no_report_is_wanted() {
     assert_eq!(own_comments(&runner), 0);
     runner.assert_untouched();
 }
+
+#[test]
+fn a_wrong_workflow_is_said_where_it_was_asked_for() {
+    let mut runner = with_pull();
+    runner.project.env("INPUT_AGENT", "codx");
+    runner.say(1, "grace", "/sprag make a.txt say fixed");
+    step(&mut runner, 2);
+    let comment = runner.comment(1).unwrap();
+    assert!(comment.contains("did you mean"), "{comment}");
+    // Not for somebody who may not ask.
+    let before = runner.comment(1);
+    runner.say(1, "stranger", "/sprag make a.txt say fixed");
+    step(&mut runner, 2);
+    assert_eq!(runner.comment(1), before);
+    runner.assert_untouched();
+}

@@ -54,6 +54,7 @@ pub(super) fn bare_task(name: &str, title: &str, line: usize) -> Task {
         description: String::new(),
         acceptance: Vec::new(),
         depends_on: Vec::new(),
+        directory: None,
         settings: Settings::default(),
         kind: TaskKind::Work,
         status: TaskStatus::Pending,

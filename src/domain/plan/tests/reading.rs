@@ -44,6 +44,7 @@ fn every_key_of_a_plan_is_read() {
         timeout: Some(Duration::from_secs(600)),
         junit: None,
         problem_matcher: None,
+        directory: None,
     };
     let first = Task {
         description: "Do it.".to_owned(),
@@ -279,7 +280,7 @@ fn an_unknown_key_is_an_error_with_the_nearest_known_one() {
         ),
         (
             "verify: [{run: x, knd: test}]\ntasks: [{title: x}]",
-            "p.yaml:1:19: a check has no part `knd`, only name, run, kind, timeout, junit, problem_matcher (did you mean `kind`?)",
+            "p.yaml:1:19: a check has no part `knd`, only name, run, kind, timeout, junit, problem_matcher, directory (did you mean `kind`?)",
         ),
         (
             "progress: {ignored: [x]}\ntasks: [{title: x}]",

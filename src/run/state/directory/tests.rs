@@ -164,6 +164,7 @@ fn files_behind_planted_links_stay_as_they_are() {
 
 fn manifest() -> Manifest {
     Manifest {
+        directory: String::new(),
         shards: Vec::new(),
         text: None,
         v: 1,
