@@ -46,6 +46,8 @@ pub enum Command {
     /// Run a plan or a prompt, task by task
     #[command(after_help = RUN_EXAMPLES)]
     Run(Box<RunArgs>),
+    /// Have the agent answer a question about the repository; changes nothing
+    Ask(Box<AskArgs>),
     /// Draft a plan with the agent, check it and write it to a new file; commits nothing without --pull-request
     Plan(Box<PlanArgs>),
     /// Show a complete run in a temporary repository, without a key or a network
@@ -101,6 +103,23 @@ pub struct DemoArgs {
 
 impl SelectedKeys for DemoArgs {
     const KEYS: &'static [&'static str] = &["events", "color"];
+}
+
+/// `sprag ask`.
+#[derive(Debug, Clone, Args, Default)]
+pub struct AskArgs {
+    /// The question
+    #[arg(value_name = "QUESTION")]
+    pub question: String,
+    /// Where to work.
+    #[command(flatten)]
+    pub common: Common,
+    /// How much to print.
+    #[command(flatten)]
+    pub output: Output,
+    /// What else can be set.
+    #[command(flatten)]
+    pub settings: SettingFlags,
 }
 
 /// `sprag plan`.

@@ -132,6 +132,7 @@ fn failed(error: &Error, in_actions: bool) -> ExitCode {
 fn dispatch(context: &Context, command: &Command) -> Result<u8> {
     match command {
         Command::Run(args) => commands::run::command(context, args),
+        Command::Ask(args) => commands::ask::command(context, args),
         Command::Plan(args) => commands::plan::command(context, args),
         Command::Demo(args) => commands::demo::command(context, args),
         Command::Check(args) => commands::check::command(context, args),

@@ -1,6 +1,7 @@
 //! The commands. Each reads its input, calls the module that does the work, and prints the result. None
 //! uses another.
 
+pub mod ask;
 pub mod assess;
 pub mod check;
 pub mod completions;

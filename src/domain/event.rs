@@ -278,6 +278,9 @@ pub struct TaskEnded {
     /// Changes of protected paths that were taken out of the work.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub held: Vec<HeldBack>,
+    /// The agent's answer, or the question that it asks, if the task ended with one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answer: Option<String>,
     /// The value that the task returned for the run's output schema.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub structured_output: Option<serde_json::Value>,
@@ -308,6 +311,7 @@ impl TaskEnded {
             evidence: Vec::new(),
             signals: Vec::new(),
             held: Vec::new(),
+            answer: None,
             structured_output: None,
             elsewhere: None,
             patch: None,

@@ -99,6 +99,10 @@ pub enum Outcome {
     },
     /// The agent only announced what it would do.
     PlanningOnly,
+    /// The agent answered the question that the task asks, and changed nothing.
+    Answered,
+    /// The agent asked a question that only a person can answer.
+    NeedsAnswer,
     /// The checks still fail and no retry is left.
     VerificationFailed,
     /// The same failure occurred too often.
@@ -212,6 +216,7 @@ impl Outcome {
             | Self::ChangedExpectations { accepted: true, .. }
             | Self::AlreadySatisfied { .. }
             | Self::Drafted { .. }
+            | Self::Answered
             | Self::Acceptable => TaskEnd::Done,
             Self::Unverified {
                 accepted: false, ..
@@ -233,6 +238,7 @@ impl Outcome {
             | Self::CommitRejected { .. } => TaskEnd::Failed,
             Self::FailedReport { .. }
             | Self::NeedsPermission { .. }
+            | Self::NeedsAnswer
             | Self::PolicyViolation { .. }
             | Self::UnstableChecks { .. }
             | Self::ChangedExpectations {
@@ -255,6 +261,8 @@ impl Outcome {
             Self::AlreadySatisfied { .. } => Reason::AlreadySatisfied,
             Self::NoProgress { .. } => Reason::NoProgress,
             Self::PlanningOnly => Reason::PlanningOnly,
+            Self::Answered => Reason::Answered,
+            Self::NeedsAnswer => Reason::NeedsAnswer,
             Self::VerificationFailed | Self::NoValidDraft { .. } | Self::UnprovenTests { .. } => {
                 Reason::VerificationFailed
             }
@@ -285,6 +293,7 @@ impl Outcome {
             | Self::AlreadySatisfied { verified: true }
             | Self::Drafted { .. }
             | Self::Acceptable => RunStatus::Success,
+            Self::Answered => RunStatus::Answered,
             Self::Unverified { accepted: true, .. }
             | Self::KnownFailures { .. }
             | Self::ChangedExpectations { accepted: true, .. }
@@ -315,6 +324,7 @@ impl Outcome {
             | Self::CommitRejected { .. }
             | Self::DependencyFailed { .. } => RunStatus::Failed,
             Self::FailedReport { .. }
+            | Self::NeedsAnswer
             | Self::PolicyViolation { .. }
             | Self::UnstableChecks { .. }
             | Self::ChangedExpectations {
@@ -422,6 +432,8 @@ impl Outcome {
             }
             Self::NoProgress { message, .. } => message.clone(),
             Self::PlanningOnly => "the agent planned and never changed a file".into(),
+            Self::Answered => "the agent answered and changed nothing".into(),
+            Self::NeedsAnswer => "the agent asks a question that a person has to answer".into(),
             Self::VerificationFailed => "the checks still fail and no retry is left".into(),
             Self::Drafted { commit: None } => "the draft is a valid plan".into(),
             Self::Drafted { commit: Some(id) } => {

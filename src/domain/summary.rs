@@ -225,6 +225,9 @@ pub struct TaskSummary {
     /// Changes of protected paths that were taken out of the work and wait for a person.
     #[serde(default)]
     pub held: Vec<HeldBack>,
+    /// The agent's answer, or the question that it asks, if the task ended with one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answer: Option<String>,
     /// The value that it returned for the run's output schema.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub structured_output: Option<serde_json::Value>,

@@ -1,12 +1,13 @@
 //! Decides what a GitHub event asks for: nothing, an answer, a refusal, or a run.
 
 mod answer;
+mod approval;
 mod fetch;
 mod place;
 
 use crate::context::Context;
-use crate::domain::plan::{Plan, Task, TaskStatus};
-use crate::domain::settings::{Report, Scope, Settings};
+use crate::domain::plan::{Plan, Task, TaskKind, TaskStatus};
+use crate::domain::settings::{Approve, Report, Scope, Settings};
 use crate::domain::trigger::authorise::{Authorised, Declined, Facts, authorise, may_ask};
 use crate::domain::trigger::clean::clean_line;
 use crate::domain::trigger::marker::{Begin, State};
@@ -22,6 +23,7 @@ use crate::github::api::ReactTo;
 use crate::github::request::{Page, Review, RunRequest};
 use crate::settings::inputs;
 pub use answer::{JobEnd, declined, ended, report_not_started};
+use approval::{approved, with_earlier_plan};
 pub use fetch::EventLookup;
 pub use place::{Checkout, OwnWork, PlanBranches, at_the_ref, give_own_branch, remote};
 use serde_json::Value;
@@ -104,6 +106,8 @@ pub enum WorkSource {
     Prompt(String),
     /// The text of a plan without a file.
     PlanText(String),
+    /// What to draft a plan from.
+    Draft(String),
     /// The next plan of a directory, relative to the work tree.
     Queue(String),
 }
@@ -323,7 +327,9 @@ fn title(candidate: &Candidate) -> String {
         (None, _) => String::new(),
     };
     match &candidate.request {
-        Request::Instruction(text) => clean_line(text.lines().next().unwrap_or_default(), 72),
+        Request::Instruction(text) | Request::Ask(text) => {
+            clean_line(text.lines().next().unwrap_or_default(), 72)
+        }
         Request::Review { .. } => format!("Do what the review{at} asks for"),
         _ => {
             let name = candidate
@@ -336,10 +342,10 @@ fn title(candidate: &Candidate) -> String {
 }
 
 /// A plan of one task.
-fn one_task(title: &str, task: &str) -> String {
+pub(crate) fn one_task(title: &str, task: &str, kind: TaskKind) -> String {
     let plan = serde_json::json!({
         "title": title,
-        "tasks": [{ "id": "t1", "title": title, "description": task }],
+        "tasks": [{ "id": "t1", "title": title, "description": task, "kind": kind }],
     });
     plan.to_string()
 }
@@ -411,6 +417,16 @@ impl RequestHandling<'_> {
             (Request::Retry | Request::Continue, Some(last)) => last.clone(),
             (request, _) => request.clone(),
         };
+        let request = match request {
+            Request::IssuePlan if self.triggers.rules.approve == Approve::Required => {
+                Request::Draft(String::new())
+            }
+            // The plan is kept with the work.
+            Request::Approve(_) if authorised.candidate.request == Request::Continue => {
+                Request::Continue
+            }
+            request => request,
+        };
         let mut run = place::request(self.actions, &authorised, self.triggers);
         run.comment.clone_from(&self.comment);
         run.earlier_check = match authorised.candidate.request {
@@ -452,7 +468,7 @@ impl RequestHandling<'_> {
             Request::Rebase => {
                 let base = authorised.base_ref.as_deref().unwrap_or("the base branch");
                 let title = format!("Merge {base}");
-                WorkSource::PlanText(one_task(&title, ""))
+                WorkSource::PlanText(one_task(&title, "", TaskKind::Work))
             }
             Request::IssuePlan => {
                 let subject = authorised.candidate.subject.clone().unwrap_or_default();
@@ -474,7 +490,14 @@ impl RequestHandling<'_> {
                 run.context.notes.extend(read.notes.iter().cloned());
                 WorkSource::PlanText(read.plan.texts())
             }
+            Request::Approve(code) => {
+                let comment = self.comment.as_ref();
+                let plan = approved(&self.lookup, authorised, comment, code).await;
+                WorkSource::PlanText(plan.map_err(Declined::Refused)?)
+            }
             Request::Instruction(_)
+            | Request::Ask(_)
+            | Request::Draft(_)
             | Request::FixRun { .. }
             | Request::FixSuite { .. }
             | Request::Review { .. } => {
@@ -501,7 +524,16 @@ impl RequestHandling<'_> {
                     });
                 }
                 let task = words::prompt(&candidate, &context);
-                WorkSource::PlanText(one_task(&title(&candidate), &task))
+                if let Request::Draft(_) = request {
+                    let comment = self.comment.as_ref();
+                    let text = with_earlier_plan(self.lookup.repo, comment, task).await;
+                    return Ok(WorkSource::Draft(text));
+                }
+                let kind = match request {
+                    Request::Ask(_) => TaskKind::Ask,
+                    _ => TaskKind::Work,
+                };
+                WorkSource::PlanText(one_task(&title(&candidate), &task, kind))
             }
             // The plan is kept with the work.
             Request::Continue => WorkSource::Prompt("Continue the unfinished work".to_owned()),

@@ -171,7 +171,7 @@ pub async fn count_run(
         let client = client.with_deadline(Instant::now() + COUNT_TIMEOUT);
         let github = client.repo(&actions.place.repository)?;
         match status {
-            RunStatus::Success | RunStatus::Unverified | RunStatus::NoWork => {
+            status if status.is_complete() => {
                 for (name, _) in github.refs_below(prefix).await? {
                     github.delete_ref(&name).await?;
                 }

@@ -37,6 +37,9 @@ pub struct RunRequest {
     /// Whether it asks to continue unfinished work.
     #[serde(default)]
     pub continues: bool,
+    /// The text to draft a plan from, if the run only shows one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub drafts: Option<String>,
     /// The review that requested the work, whose threads are answered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub review: Option<Review>,

@@ -239,7 +239,7 @@ fn excerpt(task: &TaskSummary) -> Option<String> {
 /// How the run ended.
 fn final_status(summary: &RunSummary) -> Option<Annotation> {
     let level = match summary.status? {
-        RunStatus::Success => Level::Notice,
+        RunStatus::Success | RunStatus::Answered => Level::Notice,
         RunStatus::Unverified
         | RunStatus::NoWork
         | RunStatus::Cancelled

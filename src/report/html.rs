@@ -296,7 +296,7 @@ fn class(standing: Standing) -> &'static str {
         Standing::Verified | Standing::DoneBefore => "done",
         Standing::Failed => "bad",
         Standing::Unverified | Standing::Waits | Standing::Blocked => "blocked",
-        Standing::Pending | Standing::Skipped => "pending",
+        Standing::Answered | Standing::Pending | Standing::Skipped => "pending",
     }
 }
 
@@ -323,6 +323,7 @@ fn section(task: &TaskSummary, files: &Files<'_>) -> Markup {
                 ul { @for signal in &task.signals { li { (text::short_line(&signal.says(), 400)) ": " code { (text::short_line(&signal.text, 200)) } } } }
             }
             @for line in &task.evidence { p.soft { (text::short_line(&line.says(), 1_000)) } }
+            @if let Some(answer) = &task.answer { h3 { (sentence::answer_heading(task)) } (pre(answer)) }
             @if let Some(report) = &task.failed_report {
                 h3 { "The agent reports" }
                 (pre(&report.summary))

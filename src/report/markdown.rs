@@ -102,6 +102,7 @@ fn smallest(
 fn whole(summary: &RunSummary, limits: &Limits) -> String {
     blocks(&[
         headline(summary),
+        details::answers(summary, limits),
         facts(summary),
         delivered(summary),
         what_remains(summary),
@@ -137,6 +138,7 @@ pub fn title(summary: &RunSummary) -> String {
     let done = summary.tasks_in_words();
     match summary.status {
         None => format!("running, {done}"),
+        Some(RunStatus::Answered) => done,
         Some(status) => format!("{}, {done}", sentence::status(status)),
     }
 }
@@ -469,6 +471,7 @@ fn run_icon(status: Option<RunStatus>) -> &'static str {
         None => "⏳",
         Some(RunStatus::Success) => "✅",
         Some(RunStatus::Unverified | RunStatus::NoWork) => "⚪",
+        Some(RunStatus::Answered) => "💬",
         Some(RunStatus::Failed | RunStatus::Invalid | RunStatus::Environment) => "❌",
         Some(RunStatus::Partial) => "🟠",
         Some(RunStatus::Blocked) => "✋",
@@ -481,6 +484,7 @@ fn task_icon(standing: Standing) -> &'static str {
     match standing {
         Standing::Verified | Standing::DoneBefore => "✅",
         Standing::Unverified => "⚪",
+        Standing::Answered => "💬",
         Standing::Failed => "❌",
         Standing::Waits | Standing::Blocked => "✋",
         Standing::Skipped => "⏭️",

@@ -8,6 +8,7 @@ use crate::domain::event::{ClosedPull, PushLine, WarningTopic};
 use crate::domain::outcome::{Reason, RunStatus, TaskEnd};
 use crate::domain::settings;
 use crate::domain::summary::{NO_AGENT, RunSummary, TaskSummary};
+use crate::domain::trigger::approval::plan_to_approve;
 
 /// How many characters of a run's id are shown: its random end, which differs between runs of the same minute.
 pub const SHOWN_ID: usize = 8;
@@ -168,8 +169,9 @@ pub fn steps(summary: &RunSummary, continuation: &Continuation) -> Vec<NextStep>
     steps.extend(held(summary));
     steps.extend(name_commits(summary).filter(|_| is_here));
     steps.extend(commits_for_fork(summary));
+    steps.extend(to_approve(summary));
     match summary.status {
-        None | Some(RunStatus::Success | RunStatus::NoWork) => return steps,
+        None | Some(RunStatus::Success | RunStatus::Answered | RunStatus::NoWork) => return steps,
         Some(RunStatus::Invalid) if is_here => return steps,
         Some(RunStatus::Invalid) => {
             let what = "correct the configuration or the plan";
@@ -218,6 +220,14 @@ pub fn steps(summary: &RunSummary, continuation: &Continuation) -> Vec<NextStep>
         }
     }
     steps
+}
+
+/// How to approve the plan that the run has drafted.
+pub fn to_approve(summary: &RunSummary) -> Option<NextStep> {
+    plan_to_approve(summary).map(|shown| NextStep::Comment {
+        text: shown.command,
+        what: "run exactly this plan".to_owned(),
+    })
 }
 
 /// What is left to do for a run that cannot be continued.
@@ -401,6 +411,7 @@ pub fn advice(summary: &RunSummary) -> Option<&'static str> {
             "say in the task which files to change and how, or try another model; if \
                  nothing needs to change, use --if-no-changes ok",
         ),
+        Reason::NeedsAnswer => Some("answer the agent's question in the task, then run it again"),
         Reason::FailedReport => {
             Some("do what the report asks for, or change the task, then run it again")
         }

@@ -50,7 +50,7 @@ const LIST_BYTES: usize = 100_000;
 pub const OUTPUTS: &[(&str, &str)] = &[
     (
         "status",
-        "How the run ended: success, unverified, no_work, failed, partial, invalid, blocked, environment, budget, deadline or cancelled.",
+        "How the run ended: success, unverified, answered, no_work, failed, partial, invalid, blocked, environment, budget, deadline or cancelled.",
     ),
     ("reason", "Reason code of the run."),
     ("tasks-total", "Number of tasks of the run."),
@@ -244,6 +244,7 @@ pub fn one_line(summary: &RunSummary) -> String {
     }
     let done = summary.tasks_in_words();
     match (summary.status, summary.reason) {
+        (Some(RunStatus::Answered), _) => format!("answered: {done}"),
         (Some(status), Some(reason)) => {
             format!("{} ({}): {done}", status.as_str(), reason.as_str())
         }

@@ -246,6 +246,7 @@ impl EventRecorder {
             evidence: Vec::new(),
             signals: Vec::new(),
             held: Vec::new(),
+            answer: None,
             structured_output: None,
             elsewhere: None,
             patch: (undone && changed).then(|| format!("patches/{id}.patch")),

@@ -8,6 +8,7 @@ use crate::domain::event::{PushLine, RetryKind, TurnProgress, WarningTopic};
 use crate::domain::outcome::{Reason, RunStatus, TaskEnd};
 use crate::domain::review::{Finding, ReviewVerdict};
 use crate::domain::summary::{ReviewSummary, RunSummary, RunUsage, TaskSummary, TopicLine};
+use crate::domain::trigger::approval::plan_to_approve;
 
 /// Maximum number of indicators shown for one turn.
 pub const MAX_INDICATORS: usize = 5;
@@ -223,6 +224,7 @@ pub fn status(status: RunStatus) -> &'static str {
     match status {
         RunStatus::Success => "success",
         RunStatus::Unverified => "unverified",
+        RunStatus::Answered => "answered",
         RunStatus::NoWork => "no work",
         RunStatus::Failed => "failed",
         RunStatus::Partial => "partly done",
@@ -243,6 +245,8 @@ pub fn reason(reason: Reason) -> &'static str {
         Reason::AlreadySatisfied => "nothing needed doing",
         Reason::NoProgress => "the agent made no progress",
         Reason::PlanningOnly => "the agent never changed a file",
+        Reason::Answered => "the agent answered and changed nothing",
+        Reason::NeedsAnswer => "the agent asks a question that a person has to answer",
         Reason::VerificationFailed => "the checks still fail and no retry is left",
         Reason::RepeatingFailure => "the same failure occurred repeatedly",
         Reason::FailedReport => "the agent reported that it cannot do the task",
@@ -271,6 +275,15 @@ pub fn reason(reason: Reason) -> &'static str {
         Reason::Refused => "request refused",
         Reason::Conflict => "both sides changed the same lines",
         Reason::MissingShard => "no job delivered the task",
+    }
+}
+
+/// The heading of a task's answer, or of the question that its agent asks.
+pub fn answer_heading(task: &TaskSummary) -> &'static str {
+    match task.reason {
+        Some(Reason::NeedsAnswer) => "Question of the agent",
+        Some(Reason::Answered) => "Answer",
+        _ => "Plan",
     }
 }
 
@@ -377,6 +390,9 @@ pub fn end(summary: &RunSummary, reason: Reason) -> String {
     let mut selected = summary.tasks.iter().filter(|task| task.selected);
     let is_done = summary.push.is_some() && selected.all(|task| task.status == TaskEnd::Done);
     match reason {
+        Reason::Verified if plan_to_approve(summary).is_some() => {
+            "the plan is drafted, and nothing is done until somebody approves it".to_owned()
+        }
         Reason::Environment if is_done => "the work is done, but could not be delivered".to_owned(),
         Reason::Environment => error(summary).unwrap_or_else(|| self::reason(reason).to_owned()),
         reason => self::reason(reason).to_owned(),

@@ -176,6 +176,9 @@ pub enum OtherForm {
         changes_made: bool,
         /// Files changed by the task.
         changed_files: Vec<String>,
+        /// The agent's answer, or the question that it asks; absent if the task ended otherwise.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        answer: Option<String>,
         /// The value that the task returned for the run's output schema; absent if there is none.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         structured_output: Option<Value>,
@@ -380,6 +383,7 @@ impl From<TaskEnded> for OtherForm {
             history: ended.history.iter().map(HistoryLine::from).collect(),
             changes_made: ended.changes_made,
             changed_files: ended.changed_files,
+            answer: ended.answer,
             structured_output: ended.structured_output,
             patch: ended.patch,
             agent_commits: ended.agent_commits,

@@ -31,6 +31,9 @@ pub struct RunArgs {
     /// Id of a task to run, instead of all tasks; may be repeated
     #[arg(long = "task", value_name = "ID")]
     pub tasks: Vec<String>,
+    /// Whether the prompt is a question, as in `sprag ask`.
+    #[arg(skip)]
+    pub asks: bool,
     /// The runs and branches of other jobs that `sprag integrate` combines.
     #[arg(skip)]
     pub shards: Vec<String>,

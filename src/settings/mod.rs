@@ -11,7 +11,7 @@ use crate::agents::{self, Agent, CliSpec};
 use crate::context::Context;
 use crate::domain::attempt::{PhasesAsked, Role, phases};
 use crate::domain::checks::verdict::Check;
-use crate::domain::plan::{self, Plan, Task};
+use crate::domain::plan::{self, Plan, Task, TaskKind};
 use crate::domain::protected_paths::ProtectedPaths;
 use crate::domain::settings::check::in_directory;
 use crate::domain::settings::variables::{self, Unread};
@@ -86,29 +86,6 @@ pub struct Sources {
     installed: Option<&'static CliSpec>,
     /// The directory below the work tree in which agents and checks work.
     directory: String,
-    configs: Configs,
-    /// Those of [`shown_task_config`] where an agent is missing.
-    shown: Configs,
-}
-
-/// Cache of the last task's configuration with the task's own settings: most tasks of a plan have the same.
-#[derive(Debug, Clone, Default)]
-struct Configs(Rc<RefCell<Option<Cached>>>);
-
-/// The directory and the settings of a task, and its configuration.
-type Cached = (Option<String>, Settings, TaskConfig);
-
-impl Configs {
-    fn get(&self, task: &Task) -> Option<TaskConfig> {
-        let last = self.0.borrow();
-        let (directory, of, config) = last.as_ref()?;
-        (*directory == task.directory && *of == task.settings).then(|| config.clone())
-    }
-
-    fn put(&self, task: &Task, config: &TaskConfig) {
-        let of = (task.directory.clone(), task.settings.clone());
-        *self.0.borrow_mut() = Some((of.0, of.1, config.clone()));
-    }
 }
 
 /// Cache of glob sets: most tasks of a plan share one.
@@ -137,8 +114,6 @@ impl Sources {
             stand_ins: false,
             installed: inputs::input(context, "install-agent").and_then(agents::installed),
             directory: String::new(),
-            configs: Configs::default(),
-            shown: Configs::default(),
         })
     }
 
@@ -202,6 +177,8 @@ pub struct TaskConfig {
     pub directory: String,
     /// The checks, each with its time limit.
     pub checks: Vec<Check>,
+    /// Whether the task only asks a question.
+    pub asks: bool,
     /// Paths that the task may not change.
     pub protected_paths: Arc<ProtectedPaths>,
     /// An agent that the task needs and that is missing. A run has none: see [`shown_task_config`].
@@ -317,6 +294,7 @@ impl TaskConfig {
             review: self.settings.review,
             tester: self.settings.roles.get(Role::Tester).is_some(),
             review_only: self.settings.review_only,
+            asks: self.asks,
             retries: self.settings.max_retries,
             nudges: self.settings.nudges,
         }
@@ -436,11 +414,9 @@ pub fn protected_paths(sources: &Sources) -> Result<Arc<ProtectedPaths>> {
 /// # Errors
 /// When no usable agent is configured.
 pub fn task_config(sources: &Sources, task: &Task) -> Result<TaskConfig> {
-    if let Some(known) = sources.configs.get(task) {
-        return Ok(known);
-    }
     let settings = sources.of_task(task);
-    if settings.tdd && settings.verify.is_empty() && !settings.review_only {
+    let asks = task.kind == TaskKind::Ask;
+    if settings.tdd && !asks && settings.verify.is_empty() && !settings.review_only {
         return Err(Error::config(format!(
             "task {} uses `tdd`, but no check is configured that runs its tests",
             task.id
@@ -461,19 +437,19 @@ pub fn task_config(sources: &Sources, task: &Task) -> Result<TaskConfig> {
         agents: Vec::new(),
         escalate: settings.escalate.iter().map(other).collect::<Result<_>>()?,
         fallback: settings.fallback.as_ref().map(other).transpose()?,
-        checks: if settings.review_only {
-            // Review-only tasks run no checks.
+        checks: if settings.review_only || asks {
+            // Nothing is changed, so there is nothing to check.
             Vec::new()
         } else {
             settings.checks(directory)
         },
         directory: directory.clone(),
+        asks,
         protected_paths: sources.set_of(&settings.protected_paths)?,
         missing: None,
         settings,
     };
     config.agents = role_agents(&config, sources)?;
-    sources.configs.put(task, &config);
     Ok(config)
 }
 
@@ -482,9 +458,6 @@ pub fn task_config(sources: &Sources, task: &Task) -> Result<TaskConfig> {
 /// # Errors
 /// When another setting of the task is invalid.
 pub fn shown_task_config(sources: &Sources, task: &Task) -> Result<TaskConfig> {
-    if let Some(known) = sources.shown.get(task) {
-        return Ok(known);
-    }
     let error = match task_config(sources, task) {
         Err(error) if error.kind == ErrorKind::Environment => error,
         config => return config,
@@ -492,12 +465,10 @@ pub fn shown_task_config(sources: &Sources, task: &Task) -> Result<TaskConfig> {
     let is_own = agent(&sources.of_task(task), sources).is_err();
     let stand_ins = Sources {
         stand_ins: true,
-        configs: Configs::default(),
         ..sources.clone()
     };
     let mut config = task_config(&stand_ins, task)?;
     config.missing = Some(Arc::new(MissingAgent { error, is_own }));
-    sources.shown.put(task, &config);
     Ok(config)
 }
 

@@ -71,6 +71,7 @@ mod printed_commands;
 mod processes;
 mod prompt_cache;
 mod proofs;
+mod questions;
 mod real_agents;
 mod real_cli_smoke;
 mod release_workflow;

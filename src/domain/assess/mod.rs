@@ -353,6 +353,22 @@ fn one_line(text: &str) -> String {
     cap_chars(first_line(text), 300).into_owned()
 }
 
+/// The words by which a question asks for a fact, and not for permission.
+const FACTS: &str = "how what when where which who whose";
+
+impl Assessment {
+    /// Whether the agent waits for a fact that only a person knows. A question for permission, such as `Shall I
+    /// go on?`, is none: every prompt says that nobody grants any.
+    pub fn asks_for_a_fact(&self) -> bool {
+        let asks = |phrase: &String| {
+            let lower = phrase.to_lowercase();
+            let mut words = lower.split(|c: char| !c.is_alphanumeric());
+            lower.contains('?') && words.any(|word| FACTS.split(' ').any(|fact| fact == word))
+        };
+        self.kind == AssessmentKind::AwaitingInput && self.indicators.iter().any(asks)
+    }
+}
+
 impl AssessmentKind {
     /// Whether the turn failed because the agent, or the service behind it, was unavailable.
     pub fn is_agent_unavailable(self) -> bool {

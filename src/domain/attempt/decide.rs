@@ -96,6 +96,11 @@ fn after_turn(policy: &Policy, state: &TaskState, turn: &TurnEnded) -> Step {
         {
             satisfied(policy, state)
         }
+        K::AlreadySatisfied | K::ClaimsDone | K::NoChange
+            if policy.is_question && untouched(state) =>
+        {
+            Step::Finish(Outcome::Answered)
+        }
         K::AgentUnavailable => {
             let end = Outcome::AgentUnavailable { message: detail() };
             give_up(policy, state, end)
@@ -269,7 +274,9 @@ fn evidence(policy: &Policy, state: &TaskState, planning: bool) -> Step {
 }
 
 pub(super) fn after_evidence(state: &TaskState, planning: bool) -> Outcome {
-    if planning {
+    if planning && state.asks {
+        Outcome::NeedsAnswer
+    } else if planning {
         Outcome::PlanningOnly
     } else {
         no_progress(state, NO_FILE_CHANGES.into(), false)

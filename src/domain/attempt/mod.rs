@@ -60,6 +60,8 @@ pub struct Policy {
     pub has_checks: bool,
     /// Whether the task asks for nothing but a check, so that the checks decide about an unchanged turn.
     pub only_checks: bool,
+    /// Whether the task is worded as a question, so that an unchanged turn may answer it.
+    pub is_question: bool,
     /// Whether work is accepted when no check is configured.
     pub accept_unverified: bool,
     /// When the checks run on the tree on which the task started.

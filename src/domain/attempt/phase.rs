@@ -57,6 +57,8 @@ pub enum Phase {
     Green,
     /// The work is improved, and the tests still pass.
     Refactor,
+    /// A question is answered.
+    Answer,
 }
 
 impl Phase {
@@ -95,6 +97,8 @@ pub enum Expect {
     Fail,
     /// The agent's verdict is that the work is acceptable.
     Acceptable,
+    /// The final message is the answer.
+    Answer,
 }
 
 /// One phase of a task as data.
@@ -158,6 +162,8 @@ pub struct PhasesAsked {
     pub tester: bool,
     /// Whether the task only reviews what is already committed.
     pub review_only: bool,
+    /// Whether the task only asks a question.
+    pub asks: bool,
     /// Retries allowed in a phase.
     pub retries: u32,
     /// Nudges allowed in a phase.
@@ -167,8 +173,13 @@ pub struct PhasesAsked {
 /// The phases of a task, in order.
 pub fn phases(asked: PhasesAsked) -> Vec<PhaseSpec> {
     let row = |phase, cycle| PhaseSpec::new(phase, cycle, &asked);
-    if asked.review_only {
-        return vec![row(Phase::Review, 1)];
+    if asked.asks || asked.review_only {
+        let phase = if asked.asks {
+            Phase::Answer
+        } else {
+            Phase::Review
+        };
+        return vec![row(phase, 1)];
     }
     let mut rows = match (asked.tdd, asked.review && asked.tester) {
         (true, _) => [Phase::Red, Phase::Green, Phase::Refactor]
@@ -245,6 +256,13 @@ impl PhaseSpec {
                 nudges: 0,
                 ..plain
             },
+            Phase::Answer => Self {
+                writes: Writes::Nothing,
+                expect: Expect::Answer,
+                retries: 0,
+                nudges: 0,
+                ..plain
+            },
             Phase::Fix => Self {
                 role: Role::Fixer,
                 nudges: asked.nudges.min(NUDGES_OF_HELPERS),
@@ -303,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn a_review_alone_is_one_phase_whatever_else_is_asked_for() {
+    fn a_question_or_a_review_alone_is_one_phase_whatever_else_is_asked_for() {
         let asked = PhasesAsked {
             review_only: true,
             ..PhasesAsked::default()
@@ -316,6 +334,7 @@ mod tests {
             ..asked
         };
         assert_eq!(words(all), "review1");
+        assert_eq!(words(PhasesAsked { asks: true, ..all }), "answer1");
         assert!(are_named(&phases(asked)) && !are_named(&phases(PhasesAsked::default())));
     }
 

@@ -2,7 +2,8 @@
 
 use super::conclude::{accept, give_up, look_up_baseline};
 use super::decide::{
-    examine, give_nudge, retry, run_agent_in, untouched, verify_or_accept, within_limits,
+    examine, give_nudge, no_progress, retry, run_agent_in, untouched, verify_or_accept,
+    within_limits,
 };
 use super::output::without_output;
 use super::refusal::TESTS_GONE;
@@ -138,6 +139,7 @@ pub(super) fn after_turn_of_row(
         K::AgentUnavailable | K::AgentTransient | K::PolicyViolation | K::FailedReport => None,
         K::AgentCrashed | K::TurnTimeout => lost(policy, state, turn, row),
         _ if row.expect == Expect::Acceptable => Some(after_review(policy, state)),
+        _ if row.expect == Expect::Answer => Some(after_answer(state, kind)),
         _ if row.writes == Writes::Tests && !turn.undone.is_empty() => {
             Some(only_tests(policy, state))
         }
@@ -157,18 +159,22 @@ fn lost(policy: &Policy, state: &TaskState, turn: &TurnEnded, row: PhaseSpec) ->
     if row.optional {
         return Some(within_limits(policy, state).unwrap_or_else(|| undo(policy, state)));
     }
-    if row.expect != Expect::Acceptable {
+    let reviews = row.expect == Expect::Acceptable;
+    if !reviews && row.expect != Expect::Answer {
         return None;
     }
-    if state.lost_turns < ASKED {
+    if reviews && state.lost_turns < ASKED {
         let purpose = row.phase.purpose(state.grounds);
         let attempt = state.attempt();
         return Some(run_agent_in(policy, state, index(state), attempt, purpose));
     }
     let end = match turn.assessment.kind {
         AssessmentKind::TurnTimeout => Outcome::TurnTimeout,
-        _ => Outcome::AgentCrashed {
+        _ if reviews => Outcome::AgentCrashed {
             message: format!("the reviewer: {}", turn.assessment.detail),
+        },
+        _ => Outcome::AgentCrashed {
+            message: turn.assessment.detail.clone(),
         },
     };
     Some(within_limits(policy, state).unwrap_or(Step::Finish(end)))
@@ -199,10 +205,27 @@ fn idle_helper(policy: &Policy, state: &TaskState, row: PhaseSpec, kind: Assessm
     }
 }
 
+/// Ends a question with its answer, or with the question that the agent asks in return.
+fn after_answer(state: &TaskState, kind: AssessmentKind) -> Step {
+    Step::Finish(match kind {
+        _ if has_left_changes(state) => Outcome::PolicyViolation {
+            what: "what the agent changed could not be undone".to_owned(),
+        },
+        AssessmentKind::AwaitingInput => Outcome::NeedsAnswer,
+        AssessmentKind::Empty => no_progress(state, "the agent gave no answer".into(), false),
+        _ => Outcome::Answered,
+    })
+}
+
+/// Whether a turn of a phase that may change nothing has changed something for good.
+fn has_left_changes(state: &TaskState) -> bool {
+    let start = state.phase_start.as_ref().zip(state.current.as_ref());
+    start.and_then(|(start, now)| start.same_as(now)) == Some(false)
+}
+
 /// Acts on the reviewer's verdict: the work is done, or another round starts.
 fn after_review(policy: &Policy, state: &TaskState) -> Step {
-    let start = state.phase_start.as_ref().zip(state.current.as_ref());
-    if start.and_then(|(start, now)| start.same_as(now)) == Some(false) {
+    if has_left_changes(state) {
         let what = "what the reviewer changed could not be undone".to_owned();
         return Step::Finish(Outcome::PolicyViolation { what });
     }

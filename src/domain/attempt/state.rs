@@ -99,6 +99,8 @@ pub struct TaskState {
     pub waits: u32,
     /// The exit code with which the agent's last turn ended, if it is not 0.
     pub error_exit: Option<i32>,
+    /// Whether the last turn ended with a question that only a person can answer.
+    pub asks: bool,
     /// Turns in a row that were cut off by a limit and changed nothing.
     pub idle_cuts: u32,
     /// Trees that failed verification in this phase.
@@ -451,6 +453,7 @@ impl TaskState {
             }
             _ => 0,
         };
+        self.asks = turn.assessment.asks_for_a_fact();
         self.heard(turn);
         if self.role() != Role::Reviewer {
             self.error_exit = turn.assessment.error_exit;

@@ -33,6 +33,8 @@ pub enum Reason {
     AlreadySatisfied,
     NoProgress,
     PlanningOnly,
+    Answered,
+    NeedsAnswer,
     VerificationFailed,
     RepeatingFailure,
     FailedReport,
@@ -72,6 +74,8 @@ pub enum RunStatus {
     /// Every selected task is done or waits for a permission, at least one of them unverified: no check, changed
     /// tests, known failures, or protected paths.
     Unverified,
+    /// Every selected task asked a question, and the agent answered it.
+    Answered,
     /// There was nothing to do.
     NoWork,
     /// A task failed and none was committed.
@@ -109,7 +113,7 @@ impl RunStatus {
     /// The process's exit code.
     pub fn exit_code(self, signal: Option<i32>) -> u8 {
         match self {
-            Self::Success | Self::Unverified | Self::NoWork => 0,
+            Self::Success | Self::Unverified | Self::Answered | Self::NoWork => 0,
             Self::Failed | Self::Partial => 1,
             Self::Invalid => 2,
             Self::Blocked => 3,
@@ -120,11 +124,16 @@ impl RunStatus {
         }
     }
 
+    /// Whether nothing is left to do.
+    pub fn is_complete(self) -> bool {
+        self.exit_code(None) == 0
+    }
+
     /// The check run's conclusion.
     pub fn conclusion(self) -> Conclusion {
         match self {
             Self::Success => Conclusion::Success,
-            Self::Unverified | Self::NoWork => Conclusion::Neutral,
+            Self::Unverified | Self::Answered | Self::NoWork => Conclusion::Neutral,
             Self::Failed | Self::Partial | Self::Invalid | Self::Environment => Conclusion::Failure,
             Self::Blocked => Conclusion::ActionRequired,
             Self::Budget | Self::Deadline => Conclusion::TimedOut,
@@ -148,7 +157,8 @@ impl RunStatus {
             Self::Failed | Self::Partial => 6,
             Self::Unverified => 7,
             Self::Success => 8,
-            Self::NoWork => 9,
+            Self::Answered => 9,
+            Self::NoWork => 10,
         }
     }
 }

@@ -40,6 +40,17 @@ pub(super) fn kind_of(title: &str, description: &str) -> TaskKind {
     }
 }
 
+/// The first words of a question. A request such as `Can you fix it?` has none of them.
+const QUESTION_WORDS: &str = "\
+    are did do does has have how is was were what what's when where which who whose why";
+
+/// Whether a title is a question, which an answer without a change can satisfy.
+pub fn is_question(title: &str) -> bool {
+    let lower = title.trim().to_lowercase();
+    let first = lower.split_whitespace().next().unwrap_or_default();
+    lower.ends_with('?') && QUESTION_WORDS.split_whitespace().any(|word| word == first)
+}
+
 /// Whether a line asks for nothing but a check.
 fn asks_for_check(line: &str) -> bool {
     let line = line.trim_matches(['*', '_', ' ', '.', '!', ':']);
@@ -142,8 +153,28 @@ pub(super) fn only_commits(line: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::kind_of;
+    use super::{is_question, kind_of};
     use crate::plan::TaskKind;
+
+    #[test]
+    fn a_question_begins_with_its_word_and_a_request_does_not() {
+        for title in [
+            "Why does the nightly build fail?",
+            "  what's the licence? ",
+            "Is `a` used?",
+        ] {
+            assert!(is_question(title), "{title}");
+        }
+        for title in [
+            "Can you fix it?",
+            "Why it fails",
+            "Fix what is broken?",
+            "?",
+            "",
+        ] {
+            assert!(!is_question(title), "{title}");
+        }
+    }
 
     #[test]
     fn a_task_that_only_runs_checks_is_told_from_a_repair() {

@@ -23,6 +23,7 @@ mod source;
 mod task_list;
 
 pub use canonical::without_owned_keys;
+pub use kind::is_question;
 pub use markdown::boxes::{Checkbox, checkboxes, has_task_headings, with_checked};
 pub use matrix::{MAX_ROWS, Matrix, Row, matrix};
 pub(crate) use native::PLAN_KEYS;
@@ -94,17 +95,15 @@ impl Plan {
 
     /// How the file was understood, for people: what was taken for something else, and which tasks only check.
     pub fn understood(&self) -> Vec<String> {
-        let checks = self
-            .tasks
-            .iter()
-            .filter(|task| task.kind == TaskKind::Check);
-        let checks = checks.map(|task| {
-            format!(
-                "task {} only checks, and is done without a change if the checks pass",
-                task.id
-            )
+        let kinds = self.tasks.iter().filter_map(|task| {
+            let what = match task.kind {
+                TaskKind::Work => return None,
+                TaskKind::Check => "only checks, and is done without a change if the checks pass",
+                TaskKind::Ask => "asks a question, and is answered without a change",
+            };
+            Some(format!("task {} {what}", task.id))
         });
-        self.notes.iter().cloned().chain(checks).collect()
+        self.notes.iter().cloned().chain(kinds).collect()
     }
 
     /// Sets the status of the tasks for which `is_meant` returns true.
@@ -248,6 +247,8 @@ pub enum TaskKind {
     Work,
     /// Nothing but a check: it is done without a change if the checks pass.
     Check,
+    /// An answer to a question. Nothing is changed.
+    Ask,
 }
 
 /// The status of a task.

@@ -71,7 +71,11 @@ impl Words for TaskStatus {
 }
 
 impl Words for TaskKind {
-    const WORDS: &'static [(&'static str, Self)] = &[("work", Self::Work), ("check", Self::Check)];
+    const WORDS: &'static [(&'static str, Self)] = &[
+        ("work", Self::Work),
+        ("check", Self::Check),
+        ("ask", Self::Ask),
+    ];
 }
 
 impl Words for Priority {

@@ -31,6 +31,8 @@ pub enum Part<'a> {
     Green(&'a str),
     /// To improve the work while the tests pass.
     Refactor,
+    /// To answer the question that the task asks.
+    Answer,
 }
 
 /// The change that a reviewer judges.
@@ -96,8 +98,19 @@ pub(super) fn rules(part: &Part<'_>) -> String {
         Part::Implement | Part::Red | Part::Green(_) => format!("{RULES}\n{SATISFIED}"),
         Part::Test | Part::Fix(_) | Part::Refactor => RULES.to_owned(),
         Part::Review(_) => REVIEWERS_RULES.to_owned(),
+        Part::Answer => ANSWER_RULES.to_owned(),
     }
 }
+
+/// The rules for an answer, in place of those for work.
+const ANSWER_RULES: &str = "\
+## Rules
+
+- The task asks a question. Answer it in your final message, in Markdown, and name the files and lines that your answer rests on.
+- Read the files in the current directory; run what you need to know the answer. Change no file and make no commit: whatever you change is undone.
+- If you cannot answer without knowing something that only a person can say, end with that one question.
+- If the question cannot be answered, begin your final message with this line:
+  FAILED: <summary in one line>";
 
 /// The rules for a reviewer, in place of those for the other roles.
 const REVIEWERS_RULES: &str = "\
@@ -115,7 +128,7 @@ const REVIEWERS_RULES: &str = "\
 
 pub(super) fn sections(part: &Part<'_>) -> Vec<String> {
     match part {
-        Part::Implement => Vec::new(),
+        Part::Implement | Part::Answer => Vec::new(),
         Part::Test => vec![TEST.to_owned()],
         Part::Red => vec![RED.to_owned()],
         Part::Refactor => vec![REFACTOR.to_owned()],

@@ -138,6 +138,15 @@ choice! {
     }
 }
 choice! {
+    /// Whether a plan must be approved before work on a labelled issue starts.
+    Approve {
+        /// The work starts at once.
+        Off = "off",
+        /// A plan is drafted and shown, and `approve` starts the work.
+        Required = "required",
+    }
+}
+choice! {
     /// Whether a pull request is opened.
     #[derive(Default)]
     PullRequest {

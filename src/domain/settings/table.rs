@@ -10,9 +10,9 @@
 use super::agents::{AGENT_FILES, AGENTS};
 use super::check::{CheckSpec, Checks};
 use super::choice::{
-    AgentCommits, AgentConfig, Baseline, Color, CommitVia, Gateway, IfUnverified, KnownFailures,
-    OnFinding, OnProtected, ProveNewTests, PullRequest, Report, ReviewFindings, ReviewThreads,
-    Sandbox, SignalPolicy, TestChangePolicy,
+    AgentCommits, AgentConfig, Approve, Baseline, Color, CommitVia, Gateway, IfUnverified,
+    KnownFailures, OnFinding, OnProtected, ProveNewTests, PullRequest, Report, ReviewFindings,
+    ReviewThreads, Sandbox, SignalPolicy, TestChangePolicy,
 };
 use super::kind::{
     Choice, Globs, Kind, Money, Network, NetworkKind, OneOf, PLACES, Progress, ProgressKind, Text,
@@ -292,6 +292,8 @@ settings! {
         trigger_phrase: String = Text("TEXT"), Run, is "/sprag".to_owned();
         /// The label of an issue or a pull request that asks for a run.
         trigger_label: String = Text("NAME"), Run, is "sprag".to_owned();
+        /// Whether a person must approve a plan before a labelled issue is worked on: `required` drafts one and shows it in the comment.
+        approve: Approve = Choice::<Approve>::kind(), Run, is Approve::Off;
         /// How to split a review into tasks: one for `each` thread, one for the threads of each `file`, or one for `all`.
         review_threads: ReviewThreads = Choice::<ReviewThreads>::kind(), Run, is ReviewThreads::Each;
         /// Author associations of people who may ask for a run; they also need write access.

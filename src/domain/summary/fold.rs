@@ -345,6 +345,7 @@ impl RunSummary {
         task.evidence.clone_from(&ended.evidence);
         task.signals.clone_from(&ended.signals);
         task.held.clone_from(&ended.held);
+        task.answer.clone_from(&ended.answer);
         task.structured_output.clone_from(&ended.structured_output);
         task.patch.clone_from(&ended.patch);
         task.agent_commits = ended.agent_commits;

@@ -137,6 +137,7 @@ impl TaskSummary {
             evidence: Vec::new(),
             signals: Vec::new(),
             held: Vec::new(),
+            answer: None,
             structured_output: None,
             reviews: Vec::new(),
             findings: Vec::new(),

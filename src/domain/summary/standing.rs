@@ -15,6 +15,8 @@ pub enum Standing {
     DoneBefore,
     /// The work is accepted, and nothing confirms it.
     Unverified,
+    /// The task asked a question, and the agent answered it.
+    Answered,
     /// The task failed.
     Failed,
     /// The work needs a permission.
@@ -33,6 +35,7 @@ impl Standing {
         match self {
             Self::Verified | Self::DoneBefore => "done",
             Self::Unverified => "not verified",
+            Self::Answered => Reason::Answered.as_str(),
             Self::Failed => TaskEnd::Failed.as_str(),
             Self::Waits => "waits for you",
             Self::Blocked => TaskEnd::Blocked.as_str(),
@@ -45,6 +48,7 @@ impl Standing {
 impl From<&Outcome> for Standing {
     fn from(outcome: &Outcome) -> Self {
         match outcome.task_end() {
+            TaskEnd::Done if *outcome == Outcome::Answered => Self::Answered,
             TaskEnd::Done if outcome.is_verified() => Self::Verified,
             TaskEnd::Done => Self::Unverified,
             TaskEnd::Failed => Self::Failed,
@@ -61,6 +65,7 @@ impl TaskSummary {
     pub fn standing(&self) -> Standing {
         match self.status {
             TaskEnd::Done if self.reason.is_none() => Standing::DoneBefore,
+            TaskEnd::Done if self.reason == Some(Reason::Answered) => Standing::Answered,
             TaskEnd::Done if self.verified => Standing::Verified,
             TaskEnd::Done => Standing::Unverified,
             TaskEnd::Failed => Standing::Failed,
@@ -105,7 +110,7 @@ impl RunSummary {
     }
 
     /// The tasks in words: `2 of 3 tasks done`, or each standing with its number if the work of a task is not
-    /// verified, since a count of done tasks would hide that.
+    /// verified or a task was only answered, since a count of done tasks would hide that.
     pub fn tasks_in_words(&self) -> String {
         let counted = self.counted_tasks();
         let done = self
@@ -130,7 +135,8 @@ impl RunSummary {
         };
         let of = |standing| number(&|task| task.standing() == standing);
         let (unverified, waiting) = (of(Standing::Unverified), of(Standing::Waits));
-        if unverified + waiting == 0 {
+        let answered = of(Standing::Answered);
+        if unverified + waiting + answered == 0 {
             let all = count(u64::from(self.totals.tasks), "task");
             return format!(
                 "{} of {all} done{}",
@@ -147,6 +153,7 @@ impl RunSummary {
             (committed, "committed but not verified"),
             (unverified - committed, "not verified"),
             (waiting, "waiting for you"),
+            (answered, "answered without a change"),
             (of(Standing::Failed), "failed"),
             (of(Standing::Blocked), "blocked"),
             (left, "left"),

@@ -30,6 +30,7 @@ fn ended(outcome: Outcome, verifications: u32) -> Event {
         signals: Vec::new(),
         held: Vec::new(),
         evidence: Vec::new(),
+        answer: None,
         structured_output: None,
         elsewhere: None,
         patch: None,

@@ -170,7 +170,9 @@ fn request(candidate: &Candidate, context: &Context, most: usize) -> String {
         format!("{login} asks you")
     });
     match &candidate.request {
-        Request::Instruction(text) => {
+        Request::Instruction(text) | Request::Ask(text) | Request::Draft(text)
+            if !text.is_empty() =>
+        {
             let text = clean::clean(text);
             let cut = head(text.trim(), most.saturating_sub(200));
             format!("{who} on{place}:\n\n{cut}")

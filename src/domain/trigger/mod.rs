@@ -5,6 +5,7 @@
 //! the agent. Any stranger may have written these texts: their length is limited, parts that people cannot
 //! see are removed, and they never configure anything.
 
+pub mod approval;
 pub mod authorise;
 pub mod clean;
 pub mod context;
@@ -29,6 +30,12 @@ use serde::{Deserialize, Serialize};
 pub enum Request {
     /// The text that a person wrote after the phrase: one task.
     Instruction(String),
+    /// The question that a person wrote after the command `ask`. Nothing is changed.
+    Ask(String),
+    /// Draft a plan for the issue or pull request, with these remarks, and show it.
+    Draft(String),
+    /// Run the plan that was shown, which has this code: see [`approval`].
+    Approve(String),
     /// Run the plan file at this path, relative to the repository's root.
     Plan(String),
     /// Repeat the last work from its beginning.
@@ -121,6 +128,17 @@ pub enum Refusal {
     /// `rebase` on an issue.
     #[error("`rebase` is for a pull request, and this is an issue")]
     NotAPullRequest,
+    /// `approve` without a plan in Sprag's comment.
+    #[error("there is no plan here to approve")]
+    NoPlan,
+    /// The commit that the work would start from is unknown.
+    #[error("the commit that the work starts from is unknown: {why}")]
+    BaseUnknown { why: String },
+    /// `approve` names another plan than the one that is shown, or the base has moved since.
+    #[error(
+        "the plan above or its base has changed, or the code is not its own: the code is {code} now"
+    )]
+    OtherPlan { code: String },
     /// `pull_request_target` is not enabled.
     #[error("`pull_request_target` gives the pull request's code the repository's secrets")]
     PullRequestTarget,
@@ -157,6 +175,7 @@ impl Refusal {
             Self::NoWriteAccess { .. } | Self::AssociationNotListed { .. } => RunStatus::NoWork,
             Self::PermissionUnknown { .. }
             | Self::HistoryUnknown { .. }
+            | Self::BaseUnknown { .. }
             | Self::PullRequestUnknown { .. } => RunStatus::Environment,
             Self::ForkIsGone
             | Self::Closed { .. }
@@ -164,6 +183,8 @@ impl Refusal {
             | Self::TooManyRunsToday { .. } => RunStatus::Blocked,
             Self::NoEarlierRun
             | Self::NotAPullRequest
+            | Self::NoPlan
+            | Self::OtherPlan { .. }
             | Self::PullRequestTarget
             | Self::SeveralSources
             | Self::InvalidPath { .. }
@@ -196,6 +217,9 @@ impl Refusal {
             | Self::TooManyRunsToday { .. }
             | Self::NoEarlierRun
             | Self::NotAPullRequest
+            | Self::NoPlan
+            | Self::BaseUnknown { .. }
+            | Self::OtherPlan { .. }
             | Self::PullRequestTarget
             | Self::SeveralSources
             | Self::InvalidPath { .. }
@@ -232,6 +256,9 @@ impl Refusal {
             Self::TooManyRunsToday { .. } => "Ask again tomorrow (UTC), or raise the limit.",
             Self::NoEarlierRun => "Describe the work to do.",
             Self::NotAPullRequest => "Ask for it on the pull request.",
+            Self::NoPlan => "Have one drafted with `plan` first.",
+            Self::BaseUnknown { .. } => "Approve it again.",
+            Self::OtherPlan { .. } => "Read it again, then approve it with this code.",
             Self::PullRequestTarget => {
                 "Use `pull_request` or a comment as the trigger, or set `allow-pull-request-target` if this is intended."
             }

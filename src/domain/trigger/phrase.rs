@@ -1,6 +1,6 @@
 //! Finds the trigger phrase in a comment. Only a phrase that people can see counts as a request.
 
-use super::{Request, clean, head};
+use super::{Request, approval, clean, head};
 use crate::suggest::is_typing_error;
 use pulldown_cmark::{Event, Options, Parser, Tag};
 use regex::Regex;
@@ -146,8 +146,8 @@ const COURTESY: &str =
 fn request(text: &str) -> Request {
     let line = clean::clean_line(text.split('\n').next().unwrap_or_default(), 2_000);
     let line = line.trim();
-    if let Some(plan) = run_plan(line) {
-        return plan;
+    if let Some(request) = run_plan(line).or_else(|| with_text(line, text)) {
+        return request;
     }
     let lower = line.to_lowercase();
     let is_part = |c: char| !(c.is_alphanumeric() || "'-_/\\#@`".contains(c));
@@ -171,9 +171,25 @@ fn run_plan(line: &str) -> Option<Request> {
         .then(|| plan(rest.trim()))?
 }
 
+/// A command with a text that ends with the comment, and an approval with its code.
+fn with_text(line: &str, text: &str) -> Option<Request> {
+    let end = [' ', ':'];
+    let (word, after) = line.split_once(end).unwrap_or((line, ""));
+    let from = text.find(word)? + word.len();
+    let rest = instruction(text.get(from..)?.trim_start_matches(end));
+    match word.to_ascii_lowercase().as_str() {
+        "ask" if !rest.is_empty() => Some(Request::Ask(rest)),
+        "plan" => Some(Request::Draft(rest)),
+        "approve" if after.is_empty() || approval::is_code(after.trim()) => {
+            Some(Request::Approve(after.trim().to_ascii_lowercase()))
+        }
+        _ => None,
+    }
+}
+
 fn command(word: &str) -> Option<Request> {
-    const WORDS: [&str; 7] = [
-        "retry", "continue", "resume", "rebase", "cancel", "status", "help",
+    const WORDS: [&str; 8] = [
+        "retry", "continue", "resume", "rebase", "cancel", "status", "help", "approve",
     ];
     Some(match word {
         "retry" => Request::Retry,
@@ -181,7 +197,7 @@ fn command(word: &str) -> Option<Request> {
         "rebase" => Request::Rebase,
         "stop" | "cancel" => Request::Stop,
         "status" => Request::Status,
-        "help" | "run" => Request::Help,
+        "help" | "run" | "ask" => Request::Help,
         _ if WORDS.iter().any(|known| is_typing_error(word, known)) => Request::Help,
         _ => return None,
     })
@@ -209,6 +225,10 @@ mod tests {
 
     fn said(text: &str) -> Option<Request> {
         Some(Request::Instruction(text.to_owned()))
+    }
+
+    fn asked(text: &str) -> Option<Request> {
+        Some(Request::Ask(text.to_owned()))
     }
 
     #[test]
@@ -250,6 +270,24 @@ mod tests {
             ("/sprag run the tests", said("run the tests")),
             ("/sprag run tests", said("run tests")),
             ("/sprag run", Some(Request::Help)),
+            ("/sprag ask", Some(Request::Help)),
+            ("/sprag ask why does it\nfail?", asked("why does it\nfail?")),
+            ("/sprag, Ask: why?", asked("why?")),
+            ("/sprag asks too much", said("asks too much")),
+            ("/sprag plan", Some(Request::Draft(String::new()))),
+            (
+                "/sprag plan in two steps\n- a",
+                Some(Request::Draft("in two steps\n- a".into())),
+            ),
+            ("/sprag approve", Some(Request::Approve(String::new()))),
+            (
+                "/sprag approve 0123456789AB",
+                Some(Request::Approve("0123456789ab".into())),
+            ),
+            (
+                "/sprag approve what she wrote",
+                said("approve what she wrote"),
+            ),
             ("/sprag: fix", said("fix")),
             ("/sprag, stop please", Some(Request::Stop)),
             ("/sprag stop please!", Some(Request::Stop)),

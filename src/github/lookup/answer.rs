@@ -165,11 +165,31 @@ pub struct ReplyTarget<'a> {
     pub is_silent: bool,
 }
 
+/// A comment with the reason and the remedy below it, once.
+fn with_note(text: &str, ended: &JobEnd) -> String {
+    let told = [Some(&ended.why), ended.remedy.as_ref()];
+    let told: Vec<&str> = told.into_iter().flatten().map(String::as_str).collect();
+    let told = markdown::escaped(&text::upper_first(&told.join(". ")));
+    if text.contains(&told) {
+        text.to_owned()
+    } else {
+        format!("{}\n\n---\n\n{told}\n", text.trim_end())
+    }
+}
+
 impl ReplyTarget<'_> {
     /// Reports a decision against a run, as far as the decision allows.
     pub async fn declined(&self, declined: &Declined) -> JobEnd {
         let mut ended = self::declined(declined);
-        if let Declined::Refused(refusal) = declined {
+        if let Declined::Refused(Refusal::OtherPlan { .. }) = declined {
+            // The plan stays above what is said about it.
+            self.react(Reaction::Confused, &mut ended).await;
+            let line = self.state.encode(&self.place.name);
+            let before = self.before().await.unwrap_or_default();
+            let rest = before.split_once('\n').map_or("", |(_, rest)| rest);
+            let text = with_note(&format!("{line}\n{}", rest.trim_end()), &ended);
+            self.comment(text, &mut ended).await;
+        } else if let Declined::Refused(refusal) = declined {
             self.refused(refusal.reply(), &mut ended).await;
         }
         ended
@@ -236,11 +256,8 @@ impl ReplyTarget<'_> {
                 format!("{line}\n{}{more}", rest.trim_end())
             }
         };
-        let told = [Some(&ended.why), ended.remedy.as_ref()];
-        let told: Vec<&str> = told.into_iter().flatten().map(String::as_str).collect();
-        let told = markdown::escaped(&text::upper_first(&told.join(". ")));
-        let text = if failed && !text.contains(&told) {
-            format!("{}\n\n---\n\n{told}\n", text.trim_end())
+        let text = if failed {
+            with_note(&text, &ended)
         } else {
             text
         };

@@ -101,6 +101,30 @@ pub async fn branch_of(
     Ok(())
 }
 
+/// The commit that work on the request starts from: the head of its branch or, if it has none yet, of the base.
+pub async fn start_of_work(
+    lookup: &EventLookup<'_>,
+    authorised: &Authorised,
+) -> Result<String, crate::github::api::Error> {
+    let candidate = &authorised.candidate;
+    if let (Some(_), Some(head)) = (&authorised.branch, &candidate.head_sha) {
+        return Ok(head.clone());
+    }
+    let own = candidate
+        .number()
+        .map(|number| format!("sprag/issue-{number}"));
+    let base = match &authorised.base_ref {
+        Some(base) => base.clone(),
+        None => lookup.repo.default_branch().await?,
+    };
+    for name in own.iter().chain([&base]) {
+        if let Some(branch) = lookup.repo.branch(name).await? {
+            return Ok(branch.sha);
+        }
+    }
+    Ok(String::new())
+}
+
 /// The run request for a step that configures its own work, on the branch of the workflow run.
 pub fn at_the_ref(context: &Context, place: Place) -> RunRequest {
     let mut request = RunRequest::at(place);

@@ -167,11 +167,7 @@ impl CheckAndComment {
             .or(self.known.check.as_ref());
         state.check_run_id = last_check.map(|check| check.id);
         self.show_comment(client, &repo, summary, &state).await;
-        let good = matches!(
-            status,
-            RunStatus::Success | RunStatus::Unverified | RunStatus::NoWork
-        );
-        let reaction = if good {
+        let reaction = if status.is_complete() {
             Reaction::Rocket
         } else {
             Reaction::Confused

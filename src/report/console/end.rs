@@ -1,6 +1,6 @@
 //! The end of a run: what happened, what was kept, and the next command to type.
 
-use super::line::{Line, Tone, mark};
+use super::line::{Line, Tone, block, mark};
 use crate::domain::outcome::{Reason, RunStatus};
 use crate::domain::summary::{RunSummary, TaskSummary};
 use crate::report::failure::{self, Failure};
@@ -72,7 +72,7 @@ pub(super) fn lines(summary: &RunSummary) -> Vec<Line> {
 fn headline(summary: &RunSummary) -> Line {
     let (tone, mark) = match summary.status {
         Some(RunStatus::Success) => (Tone::Good, "✓"),
-        Some(RunStatus::Unverified | RunStatus::NoWork) => (Tone::Warn, "○"),
+        Some(RunStatus::Unverified | RunStatus::Answered | RunStatus::NoWork) => (Tone::Warn, "○"),
         Some(RunStatus::Cancelled | RunStatus::Budget | RunStatus::Deadline) => (Tone::Warn, "■"),
         _ => (Tone::Bad, "✗"),
     };
@@ -96,8 +96,11 @@ fn next_step(step: NextStep) -> String {
     }
 }
 
-/// The question with which a task ended, in full.
+/// The answer or the question with which a task ended, in full.
 fn asked(task: &TaskSummary) -> Vec<Line> {
+    if let Some(answer) = &task.answer {
+        return block(Tone::Plain, "      ", answer, usize::MAX);
+    }
     let Some(question) = task.question() else {
         return Vec::new();
     };
@@ -174,7 +177,7 @@ fn task(task: &TaskSummary) -> Line {
     let reason = task
         .reason
         // The message of a passed task already says why it is done.
-        .filter(|reason| *reason != Reason::Verified)
+        .filter(|reason| *reason != Reason::Verified && reason.as_str() != standing.as_str())
         .map_or(String::new(), |reason| format!(" ({})", reason.as_str()));
     let message = text::short_line(&sentence::task_message(task), 400);
     let word = standing.as_str();

@@ -5,6 +5,9 @@ use crate::domain::summary::{RunSummary, Standing, TaskSummary};
 use crate::report::text;
 use anstyle::AnsiColor;
 
+/// The longest line of foreign text, in characters.
+pub(super) const LINE_CHARS: usize = 2_000;
+
 /// The meaning of a line, which its colour shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Tone {
@@ -62,11 +65,38 @@ impl Line {
     }
 }
 
+/// Foreign text of several lines, each with `prefix`.
+pub(super) fn block(tone: Tone, prefix: &str, text: &str, most: usize) -> Vec<Line> {
+    let clean = text::block(text);
+    let all = clean.lines().count();
+    let mut lines: Vec<Line> = clean
+        .lines()
+        .take(most)
+        .map(|line| {
+            Line::new(
+                tone,
+                format!("{prefix}{}", text::clip_chars(line, LINE_CHARS)),
+            )
+        })
+        .collect();
+    if all > most {
+        lines.push(Line::new(
+            Tone::Dim,
+            format!(
+                "{prefix}… {} more",
+                text::count((all - most) as u64, "line")
+            ),
+        ));
+    }
+    lines
+}
+
 /// The tone and the symbol for a task.
 pub(super) fn mark(standing: Standing) -> (Tone, &'static str) {
     match standing {
         Standing::Verified | Standing::DoneBefore => (Tone::Good, "✓"),
         Standing::Unverified | Standing::Waits => (Tone::Warn, "○"),
+        Standing::Answered => (Tone::Plain, "○"),
         Standing::Failed | Standing::Blocked => (Tone::Bad, "✗"),
         Standing::Pending => (Tone::Dim, "·"),
         Standing::Skipped => (Tone::Dim, "-"),

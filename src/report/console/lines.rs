@@ -1,7 +1,7 @@
 //! Formats an event as lines of the log.
 
 use super::end;
-use super::line::{Line, Tone, mark, place};
+use super::line::{LINE_CHARS, Line, Tone, block, mark, place};
 use super::{Style, Verbosity};
 use crate::domain::agent::{AgentEvent, TodoStatus};
 use crate::domain::assess::AssessmentKind;
@@ -16,8 +16,6 @@ use crate::domain::sandbox::{SandboxLine, denied_words, gateway_words};
 use crate::domain::summary::{RunSummary, Standing};
 use crate::report::{sentence, text};
 
-/// Maximum length in characters of foreign text in a line.
-const LINE_CHARS: usize = 2_000;
 /// Maximum number of failing tests that are named at the end of a task.
 const MAX_TESTS: usize = 20;
 /// Maximum number of review findings that are named.
@@ -525,7 +523,7 @@ fn task_ended(event: &Event, ended: &TaskEnded, summary: &RunSummary) -> Line {
     let word = standing.as_str();
     // The message of a passed task already says why it is done.
     let reason = match ended.outcome.reason() {
-        Reason::Verified => String::new(),
+        reason if reason == Reason::Verified || reason.as_str() == word => String::new(),
         reason => format!(" ({})", reason.as_str()),
     };
     Line::new(
@@ -554,32 +552,6 @@ fn warning(message: &str) -> Line {
 
 fn indicator(text: &str) -> Line {
     Line::new(Tone::Dim, format!("    \"{text}\""))
-}
-
-/// Foreign text of several lines, each with `prefix`.
-fn block(tone: Tone, prefix: &str, text: &str, most: usize) -> Vec<Line> {
-    let clean = text::block(text);
-    let all = clean.lines().count();
-    let mut lines: Vec<Line> = clean
-        .lines()
-        .take(most)
-        .map(|line| {
-            Line::new(
-                tone,
-                format!("{prefix}{}", text::clip_chars(line, LINE_CHARS)),
-            )
-        })
-        .collect();
-    if all > most {
-        lines.push(Line::new(
-            Tone::Dim,
-            format!(
-                "{prefix}… {} more",
-                text::count((all - most) as u64, "line")
-            ),
-        ));
-    }
-    lines
 }
 
 fn ms(ms: u64) -> String {

@@ -68,6 +68,7 @@ fn ended(
         });
     super::blocks(&[
         happened_block(summary),
+        details::answers(summary, limits),
         elsewhere,
         facts(summary),
         without_annotation.to_owned(),

@@ -26,6 +26,7 @@ fn body(summary: &RunSummary, around: &ReportContext, limits: &Limits) -> String
     super::blocks(&[
         heading(summary),
         happened_block(summary),
+        details::answers(summary, limits),
         progress(summary),
         facts(summary),
         parts::checklist(summary, around, limits),
@@ -126,6 +127,12 @@ fn commands(around: &ReportContext) -> String {
     };
     let rows = [
         ("<the task>", "does that on the branch of this pull request"),
+        ("ask <a question>", "answers it here and changes nothing"),
+        (
+            "plan <remarks>",
+            "drafts a plan for this, or the one shown again with the remarks",
+        ),
+        ("approve <code>", "runs exactly the plan that is shown"),
         ("run <plan file>", "runs the plan, task by task"),
         (
             "retry",

@@ -6,6 +6,7 @@ use crate::domain::assess::message::FailedReport;
 use crate::domain::outcome::TaskEnd;
 use crate::domain::review;
 use crate::domain::summary::{CheckLine, RunSummary, TaskSummary, TurnSummary};
+use crate::domain::trigger::approval::{self, plan_to_approve};
 use crate::report::annotation::last_failing;
 use crate::report::{sentence, text};
 
@@ -46,6 +47,33 @@ pub(super) fn reported(summary: &RunSummary, limits: &Limits) -> String {
         .collect();
     blocks.join("\n\n")
 }
+
+/// The answers of agents, and the questions that they ask. A long one is folded.
+pub(super) fn answers(summary: &RunSummary, limits: &Limits) -> String {
+    let told = summary.tasks.iter().filter_map(|task| {
+        let answer = task.answer.as_deref()?;
+        if plan_to_approve(summary).is_some_and(|shown| shown.plan == answer) {
+            return Some(format!("### Plan\n\n{}", approval::shown(answer)));
+        }
+        let text = quotation(answer, limits.section_bytes * ANSWER_SHARE);
+        let heading = format!("{} of {}", sentence::answer_heading(task), name(task));
+        Some(if text.lines().count() > SHOWN_LINES {
+            format!(
+                "<details>\n<summary><b>{}</b></summary>\n\n{text}\n\n</details>",
+                sentence::answer_heading(task)
+            )
+        } else {
+            format!("### {heading}\n\n{text}")
+        })
+    });
+    told.collect::<Vec<_>>().join("\n\n")
+}
+
+/// How much more room an answer has than a section of a report that it is not about.
+const ANSWER_SHARE: usize = 10;
+
+/// The number of lines from which an answer is folded.
+const SHOWN_LINES: usize = 40;
 
 /// The history of every task that was worked on but is not done, and the proofs of the finished ones, folded.
 pub(super) fn folded(summary: &RunSummary, limits: &Limits) -> String {

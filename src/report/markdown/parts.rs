@@ -185,7 +185,8 @@ pub(super) fn next(summary: &RunSummary, around: &ReportContext) -> String {
     let mut steps = Vec::new();
     let is_success = summary.status == Some(RunStatus::Success);
     let told = if is_success {
-        next_steps::commits_for_fork(summary).into_iter().collect()
+        let fork = next_steps::commits_for_fork(summary).into_iter();
+        fork.chain(next_steps::to_approve(summary)).collect()
     } else {
         next_steps::steps(summary, &around.continuation())
     };

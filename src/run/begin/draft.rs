@@ -5,7 +5,7 @@ use crate::context::Context;
 use crate::domain::draft::stem;
 use crate::domain::plan::{self, Plan};
 use crate::domain::settings::{PullRequest, Settings};
-use crate::domain::text::{first_line, one_line};
+use crate::domain::text::first_line;
 use crate::error::{Error, Result};
 use crate::git::Real;
 use crate::github::actions_environment::ActionsEnvironment;
@@ -14,7 +14,7 @@ use crate::github::lookup;
 use crate::github::request::{RunRequest, WorkBranch};
 use crate::process;
 use crate::run::begin::beginning::{Beginning, Ready};
-use crate::run::begin::draft_request::{DraftRequest, Written};
+use crate::run::begin::draft_request::{DraftRequest, Written, plan_of_draft};
 use crate::run::begin::isolation::filters_before_the_run;
 use crate::run::begin::prepare::{Asked, Source, config_file, directory, prepare};
 use crate::run::begin::repository::repository;
@@ -93,14 +93,19 @@ pub fn draft(context: &Context, args: &PlanArgs) -> Result<Drafted> {
     let draft = DraftRequest {
         request: text.clone(),
         output,
+        only_shown: false,
         commits: kind.is_some(),
         written: Rc::clone(&written),
     };
     let directory = directory(context, &run.common, real.work_tree());
+    let about = match args.issue {
+        Some(number) => format!("issue {number}: {}", first_line(&text)),
+        None => first_line(&text).to_owned(),
+    };
     let asked = Asked {
         above: settings::above(context, &run.settings)?,
         file: config_file(context, &run.common, real.work_tree(), None)?,
-        source: Source::Text(task(&text, args.issue)),
+        source: Source::Text(plan_of_draft(&about, &text)),
         real,
         work: Work::Draft(draft),
         tasks: &[],
@@ -110,12 +115,7 @@ pub fn draft(context: &Context, args: &PlanArgs) -> Result<Drafted> {
         open: None,
     };
     let mut prepared = prepare(context, asked)?;
-    // Drafting changes no code, so it needs no setup commands and no checks.
-    prepared.run.settings.allow_dirty = false;
-    prepared.run.setup.clear();
-    for (_, config) in &mut prepared.tasks {
-        config.checks.clear();
-    }
+    prepared.drafts_only();
     if let Some(request) = &mut request {
         request.resolve(&prepared.run.settings, context.in_actions(), true);
     }
@@ -264,19 +264,6 @@ async fn new_branch(repo: &GithubRepo, name: &str) -> Result<String> {
         "{BRANCHES} branches like sprag/plan-{name} already exist"
     ))
     .hint("remove those that are no longer needed"))
-}
-
-/// The plan of the drafting run: one task, whose work is to draft a plan.
-fn task(text: &str, issue: Option<u64>) -> String {
-    let about = match issue {
-        Some(number) => format!("issue {number}: {}", first_line(text)),
-        None => first_line(text).to_owned(),
-    };
-    let plan = serde_json::json!({
-        "title": one_line(&format!("Plan for {about}"), 100),
-        "tasks": [{ "id": "plan", "title": "Draft a plan", "description": text }],
-    });
-    plan.to_string()
 }
 
 /// The command line of `sprag run` with the same settings.

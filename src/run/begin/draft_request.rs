@@ -1,5 +1,6 @@
 //! A plan to draft, and the result.
 
+use crate::domain::text::one_line;
 use std::cell::RefCell;
 use std::path::PathBuf;
 use std::rc::Rc;
@@ -11,10 +12,25 @@ pub struct DraftRequest {
     pub request: String,
     /// The absolute path of the new file; `None` to name it after the plan.
     pub output: Option<PathBuf>,
+    /// Whether it is only shown, and not written to a file.
+    pub only_shown: bool,
     /// Whether it is committed, for a pull request.
     pub commits: bool,
     /// The written plan, once there is one.
     pub written: Rc<RefCell<Option<Written>>>,
+}
+
+impl DraftRequest {
+    /// The request for a plan that is shown in the thread.
+    pub(crate) fn to_be_shown(text: &str) -> Self {
+        Self {
+            request: text.to_owned(),
+            output: None,
+            only_shown: true,
+            commits: false,
+            written: Rc::default(),
+        }
+    }
 }
 
 /// A plan that was written.
@@ -26,4 +42,13 @@ pub struct Written {
     pub title: String,
     /// The number of its tasks.
     pub tasks: usize,
+}
+
+/// The plan of the drafting run: one task, whose work is to draft a plan.
+pub(crate) fn plan_of_draft(about: &str, text: &str) -> String {
+    let plan = serde_json::json!({
+        "title": one_line(&format!("Plan for {about}"), 100),
+        "tasks": [{ "id": "plan", "title": "Draft a plan", "description": text }],
+    });
+    plan.to_string()
 }

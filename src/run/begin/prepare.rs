@@ -3,10 +3,12 @@
 use crate::cli::{Common, RunArgs};
 use crate::context::Context;
 use crate::domain::config_file::{self, ConfigFile};
-use crate::domain::plan::{self, Plan, Task, TaskId};
+use crate::domain::plan::{self, Plan, Task, TaskId, TaskKind};
 use crate::domain::settings::{COSTLY_RETRIES, Settings};
+use crate::domain::text::{first_line, one_line};
 use crate::error::{Error, Result};
 use crate::git::{Real, Repo, path_within};
+use crate::github::lookup::one_task;
 use crate::run::begin::output_schema::SchemaSource;
 use crate::run::begin::programs;
 use crate::run::begin::work::Work;
@@ -72,6 +74,17 @@ pub struct Prepared {
     pub output_schema: Option<SchemaSource>,
 }
 
+impl Prepared {
+    /// Leaves out what drafting a plan does not need, since it changes no code: setup commands and checks.
+    pub(crate) fn drafts_only(&mut self) {
+        self.run.settings.allow_dirty = false;
+        self.run.setup.clear();
+        for (_, config) in &mut self.tasks {
+            config.checks.clear();
+        }
+    }
+}
+
 /// What a run is asked to do, from every source that is read.
 pub struct Asked<'a> {
     /// Flags, inputs and variables.
@@ -133,6 +146,10 @@ pub fn source(context: &Context, args: &RunArgs) -> Result<Source> {
     }
     if let Some(path) = &args.plan {
         return Ok(Source::File(context.cwd.join(path)));
+    }
+    if let Some(text) = args.prompt.as_ref().filter(|_| args.asks) {
+        let title = one_line(first_line(text), 72);
+        return Ok(Source::Text(one_task(&title, text, TaskKind::Ask)));
     }
     if let Some(text) = &args.prompt {
         return Ok(Source::Prompt(text.clone()));

@@ -18,6 +18,7 @@ use crate::github::queue::{self, Selection};
 use crate::github::request::{RunRequest, WorkBranch};
 use crate::report::actions_log::print_warning;
 use crate::report::buffered_output::Time;
+use crate::run::begin::draft_request::{DraftRequest, plan_of_draft};
 use crate::run::begin::isolation::filters_before_the_run;
 use crate::run::begin::prepare::{self, Source};
 use crate::run::begin::reopen::LeftRun;
@@ -125,6 +126,9 @@ pub(crate) fn decide(context: &Context, args: &RunArgs, runtime: &Runtime) -> Re
             ready.warnings = notes;
         }
         Wanted::There(source, mut request) => {
+            if let Some(text) = &request.drafts {
+                ready.work = Work::Draft(DraftRequest::to_be_shown(text));
+            }
             request.may_tell(&settings, context.in_actions() && !args.dry_run);
             ready.source = source;
             if let Some(actions) = actions.as_ref().filter(|_| !args.dry_run) {
@@ -364,6 +368,9 @@ async fn wanted(
             Selection::Plan(path) => Wanted::There(Source::File(path), Box::new(request)),
         });
     }
+    if let WorkSource::Draft(text) = &source {
+        request.drafts = Some(text.clone());
+    }
     let source = source_of_tasks(given, source, real)?;
     let path;
     let work = match &source {
@@ -384,6 +391,7 @@ fn source_of_tasks(given: GivenSource, requested: WorkSource, real: &Real) -> Re
         (_, WorkSource::Plan(path)) => Ok(Source::File(real.work_tree().join(path))),
         (_, WorkSource::Prompt(text)) => Ok(Source::Prompt(text)),
         (_, WorkSource::PlanText(text)) => Ok(Source::Text(text)),
+        (_, WorkSource::Draft(text)) => Ok(Source::Text(plan_of_draft("the request", &text))),
         (GivenSource::Source(source), _) => Ok(source),
         _ => Err(
             Error::usage("nothing to do: the event names no plan and no prompt")

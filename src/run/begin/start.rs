@@ -80,6 +80,9 @@ fn prepare_new(
         .and_then(|prepared| reviews_or_works(&prepared).map(|()| prepared))
         .inspect_err(|error| report_not_started(context, request.as_ref(), error, runtime))?;
     prepared.warnings.extend(source.warnings);
+    if prepared.work.is_draft() {
+        prepared.drafts_only();
+    }
     prepared.trusted = source.trusted;
     if args.dry_run
         && let Some(schema) = &prepared.output_schema

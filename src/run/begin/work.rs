@@ -45,12 +45,12 @@ impl Work {
         request: Option<&RunRequest>,
     ) -> Continuation {
         match self {
-            Self::Draft(_) => Continuation::Anew,
+            Self::Draft(draft) if !draft.only_shown => Continuation::Anew,
             _ if in_actions => request.map_or(Continuation::BY_WORKFLOW, |request| {
                 request.context.continuation()
             }),
             // Somebody who has fixed the findings has moved HEAD, and a resumed run reviews the same change.
-            Self::Review(_) => Continuation::Anew,
+            Self::Draft(_) | Self::Review(_) => Continuation::Anew,
             Self::Tasks | Self::Integration(_) => Continuation::Here,
         }
     }

@@ -244,12 +244,8 @@ async fn warn_of_closed_pull(
     request: &RunRequest,
     status: RunStatus,
 ) -> Option<ClosedPull> {
-    let is_over = matches!(
-        status,
-        RunStatus::Success | RunStatus::Unverified | RunStatus::NoWork
-    );
     let is_stopped = parts.setup.cancel.beyond_deadline().reason().is_some();
-    if is_over || is_stopped || !request.delivery.push {
+    if status.is_complete() || is_stopped || !request.delivery.push {
         return None;
     }
     let actions = ActionsEnvironment::of(context)?;

@@ -34,11 +34,7 @@ pub(crate) async fn save_or_remove(
     let Some(mut keeper) = parts.keeper.take() else {
         return;
     };
-    let is_success = matches!(
-        status,
-        RunStatus::Success | RunStatus::Unverified | RunStatus::NoWork
-    );
-    let has_landed = is_success && matches!(delivered, Delivered::Not | Delivered::Done);
+    let has_landed = status.is_complete() && matches!(delivered, Delivered::Not | Delivered::Done);
     let (raw, _) = parts.tree.snapshot(&mut parts.emit);
     let dirty = raw.filter(|raw| !raw.changes.is_empty());
     let base = parts.tree.repo.base();

@@ -156,6 +156,7 @@ impl Setup {
             waits: WAITS,
             has_checks: !config.checks.is_empty(),
             only_checks: false,
+            is_question: false,
             accept_unverified: config.settings.if_unverified == IfUnverified::Accept,
             baseline: config.settings.baseline,
             flaky_reruns: config.settings.flaky_reruns,

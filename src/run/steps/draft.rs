@@ -55,6 +55,10 @@ pub async fn draft_plan(
     let (accounts, emit) = (&mut parts.accounts, &mut parts.emit);
     let mut run = start_task(setup, tree, accounts, emit, task, (start, false))?;
     let outcome = match drafted(parts, &mut run, wanted).await? {
+        Ok(draft) if wanted.only_shown => {
+            run.final_message = Some(draft.text);
+            Outcome::Drafted { commit: None }
+        }
         Ok(draft) => Outcome::Drafted {
             commit: keep(parts, &draft, wanted)?,
         },

@@ -7,6 +7,7 @@ use crate::domain::event::{EventKind, TaskEnded};
 use crate::domain::outcome::{Outcome, Reason, TaskEnd};
 use crate::domain::plan::{StatusUpdate, TaskId, TaskStatus};
 use crate::domain::snapshot::{RevId, Snapshot};
+use crate::domain::text::cap_chars;
 use crate::error::with_causes;
 use crate::git::RawSnapshot;
 use crate::run::state::accounts::Accounts;
@@ -19,6 +20,9 @@ use crate::run::state::task::TaskRun;
 use crate::run::state::work_tree::{WorkTree, changed_paths, head_of};
 use crate::run::steps::landing::warn_of_submodules;
 use crate::secrets::redact::MASK;
+
+/// The longest answer that reports show, in characters. The file of the final message has the rest.
+const ANSWER_CHARS: usize = 100_000;
 
 /// Ends a task.
 ///
@@ -331,6 +335,7 @@ fn ended(
         evidence: evidence(state, outcome),
         signals: state.signals.clone(),
         held: state.held.clone(),
+        answer: answer(run, outcome),
         structured_output: structured_output(state, outcome),
         elsewhere: None,
         patch,
@@ -338,6 +343,16 @@ fn ended(
         elapsed_ms: emit.elapsed_ms().saturating_sub(run.began_ms),
         outcome: outcome.clone(),
     }
+}
+
+/// The final message of a task that ended with an answer, with a question of the agent, or with a plan to show.
+fn answer(run: &TaskRun<'_>, outcome: &Outcome) -> Option<String> {
+    let is_told = matches!(
+        outcome,
+        Outcome::Answered | Outcome::NeedsAnswer | Outcome::Drafted { .. }
+    );
+    let message = run.final_message.as_deref().filter(|_| is_told)?;
+    Some(cap_chars(message.trim(), ANSWER_CHARS).into_owned())
 }
 
 /// The structured output of a task that is done.

@@ -49,6 +49,7 @@ pub fn first_prompt(
             compared_with: Some(base),
             ..ReviewPart::default()
         }),
+        None if config.asks => Part::Answer,
         None if config.settings.tdd => Part::Red,
         None => Part::Implement,
     };
@@ -75,7 +76,7 @@ pub(crate) fn write_prompt(
     let notes = parts.notes.shown(run.task.id.as_str());
     let diff = match run.row(key).expect {
         Expect::Acceptable => diff(parts),
-        Expect::Pass | Expect::Fail => Diff::default(),
+        Expect::Pass | Expect::Fail | Expect::Answer => Diff::default(),
     };
     let state = &run.journal.state;
     let mut status = unchanged_status(state.current.as_ref(), &state.changes);
@@ -256,6 +257,7 @@ fn part<'a>(run: &'a TaskRun<'_>, key: TurnKey, diff: &'a Diff) -> Part<'a> {
         Phase::Red => Part::Red,
         Phase::Green => Part::Green(failing()),
         Phase::Refactor => Part::Refactor,
+        Phase::Answer => Part::Answer,
         Phase::Review => Part::Review(ReviewPart {
             diff: &diff.text,
             signals: state.signals.iter().map(Signal::says).collect(),

@@ -3,7 +3,7 @@
 use crate::domain::attempt::{Observation, Role};
 use crate::domain::event::EventKind;
 use crate::domain::output_schema::OutputSchema;
-use crate::domain::plan::{Task, TaskKind};
+use crate::domain::plan::{Task, TaskKind, is_question};
 use crate::run::state::accounts::Accounts;
 use crate::run::state::conversation;
 use crate::run::state::emitter::Emitter;
@@ -29,6 +29,7 @@ pub fn start_task<'t>(
     let history = setup.run_dir.history()?;
     let mut policy = setup.policy(&start.config, accounts.spent);
     policy.only_checks = task.kind == TaskKind::Check;
+    policy.is_question = is_question(&task.title);
     let has_work = policy.phases.iter().any(|row| row.role != Role::Reviewer);
     let owed = setup.output_schema.as_ref().filter(|_| is_last && has_work);
     policy.wants_output = owed.is_some();

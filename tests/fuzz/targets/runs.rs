@@ -113,6 +113,7 @@ fn policy() -> Policy {
         identical_failures: 2,
         waits: 2,
         only_checks: false,
+        is_question: false,
         has_checks: true,
         accept_unverified: false,
         baseline: Baseline::OnFailure,

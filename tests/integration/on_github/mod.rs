@@ -3,6 +3,7 @@
 mod agent_config;
 mod answers;
 mod api_faults;
+mod approvals;
 mod attacks;
 mod cancelled;
 mod checks;
@@ -21,6 +22,7 @@ mod outcomes;
 mod partial_clones;
 mod plans;
 mod pushes;
+mod questions;
 mod queues;
 mod rebases;
 mod refusals;

@@ -47,6 +47,7 @@ fn canonical(state: &TaskState, witness: &Effects) -> u128 {
         shown_unchanged,
         waits,
         error_exit: _,
+        asks,
         idle_cuts,
         failed_trees,
         rejected,
@@ -78,7 +79,7 @@ fn canonical(state: &TaskState, witness: &Effects) -> u128 {
     let mut hasher = Digest::default();
     (task_start, attempt_start, current, rejected, judged).hash(&mut hasher);
     let key = key.map(|key| (key.phase, key.attempt));
-    (key, nudges, shown_unchanged, waits).hash(&mut hasher);
+    (key, nudges, shown_unchanged, waits, asks).hash(&mut hasher);
     let verdict = review.as_ref().map(|review| review.verdict);
     (attempts, begun, phase_start, grounds, nudges_elsewhere).hash(&mut hasher);
     (lost_turns, undone, verdict, accepted, has_passed).hash(&mut hasher);
@@ -356,6 +357,7 @@ explored! {
     with_reviews_and_no_check: in_phases(policy(0, 1, false), "review", 3), Crashes, 500;
     with_a_tester_and_a_review: in_phases(policy(1, 0, true), "tester review", 1), Crashes, 1_000;
     a_review_alone: in_phases(policy(1, 1, false), "review-only", 1), Whole, 4;
+    a_question: in_phases(policy(1, 1, false), "answer", 1), Whole, 4;
     with_tests_first: in_phases(policy(0, 1, true), "tdd", 0), Crashes, 1_000;
     with_tests_first_and_a_review: in_phases(policy(0, 0, true), "tdd review", 2), Crashes, 1_000;
     with_an_output: with_output(policy(0, 1, true)), Crashes, 100;

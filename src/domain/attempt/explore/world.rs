@@ -43,6 +43,7 @@ pub(super) fn policy(retries: u32, nudges: u32, has_checks: bool) -> Policy {
         waits: 1,
         has_checks,
         only_checks: false,
+        is_question: false,
         accept_unverified: true,
         baseline: Baseline::Off,
         flaky_reruns: 0,
@@ -105,6 +106,7 @@ pub(super) fn in_phases(policy: Policy, words: &str, reviews: u32) -> Policy {
         review: words.contains("review"),
         tester: words.contains("tester"),
         review_only: words == "review-only",
+        asks: words == "answer",
         retries: policy.phases[0].retries,
         nudges: policy.phases[0].nudges,
     };

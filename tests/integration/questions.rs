@@ -1,0 +1,82 @@
+//! Questions to the agent, and questions of the agent.
+
+use crate::support::tasks::{assert_nothing_recorded, end, fixable, kept, warnings};
+
+#[test]
+fn an_answer_changes_nothing_and_runs_no_check() {
+    let project = fixable().with_defaults();
+    let head = project.head();
+    let agent =
+        project.agent("echo no > a.txt; echo 'It is read in **one** place.\n\nSee @ada #1.'");
+    let check = project.check("false");
+    let run = project
+        .sprag(&[
+            "ask",
+            "Where is a.txt read?",
+            "--agent-command",
+            &agent,
+            "--verify",
+            &check,
+        ])
+        .expect(0);
+    assert_eq!(project.calls(), 1);
+    assert_eq!(project.checks(), 0);
+    assert_eq!(end(run.task(0)), ("done", "answered"));
+    assert_eq!(
+        run.task(0)["answer"],
+        "It is read in **one** place.\n\nSee @ada #1."
+    );
+    assert_eq!(run.summary["status"], "answered");
+    assert!(
+        run.stdout.contains("      It is read in **one** place."),
+        "{}",
+        run.stdout
+    );
+    let undone =
+        "changed files that it may not change in this phase; the changes were undone: a.txt";
+    assert!(
+        warnings(&run)
+            .iter()
+            .any(|warning| warning.contains(undone))
+    );
+    let report = kept(&run, "report.md");
+    assert!(report.contains("### Answer of `t1`"), "{report}");
+    assert!(
+        report.contains(r"> It is read in \*\*one\*\* place."),
+        "{report}"
+    );
+    assert!(!report.contains("@ada"), "{report}");
+    assert!(!project.prompt(1).contains("SUGGESTED_COMMIT_MESSAGE"));
+    assert_nothing_recorded(&project, &head);
+}
+
+#[test]
+fn a_task_that_is_a_question_may_be_answered() {
+    let project = fixable();
+    let head = project.head();
+    let agent = project.agent("echo 'a.txt is read by the build alone.'");
+    let args = ["run", "Who reads a.txt?", "--agent-command", &agent];
+    let run = project.sprag(&args).expect(0);
+    assert_eq!(project.calls(), 1);
+    assert_eq!(end(run.task(0)), ("done", "answered"));
+    assert_nothing_recorded(&project, &head);
+}
+
+#[test]
+fn a_question_of_the_agent_is_shown_whole() {
+    let project = fixable();
+    let head = project.head();
+    let agent =
+        project.agent("echo 'There are two drafts here.\n\nWhich licence should the file have?'");
+    let run = project.run(&agent, &[]).expect(3);
+    assert_eq!(project.calls(), 4);
+    assert_eq!(end(run.task(0)), ("blocked", "needs_answer"));
+    for said in [
+        "There are two drafts here.",
+        "answer the agent's question in the task",
+    ] {
+        assert!(run.stdout.contains(said), "{}", run.stdout);
+    }
+    assert!(kept(&run, "report.md").contains("### Question of the agent"));
+    assert_nothing_recorded(&project, &head);
+}
