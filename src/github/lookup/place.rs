@@ -119,7 +119,7 @@ pub async fn start_of_work(
     };
     for name in own.iter().chain([&base]) {
         if let Some(branch) = lookup.repo.branch(name).await? {
-            return Ok(branch.sha);
+            return Ok(branch);
         }
     }
     Ok(String::new())
