@@ -73,9 +73,7 @@ fn a_new_plan_outlives_the_tasks_that_fail() {
     let plan = format!("{PLAN}  - {{ id: two, title: Make another }}\n");
     project.write("plan.yaml", &plan);
     let agent = project.agent("echo $N > new.txt; echo Done.");
-    let run = project
-        .run(&agent, &["--plan", "plan.yaml", "--keep-going"])
-        .expect(1);
+    let run = project.run(&agent, &["--keep-going"]).expect(1);
     let apply = command(&run, "apply the unfinished work");
     assert!(project.read("plan.yaml").contains("title: Make another"));
     shell(&project, &apply);
