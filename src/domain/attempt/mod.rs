@@ -6,6 +6,9 @@
 mod conclude;
 mod decide;
 mod evidence;
+mod facts;
+mod moves;
+mod nudge;
 mod output;
 mod phase;
 mod phases;
@@ -19,24 +22,24 @@ mod explore;
 
 pub use decide::decide;
 pub use evidence::{EvidenceKind, EvidenceLine, evidence};
+pub use nudge::NudgeKind;
 pub use phase::{
     Expect, Phase, PhaseName, PhaseSpec, PhasesAsked, ROUNDS, Role, Writes, are_named,
     have_phases_of, phases,
 };
 pub use proof::{
-    Blame, BlamedTest, FailedCheck, Proof, ProofLine, ProofResult, ProofWord, Proofs, Proved,
-    TestChanges, names,
+    Blame, BlamedTest, Proof, ProofLine, ProofResult, ProofWord, Proofs, Proved, TestChanges, names,
 };
 pub use spend::Spend;
 pub use state::{Last, TaskState};
 
 use super::assess::Assessment;
+pub use super::checks::FailedCheck;
 use super::checks::Reported;
 use super::checks::signals::Signal;
 use super::checks::verdict::Verdict;
 use super::outcome::Outcome;
 use super::output_schema::StructuredOutput;
-use super::prompt::NudgeKind;
 use super::review::Review;
 use super::settings::{Baseline, KnownFailures, ProveNewTests, SignalPolicy, TestChangePolicy};
 use super::snapshot::{Fingerprint, RevId, Snapshot};

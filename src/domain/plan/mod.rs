@@ -384,7 +384,7 @@ fn plan_of(name: &str, source: &Source<'_>, warnings: &mut Vec<Fault>) -> Result
     };
     if let Some(root) = &source.root
         && source.container != Container::Json
-        && foreign::State::of(source.format).is_none()
+        && foreign::state::State::of(source.format).is_none()
     {
         warnings.extend(yaml::slips(source.text, root)?);
     }

@@ -1,7 +1,6 @@
 //! `verify`: checks as a plan or a configuration file writes them.
 
-use super::Form;
-use super::kind::{Choice, Kind, Time, Words, text_schema};
+use super::kind::{Choice, Form, Kind, Time, Words, text_schema};
 use crate::checks::verdict::{Check, CheckKind};
 use crate::duration::millis;
 use crate::suggest::did_you_mean;

@@ -4,8 +4,9 @@ use super::{CheckLine, Counted, HistoryLine, RunUsage, TaskSummary};
 use crate::agent::Usage;
 use crate::assess::AssessmentKind;
 use crate::attempt::{Blame, BlamedTest, PhaseName};
-use crate::checks::verdict::{CheckOutcome, CheckResult, HistoryEntry};
+use crate::checks::verdict::{CheckOutcome, CheckResult};
 use crate::event::{TaskEnded, TaskLine};
+use crate::history::HistoryEntry;
 use crate::outcome::{Outcome, TaskEnd, listed};
 use std::collections::BTreeMap;
 

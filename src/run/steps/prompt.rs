@@ -2,7 +2,7 @@
 
 use crate::domain::attempt::{Expect, Phase, TurnKey, TurnPurpose};
 use crate::domain::checks::signals::Signal;
-use crate::domain::checks::verdict::HistoryEntry;
+use crate::domain::history::HistoryEntry;
 use crate::domain::outcome::short;
 use crate::domain::output_schema::StructuredOutput;
 use crate::domain::plan::Task;
