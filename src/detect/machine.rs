@@ -2,6 +2,7 @@
 
 use super::{Found, Listing};
 use crate::domain::command_line::{CommandLine, Simple};
+use crate::domain::text::has_word;
 use std::collections::BTreeMap;
 
 /// A row of [`ACTIONS`].
@@ -41,27 +42,10 @@ const ACTIONS: [ActionRow; 3] = [
 
 /// Actions that install a language or a tool. Their steps are copied from the project's own CI, because no
 /// default suits every project.
-const COPIED: &[&str] = &[
-    "actions/setup-dotnet",
-    "actions/setup-java",
-    "arduino/setup-task",
-    "astral-sh/setup-uv",
-    "denoland/setup-deno",
-    "erlef/setup-beam",
-    "extractions/setup-just",
-    "go-task/setup-task",
-    "goto-bus-stop/setup-zig",
-    "haskell-actions/setup",
-    "jdx/mise-action",
-    "mlugg/setup-zig",
-    "ocaml/setup-ocaml",
-    "oven-sh/setup-bun",
-    "pnpm/action-setup",
-    "ruby/setup-ruby",
-    "shivammathur/setup-php",
-    "swift-actions/setup-swift",
-    "taiki-e/install-action",
-];
+const COPIED: &str = "actions/setup-dotnet actions/setup-java arduino/setup-task astral-sh/setup-uv denoland/setup-deno
+    erlef/setup-beam extractions/setup-just go-task/setup-task goto-bus-stop/setup-zig haskell-actions/setup
+    jdx/mise-action mlugg/setup-zig ocaml/setup-ocaml oven-sh/setup-bun pnpm/action-setup ruby/setup-ruby
+    shivammathur/setup-php swift-actions/setup-swift taiki-e/install-action";
 
 /// A program that a runner does not have: its names, the actions that may have installed it, the name of the
 /// step that installs it otherwise, and its command.
@@ -140,7 +124,7 @@ pub(super) struct Version {
 /// the run. Inputs that keep a cache are left out: other workflows read it.
 pub(super) fn setup_action(uses: &str, inputs: &[(&str, Option<String>)]) -> Option<String> {
     let action = uses.split('@').next().unwrap_or(uses);
-    if !COPIED.contains(&action) || uses.contains(|c: char| c.is_whitespace() || c == '"') {
+    if !has_word(COPIED, action) || uses.contains(|c: char| c.is_whitespace() || c == '"') {
         return None;
     }
     let mut text = format!("- uses: {uses}");
