@@ -486,18 +486,19 @@ fn no_file_of_the_crate_imports_itself_by_way_of_others() {
     assert!(left.is_empty(), "files in circles: {left:#?}");
 }
 
-/// How many functions take a tuple as a parameter.
-const TUPLE_PARAMETERS: usize = 5;
+/// How many functions take a tuple apart in their parameters, or take one of references.
+const TUPLE_PARAMETERS: usize = 13;
 
 #[test]
 fn parameters_have_names_of_their_own() {
     let mut found = Vec::new();
     for (path, text) in all_sources() {
-        let code: Vec<&str> = product_lines(&text).map(|(_, line)| line).collect();
-        for function in code.join(" ").split(" fn ").skip(1) {
-            let signature = function.split(['{', ';']).next().unwrap_or_default();
-            let parameters = signature.split(") ->").next().unwrap_or_default();
-            if parameters.contains(": (") && parameters.contains("): (") {
+        let code: Vec<&str> = product_lines(&text).map(|(_, line)| line.trim()).collect();
+        for function in code.join(" ").split("fn ").skip(1) {
+            let head = function.split(['{', ';']).next().unwrap_or_default();
+            let parameters = head.split(") -> ").next().unwrap_or_default();
+            // A closure's parameters are of no interest, and neither are the types of a function's.
+            if parameters.contains("): (") || parameters.contains(": (&") {
                 let name = function.split(['(', '<']).next().unwrap_or_default();
                 found.push(format!("{}: {name}", path.display()));
             }

@@ -4,7 +4,7 @@ use super::facts::{
     after_evidence, is_back_at_start, look_up_baseline, no_progress, of_current_tree, prove, row,
     untouched, verify, were_rewritten_since_they_failed,
 };
-use super::moves::{accept, commit, failed, nothing_to_do, verify_or_accept};
+use super::moves::{accept, failed, nothing_to_do, verify_or_accept};
 use super::phases::after_checks_of_tests;
 use super::{
     Expect, FailedCheck, Grounds, Policy, Proof, ProofResult, Step, TaskState, VerificationEnded,

@@ -28,7 +28,7 @@ pub(super) fn read(
     let mut plan = match &source.root {
         Some(root) => {
             warnings.extend(ignored(root, KEYS, "", &[]));
-            plan_from(source, root, (&["title"], KEYS))?
+            plan_from(source, root, &["title"], KEYS)?
         }
         None => Plan::without_tasks(source.format),
     };
@@ -120,7 +120,7 @@ fn depend(drafts: &mut [Draft], phases: &[Phase], is_parallel: &[bool]) {
         } else {
             stories.clone()
         };
-        let ends = within_phase(drafts, &ids, phase, (&needed, is_parallel));
+        let ends = within_phase(drafts, &ids, phase, &needed, is_parallel);
         if phase.is_story {
             stories.extend(ends);
         } else {
@@ -135,7 +135,8 @@ fn within_phase(
     drafts: &mut [Draft],
     ids: &[Option<String>],
     phase: &Phase,
-    (needed, is_parallel): (&BTreeSet<usize>, &[bool]),
+    needed: &BTreeSet<usize>,
+    is_parallel: &[bool],
 ) -> BTreeSet<usize> {
     let mut ends: BTreeSet<usize> = BTreeSet::new();
     let mut before: BTreeSet<usize> = BTreeSet::new();

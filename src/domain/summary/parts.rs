@@ -177,7 +177,8 @@ impl From<&HistoryEntry> for HistoryLine {
 impl CheckLine {
     pub(super) fn new(
         result: &CheckResult,
-        (attempt, place): (u32, Option<PhaseName>),
+        attempt: u32,
+        place: Option<PhaseName>,
         ended_at: &str,
     ) -> Self {
         let passed = matches!(result.outcome, CheckOutcome::Passed);

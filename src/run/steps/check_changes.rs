@@ -89,7 +89,7 @@ pub fn check_changes(
     let start = Before::new(repo, &objects, original.as_ref(), all.into_values());
     let settings = &config.settings;
     let commands = config.checks.iter().map(|check| check.run.as_str());
-    let judges = Judges::of(commands, &start, (&settings.judges, &settings.product));
+    let judges = Judges::of(commands, &start, &settings.judges, &settings.product);
     let moved = start.moved(&judges);
     for (path, change) in &start.changes {
         let own = own.get(&change.path);

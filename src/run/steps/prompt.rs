@@ -54,12 +54,7 @@ pub fn first_prompt(
     };
     let instructions = config.instructions();
     let purpose = Purpose::Implement;
-    prompt(&input(
-        state,
-        task,
-        (instructions.as_deref(), ""),
-        (part, purpose),
-    ))
+    prompt(&input(state, task, instructions.as_deref(), "", part, purpose))
 }
 
 /// Makes and saves the prompt of a turn.
@@ -69,7 +64,8 @@ pub fn first_prompt(
 pub(crate) fn write_prompt(
     parts: &mut Parts<'_>,
     run: &TaskRun<'_>,
-    (key, purpose): (TurnKey, &TurnPurpose),
+    key: TurnKey,
+    purpose: &TurnPurpose,
     resumed: bool,
 ) -> anyhow::Result<Prompt> {
     let notes = parts.notes.shown(run.task.id.as_str());
@@ -135,12 +131,7 @@ fn prompt_text(
     };
     let instructions = run.config.instructions();
     let part = part(run, key, diff);
-    let mut input = input(
-        plan,
-        run.task,
-        (instructions.as_deref(), notes),
-        (part, purpose),
-    );
+    let mut input = input(plan, run.task, instructions.as_deref(), notes, part, purpose);
     input.output = run.output(key).map(|schema| Output {
         schema,
         misfit: match &state.output {
@@ -158,8 +149,10 @@ fn prompt_text(
 fn input<'a>(
     state: &'a PlanState,
     task: &'a Task,
-    (instructions, notes): (Option<&'a str>, &'a str),
-    (part, purpose): (Part<'a>, Purpose<'a>),
+    instructions: Option<&'a str>,
+    notes: &'a str,
+    part: Part<'a>,
+    purpose: Purpose<'a>,
 ) -> PromptInput<'a> {
     let plan = &state.plan;
     let others = |done: bool| -> Vec<TaskName<'a>> {

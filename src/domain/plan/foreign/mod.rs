@@ -54,7 +54,8 @@ fn root_of<'a>(source: &'a Source<'_>) -> Result<&'a Node, Fault> {
 pub(super) fn plan_from(
     source: &Source<'_>,
     root: &Node,
-    (titles, of_format): (&[&str], &[&str]),
+    titles: &[&str],
+    of_format: &[&str],
 ) -> Result<Plan, Fault> {
     let mut plan = Plan::without_tasks(source.format);
     for key in titles {

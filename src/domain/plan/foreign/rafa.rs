@@ -24,7 +24,7 @@ pub(in crate::plan) fn read(
     warnings: &mut Vec<Fault>,
 ) -> Result<(Plan, Vec<Draft>), Fault> {
     let root = root_of(source)?;
-    let mut plan = plan_from(source, root, (&["title", "name"], KEYS))?;
+    let mut plan = plan_from(source, root, &["title", "name"], KEYS)?;
     plan.id = optional_text(root, "id")?;
     plan.goal = optional_text(root, "description")?.unwrap_or_default();
     let drafts = task_nodes(root, RAFA.list)?

@@ -25,7 +25,7 @@ pub(in crate::plan) fn read(
     warnings: &mut Vec<Fault>,
 ) -> Result<(Plan, Vec<Draft>), Fault> {
     let root = root_of(source)?;
-    let mut plan = plan_from(source, root, (&["title", "project"], KEYS))?;
+    let mut plan = plan_from(source, root, &["title", "project"], KEYS)?;
     plan.goal = optional_text(root, "description")?.unwrap_or_default();
     task_nodes(root, RALPH.list)?;
     let drafts = source

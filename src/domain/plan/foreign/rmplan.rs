@@ -28,7 +28,7 @@ pub(in crate::plan) fn read(
     warnings: &mut Vec<Fault>,
 ) -> Result<(Plan, Vec<Draft>), Fault> {
     let root = root_of(source)?;
-    let mut plan = plan_from(source, root, (&["title"], KEYS))?;
+    let mut plan = plan_from(source, root, &["title"], KEYS)?;
     plan.id = optional_text(root, "id")?;
     plan.goal = optional_text(root, "goal")?.unwrap_or_default();
     plan.details = optional_text(root, "details")?.unwrap_or_default();

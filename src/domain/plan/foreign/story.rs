@@ -40,7 +40,7 @@ fn read_file(
     warnings: &mut Vec<Fault>,
 ) -> Result<(Plan, Vec<Draft>), Fault> {
     let root = root_of(source)?;
-    let mut plan = plan_from(source, root, (&["title"], keys))?;
+    let mut plan = plan_from(source, root, &["title"], keys)?;
     if let Some(retries) = root.get("max_implementation_retries") {
         let most = read::whole(
             "max_implementation_retries",

@@ -26,7 +26,7 @@ pub(in crate::plan) fn read(
     warnings: &mut Vec<Fault>,
 ) -> Result<(Plan, Vec<Draft>), Fault> {
     let root = root_of(source)?;
-    let mut plan = plan_from(source, root, (&["title"], KEYS))?;
+    let mut plan = plan_from(source, root, &["title"], KEYS)?;
     let tags = root
         .entries()
         .iter()
