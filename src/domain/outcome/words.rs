@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The status of a task at the end of a run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[derive(strum::IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
@@ -16,6 +16,7 @@ pub enum TaskEnd {
     /// A person must act.
     Blocked,
     /// Not reached, or interrupted: it can be resumed.
+    #[default]
     Pending,
     /// Its dependency failed.
     Skipped,

@@ -123,41 +123,15 @@ impl TaskSummary {
             } else {
                 TaskEnd::Pending
             },
-            verified: false,
-            reason: None,
-            commit: None,
-            attempts: 0,
-            retries: 0,
             max_retries: line.max_retries,
-            nudges: 0,
-            turns: Vec::new(),
-            history: Vec::new(),
-            checks: Vec::new(),
-            proofs: Vec::new(),
-            failing_tests: Vec::new(),
-            evidence: Vec::new(),
-            signals: Vec::new(),
-            held: Vec::new(),
-            structured_output: None,
-            reviews: Vec::new(),
-            findings: Vec::new(),
-            failed_report: None,
-            changes_made: None,
-            changed_files: Vec::new(),
             message: match (line.done, line.selected) {
                 (true, _) => "done before this run".into(),
                 (false, true) => "not reached".into(),
                 (false, false) => "not selected".into(),
             },
-            patch: None,
-            refused_by_hook: None,
-            agent_commits: 0,
-            verifications: 0,
-            elapsed_ms: 0,
-            usage: RunUsage::default(),
             line: line.line,
             selected: line.selected,
-            counted: Counted::default(),
+            ..Self::default()
         }
     }
 }
