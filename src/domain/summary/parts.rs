@@ -1,6 +1,6 @@
 //! Converts the values of events to the parts of a summary.
 
-use super::{CheckLine, Counted, HistoryLine, RunUsage, TaskSummary};
+use super::{CheckLine, HistoryLine, RunUsage, TaskSummary};
 use crate::agent::Usage;
 use crate::assess::AssessmentKind;
 use crate::attempt::{Blame, BlamedTest, PhaseName};
