@@ -38,6 +38,16 @@ pub fn is_read(name: &str) -> bool {
     has_word(MANIFESTS, name) || is_python_test(name)
 }
 
+/// The rows of a table with `|` between its columns.
+fn rows<const COLUMNS: usize>(
+    table: &'static str,
+) -> impl Iterator<Item = [&'static str; COLUMNS]> {
+    table.lines().filter_map(|row| {
+        let columns: Vec<&str> = row.split('|').map(str::trim).collect();
+        columns.try_into().ok()
+    })
+}
+
 /// Whether a directory of the root may hold a part of the project with a manifest of its own.
 pub fn may_hold_a_project(directory: &str) -> bool {
     let others = "build dist doc docs example examples fixtures node_modules target test tests third_party vendor";
