@@ -333,40 +333,21 @@ const STATIC: &str =
 /// The purpose of a task, target or script according to its name.
 fn named(name: &str) -> Option<Purpose> {
     let name = last_part(name);
-    let has = |words: &[&str]| words.iter().any(|word| name.contains(word));
-    let formats = has(&["fmt", "format", "prettier"]);
+    let has = |words: &str| words.split(' ').any(|word| name.contains(word));
+    let formats = has("fmt format prettier");
     if is_refused(&name) {
         None
     } else if formats {
-        has(&["check", "verify", "lint", "ci"]).then_some(Check(Lint))
-    } else if has(&[
-        "lint",
-        "style",
-        "types",
-        "typecheck",
-        "type-check",
-        "tsc",
-        "clippy",
-        "vet",
-    ]) {
+        has("check verify lint ci").then_some(Check(Lint))
+    } else if has("lint style types typecheck type-check tsc clippy vet") {
         Some(Check(Lint))
-    } else if has(&[
-        "test",
-        "spec",
-        "check",
-        "coverage",
-        "cover",
-        "unit",
-        "e2e",
-        "verify",
-        "validate",
-        "presubmit",
-    ]) || matches!(name.as_str(), "ci" | "cov")
+    } else if has("test spec check coverage cover unit e2e verify validate presubmit")
+        || matches!(name.as_str(), "ci" | "cov")
     {
         Some(Check(Test))
-    } else if has(&["build", "compile", "bundle"]) || name == "all" {
+    } else if has("build compile bundle") || name == "all" {
         Some(Check(Build))
-    } else if has(&["deps", "dependencies", "bootstrap", "setup", "configure"]) {
+    } else if has("deps dependencies bootstrap setup configure") {
         Some(Setup)
     } else {
         None
