@@ -465,7 +465,7 @@ fn no_file_of_the_crate_imports_itself_by_way_of_others() {
         "imports are resolved"
     );
     assert!(
-        left["domain::prompt"].contains("domain::attempt::nudge"),
+        left["agent::ledger::path"].contains("domain::text"),
         "in the other crates, too"
     );
     assert!(

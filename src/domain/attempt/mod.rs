@@ -38,12 +38,12 @@ pub use super::checks::FailedCheck;
 use super::checks::Reported;
 use super::checks::signals::Signal;
 use super::checks::verdict::Verdict;
+pub use super::outcome::HeldBack;
 use super::outcome::Outcome;
 use super::output_schema::StructuredOutput;
 use super::review::Review;
 use super::settings::{Baseline, KnownFailures, ProveNewTests, SignalPolicy, TestChangePolicy};
 use super::snapshot::{Fingerprint, RevId, Snapshot};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -377,15 +377,6 @@ pub struct TurnEnded {
     /// The value that the final message gives for the run's output schema, when the task must return one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<StructuredOutput>,
-}
-
-/// Changes of protected paths that wait for a person.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-pub struct HeldBack {
-    /// The patch with the changes, relative to the run directory.
-    pub patch: String,
-    /// The paths.
-    pub paths: Vec<String>,
 }
 
 /// A verification that ended.

@@ -3,6 +3,15 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+/// Changes of protected paths that wait for a person.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+pub struct HeldBack {
+    /// The patch with the changes, relative to the run directory.
+    pub patch: String,
+    /// The paths.
+    pub paths: Vec<String>,
+}
+
 /// The status of a task at the end of a run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
