@@ -167,7 +167,13 @@ fn since_then(earlier: Vec<Change>, own: &BTreeMap<Vec<u8>, Change>) -> BTreeMap
 }
 
 /// Notes a change of a path with this role. `is_own` says that the task has made it.
-fn note(found: &mut CheckChanges, start: &StartTree<'_>, is_own: bool, change: &Change, role: Role) {
+fn note(
+    found: &mut CheckChanges,
+    start: &StartTree<'_>,
+    is_own: bool,
+    change: &Change,
+    role: Role,
+) {
     let path = display_path(&change.path);
     let is_new = change.kind == ChangeKind::Added;
     let (names, rules) = match role {
