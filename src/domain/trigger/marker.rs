@@ -1,7 +1,8 @@
 //! The state that Sprag keeps in its own comment between runs: one invisible HTML comment in the first line.
 //! Readers must check that the comment is Sprag's own.
 
-use super::run_name::{MARKER, RunName};
+pub use super::run_name::MARKER;
+use super::run_name::RunName;
 use super::{Request, head};
 use crate::outcome::RunStatus;
 use base64::Engine as _;
