@@ -54,7 +54,14 @@ pub fn first_prompt(
     };
     let instructions = config.instructions();
     let purpose = Purpose::Implement;
-    prompt(&input(state, task, instructions.as_deref(), "", part, purpose))
+    prompt(&input(
+        state,
+        task,
+        instructions.as_deref(),
+        "",
+        part,
+        purpose,
+    ))
 }
 
 /// Makes and saves the prompt of a turn.
@@ -131,7 +138,14 @@ fn prompt_text(
     };
     let instructions = run.config.instructions();
     let part = part(run, key, diff);
-    let mut input = input(plan, run.task, instructions.as_deref(), notes, part, purpose);
+    let mut input = input(
+        plan,
+        run.task,
+        instructions.as_deref(),
+        notes,
+        part,
+        purpose,
+    );
     input.output = run.output(key).map(|schema| Output {
         schema,
         misfit: match &state.output {
