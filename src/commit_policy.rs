@@ -119,7 +119,7 @@ pub fn violations(line: &CommitLine, policy: &Policy<'_>, read: Reader<'_>) -> V
         }
         for change in &commit.changed {
             let path = display_path(&change.path);
-            if let Some(what) = of_change(commit, change, (policy, &rules), read) {
+            if let Some(what) = of_change(commit, change, policy, &rules, read) {
                 found.push(format!("commit {short}: {path} {what}"));
             }
             let size = line.sizes.get(&change.oid).copied().unwrap_or_default();
@@ -218,7 +218,8 @@ fn of_message(commit: &CommitFacts, policy: &Policy<'_>) -> Option<String> {
 fn of_change(
     commit: &CommitFacts,
     change: &ChangedPath,
-    (policy, rules): (&Policy<'_>, &Rules<'_>),
+    policy: &Policy<'_>,
+    rules: &Rules<'_>,
     read: Reader<'_>,
 ) -> Option<&'static str> {
     let path = change.path.as_slice();

@@ -61,7 +61,7 @@ impl Context {
         let cwd = std::env::current_dir().context("the working directory cannot be read")?;
         Ok(Self {
             env: std::env::vars_os()
-                .map(|variable| with_whole_path(&cwd, variable))
+                .map(|(name, value)| with_whole_path(&cwd, name, value))
                 .collect(),
             cwd,
             cwd_is_chosen: false,
@@ -199,7 +199,7 @@ impl Context {
 }
 
 /// A variable of the runner with a path that does not depend on the working directory, which `-C` changes.
-fn with_whole_path(cwd: &Path, (name, value): (OsString, OsString)) -> (OsString, OsString) {
+fn with_whole_path(cwd: &Path, name: OsString, value: OsString) -> (OsString, OsString) {
     let mut paths = RUNNER_FILES.iter().chain(&[RUNNER_TEMP, EVENT_FILE]);
     if !value.is_empty() && paths.any(|path| name == *path) {
         (name, cwd.join(value).into_os_string())

@@ -18,6 +18,7 @@ mod workflow;
 mod tests;
 
 use crate::domain::checks::verdict::{Check, CheckKind};
+use crate::domain::text::has_word;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Time limit of one run of a proposed check in milliseconds: the default of `verify_timeout`.
@@ -34,27 +35,23 @@ pub const TEST_DIRECTORIES: [&str; 2] = ["tests", "test"];
 
 /// Whether the text of a file is read. For all others the name is enough.
 pub fn is_read(name: &str) -> bool {
-    MANIFESTS.contains(&name) || is_python_test(name)
+    has_word(MANIFESTS, name) || is_python_test(name)
+}
+
+/// The rows of a table with `|` between its columns.
+fn rows<const COLUMNS: usize>(
+    table: &'static str,
+) -> impl Iterator<Item = [&'static str; COLUMNS]> {
+    table.lines().filter_map(|row| {
+        let columns: Vec<&str> = row.split('|').map(str::trim).collect();
+        columns.try_into().ok()
+    })
 }
 
 /// Whether a directory of the root may hold a part of the project with a manifest of its own.
 pub fn may_hold_a_project(directory: &str) -> bool {
-    let others = [
-        "build",
-        "dist",
-        "doc",
-        "docs",
-        "example",
-        "examples",
-        "fixtures",
-        "node_modules",
-        "target",
-        "test",
-        "tests",
-        "third_party",
-        "vendor",
-    ];
-    !directory.starts_with('.') && !others.contains(&directory)
+    let others = "build dist doc docs example examples fixtures node_modules target test tests third_party vendor";
+    !directory.starts_with('.') && !has_word(others, directory)
 }
 
 /// Whether a file name is one of a Python test.
@@ -64,34 +61,10 @@ pub fn is_python_test(name: &str) -> bool {
 }
 
 /// The recognised manifests in the root.
-const MANIFESTS: [&str; 26] = [
-    "CMakeLists.txt",
-    "Cargo.toml",
-    "GNUmakefile",
-    "Justfile",
-    "Makefile",
-    "Pipfile",
-    "Taskfile.dist.yaml",
-    "Taskfile.dist.yml",
-    "Taskfile.yaml",
-    "Taskfile.yml",
-    "build.zig",
-    "composer.json",
-    "deno.json",
-    "deno.jsonc",
-    "justfile",
-    "makefile",
-    "package.json",
-    "pyproject.toml",
-    "requirements-dev.txt",
-    "requirements.txt",
-    "setup.cfg",
-    "setup.py",
-    "taskfile.yaml",
-    "taskfile.yml",
-    "tox.ini",
-    ".justfile",
-];
+const MANIFESTS: &str = "CMakeLists.txt Cargo.toml GNUmakefile Justfile Makefile Pipfile Taskfile.dist.yaml Taskfile.dist.yml
+    Taskfile.yaml Taskfile.yml build.zig composer.json deno.json deno.jsonc justfile makefile package.json
+    pyproject.toml requirements-dev.txt requirements.txt setup.cfg setup.py taskfile.yaml taskfile.yml tox.ini
+    .justfile";
 
 /// The root of a project: the names in it, and the texts that are read. The name of a file in a directory
 /// includes the directory.
@@ -293,7 +266,7 @@ fn completed(
                     .all(|other| other.kind != it.kind || !other.is_of_ci())
         };
         // Where CI runs the tests without a command for the dependencies, an action has installed them.
-        if !has_setup && (!has_tests || BY_ACTIONS.contains(&found.from.as_str())) {
+        if !has_setup && (!has_tests || has_word(BY_ACTIONS, &found.from)) {
             setup.extend(found.setup);
         } else if !has_tests {
             let other = |it: &Found<String>| setup.iter().all(|known| !installs_same(known, it));
@@ -345,22 +318,9 @@ fn parts(files: &Listing, left_out: &mut Vec<Found<String>>) -> Vec<Toolchain> {
 
 /// The files of other CI systems, whose commands are not read.
 fn other_ci(files: &Listing) -> Vec<Found<String>> {
-    let known = [
-        ".appveyor.yml",
-        ".buildkite",
-        ".circleci",
-        ".cirrus.yml",
-        ".drone.yml",
-        ".gitlab-ci.yml",
-        ".travis.yml",
-        ".woodpecker",
-        ".woodpecker.yml",
-        "Jenkinsfile",
-        "appveyor.yml",
-        "azure-pipelines.yml",
-        "bitbucket-pipelines.yml",
-    ];
-    let there = known.into_iter().filter(|name| files.has(name));
+    let known = ".appveyor.yml .buildkite .circleci .cirrus.yml .drone.yml .gitlab-ci.yml .travis.yml .woodpecker
+        .woodpecker.yml Jenkinsfile appveyor.yml azure-pipelines.yml bitbucket-pipelines.yml";
+    let there = known.split_whitespace().filter(|name| files.has(name));
     there
         .map(|name| Found {
             what: format!(
@@ -372,13 +332,7 @@ fn other_ci(files: &Listing) -> Vec<Found<String>> {
 }
 
 /// Manifests whose dependencies an action of CI often installs, so that no command shows how.
-const BY_ACTIONS: [&str; 5] = [
-    "Gemfile",
-    "composer.json",
-    "gems.rb",
-    "mix.exs",
-    "package.json",
-];
+const BY_ACTIONS: &str = "Gemfile composer.json gems.rb mix.exs package.json";
 
 /// Whether two setup commands are of one package manager. Those of pip may install different things.
 fn installs_same(one: &Found<String>, other: &Found<String>) -> bool {

@@ -17,7 +17,6 @@ pub struct Price {
 /// A known model.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Known {
-    provider: &'static str,
     name: &'static str,
     /// The window to plan with, in tokens: the model's own, or the request length from which a higher price
     /// applies, whichever is less. So only the base price is ever paid.
@@ -30,13 +29,11 @@ pub(super) struct Known {
 
 /// `prices` are input, cached, written and output.
 const fn known(
-    provider: &'static str,
     name: &'static str,
     [window_tokens, response_tokens]: [usize; 2],
     [input, cached, written, output]: [f64; 4],
 ) -> Known {
     Known {
-        provider,
         name,
         window_tokens,
         response_tokens,
@@ -53,112 +50,80 @@ const fn known(
 const OPENAI: [usize; 2] = [272_000, 128_000];
 const CLAUDE: [usize; 2] = [1_000_000, 128_000];
 const GEMINI: [usize; 2] = [1_048_576, 65_536];
+const HAIKU: [usize; 2] = [100_000, 128_000];
+const CLAUDE_4: [usize; 2] = [200_000, 64_000];
+const GPT_4: [usize; 2] = [1_047_576, 32_768];
+const GEMINI_PRO: [usize; 2] = [200_000, 65_536];
+const DEEPSEEK: [usize; 2] = [1_000_000, 393_216];
+const DEVSTRAL: [usize; 2] = [256_000, 256_000];
 
 /// From `model_prices_and_context_window_backup.json` of litellm 1.109.1, which names the providers' price
 /// pages as its source; read on 2026-11-21. For prices that rise on a known day (Gemini 4 Argon on
 /// 2026-12-01, Gemini 3.8 Flash on 2027-01-01) the later price is used, because a cost limit must not be
-/// exceeded unnoticed.
-const MODELS: &[Known] = &[
-    known(
+/// exceeded unnoticed. By provider.
+const MODELS: &[(&str, &[Known])] = &[
+    (
         "anthropic",
-        "claude-sonnet-5-5",
-        CLAUDE,
-        [2.0, 0.1, 2.5, 10.0],
+        &[
+            known("claude-sonnet-5-5", CLAUDE, [2.0, 0.1, 2.5, 10.0]),
+            known("claude-opus-5-5", CLAUDE, [4.0, 0.2, 5.0, 20.0]),
+            known("claude-haiku-5-5", HAIKU, [0.1, 0.01, 0.125, 0.5]),
+            known("claude-sonnet-5", CLAUDE, [2.0, 0.2, 2.5, 10.0]),
+            known("claude-opus-5", CLAUDE, [5.0, 0.5, 6.25, 25.0]),
+            known("claude-sonnet-4-6", CLAUDE, [3.0, 0.3, 3.75, 15.0]),
+            known("claude-haiku-4-5", CLAUDE_4, [1.0, 0.1, 1.25, 5.0]),
+            known("claude-sonnet-4-5", CLAUDE_4, [3.0, 0.3, 3.75, 15.0]),
+        ],
     ),
-    known(
-        "anthropic",
-        "claude-opus-5-5",
-        CLAUDE,
-        [4.0, 0.2, 5.0, 20.0],
-    ),
-    known(
-        "anthropic",
-        "claude-haiku-5-5",
-        [100_000, 128_000],
-        [0.1, 0.01, 0.125, 0.5],
-    ),
-    known(
-        "anthropic",
-        "claude-sonnet-5",
-        CLAUDE,
-        [2.0, 0.2, 2.5, 10.0],
-    ),
-    known("anthropic", "claude-opus-5", CLAUDE, [5.0, 0.5, 6.25, 25.0]),
-    known(
-        "anthropic",
-        "claude-sonnet-4-6",
-        CLAUDE,
-        [3.0, 0.3, 3.75, 15.0],
-    ),
-    known(
-        "anthropic",
-        "claude-haiku-4-5",
-        [200_000, 64_000],
-        [1.0, 0.1, 1.25, 5.0],
-    ),
-    known(
-        "anthropic",
-        "claude-sonnet-4-5",
-        [200_000, 64_000],
-        [3.0, 0.3, 3.75, 15.0],
-    ),
-    known("openai", "gpt-6.1-sol", OPENAI, [2.0, 0.1, 2.5, 10.0]),
-    known("openai", "gpt-6.1-terra", OPENAI, [1.0, 0.05, 1.25, 5.0]),
-    known("openai", "gpt-6-astra", OPENAI, [10.0, 1.0, 12.5, 50.0]),
-    known("openai", "gpt-6-sol", OPENAI, [2.0, 0.2, 2.5, 10.0]),
-    known("openai", "gpt-6-luna", OPENAI, [0.1, 0.01, 0.125, 0.5]),
-    known("openai", "gpt-5.6-sol", OPENAI, [4.0, 0.4, 5.0, 20.0]),
-    known("openai", "gpt-5.6-terra", OPENAI, [2.0, 0.2, 2.5, 12.0]),
-    known("openai", "gpt-5.6-luna", OPENAI, [0.2, 0.02, 0.25, 1.2]),
-    known("openai", "gpt-5.5", OPENAI, [5.0, 0.5, 5.0, 30.0]),
-    known("openai", "gpt-5.4", OPENAI, [2.5, 0.25, 2.5, 15.0]),
-    known("openai", "gpt-5.4-mini", OPENAI, [0.75, 0.075, 0.75, 4.5]),
-    known(
+    (
         "openai",
-        "gpt-4.1",
-        [1_047_576, 32_768],
-        [2.0, 0.5, 2.0, 8.0],
+        &[
+            known("gpt-6.1-sol", OPENAI, [2.0, 0.1, 2.5, 10.0]),
+            known("gpt-6.1-terra", OPENAI, [1.0, 0.05, 1.25, 5.0]),
+            known("gpt-6-astra", OPENAI, [10.0, 1.0, 12.5, 50.0]),
+            known("gpt-6-sol", OPENAI, [2.0, 0.2, 2.5, 10.0]),
+            known("gpt-6-luna", OPENAI, [0.1, 0.01, 0.125, 0.5]),
+            known("gpt-5.6-sol", OPENAI, [4.0, 0.4, 5.0, 20.0]),
+            known("gpt-5.6-terra", OPENAI, [2.0, 0.2, 2.5, 12.0]),
+            known("gpt-5.6-luna", OPENAI, [0.2, 0.02, 0.25, 1.2]),
+            known("gpt-5.5", OPENAI, [5.0, 0.5, 5.0, 30.0]),
+            known("gpt-5.4", OPENAI, [2.5, 0.25, 2.5, 15.0]),
+            known("gpt-5.4-mini", OPENAI, [0.75, 0.075, 0.75, 4.5]),
+            known("gpt-4.1", GPT_4, [2.0, 0.5, 2.0, 8.0]),
+        ],
     ),
-    known("gemini", "gemini-3.8-flash", GEMINI, [1.5, 0.15, 1.5, 7.5]),
-    known("gemini", "gemini-4-argon", GEMINI, [4.0, 0.2, 4.0, 20.0]),
-    known(
+    (
         "gemini",
-        "gemini-3.1-pro-preview",
-        [200_000, 65_536],
-        [2.0, 0.2, 2.0, 12.0],
+        &[
+            known("gemini-3.8-flash", GEMINI, [1.5, 0.15, 1.5, 7.5]),
+            known("gemini-4-argon", GEMINI, [4.0, 0.2, 4.0, 20.0]),
+            known("gemini-3.1-pro-preview", GEMINI_PRO, [2.0, 0.2, 2.0, 12.0]),
+            known("gemini-2.5-pro", GEMINI_PRO, [1.25, 0.125, 1.25, 10.0]),
+        ],
     ),
-    known(
-        "gemini",
-        "gemini-2.5-pro",
-        [200_000, 65_536],
-        [1.25, 0.125, 1.25, 10.0],
-    ),
-    known(
+    (
         "deepseek",
-        "deepseek-v4-pro",
-        [1_000_000, 393_216],
-        [1.32, 0.044, 1.32, 3.96],
+        &[
+            known("deepseek-v4-pro", DEEPSEEK, [1.32, 0.044, 1.32, 3.96]),
+            known("deepseek-v4-flash", DEEPSEEK, [0.3, 0.006, 0.3, 1.2]),
+        ],
     ),
-    known(
-        "deepseek",
-        "deepseek-v4-flash",
-        [1_000_000, 393_216],
-        [0.3, 0.006, 0.3, 1.2],
-    ),
-    known(
+    (
         "mistral",
-        "devstral-latest",
-        [256_000, 256_000],
-        [0.4, 0.04, 0.4, 2.0],
+        &[known("devstral-latest", DEVSTRAL, [0.4, 0.04, 0.4, 2.0])],
     ),
-    known("xai", "grok-4.7", [200_000, 500_000], [2.0, 0.5, 2.0, 6.0]),
+    (
+        "xai",
+        &[known("grok-4.7", [200_000, 500_000], [2.0, 0.5, 2.0, 6.0])],
+    ),
 ];
 
 /// Finds a model of a provider by its exact name or by its name with a date.
 pub(super) fn find(provider: &str, model: &str) -> Option<&'static Known> {
-    MODELS.iter().find(|known| {
+    let (_, models) = MODELS.iter().find(|(name, _)| *name == provider)?;
+    models.iter().find(|known| {
         let rest = model.strip_prefix(known.name);
-        known.provider == provider && rest.is_some_and(|rest| rest.is_empty() || is_date(rest))
+        rest.is_some_and(|rest| rest.is_empty() || is_date(rest))
     })
 }
 
@@ -214,7 +179,11 @@ mod tests {
 
     #[test]
     fn every_row_can_be_used() {
-        for known in MODELS {
+        let of_provider = |(provider, models): &(&'static str, &'static [Known])| {
+            let provider = *provider;
+            models.iter().map(move |known| (provider, known))
+        };
+        for (provider, known) in MODELS.iter().flat_map(of_provider) {
             let Price {
                 input,
                 cached,
@@ -226,7 +195,7 @@ mod tests {
                 "{known:?}"
             );
             assert!(known.window_tokens >= 100_000, "{known:?}");
-            assert_eq!(find(known.provider, known.name), Some(known));
+            assert_eq!(find(provider, known.name), Some(known));
         }
     }
 

@@ -77,21 +77,11 @@ pub(super) fn raw(line: &[u8]) -> Vec<AgentEvent> {
 
 /// The argument of a tool call that is most informative for a person.
 pub(super) fn summary_of(input: &Value) -> String {
-    const FIELDS: &[&str] = &[
-        "/command",
-        "/file_path",
-        "/filePath",
-        "/notebook_path",
-        "/pattern",
-        "/query",
-        "/url",
-        "/subject",
-        "/description",
-        "/skill",
-        "/path",
-        "/prompt",
-    ];
-    let told = FIELDS.iter().find_map(|field| json::text(input, field));
+    const FIELDS: &str = "/command /file_path /filePath /notebook_path /pattern
+        /query /url /subject /description /skill /path /prompt";
+    let told = FIELDS
+        .split_whitespace()
+        .find_map(|field| json::text(input, field));
     match told {
         Some(told) => told.to_owned(),
         None if input.is_null() => String::new(),

@@ -126,7 +126,8 @@ fn route(
 pub fn take_over(
     route: &Route,
     agent: &CliAgent,
-    (address, token): (&str, &str),
+    address: &str,
+    token: &str,
     env: &mut Vec<(OsString, OsString)>,
 ) -> Vec<String> {
     let base = format!("{address}{}", route.provider.prefix);

@@ -38,7 +38,7 @@ pub fn command(context: &Context, args: &CheckArgs) -> Result<u8> {
                 settings::DEFAULT_FILE
             )
         };
-        return check_configuration(context, (&real, &sources), file.setup, &title);
+        return check_configuration(context, &real, &sources, file.setup, &title);
     };
     let path = context.cwd.join(path);
     let name = path_within(&path, real.work_tree());
@@ -48,22 +48,25 @@ pub fn command(context: &Context, args: &CheckArgs) -> Result<u8> {
     let below = opened.plan().settings.clone().or(file.settings);
     let sources = Sources::new(context, above, below)?.within(directory);
     let warnings: Vec<String> = warnings.iter().map(ToString::to_string).collect();
-    let plan = (name.as_str(), &opened);
-    check_plan(context, args.json, plan, (&real, &sources), &warnings)
+    check_plan(
+        context, args.json, &name, &opened, &real, &sources, &warnings,
+    )
 }
 
 fn check_plan(
     context: &Context,
     json: bool,
-    (name, opened): (&str, &Opened<'_>),
-    (real, sources): (&Real, &Sources),
+    name: &str,
+    opened: &Opened<'_>,
+    real: &Real,
+    sources: &Sources,
     warnings: &[String],
 ) -> Result<u8> {
     let plan = opened.plan();
     if plan.settings.review_only == Some(true) {
         return Err(review_only_in_plan());
     }
-    check_run(context, (real, sources), Vec::new())?;
+    check_run(context, real, sources, Vec::new())?;
     let order = plan::selection(plan, &[]).map_err(|error| Error::usage(error.to_string()))?;
     let mut tasks = Vec::new();
     for task in order {
@@ -116,7 +119,8 @@ fn check_plan(
 /// The settings for the whole run.
 fn check_run(
     context: &Context,
-    (real, sources): (&Real, &Sources),
+    real: &Real,
+    sources: &Sources,
     setup: Vec<String>,
 ) -> Result<RunConfig> {
     let run = settings::run_config(sources, setup)?;
@@ -129,11 +133,12 @@ fn check_run(
 /// Shows the settings of a task that overrides nothing.
 fn check_configuration(
     context: &Context,
-    (real, sources): (&Real, &Sources),
+    real: &Real,
+    sources: &Sources,
     setup: Vec<String>,
     title: &str,
 ) -> Result<u8> {
-    let run = check_run(context, (real, sources), setup)?;
+    let run = check_run(context, real, sources, setup)?;
     let plan = settings::plan_of_prompt("any")?;
     let mut text = format!("{title}\n");
     for command in &run.setup {

@@ -8,6 +8,7 @@ mod tests;
 use crate::domain::checks::verdict::CheckKind;
 use crate::domain::checks::verdict::CheckKind::{Build, Lint, Test};
 use crate::domain::command_line::{CommandLine, Program, Simple, is_assignment};
+use crate::domain::text::has_word;
 use Purpose::{Check, Containers, Machine, Setup};
 use table::Rule::{self, Args, Is, Named};
 use table::{
@@ -92,7 +93,7 @@ fn of_words(word: &str, arguments: &[&str]) -> Option<Purpose> {
     if installs_for_the_machine(program, first, arguments) {
         return Some(Machine);
     }
-    if CONTAINERS.contains(&program) {
+    if has_word(CONTAINERS, program) {
         let runs = ["compose", "run", "exec", "build", "up", "start", "buildx"];
         return runs.contains(&first).then_some(Containers);
     }
@@ -111,7 +112,7 @@ fn of_words(word: &str, arguments: &[&str]) -> Option<Purpose> {
     }
     if let Some(rule) = rule(program) {
         let found = by_rule(rule, program, arguments, &flagless);
-        let runs_none = arguments.iter().any(|word| RUNS_NONE.contains(word));
+        let runs_none = arguments.iter().any(|word| has_word(RUNS_NONE, word));
         return match (found, program) {
             (Some(Check(Test)), "cargo" | "stack") if runs_none => Some(Check(Build)),
             (Some(Check(Test)), _) if runs_none => None,
@@ -121,7 +122,7 @@ fn of_words(word: &str, arguments: &[&str]) -> Option<Purpose> {
     if program == "node" && arguments.contains(&"--test") {
         return Some(Check(Test));
     }
-    let is_interpreter = INTERPRETERS.contains(&program);
+    let is_interpreter = has_word(INTERPRETERS, program);
     if is_interpreter && arguments.iter().any(|word| matches!(*word, "-c" | "-e")) {
         return None;
     }
@@ -153,7 +154,7 @@ fn installs_for_the_machine(program: &str, first: &str, arguments: &[&str]) -> b
         "add" | "i" | "in" | "install" | "up" | "update" | "upgrade"
     );
     match program {
-        _ if SYSTEM_INSTALLERS.contains(&program) => true,
+        _ if has_word(SYSTEM_INSTALLERS, program) => true,
         "npm" | "pnpm" | "yarn" | "bun" | "composer" | "dotnet" => {
             matches!(first, "global" | "link" | "ln")
                 || ((installs || first == "tool") && arguments.iter().any(is_global))
@@ -170,8 +171,7 @@ fn installs_for_the_machine(program: &str, first: &str, arguments: &[&str]) -> b
                     .next()
                     .map(str::to_owned)
             };
-            let is_own =
-                |word: &&str| name(word).is_some_and(|name| PIP_ITSELF.contains(&name.as_str()));
+            let is_own = |word: &&str| name(word).is_some_and(|name| has_word(PIP_ITSELF, &name));
             let has_file = arguments
                 .iter()
                 .any(|word| matches!(*word, "-r" | "-e" | "--group"));
@@ -202,31 +202,17 @@ pub(super) fn needs_another_toolchain(command: &str) -> bool {
 
 /// Whether a command of a test runner or build tool names a part of the project only.
 pub(super) fn selects_a_part(command: &str) -> bool {
-    const OPTIONS: &[&str] = &[
-        "--lib",
-        "--package",
-        "--projects",
-        "--test",
-        "--tests",
-        "-Dtest",
-        "-k",
-        "-m",
-        "-p",
-        "-pl",
-        "-run",
-    ];
+    const OPTIONS: &str = "--lib --package --projects --test --tests -Dtest -k -m -p -pl -run";
     let line = CommandLine::read(command);
     let mut words = line
         .commands()
         .filter_map(Simple::program)
         .flat_map(|program| program.arguments);
-    words.any(|word| OPTIONS.contains(&word.split('=').next().unwrap_or(word)))
+    words.any(|word| has_word(OPTIONS, word.split('=').next().unwrap_or(word)))
 }
 
 /// Subcommands that do not say what a check does.
-const VAGUE: &[&str] = &[
-    "run", "check", "build", "test", "compile", "verify", "package", "install",
-];
+const VAGUE: &str = "run check build test compile verify package install";
 
 /// The word of a command that says what it does: the subcommand, the script or the program.
 pub(super) fn word(command: &str) -> Option<String> {
@@ -247,7 +233,7 @@ pub(super) fn word(command: &str) -> Option<String> {
         .chars()
         .map(|c| if is_plain(c) { c } else { '-' })
         .collect();
-    (!VAGUE.contains(&word.as_str())).then_some(word)
+    (!has_word(VAGUE, &word)).then_some(word)
 }
 
 fn by_rule(rule: Rule, program: &str, arguments: &[&str], flagless: &[&str]) -> Option<Purpose> {
@@ -258,10 +244,13 @@ fn by_rule(rule: Rule, program: &str, arguments: &[&str], flagless: &[&str]) -> 
                 let key: Vec<&str> = key.split(' ').collect();
                 flagless.starts_with(&key)
             };
-            let row = table.iter().filter(|(key, _)| begins(key));
-            let (key, purpose) = row.max_by_key(|(key, _)| key.len())?;
+            let rows = table
+                .iter()
+                .flat_map(|(purpose, keys)| keys.split('|').map(move |key| (key, *purpose)));
+            let known = rows.filter(|(key, _)| begins(key));
+            let (key, purpose) = known.max_by_key(|(key, _)| key.len())?;
             let others = flagless.iter().copied().skip(key.split(' ').count());
-            (!names_refused(program, others)).then_some(*purpose)
+            (!names_refused(program, others)).then_some(purpose)
         }
         Named(skipped, without) => {
             if matches!(program, "tox" | "nox") {
@@ -276,7 +265,7 @@ fn by_rule(rule: Rule, program: &str, arguments: &[&str], flagless: &[&str]) -> 
                 (_, None) => without,
                 // `npm run ci` runs a script of the package.
                 ("npm" | "pnpm" | "yarn" | "bun" | "composer", Some("ci" | "install" | "i"))
-                    if !flagless.first().is_some_and(|word| skipped.contains(word)) =>
+                    if !flagless.first().is_some_and(|word| has_word(skipped, word)) =>
                 {
                     Some(Setup)
                 }
@@ -294,19 +283,16 @@ fn by_rule(rule: Rule, program: &str, arguments: &[&str], flagless: &[&str]) -> 
 
 /// The names of the tasks among the arguments of a program without flags. `make CC=clang test` sets a
 /// variable first.
-fn tasks<'a>(
-    skipped: &'a [&'a str],
-    flagless: &'a [&'a str],
-) -> impl Iterator<Item = &'a str> + Clone {
+fn tasks<'a>(skipped: &'a str, flagless: &'a [&'a str]) -> impl Iterator<Item = &'a str> + Clone {
     let words = flagless.iter().copied();
-    words.filter(|word| !skipped.contains(word) && !is_assignment(word))
+    words.filter(move |word| !has_word(skipped, word) && !is_assignment(word))
 }
 
 /// Whether one of the tasks that the program runs has a refused name.
 fn names_refused<'a>(program: &str, mut tasks: impl Iterator<Item = &'a str>) -> bool {
     // Turborepo names a task of one package `package#task`.
     let is_refused = |task: &str| task.split('#').any(|part| is_refused(&last_part(part)));
-    TAKES_TASKS.contains(&program) && tasks.any(is_refused)
+    has_word(TAKES_TASKS, program) && tasks.any(is_refused)
 }
 
 /// The purpose of a call of `tox` or `nox`: a test, unless every environment that it names is known to be
@@ -317,8 +303,8 @@ fn of_environments(arguments: &[&str]) -> Option<Purpose> {
     let mut names: Vec<&str> = Vec::new();
     for (at, word) in own.iter().enumerate() {
         match word.split_once('=') {
-            Some((option, value)) if ENVIRONMENTS.contains(&option) => names.push(value),
-            None if ENVIRONMENTS.contains(word) => {
+            Some((option, value)) if has_word(ENVIRONMENTS, option) => names.push(value),
+            None if has_word(ENVIRONMENTS, word) => {
                 let values = own[at + 1..].iter();
                 names.extend(values.take_while(|value| !value.starts_with('-')));
             }
@@ -329,7 +315,7 @@ fn of_environments(arguments: &[&str]) -> Option<Purpose> {
     let mut purposes = names.map(|name| match named(name) {
         Some(Check(Lint)) => Some(Check(Lint)),
         _ if name.contains("doc") => None,
-        _ if STATIC.iter().any(|tool| name.contains(tool)) => Some(Check(Lint)),
+        _ if STATIC.split_whitespace().any(|tool| name.contains(tool)) => Some(Check(Lint)),
         _ => Some(Check(Test)),
     });
     let first = purposes.next().unwrap_or(Some(Check(Test)));
@@ -341,58 +327,27 @@ fn of_environments(arguments: &[&str]) -> Option<Purpose> {
 }
 
 /// Tools that read the code without running it, as environments of `tox` and `nox` are named after them.
-const STATIC: &[&str] = &[
-    "mypy",
-    "pyright",
-    "typing",
-    "ruff",
-    "flake8",
-    "black",
-    "isort",
-    "pre-commit",
-    "pre_commit",
-    "manifest",
-    "packaging",
-    "zizmor",
-];
+const STATIC: &str =
+    "mypy pyright typing ruff flake8 black isort pre-commit pre_commit manifest packaging zizmor";
 
 /// The purpose of a task, target or script according to its name.
 fn named(name: &str) -> Option<Purpose> {
     let name = last_part(name);
-    let has = |words: &[&str]| words.iter().any(|word| name.contains(word));
-    let formats = has(&["fmt", "format", "prettier"]);
+    let has = |words: &str| words.split(' ').any(|word| name.contains(word));
+    let formats = has("fmt format prettier");
     if is_refused(&name) {
         None
     } else if formats {
-        has(&["check", "verify", "lint", "ci"]).then_some(Check(Lint))
-    } else if has(&[
-        "lint",
-        "style",
-        "types",
-        "typecheck",
-        "type-check",
-        "tsc",
-        "clippy",
-        "vet",
-    ]) {
+        has("check verify lint ci").then_some(Check(Lint))
+    } else if has("lint style types typecheck type-check tsc clippy vet") {
         Some(Check(Lint))
-    } else if has(&[
-        "test",
-        "spec",
-        "check",
-        "coverage",
-        "cover",
-        "unit",
-        "e2e",
-        "verify",
-        "validate",
-        "presubmit",
-    ]) || matches!(name.as_str(), "ci" | "cov")
+    } else if has("test spec check coverage cover unit e2e verify validate presubmit")
+        || matches!(name.as_str(), "ci" | "cov")
     {
         Some(Check(Test))
-    } else if has(&["build", "compile", "bundle"]) || name == "all" {
+    } else if has("build compile bundle") || name == "all" {
         Some(Check(Build))
-    } else if has(&["deps", "dependencies", "bootstrap", "setup", "configure"]) {
+    } else if has("deps dependencies bootstrap setup configure") {
         Some(Setup)
     } else {
         None
@@ -404,11 +359,11 @@ fn last_part(name: &str) -> String {
 }
 
 fn is_refused(name: &str) -> bool {
-    REFUSED.iter().any(|word| name.contains(word))
+    REFUSED.split_whitespace().any(|word| name.contains(word))
 }
 
 fn rule(program: &str) -> Option<Rule> {
-    let row = PROGRAMS.iter().find(|(names, _)| names.contains(&program));
+    let row = PROGRAMS.iter().find(|(names, _)| has_word(names, program));
     row.map(|(_, rule)| *rule)
 }
 
@@ -419,7 +374,7 @@ fn changes_files(program: &str, arguments: &[&str]) -> bool {
     });
     let only_looks = arguments
         .iter()
-        .any(|word| ONLY_LOOKS.contains(word) || (*word).starts_with("--check="));
+        .any(|word| has_word(ONLY_LOOKS, word) || (*word).starts_with("--check="));
     (rewrites && !only_looks)
         || arguments
             .iter()
@@ -460,11 +415,11 @@ fn without_places<'a>(program: &str, arguments: &'a [&'a str]) -> Vec<&'a str> {
         return sbt_tasks(arguments);
     }
     let mut rows = PLACES.iter();
-    let row = rows.find(|(programs, _)| programs.contains(&program));
+    let row = rows.find(|(programs, _)| has_word(programs, program));
     let Some((_, options)) = row else {
         return plain(arguments).collect();
     };
-    let is_value = |at: usize| at > 0 && options.contains(&arguments[at - 1]);
+    let is_value = |at: usize| at > 0 && has_word(options, arguments[at - 1]);
     let is_number = |word: &str| word.chars().all(|c| c.is_ascii_digit());
     let words = (0..arguments.len()).filter(|at| !is_value(*at));
     let words: Vec<&str> = words.map(|at| arguments[at]).collect();

@@ -1,7 +1,8 @@
 //! The workflow steps that install on a runner what the checks need.
 
-use super::{Found, Listing};
+use super::{Found, Listing, rows};
 use crate::domain::command_line::{CommandLine, Simple};
+use crate::domain::text::has_word;
 use std::collections::BTreeMap;
 
 /// A row of [`ACTIONS`].
@@ -41,91 +42,26 @@ const ACTIONS: [ActionRow; 3] = [
 
 /// Actions that install a language or a tool. Their steps are copied from the project's own CI, because no
 /// default suits every project.
-const COPIED: &[&str] = &[
-    "actions/setup-dotnet",
-    "actions/setup-java",
-    "arduino/setup-task",
-    "astral-sh/setup-uv",
-    "denoland/setup-deno",
-    "erlef/setup-beam",
-    "extractions/setup-just",
-    "go-task/setup-task",
-    "goto-bus-stop/setup-zig",
-    "haskell-actions/setup",
-    "jdx/mise-action",
-    "mlugg/setup-zig",
-    "ocaml/setup-ocaml",
-    "oven-sh/setup-bun",
-    "pnpm/action-setup",
-    "ruby/setup-ruby",
-    "shivammathur/setup-php",
-    "swift-actions/setup-swift",
-    "taiki-e/install-action",
-];
+const COPIED: &str = "actions/setup-dotnet actions/setup-java arduino/setup-task astral-sh/setup-uv denoland/setup-deno
+    erlef/setup-beam extractions/setup-just go-task/setup-task goto-bus-stop/setup-zig haskell-actions/setup
+    jdx/mise-action mlugg/setup-zig ocaml/setup-ocaml oven-sh/setup-bun pnpm/action-setup ruby/setup-ruby
+    shivammathur/setup-php swift-actions/setup-swift taiki-e/install-action";
 
-/// A program that a runner does not have: its names, the actions that may have installed it, the name of the
+/// Programs that a runner does not have: their names, the actions that may have installed each, the name of the
 /// step that installs it otherwise, and its command.
-type ProgramRow = (
-    &'static [&'static str],
-    &'static [&'static str],
-    &'static str,
-    &'static str,
-);
-
-const PROGRAMS: [ProgramRow; 12] = [
-    (
-        &["uv", "uvx"],
-        &["astral-sh/setup-uv"],
-        "Install uv",
-        "pipx install uv",
-    ),
-    (&["poetry"], &[], "Install Poetry", "pipx install poetry"),
-    (&["pdm"], &[], "Install PDM", "pipx install pdm"),
-    (&["hatch"], &[], "Install Hatch", "pipx install hatch"),
-    (
-        &["pnpm"],
-        &["pnpm/action-setup"],
-        "Install pnpm",
-        "corepack enable",
-    ),
-    (&["yarn"], &[], "Install Yarn", "corepack enable"),
-    (
-        &["bun", "bunx"],
-        &["oven-sh/setup-bun"],
-        "Install Bun",
-        "npm install --global bun",
-    ),
-    (
-        &["deno"],
-        &["denoland/setup-deno"],
-        "Install Deno",
-        "npm install --global deno",
-    ),
-    (
-        &["mix", "elixir"],
-        &["erlef/setup-beam"],
-        "Install Elixir",
-        "sudo apt-get update && sudo apt-get install --yes elixir && mix local.hex --force && mix local.rebar --force",
-    ),
-    (
-        &["just"],
-        &["extractions/setup-just"],
-        "Install just",
-        "pipx install rust-just",
-    ),
-    (
-        &["task"],
-        &["arduino/setup-task", "go-task/setup-task"],
-        "Install Task",
-        "npm install --global @go-task/cli",
-    ),
-    (
-        &["meson"],
-        &[],
-        "Install Meson",
-        "pipx install meson && pipx install ninja",
-    ),
-];
+const PROGRAMS: &str = "\
+uv uvx | astral-sh/setup-uv | Install uv | pipx install uv
+poetry |  | Install Poetry | pipx install poetry
+pdm |  | Install PDM | pipx install pdm
+hatch |  | Install Hatch | pipx install hatch
+pnpm | pnpm/action-setup | Install pnpm | corepack enable
+yarn |  | Install Yarn | corepack enable
+bun bunx | oven-sh/setup-bun | Install Bun | npm install --global bun
+deno | denoland/setup-deno | Install Deno | npm install --global deno
+mix elixir | erlef/setup-beam | Install Elixir | sudo apt-get update && sudo apt-get install --yes elixir && mix local.hex --force && mix local.rebar --force
+just | extractions/setup-just | Install just | pipx install rust-just
+task | arduino/setup-task go-task/setup-task | Install Task | npm install --global @go-task/cli
+meson |  | Install Meson | pipx install meson && pipx install ninja";
 
 /// The version of a language that the project's CI uses.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -140,7 +76,7 @@ pub(super) struct Version {
 /// the run. Inputs that keep a cache are left out: other workflows read it.
 pub(super) fn setup_action(uses: &str, inputs: &[(&str, Option<String>)]) -> Option<String> {
     let action = uses.split('@').next().unwrap_or(uses);
-    if !COPIED.contains(&action) || uses.contains(|c: char| c.is_whitespace() || c == '"') {
+    if !has_word(COPIED, action) || uses.contains(|c: char| c.is_whitespace() || c == '"') {
         return None;
     }
     let mut text = format!("- uses: {uses}");
@@ -213,21 +149,21 @@ pub(super) fn steps(files: &Listing, needs: &Needs<'_>) -> Vec<String> {
     for found in needs.actions.iter().filter(is_used) {
         steps.push(format!("# {}\n{}", found.from, found.what));
     }
-    let installed = |action: &&str| {
+    let installed = |action: &str| {
         let prefix = format!("- uses: {action}@");
         let mut found = needs.actions.iter();
         found.any(|it| it.what.starts_with(&prefix))
     };
-    for (names, actions, title, run) in PROGRAMS {
+    for [names, actions, title, run] in rows::<4>(PROGRAMS) {
         let is_called = needs.commands.iter().any(|command| calls(command, names));
         let has_setup = needs.commands.iter().any(|it| installs(it, names));
-        if is_called && !actions.iter().any(installed) && !has_setup {
+        if is_called && !actions.split_whitespace().any(installed) && !has_setup {
             steps.push(step(title, run));
         }
     }
     for found in needs.machine.iter().filter(is_used) {
         let run = as_root(&found.what);
-        if PROGRAMS.iter().all(|(.., own)| *own != run) {
+        if rows::<4>(PROGRAMS).all(|[_, _, _, own]| own != run) {
             let run = serde_json::Value::from(run);
             steps.push(format!("# {}\n- run: {run}", found.from));
         }
@@ -251,20 +187,20 @@ fn installed_program(what: &str) -> Option<&str> {
 }
 
 /// Whether a command calls one of the programs.
-fn calls(command: &str, names: &[&str]) -> bool {
+fn calls(command: &str, names: &str) -> bool {
     let line = CommandLine::read(command);
     let mut programs = line.commands().filter_map(Simple::started);
-    programs.any(|program| names.contains(&program.name()))
+    programs.any(|program| has_word(names, program.name()))
 }
 
 /// Whether a setup command installs one of the programs itself.
-fn installs(command: &str, names: &[&str]) -> bool {
+fn installs(command: &str, names: &str) -> bool {
     let mut words = command.split_whitespace();
     let is_installer = words.any(|word| word == "install");
     is_installer
         && words.any(|word| {
             let end = word.find(|c: char| "=<>~!@[".contains(c));
-            names.contains(&&word[..end.unwrap_or(word.len())])
+            has_word(names, &word[..end.unwrap_or(word.len())])
         })
 }
 

@@ -5,17 +5,8 @@ use crate::domain::checks::verdict::CheckKind;
 use crate::domain::command_line::{CommandLine, Program, Simple};
 
 /// Files that indicate a Python project. The first one that exists is named as the source.
-const SIGNS: [&str; 9] = [
-    "pyproject.toml",
-    "setup.py",
-    "setup.cfg",
-    "tox.ini",
-    "pytest.ini",
-    "requirements.txt",
-    "requirements-dev.txt",
-    "Pipfile",
-    "conftest.py",
-];
+const SIGNS: &str = "pyproject.toml setup.py setup.cfg tox.ini pytest.ini
+    requirements.txt requirements-dev.txt Pipfile conftest.py";
 
 /// How the tests are run.
 enum Tests {
@@ -27,7 +18,7 @@ enum Tests {
 }
 
 pub(super) fn project(files: &Listing) -> Option<Toolchain> {
-    let sign = SIGNS.into_iter().find(|name| files.has(name));
+    let sign = SIGNS.split_whitespace().find(|name| files.has(name));
     let from = match sign {
         Some(sign) => sign.to_owned(),
         None => files
@@ -386,21 +377,13 @@ fn test_key(files: &Listing, table: &str) -> Option<&'static str> {
 
 /// The file which shows that the tests use pytest.
 fn pytest_sign(files: &Listing) -> Option<&'static str> {
-    let named = ["pytest.ini", ".pytest.ini", "pytest.toml", "conftest.py"]
-        .into_iter()
-        .find(|name| files.has(name));
-    named.or_else(|| {
-        [
-            "pyproject.toml",
-            "setup.cfg",
-            "setup.py",
-            "requirements.txt",
-            "requirements-dev.txt",
-            "Pipfile",
-        ]
-        .into_iter()
-        .find(|name| files.read(name).contains("pytest"))
-    })
+    let mut named = "pytest.ini .pytest.ini pytest.toml conftest.py".split(' ');
+    let mut others =
+        "pyproject.toml setup.cfg setup.py requirements.txt requirements-dev.txt Pipfile"
+            .split(' ');
+    named
+        .find(|name| files.has(name))
+        .or_else(|| others.find(|name| files.read(name).contains("pytest")))
 }
 
 fn uses_ruff(files: &Listing) -> bool {

@@ -1,6 +1,6 @@
 //! The other toolchains, and the task runners that are used if no toolchain is known.
 
-use super::{Command, Listing, Toolchain};
+use super::{Command, Listing, Toolchain, rows};
 use crate::domain::checks::verdict::CheckKind::{self, Build, Lint, Test};
 use crate::domain::yaml::{self, Node};
 use serde_json::Value;
@@ -36,6 +36,9 @@ pub(super) fn go(files: &Listing) -> Option<Toolchain> {
     Some(found)
 }
 
+/// Files that show that Gradle builds a project.
+const GRADLE: &str = "gradlew build.gradle build.gradle.kts settings.gradle settings.gradle.kts";
+
 /// Maven or Gradle, through the project's own wrapper if there is one.
 pub(super) fn jvm(files: &Listing) -> Option<Toolchain> {
     let manifest = if files.has("pom.xml") {
@@ -56,13 +59,7 @@ pub(super) fn jvm(files: &Listing) -> Option<Toolchain> {
             Test,
             format!("{maven} --batch-mode --no-transfer-progress test"),
         );
-    } else if files.has_any(&[
-        "gradlew",
-        "build.gradle",
-        "build.gradle.kts",
-        "settings.gradle",
-        "settings.gradle.kts",
-    ]) {
+    } else if GRADLE.split_whitespace().any(|name| files.has(name)) {
         let gradle = if files.has("gradlew") {
             "./gradlew"
         } else {
@@ -143,65 +140,16 @@ pub(super) fn cmake(files: &Listing) -> Option<Toolchain> {
 }
 
 /// Manifests whose content need not be read: the name, the tool, its setup, build and test.
-const SIMPLE: [(&str, &str, Option<&str>, &str, &str); 9] = [
-    (
-        "Package.swift",
-        "swift",
-        None,
-        "swift build --build-tests",
-        "swift test",
-    ),
-    (
-        "mix.exs",
-        "mix",
-        Some("mix deps.get"),
-        "mix compile",
-        "mix test",
-    ),
-    (
-        "build.sbt",
-        "sbt",
-        None,
-        "sbt -batch Test/compile",
-        "sbt -batch test",
-    ),
-    ("dune-project", "dune", None, "dune build", "dune runtest"),
-    (
-        "stack.yaml",
-        "stack",
-        None,
-        "stack build --test --no-run-tests",
-        "stack test",
-    ),
-    (
-        "gleam.toml",
-        "gleam",
-        Some("gleam deps download"),
-        "gleam build",
-        "gleam test",
-    ),
-    (
-        "rebar.config",
-        "rebar3",
-        None,
-        "rebar3 compile",
-        "rebar3 eunit",
-    ),
-    (
-        "meson.build",
-        "meson",
-        None,
-        "meson setup build && meson compile -C build",
-        "meson test -C build",
-    ),
-    (
-        "Makefile.PL",
-        "perl",
-        None,
-        "perl Makefile.PL && make",
-        "prove --blib --recurse t",
-    ),
-];
+const SIMPLE: &str = "\
+Package.swift | swift |  | swift build --build-tests | swift test
+mix.exs | mix | mix deps.get | mix compile | mix test
+build.sbt | sbt |  | sbt -batch Test/compile | sbt -batch test
+dune-project | dune |  | dune build | dune runtest
+stack.yaml | stack |  | stack build --test --no-run-tests | stack test
+gleam.toml | gleam | gleam deps download | gleam build | gleam test
+rebar.config | rebar3 |  | rebar3 compile | rebar3 eunit
+meson.build | meson |  | meson setup build && meson compile -C build | meson test -C build
+Makefile.PL | perl |  | perl Makefile.PL && make | prove --blib --recurse t";
 
 /// Zig's build script, if it has a step for tests.
 pub(super) fn zig(files: &Listing) -> Option<Toolchain> {
@@ -232,12 +180,11 @@ pub(super) fn cabal(files: &Listing) -> Option<Toolchain> {
 }
 
 pub(super) fn simple(files: &Listing) -> Vec<Toolchain> {
-    SIMPLE
-        .into_iter()
-        .filter(|(name, ..)| files.has(name))
-        .map(|(name, tool, setup, build, test)| {
+    rows::<5>(SIMPLE)
+        .filter(|[name, ..]| files.has(name))
+        .map(|[name, tool, setup, build, test]| {
             let mut found = Toolchain::of(name);
-            if let Some(setup) = setup {
+            if !setup.is_empty() {
                 found.setup(setup);
             }
             found.check(tool, Build, build);
@@ -265,14 +212,8 @@ pub(super) fn autotools(files: &Listing) -> Option<Toolchain> {
 }
 
 /// The names of a file of Task, which are not case-sensitive in their first letter.
-const TASKFILES: [&str; 6] = [
-    "Taskfile.yml",
-    "taskfile.yml",
-    "Taskfile.yaml",
-    "taskfile.yaml",
-    "Taskfile.dist.yml",
-    "Taskfile.dist.yaml",
-];
+const TASKFILES: &str =
+    "Taskfile.yml taskfile.yml Taskfile.yaml taskfile.yaml Taskfile.dist.yml Taskfile.dist.yaml";
 
 /// The commands of the makefile, justfile or taskfile in the root, at most one of each kind.
 pub(super) fn runner(files: &Listing) -> Vec<Command> {
@@ -286,7 +227,7 @@ pub(super) fn runner(files: &Listing) -> Vec<Command> {
     if let Some(name) = first(justfile) {
         offer(&mut found, "just", name, &just_recipes(files.read(name)));
     }
-    if let Some(name) = TASKFILES.into_iter().find(|name| files.has(name)) {
+    if let Some(name) = TASKFILES.split_whitespace().find(|name| files.has(name)) {
         let root = yaml::parse(files.read(name)).ok().flatten();
         let tasks = root
             .as_ref()

@@ -6,7 +6,7 @@
 
 use super::agent::{ApiError, ApiErrorClass};
 use super::pattern::Pattern;
-use super::text::cap_chars;
+use super::text::{cap_chars, has_word};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -158,148 +158,54 @@ pub fn with_remedy(mut error: ApiError, remedy: &str) -> ApiError {
 }
 
 /// Phrases about a missing, wrong or expired login.
-const CREDENTIALS: &[&str] = &[
-    "not logged in",
-    "please run /login",
-    "invalid api key",
-    "incorrect api key",
-    "invalid_api_key",
-    "invalid x-api-key",
-    "api key not valid",
-    "missing api key",
-    "no api key",
-    "api key is missing",
-    "authentication_error",
-    "authenticationerror",
-    "authentication failed",
-    "authentication_failed",
-    "failed to authenticate",
-    "oauth token has",
-    "oauth token is",
-    "refresh token",
-    "access token could not be refreshed",
-    "missing environment variable",
-    "missing bearer",
-];
+const CREDENTIALS: &str = "\
+    not logged in|please run /login|invalid api key|incorrect api key|invalid_api_key|invalid x-api-key|\
+    api key not valid|missing api key|no api key|api key is missing|authentication_error|authenticationerror|\
+    authentication failed|authentication_failed|failed to authenticate|oauth token has|oauth token is|\
+    refresh token|access token could not be refreshed|missing environment variable|missing bearer";
 
 /// Phrases about problems that only a person can fix, other than the login.
-const PERSON: &[&str] = &[
-    "permission_error",
-    "permissiondeniederror",
-    "credit balance is too low",
-    "billing_error",
-    "billing hard limit",
-    "organization has been disabled",
-    "model_not_found",
-    "model not found",
-    "unknown model",
-    "does not exist or you do not have access",
-    "issue with the selected model",
-    "model is not supported when using",
-    "unsupported_country_region_territory",
-    "country, region, or territory not supported",
-    "cannot be used with root/sudo",
-];
+const PERSON: &str = "\
+    permission_error|permissiondeniederror|credit balance is too low|billing_error|billing hard limit|\
+    organization has been disabled|model_not_found|model not found|unknown model|\
+    does not exist or you do not have access|issue with the selected model|model is not supported when using|\
+    unsupported_country_region_territory|country, region, or territory not supported|cannot be used with root/sudo";
 
 /// Phrases about an exhausted account. Some providers use them for a limit per minute, and then say when to
 /// retry.
-const QUOTA: &[&str] = &[
-    "insufficient_quota",
-    "insufficient quota",
-    "exceeded your current quota",
-    "quota exceeded",
-];
+const QUOTA: &str =
+    "insufficient_quota|insufficient quota|exceeded your current quota|quota exceeded";
 
 /// Phrases about a request that exceeds the model's context window.
-const CONTEXT: &[&str] = &[
-    "context window",
-    "context length",
-    "context_length",
-    "context size",
-    "maximum context",
-    "exceed context limit",
-    "maximum prompt length",
-    "ran out of room",
-    "prompt is too long",
-    "input is too long",
-    "reduce the length",
-    "exceeds the maximum number of tokens",
-    "tokens_limit_reached",
-    "too many input tokens",
-    "request too large",
-    "request_too_large",
-    "request body too large",
-];
+const CONTEXT: &str = "\
+    context window|context length|context_length|context size|maximum context|exceed context limit|\
+    maximum prompt length|ran out of room|prompt is too long|input is too long|reduce the length|\
+    exceeds the maximum number of tokens|tokens_limit_reached|too many input tokens|request too large|\
+    request_too_large|request body too large";
 
 /// Phrases about a content filter's refusal.
-const FILTER: &[&str] = &[
-    "content_filter",
-    "content filter",
-    "content management policy",
-    "content_policy",
-    "content policy",
-    "responsibleaipolicy",
-    "prohibited_content",
-    "violate our usage policy",
-    "flagged as potentially violating",
-    "blocked by safety",
-    "safety settings",
-];
+const FILTER: &str = "\
+    content_filter|content filter|content management policy|content_policy|content policy|responsibleaipolicy|\
+    prohibited_content|violate our usage policy|flagged as potentially violating|blocked by safety|safety settings";
 
 /// Other phrases about a request that would be refused again.
-const REJECTED: &[&str] = &[
-    "invalid prompt",
-    "no conversation found with session id",
-    "no rollout found for thread id",
-];
+const REJECTED: &str =
+    "invalid prompt|no conversation found with session id|no rollout found for thread id";
 
 /// Phrases about temporary problems.
-const TRANSIENT: &[&str] = &[
-    "overloaded",
-    "high demand",
-    "at capacity",
-    "rate limit",
-    "rate_limit",
-    "ratelimiterror",
-    "apiconnectionerror",
-    "internalservererror",
-    "serviceunavailableerror",
-    "too many requests",
-    "usage limit",
-    "session limit",
-    "weekly limit",
-    "5-hour limit",
-    "hit your limit",
-    "internal server error",
-    "server_error",
-    "bad gateway",
-    "service unavailable",
-    "gateway timeout",
-    "stream disconnected",
-    "connection reset",
-    "connection refused",
-    "connection closed",
-    "connection error",
-    "connection failed",
-    "connection timed out",
-    "unable to connect",
-    "error sending request",
-    "socket hang up",
-    "fetch failed",
-    "request timed out",
-    "econnreset",
-    "econnrefused",
-    "etimedout",
-    "enotfound",
-    "eai_again",
-    "epipe",
-];
+const TRANSIENT: &str = "\
+    overloaded|high demand|at capacity|rate limit|rate_limit|ratelimiterror|apiconnectionerror|\
+    internalservererror|serviceunavailableerror|too many requests|usage limit|session limit|weekly limit|\
+    5-hour limit|hit your limit|internal server error|server_error|bad gateway|service unavailable|\
+    gateway timeout|stream disconnected|connection reset|connection refused|connection closed|connection error|\
+    connection failed|connection timed out|unable to connect|error sending request|socket hang up|fetch failed|\
+    request timed out|econnreset|econnrefused|etimedout|enotfound|eai_again|epipe";
 
 /// The first matching rule wins. Specific phrases come before the status, which says less, and the status
 /// comes before phrases that many errors contain.
 fn kind_of(status: Option<u16>, lower: &str, says_when: bool) -> Option<ModelErrorKind> {
     use ModelErrorKind as K;
-    let has = |words| contains_any(lower, words);
+    let has = |words: &str| contains_any(lower, words);
     let refused = matches!(status, None | Some(400 | 403 | 413 | 422 | 429));
     if status == Some(413) || (refused && has(CONTEXT)) {
         return Some(K::ContextTooLong);
@@ -322,7 +228,7 @@ fn kind_of(status: Option<u16>, lower: &str, says_when: bool) -> Option<ModelErr
         Some(408 | 409 | 425 | 429 | 500..=599) => Some(transient(status, lower)),
         Some(400..=499) => Some(K::Rejected),
         _ if has(TRANSIENT) => Some(transient(status, lower)),
-        _ => has(&["invalid_request_error"]).then_some(K::Rejected),
+        _ => has("invalid_request_error").then_some(K::Rejected),
     }
 }
 
@@ -336,29 +242,29 @@ fn lacks_model(lower: &str) -> bool {
 
 fn transient(status: Option<u16>, lower: &str) -> ModelErrorKind {
     use ModelErrorKind as K;
-    let has = |words| contains_any(lower, words);
+    let has = |words: &str| contains_any(lower, words);
     match status {
         Some(429) => K::RateLimit,
         Some(503 | 529) => K::Overloaded,
         Some(500..=599) => K::Server,
-        _ if has(&["limit", "too many requests", "quota"]) => K::RateLimit,
-        _ if has(&["overloaded", "capacity", "high demand"]) => K::Overloaded,
-        _ if has(&["server", "gateway", "service"]) => K::Server,
+        _ if has("limit|too many requests|quota") => K::RateLimit,
+        _ if has("overloaded|capacity|high demand") => K::Overloaded,
+        _ if has("server|gateway|service") => K::Server,
         _ => K::Network,
     }
 }
 
 fn unavailable(status: Option<u16>, lower: &str) -> ModelErrorKind {
     use ModelErrorKind as K;
-    let has = |words| contains_any(lower, words);
+    let has = |words: &str| contains_any(lower, words);
     match status {
-        _ if has(&["quota", "billing", "credit"]) => K::Quota,
+        _ if has("quota|billing|credit") => K::Quota,
         Some(401) => K::Login,
         Some(402) => K::Quota,
         Some(403) => K::Permission,
         Some(404 | 410) => K::UnknownModel,
-        _ if has(&["model"]) => K::UnknownModel,
-        _ if has(&["key", "login", "logged in", "auth", "token", "bearer"]) => K::Login,
+        _ if has("model") => K::UnknownModel,
+        _ if has("key|login|logged in|auth|token|bearer") => K::Login,
         _ => K::Permission,
     }
 }
@@ -369,30 +275,16 @@ fn normalise(text: &str) -> String {
         .replace('’', "'")
 }
 
-fn contains_any(text: &str, words: &[&str]) -> bool {
-    words.iter().any(|word| text.contains(word))
+fn contains_any(text: &str, words: &str) -> bool {
+    words.split('|').any(|word| text.contains(word))
 }
 
 /// An HTTP error status: three digits next to a word that marks them as a status, so that a port, a line
 /// number or a count is not mistaken for one.
 fn status_in(lower: &str) -> Option<u16> {
-    const BEFORE: &[&str] = &["status", "error", "http", "code", "rejected", "statuscode"];
-    const AFTER: &[&str] = &[
-        "bad",
-        "conflict",
-        "forbidden",
-        "gateway",
-        "internal",
-        "not",
-        "overloaded",
-        "payload",
-        "payment",
-        "request",
-        "service",
-        "too",
-        "unauthorized",
-        "unprocessable",
-    ];
+    const BEFORE: &str = "status error http code rejected statuscode";
+    const AFTER: &str = "bad conflict forbidden gateway internal not overloaded payload payment request service too unauthorized
+        unprocessable";
     let words: Vec<&str> = lower
         .split(|c: char| !c.is_alphanumeric())
         .filter(|word| !word.is_empty())
@@ -404,8 +296,8 @@ fn status_in(lower: &str) -> Option<u16> {
             .filter(|status| (400..600).contains(status))?;
         let before = at.checked_sub(1).and_then(|before| words.get(before));
         let after = words.get(at + 1);
-        let beside = before.is_some_and(|word| BEFORE.contains(word))
-            || after.is_some_and(|word| AFTER.contains(word));
+        let beside = before.is_some_and(|word| has_word(BEFORE, word))
+            || after.is_some_and(|word| has_word(AFTER, word));
         beside.then_some(status)
     })
 }

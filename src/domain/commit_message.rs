@@ -25,22 +25,7 @@ pub const TASK_TRAILER: &str = "Sprag-Task: ";
 pub const RUN_TRAILER: &str = "Sprag-Run: ";
 
 /// Trailers that an agent may set. Those that close an issue lose its reference, as in any other text.
-const ALLOWED_TRAILERS: [&str; 14] = [
-    "bug",
-    "changelog",
-    "closes",
-    "fixes",
-    "issue",
-    "issues",
-    "link",
-    "ref",
-    "references",
-    "refs",
-    "related",
-    "related-to",
-    "resolves",
-    "see-also",
-];
+const ALLOWED_TRAILERS: &str = "bug changelog closes fixes issue issues link ref references refs related related-to resolves see-also";
 
 /// The number of lines at the end of a final message that are searched for a suggestion.
 pub const SEARCHED_LINES: usize = 100;
@@ -396,7 +381,7 @@ fn without_trailers<'a>(body: &[&'a str]) -> Vec<&'a str> {
 fn is_allowed_trailer(line: &str) -> bool {
     let key = line.split(':').next().unwrap_or_default().trim();
     ALLOWED_TRAILERS
-        .iter()
+        .split_whitespace()
         .any(|allowed| key.eq_ignore_ascii_case(allowed))
 }
 

@@ -18,6 +18,7 @@ mod digest;
 pub mod draft;
 pub mod duration;
 pub mod event;
+pub mod history;
 pub mod kept_work;
 pub mod notes;
 pub mod outcome;

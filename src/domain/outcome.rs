@@ -3,9 +3,8 @@
 
 mod words;
 
-pub use words::{Conclusion, Reason, RunStatus, TaskEnd};
+pub use words::{Conclusion, HeldBack, Reason, RunStatus, TaskEnd};
 
-use super::attempt::HeldBack;
 use super::settings::OnFinding;
 use super::snapshot::RevId;
 use super::text::{count, one_line};

@@ -181,7 +181,7 @@ pub struct Totals {
 }
 
 /// One task.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TaskSummary {
     /// Its id.
     pub id: String,

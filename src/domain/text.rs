@@ -2,6 +2,11 @@
 
 use std::borrow::Cow;
 
+/// Whether a list of words with space between them has this one.
+pub fn has_word(list: &str, word: &str) -> bool {
+    list.split_whitespace().any(|known| known == word)
+}
+
 /// `raw` as a terminal would show it: without escape sequences and control characters except newline and tab,
 /// and with only the final text of a line that carriage returns overwrote.
 ///

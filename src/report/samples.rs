@@ -12,13 +12,12 @@ use crate::domain::assess::message::FailedReport;
 use crate::domain::checks::Said;
 use crate::domain::checks::counts::Counts;
 use crate::domain::checks::diagnostic::Diagnostic;
-use crate::domain::checks::verdict::{
-    AttemptOutcome, CheckKind, CheckOutcome, CheckResult, HistoryEntry,
-};
+use crate::domain::checks::verdict::{CheckKind, CheckOutcome, CheckResult};
 use crate::domain::continuation::Continuation;
 use crate::domain::event::{
     Event, EventKind, PlanLine, RetryKind, RunStarted, TaskEnded, TaskLine, TurnLine,
 };
+use crate::domain::history::{AttemptOutcome, HistoryEntry};
 use crate::domain::outcome::{Outcome, run_end};
 use crate::domain::settings::OnFinding;
 use crate::domain::snapshot::{Fingerprint, Head, KnownSnapshot, RevId, Snapshot};

@@ -32,7 +32,8 @@ pub type LastTurn = (Option<AssessmentKind>, Option<PhaseName>);
 /// A scheduled nudge, retry or wait with its number.
 pub fn counted(
     how: RetryKind,
-    (n, of): (u32, u32),
+    n: u32,
+    of: u32,
     reason: &str,
     delay_ms: u64,
     last: LastTurn,
@@ -51,7 +52,8 @@ pub fn counted(
 /// A scheduled nudge, retry or wait, in the words of events and the detailed log.
 pub fn scheduled(
     how: RetryKind,
-    (n, of): (u32, u32),
+    n: u32,
+    of: u32,
     reason: &str,
     delay_ms: u64,
     last: LastTurn,
@@ -83,7 +85,7 @@ fn no_value(reason: &str) -> String {
 
 /// Successful nudges, in the words of the log. `unchanged` is the assessment of the last turn without a
 /// change.
-pub fn resolved((k, of): (u32, u32), unchanged: Option<AssessmentKind>) -> String {
+pub fn resolved(k: u32, of: u32, unchanged: Option<AssessmentKind>) -> String {
     let what = match unchanged {
         None | Some(AssessmentKind::PlanningOnly) => "Planning without changes",
         Some(AssessmentKind::AwaitingInput) => "Waiting for an answer",
@@ -121,7 +123,8 @@ pub fn last_unchanged(summary: &RunSummary, task: Option<&str>) -> Option<Assess
     turns.find(|kind| *kind != AssessmentKind::Changed)
 }
 
-fn instead_of_work((last, place): LastTurn, reason: &str) -> String {
+fn instead_of_work(last: LastTurn, reason: &str) -> String {
+    let (last, place) = last;
     let role = place.map_or(Role::Implementer, |place| place.role);
     let who = text::upper_first(role.as_str());
     // In these phases, the reason names the goal.

@@ -281,7 +281,7 @@ impl Body {
                 message,
             } => {
                 let last = (sentence::last_assessment(summary, task), event.phase);
-                *message = sentence::scheduled(*how, (*n, *of), reason, *delay_ms, last);
+                *message = sentence::scheduled(*how, *n, *of, reason, *delay_ms, last);
                 *indicators = sentence::indicators(indicators);
             }
             _ => {}
@@ -295,7 +295,7 @@ impl Body {
             EventKind::CheckEnded(result) => Self::Other((*result).into()),
             EventKind::NudgeResolved { k, of } => {
                 let unchanged = sentence::last_unchanged(summary, task);
-                let message = sentence::resolved((k, of), unchanged);
+                let message = sentence::resolved(k, of, unchanged);
                 Self::note(message, WireNote::NudgeResolved, Some((k, of)), Vec::new())
             }
             EventKind::ProofStarted { .. } => Self::Other(OtherForm::ProofStarted {}),

@@ -185,7 +185,7 @@ async fn outcomes(
             if draft.commits {
                 require_signature(&parts.setup, &parts.tree.repo)?;
             }
-            let outcome = draft_plan(parts, task, draft).await?;
+            let outcome = draft_plan(parts, &task.0, &task.1, draft).await?;
             parts.emit.at(None, None, None);
             BTreeMap::from([(task.0.id.to_string(), outcome)])
         }

@@ -52,7 +52,7 @@ pub async fn run(
                 }
                 let is_over = |id: &str| outcomes.contains_key(id) || plan.done_before.contains(id);
                 let is_last = tasks.keys().all(|other| *other == id || is_over(other));
-                let outcome = run_task(parts, task, (start, is_last)).await?;
+                let outcome = run_task(parts, task, start, is_last).await?;
                 (id, outcome)
             }
         };
@@ -66,11 +66,12 @@ pub async fn run(
 async fn run_task(
     parts: &mut Parts<'_>,
     task: &Task,
-    start: (&TaskStart, bool),
+    start: &TaskStart,
+    is_last: bool,
 ) -> anyhow::Result<Outcome> {
     let (setup, tree) = (&parts.setup, &mut parts.tree);
     let (accounts, emit) = (&mut parts.accounts, &mut parts.emit);
-    let mut run = start_task(setup, tree, accounts, emit, task, start)?;
+    let mut run = start_task(setup, tree, accounts, emit, task, start, is_last)?;
     let outcome = loop {
         let step = decide(&run.policy, &run.journal.state);
         announce(&mut parts.emit, &run, &step);

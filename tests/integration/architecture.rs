@@ -465,6 +465,10 @@ fn no_file_of_the_crate_imports_itself_by_way_of_others() {
         "imports are resolved"
     );
     assert!(
+        left["agent::ledger::path"].contains("domain::text"),
+        "in the other crates, too"
+    );
+    assert!(
         left["run::execute"].contains("run::steps::setup_commands"),
         "through lists, too"
     );
@@ -480,6 +484,30 @@ fn no_file_of_the_crate_imports_itself_by_way_of_others() {
         left.remove(&free);
     }
     assert!(left.is_empty(), "files in circles: {left:#?}");
+}
+
+/// How many functions take a tuple apart in their parameters, or take one of references.
+const TUPLE_PARAMETERS: usize = 5;
+
+#[test]
+fn parameters_have_names_of_their_own() {
+    let mut found = Vec::new();
+    for (path, text) in all_sources() {
+        let code: Vec<&str> = product_lines(&text).map(|(_, line)| line.trim()).collect();
+        for function in code.join(" ").split("fn ").skip(1) {
+            let head = function.split(['{', ';']).next().unwrap_or_default();
+            let parameters = head.split(") -> ").next().unwrap_or_default();
+            // A closure's parameters are of no interest, and neither are the types of a function's.
+            if parameters.contains("): (") || parameters.contains(": (&") {
+                let name = function.split(['(', '<']).next().unwrap_or_default();
+                found.push(format!("{}: {name}", path.display()));
+            }
+        }
+    }
+    assert!(
+        found.len() <= TUPLE_PARAMETERS,
+        "name each parameter, or make the values a struct: {found:#?}"
+    );
 }
 
 #[test]

@@ -1,110 +1,15 @@
 //! Finds the files that an item's text names.
 
+use sprag_domain::text::has_word;
+
 /// File names with neither a slash nor an extension.
-const BARE_NAMES: &[&str] = &[
-    "makefile",
-    "dockerfile",
-    "justfile",
-    "gemfile",
-    "rakefile",
-    "procfile",
-    "jenkinsfile",
-    "license",
-    "readme",
-    "changelog",
-    "codeowners",
-];
+const BARE_NAMES: &str = "makefile dockerfile justfile gemfile rakefile procfile jenkinsfile license readme changelog codeowners";
 
 /// Extensions that mark a name without a slash as a file.
-const ENDINGS: &[&str] = &[
-    "astro",
-    "bash",
-    "bat",
-    "bazel",
-    "bzl",
-    "c",
-    "cc",
-    "cfg",
-    "cjs",
-    "clj",
-    "cmake",
-    "conf",
-    "cpp",
-    "cs",
-    "css",
-    "csv",
-    "cxx",
-    "dart",
-    "ejs",
-    "env",
-    "erb",
-    "erl",
-    "ex",
-    "exs",
-    "fish",
-    "fs",
-    "go",
-    "gradle",
-    "graphql",
-    "h",
-    "hcl",
-    "hpp",
-    "hs",
-    "html",
-    "ini",
-    "ipynb",
-    "java",
-    "jl",
-    "js",
-    "json",
-    "jsonc",
-    "jsx",
-    "kt",
-    "kts",
-    "less",
-    "lock",
-    "lua",
-    "m",
-    "md",
-    "mdx",
-    "mjs",
-    "mk",
-    "ml",
-    "mod",
-    "nix",
-    "php",
-    "pl",
-    "properties",
-    "proto",
-    "ps1",
-    "py",
-    "pyi",
-    "r",
-    "rb",
-    "rs",
-    "rst",
-    "sass",
-    "sbt",
-    "scala",
-    "scss",
-    "sh",
-    "snap",
-    "sql",
-    "sum",
-    "svelte",
-    "svg",
-    "swift",
-    "tf",
-    "toml",
-    "ts",
-    "tsx",
-    "txt",
-    "vue",
-    "xml",
-    "yaml",
-    "yml",
-    "zig",
-];
+const ENDINGS: &str = "astro bash bat bazel bzl c cc cfg cjs clj cmake conf cpp cs css csv cxx dart ejs env erb erl ex exs fish fs go
+    gradle graphql h hcl hpp hs html ini ipynb java jl js json jsonc jsx kt kts less lock lua m md mdx mjs mk ml
+    mod nix php pl properties proto ps1 py pyi r rb rs rst sass sbt scala scss sh snap sql sum svelte svg swift tf
+    toml ts tsx txt vue xml yaml yml zig";
 
 /// The maximum number of files that an item can name.
 const MAX_FILES: usize = 50;
@@ -255,8 +160,8 @@ fn names_a_file(path: &str) -> bool {
         .is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_alphabetic()));
     let ending = lower
         .rsplit_once('.')
-        .is_some_and(|(stem, end)| !stem.is_empty() && ENDINGS.contains(&end));
-    dotfile || ending || BARE_NAMES.contains(&lower.as_str())
+        .is_some_and(|(stem, end)| !stem.is_empty() && has_word(ENDINGS, end));
+    dotfile || ending || has_word(BARE_NAMES, &lower)
 }
 
 #[cfg(test)]

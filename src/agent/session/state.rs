@@ -89,7 +89,7 @@ pub struct Counts {
 }
 
 /// Everything that the next decision depends on.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct State {
     pub(super) thresholds: Thresholds,
     pub(super) ledger: Ledger,
@@ -122,26 +122,7 @@ impl State {
     pub fn new(limits: &Limits) -> Self {
         Self {
             thresholds: limits.thresholds.clone(),
-            ledger: Ledger::default(),
-            changed: BTreeSet::new(),
-            counts: Counts::default(),
-            usage: Usage::default(),
-            elapsed_ms: 0,
-            last: Last::Begin,
-            open: Vec::new(),
-            answers: Vec::new(),
-            step: OpenStep::default(),
-            final_words: None,
-            plain_words: None,
-            format_error: None,
-            stagnation: Stagnation::default(),
-            loops: Loops::default(),
-            repair: Repair::NotAsked,
-            suppressed: BTreeSet::new(),
-            edit_failures: BTreeMap::new(),
-            sliced: BTreeSet::new(),
-            slice_ended: None,
-            cancelled: false,
+            ..Self::default()
         }
     }
 

@@ -110,7 +110,7 @@ fn no_variable_of_an_agent_behind_the_gateway_holds_its_key() {
         ];
         let route = routes_of(&agent, &set, &[]).unwrap().remove(0);
         let mut env = env(&set);
-        let args = take_over(&route, &agent, ("http://127.0.0.1:9", "token"), &mut env);
+        let args = take_over(&route, &agent, "http://127.0.0.1:9", "token", &mut env);
         let shown = format!("{env:?} {args:?}");
         assert!(!shown.contains(KEY), "{shown}");
         let value = |name: &str| {

@@ -9,243 +9,153 @@ use Rule::{Args, Is, Named};
 pub(super) enum Rule {
     /// It always has this purpose.
     Is(Purpose),
-    /// By the first non-flag arguments, longest match first. Other commands are ignored.
-    Args(&'static [(&'static str, Purpose)]),
+    /// By the first non-flag arguments, which have `|` between them, longest match first. Other commands are ignored.
+    Args(&'static [(Purpose, &'static str)]),
     /// By the name of a task, which is the first argument that is neither a flag nor one of these words nor
     /// sets a variable.
     /// Without a name, the last value applies.
-    Named(&'static [&'static str], Option<Purpose>),
+    Named(&'static str, Option<Purpose>),
 }
 
-/// The known programs, without directory, version and extension.
-pub(super) const PROGRAMS: &[(&[&str], Rule)] = &[
+/// The known programs, without directory, version and extension, with spaces between their names.
+pub(super) const PROGRAMS: &[(&str, Rule)] = &[
     (
-        &["cargo"],
+        "cargo",
         Args(&[
-            ("build", Check(Build)),
-            ("check", Check(Build)),
-            ("test", Check(Test)),
-            ("nextest run", Check(Test)),
-            ("llvm-cov", Check(Test)),
-            ("hack test", Check(Test)),
-            ("tarpaulin", Check(Test)),
-            ("clippy", Check(Lint)),
-            ("fmt", Check(Lint)),
-            ("fetch", Setup),
+            (Check(Build), "build|check"),
+            (Check(Test), "test|nextest run|llvm-cov|hack test|tarpaulin"),
+            (Check(Lint), "clippy|fmt"),
+            (Setup, "fetch"),
         ]),
     ),
     (
-        &["go"],
+        "go",
         Args(&[
-            ("build", Check(Build)),
-            ("test", Check(Test)),
-            ("vet", Check(Lint)),
-            ("mod download", Setup),
-            ("get", Setup),
+            (Check(Build), "build"),
+            (Check(Test), "test"),
+            (Check(Lint), "vet"),
+            (Setup, "mod download|get"),
         ]),
     ),
+    ("npm pnpm yarn bun", Named("run run-script", Some(Setup))),
     (
-        &["npm", "pnpm", "yarn", "bun"],
-        Named(&["run", "run-script"], Some(Setup)),
-    ),
-    (
-        &["deno"],
+        "deno",
         Args(&[
-            ("test", Check(Test)),
-            ("lint", Check(Lint)),
-            ("check", Check(Lint)),
-            ("task test", Check(Test)),
-            ("task build", Check(Build)),
-            ("task lint", Check(Lint)),
+            (Check(Test), "test|task test"),
+            (Check(Lint), "lint|check|task lint"),
+            (Check(Build), "task build"),
         ]),
     ),
-    (&["pip"], Args(&[("install", Setup)])),
+    ("pip", Args(&[(Setup, "install")])),
     (
-        &["uv", "poetry", "pdm", "pipenv"],
+        "uv poetry pdm pipenv",
         Args(&[
-            ("sync", Setup),
-            ("install", Setup),
-            ("pip install", Setup),
-            ("pip sync", Setup),
-            ("venv", Setup),
-            ("build", Check(Build)),
+            (Setup, "sync|install|pip install|pip sync|venv"),
+            (Check(Build), "build"),
         ]),
     ),
+    ("hatch", Args(&[(Check(Test), "test|run test|run cov")])),
     (
-        &["hatch"],
-        Args(&[
-            ("test", Check(Test)),
-            ("run test", Check(Test)),
-            ("run cov", Check(Test)),
-        ]),
-    ),
-    (
-        &[
-            "pytest", "py.test", "unittest", "nose2", "jest", "vitest", "mocha", "ava", "tap",
-            "tape", "c8", "nyc", "ctest", "rspec", "phpunit", "bats",
-        ],
+        "pytest py.test unittest nose2 jest vitest mocha ava tap tape c8 nyc ctest rspec phpunit bats",
         Is(Check(Test)),
     ),
-    (&["tox", "nox"], Named(&[], Some(Check(Test)))),
+    ("tox nox", Named("", Some(Check(Test)))),
+    ("ruff", Args(&[(Check(Lint), "check|format")])),
     (
-        &["ruff"],
-        Args(&[("check", Check(Lint)), ("format", Check(Lint))]),
-    ),
-    (
-        &[
-            "flake8",
-            "mypy",
-            "black",
-            "isort",
-            "pylint",
-            "pyright",
-            "eslint",
-            "prettier",
-            "tsc",
-            "xo",
-            "standard",
-            "biome",
-            "golangci-lint",
-            "gofmt",
-            "staticcheck",
-            "rubocop",
-            "standardrb",
-            "phpstan",
-            "psalm",
-            "phpcs",
-            "shellcheck",
-            "actionlint",
-            "clang-format",
-            "cppcheck",
-        ],
+        "flake8 mypy black isort pylint pyright eslint prettier tsc xo standard biome golangci-lint gofmt staticcheck rubocop standardrb phpstan psalm phpcs shellcheck actionlint clang-format cppcheck",
         Is(Check(Lint)),
     ),
-    (&["pre-commit"], Args(&[("run", Check(Lint))])),
+    ("pre-commit", Args(&[(Check(Lint), "run")])),
     (
-        &["make", "gmake", "just", "task", "ninja", "mage"],
-        Named(&[], Some(Check(Build))),
+        "make gmake just task ninja mage",
+        Named("", Some(Check(Build))),
     ),
     (
-        &["turbo", "nx", "lerna", "mise", "moon"],
-        Named(&["run", "run-many", "affected"], None),
+        "turbo nx lerna mise moon",
+        Named("run run-many affected", None),
     ),
     (
-        &["bazel", "bazelisk"],
-        Args(&[("build", Check(Build)), ("test", Check(Test))]),
+        "bazel bazelisk",
+        Args(&[(Check(Build), "build"), (Check(Test), "test")]),
     ),
-    (&["rake"], Named(&[], Some(Check(Test)))),
-    (&["cmake"], Is(Check(Build))),
+    ("rake", Named("", Some(Check(Test)))),
+    ("cmake", Is(Check(Build))),
     (
-        &["meson"],
+        "meson",
+        Args(&[(Check(Build), "setup|compile"), (Check(Test), "test")]),
+    ),
+    ("configure autoreconf autogen bootstrap", Is(Setup)),
+    (
+        "mvn mvnw",
         Args(&[
-            ("setup", Check(Build)),
-            ("compile", Check(Build)),
-            ("test", Check(Test)),
+            (Check(Build), "compile|test-compile|clean compile"),
+            (
+                Check(Test),
+                "test|package|verify|install|clean test|clean package|clean verify|clean install",
+            ),
         ]),
     ),
     (
-        &["configure", "autoreconf", "autogen", "bootstrap"],
-        Is(Setup),
-    ),
-    (
-        &["mvn", "mvnw"],
+        "gradle gradlew",
         Args(&[
-            ("compile", Check(Build)),
-            ("test-compile", Check(Build)),
-            ("test", Check(Test)),
-            ("package", Check(Test)),
-            ("verify", Check(Test)),
-            ("install", Check(Test)),
-            ("clean compile", Check(Build)),
-            ("clean test", Check(Test)),
-            ("clean package", Check(Test)),
-            ("clean verify", Check(Test)),
-            ("clean install", Check(Test)),
+            (Check(Build), "assemble|compileJava"),
+            (Check(Test), "build|check|test|clean build|clean test"),
         ]),
     ),
     (
-        &["gradle", "gradlew"],
+        "dotnet",
         Args(&[
-            ("assemble", Check(Build)),
-            ("compileJava", Check(Build)),
-            ("build", Check(Test)),
-            ("check", Check(Test)),
-            ("test", Check(Test)),
-            ("clean build", Check(Test)),
-            ("clean test", Check(Test)),
+            (Setup, "restore"),
+            (Check(Build), "build"),
+            (Check(Test), "test"),
+            (Check(Lint), "format"),
+        ]),
+    ),
+    ("bundle", Args(&[(Setup, "install")])),
+    ("composer", Named("run run-script", None)),
+    (
+        "mix",
+        Args(&[
+            (Setup, "deps.get"),
+            (Check(Build), "compile"),
+            (Check(Test), "test"),
+            (Check(Lint), "format|credo"),
         ]),
     ),
     (
-        &["dotnet"],
-        Args(&[
-            ("restore", Setup),
-            ("build", Check(Build)),
-            ("test", Check(Test)),
-            ("format", Check(Lint)),
-        ]),
-    ),
-    (&["bundle"], Args(&[("install", Setup)])),
-    (&["composer"], Named(&["run", "run-script"], None)),
-    (
-        &["mix"],
-        Args(&[
-            ("deps.get", Setup),
-            ("compile", Check(Build)),
-            ("test", Check(Test)),
-            ("format", Check(Lint)),
-            ("credo", Check(Lint)),
-        ]),
+        "swift stack cabal zig gleam crystal",
+        Args(&[(Check(Build), "build"), (Check(Test), "test")]),
     ),
     (
-        &["swift", "stack", "cabal", "zig", "gleam", "crystal"],
-        Args(&[("build", Check(Build)), ("test", Check(Test))]),
+        "dune",
+        Args(&[(Check(Build), "build"), (Check(Test), "runtest|test")]),
     ),
     (
-        &["dune"],
-        Args(&[
-            ("build", Check(Build)),
-            ("runtest", Check(Test)),
-            ("test", Check(Test)),
-        ]),
-    ),
-    (
-        &["sbt"],
-        Args(&[("compile", Check(Build)), ("test", Check(Test))]),
+        "sbt",
+        Args(&[(Check(Build), "compile"), (Check(Test), "test")]),
     ),
 ];
 
 /// Programs that run each task that their arguments name, not only the first.
-pub(super) const TAKES_TASKS: &[&str] = &[
-    "make", "gmake", "just", "task", "ninja", "mage", "rake", "turbo", "nx", "lerna", "mise",
-    "moon", "gradle", "gradlew", "mvn", "mvnw", "sbt",
-];
+pub(super) const TAKES_TASKS: &str =
+    "make gmake just task ninja mage rake turbo nx lerna mise moon gradle gradlew mvn mvnw sbt";
 
 /// Words in the names of tasks that are no checks: they publish, change files, do not end, or check
 /// something else.
-pub(super) const REFUSED: &[&str] = &[
-    "deploy", "publish", "release", "watch", "fix", "bench", "upload", "clean", "audit", "doc",
-];
+pub(super) const REFUSED: &str = "deploy publish release watch fix bench upload clean audit doc";
 
 /// Programs that install for the machine or for the user, whatever their arguments are.
-pub(super) const SYSTEM_INSTALLERS: &[&str] = &[
-    "apk", "apt", "apt-get", "asdf", "brew", "choco", "conda", "corepack", "dnf", "mamba",
-    "microdnf", "nvm", "pacman", "pyenv", "rustup", "sdk", "snap", "winget", "yum", "zypper",
-];
+pub(super) const SYSTEM_INSTALLERS: &str = "apk apt apt-get asdf brew choco conda corepack dnf mamba microdnf nvm pacman pyenv rustup sdk snap winget yum
+    zypper";
 
 /// The packages by which pip installs others.
-pub(super) const PIP_ITSELF: &[&str] = &["build", "pip", "setuptools", "twine", "wheel"];
+pub(super) const PIP_ITSELF: &str = "build pip setuptools twine wheel";
 
 /// Programs that run containers.
-pub(super) const CONTAINERS: &[&str] = &[
-    "docker",
-    "docker-compose",
-    "nerdctl",
-    "podman",
-    "podman-compose",
-];
+pub(super) const CONTAINERS: &str = "docker docker-compose nerdctl podman podman-compose";
 
 /// Programs that run the script in their first argument.
-pub(super) const INTERPRETERS: &[&str] = &["sh", "bash", "python", "node", "ruby", "perl", "php"];
+pub(super) const INTERPRETERS: &str = "sh bash python node ruby perl php";
 
 /// Programs that rewrite files unless a flag makes them only check.
 pub(super) const REWRITES: &[(&str, Option<&str>)] = &[
@@ -259,70 +169,34 @@ pub(super) const REWRITES: &[(&str, Option<&str>)] = &[
     ("gofmt", None),
     ("clang-format", None),
 ];
-pub(super) const ONLY_LOOKS: &[&str] = &[
-    "--check",
-    "--check-only",
-    "--check-formatted",
-    "-c",
-    "-l",
-    "-d",
-    "--diff",
-    "--dry-run",
-    "--list-different",
-    "--verify-no-changes",
-];
+pub(super) const ONLY_LOOKS: &str = "--check --check-only --check-formatted -c -l -d --diff --dry-run --list-different --verify-no-changes";
 
 /// Options of programs that run tasks by name, each followed by the place where the task is, or by another
 /// word that is no task.
-pub(super) const PLACES: &[(&[&str], &[&str])] = &[
-    (&["npm"], &["-w", "--workspace", "--prefix", "-C"]),
-    (&["pnpm"], &["-F", "--filter", "-C", "--dir"]),
-    (&["yarn", "bun"], &["--cwd", "--filter"]),
+pub(super) const PLACES: &[(&str, &str)] = &[
+    ("npm", "-w --workspace --prefix -C"),
+    ("pnpm", "-F --filter -C --dir"),
+    ("yarn bun", "--cwd --filter"),
+    ("make gmake", "-C --directory -f --file --makefile"),
+    ("just", "-f --justfile -d --working-directory"),
+    ("task", "-d --dir -t --taskfile"),
+    ("ninja", "-C -f"),
+    ("turbo", "-F --filter"),
     (
-        &["make", "gmake"],
-        &["-C", "--directory", "-f", "--file", "--makefile"],
+        "nx",
+        "-p --project --projects --exclude -c --configuration --base --head",
     ),
-    (
-        &["just"],
-        &["-f", "--justfile", "-d", "--working-directory"],
-    ),
-    (&["task"], &["-d", "--dir", "-t", "--taskfile"]),
-    (&["ninja"], &["-C", "-f"]),
-    (&["turbo"], &["-F", "--filter"]),
-    (
-        &["nx"],
-        &[
-            "-p",
-            "--project",
-            "--projects",
-            "--exclude",
-            "-c",
-            "--configuration",
-            "--base",
-            "--head",
-        ],
-    ),
-    (&["lerna"], &["--scope", "--ignore"]),
-    (
-        &["gradle", "gradlew"],
-        &["-x", "--exclude-task", "-p", "--project-dir"],
-    ),
-    (&["mvn", "mvnw"], &["-pl", "--projects", "-f", "--file"]),
+    ("lerna", "--scope --ignore"),
+    ("gradle gradlew", "-x --exclude-task -p --project-dir"),
+    ("mvn mvnw", "-pl --projects -f --file"),
 ];
 
 /// Flags of test runners that only list or compile the tests.
-pub(super) const RUNS_NONE: &[&str] = &[
-    "--no-run",
-    "--no-run-tests",
-    "--collect-only",
-    "--list",
-    "--listTests",
-    "--help",
-    "--version",
-];
+pub(super) const RUNS_NONE: &str =
+    "--no-run --no-run-tests --collect-only --list --listTests --help --version";
 
 /// Options of `tox` and `nox` that are followed by the names of what to run.
-pub(super) const ENVIRONMENTS: &[&str] = &["-e", "--env", "-s", "--session", "--sessions"];
+pub(super) const ENVIRONMENTS: &str = "-e --env -s --session --sessions";
 
 /// Options of cargo that choose what is tested, and whether a value follows.
 pub(super) const CARGO_CHOICES: &[(&str, bool)] = &[

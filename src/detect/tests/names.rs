@@ -20,7 +20,12 @@ proptest! {
 
 fn any_name() -> impl Strategy<Value = String> {
     prop_oneof![
-        proptest::sample::select(&super::super::MANIFESTS[..]).prop_map(str::to_owned),
+        proptest::sample::select(
+            super::super::MANIFESTS
+                .split_whitespace()
+                .collect::<Vec<_>>()
+        )
+        .prop_map(str::to_owned),
         proptest::sample::select(&["go.mod", "a.sln", "mix.exs", "tests", "uv.lock"][..])
             .prop_map(str::to_owned),
         "\\PC{0,8}",

@@ -6,6 +6,9 @@
 mod conclude;
 mod decide;
 mod evidence;
+mod facts;
+mod moves;
+mod nudge;
 mod output;
 mod phase;
 mod phases;
@@ -19,28 +22,28 @@ mod explore;
 
 pub use decide::decide;
 pub use evidence::{EvidenceKind, EvidenceLine, evidence};
+pub use nudge::NudgeKind;
 pub use phase::{
     Expect, Phase, PhaseName, PhaseSpec, PhasesAsked, ROUNDS, Role, Writes, are_named,
     have_phases_of, phases,
 };
 pub use proof::{
-    Blame, BlamedTest, FailedCheck, Proof, ProofLine, ProofResult, ProofWord, Proofs, Proved,
-    TestChanges, names,
+    Blame, BlamedTest, Proof, ProofLine, ProofResult, ProofWord, Proofs, Proved, TestChanges, names,
 };
 pub use spend::Spend;
 pub use state::{Last, TaskState};
 
 use super::assess::Assessment;
+pub use super::checks::FailedCheck;
 use super::checks::Reported;
 use super::checks::signals::Signal;
 use super::checks::verdict::Verdict;
+pub use super::outcome::HeldBack;
 use super::outcome::Outcome;
 use super::output_schema::StructuredOutput;
-use super::prompt::NudgeKind;
 use super::review::Review;
 use super::settings::{Baseline, KnownFailures, ProveNewTests, SignalPolicy, TestChangePolicy};
 use super::snapshot::{Fingerprint, RevId, Snapshot};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -376,15 +379,6 @@ pub struct TurnEnded {
     /// The value that the final message gives for the run's output schema, when the task must return one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<StructuredOutput>,
-}
-
-/// Changes of protected paths that wait for a person.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-pub struct HeldBack {
-    /// The patch with the changes, relative to the run directory.
-    pub patch: String,
-    /// The paths.
-    pub paths: Vec<String>,
 }
 
 /// A verification that ended.

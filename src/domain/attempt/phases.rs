@@ -1,129 +1,30 @@
 //! Transitions between the phases of a task. They depend on the row of the phase, never on its name.
 
-use super::conclude::{accept, give_up, look_up_baseline};
-use super::decide::{
-    examine, give_nudge, no_progress, retry, run_agent_in, untouched, verify_or_accept,
-    within_limits,
+use super::facts::{
+    index, invalid, is_at_phase_start, is_nothing_written, look_up_baseline, next, no_progress,
+    preflight, row, unresolved, untouched,
 };
-use super::output::without_output;
-use super::refusal::TESTS_GONE;
+use super::moves::{
+    begin, give_nudge, give_up, go_on_or_accept, lost, rework, verify_or_accept, without_output,
+};
 use super::{
-    Blame, Expect, Grounds, PhaseSpec, Policy, Role, Step, TaskState, TurnEnded, VerificationEnded,
-    VerifyPurpose, Writes, same_tree,
+    Blame, Expect, PhaseSpec, Policy, Role, Step, TaskState, TurnEnded, VerificationEnded,
+    VerifyPurpose, Writes,
 };
 use crate::assess::AssessmentKind;
+use crate::attempt::nudge::NudgeKind;
 use crate::checks::verdict::Verdict;
 use crate::outcome::Outcome;
-use crate::prompt::NudgeKind;
-use crate::review::{self, ReviewVerdict};
+use crate::review::ReviewVerdict;
 
-/// How often a reviewer may run when its turns are cut off.
-const ASKED: u32 = 2;
-
-/// The index of the current phase.
-pub(super) fn index(state: &TaskState) -> usize {
-    state.key.map_or(0, |key| key.phase)
-}
-
-/// The row of the current phase.
-pub(super) fn row(policy: &Policy, state: &TaskState) -> PhaseSpec {
-    row_at(policy, index(state))
-}
-
-/// The row at an index; a policy without that row allows one attempt.
-pub(super) fn row_at(policy: &Policy, index: usize) -> PhaseSpec {
-    policy
-        .phases
-        .get(index)
-        .copied()
-        .unwrap_or(PhaseSpec::PLAIN)
-}
-
-/// Starts a phase. `grounds` says why the existing work is acceptable, if it is.
-fn begin(policy: &Policy, state: &TaskState, index: usize, grounds: Option<Grounds>) -> Step {
-    let row = row_at(policy, index);
-    let attempt = if row.joins || row.expect == Expect::Acceptable {
-        state.attempt()
-    } else {
-        1
-    };
-    run_agent_in(policy, state, index, attempt, row.phase.purpose(grounds))
-}
-
-/// The phase that follows when the work of the current phase is complete.
-pub(super) fn next(policy: &Policy, state: &TaskState) -> Option<usize> {
-    let is_next = |index: &usize| {
-        let row = row_at(policy, *index);
-        !(row.joins || row.optional && state.begun.contains(index))
-    };
-    (index(state) + 1..policy.phases.len()).find(is_next)
-}
-
-/// Continues with the next phase. Returns `None` when there is none and the work should be committed.
-pub(super) fn go_on(policy: &Policy, state: &TaskState, grounds: Grounds) -> Option<Step> {
-    if row(policy, state).expect == Expect::Acceptable {
-        return review_of_this_tree(policy, state, grounds);
+/// Runs the pre-flight check, then verifies.
+pub(super) fn examine(policy: &Policy, state: &TaskState) -> Step {
+    if let Some(outcome) = preflight(state) {
+        return give_up(policy, state, outcome);
     }
-    next(policy, state).map(|index| begin(policy, state, index, Some(grounds)))
-}
-
-/// A tree that a reviewer accepted is done. Any other tree is reviewed while a review is left.
-fn review_of_this_tree(policy: &Policy, state: &TaskState, grounds: Grounds) -> Option<Step> {
-    let tree = state.current.as_ref().and_then(|current| current.tree());
-    if tree.is_none() || state.accepted.as_ref() == tree {
-        return None;
-    }
-    let now = index(state);
-    let is_review = |index: &usize| row_at(policy, *index).expect == Expect::Acceptable;
-    let then = match state.review {
-        None => Some(now),
-        Some(_) => (now + 1..policy.phases.len()).find(is_review),
-    };
-    let end = Outcome::ReviewFindings {
-        findings: unresolved(state),
-        reviews: row(policy, state).cycle,
-    };
-    Some(then.map_or(Step::Finish(end), |then| {
-        begin(policy, state, then, Some(grounds))
-    }))
-}
-
-/// When tests are written first, work without tests is rejected. Returns `None` when there are tests.
-pub(super) fn without_tests(policy: &Policy, state: &TaskState) -> Option<Step> {
-    let tests_first = policy.phases.iter().any(|row| row.expect == Expect::Fail);
-    let is_known = state
-        .current
-        .as_ref()
-        .is_some_and(|now| now.tree().is_some());
-    if !tests_first || !is_known || state.tests.are_tests_touched() {
-        return None;
-    }
-    if row(policy, state).optional && !state.undone && !is_at_phase_start(state) {
-        return Some(undo(policy, state));
-    }
-    let end = invalid(TESTS_GONE);
-    Some(retry(policy, state, None).unwrap_or(end))
-}
-
-/// The row that gets the next attempt, and the attempt's number, if the row allows another.
-pub(super) fn next_attempt(
-    policy: &Policy,
-    state: &TaskState,
-    cut_off: bool,
-) -> Option<(usize, u32)> {
-    let mut index = index(state);
-    let goes_back = |row: PhaseSpec| (row.joins && !cut_off) || row.optional;
-    while index > 0 && goes_back(row_at(policy, index)) {
-        index -= 1;
-    }
-    let row = row_at(policy, index);
-    let begun = row
-        .name()
-        .counted_in()
-        .and_then(|counted| state.attempts.get(&counted))
-        .copied()
-        .unwrap_or_else(|| state.attempt());
-    (begun <= row.retries).then_some((index, begun + 1))
+    join_attempt(policy, state)
+        .or_else(|| before_checks_of_tests(policy, state))
+        .unwrap_or_else(|| verify_or_accept(policy, state, VerifyPurpose::Attempt))
 }
 
 /// The step after a turn where the row differs from the plain implement row.
@@ -152,32 +53,6 @@ pub(super) fn after_turn_of_row(
         }
         _ => None,
     }
-}
-
-/// After a cut-off turn in a phase that is optional or whose only result is a verdict.
-fn lost(policy: &Policy, state: &TaskState, turn: &TurnEnded, row: PhaseSpec) -> Option<Step> {
-    if row.optional {
-        return Some(within_limits(policy, state).unwrap_or_else(|| undo(policy, state)));
-    }
-    let reviews = row.expect == Expect::Acceptable;
-    if !reviews && row.expect != Expect::Answer {
-        return None;
-    }
-    if reviews && state.lost_turns < ASKED {
-        let purpose = row.phase.purpose(state.grounds);
-        let attempt = state.attempt();
-        return Some(run_agent_in(policy, state, index(state), attempt, purpose));
-    }
-    let end = match turn.assessment.kind {
-        AssessmentKind::TurnTimeout => Outcome::TurnTimeout,
-        _ if reviews => Outcome::AgentCrashed {
-            message: format!("the reviewer: {}", turn.assessment.detail),
-        },
-        _ => Outcome::AgentCrashed {
-            message: turn.assessment.detail.clone(),
-        },
-    };
-    Some(within_limits(policy, state).unwrap_or(Step::Finish(end)))
 }
 
 /// Passes work to the row that joins its attempt, once, before it is checked.
@@ -245,46 +120,6 @@ fn after_review(policy: &Policy, state: &TaskState) -> Step {
     }
 }
 
-/// Whether no phase of the task may write, so there is nothing to check or commit.
-fn is_nothing_written(policy: &Policy) -> bool {
-    let mut rows = policy.phases.iter();
-    rows.all(|row| row.writes == Writes::Nothing)
-}
-
-fn unresolved(state: &TaskState) -> u32 {
-    u32::try_from(review::open(&state.findings).count()).unwrap_or(u32::MAX)
-}
-
-/// Starts the next round, if one is left.
-fn rework(policy: &Policy, state: &TaskState) -> Option<Step> {
-    let then = index(state) + 1;
-    policy.phases.get(then)?;
-    Some(begin(policy, state, then, None))
-}
-
-/// Work that a reviewer accepted and that failed afterwards starts a new round, because a tree that no
-/// reviewer has seen is not committed.
-pub(super) fn rework_after_failure(policy: &Policy, state: &TaskState) -> Option<Step> {
-    let next = policy.phases.get(index(state) + 1)?;
-    (next.retries > 0).then(|| rework(policy, state)).flatten()
-}
-
-/// Accepts work that was acceptable when the phase started and has not changed since.
-fn go_on_or_accept(policy: &Policy, state: &TaskState) -> Step {
-    accept(policy, state, state.grounds.unwrap_or(Grounds::Passed))
-}
-
-/// Restores the work to the start of the phase, once.
-pub(super) fn undo(policy: &Policy, state: &TaskState) -> Step {
-    if is_at_phase_start(state) {
-        return go_on_or_accept(policy, state);
-    }
-    match state.key {
-        Some(key) if !state.undone => Step::Undo { key },
-        _ => give_up(policy, state, Outcome::VerificationFailed),
-    }
-}
-
 /// The step after the work was restored.
 pub(super) fn after_undo(policy: &Policy, state: &TaskState) -> Step {
     if is_at_phase_start(state) {
@@ -292,11 +127,6 @@ pub(super) fn after_undo(policy: &Policy, state: &TaskState) -> Step {
     } else {
         verify_or_accept(policy, state, VerifyPurpose::Attempt)
     }
-}
-
-pub(super) fn is_at_phase_start(state: &TaskState) -> bool {
-    let start = state.phase_start.as_ref().zip(state.current.as_ref());
-    start.is_some_and(|(start, now)| same_tree(start, now))
 }
 
 /// After a turn in a tests-only phase whose other changes were reverted.
@@ -331,7 +161,7 @@ fn no_tests(policy: &Policy, state: &TaskState, kind: AssessmentKind) -> Step {
 }
 
 /// The step before checks that are expected to fail. Returns `None` when the checks should run.
-pub(super) fn before_checks_of_tests(policy: &Policy, state: &TaskState) -> Option<Step> {
+fn before_checks_of_tests(policy: &Policy, state: &TaskState) -> Option<Step> {
     if row(policy, state).expect != Expect::Fail {
         return None;
     }
@@ -383,9 +213,4 @@ pub(super) fn after_checks_of_tests(
     } else {
         invalid(what)
     }
-}
-
-fn invalid(what: &str) -> Step {
-    let what = what.to_owned();
-    Step::Finish(Outcome::TddViolation { what })
 }

@@ -1,11 +1,8 @@
 //! Attempts whose checks pass and that fail all the same, because of their tests.
 
-use super::conclude::unproven_tests;
+use super::facts::{TESTS_GONE, unproven_tests};
 use super::{ProofResult, TaskState, TurnPurpose};
-use crate::checks::verdict::AttemptOutcome;
-
-/// What a task fails with whose tests were written first and are gone.
-pub(super) const TESTS_GONE: &str = "the tests that were written first are gone";
+use crate::history::AttemptOutcome;
 
 impl TaskState {
     /// Notes why the attempt before this turn failed although its checks pass, in the history and for the prompts

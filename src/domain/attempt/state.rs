@@ -6,12 +6,13 @@ use super::{
     VerificationEnded, VerifyPurpose, said_by_hook,
 };
 use crate::assess::AssessmentKind;
+use crate::attempt::nudge::NudgeKind;
 use crate::checks::Reported;
 use crate::checks::signals::Signal;
-use crate::checks::verdict::{AttemptOutcome, HistoryEntry, UNKNOWN_CHANGES, Verdict};
+use crate::checks::verdict::Verdict;
 use crate::commit_message::suggested_commit_message;
+use crate::history::{AttemptOutcome, HistoryEntry, UNKNOWN_CHANGES};
 use crate::output_schema::StructuredOutput;
-use crate::prompt::NudgeKind;
 use crate::review::{Finding, Review, ReviewVerdict, take_review};
 use crate::snapshot::{Fingerprint, RevId, Snapshot};
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,12 +1,7 @@
 //! The numbers of passed and failed tests, as the test tools report them.
 
-use super::tools::TABLE;
 use crate::pattern::{Pattern, group};
-use crate::text;
 use serde::{Deserialize, Serialize};
-
-/// The most runs of tests in one output whose numbers are kept.
-const MAX_RUNS: usize = 1_000;
 
 /// Numbers of tests. `None` means that the output does not state the number, which is never the same as zero.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -31,35 +26,6 @@ impl Counts {
         passed: None,
         failed: None,
     };
-}
-
-/// The numbers in a check's output. Several summaries of one tool are added up. If two tools report different
-/// numbers, or a tool contradicts itself, the numbers are unknown.
-pub fn counts(output: &str) -> Counts {
-    let plain = text::plain(output);
-    let lines: Vec<&str> = plain.lines().collect();
-    let mut said = TABLE.iter().filter_map(|tool| (tool.counts)(&lines));
-    let Some(first) = said.next() else {
-        return Counts::UNKNOWN;
-    };
-    if said.all(|other| other == first) {
-        first
-    } else {
-        Counts::UNKNOWN
-    }
-}
-
-/// The number of tests that failed in each run of tests whose summary is one line, in the order of the output.
-pub(super) fn failed_by_run(output: &str) -> Vec<Option<u64>> {
-    let plain = text::plain(output);
-    let lines: Vec<&str> = plain.lines().collect();
-    let tools: Vec<_> = TABLE
-        .iter()
-        .filter(|tool| (tool.counts)(&lines).is_some())
-        .collect();
-    let of_line = |line: &&str| tools.iter().find_map(|tool| (tool.counts)(&[*line]));
-    let runs = lines.iter().filter_map(of_line).map(|run| run.failed);
-    runs.take(MAX_RUNS).collect()
 }
 
 /// A running sum of several summaries. An overflow or a contradiction makes it unknown.

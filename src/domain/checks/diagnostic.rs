@@ -4,8 +4,8 @@
 //! the output, and keeps the result of the most specific parser for each line.
 
 use super::failing_test::{self, FailingTest, MAX_FAILING_TESTS};
-use super::matcher::Matcher;
-use super::{path, tools};
+pub(super) use super::failing_test::{bounded, number};
+use super::path;
 use crate::pattern::{Pattern, group};
 use crate::text;
 use regex::Captures;
@@ -19,9 +19,6 @@ pub const MAX_DIAGNOSTICS: usize = 1_000;
 
 /// The part of a line that patterns examine, in bytes from its start.
 const MAX_LINE: usize = 16 << 10;
-
-const MAX_MESSAGE: usize = 2_000;
-const MAX_MESSAGE_LINES: usize = 20;
 
 /// The number of diagnostics that keep their details, and the size limits of the details in characters and
 /// lines.
@@ -73,23 +70,6 @@ pub struct Diagnostic {
     pub source: Cow<'static, str>,
 }
 
-/// The diagnostics in `output`. Absolute paths are dropped. See [`parse_in`].
-pub fn parse(output: &str) -> Vec<Diagnostic> {
-    parse_in(output, "")
-}
-
-/// The diagnostics in `output`: errors first, otherwise in order, without duplicates, at most
-/// [`MAX_DIAGNOSTICS`]. A path under the directory `root` is made relative to it; any other path is dropped
-/// together with its line.
-pub fn parse_in(output: &str, root: &str) -> Vec<Diagnostic> {
-    parse_with(output, root, &[])
-}
-
-/// Like [`parse_in`]; the results of `matchers` take precedence over those of Sprag's own parsers.
-pub fn parse_with(output: &str, root: &str, matchers: &[Matcher]) -> Vec<Diagnostic> {
-    read(&text::plain(output), matchers, &WorkTree::at(root)).diagnostics
-}
-
 /// The diagnostics and failed tests that an output reports.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Reading {
@@ -119,25 +99,6 @@ impl<'a> WorkTree<'a> {
             twin: &|_| None,
         }
     }
-}
-
-/// Reads `plain`, an output without escape sequences.
-pub(super) fn read(plain: &str, matchers: &[Matcher], tree: &WorkTree<'_>) -> Reading {
-    let whole: Vec<&str> = plain.lines().collect();
-    let lines: Vec<&str> = whole.iter().map(|line| beginning(line)).collect();
-    let mut sink = Sink::new(*tree, "matcher");
-    for matcher in matchers {
-        matcher.parse(&lines, &mut sink);
-    }
-    let output = Output {
-        whole: &whole,
-        lines: &lines,
-    };
-    for tool in tools::seen_in(plain) {
-        sink.source = tool.name;
-        (tool.read)(output, &mut sink);
-    }
-    sink.finish(&whole)
 }
 
 /// The lines of an output.
@@ -542,21 +503,4 @@ fn details(lines: &[&str], of: Range<usize>) -> Option<String> {
 pub(super) fn beginning(line: &str) -> &str {
     line.get(..line.floor_char_boundary(MAX_LINE))
         .unwrap_or(line)
-}
-
-pub(super) fn bounded(message: &str) -> String {
-    let mut lines = message.trim().lines();
-    let mut text = lines
-        .by_ref()
-        .take(MAX_MESSAGE_LINES)
-        .collect::<Vec<_>>()
-        .join("\n");
-    if lines.next().is_some() {
-        text.push_str("\n…");
-    }
-    text::cap_chars(&text, MAX_MESSAGE).into_owned()
-}
-
-pub(super) fn number(digits: &str) -> Option<u32> {
-    digits.parse().ok().filter(|n| *n > 0)
 }

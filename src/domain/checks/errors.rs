@@ -1,14 +1,14 @@
 //! Summarises a failure in a line or two.
 
-use super::diagnostic::{self, Diagnostic, Severity};
-use super::{blocks, failing_test};
+use super::diagnostic::{Diagnostic, Severity};
+use super::{blocks, reading};
 use crate::pattern::Pattern;
 use crate::text;
 
 /// The first `n` errors of `output`, each on one line of at most `max_chars` characters: its diagnostics,
 /// otherwise the names of failed tests, otherwise lines that report a failure, otherwise the last line.
 pub fn first_errors(output: &str, n: usize, max_chars: usize) -> Vec<String> {
-    first_errors_of(&diagnostic::parse(output), output, n, max_chars)
+    first_errors_of(&reading::parse(output), output, n, max_chars)
 }
 
 /// Like [`first_errors`], with diagnostics that were already read from `output`.
@@ -33,7 +33,7 @@ pub fn first_errors_of(
     if found.is_empty() {
         collect(
             &mut found,
-            failing_test::names_in(&lines).into_iter(),
+            reading::names_in(&lines).into_iter(),
             n,
             max_chars,
         );

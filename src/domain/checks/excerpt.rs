@@ -1,7 +1,7 @@
 //! The most useful part of a failing output, within a limit in characters.
 
-use super::verdict::CheckOutcome;
-use super::{blocks, failing_test, fold};
+use super::check::CheckOutcome;
+use super::{blocks, fold, reading};
 use crate::text::{self, grouped};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -141,7 +141,7 @@ fn names_within(listed: &[&str], body: &[&str], budget: usize) -> String {
     if !listed.is_empty() && before < budget {
         return listed.join("\n") + "\n\n";
     }
-    let mut failing = failing_test::names_in(body);
+    let mut failing = reading::names_in(body);
     let singly = listed
         .iter()
         .skip(1)

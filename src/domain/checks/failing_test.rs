@@ -1,16 +1,17 @@
 //! The failed tests, as values that can be compared between runs.
 
-use super::diagnostic::{self, WorkTree};
 use super::normalise;
 use crate::text;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeSet;
 
 /// The maximum length of a test's name, in characters.
 const MAX_NAME: usize = 300;
 
 /// The maximum number of failed tests kept from one output or report.
 pub const MAX_FAILING_TESTS: usize = 10_000;
+
+const MAX_MESSAGE: usize = 2_000;
+const MAX_MESSAGE_LINES: usize = 20;
 
 /// A test that failed, or a file of tests that could not start.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -45,21 +46,15 @@ impl FailingTest {
 
     /// The same test with a location.
     pub(super) fn at(self, file: Option<String>, line: &str) -> Self {
-        let line = diagnostic::number(line).filter(|_| file.is_some());
+        let line = number(line).filter(|_| file.is_some());
         Self { file, line, ..self }
     }
 
     /// The same test with a message.
     pub(super) fn saying(self, message: &str) -> Self {
-        let message = diagnostic::bounded(message);
+        let message = bounded(message);
         Self { message, ..self }
     }
-}
-
-/// The names of the tests that `lines` report as failed.
-pub(super) fn names_in(lines: &[&str]) -> BTreeSet<String> {
-    let tests = diagnostic::read(&lines.join("\n"), &[], &WorkTree::at("")).failing_tests;
-    tests.into_iter().map(|test| test.name).collect()
 }
 
 /// `tests` ordered by id, without duplicates: of two values for one test, the one with a location is kept.
@@ -69,6 +64,23 @@ pub(super) fn distinct(mut tests: Vec<FailingTest>) -> Vec<FailingTest> {
     tests.dedup_by(|a, b| a.id == b.id);
     tests.truncate(MAX_FAILING_TESTS);
     tests
+}
+
+pub(super) fn bounded(message: &str) -> String {
+    let mut lines = message.trim().lines();
+    let mut text = lines
+        .by_ref()
+        .take(MAX_MESSAGE_LINES)
+        .collect::<Vec<_>>()
+        .join("\n");
+    if lines.next().is_some() {
+        text.push_str("\n…");
+    }
+    text::cap_chars(&text, MAX_MESSAGE).into_owned()
+}
+
+pub(super) fn number(digits: &str) -> Option<u32> {
+    digits.parse().ok().filter(|n| *n > 0)
 }
 
 #[cfg(test)]

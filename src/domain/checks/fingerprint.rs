@@ -1,7 +1,7 @@
 //! Compares a failure with an earlier one.
 
-use super::verdict::CheckOutcome;
-use super::{blocks, failing_test, normalise};
+use super::check::CheckOutcome;
+use super::{blocks, normalise, reading};
 use crate::text;
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ const SIDE: usize = 2_000;
 pub fn check_fingerprint(name: &str, outcome: &CheckOutcome, output: &str) -> String {
     let plain = text::plain(output);
     let lines: Vec<&str> = plain.lines().collect();
-    let failing = failing_test::names_in(&lines);
+    let failing = reading::names_in(&lines);
     let material: BTreeSet<String> = if failing.is_empty() {
         sides(&lines).filter_map(normalise::line).collect()
     } else {

@@ -119,7 +119,8 @@ impl Judges {
     pub fn of<'c>(
         commands: impl IntoIterator<Item = &'c str>,
         start: &dyn Start,
-        (judges, product): (&[String], &[String]),
+        judges: &[String],
+        product: &[String],
     ) -> Self {
         Self {
             named: Named::of(commands, start),

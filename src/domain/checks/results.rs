@@ -71,9 +71,41 @@ pub(super) fn number_failed(all: &BTreeMap<String, Results>) -> u64 {
     u64::try_from(each.sum::<usize>()).unwrap_or(u64::MAX)
 }
 
+/// The most runs of tests in one output whose numbers are kept.
+const MAX_RUNS: usize = 1_000;
+
+/// The numbers in a check's output. Several summaries of one tool are added up. If two tools report different
+/// numbers, or a tool contradicts itself, the numbers are unknown.
+pub fn counts(output: &str) -> Counts {
+    let plain = text::plain(output);
+    let lines: Vec<&str> = plain.lines().collect();
+    let mut said = TABLE.iter().filter_map(|tool| (tool.counts)(&lines));
+    let Some(first) = said.next() else {
+        return Counts::UNKNOWN;
+    };
+    if said.all(|other| other == first) {
+        first
+    } else {
+        Counts::UNKNOWN
+    }
+}
+
+/// The number of tests that failed in each run of tests whose summary is one line, in the order of the output.
+pub(super) fn failed_by_run(output: &str) -> Vec<Option<u64>> {
+    let plain = text::plain(output);
+    let lines: Vec<&str> = plain.lines().collect();
+    let tools: Vec<_> = TABLE
+        .iter()
+        .filter(|tool| (tool.counts)(&lines).is_some())
+        .collect();
+    let of_line = |line: &&str| tools.iter().find_map(|tool| (tool.counts)(&[*line]));
+    let runs = lines.iter().filter_map(of_line).map(|run| run.failed);
+    runs.take(MAX_RUNS).collect()
+}
+
 #[cfg(test)]
 mod tests {
-    use super::super::counts::counts;
+    use super::counts;
     use super::*;
 
     fn read(output: &str) -> Vec<(String, u64, Vec<u64>)> {

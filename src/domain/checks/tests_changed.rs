@@ -28,32 +28,9 @@ const TEST_PATHS: &str = r"(?x)
 
 /// Whether a path contains what every path that matches [`TEST_PATHS`] contains.
 fn may_be_test(path: &str) -> bool {
-    const PARTS: [&str; 23] = [
-        "est",
-        "pec",
-        "features/",
-        "t/",
-        "e2e",
-        "cy.",
-        "golden",
-        "IT.",
-        "Suite.scala",
-        "_SUITE.erl",
-        "__snapshots__",
-        "__fixtures__",
-        ".approved.",
-        ".bats",
-        ".feature",
-        ".hurl",
-        ".phpt",
-        ".robot",
-        ".snap",
-        ".t.sol",
-        ".verified.",
-        "__image_snapshots__",
-        "__screenshots__",
-    ];
-    PARTS.iter().any(|part| path.contains(part))
+    const PARTS: &str = "est pec features/ t/ e2e cy. golden IT. Suite.scala _SUITE.erl __snapshots__ __fixtures__ .approved. .bats
+        .feature .hurl .phpt .robot .snap .t.sol .verified. __image_snapshots__ __screenshots__";
+    PARTS.split_whitespace().any(|part| path.contains(part))
 }
 
 /// Whether a path is a test by the conventions of the common toolchains.

@@ -2,66 +2,20 @@
 
 mod cannot_start;
 
-use super::counts::{Counts, counts, failed_by_run};
+pub use super::check::{Check, CheckKind, CheckOutcome};
+use super::counts::Counts;
 use super::diagnostic::{self, Diagnostic, Reading, WorkTree};
 use super::junit::Report;
 use super::path;
-use super::results::{self, Results};
+use super::results::{self, Results, counts, failed_by_run};
 use super::unfinished::is_unfinished;
-use super::{FailingTest, Matcher, Said};
-use crate::attempt::{FailedCheck, PhaseName};
+use super::{FailedCheck, FailingTest, Matcher, Said, reading};
 use crate::command_line::CommandLine;
 use crate::pattern::Pattern;
 use crate::text;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::cell::{OnceCell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
-
-/// The kind of a check.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
-)]
-#[serde(rename_all = "snake_case")]
-#[derive(strum::IntoStaticStr)]
-#[strum(serialize_all = "snake_case")]
-pub enum CheckKind {
-    /// A build. It runs before all others, and its failure skips the rest.
-    Build,
-    /// Tests.
-    Test,
-    /// Linters and formatters.
-    Lint,
-    /// Anything else.
-    Other,
-}
-
-impl CheckKind {
-    /// The word used in plans, JSON and reports.
-    pub fn as_str(self) -> &'static str {
-        self.into()
-    }
-}
-
-/// A command of the project that judges a tree.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct Check {
-    /// The name for logs and reports.
-    pub name: String,
-    /// The command, which `sh -e -c` runs in the work tree.
-    pub run: String,
-    /// Its kind.
-    pub kind: CheckKind,
-    /// The time limit of one run, in milliseconds.
-    pub timeout_ms: u64,
-    /// A glob for the JUnit XML reports that it writes, relative to the work tree.
-    #[serde(default)]
-    pub junit: Option<String>,
-    /// The file of problem matchers for its output, relative to the work tree.
-    #[serde(default)]
-    pub problem_matcher: Option<String>,
-}
 
 /// The evidence that a run of a check leaves besides its exit code.
 #[derive(Debug, Clone, Copy)]
@@ -83,66 +37,6 @@ pub struct Evidence<'a> {
     /// The files in the work tree that git does not ignore, relative to it.
     pub files: fn(root: &str) -> Vec<String>,
 }
-
-/// How a check ended.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "outcome", rename_all = "snake_case")]
-pub enum CheckOutcome {
-    /// Exit code 0.
-    Passed,
-    /// Another exit code, or 0 although the tests started and did not finish.
-    Failed {
-        /// The exit code.
-        exit: i32,
-    },
-    /// It was ended by a signal that Sprag did not send.
-    Signalled {
-        /// The signal's number.
-        signal: i32,
-    },
-    /// It was killed when its own time limit ran out.
-    TimedOut {
-        /// The limit, in milliseconds.
-        after_ms: u64,
-    },
-    /// It could not start.
-    NotStarted {
-        /// The program that is missing or cannot be run.
-        #[serde(default)]
-        program: String,
-        /// The error.
-        why: String,
-    },
-    /// A cancellation, a deadline or a budget ended it: the result says nothing about the tree.
-    Aborted,
-    /// It did not run.
-    Skipped {
-        /// The reason, such as `build failed`.
-        because: String,
-    },
-}
-
-impl fmt::Display for CheckOutcome {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Passed => f.write_str("passed"),
-            Self::Failed { exit: 0 } => f.write_str(UNFINISHED),
-            Self::Failed { exit } => write!(f, "failed with exit code {exit}"),
-            Self::Signalled { signal } => write!(f, "killed by signal {signal}"),
-            Self::TimedOut { after_ms } if after_ms.is_multiple_of(1_000) => {
-                write!(f, "timed out after {} s", after_ms / 1_000)
-            }
-            Self::TimedOut { after_ms } => write!(f, "timed out after {after_ms} ms"),
-            Self::NotStarted { why, .. } => write!(f, "could not be started: {why}"),
-            Self::Aborted => f.write_str("aborted"),
-            Self::Skipped { because } => write!(f, "skipped: {because}"),
-        }
-    }
-}
-
-/// The message for a check that ended before its tests did.
-const UNFINISHED: &str =
-    "failed: it ended with exit code 0 before its test runner printed a result";
 
 /// One run of one check, with its interpreted output. The output itself is in the log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -385,7 +279,7 @@ impl Evidence<'_> {
             meant: &meant,
             twin: &twin,
         };
-        let mut output = diagnostic::read(&plain, self.matchers, &tree);
+        let mut output = reading::read(&plain, self.matchers, &tree);
         let mut report = self.report.map_or_else(Reading::default, |it| Reading {
             diagnostics: it.diagnostics.clone(),
             failing_tests: it.failing_tests.clone(),
@@ -436,24 +330,6 @@ impl Evidence<'_> {
             Some(known) if known != Counts::UNKNOWN => known,
             _ => counts(self.output),
         }
-    }
-}
-
-impl CheckOutcome {
-    /// Whether the outcome counts against the tree: neither passed, skipped nor aborted.
-    pub fn is_failure(&self) -> bool {
-        match self {
-            Self::Failed { .. }
-            | Self::Signalled { .. }
-            | Self::TimedOut { .. }
-            | Self::NotStarted { .. } => true,
-            Self::Passed | Self::Aborted | Self::Skipped { .. } => false,
-        }
-    }
-
-    /// Whether the check's own time limit ran out.
-    fn is_timeout(&self) -> bool {
-        matches!(self, Self::TimedOut { .. })
     }
 }
 
@@ -553,20 +429,6 @@ pub fn verdict(results: &[CheckResult]) -> Verdict {
     }
 }
 
-impl Verdict {
-    /// The attempt outcome that this verdict stands for; `None` if it says nothing about the attempt.
-    pub fn outcome(&self) -> Option<AttemptOutcome> {
-        match self {
-            Self::Passed => Some(AttemptOutcome::Passed),
-            Self::Failed { build: true, .. } => Some(AttemptOutcome::FailedBuild),
-            Self::Failed { lint: true, .. } => Some(AttemptOutcome::FailedLint),
-            Self::Failed { .. } | Self::CannotStart { .. } => Some(AttemptOutcome::FailedTests),
-            Self::TimedOut { .. } => Some(AttemptOutcome::TimedOut),
-            Self::Aborted | Self::NotRun => None,
-        }
-    }
-}
-
 /// `checks` in the order in which they run: builds first, otherwise as listed.
 pub fn ordered(checks: &[Check]) -> Vec<&Check> {
     let (mut first, rest): (Vec<_>, Vec<_>) = checks
@@ -574,62 +436,6 @@ pub fn ordered(checks: &[Check]) -> Vec<&Check> {
         .partition(|check| check.kind == CheckKind::Build);
     first.extend(rest);
     first
-}
-
-/// The result of an attempt, in one word.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[derive(strum::IntoStaticStr)]
-#[strum(serialize_all = "snake_case")]
-pub enum AttemptOutcome {
-    /// A check that is neither a build nor a linter failed.
-    FailedTests,
-    /// Only checks of kind lint failed.
-    FailedLint,
-    /// A check of kind build failed.
-    FailedBuild,
-    /// The agent changed nothing.
-    NoChange,
-    /// Every check passed.
-    Passed,
-    /// A check or the turn ran out of time.
-    TimedOut,
-    /// The agent's process crashed.
-    AgentCrashed,
-    /// A commit hook refused the verified work.
-    CommitRejected,
-}
-
-impl AttemptOutcome {
-    /// The word used in prompts and reports.
-    pub fn as_str(self) -> &'static str {
-        self.into()
-    }
-}
-
-impl fmt::Display for AttemptOutcome {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
-
-/// What an attempt changed if the tree cannot be read.
-pub const UNKNOWN_CHANGES: &str = "Unable to determine changes";
-
-/// One attempt of a task, as its history records it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct HistoryEntry {
-    /// Its number, from 1.
-    pub attempt: u32,
-    /// The files it changed, or [`UNKNOWN_CHANGES`] alone.
-    pub changes: Vec<String>,
-    /// Its result.
-    pub outcome: AttemptOutcome,
-    /// Its first errors, one line each.
-    pub errors: Vec<String>,
-    /// Its phase, if the task has several.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub phase: Option<PhaseName>,
 }
 
 #[cfg(test)]

@@ -130,7 +130,8 @@ fn go_events(plain: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::unwrapped;
-    use crate::checks::diagnostic::{WorkTree, parse, read};
+    use crate::checks::diagnostic::WorkTree;
+    use crate::checks::reading::{parse, read};
     use crate::text;
     use proptest::prelude::*;
 

@@ -1,35 +1,32 @@
 //! The words that stand before a command.
 
 use super::{Simple, base, entered, is_assignment, split};
+use crate::text::has_word;
 
 /// A program that runs the program in its arguments.
 struct Before {
     name: &'static str,
-    /// The subcommands that do so, none if it always does.
-    subcommands: &'static [&'static str],
+    /// The subcommands that do so, with `|` between them; empty if it always does.
+    subcommands: &'static str,
     /// Options that are followed by a value.
-    valued: &'static [&'static str],
+    valued: &'static str,
     /// The number of arguments between the options and the program.
     skipped: usize,
     /// Whether it finds the program in another place than PATH, as package managers do.
     is_elsewhere: bool,
 }
 
-const fn on_path(name: &'static str, valued: &'static [&'static str], skipped: usize) -> Before {
+const fn on_path(name: &'static str, valued: &'static str, skipped: usize) -> Before {
     Before {
         name,
-        subcommands: &[],
+        subcommands: "",
         valued,
         skipped,
         is_elsewhere: false,
     }
 }
 
-const fn elsewhere(
-    name: &'static str,
-    subcommands: &'static [&'static str],
-    valued: &'static [&'static str],
-) -> Before {
+const fn elsewhere(name: &'static str, subcommands: &'static str, valued: &'static str) -> Before {
     Before {
         name,
         subcommands,
@@ -39,91 +36,60 @@ const fn elsewhere(
     }
 }
 
-const UV: &[&str] = &[
-    "--group",
-    "--only-group",
-    "--no-group",
-    "--extra",
-    "--with",
-    "--with-requirements",
-    "--with-editable",
-    "--from",
-    "--package",
-    "--python",
-    "-p",
-    "--directory",
-    "--project",
-    "--index",
-    "--index-url",
-    "--env-file",
-];
+const UV: &str =
+    "--group --only-group --no-group --extra --with --with-requirements --with-editable --from
+    --package --python -p --directory --project --index --index-url --env-file";
 
 const TABLE: &[Before] = &[
-    on_path("env", &["-C", "--chdir", "-u", "--unset", "-S"], 0),
-    on_path("timeout", &["-k", "--kill-after", "-s", "--signal"], 1),
-    on_path("nice", &["-n", "--adjustment"], 0),
-    on_path("ionice", &["-c", "-n", "-p"], 0),
-    on_path("nohup", &[], 0),
-    on_path("setsid", &[], 0),
-    on_path("stdbuf", &["-i", "-o", "-e"], 0),
-    on_path("time", &["-f", "--format", "-o", "--output"], 0),
-    on_path(
-        "sudo",
-        &["-u", "--user", "-g", "--group", "-C", "-h", "-p"],
-        0,
-    ),
-    on_path("doas", &["-u", "-C"], 0),
-    on_path("exec", &["-a"], 0),
-    on_path("command", &[], 0),
-    on_path("xvfb-run", &["-s", "-n", "-e", "-f", "-p", "-w"], 0),
-    on_path(
-        "xargs",
-        &["-n", "-P", "-I", "-L", "-d", "-a", "-s", "-E"],
-        0,
-    ),
-    on_path("flock", &["-w", "-E", "-c"], 1),
-    on_path("cross-env", &[], 0),
-    on_path("retry", &["-t", "-d"], 0),
-    elsewhere("npx", &[], &["-p", "--package", "-w", "--workspace"]),
-    elsewhere("pnpx", &[], &["-p", "--package"]),
-    elsewhere("bunx", &[], &["-p", "--package"]),
-    elsewhere("uvx", &[], UV),
-    elsewhere("uv", &["run", "tool run"], UV),
-    elsewhere(
-        "poetry",
-        &["run"],
-        &["-C", "--directory", "-P", "--project"],
-    ),
-    elsewhere("pdm", &["run"], &["-p", "--project", "--venv"]),
-    elsewhere("pipenv", &["run"], &[]),
-    elsewhere("rye", &["run"], &[]),
-    elsewhere("pixi", &["run"], &["-e", "--environment"]),
-    elsewhere("pipx", &["run"], &["--spec", "--python"]),
-    elsewhere("bundle", &["exec"], &["--gemfile"]),
-    elsewhere(
-        "npm",
-        &["exec", "x"],
-        &["-w", "--workspace", "--prefix", "-C", "-p", "--package"],
-    ),
-    elsewhere("pnpm", &["exec", "dlx"], &["-C", "--dir", "-F", "--filter"]),
-    elsewhere("yarn", &["exec", "dlx"], &["--cwd"]),
-    elsewhere("bun", &["x"], &["--cwd"]),
+    on_path("env", "-C --chdir -u --unset -S", 0),
+    on_path("timeout", "-k --kill-after -s --signal", 1),
+    on_path("nice", "-n --adjustment", 0),
+    on_path("ionice", "-c -n -p", 0),
+    on_path("nohup", "", 0),
+    on_path("setsid", "", 0),
+    on_path("stdbuf", "-i -o -e", 0),
+    on_path("time", "-f --format -o --output", 0),
+    on_path("sudo", "-u --user -g --group -C -h -p", 0),
+    on_path("doas", "-u -C", 0),
+    on_path("exec", "-a", 0),
+    on_path("command", "", 0),
+    on_path("xvfb-run", "-s -n -e -f -p -w", 0),
+    on_path("xargs", "-n -P -I -L -d -a -s -E", 0),
+    on_path("flock", "-w -E -c", 1),
+    on_path("cross-env", "", 0),
+    on_path("retry", "-t -d", 0),
+    elsewhere("npx", "", "-p --package -w --workspace"),
+    elsewhere("pnpx", "", "-p --package"),
+    elsewhere("bunx", "", "-p --package"),
+    elsewhere("uvx", "", UV),
+    elsewhere("uv", "run|tool run", UV),
+    elsewhere("poetry", "run", "-C --directory -P --project"),
+    elsewhere("pdm", "run", "-p --project --venv"),
+    elsewhere("pipenv", "run", ""),
+    elsewhere("rye", "run", ""),
+    elsewhere("pixi", "run", "-e --environment"),
+    elsewhere("pipx", "run", "--spec --python"),
+    elsewhere("bundle", "exec", "--gemfile"),
+    elsewhere("npm", "exec|x", "-w --workspace --prefix -C -p --package"),
+    elsewhere("pnpm", "exec|dlx", "-C --dir -F --filter"),
+    elsewhere("yarn", "exec|dlx", "--cwd"),
+    elsewhere("bun", "x", "--cwd"),
     elsewhere(
         "coverage",
-        &["run"],
-        &["--source", "--omit", "--include", "--rcfile", "--data-file"],
+        "run",
+        "--source --omit --include --rcfile --data-file",
     ),
-    elsewhere("python", &["-m"], &["-W", "-X"]),
-    elsewhere("mise", &["exec", "x"], &[]),
+    elsewhere("python", "-m", "-W -X"),
+    elsewhere("mise", "exec|x", ""),
 ];
 
 /// Options by which such a program changes to a directory first.
-const CHANGES_TO: &[&str] = &["-C", "--chdir", "--cwd", "--dir", "--directory", "--prefix"];
+const CHANGES_TO: &str = "-C --chdir --cwd --dir --directory --prefix";
 
 /// The directory in which a program works that is started in `here`: the one that its own option names, if any.
 pub(super) fn directory_of(here: Option<&str>, arguments: &[String]) -> Option<String> {
     let mut pairs = arguments.windows(2);
-    let option = pairs.find(|pair| CHANGES_TO.contains(&pair[0].as_str()));
+    let option = pairs.find(|pair| has_word(CHANGES_TO, &pair[0]));
     match option {
         Some(pair) => entered(here, &pair[1]),
         None => here.map(str::to_owned),
@@ -166,21 +132,17 @@ fn row(words: &[String]) -> Option<(&'static Before, &'static str)> {
     // Options may come before the subcommand: `npm --prefix web exec`.
     let mut at = 0;
     while let Some(word) = rest.get(at) {
-        let is_subcommand = |subcommand: &&&str| {
+        let is_subcommand = |subcommand: &&str| {
             let parts = subcommand.split(' ');
             parts.zip(&rest[at..]).all(|(part, word)| part == word)
         };
-        if let Some(subcommand) = row.subcommands.iter().find(is_subcommand) {
+        if let Some(subcommand) = row.subcommands.split('|').find(is_subcommand) {
             return Some((row, subcommand));
         }
         if !word.starts_with('-') {
             return None;
         }
-        at += if row.valued.contains(&word.as_str()) {
-            2
-        } else {
-            1
-        };
+        at += if has_word(row.valued, word) { 2 } else { 1 };
     }
     None
 }
@@ -201,10 +163,10 @@ fn behind(command: &mut Simple, row: &Before, from: usize, subcommand: &str) -> 
         } else if !after_dashes && word == "--" {
             after_dashes = true;
         } else if !after_dashes && word.starts_with('-') && word.len() > 1 {
-            let is_valued = row.valued.contains(&option) && attached.is_none();
+            let is_valued = has_word(row.valued, option) && attached.is_none();
             let next = command.words.get(at + 1).map(String::as_str);
             let value = attached.map(|(_, value)| value).or(next);
-            if CHANGES_TO.contains(&option) && row.valued.contains(&option) {
+            if has_word(CHANGES_TO, option) && has_word(row.valued, option) {
                 let here = command.directory.as_deref();
                 command.directory = value.and_then(|to| entered(here, to));
             }

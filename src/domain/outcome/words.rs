@@ -3,8 +3,17 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+/// Changes of protected paths that wait for a person.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+pub struct HeldBack {
+    /// The patch with the changes, relative to the run directory.
+    pub patch: String,
+    /// The paths.
+    pub paths: Vec<String>,
+}
+
 /// The status of a task at the end of a run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[derive(strum::IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
@@ -16,6 +25,7 @@ pub enum TaskEnd {
     /// A person must act.
     Blocked,
     /// Not reached, or interrupted: it can be resumed.
+    #[default]
     Pending,
     /// Its dependency failed.
     Skipped,

@@ -1,10 +1,9 @@
 //! A plan's content apart from the states that only Sprag writes.
 
-use super::foreign::{State, plan_status};
-use super::markdown::STATUS_KEY;
+use super::foreign::state::{State, plan_status};
 use super::native::OWNED_KEYS;
 use super::read::Read;
-use super::source::{Container, Source};
+use super::source::{Container, STATUS_KEY, Source};
 use super::{PlanFormat, text_of};
 use crate::yaml::{Entry, Node, Style, Value};
 use std::collections::HashSet;

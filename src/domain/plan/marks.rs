@@ -2,7 +2,7 @@
 //! below a task, and the status of a whole plan.
 
 use super::edit::{Splice, applied, key_splice};
-use super::foreign::{State, plan_status};
+use super::foreign::state::{State, plan_status};
 use super::markdown::boxes::mark;
 use super::patch::plan_status_splice;
 use super::read::Read;

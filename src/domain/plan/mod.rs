@@ -49,7 +49,7 @@ pub const MAX_ID_LENGTH: usize = 64;
 pub type PlanError = Located;
 
 /// The tasks to do, and what applies to all of them.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Plan {
     /// The plan's own id, if it has one: other plans of a queue may depend on it.
     pub id: Option<String>,
@@ -79,17 +79,8 @@ impl Plan {
     /// A plan that has only a format.
     pub fn without_tasks(format: PlanFormat) -> Self {
         Self {
-            id: None,
-            title: String::new(),
-            goal: String::new(),
-            details: String::new(),
-            settings: Settings::default(),
-            setup: Vec::new(),
-            priority: None,
-            depends_on: Vec::new(),
-            tasks: Vec::new(),
             format,
-            notes: Vec::new(),
+            ..Self::default()
         }
     }
 
@@ -299,10 +290,11 @@ pub enum Priority {
 }
 
 /// The format of a plan file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PlanFormat {
     /// A list `tasks` with its own states: YAML, JSON, or the front matter of a Markdown file.
+    #[default]
     Sprag,
     /// Markdown whose top-level checkboxes are the tasks.
     Checklist,
@@ -385,7 +377,7 @@ fn plan_of(name: &str, source: &Source<'_>, warnings: &mut Vec<Fault>) -> Result
     };
     if let Some(root) = &source.root
         && source.container != Container::Json
-        && foreign::State::of(source.format).is_none()
+        && foreign::state::State::of(source.format).is_none()
     {
         warnings.extend(yaml::slips(source.text, root)?);
     }

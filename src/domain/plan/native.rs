@@ -1,6 +1,5 @@
 //! Sprag's own keys: those of a plan, and those of the tasks in its list.
 
-use super::foreign::unread;
 use super::source::Source;
 use super::{Plan, PlanFormat, Priority, TaskKind, TaskStatus};
 use crate::settings::check::read_directory;
@@ -157,6 +156,20 @@ pub(super) fn task_nodes<'a>(root: &'a Node, list: &str) -> Result<&'a [Node], F
             Err(Fault::new(entry.key_at, message))
         }
         _ => Err(read::unexpected(list, "a list of tasks", &entry.value)),
+    }
+}
+
+/// The name of a format that is recognised and not read.
+fn unread(root: &Node) -> Option<&'static str> {
+    let has = |key: &str| root.entry(key).is_some();
+    if has("todos") {
+        Some("a plan of Cursor: its `todos` are not read; write them as a list `tasks`")
+    } else if has("epics") || has("stories") {
+        Some("a file of BMAD: its stories are not read; write them as a list `tasks`")
+    } else if has("features") {
+        Some("a list of features: write them as a list `tasks`")
+    } else {
+        None
     }
 }
 

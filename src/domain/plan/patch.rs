@@ -1,11 +1,10 @@
 //! Writes a task's state into the plan's text.
 
 use super::edit::{Splice, applied, key_splice, line_break, set_key, spliced};
-use super::foreign::{State, Steps, plan_status};
-use super::markdown::STATUS_KEY;
+use super::foreign::state::{State, Steps, plan_status};
 use super::markdown::boxes::mark;
 use super::read::Read;
-use super::source::{Container, Source};
+use super::source::{Container, STATUS_KEY, Source};
 use super::{Plan, PlanFormat, Task, TaskId, TaskStatus, canonical};
 use crate::suggest::did_you_mean;
 use crate::text_error::{Fault, Position};

@@ -1,12 +1,14 @@
 //! A plan's text, split into its tree and its Markdown body, with its format.
 
 use super::PlanFormat;
-use super::foreign::{State, plan_status, ralph, taskmaster};
-use super::markdown::STATUS_KEY;
+use super::foreign::state::{State, by_priority, holder, plan_status};
 use super::markdown::outline::{Mark, Outline};
 use super::markdown::rule::TextTasks;
 use crate::text_error::{Fault, Position};
 use crate::yaml::{self, Node, Value};
+
+/// The front matter key that stores the states of heading tasks.
+pub(super) const STATUS_KEY: &str = "status";
 
 /// The syntax of the text that contains the plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -137,7 +139,7 @@ impl<'a> Source<'a> {
     pub fn holder(&self) -> Option<&Node> {
         let root = self.root.as_ref()?;
         match self.format {
-            PlanFormat::TaskMaster => taskmaster::holder(root),
+            PlanFormat::TaskMaster => holder(root),
             _ => Some(root),
         }
     }
@@ -149,7 +151,7 @@ impl<'a> Source<'a> {
         let tasks = tasks.map(Node::items).unwrap_or_default();
         match self.format {
             PlanFormat::Story | PlanFormat::Backlog => self.root.iter().collect(),
-            PlanFormat::Ralph => ralph::by_priority(tasks),
+            PlanFormat::Ralph => by_priority(tasks),
             _ => tasks.iter().collect(),
         }
     }
@@ -234,7 +236,7 @@ fn format(name: &str, container: Container, root: Option<&Node>, listed: &TextTa
     }
     if has("userStories") {
         PlanFormat::Ralph
-    } else if root.and_then(taskmaster::holder).is_some() {
+    } else if root.and_then(holder).is_some() {
         PlanFormat::TaskMaster
     } else if task_has(&["acceptanceCriteria"]) || has("sourceFile") {
         PlanFormat::Rafa

@@ -1,5 +1,5 @@
 use super::*;
-use crate::checks::verdict::AttemptOutcome;
+use crate::history::AttemptOutcome;
 use proptest::prelude::*;
 
 fn input(purpose: Purpose<'_>) -> PromptInput<'_> {

@@ -1,10 +1,10 @@
 //! `verify`: checks as a plan or a configuration file writes them.
 
-use super::Form;
-use super::kind::{Choice, Kind, Time, Words, text_schema};
+use super::kind::{Choice, Form, Kind, Time, Words, text_schema};
 use crate::checks::verdict::{Check, CheckKind};
 use crate::duration::millis;
 use crate::suggest::did_you_mean;
+use crate::text::has_word;
 use crate::text_error::Fault;
 use crate::yaml::{Entry, Node, Value, read};
 use serde_json::{Value as Json, json};
@@ -288,51 +288,10 @@ fn name_of(run: &str) -> String {
     line.chars().take(39).chain(['…']).collect()
 }
 
-const TEST_WORDS: &[&str] = &[
-    "test",
-    "tests",
-    "pytest",
-    "unittest",
-    "nextest",
-    "jest",
-    "vitest",
-    "mocha",
-    "rspec",
-    "ctest",
-    "tox",
-    "nox",
-    "phpunit",
-    "spec",
-    "e2e",
-    "integration",
-];
-const LINT_WORDS: &[&str] = &[
-    "lint",
-    "linter",
-    "clippy",
-    "fmt",
-    "format",
-    "eslint",
-    "prettier",
-    "ruff",
-    "black",
-    "flake8",
-    "pylint",
-    "mypy",
-    "pyright",
-    "rubocop",
-    "vet",
-    "golangci",
-    "shellcheck",
-    "stylelint",
-    "biome",
-    "gofmt",
-    "rustfmt",
-    "typos",
-];
-const BUILD_WORDS: &[&str] = &[
-    "build", "compile", "tsc", "assemble", "make", "cmake", "ninja", "javac", "gcc", "webpack",
-];
+const TEST_WORDS: &str = "test tests pytest unittest nextest jest vitest mocha rspec ctest tox nox phpunit spec e2e integration";
+const LINT_WORDS: &str = "lint linter clippy fmt format eslint prettier ruff black flake8 pylint mypy pyright rubocop vet golangci
+    shellcheck stylelint biome gofmt rustfmt typos";
+const BUILD_WORDS: &str = "build compile tsc assemble make cmake ninja javac gcc webpack";
 
 /// The kind that the name and the command suggest. The name takes precedence over the command; tests take
 /// precedence over linters, and linters over builds, because a command that does several things must not skip
@@ -346,7 +305,7 @@ fn kind_of(name: &str, run: &str) -> CheckKind {
             (CheckKind::Lint, LINT_WORDS),
             (CheckKind::Build, BUILD_WORDS),
         ] {
-            if words.iter().any(|word| known.contains(&word.as_str())) {
+            if words.iter().any(|word| has_word(known, word)) {
                 return kind;
             }
         }

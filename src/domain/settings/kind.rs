@@ -1,6 +1,5 @@
 //! The kinds of setting values: how each is read, and its JSON Schema.
 
-use super::Form;
 use crate::duration;
 use crate::pattern::Pattern;
 use crate::suggest::did_you_mean;
@@ -9,6 +8,23 @@ use crate::yaml::{Node, read};
 use serde_json::{Value as Json, json};
 use std::marker::PhantomData;
 use std::time::Duration;
+
+/// How a value is written outside YAML: in a flag, an action input or a variable.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// `true` or `false`.
+    Truth,
+    /// One word or number.
+    Word,
+    /// Text, used unchanged.
+    Text,
+    /// A list with one item per line; a flag is repeated.
+    Lines,
+    /// A list with one item per line; a flag is repeated, and each of its values is one unchanged item.
+    Arguments,
+    /// YAML.
+    Tree,
+}
 
 /// A kind of value.
 pub trait Kind {

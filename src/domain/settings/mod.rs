@@ -19,7 +19,7 @@ pub use choice::{
     KnownFailures, OnFinding, OnProtected, ProveNewTests, PullRequest, Report, ReviewFindings,
     ReviewThreads, Sandbox, SignalPolicy, TestChangePolicy,
 };
-pub use kind::{Network, Progress};
+pub use kind::{Form, Network, Progress};
 pub use roles::{RoleAgent, Roles};
 pub use table::{MAX_RETRIES, NAMES, Resolved, Settings, keys};
 
@@ -44,6 +44,19 @@ pub enum Scope {
     Trigger,
     /// The process rather than the run: a resumed run does not keep it.
     Process,
+}
+
+impl From<&RoleAgent> for Settings {
+    /// The settings of a role, with precedence over those of the implementer.
+    fn from(role: &RoleAgent) -> Self {
+        Self {
+            agent: role.agent.clone(),
+            agent_command: role.agent_command.clone(),
+            agent_args: role.agent_args.clone(),
+            model: role.model.clone(),
+            ..Self::default()
+        }
+    }
 }
 
 /// The topic of a setting: a heading of the help and of the reference.
@@ -84,23 +97,6 @@ impl Group {
             Self::Triggers => "Who may ask for a run",
         }
     }
-}
-
-/// How a value is written outside YAML: in a flag, an action input or a variable.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Form {
-    /// `true` or `false`.
-    Truth,
-    /// One word or number.
-    Word,
-    /// Text, used unchanged.
-    Text,
-    /// A list with one item per line; a flag is repeated.
-    Lines,
-    /// A list with one item per line; a flag is repeated, and each of its values is one unchanged item.
-    Arguments,
-    /// YAML.
-    Tree,
 }
 
 /// The default of a setting.
@@ -276,7 +272,7 @@ impl Resolved {
     /// These settings with another agent, which does not get this agent's command, arguments or model.
     #[must_use]
     pub fn with_agent(&self, own: &RoleAgent) -> Self {
-        let merged = own.settings().or(Settings {
+        let merged = Settings::from(own).or(Settings {
             agent: Some(self.agent.clone()),
             agent_command: self.agent_command.clone(),
             agent_args: Some(self.agent_args.clone()),

@@ -1,8 +1,7 @@
 //! The setting `roles`: the agents of the roles other than the implementer.
 
-use super::Form;
-use super::kind::{Kind, OneOf, Text, Texts, text_schema, texts_schema};
-use super::{AGENTS, Settings};
+use super::AGENTS;
+use super::kind::{Form, Kind, OneOf, Text, Texts, text_schema, texts_schema};
 use crate::attempt::Role;
 use crate::suggest::did_you_mean;
 use crate::text_error::Fault;
@@ -35,17 +34,6 @@ impl RoleAgent {
             (Some(agent), None) => agent.to_owned(),
             (None, Some(model)) => format!("the model {model}"),
             (None, None) => "other arguments".to_owned(),
-        }
-    }
-
-    /// These settings, with precedence over those of the implementer.
-    pub fn settings(&self) -> Settings {
-        Settings {
-            agent: self.agent.clone(),
-            agent_command: self.agent_command.clone(),
-            agent_args: self.agent_args.clone(),
-            model: self.model.clone(),
-            ..Settings::default()
         }
     }
 }
@@ -240,6 +228,7 @@ fn role_agent(key: &str, node: &Node) -> Result<RoleAgent, Fault> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::settings::Settings;
 
     fn read(text: &str) -> Result<Roles, String> {
         let mut settings = Settings::default();

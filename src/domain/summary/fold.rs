@@ -280,9 +280,8 @@ impl RunSummary {
         };
         if ran {
             let place = event.phase.map(|place| task.counted_place(place));
-            let of_attempt = (attempt, place);
             task.checks
-                .push(CheckLine::new(result, of_attempt, &event.ts));
+                .push(CheckLine::new(result, attempt, place, &event.ts));
         }
         let says = !matches!(result.outcome, CheckOutcome::Passed | CheckOutcome::Aborted);
         if ran && says {

@@ -1,11 +1,12 @@
 //! Converts the values of events to the parts of a summary.
 
-use super::{CheckLine, Counted, HistoryLine, RunUsage, TaskSummary};
+use super::{CheckLine, HistoryLine, RunUsage, TaskSummary};
 use crate::agent::Usage;
 use crate::assess::AssessmentKind;
 use crate::attempt::{Blame, BlamedTest, PhaseName};
-use crate::checks::verdict::{CheckOutcome, CheckResult, HistoryEntry};
+use crate::checks::verdict::{CheckOutcome, CheckResult};
 use crate::event::{TaskEnded, TaskLine};
+use crate::history::HistoryEntry;
 use crate::outcome::{Outcome, TaskEnd, listed};
 use std::collections::BTreeMap;
 
@@ -122,42 +123,15 @@ impl TaskSummary {
             } else {
                 TaskEnd::Pending
             },
-            verified: false,
-            reason: None,
-            commit: None,
-            attempts: 0,
-            retries: 0,
             max_retries: line.max_retries,
-            nudges: 0,
-            turns: Vec::new(),
-            history: Vec::new(),
-            checks: Vec::new(),
-            proofs: Vec::new(),
-            failing_tests: Vec::new(),
-            evidence: Vec::new(),
-            signals: Vec::new(),
-            held: Vec::new(),
-            answer: None,
-            structured_output: None,
-            reviews: Vec::new(),
-            findings: Vec::new(),
-            failed_report: None,
-            changes_made: None,
-            changed_files: Vec::new(),
             message: match (line.done, line.selected) {
                 (true, _) => "done before this run".into(),
                 (false, true) => "not reached".into(),
                 (false, false) => "not selected".into(),
             },
-            patch: None,
-            refused_by_hook: None,
-            agent_commits: 0,
-            verifications: 0,
-            elapsed_ms: 0,
-            usage: RunUsage::default(),
             line: line.line,
             selected: line.selected,
-            counted: Counted::default(),
+            ..Self::default()
         }
     }
 }
@@ -177,7 +151,8 @@ impl From<&HistoryEntry> for HistoryLine {
 impl CheckLine {
     pub(super) fn new(
         result: &CheckResult,
-        (attempt, place): (u32, Option<PhaseName>),
+        attempt: u32,
+        place: Option<PhaseName>,
         ended_at: &str,
     ) -> Self {
         let passed = matches!(result.outcome, CheckOutcome::Passed);

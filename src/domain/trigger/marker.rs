@@ -1,6 +1,7 @@
 //! The state that Sprag keeps in its own comment between runs: one invisible HTML comment in the first line.
 //! Readers must check that the comment is Sprag's own.
 
+pub use super::run_name::MARKER;
 use super::run_name::RunName;
 use super::{Request, head};
 use crate::outcome::RunStatus;
@@ -8,9 +9,6 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-
-/// The beginning of a comment by Sprag, in any version.
-pub const MARKER: &str = "<!-- sprag:state ";
 
 /// The beginning of a review posted by a run, see [`super::run_name::RunName::review_marker`].
 const OWN: &str = "<!-- sprag:review ";

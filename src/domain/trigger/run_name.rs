@@ -2,10 +2,12 @@
 //! work on the same pull request.
 
 use super::clean::clean_line;
-use super::marker::MARKER;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
+
+/// The beginning of a comment by Sprag, in any version.
+pub const MARKER: &str = "<!-- sprag:state ";
 
 const PROGRAM: &str = "Sprag";
 const MAX_PART: usize = 80;

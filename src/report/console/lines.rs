@@ -76,7 +76,7 @@ fn event_lines(event: &Event, summary: &RunSummary, verbosity: Verbosity) -> Vec
             passed,
             elapsed_ms,
             log,
-        } => setup_ended(command, (exit, *passed), *elapsed_ms, log.as_deref()),
+        } => setup_ended(command, exit, *passed, *elapsed_ms, log.as_deref()),
         EventKind::CheckStarted { name, .. } => {
             let name = text::short_line(name, 100);
             one(Tone::Plain, format!("  check {name}: running"))
@@ -99,7 +99,7 @@ fn event_lines(event: &Event, summary: &RunSummary, verbosity: Verbosity) -> Vec
         EventKind::RetryScheduled { .. } => retry_scheduled(event, summary, verbosity),
         EventKind::NudgeResolved { k, of } => {
             let unchanged = sentence::last_unchanged(summary, task);
-            let resolved = sentence::resolved((*k, *of), unchanged);
+            let resolved = sentence::resolved(*k, *of, unchanged);
             one(Tone::Good, format!("  {resolved}"))
         }
         EventKind::VerificationSkipped { reason } => {
@@ -162,7 +162,7 @@ fn retry_scheduled(event: &Event, summary: &RunSummary, verbosity: Verbosity) ->
     } else {
         sentence::counted
     };
-    let message = say(*how, (*n, *of), reason, *delay_ms, (last, event.phase));
+    let message = say(*how, *n, *of, reason, *delay_ms, (last, event.phase));
     let said = sentence::indicators(indicators);
     let first = Line::new(Tone::Warn, format!("  {message}"));
     std::iter::once(first)
@@ -172,7 +172,8 @@ fn retry_scheduled(event: &Event, summary: &RunSummary, verbosity: Verbosity) ->
 
 fn setup_ended(
     command: &str,
-    (exit, passed): (&str, bool),
+    exit: &str,
+    passed: bool,
     elapsed_ms: u64,
     log: Option<&str>,
 ) -> Vec<Line> {

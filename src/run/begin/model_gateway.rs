@@ -81,7 +81,8 @@ impl Configurations {
     /// that gets no key unless `is_asked_for`.
     fn line(
         &self,
-        (setting, is_asked_for): (settings::Gateway, bool),
+        setting: settings::Gateway,
+        is_asked_for: bool,
         task: &TaskConfig,
     ) -> Option<GatewayLine> {
         let routes = self.of_task(task)?;
@@ -190,7 +191,8 @@ impl ModelGateway {
             args.extend(routes::take_over(
                 route,
                 agent,
-                (&server.url(), account.token()),
+                &server.url(),
+                account.token(),
                 env,
             ));
         }
@@ -232,7 +234,7 @@ impl ModelGateway {
         for task in tasks.flat_map(TaskConfig::in_each_role) {
             let line = self
                 .configurations
-                .line((self.setting, self.is_asked_for), &task);
+                .line(self.setting, self.is_asked_for, &task);
             let known = |line: &GatewayLine| lines.iter().any(|it| it.agent == line.agent);
             let new = line.filter(|line| !known(line));
             lines.extend(new);
@@ -263,8 +265,8 @@ fn bypass_proxy(env: &mut Vec<(OsString, OsString)>) {
 
 /// Whether the key of a task's agent would stay with Sprag; `None` for the built-in agent.
 pub fn line(context: &Context, run: &RunConfig, task: &TaskConfig) -> Option<GatewayLine> {
-    let asked = (run.settings.gateway, is_asked_for(context, run));
-    Configurations::read(context).line(asked, task)
+    let is_asked_for = is_asked_for(context, run);
+    Configurations::read(context).line(run.settings.gateway, is_asked_for, task)
 }
 
 /// Whether the user chose how the gateway is used, or set a limit that only the gateway can enforce within a turn.

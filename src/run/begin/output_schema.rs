@@ -47,7 +47,7 @@ impl SchemaSource {
             Self::Inline(text) => ("output_schema".to_owned(), text.clone().into_bytes()),
             Self::File(path) => {
                 let name = path_within(path, real.work_tree());
-                let text = read(context, (real, path), request, repo)?;
+                let text = read(context, real, path, request, repo)?;
                 (format!("the output schema {name}"), text)
             }
         };
@@ -63,7 +63,8 @@ impl SchemaSource {
 
 fn read(
     context: &Context,
-    (real, path): (&Real, &Path),
+    real: &Real,
+    path: &Path,
     request: Option<&RunRequest>,
     repo: Option<&Repo>,
 ) -> Result<Vec<u8>> {

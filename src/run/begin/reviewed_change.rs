@@ -87,7 +87,7 @@ pub(crate) async fn reviewed_change(
                     .await
                     .map_err(|error| failed(&error))?,
             };
-            let found = from_remote(context, actions, &repo, (&base, &to));
+            let found = from_remote(context, actions, &repo, &base, &to);
             (base, found.map_err(|error| failed(&error))?)
         }
         None => {
@@ -147,7 +147,8 @@ fn from_remote(
     context: &Context,
     actions: &ActionsEnvironment,
     repo: &Repo,
-    (base, to): (&str, &RevId),
+    base: &str,
+    to: &RevId,
 ) -> std::result::Result<Option<RevId>, RemoteError> {
     let remote = lookup::remote(context, actions)?;
     let cancel = Cancel::new();

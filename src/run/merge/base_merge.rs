@@ -198,7 +198,7 @@ fn attempt(
         })),
         Err(RebaseError::Conflict { paths, .. }) => {
             let may_resolve = may_resolve(context, parts, config, &paths);
-            conflict(repo, tips, (subject, &who), &paths, may_resolve)
+            conflict(repo, tips, subject, &who, &paths, may_resolve)
         }
         Err(error) => over(TaskEnd::Failed, Reason::Environment, error.to_string()),
     }
@@ -208,7 +208,8 @@ fn attempt(
 fn conflict(
     repo: &Repo,
     tips: Tips,
-    (subject, who): (String, &Identity),
+    subject: String,
+    who: &Identity,
     paths: &[Vec<u8>],
     may_resolve: Result<(), String>,
 ) -> Attempt {
@@ -289,8 +290,9 @@ fn landed(parts: &mut Parts<'_>, config: &TaskConfig, commit: RevId) -> End {
 async fn taken(parts: &mut Parts<'_>, config: &TaskConfig, merge: Merge) -> anyhow::Result<End> {
     let nothing = |end, reason, why| Ok(End::of(ended(end, reason, why)));
     let mut before = Before::at(parts.tree.repo.base_tree());
-    let place = (&merge.commit, &mut before);
-    let moved = move_and_verify_with_reruns(&mut parts.for_checks(), place, &[config]).await?;
+    let (to, checks) = (&merge.commit, [config]);
+    let moved =
+        move_and_verify_with_reruns(&mut parts.for_checks(), to, &mut before, &checks).await?;
     let known = match moved {
         Moved::There(known) => known,
         Moved::Back(NotMoved::Fails(failing)) => {
@@ -353,8 +355,15 @@ async fn resolve(
         tips,
     } = conflict;
     let plan = plan_for_agent(plan, &marked, &tips);
-    let sides = (&tips.ours, &tips.theirs, &tips.fork);
-    let merging = Merging::of(&parts.tree.repo, sides, marked.files, (subject, told));
+    let merging = Merging::of(
+        &parts.tree.repo,
+        &tips.ours,
+        &tips.theirs,
+        &tips.fork,
+        marked.files,
+        subject,
+        told,
+    );
     let merging = match merging {
         Ok(merging) => merging,
         Err(error) => return Ok(Err(error.to_string())),

@@ -41,9 +41,12 @@ impl Merging {
     /// When git cannot compare them.
     pub fn of(
         repo: &Repo,
-        (ours, theirs, fork): (&RevId, &RevId, &RevId),
+        ours: &RevId,
+        theirs: &RevId,
+        fork: &RevId,
         files: Vec<ConflictedFile>,
-        (subject, conflict): (String, String),
+        subject: String,
+        conflict: String,
     ) -> Result<Self, RemoteError> {
         let mut touched = BTreeSet::from_iter(repo.paths_between(fork, ours)?);
         touched.extend(repo.paths_between(fork, theirs)?);

@@ -4,7 +4,7 @@ use crate::domain::agent::TodoItem;
 use crate::domain::attempt::{
     Expect, PhaseSpec, Policy, Record, Role, TurnKey, TurnPurpose, are_named,
 };
-use crate::domain::checks::verdict::{AttemptOutcome, HistoryEntry};
+use crate::domain::history::{AttemptOutcome, HistoryEntry};
 use crate::domain::plan::Task;
 use crate::domain::prompt::NudgeKind;
 use crate::domain::snapshot::Fingerprint;

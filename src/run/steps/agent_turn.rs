@@ -77,8 +77,8 @@ pub(crate) async fn run_agent(
     let by_gateway = parts.setup.gateway.end_turn();
     let mut report = report_of(heard, &how, &ended);
     let mut exit = turn_exit(&ended.exit, &agent);
-    let seen = (&mut report, &mut exit);
-    apply_gateway_report(&mut parts.emit, &by_gateway, limits, seen);
+    let emit = &mut parts.emit;
+    apply_gateway_report(emit, &by_gateway, limits, &mut report, &mut exit);
     Ok(AgentEnd {
         exit,
         cancelled: match ended.exit {
@@ -189,7 +189,8 @@ fn apply_gateway_report(
     emit: &mut Emitter<'_>,
     cost: &TurnCost,
     limits: SpendLimits,
-    (report, exit): (&mut AgentReport, &mut TurnExit),
+    report: &mut AgentReport,
+    exit: &mut TurnExit,
 ) {
     if let (Some(model), Some(_)) = (&cost.unpriced, limits.cost_usd) {
         emit.warn_once(&format!(

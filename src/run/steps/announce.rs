@@ -68,8 +68,8 @@ fn scheduled(run: &TaskRun<'_>, step: &Step) -> Option<EventKind> {
                 Some(StructuredOutput::Misfit { why }) => why.clone(),
                 _ => String::new(),
             };
-            let count = (*n, run.row(*key).nudges);
-            Some(retry_scheduled(RetryKind::Output, count, reason))
+            let nudges = run.row(*key).nudges;
+            Some(retry_scheduled(RetryKind::Output, *n, nudges, reason))
         }
         Step::RunAgent {
             key,
@@ -77,7 +77,7 @@ fn scheduled(run: &TaskRun<'_>, step: &Step) -> Option<EventKind> {
         } => Some(EventKind::RetryScheduled {
             how: RetryKind::Nudge,
             n: *n,
-            of: nudges_of(run, key.phase, (*n, *kind)),
+            of: nudges_of(run, key.phase, *n, *kind),
             reason: kind.reason().map_or(reason, str::to_owned),
             indicators,
             delay_ms: 0,
@@ -96,15 +96,15 @@ fn scheduled(run: &TaskRun<'_>, step: &Step) -> Option<EventKind> {
             message: String::new(),
         }),
         Step::Wait { ms, why } => {
-            let count = (state.waits + 1, run.policy.waits);
-            Some(wait_scheduled(count, why.clone(), *ms))
+            let (waits, most) = (state.waits + 1, run.policy.waits);
+            Some(wait_scheduled(waits, most, why.clone(), *ms))
         }
         _ => None,
     }
 }
 
 /// The event for repetition `n` of `of`, at once and without indicators.
-pub(super) fn retry_scheduled(how: RetryKind, (n, of): (u32, u32), reason: String) -> EventKind {
+pub(super) fn retry_scheduled(how: RetryKind, n: u32, of: u32, reason: String) -> EventKind {
     EventKind::RetryScheduled {
         how,
         n,
@@ -117,7 +117,7 @@ pub(super) fn retry_scheduled(how: RetryKind, (n, of): (u32, u32), reason: Strin
 }
 
 /// The event for wait `n` of `of`.
-pub(super) fn wait_scheduled((n, of): (u32, u32), reason: String, delay_ms: u64) -> EventKind {
+pub(super) fn wait_scheduled(n: u32, of: u32, reason: String, delay_ms: u64) -> EventKind {
     EventKind::RetryScheduled {
         how: RetryKind::Wait,
         n,
@@ -131,7 +131,7 @@ pub(super) fn wait_scheduled((n, of): (u32, u32), reason: String, delay_ms: u64)
 
 /// The number of possible nudges. A turn that claims a result is nudged only once, any other until the
 /// budget of its phase is spent.
-fn nudges_of(run: &TaskRun<'_>, phase: usize, (n, kind): (u32, NudgeKind)) -> u32 {
+fn nudges_of(run: &TaskRun<'_>, phase: usize, n: u32, kind: NudgeKind) -> u32 {
     if kind.shows_unchanged() {
         n
     } else {

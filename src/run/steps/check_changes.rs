@@ -56,7 +56,7 @@ pub fn named_at_start<'c>(
     checks: impl IntoIterator<Item = &'c Check>,
 ) -> Named {
     let changes = raw.changes.iter().chain(&raw.uncounted).cloned();
-    let start = Before::new(repo, &Rc::new(repo.blob_reader()), None, changes);
+    let start = StartTree::new(repo, &Rc::new(repo.blob_reader()), None, changes);
     Named::of(checks.into_iter().map(|check| check.run.as_str()), &start)
 }
 
@@ -86,10 +86,10 @@ pub fn check_changes(
         }
     };
     let objects = Rc::new(repo.blob_reader());
-    let start = Before::new(repo, &objects, original.as_ref(), all.into_values());
+    let start = StartTree::new(repo, &objects, original.as_ref(), all.into_values());
     let settings = &config.settings;
     let commands = config.checks.iter().map(|check| check.run.as_str());
-    let judges = Judges::of(commands, &start, (&settings.judges, &settings.product));
+    let judges = Judges::of(commands, &start, &settings.judges, &settings.product);
     let moved = start.moved(&judges);
     for (path, change) in &start.changes {
         let own = own.get(&change.path);
@@ -99,7 +99,7 @@ pub fn check_changes(
         // A file that an earlier task has added was there when this one started.
         let since_base = change.kind == ChangeKind::Added
             && own.is_some_and(|own| own.kind != ChangeKind::Added);
-        let at_base = Before::new(repo, &objects, None, own.cloned());
+        let at_base = StartTree::new(repo, &objects, None, own.cloned());
         let (start, change) = match own.filter(|_| since_base) {
             Some(own) => (&at_base, own),
             None => (&start, change),
@@ -167,7 +167,13 @@ fn since_then(earlier: Vec<Change>, own: &BTreeMap<Vec<u8>, Change>) -> BTreeMap
 }
 
 /// Notes a change of a path with this role. `is_own` says that the task has made it.
-fn note(found: &mut CheckChanges, start: &Before<'_>, is_own: bool, change: &Change, role: Role) {
+fn note(
+    found: &mut CheckChanges,
+    start: &StartTree<'_>,
+    is_own: bool,
+    change: &Change,
+    role: Role,
+) {
     let path = display_path(&change.path);
     let is_new = change.kind == ChangeKind::Added;
     let (names, rules) = match role {
@@ -250,7 +256,7 @@ fn digest(tests: &TestChanges, raw: &RawSnapshot) -> String {
 }
 
 /// The state before the changes.
-struct Before<'r> {
+struct StartTree<'r> {
     repo: &'r Repo,
     /// One process of git reads all files.
     objects: Rc<BlobReader<'r>>,
@@ -263,7 +269,7 @@ struct Before<'r> {
     links: OnceCell<Vec<(String, PathBuf)>>,
 }
 
-impl<'r> Before<'r> {
+impl<'r> StartTree<'r> {
     fn new(
         repo: &'r Repo,
         objects: &Rc<BlobReader<'r>>,
@@ -463,7 +469,7 @@ impl<'r> Before<'r> {
     }
 }
 
-impl Start for Before<'_> {
+impl Start for StartTree<'_> {
     fn is_file(&self, path: &str) -> bool {
         match self.changes.get(path) {
             Some(change) => change.kind != ChangeKind::Added,

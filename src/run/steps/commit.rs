@@ -114,12 +114,11 @@ async fn try_commit(
     let done = done_status(run);
     let plan = tree.plan.content(Some((&run.task.id, &done)))?;
     let protected = Arc::clone(&run.config.protected_paths);
-    let (permit, policy) = ((permit, raw.as_ref()), (setup, protected.as_ref()));
-    let Some(staged) = stage(tree, permit, policy, plan, parent)? else {
-        return nothing_to_commit(setup, tree, accounts, emit, run, (&raw, squashed.is_some()));
+    let Some(staged) = stage(tree, permit, &raw, setup, protected.as_ref(), plan, parent)? else {
+        return nothing_to_commit(setup, tree, accounts, emit, run, &raw, squashed.is_some());
     };
     let message = message(setup, tree, run, squashed.as_ref());
-    let message = match ask_hooks(setup, tree, emit, run, (&staged, &raw), message).await? {
+    let message = match ask_hooks(setup, tree, emit, run, &staged, &raw, message).await? {
         Hooked::Agreed(message) => message,
         Hooked::Ended(observation) => return Ok(observation),
     };
@@ -146,7 +145,8 @@ async fn try_commit(
         accounts,
         emit,
         run,
-        (&intent, changed_paths(&raw)),
+        &intent,
+        changed_paths(&raw),
     );
     Ok(Observation::Committed {
         commit: Some(intent.commit),
@@ -257,7 +257,8 @@ fn nothing_to_commit(
     accounts: &mut Accounts,
     emit: &mut Emitter<'_>,
     run: &TaskRun<'_>,
-    (raw, squashed): (&RawSnapshot, bool),
+    raw: &RawSnapshot,
+    squashed: bool,
 ) -> anyhow::Result<Observation> {
     if squashed {
         mark_done(tree, run)?;
@@ -301,7 +302,8 @@ fn landed(
     accounts: &mut Accounts,
     emit: &mut Emitter<'_>,
     run: &TaskRun<'_>,
-    (intent, files): (&LandingIntent, Vec<String>),
+    intent: &LandingIntent,
+    files: Vec<String>,
 ) {
     tree.plan.saved();
     carry_verdict(tree, accounts, run);
@@ -411,7 +413,7 @@ pub(crate) fn recover_commit(
     if !tree.plan.is_done(&run.task.id) {
         mark_done(tree, run)?;
     }
-    landed(setup, tree, accounts, emit, run, (&intent, files));
+    landed(setup, tree, accounts, emit, run, &intent, files);
     run.journal.observe(Observation::Committed {
         commit: Some(commit),
     })

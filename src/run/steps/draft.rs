@@ -48,12 +48,13 @@ const PLAN_LIMIT: u64 = 1 << 20;
 /// When the run's own state or the plan cannot be written.
 pub async fn draft_plan(
     parts: &mut Parts<'_>,
-    (task, start): &(Task, TaskStart),
+    task: &Task,
+    start: &TaskStart,
     wanted: &DraftRequest,
 ) -> anyhow::Result<Outcome> {
     let (setup, tree) = (&parts.setup, &mut parts.tree);
     let (accounts, emit) = (&mut parts.accounts, &mut parts.emit);
-    let mut run = start_task(setup, tree, accounts, emit, task, (start, false))?;
+    let mut run = start_task(setup, tree, accounts, emit, task, start, false)?;
     let outcome = match drafted(parts, &mut run, wanted).await? {
         Ok(draft) if wanted.only_shown => {
             run.final_message = Some(draft.text);
@@ -90,11 +91,13 @@ async fn drafted(
             return Ok(Err(Outcome::Budget { message }));
         }
         if let Some(problem) = &problem {
-            let count = (number - 1, MAX_DRAFTS - 1);
             let why = one_line(&problem.why, 500);
-            parts
-                .emit
-                .emit(retry_scheduled(RetryKind::Retry, count, why));
+            parts.emit.emit(retry_scheduled(
+                RetryKind::Retry,
+                number - 1,
+                MAX_DRAFTS - 1,
+                why,
+            ));
         }
         let text = prompt(&wanted.request, problem.as_ref());
         match lasting_turn(parts, run, number, &text).await? {
@@ -149,7 +152,7 @@ async fn lasting_turn(
         let Transient {
             why,
             retry_after_ms,
-        } = match turn(parts, run, (number, turns), text.to_owned()).await? {
+        } = match turn(parts, run, number, turns, text.to_owned()).await? {
             Ok(came) => return Ok(came),
             Err(transient) => transient,
         };
@@ -161,8 +164,8 @@ async fn lasting_turn(
             }
         };
         waits += 1;
-        let count = (waits, run.policy.waits);
-        parts.emit.emit(wait_scheduled(count, why, ms));
+        let most = run.policy.waits;
+        parts.emit.emit(wait_scheduled(waits, most, why, ms));
         wait(&parts.setup, ms).await;
         if let Some(by) = parts.setup.interruption() {
             return Ok(Turn::Ended(by.outcome()));
@@ -173,7 +176,8 @@ async fn lasting_turn(
 async fn turn(
     parts: &mut Parts<'_>,
     run: &TaskRun<'_>,
-    (number, turn): (u32, u32),
+    number: u32,
+    turn: u32,
     text: String,
 ) -> anyhow::Result<Result<Turn, Transient>> {
     let (_, before) = parts.tree.snapshot(&mut parts.emit);
@@ -195,7 +199,7 @@ async fn turn(
     let inspected = parts.tree.repo.change().inspect_turn(&mark)?;
     let (raw, after) = parts.tree.snapshot(&mut parts.emit);
     let drafts = drafts_of(parts, &end, raw.as_deref());
-    undo(parts, run, (raw.as_deref(), &before))?;
+    undo(parts, run, raw.as_deref(), &before)?;
     for warning in &inspected.warnings {
         parts.emit.warn(warning.clone());
     }
@@ -301,7 +305,8 @@ fn drafts_of(
 fn undo(
     parts: &mut Parts<'_>,
     run: &TaskRun<'_>,
-    (raw, before): (Option<&RawSnapshot>, &Snapshot),
+    raw: Option<&RawSnapshot>,
+    before: &Snapshot,
 ) -> anyhow::Result<()> {
     let (id, task) = (&parts.setup.run_id, run.task.id.as_str());
     if let Some(kept) = parts.tree.repo.change().set_aside(id, task)? {
@@ -404,10 +409,18 @@ fn commit(parts: &mut Parts<'_>, draft: &Draft, path: &Path) -> anyhow::Result<R
     };
     // The commit contains only the plan, which Sprag writes, so no path is protected.
     let nothing = ProtectedPaths::default();
-    let (permit, policy) = ((Committable::plan_only(), &*raw), (&parts.setup, &nothing));
+    let (permit, setup) = (Committable::plan_only(), &parts.setup);
     let tree = &mut parts.tree;
-    let staged = stage(tree, permit, policy, Some(content), head_of(&raw))?
-        .with_context(|| format!("{} is ignored by git", path.display()))?;
+    let staged = stage(
+        tree,
+        permit,
+        &raw,
+        setup,
+        &nothing,
+        Some(content),
+        head_of(&raw),
+    )?
+    .with_context(|| format!("{} is ignored by git", path.display()))?;
     let title = without_references(&one_line(&draft.plan.title, 200));
     let run = parts.setup.run_link();
     let message = format!("[sprag] Draft plan: {title}\n\nSprag-Run: {run}\n");

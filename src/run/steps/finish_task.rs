@@ -2,8 +2,8 @@
 
 use crate::domain::agent::{TodoItem, TodoStatus, progress};
 use crate::domain::attempt::{Blame, BlamedTest, TaskState, evidence};
-use crate::domain::checks::verdict::{AttemptOutcome, HistoryEntry};
 use crate::domain::event::{EventKind, TaskEnded};
+use crate::domain::history::{AttemptOutcome, HistoryEntry};
 use crate::domain::outcome::{Outcome, Reason, TaskEnd};
 use crate::domain::plan::{StatusUpdate, TaskId, TaskStatus};
 use crate::domain::snapshot::{RevId, Snapshot};

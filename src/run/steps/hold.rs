@@ -39,7 +39,7 @@ pub(crate) fn hold_protected(
     if paths.is_empty() {
         return ((Some(raw), after), None);
     }
-    let taken = taken_out(parts, run, number, (&raw, &held), &paths);
+    let taken = taken_out(parts, run, number, &raw, &held, &paths);
     if let Err(why) = &taken {
         parts.emit.warn(format!(
             "changes of protected paths could not be removed: {why:#}"
@@ -52,7 +52,8 @@ fn taken_out(
     parts: &mut Parts<'_>,
     run: &TaskRun<'_>,
     number: u32,
-    (raw, held): (&RawSnapshot, &RawSnapshot),
+    raw: &RawSnapshot,
+    held: &RawSnapshot,
     paths: &BTreeSet<Vec<u8>>,
 ) -> anyhow::Result<HeldBack> {
     let patch = parts.tree.repo.patch(held)?;

@@ -34,7 +34,8 @@ pub(crate) async fn ask_hooks(
     tree: &mut WorkTree,
     emit: &mut Emitter<'_>,
     task: &TaskRun<'_>,
-    (staged, raw): (&Staged, &RawSnapshot),
+    staged: &Staged,
+    raw: &RawSnapshot,
     message: String,
 ) -> anyhow::Result<Hooked> {
     let commit = (staged, raw);

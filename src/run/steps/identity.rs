@@ -15,7 +15,7 @@ const NOBODY: (&str, &str) = ("sprag", "sprag@localhost");
 /// The author of the commits of a run in this repository.
 pub(crate) fn identity_of_commits(in_actions: bool, repo: &Repo) -> Identity {
     if in_actions {
-        named(BOT)
+        named(BOT.0, BOT.1)
     } else {
         repo.configured_identity().unwrap_or_else(nobody)
     }
@@ -42,10 +42,10 @@ pub(crate) fn require_signature(setup: &Setup, repo: &Repo) -> Result<()> {
 
 /// The author if git has no identity configured.
 pub(crate) fn nobody() -> Identity {
-    named(NOBODY)
+    named(NOBODY.0, NOBODY.1)
 }
 
-fn named((name, email): (&str, &str)) -> Identity {
+fn named(name: &str, email: &str) -> Identity {
     Identity {
         name: name.into(),
         email: email.into(),

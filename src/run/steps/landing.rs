@@ -59,8 +59,10 @@ pub(crate) fn violation(error: &anyhow::Error) -> Option<String> {
 /// When staging fails, the permit is for another tree, or the policy forbids the staged changes.
 pub(crate) fn stage(
     tree: &mut WorkTree,
-    (permit, raw): (Committable, &RawSnapshot),
-    (setup, protected): (&Setup, &ProtectedPaths),
+    permit: Committable,
+    raw: &RawSnapshot,
+    setup: &Setup,
+    protected: &ProtectedPaths,
     plan: Option<PlanContent>,
     parent: Option<RevId>,
 ) -> anyhow::Result<Option<Staged>> {

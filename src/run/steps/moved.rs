@@ -98,7 +98,8 @@ impl Before {
 /// When the run's own state cannot be written.
 pub async fn move_and_verify(
     parts: &mut CheckParts<'_, '_>,
-    (to, before): (&RevId, &mut Before),
+    to: &RevId,
+    before: &mut Before,
     checks: &[&TaskConfig],
 ) -> anyhow::Result<Moved> {
     let intent = match parts.tree.move_to(to, parts.emit)? {
@@ -119,14 +120,14 @@ pub async fn move_and_verify(
 /// When the run's own state cannot be written.
 pub async fn move_and_verify_with_reruns(
     parts: &mut CheckParts<'_, '_>,
-    (to, before): (&RevId, &mut Before),
+    to: &RevId,
+    before: &mut Before,
     checks: &[&TaskConfig],
 ) -> anyhow::Result<Moved> {
     let reruns = checks.iter().map(|config| config.settings.flaky_reruns);
     let mut left = reruns.max().unwrap_or(0);
     loop {
-        let place = (to, &mut *before);
-        match move_and_verify(parts, place, checks).await? {
+        match move_and_verify(parts, to, before, checks).await? {
             Moved::Back(NotMoved::Fails(failing)) if left > 0 => {
                 left -= 1;
                 parts

@@ -33,8 +33,8 @@ pub fn record_plan_end(
     let plan = tree.plan.content(None)?;
     // The commit contains only the plan, whose content the policy judges, so no path is protected.
     let nothing = ProtectedPaths::default();
-    let (permit, policy) = ((Committable::plan_only(), raw.as_ref()), (setup, &nothing));
-    let Some(staged) = stage(tree, permit, policy, plan, head_of(&raw))? else {
+    let permit = Committable::plan_only();
+    let Some(staged) = stage(tree, permit, &raw, setup, &nothing, plan, head_of(&raw))? else {
         tree.plan.saved();
         return Ok(());
     };

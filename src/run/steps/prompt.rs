@@ -2,7 +2,7 @@
 
 use crate::domain::attempt::{Expect, Phase, TurnKey, TurnPurpose};
 use crate::domain::checks::signals::Signal;
-use crate::domain::checks::verdict::HistoryEntry;
+use crate::domain::history::HistoryEntry;
 use crate::domain::outcome::short;
 use crate::domain::output_schema::StructuredOutput;
 use crate::domain::plan::Task;
@@ -58,8 +58,10 @@ pub fn first_prompt(
     prompt(&input(
         state,
         task,
-        (instructions.as_deref(), ""),
-        (part, purpose),
+        instructions.as_deref(),
+        "",
+        part,
+        purpose,
     ))
 }
 
@@ -70,7 +72,8 @@ pub fn first_prompt(
 pub(crate) fn write_prompt(
     parts: &mut Parts<'_>,
     run: &TaskRun<'_>,
-    (key, purpose): (TurnKey, &TurnPurpose),
+    key: TurnKey,
+    purpose: &TurnPurpose,
     resumed: bool,
 ) -> anyhow::Result<Prompt> {
     let notes = parts.notes.shown(run.task.id.as_str());
@@ -139,8 +142,10 @@ fn prompt_text(
     let mut input = input(
         plan,
         run.task,
-        (instructions.as_deref(), notes),
-        (part, purpose),
+        instructions.as_deref(),
+        notes,
+        part,
+        purpose,
     );
     input.output = run.output(key).map(|schema| Output {
         schema,
@@ -159,8 +164,10 @@ fn prompt_text(
 fn input<'a>(
     state: &'a PlanState,
     task: &'a Task,
-    (instructions, notes): (Option<&'a str>, &'a str),
-    (part, purpose): (Part<'a>, Purpose<'a>),
+    instructions: Option<&'a str>,
+    notes: &'a str,
+    part: Part<'a>,
+    purpose: Purpose<'a>,
 ) -> PromptInput<'a> {
     let plan = &state.plan;
     let others = |done: bool| -> Vec<TaskName<'a>> {

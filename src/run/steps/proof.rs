@@ -128,13 +128,16 @@ async fn on_its_tree(
     if let Some(why) = cannot_prove(run, proof, &changes) {
         return unknown(why);
     }
-    let seen = (raw.as_ref(), &before);
+    let seen = Seen {
+        raw: raw.as_ref(),
+        before: &before,
+    };
     let Ran {
         verification,
         left,
         rewritten,
         only_with,
-    } = match on_tree_of(parts, &run.config, seen, (proof, &changes)).await? {
+    } = match on_tree_of(parts, &run.config, seen, proof, &changes).await? {
         Ok(ran) => ran,
         Err(why) => return unknown(why),
     };
@@ -153,7 +156,7 @@ async fn on_its_tree(
         }
     }
     if proof == Proof::Flake {
-        judge(parts.memory, run, (&before, &left), &verification);
+        judge(parts.memory, run, &before, &left, &verification);
     }
     match left.same_as(&before) {
         Some(true) if proof == Proof::NewTests => {
@@ -167,14 +170,22 @@ async fn on_its_tree(
     }
 }
 
+/// The work that the proof is about: its files, and the tree with the state of the repository.
+#[derive(Clone, Copy)]
+struct Seen<'a> {
+    raw: &'a RawSnapshot,
+    before: &'a Snapshot,
+}
+
 /// Runs the checks on the tree that a proof is about. The inner error says why they did not run.
 async fn on_tree_of(
     parts: &mut CheckParts<'_, '_>,
     config: &TaskConfig,
-    seen: (&RawSnapshot, &Snapshot),
-    (proof, changes): (Proof, &CheckChanges),
+    seen: Seen<'_>,
+    proof: Proof,
+    changes: &CheckChanges,
 ) -> anyhow::Result<Result<Ran, String>> {
-    let (raw, _) = seen;
+    let raw = seen.raw;
     let other = match proof {
         Proof::OldTests => return on_old_tests(parts, config, seen, changes).await,
         Proof::Flake => parts.tree.repo.write_snapshot_tree(raw).map_err(Into::into),
@@ -182,7 +193,7 @@ async fn on_tree_of(
         Proof::NewTests => with_new_tests(parts.tree, raw, changes),
     };
     let other = other.map(|other| (other, ExtraPaths::new()));
-    on_other_tree(parts, config, seen, (proof, other)).await
+    on_other_tree(parts, config, seen, proof, other).await
 }
 
 /// Runs the checks on the work with what judged it before. New tests may need what judges now, and sources may need the
@@ -190,7 +201,7 @@ async fn on_tree_of(
 async fn on_old_tests(
     parts: &mut CheckParts<'_, '_>,
     config: &TaskConfig,
-    seen: (&RawSnapshot, &Snapshot),
+    seen: Seen<'_>,
     changes: &CheckChanges,
 ) -> anyhow::Result<Result<Ran, String>> {
     let proof = Proof::OldTests;
@@ -203,20 +214,20 @@ async fn on_old_tests(
         let now = parts
             .tree
             .repo
-            .write_snapshot_tree(seen.0)
+            .write_snapshot_tree(seen.raw)
             .map_err(Into::into);
         let now = now.map(|now| (now, changes.away.clone()));
-        let ran = on_other_tree(parts, config, seen, (proof, now)).await?;
+        let ran = on_other_tree(parts, config, seen, proof, now).await?;
         // A new test may need what no commit contains, and the original tests do not.
         if !changes.tests.are_rewritten() || !passed(&ran) {
             return Ok(ran);
         }
     }
     parts.memory.rebuilds = changes.are_others_than_tests();
-    let ran = on_old_tree(parts, config, seen, changes, (&all, false)).await;
+    let ran = on_old_tree(parts, config, seen, changes, &all, false).await;
     let ran = match ran {
         Ok(ran) if !passed(&ran) && !changes.new_tests.is_empty() && !is_stopped(&ran) => {
-            let again = on_old_tree(parts, config, seen, changes, (&all, true)).await;
+            let again = on_old_tree(parts, config, seen, changes, &all, true).await;
             again.map(|again| {
                 if passed(&again) || is_stopped(&again) {
                     again
@@ -280,7 +291,7 @@ const MAX_SEARCHES: u32 = 4;
 async fn needed(
     parts: &mut CheckParts<'_, '_>,
     config: &TaskConfig,
-    seen: (&RawSnapshot, &Snapshot),
+    seen: Seen<'_>,
     changes: &CheckChanges,
 ) -> anyhow::Result<Option<String>> {
     let files: Vec<&Vec<u8>> = changes.old.iter().map(|(path, _)| path).collect();
@@ -292,7 +303,7 @@ async fn needed(
         }
         let middle = usize::midpoint(fails, passes);
         let kept = files[..middle].iter().map(|path| (*path).clone()).collect();
-        match on_old_tree(parts, config, seen, changes, (&kept, true)).await? {
+        match on_old_tree(parts, config, seen, changes, &kept, true).await? {
             Ok(ran) if ran.verification.verdict == Verdict::Passed => passes = middle,
             Ok(ran) if matches!(ran.verification.verdict, Verdict::Failed { .. }) => fails = middle,
             _ => return Ok(None),
@@ -307,20 +318,22 @@ async fn needed(
 async fn on_old_tree(
     parts: &mut CheckParts<'_, '_>,
     config: &TaskConfig,
-    seen: (&RawSnapshot, &Snapshot),
+    seen: Seen<'_>,
     changes: &CheckChanges,
-    (kept, keeps_new): (&BTreeSet<Vec<u8>>, bool),
+    kept: &BTreeSet<Vec<u8>>,
+    keeps_new: bool,
 ) -> anyhow::Result<Result<Ran, String>> {
-    let other = old_tree(parts.tree, seen.0, changes, (kept, keeps_new));
+    let other = old_tree(parts.tree, seen.raw, changes, kept, keeps_new);
     let other = other.map(|other| (other, changes.away.clone()));
-    on_other_tree(parts, config, seen, (Proof::OldTests, other)).await
+    on_other_tree(parts, config, seen, Proof::OldTests, other).await
 }
 
 fn old_tree(
     tree: &WorkTree,
     raw: &RawSnapshot,
     changes: &CheckChanges,
-    (kept, keeps_new): (&BTreeSet<Vec<u8>>, bool),
+    kept: &BTreeSet<Vec<u8>>,
+    keeps_new: bool,
 ) -> Result<TreeId, SwapError> {
     let mut all: BTreeMap<&TreeId, BTreeSet<Vec<u8>>> = BTreeMap::new();
     let start = start_of(tree);
@@ -380,12 +393,12 @@ fn with_new_tests(
 async fn is_rewritten_at_start(
     parts: &mut CheckParts<'_, '_>,
     config: &TaskConfig,
-    seen: (&RawSnapshot, &Snapshot),
+    seen: Seen<'_>,
     rewritten: &Contents,
 ) -> anyhow::Result<Option<bool>> {
     let start = Ok((parts.tree.repo.base_tree(), ExtraPaths::new()));
     Ok(
-        match on_other_tree(parts, config, seen, (Proof::Baseline, start)).await? {
+        match on_other_tree(parts, config, seen, Proof::Baseline, start).await? {
             Ok(ran) if ran.verification.verdict == Verdict::Aborted => None,
             Ok(ran) => Some(
                 rewritten
@@ -402,9 +415,10 @@ async fn is_rewritten_at_start(
 async fn because_of_new_tests(
     parts: &mut CheckParts<'_, '_>,
     run: &TaskRun<'_>,
-    seen: (&RawSnapshot, &Snapshot),
-    (result, reported, _): Found,
+    seen: Seen<'_>,
+    found: Found,
 ) -> anyhow::Result<Option<Found>> {
+    let (result, reported, _) = found;
     let state = &run.journal.state;
     let added = if state.tests.added.is_empty() {
         &state.tests.changed
@@ -422,7 +436,7 @@ async fn because_of_new_tests(
         Some(before) => before,
         None => {
             let start = Ok((parts.tree.repo.base_tree(), ExtraPaths::new()));
-            match on_other_tree(parts, &run.config, seen, (Proof::Baseline, start)).await? {
+            match on_other_tree(parts, &run.config, seen, Proof::Baseline, start).await? {
                 Ok(ran) if ran.verification.verdict == Verdict::Aborted => return Ok(None),
                 Ok(ran) => result_of(&ran.verification),
                 Err(why) => ProofResult::Unknown { why },
@@ -446,9 +460,12 @@ pub(crate) async fn baseline_of_commits(
     let began = begin(parts.emit, proof);
     let result = match parts.tree.snapshot(parts.emit) {
         (Some(raw), before) => {
-            let seen = (raw.as_ref(), &before);
+            let seen = Seen {
+                raw: raw.as_ref(),
+                before: &before,
+            };
             let other = Ok((start.clone(), ExtraPaths::new()));
-            let ran = on_other_tree(parts, config, seen, (proof, other)).await?;
+            let ran = on_other_tree(parts, config, seen, proof, other).await?;
             match ran {
                 Ok(ran) if ran.verification.verdict == Verdict::Aborted => None,
                 Ok(ran) => Some(result_of(&ran.verification)),
@@ -490,9 +507,11 @@ struct Ran {
 async fn on_other_tree(
     parts: &mut CheckParts<'_, '_>,
     config: &TaskConfig,
-    (raw, before): (&RawSnapshot, &Snapshot),
-    (proof, other): (Proof, Result<(TreeId, ExtraPaths), SwapError>),
+    seen: Seen<'_>,
+    proof: Proof,
+    other: Result<(TreeId, ExtraPaths), SwapError>,
 ) -> anyhow::Result<Result<Ran, String>> {
+    let Seen { raw, before } = seen;
     let put = other.and_then(|(other, away)| {
         let differing = parts.tree.repo.change().swap_to(raw, &other, &away)?;
         renew_declaring(parts.tree.repo.real().work_tree(), &differing);

@@ -217,8 +217,7 @@ impl Push<'_, '_, '_> {
             Err(error) => return Ok(Err(PushFailure::here(error.to_string()))),
         };
         self.parts.emit.at(None, None, None);
-        let place = (&rebased.head, before);
-        match move_and_verify(self.parts, place, &checks).await? {
+        match move_and_verify(self.parts, &rebased.head, before, &checks).await? {
             Moved::There(_) => {
                 state.note(&rebased.commits);
                 state.head = rebased.head;

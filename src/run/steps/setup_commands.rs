@@ -54,7 +54,7 @@ pub async fn run_setup(
     let env = setup.environment(&[], emit);
     let work_tree = tree.repo.real().work_tree().to_path_buf();
     for command in setup.config.setup.clone() {
-        let (exit, said) = run_command(setup, emit, services, (&command, &work_tree, &env)).await;
+        let (exit, said) = run_command(setup, emit, services, &command, &work_tree, &env).await;
         setup.report_denied_hosts(emit);
         let violations = setup.violations();
         if !violations.is_empty() {
@@ -83,7 +83,9 @@ async fn run_command(
     setup: &Setup,
     emit: &mut Emitter<'_>,
     services: &mut Services,
-    (command, work_tree, env): (&str, &Path, &[(OsString, OsString)]),
+    command: &str,
+    work_tree: &Path,
+    env: &[(OsString, OsString)],
 ) -> (Exit, String) {
     let spec = CommandSpec {
         program: "sh".into(),

@@ -24,7 +24,8 @@ pub fn start_task<'t>(
     accounts: &mut Accounts,
     emit: &mut Emitter<'_>,
     task: &'t Task,
-    (start, is_last): (&TaskStart, bool),
+    start: &TaskStart,
+    is_last: bool,
 ) -> anyhow::Result<TaskRun<'t>> {
     let history = setup.run_dir.history()?;
     let mut policy = setup.policy(&start.config, accounts.spent);
@@ -66,7 +67,7 @@ pub fn start_task<'t>(
             title: task.title.clone(),
         });
     } else {
-        resume_task(setup, tree, accounts, emit, (&mut run, start))?;
+        resume_task(setup, tree, accounts, emit, &mut run, start)?;
     }
     Ok(run)
 }
@@ -77,7 +78,8 @@ fn resume_task(
     tree: &mut WorkTree,
     accounts: &mut Accounts,
     emit: &mut Emitter<'_>,
-    (run, start): (&mut TaskRun<'_>, &TaskStart),
+    run: &mut TaskRun<'_>,
+    start: &TaskStart,
 ) -> anyhow::Result<()> {
     recover_commit(setup, tree, accounts, emit, run)?;
     if run.journal.state.key.is_none() {

@@ -74,7 +74,7 @@ pub async fn turn(
     let start = record_start(parts, run, key)?;
     let (number, end, usage) = call_agent(parts, run, key, purpose, &start.state).await?;
     let before = start.state.clone();
-    let work = take_work(parts, run, (key, number), start, &end);
+    let work = take_work(parts, run, key, number, start, &end);
     // Once a signal has ended git, what a turn has done cannot be judged.
     let is_stopped = parts.tree.repo.real().is_stopped();
     let unseen = parts.setup.interruption().filter(|_| is_stopped);
@@ -161,7 +161,8 @@ fn record_start(
 fn take_work(
     parts: &mut Parts<'_>,
     run: &mut TaskRun<'_>,
-    (key, number): (TurnKey, u32),
+    key: TurnKey,
+    number: u32,
     start: TurnStart,
     end: &AgentEnd,
 ) -> TurnWork {
@@ -355,7 +356,7 @@ async fn call_agent(
     purpose: &TurnPurpose,
     before: &Snapshot,
 ) -> anyhow::Result<(u32, AgentEnd, Usage)> {
-    let prompt = write_prompt(parts, run, (key, purpose), run.session.is_some())?;
+    let prompt = write_prompt(parts, run, key, purpose, run.session.is_some())?;
     let mut number = prompt.number;
     let name = TurnName {
         task: run.task.id.to_string(),
@@ -373,7 +374,7 @@ async fn call_agent(
         && parts.tree.snapshot(&mut parts.emit).1.same_as(before) == Some(true)
     {
         run.session = None;
-        let prompt = write_prompt(parts, run, (key, purpose), false)?;
+        let prompt = write_prompt(parts, run, key, purpose, false)?;
         number = prompt.number;
         end = run_agent_with_its_files(parts, run, &name, prompt).await?;
     }

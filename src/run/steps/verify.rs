@@ -60,7 +60,7 @@ pub async fn verify(
             (verification, raw_after, after)
         }
     };
-    judge(parts.memory, run, (&before, &after), &verification);
+    judge(parts.memory, run, &before, &after, &verification);
     let changes = |raw| parts.tree.check_changes(raw, &run.config).tests;
     let tests = raw_after.as_deref().map(changes).unwrap_or_default();
     let is_asked = run.config.settings.signals != SignalPolicy::Off;
@@ -141,7 +141,8 @@ fn as_checks_leave_it(tree: &mut WorkTree, raw: Option<&RawSnapshot>) -> anyhow:
 pub(crate) fn judge(
     memory: &mut CheckMemory,
     run: &mut TaskRun<'_>,
-    (before, after): (&Snapshot, &Snapshot),
+    before: &Snapshot,
+    after: &Snapshot,
     verification: &Verification,
 ) {
     let one_tree = before.same_as(after) == Some(true);

@@ -114,7 +114,7 @@ pub(super) fn judges(data: &[u8]) {
     let text = text(data);
     let (command, file) = first_and_rest(&text);
     let start = Same(file, PATHS.map(str::to_owned).to_vec());
-    let judges = Judges::of([command], &start, (&[], &[]));
+    let judges = Judges::of([command], &start, &[], &[]);
     for path in PATHS {
         let _ = (judges.of_old(path), judges.of_new(path));
     }

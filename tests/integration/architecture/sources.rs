@@ -80,7 +80,8 @@ pub(super) fn named(path: &Path, line: &str) -> Vec<String> {
 pub(super) fn module_of(path: &Path) -> String {
     let below = path.strip_prefix(root().join("src")).unwrap();
     let name = below.with_extension("").display().to_string();
-    name.trim_end_matches("/mod").replace('/', "::")
+    let name = name.trim_end_matches("/mod").trim_end_matches("/lib");
+    name.replace('/', "::")
 }
 
 /// Full paths that a text in a module names as `crate::x` or by `super::`, without groups.
@@ -161,18 +162,17 @@ fn leaves(tree: &str) -> Vec<String> {
 pub(super) fn imports() -> BTreeMap<String, BTreeSet<String>> {
     let files: BTreeMap<String, String> = all_sources()
         .into_iter()
-        .filter(|(path, _)| !path.starts_with(root().join("src/domain")))
         .map(|(path, text)| {
             let lines: Vec<&str> = product_lines(&text).map(|(_, line)| line).collect();
             let mut code = without_groups(&lines.join("\n"));
-            // The crate of the built-in agent counts as a room of this one.
-            if path.starts_with(root().join("src/agent")) {
-                code = code.replace("crate::", "crate::agent::");
+            // The other crates of the workspace count as rooms of this one.
+            for room in ["agent", "domain"] {
+                if path.starts_with(root().join("src").join(room)) {
+                    code = code.replace("crate::", &format!("crate::{room}::"));
+                }
+                code = code.replace(&format!("sprag_{room}::"), &format!("crate::{room}::"));
             }
-            (
-                module_of(&path),
-                code.replace("sprag_agent::", "crate::agent::"),
-            )
+            (module_of(&path), code)
         })
         .collect();
     let mut passed_on: BTreeMap<(String, String), String> = BTreeMap::new();

@@ -7,8 +7,8 @@ mod world;
 
 use super::*;
 use crate::assess::AssessmentKind as K;
+use crate::attempt::nudge::NudgeKind;
 use crate::digest::{BuildDigest, Digest};
-use crate::prompt::NudgeKind;
 use crate::settings::{Baseline, KnownFailures, ProveNewTests, TestChangePolicy};
 use properties::{Effects, check};
 use proptest::prelude::*;

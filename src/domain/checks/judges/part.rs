@@ -2,6 +2,7 @@
 
 use super::rust_tests::rust_tests;
 use crate::pattern::Pattern;
+use crate::text::has_word;
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,13 +13,13 @@ pub enum Part {
     Whole,
     /// A JSON object except for these keys, which are paths joined by dots; `*` stands for any key. Of one before a
     /// final `@`, only what comes from elsewhere is excepted.
-    Json(&'static [&'static str]),
+    Json(&'static str),
     /// Like [`Part::Json`], for TOML. A key before a final `+` is excepted only if its text is raised, and one after
     /// `!` is not excepted, although one above it is.
-    Toml(&'static [&'static str]),
+    Toml(&'static str),
     /// The sections of an INI file, except those with one of these names or with such a name followed by a
     /// dot or a colon. One after `!` is not excepted.
-    Ini(&'static [&'static str]),
+    Ini(&'static str),
     /// A `go.mod` except for its requirements and a raised version of the language.
     GoMod,
     /// The lines of a file except those that a pattern matches. If others differ, the whole file counts.
@@ -64,9 +65,9 @@ impl Part {
             Self::Ini(free) => {
                 let is_free = |name: &str| {
                     let first = name.split(['.', ':']).next();
-                    let is_held = free.iter().any(|it| it.strip_prefix('!') == Some(name));
-                    let is_named = free.contains(&name);
-                    !is_held && (is_named || first.is_some_and(|first| free.contains(&first)))
+                    let is_held = has_word(free, &format!("!{name}"));
+                    let is_named = has_word(free, name);
+                    !is_held && (is_named || first.is_some_and(|first| has_word(free, first)))
                 };
                 Some(mix_sections(&ini(old), &ini(new), is_free).map(Some))
             }
@@ -105,9 +106,9 @@ fn toml(text: &str) -> Option<Value> {
 }
 
 /// The old value with the free keys as in the new one; `None` if nothing else differs.
-fn mix_values(old: &Value, new: &Value, free: &[&str]) -> Option<Value> {
+fn mix_values(old: &Value, new: &Value, free: &str) -> Option<Value> {
     let mut mixed = old.clone();
-    for path in free {
+    for path in free.split_whitespace() {
         match path.strip_prefix('!') {
             Some(path) => take_over(&mut mixed, Some(old), &keys_of(path)),
             None => take_over(&mut mixed, Some(new), &keys_of(path)),

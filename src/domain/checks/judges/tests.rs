@@ -221,7 +221,7 @@ fn earlier_files_judge_unless_they_are_the_work() {
     let mut judged = 0;
     for project in PROJECTS {
         let tree = Tree::of(project.files);
-        let judges = Judges::of([project.check], &tree, (&[], &[]));
+        let judges = Judges::of([project.check], &tree, &[], &[]);
         for (paths, expected) in [(project.judge, true), (project.work, false)] {
             for path in paths.split_whitespace() {
                 let role = judges.of_old(path);
@@ -242,7 +242,7 @@ fn earlier_files_judge_unless_they_are_the_work() {
 fn new_files_judge_if_they_may_rule_what_was_there() {
     for project in PROJECTS {
         let tree = Tree::of(project.files);
-        let judges = Judges::of([project.check], &tree, (&[], &[]));
+        let judges = Judges::of([project.check], &tree, &[], &[]);
         for (paths, expected) in [(project.new_judge, true), (project.new_work, false)] {
             for path in paths.split_whitespace() {
                 let rules = match judges.of_new(path) {
@@ -262,7 +262,7 @@ fn settings_say_who_judges() {
         ["src/rules/**".to_owned()],
         ["bin/*".to_owned(), "scripts/app.py".to_owned()],
     );
-    let rule = Judges::of(["make"], &Tree::of(&[]), (&judges, &product));
+    let rule = Judges::of(["make"], &Tree::of(&[]), &judges, &product);
     for (path, expected) in [
         ("src/rules/a.py", true),
         ("src/a.py", false),

@@ -1,4 +1,5 @@
-use crate::checks::counts::{Counts, counts};
+use crate::checks::counts;
+use crate::checks::counts::Counts;
 use proptest::prelude::*;
 
 const UNKNOWN: Counts = Counts::UNKNOWN;

@@ -1,4 +1,5 @@
 use crate::checks::diagnostic::*;
+use crate::checks::reading::{parse, parse_in};
 use proptest::prelude::*;
 
 /// `path:line:column severity code source | message`, for readable tables.

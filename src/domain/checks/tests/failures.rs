@@ -9,7 +9,7 @@ fn print(output: &str) -> String {
 }
 
 fn failing_tests(output: &str) -> Vec<FailingTest> {
-    diagnostic::read(&crate::text::plain(output), &[], &WorkTree::at("")).failing_tests
+    reading::read(&crate::text::plain(output), &[], &WorkTree::at("")).failing_tests
 }
 
 fn names(output: &str) -> Vec<String> {

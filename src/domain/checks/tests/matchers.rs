@@ -1,6 +1,6 @@
 use super::diagnostics::shown_of;
-use crate::checks::diagnostic::parse_with;
 use crate::checks::read_matchers;
+use crate::checks::reading::parse_with;
 use serde_json::json;
 
 fn found(matchers: &serde_json::Value, output: &str) -> Vec<String> {

@@ -147,7 +147,7 @@ fn eslint_json() {
 [{"filePath":"/proj/src/a.js","messages":[{"ruleId":"no-unused-vars","severity":1,"message":"'unused' is assigned a value but never used.","line":1,"column":7,"messageId":"unusedVar","endLine":1,"endColumn":13},{"ruleId":"semi","severity":2,"message":"Missing semicolon.","line":1,"column":17,"endLine":2,"endColumn":1,"fix":{"range":[16,16],"text":";"}},{"ruleId":"no-undef","severity":2,"message":"'nothing' is not defined.","line":2,"column":30}],"suppressedMessages":[],"errorCount":2,"source":"const unused = 1\n"},{"filePath":"/proj/src/b.js","messages":[{"ruleId":null,"fatal":true,"severity":2,"message":"Parsing error: Unexpected token (","line":1,"column":17}],"errorCount":1}]
 "#;
     assert_eq!(super::diagnostics::shown(json), with_full_stops());
-    let ends: Vec<_> = crate::checks::diagnostic::parse_in(json, "/proj")
+    let ends: Vec<_> = crate::checks::reading::parse_in(json, "/proj")
         .into_iter()
         .map(|it| it.end_line)
         .collect();

@@ -55,7 +55,7 @@ fn read(output: Output<'_>, sink: &mut Sink<'_>) {
         } else if let Some(found) = LOGGED.captures(line) {
             if !succeeded.contains(test.as_str()) {
                 let package = packages.get(at).copied().unwrap_or_default();
-                logged(lines, at, (&found, package), &test, sink);
+                logged(lines, at, &found, package, &test, sink);
             }
         } else if let Some(found) = PANIC.captures(line) {
             panicked(lines, at, group(&found, 1), &test, sink);
@@ -97,7 +97,8 @@ fn packages<'a>(lines: &[&'a str]) -> Vec<&'a str> {
 fn logged(
     lines: &[&str],
     at: usize,
-    (found, package): (&Captures<'_>, &str),
+    found: &Captures<'_>,
+    package: &str,
     test: &str,
     sink: &mut Sink<'_>,
 ) {

@@ -3,6 +3,7 @@
 use super::{Tool, ToolKind};
 use crate::checks::diagnostic::{Location, Output, Severity, Sink};
 use crate::pattern::{Pattern, group};
+use crate::text::has_word;
 
 /// See [`Tool`].
 pub(super) const TOOL: Tool = Tool {
@@ -20,17 +21,7 @@ static NUMBERED: Pattern = Pattern::new(r"^([A-Z]{1,5}\d{2,5}):? (.+)$");
 static BRACKETED: Pattern = Pattern::new(r"^(.+?)\s+\[([A-Za-z][\w-]*)\]$");
 
 /// Top-level domains, after which a number is a port.
-const HOSTS: [&str; 9] = [
-    "com",
-    "org",
-    "net",
-    "io",
-    "dev",
-    "local",
-    "internal",
-    "localhost",
-    "app",
-];
+const HOSTS: &str = "com org net io dev local internal localhost app";
 
 fn read(output: Output<'_>, sink: &mut Sink<'_>) {
     let is_placed = sink.found.iter().any(|found| found.place().is_some());
@@ -76,7 +67,7 @@ pub(in crate::checks) fn is_file(path: &str) -> bool {
         && extension
             .chars()
             .all(|c| c.is_ascii_alphanumeric() || c == '+' || c == '_');
-    let host = path == name && HOSTS.contains(&extension);
+    let host = path == name && has_word(HOSTS, extension);
     written && !stem.is_empty() && !host
 }
 

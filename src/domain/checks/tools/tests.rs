@@ -2,7 +2,8 @@
 //! `SPRAG_WRITE_SAMPLES=1` regenerates the headers; review them before you commit them.
 
 use super::{TABLE, ToolKind, is_header, seen_in, set, tools};
-use crate::checks::counts::{Counts, counts};
+use crate::checks::counts;
+use crate::checks::counts::Counts;
 use crate::checks::diagnostic::{self, Reading, WorkTree};
 use crate::checks::unwrapped;
 use crate::text;
@@ -54,7 +55,7 @@ fn samples() -> Vec<Sample> {
 
 fn reading(sample: &Sample) -> Reading {
     let plain = text::plain(&unwrapped(&sample.output)).into_owned();
-    diagnostic::read(&plain, &[], &WorkTree::at("/proj"))
+    crate::checks::reading::read(&plain, &[], &WorkTree::at("/proj"))
 }
 
 /// The header for the interpretation of a sample.

@@ -2,7 +2,8 @@
 //! and no agent can fix it.
 
 use super::CheckOutcome;
-use crate::checks::counts::{Counts, counts};
+use crate::checks::counts;
+use crate::checks::counts::Counts;
 use crate::command_line::{CommandLine, Simple};
 use crate::pattern::{Pattern, group};
 use crate::text;

@@ -1,5 +1,6 @@
 use super::*;
 use crate::checks::judges::{Named, Start};
+use crate::history::AttemptOutcome;
 
 fn check(name: &str, kind: CheckKind) -> Check {
     Check {

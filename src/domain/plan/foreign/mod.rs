@@ -3,97 +3,17 @@
 pub(super) mod rafa;
 pub(super) mod ralph;
 pub(super) mod rmplan;
+pub(super) mod state;
 pub(super) mod story;
 pub(super) mod taskmaster;
 
 use super::native::{Draft, one_line, owned};
 use super::source::Source;
-use super::{Plan, PlanFormat, TaskStatus};
+use super::{Plan, TaskStatus};
 use crate::settings;
 use crate::text_error::{Fault, Position};
 use crate::yaml::{Entry, Node, Value, read};
-
-/// Where a format keeps the states of its tasks.
-pub(super) struct State {
-    /// The key of the list of tasks; empty if the file is one task.
-    pub list: &'static str,
-    /// The key of a task's state.
-    pub key: &'static str,
-    /// Its words; the first word for a status is the one that is written.
-    pub words: &'static [(&'static str, TaskStatus)],
-    /// Whether a task has `attempts`.
-    pub has_attempts: bool,
-    /// The parts of a task, which are done with it.
-    pub steps: Option<Steps>,
-    /// The words under `status` of a plan that is not done, and of one that is.
-    pub plan: Option<(&'static str, &'static str)>,
-}
-
-/// The parts of a task.
-pub(super) struct Steps {
-    pub list: &'static str,
-    pub key: &'static str,
-    pub open: &'static str,
-    pub done: &'static str,
-}
-
-impl State {
-    /// The state in a format of another tool that has one in its keys.
-    pub fn of(format: PlanFormat) -> Option<&'static Self> {
-        match format {
-            PlanFormat::Rmplan => Some(&rmplan::STATE),
-            PlanFormat::Rafa => Some(&rafa::STATE),
-            PlanFormat::Story => Some(&story::STORY),
-            PlanFormat::Backlog => Some(&story::BACKLOG),
-            PlanFormat::Ralph => Some(&ralph::STATE),
-            PlanFormat::TaskMaster => Some(&taskmaster::STATE),
-            PlanFormat::Sprag
-            | PlanFormat::Checklist
-            | PlanFormat::TaskList
-            | PlanFormat::Headings => None,
-        }
-    }
-
-    /// The word for a status.
-    pub fn word(&self, status: TaskStatus) -> Option<&'static str> {
-        let mut words = self.words.iter();
-        words
-            .find(|(_, known)| *known == status)
-            .map(|(word, _)| *word)
-    }
-
-    /// The nearest status that the format has.
-    pub fn nearest(&self, status: TaskStatus) -> TaskStatus {
-        let instead = match status {
-            TaskStatus::Blocked => TaskStatus::Failed,
-            TaskStatus::Failed => TaskStatus::Blocked,
-            _ => TaskStatus::Pending,
-        };
-        let mut known = [status, instead].into_iter();
-        known
-            .find(|status| self.word(*status).is_some())
-            .unwrap_or_default()
-    }
-}
-
-/// The words for the status of a whole plan: not done, and done.
-pub(super) fn plan_status(format: PlanFormat) -> Option<(&'static str, &'static str)> {
-    State::of(format)?.plan
-}
-
-/// The name of a format that is recognised and not read.
-pub(super) fn unread(root: &Node) -> Option<&'static str> {
-    let has = |key: &str| root.entry(key).is_some();
-    if has("todos") {
-        Some("a plan of Cursor: its `todos` are not read; write them as a list `tasks`")
-    } else if has("epics") || has("stories") {
-        Some("a file of BMAD: its stories are not read; write them as a list `tasks`")
-    } else if has("features") {
-        Some("a list of features: write them as a list `tasks`")
-    } else {
-        None
-    }
-}
+use state::State;
 
 /// The state of a task, unless its key is missing.
 fn task_status(state: &State, node: &Node) -> Result<Option<TaskStatus>, Fault> {
@@ -134,7 +54,8 @@ fn root_of<'a>(source: &'a Source<'_>) -> Result<&'a Node, Fault> {
 pub(super) fn plan_from(
     source: &Source<'_>,
     root: &Node,
-    (titles, of_format): (&[&str], &[&str]),
+    titles: &[&str],
+    of_format: &[&str],
 ) -> Result<Plan, Fault> {
     let mut plan = Plan::without_tasks(source.format);
     for key in titles {

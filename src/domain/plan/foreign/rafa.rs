@@ -1,9 +1,10 @@
 //! The `plan.json` of rafa.
 
-use super::{State, draft_from, ignored, optional_text, plan_from, root_of, task_status};
+use super::state::RAFA;
+use super::{draft_from, ignored, optional_text, plan_from, root_of, task_status};
+use crate::plan::Plan;
 use crate::plan::native::{Draft, owned, read_attempts, task_entries, task_nodes};
 use crate::plan::source::Source;
-use crate::plan::{Plan, TaskStatus};
 use crate::text_error::Fault;
 use crate::yaml::{Node, read};
 
@@ -17,34 +18,20 @@ const TASK_KEYS: &[&str] = &[
     "attempts",
 ];
 
-pub(super) const STATE: State = State {
-    list: "tasks",
-    key: "status",
-    words: &[
-        ("pending", TaskStatus::Pending),
-        ("in_progress", TaskStatus::InProgress),
-        ("completed", TaskStatus::Done),
-        ("failed", TaskStatus::Failed),
-    ],
-    has_attempts: true,
-    steps: None,
-    plan: Some(("not_started", "completed")),
-};
-
 /// rafa: `tasks[]` with `id`, `title`, `description`, `acceptanceCriteria`, `status`, `attempts`.
 pub(in crate::plan) fn read(
     source: &Source<'_>,
     warnings: &mut Vec<Fault>,
 ) -> Result<(Plan, Vec<Draft>), Fault> {
     let root = root_of(source)?;
-    let mut plan = plan_from(source, root, (&["title", "name"], KEYS))?;
+    let mut plan = plan_from(source, root, &["title", "name"], KEYS)?;
     plan.id = optional_text(root, "id")?;
     plan.goal = optional_text(root, "description")?.unwrap_or_default();
-    let drafts = task_nodes(root, STATE.list)?
+    let drafts = task_nodes(root, RAFA.list)?
         .iter()
         .map(task)
         .collect::<Result<_, _>>()?;
-    warnings.extend(ignored(root, KEYS, STATE.list, TASK_KEYS));
+    warnings.extend(ignored(root, KEYS, RAFA.list, TASK_KEYS));
     Ok((plan, drafts))
 }
 
@@ -58,7 +45,7 @@ fn task(node: &Node) -> Result<Draft, Fault> {
     if let Some(criteria) = node.get("acceptanceCriteria") {
         draft.acceptance = read::texts("acceptanceCriteria", criteria)?;
     }
-    draft.status = task_status(&STATE, node)?.unwrap_or_default();
+    draft.status = task_status(&RAFA, node)?.unwrap_or_default();
     if let Some(attempts) = super::direct(node, "attempts") {
         draft.attempts = Some(read_attempts("attempts", owned("attempts", attempts)?)?);
     }

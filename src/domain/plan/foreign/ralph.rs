@@ -1,9 +1,10 @@
 //! The `prd.json` of Ralph loops: user stories with `passes`.
 
-use super::{State, draft_from, ignored, optional_text, plan_from, root_of, task_status};
+use super::state::RALPH;
+use super::{draft_from, ignored, optional_text, plan_from, root_of, task_status};
+use crate::plan::Plan;
 use crate::plan::native::{Draft, task_entries, task_nodes};
 use crate::plan::source::Source;
-use crate::plan::{Plan, TaskStatus};
 use crate::text_error::Fault;
 use crate::yaml::{Node, read};
 
@@ -19,29 +20,20 @@ const TASK_KEYS: &[&str] = &[
     "dependsOn",
 ];
 
-pub(super) const STATE: State = State {
-    list: "userStories",
-    key: "passes",
-    words: &[("false", TaskStatus::Pending), ("true", TaskStatus::Done)],
-    has_attempts: false,
-    steps: None,
-    plan: None,
-};
-
 pub(in crate::plan) fn read(
     source: &Source<'_>,
     warnings: &mut Vec<Fault>,
 ) -> Result<(Plan, Vec<Draft>), Fault> {
     let root = root_of(source)?;
-    let mut plan = plan_from(source, root, (&["title", "project"], KEYS))?;
+    let mut plan = plan_from(source, root, &["title", "project"], KEYS)?;
     plan.goal = optional_text(root, "description")?.unwrap_or_default();
-    task_nodes(root, STATE.list)?;
+    task_nodes(root, RALPH.list)?;
     let drafts = source
         .task_nodes()
         .into_iter()
         .map(task)
         .collect::<Result<_, _>>()?;
-    warnings.extend(ignored(root, KEYS, STATE.list, TASK_KEYS));
+    warnings.extend(ignored(root, KEYS, RALPH.list, TASK_KEYS));
     Ok((plan, drafts))
 }
 
@@ -64,19 +56,6 @@ fn task(node: &Node) -> Result<Draft, Fault> {
         let ids = read::texts("dependsOn", needed)?.into_iter();
         draft.depends_on = ids.map(|id| (id, needed.at)).collect();
     }
-    draft.status = task_status(&STATE, node)?.unwrap_or_default();
+    draft.status = task_status(&RALPH, node)?.unwrap_or_default();
     Ok(draft)
-}
-
-/// The stories by their priority, the lowest number first.
-pub(in crate::plan) fn by_priority(stories: &[Node]) -> Vec<&Node> {
-    let priority = |story: &&Node| {
-        let number = story.get("priority").and_then(read::plain);
-        number
-            .and_then(|number| number.parse::<i64>().ok())
-            .unwrap_or(i64::MAX)
-    };
-    let mut stories: Vec<&Node> = stories.iter().collect();
-    stories.sort_by_key(priority);
-    stories
 }

@@ -1,8 +1,7 @@
 //! Plans of rmplan and tim.
 
-use super::{
-    State, Steps, draft_from, ignored, is_true, optional_text, plan_from, root_of, task_status,
-};
+use super::state::RMPLAN;
+use super::{draft_from, ignored, is_true, optional_text, plan_from, root_of, task_status};
 use crate::plan::graph::derived_title;
 use crate::plan::markdown::outline::tidy;
 use crate::plan::native::{Draft, task_entries, task_nodes};
@@ -23,27 +22,13 @@ const KEYS: &[&str] = &[
 ];
 const TASK_KEYS: &[&str] = &["title", "description", "details", "files", "steps", "done"];
 
-pub(super) const STATE: State = State {
-    list: "tasks",
-    key: "done",
-    words: &[("false", TaskStatus::Pending), ("true", TaskStatus::Done)],
-    has_attempts: false,
-    steps: Some(Steps {
-        list: "steps",
-        key: "done",
-        open: "false",
-        done: "true",
-    }),
-    plan: Some(("pending", "done")),
-};
-
 /// rmplan and tim: `tasks[]` with `title`, `description`, `steps`, `done`.
 pub(in crate::plan) fn read(
     source: &Source<'_>,
     warnings: &mut Vec<Fault>,
 ) -> Result<(Plan, Vec<Draft>), Fault> {
     let root = root_of(source)?;
-    let mut plan = plan_from(source, root, (&["title"], KEYS))?;
+    let mut plan = plan_from(source, root, &["title"], KEYS)?;
     plan.id = optional_text(root, "id")?;
     plan.goal = optional_text(root, "goal")?.unwrap_or_default();
     plan.details = optional_text(root, "details")?.unwrap_or_default();
@@ -62,11 +47,11 @@ pub(in crate::plan) fn read(
     if let Some(dependencies) = root.get("dependencies") {
         plan.depends_on = read::texts("dependencies", dependencies)?;
     }
-    let drafts = task_nodes(root, STATE.list)?
+    let drafts = task_nodes(root, RMPLAN.list)?
         .iter()
         .map(task)
         .collect::<Result<_, _>>()?;
-    warnings.extend(ignored(root, KEYS, STATE.list, TASK_KEYS));
+    warnings.extend(ignored(root, KEYS, RMPLAN.list, TASK_KEYS));
     Ok((plan, drafts))
 }
 
@@ -106,7 +91,7 @@ fn task(node: &Node) -> Result<Draft, Fault> {
         draft.title = derived_title(&text);
     }
     draft.description = parts.join("\n\n");
-    let status = task_status(&STATE, node)?;
+    let status = task_status(&RMPLAN, node)?;
     let done = status.map_or(all_done, |status| status == TaskStatus::Done);
     if done {
         draft.status = TaskStatus::Done;

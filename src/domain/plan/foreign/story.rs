@@ -1,10 +1,11 @@
 //! Files that are one task each: the `story.md` of ai-sdlc, and the tasks of Backlog.md.
 
-use super::{State, ignored, optional_text, plan_from, root_of, task_status};
+use super::state::{BACKLOG, STORY, State};
+use super::{ignored, optional_text, plan_from, root_of, task_status};
+use crate::plan::Plan;
 use crate::plan::markdown::outline::split_acceptance;
 use crate::plan::native::Draft;
 use crate::plan::source::Source;
-use crate::plan::{Plan, TaskStatus};
 use crate::text_error::{Fault, Position};
 use crate::yaml::read;
 
@@ -16,31 +17,6 @@ const STORY_KEYS: &[&str] = &[
     "max_implementation_retries",
 ];
 const BACKLOG_KEYS: &[&str] = &["id", "title", "dependencies", "status", "priority"];
-
-pub(super) const STORY: State = State {
-    list: "",
-    key: "status",
-    words: &[
-        ("ready", TaskStatus::Pending),
-        ("backlog", TaskStatus::Pending),
-        ("in-progress", TaskStatus::InProgress),
-        ("done", TaskStatus::Done),
-        ("blocked", TaskStatus::Blocked),
-    ],
-    has_attempts: false,
-    steps: None,
-    plan: None,
-};
-
-pub(super) const BACKLOG: State = State {
-    words: &[
-        ("To Do", TaskStatus::Pending),
-        ("In Progress", TaskStatus::InProgress),
-        ("Done", TaskStatus::Done),
-        ("Blocked", TaskStatus::Blocked),
-    ],
-    ..STORY
-};
 
 pub(in crate::plan) fn read_story(
     source: &Source<'_>,
@@ -64,7 +40,7 @@ fn read_file(
     warnings: &mut Vec<Fault>,
 ) -> Result<(Plan, Vec<Draft>), Fault> {
     let root = root_of(source)?;
-    let mut plan = plan_from(source, root, (&["title"], keys))?;
+    let mut plan = plan_from(source, root, &["title"], keys)?;
     if let Some(retries) = root.get("max_implementation_retries") {
         let most = read::whole(
             "max_implementation_retries",

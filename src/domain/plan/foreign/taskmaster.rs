@@ -1,11 +1,12 @@
 //! The `tasks.json` of task-master, with or without tags.
 
-use super::{State, Steps, draft_from, ignored, optional_text, plan_from, root_of, task_status};
+use super::state::{TASKMASTER, holder};
+use super::{draft_from, ignored, optional_text, plan_from, root_of, task_status};
 use crate::plan::native::{Draft, task_entries};
 use crate::plan::source::Source;
 use crate::plan::{Plan, TaskStatus};
 use crate::text_error::Fault;
-use crate::yaml::{Node, Value, read};
+use crate::yaml::{Node, read};
 
 const KEYS: &[&str] = &["tasks", "metadata", "master"];
 const TASK_KEYS: &[&str] = &[
@@ -20,55 +21,12 @@ const TASK_KEYS: &[&str] = &[
     "subtasks",
 ];
 
-pub(super) const STATE: State = State {
-    list: "tasks",
-    key: "status",
-    words: &[
-        ("pending", TaskStatus::Pending),
-        ("review", TaskStatus::Pending),
-        ("in-progress", TaskStatus::InProgress),
-        ("done", TaskStatus::Done),
-        ("completed", TaskStatus::Done),
-        // These are not to be run either.
-        ("cancelled", TaskStatus::Done),
-        ("deferred", TaskStatus::Done),
-        ("blocked", TaskStatus::Blocked),
-    ],
-    has_attempts: false,
-    steps: Some(Steps {
-        list: "subtasks",
-        key: "status",
-        open: "pending",
-        done: "done",
-    }),
-    plan: None,
-};
-
-/// The mapping that holds the list of tasks: the file, or its first tag.
-pub(in crate::plan) fn holder(root: &Node) -> Option<&Node> {
-    let has_tasks = |node: &&Node| {
-        let tasks = node.get("tasks").map(Node::items).unwrap_or_default();
-        tasks.iter().any(is_task)
-    };
-    let tags = root
-        .get("master")
-        .into_iter()
-        .chain(root.entries().iter().map(|entry| &entry.value));
-    std::iter::once(root).chain(tags).find(has_tasks)
-}
-
-fn is_task(node: &Node) -> bool {
-    let signs = ["testStrategy", "subtasks", "dependencies"];
-    let is_map = matches!(node.value, Value::Map { .. });
-    is_map && node.entry("id").is_some() && signs.iter().any(|sign| node.entry(sign).is_some())
-}
-
 pub(in crate::plan) fn read(
     source: &Source<'_>,
     warnings: &mut Vec<Fault>,
 ) -> Result<(Plan, Vec<Draft>), Fault> {
     let root = root_of(source)?;
-    let mut plan = plan_from(source, root, (&["title"], KEYS))?;
+    let mut plan = plan_from(source, root, &["title"], KEYS)?;
     let tags = root
         .entries()
         .iter()
@@ -88,7 +46,7 @@ pub(in crate::plan) fn read(
         .into_iter()
         .map(task)
         .collect::<Result<_, _>>()?;
-    warnings.extend(holder.and_then(|holder| ignored(holder, KEYS, STATE.list, TASK_KEYS)));
+    warnings.extend(holder.and_then(|holder| ignored(holder, KEYS, TASKMASTER.list, TASK_KEYS)));
     let given_up = |node: &&Node| {
         matches!(
             node.get("status").and_then(Node::text),
@@ -115,7 +73,7 @@ fn task(node: &Node) -> Result<Draft, Fault> {
     parts.extend(strategy.map(|text| format!("How to test it: {text}")));
     let mut steps = Vec::new();
     for step in node.get("subtasks").map(Node::items).unwrap_or_default() {
-        let is_done = task_status(&STATE, step)? == Some(TaskStatus::Done);
+        let is_done = task_status(&TASKMASTER, step)? == Some(TaskStatus::Done);
         let texts = ["title", "description", "details"].map(|key| optional_text(step, key));
         let texts: Vec<String> = texts
             .into_iter()
@@ -138,6 +96,6 @@ fn task(node: &Node) -> Result<Draft, Fault> {
         let ids = read::texts("dependencies", needed)?.into_iter();
         draft.depends_on = ids.map(|id| (id, needed.at)).collect();
     }
-    draft.status = task_status(&STATE, node)?.unwrap_or_default();
+    draft.status = task_status(&TASKMASTER, node)?.unwrap_or_default();
     Ok(draft)
 }

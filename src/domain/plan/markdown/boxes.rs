@@ -1,10 +1,10 @@
 //! The checkboxes of a Markdown text that are its tasks.
 
+use super::label;
 use super::outline::Outline;
 use super::rule::TextTasks;
 use super::title_and_id;
 use crate::plan::edit::{Splice, applied};
-use crate::plan::task_list;
 use std::ops::Range;
 
 /// A checkbox that represents a task.
@@ -33,7 +33,7 @@ pub fn checkboxes(text: &str) -> Vec<Checkbox<'_>> {
         .map(|(task, mark)| {
             let line = text[mark.span.end..].lines().next().unwrap_or_default();
             let (title, _) = title_and_id(line.trim());
-            let label = task_list::label(title).filter(|_| found.are_labelled);
+            let label = label::label(title).filter(|_| found.are_labelled);
             let mut level = 7;
             let mut headings = Vec::new();
             for heading in outline.headings.iter().rev() {

@@ -2,11 +2,12 @@
 
 pub(super) mod boxes;
 mod keys;
+pub(super) mod label;
 pub(super) mod outline;
 pub(super) mod rule;
 
 use super::native::{Draft, owned, read_attempts, read_plan_keys};
-use super::source::Source;
+use super::source::{STATUS_KEY, Source};
 use super::{Plan, PlanFormat, TaskId, TaskStatus};
 use crate::settings::kind::{Choice, Kind};
 use crate::suggest::did_you_mean;
@@ -16,9 +17,6 @@ use keys::{take_keys, without_commits};
 use outline::{Heading, dedent, split_acceptance, tidy};
 use std::collections::HashMap;
 use std::ops::Range;
-
-/// The front matter key that stores the states of heading tasks.
-pub(super) const STATUS_KEY: &str = "status";
 
 pub(super) fn read(
     source: &Source<'_>,

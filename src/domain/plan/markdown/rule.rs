@@ -5,8 +5,8 @@
 //! 3. Otherwise boxes are tasks, except those of a closing list and those below another box.
 //! 4. Otherwise `##` headings are tasks, except those that only inform.
 
+use super::label::is_task_list;
 use super::outline::{Heading, Item, Mark, Outline, is_criteria_heading};
-use crate::plan::task_list::is_task_list;
 use crate::text::count;
 use std::collections::BTreeMap;
 use std::ops::Range;

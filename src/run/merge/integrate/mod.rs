@@ -214,8 +214,8 @@ impl Integration<'_, '_> {
         let tasks = self.plan.tasks.iter();
         let done = tasks.filter(|(task, _)| is_done(task.id.as_str()));
         let checks: Vec<&TaskConfig> = done.map(|(_, start)| &start.config).collect();
-        let place = (head, &mut self.before);
-        move_and_verify_with_reruns(&mut self.parts.for_checks(), place, &checks).await
+        let before = &mut self.before;
+        move_and_verify_with_reruns(&mut self.parts.for_checks(), head, before, &checks).await
     }
 
     /// Emits the end of a task and its commits on the branch.

@@ -1,7 +1,7 @@
 use super::{Part, Restored};
 
-const FREE: Part = Part::Json(&["dependencies", "version"]);
-const CARGO: Part = Part::Toml(&["dependencies", "package.version", "features.*"]);
+const FREE: Part = Part::Json("dependencies version");
+const CARGO: Part = Part::Toml("dependencies package.version features.*");
 
 fn mixed(part: Part, old: &str, new: &str) -> String {
     match part.restored(old, new) {
@@ -31,7 +31,7 @@ fn what_does_not_decide_is_no_change() {
             "{lowered}"
         );
     }
-    let ini = Part::Ini(&["metadata", "options"]);
+    let ini = Part::Ini("metadata options");
     let old = "[metadata]\nname = a\n\n[tool:pytest]\naddopts = -q\n";
     let new = "[metadata]\nname = a\n[options.extras_require]\nx = y\n[tool:pytest]\n# why\naddopts = -q\n";
     assert_eq!(ini.restored(old, new), None);
@@ -61,7 +61,7 @@ fn what_decides_is_put_back_and_the_rest_stays() {
     let back = mixed(Part::GoMod, old, new);
     assert!(!back.contains("replace") && back.contains("c v1"), "{back}");
 
-    let ini = Part::Ini(&["metadata"]);
+    let ini = Part::Ini("metadata");
     let old = "[metadata]\nname = a\n[tool:pytest]\naddopts = -q\n";
     let new = "[metadata]\nname = b\n[tool:pytest]\naddopts = --ignore=tests\n";
     assert_eq!(
@@ -127,7 +127,7 @@ fn a_dependency_that_is_taken_from_the_work_tree_now_decides() {
         assert_eq!(restored.is_some(), decides, "{old} {new}");
     }
     let main = |path: &str| format!("{{\"main\":\"{path}\"}}");
-    let free = Part::Json(&["main"]);
+    let free = Part::Json("main");
     assert_eq!(free.restored(&main("a.js"), &main("./b.js")), None);
 }
 
@@ -191,7 +191,7 @@ fn conditions_that_leave_code_out_of_a_build_for_tests_are_taken_back() {
 
 #[test]
 fn a_raised_edition_decides_nothing_and_a_lower_one_is_put_back() {
-    let edition = Part::Toml(&["package.edition+"]);
+    let edition = Part::Toml("package.edition+");
     let of = |edition: &str| format!("[package]\nname = \"a\"\nedition = \"{edition}\"\n");
     assert_eq!(edition.restored(&of("2018"), &of("2021")), None);
     assert!(mixed(edition, &of("2021"), &of("2018")).contains("2021"));
@@ -295,7 +295,7 @@ fn plugins_of_the_runner_among_what_a_package_says_of_itself_decide() {
         part.restored(&plugin, &plugin.replace("\"2\"", "\"3\"")),
         None
     );
-    let ini = Part::Ini(&["options", "!options.entry_points"]);
+    let ini = Part::Ini("options !options.entry_points");
     let old = "[options]\npackages = a\n";
     let plugin = "[options]\npackages = a, b\n[options.entry_points]\npytest11 =\n  x = a.plug\n";
     assert_eq!(mixed(ini, old, plugin), "[options]\npackages = a, b\n");
@@ -303,7 +303,7 @@ fn plugins_of_the_runner_among_what_a_package_says_of_itself_decide() {
 
 #[test]
 fn imports_are_free_unless_they_come_from_the_work_tree() {
-    const DENO: Part = Part::Json(&["imports@"]);
+    const DENO: Part = Part::Json("imports@");
     let old = r#"{"imports":{"a":"jsr:a@1","@/":"./src/"},"tasks":{"t":"x"}}"#;
     for new in [
         r#"{"imports":{"a":"jsr:a@2","@/":"./src/","b":"npm:b"},"tasks":{"t":"x"}}"#,
