@@ -10,7 +10,6 @@ use crate::github::api::{Error, NewPull, Repo};
 use crate::github::request::{Proposal, RunRequest, WorkBranch};
 use crate::report::markdown::pull_request;
 use serde_json::json;
-use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 /// Time limit for everything on GitHub except the push itself.
@@ -235,14 +234,17 @@ async fn introduced(repo: &Repo, number: u64, proposal: &Proposal) -> Vec<String
     if !names.is_empty() {
         let marks = json!({ "labels": proposal.labels, "assignees": proposal.assignees });
         if let Err(error) = repo.set_marks(number, &marks).await {
-            let (names, why) = (names.join(", "), not_opened(&error));
+            let (names, why) = (names.join(", "), needing(&error, "`issues: write`"));
             troubles.push(format!("pull request #{number} has no {names}: {why}"));
         }
     }
     if !proposal.reviewers.is_empty() {
         let asked = json!({ "reviewers": people, "team_reviewers": teams });
         if let Err(error) = repo.request_reviewers(number, &asked).await {
-            let (names, why) = (proposal.reviewers.join(", "), not_opened(&error));
+            let (names, why) = (
+                proposal.reviewers.join(", "),
+                needing(&error, "`pull-requests: write`"),
+            );
             troubles.push(format!(
                 "{names} were not asked for a review of #{number}: {why}"
             ));
