@@ -155,29 +155,6 @@ impl CommandLine {
             .flat_map(|statement| &statement.commands)
     }
 
-    /// The one directory below the root from which all programs of the text name files. cargo names them from the
-    /// root of its workspace, wherever it runs.
-    pub fn only_directory(&self) -> Option<String> {
-        const OF_THE_SHELL: &[&str] = &[
-            ".", ":", "cd", "echo", "export", "popd", "pushd", "set", "source", "unset",
-        ];
-        let mut all = BTreeSet::new();
-        for command in self.commands().filter(|command| !command.is_substitution) {
-            let Some(program) = command.program() else {
-                continue;
-            };
-            let here = command
-                .directory
-                .as_deref()
-                .filter(|_| program.word != "cargo");
-            if !OF_THE_SHELL.contains(&program.word) {
-                all.insert(before::directory_of(here, program.arguments));
-            }
-        }
-        let only = all.pop_first().flatten();
-        only.filter(|directory| all.is_empty() && !directory.is_empty())
-    }
-
     /// The statement as it is written.
     pub fn source_of(&self, statement: &Statement) -> String {
         self.source(&statement.range)

@@ -1,5 +1,8 @@
 //! Commit messages: sanitises the agent's suggestion, and provides the default message.
 
+use crate::checks::judges::is_product_source;
+use crate::checks::tests_changed::is_test;
+use crate::pattern::{Pattern, group};
 use crate::text::{cap_chars, plain};
 use regex::Regex;
 use std::borrow::Cow;
@@ -125,6 +128,80 @@ pub fn compose(
     }
     message.push('\n');
     message
+}
+
+/// What a form of commit messages may name.
+#[derive(Debug, Clone, Copy)]
+pub struct MessageFacts<'a> {
+    /// The agent's subject, or the title of the task.
+    pub subject: &'a str,
+    /// The id of the task.
+    pub task: &'a str,
+    /// The title of the task.
+    pub title: &'a str,
+    /// The name of the plan.
+    pub plan: &'a str,
+    /// The changed files.
+    pub changes: &'a [String],
+}
+
+/// The subject in a form: `conventional`, or a text with names in braces.
+pub fn formed(form: &str, facts: &MessageFacts<'_>) -> String {
+    static CONVENTIONAL: Pattern = Pattern::new(r"^([a-z]+)(\([^()\s]+\))?!?: (\S.*)$");
+    let found = CONVENTIONAL.captures(facts.subject);
+    let kind = match &found {
+        Some(found) => group(found, 1),
+        None => kind_of(facts),
+    };
+    let subject = match (form, &found) {
+        ("conventional", Some(_)) => facts.subject.to_owned(),
+        ("conventional", None) => format!("{kind}: {}", harmless(facts.subject)),
+        _ => {
+            let plain = found
+                .as_ref()
+                .map_or(facts.subject, |found| group(found, 3));
+            let values = [
+                ("{subject}", plain),
+                ("{type}", kind),
+                ("{task}", facts.task),
+                ("{title}", facts.title),
+                ("{plan}", facts.plan),
+            ];
+            let filled =
+                |text: String, (name, value): (&str, &str)| text.replace(name, &harmless(value));
+            values.into_iter().fold(form.to_owned(), filled)
+        }
+    };
+    fold(&subject)
+}
+
+/// The type of a change, by the files that changed, or by the title of the task if product source is among them.
+fn kind_of(facts: &MessageFacts<'_>) -> &'static str {
+    static REPAIR: Pattern = Pattern::new(r"(?i)\b(?:fix|bug|repair|correct|broken|crash)");
+    let is_document = |path: &str| {
+        let name = path.rsplit('/').next().unwrap_or(path);
+        path.starts_with("docs/")
+            || [".md", ".rst", ".adoc", ".txt"]
+                .iter()
+                .any(|end| name.ends_with(end))
+    };
+    let is_ci = |path: &str| path.starts_with(".github/") || path.starts_with(".gitlab");
+    let all = |is: &dyn Fn(&str) -> bool| facts.changes.iter().all(|path| is(path));
+    if facts.changes.iter().any(|path| is_product_source(path)) {
+        if REPAIR.is_match(facts.title) {
+            "fix"
+        } else {
+            "feat"
+        }
+    } else if all(&is_ci) {
+        "ci"
+    } else if all(&is_document) {
+        "docs"
+    } else if all(&is_test) {
+        "test"
+    } else {
+        "chore"
+    }
 }
 
 /// The value of `Sprag-Task`: the plan, whose name is shortened if the line would be too long, and the task.

@@ -7,8 +7,9 @@ use crate::domain::summary::{RunSummary, TaskSummary};
 use crate::domain::trigger::issue;
 use crate::github::actions_environment::ActionsEnvironment;
 use crate::github::api::{Error, NewPull, Repo};
-use crate::github::request::{RunRequest, WorkBranch};
+use crate::github::request::{Proposal, RunRequest, WorkBranch};
 use crate::report::markdown::pull_request;
+use serde_json::json;
 use std::time::{Duration, Instant};
 
 /// Time limit for everything on GitHub except the push itself.
@@ -105,7 +106,14 @@ impl AfterPush<'_> {
         let mut done = push.pushed;
         if push.pushed && request.delivery.pull_request != PullRequest::None {
             match opened(&repo, request, self.branch, self.summary).await {
-                Ok(pull) => push.pull_request = Some(pull),
+                Ok(pull) => {
+                    if pull.opened {
+                        troubles.extend(
+                            introduced(&repo, pull.number, &request.delivery.proposal).await,
+                        );
+                    }
+                    push.pull_request = Some(pull);
+                }
                 Err(error) => {
                     done = false;
                     let why = needing(
@@ -180,7 +188,12 @@ async fn opened(
         Some(number) => format!("{body}\n\nPart of #{number}.\n"),
         None => body,
     };
-    let base = match &request.base_ref {
+    let proposal = &request.delivery.proposal;
+    let title = match &proposal.title {
+        Some(form) => form.replace("{title}", &title),
+        None => title,
+    };
+    let base = match proposal.base.as_ref().or(request.base_ref.as_ref()) {
         Some(base) => base.clone(),
         None => repo.default_branch().await?,
     };
@@ -206,6 +219,38 @@ async fn opened(
         url: pull.html_url,
         opened: true,
     })
+}
+
+/// Gives a new pull request its labels, assignees and reviewers. Returns what GitHub refused: the pull request is there.
+async fn introduced(repo: &Repo, number: u64, proposal: &Proposal) -> Vec<String> {
+    let reviewers = proposal.reviewers.iter().map(String::as_str);
+    let (teams, people): (Vec<&str>, Vec<&str>) = reviewers.partition(|name| name.contains('/'));
+    let teams: Vec<&str> = teams
+        .iter()
+        .filter_map(|team| team.split('/').next_back())
+        .collect();
+    let mut troubles = Vec::new();
+    let names = [&proposal.labels[..], &proposal.assignees].concat();
+    if !names.is_empty() {
+        let marks = json!({ "labels": proposal.labels, "assignees": proposal.assignees });
+        if let Err(error) = repo.set_marks(number, &marks).await {
+            let (names, why) = (names.join(", "), needing(&error, "`issues: write`"));
+            troubles.push(format!("pull request #{number} has no {names}: {why}"));
+        }
+    }
+    if !proposal.reviewers.is_empty() {
+        let asked = json!({ "reviewers": people, "team_reviewers": teams });
+        if let Err(error) = repo.request_reviewers(number, &asked).await {
+            let (names, why) = (
+                proposal.reviewers.join(", "),
+                needing(&error, "`pull-requests: write`"),
+            );
+            troubles.push(format!(
+                "{names} were not asked for a review of #{number}: {why}"
+            ));
+        }
+    }
+    troubles
 }
 
 /// Whether every task of the plan is done and verified, so that merging the work closes its issue.

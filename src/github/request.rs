@@ -67,12 +67,30 @@ pub struct Delivery {
     pub pull_request: PullRequest,
     /// Whether GitHub creates the commits itself.
     pub via_api: bool,
+    /// What the settings say of a new pull request.
+    #[serde(default)]
+    pub proposal: Proposal,
     /// The workflows to start on the pushed commits.
     pub dispatch: Vec<String>,
     /// Whether the run is reported on GitHub.
     pub report: bool,
     /// Whether it is also reported in a comment.
     pub comment: bool,
+}
+
+/// What the settings say of a new pull request.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Proposal {
+    /// The branch that it is for.
+    pub base: Option<String>,
+    /// Its title, with `{title}` for that of the plan.
+    pub title: Option<String>,
+    /// Labels.
+    pub labels: Vec<String>,
+    /// Logins, and `ORG/TEAM` for teams.
+    pub reviewers: Vec<String>,
+    /// Logins.
+    pub assignees: Vec<String>,
 }
 
 /// A resource on GitHub that has its own page.
@@ -125,11 +143,20 @@ impl RunRequest {
         let opens = on_own_branch && !self.is_pull && !set.review_only;
         self.delivery = Delivery {
             push: can_push && set.push.unwrap_or(in_actions),
-            pull_request: set.pull_request.unwrap_or(if opens {
-                PullRequest::Draft
-            } else {
-                PullRequest::None
-            }),
+            pull_request: match (set.pull_request, set.draft) {
+                (None, _) if !opens => PullRequest::None,
+                (Some(PullRequest::None), _) => PullRequest::None,
+                (_, Some(true)) | (None, None) => PullRequest::Draft,
+                (_, Some(false)) => PullRequest::Ready,
+                (Some(kind), None) => kind,
+            },
+            proposal: Proposal {
+                base: set.base.clone().filter(|_| !set.review_only),
+                title: set.pull_request_title.clone(),
+                labels: set.labels.clone(),
+                reviewers: set.reviewers.clone(),
+                assignees: set.assignees.clone(),
+            },
             via_api: set.commit_via == CommitVia::Api,
             dispatch: set.dispatch_workflows.clone(),
             report: token && reports(set, in_actions),

@@ -56,9 +56,13 @@ pub(super) fn signal_group(leader: i32, signal: Signal) {
 }
 
 #[cfg(target_os = "linux")]
+pub use linux::is_held;
+#[cfg(target_os = "linux")]
 pub(super) use linux::{
     children, command_line, environ_contains, find, is_childless, is_ending, scan, signal,
 };
+#[cfg(not(target_os = "linux"))]
+pub use portable::is_held;
 #[cfg(not(target_os = "linux"))]
 pub(super) use portable::{
     children, command_line, environ_contains, find, is_childless, is_ending, scan, signal,
@@ -68,6 +72,7 @@ pub(super) use portable::{
 mod linux {
     use std::fs::{self, File};
     use std::io::{self, Read as _};
+    use std::path::Path;
 
     use rustix::io::Errno;
     use rustix::process::{
@@ -90,6 +95,24 @@ mod linux {
         entries
             .filter_map(|entry| find(entry.file_name().to_str()?.parse().ok()?))
             .collect()
+    }
+
+    /// Whether another process has the file open, or is a git that works in the directory, which may hold a lock
+    /// without having it open.
+    pub fn is_held(file: &Path, directory: &Path) -> bool {
+        let own = own_pid();
+        let others = scan().into_iter();
+        let mut others = others.filter(|proc| proc.pid != own && proc.parent != own);
+        others.any(|proc| {
+            let at = |name: &str| fs::read_link(format!("/proc/{}/{name}", proc.pid));
+            let is_git = at("exe").is_ok_and(|exe| exe.ends_with("git"));
+            let mut opened = fs::read_dir(format!("/proc/{}/fd", proc.pid))
+                .into_iter()
+                .flatten()
+                .flatten();
+            is_git && at("cwd").is_ok_and(|cwd| cwd.starts_with(directory))
+                || opened.any(|fd| fs::read_link(fd.path()).is_ok_and(|target| target == file))
+        })
     }
 
     /// One process, if it exists.
@@ -244,12 +267,18 @@ mod linux {
 
 #[cfg(not(target_os = "linux"))]
 mod portable {
+    use std::path::Path;
+
     use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 
     use super::{Proc, State, own_pid};
 
     pub(crate) fn scan() -> Vec<Proc> {
         Vec::new()
+    }
+
+    pub fn is_held(_file: &Path, _directory: &Path) -> bool {
+        false
     }
 
     pub(crate) fn find(pid: i32) -> Option<Proc> {

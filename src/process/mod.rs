@@ -37,7 +37,7 @@ pub use cancel::{Cancel, listen, survive_file_size_limit, watch_parent};
 pub use command::{CommandSpec, Input, Limits, until_one_fails};
 pub use dialogue::Dialogue;
 pub use exit::{CancelReason, Ended, Exit, Leaked, StreamKind};
-pub use host::can_list;
+pub use host::{can_list, is_held};
 pub use lines::{Line, LineSplitter};
 pub use live::{run, run_keeping};
 pub use log::CappedLog;

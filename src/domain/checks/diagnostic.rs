@@ -93,11 +93,16 @@ pub(super) struct WorkTree<'a> {
 impl<'a> WorkTree<'a> {
     /// A work tree of whose files nothing is known.
     pub(super) fn at(root: &'a str) -> Self {
-        Self {
-            root,
-            meant: &|_| None,
-            twin: &|_| None,
-        }
+        Self::with_files(root, &|_| None, &|_| None)
+    }
+
+    /// A work tree whose files these functions find.
+    pub(super) fn with_files(
+        root: &'a str,
+        meant: &'a dyn Fn(&str) -> Option<String>,
+        twin: &'a dyn Fn(&str) -> Option<String>,
+    ) -> Self {
+        Self { root, meant, twin }
     }
 }
 

@@ -274,11 +274,7 @@ impl Evidence<'_> {
             let twin = format!("{}/{path}", only_directory.as_ref()?);
             (self.is_file)(self.root, &twin).then_some(twin)
         };
-        let tree = WorkTree {
-            root: self.root,
-            meant: &meant,
-            twin: &twin,
-        };
+        let tree = WorkTree::with_files(self.root, &meant, &twin);
         let mut output = reading::read(&plain, self.matchers, &tree);
         let mut report = self.report.map_or_else(Reading::default, |it| Reading {
             diagnostics: it.diagnostics.clone(),

@@ -1,7 +1,8 @@
 //! The words that stand before a command.
 
-use super::{Simple, base, entered, is_assignment, split};
+use super::{CommandLine, Simple, base, entered, is_assignment, split};
 use crate::text::has_word;
+use std::collections::BTreeSet;
 
 /// A program that runs the program in its arguments.
 struct Before {
@@ -86,8 +87,33 @@ const TABLE: &[Before] = &[
 /// Options by which such a program changes to a directory first.
 const CHANGES_TO: &str = "-C --chdir --cwd --dir --directory --prefix";
 
+impl CommandLine {
+    /// The one directory below the root from which all programs of the text name files. cargo names them from the
+    /// root of its workspace, wherever it runs.
+    pub fn only_directory(&self) -> Option<String> {
+        const OF_THE_SHELL: &[&str] = &[
+            ".", ":", "cd", "echo", "export", "popd", "pushd", "set", "source", "unset",
+        ];
+        let mut all = BTreeSet::new();
+        for command in self.commands().filter(|command| !command.is_substitution) {
+            let Some(program) = command.program() else {
+                continue;
+            };
+            let here = command
+                .directory
+                .as_deref()
+                .filter(|_| program.word != "cargo");
+            if !OF_THE_SHELL.contains(&program.word) {
+                all.insert(directory_of(here, program.arguments));
+            }
+        }
+        let only = all.pop_first().flatten();
+        only.filter(|directory| all.is_empty() && !directory.is_empty())
+    }
+}
+
 /// The directory in which a program works that is started in `here`: the one that its own option names, if any.
-pub(super) fn directory_of(here: Option<&str>, arguments: &[String]) -> Option<String> {
+fn directory_of(here: Option<&str>, arguments: &[String]) -> Option<String> {
     let mut pairs = arguments.windows(2);
     let option = pairs.find(|pair| has_word(CHANGES_TO, &pair[0]));
     match option {

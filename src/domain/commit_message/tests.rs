@@ -401,3 +401,58 @@ proptest! {
         let _ = compose(found.as_ref(), &text, &text, &[(text.clone(), text.clone())]);
     }
 }
+
+#[test]
+fn the_form_of_a_message_is_the_setting() {
+    let formed_of = |form: &str, subject: &str, title: &str, changes: &[&str]| {
+        let changes: Vec<String> = changes.iter().map(|path| (*path).to_owned()).collect();
+        formed(
+            form,
+            &MessageFacts {
+                subject,
+                task: "t1",
+                title,
+                plan: "csv",
+                changes: &changes,
+            },
+        )
+    };
+    for (subject, title, changes, expected) in [
+        (
+            "feat(api)!: Add x",
+            "Add x",
+            &["src/a.rs"][..],
+            "feat(api)!: Add x",
+        ),
+        ("Add x", "Add x", &["src/a.rs", "README.md"], "feat: Add x"),
+        (
+            "Read it whole",
+            "Fix the reader",
+            &["src/a.rs"],
+            "fix: Read it whole",
+        ),
+        (
+            "Say how",
+            "Say how",
+            &["docs/a.md", "README.md"],
+            "docs: Say how",
+        ),
+        ("Test it", "Test it", &["tests/test_a.py"], "test: Test it"),
+        (
+            "Run it",
+            "Run it",
+            &[".github/workflows/ci.yml"],
+            "ci: Run it",
+        ),
+        ("Raise it", "Raise it", &["Cargo.lock"], "chore: Raise it"),
+    ] {
+        assert_eq!(formed_of("conventional", subject, title, changes), expected);
+    }
+    let form = "[{task}] {subject} ({plan}, {type})";
+    let filled = formed_of(form, "fix: Mend\nit", "Mend it", &["a.rs"]);
+    assert_eq!(filled, "[t1] fix: Mend it (csv, feat)");
+    assert_eq!(
+        formed_of("{subject}", "fix(a): Mend it", "x", &[]),
+        "Mend it"
+    );
+}

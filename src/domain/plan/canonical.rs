@@ -1,5 +1,6 @@
 //! A plan's content apart from the states that only Sprag writes.
 
+use super::foreign::rmplan;
 use super::foreign::state::{State, plan_status};
 use super::native::OWNED_KEYS;
 use super::read::Read;
@@ -10,7 +11,7 @@ use std::collections::HashSet;
 use std::fmt::Write;
 
 /// A rendering of a plan file without what only Sprag writes: states, attempts and times of tasks, the
-/// checkboxes of a checklist, and the status of a whole plan. Two files that differ only in these give equal
+/// checkboxes of a checklist, and the status, time and changed files of a whole plan. Two files that differ only in these give equal
 /// bytes; any other difference in values, keys, their order or the Markdown text gives different bytes. In YAML
 /// and JSON, comments, whitespace and equivalent quotes do not count.
 ///
@@ -30,6 +31,7 @@ pub(super) fn render(source: &Source<'_>, only: Option<&HashSet<usize>>) -> Stri
         match entry.key.as_str() {
             key if list.is_empty() && state.is_some_and(|state| state.key == key) => {}
             "status" if plan_status(source.format).is_some() => {}
+            rmplan::UPDATED | rmplan::CHANGED if source.format == PlanFormat::Rmplan => {}
             STATUS_KEY if source.format == PlanFormat::Headings => {
                 if only.is_some() {
                     push_entry(&mut out, entry);

@@ -81,6 +81,37 @@ pub(super) fn key_splice(
     }
 }
 
+/// The splices that add these texts to the list under `key` of `map`, in the way in which it is written.
+pub(super) fn list_splice(
+    text: &str,
+    map: &Node,
+    key: &str,
+    new: &[&str],
+    json: bool,
+) -> Option<Splice> {
+    let list = map.get(key)?;
+    let quoted = new
+        .iter()
+        .map(|word| serde_json::Value::from(*word).to_string());
+    let quoted: Vec<String> = quoted.collect();
+    let Some(last) = list.items().last() else {
+        return key_splice(text, map, key, &format!("[{}]", quoted.join(", ")), json);
+    };
+    let is_flow = text.get(list.span.clone())?.starts_with('[');
+    let before = text.get(line_start(text, last.span.start)..last.span.start)?;
+    if !is_flow && before.trim() != "-" {
+        return None;
+    }
+    let separator = if is_flow {
+        ", ".to_owned()
+    } else {
+        format!("{}{before}", line_break(text, last.span.start))
+    };
+    let added = quoted.iter().flat_map(|word| [separator.as_str(), word]);
+    let end = last.span.end;
+    Some(Splice::new(end, end, &added.collect::<String>()))
+}
+
 fn replace(text: &str, entry: &Entry, rendered: &str, json: bool) -> Option<Splice> {
     let value = &entry.value;
     if value.is_null() && value.span.is_empty() {
@@ -89,8 +120,8 @@ fn replace(text: &str, entry: &Entry, rendered: &str, json: bool) -> Option<Spli
         return Some(Splice::new(colon, colon, &format!(" {rendered}")));
     }
     let old = text.get(value.span.clone())?;
-    let is_word =
-        !rendered.starts_with(['{', '"', '\'']) && !rendered.bytes().all(|b| b.is_ascii_digit());
+    let is_word = !rendered.starts_with(['{', '[', '"', '\''])
+        && !rendered.bytes().all(|b| b.is_ascii_digit());
     let new = match (&value.value, old.chars().next()) {
         _ if json => as_json(rendered),
         (Value::Scalar { .. }, Some(quote @ ('"' | '\''))) if is_word => {
@@ -190,7 +221,7 @@ fn blanks(prefix: &str) -> String {
 }
 
 fn as_json(rendered: &str) -> String {
-    let is_value = rendered.starts_with(['"', '{'])
+    let is_value = rendered.starts_with(['"', '{', '['])
         || matches!(rendered, "true" | "false")
         || rendered.bytes().all(|byte| byte.is_ascii_digit());
     if is_value {

@@ -29,7 +29,7 @@ pub use matrix::{MAX_ROWS, Matrix, Row, matrix};
 pub(crate) use native::PLAN_KEYS;
 pub use opened::{Opened, open, set_statuses};
 pub use order::{UnknownTask, selection};
-pub use patch::StatusUpdate;
+pub use patch::{StatusUpdate, with_facts};
 pub use rights::keeps_settings;
 
 use super::settings::Settings;

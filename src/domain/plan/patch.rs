@@ -1,6 +1,7 @@
 //! Writes a task's state into the plan's text.
 
-use super::edit::{Splice, applied, key_splice, line_break, set_key, spliced};
+use super::edit::{Splice, applied, key_splice, line_break, list_splice, set_key, spliced};
+use super::foreign::rmplan::{CHANGED, UPDATED};
 use super::foreign::state::{State, Steps, plan_status};
 use super::markdown::boxes::mark;
 use super::read::Read;
@@ -9,7 +10,7 @@ use super::{Plan, PlanFormat, Task, TaskId, TaskStatus, canonical};
 use crate::suggest::did_you_mean;
 use crate::text_error::{Fault, Position};
 use crate::yaml::{Node, Value};
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 /// A task's new state.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -56,6 +57,34 @@ pub(super) fn with_statuses(
     let edited = edited(name, before, &changed, &expected)
         .filter(|edited| holds(name, before, edited, &changed, &expected));
     edited.ok_or_else(|| unsure(&before.plan, &changed))
+}
+
+/// The text of a plan of rmplan with the time of its last change, and with these changed files beside those that it has,
+/// where it has the keys for them. `None` if nothing is to be written.
+pub fn with_facts(name: &str, text: &str, files: &BTreeSet<String>, time: &str) -> Option<String> {
+    let before = Read::new(name, text).ok()?;
+    let source = &before.source;
+    let root = source.root.as_ref()?;
+    if before.plan.format != PlanFormat::Rmplan {
+        return None;
+    }
+    let json = source.container == Container::Json;
+    let mut splices = Vec::new();
+    if root.entry(UPDATED).is_some() {
+        splices.extend(key_splice(text, root, UPDATED, &as_scalar(time), json));
+    }
+    if let Some(list) = root.get(CHANGED) {
+        let known: HashSet<&str> = list.items().iter().filter_map(Node::text).collect();
+        let files = files.iter().map(String::as_str);
+        let new: Vec<&str> = files.filter(|file| !known.contains(file)).collect();
+        if !new.is_empty() {
+            splices.extend(list_splice(text, root, CHANGED, &new, json));
+        }
+    }
+    let edited = applied(text, splices)?;
+    let after = Read::new(name, &edited).ok()?;
+    let is_same = canonical::render(source, None) == canonical::render(&after.source, None);
+    is_same.then_some(edited)
 }
 
 fn unsure(plan: &Plan, changed: &HashSet<usize>) -> Fault {

@@ -202,8 +202,12 @@ fn is_front_matter_with_text(text: &str) -> bool {
         return false;
     };
     let body = &text[body..];
-    let is_mapping =
-        |node: Option<Node>| node.is_some_and(|n| matches!(n.value, Value::Map { .. }));
+    // A sentence with a colon is a mapping too, with a key of several words.
+    let is_mapping = |node: Option<Node>| {
+        let keys = node.iter().flat_map(Node::entries).map(|entry| &entry.key);
+        let mut words = keys.map(|key| key.contains(' '));
+        words.next() == Some(false)
+    };
     !body.trim().is_empty() && !yaml::parse(body).is_ok_and(is_mapping)
 }
 
@@ -240,7 +244,11 @@ fn format(name: &str, container: Container, root: Option<&Node>, listed: &TextTa
         PlanFormat::TaskMaster
     } else if task_has(&["acceptanceCriteria"]) || has("sourceFile") {
         PlanFormat::Rafa
-    } else if task_has(&["done", "steps"]) || has("planGeneratedAt") || has("rmfilter") {
+    } else if task_has(&["done", "steps"])
+        || has("planGeneratedAt")
+        || has("rmfilter")
+        || has("uuid")
+    {
         PlanFormat::Rmplan
     } else {
         PlanFormat::Sprag

@@ -208,8 +208,8 @@ settings! {
         tdd: bool = Truth, Task, is false;
         /// Only review the pull request of the event, or otherwise the checked-out branch. Nothing is committed or pushed.
         review_only: bool = Truth, Run, is false;
-        /// The branch or commit that `review_only` compares the branch with.
-        base: String = Text("REF"), Run, unset "the base branch of the pull request, otherwise the default branch";
+        /// The branch that a new pull request is for; with `review_only`, the branch or commit to compare with.
+        base: String = Text("REF"), Run, unset "the base branch of the pull request or of the run, otherwise the default branch";
         /// The conclusion of the check run of `review_only` if there are findings to fix. The exit code is 1 either way.
         review_findings: ReviewFindings = Choice::<ReviewFindings>::kind(), Run, is ReviewFindings::Neutral;
         /// Post the findings of `review_only` as one review on the pull request, with comments on lines and suggested changes. Findings are not posted twice.
@@ -254,6 +254,10 @@ settings! {
         agent_commits: AgentCommits = Choice::<AgentCommits>::kind(), Task, is AgentCommits::Squash;
         /// The effect of a task that changed nothing: `fail` fails the run; `warn` and `ok` continue, also with tasks that depend on this one.
         if_no_changes: OnFinding = Choice::<OnFinding>::kind(), Run, is OnFinding::Fail;
+        /// The form of commit messages: `conventional` for `type(scope): subject`, whose type follows from the changed files if the agent suggests none, or a text with `{subject}`, `{type}`, `{task}`, `{title}` and `{plan}`.
+        commit_message: String = Text("FORM"), Task, unset "the agent's suggestion, otherwise `[sprag] Complete task ID: TITLE`";
+        /// Add `Signed-off-by` with the author of the commits.
+        signoff: bool = Truth, Run, is false;
         /// Paths that no task may change, as globs.
         protected_paths: Vec<String> = Globs, Task, is PROTECTED_PATHS.iter().chain(AGENT_FILES).map(|&glob| glob.to_owned()).collect::<Vec<_>>();
         /// How to treat a task that changes protected paths: `hold` removes these changes, keeps them as a patch and continues with the rest; `block` ends the task.
@@ -266,6 +270,16 @@ settings! {
         push: bool = Truth, Run, unset "true in Actions if there is a branch and a token that can push, false elsewhere";
         /// Whether to open a pull request for the pushed work.
         pull_request: PullRequest = Choice::<PullRequest>::kind(), Run, unset "none on a pull request, draft for issues and queues";
+        /// Whether the pull request is a draft.
+        draft: bool = Truth, Run, unset "as `pull_request` says";
+        /// The title of the pull request; `{title}` is that of the plan.
+        pull_request_title: String = Text("TEMPLATE"), Run, unset "the title of the plan";
+        /// Labels for a new pull request.
+        labels: Vec<String> = Texts::named("NAME"), Run, is Vec::new();
+        /// Logins of people, and `ORG/TEAM` for teams, to ask for a review of a new pull request.
+        reviewers: Vec<String> = Texts::named("LOGIN"), Run, is Vec::new();
+        /// Logins of people to assign to a new pull request.
+        assignees: Vec<String> = Texts::named("LOGIN"), Run, is Vec::new();
         /// How commits reach the remote: `git` pushes them, `api` creates them through GitHub's API, signed by GitHub.
         commit_via: CommitVia = Choice::<CommitVia>::kind(), Run, is CommitVia::Git;
         /// Workflow files to start on the pushed work, since a push with the job's token starts none.

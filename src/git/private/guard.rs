@@ -11,10 +11,13 @@ use crate::git::private::head::HeadState;
 use crate::git::private::refs::{Refs, SYMBOLIC};
 use crate::git::repo::Repo;
 use crate::plain_file;
+use crate::process::is_held;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::io::Read;
 use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
 
 /// Refs that a fetch, stash or bisect by the agent may move.
 const FREE_REFS: [&str; 6] = [
@@ -31,6 +34,10 @@ const FREE_REFS: [&str; 6] = [
 const SERVED: &str = "refs";
 /// Maximum number of bytes that are read of `FETCH_HEAD`.
 const FETCH_HEAD_LIMIT: u64 = 16 * 1024 * 1024;
+
+/// How long a lock that no process is seen to hold may take to go away, and the time between two looks at it.
+const LOCK_GRACE: Duration = Duration::from_secs(2);
+const LOCK_POLL: Duration = Duration::from_millis(25);
 
 /// How many changed refs are named, and restored one by one.
 const NAMED_REFS: usize = 10;
@@ -170,10 +177,16 @@ impl Repo {
         let _open = self.unseal_to_read()?;
         let mut warnings = self.restore_metadata()?;
         for name in self.locks(mark).difference(&mark.locks) {
-            for dir in [&self.real.git_dir, &self.real.common_dir] {
-                remove(&dir.join(name))?;
+            let dirs = [&self.real.git_dir, &self.real.common_dir];
+            let places = dirs.map(|dir| dir.join(name));
+            if places.iter().any(|place| self.is_in_use(place)) {
+                warnings.push(format!(
+                    "another process holds .git/{name}: the commit waits for it"
+                ));
+            } else if places.iter().any(|place| place.symlink_metadata().is_ok()) {
+                places.iter().try_for_each(|place| remove(place))?;
+                warnings.push(format!("a lock left behind was removed: .git/{name}"));
             }
-            warnings.push(format!("a lock left behind was removed: .git/{name}"));
         }
         let mut violations = Vec::new();
         let (refs, mut head) = self.readable_refs(&mut warnings)?;
@@ -244,6 +257,22 @@ impl Repo {
                     .any(|dir| dir.join(name).symlink_metadata().is_ok())
             })
             .collect()
+    }
+
+    /// Whether a living process holds a lock. A lock that no process is seen to hold gets a moment to go away, because
+    /// not every program has its lock open all the time.
+    fn is_in_use(&self, lock: &Path) -> bool {
+        let deadline = Instant::now() + self.lock_wait.min(LOCK_GRACE);
+        while lock.symlink_metadata().is_ok() {
+            if is_held(lock, &self.real.work_tree) {
+                return true;
+            }
+            if Instant::now() >= deadline {
+                return false;
+            }
+            thread::sleep(LOCK_POLL);
+        }
+        false
     }
 
     fn fetch_mark(&self) -> Option<String> {
@@ -396,11 +425,28 @@ impl Repo {
         if mark.branch.is_none() && mark.oid.is_none() {
             return Ok(false);
         }
+        if self.is_at_commit_of_jj(mark, head) {
+            let name = mark.branch.as_deref().unwrap_or("HEAD");
+            self.put_ref(name, head.oid.as_ref())?;
+            self.switch_head(mark.branch.as_deref(), head.oid.as_deref())?;
+            return Ok(true);
+        }
         self.switch_head(mark.branch.as_deref(), mark.oid.as_deref())?;
         let from = named(mark.branch.as_ref(), mark.oid.as_ref());
         let to = named(head.branch.as_ref(), head.oid.as_ref());
         violations.push(Violation::BranchSwitched { from, to });
         Ok(true)
+    }
+
+    /// Whether jj, which never moves a branch of git by itself, has detached HEAD at a commit on top of the branch.
+    fn is_at_commit_of_jj(&self, mark: &TurnMark, head: &HeadState) -> bool {
+        let (Some(old), Some(new)) = (&mark.oid, &head.oid) else {
+            return false;
+        };
+        self.started_with_jj()
+            && mark.branch.is_some()
+            && head.branch.is_none()
+            && (old == new || self.is_ancestor(old, new).unwrap_or(false))
     }
 
     fn check_history(

@@ -288,6 +288,68 @@ fn a_lock_left_by_the_turn_is_removed_and_one_from_before_is_not() {
 }
 
 #[test]
+fn a_lock_of_a_living_process_stays_and_one_that_goes_away_is_no_matter() {
+    let mut f = Worktree::new().start();
+    f.repo.lock_wait = std::time::Duration::from_secs(30);
+    let mark = f.repo.mark_turn().unwrap();
+    let lock = f.path(".git/index.lock");
+    let holder = |script: &str| {
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "somebody who works beside the run"
+        )]
+        let mut holder = std::process::Command::new("sh");
+        holder.args(["-c", script, "sh"]).arg(&lock);
+        let holder = holder.stdin(std::process::Stdio::piped()).spawn().unwrap();
+        while !lock.exists() {
+            std::thread::yield_now();
+        }
+        holder
+    };
+    // A child of the shell, because those of this process are Sprag's.
+    let mut living = holder("sh -c 'read x' 9>\"$1\"; :");
+    let report = f.repo.inspect_turn(&mark).unwrap();
+    drop(living.stdin.take());
+    living.wait().unwrap();
+    assert_eq!(
+        report.warnings,
+        ["another process holds .git/index.lock: the commit waits for it"]
+    );
+    assert!(lock.exists());
+    fs::remove_file(&lock).unwrap();
+
+    let mut brief = holder(": > \"$1\"; sleep 0.2; rm \"$1\"");
+    assert_eq!(f.repo.inspect_turn(&mark).unwrap(), quiet(&f.head()));
+    brief.wait().unwrap();
+}
+
+/// `jj commit` detaches HEAD at the new commit and leaves the branch where it was.
+#[test]
+fn a_commit_with_jj_is_one_on_the_branch() {
+    let ground = Worktree::new();
+    ground.write(".jj/repo", "");
+    let mut f = ground.start();
+    let before = f.head();
+    let mark = f.repo.mark_turn().unwrap();
+    f.git(&["checkout", "-q", "--detach"]);
+    f.write("a", "by jj\n");
+    f.git(&["commit", "-qam", "Made with jj"]);
+    let made = f.head();
+    let report = f.repo.inspect_turn(&mark).unwrap();
+    assert_eq!(report.violations, []);
+    assert_eq!(report.agent_commits.len(), 1);
+    assert_eq!(f.git(&["symbolic-ref", "HEAD"]), "refs/heads/main");
+    assert_eq!(f.head(), made);
+
+    // It is no excuse for another line of work.
+    let mark = f.repo.mark_turn().unwrap();
+    f.git(&["checkout", "-q", "--detach", &before]);
+    let report = f.repo.inspect_turn(&mark).unwrap();
+    assert_eq!(report.violations.len(), 1, "{:?}", report.violations);
+    assert_eq!(f.head(), made);
+}
+
+#[test]
 fn a_git_directory_that_was_replaced_is_not_used() {
     let mut f = Worktree::new().start();
     let mark = f.repo.mark_turn().unwrap();

@@ -197,6 +197,30 @@ impl Repo {
         look().await?.ok_or(refused)
     }
 
+    /// Sets the labels and assignees of a pull request.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub async fn set_marks(&self, number: u64, marks: &serde_json::Value) -> Result<(), Error> {
+        let path = self.path(&format!("/issues/{number}"));
+        let call = Call::with_body(Method::PATCH, path, Kind::Change, marks)?;
+        self.client.answer(&call).await.map(drop)
+    }
+
+    /// Asks people and teams for a review.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub async fn request_reviewers(
+        &self,
+        number: u64,
+        asked: &serde_json::Value,
+    ) -> Result<(), Error> {
+        let path = self.path(&format!("/pulls/{number}/requested_reviewers"));
+        let call = Call::with_body(Method::POST, path, Kind::Change, asked)?;
+        self.client.answer(&call).await.map(drop)
+    }
+
     /// Replaces the text of a pull request.
     ///
     /// # Errors

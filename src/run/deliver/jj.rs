@@ -114,6 +114,42 @@ pub(crate) async fn record_operation(
     Ok(real.mark_unimported(operation.trim())?)
 }
 
+/// The number of commits that the agent has made with jj in a repository without a `.git`, where git does not see them:
+/// those below the working-copy change that the run did not find there.
+pub(crate) async fn commits_by_agent(
+    setup: &Setup,
+    tree: &WorkTree,
+    emit: &mut Emitter<'_>,
+) -> usize {
+    let real = tree.repo.real();
+    let head = real.head_commit().ok().flatten();
+    if !real.is_jj_alone() || head.is_none() {
+        return 0;
+    }
+    let at_start = match real.unimported_since() {
+        Some(since) => format!("at_operation({since}, @-)"),
+        None => head.unwrap_or_default(),
+    };
+    let made = format!("::@- ~ ::{at_start}");
+    let ids = [
+        "log",
+        "--no-graph",
+        "-r",
+        &made,
+        "-T",
+        "commit_id ++ \"\\n\"",
+    ];
+    match Jj::of(setup, real, emit).ask(&ids).await {
+        Ok(ids) => ids.lines().count(),
+        Err(why) => {
+            emit.warn(format!(
+                "whether the agent made commits with jj is not known: {why}"
+            ));
+            0
+        }
+    }
+}
+
 /// Makes jj import the run's commits. Afterwards its working-copy commit is on top of them. Existing jj
 /// commits, bookmarks and operations stay. A cancelled run skips this in a repository that git can read
 /// directly, because the next jj command imports the commits there by itself.

@@ -4,7 +4,7 @@ use crate::domain::plan::{self, Opened, Plan, StatusUpdate, Task, TaskId, TaskSt
 use crate::git::{PlanContent, PlanExempt};
 use crate::plain_file;
 use anyhow::Context as _;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -40,6 +40,8 @@ pub struct PlanState {
     text: String,
     /// Whether a status differs from the last saved one.
     unsaved: bool,
+    /// The files that the finished tasks of this process have changed.
+    changed: BTreeSet<String>,
 }
 
 impl PlanState {
@@ -63,7 +65,13 @@ impl PlanState {
             statuses,
             text,
             unsaved: false,
+            changed: BTreeSet::new(),
         }
+    }
+
+    /// Adds files that a task has changed, for plans that list them.
+    pub fn add_changed_files(&mut self, files: &[String]) {
+        self.changed.extend(files.iter().cloned());
     }
 
     /// The text as it was read.
@@ -224,7 +232,14 @@ impl PlanState {
             Some(text) => plan::set_statuses(&file.name, &text, &wrong),
             None => opened.with_statuses(&wrong),
         };
-        written.map_err(|error| anyhow::anyhow!("{error}"))
+        let written = written.map_err(|error| anyhow::anyhow!("{error}"))?;
+        let updates = wrong.iter().map(|(_, update)| *update);
+        let time = updates
+            .filter_map(|update| update.completed_at.as_deref())
+            .max();
+        let facts =
+            time.and_then(|time| plan::with_facts(&file.name, &written, &self.changed, time));
+        Ok(facts.unwrap_or(written))
     }
 
     /// The plan in this text, if it has all tasks of this one.

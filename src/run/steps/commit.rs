@@ -4,7 +4,8 @@ use crate::checks::permit_unchecked;
 use crate::commit_policy::{LineLookup, Messages, Policy, violations};
 use crate::domain::attempt::{Grounds, Observation};
 use crate::domain::commit_message::{
-    SuggestedMessage, compose, suggested_by_commit, suggested_commit_message, task_value,
+    MessageFacts, SuggestedMessage, compose, formed, suggested_by_commit, suggested_commit_message,
+    task_value,
 };
 use crate::domain::event::EventKind;
 use crate::domain::outcome::short_id;
@@ -112,6 +113,7 @@ async fn try_commit(
         None => head_of(&raw),
     };
     let done = done_status(run);
+    tree.plan.add_changed_files(&run.journal.state.changes);
     let plan = tree.plan.content(Some((&run.task.id, &done)))?;
     let protected = Arc::clone(&run.config.protected_paths);
     let Some(staged) = stage(tree, permit, &raw, setup, protected.as_ref(), plan, parent)? else {
@@ -372,13 +374,32 @@ fn message(setup: &Setup, tree: &WorkTree, run: &TaskRun<'_>, squashed: Option<&
             body: suggested.map_or(String::new(), |it| it.body),
         });
     }
-    let trailers = [
+    let plan = plan_name(&tree.plan);
+    if let Some(form) = run.config.settings.commit_message.as_deref() {
+        let subject = suggested.as_ref().map_or(&run.task.title, |it| &it.subject);
+        let facts = MessageFacts {
+            subject,
+            task: run.task.id.as_str(),
+            title: &run.task.title,
+            plan: &plan,
+            changes: &run.journal.state.changes,
+        };
+        let subject = formed(form, &facts);
+        let body = suggested.map_or(String::new(), |it| it.body);
+        suggested = Some(SuggestedMessage { subject, body });
+    }
+    let mut trailers = vec![
         (
             "Sprag-Task".to_owned(),
-            task_value(&plan_name(&tree.plan), run.task.id.as_str()),
+            task_value(&plan, run.task.id.as_str()),
         ),
         ("Sprag-Run".to_owned(), setup.run_link()),
     ];
+    if setup.config.settings.signoff {
+        let author = identity_of_commits(setup.in_actions, &tree.repo);
+        let author = format!("{} <{}>", author.name, author.email);
+        trailers.push(("Signed-off-by".to_owned(), author));
+    }
     let message = compose(
         suggested.as_ref(),
         run.task.id.as_str(),

@@ -11,10 +11,12 @@ use crate::domain::event::{EventKind, ReviewLine, TurnLine};
 use crate::domain::notes::Note;
 use crate::domain::output_schema::StructuredOutput;
 use crate::domain::review::{Review, read_review, take_review};
-use crate::domain::settings::TestChangePolicy;
+use crate::domain::settings::{AgentCommits, TestChangePolicy};
 use crate::domain::snapshot::Snapshot;
+use crate::domain::text::count;
 use crate::git::{GitError, RawSnapshot, TurnMark, TurnReport};
 use crate::report::text::head_bytes;
+use crate::run::deliver::jj;
 use crate::run::state::accounts::Accounts;
 use crate::run::state::conversation;
 use crate::run::state::emitter::Emitter;
@@ -74,7 +76,12 @@ pub async fn turn(
     let start = record_start(parts, run, key)?;
     let (number, end, usage) = call_agent(parts, run, key, purpose, &start.state).await?;
     let before = start.state.clone();
-    let work = take_work(parts, run, key, number, start, &end);
+    let mut work = take_work(parts, run, key, number, start, &end);
+    if run.config.settings.agent_commits == AgentCommits::Reject {
+        let made = jj::commits_by_agent(&parts.setup, &parts.tree, &mut parts.emit).await;
+        let what = format!("the agent made {} itself", count(made as u64, "commit"));
+        work.violations.extend((made > 0).then_some(what));
+    }
     // Once a signal has ended git, what a turn has done cannot be judged.
     let is_stopped = parts.tree.repo.real().is_stopped();
     let unseen = parts.setup.interruption().filter(|_| is_stopped);

@@ -118,6 +118,19 @@ fn what_fails_may_be_done_by_hand_with_the_commands_that_the_warning_names() {
     assert_eq!(below, ["Add two", "Add one", "base"]);
 }
 
+#[test]
+fn a_commit_with_jj_is_refused_where_agents_may_make_none() {
+    let Some(both) = with_other_work(PLAN) else {
+        return;
+    };
+    let args = ["--task", "one", "--agent-commits", "reject"];
+    let commits = format!("{AGENT}; jj --quiet commit -m mine");
+    let refused = both.run(&commits, &args).expect(3);
+    assert_eq!(refused.task(0)["reason"], "policy_violation");
+    let looks = format!("{AGENT}; jj --quiet log");
+    both.run(&looks, &args).expect(0);
+}
+
 /// A command in the middle of the import, the last one before its end, or the one that ends it fails, as if the run was
 /// killed there.
 #[test]

@@ -170,6 +170,46 @@ fn opened(runner: &Runner, branch: &str, named: &str) -> u64 {
 }
 
 #[test]
+fn a_new_pull_request_is_what_the_settings_say_and_refusals_are_named() {
+    let mut runner = with_pull();
+    runner.branch("develop", "x.txt", "x");
+    let number = issue(&runner, "Write c.txt");
+    runner.labelled(number, "grace");
+    let agent = runner.project.agent("echo c > c.txt");
+    let settings = [
+        "--base=develop",
+        "--draft=false",
+        "--pull-request-title=chore: {title}",
+        "--labels=agent",
+        "--labels=needs review",
+        "--assignees=ada",
+        "--reviewers=nobody-here",
+        "--reviewers=acme/core",
+        "--commit-message=conventional",
+        "--signoff",
+    ];
+    let args = [&settings[..], &["--agent-command", &agent]].concat();
+    let step = runner.step(&args).expect(0);
+    let pull: u64 = step.output("pull-request-number").parse().unwrap();
+    let state = runner.github.state();
+    let opened = &state.pulls[&pull];
+    assert_eq!((opened.base.as_str(), opened.draft), ("develop", false));
+    let shown = &state.issues[&pull];
+    assert_eq!(shown.title, "chore: Files are missing");
+    assert_eq!(shown.labels, ["agent", "needs review"]);
+    drop(state);
+    let branch = format!("sprag/issue-{number}");
+    assert_eq!(runner.log(&branch)[0], "feat: Files are missing");
+    let message = runner
+        .project
+        .git(&["log", "-1", "--format=%B", &format!("origin/{branch}")]);
+    let bot = "Signed-off-by: github-actions[bot] <41898282+github-actions[bot]@users.noreply.github.com>";
+    assert!(message.trim_end().ends_with(bot), "{message}");
+    let refused = format!("nobody-here, acme/core were not asked for a review of #{pull}: ");
+    assert!(step.run.stdout.contains(&refused), "{}", step.run.stdout);
+}
+
+#[test]
 fn a_second_label_goes_on_with_the_branch_and_its_pull_request() {
     let mut runner = with_pull();
     let number = issue(&runner, "Write c.txt");

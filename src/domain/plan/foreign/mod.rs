@@ -66,11 +66,16 @@ pub(super) fn plan_from(
     for entry in root.entries().iter().filter(|entry| !entry.value.is_null()) {
         if entry.key == "setup" {
             plan.setup = settings::read_setup(&entry.value)?;
-        } else if !of_format.contains(&entry.key.as_str()) {
+        } else if !of_format.contains(&entry.key.as_str()) && !is_of_others(&entry.key) {
             plan.settings.read_entry(entry)?;
         }
     }
     Ok(plan)
+}
+
+/// Whether the files of other tools have this key in a sense of their own, though it is also that of a setting.
+fn is_of_others(key: &str) -> bool {
+    ["assignees", "base", "draft", "labels", "reviewers"].contains(&key)
 }
 
 /// One warning, at the first occurrence, about all keys of a plan and its tasks that have no meaning here.
@@ -80,8 +85,10 @@ pub(super) fn ignored(
     list: &str,
     of_tasks: &[&str],
 ) -> Option<Fault> {
-    let is_setting =
-        |key: &str| key == "setup" || settings::NAMES.iter().any(|(name, _)| *name == key);
+    let is_setting = |key: &str| {
+        let is_named = settings::NAMES.iter().any(|(name, _)| *name == key);
+        key == "setup" || is_named && !is_of_others(key)
+    };
     let in_plan = root.entries().iter().filter(|entry| {
         let key = settings::canonical_name(&entry.key);
         !of_plan.contains(&key) && !is_setting(key)

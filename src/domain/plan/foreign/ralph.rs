@@ -50,7 +50,10 @@ fn task(node: &Node) -> Result<Draft, Fault> {
         draft.id = Some((read::text("id", id)?, id.at));
     }
     if let Some(criteria) = node.get("acceptanceCriteria") {
-        draft.acceptance = read::texts("acceptanceCriteria", criteria)?;
+        draft.acceptance = read::items("acceptanceCriteria", "a list of criteria", criteria)?
+            .into_iter()
+            .map(criterion)
+            .collect::<Result<_, _>>()?;
     }
     if let Some(needed) = node.get("dependsOn") {
         let ids = read::texts("dependsOn", needed)?.into_iter();
@@ -58,4 +61,11 @@ fn task(node: &Node) -> Result<Draft, Fault> {
     }
     draft.status = task_status(&RALPH, node)?.unwrap_or_default();
     Ok(draft)
+}
+
+/// A criterion: a text, or a mapping that has one beside its own state.
+fn criterion(node: &Node) -> Result<String, Fault> {
+    const KEYS: [&str; 3] = ["text", "description", "criterion"];
+    let told = KEYS.iter().find_map(|key| node.get(key));
+    read::words("each item of acceptanceCriteria", told.unwrap_or(node))
 }

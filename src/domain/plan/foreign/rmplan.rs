@@ -19,7 +19,13 @@ const KEYS: &[&str] = &[
     "dependencies",
     "status",
     "tasks",
+    UPDATED,
+    CHANGED,
 ];
+/// The key of the time of the last change of a state.
+pub(in crate::plan) const UPDATED: &str = "updatedAt";
+/// The key of the files that the plan has changed.
+pub(in crate::plan) const CHANGED: &str = "changedFiles";
 const TASK_KEYS: &[&str] = &["title", "description", "details", "files", "steps", "done"];
 
 /// rmplan and tim: `tasks[]` with `title`, `description`, `steps`, `done`.

@@ -1,7 +1,8 @@
 //! Which list of a Markdown text is the list of tasks.
 //!
 //! 1. Boxes with ids of a task list (`T012`, and in a `tasks.md` also `1.2`) are tasks.
-//! 2. Otherwise headings that name a task or have a box are tasks, and the boxes below them are their steps.
+//! 2. Otherwise headings that name a task, have a box, or have a number below `Tasks` are tasks, and the boxes below
+//!    them are their steps.
 //! 3. Otherwise boxes are tasks, except those of a closing list and those below another box.
 //! 4. Otherwise `##` headings are tasks, except those that only inform.
 
@@ -23,6 +24,10 @@ const ABOUT: &str = "\
 const CLOSING: &str = "\
     checklist|final check|final checklist|final checks|final verification|manual verification|validation|\
     verification|verification checklist";
+
+/// Headings whose numbered headings are tasks.
+const TASK_LISTS: &str =
+    "implementation steps|implementation tasks|steps|task breakdown|task list|tasks|todo";
 
 /// Words that make a heading with a number a task.
 const TASK_WORDS: &[&str] = &["task", "step", "story", "todo", "iteration"];
@@ -178,9 +183,14 @@ impl Rule<'_> {
 
     /// The headings that name tasks, at the highest level that has them. A single one at the top is the title.
     fn task_headings(&self) -> Vec<usize> {
-        let is_task = |heading: &Heading| heading.mark.is_some() || label(&heading.text).is_some();
+        let headings = &self.outline.headings;
+        let is_task = |place: &usize| {
+            let heading = &headings[*place];
+            heading.mark.is_some() || label(&heading.text).is_some() || self.is_listed(*place)
+        };
         for level in 1..=6 {
-            let found = self.headings_where(|heading| heading.level == level && is_task(heading));
+            let mut found = self.headings_where(|heading| heading.level == level);
+            found.retain(is_task);
             if found.len() > usize::from(level == 1) {
                 return found;
             }
@@ -188,7 +198,27 @@ impl Rule<'_> {
         Vec::new()
     }
 
+    /// Whether a heading has a number and is below one that says that tasks follow.
+    fn is_listed(&self, place: usize) -> bool {
+        let headings = &self.outline.headings;
+        let heading = &headings[place];
+        let title = heading
+            .text
+            .trim_start_matches(|c: char| c.is_ascii_digit());
+        let is_numbered = title.len() < heading.text.len() && title.starts_with(['.', ')']);
+        let mut above = headings[..place].iter().rev();
+        let parent = above.find(|other| other.level < heading.level);
+        is_numbered
+            && parent.is_some_and(|parent| parent.level > 1 && is_one_of(TASK_LISTS, &parent.text))
+    }
+
+    /// Whether a box is for checking the result. A box with a number such as `6.1` is a task among others.
     fn is_closing(&self, item: &Item) -> bool {
+        let line = self.text[item.mark.span.end..].trim_start_matches([' ', '*']);
+        let (number, _) = token(line);
+        if number.contains('.') && number.bytes().all(|b| b.is_ascii_digit() || b == b'.') {
+            return false;
+        }
         let heading = item
             .heading
             .map(|place| (place, &self.outline.headings[place].text));

@@ -340,3 +340,38 @@ fn parts_are_marked_as_before_by_their_words() {
         assert_eq!(marked_as(name, text, before, &HashSet::new()), text);
     }
 }
+
+#[test]
+fn a_plan_of_rmplan_keeps_its_time_and_changed_files_current() {
+    let files = ["a.rs", "b c.rs"].map(str::to_owned).into();
+    let time = "2026-11-28T10:00:00Z";
+    let with = |text: &str| with_facts("plan.yml", text, &files, time);
+    let tasks = "goal: g\ntasks:\n  - title: t\n    done: false\n    steps:\n      - prompt: p\n        done: false\n";
+    for (facts, expected) in [
+        (
+            "updatedAt: 2024-01-01T00:00:00.000Z\nchangedFiles: []\n",
+            "updatedAt: 2026-11-28T10:00:00Z\nchangedFiles: [\"a.rs\", \"b c.rs\"]\n",
+        ),
+        (
+            "updatedAt: \"2024-01-01T00:00:00.000Z\"\nchangedFiles:\n  - a.rs\n  - z.rs\n",
+            "updatedAt: \"2026-11-28T10:00:00Z\"\nchangedFiles:\n  - a.rs\n  - z.rs\n  - \"b c.rs\"\n",
+        ),
+        (
+            "changedFiles: [z.rs]\n",
+            "changedFiles: [z.rs, \"a.rs\", \"b c.rs\"]\n",
+        ),
+        (
+            "changedFiles:\n- z.rs\n",
+            "changedFiles:\n- z.rs\n- \"a.rs\"\n- \"b c.rs\"\n",
+        ),
+        ("", ""),
+    ] {
+        let text = format!("{facts}{tasks}");
+        let edited = with(&text).unwrap();
+        assert_eq!(edited, format!("{expected}{tasks}"));
+        let words = |text: &str| without_owned_keys("plan.yml", text.as_bytes());
+        assert_eq!(words(&edited), words(&text));
+    }
+    let own = "title: x\nupdatedAt: 1\ntasks:\n  - title: t\n";
+    assert_eq!(with(own), None);
+}

@@ -97,6 +97,19 @@ pub fn update(call: &mut Call<'_>) -> Handled {
     Ok(Answer::of(200, shown(call, number, true)))
 }
 
+/// `POST …/pulls/{pull_number}/requested_reviewers`. A login with `nobody` in it is not a collaborator.
+pub fn request_reviewers(call: &mut Call<'_>) -> Handled {
+    let number = existing(call)?;
+    let asked = call.body["reviewers"].to_string();
+    if asked.contains("nobody") {
+        return Err(Answer::of(
+            422,
+            serde_json::json!({ "message": "Reviews may only be requested from collaborators." }),
+        ));
+    }
+    Ok(Answer::of(201, shown(call, number, false)))
+}
+
 /// `GET …/pulls/{pull_number}/reviews`.
 pub fn reviews(call: &mut Call<'_>) -> Handled {
     let number = existing(call)?;

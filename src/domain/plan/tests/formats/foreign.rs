@@ -70,6 +70,8 @@ fn front_matter_with_text_is_told_from_two_documents_whatever_the_name() {
     let markdown = format!("---\n{RMPLAN}---\n\n# Research: more\n\nWords.\n");
     let plan = plan("12.yml", &markdown);
     assert_eq!((plan.format, plan.tasks.len()), (PlanFormat::Rmplan, 3));
+    let sentence = format!("---\n{RMPLAN}---\nThis is part of a plan (parent: 100) of many.\n");
+    assert_eq!(self::plan("12.yml", &sentence).tasks.len(), 3);
     assert_eq!(
         error("12.yml", "---\ntasks: [{title: x}]\n---\ntitle: y\n"),
         "12.yml:3:1: a second document begins here, but a file holds one (remove the `---` line)"
