@@ -15,9 +15,9 @@ pub mod variables;
 
 pub use agents::AGENTS;
 pub use choice::{
-    AgentCommits, AgentConfig, Baseline, Color, CommitVia, Gateway, IfUnverified, KnownFailures,
-    OnFinding, OnProtected, ProveNewTests, PullRequest, Report, ReviewFindings, ReviewThreads,
-    Sandbox, SignalPolicy, TestChangePolicy,
+    AgentCommits, AgentConfig, Baseline, Caches, Color, CommitVia, Gateway, IfUnverified,
+    KnownFailures, OnFinding, OnProtected, ProveNewTests, PullRequest, Report, ReviewFindings,
+    ReviewThreads, Sandbox, SignalPolicy, TestChangePolicy,
 };
 pub use kind::{Network, Progress};
 pub use roles::{RoleAgent, Roles};
