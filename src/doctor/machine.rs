@@ -223,6 +223,7 @@ async fn levels(
         run,
         agents: vec![&task.agent],
         run_dir: None,
+        passes_keys: false,
         makes: false,
     };
     let levels = isolation::confinement_levels(&scope).await.ok()?;

@@ -57,6 +57,7 @@ pub(super) fn closed(path: &str, exists: bool) -> Place {
 
 pub(super) fn levels(got: Level, highest: Level) -> ConfinementLevels {
     let line = |level| SandboxLine {
+        open: Vec::new(),
         level,
         missing: None,
         network: None,

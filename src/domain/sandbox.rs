@@ -85,6 +85,9 @@ pub struct SandboxLine {
     pub level: Level,
     /// What the next level needs; `null` at the highest level, and if the sandbox is off.
     pub missing: Option<String>,
+    /// What the machine leaves within an agent's reach although the settings ask for less, one sentence each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub open: Vec<String>,
     /// The network access of child processes; absent if the network is open.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub network: Option<NetworkLine>,
@@ -190,6 +193,9 @@ impl SandboxLine {
         } else {
             (self, other.clone())
         };
+        let further = more.open.into_iter().filter(|row| !less.open.contains(row));
+        let further: Vec<String> = further.collect();
+        less.open.extend(further);
         less.network = match (less.network, more.network) {
             (Some(one), Some(two)) => {
                 let (mut less, more) = if two.enforced > one.enforced {
@@ -212,10 +218,10 @@ impl SandboxLine {
             Level::Off => "sandbox: off".to_owned(),
             level => format!("sandbox: level {level} of 3"),
         };
-        match &self.network {
-            Some(network) => format!("{level}; {}", network.words()),
-            None => level,
-        }
+        let mut words = vec![level];
+        words.extend(self.network.as_ref().map(NetworkLine::words));
+        words.extend(self.open.iter().map(|row| format!("OPEN: {row}")));
+        words.join("; ")
     }
 }
 

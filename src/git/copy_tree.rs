@@ -96,7 +96,10 @@ pub(crate) fn same(one: &Path, other: &Path) -> Result<bool, GitError> {
 
 /// Removes whatever is at `path`, without following a link. Directories need not be writable, as those of
 /// Go's module cache are not.
-pub(crate) fn remove(path: &Path) -> Result<(), GitError> {
+///
+/// # Errors
+/// When it cannot be removed.
+pub fn remove(path: &Path) -> Result<(), GitError> {
     let removed = match metadata(path)? {
         None => return Ok(()),
         Some(meta) if meta.is_dir() => match fs::remove_dir_all(path) {

@@ -67,7 +67,10 @@ pub fn discover(start: &Path, environment: &Environment) -> Result<Real, Preflig
     if let Some(operation) = Operation::under_way(&git_dir) {
         return Err(PreflightError::InProgress { operation });
     }
-    let identity = identity(&git_dir).ok_or_else(|| asked.missing())?;
+    let identity = [identity(&git_dir), identity(&work_tree)];
+    if identity.contains(&None) {
+        return Err(asked.missing());
+    }
     let environment = environment.clone();
     Ok(Real {
         work_tree,

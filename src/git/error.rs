@@ -102,8 +102,8 @@ pub enum GitError {
         /// What is wrong with it.
         what: String,
     },
-    /// The repository's git directory is missing or is not the same directory as at the start of the run.
-    #[error("the repository's git directory {} was removed or replaced during the run", path.display())]
+    /// The git directory or the work tree is missing, or is not the same directory as at the start of the run.
+    #[error("the repository's directory {} is no longer the one of the start: it was removed or replaced during the run", path.display())]
     Replaced {
         /// Its original path.
         path: PathBuf,

@@ -42,6 +42,7 @@ pub use commit::request::{
 };
 pub use commit::restore::Restored;
 pub use commit::swap::{SwapError, TreeId};
+pub use copy_tree::remove as remove_tree;
 pub use discover::discover;
 pub use environment::Environment;
 pub use error::GitError;

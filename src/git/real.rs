@@ -26,7 +26,8 @@ pub struct Real {
     pub(crate) environment: Environment,
     /// How filters are confined that were configured before the run.
     pub(crate) filters: FilterSandbox,
-    pub(crate) identity: (u64, u64),
+    /// Device and inode of the git directory and of the work tree.
+    pub(crate) identity: [Option<(u64, u64)>; 2],
     /// Whether the work tree has only jj's metadata and no `.git`.
     pub(crate) is_jj_alone: bool,
 }

@@ -152,16 +152,19 @@ impl Repo {
 
     /// Unseals the private directory until the returned guard is dropped.
     pub(crate) fn unseal(&self) -> Result<Unsealed, GitError> {
+        self.ensure_in_place()?;
         self.seal.unseal(Access::Writes)
     }
 
     /// Like [`Repo::unseal`], for those who do not change the private directory except for its objects.
     pub(crate) fn unseal_to_read(&self) -> Result<Unsealed, GitError> {
+        self.ensure_in_place()?;
         self.seal.unseal(Access::Reads)
     }
 
     /// Like [`Repo::unseal_to_read`], for those who let git write what it has seen of the work tree into the index.
     pub(crate) fn unseal_to_look(&self) -> Result<Unsealed, GitError> {
+        self.ensure_in_place()?;
         self.seal.unseal(Access::WritesIndex)
     }
 
@@ -198,13 +201,43 @@ impl Repo {
         self.began.is_some_and(|began| changed < began)
     }
 
-    /// Fails if the repository's git directory is no longer the one from the start of the run.
-    pub(crate) fn ensure_in_place(&self) -> Result<(), GitError> {
-        if identity(&self.real.git_dir) == Some(self.real.identity) {
+    /// Fails if the work tree is no longer the one from the start of the run.
+    pub(crate) fn ensure_tree_in_place(&self) -> Result<(), GitError> {
+        let path = &self.real.work_tree;
+        if identity(path) == self.real.identity[1] {
             return Ok(());
         }
-        Err(GitError::Replaced {
-            path: self.real.git_dir.clone(),
-        })
+        Err(GitError::Replaced { path: path.clone() })
+    }
+
+    /// Fails if the git directory or the work tree is no longer the one from the start of the run.
+    pub(crate) fn ensure_in_place(&self) -> Result<(), GitError> {
+        let places = [&self.real.git_dir, &self.real.work_tree];
+        let mut places = places.into_iter().zip(self.real.identity);
+        match places.find(|(path, start)| identity(path) != *start) {
+            None => Ok(()),
+            Some((path, _)) => Err(GitError::Replaced { path: path.clone() }),
+        }
+    }
+
+    /// Fails if a write to this path could lead out of the work tree: through a link on the way, or because the work tree
+    /// is another one.
+    ///
+    /// # Errors
+    /// [`GitError::Replaced`] with what is in the way.
+    pub fn refuse_links_to(&self, path: &Path) -> Result<(), GitError> {
+        self.ensure_in_place()?;
+        let top = &self.real.work_tree;
+        let mut above = path
+            .ancestors()
+            .skip(1)
+            .take_while(|dir| *dir != top && dir.starts_with(top));
+        let is_link = |dir: &&Path| dir.symlink_metadata().is_ok_and(|meta| meta.is_symlink());
+        match above.find(is_link) {
+            None => Ok(()),
+            Some(link) => Err(GitError::Replaced {
+                path: link.to_path_buf(),
+            }),
+        }
     }
 }

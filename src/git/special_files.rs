@@ -7,7 +7,7 @@ use crate::git::entries::resolve_gitfile;
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs;
-use std::os::unix::fs::FileTypeExt;
+use std::os::unix::fs::{FileTypeExt, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
 /// Files that git opens in every directory of a work tree.
@@ -61,6 +61,25 @@ pub(crate) fn below(dir: &Path, is_read: impl Fn(&Path) -> bool, found: &mut BTr
             }
         }
     }
+}
+
+/// Collects the links below `dir`, and the logs that have a second name, through which git would write elsewhere.
+pub(crate) fn leading_elsewhere(dir: &Path, enter: impl Fn(&Path) -> bool) -> BTreeSet<PathBuf> {
+    let mut found = BTreeSet::new();
+    let mut open = vec![dir.to_path_buf()];
+    while let Some(dir) = open.pop() {
+        for entry in fs::read_dir(&dir).into_iter().flatten().flatten() {
+            let path = entry.path();
+            match path.symlink_metadata() {
+                Ok(meta) if meta.is_dir() => open.extend(Some(path).filter(|path| enter(path))),
+                Ok(meta) if meta.is_symlink() || (meta.is_file() && meta.nlink() > 1) => {
+                    found.insert(path);
+                }
+                _ => {}
+            }
+        }
+    }
+    found
 }
 
 /// Whether reading `path` may block or yield bytes without end.

@@ -76,12 +76,12 @@ pub fn policy(
 }
 
 /// The policy for a child whose programs notice the sandbox only when they write a protected path. It
-/// may write these places and all of git's own directory, and signal processes outside. Protected paths
-/// below such a place, and hidden sockets, need a mount namespace.
+/// may write these places and all of git's own directory. Protected paths below such a place, and hidden sockets,
+/// need a mount namespace.
 pub fn open_policy(level: Level, around: &SandboxPaths, places: &[PathBuf]) -> Policy {
     let mut policy = Policy::of(level);
-    policy.signals = true;
-    policy.hidden.clone_from(&around.hidden);
+    let hidden = around.hidden.iter().filter(|path| !places.contains(path));
+    policy.hidden = hidden.cloned().collect();
     policy.write = vec![around.work_tree.clone()];
     writable_git(around, &mut policy);
     policy.write.extend(places.iter().cloned());
@@ -92,8 +92,14 @@ pub fn open_policy(level: Level, around: &SandboxPaths, places: &[PathBuf]) -> P
         .filter(is_below_one)
         .cloned()
         .collect();
-    let kept = [read_only.as_slice(), &around.hidden].concat();
+    let kept = [read_only.as_slice(), &policy.hidden, &policy.write[..1]].concat();
     pin_parents(&mut policy, &kept, places);
+    if places
+        .iter()
+        .any(|place| around.work_tree.starts_with(place))
+    {
+        policy.pinned.push(around.work_tree.clone());
+    }
     let written = policy
         .write
         .iter()
@@ -236,7 +242,7 @@ mod tests {
             ..around()
         };
         let open = open_policy(Level::Files, &around, &places);
-        assert!(open.has_mounts() && open.signals);
+        assert!(open.has_mounts());
         assert_eq!(open.read_only, [PathBuf::from("/tmp/x/run")]);
         assert_eq!(open.pinned, [PathBuf::from("/tmp/x")]);
         assert_eq!(open.write_below, [PathBuf::from("/tmp/x/run/turn")]);
@@ -253,14 +259,14 @@ mod tests {
         for level in [Level::Files, Level::Namespaces] {
             let policy = policy_of_filters(level, &around(), &places);
             assert_eq!(policy.write, [PathBuf::from("/home/.npm")]);
-            assert!(policy.ends_all && !policy.signals);
+            assert!(policy.ends_all);
         }
     }
 
     #[test]
     fn the_second_level_has_no_mounts_in_its_strict_form() {
         let (two, _) = policy(Level::Files, &around(), &["/home/.cache".into()]);
-        assert!(!two.has_mounts() && !two.signals);
+        assert!(!two.has_mounts());
     }
 
     #[test]

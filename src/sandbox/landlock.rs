@@ -51,12 +51,7 @@ fn granted(is_directory: bool) -> BitFlags<AccessFs> {
 /// A ruleset without exceptions. The kernel must support writes and, if needed, TCP ports. Newer
 /// restrictions (no signals and abstract sockets to outside, no commands to devices) are used if
 /// available.
-fn ruleset(signals: bool, has_one_port: bool) -> Result<RulesetCreated, RulesetError> {
-    let kept_inside = if signals {
-        Scope::AbstractUnixSocket.into()
-    } else {
-        Scope::Signal | Scope::AbstractUnixSocket
-    };
+fn ruleset(has_one_port: bool) -> Result<RulesetCreated, RulesetError> {
     let mut ruleset = Ruleset::default()
         .set_compatibility(CompatLevel::HardRequirement)
         .handle_access(AccessFs::from_write(NEEDED))?;
@@ -66,16 +61,24 @@ fn ruleset(signals: bool, has_one_port: bool) -> Result<RulesetCreated, RulesetE
     ruleset
         .set_compatibility(CompatLevel::BestEffort)
         .handle_access(writes())?
-        .scope(kept_inside)?
+        .scope(Scope::Signal | Scope::AbstractUnixSocket)?
         .create()
 }
 
 /// Whether the kernel supports this level, else why not.
 pub(super) fn is_enough() -> Result<(), String> {
-    match ruleset(false, false) {
+    match ruleset(false) {
         Ok(_) => Ok(()),
         Err(_) => Err("Landlock with ABI 3 (Linux 6.2), switched on in the kernel".into()),
     }
+}
+
+/// Whether the kernel keeps signals and abstract sockets inside (Linux 6.12).
+pub(super) fn keeps_signals() -> bool {
+    let tried = Ruleset::default()
+        .set_compatibility(CompatLevel::HardRequirement)
+        .scope(Scope::Signal);
+    tried.and_then(Ruleset::create).is_ok()
 }
 
 /// Restricts the calling thread, and everything that it starts, to write only the paths of a policy and
@@ -87,7 +90,7 @@ pub(super) fn confine(policy: &Policy) -> Result<(), String> {
         Some(Network::Port(port)) => Some(port),
         _ => None,
     };
-    let mut ruleset = ruleset(policy.signals, port.is_some()).map_err(told)?;
+    let mut ruleset = ruleset(port.is_some()).map_err(told)?;
     if let Some(port) = port {
         let rule = NetPort::new(port, AccessNet::ConnectTcp);
         ruleset = ruleset.add_rule(rule).map_err(told)?;

@@ -53,6 +53,14 @@ pub fn without_namespaces() -> (crate::domain::sandbox::Level, Option<String>) {
     (Level::Off, Some("another system than Linux".into()))
 }
 
+/// Whether children of level 2 cannot signal processes outside.
+pub fn keeps_signals() -> bool {
+    #[cfg(target_os = "linux")]
+    return landlock::keeps_signals();
+    #[cfg(not(target_os = "linux"))]
+    false
+}
+
 /// Confinement needs Linux: elsewhere no process is a launcher.
 #[cfg(not(target_os = "linux"))]
 pub fn main(_: impl Iterator<Item = std::ffi::OsString>) -> Option<std::process::ExitCode> {

@@ -9,9 +9,9 @@ use rustix::io::Errno;
 use rustix::mount::{
     MountFlags, MountPropagationFlags, mount, mount_bind_recursive, mount_change, mount_remount,
 };
-use std::ffi::OsString;
-use std::fs;
-use std::os::unix::ffi::OsStringExt as _;
+use std::ffi::{CString, OsString};
+use std::fs::{self, Metadata};
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
 
 /// The kernel's list of the mounts of this process.
@@ -69,7 +69,7 @@ pub(super) fn own(policy: &Policy, cwd: &Path, entrance: Option<Entrance>) -> Re
     if let Some(entrance) = entrance {
         entrance.open()?;
     }
-    private()?;
+    overlays(policy)?;
     places(policy)?;
     enter(cwd)
 }
@@ -172,6 +172,44 @@ fn unescaped(field: &[u8]) -> Vec<u8> {
         path.extend_from_slice(rest);
     }
     path
+}
+
+/// Mounts the directories of which the child changes copies. A link in the place of one is not followed.
+pub(super) fn overlays(policy: &Policy) -> Result<(), Failure> {
+    private()?;
+    for (place, layer) in policy.overlaid.iter().zip(&policy.layers) {
+        let Some(found) = place.symlink_metadata().ok().filter(Metadata::is_dir) else {
+            continue;
+        };
+        let [upper, work] = ["upper", "work"].map(|name| layer.join(name));
+        let made = fs::create_dir_all(&work).and_then(|()| {
+            if upper.is_dir() {
+                return Ok(());
+            }
+            fs::create_dir(&upper)?;
+            fs::set_permissions(&upper, found.permissions())
+        });
+        made.map_err(|error| format!("{}: {error}", layer.display()))?;
+        let mut options = b"userxattr,index=off".to_vec();
+        for (name, path) in [
+            ("lowerdir", place),
+            ("upperdir", &upper),
+            ("workdir", &work),
+        ] {
+            options.extend(format!(",{name}=").bytes());
+            for byte in path.as_os_str().as_bytes() {
+                options.extend(b"\\,:".contains(byte).then_some(b'\\'));
+                options.push(*byte);
+            }
+        }
+        let options =
+            CString::new(options).map_err(|error| format!("{}: {error}", place.display()))?;
+        let flags = MountFlags::NOSUID | MountFlags::NODEV;
+        mount("overlay", place, "overlay", flags, Some(options.as_c_str())).map_err(|error| {
+            Failure::from(format!("a private copy of {}: {error}", place.display()))
+        })?;
+    }
+    Ok(())
 }
 
 /// Makes the mounts of a policy.

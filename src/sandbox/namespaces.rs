@@ -126,6 +126,8 @@ fn separate(launch: &Launch) -> Result<(), Failure> {
     if let Some(entrance) = entrance {
         entrance.open()?;
     }
+    // Before another program is executed, which keeps only the right to mount.
+    mounts::overlays(&launch.policy)?;
     if !in_user_namespace {
         return Ok(());
     }

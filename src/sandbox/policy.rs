@@ -2,6 +2,7 @@
 
 use crate::domain::sandbox::{Level, refused_path};
 use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 /// The hidden subcommand of a launcher.
@@ -24,10 +25,13 @@ pub struct Policy {
     /// From [`Level::Files`] on: writable files and directories, including everything below. Missing
     /// ones are left out.
     pub write: Vec<PathBuf>,
-    /// From [`Level::Files`] on: whether the child may signal processes outside.
-    pub signals: bool,
-    /// Read-only paths below writable ones. This list and the following ones need a mount namespace; at
-    /// [`Level::Files`] a child gets one only if `read_only` or `hidden` is not empty.
+    /// Directories of which the child changes copies: what it writes is seen only by children with the same
+    /// layers. This list and the following ones need a mount namespace; at [`Level::Files`] a child gets one only
+    /// if `overlaid`, `read_only` or `hidden` is not empty.
+    pub overlaid: Vec<PathBuf>,
+    /// The directories that hold the copies, one for each of `overlaid`.
+    pub layers: Vec<PathBuf>,
+    /// Read-only paths below writable ones.
     pub read_only: Vec<PathBuf>,
     /// Writable paths below read-only ones.
     pub write_below: Vec<PathBuf>,
@@ -62,9 +66,6 @@ pub enum Network {
 const OWN_NETWORK: &str = "--own-network";
 const ONE_PORT: &str = "--one-port";
 
-/// The launcher's argument that allows signals to processes outside.
-const SIGNALS: &str = "--signals";
-
 /// The launcher's argument for [`Policy::ends_all`].
 const ENDS_ALL: &str = "--ends-all";
 
@@ -74,7 +75,8 @@ impl Policy {
         Self {
             level,
             write: Vec::new(),
-            signals: false,
+            overlaid: Vec::new(),
+            layers: Vec::new(),
             read_only: Vec::new(),
             write_below: Vec::new(),
             pinned: Vec::new(),
@@ -105,15 +107,30 @@ impl Policy {
         refused_path(output, is_meant)
     }
 
+    /// The same policy with copies of these directories, kept below `layers`.
+    #[must_use]
+    pub fn and_overlay(mut self, places: &[PathBuf], layers: &Path) -> Self {
+        let layer = |place: &PathBuf| {
+            let digest = blake3::hash(place.as_os_str().as_bytes()).to_hex();
+            layers.join(&digest[..16])
+        };
+        self.layers.extend(places.iter().map(layer));
+        self.overlaid.extend(places.iter().cloned());
+        self
+    }
+
     /// Whether the child needs a mount namespace.
     pub fn has_mounts(&self) -> bool {
-        let is_needed = !self.read_only.is_empty() || !self.hidden.is_empty();
+        let is_needed = [&self.overlaid, &self.read_only, &self.hidden];
+        let is_needed = is_needed.iter().any(|paths| !paths.is_empty());
         self.level >= Level::Namespaces || (self.level >= Level::Files && is_needed)
     }
 
-    fn lists(&self) -> [(&'static str, &Vec<PathBuf>); 5] {
+    fn lists(&self) -> [(&'static str, &Vec<PathBuf>); 7] {
         [
             ("--write", &self.write),
+            ("--overlaid", &self.overlaid),
+            ("--layer", &self.layers),
             ("--read-only", &self.read_only),
             ("--write-below", &self.write_below),
             ("--pinned", &self.pinned),
@@ -124,6 +141,8 @@ impl Policy {
     fn list_mut(&mut self, name: &OsStr) -> Option<&mut Vec<PathBuf>> {
         match name.to_str()? {
             "--write" => Some(&mut self.write),
+            "--overlaid" => Some(&mut self.overlaid),
+            "--layer" => Some(&mut self.layers),
             "--read-only" => Some(&mut self.read_only),
             "--write-below" => Some(&mut self.write_below),
             "--pinned" => Some(&mut self.pinned),
@@ -156,7 +175,6 @@ impl Launch {
             self.report.to_string().into(),
             self.cwd.clone().into(),
         ];
-        arguments.extend(self.policy.signals.then(|| SIGNALS.into()));
         arguments.extend(self.policy.ends_all.then(|| ENDS_ALL.into()));
         match &self.policy.network {
             Some(Network::Own { socket, port }) => {
@@ -189,10 +207,6 @@ impl Launch {
             let name = arguments.next()?;
             if name == "--" {
                 break;
-            }
-            if name == SIGNALS {
-                policy.signals = true;
-                continue;
             }
             if name == ENDS_ALL {
                 policy.ends_all = true;
@@ -236,7 +250,8 @@ mod tests {
             policy: Policy {
                 level: Level::Namespaces,
                 write: vec!["/a".into(), odd().into()],
-                signals: true,
+                overlaid: vec!["/c".into()],
+                layers: vec!["/layers/1".into()],
                 read_only: vec!["--".into()],
                 write_below: vec!["--write".into()],
                 pinned: vec!["/a/.git".into()],

@@ -43,6 +43,7 @@ mod fuzz_seeds;
 mod gates;
 mod gateway;
 mod generated;
+mod git_directories;
 mod git_server;
 mod github_model;
 mod github_rules;

@@ -143,7 +143,10 @@ fn daemons_of_a_hook_are_ended_with_it() {
 
 fn with_setup(project: &Project, setup: &str, check: &str) {
     let setup = serde_json::to_string(setup).unwrap();
-    project.write("plan.yaml", &format!("setup: [ {setup} ]\n{}", plan(check)));
+    project.write(
+        "plan.yaml",
+        &format!("services: [ {setup} ]\n{}", plan(check)),
+    );
     project.commit_all("setup");
 }
 

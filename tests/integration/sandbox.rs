@@ -1,5 +1,6 @@
 //! What a confined agent, check, hook or setup command cannot reach, at each level that the machine has.
 
+mod caches;
 mod filters;
 mod reach;
 mod toolchains;
@@ -151,7 +152,7 @@ fn an_agent_writes_in_its_work_tree_and_its_temporary_directory_and_nowhere_else
         for place in ["agent", "home", "programs", "state", "tmp"] {
             assert!(!project.beside(place).join("reached").exists(), "{place}");
         }
-        assert!(project.beside("home/.cache/mine").exists());
+        assert!(!project.beside("home/.cache/mine").exists());
         let left: Vec<_> = fs::read_dir(project.beside("tmp")).unwrap().collect();
         assert!(
             left.is_empty(),
@@ -207,7 +208,10 @@ fn programs_that_write_beside_the_work_tree_notice_nothing_by_default() {
         project.env("SPRAG_AGENT_COMMITS", "squash");
         let check =
             project.check("mktemp /tmp/sprag-test-XXXXXX | xargs rm && grep -q fixed a.txt");
-        let setup = format!("touch {}", project.beside("home/installed").display());
+        let setup = format!(
+            "touch {}",
+            project.beside("home/.cache/installed").display()
+        );
         project.write(
             "plan.yaml",
             &format!("{}setup: [\"{setup}\"]\n", plan(&check)),
@@ -217,9 +221,8 @@ fn programs_that_write_beside_the_work_tree_notice_nothing_by_default() {
             "set -e
              rm $(mktemp /tmp/sprag-test-XXXXXX) $(mktemp) $(mktemp /var/tmp/sprag-test-XXXXXX)
              rm $(mktemp /dev/shm/sprag-test-XXXXXX)
-             echo x > /dev/null; : > /dev/full; echo note >> ../note; mkdir -p ~/.cache/tool
+             echo x > /dev/null; : > /dev/full; mkdir -p ~/.cache/tool
              mkdir \"$OUT/clone\"; git clone -q . \"$OUT/clone\"
-             kill -0 $PPID
              git config user.email other@example.invalid; git config user.name Other
              echo fixed > a.txt; git commit -qam theirs; echo ALL OF IT",
         );
@@ -234,7 +237,7 @@ fn programs_that_write_beside_the_work_tree_notice_nothing_by_default() {
         );
         let run = run.expect(0);
         assert_eq!((project.calls(), project.checks()), (1, 1));
-        assert!(project.beside("home/installed").exists() && project.beside("note").exists());
+        assert!(project.beside("home/.cache/installed").exists());
         let warned = run.summary["warnings"].to_string();
         assert!(!warned.contains("sandbox"), "{warned}");
     }
@@ -287,7 +290,7 @@ fn what_a_run_and_its_machine_rely_on_stays_as_it_is_by_default() {
             "{output}"
         );
         let warned = run.summary["warnings"].to_string();
-        assert!(warned.contains("only `sandbox: off` allows it"), "{warned}");
+        assert!(warned.contains("the sandbox protects it"), "{warned}");
     }
 }
 
@@ -339,15 +342,15 @@ fn git_works_in_the_work_tree_and_what_configures_it_is_read_only() {
 #[test]
 fn nothing_outlives_its_turn_whatever_it_forks() {
     everywhere(&[1, 2, 3], |user, level| {
-        let check = "B=\"$TMPDIR/chain.sh.beat\"; a=$(cat \"$B\"); sleep 0.3; test \"$a\" = \"$(cat \"$B\")\"";
+        let check = "B=chain.sh.beat; a=$(cat \"$B\"); sleep 0.3; test \"$a\" = \"$(cat \"$B\")\"";
         let project = project(&[("plan.yaml", &plan(check))]);
         // Each process of the chain starts its successor and ends, and is in a session of its own. A scan can miss
         // the whole chain, but not the process that waits.
-        let agent = "cat > \"$TMPDIR/chain.sh\" <<'END'\n\
+        let agent = "cat > chain.sh <<'END'\n\
                      env -i setsid sh \"$0\" & \n\
                      echo $$ > \"$0.beat\"\n\
                      END\n\
-                     env -i setsid sh \"$TMPDIR/chain.sh\" &\n\
+                     env -i setsid sh \"$PWD/chain.sh\" &\n\
                      env -i setsid sleep 600 &\n\
                      sleep 0.2; echo fixed > a.txt";
         let Some(run) = run(user, &project, level, agent, &[]) else {
@@ -360,10 +363,7 @@ fn nothing_outlives_its_turn_whatever_it_forks() {
             run.stdout
         );
         let chain = Command::new("pgrep")
-            .args([
-                "-f",
-                &format!("{}.*chain.sh", project.beside("tmp").display()),
-            ])
+            .args(["-f", &format!("{}.*chain.sh", project.repo().display())])
             .stdout(Stdio::piped())
             .output()
             .unwrap();

@@ -198,6 +198,16 @@ choice! {
 }
 
 choice! {
+    /// Whose caches agents write.
+    Caches {
+        /// Copies, which only the agents of the run see.
+        Private = "private",
+        /// The user's, as checks do.
+        Shared = "shared",
+    }
+}
+
+choice! {
     /// Whether the keys of model providers stay with Sprag.
     Gateway {
         /// If the gateway can replace the key.

@@ -15,7 +15,7 @@ pub mod variables;
 
 pub use agents::AGENTS;
 pub use choice::{
-    AgentCommits, AgentConfig, Approve, Baseline, Color, CommitVia, Gateway, IfUnverified,
+    AgentCommits, AgentConfig, Approve, Baseline, Caches, Color, CommitVia, Gateway, IfUnverified,
     KnownFailures, OnFinding, OnProtected, ProveNewTests, PullRequest, Report, ReviewFindings,
     ReviewThreads, Sandbox, SignalPolicy, TestChangePolicy,
 };

@@ -10,7 +10,7 @@
 use super::agents::{AGENT_FILES, AGENTS};
 use super::check::{CheckSpec, Checks};
 use super::choice::{
-    AgentCommits, AgentConfig, Approve, Baseline, Color, CommitVia, Gateway, IfUnverified,
+    AgentCommits, AgentConfig, Approve, Baseline, Caches, Color, CommitVia, Gateway, IfUnverified,
     KnownFailures, OnFinding, OnProtected, ProveNewTests, PullRequest, Report, ReviewFindings,
     ReviewThreads, Sandbox, SignalPolicy, TestChangePolicy,
 };
@@ -27,13 +27,45 @@ use std::time::Duration;
 /// The maximum number of retries that may be configured.
 pub const MAX_RETRIES: u32 = 10;
 
-/// The default paths that no task may change, in addition to the files that configure agents.
+/// The default paths that no task may change, in addition to the files that configure agents: what services and editors
+/// execute before a person has looked at it, as their documentation names it.
 const PROTECTED_PATHS: &[&str] = &[
     ".github/**",
     "action.yml",
     "action.yaml",
     "**/.sprag/**",
     "**/CODEOWNERS",
+    "**/.gitlab-ci.yml",
+    "**/.gitlab/**",
+    "**/.gitea/**",
+    "**/.forgejo/**",
+    "**/.circleci/**",
+    "**/.travis.yml",
+    "**/.cirrus.yml",
+    "**/.cirrus.star",
+    "**/.drone.yml",
+    "**/.drone.star",
+    "**/.woodpecker.y*ml",
+    "**/.woodpecker/**",
+    "**/.buildkite/**",
+    "**/.semaphore/**",
+    "**/.teamcity/**",
+    "**/.tekton/**",
+    "**/.builds/**",
+    "**/.build.yml",
+    "**/.appveyor.yml",
+    "**/appveyor.yml",
+    "**/azure-pipelines*.y*ml",
+    "**/bitbucket-pipelines.yml",
+    "**/buildspec.y*ml",
+    "**/cloudbuild.y*ml",
+    "**/Jenkinsfile",
+    "**/codemagic.yaml",
+    "**/.readthedocs.y*ml",
+    "**/.devcontainer/**",
+    "**/.vscode/tasks.json",
+    "**/.idea/runConfigurations/**",
+    "**/.envrc",
 ];
 
 macro_rules! settings {
@@ -238,8 +270,12 @@ settings! {
     Isolation {
         /// How to confine agents, checks, hooks and setup commands. `auto` protects the files that a run and its machine rely on, as far as the machine can. `require` (or `require:N` for a level from 1 to 3) lets them write only to named places, and starts nothing without that level. `off` confines nothing.
         sandbox: Sandbox = Choice::<Sandbox>::kind(), Run, is Sandbox::Auto;
-        /// Absolute paths, or paths below `~`, that may be written with everything below them. The work tree and the caches of common tools need no entry. With `sandbox: auto`, directories for temporary files and the parent directory of the work tree need none either.
+        /// Absolute paths, or paths below `~`, that may be written with everything below them. The work tree and the caches of common tools need no entry. With `sandbox: auto`, directories for temporary files need none either.
         sandbox_write: Vec<String> = PLACES, Run, is Vec::new();
+        /// Commands that start processes for the whole run, such as a database, after the setup commands. Each ends when its service is ready. All other processes that setup commands leave are ended before the first turn.
+        services: Vec<String> = Texts::arguments("COMMAND"), Run, is Vec::new();
+        /// Whose caches agents write, such as those of compilers and package managers. `private` gives the agents of a run copies, so that checks and later programs execute nothing that an agent has put there; both build the work themselves. `shared` gives agents the user's.
+        caches: Caches = Choice::<Caches>::kind(), Run, is Caches::Private;
         /// Whether Sprag keeps the keys of model providers, so that agents use its gateway on the loopback interface. `auto` does so if the gateway can replace the key, `on` starts nothing if it cannot, `off` gives agents their keys.
         gateway: Gateway = Choice::<Gateway>::kind(), Run, is Gateway::Auto;
         /// The hosts that agents, checks and hooks may reach, through Sprag's proxy: names, `*.` before a name, or addresses, without a port; `deny` for none. The log says how far the machine can enforce this.

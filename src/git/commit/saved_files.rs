@@ -5,6 +5,7 @@ use crate::git::command::Call;
 use crate::git::copy_tree::{is_absence, make_dir, metadata, move_tree, remove};
 use crate::git::entries::{PathInspector, split};
 use crate::git::error::{GitError, io_error};
+use crate::git::private::places::AWAY;
 use crate::git::private::seal::MOVED_AWAY;
 use crate::git::repo::Repo;
 use crate::git::snapshot::listing::RawDiff;
@@ -16,9 +17,6 @@ use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use tempfile::TempPath;
-
-/// The directory of the git directory for whatever is moved away.
-const AWAY: &str = "sprag-away";
 
 /// The saved entry of a path before it was replaced.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -12,16 +12,11 @@ use crate::git::private::programs::{
 };
 use crate::git::real::Real;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
-
-/// Copies the files that are restored after a turn.
-pub(super) fn record(real: &Real, root: &Path) -> Result<(), GitError> {
-    let mut places = recorded_places(real, root).into_iter();
-    places.try_for_each(|(place, copy)| copy_tree(&place, &copy))
-}
 
 /// The state that must survive a restart.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -46,6 +41,9 @@ pub(crate) struct State {
     pub(crate) identity: Option<(String, String)>,
     /// Parts of the repository's git directory that were links at the start.
     pub(crate) links: Vec<Vec<u8>>,
+    /// Further places of it that lead elsewhere.
+    #[serde(default)]
+    pub(crate) links_below: BTreeSet<Vec<u8>>,
     /// Whether a filter was configured at the start.
     pub(crate) filters: bool,
     /// Filters that attributes name and that are not set up.
@@ -87,35 +85,6 @@ impl State {
         self.signer = signer_in_repository(real, settings).map(bytes);
         Ok(())
     }
-}
-
-/// The paths in the repository's git directory that an agent may not change, each with the path of its copy.
-pub(crate) fn recorded_places(real: &Real, root: &Path) -> Vec<(PathBuf, PathBuf)> {
-    let shared = ["config", "hooks", "info", "objects/info/alternates"];
-    let own = ["config.worktree", "info", "commondir", "gitdir"];
-    let recorded = root.join("recorded");
-    let mut places: Vec<(PathBuf, PathBuf)> = shared
-        .iter()
-        .map(|name| {
-            (
-                real.common_dir.join(name),
-                recorded.join("shared").join(name),
-            )
-        })
-        .collect();
-    for name in own {
-        let place = real.git_dir.join(name);
-        if places.iter().all(|(known, _)| *known != place) {
-            places.push((place, recorded.join("own").join(name)));
-        }
-    }
-    let dot_git = real.work_tree.join(".git");
-    if fs::symlink_metadata(&dot_git).is_ok_and(|meta| !meta.is_dir())
-        || recorded.join("dot-git").symlink_metadata().is_ok()
-    {
-        places.push((dot_git, recorded.join("dot-git")));
-    }
-    places
 }
 
 /// Quotes the path of an alternate in C style if it could otherwise be misread.

@@ -6,11 +6,12 @@ use crate::git::damage;
 use crate::git::error::{GitError, io_error};
 use crate::git::files::{copy_content, write_atomically};
 use crate::git::objects::reader::ObjectReader;
-use crate::git::private::adopted::{State, are_modes_kept, copy_hooks, hooks, record};
+use crate::git::private::adopted::{State, are_modes_kept, copy_hooks, hooks};
 use crate::git::private::calls::{HOME, git_dir, private_call, real_call};
 use crate::git::private::config::Settings;
 use crate::git::private::head::read_head;
-use crate::git::private::links::links;
+use crate::git::private::links::{links, links_below};
+use crate::git::private::places::{further, record};
 use crate::git::private::programs::lost_filters;
 use crate::git::private::start_index::copy_index;
 use crate::git::real::Real;
@@ -56,8 +57,9 @@ impl PrivateDir {
             .into_iter()
             .map(|path| path.into_os_string().into_vec());
         state.links = written.collect();
-        state.hooks = copy_hooks(real, root, &hooks(real, &settings)?)?;
-        record(real, root)?;
+        state.links_below = links_below(real);
+        let hooks = hooks(real, &settings)?;
+        state.hooks = copy_hooks(real, root, &hooks)?;
         point_head(root, head.branch.as_deref(), head.oid.as_deref())?;
         let base_tree = match &head.oid {
             Some(oid) => ObjectReader::by(|| private_call(real, root)).root_of(oid)?,
@@ -66,6 +68,9 @@ impl PrivateDir {
         let sparse = settings.is_true("core.sparsecheckout", false);
         let layout = copy_index(real, root, head.oid.as_deref(), sparse)?;
         state.lost_filters = lost_filters(real, &layout, &settings);
+        let is_tracked = |path: &[u8]| layout.directories.contains(path);
+        let submodules = layout.gitlinks.keys().cloned();
+        record(real, root, &further(real, hooks, submodules, is_tracked)?)?;
         state.base = head.oid;
         state.base_tree = base_tree;
         let private = Self {

@@ -2,14 +2,16 @@
 
 use crate::domain::outcome::short_id;
 use crate::domain::snapshot::{Head, RevId};
-use crate::git::bytes::path_within;
+use crate::git::bytes::{as_path, path_within};
 use crate::git::copy_tree::{copy_tree, metadata, remove, same};
 use crate::git::error::GitError;
 use crate::git::preflight::Operation;
-use crate::git::private::adopted::recorded_places;
 use crate::git::private::head::HeadState;
+use crate::git::private::links::links_below;
+use crate::git::private::places::recorded_places;
 use crate::git::private::refs::{Refs, SYMBOLIC};
 use crate::git::repo::Repo;
+use crate::git::special_files::is_special_file;
 use crate::plain_file;
 use crate::process::is_held;
 use serde::{Deserialize, Serialize};
@@ -175,6 +177,7 @@ impl Repo {
     /// When the repository is gone or cannot be read or restored.
     pub fn inspect_turn(&mut self, mark: &TurnMark) -> Result<TurnReport, GitError> {
         let _open = self.unseal_to_read()?;
+        let operation = Operation::under_way(&self.real.git_dir);
         let mut warnings = self.restore_metadata()?;
         for name in self.locks(mark).difference(&mark.locks) {
             let dirs = [&self.real.git_dir, &self.real.common_dir];
@@ -205,7 +208,7 @@ impl Repo {
             warnings,
             violations,
             agent_commits,
-            operation: Operation::under_way(&self.real.git_dir),
+            operation,
             head: head.head(),
         })
     }
@@ -219,8 +222,34 @@ impl Repo {
         let _open = self.unseal_to_read()?;
         self.ensure_in_place()?;
         let mut warnings = self.restore_places(|_| true)?;
+        let known = &self.private.state.links_below;
+        for path in links_below(&self.real).difference(known) {
+            let path = as_path(path);
+            remove(path)?;
+            warnings.push(format!(
+                "{} led elsewhere and was removed",
+                path_within(path, &self.real.work_tree)
+            ));
+        }
         warnings.extend(self.clear_git_dirs()?);
         Ok(warnings)
+    }
+
+    /// Puts back what was there when the run started, and leaves new directories such as those of submodules.
+    pub(crate) fn undo_changed_configuration_of_start(&self) -> Result<Vec<String>, GitError> {
+        let _open = self.unseal_to_read()?;
+        self.ensure_in_place()?;
+        self.restore_places(|place| {
+            let runs = [
+                "config",
+                "config.worktree",
+                "hooks",
+                "info",
+                "commondir",
+                "alternates",
+            ];
+            runs.iter().any(|name| place.ends_with(name))
+        })
     }
 
     /// Restores those of these files and directories that are `wanted`, and names those that differed.
@@ -228,19 +257,37 @@ impl Repo {
         &self,
         wanted: impl Fn(&Path) -> bool,
     ) -> Result<Vec<String>, GitError> {
-        let mut warnings = Vec::new();
+        let (mut warnings, mut further) = (Vec::new(), Vec::new());
         let recorded = recorded_places(&self.real, &self.private.root).into_iter();
         for (place, copy) in recorded.filter(|(place, _)| wanted(place)) {
             if place.ends_with("info") && is_directory(&place)? {
                 copy_tree(&copy.join(SERVED), &place.join(SERVED))?;
             }
+            // What blocks git and is new is looked for everywhere.
+            let is_new = copy.symlink_metadata().is_err();
+            if is_new && is_special_file(&place) {
+                continue;
+            }
             if !same(&place, &copy).unwrap_or(false) {
                 copy_tree(&copy, &place)?;
-                warnings.push(format!(
-                    "changes to {} were undone",
-                    path_within(&place, &self.real.work_tree)
-                ));
+                let is_inside = place.parent().is_some_and(|dir| {
+                    let is_top = dir == self.real.git_dir || dir == self.real.common_dir;
+                    !is_top && dir.starts_with(&self.real.common_dir)
+                });
+                let shown = path_within(&place, &self.real.work_tree);
+                if is_inside {
+                    further.push(shown);
+                } else {
+                    warnings.push(format!("changes to {shown} were undone"));
+                }
             }
+        }
+        if let Some(first) = further.first() {
+            let others = match further.len() - 1 {
+                0 => String::new(),
+                more => format!(" and {more} more in other git directories"),
+            };
+            warnings.push(format!("changes to {first}{others} were undone"));
         }
         Ok(warnings)
     }

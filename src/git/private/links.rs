@@ -1,6 +1,10 @@
 //! Finds links in the places that git writes to.
 
+use crate::git::private::places::AWAY;
 use crate::git::real::Real;
+use crate::git::special_files::leading_elsewhere;
+use std::collections::BTreeSet;
+use std::os::unix::ffi::OsStringExt as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
@@ -33,6 +37,26 @@ pub(crate) fn links(real: &Real, name: &str) -> Vec<PathBuf> {
     let links = written.filter(|path| leads_elsewhere(path));
     links
         .chain(linked_fans(&real.common_dir.join("objects")))
+        .collect()
+}
+
+/// Where git writes besides the places of one ref: the entries below these directories that lead elsewhere.
+pub(crate) fn links_below(real: &Real) -> BTreeSet<Vec<u8>> {
+    let below = ["logs", "refs", "objects/info", "objects/pack", AWAY];
+    let mut dirs = vec![&real.common_dir, &real.git_dir];
+    dirs.dedup();
+    let tops = dirs.iter().flat_map(|dir| below.map(|name| dir.join(name)));
+    let is_directory = |top: &PathBuf| top.symlink_metadata().is_ok_and(|meta| meta.is_dir());
+    // A pack may have a second name, and is never written.
+    let is_written = |path: &PathBuf| {
+        !path.components().any(|part| part.as_os_str() == "pack") || path.is_symlink()
+    };
+    let found = tops
+        .filter(is_directory)
+        .flat_map(|top| leading_elsewhere(&top, |_| true));
+    found
+        .filter(is_written)
+        .map(|path| path.into_os_string().into_vec())
         .collect()
 }
 

@@ -10,6 +10,7 @@ pub(crate) mod guard;
 pub(crate) mod head;
 pub(crate) mod ignore_rules;
 pub(crate) mod links;
+pub(crate) mod places;
 pub(crate) mod programs;
 pub(crate) mod refs;
 pub(crate) mod required_files;

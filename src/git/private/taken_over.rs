@@ -3,13 +3,26 @@
 use crate::git::bytes::{as_path, path_within, with_real_parent};
 use crate::git::copy_tree::same;
 use crate::git::error::GitError;
-use crate::git::private::adopted::{copy_hooks, hooks, record, recorded_places};
+use crate::git::private::adopted::{copy_hooks, hooks};
 use crate::git::private::config::{Settings, start_call};
+use crate::git::private::places::{record_again, recorded_places};
 use crate::git::real::Real;
 use crate::git::repo::Repo;
 use std::path::Path;
 
 impl Repo {
+    /// Takes what setup commands have made in the git directories, such as those of submodules, for what was there
+    /// at the start. What configures git or runs by itself is put back instead.
+    ///
+    /// # Errors
+    /// When something cannot be put back or copied.
+    pub fn adopt_setup(&self) -> Result<Vec<String>, GitError> {
+        let warnings = self.undo_changed_configuration_of_start()?;
+        let _open = self.unseal()?;
+        record_again(&self.real, &self.private.root)?;
+        Ok(warnings)
+    }
+
     /// Whether the repository's configuration, hooks and similar files are as the run found them.
     pub fn is_configured_as_found(&self) -> bool {
         let mut places = recorded_places(&self.real, &self.private.root).into_iter();
@@ -33,7 +46,7 @@ impl Repo {
         let private = &mut self.private;
         let named = changed_places(real, &private.root);
         if has_foreign_configuration(real, &private.root)? {
-            record(real, &private.root)?;
+            record_again(real, &private.root)?;
             return Ok(Some(format!(
                 "{named} changed after the end of the run and stays so, but the run uses what was there at its start: git's configuration also comes from files that an agent can change"
             )));
@@ -51,7 +64,7 @@ impl Repo {
         if is_taken(&hooks) {
             private.state.hooks = copy_hooks(real, &root, &hooks)?;
         }
-        record(real, &root)?;
+        record_again(real, &root)?;
         private.state.is_partial = false;
         private.save()?;
         let warning = format!("{named} changed after the end of the run; it is used as it is now");

@@ -53,8 +53,15 @@ impl Repo {
             self.unseal_to_look()?
         };
         self.ensure_in_place()?;
-        let many = ["hooks", "info"];
-        let is_one = |place: &Path| !many.iter().any(|name| place.ends_with(name));
+        let read = [
+            "config",
+            "config.worktree",
+            "commondir",
+            "gitdir",
+            "alternates",
+            ".git",
+        ];
+        let is_one = |place: &Path| read.iter().any(|name| place.ends_with(name));
         let mut warnings = self.restore_places(is_one)?;
         warnings.extend(self.clear_required_files()?);
         let mut taken = self.try_snapshot(exempt);

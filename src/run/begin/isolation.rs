@@ -2,6 +2,7 @@
 //! may write.
 
 mod filters;
+mod open_rows;
 mod places;
 
 use crate::agents::Agent;
@@ -14,10 +15,11 @@ use crate::git::Real;
 use crate::github::actions_environment;
 use crate::process::{Cancel, CommandSpec, Exit, Input, Limits, run};
 pub use crate::sandbox::without_namespaces;
-use crate::sandbox::{self, Network, Place, Policy};
+use crate::sandbox::{self, Network, Place, Policy, SandboxPaths};
 use crate::settings::{RunConfig, TaskConfig};
 pub use filters::filters_before_the_run;
-use places::{Prepared, absolute, prepared};
+use open_rows::open_rows;
+use places::{Layers, Prepared, TEMPORARY_PARTS, absolute, prepared};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -29,6 +31,9 @@ pub const TEMPORARY: &str = "TMPDIR";
 /// The timeout for starting a confined child. Only one that hangs may reach it: a machine that is slow for a while
 /// must not lower the level of a run.
 const ATTEMPT: Duration = Duration::from_secs(60);
+
+/// The variable that names the socket of an `ssh-agent`.
+const KEYS: &str = "SSH_AUTH_SOCK";
 
 /// Shown as the missing part of level 3 if it was not requested.
 const NOT_ASKED_FOR: &str = "`sandbox: require` turns it on";
@@ -52,8 +57,9 @@ pub struct Isolation {
     warnings: Vec<String>,
     /// Directories and files that must exist before a child starts.
     missing: Vec<Place>,
-    /// Held until the run ends, because dropping it removes the directory.
+    /// Held until the run ends, because dropping them removes the directories.
     temporary: Option<TempDir>,
+    _layers: Option<Layers>,
     /// The proxy through which children reach the allowed hosts.
     proxy: Option<Gateway>,
 }
@@ -147,13 +153,15 @@ impl Isolation {
         ))
     }
 
-    /// The directory for temporary files of the run's children, if they may not write to the shared one.
-    pub fn temporary(&self) -> Option<&Path> {
-        let is_needed = self.line.level >= Level::Files;
-        self.temporary
-            .as_ref()
-            .filter(|_| is_needed)
-            .map(TempDir::path)
+    /// The directory for temporary files of children with this purpose.
+    fn temporary(&self, purpose: Purpose) -> Option<PathBuf> {
+        let is_separate = self.line.level >= Level::Files;
+        let top = self.temporary.as_ref().filter(|_| is_separate)?;
+        let [agent, checks] = TEMPORARY_PARTS;
+        Some(top.path().join(match purpose {
+            Purpose::Agent => agent,
+            Purpose::Check | Purpose::Setup => checks,
+        }))
     }
 }
 
@@ -169,6 +177,8 @@ pub struct Scope<'a> {
     pub agents: Vec<&'a Agent>,
     /// The run directory, if it exists already.
     pub run_dir: Option<&'a Path>,
+    /// Whether an agent gets the variable that names the socket of an `ssh-agent`.
+    pub passes_keys: bool,
     /// Whether to create a directory for temporary files.
     pub makes: bool,
 }
@@ -182,11 +192,14 @@ impl<'a> Scope<'a> {
         tasks: impl Iterator<Item = &'a TaskConfig>,
         run_dir: Option<&'a Path>,
     ) -> Self {
+        let tasks: Vec<&TaskConfig> = tasks.collect();
+        let passes = |task: &&TaskConfig| task.settings.agent_env.iter().any(|name| name == KEYS);
         Self {
             context,
             real,
             run,
-            agents: tasks.map(|task| &task.agent).collect(),
+            passes_keys: tasks.iter().any(passes),
+            agents: tasks.iter().map(|task| &task.agent).collect(),
             run_dir,
             makes: true,
         }
@@ -226,6 +239,15 @@ pub async fn isolation(scope: &Scope<'_>) -> Result<Isolation> {
             Err(Error::environment(message)
                 .hint("docs/security.md says what each level needs")
                 .hint("or use the highest available level: --sandbox auto"))
+        }
+        Some(Level::Namespaces) if !found.line.open.is_empty() => {
+            let message = format!(
+                "`sandbox: {}` asks for more than this machine gives: {}",
+                wanted.word(),
+                found.line.open.join("; ")
+            );
+            Err(Error::environment(message)
+                .hint("`caches: shared` lets agents write the caches of checks"))
         }
         _ => Ok(found),
     }
@@ -319,7 +341,15 @@ async fn strongest(scope: &Scope<'_>, is_strict: bool) -> Result<Isolation> {
     let prepared = prepared?;
     let limit = scope.context.var(variables::SANDBOX_LIMIT);
     let limit: Option<u8> = limit.and_then(|limit| limit.parse().ok());
-    for form in forms(is_strict, highest) {
+    let has_layers = prepared.layers.is_some();
+    let ways = forms(is_strict, highest).into_iter().flat_map(|form| {
+        let with_copies = has_layers && form.level() >= Level::Files;
+        with_copies
+            .then_some((form, true))
+            .into_iter()
+            .chain([(form, false)])
+    });
+    for (form, with_copies) in ways {
         let level = form.level();
         if limit.is_some_and(|limit| level.number() > limit) {
             missing = Some(format!(
@@ -328,7 +358,7 @@ async fn strongest(scope: &Scope<'_>, is_strict: bool) -> Result<Isolation> {
             ));
             continue;
         }
-        let policies = form.policies(&prepared);
+        let policies = form.policies(&prepared, with_copies);
         match attempt(&policies.agent, scope).await {
             Ok(()) => {
                 let missing = match form {
@@ -340,6 +370,7 @@ async fn strongest(scope: &Scope<'_>, is_strict: bool) -> Result<Isolation> {
                     line: SandboxLine {
                         level,
                         missing,
+                        open: open_rows(form, has_layers && !with_copies),
                         network: None,
                     },
                     warnings: form.warnings(&prepared),
@@ -349,6 +380,7 @@ async fn strongest(scope: &Scope<'_>, is_strict: bool) -> Result<Isolation> {
                         Level::Off | Level::Privileges => Vec::new(),
                     },
                     temporary: prepared.temporary,
+                    _layers: prepared.layers.filter(|_| with_copies),
                     proxy: None,
                 });
             }
@@ -396,7 +428,18 @@ impl Form {
         }
     }
 
-    fn policies(self, prepared: &Prepared) -> Policies {
+    fn policies(self, prepared: &Prepared, with_copies: bool) -> Policies {
+        let policies = self.policies_without_copies(prepared, with_copies);
+        match prepared.layers.as_ref().filter(|_| with_copies) {
+            Some(Layers(layers)) => Policies {
+                agent: policies.agent.and_overlay(&prepared.caches, layers),
+                ..policies
+            },
+            None => policies,
+        }
+    }
+
+    fn policies_without_copies(self, prepared: &Prepared, is_private: bool) -> Policies {
         let Prepared {
             around,
             agent,
@@ -405,35 +448,55 @@ impl Form {
             ..
         } = prepared;
         let filter = sandbox::policy_of_filters(self.level(), around, &prepared.filter);
-        match self {
-            Self::Strict(level) => {
-                // Setup belongs to the owner of the project and may install programs into directories on
-                // PATH.
-                let installs = |path: &PathBuf| setup.iter().any(|place| path.starts_with(place));
-                let in_cache = |path: &PathBuf| check.iter().any(|place| path.starts_with(place));
-                let mut setup_around = around.clone();
-                let protected = &mut setup_around.protected;
-                protected.retain(|path| !installs(path) || in_cache(path));
-                Policies {
-                    agent: sandbox::policy(level, around, agent).0,
-                    check: sandbox::policy(level, around, check).0,
-                    setup: sandbox::policy(level, &setup_around, setup).0,
-                    filter,
-                }
+        let [of_agent, of_checks] = TEMPORARY_PARTS.map(|part| {
+            let mut own = around.clone();
+            if own.temporary != Path::new("") {
+                own.temporary = around.temporary.join(part);
             }
+            own
+        });
+        // Setup belongs to the owner of the project and may install programs into directories on PATH.
+        let installs = |path: &PathBuf| setup.iter().any(|place| path.starts_with(place));
+        let in_cache = |path: &PathBuf| check.iter().any(|place| path.starts_with(place));
+        let mut of_setup = of_checks.clone();
+        let protected = &mut of_setup.protected;
+        protected
+            .retain(|path| !installs(path) || in_cache(path) || !prepared.programs.contains(path));
+        match self {
+            Self::Strict(level) => Policies {
+                agent: sandbox::policy(level, &of_agent, agent).0,
+                check: sandbox::policy(level, &of_checks, check).0,
+                setup: sandbox::policy(level, &of_setup, setup).0,
+                filter,
+            },
             Self::Open { hides } => {
                 let level = self.level();
-                let mut open = around.clone();
-                // Checks may use docker, and setup may install wherever its user may write.
-                open.hidden.clear();
-                let mut everywhere = Policy::of(level);
-                everywhere.signals = true;
-                everywhere.write = vec!["/".into()];
-                let confining = if hides { around } else { &open };
+                let policy = |mut around: SandboxPaths, places: &[PathBuf], hides: bool| {
+                    // Checks and setup may use docker.
+                    if !hides {
+                        around.hidden.clear();
+                    }
+                    if is_private {
+                        let top = around.temporary.parent().map(Path::to_path_buf);
+                        around.protected.extend(top);
+                    }
+                    let own = [around.temporary.clone()];
+                    let own = own.iter().filter(|path| path.is_dir());
+                    let places: Vec<PathBuf> = places.iter().chain(own).cloned().collect();
+                    sandbox::open_policy(level, &around, &places)
+                };
+                // Where agents need no mounts there may be none.
+                let agent = policy(of_agent, agent, hides);
+                let kept = of_setup.protected.clone();
+                let is_whole = |place: &&PathBuf| {
+                    let mut kept = kept.iter();
+                    agent.has_mounts() || !kept.any(|path| path.starts_with(place))
+                };
+                let setup: Vec<PathBuf> = setup.iter().filter(is_whole).cloned().collect();
                 Policies {
-                    agent: sandbox::open_policy(level, confining, agent),
-                    check: sandbox::open_policy(level, &open, check),
-                    setup: everywhere,
+                    check: policy(of_checks, check, false),
+                    setup: policy(of_setup, &setup, false),
+                    agent,
                     filter,
                 }
             }
@@ -479,6 +542,7 @@ fn not_confined(missing: Option<String>) -> Isolation {
         line: SandboxLine {
             level: Level::Off,
             missing,
+            open: Vec::new(),
             network: None,
         },
         ..Isolation::default()
@@ -514,8 +578,9 @@ async fn attempt(policy: &Policy, scope: &Scope<'_>) -> std::result::Result<(), 
 pub fn with_temporary(
     mut env: Vec<(OsString, OsString)>,
     isolation: &Isolation,
+    purpose: Purpose,
 ) -> Vec<(OsString, OsString)> {
-    if let Some(temporary) = isolation.temporary() {
+    if let Some(temporary) = isolation.temporary(purpose) {
         env.retain(|(name, _)| name != TEMPORARY);
         env.push((TEMPORARY.into(), temporary.into()));
     }

@@ -132,7 +132,7 @@ pub(crate) fn decide(context: &Context, args: &RunArgs, runtime: &Runtime) -> Re
             request.may_tell(&settings, context.in_actions() && !args.dry_run);
             ready.source = source;
             if let Some(actions) = actions.as_ref().filter(|_| !args.dry_run) {
-                switch_branch(context, actions, config, &request, &mut ready)
+                switch_branch(context, actions, config, &request, &mut ready, runtime)
                     .inspect_err(|error| report_refusal(context, &request, error, runtime))?;
             }
             ready.request = Some(*request);
@@ -182,14 +182,15 @@ impl ConfigText {
 }
 
 /// Checks out the branch of a request. The configuration stays as it was before the switch or, if a fork's code may
-/// be checked out, is that of the base branch: whoever may change the work branch must not choose the commands that
-/// run there.
+/// be checked out, is that of the default branch: neither whoever may change the work branch nor whoever may choose an
+/// old branch as its base chooses the commands that run there.
 fn switch_branch(
     context: &Context,
     actions: &ActionsEnvironment,
     mut config: ConfigText,
     request: &RunRequest,
     ready: &mut PreparedSource,
+    runtime: &Runtime,
 ) -> Result<()> {
     let real = &ready.real;
     let checkout = Checkout {
@@ -206,19 +207,23 @@ fn switch_branch(
     if !places.is_empty() && request.branch.is_some() {
         if request.context.report_only {
             config.text.clear();
-            let base = request.base_ref.as_ref();
+            let client = actions.client()?;
+            let repo = client.repo(&actions.place.repository)?;
+            let base = runtime.block_on(repo.default_branch())?;
             // A fork may add a nearer file, which does not count.
-            for (base, place) in base
-                .into_iter()
-                .flat_map(|base| places.iter().map(move |place| (base, place)))
-            {
-                let text = checkout.file_of_branch(base, place)?;
+            for place in &places {
+                let text = checkout.file_of_branch(&base, place)?;
                 if let Some(text) = text {
                     config.text = text;
                     break;
                 }
             }
             ready.file = config.parse()?;
+            if request.base_ref.as_ref() != Some(&base) {
+                ready.warnings.push(format!(
+                    "the configuration is that of {base}: people without write access may choose another base"
+                ));
+            }
         }
         ready.trusted = Some(String::from_utf8_lossy(&config.text).into_owned());
     }

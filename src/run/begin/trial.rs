@@ -114,7 +114,7 @@ impl Trial<'_> {
         // It serves the network of the commands until the trial ends.
         let proxy = isolation.take_proxy();
         let allowed = environment(&self.context.env, &task.settings.verify_env);
-        let mut env = with_temporary(allowed.variables, &isolation);
+        let mut env = with_temporary(allowed.variables, &isolation, Purpose::Check);
         if let (Some(line), Some(proxy)) = (isolation.network(), &proxy) {
             by_proxy(&mut env, &proxy.url(), line);
         }

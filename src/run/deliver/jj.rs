@@ -77,7 +77,7 @@ pub(crate) async fn prepare(
         let allowed = environment(&context.env, &CONFIGURATION.map(str::to_owned));
         let jj = Jj {
             cwd: real.work_tree(),
-            env: with_temporary(allowed.variables, isolation),
+            env: with_temporary(allowed.variables, isolation, Purpose::Setup),
             sandbox: isolation.policy(Purpose::Setup),
             cancel: Cancel::new(),
         };
@@ -258,7 +258,7 @@ impl<'a> Jj<'a> {
     fn of(setup: &Setup, real: &'a Real, emit: &mut Emitter<'_>) -> Self {
         Self {
             cwd: real.work_tree(),
-            env: setup.environment(&CONFIGURATION.map(str::to_owned), emit),
+            env: setup.environment(Purpose::Setup, &CONFIGURATION.map(str::to_owned), emit),
             sandbox: setup.isolation.policy(Purpose::Setup),
             // If only Sprag can import the commits into jj, do it even after a first signal. A second
             // one stops it.

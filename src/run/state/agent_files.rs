@@ -34,6 +34,40 @@ pub enum AgentFiles {
     },
 }
 
+/// Words in the names of files with instructions for agents, besides those of the known ones.
+const INSTRUCTIONS: &[&str] = &[
+    "agent",
+    "instruction",
+    "rules",
+    "conventions",
+    "copilot",
+    "prompt",
+];
+
+/// Files that configure programs before they read anything else, without a hidden name.
+const LOADED: &[&str] = &["bunfig.toml"];
+
+/// Hidden files that only git reads.
+const OF_GIT: &[&str] = &[
+    ".gitattributes",
+    ".gitignore",
+    ".gitkeep",
+    ".gitmodules",
+    ".mailmap",
+];
+
+/// Whether a path may configure an agent or what it starts: a hidden file or directory, or a document with a name like
+/// those of instructions, at any depth.
+fn configures(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or(path).to_ascii_lowercase();
+    let is_hidden = path
+        .split('/')
+        .any(|part| part.starts_with('.') && !OF_GIT.contains(&part));
+    let is_document = name.ends_with(".md") || name.ends_with(".mdc");
+    let is_instruction = is_document && INSTRUCTIONS.iter().any(|word| name.contains(word));
+    is_hidden || is_instruction || LOADED.contains(&name.as_str())
+}
+
 impl AgentFiles {
     /// Resolves the setting for a run. Without a setting, a pull request uses the base branch, whose tip
     /// is fetched.
@@ -69,10 +103,20 @@ impl AgentFiles {
     /// that it sees the present one, the inner one that it sees no such file.
     pub fn instead_of(&self, path: &[u8]) -> Option<Option<&str>> {
         match self {
-            Self::From { branch, which, .. } if which.is_match(display_path(path)) => {
-                Some(branch.as_deref())
-            }
+            Self::From { branch, .. } if self.cover(path, "") => Some(branch.as_deref()),
             _ => None,
+        }
+    }
+
+    /// Whether a path is one of these files, for a task with this text: what the text names is the task's.
+    pub fn cover(&self, path: &[u8], task: &str) -> bool {
+        let path = display_path(path);
+        let name = path.rsplit('/').next().unwrap_or(&path);
+        match self {
+            Self::Present => false,
+            Self::From { which, .. } => {
+                which.is_match(&path) || (configures(&path) && !task.contains(name))
+            }
         }
     }
 
@@ -120,4 +164,43 @@ fn tip(context: &Context, repo: &Repo, branch: &str) -> Result<RevId> {
     repo.fetch_for(&remote, &tip, &cancel)
         .map_err(|error| failed(&error))?;
     Ok(tip)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_may_configure_an_agent_is_told_by_its_kind() {
+        for path in [
+            "AGENTS.override.md",
+            "a/b/.claude/settings.json",
+            ".agents/skills/x/SKILL.md",
+            ".codex/config.toml",
+            ".env",
+            "web/bunfig.toml",
+            "docs/copilot-instructions.md",
+            ".vscode/tasks.json",
+            "Conventions.md",
+        ] {
+            assert!(configures(path), "{path}");
+        }
+        for path in [
+            "README.md",
+            "src/agent.rs",
+            "docs/guide.md",
+            "package.json",
+            "agents.txt",
+        ] {
+            assert!(!configures(path), "{path}");
+        }
+        let base = AgentFiles::From {
+            commit: None,
+            branch: None,
+            which: GlobSet::empty(),
+        };
+        assert!(base.cover(b".envrc", "fix it"));
+        assert!(!base.cover(b".envrc", "set X in .envrc"));
+        assert!(!AgentFiles::Present.cover(b".envrc", "fix it"));
+    }
 }

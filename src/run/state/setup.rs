@@ -14,7 +14,7 @@ use crate::http::Network;
 use crate::process::environment::environment;
 use crate::process::take_survivors;
 use crate::process::{Cancel, CancelReason};
-use crate::run::begin::isolation::{Isolation, with_temporary};
+use crate::run::begin::isolation::{Isolation, Purpose, with_temporary};
 use crate::run::begin::model_gateway::ModelGateway;
 use crate::run::begin::reviewed_change::ReviewedChange;
 use crate::run::state::agent_files::AgentFiles;
@@ -114,6 +114,7 @@ impl Setup {
     /// `extra`, without those of the runner.
     pub fn environment(
         &self,
+        purpose: Purpose,
         extra: &[String],
         emit: &mut Emitter<'_>,
     ) -> Vec<(OsString, OsString)> {
@@ -123,7 +124,7 @@ impl Setup {
                 "{name} belongs to the runner and is not passed; remove it from agent_env or verify_env"
             ));
         }
-        let mut env = with_temporary(allowed.variables, &self.isolation);
+        let mut env = with_temporary(allowed.variables, &self.isolation, purpose);
         env.push((variables::RUN_ID.into(), self.run_id.clone().into()));
         if let (Some(line), Some(url)) = (self.isolation.network(), self.gateway.url()) {
             by_proxy(&mut env, &url, line);

@@ -1,11 +1,13 @@
 //! The work tree of a run: the repository, the files that its checks left behind, and the plan.
 
 use crate::domain::event::EventKind;
+use crate::domain::protected_paths::ProtectedPaths;
 use crate::domain::snapshot::{Head, RevId, Snapshot};
 use crate::domain::text::first_line;
 use crate::error::with_causes;
 use crate::git::{
     Change, ChangeKind, Exempt, GitError, MoveIntent, RawSnapshot, SwitchError, display_path,
+    remove_tree,
 };
 use crate::run::merge::merging::Merging;
 use crate::run::state::cached_repo::CachedRepo;
@@ -19,6 +21,9 @@ use crate::run::steps::uncommitted::Uncommitted;
 use crate::settings::TaskConfig;
 use globset::GlobSet;
 use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
 use std::sync::Arc;
 
 /// The raw state of the repository, if it could be read, and the same as a value of the domain.
@@ -72,6 +77,17 @@ impl WorkTree {
         }
     }
 
+    /// Saves the statuses in a plan file that is not committed.
+    ///
+    /// # Errors
+    /// When the file cannot be written, or the way to it has changed.
+    pub fn save_plan(&mut self) -> anyhow::Result<()> {
+        if let Some(file) = &self.plan.file {
+            self.repo.refuse_links_to(&file.path)?;
+        }
+        self.plan.save_outside()
+    }
+
     /// Changes that a state makes to what judges the work of a task.
     pub fn check_changes(&self, raw: &RawSnapshot, config: &TaskConfig) -> CheckChanges {
         let since = self.original_tests.before(&self.repo.base_tree()).cloned();
@@ -116,9 +132,79 @@ impl WorkTree {
         }
     }
 
+    /// Records the installed dependencies that setup commands have made since a state.
+    ///
+    /// # Errors
+    /// When the record cannot be written.
+    pub fn save_installed(
+        &mut self,
+        before: Option<&RawSnapshot>,
+        emit: &mut Emitter<'_>,
+    ) -> anyhow::Result<()> {
+        let (after, _) = self.last_snapshot(emit);
+        if let Some((before, after)) = before.zip(after.as_deref()) {
+            self.uncommitted.after_setup(&self.repo, before, after);
+        }
+        self.store_uncommitted()
+    }
+
+    /// The packages that were changed since setup commands, or the run's start, made them.
+    pub fn changed_dependencies(&self, counts_new: bool) -> Vec<String> {
+        let top = self.repo.real().work_tree();
+        self.uncommitted.installed().changed(top, counts_new)
+    }
+
+    /// Moves installed dependencies away, so that setup commands make them again.
+    pub fn move_dependencies_away(&self) {
+        let top = self.repo.real().work_tree();
+        let to = tempfile::tempdir_in(self.run_dir.root()).ok();
+        let to = to.as_ref().map(tempfile::TempDir::path);
+        self.uncommitted.installed().move_away(top, to);
+    }
+
+    /// Takes what checks have changed in installed dependencies.
+    ///
+    /// # Errors
+    /// When the record cannot be written.
+    pub fn record_dependencies(&mut self) -> anyhow::Result<()> {
+        if self.uncommitted.record_installed(&self.repo) {
+            self.store_uncommitted()
+        } else {
+            Ok(())
+        }
+    }
+
     /// Those files of a commit that git ignored when the task started.
     pub fn ignored_at_start(&self, files: &[String]) -> Vec<Vec<u8>> {
         self.uncommitted.ignored_at_start(files)
+    }
+
+    /// What an agent has made and git ignores, as far as it stays. What programs execute by themselves is moved to `to`,
+    /// and named second.
+    pub fn hold_ignored(
+        &mut self,
+        raw: &RawSnapshot,
+        protected: &ProtectedPaths,
+        to: &Path,
+    ) -> (Vec<String>, Vec<String>) {
+        let (left, held) = self
+            .uncommitted
+            .ignored_by_agent(&self.repo, raw, protected);
+        let top = self.repo.real().work_tree().to_path_buf();
+        for path in &held {
+            let path = OsStr::from_bytes(path);
+            let (from, kept) = (top.join(path), to.join(path));
+            let above = kept.parent().map(std::fs::create_dir_all);
+            let is_moved = matches!(above, Some(Ok(()))) && std::fs::rename(&from, kept).is_ok();
+            if !is_moved && self.repo.refuse_links_to(&from).is_ok() {
+                // What cannot be kept, because it is on another file system, is removed.
+                let _ = remove_tree(&from);
+            }
+        }
+        if !held.is_empty() {
+            self.repo.change();
+        }
+        (left, held.iter().map(|path| display_path(path)).collect())
     }
 
     /// If the task has changed nothing, what the agent has written nevertheless and git ignores.

@@ -21,7 +21,8 @@ pub(crate) async fn run_agent_with_its_files(
     name: &TurnName,
     prompt: Prompt,
 ) -> anyhow::Result<AgentEnd> {
-    let replaced = match replace(parts) {
+    let task = format!("{} {}", run.task.title, run.task.description);
+    let replaced = match replace(parts, &task) {
         Ok(replaced) => replaced,
         // Do not start an agent that would read a stranger's configuration.
         Err(error) => {
@@ -50,18 +51,14 @@ pub(crate) async fn run_agent_with_its_files(
 }
 
 /// `None` if no file needs to be replaced.
-fn replace(parts: &mut Parts<'_>) -> Result<Option<Replaced>, SwapError> {
-    let AgentFiles::From {
-        commit,
-        branch,
-        which,
-    } = &parts.setup.agent_files
-    else {
+fn replace(parts: &mut Parts<'_>, task: &str) -> Result<Option<Replaced>, SwapError> {
+    let files = &parts.setup.agent_files;
+    let AgentFiles::From { commit, branch, .. } = files else {
         return Ok(None);
     };
     let exempt = parts.tree.exempt();
     let snapshot = parts.tree.repo.last_snapshot(&exempt)?;
-    let is_one = |path: &[u8]| which.is_match(display_path(path));
+    let is_one = |path: &[u8]| files.cover(path, task);
     let repo = parts.tree.repo.change();
     let replaced = repo.replace_files(&snapshot, commit.as_ref(), is_one)?;
     let paths: Vec<String> = replaced.paths().map(display_path).collect();

@@ -238,7 +238,7 @@ fn agent_environment(
     let passed = agent.variables_to_pass(is_set).into_iter();
     let mut names: Vec<String> = passed.map(str::to_owned).collect();
     names.extend(run.config.settings.agent_env.iter().cloned());
-    setup.environment(&names, emit)
+    setup.environment(Purpose::Agent, &names, emit)
 }
 
 fn agent_spec(

@@ -145,9 +145,11 @@ fn warn_of_losses(parts: &mut Parts<'_>, transcript: Option<(Cow<'static, str>, 
 /// The allow-listed environment without the keys of models, even if `agent_env` names them: the agent's
 /// commands do not need them.
 fn builtin_environment(parts: &mut Parts<'_>, run: &TaskRun<'_>) -> Vec<(OsString, OsString)> {
-    let mut env = parts
-        .setup
-        .environment(&run.config.settings.agent_env, &mut parts.emit);
+    let mut env = parts.setup.environment(
+        Purpose::Agent,
+        &run.config.settings.agent_env,
+        &mut parts.emit,
+    );
     env.retain(|(name, _)| !access::keys().any(|key| name == key));
     env
 }

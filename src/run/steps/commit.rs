@@ -333,7 +333,7 @@ fn landed(
 fn mark_done(tree: &mut WorkTree, run: &TaskRun<'_>) -> anyhow::Result<()> {
     let status = done_status(run);
     tree.plan.set(&run.task.id, status);
-    tree.plan.save_outside()
+    tree.save_plan()
 }
 
 /// Reuses the verdict on the tree for the commit of the same tree.

@@ -111,7 +111,7 @@ fn finish_done(
         };
         tree.plan.set(&run.task.id, update);
         if !setup.config.settings.allow_dirty {
-            tree.plan.save_outside()?;
+            tree.save_plan()?;
         }
     }
     // Independent of which process of the run committed them.

@@ -11,6 +11,10 @@ use crate::run::state::task::TaskRun;
 use crate::run::state::work_tree::{SnapshotPair, head_of};
 use crate::run::steps::policy::rules;
 use std::collections::BTreeSet;
+use std::path::Path;
+
+/// How many ignored paths are named.
+const IGNORED_NAMED: usize = 20;
 
 /// Removes changes of protected paths from the work of a turn. Returns the new state and what was removed. If they
 /// cannot be removed, everything stays, which is a violation. `number` is the one in the names of the turn's files.
@@ -80,4 +84,41 @@ fn taken_out(
 fn has_own_commits(parts: &Parts<'_>, run: &TaskRun<'_>, raw: &RawSnapshot) -> bool {
     run.config.settings.agent_commits == AgentCommits::Accept
         && head_of(raw) != parts.tree.repo.base()
+}
+
+/// Names what the agent has made and git ignores, and takes away the part that programs execute by themselves.
+pub(crate) fn tell_ignored(parts: &mut Parts<'_>, run: &TaskRun<'_>, raw: &RawSnapshot) {
+    let name = format!("{}-held-ignored", run.task.id);
+    let place = Path::new(&*RunFile::Patch(&name).path()).with_extension("");
+    let to = parts.setup.run_dir.root().join(&place);
+    let (left, held) = parts
+        .tree
+        .hold_ignored(raw, &run.config.protected_paths, &to);
+    let named = |paths: &[String]| {
+        let more = match paths.len().saturating_sub(IGNORED_NAMED) {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        let first: Vec<&str> = paths
+            .iter()
+            .take(IGNORED_NAMED)
+            .map(String::as_str)
+            .collect();
+        format!("{}{more}", first.join(", "))
+    };
+    if !held.is_empty() {
+        parts.emit.warn(format!(
+            "protected paths that git ignores were made; they were removed from the work tree (kept in {} if \
+             possible): {}",
+            place.display(),
+            named(&held)
+        ));
+    }
+    if !left.is_empty() {
+        parts.emit.warn_once(&format!(
+            "task {}: the agent has made what git ignores and no commit contains: {}",
+            run.task.id,
+            named(&left)
+        ));
+    }
 }

@@ -74,7 +74,7 @@ async fn run_hook(
         return Ok(Hooked::Agreed(message.to_owned()));
     };
     tree.save_untracked(Some(raw))?;
-    let mut env = setup.environment(&task.config.settings.verify_env, emit);
+    let mut env = setup.environment(Purpose::Check, &task.config.settings.verify_env, emit);
     env.extend(prepared.env.iter().cloned());
     let confined = setup.isolation.policy(Purpose::Check);
     let spec = CommandSpec {

@@ -15,6 +15,7 @@ mod heartbeat;
 mod hold;
 mod hooks;
 pub mod identity;
+pub(super) mod installed;
 mod landing;
 mod listen;
 mod moved;

@@ -19,7 +19,7 @@ pub fn record_plan_end(
     tree: &mut WorkTree,
     emit: &mut Emitter<'_>,
 ) -> anyhow::Result<()> {
-    tree.plan.save_outside()?;
+    tree.save_plan()?;
     if !tree.plan.is_unsaved() || setup.config.settings.allow_dirty {
         return Ok(());
     }

@@ -53,7 +53,8 @@ impl PlanBefore {
             return seen;
         }
         tree.repo.change();
-        if self.write(&self.content).is_err() {
+        let is_refused = tree.repo.refuse_links_to(&self.path).is_err();
+        if is_refused || self.write(&self.content).is_err() {
             return seen;
         }
         let right = tree.snapshot(emit);

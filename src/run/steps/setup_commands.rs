@@ -13,6 +13,7 @@ use crate::run::begin::isolation::Purpose;
 use crate::run::state::directory::RunDir;
 use crate::run::state::emitter::Emitter;
 use crate::run::state::layout::RunFile;
+use crate::run::state::parts::CheckParts;
 use crate::run::state::setup::{Setup, interruption};
 use crate::run::state::work_tree::WorkTree;
 use std::ffi::OsString;
@@ -35,8 +36,8 @@ const KEPT_TAIL: usize = 4 << 10;
 /// How many lines at the end of the output an error shows.
 const LAST_LINES: usize = 15;
 
-/// Runs the setup commands, unless an earlier process of the run did. Files that they create do not
-/// count as the agent's work. Processes that they leave running live until [`Services::end`].
+/// Runs the setup commands, unless an earlier process of the run did, and starts the services. Files that they create
+/// do not count as the agent's work. Processes of services live until [`Services::end`]; others are ended here.
 ///
 /// # Errors
 /// When a command fails. No task is started then.
@@ -46,15 +47,32 @@ pub async fn run_setup(
     emit: &mut Emitter<'_>,
     services: &mut Services,
 ) -> Result<Option<Outcome>> {
-    if setup.config.setup.is_empty() || setup.run_dir.has(RunFile::SetupDone) {
+    let is_done = setup.run_dir.has(RunFile::SetupDone);
+    let commands = setup.config.setup.iter().filter(|_| !is_done);
+    let commands = commands.map(|command| (command.clone(), Keeps::Nothing));
+    let named = setup.config.settings.services.iter();
+    let named = named.map(|command| (command.clone(), Keeps::Processes));
+    let commands: Vec<(String, Keeps)> = commands.chain(named).collect();
+    if commands.is_empty() {
         return Ok(None);
     }
     let (before, _) = tree.last_snapshot(emit);
     tree.save_untracked(before.as_deref())?;
-    let env = setup.environment(&[], emit);
+    let env = setup.environment(Purpose::Setup, &[], emit);
     let work_tree = tree.repo.real().work_tree().to_path_buf();
-    for command in setup.config.setup.clone() {
-        let (exit, said) = run_command(setup, emit, services, &command, &work_tree, &env).await;
+    for (command, keeps) in commands {
+        let mut left = Services::default();
+        let (exit, said) = run_command(setup, emit, &mut left, &command, &work_tree, &env).await;
+        match keeps {
+            Keeps::Processes => services.0.extend(left.0),
+            Keeps::Nothing if left.0.is_empty() => {}
+            Keeps::Nothing => {
+                emit.warn(format!(
+                    "the setup command `{command}` left processes running; they were ended (`services` keeps them)"
+                ));
+                left.end(setup).await;
+            }
+        }
         setup.report_denied_hosts(emit);
         let violations = setup.violations();
         if !violations.is_empty() {
@@ -71,11 +89,57 @@ pub async fn run_setup(
         }
     }
     tree.collect_artifacts(before.as_deref(), emit);
-    // Services end with this process, so a resumed run has to start them again.
-    if services.0.is_empty() {
-        setup.run_dir.write(RunFile::SetupDone, b"")?;
+    for warning in tree.repo.adopt_setup().map_err(anyhow::Error::from)? {
+        emit.warn(warning);
     }
+    tree.save_installed(before.as_deref(), emit)?;
+    setup.run_dir.write(RunFile::SetupDone, b"")?;
     Ok(None)
+}
+
+/// What a command may leave running.
+#[derive(Debug, Clone, Copy)]
+enum Keeps {
+    Nothing,
+    Processes,
+}
+
+/// Makes installed dependencies again that an agent has changed: checks must not execute what it has put there. Returns
+/// why that failed.
+///
+/// # Errors
+/// When the run's own state cannot be written.
+pub(super) async fn install_again(
+    parts: &mut CheckParts<'_, '_>,
+    changed: &[String],
+) -> anyhow::Result<Option<String>> {
+    let CheckParts {
+        setup, tree, emit, ..
+    } = parts;
+    emit.warn(format!(
+        "setup runs again, because what it had installed was changed: {}",
+        changed.join(", ")
+    ));
+    tree.move_dependencies_away();
+    let (before, _) = tree.snapshot(emit);
+    let env = setup.environment(Purpose::Setup, &[], emit);
+    let work_tree = tree.repo.real().work_tree().to_path_buf();
+    let mut services = Services::default();
+    let mut failed = None;
+    for command in setup.config.setup.clone() {
+        let at = (command.as_str(), work_tree.as_path(), env.as_slice());
+        let (exit, said) = run_command(setup, emit, &mut services, at).await;
+        if !exit.is_success() {
+            failed = Some(format!("the setup command `{command}`: {exit}\n{said}"));
+            break;
+        }
+    }
+    services.end(setup).await;
+    tree.collect_artifacts(before.as_deref(), emit);
+    tree.repo.change();
+    tree.save_installed(before.as_deref(), emit)?;
+    tree.record_dependencies()?;
+    Ok(failed)
 }
 
 /// Runs one command. Returns how it ended and the end of its output.
@@ -169,7 +233,7 @@ fn shown(said: &str) -> String {
     shown.join("\n")
 }
 
-/// The processes that the setup commands left running for the run.
+/// The processes that commands left running for the run.
 #[derive(Default)]
 pub struct Services(Vec<Service>);
 

@@ -14,6 +14,7 @@ use crate::domain::review::{Review, read_review, take_review};
 use crate::domain::settings::{AgentCommits, TestChangePolicy};
 use crate::domain::snapshot::Snapshot;
 use crate::domain::text::count;
+use crate::error::Error;
 use crate::git::{GitError, RawSnapshot, TurnMark, TurnReport};
 use crate::report::text::head_bytes;
 use crate::run::deliver::jj;
@@ -27,7 +28,7 @@ use crate::run::state::task::{SubstituteAgent, TaskRun};
 use crate::run::state::work_tree::changed_paths;
 use crate::run::steps::agent_end::AgentEnd;
 use crate::run::steps::agent_files::run_agent_with_its_files;
-use crate::run::steps::hold::hold_protected;
+use crate::run::steps::hold::{hold_protected, tell_ignored};
 use crate::run::steps::plan_file::PlanBefore;
 use crate::run::steps::prompt::write_prompt;
 use crate::run::steps::turn_violations::{of_changed_configuration, violations};
@@ -75,6 +76,10 @@ pub async fn turn(
     announce_substitute(parts, run, before);
     let start = record_start(parts, run, key)?;
     let (number, end, usage) = call_agent(parts, run, key, purpose, &start.state).await?;
+    if let Err(error @ GitError::Replaced { .. }) = parts.tree.repo.ensure_tree_in_place() {
+        let remedy = "put the work tree back to its place, then continue with sprag run --resume";
+        return Err(Error::environment(error.to_string()).hint(remedy).into());
+    }
     let before = start.state.clone();
     let mut work = take_work(parts, run, key, number, start, &end);
     if run.config.settings.agent_commits == AgentCommits::Reject {
@@ -118,6 +123,9 @@ pub async fn turn(
         parts
             .emit
             .warn_once(&format!("task {}: {written}", run.task.id));
+    }
+    if let Some(raw) = raw {
+        tell_ignored(parts, run, raw);
     }
     let tests = raw.map(|raw| tests_changed(parts, run, raw));
     Ok(Observation::TurnEnded(Arc::new(TurnEnded {

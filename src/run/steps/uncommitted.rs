@@ -4,23 +4,23 @@
 
 use crate::domain::checks::judges::Named;
 use crate::domain::checks::uncommitted::{is_list_of_products, may_be_needed};
+use crate::domain::protected_paths::ProtectedPaths;
 use crate::git::{ChangeKind, RawSnapshot, Repo, display_path};
 use crate::plain_file;
+use crate::run::steps::installed::Installed;
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::Read as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-/// The most files of a package that go into its digest.
+/// The most ignored files that are looked at.
 const MAX_FILES: usize = 4_000;
-/// The most bytes of a file that go into its digest.
+/// The most bytes that are read of a file.
 const MAX_BYTES: u64 = 16 << 20;
 /// The most ignored files that are named.
 const NAMED_FILES: usize = 3;
-/// The directory of modules that belong to a program, and of code that Python runs at every start.
-const SITE_PACKAGES: &str = "site-packages";
 /// Directories in which package managers install programs, relative to the top of a package.
 const INSTALLED: &[&str] = &["node_modules/.bin", ".venv/bin", "venv/bin", "vendor/bin"];
 /// The directories of the machine's own programs.
@@ -29,14 +29,19 @@ const MACHINE: &[&str] = &["/bin", "/usr/bin"];
 /// The record of what checks see and no commit contains.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Uncommitted {
-    /// The installed programs, as they were when the run first saw that a check runs them. Digest by path: of
-    /// the target for a link, of the surrounding package for a file.
-    programs: BTreeMap<String, String>,
+    /// The installed programs that checks run.
+    programs: BTreeSet<String>,
+    /// The installed dependencies, with those programs.
+    #[serde(default)]
+    installed: Installed,
     /// The directories of installed programs that existed.
     program_directories: BTreeSet<String>,
     /// What else was there when the task started: ignored files and directories, and repositories of their own.
     /// Caches are left out, and so is what agents have left in earlier tasks of the run.
     at_start: BTreeSet<Vec<u8>>,
+    /// Everything that git ignored then, also caches.
+    #[serde(default)]
+    ignored: BTreeSet<Vec<u8>>,
     /// Whether a task of the run has started.
     #[serde(default)]
     has_started: bool,
@@ -50,20 +55,23 @@ impl Uncommitted {
     pub fn start_task(&mut self, repo: &Repo, raw: &RawSnapshot, named: &Named) -> bool {
         let before = (self.programs.len(), self.program_directories.len());
         let top = repo.real().work_tree();
-        for path in installed(repo, named) {
-            if !self.programs.contains_key(&path)
-                && let Some(digest) = digest(top, &path)
-            {
-                self.programs.insert(path, digest);
-            }
-        }
+        self.programs.extend(installed(repo, named));
         let there = |dir: &&&str| top.join(dir).is_dir() && !repo.has_tracked_files(dir);
         let there = INSTALLED.iter().filter(there);
         self.program_directories
             .extend(there.map(|dir| (*dir).to_owned()));
+        let of_programs = self.programs.iter().chain(&self.program_directories);
+        let of_programs = of_programs.filter_map(|path| dependencies_of(path));
+        let roots: BTreeSet<String> = of_programs
+            .filter(|root| !repo.has_tracked_files(root))
+            .collect();
+        self.installed.add(top, roots.into_iter());
         let made_by_checks = std::mem::take(&mut self.made_by_checks);
         let earlier = std::mem::take(&mut self.at_start);
         let is_first = !std::mem::replace(&mut self.has_started, true);
+        if is_first {
+            self.ignored.extend(raw.ignored.iter().cloned());
+        }
         self.at_start = uncommitted(repo, raw, |path| {
             is_first || covers(&earlier, path) || covers(&made_by_checks, path)
         });
@@ -80,6 +88,11 @@ impl Uncommitted {
     pub fn after_checks(&mut self, repo: &Repo, before: &RawSnapshot, after: &RawSnapshot) -> bool {
         let there = before.ignored.iter().chain(&before.nested);
         let there: BTreeSet<&[u8]> = there.map(Vec::as_slice).collect();
+        let new = after
+            .ignored
+            .iter()
+            .filter(|path| !there.contains(path.as_slice()));
+        self.ignored.extend(new.cloned());
         let made = uncommitted(repo, after, |path| !there.contains(path));
         let known = self.made_by_checks.len();
         self.made_by_checks.extend(made);
@@ -102,6 +115,30 @@ impl Uncommitted {
         (new, by_agent)
     }
 
+    /// What git ignores and only the agent can have made, without caches and products of builds; and the part that these
+    /// protected paths cover, which programs execute by themselves.
+    pub fn ignored_by_agent(
+        &self,
+        repo: &Repo,
+        raw: &RawSnapshot,
+        protected: &ProtectedPaths,
+    ) -> (Vec<String>, Vec<Vec<u8>>) {
+        let new = raw
+            .ignored
+            .iter()
+            .filter(|path| !covers(&self.ignored, path));
+        let (held, left): (Vec<&Vec<u8>>, Vec<&Vec<u8>>) =
+            new.partition(|path| protected.cover(path.strip_suffix(b"/").unwrap_or(path), false));
+        let top = repo.real().work_tree();
+        let is_written = |path: &&Vec<u8>| {
+            let full = top.join(std::ffi::OsStr::from_bytes(path));
+            may_be_needed(&display_path(path), full.is_dir())
+        };
+        let left = left.into_iter().filter(is_written);
+        let left = left.map(|path| display_path(path)).collect();
+        (left, held.into_iter().cloned().collect())
+    }
+
     /// Files that only the agent can have written and that git ignores, with the rule for each.
     pub fn ignored_work(&self, repo: &Repo, raw: &RawSnapshot) -> Vec<String> {
         let top = repo.real().work_tree();
@@ -117,15 +154,34 @@ impl Uncommitted {
         repo.ignored_by(&paths).unwrap_or_default()
     }
 
-    /// Programs that were modified or removed, or that now shadow another program.
+    /// Records what setup commands have made: directories that git ignores.
+    pub fn after_setup(&mut self, repo: &Repo, before: &RawSnapshot, after: &RawSnapshot) {
+        let there: BTreeSet<&Vec<u8>> = before.ignored.iter().collect();
+        let new = after.ignored.iter().filter(|path| !there.contains(path));
+        let new = new.filter_map(|path| String::from_utf8(path.clone()).ok());
+        let top = repo.real().work_tree();
+        self.installed.record(top);
+        let new = new.map(|path| path.trim_end_matches('/').to_owned());
+        self.installed.add(top, new);
+    }
+
+    /// The installed dependencies.
+    pub fn installed(&self) -> &Installed {
+        &self.installed
+    }
+
+    /// Takes what checks have changed in installed dependencies that no agent has changed.
+    pub fn record_installed(&mut self, repo: &Repo) -> bool {
+        let known = self.installed.clone();
+        self.installed.record(repo.real().work_tree());
+        known != self.installed
+    }
+
+    /// Installed dependencies that were changed, and programs that now shadow another one.
     pub fn changed_programs(&self, repo: &Repo, named: &Named) -> BTreeSet<String> {
         let top = repo.real().work_tree();
-        let mut changed: BTreeSet<String> = self
-            .programs
-            .iter()
-            .filter(|(path, before)| digest(top, path).as_ref() != Some(before))
-            .map(|(path, _)| path.clone())
-            .collect();
+        let mut changed: BTreeSet<String> =
+            self.installed.changed(top, false).into_iter().collect();
         let is_new = |path: &String| {
             let (directory, name) = path.rsplit_once('/').unwrap_or_default();
             let precedes = || {
@@ -133,7 +189,7 @@ impl Uncommitted {
                 (named.uses_environment() || !directory.ends_with("venv/bin"))
                     && machine.any(|program| program.exists())
             };
-            !self.programs.contains_key(path)
+            !self.programs.contains(path)
                 && (self.program_directories.contains(directory) || precedes())
         };
         changed.extend(installed(repo, named).into_iter().filter(is_new));
@@ -254,69 +310,18 @@ fn installed(repo: &Repo, named: &Named) -> BTreeSet<String> {
         .collect()
 }
 
-/// A digest of a link or a file with its package; `None` if there is neither.
-fn digest(top: &Path, path: &str) -> Option<String> {
-    let full = top.join(path);
-    let meta = full.symlink_metadata().ok()?;
-    let mut hasher = blake3::Hasher::new();
-    let mut files = Vec::new();
-    if meta.is_symlink() {
-        let target = fs::read_link(&full).ok()?;
-        hasher
-            .update(b"link")
-            .update(target.as_os_str().as_encoded_bytes());
-    } else if meta.is_file() {
-        files.push(full.clone());
-    } else {
-        return None;
-    }
-    for root in around(top, path) {
-        below(&root, &mut files);
-    }
-    for file in files {
-        hasher
-            .update(file.as_os_str().as_encoded_bytes())
-            .update(&[0]);
-        if let Ok(opened) = plain_file::open(&file) {
-            let mut content = Vec::new();
-            let _ = opened.take(MAX_BYTES).read_to_end(&mut content);
-            hasher.update(blake3::hash(&content).as_bytes());
-        }
-    }
-    Some(hasher.finalize().to_hex().to_string())
-}
-
-/// The package of a program: its directory in `node_modules`, or its modules in a virtual environment.
-fn around(top: &Path, path: &str) -> Vec<PathBuf> {
-    if let Some((before, inside)) = path.rsplit_once("node_modules/") {
-        let parts = if inside.starts_with('@') { 2 } else { 1 };
-        let package: Vec<&str> = inside.split('/').take(parts).collect();
-        let is_package = !inside.starts_with('.') && inside.split('/').count() > parts;
-        let root = top
-            .join(before)
-            .join("node_modules")
-            .join(package.join("/"));
-        return if is_package { vec![root] } else { Vec::new() };
-    }
-    let Some((environment, name)) = path.rsplit_once("/bin/") else {
-        return Vec::new();
+/// The directory of dependencies that an installed program belongs to.
+fn dependencies_of(path: &str) -> Option<String> {
+    let inside = |name: &str| {
+        let end = path.find(name)? + name.len();
+        Some(path[..end].trim_end_matches('/').to_owned())
     };
-    let environment = top.join(environment);
-    if !environment.join("pyvenv.cfg").is_file() {
-        return Vec::new();
-    }
-    let mut found = Vec::new();
-    for version in sorted(&environment.join("lib")) {
-        let packages = version.join(SITE_PACKAGES);
-        found.push(packages.join(name));
-        found.push(packages.join(format!("_{name}")));
-        let runs_at_start = |path: &PathBuf| {
-            let name = path.file_name().unwrap_or_default().to_string_lossy();
-            name.ends_with(".pth") || name == "sitecustomize.py" || name == "usercustomize.py"
-        };
-        found.extend(sorted(&packages).into_iter().filter(runs_at_start));
-    }
-    found
+    inside("node_modules/").or_else(|| {
+        let (around, _) = path
+            .split_once("/bin")
+            .filter(|(around, _)| !around.is_empty())?;
+        Some(around.to_owned())
+    })
 }
 
 /// The files at and below a path, sorted, without caches and nested packages.

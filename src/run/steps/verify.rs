@@ -20,11 +20,15 @@ use crate::run::state::parts::CheckParts;
 use crate::run::state::task::TaskRun;
 use crate::run::state::work_tree::WorkTree;
 use crate::run::steps::check_changes::named_at_start;
+use crate::run::steps::setup_commands::install_again;
 use crate::run::steps::signals::signals_of;
 use crate::settings::TaskConfig;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::sync::Arc;
+
+/// The name under which setup commands fail that run again.
+const SETUP: &str = "setup";
 
 /// Verifies the current tree with the checks of the task. If they pass, issues the permit to commit it.
 ///
@@ -173,10 +177,22 @@ pub(crate) async fn check_work(
 ) -> anyhow::Result<Verification> {
     let merging = parts.tree.merging.as_ref().zip(before);
     let problem = merging.and_then(|(merging, raw)| merging.problem(&parts.tree.repo, raw));
-    let Some(problem) = problem else {
+    let changed = if problem.is_some() || parts.setup.config.setup.is_empty() {
+        Vec::new()
+    } else {
+        parts.tree.changed_dependencies(true)
+    };
+    let failed = match problem {
+        Some(problem) => Some((merging::CHECK, problem)),
+        None if changed.is_empty() => None,
+        None => install_again(parts, &changed)
+            .await?
+            .map(|why| (SETUP, why)),
+    };
+    let Some((name, problem)) = failed else {
         return run_checks(parts, config, before).await;
     };
-    let failed = Verification::failed_before(merging::CHECK, &problem);
+    let failed = Verification::failed_before(name, &problem);
     for result in &failed.results {
         let (name, check) = (result.name.clone(), result.kind);
         parts.emit.emit(EventKind::CheckStarted { name, check });
@@ -240,9 +256,10 @@ async fn run_all(
     before: Option<&RawSnapshot>,
 ) -> anyhow::Result<Verification> {
     parts.tree.save_untracked(before)?;
+    let are_as_made = parts.tree.changed_dependencies(false).is_empty();
     let mut env = parts
         .setup
-        .environment(&config.settings.verify_env, parts.emit);
+        .environment(Purpose::Check, &config.settings.verify_env, parts.emit);
     if parts.memory.rebuilds {
         let own = env.iter().position(|(name, _)| name == "MAKEFLAGS");
         let mut flags = OsString::from("-B ");
@@ -314,6 +331,9 @@ async fn run_all(
     parts.setup.report_denied_hosts(parts.emit);
     if let Some(refusal) = parts.setup.isolation.refusal(&ran.failing_output) {
         parts.emit.warn(refusal);
+    }
+    if are_as_made {
+        parts.tree.record_dependencies()?;
     }
     Ok(ran)
 }

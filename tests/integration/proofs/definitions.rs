@@ -284,17 +284,20 @@ fn installed(bin: &str, check: &str) -> Project {
         ("package.json", package),
         ("work.txt", "x\n"),
     ];
-    let setup = format!(
-        "setup: [\"mkdir -p {bin} node_modules/runner; printf '#!/bin/sh\\nexec sh ./node_modules/runner/rules.sh\\n' > node_modules/runner/cli.sh; echo grep -qx fixed work.txt > node_modules/runner/rules.sh; chmod 755 node_modules/runner/cli.sh; ln -s $PWD/node_modules/runner/cli.sh {bin}/runner\"]\nmax_retries: 0\n"
+    let install = format!(
+        "mkdir -p {bin} node_modules/runner; printf '#!/bin/sh\nexec sh ./node_modules/runner/rules.sh\n' > node_modules/runner/cli.sh; echo grep -qx fixed work.txt > node_modules/runner/rules.sh; chmod 755 node_modules/runner/cli.sh; ln -s $PWD/node_modules/runner/cli.sh {bin}/runner"
     );
-    let setup = match bin {
-        "node_modules/.bin" => setup.replace("$PWD/node_modules", ".."),
-        _ => setup.replace(
+    let install = match bin {
+        "node_modules/.bin" => install.replace("$PWD/node_modules", ".."),
+        _ => install.replace(
             "ln -s $PWD/node_modules/runner/cli.sh",
             "cp node_modules/runner/cli.sh",
         ),
     };
-    project(&files, check, &setup)
+    let project = project(&files, check, "max_retries: 0\n");
+    let installed = project.program("sh", &["-c", &install]).status();
+    assert!(installed.unwrap().success());
+    project
 }
 
 #[test]
@@ -563,4 +566,69 @@ fn a_part_of_the_work_with_the_name_of_a_test_is_judged_by_the_original_tests() 
     let done = run(&project, agent, &[]).expect(0);
     let reason = &done.task(0)["reason"];
     assert_eq!(reason, "changed_expectations", "{}", done.stdout);
+}
+
+/// What setup commands install and no commit contains: an agent changes it, and setup makes it again. Without setup
+/// commands the result is no evidence.
+#[test]
+fn a_changed_dependency_is_installed_again_or_verifies_nothing() {
+    let install =
+        "rm -rf node_modules; mkdir -p node_modules/lib; echo 1 > node_modules/lib/index.js";
+    let changes = [
+        "echo fixed > node_modules/lib/index.js",
+        "rm -r node_modules/lib; mkdir node_modules/lib; echo fixed > node_modules/lib/index.js",
+        "mkdir node_modules/.hidden; echo fixed > node_modules/.hidden/x; ln -sf ../.hidden/x node_modules/lib/index.js",
+        "mv node_modules n; mkdir node_modules; cp -r n/lib node_modules; rm -r n; echo fixed > node_modules/lib/index.js",
+        "T=$(stat -c %y node_modules/lib/index.js); echo fixed > node_modules/lib/index.js; touch -d \"$T\" node_modules/lib/index.js",
+    ];
+    let files = [("work.txt", "x\n"), (".gitignore", "node_modules\n")];
+    for change in changes {
+        let suite = project(
+            &files,
+            "grep -q fixed node_modules/lib/index.js",
+            &format!("max_retries: 0\nsetup: [{install:?}]\n"),
+        );
+        let done = run(
+            &suite,
+            &format!("{change}; echo y > work.txt; echo Done."),
+            &[],
+        );
+        assert_eq!(
+            done.task(0)["reason"],
+            "verification_failed",
+            "{change}\n{}",
+            done.stdout
+        );
+        let told = "setup runs again, because what it had installed was changed: node_modules";
+        assert!(done.stdout.contains(told), "{}", done.stdout);
+        assert_eq!(suite.read("node_modules/lib/index.js"), "1\n", "{change}");
+    }
+    // Honest work that needs another dependency is verified with what setup makes of its manifest.
+    let install =
+        "rm -rf node_modules; mkdir -p node_modules/lib; cp work.txt node_modules/lib/index.js";
+    let suite = project(
+        &files,
+        "grep -q fixed node_modules/lib/index.js",
+        &format!("max_retries: 0\nsetup: [{install:?}]\n"),
+    );
+    let done = run(
+        &suite,
+        "echo fixed > work.txt; cp work.txt node_modules/lib/index.js; echo Done.",
+        &[],
+    )
+    .expect(0);
+    assert_eq!(done.task(0)["reason"], "verified", "{}", done.stdout);
+    let suite = installed("node_modules/.bin", "npm test");
+    let done = run(&suite, "mkdir -p node_modules/.cache node_modules/x node_modules/runner/x; echo c > node_modules/.cache/c; echo fixed > work.txt; echo x > node_modules/x/x; echo x > node_modules/runner/x/y; echo Done.", &[]).expect(0);
+    assert_eq!(
+        done.task(0)["reason"],
+        "changed_expectations",
+        "{}",
+        done.stdout
+    );
+    assert!(
+        done.stdout.contains("node_modules/runner"),
+        "{}",
+        done.stdout
+    );
 }

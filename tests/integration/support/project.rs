@@ -178,6 +178,11 @@ impl Project {
     /// Any program with these arguments in this environment, not yet started.
     pub fn program(&self, program: &str, args: &[&str]) -> Command {
         let sandbox = std::env::var("SPRAG_TEST_SANDBOX").unwrap_or_else(|_| "off".into());
+        let mut set = self.env.iter().rev();
+        let set = set.find(|(name, _)| name == "SPRAG_SANDBOX");
+        let is_auto = set.map_or(sandbox == "auto", |(_, value)| value == "auto");
+        // The notes of scripted agents and checks lie beside the work tree.
+        let notes = (is_auto && !args.contains(&"--sandbox")).then(|| self.outside(""));
         let mut command = Command::new(program);
         let root = self.root.path();
         command
@@ -195,6 +200,7 @@ impl Project {
             // So do those about confinement, which costs a start of the program for each child. With
             // SPRAG_TEST_SANDBOX=auto all tests run under the default.
             .env("SPRAG_SANDBOX", sandbox)
+            .envs(notes.map(|notes| ("SPRAG_SANDBOX_WRITE", notes)))
             // What a run may take to end after a signal is no matter of this machine's speed.
             .env("SPRAG_AFTER_SIGNAL_TIMES", "50")
             .envs(self.env.iter().map(|(name, value)| (name, value)))

@@ -3,6 +3,8 @@
 use super::{Scope, TEMPORARY};
 use crate::agents::{Agent, CLIS, CliAgent};
 use crate::context::{Context, EVENT_FILE, RUNNER_FILES};
+use crate::domain::settings::Caches;
+use crate::git::remove_tree;
 use crate::process::is_executable;
 use crate::run::state::places::{resolved, runs_of};
 use crate::sandbox::{self, CACHES, Place, SandboxPaths, TOOLS};
@@ -41,18 +43,26 @@ const USER_SOCKETS: &[&str] = &[
 /// Shared directories for temporary files.
 const TEMPORARY_PLACES: &[&str] = &["/tmp", "/var/tmp", "/dev/shm"];
 
-/// System directories. A work tree directly in one of them shares nothing with the other entries there. In a
-/// container action, `/github` holds the home directory and the runner's files besides the work tree.
+/// System directories. In a container action, `/github` holds the home directory and the runner's files.
 const SYSTEM: &[&str] = &[
     "/", "/boot", "/dev", "/etc", "/github", "/home", "/mnt", "/opt", "/proc", "/root", "/run",
     "/srv", "/sys", "/usr", "/var", "/Users",
 ];
 
+/// The directories for temporary files of agents, and of checks, hooks and setup commands: programs such as jest
+/// keep code there that a later run of theirs executes.
+pub(super) const TEMPORARY_PARTS: [&str; 2] = ["agent", "checks"];
+
 /// The paths that do not depend on the level.
 pub(super) struct Prepared {
     pub(super) around: SandboxPaths,
-    /// The run's own directory for temporary files, in the strict form.
+    /// The run's own directory for temporary files, with one directory for each of [`TEMPORARY_PARTS`].
     pub(super) temporary: Option<TempDir>,
+    /// The caches of which agents change copies, and the directory of the copies.
+    pub(super) caches: Vec<PathBuf>,
+    pub(super) layers: Option<Layers>,
+    /// The directories of `PATH`.
+    pub(super) programs: Vec<PathBuf>,
     pub(super) agent: Vec<PathBuf>,
     pub(super) check: Vec<PathBuf>,
     pub(super) setup: Vec<PathBuf>,
@@ -76,6 +86,7 @@ pub(super) fn prepared(scope: &Scope<'_>, is_strict: bool) -> std::io::Result<Pr
     let mut missing = Vec::new();
     let named = named(scope, home);
     let mut check = found(of(CACHES), &mut missing);
+    let caches = caches(scope, &check, &named);
     check.extend(named.iter().cloned());
     let mut filter = check.clone();
     if !is_strict {
@@ -86,7 +97,7 @@ pub(super) fn prepared(scope: &Scope<'_>, is_strict: bool) -> std::io::Result<Pr
     let shared = if is_strict {
         Vec::new()
     } else {
-        shared(context, scope.real.work_tree())
+        shared(context)
     };
     check.extend(shared.iter().cloned());
     let mut agent = check.clone();
@@ -94,20 +105,24 @@ pub(super) fn prepared(scope: &Scope<'_>, is_strict: bool) -> std::io::Result<Pr
         agent.extend(found(own_places(it, context, home), &mut missing));
     }
     let mut setup = check.clone();
-    if is_strict {
-        setup.extend(found(of(TOOLS), &mut missing));
+    setup.extend(found(of(TOOLS), &mut missing));
+    if !is_strict {
+        setup.extend(installed_into(context));
     }
     // A child could make a missing directory of programs itself, and put programs of its own into it.
     let protected = protected(scope, &shared);
     let is_in_a_place = |path: &PathBuf| setup.iter().chain(&agent).any(|it| path.starts_with(it));
     let to_make = |path: &PathBuf| protected.contains(path) && is_in_a_place(path);
-    let programs = programs(context).filter(|path| !path.exists() && to_make(path));
-    missing.extend(programs.map(Place::directory));
-    let temporary = if is_strict && scope.makes {
-        Some(own_temporary(context)?)
+    let to_create = programs(context).filter(|path| !path.exists() && to_make(path));
+    missing.extend(to_create.map(Place::directory));
+    let (temporary, layers) = if scope.makes {
+        let layers = (!caches.is_empty()).then(|| Layers::new(context));
+        (Some(own_temporary(context)?), layers.transpose()?)
     } else {
-        None
+        (None, None)
     };
+    let probe = layers.as_ref().map(|Layers(layers)| layers.join(PROBE));
+    let caches = caches.into_iter().chain(probe).collect();
     let path = temporary.as_ref().map(|it| resolved(it.path()));
     Ok(Prepared {
         around: SandboxPaths {
@@ -116,9 +131,12 @@ pub(super) fn prepared(scope: &Scope<'_>, is_strict: bool) -> std::io::Result<Pr
             common_dir: resolved(scope.real.common_dir()),
             temporary: path.unwrap_or_default(),
             protected,
-            hidden: hidden(context),
+            hidden: hidden(scope),
         },
         temporary,
+        caches,
+        layers,
+        programs: programs(context).collect(),
         agent,
         check,
         setup,
@@ -130,9 +148,87 @@ pub(super) fn prepared(scope: &Scope<'_>, is_strict: bool) -> std::io::Result<Pr
 
 fn own_temporary(context: &Context) -> std::io::Result<TempDir> {
     let base = temporary_base(context);
-    tempfile::Builder::new()
+    let made = tempfile::Builder::new()
         .prefix("sprag-")
-        .tempdir_in(base.unwrap_or_else(|| "/tmp".into()))
+        .tempdir_in(base.unwrap_or_else(|| "/tmp".into()))?;
+    for part in TEMPORARY_PARTS {
+        fs::create_dir(made.path().join(part))?;
+    }
+    Ok(made)
+}
+
+/// A directory of the layers that is overlaid too. Caches may not exist while a launcher is tried.
+const PROBE: &str = "probe";
+
+/// The directory of the copies that agents change instead of the user's caches. It is removed with this value.
+#[derive(Debug)]
+pub(super) struct Layers(pub(super) PathBuf);
+
+impl Layers {
+    /// Creates the directory, and removes those of processes that are gone.
+    fn new(context: &Context) -> std::io::Result<Self> {
+        let all = context.state_home().join("caches");
+        fs::create_dir_all(&all)?;
+        let all = resolved(&all);
+        for entry in fs::read_dir(&all)?.flatten() {
+            let process = Path::new("/proc").join(entry.file_name());
+            if !process.exists() {
+                drop(Self(entry.path()));
+            }
+        }
+        let own = all.join(std::process::id().to_string());
+        fs::create_dir_all(own.join(PROBE))?;
+        Ok(Self(own))
+    }
+}
+
+impl Drop for Layers {
+    fn drop(&mut self) {
+        // What is left is removed by a later run.
+        let _ = remove_tree(&self.0);
+    }
+}
+
+/// The outermost of the user's caches that agents see as they are and change in copies: all but those around the
+/// repository or a place that the setting `sandbox_write` names.
+fn caches(scope: &Scope<'_>, all: &[PathBuf], named: &[PathBuf]) -> Vec<PathBuf> {
+    if scope.run.settings.caches == Caches::Shared {
+        return Vec::new();
+    }
+    let real = scope.real;
+    let repository = [real.work_tree(), real.git_dir(), real.common_dir()].map(resolved);
+    let is_apart = |place: &&PathBuf| {
+        let mut kept = repository.iter().chain(named);
+        !kept.any(|path| path.starts_with(place) || place.starts_with(path))
+    };
+    let is_outermost = |place: &&PathBuf| {
+        let mut all = all.iter();
+        !all.any(|other| place.starts_with(other) && other != *place)
+    };
+    // A name with a dot is a file, which is a lock.
+    let is_directory = |place: &&PathBuf| place.is_dir() || !place.exists();
+    let kept = all.iter().filter(is_apart).filter(is_outermost);
+    let mut kept: Vec<PathBuf> = kept.filter(is_directory).cloned().collect();
+    kept.sort();
+    kept.dedup();
+    kept
+}
+
+/// The places of installed programs: what is around a directory of programs. What belongs to the system is root's.
+fn installed_into(context: &Context) -> Vec<PathBuf> {
+    let home = context.path_var("HOME");
+    let is_home = |path: &Path| Some(path) == home.as_deref() || is_a_home(path);
+    let mut places: Vec<PathBuf> = programs(context).filter(|path| path.is_dir()).collect();
+    let around = places
+        .iter()
+        .filter_map(|path| path.parent())
+        .filter(|path| !is_home(path));
+    let around: Vec<PathBuf> = around.map(Path::to_path_buf).collect();
+    places.extend(around);
+    if context.is_root {
+        places.extend(["/usr", "/etc", "/opt", "/var", "/lib", "/bin", "/sbin"].map(PathBuf::from));
+    }
+    places
 }
 
 fn temporary_base(context: &Context) -> Option<PathBuf> {
@@ -189,17 +285,14 @@ fn found(places: Vec<Place>, missing: &mut Vec<Place>) -> Vec<PathBuf> {
     found
 }
 
-/// Paths that everybody may write in the open form: directories for temporary files, the parent
-/// directory of the work tree, and the runtime directory of the user's session.
-fn shared(context: &Context, work_tree: &Path) -> Vec<PathBuf> {
+/// Paths that everybody may write in the open form: directories for temporary files and the runtime directory of the
+/// user's session.
+fn shared(context: &Context) -> Vec<PathBuf> {
     let home = context.path_var("HOME");
     let is_home = |path: &Path| Some(path) == home.as_deref() || is_a_home(path);
     let own = temporary_base(context).filter(|path| !is_home(path));
-    let beside = resolved(work_tree).parent().map(Path::to_path_buf);
-    let beside = beside.filter(|path| !is_home(path) && is_of_one_project(path, work_tree));
     let mut all: Vec<PathBuf> = TEMPORARY_PLACES.iter().map(PathBuf::from).collect();
     all.extend(own);
-    all.extend(beside);
     all.push(runtime_directory(context));
     if !context.is_root {
         // A user's processes need it to create namespaces and adjust themselves. Root could change the
@@ -221,15 +314,6 @@ fn is_a_home(path: &Path) -> bool {
     let parent = path.parent().unwrap_or(path);
     let is_among_homes = ["/home", "/Users"].iter().any(|it| Path::new(it) == parent);
     holds_one || is_among_homes || SYSTEM.iter().any(|it| Path::new(it) == path)
-}
-
-/// Whether a directory contains no repository but this one.
-fn is_of_one_project(path: &Path, work_tree: &Path) -> bool {
-    let entries = fs::read_dir(path).into_iter().flatten().flatten();
-    let others = entries.map(|entry| entry.path());
-    let own = resolved(work_tree);
-    let mut others = others.filter(|other| *other != own);
-    !others.any(|other| other.join(".git").symlink_metadata().is_ok())
 }
 
 fn runtime_directory(context: &Context) -> PathBuf {
@@ -303,9 +387,10 @@ fn runner_entries(directory: &Path) -> Vec<PathBuf> {
     own.map(|entry| entry.path()).collect()
 }
 
-/// The sockets of the user's session: of its services, and of programs that hold its terminals and keys. An
-/// agent may get the variable that names an `ssh-agent`, so that one stays.
-fn of_the_session(context: &Context, runtime: &Path) -> Vec<PathBuf> {
+/// The sockets of the user's session: of its services, and of programs that hold its terminals and keys. The one of an
+/// `ssh-agent` stays if an agent gets the variable that names it.
+fn of_the_session(scope: &Scope<'_>, runtime: &Path) -> Vec<PathBuf> {
+    let context = scope.context;
     let user = rustix::process::geteuid().as_raw();
     let tmux = context.path_var("TMUX_TMPDIR");
     let tmux = tmux.unwrap_or_else(|| "/tmp".into());
@@ -324,18 +409,23 @@ fn of_the_session(context: &Context, runtime: &Path) -> Vec<PathBuf> {
     let mut found = sandbox::reachable_sockets();
     found.retain(|path| {
         let mut session = directories.iter();
-        session.any(|place| path.starts_with(place)) && Some(path) != ssh_agent.as_ref()
+        if Some(path) == ssh_agent.as_ref() {
+            !scope.passes_keys
+        } else {
+            session.any(|place| path.starts_with(place))
+        }
     });
     found
 }
 
 /// The sockets that this user can reach and through which a program outside acts for whoever connects. At
 /// level 3 the launcher hides all others, too.
-fn hidden(context: &Context) -> Vec<PathBuf> {
+fn hidden(scope: &Scope<'_>) -> Vec<PathBuf> {
     use rustix::fs::{Access, access};
+    let context = scope.context;
     let mut all: Vec<PathBuf> = SOCKETS.iter().map(PathBuf::from).collect();
     let runtime = runtime_directory(context);
-    all.extend(of_the_session(context, &runtime));
+    all.extend(of_the_session(scope, &runtime));
     all.extend(USER_SOCKETS.iter().map(|name| runtime.join(name)));
     let host = context.var_os("DOCKER_HOST").and_then(OsStr::to_str);
     let host = host.and_then(|host| host.strip_prefix("unix://"));

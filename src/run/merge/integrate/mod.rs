@@ -107,7 +107,7 @@ impl Integration<'_, '_> {
         for task in &shard.tasks {
             self.end(shard, task, &picked);
         }
-        self.parts.tree.plan.save_outside()?;
+        self.parts.tree.save_plan()?;
         self.parts.emit.ensure_stored()?;
         Ok(None)
     }

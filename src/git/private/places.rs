@@ -1,0 +1,200 @@
+//! The entries of the repository's git directories that are put back after a turn: all but those that git changes while
+//! somebody works.
+
+use crate::git::bytes::{as_path, nul_joined};
+use crate::git::copy_tree::{copy_tree, make_dir, names};
+use crate::git::error::{GitError, io_error};
+use crate::git::files::write;
+use crate::git::real::Real;
+use std::collections::BTreeSet;
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+/// Entries of a git directory that hold objects, refs and the index.
+const FREE: &[&str] = &[
+    HEAD,
+    "annex",
+    "index",
+    "lfs",
+    "logs",
+    "objects",
+    "packed-refs",
+    "refs",
+    "reftable",
+    "shallow",
+];
+
+/// The directory of the git directory for whatever is moved away for a proof.
+pub(crate) const AWAY: &str = "sprag-away";
+
+/// The file of an object store that names further stores.
+const ALTERNATES: &str = "objects/info/alternates";
+
+/// Directories of a git directory that hold further ones, by name or in directories of their own.
+const CONTAINERS: [&str; 2] = [MODULES, "worktrees"];
+
+/// Where the git directories of submodules are.
+const MODULES: &str = "modules";
+
+/// The file that every git directory has.
+const HEAD: &str = "HEAD";
+
+/// A path that is put back, with the path of its copy.
+type Recorded = (PathBuf, PathBuf);
+
+/// Copies what is put back after a turn. `further` are places beside the git directories: the directory of the hooks,
+/// and what names the git directories of submodules.
+pub(super) fn record(real: &Real, root: &Path, further: &[PathBuf]) -> Result<(), GitError> {
+    let recorded = root.join("recorded");
+    make_dir(&recorded)?;
+    let list = further.iter().map(|path| path.as_os_str().as_bytes());
+    write(&recorded.join("further"), &nul_joined(list))?;
+    record_again(real, root)
+}
+
+/// Copies it again, with the same further places.
+pub(super) fn record_again(real: &Real, root: &Path) -> Result<(), GitError> {
+    let mut places = listed(real, root, true).into_iter();
+    places.try_for_each(|(place, copy)| copy_tree(&place, &copy))
+}
+
+/// The paths that an agent may not change, each with the path of its copy. New entries have no copy.
+pub(crate) fn recorded_places(real: &Real, root: &Path) -> Vec<Recorded> {
+    listed(real, root, false)
+}
+
+fn listed(real: &Real, root: &Path, is_new: bool) -> Vec<Recorded> {
+    let recorded = root.join("recorded");
+    let mut found = Found {
+        places: Vec::new(),
+        is_new,
+    };
+    found.git_dir(&real.common_dir, &recorded.join("shared"));
+    if !real.git_dir.starts_with(&real.common_dir) {
+        found.git_dir(&real.git_dir, &recorded.join("own"));
+    }
+    let further = fs::read(recorded.join("further")).unwrap_or_default();
+    let further = further
+        .split(|byte| *byte == 0)
+        .filter(|path| !path.is_empty());
+    for (number, place) in further.enumerate() {
+        let place = as_path(place).to_path_buf();
+        let copy = recorded.join("beside").join(number.to_string());
+        // A submodule that is gone was removed, perhaps with its entry.
+        let is_gone = !is_new && place.ends_with(".git") && place.symlink_metadata().is_err();
+        if !is_gone {
+            found.either(place, copy);
+        }
+    }
+    let dot_git = real.work_tree.join(".git");
+    let copy = recorded.join("dot-git");
+    if !is_directory(&dot_git) || copy.symlink_metadata().is_ok() {
+        found.places.push((dot_git, copy));
+    }
+    found.places
+}
+
+struct Found {
+    places: Vec<Recorded>,
+    /// Whether copies are made now. Otherwise what has no copy is new.
+    is_new: bool,
+}
+
+impl Found {
+    /// The entries of a git directory.
+    fn git_dir(&mut self, dir: &Path, copy: &Path) {
+        for name in names_of(dir, copy) {
+            let (place, copy) = (dir.join(&name), copy.join(&name));
+            if CONTAINERS.iter().any(|container| name == *container) {
+                self.container(place, copy);
+            } else if !is_free(&name, &place) {
+                self.places.push((place, copy));
+            }
+        }
+        let alternates = (dir.join(ALTERNATES), copy.join(ALTERNATES));
+        self.places.push(alternates);
+        if self.is_new {
+            // It says later that there was a git directory.
+            self.places.push((dir.join(HEAD), copy.join(HEAD)));
+        }
+    }
+
+    /// The git directories below a directory, whose names may have several parts.
+    fn container(&mut self, dir: PathBuf, copy: PathBuf) {
+        if !self.is_entered(&dir, &copy) {
+            return self.places.push((dir, copy));
+        }
+        for name in names_of(&dir, &copy) {
+            self.either(dir.join(&name), copy.join(&name));
+        }
+    }
+
+    /// A git directory, a directory of git directories, or something else.
+    fn either(&mut self, place: PathBuf, copy: PathBuf) {
+        let is_named = |part: &OsStr| CONTAINERS.iter().any(|name| part == *name);
+        let has_head = |dir: &Path| dir.join(HEAD).symlink_metadata().is_ok();
+        if !self.is_entered(&place, &copy) {
+            self.places.push((place, copy));
+        } else if has_head(&place) || has_head(&copy) {
+            self.git_dir(&place, &copy);
+        } else if place.components().any(|part| is_named(part.as_os_str())) {
+            self.container(place, copy);
+        } else {
+            self.places.push((place, copy));
+        }
+    }
+
+    /// Whether there is a directory now and was one at the start. Of a new submodule the objects and refs stay.
+    fn is_entered(&self, place: &Path, copy: &Path) -> bool {
+        let is_of_submodule = || place.components().any(|part| part.as_os_str() == MODULES);
+        is_directory(place) && (self.is_new || is_directory(copy) || is_of_submodule())
+    }
+}
+
+/// Whether git changes an entry while somebody works: states such as `ORIG_HEAD` have names in capitals, and hold ids
+/// and texts. Locks are looked at elsewhere, and so is what a run has moved away. A link is never one of these.
+fn is_free(name: &OsStr, place: &Path) -> bool {
+    let bytes = name.as_bytes();
+    let is_of_state = |byte: &u8| byte.is_ascii_uppercase() || matches!(byte, b'_' | b'0'..=b'9');
+    let is_part = bytes.ends_with(b".lock") || bytes.starts_with(b"sharedindex.");
+    let may_be = name == AWAY || is_part || bytes.iter().all(is_of_state);
+    // Links in the place of these are looked at where git writes to them.
+    FREE.iter().any(|free| name == *free) || (may_be && !is_link(place))
+}
+
+fn is_link(path: &Path) -> bool {
+    path.symlink_metadata().is_ok_and(|meta| meta.is_symlink())
+}
+
+fn is_directory(path: &Path) -> bool {
+    path.symlink_metadata().is_ok_and(|meta| meta.is_dir())
+}
+
+/// The names in either directory.
+fn names_of(dir: &Path, copy: &Path) -> BTreeSet<OsString> {
+    let listed = [dir, copy].into_iter().filter(|dir| is_directory(dir));
+    listed.filter_map(|dir| names(dir).ok()).flatten().collect()
+}
+
+/// Reads the further places of a repository: the directory of its hooks unless it is tracked, and the `.git` of each
+/// submodule.
+pub(super) fn further(
+    real: &Real,
+    hooks: PathBuf,
+    submodules: impl Iterator<Item = Vec<u8>>,
+    is_tracked: impl Fn(&[u8]) -> bool,
+) -> Result<Vec<PathBuf>, GitError> {
+    let dots = submodules.map(|path| real.work_tree.join(as_path(&path)).join(".git"));
+    let mut further: Vec<PathBuf> = dots.collect();
+    let hooks = match hooks.canonicalize() {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => hooks,
+        found => found.map_err(io_error("resolve", &hooks))?,
+    };
+    let below = hooks.strip_prefix(&real.work_tree);
+    let is_work = below.is_ok_and(|below| is_tracked(below.as_os_str().as_bytes()));
+    let is_elsewhere = !hooks.starts_with(&real.common_dir) && !real.work_tree.starts_with(&hooks);
+    further.extend((is_elsewhere && !is_work).then_some(hooks));
+    Ok(further)
+}
