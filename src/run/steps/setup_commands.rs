@@ -127,8 +127,8 @@ pub(super) async fn install_again(
     let mut services = Services::default();
     let mut failed = None;
     for command in setup.config.setup.clone() {
-        let at = (command.as_str(), work_tree.as_path(), env.as_slice());
-        let (exit, said) = run_command(setup, emit, &mut services, at).await;
+        let (exit, said) =
+            run_command(setup, emit, &mut services, &command, &work_tree, &env).await;
         if !exit.is_success() {
             failed = Some(format!("the setup command `{command}`: {exit}\n{said}"));
             break;

@@ -97,19 +97,6 @@ pub fn update(call: &mut Call<'_>) -> Handled {
     Ok(Answer::of(200, shown(call, number, true)))
 }
 
-/// `POST …/pulls/{pull_number}/requested_reviewers`. A login with `nobody` in it is not a collaborator.
-pub fn request_reviewers(call: &mut Call<'_>) -> Handled {
-    let number = existing(call)?;
-    let asked = call.body["reviewers"].to_string();
-    if asked.contains("nobody") {
-        return Err(Answer::of(
-            422,
-            serde_json::json!({ "message": "Reviews may only be requested from collaborators." }),
-        ));
-    }
-    Ok(Answer::of(201, shown(call, number, false)))
-}
-
 /// `GET …/pulls/{pull_number}/reviews`.
 pub fn reviews(call: &mut Call<'_>) -> Handled {
     let number = existing(call)?;
@@ -239,16 +226,23 @@ pub fn reply(call: &mut Call<'_>) -> Handled {
     Ok(Answer::of(201, shown_comment(call, comment)))
 }
 
-/// `POST …/pulls/{pull_number}/requested_reviewers`.
+/// `POST …/pulls/{pull_number}/requested_reviewers`. A login with `nobody` in it is not a collaborator.
 pub fn request_reviewers(call: &mut Call<'_>) -> Handled {
     let number = existing(call)?;
     let asked = call.body["reviewers"]
         .as_array()
         .cloned()
         .unwrap_or_default();
-    let asked = asked
+    let asked: Vec<String> = asked
         .iter()
-        .filter_map(|login| login.as_str().map(str::to_owned));
+        .filter_map(|login| login.as_str().map(str::to_owned))
+        .collect();
+    if asked.iter().any(|login| login.contains("nobody")) {
+        return Err(Answer::of(
+            422,
+            serde_json::json!({ "message": "Reviews may only be requested from collaborators." }),
+        ));
+    }
     let reviewers = call.state.reviewers.entry(number).or_default();
     reviewers.extend(asked);
     Ok(Answer::of(201, shown(call, number, false)))
