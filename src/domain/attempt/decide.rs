@@ -81,7 +81,9 @@ fn after_turn(policy: &Policy, state: &TaskState, turn: &TurnEnded) -> Step {
         return step;
     }
     let detail = || turn.assessment.detail.clone();
-    if let Some(held) = turn.held.clone().filter(|_| untouched(state)) {
+    // A violation, a crash or the agent's own report of a failure weighs more than the changes that wait.
+    let waits = turn.assessment.kind.has_answer() && untouched(state);
+    if let Some(held) = turn.held.clone().filter(|_| waits) {
         return Step::Finish(Outcome::NeedsPermission { held });
     }
     match turn.assessment.kind {
