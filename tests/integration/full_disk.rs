@@ -197,7 +197,7 @@ fn no_room_in_the_work_tree() {
     for left in [0, 4, 8, 12, 16, 20, 24, 28, 32, 36, 40, 48, 56, 64] {
         let (project, _) = project("");
         mount(&project.repo(), 2 << 10);
-        let filler = project.repo().join(".git/filler");
+        let filler = project.repo().join(".git/logs/filler");
         let agent = project.agent(&format!(
             "echo fixed > a.txt; echo more > b.txt; cat /dev/zero > {0} 2> /dev/null; truncate -s -{left}K {0}; echo Done.",
             filler.display(),
