@@ -178,7 +178,7 @@ fn a_new_pull_request_is_what_the_settings_say_and_refusals_are_named() {
     let agent = runner.project.agent("echo c > c.txt");
     let settings = [
         "--base=develop",
-        "--draft=false",
+        "--no-draft",
         "--pull-request-title=chore: {title}",
         "--labels=agent",
         "--labels=needs review",
