@@ -135,7 +135,7 @@ pub fn title(summary: &RunSummary) -> String {
     if let Some(review) = summary.review_in_words() {
         return review;
     }
-    let done = summary.tasks_in_words();
+    let done = text::line(&summary.tasks_in_words());
     match summary.status {
         None => format!("running, {done}"),
         Some(RunStatus::Answered) => done,
@@ -144,7 +144,11 @@ pub fn title(summary: &RunSummary) -> String {
 }
 
 fn headline(summary: &RunSummary) -> String {
-    let heading = format!("## {} Sprag: {}", run_icon(summary.status), title(summary));
+    let heading = format!(
+        "## {} Sprag: {}",
+        run_icon(summary.status),
+        inline(&title(summary), 1_000)
+    );
     match happened_block(summary) {
         why if why.is_empty() => heading,
         why => format!("{heading}\n\n{why}"),
@@ -223,7 +227,7 @@ fn failed(summary: &RunSummary) -> String {
 /// One sentence about the end of the run: that of the task that decided it, if there is one.
 fn happened(summary: &RunSummary, reason: Reason) -> String {
     match sentence::decisive(summary, reason).as_slice() {
-        [] => upper_first(&sentence::end(summary, reason)),
+        [] => upper_first(&inline(&sentence::end(summary, reason), 500)),
         [task] => format!("{}: {}", code(&task.id, 60), inline(&task.message, 500)),
         [first, rest @ ..] => format!(
             "{}: {} (and {} more)",

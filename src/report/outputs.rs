@@ -242,7 +242,7 @@ pub fn one_line(summary: &RunSummary) -> String {
     if let Some(review) = summary.review_in_words() {
         return review;
     }
-    let done = summary.tasks_in_words();
+    let done = text::line(&summary.tasks_in_words());
     match (summary.status, summary.reason) {
         (Some(RunStatus::Answered), _) => format!("answered: {done}"),
         (Some(status), Some(reason)) => {

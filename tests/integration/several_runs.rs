@@ -111,7 +111,8 @@ fn an_agent_that_only_asks_has_not_planned_and_the_failing_checks_are_counted() 
         .expect(1);
     let said = "the agent asked and waited, and never changed a file; 1 check fails";
     assert!(logged(&run, said), "{}", run.stdout);
-    assert!(logged(&run, "--if-no-changes ok"), "{}", run.stdout);
+    let advice = "answer the agent's question in the task, then run it again";
+    assert!(logged(&run, advice), "{}", run.stdout);
 }
 
 #[test]

@@ -4,9 +4,13 @@ use super::support::*;
 use std::fs;
 use std::os::unix::fs::symlink;
 
-/// What an agent did, and then what a person did.
+/// A turn in which an agent did something, and then what a person did.
 fn adopted(f: &mut Fixture, agent: impl FnOnce(&Fixture)) -> String {
+    let mark = f.repo.mark_turn().unwrap();
     agent(f);
+    if !f.repo.is_configured_as_found() {
+        f.repo.inspect_turn(&mark).unwrap();
+    }
     assert!(f.repo.is_configured_as_found());
     f.git(&["remote", "add", "fork", "https://example.invalid/fork"]);
     let warning = f.repo.adopt_changed_configuration().unwrap();
@@ -36,7 +40,7 @@ fn hooks_of_the_work_tree_are_those_of_the_start_even_if_the_agent_removed_them(
     let mut f = ground.start();
     adopted(&mut f, |f| f.remove("hooks/pre-commit"));
     assert!(f.repo.private.hook("pre-commit").unwrap().exists());
-    adopted_again(&mut f, |f| fs::remove_dir(f.path("hooks")).unwrap());
+    adopted_again(&mut f, |f| fs::remove_dir_all(f.path("hooks")).unwrap());
     assert!(f.repo.private.hook("pre-commit").unwrap().exists());
 }
 

@@ -326,6 +326,7 @@ fn a_submodule_that_the_agent_added_is_committed_as_one() {
     let snapshot = f.snapshot();
     let told = [
         "changes to .git/config were undone",
+        "changes to .git/modules/sub/config were undone",
         "sub is a new submodule",
     ];
     assert_eq!(snapshot.warnings, told);

@@ -48,7 +48,11 @@ fn own(around: &ReportContext) -> ReportContext {
 }
 
 fn heading(summary: &RunSummary) -> String {
-    format!("## {} Sprag: {}", run_icon(summary.status), title(summary))
+    format!(
+        "## {} Sprag: {}",
+        run_icon(summary.status),
+        inline(&title(summary), 1_000)
+    )
 }
 
 /// The present activity of a run in progress.

@@ -525,8 +525,9 @@ fn a_link_that_the_agent_made_is_not_written_through_when_somebody_changes_the_c
     ));
     project.run(&agent, &["--max-retries", "0"]).expect(1);
     project.git(&["config", "branch.main.description", "Mine"]);
-    let run = resume(&project, &agent).expect(1);
-    assert_eq!(end(run.task(0)), ("failed", "commit_rejected"));
+    let run = resume(&project, &agent).expect(0);
+    assert_eq!(end(run.task(0)), ("done", "verified"));
+    assert!(!project.repo().join(".git/logs/HEAD").is_symlink());
     assert_eq!(fs::read_to_string(&victim).unwrap(), "mine\n");
 }
 

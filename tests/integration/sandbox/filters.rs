@@ -134,22 +134,23 @@ fn what_is_undone_is_unchanged_for_git_whatever_size_its_filter_makes() {
 fn a_filter_that_the_agent_rewrites_reaches_no_further_than_its_level() {
     let make = || {
         let project = filtered(true);
-        fs::write(project.outside("theirs"), "theirs\n").unwrap();
+        fs::create_dir(project.beside("beside")).unwrap();
+        fs::write(project.beside("beside/theirs"), "theirs\n").unwrap();
         project
     };
     // `$R` is the directory of the project.
     let agent = r#"R=$(cd ..; pwd)
         cat > tools/clean.sh <<END
 #!/bin/sh
-for place in $R/home $R/agent $R/state $R/state/sprag/*/* $R/state/sprag/*/*/* $R/state/sprag/*/*/git/git $R/repo $R/repo/.git $R/repo/.git/hooks \
+for place in $R/home $R/beside $R/state $R/state/sprag/*/* $R/state/sprag/*/*/* $R/state/sprag/*/*/git/git $R/repo $R/repo/.git $R/repo/.git/hooks \
     $R/state/sprag/*/*/git/git/info $R/state/sprag/*/*/git/programs; do
   (: > "\$place/reached") 2>/dev/null
 done
-for file in $R/agent/theirs $R/state/sprag/*/*/git/git/config $R/state/sprag/*/*/git/git/index $R/repo/.git/config $R/repo/b.txt \
+for file in $R/beside/theirs $R/state/sprag/*/*/git/git/config $R/state/sprag/*/*/git/git/index $R/repo/.git/config $R/repo/b.txt \
     $R/state/sprag/*/*/git/git/objects/info/alternates $R/state/sprag/*/*/git/programs/*; do
   (echo reached >> "\$file") 2>/dev/null
 done
-(trap '' TERM HUP; setsid sh -c 'while :; do sleep 0.1; (: > $R/agent/survived) 2>/dev/null; (: > $R/repo/survived) 2>/dev/null; done' </dev/null >/dev/null 2>&1 &)
+(trap '' TERM HUP; setsid sh -c 'while :; do sleep 0.1; (: > $R/beside/survived) 2>/dev/null; (: > $R/repo/survived) 2>/dev/null; done' </dev/null >/dev/null 2>&1 &)
 (while :; do sleep 1; done) >/dev/null &
 tr a-z A-Z
 END
@@ -173,7 +174,7 @@ END
             "",
             "level {level}"
         );
-        let theirs = fs::read_to_string(project.outside("theirs")).unwrap();
+        let theirs = fs::read_to_string(project.beside("beside/theirs")).unwrap();
         assert_eq!(theirs, "theirs\n");
         let written = std::process::Command::new("grep")
             .args([
