@@ -492,7 +492,8 @@ fn what_a_dead_turn_planted_is_not_believed_when_the_run_is_taken_up() {
     assert_eq!(run.task(0)["reason"], "policy_violation");
     let message = run.task(0)["message"].as_str().unwrap();
     assert!(message.contains("refs/tags/evil"), "{message}");
-    assert!(message.contains(".sprag/config.yaml"), "{message}");
+    let held = "removed from task fix and kept as patches/fix-held-02.patch: .sprag/config.yaml";
+    assert!(run.stdout.contains(held), "{}", run.stdout);
     assert_eq!(project.head(), base);
     assert_eq!(run.task(1)["status"], "pending");
     assert!(

@@ -199,7 +199,7 @@ fn a_new_pull_request_is_what_the_settings_say_and_refusals_are_named() {
     assert_eq!(shown.labels, ["agent", "needs review"]);
     drop(state);
     let branch = format!("sprag/issue-{number}");
-    assert_eq!(runner.log(&branch)[0], "feat: Files are missing");
+    assert_eq!(runner.log(&branch)[0], "docs: Files are missing");
     let message = runner
         .project
         .git(&["log", "-1", "--format=%B", &format!("origin/{branch}")]);
