@@ -90,7 +90,11 @@ fn the_model_or_the_keys_decide() {
             &[],
             "ollama Chat http://127.0.0.1:11434/v1 m -",
         ),
-        (None, &[server], "no model is named for compatible"),
+        (
+            None,
+            &[server],
+            "SPRAG_BASE_URL names a server but no model",
+        ),
         (
             Some("m"),
             &[(BASE_URL, "models.example.com")],
