@@ -114,11 +114,7 @@ fn stops(outcome: &Outcome, rules: &Rules) -> bool {
     if outcome.ends_run() {
         return true;
     }
-    let counts_as_failure = !matches!(
-        outcome.run_status(rules.no_changes),
-        RunStatus::Success | RunStatus::Unverified | RunStatus::NoWork
-    );
-    counts_as_failure && !rules.keep_going
+    !outcome.run_status(rules.no_changes).is_complete() && !rules.keep_going
 }
 
 #[cfg(test)]

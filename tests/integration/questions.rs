@@ -80,3 +80,27 @@ fn a_question_of_the_agent_is_shown_whole() {
     assert!(kept(&run, "report.md").contains("### Question of the agent"));
     assert_nothing_recorded(&project, &head);
 }
+
+#[test]
+fn a_run_goes_on_after_a_question_that_is_answered() {
+    let project = fixable();
+    let plan = "tasks:\n  - { id: ask, title: Where is a.txt read?, kind: ask }\n  - { id: fix, title: Fix a.txt }\n";
+    project.write("asks.yaml", plan);
+    project.commit_all("ask first");
+    let agent = project
+        .agent("[ $SPRAG_TASK_ID = ask ] && { echo 'In the build.'; exit; }; echo fixed > a.txt");
+    let check = project.check("grep -q fixed a.txt");
+    let args = [
+        "run",
+        "--plan",
+        "asks.yaml",
+        "--agent-command",
+        &agent,
+        "--verify",
+        &check,
+    ];
+    let run = project.sprag(&args).expect(0);
+    assert_eq!(end(run.task(0)), ("done", "answered"));
+    assert_eq!(end(run.task(1)), ("done", "verified"));
+    assert_eq!(run.summary["status"], "success");
+}

@@ -144,7 +144,7 @@ impl State {
     #[must_use]
     pub fn end(mut self, status: RunStatus) -> Self {
         self.failed_runs = match status {
-            RunStatus::Success | RunStatus::Unverified | RunStatus::NoWork => 0,
+            status if status.is_complete() => 0,
             RunStatus::Cancelled => self.failed_runs,
             _ => self.failed_runs.saturating_add(1),
         };
