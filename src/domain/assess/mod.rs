@@ -5,7 +5,7 @@ pub mod message;
 use super::agent::{AgentReport, ApiError, ApiErrorClass};
 use super::api_error::classify_error_text;
 use super::snapshot::Snapshot;
-use super::text::{cap_chars, first_line};
+use super::text::{cap_chars, first_line, has_word};
 use message::{FailedReport, MessageClass, library_error, read_message};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -363,7 +363,7 @@ impl Assessment {
         let asks = |phrase: &String| {
             let lower = phrase.to_lowercase();
             let mut words = lower.split(|c: char| !c.is_alphanumeric());
-            lower.contains('?') && words.any(|word| FACTS.split(' ').any(|fact| fact == word))
+            lower.contains('?') && words.any(|word| has_word(FACTS, word))
         };
         self.kind == AssessmentKind::AwaitingInput && self.indicators.iter().any(asks)
     }

@@ -1,6 +1,7 @@
 //! Tasks that only check, and steps that only commit, recognised by their words.
 
 use super::TaskKind;
+use crate::text::has_word;
 
 /// The first words of a check.
 const VERBS: &str = "check confirm ensure execute make rerun run validate verify";
@@ -48,7 +49,7 @@ const QUESTION_WORDS: &str = "\
 pub fn is_question(title: &str) -> bool {
     let lower = title.trim().to_lowercase();
     let first = lower.split_whitespace().next().unwrap_or_default();
-    lower.ends_with('?') && QUESTION_WORDS.split_whitespace().any(|word| word == first)
+    lower.ends_with('?') && has_word(QUESTION_WORDS, first)
 }
 
 /// Whether a line asks for nothing but a check.
@@ -81,9 +82,9 @@ fn asks_for_check(line: &str) -> bool {
         [verb, ..] if *verb == "run" && is_command(line) => true,
         // `make test` runs a check; "make the tests pass" asks for work.
         ["make", rest @ ..] if rest.first() != Some(&"sure") => {
-            !rest.is_empty() && rest.iter().all(|word| is_in(SUBJECTS, word))
+            !rest.is_empty() && rest.iter().all(|word| has_word(SUBJECTS, word))
         }
-        [first, rest @ ..] if is_in(VERBS, first) => only_fillers(rest) && has_subject(rest),
+        [first, rest @ ..] if has_word(VERBS, first) => only_fillers(rest) && has_subject(rest),
         [..] => {
             lower.starts_with("all ")
                 && only_fillers(&words)
@@ -104,7 +105,7 @@ fn is_command(line: &str) -> bool {
     };
     command.is_some_and(|command| {
         let lower = command.to_lowercase();
-        words(&lower).any(|word| is_in(SUBJECTS, word)) && fills(before) && fills(after)
+        words(&lower).any(|word| has_word(SUBJECTS, word)) && fills(before) && fills(after)
     })
 }
 
@@ -113,16 +114,13 @@ fn words(line: &str) -> impl Iterator<Item = &str> {
     words.filter(|word| !word.is_empty())
 }
 
-fn is_in(list: &str, word: &str) -> bool {
-    list.split(' ').any(|known| known == word)
-}
-
 fn has_subject(words: &[&str]) -> bool {
-    words.iter().any(|word| is_in(SUBJECTS, word))
+    words.iter().any(|word| has_word(SUBJECTS, word))
 }
 
 fn only_fillers(words: &[&str]) -> bool {
-    let fills = |word: &&str| is_in(VERBS, word) || is_in(SUBJECTS, word) || is_in(FILLERS, word);
+    let fills =
+        |word: &&str| has_word(VERBS, word) || has_word(SUBJECTS, word) || has_word(FILLERS, word);
     words.iter().all(fills)
 }
 
@@ -148,7 +146,7 @@ pub(super) fn only_commits(line: &str) -> bool {
         .split([':', '`', '"', '\'', '('])
         .next()
         .unwrap_or_default();
-    is_word && words(before_message).all(|word| is_in(COMMITTED, word))
+    is_word && words(before_message).all(|word| has_word(COMMITTED, word))
 }
 
 #[cfg(test)]
