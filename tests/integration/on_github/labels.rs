@@ -200,9 +200,10 @@ fn a_new_pull_request_is_what_the_settings_say_and_refusals_are_named() {
     drop(state);
     let branch = format!("sprag/issue-{number}");
     assert_eq!(runner.log(&branch)[0], "docs: Files are missing");
+    let bare = format!("--git-dir={}", runner.bare().display());
     let message = runner
         .project
-        .git(&["log", "-1", "--format=%B", &format!("origin/{branch}")]);
+        .git(&[&bare, "log", "-1", "--format=%B", &branch]);
     let bot = "Signed-off-by: github-actions[bot] <41898282+github-actions[bot]@users.noreply.github.com>";
     assert!(message.trim_end().ends_with(bot), "{message}");
     let refused = format!("nobody-here, acme/core were not asked for a review of #{pull}: ");
