@@ -9,7 +9,6 @@ use crate::github::actions_environment::ActionsEnvironment;
 use crate::github::api::{Error, NewPull, Repo};
 use crate::github::request::{Proposal, RunRequest, WorkBranch};
 use crate::report::markdown::pull_request;
-use serde_json::json;
 use std::time::{Duration, Instant};
 
 /// Time limit for everything on GitHub except the push itself.
@@ -232,23 +231,20 @@ async fn introduced(repo: &Repo, number: u64, proposal: &Proposal) -> Vec<String
     let mut troubles = Vec::new();
     let names = [&proposal.labels[..], &proposal.assignees].concat();
     if !names.is_empty() {
-        let marks = json!({ "labels": proposal.labels, "assignees": proposal.assignees });
-        if let Err(error) = repo.set_marks(number, &marks).await {
+        let marked = repo.set_marks(number, &proposal.labels, &proposal.assignees);
+        if let Err(error) = marked.await {
             let (names, why) = (names.join(", "), needing(&error, "`issues: write`"));
             troubles.push(format!("pull request #{number} has no {names}: {why}"));
         }
     }
-    if !proposal.reviewers.is_empty() {
-        let asked = json!({ "reviewers": people, "team_reviewers": teams });
-        if let Err(error) = repo.request_reviewers(number, &asked).await {
-            let (names, why) = (
-                proposal.reviewers.join(", "),
-                needing(&error, "`pull-requests: write`"),
-            );
-            troubles.push(format!(
-                "{names} were not asked for a review of #{number}: {why}"
-            ));
-        }
+    if !proposal.reviewers.is_empty()
+        && let Err(error) = repo.request_review(number, &people, &teams).await
+    {
+        let names = proposal.reviewers.join(", ");
+        let why = needing(&error, "`pull-requests: write`");
+        troubles.push(format!(
+            "{names} were not asked for a review of #{number}: {why}"
+        ));
     }
     troubles
 }

@@ -100,7 +100,7 @@ impl Answers<'_> {
         if !self.review.author.is_empty()
             && let Err(error) = self
                 .repo
-                .request_review(self.number, &self.review.author)
+                .request_review(self.number, &[&self.review.author], &[])
                 .await
         {
             troubles.push(format!("the review could not be requested again: {error}"));

@@ -201,24 +201,30 @@ impl Repo {
     ///
     /// # Errors
     /// See [`Error`].
-    pub async fn set_marks(&self, number: u64, marks: &serde_json::Value) -> Result<(), Error> {
-        let path = self.path(&format!("/issues/{number}"));
-        let call = Call::with_body(Method::PATCH, path, Kind::Change, marks)?;
-        self.client.answer(&call).await.map(drop)
+    pub async fn set_marks(
+        &self,
+        number: u64,
+        labels: &[String],
+        assignees: &[String],
+    ) -> Result<(), Error> {
+        let body = json!({ "labels": labels, "assignees": assignees });
+        let path = format!("/issues/{number}");
+        self.send(Method::PATCH, &path, Kind::Change, &body).await
     }
 
-    /// Asks people and teams for a review.
+    /// Requests a review of a pull request from people, by login, and from teams, by name.
     ///
     /// # Errors
     /// See [`Error`].
-    pub async fn request_reviewers(
+    pub async fn request_review(
         &self,
         number: u64,
-        asked: &serde_json::Value,
+        people: &[&str],
+        teams: &[&str],
     ) -> Result<(), Error> {
-        let path = self.path(&format!("/pulls/{number}/requested_reviewers"));
-        let call = Call::with_body(Method::POST, path, Kind::Change, asked)?;
-        self.client.answer(&call).await.map(drop)
+        let path = format!("/pulls/{number}/requested_reviewers");
+        let body = json!({ "reviewers": people, "team_reviewers": teams });
+        self.send(Method::POST, &path, Kind::Change, &body).await
     }
 
     /// Replaces the text of a pull request.

@@ -119,14 +119,4 @@ impl Repo {
         let call = Call::with_body(Method::POST, path, Kind::Create, &body)?;
         self.client.create(&call, own).await.map(drop)
     }
-
-    /// Requests another review of a pull request from somebody.
-    ///
-    /// # Errors
-    /// See [`Error`].
-    pub async fn request_review(&self, number: u64, login: &str) -> Result<(), Error> {
-        let path = format!("/pulls/{number}/requested_reviewers");
-        let body = json!({ "reviewers": [login] });
-        self.send(Method::POST, &path, Kind::Change, &body).await
-    }
 }
