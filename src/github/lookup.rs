@@ -449,8 +449,8 @@ impl RequestHandling<'_> {
             },
             _ => WorkSource::Configured,
         };
-        let on_branch = place::branch_of(&self.lookup, &authorised, &request, &mut run).await;
-        on_branch.map_err(place::unread)?;
+        let branch = place::work_branch(&self.lookup, &authorised, &request).await;
+        run.branch = branch.map_err(place::unread)?.or(run.branch);
         Ok(EventDecision::work(source, run))
     }
 
@@ -490,9 +490,9 @@ impl RequestHandling<'_> {
                 run.context.notes.extend(read.notes.iter().cloned());
                 WorkSource::PlanText(read.plan.texts())
             }
-            Request::Approve(code) => {
+            Request::Approve(_) => {
                 let comment = self.comment.as_ref();
-                let plan = approved(&self.lookup, authorised, comment, code).await;
+                let plan = approved(&self.lookup, authorised, comment, request).await;
                 WorkSource::PlanText(plan.map_err(Declined::Refused)?)
             }
             Request::Instruction(_)

@@ -156,14 +156,16 @@ pub enum Refusal {
     InvalidBranch { name: String, what: String },
 }
 
-/// How the asker learns of a refusal on GitHub. Each variant includes the one before it.
+/// How the asker learns of a refusal on GitHub. A note and a comment come with a reaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum RefusalReply {
     /// Not at all.
     Nothing,
     /// By a reaction to the request.
     Reaction,
-    /// By a comment.
+    /// By a note below the text that Sprag's comment has.
+    Note,
+    /// By a comment with nothing else.
     Comment,
 }
 
@@ -218,13 +220,13 @@ impl Refusal {
             | Self::NoEarlierRun
             | Self::NotAPullRequest
             | Self::NoPlan
-            | Self::BaseUnknown { .. }
-            | Self::OtherPlan { .. }
             | Self::PullRequestTarget
             | Self::SeveralSources
             | Self::InvalidPath { .. }
             | Self::InvalidReference { .. }
             | Self::InvalidBranch { .. } => RefusalReply::Comment,
+            // The plan stays above what is said about it.
+            Self::BaseUnknown { .. } | Self::OtherPlan { .. } => RefusalReply::Note,
         }
     }
 

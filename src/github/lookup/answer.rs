@@ -181,15 +181,7 @@ impl ReplyTarget<'_> {
     /// Reports a decision against a run, as far as the decision allows.
     pub async fn declined(&self, declined: &Declined) -> JobEnd {
         let mut ended = self::declined(declined);
-        if let Declined::Refused(Refusal::OtherPlan { .. }) = declined {
-            // The plan stays above what is said about it.
-            self.react(Reaction::Confused, &mut ended).await;
-            let line = self.state.encode(&self.place.name);
-            let before = self.before().await.unwrap_or_default();
-            let rest = before.split_once('\n').map_or("", |(_, rest)| rest);
-            let text = with_note(&format!("{line}\n{}", rest.trim_end()), &ended);
-            self.comment(text, &mut ended).await;
-        } else if let Declined::Refused(refusal) = declined {
+        if let Declined::Refused(refusal) = declined {
             self.refused(refusal.reply(), &mut ended).await;
         }
         ended
@@ -206,17 +198,29 @@ impl ReplyTarget<'_> {
         if reply >= RefusalReply::Reaction {
             self.react(Reaction::Confused, ended).await;
         }
-        if reply >= RefusalReply::Comment {
-            let context = self.context();
-            let remedy = ended.remedy.as_deref();
-            let text = markdown::refusal_comment(&ended.why, remedy, &context);
-            self.comment(text, ended).await;
-        }
+        let text = match reply {
+            RefusalReply::Nothing | RefusalReply::Reaction => return,
+            RefusalReply::Note => {
+                let before = self.before().await.unwrap_or_default();
+                with_note(&self.with_state(&before), ended)
+            }
+            RefusalReply::Comment => {
+                let remedy = ended.remedy.as_deref();
+                markdown::refusal_comment(&ended.why, remedy, &self.context())
+            }
+        };
+        self.comment(text, ended).await;
+    }
+
+    /// The text of the comment as it is, below the line with the present state.
+    fn with_state(&self, before: &str) -> String {
+        let line = self.state.encode(&self.place.name);
+        let rest = before.split_once('\n').map_or("", |(_, rest)| rest);
+        format!("{line}\n{}", rest.trim_end())
     }
 
     /// Answers a request that needs no agent.
     pub async fn answer(&self, authorised: &Authorised, phrase: &str) -> JobEnd {
-        let line = self.state.encode(&self.place.name);
         let context = ReportContext {
             trigger_phrase: Some(phrase.to_owned()),
             ..self.context()
@@ -247,13 +251,14 @@ impl ReplyTarget<'_> {
             (Request::Help, None) => markdown::help_comment(&context),
             (_, None) => markdown::status_comment(None, &context),
             (request, Some(before)) => {
-                let rest = before.split_once('\n').map_or("", |(_, rest)| rest);
+                let kept = self.with_state(&before);
                 let help = without_marker(&markdown::help_comment(&context));
-                let more = match request {
-                    Request::Help if !rest.contains(help.trim()) => format!("\n\n---\n\n{help}"),
-                    _ => String::new(),
-                };
-                format!("{line}\n{}{more}", rest.trim_end())
+                match request {
+                    Request::Help if !kept.contains(help.trim()) => {
+                        format!("{kept}\n\n---\n\n{help}")
+                    }
+                    _ => kept,
+                }
             }
         };
         let text = if failed {

@@ -4,7 +4,7 @@ use super::fetch::EventLookup;
 use super::place::start_of_work;
 use crate::domain::text::fenced;
 use crate::domain::trigger::authorise::Authorised;
-use crate::domain::trigger::{Refusal, approval};
+use crate::domain::trigger::{Refusal, Request, approval};
 use crate::github::api::Repo;
 use crate::github::request::Page;
 
@@ -22,21 +22,21 @@ pub async fn with_earlier_plan(repo: &Repo, comment: Option<&Page>, text: String
     }
 }
 
-/// The plan that the comment shows, if the code approves it on the commit that the work starts from.
+/// The plan that the comment shows, if the request has its code on the commit that the work starts from.
 pub async fn approved(
     lookup: &EventLookup<'_>,
     authorised: &Authorised,
     comment: Option<&Page>,
-    code: &str,
+    request: &Request,
 ) -> Result<String, Refusal> {
     let plan = shown_plan(lookup.repo, comment).await;
     let plan = plan.ok_or(Refusal::NoPlan)?;
-    let base = start_of_work(lookup, authorised).await;
+    let base = start_of_work(lookup, authorised, request).await;
     let base = base.map_err(|error| Refusal::BaseUnknown {
         why: error.to_string(),
     })?;
     let now = approval::code(&plan, &base);
-    if now == code {
+    if *request == Request::Approve(now.clone()) {
         Ok(plan)
     } else {
         Err(Refusal::OtherPlan { code: now })

@@ -61,22 +61,21 @@ pub fn unread(error: crate::github::api::Error) -> Error {
     }
 }
 
-/// Sets the branch of a request: the existing one, or a new one of Sprag's. A queue sets its own branch once
-/// it knows its plan.
+/// The branch of a request: the existing one, or a new one of Sprag's. A queue sets its own branch once it knows its
+/// plan.
 ///
 /// # Errors
 /// When GitHub cannot be asked for a branch.
-pub async fn branch_of(
+pub async fn work_branch(
     lookup: &EventLookup<'_>,
     authorised: &Authorised,
     request: &Request,
-    run: &mut RunRequest,
-) -> Result<(), crate::github::api::Error> {
+) -> Result<Option<WorkBranch>, crate::github::api::Error> {
     if matches!(
         request,
         Request::Queue(_) | Request::Dispatch { queue: Some(_), .. }
     ) {
-        return Ok(());
+        return Ok(None);
     }
     let candidate = &authorised.candidate;
     let name = match (&authorised.branch, candidate.number(), request) {
@@ -86,7 +85,7 @@ pub async fn branch_of(
         (None, Some(number), _) => format!("sprag/issue-{number}"),
         (None, None, Request::FixRun { run_id }) => format!("sprag/fix-{run_id}"),
         (None, None, Request::FixSuite { suite_id }) => format!("sprag/fix-{suite_id}"),
-        (None, None, _) => return Ok(()),
+        (None, None, _) => return Ok(None),
     };
     let at = match (&authorised.branch, &candidate.head_sha) {
         (Some(_), Some(head)) if candidate.is_pull() => Some(head.clone()),
@@ -97,32 +96,24 @@ pub async fn branch_of(
         },
         _ => lookup.repo.branch(&name).await?,
     };
-    run.branch = Some(WorkBranch { name, at });
-    Ok(())
+    Ok(Some(WorkBranch { name, at }))
 }
 
 /// The commit that work on the request starts from: the head of its branch or, if it has none yet, of the base.
 pub async fn start_of_work(
     lookup: &EventLookup<'_>,
     authorised: &Authorised,
+    request: &Request,
 ) -> Result<String, crate::github::api::Error> {
-    let candidate = &authorised.candidate;
-    if let (Some(_), Some(head)) = (&authorised.branch, &candidate.head_sha) {
-        return Ok(head.clone());
+    let branch = work_branch(lookup, authorised, request).await?;
+    if let Some(at) = branch.and_then(|branch| branch.at) {
+        return Ok(at);
     }
-    let own = candidate
-        .number()
-        .map(|number| format!("sprag/issue-{number}"));
     let base = match &authorised.base_ref {
         Some(base) => base.clone(),
         None => lookup.repo.default_branch().await?,
     };
-    for name in own.iter().chain([&base]) {
-        if let Some(branch) = lookup.repo.branch(name).await? {
-            return Ok(branch);
-        }
-    }
-    Ok(String::new())
+    Ok(lookup.repo.branch(&base).await?.unwrap_or_default())
 }
 
 /// The run request for a step that configures its own work, on the branch of the workflow run.
