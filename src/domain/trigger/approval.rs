@@ -9,8 +9,8 @@ use pulldown_cmark::{CodeBlockKind, Event, Parser, Tag, TagEnd};
 /// The line before the plan in a comment.
 const MARKER: &str = "<!-- sprag:plan -->";
 
-/// The number of characters of a code: 48 bits, which nobody finds a second plan for in the life of a comment.
-const CODE_CHARS: usize = 12;
+/// The number of characters of a code. With 128 bits, nobody finds another plan or a pair of plans with one code.
+const CODE_CHARS: usize = 32;
 
 /// The code that approves a plan on a commit.
 pub fn code(plan: &str, base: &str) -> String {

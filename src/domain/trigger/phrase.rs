@@ -281,9 +281,10 @@ mod tests {
             ),
             ("/sprag approve", Some(Request::Approve(String::new()))),
             (
-                "/sprag approve 0123456789AB",
-                Some(Request::Approve("0123456789ab".into())),
+                "/sprag approve 0123456789ABCDEF0123456789ABCDEF",
+                Some(Request::Approve("0123456789abcdef0123456789abcdef".into())),
             ),
+            ("/sprag approve 0123456789ab", said("approve 0123456789ab")),
             (
                 "/sprag approve what she wrote",
                 said("approve what she wrote"),

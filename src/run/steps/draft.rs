@@ -12,6 +12,7 @@ use crate::domain::snapshot::{RevId, Snapshot};
 use crate::domain::text::one_line;
 use crate::git::{PlanContent, RawSnapshot, display_path, display_paths, path_within};
 use crate::permit::Committable;
+use crate::report::text::block;
 use crate::run::begin::draft_request::{DraftRequest, Written};
 use crate::run::state::directory::write_atomically;
 use crate::run::state::layout::RunFile;
@@ -57,7 +58,8 @@ pub async fn draft_plan(
     let mut run = start_task(setup, tree, accounts, emit, task, start, false)?;
     let outcome = match drafted(parts, &mut run, wanted).await? {
         Ok(draft) if wanted.only_shown => {
-            run.final_message = Some(draft.text);
+            // Nobody may approve what nobody can see.
+            run.final_message = Some(block(&draft.text));
             Outcome::Drafted { commit: None }
         }
         Ok(draft) => Outcome::Drafted {

@@ -25,7 +25,7 @@ fn code(runner: &Runner, number: u64) -> String {
     let comment = runner.comment(number).unwrap();
     let mut marks = ["the code is ", "/sprag approve "].iter();
     let rest = marks.find_map(|mark| Some(comment.rsplit_once(mark)?.1));
-    rest.unwrap_or_else(|| panic!("{comment}"))[..12].to_owned()
+    rest.unwrap_or_else(|| panic!("{comment}"))[..32].to_owned()
 }
 
 fn approve(runner: &mut Runner, number: u64, who: &str, code: &str) -> (i32, String) {
@@ -53,6 +53,21 @@ fn a_plan_is_shown_and_runs_once_it_is_approved() {
         runner.log(&branch),
         ["[sprag] Complete task c: Write c.txt", "base"]
     );
+}
+
+#[test]
+fn characters_that_nobody_sees_are_not_in_a_plan_to_approve() {
+    let mut runner = with_pull();
+    let number = runner.github.state().open_issue("ada", "Files", "c.txt");
+    runner.say(number, "grace", "/sprag plan");
+    let hidden = DRAFT.replace("Write c.txt", "Write \u{202e}c.txt\u{200b}");
+    let agent = runner.project.agent(&hidden);
+    runner.step(&["--agent-command", &agent]).expect(0);
+    let comment = runner.comment(number).unwrap();
+    assert!(!comment.contains(['\u{202e}', '\u{200b}']), "{comment}");
+    let code = code(&runner, number);
+    let approved = approve(&mut runner, number, "grace", &code);
+    assert_eq!(approved, (0, "success".to_owned()));
 }
 
 #[test]
