@@ -323,7 +323,7 @@ fn section(task: &TaskSummary, files: &Files<'_>) -> Markup {
                 ul { @for signal in &task.signals { li { (text::short_line(&signal.says(), 400)) ": " code { (text::short_line(&signal.text, 200)) } } } }
             }
             @for line in &task.evidence { p.soft { (text::short_line(&line.says(), 1_000)) } }
-            @if let Some(answer) = &task.answer { h3 { (sentence::answer_heading(task)) } (pre(answer)) }
+            @if let Some((heading, words)) = sentence::last_words(task) { h3 { (heading) } (pre(words)) }
             @if let Some(report) = &task.failed_report {
                 h3 { "The agent reports" }
                 (pre(&report.summary))
@@ -331,7 +331,6 @@ fn section(task: &TaskSummary, files: &Files<'_>) -> Markup {
                     @if let Some(body) = body { h4 { (heading) } (pre(body)) }
                 }
             }
-            @if let Some(question) = task.question() { h3 { "The agent asks" } (pre(question)) }
             @for check in failing {
                 h3 { "Check " code { (text::line(&check.name)) } " in attempt " (check.attempt_name()) ": " (text::line(&check.detail)) }
                 @if let Some(log) = &check.log { p { "Log: " code { (text::line(log)) } } }

@@ -281,13 +281,14 @@ pub fn reason(reason: Reason) -> &'static str {
     }
 }
 
-/// The heading of a task's answer, or of the question that its agent asks.
-pub fn answer_heading(task: &TaskSummary) -> &'static str {
-    match task.reason {
-        Some(Reason::NeedsAnswer) => "Question of the agent",
+/// The words of the agent with which a task ended, in full, and their heading: its answer, its plan or its question.
+pub fn last_words(task: &TaskSummary) -> Option<(&'static str, &str)> {
+    let heading = match task.reason {
         Some(Reason::Answered) => "Answer",
-        _ => "Plan",
-    }
+        Some(Reason::Verified) => "Plan",
+        _ => "Question of the agent",
+    };
+    Some((heading, task.answer.as_deref().or(task.question())?))
 }
 
 /// The progress of a turn in one line.

@@ -1,7 +1,7 @@
 //! The end of a run: what happened, what was kept, and the next command to type.
 
 use super::line::{Line, Tone, block, mark};
-use crate::domain::outcome::{Reason, RunStatus};
+use crate::domain::outcome::{Reason, RunStatus, TaskEnd};
 use crate::domain::summary::{RunSummary, TaskSummary};
 use crate::report::failure::{self, Failure};
 use crate::report::next_steps::NextStep;
@@ -98,17 +98,14 @@ fn next_step(step: NextStep) -> String {
 
 /// The answer or the question with which a task ended, in full.
 fn asked(task: &TaskSummary) -> Vec<Line> {
-    if let Some(answer) = &task.answer {
-        return block(Tone::Plain, "      ", answer, usize::MAX);
-    }
-    let Some(question) = task.question() else {
+    let Some((_, words)) = sentence::last_words(task) else {
         return Vec::new();
     };
+    if task.status == TaskEnd::Done {
+        return block(Tone::Plain, "      ", words, usize::MAX);
+    }
     let heading = Line::new(Tone::Plain, "      the agent asks:");
-    let said = text::block(question);
-    let said = said
-        .lines()
-        .map(|line| Line::whole(Tone::Plain, format!("        {line}")));
+    let said = block(Tone::Plain, "        ", words, usize::MAX);
     std::iter::once(heading).chain(said).collect()
 }
 

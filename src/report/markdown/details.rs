@@ -51,19 +51,15 @@ pub(super) fn reported(summary: &RunSummary, limits: &Limits) -> String {
 /// The answers of agents, and the questions that they ask. A long one is folded.
 pub(super) fn answers(summary: &RunSummary, limits: &Limits) -> String {
     let told = summary.tasks.iter().filter_map(|task| {
-        let answer = task.answer.as_deref()?;
-        if plan_to_approve(summary).is_some_and(|shown| shown.plan == answer) {
-            return Some(format!("### Plan\n\n{}", approval::shown(answer)));
+        let (heading, words) = sentence::last_words(task)?;
+        if plan_to_approve(summary).is_some_and(|shown| shown.plan == words) {
+            return Some(format!("### {heading}\n\n{}", approval::shown(words)));
         }
-        let text = quotation(answer, limits.section_bytes * ANSWER_SHARE);
-        let heading = format!("{} of {}", sentence::answer_heading(task), name(task));
+        let text = quotation(words, limits.section_bytes * ANSWER_SHARE);
         Some(if text.lines().count() > SHOWN_LINES {
-            format!(
-                "<details>\n<summary><b>{}</b></summary>\n\n{text}\n\n</details>",
-                sentence::answer_heading(task)
-            )
+            format!("<details>\n<summary><b>{heading}</b></summary>\n\n{text}\n\n</details>")
         } else {
-            format!("### {heading}\n\n{text}")
+            format!("### {heading} of {}\n\n{text}", name(task))
         })
     });
     told.collect::<Vec<_>>().join("\n\n")
@@ -116,7 +112,6 @@ fn section(task: &TaskSummary, limits: &Limits) -> String {
     let parts = [
         message,
         failed_report(task.failed_report.as_ref(), limits),
-        asked(task, limits),
         failures(task, limits),
         reviews(task, limits),
         proofs(task, limits),
@@ -163,15 +158,6 @@ fn fold(task: &TaskSummary, parts: &[String]) -> String {
 
 fn html(text: &str, max: usize) -> String {
     inline(text, max).replace('\\', "")
-}
-
-fn asked(task: &TaskSummary, limits: &Limits) -> String {
-    task.question().map_or_else(String::new, |question| {
-        format!(
-            "**The agent asks**\n\n{}",
-            quotation(question, limits.section_bytes)
-        )
-    })
 }
 
 fn failed_report(report: Option<&FailedReport>, limits: &Limits) -> String {

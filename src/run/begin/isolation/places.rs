@@ -205,7 +205,7 @@ fn caches(scope: &Scope<'_>, all: &[PathBuf], named: &[PathBuf]) -> Vec<PathBuf>
         let mut all = all.iter();
         !all.any(|other| place.starts_with(other) && other != *place)
     };
-    // A name with a dot is a file, which is a lock.
+    // A file beside them is a lock.
     let is_directory = |place: &&PathBuf| place.is_dir() || !place.exists();
     let kept = all.iter().filter(is_apart).filter(is_outermost);
     let mut kept: Vec<PathBuf> = kept.filter(is_directory).cloned().collect();
