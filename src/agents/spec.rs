@@ -43,12 +43,8 @@ pub struct CliSpec {
 
 impl CliSpec {
     /// The files in the agent's own directory that may contain its configuration.
-    pub fn own_configuration(
-        &self,
-        env: &[(OsString, OsString)],
-        home: Option<&Path>,
-    ) -> Vec<PathBuf> {
-        let directory = self.own_directory(env, home);
+    pub fn own_configuration(&self, variable: Variables<'_>) -> Vec<PathBuf> {
+        let directory = self.directory(variable);
         let names = self.login.maybe.iter();
         directory.map_or_else(Vec::new, |directory| {
             names.map(|name| directory.join(name)).collect()
@@ -56,32 +52,48 @@ impl CliSpec {
     }
 
     /// The agent's own directories and files, which it writes in every turn.
-    pub fn own_places(&self, env: &[(OsString, OsString)], home: Option<&Path>) -> Vec<Place> {
-        let directory = self.own_directory(env, home);
-        let further = self
-            .own_directories
-            .iter()
-            .filter_map(|name| Some(home?.join(name)));
-        let directories = directory.into_iter().chain(further).map(Place::directory);
-        let in_home = self.login.maybe_in_home.iter();
-        let files = in_home
-            .filter_map(|name| home.map(|home| home.join(name)))
-            .map(|path| Place {
-                made: false,
-                ..Place::directory(path)
-            });
-        directories.chain(files).collect()
+    pub fn own_places(&self, variable: Variables<'_>) -> Vec<Place> {
+        let further = self.own_directories.iter();
+        let further = further.filter_map(|name| in_home(variable, name));
+        let directories = self.directory(variable).into_iter().chain(further);
+        let files = self.login.maybe_in_home.iter();
+        let files = files.filter_map(|name| in_home(variable, name));
+        let files = files.map(|path| Place {
+            made: false,
+            ..Place::directory(path)
+        });
+        directories.map(Place::directory).chain(files).collect()
     }
 
-    fn own_directory(&self, env: &[(OsString, OsString)], home: Option<&Path>) -> Option<PathBuf> {
-        let variable = self.login.variable;
-        let named = env
-            .iter()
-            .find(|(name, _)| variable.is_some_and(|it| name == it))
-            .map(|(_, value)| PathBuf::from(value));
-        let usual = || home.map(|home| home.join(self.login.directory));
-        named.filter(|path| path.is_absolute()).or_else(usual)
+    /// The directory of the agent's own files.
+    fn directory(&self, variable: Variables<'_>) -> Option<PathBuf> {
+        let named = self.login.variable.and_then(variable).map(PathBuf::from);
+        named
+            .filter(|path| path.is_absolute())
+            .or_else(|| in_home(variable, self.login.directory))
     }
+}
+
+/// Returns the value of a variable that is set and not empty.
+pub type Variables<'a> = &'a dyn Fn(&str) -> Option<OsString>;
+
+/// The directories in a home for which a variable of the XDG Base Directory Specification may name another place.
+const BASE_DIRECTORIES: [(&str, &str); 4] = [
+    (".config", "XDG_CONFIG_HOME"),
+    (".cache", "XDG_CACHE_HOME"),
+    (".local/state", "XDG_STATE_HOME"),
+    (".local/share", "XDG_DATA_HOME"),
+];
+
+/// A path relative to the home as an absolute path.
+fn in_home(variable: Variables<'_>, name: &str) -> Option<PathBuf> {
+    let moved = BASE_DIRECTORIES.iter().find_map(|(base, named)| {
+        let below = Path::new(name).strip_prefix(base).ok()?;
+        Some(PathBuf::from(variable(named)?).join(below))
+    });
+    moved
+        .or_else(|| Some(PathBuf::from(variable("HOME")?).join(name)))
+        .filter(|path| path.is_absolute())
 }
 
 /// An npm package that the action installs.
@@ -182,8 +194,8 @@ pub enum Login {
 
 /// The places where a login is looked for.
 pub struct LoginSources<'a> {
-    /// Returns the value of a variable that is set and not empty.
-    pub variable: &'a dyn Fn(&str) -> Option<OsString>,
+    /// The variables of the environment.
+    pub variable: Variables<'a>,
     /// Whether a path is a file.
     pub is_file: &'a dyn Fn(&Path) -> bool,
     /// The variables that the user passes on to the agent.
@@ -253,32 +265,19 @@ impl CliSpec {
 
     /// The file that exists when the agent is logged in, if its directory is known.
     pub fn login_file(&self, sources: &LoginSources<'_>) -> Option<PathBuf> {
-        Some(self.directory(sources)?.join(self.login.login))
-    }
-
-    /// The directory of the agent's own files.
-    fn directory(&self, sources: &LoginSources<'_>) -> Option<PathBuf> {
-        let path = |name: &str| (sources.variable)(name).map(PathBuf::from);
-        let named = self.login.variable.and_then(path);
-        named.or_else(|| Some(path("HOME")?.join(self.login.directory)))
+        Some(self.directory(sources.variable)?.join(self.login.login))
     }
 
     fn kept_login(&self, sources: &LoginSources<'_>) -> Login {
         let files = &self.login;
-        let home = (sources.variable)("HOME").map(PathBuf::from);
-        let in_home = |name: &str| home.as_ref().map(|home| home.join(name));
-        let directory = self.directory(sources);
-        let in_directory = |name: &str| directory.as_ref().map(|directory| directory.join(name));
+        let names = files.maybe_in_home.iter();
+        let others = names.filter_map(|name| in_home(sources.variable, name));
         let there = |path: &PathBuf| (sources.is_file)(path);
         if let Some(path) = self.login_file(sources).filter(there) {
             return Login::File(path.display().to_string());
         }
-        let maybe = files
-            .maybe
-            .iter()
-            .filter_map(|name| in_directory(name))
-            .chain(files.maybe_in_home.iter().filter_map(|name| in_home(name)));
-        match maybe.into_iter().find(there) {
+        let maybe = self.own_configuration(sources.variable);
+        match maybe.into_iter().chain(others).find(there) {
             Some(path) => Login::Perhaps(path.display().to_string()),
             None if files.keychain && cfg!(target_os = "macos") => {
                 Login::Perhaps("the keychain".to_owned())

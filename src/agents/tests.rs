@@ -327,6 +327,10 @@ fn a_login_is_looked_for_where_the_agent_itself_keeps_it() {
         assert_eq!(login(&[], &[file], &[]), perhaps(file));
     }
     assert_eq!(
+        login(&[("XDG_CONFIG_HOME", "/x")], &["/x/madeup/login.json"], &[]),
+        Login::File("/x/madeup/login.json".into())
+    );
+    assert_eq!(
         login(&[("MADEUP_HEADERS", "x")], &[], &[]),
         perhaps("MADEUP_HEADERS")
     );

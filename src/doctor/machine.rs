@@ -221,7 +221,7 @@ async fn levels(
         context,
         real,
         run,
-        agents: vec![&task.agent],
+        agents: task.every_agent().collect(),
         run_dir: None,
         passes_keys: false,
         makes: false,

@@ -239,6 +239,15 @@ impl TaskConfig {
         Some(number)
     }
 
+    /// Every agent that may work on the task.
+    pub fn every_agent(&self) -> impl Iterator<Item = &Agent> {
+        let of_roles = self.agents.iter().map(|(_, other)| other);
+        let others = of_roles.chain(&self.escalate).chain(&self.fallback);
+        [&self.agent]
+            .into_iter()
+            .chain(others.map(|other| &other.agent))
+    }
+
     /// Selects the fallback agent. Returns whether there is one.
     pub fn take_fallback(&mut self) -> bool {
         let fallback = self.fallback.clone();

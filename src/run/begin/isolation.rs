@@ -199,7 +199,7 @@ impl<'a> Scope<'a> {
             real,
             run,
             passes_keys: tasks.iter().any(passes),
-            agents: tasks.iter().map(|task| &task.agent).collect(),
+            agents: tasks.iter().flat_map(|task| task.every_agent()).collect(),
             run_dir,
             makes: true,
         }

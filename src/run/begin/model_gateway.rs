@@ -13,7 +13,7 @@ use crate::process::environment::environment;
 use crate::secrets::sources::holds_secret;
 use crate::settings::{RunConfig, TaskConfig};
 use std::cell::OnceCell;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -46,10 +46,10 @@ struct Configurations {
 
 impl Configurations {
     fn read(context: &Context) -> Self {
-        let home = context.path_var("HOME");
+        let variable = |name: &str| context.var_os(name).map(OsStr::to_owned);
         let texts = |paths: Vec<PathBuf>| paths.iter().filter_map(|path| text_of(path)).collect();
         let of = CLIS.iter().map(|spec| {
-            let paths = spec.own_configuration(&context.env, home.as_deref());
+            let paths = spec.own_configuration(&variable);
             (spec.name, texts(paths))
         });
         Self {

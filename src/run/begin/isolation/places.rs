@@ -1,13 +1,14 @@
 //! The paths on this machine that the children of a run may or may not write.
 
 use super::{Scope, TEMPORARY};
-use crate::agents::{Agent, CLIS, CliAgent};
+use crate::agents::{Agent, CLIS, CliAgent, CliSpec};
 use crate::context::{Context, EVENT_FILE, RUNNER_FILES};
 use crate::domain::settings::Caches;
 use crate::git::remove_tree;
 use crate::process::is_executable;
 use crate::run::state::places::{resolved, runs_of};
 use crate::sandbox::{self, CACHES, Place, SandboxPaths, TOOLS};
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -100,10 +101,10 @@ pub(super) fn prepared(scope: &Scope<'_>, is_strict: bool) -> std::io::Result<Pr
         shared(context)
     };
     check.extend(shared.iter().cloned());
-    let mut agent = check.clone();
-    for it in &scope.agents {
-        agent.extend(found(own_places(it, context, home), &mut missing));
-    }
+    let own = scope.agents.iter();
+    let own = own.flat_map(|agent| own_places(agent, context)).collect();
+    let own = found(own, &mut missing);
+    let agent = sorted(check.iter().cloned().chain(own));
     let mut setup = check.clone();
     setup.extend(found(of(TOOLS), &mut missing));
     if !is_strict {
@@ -208,21 +209,16 @@ fn caches(scope: &Scope<'_>, all: &[PathBuf], named: &[PathBuf]) -> Vec<PathBuf>
     // A file beside them is a lock.
     let is_directory = |place: &&PathBuf| place.is_dir() || !place.exists();
     let kept = all.iter().filter(is_apart).filter(is_outermost);
-    let mut kept: Vec<PathBuf> = kept.filter(is_directory).cloned().collect();
-    kept.sort();
-    kept.dedup();
-    kept
+    sorted(kept.filter(is_directory).cloned())
 }
 
 /// The places of installed programs: what is around a directory of programs. What belongs to the system is root's.
 fn installed_into(context: &Context) -> Vec<PathBuf> {
-    let home = context.path_var("HOME");
-    let is_home = |path: &Path| Some(path) == home.as_deref() || is_a_home(path);
     let mut places: Vec<PathBuf> = programs(context).filter(|path| path.is_dir()).collect();
     let around = places
         .iter()
         .filter_map(|path| path.parent())
-        .filter(|path| !is_home(path));
+        .filter(|path| !is_a_home(context, path));
     let around: Vec<PathBuf> = around.map(Path::to_path_buf).collect();
     places.extend(around);
     if context.is_root {
@@ -236,15 +232,22 @@ fn temporary_base(context: &Context) -> Option<PathBuf> {
     base.filter(|path| path.is_absolute())
 }
 
-/// The directories of an agent. A command may start any agent, so it gets the existing directories of
-/// all.
-fn own_places(agent: &Agent, context: &Context, home: Option<&Path>) -> Vec<Place> {
+/// The directories of an agent. A command may start any agent, so it gets the existing directories of all, and
+/// the missing ones of each agent that it names.
+fn own_places(agent: &Agent, context: &Context) -> Vec<Place> {
+    let variable = |name: &str| context.var_os(name).map(OsStr::to_owned);
     match agent {
-        Agent::Cli(CliAgent::Known(spec)) => spec.own_places(&context.env, home),
-        Agent::Cli(CliAgent::Acp { .. } | CliAgent::Command { .. }) => {
-            let known = CLIS.iter();
-            let places = known.flat_map(|spec| spec.own_places(&context.env, home));
-            places.map(|it| Place { made: false, ..it }).collect()
+        Agent::Cli(CliAgent::Known(spec)) => spec.own_places(&variable),
+        Agent::Cli(CliAgent::Acp { command } | CliAgent::Command { command }) => {
+            let of_one = |spec: &&CliSpec| {
+                let is_named = command.contains(spec.program);
+                let places = spec.own_places(&variable).into_iter();
+                places.map(move |place| Place {
+                    made: place.made && is_named,
+                    ..place
+                })
+            };
+            CLIS.iter().flat_map(of_one).collect()
         }
         Agent::Builtin(_) => Vec::new(),
     }
@@ -288,9 +291,7 @@ fn found(places: Vec<Place>, missing: &mut Vec<Place>) -> Vec<PathBuf> {
 /// Paths that everybody may write in the open form: directories for temporary files and the runtime directory of the
 /// user's session.
 fn shared(context: &Context) -> Vec<PathBuf> {
-    let home = context.path_var("HOME");
-    let is_home = |path: &Path| Some(path) == home.as_deref() || is_a_home(path);
-    let own = temporary_base(context).filter(|path| !is_home(path));
+    let own = temporary_base(context).filter(|path| !is_a_home(context, path));
     let mut all: Vec<PathBuf> = TEMPORARY_PLACES.iter().map(PathBuf::from).collect();
     all.extend(own);
     all.push(runtime_directory(context));
@@ -299,21 +300,19 @@ fn shared(context: &Context) -> Vec<PathBuf> {
         // kernel's settings.
         all.push("/proc".into());
     }
-    let mut all: Vec<PathBuf> = all.iter().map(|path| resolved(path)).collect();
-    all.retain(|path| path.is_dir());
-    all.sort();
-    all.dedup();
-    all
+    let all = all.iter().map(|path| resolved(path));
+    sorted(all.filter(|path| path.is_dir()))
 }
 
 /// Whether a path is or contains a user's home directory, or is a system directory.
-fn is_a_home(path: &Path) -> bool {
+fn is_a_home(context: &Context, path: &Path) -> bool {
     let users = fs::read_to_string("/etc/passwd").unwrap_or_default();
     let mut homes = users.lines().filter_map(|line| line.split(':').nth(5));
     let holds_one = homes.any(|home| Path::new(home).starts_with(path));
     let parent = path.parent().unwrap_or(path);
     let is_among_homes = ["/home", "/Users"].iter().any(|it| Path::new(it) == parent);
-    holds_one || is_among_homes || SYSTEM.iter().any(|it| Path::new(it) == path)
+    let is_own = context.path_var("HOME").as_deref() == Some(path);
+    is_own || holds_one || is_among_homes || SYSTEM.iter().any(|it| Path::new(it) == path)
 }
 
 fn runtime_directory(context: &Context) -> PathBuf {
@@ -341,12 +340,14 @@ fn protected(scope: &Scope<'_>, shared: &[PathBuf]) -> Vec<PathBuf> {
     all.extend(programs(context));
     let own = fs::read_link(sandbox::OWN_PROGRAM).ok();
     all.extend(own.filter(|path| is_executable(path)));
-    let mut all: Vec<PathBuf> = all.iter().map(|path| resolved(path)).collect();
     let inside = resolved(work_tree);
-    all.retain(|path| !path.starts_with(&inside) && !is_shared(path, shared));
-    all.sort();
-    all.dedup();
-    all
+    let all = all.iter().map(|path| resolved(path));
+    sorted(all.filter(|path| !path.starts_with(&inside) && !is_shared(path, shared)))
+}
+
+/// Paths in their order, each once.
+fn sorted(paths: impl Iterator<Item = PathBuf>) -> Vec<PathBuf> {
+    BTreeSet::from_iter(paths).into_iter().collect()
 }
 
 /// The directories of `PATH`, also those that do not exist.
