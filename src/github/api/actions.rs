@@ -1,6 +1,7 @@
 //! Workflow runs, their jobs and logs.
 
 use super::call::Call;
+use super::checks::CheckRunOutput;
 use super::client::Repo;
 use super::error::Error;
 use super::facts::part;
@@ -21,6 +22,9 @@ pub struct Job {
     pub conclusion: Option<String>,
     #[serde(default)]
     pub steps: Vec<Step>,
+    /// The text of a check by another app, which has no log.
+    #[serde(default)]
+    pub output: CheckRunOutput,
 }
 
 /// A step of a job.
@@ -63,6 +67,17 @@ impl Repo {
     /// See [`Error`].
     pub async fn jobs_of_suite(&self, suite: u64) -> Result<Vec<Job>, Error> {
         let path = self.path(&format!("/check-suites/{suite}/check-runs"));
+        self.client
+            .pages(&path, |page: SuiteRuns| page.check_runs, |_| false)
+            .await
+    }
+
+    /// The latest checks of a commit, of GitHub Actions and of other apps.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub async fn jobs_of_commit(&self, commit: &str) -> Result<Vec<Job>, Error> {
+        let path = self.path(&format!("/commits/{}/check-runs", part(commit)));
         self.client
             .pages(&path, |page: SuiteRuns| page.check_runs, |_| false)
             .await

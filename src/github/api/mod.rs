@@ -36,7 +36,7 @@ pub use facts::{Access, Author, CommitFacts, Facts, Permissions, Sha, Verificati
 pub use identity::Identity;
 pub use issues::IssueFacts;
 pub use pulls::{
-    NewLineComment, NewPull, NewReview, Pull, PullBranch, PullFacts, PullRepo, Review,
+    ChangedFile, NewLineComment, NewPull, NewReview, Pull, PullBranch, PullFacts, PullRepo, Review,
     ReviewComment,
 };
 pub use settings::{Limits, Settings};

@@ -126,6 +126,18 @@ pub struct NewLineComment {
     pub body: String,
 }
 
+/// A file that a pull request changes.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[expect(missing_docs, reason = "GitHub's own words")]
+pub struct ChangedFile {
+    #[serde(default)]
+    pub filename: String,
+    #[serde(default)]
+    pub status: String,
+    /// The hunks, or `None` for a binary or a very large file.
+    pub patch: Option<String>,
+}
+
 /// A line comment of a review.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[expect(missing_docs, reason = "GitHub's own words")]
@@ -161,6 +173,15 @@ impl Repo {
     /// See [`Error`].
     pub async fn pull(&self, number: u64) -> Result<PullFacts, Error> {
         self.get(&format!("/pulls/{number}")).await
+    }
+
+    /// The first hundred files that a pull request changes.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub async fn changed_files(&self, number: u64) -> Result<Vec<ChangedFile>, Error> {
+        self.get(&format!("/pulls/{number}/files?per_page=100"))
+            .await
     }
 
     /// The open pull requests from a branch (`branch`, or `owner:branch` of a fork) into another.

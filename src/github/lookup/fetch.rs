@@ -9,7 +9,7 @@ use crate::domain::trigger::payload::DiffLines;
 use crate::domain::trigger::run_name::RunName;
 use crate::domain::trigger::triage::Candidate;
 use crate::domain::trigger::{Refusal, Request, issue, job_log};
-use crate::github::api::{Error, Identity, Job, PullFacts as Pull, Repo};
+use crate::github::api::{ChangedFile, Error, Identity, Job, PullFacts as Pull, Repo};
 use crate::github::request::{Page, RunRequest};
 
 /// Maximum number of failed jobs, bytes read of each log, and bytes shown of it.
@@ -178,9 +178,19 @@ impl EventLookup<'_> {
                 }
             }
         }
-        let jobs = match candidate.request {
-            Request::FixRun { run_id } => Some(self.repo.jobs(run_id).await),
-            Request::FixSuite { suite_id } => Some(self.repo.jobs_of_suite(suite_id).await),
+        let asked_on = candidate.number().filter(|_| candidate.is_pull());
+        let jobs = match (&candidate.request, asked_on, &candidate.head_sha) {
+            (Request::FixRun { run_id }, ..) => Some(self.repo.jobs(*run_id).await),
+            (Request::FixSuite { suite_id }, ..) => Some(self.repo.jobs_of_suite(*suite_id).await),
+            (Request::Ask(_), Some(number), Some(head)) => {
+                match self.repo.changed_files(number).await {
+                    Ok(files) => context.diff = diff_of(&files),
+                    Err(error) => note("The diff of the pull request could not be read", &error),
+                }
+                let jobs = self.repo.jobs_of_commit(head).await;
+                let is_other = |job: &Job| job.name != self.name.as_str();
+                Some(jobs.map(|jobs| jobs.into_iter().filter(is_other).collect()))
+            }
             _ => None,
         };
         match jobs {
@@ -265,6 +275,7 @@ impl EventLookup<'_> {
         for job in jobs.into_iter().filter(failed).take(JOBS) {
             let log = match self.repo.job_log(job.id, LOG_BYTES).await {
                 Ok(log) => job_log::failed_step(&log, LOG_SHOWN),
+                Err(_) if !job.output.summary.is_empty() => job.output.summary.clone(),
                 Err(error) => format!("(the log could not be read: {error})"),
             };
             let step = job
@@ -279,6 +290,16 @@ impl EventLookup<'_> {
         }
         found
     }
+}
+
+/// The files of a pull request as one diff. GitHub gives no patch for binary and for very large files.
+fn diff_of(files: &[ChangedFile]) -> String {
+    let one = |file: &ChangedFile| {
+        let (name, how) = (&file.filename, &file.status);
+        let patch = file.patch.as_deref().unwrap_or("(no text to show)");
+        format!("{name} ({how})\n{patch}\n")
+    };
+    files.iter().map(one).collect()
 }
 
 fn pull_facts(pull: Pull) -> PullFacts {

@@ -4,6 +4,7 @@ use super::auth::Kind;
 use super::call::{Answer, Call, Handled};
 use super::issues;
 use super::state::{Comment, Line, Pull, Review, State};
+use super::store::git;
 use serde_json::{Value, json};
 
 /// `GET …/pulls`.
@@ -95,6 +96,32 @@ pub fn update(call: &mut Call<'_>) -> Handled {
         pull.base = base;
     }
     Ok(Answer::of(200, shown(call, number, true)))
+}
+
+/// `GET …/pulls/{pull_number}/files`, for files that are added or modified.
+pub fn files(call: &mut Call<'_>) -> Handled {
+    let number = existing(call)?;
+    let range = format!(
+        "{}...{}",
+        call.state.pulls[&number].base,
+        call.state.head_of(number)
+    );
+    let bare = call.state.bare.clone().ok_or_else(Answer::not_found)?;
+    let diff = |args: &[&str]| git(&bare, &[&["diff", &range], args].concat());
+    let listed = diff(&["--name-status"]);
+    let shown = listed.lines().filter_map(|line| {
+        let (status, path) = line.split_once('\t')?;
+        let whole = diff(&["--", path]);
+        let patch = whole.find("@@").map(|at| whole[at..].to_owned());
+        Some(json!({
+            "sha": null, "filename": path, "patch": patch,
+            "status": if status == "A" { "added" } else { "modified" },
+            "additions": 0, "deletions": 0, "changes": 0,
+            "blob_url": "", "raw_url": "", "contents_url": call.api_url("contents"),
+        }))
+    });
+    let shown = shown.collect();
+    Ok(call.page(shown))
 }
 
 /// `GET …/pulls/{pull_number}/reviews`.

@@ -189,6 +189,12 @@ const OF_THE_REPOSITORY: &[(&str, &str, Need, Handler)] = &[
     ),
     (
         "GET",
+        "/pulls/{pull_number}/files",
+        Of(Pulls, Read),
+        pulls::files,
+    ),
+    (
+        "GET",
         "/pulls/{pull_number}/reviews",
         Of(Pulls, Read),
         pulls::reviews,

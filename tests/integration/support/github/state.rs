@@ -94,7 +94,7 @@ pub struct Commit {
 }
 
 /// A check run.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct CheckRun {
     pub id: u64,
     pub name: String,
