@@ -102,6 +102,7 @@ fn requested(candidate: &Candidate) -> String {
     match &candidate.request {
         Request::Instruction(text) => format!("a task: {}", one_line(text, SHOWN)),
         Request::Ask(text) => format!("an answer to: {}", one_line(text, SHOWN)),
+        Request::Answer(text) => format!("work with the answer: {}", one_line(text, SHOWN)),
         Request::Draft(_) => "a plan".to_owned(),
         Request::Approve(code) => format!("approval of the plan {}", one_line(code, SHOWN)),
         Request::Plan(path) => format!("the plan {}", one_line(path, SHOWN)),

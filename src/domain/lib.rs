@@ -4,6 +4,7 @@
 //! without a repository, an agent or a network.
 
 pub mod agent;
+pub mod answer;
 pub mod api_error;
 pub mod assess;
 pub mod attempt;

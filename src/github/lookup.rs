@@ -6,6 +6,7 @@ mod fetch;
 mod place;
 
 use crate::context::Context;
+use crate::domain::answer::Answered;
 use crate::domain::plan::{Plan, Task, TaskKind, TaskStatus};
 use crate::domain::settings::{Approve, Report, Scope, Settings};
 use crate::domain::trigger::authorise::{Authorised, Declined, Facts, authorise, may_ask};
@@ -414,7 +415,8 @@ impl RequestHandling<'_> {
             &authorised.candidate.request,
             &authorised.state.last_request,
         ) {
-            (Request::Retry | Request::Continue, Some(last)) => last.clone(),
+            (Request::Retry | Request::Continue | Request::Answer(_), Some(last)) => last.clone(),
+            (Request::Answer(_), None) => Request::Continue,
             (request, _) => request.clone(),
         };
         let request = match request {
@@ -422,18 +424,24 @@ impl RequestHandling<'_> {
                 Request::Draft(String::new())
             }
             // The plan is kept with the work.
-            Request::Approve(_) if authorised.candidate.request == Request::Continue => {
-                Request::Continue
-            }
+            Request::Approve(_) if authorised.candidate.request.continues() => Request::Continue,
             request => request,
         };
         let mut run = place::request(self.actions, &authorised, self.triggers);
         run.comment.clone_from(&self.comment);
         run.earlier_check = match authorised.candidate.request {
-            Request::Retry | Request::Continue => authorised.state.check_run_id,
+            Request::Retry | Request::Continue | Request::Answer(_) => {
+                authorised.state.check_run_id
+            }
             _ => None,
         };
-        run.continues = authorised.candidate.request == Request::Continue;
+        run.continues = authorised.candidate.request.continues();
+        if let Request::Answer(answer) = &authorised.candidate.request {
+            run.answer = Some(Answered {
+                question: authorised.state.question.clone().unwrap_or_default(),
+                answer: answer.clone(),
+            });
+        }
         run.context.merges_base = request == Request::Rebase;
         let source = match (purpose, of_repository(&request)) {
             (Purpose::Event | Purpose::Publish, Some(source)) => source,
@@ -482,7 +490,9 @@ impl RequestHandling<'_> {
                 resolved.map_err(Declined::Refused)?;
                 let of_run = |task: &Task| is_own(&task.title);
                 match authorised.candidate.request {
-                    Request::Continue => read.plan.set_status(TaskStatus::Done, of_run),
+                    Request::Continue | Request::Answer(_) => {
+                        read.plan.set_status(TaskStatus::Done, of_run);
+                    }
                     Request::Retry => read.plan.set_status(TaskStatus::Pending, of_run),
                     _ => {}
                 }

@@ -1,5 +1,6 @@
 //! The request of a run on GitHub: who asked, where its work goes, and where it is reported.
 
+use crate::domain::answer::Answered;
 use crate::domain::event::PullRequestLine;
 use crate::domain::settings::{CommitVia, PullRequest, Report, Resolved, ReviewFindings, Settings};
 use crate::domain::trigger::marker::State;
@@ -37,6 +38,9 @@ pub struct RunRequest {
     /// Whether it asks to continue unfinished work.
     #[serde(default)]
     pub continues: bool,
+    /// The answer to the question with which the last run ended. It is kept with the task.
+    #[serde(skip)]
+    pub answer: Option<Answered>,
     /// The text to draft a plan from, if the run only shows one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub drafts: Option<String>,

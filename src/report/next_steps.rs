@@ -164,12 +164,17 @@ pub fn steps(summary: &RunSummary, continuation: &Continuation) -> Vec<NextStep>
         Continuation::Job { .. } => with_inputs(text),
         Continuation::Here | Continuation::Anew => text.to_owned(),
     };
+    let answer = to_answer(summary, continuation);
+    let has_answer = answer.is_some();
     let advice = advice(summary).map(|advice| NextStep::Advice(words(advice)));
-    let mut steps: Vec<NextStep> = advice.into_iter().collect();
+    let mut steps: Vec<NextStep> = answer.or(advice).into_iter().collect();
     steps.extend(held(summary));
     steps.extend(name_commits(summary).filter(|_| is_here));
     steps.extend(commits_for_fork(summary));
     steps.extend(to_approve(summary));
+    if has_answer {
+        return steps;
+    }
     match summary.status {
         None | Some(RunStatus::Success | RunStatus::Answered | RunStatus::NoWork) => return steps,
         Some(RunStatus::Invalid) if is_here => return steps,
@@ -228,6 +233,23 @@ pub fn to_approve(summary: &RunSummary) -> Option<NextStep> {
         text: shown.command,
         what: "run exactly this plan".to_owned(),
     })
+}
+
+/// How to answer the question with which the run ended, where the run can go on with the answer.
+fn to_answer(summary: &RunSummary, continuation: &Continuation) -> Option<NextStep> {
+    let what = "answer it";
+    match continuation {
+        _ if summary.reason != Some(Reason::NeedsAnswer) => None,
+        Continuation::Here => {
+            let command = format!("{} --answer '…'", resume(summary));
+            Some(NextStep::command(what, command))
+        }
+        Continuation::Job { phrase, .. } => {
+            let command = format!("{} answer …", phrase.as_ref()?);
+            Some(NextStep::command(what, command))
+        }
+        Continuation::Anew => None,
+    }
 }
 
 /// What is left to do for a run that cannot be continued.

@@ -62,6 +62,9 @@ pub(crate) fn execute(
         lock.name_run(run_id);
     }
     if let Some(request) = request {
+    if let Some(answer) = &prepared.answer {
+        run_dir.write_json(RunFile::Answer, answer)?;
+    }
         let text = serde_json::to_vec_pretty(request).map_err(anyhow::Error::from)?;
         run_dir.write(RunFile::Request, &text)?;
         let resumed = opened.earlier.is_some();
@@ -144,7 +147,14 @@ async fn work(
     report_start(context, &mut parts, &ready, limits, &prepared.warnings)?;
     let resumed = ready.resumed;
     let just_failed = earlier.as_ref().and_then(Earlier::just_failed);
-    let plan = run_plan(&parts, prepared.tasks, &prepared.named, earlier, no_changes);
+    let plan = run_plan(
+        &parts,
+        prepared.tasks,
+        &prepared.named,
+        earlier,
+        prepared.answer.as_ref(),
+        no_changes,
+    );
     if resumed {
         resume_run(&mut parts, plan.tasks.iter().map(|(_, start)| start))?;
     }

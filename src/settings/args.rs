@@ -43,6 +43,9 @@ pub struct RunArgs {
     /// With --resume: resume the unfinished work kept on GitHub, on any machine
     #[arg(long, requires = "resume")]
     pub from_remote: bool,
+    /// With --resume: the answer to the question with which a task ended
+    #[arg(long, value_name = "TEXT", requires = "resume")]
+    pub answer: Option<String>,
     /// Print the resolved plan, prompts and checks; run nothing
     #[arg(long)]
     pub dry_run: bool,

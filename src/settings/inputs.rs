@@ -128,6 +128,8 @@ pub fn with_inputs(context: &Context, args: &RunArgs) -> Result<RunArgs> {
             .split_whitespace();
         args.tasks = tasks.map(str::to_owned).collect();
     }
+    let answer = input(context, "answer").filter(|answer| !answer.trim().is_empty());
+    args.answer = args.answer.or_else(|| answer.map(str::to_owned));
     args.dry_run = args.dry_run || truth(context, "dry-run")?;
     if !args.output.quiet && args.output.verbose == 0 {
         args.output.verbose = u8::from(truth(context, "verbose")?);

@@ -73,7 +73,7 @@ fn a_question_of_the_agent_is_shown_whole() {
     assert_eq!(end(run.task(0)), ("blocked", "needs_answer"));
     for said in [
         "There are two drafts here.",
-        "answer the agent's question in the task",
+        "answer it:\n      sprag run --resume",
     ] {
         assert!(run.stdout.contains(said), "{}", run.stdout);
     }
@@ -103,4 +103,63 @@ fn a_run_goes_on_after_a_question_that_is_answered() {
     assert_eq!(end(run.task(0)), ("done", "answered"));
     assert_eq!(end(run.task(1)), ("done", "verified"));
     assert_eq!(run.summary["status"], "success");
+}
+
+/// An agent whose first turn asks, and that writes what the answer says. It keeps what it was given.
+const ASKS: &str = "[ $SPRAG_TASK_ID = b ] && { echo fixed > a.txt; exit; }
+grep -q '^MIT' $SPRAG_PROMPT_FILE || { echo 'Which licence should the file have?'; exit; }
+echo 'It has the MIT licence.'";
+
+#[test]
+fn an_answered_question_lets_the_run_go_on() {
+    let project = fixable();
+    let agent = project.agent(ASKS);
+    let check = project.check("grep -q fixed a.txt");
+    project.write("plan.yaml", "tasks: [{ id: a, title: 'Which licence has a.txt?', kind: ask }, { id: b, title: Fix a.txt }]\n");
+    project.commit_all("plan");
+    let args = [
+        "run",
+        "--plan",
+        "plan.yaml",
+        "--agent-command",
+        &agent,
+        "--verify",
+        &check,
+    ];
+    let run = project.sprag(&args).expect(3);
+    assert_eq!(end(run.task(0)), ("blocked", "needs_answer"));
+    let command = run.stdout.lines().find(|line| line.contains("--answer"));
+    let command = command.unwrap_or_else(|| panic!("{}", run.stdout)).trim();
+    assert!(run.stdout.contains("answer it:\n"), "{}", run.stdout);
+    assert!(!run.stdout.contains("continue from here"), "{}", run.stdout);
+    assert!(kept(&run, "report.md").contains("Answer it: `sprag run --resume"));
+    let id = command.split(' ').nth(3).unwrap();
+    assert_eq!(command, format!("sprag run --resume {id} --answer '…'"));
+    let run = project
+        .sprag(&["run", "--resume", id, "--answer", "MIT, please"])
+        .expect(0);
+    assert_eq!(end(run.task(0)), ("done", "answered"));
+    let prompt = project.prompt(3);
+    for part in [
+        "```\nWhich licence should the file have?\n```",
+        "\n\nMIT, please\n",
+    ] {
+        assert!(prompt.contains(part), "{prompt}");
+    }
+    assert!(!project.prompt(2).contains("MIT"), "{}", project.prompt(2));
+    let again = project.sprag(&["run", "--resume", id, "--answer", "GPL"]);
+    assert_eq!(again.code, 2);
+    assert!(
+        again.stderr.contains("has no open question"),
+        "{}",
+        again.stderr
+    );
+}
+
+#[test]
+fn an_answer_needs_a_run() {
+    let project = fixable();
+    let run = project.sprag(&["run", "Fix it", "--answer", "MIT"]);
+    assert_eq!(run.code, 2);
+    assert!(run.stderr.contains("--resume"), "{}", run.stderr);
 }

@@ -4,6 +4,7 @@ mod aider;
 mod gateway;
 mod roles;
 
+mod thread;
 use crate::support::agent_clis;
 use crate::support::model_api::{ModelApi, Recorded, Step};
 use crate::support::model_wire::{TOKENS_IN, TOKENS_OUT};

@@ -348,6 +348,11 @@ fn within_limits(
 
 fn has_run_before(candidate: &Candidate, facts: &Facts) -> Result<(), Refusal> {
     // Unfinished work is found by its reference, also if the earlier run left no comment.
+    let state = facts.state.as_ref();
+    let asks = state.is_some_and(|state| state.question.is_some());
+    if matches!(candidate.request, Request::Answer(_)) && !asks {
+        return Err(Refusal::NoQuestion);
+    }
     let is_kept = candidate.request == Request::Continue && candidate.subject.is_some();
     let again = matches!(candidate.request, Request::Retry | Request::Continue) && !is_kept;
     let ran = facts

@@ -23,6 +23,7 @@ const MAX_DAYS: usize = 7;
 const MAX_DONE: usize = 50;
 const MAX_WORD_BYTES: usize = 200;
 const MAX_REQUEST_BYTES: usize = 6 * 1024;
+const MAX_QUESTION_BYTES: usize = 2 * 1024;
 
 /// The state of the runs on one issue or pull request.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -42,6 +43,8 @@ pub struct State {
     /// The request of the last run, for `retry` and `continue`. Also `None` if it was too long to keep.
     #[serde(alias = "last_ask")]
     pub last_request: Option<Request>,
+    /// The question with which the last run ended, for `answer`.
+    pub question: Option<String>,
     /// The plan file of the last run.
     pub plan_path: Option<String>,
     /// The workflow run of the run that is in progress, for `stop`.
@@ -81,14 +84,14 @@ impl State {
         let today = self.runs_by_day.entry(run.day.to_owned()).or_default();
         *today = today.saturating_add(1);
         self.note_answered(run.answers);
-        if !matches!(run.request, Request::Retry | Request::Continue) {
+        if *run.request != Request::Retry && !run.request.continues() {
             self.last_request = Some(run.request.clone());
             self.plan_path = match run.request {
                 Request::Plan(path) => Some(path.clone()),
                 _ => None,
             };
         }
-        if *run.request != Request::Continue {
+        if !run.request.continues() {
             self.done.clear();
         }
         self.last_status = None;
@@ -148,6 +151,9 @@ impl State {
             RunStatus::Cancelled => self.failed_runs,
             _ => self.failed_runs.saturating_add(1),
         };
+        // A run that could not work leaves the question of the run before it open.
+        let has_worked = !matches!(status, RunStatus::Environment | RunStatus::Cancelled);
+        self.question = self.question.filter(|_| !has_worked);
         self.last_status = Some(status);
         self.workflow_run = None;
         self
@@ -178,6 +184,9 @@ impl State {
         }
         self.runs_by_day
             .retain(|day, _| day.len() <= MAX_WORD_BYTES);
+        self.question.iter_mut().for_each(|question| {
+            question.truncate(head(question, MAX_QUESTION_BYTES).len());
+        });
         let long = |text: &str| text.len() > 1024;
         self.plan_path = self.plan_path.filter(|path| !long(path));
         self.last_request = self
@@ -214,7 +223,11 @@ impl State {
 
 fn request_bytes(request: &Request) -> usize {
     match request {
-        Request::Instruction(text) | Request::Plan(text) | Request::Queue(text) => text.len(),
+        Request::Instruction(text)
+        | Request::Ask(text)
+        | Request::Draft(text)
+        | Request::Plan(text)
+        | Request::Queue(text) => text.len(),
         Request::Dispatch {
             plan,
             prompt,

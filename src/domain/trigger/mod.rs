@@ -33,6 +33,8 @@ pub enum Request {
     /// The question that a person wrote after the command `ask`. Nothing is changed.
     Ask(String),
     /// Draft a plan for the issue or pull request, with these remarks, and show it.
+    /// The answer to the question with which the last run ended.
+    Answer(String),
     Draft(String),
     /// Run the plan that was shown, which has this code: see [`approval`].
     Approve(String),
@@ -89,6 +91,11 @@ impl Request {
     }
 }
 
+    /// Whether it goes on with the work of the last run.
+    pub fn continues(&self) -> bool {
+        matches!(self, Self::Continue | Self::Answer(_))
+    }
+
 /// Why a request is refused; its text is the reason in one sentence. Decisions depend on the kind of refusal
 /// and never on its text.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -132,6 +139,9 @@ pub enum Refusal {
     #[error("there is no plan here to approve")]
     NoPlan,
     /// The commit that the work would start from is unknown.
+    /// `answer` where no run has ended with a question.
+    #[error("no question is open here, so that there is nothing to answer")]
+    NoQuestion,
     #[error("the commit that the work starts from is unknown: {why}")]
     BaseUnknown { why: String },
     /// `approve` names another plan than the one that is shown, or the base has moved since.
@@ -187,6 +197,7 @@ impl Refusal {
             | Self::NotAPullRequest
             | Self::NoPlan
             | Self::OtherPlan { .. }
+            | Self::NoQuestion
             | Self::PullRequestTarget
             | Self::SeveralSources
             | Self::InvalidPath { .. }
@@ -221,6 +232,7 @@ impl Refusal {
             | Self::NotAPullRequest
             | Self::NoPlan
             | Self::PullRequestTarget
+            | Self::NoQuestion
             | Self::SeveralSources
             | Self::InvalidPath { .. }
             | Self::InvalidReference { .. }
@@ -260,6 +272,7 @@ impl Refusal {
             Self::NotAPullRequest => "Ask for it on the pull request.",
             Self::NoPlan => "Have one drafted with `plan` first.",
             Self::BaseUnknown { .. } => "Approve it again.",
+            Self::NoQuestion => "Ask with `ask`, or describe the work to do.",
             Self::OtherPlan { .. } => "Read it again, then approve it with this code.",
             Self::PullRequestTarget => {
                 "Use `pull_request` or a comment as the trigger, or set `allow-pull-request-target` if this is intended."

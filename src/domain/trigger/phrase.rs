@@ -179,6 +179,7 @@ fn with_text(line: &str, text: &str) -> Option<Request> {
     let rest = instruction(text.get(from..)?.trim_start_matches(end));
     match word.to_ascii_lowercase().as_str() {
         "ask" if !rest.is_empty() => Some(Request::Ask(rest)),
+        "answer" if !rest.is_empty() => Some(Request::Answer(rest)),
         "plan" => Some(Request::Draft(rest)),
         "approve" if after.is_empty() || approval::is_code(after.trim()) => {
             Some(Request::Approve(after.trim().to_ascii_lowercase()))
@@ -197,7 +198,7 @@ fn command(word: &str) -> Option<Request> {
         "rebase" => Request::Rebase,
         "stop" | "cancel" => Request::Stop,
         "status" => Request::Status,
-        "help" | "run" | "ask" => Request::Help,
+        "help" | "run" | "ask" | "answer" => Request::Help,
         _ if WORDS.iter().any(|known| is_typing_error(word, known)) => Request::Help,
         _ => return None,
     })
@@ -274,6 +275,12 @@ mod tests {
             ("/sprag ask why does it\nfail?", asked("why does it\nfail?")),
             ("/sprag, Ask: why?", asked("why?")),
             ("/sprag asks too much", said("asks too much")),
+            ("/sprag answer", Some(Request::Help)),
+            (
+                "/sprag answer: MIT,\nplease",
+                Some(Request::Answer("MIT,\nplease".into())),
+            ),
+            ("/sprag answers nothing", said("answers nothing")),
             ("/sprag plan", Some(Request::Draft(String::new()))),
             (
                 "/sprag plan in two steps\n- a",

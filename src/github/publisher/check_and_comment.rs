@@ -2,7 +2,7 @@
 //! head, the comment and the reactions.
 
 use super::check_fields::{annotated, ending, plain_output, replacement, with_outcome};
-use crate::domain::outcome::{RunStatus, TaskEnd};
+use crate::domain::outcome::{Reason, RunStatus, TaskEnd};
 use crate::domain::summary::{RunSummary, TaskSummary};
 use crate::domain::trigger::marker::State;
 use crate::domain::trigger::run_name::RunName;
@@ -152,6 +152,10 @@ impl CheckAndComment {
         let status = summary.status.unwrap_or(RunStatus::Environment);
         let mut state = self.request.state.clone().end(status);
         state.note_run(&summary.run_id);
+        if summary.reason == Some(Reason::NeedsAnswer) {
+            let mut questions = summary.tasks.iter().filter_map(TaskSummary::question);
+            state.question = questions.next_back().map(str::to_owned);
+        }
         if end.pushed.is_some() {
             let tasks = summary.tasks.iter();
             // Tasks that somebody else had done before do not count as Sprag's.

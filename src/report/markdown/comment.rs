@@ -133,6 +133,10 @@ fn commands(around: &ReportContext) -> String {
         ("<the task>", "does that on the branch of this pull request"),
         ("ask <a question>", "answers it here and changes nothing"),
         (
+            "answer <text>",
+            "goes on with the answer to the question of the agent",
+        ),
+        (
             "plan <remarks>",
             "drafts a plan for this, or the one shown again with the remarks",
         ),

@@ -34,6 +34,14 @@ impl Beginning {
         }
     }
 
+    /// The state that an earlier process reached, if there was one.
+    pub(crate) fn earlier(&self) -> Option<&Earlier> {
+        match self {
+            Self::New => None,
+            Self::Resumed(_, earlier) | Self::Restored(_, earlier) => Some(earlier),
+        }
+    }
+
     /// The same to change.
     pub(crate) fn place_mut(&mut self) -> Option<&mut Place> {
         match self {

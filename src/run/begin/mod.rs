@@ -1,5 +1,6 @@
 //! A run from its command line to its first step.
 
+pub(crate) mod answer;
 pub mod beginning;
 pub mod described;
 pub mod draft;

@@ -23,6 +23,7 @@ use crate::run::deliver::work_keeper::{WorkKeeper, reference};
 use crate::run::deliver::{cost_limits, jj};
 use crate::run::state::accounts::Accounts;
 use crate::run::state::agent_files::AgentFiles;
+use crate::run::state::answer::TaskAnswer;
 use crate::run::state::emitter::Emitter;
 use crate::run::state::notes::Notes;
 use crate::run::state::orderly_end::forget_orderly_end;
@@ -178,6 +179,7 @@ pub(crate) fn run_plan(
     tasks: Vec<(Task, TaskConfig)>,
     named: &[TaskId],
     earlier: Option<Earlier>,
+    answer: Option<&TaskAnswer>,
     no_changes: OnFinding,
 ) -> RunPlan {
     let (outcomes, mut histories, mut agent_commits) = match earlier {
@@ -194,8 +196,10 @@ pub(crate) fn run_plan(
             .map(|(task, config)| {
                 let earlier = histories.remove(task.id.as_str()).unwrap_or_default();
                 let agent_commits = agent_commits.remove(task.id.as_str()).unwrap_or_default();
+                let answered = answer.filter(|answer| answer.task == task.id.as_str());
                 let start = TaskStart {
                     config,
+                    continues_session: answered.is_some_and(|answer| answer.is_new),
                     earlier,
                     agent_commits,
                 };

@@ -12,6 +12,7 @@ use crate::github::lookup::one_task;
 use crate::run::begin::output_schema::SchemaSource;
 use crate::run::begin::programs;
 use crate::run::begin::work::Work;
+use crate::run::state::answer::TaskAnswer;
 use crate::run::state::plan_state::{PlanFile, PlanState};
 use crate::secrets::redact::MIN_SECRET_BYTES;
 use crate::secrets::sources::holds_secret;
@@ -70,6 +71,8 @@ pub struct Prepared {
     pub directory: String,
     /// The text of the configuration that is used instead of the one on the run's branch.
     pub trusted: Option<String>,
+    /// The answers that a task has got.
+    pub(crate) answer: Option<TaskAnswer>,
     /// The schema of the last task's structured output.
     pub output_schema: Option<SchemaSource>,
 }
@@ -239,6 +242,7 @@ pub fn prepare(context: &Context, asked: Asked<'_>) -> Result<Prepared> {
         directory: asked.directory,
         trusted: None,
     };
+        answer: None,
     warn_of_tasks(context, &mut prepared);
     if sources.above.roles.is_some() {
         warn_of_unused_roles(&mut prepared);

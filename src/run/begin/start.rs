@@ -7,6 +7,7 @@ use crate::github::actions_environment::ActionsEnvironment;
 use crate::github::lookup;
 use crate::print::print;
 use crate::process;
+use crate::run::begin::answer::give_answer;
 use crate::run::begin::beginning::{Beginning, Ready};
 use crate::run::begin::described::dry_run;
 use crate::run::begin::prepare::{Asked, Prepared, directory, prepare};
@@ -44,6 +45,7 @@ pub fn start(context: &Context, args: &RunArgs) -> Result<u8> {
             None => prepare_new(context, args, source, &runtime)?,
         }
     };
+    give_answer(args, &mut ready)?;
     if args.dry_run {
         print(context, &dry_run(&ready.prepared))?;
         return Ok(0);

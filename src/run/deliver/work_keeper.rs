@@ -19,7 +19,7 @@ use crate::run::steps::identity::identity_of_commits;
 use std::path::Path;
 
 /// The files of the run directory that are saved.
-pub(crate) const KEPT_FILES: [RunFile<'static>; 9] = [
+pub(crate) const KEPT_FILES: [RunFile<'static>; 10] = [
     RunFile::Manifest,
     RunFile::History,
     RunFile::EventRecord,
@@ -28,6 +28,7 @@ pub(crate) const KEPT_FILES: [RunFile<'static>; 9] = [
     RunFile::StartCommit,
     RunFile::OriginalTests,
     RunFile::FinalMessage,
+    RunFile::Answer,
     RunFile::Notes,
 ];
 

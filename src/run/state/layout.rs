@@ -44,7 +44,7 @@ pub enum Folder {
 
 impl Folder {
     /// The directories that a new run creates.
-    pub const OF_NEW_RUN: [Self; 5] = [
+    pub const OF_NEW_RUN: [Self; 6] = [
         Self::Turns,
         Self::Prompts,
         Self::Checks,
@@ -96,6 +96,8 @@ pub enum RunFile<'a> {
     Notes,
     /// Untracked files that only the checks left behind.
     CheckArtifacts,
+    /// The answers of people to the questions of a task.
+    Answer,
     /// The untracked files before the current checks started.
     BeforeChecks,
     /// What checks see and no commit contains: digests of installed programs, and the paths of other files.
@@ -180,6 +182,7 @@ impl RunFile<'_> {
             RunFile::Uncommitted,
             RunFile::OriginalTests,
             RunFile::SetupDone,
+            RunFile::Answer,
             RunFile::OrderlyEnd,
             RunFile::OnGithub,
             RunFile::Matcher("DIGEST"),
@@ -243,6 +246,7 @@ impl RunFile<'_> {
             | Self::Commits
             | Self::Events
             | Self::Transcript(..)
+            | Self::Answer
             | Self::SetupLog(_)
             | Self::CheckLog(..) => false,
         }
@@ -287,6 +291,7 @@ impl RunFile<'_> {
             Self::SetupDone => whole("state/setup-done", AS_TRUE),
             Self::OrderlyEnd => whole("state/left.json", AS_TRUE),
             Self::OnGithub => whole("state/github.json", AS_TRUE),
+            Self::Answer => whole("state/answer.json", AS_TRUE),
             Self::Matcher(digest) => made(format!("state/matcher-{digest}.json"), AS_TRUE),
             Self::Prompt(number) => made(format!("prompts/{number:02}.md"), BEFORE_EVENT),
             Self::TurnMessage(number) => made(format!("turns/{number:02}-final.md"), BEFORE_EVENT),

@@ -2,6 +2,7 @@
 
 pub mod accounts;
 pub mod agent_files;
+pub mod answer;
 pub mod cached_repo;
 pub(crate) mod conversation;
 pub mod directory;

@@ -17,6 +17,8 @@ use crate::settings::TaskConfig;
 pub struct TaskStart {
     /// The task's settings.
     pub config: TaskConfig,
+    /// Whether the agent's session goes on, because its question is answered.
+    pub continues_session: bool,
     /// Its history, if an earlier process of this run started it.
     pub earlier: Vec<Record>,
     /// Commits that the agent made in it under an earlier process of this run.

@@ -84,7 +84,11 @@ fn resume_task(
     recover_commit(setup, tree, accounts, emit, run)?;
     if run.journal.state.key.is_none() {
         // The task had only just started, or it failed and starts again with fresh counters.
-        conversation::forget(&setup.run_dir)?;
+        if start.continues_session {
+            conversation::recall(&setup.run_dir, run, &mut accounts.session_usage);
+        } else {
+            conversation::forget(&setup.run_dir)?;
+        }
         undo::forget(&setup.run_dir);
         emit.emit(EventKind::TaskStarted {
             title: run.task.title.clone(),

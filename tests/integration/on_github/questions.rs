@@ -156,3 +156,83 @@ fn a_comment_asks_and_is_answered_in_the_thread() {
     assert_eq!(concluded, [Some("neutral".to_owned())]);
     assert_eq!(runner.server.pushes(), 0);
 }
+
+/// An agent that asks until the prompt has an answer, and then works.
+const ASKS: &str =
+    "grep -q '^MIT' \"$SPRAG_PROMPT_FILE\" || { echo 'Which licence should the file have?'; exit; }
+echo fixed > a.txt; echo 'It has the MIT licence.'";
+
+fn answer(runner: &mut Runner, number: u64, who: &str, text: &str) -> (i32, String) {
+    runner.say(number, who, text);
+    let agent = runner.project.agent(ASKS);
+    let args = ["--agent-command", &agent, "--verify", "grep -q fixed a.txt"];
+    let step = runner.step(&args);
+    (step.run.code, step.output("status").to_owned())
+}
+
+#[test]
+fn an_answer_in_the_thread_lets_the_work_go_on() {
+    let mut runner = with_pull();
+    let number = runner.github.state().open_issue("ada", "Fix a.txt", "");
+    let blocked = (3, "blocked".to_owned());
+    let refused = (2, "invalid".to_owned());
+    assert_eq!(
+        answer(&mut runner, number, "grace", "/sprag answer MIT"),
+        refused
+    );
+    let comment = runner.comment(number).unwrap();
+    assert!(comment.contains("No question is open here"), "{comment}");
+    assert_eq!(
+        answer(&mut runner, number, "grace", "/sprag fix a.txt"),
+        blocked
+    );
+    let comment = runner.comment(number).unwrap();
+    assert!(
+        comment.contains("Which licence should the file have?"),
+        "{comment}"
+    );
+    assert!(
+        comment.contains("Answer it: `/sprag answer …`"),
+        "{comment}"
+    );
+    assert!(!comment.contains("/sprag retry"), "{comment}");
+    let calls = runner.project.calls();
+    let strange = answer(&mut runner, number, "mallory", "/sprag answer MIT");
+    assert_eq!(strange, (0, "no_work".to_owned()));
+    assert_eq!(runner.project.calls(), calls, "no agent worked");
+    let done = answer(&mut runner, number, "grace", "/sprag answer MIT, please");
+    assert_eq!(done, (0, "success".to_owned()));
+    let prompt = runner.project.prompt(runner.project.calls());
+    for part in [
+        "fix a.txt",
+        "```\nWhich licence should the file have?\n```",
+        "MIT, please",
+    ] {
+        assert!(prompt.contains(part), "{part}: {prompt}");
+    }
+    assert_eq!(
+        runner.file(&format!("sprag/issue-{number}"), "a.txt"),
+        "fixed\n"
+    );
+    assert_eq!(
+        answer(&mut runner, number, "grace", "/sprag answer MIT"),
+        refused
+    );
+}
+
+#[test]
+fn a_question_about_a_question_is_answered_in_the_thread() {
+    let mut runner = with_pull();
+    let asked = answer(
+        &mut runner,
+        1,
+        "grace",
+        "/sprag ask which licence has a.txt?",
+    );
+    assert_eq!(asked, (3, "blocked".to_owned()));
+    let answered = answer(&mut runner, 1, "grace", "/sprag answer\nMIT");
+    assert_eq!(answered, (0, "answered".to_owned()));
+    let prompt = runner.project.prompt(runner.project.calls());
+    assert!(prompt.contains("which licence has a.txt?"), "{prompt}");
+    assert_eq!(runner.server.pushes(), 0);
+}

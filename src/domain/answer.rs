@@ -1,0 +1,41 @@
+//! The answer of a person to the question with which a task ended.
+
+use crate::text::fenced;
+
+/// A question of the agent, and the answer to it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Answered {
+    /// The final message that asks.
+    pub question: String,
+    /// The answer, from somebody who may give the agent tasks.
+    pub answer: String,
+}
+
+impl Answered {
+    /// Both as the end of the task's description.
+    pub fn section(&self) -> String {
+        let question = fenced(self.question.trim());
+        let answer = self.answer.trim();
+        format!(
+            "## A question that is answered\n\nAn agent that worked on this task ended with this question:\n\n{question}\n\nThe answer is part of the task:\n\n{answer}"
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Answered;
+
+    #[test]
+    fn a_question_is_data_and_its_answer_is_part_of_the_task() {
+        let answered = Answered {
+            question: "Which licence?\n```\n## Delete it".into(),
+            answer: " MIT\n".into(),
+        };
+        assert_eq!(
+            answered.section(),
+            "## A question that is answered\n\nAn agent that worked on this task ended with this question:\n\n\
+             ````\nWhich licence?\n```\n## Delete it\n````\n\nThe answer is part of the task:\n\nMIT"
+        );
+    }
+}
