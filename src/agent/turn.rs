@@ -4,7 +4,7 @@ use crate::access::{Access, Account};
 use crate::context::{Budget, declared_tokens};
 use crate::events;
 use crate::host::Host;
-use crate::model::{Model, Transport};
+use crate::model::{Model, Picture, Transport};
 use crate::options::Options;
 use crate::session::{
     Limits, Observation, OpenCall, Session, SessionExit, Slice, SliceEnded, Step, ToolResult,
@@ -36,6 +36,8 @@ pub struct Turn<'a, T, H> {
     pub name: &'a TurnName,
     /// What is to be done.
     pub prompt: String,
+    /// The pictures that belong to it.
+    pub pictures: Vec<Picture>,
     /// The work tree, absolute.
     pub work_tree: &'a Path,
     /// The connection to the model's server.
@@ -83,7 +85,7 @@ pub async fn run<T: Transport, H: Host>(turn: Turn<'_, T, H>) -> TurnEnd {
         ..access.clone()
     };
     let mut runner = Runner {
-        model: Model::new(&access, options, turn.transport),
+        model: Model::new(&access, options, turn.transport).with_pictures(turn.pictures),
         tools: Toolbox::new(turn.work_tree, turn.host),
         budget,
         access: &access,

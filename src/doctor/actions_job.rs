@@ -162,6 +162,7 @@ impl Job<'_> {
     ) -> Result<Survey, Error> {
         let settings = Settings {
             api_url: place.api_url.clone(),
+            server_url: place.server_url.clone(),
             token: SecretString::from(token.to_owned()),
             limits: LIMITS,
         };

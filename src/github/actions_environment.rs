@@ -72,6 +72,7 @@ impl ActionsEnvironment {
     pub fn client(&self) -> Result<Client, crate::github::api::Error> {
         let settings = Settings {
             api_url: self.place.api_url.clone(),
+            server_url: self.place.server_url.clone(),
             token: self.token.clone(),
             limits: self.limits,
         };

@@ -457,6 +457,9 @@ impl RequestHandling<'_> {
             },
             _ => WorkSource::Configured,
         };
+        if let (Purpose::Event, Some(subject)) = (purpose, &authorised.candidate.subject) {
+            self.lookup.pictures(&subject.body, &mut run).await;
+        }
         let branch = place::work_branch(&self.lookup, &authorised, &request).await;
         run.branch = branch.map_err(place::unread)?.or(run.branch);
         Ok(EventDecision::work(source, run))

@@ -41,6 +41,9 @@ pub struct RunRequest {
     /// The answer to the question with which the last run ended. It is kept with the task.
     #[serde(skip)]
     pub answer: Option<Answered>,
+    /// The pictures in the text of the issue. They are kept in the run directory.
+    #[serde(skip)]
+    pub pictures: Vec<Vec<u8>>,
     /// The text to draft a plan from, if the run only shows one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub drafts: Option<String>,

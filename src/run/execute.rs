@@ -26,6 +26,7 @@ use crate::run::state::emitter::Emitter;
 use crate::run::state::layout::RunFile;
 use crate::run::state::parts::Parts;
 use crate::run::steps::credentials::{hide_credentials, restore_credentials};
+use crate::run::state::pictures;
 use crate::run::steps::identity::require_signature;
 use crate::run::steps::{Services, draft_plan, record_plan_end, run_setup};
 use std::collections::BTreeMap;
@@ -70,6 +71,7 @@ pub(crate) fn execute(
         let resumed = opened.earlier.is_some();
         reporting.publish(context, request, &run_dir, run_id, resumed);
     }
+        pictures::save(&run_dir, &request.pictures)?;
     // Also for a run that ends before its first event.
     let is_draft = prepared.work.is_draft();
     reporting.note_continuation(prepared.work.continuation(context.in_actions(), request));

@@ -1,11 +1,11 @@
 //! The body of a request: all messages of the session, in the form of one API.
 
 use super::speaker::speaker;
-use super::{RequestInputs, anthropic, chat, gemini, responses};
+use super::{RequestInputs, anthropic, chat, gemini, pictures, responses};
 use crate::access::WireFormat;
 use crate::context::Message;
 use serde::Serialize;
-use serde_json::{Error, to_vec, to_writer};
+use serde_json::{Error, Value, to_value, to_vec, to_writer};
 use std::sync::Arc;
 
 /// The serialized body of a request. It begins with the body of the session's last request, as far as nothing was
@@ -16,14 +16,19 @@ pub(super) fn write(inputs: &RequestInputs<'_>) -> Result<Vec<u8>, Error> {
         WireFormat::Chat => {
             begin(&mut body, &chat::start(inputs), "messages")?;
             for group in groups(inputs, chat::joins) {
-                add(&mut body, chat::entry(group, inputs))?;
+                let entry = chat::entry(group, inputs);
+                add(&mut body, with_pictures(inputs, group, entry)?)?;
             }
             end(&mut body, &chat::rest(inputs))?;
         }
         WireFormat::Responses => {
             begin(&mut body, &responses::start(inputs), "input")?;
             for message in inputs.messages {
-                add(&mut body, responses::items(message, inputs))?;
+                let group = std::slice::from_ref(message);
+                let items = responses::items(message, inputs).into_iter();
+                for item in items {
+                    add(&mut body, with_pictures(inputs, group, Some(item))?)?;
+                }
             }
             end(&mut body, &responses::rest(inputs))?;
         }
@@ -32,14 +37,16 @@ pub(super) fn write(inputs: &RequestInputs<'_>) -> Result<Vec<u8>, Error> {
             let groups = groups(inputs, is_of_same_speaker);
             for (at, group) in groups.iter().enumerate() {
                 let is_newest = at + 1 == groups.len();
-                add(&mut body, anthropic::entry(group, is_newest, inputs))?;
+                let entry = anthropic::entry(group, is_newest, inputs);
+                add(&mut body, with_pictures(inputs, group, entry)?)?;
             }
             end(&mut body, &anthropic::rest(inputs))?;
         }
         WireFormat::Gemini => {
             begin(&mut body, &gemini::START, "contents")?;
             for group in groups(inputs, is_of_same_speaker) {
-                add(&mut body, gemini::entry(group, inputs))?;
+                let entry = gemini::entry(group, inputs);
+                add(&mut body, with_pictures(inputs, group, entry)?)?;
             }
             end(&mut body, &gemini::rest(inputs))?;
         }
@@ -70,6 +77,33 @@ fn add<T: Serialize>(
         to_writer(&mut *body, &element)?;
     }
     Ok(())
+}
+
+/// An entry as it is sent: that of the task with its pictures.
+fn with_pictures<T: Serialize>(
+    inputs: &RequestInputs<'_>,
+    group: &[&Arc<Message>],
+    entry: Option<T>,
+) -> Result<Option<Sent<T>>, Error> {
+    let is_task = matches!(
+        group.first().map(|first| &***first),
+        Some(Message::Task { .. })
+    );
+    let Some(entry) = entry else { return Ok(None) };
+    if !is_task || inputs.pictures.is_empty() {
+        return Ok(Some(Sent::Plain(entry)));
+    }
+    let mut value = to_value(&entry)?;
+    pictures::add(inputs.access.wire, &mut value, inputs.pictures);
+    Ok(Some(Sent::WithPictures(value)))
+}
+
+/// An entry of the list.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Sent<T> {
+    Plain(T),
+    WithPictures(Value),
 }
 
 /// Closes the list, and the object with these further fields.

@@ -6,6 +6,7 @@ mod body;
 mod chat;
 mod gemini;
 mod meter;
+mod pictures;
 mod reasoning_state;
 mod responses;
 mod speaker;
@@ -24,6 +25,7 @@ use crate::session::Response;
 use crate::tool::{Arguments, ToolCall};
 use assembly::{Assembly, Reply};
 pub use meter::{Meter, Metered, cost_of_sending};
+pub use pictures::Picture;
 use reasoning_state::ReasoningState;
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
@@ -47,6 +49,8 @@ pub struct Model<T> {
     number: u64,
     /// Whether the API is asked for encrypted reasoning, to be sent back.
     encrypted: bool,
+    /// The pictures of the task, until the model refuses them.
+    pictures: Vec<Picture>,
     kept: ReasoningState,
 }
 
@@ -61,6 +65,7 @@ struct RequestInputs<'a> {
     stream: bool,
     most_tokens: Option<usize>,
     encrypted: bool,
+    pictures: &'a [Picture],
     kept: &'a ReasoningState,
 }
 
@@ -86,8 +91,15 @@ impl<T: Transport> Model<T> {
             access: access.clone(),
             number: 0,
             encrypted: true,
+            pictures: Vec::new(),
             kept: ReasoningState::default(),
         }
+    }
+
+    /// The same with the pictures of the task.
+    #[must_use]
+    pub fn with_pictures(self, pictures: Vec<Picture>) -> Self {
+        Self { pictures, ..self }
     }
 
     /// Requests one response. Dropping the future ends the request.
@@ -98,6 +110,9 @@ impl<T: Transport> Model<T> {
         loop {
             match self.ask_once(messages).await {
                 Err(error) if self.encrypted && has_no_thoughts(&error) => self.encrypted = false,
+                Err(error) if !self.pictures.is_empty() && pictures::are_refused(&error) => {
+                    self.pictures.clear();
+                }
                 // A provider may refuse what it signed after an earlier message was shortened.
                 Err(error) if self.kept.any() && refuses_reasoning(&error) => self.kept.clear(),
                 outcome => return outcome,
@@ -123,6 +138,7 @@ impl<T: Transport> Model<T> {
             stream: self.stream,
             most_tokens: self.most_tokens,
             encrypted: self.encrypted,
+            pictures: &self.pictures,
             kept: &self.kept,
         });
         body.map_err(|error| {

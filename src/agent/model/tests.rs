@@ -60,6 +60,7 @@ fn request(model: &str) -> Value {
         stream: true,
         most_tokens: Some(100),
         encrypted: true,
+        pictures: &[],
         kept: &kept,
     });
     let mut body: Value = serde_json::from_slice(&body.unwrap()).unwrap();
@@ -279,6 +280,7 @@ fn next_request(model: &str, events: &[Value]) -> Value {
         stream: true,
         most_tokens: Some(100),
         encrypted: true,
+        pictures: &[],
         kept: &kept,
     });
     serde_json::from_slice(&body.unwrap()).unwrap()

@@ -23,6 +23,7 @@ fn input(purpose: Purpose<'_>) -> PromptInput<'_> {
         }],
         notes: "",
         instructions: Some("Speak British English."),
+        pictures: Vec::new(),
         output: None,
         part: Part::Implement,
         purpose,

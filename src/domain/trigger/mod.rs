@@ -14,6 +14,7 @@ pub mod job_log;
 pub mod marker;
 pub mod payload;
 pub mod phrase;
+pub mod picture;
 pub mod place;
 pub mod refname;
 pub mod review;

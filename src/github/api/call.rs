@@ -43,6 +43,13 @@ impl Call {
         call
     }
 
+    /// A GET of the file at this address, which may have at most this number of bytes.
+    pub(super) fn file(address: String, most: usize) -> Self {
+        let mut call = Self::get(address);
+        call.request.keep = Keep::AtMost(most);
+        call
+    }
+
     /// A request with a JSON body.
     ///
     /// # Errors

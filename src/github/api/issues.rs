@@ -1,6 +1,6 @@
 //! Issues.
 
-use super::call::or_default;
+use super::call::{Call, or_default};
 use super::client::Repo;
 use super::error::Error;
 use super::policy::Kind;
@@ -45,6 +45,16 @@ impl Repo {
             &body,
         )
         .await
+    }
+
+    /// The file at an address that is on a host of GitHub. Only the API's and the pages' own hosts get the token, also
+    /// after a redirection.
+    ///
+    /// # Errors
+    /// See [`Error`]; also for more than `most` bytes.
+    pub async fn file(&self, address: &str, most: usize) -> Result<Vec<u8>, Error> {
+        let call = Call::file(address.to_owned(), most);
+        Ok(self.client.answer(&call).await?.body)
     }
 
     /// An issue or pull request by its number.

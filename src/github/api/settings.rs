@@ -9,7 +9,9 @@ pub struct Settings {
     /// The root of the REST API, as in `GITHUB_API_URL`: `https://api.github.com` or
     /// `https://HOST/api/v3`. Plain http only on a loopback address.
     pub api_url: String,
-    /// The token, which is sent only to that URL.
+    /// The address of the pages, as in `GITHUB_SERVER_URL`.
+    pub server_url: String,
+    /// The token, which is sent only to these two.
     pub token: SecretString,
     /// The limits of requests.
     pub limits: Limits,

@@ -31,6 +31,7 @@ pub(super) struct Transport {
     crab: OnceLock<Octocrab>,
     connector: Connector,
     root: Uri,
+    server: Option<Uri>,
     graphql: String,
     token: HeaderValue,
     secret: SecretString,
@@ -40,7 +41,7 @@ pub(super) struct Transport {
 #[derive(Debug, Clone)]
 pub(super) struct HttpRequest {
     pub(super) method: Method,
-    /// The path below the API's root, starting with `/`, with its query.
+    /// The path below the API's root, starting with `/`, with its query, or the address of a file.
     pub(super) path: String,
     pub(super) body: Option<Vec<u8>>,
     /// The part of the response's body that is kept.
@@ -52,6 +53,8 @@ pub(super) struct HttpRequest {
 pub(super) enum Keep {
     /// The whole body. More than [`MAX_BODY_BYTES`] is an error.
     Whole,
+    /// The whole body. More than this number of bytes is an error.
+    AtMost(usize),
     /// The last bytes, up to this number.
     Tail(usize),
 }
@@ -91,6 +94,7 @@ impl Transport {
             crab: OnceLock::new(),
             connector: Connector::new(network, None),
             root,
+            server: settings.server_url.parse().ok(),
             graphql: graphql_address(text),
             token,
             secret: settings.token.clone(),
@@ -110,7 +114,10 @@ impl Transport {
     async fn follow(&self, request: &HttpRequest) -> Result<HttpResponse, TransportError> {
         let address = match request.path.as_str() {
             "/graphql" => self.graphql.clone(),
-            path => format!("{}{path}", self.root.to_string().trim_end_matches('/')),
+            path if path.starts_with('/') => {
+                format!("{}{path}", self.root.to_string().trim_end_matches('/'))
+            }
+            file => file.to_owned(),
         };
         let mut to = parsed(&address)?;
         for _ in 0..=REDIRECTIONS {
@@ -170,12 +177,21 @@ impl Transport {
         to.scheme() == self.root.scheme() && to.authority() == self.root.authority()
     }
 
+    /// Whether a file is on the host of the pages, which takes the token as well.
+    fn is_page(&self, request: &HttpRequest, to: &Uri) -> bool {
+        let is_server =
+            |server: &Uri| to.scheme() == server.scheme() && to.authority() == server.authority();
+        !request.path.starts_with('/') && self.server.as_ref().is_some_and(is_server)
+    }
+
     async fn once(&self, request: &HttpRequest, to: &Uri) -> Result<Response, TransportError> {
         let mut built = Request::builder()
             .method(request.method.clone())
             .uri(to)
             .header(USER_AGENT, concat!("sprag/", env!("CARGO_PKG_VERSION")));
-        if self.is_home(to) {
+        if self.is_page(request, to) {
+            built = built.header(AUTHORIZATION, &self.token);
+        } else if self.is_home(to) {
             built = built
                 .header(AUTHORIZATION, &self.token)
                 .header(ACCEPT, "application/vnd.github+json")
@@ -244,6 +260,7 @@ type Response = hyper::Response<Body>;
 async fn kept(body: Body, keep: Keep) -> Result<Vec<u8>, TransportError> {
     let most = match keep {
         Keep::Whole => MAX_BODY_BYTES,
+        Keep::AtMost(most) => most,
         Keep::Tail(_) => usize::MAX,
     };
     let mut body = BoundedBody::new(body, most);

@@ -8,7 +8,7 @@ use crate::domain::trigger::marker::{self, State};
 use crate::domain::trigger::payload::DiffLines;
 use crate::domain::trigger::run_name::RunName;
 use crate::domain::trigger::triage::Candidate;
-use crate::domain::trigger::{Refusal, Request, issue, job_log};
+use crate::domain::trigger::{Refusal, Request, clean, issue, job_log, picture};
 use crate::github::api::{ChangedFile, Error, Identity, Job, PullFacts as Pull, Repo};
 use crate::github::request::{Page, RunRequest};
 
@@ -199,6 +199,37 @@ impl EventLookup<'_> {
             Some(Err(error)) => note("The failed jobs could not be read", &error),
         }
         context
+    }
+
+    /// Fetches the pictures in the text of an issue. What is left out becomes a note.
+    pub async fn pictures(&self, text: &str, request: &mut RunRequest) {
+        let server = request.context.place.server_url.clone();
+        for (count, address) in picture::addresses(text).into_iter().enumerate() {
+            let fetched = match () {
+                () if count >= picture::MAX_PICTURES => Err("there are more than eight".to_owned()),
+                () if !picture::is_on_github(&address, &server) => {
+                    Err("it is not on a host of GitHub".to_owned())
+                }
+                () => self.picture(&address).await,
+            };
+            match fetched {
+                Ok(bytes) => request.pictures.push(bytes),
+                Err(why) => {
+                    let address = clean::clean_line(&address, 200);
+                    let note = format!("The picture {address} is left out: {why}");
+                    request.context.notes.push(note);
+                }
+            }
+        }
+    }
+
+    async fn picture(&self, address: &str) -> Result<Vec<u8>, String> {
+        let fetched = self.repo.file(address, picture::MAX_PICTURE_BYTES).await;
+        let bytes = fetched.map_err(|error| error.to_string())?;
+        match picture::media_type(&bytes) {
+            Some(_) => Ok(bytes),
+            None => Err("it is no PNG, JPEG, GIF or WebP".to_owned()),
+        }
     }
 
     /// Completes a review that an earlier event contained: its text, without the threads that are resolved by

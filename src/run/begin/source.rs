@@ -500,6 +500,7 @@ pub(crate) async fn of_issue(
     let resolved = lookup.resolve_references(&mut plan.plan, None).await;
     resolved.map_err(|refusal| Error::usage(refusal.to_string()).hint(refusal.remedy()))?;
     request.context.notes = plan.notes;
+    lookup.pictures(&found.body, &mut request).await;
     let day = jiff::Timestamp::now().strftime("%Y-%m-%d").to_string();
     request.state = request.state.begin(&Begin {
         day: &day,

@@ -36,6 +36,8 @@ pub enum Folder {
     Checks,
     /// Patches with the work of failed tasks.
     Patches,
+    /// The pictures of the issue.
+    Pictures,
     /// Files that only Sprag reads.
     State,
     /// The private git directory. The module `git` defines its layout.
@@ -49,6 +51,7 @@ impl Folder {
         Self::Prompts,
         Self::Checks,
         Self::Patches,
+        Self::Pictures,
         Self::State,
     ];
 
@@ -59,6 +62,7 @@ impl Folder {
             Self::Prompts => "prompts",
             Self::Checks => "verify",
             Self::Patches => "patches",
+            Self::Pictures => "pictures",
             Self::State => "state",
             Self::Git => "git",
         }
@@ -118,6 +122,8 @@ pub enum RunFile<'a> {
     TurnMessage(u32),
     /// A patch with the work of a failed task.
     Patch(&'a str),
+    /// A picture of the issue, with its kind.
+    Picture(u32, &'a str),
     /// The report in one of the formats of `sprag report`.
     Report(Format),
     /// The changes of the run's commits, for people.
@@ -189,6 +195,7 @@ impl RunFile<'_> {
             RunFile::Prompt(1),
             RunFile::TurnMessage(1),
             RunFile::Patch("TASK"),
+            RunFile::Picture(1, "png"),
         ];
         files.extend(reports);
         files.extend([
@@ -230,6 +237,7 @@ impl RunFile<'_> {
             | Self::OrderlyEnd
             | Self::OnGithub
             | Self::Matcher(_)
+            | Self::Picture(..)
             | Self::Report(Format::Json)
             | Self::Bundle
             | Self::Ended
@@ -296,6 +304,10 @@ impl RunFile<'_> {
             Self::Prompt(number) => made(format!("prompts/{number:02}.md"), BEFORE_EVENT),
             Self::TurnMessage(number) => made(format!("turns/{number:02}-final.md"), BEFORE_EVENT),
             Self::Patch(task) => made(format!("patches/{task}.patch"), BEFORE_EVENT),
+            Self::Picture(number, kind) => made(
+                format!("pictures/{number:02}.{kind}"),
+                "before the first event",
+            ),
             Self::Report(format) => whole(format.file(), AT_END),
             Self::Commits => derived("commits.patch".to_owned(), "at the end, before the report"),
             Self::Bundle => derived(

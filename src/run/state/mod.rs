@@ -15,6 +15,7 @@ pub mod notes;
 pub(crate) mod orderly_end;
 pub mod parts;
 pub mod past_runs;
+pub mod pictures;
 pub mod places;
 pub mod plan_state;
 pub mod runner_files;

@@ -13,6 +13,7 @@ use crate::run::begin::isolation::Purpose;
 use crate::run::state::directory::Log;
 use crate::run::state::layout::RunFile;
 use crate::run::state::parts::Parts;
+use crate::run::state::pictures;
 use crate::run::state::task::TaskRun;
 use crate::run::steps::agent_end::AgentEnd;
 use crate::run::steps::heartbeat::{Heartbeat, beating};
@@ -72,6 +73,7 @@ pub(crate) async fn run_builtin(
         agent,
         name,
         prompt: prompt.text,
+        pictures: pictures::for_model(&pictures::saved(&setup.run_dir)),
         work_tree: &work_tree,
         transport: Http::new(&setup.network, idle),
         host: &shell,

@@ -7,9 +7,10 @@ use crate::domain::draft::{Draft, MAX_DRAFTS, Problem, of_message, prompt, stem}
 use crate::domain::event::{EventKind, RetryKind};
 use crate::domain::outcome::{Outcome, short};
 use crate::domain::plan::Task;
+use crate::domain::prompt::pictures;
 use crate::domain::protected_paths::ProtectedPaths;
 use crate::domain::snapshot::{RevId, Snapshot};
-use crate::domain::text::one_line;
+use crate::domain::text::{add_paragraph, one_line};
 use crate::git::{PlanContent, RawSnapshot, display_path, display_paths, path_within};
 use crate::permit::Committable;
 use crate::report::text::block;
@@ -17,6 +18,7 @@ use crate::run::begin::draft_request::{DraftRequest, Written};
 use crate::run::state::directory::write_atomically;
 use crate::run::state::layout::RunFile;
 use crate::run::state::parts::Parts;
+use crate::run::state::pictures::names;
 use crate::run::state::setup::interruption;
 use crate::run::state::task::{TaskRun, TaskStart};
 use crate::run::state::work_tree::{SnapshotPair, head_of};
@@ -101,7 +103,10 @@ async fn drafted(
                 why,
             ));
         }
-        let text = prompt(&wanted.request, problem.as_ref());
+        let mut text = prompt(&wanted.request, problem.as_ref());
+        if let Some(section) = pictures(&names(&parts.setup.run_dir)) {
+            add_paragraph(&mut text, &section);
+        }
         match lasting_turn(parts, run, number, &text).await? {
             Turn::Draft(draft) => return Ok(Ok(*draft)),
             Turn::Ended(outcome) => return Ok(Err(outcome)),

@@ -15,6 +15,7 @@ use crate::domain::snapshot::{Head, Snapshot};
 use crate::error::with_causes;
 use crate::run::state::layout::RunFile;
 use crate::run::state::parts::Parts;
+use crate::run::state::pictures;
 use crate::run::state::plan_state::PlanState;
 use crate::run::state::task::TaskRun;
 use crate::run::state::work_tree::changed_paths;
@@ -77,6 +78,7 @@ pub(crate) fn write_prompt(
     resumed: bool,
 ) -> anyhow::Result<Prompt> {
     let notes = parts.notes.shown(run.task.id.as_str());
+    let pictures = pictures::names(&parts.setup.run_dir);
     let diff = match run.row(key).expect {
         Expect::Acceptable => diff(parts),
         Expect::Pass | Expect::Fail | Expect::Answer => Diff::default(),
@@ -94,6 +96,7 @@ pub(crate) fn write_prompt(
         run,
         (key, purpose),
         (&notes, &diff, &status),
+        &pictures,
         resumed,
     );
     keep_prompt(parts, text)
@@ -122,6 +125,7 @@ fn prompt_text(
     run: &TaskRun<'_>,
     (key, purpose): (TurnKey, &TurnPurpose),
     (notes, diff, status): (&str, &Diff, &str),
+    pictures: &[String],
     resumed: bool,
 ) -> String {
     let state = &run.journal.state;
@@ -147,6 +151,7 @@ fn prompt_text(
         part,
         purpose,
     );
+    input.pictures = pictures.to_vec();
     input.output = run.output(key).map(|schema| Output {
         schema,
         misfit: match &state.output {
@@ -194,6 +199,7 @@ fn input<'a>(
         pending: others(false),
         notes,
         instructions,
+        pictures: Vec::new(),
         output: None,
         part,
         purpose,

@@ -21,6 +21,7 @@ mod names;
 mod outcomes;
 mod partial_clones;
 mod plans;
+mod pictures;
 mod pushes;
 mod questions;
 mod queues;

@@ -96,6 +96,10 @@ fn kept(wire: WireFormat) -> ReasoningState {
 
 /// The text of a request.
 fn written(model: &str, messages: &[Message]) -> String {
+    with_pictures(model, messages, &[])
+}
+
+fn with_pictures(model: &str, messages: &[Message], pictures: &[Picture]) -> String {
     let access = access(model);
     let messages = shared(messages.iter().cloned());
     let messages: Vec<&Arc<Message>> = messages.iter().collect();
@@ -106,6 +110,7 @@ fn written(model: &str, messages: &[Message]) -> String {
         stream: true,
         most_tokens: Some(100),
         encrypted: true,
+        pictures,
         kept: &kept(access.wire),
     });
     String::from_utf8(body.unwrap()).unwrap()
@@ -332,5 +337,50 @@ fn names_of_tools_that_do_not_exist_are_sent_as_names() {
             assert_eq!(text.matches(&field).count(), times, "{model}: {text}");
             assert_eq!(text.matches("\"name\":").count(), times, "{model}: {text}");
         }
+    }
+}
+
+#[test]
+fn pictures_precede_the_text_of_the_task() {
+    let picture = Picture {
+        media_type: "image/png",
+        base64: "QUJD".into(),
+    };
+    let url = "data:image/png;base64,QUJD";
+    for (model, list, parts, expected) in [
+        (
+            "openrouter/m",
+            "messages",
+            "content",
+            json!([{"type": "image_url", "image_url": {"url": url}}, {"type": "text", "text": "task"}]),
+        ),
+        (
+            "openai/m",
+            "input",
+            "content",
+            json!([{"type": "input_image", "image_url": url}, {"type": "input_text", "text": "task"}]),
+        ),
+        (
+            "anthropic/m",
+            "messages",
+            "content",
+            json!([
+                {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "QUJD"}},
+                {"type": "text", "text": "task"},
+            ]),
+        ),
+        (
+            "gemini/m",
+            "contents",
+            "parts",
+            json!([{"inlineData": {"mimeType": "image/png", "data": "QUJD"}}, {"text": "task"}]),
+        ),
+    ] {
+        let text = with_pictures(model, &session(), std::slice::from_ref(&picture));
+        let body: Value = serde_json::from_str(&text).unwrap();
+        let mut entries = body[list].as_array().unwrap().iter();
+        let task = entries.find(|entry| entry["role"] == "user").unwrap();
+        assert_eq!(task[parts], expected, "{model}");
+        assert_eq!(text.matches("QUJD").count(), 1);
     }
 }

@@ -86,6 +86,7 @@ impl Server {
         let client = Client::new(
             Settings {
                 api_url: self.url.clone(),
+                server_url: String::new(),
                 token: TOKEN.into(),
                 limits,
             },

@@ -135,6 +135,7 @@ async fn a_limit_holds_for_other_clients_when_the_one_that_met_it_is_abandoned()
     let live = Client::new(
         Settings {
             api_url: server.url.clone(),
+            server_url: String::new(),
             token: TOKEN.into(),
             limits: patient,
         },
@@ -362,6 +363,7 @@ async fn nothing_listens_there() {
     let client = Client::new(
         Settings {
             api_url,
+            server_url: String::new(),
             token: TOKEN.into(),
             limits,
         },
@@ -403,6 +405,7 @@ fn a_token_goes_over_https_or_to_this_machine() {
         Client::new(
             Settings {
                 api_url,
+                server_url: String::new(),
                 token: TOKEN.into(),
                 limits: limits(),
             },
@@ -433,6 +436,7 @@ fn a_token_goes_over_https_or_to_this_machine() {
         Client::new(
             Settings {
                 api_url: "https://api.github.com".to_owned(),
+                server_url: String::new(),
                 token: "a\nb".into(),
                 limits: limits()
             },
@@ -469,6 +473,7 @@ async fn https_goes_through_the_proxy_and_not_for_hosts_without_one() {
         };
         let settings = Settings {
             api_url: "https://github.invalid".to_owned(),
+            server_url: String::new(),
             token: TOKEN.into(),
             limits,
         };

@@ -78,6 +78,10 @@ impl Inner {
         if request.path().starts_with(actions::LOGS) {
             return Reply::Answer(self.log(request.path()));
         }
+        if let Some(file) = self.state.files.get(request.path()) {
+            self.state.file_requests.push(request.clone());
+            return Reply::Answer(file.clone());
+        }
         let of_enterprise = self.state.enterprise.then(|| of_enterprise(request));
         let request = of_enterprise.as_ref().unwrap_or(request);
         let read = self.read(request);

@@ -1,6 +1,7 @@
 //! What the model knows: one repository and what hangs on it.
 
 use super::auth::ACTIONS;
+use crate::support::http::{Request, Response};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -60,6 +61,10 @@ pub struct State {
     pub actions_may_open_pulls: bool,
     /// The primary rate limit.
     pub rate: Rate,
+    /// Files of users on the pages' host, by path.
+    pub files: BTreeMap<String, Response>,
+    /// The requests for them.
+    pub file_requests: Vec<Request>,
     /// Seconds by which GitHub's clock is ahead of this machine's.
     pub clock_ahead: i64,
     last_id: u64,
@@ -289,6 +294,8 @@ impl Default for State {
                 remaining: 1000,
                 reset_in: 2400,
             },
+            files: BTreeMap::new(),
+            file_requests: Vec::new(),
             clock_ahead: 0,
             last_id: 1000,
         }
