@@ -18,7 +18,7 @@
 
 use super::output::{self, Chunks, OpenCalls, is_session_id};
 use super::turn::{ExitFacts, TurnReader, TurnRequest};
-use super::{json, text};
+use super::{json, mcp, text};
 use crate::domain::agent::{
     AgentEvent, AgentReport, ApiError, ApiErrorClass, TodoItem, UsageBasis,
 };
@@ -48,6 +48,8 @@ pub struct Reader {
     work_tree: String,
     prompt: String,
     may_write: bool,
+    /// The MCP servers of the session.
+    servers: Vec<Value>,
     /// The session of an earlier turn, which this turn continues.
     earlier: Option<String>,
     can_load: bool,
@@ -74,6 +76,7 @@ impl Reader {
             work_tree: request.directory.to_string_lossy().into_owned(),
             prompt: prompt.to_owned(),
             may_write: request.may_write,
+            servers: mcp::of_session(request),
             earlier: request.resumable().map(str::to_owned),
             can_load: false,
             prompted: false,
@@ -156,7 +159,10 @@ impl Reader {
             });
         }
         self.can_load = json::flag(result, "/agentCapabilities/loadSession");
-        let mut params = json!({ "cwd": self.work_tree, "mcpServers": [] });
+        let reaches_urls = json::flag(result, "/agentCapabilities/mcpCapabilities/http");
+        let mut servers = std::mem::take(&mut self.servers);
+        servers.retain(|server| reaches_urls || server.get("url").is_none());
+        let mut params = json!({ "cwd": self.work_tree, "mcpServers": servers });
         match self.earlier.clone().filter(|_| self.can_load) {
             Some(session) => {
                 params["sessionId"] = session.into();

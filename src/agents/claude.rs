@@ -7,6 +7,7 @@
 mod todo;
 
 use super::gateway::{ANTHROPIC, BehindGateway};
+use super::mcp::Form;
 use super::output::{self, OpenCalls};
 use super::spec::{CliSpec, LoginFiles, Package, Variable};
 use super::turn::{
@@ -121,6 +122,11 @@ fn invocation(request: &TurnRequest<'_>) -> Invocation {
         .into();
     let permissions = permissions(request);
     args.extend(permissions.iter().map(OsString::from));
+    if permissions == EDITS {
+        let tools = request.mcp.iter();
+        let tools = tools.map(|server| format!("--allowedTools=mcp__{}", server.name).into());
+        args.extend(tools);
+    }
     if !request.overrides(&["--disallowedTools", "--disallowed-tools", "--tools"]) {
         args.push(format!("--disallowedTools={DISALLOWED}").into());
     }
@@ -148,6 +154,15 @@ fn invocation(request: &TurnRequest<'_>) -> Invocation {
         args.push(format!("--json-schema={schema}").into());
     }
     args.extend(repository_files(request));
+    let servers = request.scratch.join("mcp.json");
+    let mut files = Vec::new();
+    if !request.mcp.is_empty() {
+        let mut arg = OsString::from("--mcp-config=");
+        arg.push(&servers);
+        args.push(arg);
+        let named = serde_json::json!({ "mcpServers": Form::Claude.servers(request.mcp) });
+        files.push((servers, named.to_string()));
+    }
     if let Some(session) = request.resumable() {
         args.push(format!("--resume={session}").into());
     }
@@ -158,7 +173,7 @@ fn invocation(request: &TurnRequest<'_>) -> Invocation {
         env: env(request, permissions == BYPASS),
         stdin: Stdin::Prompt,
         final_message_file: None,
-        files: Vec::new(),
+        files,
     }
 }
 
@@ -186,6 +201,8 @@ fn repository_files(request: &TurnRequest<'_>) -> Vec<OsString> {
     args
 }
 
+const EDITS: &[&str] = &["--permission-mode=acceptEdits", "--allowedTools=Bash"];
+
 const BYPASS: &[&str] = &["--permission-mode=bypassPermissions"];
 
 /// In an outer sandbox, a role that writes may do everything. Otherwise it may edit only in the work tree. It
@@ -202,7 +219,7 @@ fn permissions(request: &TurnRequest<'_>) -> &'static [&'static str] {
         _ if request.overrides(OVERRIDES) => &[],
         (_, false) => READ_ONLY,
         (OwnSandbox::Off, true) => BYPASS,
-        (OwnSandbox::On, true) => &["--permission-mode=acceptEdits", "--allowedTools=Bash"],
+        (OwnSandbox::On, true) => EDITS,
     }
 }
 

@@ -13,6 +13,7 @@ use crate::domain::agent::{
     AgentEvent, AgentReport, ApiError, ApiErrorClass, TodoItem, TodoStatus, Usage, UsageBasis,
 };
 use crate::domain::api_error::{classify, classify_final};
+use crate::domain::mcp::{Header, McpKind, McpServer};
 use serde_json::Value;
 use std::ffi::OsString;
 
@@ -109,6 +110,7 @@ fn invocation(request: &TurnRequest<'_>) -> Invocation {
             .iter()
             .flat_map(|setting| ["-c".into(), (*setting).into()]),
     );
+    args.extend(servers(request.mcp));
     args.extend(sandbox(request).iter().map(OsString::from));
     args.extend(request.model_argument(&["-m", "--model"]));
     // The API refuses other schemas.
@@ -151,6 +153,36 @@ fn sandbox(request: &TurnRequest<'_>) -> &'static [&'static str] {
         (OwnSandbox::On, true) => &["--sandbox", "workspace-write"],
         (OwnSandbox::On, false) => &["--sandbox", "read-only"],
     }
+}
+
+/// The MCP servers as overrides of the configuration. Without a person to ask, their tools are approved.
+fn servers(servers: &[McpServer]) -> Vec<OsString> {
+    let text = |value: &str| Value::from(value).to_string();
+    let mut settings = Vec::new();
+    for server in servers {
+        let mut set = |key: &str, value: String| {
+            settings.push(format!("mcp_servers.{}.{key}={value}", server.name));
+        };
+        match &server.kind {
+            McpKind::Command { command, args, env } => {
+                set("command", text(command));
+                set("args", Value::from(args.clone()).to_string());
+                set("env_vars", Value::from(env.clone()).to_string());
+            }
+            McpKind::Url { url, headers } => {
+                set("url", text(url));
+                let pair =
+                    |header: &Header| format!("{}={}", text(&header.name), text(&header.variable));
+                let pairs: Vec<String> = headers.iter().map(pair).collect();
+                set("env_http_headers", format!("{{{}}}", pairs.join(",")));
+            }
+        }
+        set("default_tools_approval_mode", text("approve"));
+    }
+    let pairs = settings.into_iter();
+    pairs
+        .flat_map(|setting| ["-c".into(), setting.into()])
+        .collect()
 }
 
 /// `codex exec` reads its key only from `CODEX_API_KEY`, while users set `OPENAI_API_KEY`.

@@ -7,6 +7,7 @@
 //! status `success` and its exit code as text.
 
 use super::gateway::{BehindGateway, GEMINI};
+use super::mcp::Form;
 use super::output::{self, Chunks, OpenCalls};
 use super::spec::{CliSpec, LoginFiles, Package, Variable};
 use super::turn::{ExitFacts, Invocation, Stdin, TurnReader, TurnRequest};
@@ -119,6 +120,9 @@ fn settings(request: &TurnRequest<'_>) -> Value {
     });
     if request.base_env_has("GEMINI_API_KEY") && !request.base_env_has(VERTEX) {
         settings["security"]["auth"]["selectedType"] = "gemini-api-key".into();
+    }
+    if !request.mcp.is_empty() {
+        settings["mcpServers"] = Form::Gemini.servers(request.mcp);
     }
     settings
 }

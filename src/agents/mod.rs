@@ -13,6 +13,7 @@ pub mod gateway;
 mod gemini;
 mod json;
 mod key_names;
+mod mcp;
 mod opencode;
 mod output;
 mod qwen;

@@ -4,6 +4,7 @@
 //! line; tokens and cost are those of a step and must be added up; an API error is a separate event, and the
 //! exit code is 1; after a refused tool call it exits with 0 and no further message.
 
+use super::mcp::Form;
 use super::output;
 use super::spec::{CliSpec, LoginFiles, Package, Variable};
 use super::turn::{ExitFacts, Invocation, Stdin, TurnReader, TurnRequest};
@@ -78,14 +79,32 @@ fn invocation(request: &TurnRequest<'_>) -> Invocation {
     let reads = ("OPENCODE_PERMISSION", OsStr::new(READ_ONLY));
     let no_update = ("OPENCODE_DISABLE_AUTOUPDATE", OsStr::new("1"));
     let reads = (!request.may_write).then_some(reads);
+    let mut env = request.unset([no_update].into_iter().chain(reads));
+    env.extend(servers(request));
     Invocation {
         program: SPEC.program.into(),
         args,
-        env: request.unset([no_update].into_iter().chain(reads)),
+        env,
         stdin: Stdin::Prompt,
         final_message_file: None,
         files: Vec::new(),
     }
+}
+
+/// The user's configuration with the MCP servers.
+fn servers(request: &TurnRequest<'_>) -> Option<(OsString, OsString)> {
+    if request.mcp.is_empty() {
+        return None;
+    }
+    let own = request.base_env_value(CONFIG).and_then(OsStr::to_str);
+    let mut config: Value = serde_json::from_str(own.unwrap_or("{}")).ok()?;
+    let mcp = config.as_object_mut()?.entry("mcp");
+    let mcp = mcp.or_insert_with(|| Value::Object(serde_json::Map::new()));
+    let Value::Object(servers) = Form::Opencode.servers(request.mcp) else {
+        return None;
+    };
+    mcp.as_object_mut()?.extend(servers);
+    Some((CONFIG.into(), config.to_string().into()))
 }
 
 /// Reads the stdout of one turn.

@@ -7,6 +7,7 @@
 
 use super::gateway::{BehindGateway, OPENAI};
 use super::gemini::shared_arguments;
+use super::mcp::Form;
 use super::output::{self, OpenCalls};
 use super::spec::{CliSpec, LoginFiles, Package, Variable};
 use super::turn::{ExitFacts, Invocation, Stdin, TurnReader, TurnRequest};
@@ -82,7 +83,17 @@ fn invocation(request: &TurnRequest<'_>) -> Invocation {
         env: request.unset([("QWEN_CODE_SYSTEM_DEFAULTS_PATH", defaults.as_os_str())]),
         stdin: Stdin::Prompt,
         final_message_file: None,
-        files: vec![(defaults, SETTINGS.to_owned())],
+        files: vec![(defaults, settings(request))],
+    }
+}
+
+fn settings(request: &TurnRequest<'_>) -> String {
+    let servers = Form::Gemini.servers(request.mcp);
+    match SETTINGS.strip_suffix('}') {
+        Some(settings) if !request.mcp.is_empty() => {
+            format!("{settings},\"mcpServers\":{servers}}}")
+        }
+        _ => SETTINGS.to_owned(),
     }
 }
 

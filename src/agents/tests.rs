@@ -39,6 +39,7 @@ pub(super) fn request() -> TurnRequest<'static> {
         own_sandbox: OwnSandbox::On,
         repository_files: RepositoryFiles::AsTheyAre,
         is_root: false,
+        mcp: &[],
         output_schema: None,
         base_env: &[],
     }

@@ -3,6 +3,7 @@
 use super::output;
 use crate::domain::agent::{AgentEvent, AgentReport, ApiError, ApiErrorClass};
 use crate::domain::api_error::classify;
+use crate::domain::mcp::McpServer;
 use crate::domain::output_schema::OutputSchema;
 use crate::process::Dialogue;
 use std::ffi::{OsStr, OsString};
@@ -47,6 +48,8 @@ pub struct TurnRequest<'a> {
     pub repository_files: RepositoryFiles,
     /// Whether the process will run as root.
     pub is_root: bool,
+    /// The MCP servers that the agent gets.
+    pub mcp: &'a [McpServer],
     /// The JSON Schema for the final message, in a turn that only asks for this value.
     pub output_schema: Option<&'a OutputSchema>,
     /// The environment that the process gets. Variables in it are not set again.

@@ -1,5 +1,6 @@
 //! The configuration file, `.sprag/config.yaml`: the settings for every run in a repository.
 
+use super::mcp::{McpServer, read_servers};
 use super::plan::{PLAN_KEYS, text_of};
 use super::settings::{self, NAMES, Settings};
 use super::suggest::unknown_key;
@@ -13,6 +14,8 @@ pub struct ConfigFile {
     pub settings: Settings,
     /// Commands that run once before the first turn, before those of the plan.
     pub setup: Vec<String>,
+    /// MCP servers for the agents.
+    pub mcp: Vec<McpServer>,
 }
 
 /// Reads a configuration file. An empty file sets nothing.
@@ -42,6 +45,7 @@ fn read_config(text: &str) -> Result<ConfigFile, Fault> {
         match entry.key.as_str() {
             "$schema" => {}
             "setup" => config.setup = settings::read_setup(&entry.value)?,
+            "mcp" => config.mcp = read_servers(&entry.value)?,
             key => {
                 if config.settings.read_entry(entry)?.is_none() {
                     return Err(Fault::new(entry.key_at, unknown(key)));
@@ -56,7 +60,7 @@ fn unknown(key: &str) -> String {
     if PLAN_KEYS.contains(&key) {
         return format!("`{key}` belongs in a plan, not in the configuration");
     }
-    let known = NAMES.iter().map(|(name, _)| *name).chain(["setup"]);
+    let known = NAMES.iter().map(|(name, _)| *name).chain(["setup", "mcp"]);
     unknown_key(key, "the configuration", known, "config")
 }
 
@@ -73,6 +77,7 @@ mod tests {
                 ..Settings::default()
             },
             setup: vec!["npm ci".to_owned(), "make".to_owned()],
+            mcp: Vec::new(),
         };
         assert_eq!(parsed, expected);
     }

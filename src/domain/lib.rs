@@ -21,6 +21,7 @@ pub mod duration;
 pub mod event;
 pub mod history;
 pub mod kept_work;
+pub mod mcp;
 pub mod notes;
 pub mod outcome;
 pub mod outcomes;

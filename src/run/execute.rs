@@ -8,6 +8,7 @@ use crate::github::request::RunRequest;
 use crate::process;
 use crate::run::begin::beginning::Ready;
 use crate::run::begin::earlier::Earlier;
+use crate::run::begin::mcp::decide_servers;
 use crate::run::begin::open::{Opened, open};
 use crate::run::begin::opening::{ReadyTasks, cancels, load, parts, report_start, run_plan};
 use crate::run::begin::prepare::Prepared;
@@ -25,8 +26,8 @@ use crate::run::merge::integrate::integrate;
 use crate::run::state::emitter::Emitter;
 use crate::run::state::layout::RunFile;
 use crate::run::state::parts::Parts;
-use crate::run::steps::credentials::{hide_credentials, restore_credentials};
 use crate::run::state::pictures;
+use crate::run::steps::credentials::{hide_credentials, restore_credentials};
 use crate::run::steps::identity::require_signature;
 use crate::run::steps::{Services, draft_plan, record_plan_end, run_setup};
 use std::collections::BTreeMap;
@@ -55,23 +56,25 @@ pub(crate) fn execute(
     let replaced = fall_back(context, configs, logins);
     prepared.warnings.extend(replaced);
     let request = request.as_ref();
+    decide_servers(context, args, &mut prepared, request)
+        .inspect_err(|error| report_not_started(context, request, error, &runtime))?;
     let (opened, mut reporting) = open(context, args, &mut prepared, request, beginning, &runtime)
         .inspect_err(|error| report_not_started(context, request, error, &runtime))?;
     let run_dir = opened.place.run_dir.clone();
     let run_id = &opened.place.run_id;
+    if let Some(answer) = &prepared.answer {
+        run_dir.write_json(RunFile::Answer, answer)?;
+    }
     if let Some(lock) = &mut lock {
         lock.name_run(run_id);
     }
     if let Some(request) = request {
-    if let Some(answer) = &prepared.answer {
-        run_dir.write_json(RunFile::Answer, answer)?;
-    }
         let text = serde_json::to_vec_pretty(request).map_err(anyhow::Error::from)?;
         run_dir.write(RunFile::Request, &text)?;
+        pictures::save(&run_dir, &request.pictures)?;
         let resumed = opened.earlier.is_some();
         reporting.publish(context, request, &run_dir, run_id, resumed);
     }
-        pictures::save(&run_dir, &request.pictures)?;
     // Also for a run that ends before its first event.
     let is_draft = prepared.work.is_draft();
     reporting.note_continuation(prepared.work.continuation(context.in_actions(), request));

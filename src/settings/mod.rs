@@ -11,6 +11,7 @@ use crate::agents::{self, Agent, CliSpec};
 use crate::context::Context;
 use crate::domain::attempt::{PhasesAsked, Role, phases};
 use crate::domain::checks::verdict::Check;
+use crate::domain::mcp::McpServer;
 use crate::domain::plan::{self, Plan, Task, TaskKind};
 use crate::domain::protected_paths::ProtectedPaths;
 use crate::domain::settings::check::in_directory;
@@ -150,6 +151,8 @@ pub struct RunConfig {
     pub progress_ignore: GlobSet,
     /// Commands that run once in the root of the work tree, before the first turn.
     pub setup: Vec<String>,
+    /// The MCP servers that agents get.
+    pub mcp: Vec<McpServer>,
 }
 
 impl RunConfig {
@@ -401,6 +404,7 @@ pub fn run_config(sources: &Sources, setup: Vec<String>) -> Result<RunConfig> {
     }
     let setup = setup.iter();
     Ok(RunConfig {
+        mcp: Vec::new(),
         progress_ignore: glob_set(&settings.progress.ignore)?,
         settings,
         setup: setup

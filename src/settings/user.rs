@@ -36,7 +36,7 @@ pub(super) fn settings(context: &Context) -> Result<Settings> {
         color: file.settings.color,
         ..Settings::default()
     };
-    if taken != file.settings || !file.setup.is_empty() {
+    if taken != file.settings || !file.setup.is_empty() || !file.mcp.is_empty() {
         let message = format!(
             "{name} may have only `agent`, `agent_command`, `agent_args`, `model` and `color`"
         );

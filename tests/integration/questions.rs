@@ -139,14 +139,18 @@ fn an_answered_question_lets_the_run_go_on() {
         .sprag(&["run", "--resume", id, "--answer", "MIT, please"])
         .expect(0);
     assert_eq!(end(run.task(0)), ("done", "answered"));
-    let prompt = project.prompt(3);
+    let prompt = project.prompt(2);
     for part in [
         "```\nWhich licence should the file have?\n```",
         "\n\nMIT, please\n",
     ] {
         assert!(prompt.contains(part), "{prompt}");
     }
-    assert!(!project.prompt(2).contains("MIT"), "{}", project.prompt(2));
+    assert!(
+        !project.prompt(3).contains("MIT, please"),
+        "{}",
+        project.prompt(3)
+    );
     let again = project.sprag(&["run", "--resume", id, "--answer", "GPL"]);
     assert_eq!(again.code, 2);
     assert!(

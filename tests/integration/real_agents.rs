@@ -2,9 +2,10 @@
 
 mod aider;
 mod gateway;
+mod mcp;
 mod roles;
-
 mod thread;
+
 use crate::support::agent_clis;
 use crate::support::model_api::{ModelApi, Recorded, Step};
 use crate::support::model_wire::{TOKENS_IN, TOKENS_OUT};

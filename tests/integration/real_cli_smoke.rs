@@ -99,6 +99,7 @@ impl Place {
             own_sandbox: OwnSandbox::On,
             repository_files: RepositoryFiles::AsTheyAre,
             is_root: rustix::process::geteuid().is_root(),
+            mcp: &[],
             output_schema: None,
             base_env: &self.env,
         }

@@ -4,6 +4,7 @@
 //! whole plan (ids, dependencies) are not included.
 
 use super::{MAX_ID_LENGTH, Priority, TaskKind, TaskStatus};
+use crate::mcp;
 use crate::settings::kind::{Choice, Kind, text_schema, texts_schema};
 use crate::settings::{Key, KeyDefault, Scope, keys};
 use serde_json::{Map, Value as Json, json};
@@ -92,6 +93,13 @@ pub fn config() -> Json {
         described(
             texts_schema(),
             "Commands that run once before the first turn, before those of the plan.",
+        ),
+    );
+    properties.insert(
+        "mcp".to_owned(),
+        described(
+            mcp::schema(),
+            "MCP servers for the agents, by name. `env` and `headers` name variables and never have values.",
         ),
     );
     add_settings(&mut properties, |_| true);
@@ -248,7 +256,7 @@ mod tests {
         );
         assert_eq!(
             names(&config()),
-            sorted(&mut settings().chain(["$schema", "setup"]))
+            sorted(&mut settings().chain(["$schema", "setup", "mcp"]))
         );
     }
 

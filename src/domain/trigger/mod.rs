@@ -33,9 +33,9 @@ pub enum Request {
     Instruction(String),
     /// The question that a person wrote after the command `ask`. Nothing is changed.
     Ask(String),
-    /// Draft a plan for the issue or pull request, with these remarks, and show it.
     /// The answer to the question with which the last run ended.
     Answer(String),
+    /// Draft a plan for the issue or pull request, with these remarks, and show it.
     Draft(String),
     /// Run the plan that was shown, which has this code: see [`approval`].
     Approve(String),
@@ -90,12 +90,12 @@ impl Request {
     pub fn is_work(&self) -> bool {
         !matches!(self, Self::Stop | Self::Status | Self::Help)
     }
-}
 
     /// Whether it goes on with the work of the last run.
     pub fn continues(&self) -> bool {
         matches!(self, Self::Continue | Self::Answer(_))
     }
+}
 
 /// Why a request is refused; its text is the reason in one sentence. Decisions depend on the kind of refusal
 /// and never on its text.
@@ -139,10 +139,10 @@ pub enum Refusal {
     /// `approve` without a plan in Sprag's comment.
     #[error("there is no plan here to approve")]
     NoPlan,
-    /// The commit that the work would start from is unknown.
     /// `answer` where no run has ended with a question.
     #[error("no question is open here, so that there is nothing to answer")]
     NoQuestion,
+    /// The commit that the work would start from is unknown.
     #[error("the commit that the work starts from is unknown: {why}")]
     BaseUnknown { why: String },
     /// `approve` names another plan than the one that is shown, or the base has moved since.
@@ -197,8 +197,8 @@ impl Refusal {
             Self::NoEarlierRun
             | Self::NotAPullRequest
             | Self::NoPlan
-            | Self::OtherPlan { .. }
             | Self::NoQuestion
+            | Self::OtherPlan { .. }
             | Self::PullRequestTarget
             | Self::SeveralSources
             | Self::InvalidPath { .. }
@@ -232,8 +232,8 @@ impl Refusal {
             | Self::NoEarlierRun
             | Self::NotAPullRequest
             | Self::NoPlan
-            | Self::PullRequestTarget
             | Self::NoQuestion
+            | Self::PullRequestTarget
             | Self::SeveralSources
             | Self::InvalidPath { .. }
             | Self::InvalidReference { .. }
@@ -272,8 +272,8 @@ impl Refusal {
             Self::NoEarlierRun => "Describe the work to do.",
             Self::NotAPullRequest => "Ask for it on the pull request.",
             Self::NoPlan => "Have one drafted with `plan` first.",
-            Self::BaseUnknown { .. } => "Approve it again.",
             Self::NoQuestion => "Ask with `ask`, or describe the work to do.",
+            Self::BaseUnknown { .. } => "Approve it again.",
             Self::OtherPlan { .. } => "Read it again, then approve it with this code.",
             Self::PullRequestTarget => {
                 "Use `pull_request` or a comment as the trigger, or set `allow-pull-request-target` if this is intended."

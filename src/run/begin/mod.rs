@@ -7,6 +7,7 @@ pub mod draft;
 pub mod draft_request;
 pub(crate) mod earlier;
 pub mod isolation;
+pub(crate) mod mcp;
 pub mod model_gateway;
 pub mod new_run;
 pub(crate) mod open;

@@ -211,7 +211,8 @@ pub fn prepare(context: &Context, asked: Asked<'_>) -> Result<Prepared> {
     let below = plan.settings.clone().or(file.settings);
     let setup = file.setup.into_iter().chain(plan.setup.iter().cloned());
     let sources = Sources::new(context, asked.above, below)?.within(asked.directory.clone());
-    let run = settings::run_config(&sources, setup.collect())?;
+    let mut run = settings::run_config(&sources, setup.collect())?;
+    run.mcp = file.mcp;
     if !asked.work.has_agent() && run.settings.allow_dirty {
         return Err(no_commits_allowed());
     }
@@ -241,8 +242,8 @@ pub fn prepare(context: &Context, asked: Asked<'_>) -> Result<Prepared> {
         warnings,
         directory: asked.directory,
         trusted: None,
-    };
         answer: None,
+    };
     warn_of_tasks(context, &mut prepared);
     if sources.above.roles.is_some() {
         warn_of_unused_roles(&mut prepared);

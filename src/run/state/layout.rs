@@ -96,12 +96,12 @@ pub enum RunFile<'a> {
     FinalMessage,
     /// The session that a further turn can continue, with its usage so far.
     Session,
+    /// The answers of people to the questions of a task.
+    Answer,
     /// Notes that tasks left for later ones, including those of earlier runs.
     Notes,
     /// Untracked files that only the checks left behind.
     CheckArtifacts,
-    /// The answers of people to the questions of a task.
-    Answer,
     /// The untracked files before the current checks started.
     BeforeChecks,
     /// What checks see and no commit contains: digests of installed programs, and the paths of other files.
@@ -182,13 +182,13 @@ impl RunFile<'_> {
             RunFile::PhaseStart,
             RunFile::FinalMessage,
             RunFile::Session,
+            RunFile::Answer,
             RunFile::Notes,
             RunFile::CheckArtifacts,
             RunFile::BeforeChecks,
             RunFile::Uncommitted,
             RunFile::OriginalTests,
             RunFile::SetupDone,
-            RunFile::Answer,
             RunFile::OrderlyEnd,
             RunFile::OnGithub,
             RunFile::Matcher("DIGEST"),
@@ -246,6 +246,7 @@ impl RunFile<'_> {
             | Self::EventRecord
             | Self::FinalMessage
             | Self::Session
+            | Self::Answer
             | Self::Notes
             | Self::Prompt(_)
             | Self::TurnMessage(_)
@@ -254,7 +255,6 @@ impl RunFile<'_> {
             | Self::Commits
             | Self::Events
             | Self::Transcript(..)
-            | Self::Answer
             | Self::SetupLog(_)
             | Self::CheckLog(..) => false,
         }
@@ -291,6 +291,7 @@ impl RunFile<'_> {
             Self::PhaseStart => whole("state/phase-start.json", AS_TRUE),
             Self::FinalMessage => whole("state/final-message.md", AS_TRUE),
             Self::Session => whole("state/session", AS_TRUE),
+            Self::Answer => whole("state/answer.json", AS_TRUE),
             Self::Notes => whole("state/notes.json", AS_TRUE),
             Self::CheckArtifacts => whole("state/check-artifacts.json", AS_TRUE),
             Self::BeforeChecks => whole("state/before-checks.json", AS_TRUE),
@@ -299,7 +300,6 @@ impl RunFile<'_> {
             Self::SetupDone => whole("state/setup-done", AS_TRUE),
             Self::OrderlyEnd => whole("state/left.json", AS_TRUE),
             Self::OnGithub => whole("state/github.json", AS_TRUE),
-            Self::Answer => whole("state/answer.json", AS_TRUE),
             Self::Matcher(digest) => made(format!("state/matcher-{digest}.json"), AS_TRUE),
             Self::Prompt(number) => made(format!("prompts/{number:02}.md"), BEFORE_EVENT),
             Self::TurnMessage(number) => made(format!("turns/{number:02}-final.md"), BEFORE_EVENT),

@@ -116,6 +116,7 @@ fn turn_request<'a>(
     let setup = &parts.setup;
     let schema = setup.output_schema.as_ref();
     let (config, spend) = (&setup.config, run.journal.state.spend);
+    let may_write = run.journal.state.role() != Role::Reviewer;
     TurnRequest {
         work_tree: parts.tree.repo.real().work_tree(),
         directory,
@@ -124,7 +125,9 @@ fn turn_request<'a>(
         extra_args,
         resume: run.session.as_deref(),
         max_cost_usd: parts.accounts.cost_left(config, spend),
-        may_write: run.journal.state.role() != Role::Reviewer,
+        may_write,
+        // What a tool of a server changes elsewhere is not for a reviewer.
+        mcp: if may_write { &setup.config.mcp } else { &[] },
         own_sandbox: if setup.isolation.line().level >= Level::Files {
             // A child at this level may not mount anything, which an agent's own sandbox needs.
             OwnSandbox::Off
@@ -238,6 +241,8 @@ fn agent_environment(
     let passed = agent.variables_to_pass(is_set).into_iter();
     let mut names: Vec<String> = passed.map(str::to_owned).collect();
     names.extend(run.config.settings.agent_env.iter().cloned());
+    let servers = setup.config.mcp.iter();
+    names.extend(servers.flat_map(|server| server.variables().into_iter().map(str::to_owned)));
     setup.environment(Purpose::Agent, &names, emit)
 }
 

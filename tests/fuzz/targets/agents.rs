@@ -68,6 +68,7 @@ fn heard(agent: &CliAgent, data: &[u8], chunk: usize) -> String {
         own_sandbox: OwnSandbox::Off,
         repository_files: RepositoryFiles::AsTheyAre,
         is_root: false,
+        mcp: &[],
         output_schema: None,
         base_env: &[],
     };
