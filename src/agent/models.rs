@@ -132,6 +132,20 @@ pub(super) fn price(provider: &str, model: &str) -> Option<Price> {
     find(provider, model).map(|known| known.price)
 }
 
+/// The highest price of any known model, and the longest response: more than this no model is taken to cost.
+pub(super) fn dearest() -> (Price, usize) {
+    let all = MODELS.iter().flat_map(|(_, models)| models.iter());
+    let highest = |of: fn(&Known) -> f64| all.clone().map(of).fold(0.0, f64::max);
+    let price = Price {
+        input: highest(|known| known.price.input),
+        cached: highest(|known| known.price.cached),
+        written: highest(|known| known.price.written),
+        output: highest(|known| known.price.output),
+    };
+    let longest = all.clone().map(|known| known.response_tokens).max();
+    (price, longest.unwrap_or_default())
+}
+
 /// Whether this is a suffix such as `-20251001` or `-2026-04-23`.
 fn is_date(suffix: &str) -> bool {
     let shape: String = suffix

@@ -3,7 +3,7 @@
 use crate::agents::gateway::Route;
 use crate::domain::agent::Usage;
 use crate::domain::spend::dollars;
-use sprag_agent::model::{Meter, cost_of_sending};
+use sprag_agent::model::{Meter, cost_of_sending, is_priced, longest_response};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// What may still be spent.
@@ -22,7 +22,7 @@ pub struct TurnCost {
     pub usage: Option<Usage>,
     /// The limit for which a request was refused, as text.
     pub refused: Option<String>,
-    /// A model without a known price, for which a limit in dollars has no effect.
+    /// A model without a known price, which counts as the most expensive one.
     pub unpriced: Option<String>,
 }
 
@@ -65,6 +65,8 @@ impl Spent {
 
 #[derive(Debug, Default)]
 struct State {
+    /// Whether a turn is under way. At other times no request is forwarded.
+    is_open: bool,
     spent: Spent,
     /// The spend at the start of the turn.
     before: Spent,
@@ -85,6 +87,7 @@ impl Ledger {
     /// this one.
     pub(super) fn begin_turn(&self, limits: SpendLimits) {
         let mut state = self.lock();
+        state.is_open = true;
         state.limits = limits;
         (state.refused, state.unpriced) = (None, None);
     }
@@ -92,22 +95,29 @@ impl Ledger {
     /// Ends the turn and returns its cost. Later spend belongs to the next turn.
     pub(super) fn end_turn(&self) -> TurnCost {
         let mut state = self.lock();
+        state.is_open = false;
         let (now, before) = (state.spent, state.before);
         state.before = now;
         let unpriced = state.unpriced.take();
-        let is_priced = unpriced.is_none();
+        // Without a limit in dollars, nobody is told a price that is not known.
+        let is_told = unpriced.is_none() || state.limits.cost_usd.is_some();
         let cost = (now.cost_usd - before.cost_usd).max(0.0);
         let usage = Usage {
             tokens_in: Some(now.sent.saturating_sub(before.sent)),
             tokens_cached: Some(now.cached.saturating_sub(before.cached)),
             tokens_out: Some(now.received.saturating_sub(before.received)),
-            cost_usd: is_priced.then_some(cost),
+            cost_usd: is_told.then_some(cost),
         };
         TurnCost {
             usage: (now.requests > before.requests).then_some(usage),
             refused: state.refused.take(),
             unpriced,
         }
+    }
+
+    /// Whether a turn is under way.
+    pub(super) fn is_open(&self) -> bool {
+        self.lock().is_open
     }
 
     /// Why a request is refused, once a limit is reached.
@@ -161,9 +171,12 @@ impl Request {
             meter: None,
         };
         let provider = request.account.route.provider.name;
+        if !is_priced(provider, &request.model) {
+            account.ledger.lock().unpriced = Some(request.model.clone());
+        }
         let usage = Usage {
             tokens_in: Some(request.sent),
-            cost_usd: cost_of_sending(request.sent, provider, &request.model),
+            cost_usd: Some(cost_of_sending(request.sent, provider, &request.model)),
             ..Usage::default()
         };
         request.count(&usage);
@@ -185,9 +198,9 @@ impl Request {
         }
     }
 
-    /// The response is complete, or its reader is gone. Usage that the provider has not reported is
-    /// estimated.
-    pub(super) fn finish(&mut self) {
+    /// The response is complete, or its reader is gone. Usage that the provider has not reported is estimated; a
+    /// complete response that reports none, such as one that goes on in the background, counts as the longest.
+    pub(super) fn finish(&mut self, is_whole: bool) {
         let Some(mut meter) = self.meter.take() else {
             return;
         };
@@ -197,7 +210,10 @@ impl Request {
         let usage = if so_far.is_complete && so_far.usage.tokens_in.is_some() {
             so_far.usage
         } else {
-            meter.at_least(self.sent, provider, &self.model)
+            let is_untold = is_whole && so_far.usage.tokens_in.is_none();
+            let longest = longest_response(provider, &self.model);
+            let received = if is_untold { longest } else { 0 };
+            meter.at_least(self.sent, received, provider, &self.model)
         };
         self.count(&usage);
     }
@@ -213,9 +229,6 @@ impl Request {
     }
 
     fn count(&mut self, usage: &Usage) {
-        if usage.cost_usd.is_none() {
-            self.account.ledger.lock().unpriced = Some(self.model.clone());
-        }
         self.replace(Spent {
             sent: usage.tokens_in.unwrap_or_default(),
             cached: usage.tokens_cached.unwrap_or_default(),
@@ -233,6 +246,6 @@ impl Request {
 
 impl Drop for Request {
     fn drop(&mut self) {
-        self.finish();
+        self.finish(false);
     }
 }

@@ -32,7 +32,7 @@ impl Body for Passing {
             };
             data.into_iter().for_each(|data| request.push(data));
             if is_over {
-                request.finish();
+                request.finish(!matches!(frame, Some(Err(_))));
             }
         }
         Poll::Ready(frame)

@@ -3,6 +3,7 @@
 use super::account::{Account, Request as Counted};
 use super::answer::{Answer, own, refusal};
 use super::body::Passing;
+use super::provider_side::confined;
 use super::shared::Shared;
 use crate::agents::gateway::{Endpoint, KeyHeader};
 use crate::http::{BoundedBody, TransportError};
@@ -65,6 +66,10 @@ pub(super) async fn forward(request: Request<Incoming>, shared: &Shared) -> Answ
         return refusal(None, StatusCode::UNAUTHORIZED, why);
     };
     let provider = account.route.provider;
+    if !account.ledger.is_open() {
+        let why = "the token is valid only during a turn of an agent";
+        return refusal(Some(provider), StatusCode::UNAUTHORIZED, why);
+    }
     let method = request.method().clone();
     let path = request.uri().path().to_owned();
     // Absolute addresses are for proxies, and this is not one.
@@ -110,7 +115,14 @@ async fn pass(
     shared: &Shared,
 ) -> Result<Answer, Failed> {
     let (head, body) = request.into_parts();
+    if head.headers.contains_key(CONTENT_ENCODING) {
+        let why = "the request is compressed, so that nobody can count it";
+        return Err((StatusCode::UNSUPPORTED_MEDIA_TYPE, why.to_owned()));
+    }
     let mut body = whole_body(body).await?;
+    if let (Some(allow), false) = (&shared.allow, body.is_empty()) {
+        body = confined(&body, allow).map_err(|why| (StatusCode::FORBIDDEN, why))?;
+    }
     let asked = requested(&body, &endpoint)?;
     if endpoint.wire == Some(WireFormat::Chat) && asked.stream == true {
         body = with_usage(body, &account.route.upstream);

@@ -11,6 +11,7 @@ mod body;
 mod bridge;
 mod connections;
 mod forward;
+mod provider_side;
 mod proxy;
 mod server;
 mod shared;

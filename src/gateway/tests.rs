@@ -126,6 +126,7 @@ fn a_key_that_the_provider_repeats_is_not_handed_on() {
     )]);
     let gateway = Gateway::start(&Network::direct(), None).unwrap();
     let account = gateway.account(&route(&url));
+    gateway.begin_turn(SpendLimits::default());
     go.send(()).unwrap();
     let mut answer = String::new();
     ask(&gateway, account.token())
@@ -148,6 +149,7 @@ fn a_redirection_is_not_followed_and_no_provider_is_an_error_of_the_gateways() {
     let gateway = Gateway::start(&Network::direct(), None).unwrap();
     for upstream in [url.as_str(), "http://127.0.0.1:1"] {
         let account = gateway.account(&route(upstream));
+        gateway.begin_turn(SpendLimits::default());
         let mut answer = String::new();
         ask(&gateway, account.token())
             .read_to_string(&mut answer)
@@ -178,10 +180,43 @@ fn requests_at_the_same_time_do_not_pass_a_limit_together() {
 }
 
 #[test]
+fn the_token_is_valid_only_during_a_turn() {
+    let gateway = Gateway::start(&Network::direct(), None).unwrap();
+    let account = gateway.account(&route("http://127.0.0.1:1"));
+    gateway.begin_turn(SpendLimits::default());
+    gateway.end_turn();
+    let mut answer = String::new();
+    ask(&gateway, account.token())
+        .read_to_string(&mut answer)
+        .unwrap();
+    assert!(answer.starts_with("HTTP/1.1 401"), "{answer}");
+    assert!(answer.contains("only during a turn"), "{answer}");
+}
+
+#[test]
+fn a_complete_response_without_usage_counts_as_the_longest() {
+    let gateway = Gateway::start(&Network::direct(), None).unwrap();
+    let account = gateway.account(&route("http://127.0.0.1:1"));
+    for (is_whole, received) in [(true, 64_000), (false, 0)] {
+        gateway.begin_turn(SpendLimits::default());
+        let mut request = Request::new(&account, "claude-sonnet-4-5".into(), 400);
+        request.meter(Meter::new(WireFormat::Responses, false));
+        request.push(br#"{"id":"r","status":"queued","background":true,"output":[]}"#);
+        request.finish(is_whole);
+        let usage = gateway.end_turn().usage.unwrap();
+        assert_eq!(
+            (usage.tokens_in, usage.tokens_out),
+            (Some(100), Some(received))
+        );
+    }
+}
+
+#[test]
 fn what_a_provider_does_not_tell_is_estimated() {
     let gateway = Gateway::start(&Network::direct(), None).unwrap();
     let account = gateway.account(&route("http://127.0.0.1:1"));
-    let mut request = Request::new(&account, "a-model-of-ones-own".into(), 400);
+    let unpriced = || Request::new(&account, "a-model-of-ones-own".into(), 400);
+    let mut request = unpriced();
     request.meter(Meter::new(WireFormat::Messages, true));
     let text = "word ".repeat(100);
     let delta = format!(
@@ -197,4 +232,14 @@ fn what_a_provider_does_not_tell_is_estimated() {
     assert_eq!(usage.tokens_out, Some(received));
     assert_eq!(usage.cost_usd, None);
     assert_eq!(cost.unpriced.as_deref(), Some("a-model-of-ones-own"));
+
+    // It cannot be used to get past a limit in dollars.
+    gateway.begin_turn(SpendLimits {
+        tokens: None,
+        cost_usd: Some(0.000_001),
+    });
+    let _under_way = unpriced();
+    let why = account.ledger.refusal().unwrap();
+    assert!(why.contains("the cost limit is reached"), "{why}");
+    assert!(gateway.end_turn().usage.unwrap().cost_usd.is_some());
 }

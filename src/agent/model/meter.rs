@@ -81,32 +81,51 @@ impl Meter {
 
     /// The usage known so far. The cost is that of `model` at a provider.
     pub fn so_far(&self, provider: &str, model: &str) -> Metered {
-        let price = models::price(provider, model);
+        let price = price_or_most(provider, model);
         Metered {
-            usage: priced(self.assembly.usage, self.assembly.tokens_written, price),
+            usage: priced(
+                self.assembly.usage,
+                self.assembly.tokens_written,
+                Some(price),
+            ),
             is_complete: self.assembly.stop.is_some(),
         }
     }
 
     /// The usage of an interrupted response: the reported numbers, and estimates from its text for the
-    /// missing ones. `sent` is the estimate for the request.
-    pub fn at_least(&self, sent: u64, provider: &str, model: &str) -> Usage {
+    /// missing ones. `sent` is the estimate for the request, `received` that for the response.
+    pub fn at_least(&self, sent: u64, received: u64, provider: &str, model: &str) -> Usage {
         let told = self.assembly.usage;
         let words = [&self.assembly.text, &self.assembly.reasoning];
         let text: usize = words.iter().map(|text| estimate(text)).sum();
-        let received = told.tokens_out.unwrap_or_default();
+        let received = told.tokens_out.unwrap_or(received);
         let usage = Usage {
             tokens_in: Some(told.tokens_in.unwrap_or(sent)),
             tokens_out: Some(received.max(text as u64)),
             ..told
         };
-        let price = models::price(provider, model);
-        priced(usage, self.assembly.tokens_written, price)
+        let price = price_or_most(provider, model);
+        priced(usage, self.assembly.tokens_written, Some(price))
     }
 }
 
-/// The cost of a number of sent tokens, if the price of the model is known.
-pub fn cost_of_sending(tokens: u64, provider: &str, model: &str) -> Option<f64> {
-    let price = models::price(provider, model)?;
-    Some(tokens as f64 * price.input / 1e6)
+/// Whether the price of a model is known.
+pub fn is_priced(provider: &str, model: &str) -> bool {
+    models::price(provider, model).is_some()
+}
+
+/// The length in tokens of the longest response of a model, or of any model if it is unknown.
+pub fn longest_response(provider: &str, model: &str) -> u64 {
+    let known = models::find(provider, model).map(|known| known.response_tokens);
+    known.unwrap_or_else(|| models::dearest().1) as u64
+}
+
+/// The cost of a number of sent tokens.
+pub fn cost_of_sending(tokens: u64, provider: &str, model: &str) -> f64 {
+    tokens as f64 * price_or_most(provider, model).input / 1e6
+}
+
+/// The price of a model, or the highest known one: an agent must not get past a limit by the choice of its model.
+fn price_or_most(provider: &str, model: &str) -> models::Price {
+    models::price(provider, model).unwrap_or_else(|| models::dearest().0)
 }

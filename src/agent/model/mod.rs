@@ -24,7 +24,7 @@ use crate::model_error::ModelError;
 use crate::session::Response;
 use crate::tool::{Arguments, ToolCall};
 use assembly::{Assembly, Reply};
-pub use meter::{Meter, Metered, cost_of_sending};
+pub use meter::{Meter, Metered, cost_of_sending, is_priced, longest_response};
 pub use pictures::Picture;
 use reasoning_state::ReasoningState;
 use serde::{Serialize, Serializer};

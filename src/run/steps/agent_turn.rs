@@ -197,7 +197,7 @@ fn apply_gateway_report(
 ) {
     if let (Some(model), Some(_)) = (&cost.unpriced, limits.cost_usd) {
         emit.warn_once(&format!(
-            "the price of the model {model} is unknown: max_cost_usd does not limit a single turn"
+            "the price of the model {model} is unknown: it counts as the most expensive known model"
         ));
     }
     let Some(refused) = &cost.refused else { return };

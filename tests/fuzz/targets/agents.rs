@@ -111,7 +111,7 @@ fn metered(wire: WireFormat, streams: bool, data: &[u8], chunk: usize) -> String
     let mut meter = Meter::new(wire, streams);
     data.chunks(chunk).for_each(|chunk| meter.push(chunk));
     meter.end();
-    let usage = meter.at_least(10, "openai", "gpt-5");
+    let usage = meter.at_least(10, 0, "openai", "gpt-5");
     format!("{:?} {usage:?}", meter.so_far("openai", "gpt-5"))
 }
 
