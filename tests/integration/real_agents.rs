@@ -233,7 +233,7 @@ fn repairs_a_crate(agent: Agent) {
         "model": agent.model(),
         "verify": [
             { "name": "build", "run": "cargo build --offline", "kind": "build" },
-            { "name": "test", "run": "cargo test --offline", "kind": "test" },
+            { "name": "test", "run": real_crate::CHECK, "kind": "test" },
         ],
         "tasks": [{ "id": "repair", "title": "Make the tests pass again" }],
     });
