@@ -342,7 +342,7 @@ settings! {
         trigger_phrase: String = Text("TEXT"), Run, is "/sprag".to_owned();
         /// The label of an issue or a pull request that asks for a run.
         trigger_label: String = Text("NAME"), Run, is "sprag".to_owned();
-        /// Whether a person must approve a plan before a labelled issue is worked on: `required` drafts one and shows it in the comment.
+        /// Whether a person must approve a plan before a labelled issue or a schedule is worked on: `required` drafts one and shows it in the comment. A schedule drafts one from its prompt, and shows it in an issue of its own.
         approve: Approve = Choice::<Approve>::kind(), Run, is Approve::Off;
         /// How to split a review into tasks: one for `each` thread, one for the threads of each `file`, or one for `all`.
         review_threads: ReviewThreads = Choice::<ReviewThreads>::kind(), Run, is ReviewThreads::Each;

@@ -3,6 +3,8 @@
 use super::call::{Call, or_default};
 use super::client::Repo;
 use super::error::Error;
+use super::facts::{Author, part};
+use super::identity::Identity;
 use super::policy::Kind;
 use hyper::Method;
 use serde::Deserialize;
@@ -31,7 +33,42 @@ pub struct IssueFacts {
     pub updated_at: String,
 }
 
+/// An issue of a list.
+#[derive(Debug, Deserialize)]
+struct Listed {
+    number: u64,
+    #[serde(default)]
+    title: String,
+    #[serde(rename = "user")]
+    author: Option<Author>,
+}
+
 impl Repo {
+    /// The open issue with this title that the token's account has written, or a new one with this text.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub async fn own_issue(
+        &self,
+        title: &str,
+        text: &str,
+        identity: &Identity,
+    ) -> Result<u64, Error> {
+        let list = format!("/issues?state=open&creator={}", part(&identity.login));
+        let look = async || {
+            let issues: Vec<Listed> = self.list(&list).await?;
+            let is_own =
+                |issue: &Listed| issue.title == title && identity.is(issue.author.as_ref());
+            Ok(issues.into_iter().find(is_own))
+        };
+        if let Some(issue) = look().await? {
+            return Ok(issue.number);
+        }
+        let body = json!({ "title": title, "body": text });
+        let call = Call::with_body(Method::POST, self.path("/issues"), Kind::Create, &body)?;
+        Ok(self.client.create(&call, look).await?.number)
+    }
+
     /// Replaces the text of an issue.
     ///
     /// # Errors

@@ -3,7 +3,7 @@
 use crate::cli::RunArgs;
 use crate::context::Context;
 use crate::domain::config_file::ConfigFile;
-use crate::domain::settings::{Report, Settings};
+use crate::domain::settings::{Approve, Report, Settings};
 use crate::domain::trigger::issue;
 use crate::domain::trigger::marker::Begin;
 use crate::domain::trigger::{Request, refname};
@@ -333,6 +333,9 @@ async fn wanted(
         return without_github(context, settings, real, given);
     };
     let wants = context.in_actions() || reaches_out(settings);
+    if has_event && awaits_approval(context, settings) {
+        return to_approve(context, actions, settings, &given).await;
+    }
     let found = match &given {
         GivenSource::Source(source) if !wants => {
             return Ok(Wanted::Here(source.clone(), Vec::new()));
@@ -388,6 +391,55 @@ async fn wanted(
     // The work gets a branch of its own if it would otherwise be on the base branch.
     lookup::give_own_branch(checkout, settings, work, &mut request).await?;
     Ok(Wanted::There(source, Box::new(request)))
+}
+
+/// Whether the work of this job must be approved, and no thread asks for it.
+fn awaits_approval(context: &Context, settings: &Settings) -> bool {
+    let event = actions_environment::event(context);
+    let is_schedule = event.is_some_and(|(name, _)| name == "schedule");
+    is_schedule && settings.approve == Some(Approve::Required)
+}
+
+/// Drafts a plan for the prompt of a schedule, in an issue of its own where somebody approves it.
+async fn to_approve(
+    context: &Context,
+    actions: &ActionsEnvironment,
+    settings: &Settings,
+    given: &GivenSource,
+) -> Result<Wanted> {
+    let GivenSource::Source(Source::Prompt(text)) = given else {
+        let message = "with `approve: required` a schedule drafts a plan from a prompt, and it has a plan or a queue";
+        return Err(Error::config(message)
+            .hint("give the step the input prompt, or let `environment` of the job ask a person"));
+    };
+    let client = actions.client()?;
+    let repo = client.repo(&actions.place.repository)?;
+    let identity = client.identity().await?;
+    let title = format!("Plan of {}", actions.place.name.as_str());
+    let text_of_issue = "The comment below shows a plan that nobody has approved yet.";
+    let number = repo.own_issue(&title, text_of_issue, &identity).await;
+    let number = number.map_err(|error| {
+        let message = format!("the plan cannot be shown in an issue: {error}");
+        Error::environment(message).hint("give the job the permission `issues: write`")
+    })?;
+    let mut request = request_of_issue(context, actions, &repo, number).await?;
+    request.context.trigger_phrase = Some(settings.clone().resolve(true).trigger_phrase);
+    let lookup = lookup::EventLookup {
+        repo: &repo,
+        identity: Ok(&identity),
+        name: &actions.place.name,
+    };
+    lookup.recall(&mut request).await;
+    let day = jiff::Timestamp::now().strftime("%Y-%m-%d").to_string();
+    request.state = request.state.begin(&Begin {
+        day: &day,
+        answers: None,
+        by_machine: true,
+        request: &Request::Draft(text.clone()),
+    });
+    request.drafts = Some(text.clone());
+    let plan = plan_of_draft("the schedule", text);
+    Ok(Wanted::There(Source::Text(plan), Box::new(request)))
 }
 
 /// The source of work that is not a queue. What an event asks for takes precedence over what is given.

@@ -1,7 +1,7 @@
 //! Plans that are drafted in the thread and run once somebody approves them.
 
 use super::{own_comments, with_pull};
-use crate::support::runner::Runner;
+use crate::support::runner::{Runner, repository};
 
 const DRAFT: &str = "printf 'title: Files\\ntasks:\\n  - id: c\\n    title: Write c.txt\\n'";
 
@@ -153,4 +153,46 @@ fn a_label_only_drafts_where_an_approval_is_required() {
     runner.say(number, "grace", "/sprag retry");
     runner.step(&args).expect(0);
     assert_eq!(runner.server.pushes(), 0, "a retry needs the approval too");
+}
+
+fn scheduled(runner: &mut Runner, args: &[&str]) -> crate::support::runner::Step {
+    let event = serde_json::json!({ "repository": repository(), "schedule": "0 3 * * *" });
+    runner.event("schedule", "refs/heads/main", &event);
+    let agent = runner.project.agent(DRAFT);
+    let all = ["--agent-command", &agent, "--approve", "required"];
+    runner.step(&[&all, args].concat())
+}
+
+#[test]
+fn a_schedule_only_drafts_where_an_approval_is_required() {
+    let mut runner = with_pull();
+    let prompt = ["--prompt", "Update what is old"];
+    scheduled(&mut runner, &prompt).expect(0);
+    scheduled(&mut runner, &prompt).expect(0);
+    assert_eq!(runner.server.pushes(), 0);
+    let issues: Vec<u64> = runner.github.state().issues.keys().copied().collect();
+    let [_, number] = issues[..] else {
+        panic!("{issues:?}");
+    };
+    let comment = runner.comment(number).unwrap();
+    assert!(comment.contains("title: Write c.txt"), "{comment}");
+    assert!(runner.project.prompt(1).contains("Update what is old"));
+    let code = code(&runner, number);
+    assert_eq!(approve(&mut runner, number, "mallory", &code).0, 0);
+    assert_eq!(runner.server.pushes(), 0);
+    let approved = approve(&mut runner, number, "grace", &code);
+    assert_eq!(approved, (0, "success".to_owned()));
+    assert_eq!(
+        runner.file(&format!("sprag/issue-{number}"), "c.txt"),
+        "c\n"
+    );
+}
+
+#[test]
+fn a_schedule_with_a_queue_is_refused_where_an_approval_is_required() {
+    let mut runner = with_pull();
+    let step = scheduled(&mut runner, &["--queue", "plans"]).expect(2);
+    let why = "a schedule drafts a plan from a prompt";
+    assert!(step.run.stderr.contains(why), "{}", step.run.stderr);
+    assert_eq!((runner.project.calls(), runner.server.pushes()), (0, 0));
 }
