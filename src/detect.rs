@@ -213,7 +213,6 @@ pub fn propose(files: &Listing) -> Proposal {
     }
     let languages: Vec<&'static str> = guessed.iter().filter_map(|found| found.language).collect();
     let (setup, mut commands) = completed(ci.found, guessed, runner, &mut left_out);
-    node::without_repeats(files, &mut commands, &mut left_out);
     commands.sort_by_key(|command| command.kind);
     let of_commands = named(&commands).into_iter().zip(&commands);
     let checks: Vec<Found<Check>> = of_commands
@@ -463,21 +462,17 @@ fn guessed(files: &Listing) -> Vec<Toolchain> {
         tools::cargo,
         node::package,
         node::deno,
-        tools::go,
         python::project,
-        tools::jvm,
         tools::dotnet,
         tools::ruby,
         tools::php,
         tools::cmake,
         tools::zig,
-        tools::cabal,
     ]
     .into_iter()
     .filter_map(|detect| detect(files))
     .collect();
     found.extend(tools::simple(files));
-    found.extend(tools::autotools(files));
     found
 }
 

@@ -12,8 +12,8 @@ use crate::domain::text::has_word;
 use Purpose::{Check, Containers, Machine, Setup};
 use table::Rule::{self, Args, Is, Named};
 use table::{
-    CARGO_CHOICES, CONTAINERS, ENVIRONMENTS, INTERPRETERS, ONLY_LOOKS, PIP_ITSELF, PLACES,
-    PROGRAMS, REFUSED, REWRITES, RUNS_NONE, SYSTEM_INSTALLERS, TAKES_TASKS,
+    CONTAINERS, ENVIRONMENTS, INTERPRETERS, ONLY_LOOKS, PIP_ITSELF, PLACES, PROGRAMS, REFUSED,
+    REWRITES, RUNS_NONE, RUNS_TEXT, STATIC, SYSTEM_INSTALLERS, TAKES_TASKS,
 };
 
 /// The purpose of a command.
@@ -27,33 +27,6 @@ pub(super) enum Purpose {
     Containers,
     /// Checks the state of the project.
     Check(CheckKind),
-}
-
-/// A run of `cargo test` on the same packages, for a command that also measures coverage or tries every
-/// combination of features, and therefore needs a program that Cargo does not have.
-pub(super) fn plain_test(command: &str) -> Option<String> {
-    let words: Vec<&str> = command.split_whitespace().collect();
-    let at = words.iter().position(|word| *word == "cargo")?;
-    let (variables, arguments) = (&words[..at], &words[at + 1..]);
-    if !variables.iter().all(|word| is_assignment(word)) {
-        return None;
-    }
-    let first = plain(arguments).next()?;
-    if !matches!(first, "llvm-cov" | "hack" | "tarpaulin") {
-        return None;
-    }
-    let mut kept: Vec<&str> = variables.to_vec();
-    kept.extend(["cargo", "test"]);
-    let mut rest = arguments.iter().copied().take_while(|word| *word != "--");
-    while let Some(word) = rest.next() {
-        let name = word.split('=').next().unwrap_or(word);
-        let choice = CARGO_CHOICES.iter().find(|(choice, _)| *choice == name);
-        if let Some((_, has_value)) = choice {
-            kept.push(word);
-            kept.extend((*has_value && name == word).then(|| rest.next()).flatten());
-        }
-    }
-    Some(kept.join(" "))
 }
 
 /// The purpose of a command line, or `None` if it is unknown or irrelevant to the project's state: a check if any of
@@ -97,12 +70,6 @@ fn of_words(word: &str, arguments: &[&str]) -> Option<Purpose> {
         let runs = ["compose", "run", "exec", "build", "up", "start", "buildx"];
         return runs.contains(&first).then_some(Containers);
     }
-    if program == "cargo" && flagless.starts_with(&["llvm-cov"]) {
-        let second = flagless.get(1).copied().unwrap_or_default();
-        if matches!(second, "show-env" | "clean" | "report") {
-            return None;
-        }
-    }
     // `python -m venv .venv`
     if program == "venv" {
         return Some(Setup);
@@ -123,7 +90,7 @@ fn of_words(word: &str, arguments: &[&str]) -> Option<Purpose> {
         return Some(Check(Test));
     }
     let is_interpreter = has_word(INTERPRETERS, program);
-    if is_interpreter && arguments.iter().any(|word| matches!(*word, "-c" | "-e")) {
+    if is_interpreter && arguments.iter().any(|word| has_word(RUNS_TEXT, word)) {
         return None;
     }
     let script = if is_interpreter {
@@ -136,7 +103,8 @@ fn of_words(word: &str, arguments: &[&str]) -> Option<Purpose> {
     }?;
     let directory = script.rsplit('/').nth(1);
     let in_tests = matches!(directory, Some("test" | "tests")).then_some(Check(Test));
-    let installs = last_part(script).contains("install").then_some(Setup);
+    // Nothing tells whether it installs into the work tree or for the user.
+    let installs = last_part(script).contains("install").then_some(Machine);
     named(script).or(in_tests).or(installs)
 }
 
@@ -315,7 +283,6 @@ fn of_environments(arguments: &[&str]) -> Option<Purpose> {
     let mut purposes = names.map(|name| match named(name) {
         Some(Check(Lint)) => Some(Check(Lint)),
         _ if name.contains("doc") => None,
-        _ if STATIC.split_whitespace().any(|tool| name.contains(tool)) => Some(Check(Lint)),
         _ => Some(Check(Test)),
     });
     let first = purposes.next().unwrap_or(Some(Check(Test)));
@@ -326,10 +293,6 @@ fn of_environments(arguments: &[&str]) -> Option<Purpose> {
     }
 }
 
-/// Tools that read the code without running it, as environments of `tox` and `nox` are named after them.
-const STATIC: &str =
-    "mypy pyright typing ruff flake8 black isort pre-commit pre_commit manifest packaging zizmor";
-
 /// The purpose of a task, target or script according to its name.
 fn named(name: &str) -> Option<Purpose> {
     let name = last_part(name);
@@ -339,7 +302,7 @@ fn named(name: &str) -> Option<Purpose> {
         None
     } else if formats {
         has("check verify lint ci").then_some(Check(Lint))
-    } else if has("lint style types typecheck type-check tsc clippy vet") {
+    } else if has(STATIC) {
         Some(Check(Lint))
     } else if has("test spec check coverage cover unit e2e verify validate presubmit")
         || matches!(name.as_str(), "ci" | "cov")

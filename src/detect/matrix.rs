@@ -37,10 +37,10 @@ impl Row {
         if row.values.is_empty()
             && let Some(rows) = matrix.and_then(|matrix| matrix.get("include"))
         {
-            // The rows usually go from the oldest to the newest.
+            // The rows usually go from the oldest to the newest, and then to other interpreters.
             let on_linux = |row: &&Node| {
                 let mut texts = row.entries().iter().filter_map(|entry| entry.value.text());
-                !texts.any(is_other_system)
+                !texts.any(|text| is_other_system(text) || text.contains("pypy"))
             };
             let last = rows.items().iter().rev().find(on_linux);
             for entry in last.map(Node::entries).unwrap_or_default() {
@@ -107,13 +107,9 @@ impl Row {
     }
 
     fn value<'a>(&'a self, name: &'a str) -> Option<&'a str> {
-        match name.split_once("&&") {
-            Some((condition, value)) if self.holds(condition) == Some(true) => {
-                self.value(value.trim())
-            }
-            Some(_) => None,
-            None if name == "github.workspace" => Some("$GITHUB_WORKSPACE"),
-            None => literal(name)
+        match name {
+            "github.workspace" => Some("$GITHUB_WORKSPACE"),
+            _ => literal(name)
                 .or_else(|| self.values.get(name).map(String::as_str))
                 .or_else(|| self.is_of_other_rows(name).then_some("")),
         }
@@ -130,7 +126,8 @@ impl Row {
         key.is_some_and(is_name) && known.any(|known| known.starts_with("matrix."))
     }
 
-    /// Whether a condition holds in this row, or `None` if it asks for anything but one value of the row.
+    /// Whether a step with this condition runs on Linux, or `None` if it asks for anything but the system or one value
+    /// of the row.
     pub(super) fn holds(&self, condition: &str) -> Option<bool> {
         let condition = bare(condition);
         // Whatever the steps before it did, it runs.
@@ -140,25 +137,21 @@ impl Row {
         ) {
             return Some(true);
         }
-        for (operator, wanted) in [("==", true), ("!=", false)] {
-            if let Some((left, right)) = condition.split_once(operator) {
-                let value = self.value(left.trim())?;
-                return Some((value == literal(right.trim())?) == wanted);
-            }
+        let bare = condition.trim_start_matches('!').trim();
+        let is_negated = bare != condition || condition.contains("!=");
+        if let Some(value) = self.value(bare) {
+            return Some(is_false(value) == is_negated);
         }
-        if let Some(arguments) = condition.strip_prefix("startsWith(") {
-            let (left, right) = arguments.strip_suffix(')')?.split_once(',')?;
-            return Some(self.value(left.trim())?.starts_with(literal(right.trim())?));
+        let lower = condition.to_ascii_lowercase();
+        let names = |words: [&str; 2]| words.iter().any(|word| lower.contains(word));
+        let has_more = ["&&", "||"].iter().any(|sign| lower.contains(sign));
+        match (names(["linux", "ubuntu"]), names(["windows", "macos"])) {
+            (false, true) if !is_negated && !lower.contains("||") => Some(false),
+            _ if has_more => None,
+            (true, false) => Some(!is_negated),
+            (false, true) => Some(is_negated),
+            _ => None,
         }
-        let negated = condition.strip_prefix('!');
-        let name = negated.unwrap_or(condition).trim();
-        let is_set = match self.value(name) {
-            Some(value) => !is_false(value),
-            // A name that only other rows of the matrix set is empty here.
-            None if name.starts_with("matrix.") && !name.contains(' ') => false,
-            None => return None,
-        };
-        Some(is_set == negated.is_none())
     }
 }
 

@@ -1,6 +1,6 @@
 //! JavaScript and TypeScript projects: package.json and Deno.
 
-use super::{Command, Found, Listing, Toolchain};
+use super::{Listing, Toolchain};
 use crate::domain::checks::verdict::CheckKind;
 use serde_json::Value;
 
@@ -20,11 +20,13 @@ pub(super) fn package(files: &Listing) -> Option<Toolchain> {
     if let Some(install) = manager.install(files, &manifest) {
         found.setup(install);
     }
+    let text = |script: &str| manifest["scripts"][script].as_str().unwrap_or_default();
+    let test = format!("{} {}", text("pretest"), text("test"));
+    let runs_with_tests =
+        |script: &str| test.contains(" run ") && test.split_whitespace().any(|word| word == script);
     for (script, kind) in SCRIPTS {
-        let Some(text) = manifest["scripts"][script].as_str() else {
-            continue;
-        };
-        if is_placeholder_or_watcher(text) {
+        let text = text(script);
+        if is_placeholder_or_watcher(text) || runs_with_tests(script) {
             continue;
         }
         // Without CI in its environment, this test runner waits for files to change.
@@ -67,89 +69,6 @@ pub(super) fn deno(files: &Listing) -> Option<Toolchain> {
     };
     found.check("deno", CheckKind::Lint, lint);
     Some(found)
-}
-
-/// Programs and words of a script that uses the network or reports to a service.
-const NETWORK: &[&str] = &[
-    "audit",
-    " aud",
-    "npx ",
-    "codecov",
-    "coveralls",
-    "curl ",
-    "publish",
-    "snyk",
-];
-
-/// Removes commands that npm would run twice and those that no check should run: the linter if `pretest` or
-/// `test` already runs it, and a `posttest` that uses the network.
-pub(super) fn without_repeats(
-    files: &Listing,
-    commands: &mut Vec<Command>,
-    left_out: &mut Vec<Found<String>>,
-) {
-    let Ok(manifest) = serde_json::from_str::<Value>(files.read("package.json")) else {
-        return;
-    };
-    let script = |name: &str| manifest["scripts"][name].as_str().unwrap_or_default();
-    let manager = Manager::of(files, &manifest);
-    let runs_hooks = !(manager == Manager::Yarn && is_yarn_2_or_later(files, &manifest));
-    let test = manager.script("test");
-    // Variables of CI may stand before it.
-    let is_run = |command: &Command, run: &str| {
-        let before = command.run.strip_suffix(run);
-        before.is_some_and(|before| before.is_empty() || before.ends_with(' '))
-    };
-    let Some(at) = commands.iter().position(|command| is_run(command, &test)) else {
-        return;
-    };
-    let mut leave = |what: String| {
-        let from = "package.json".to_owned();
-        left_out.push(Found { what, from });
-    };
-    let posttest = script("posttest");
-    let uses_network = |word: &&str| format!(" {posttest} ").contains(*word);
-    let mut pretest = script("pretest");
-    if runs_hooks && NETWORK.iter().any(uses_network) {
-        leave(format!(
-            "posttest ({posttest}): it goes to the network; `--ignore-scripts` leaves it out"
-        ));
-        let lint = manager.script("lint");
-        let alone = pretest.is_empty() || pretest == lint;
-        let before = if alone {
-            String::new()
-        } else {
-            format!("{} --ignore-scripts && ", manager.script("pretest"))
-        };
-        let without_posttest = format!("{before}{test} --ignore-scripts");
-        commands[at].run = commands[at].run.replacen(&test, &without_posttest, 1);
-        if alone {
-            pretest = "";
-        }
-    }
-    let hooked = if runs_hooks { pretest } else { "" };
-    let whole = [flagless(hooked), flagless(script("test"))];
-    let includes = |name: &str| {
-        let called = [manager.script(name), format!("npm run {name}")];
-        whole
-            .iter()
-            .any(|text| called.iter().any(|call| text.contains(call.as_str())))
-    };
-    for name in ["lint", "typecheck", "type-check"] {
-        let run = manager.script(name);
-        if includes(name) && commands.iter().any(|command| is_run(command, &run)) {
-            leave(format!("{run}: `{test}` runs it already"));
-            commands.retain(|command| !is_run(command, &run));
-        }
-    }
-}
-
-/// A script without its flags: `npm run --silent lint` is the same as `npm run lint`.
-fn flagless(script: &str) -> String {
-    let words = script
-        .split_whitespace()
-        .filter(|word| !word.starts_with("--"));
-    words.collect::<Vec<_>>().join(" ")
 }
 
 /// Whether a script is the placeholder of `npm init`, or one that watches files and never ends.

@@ -1,76 +1,78 @@
 //! Python projects.
 
-use super::{Found, Listing, TEST_DIRECTORIES, Toolchain, is_python_test};
+use super::{Found, Listing, TEST_DIRECTORIES, Toolchain, is_python_test, rows};
 use crate::domain::checks::verdict::CheckKind;
-use crate::domain::command_line::{CommandLine, Program, Simple};
+use crate::domain::command_line::{CommandLine, Simple};
+use toml::{Table, Value};
 
 /// Files that indicate a Python project. The first one that exists is named as the source.
 const SIGNS: &str = "pyproject.toml setup.py setup.cfg tox.ini pytest.ini
     requirements.txt requirements-dev.txt Pipfile conftest.py";
 
+/// Managers of environments: the file that shows that one is used, its setup command, and the command that runs a
+/// program in the environment.
+const MANAGERS: &str = "\
+uv.lock | uv sync --locked | uv run --locked
+poetry.lock | poetry install --no-interaction | poetry run
+[tool.poetry] | poetry install --no-interaction | poetry run
+pdm.lock | pdm install --frozen-lockfile | pdm run
+Pipfile.lock | pipenv sync --dev | pipenv run
+Pipfile | pipenv install --dev --skip-lock | pipenv run";
+
+/// Files with requirements that pip reads.
+const REQUIREMENTS: [&str; 2] = ["requirements.txt", "requirements-dev.txt"];
+
 /// How the tests are run.
-enum Tests {
-    Hatch,
-    /// A command without `python -m`, such as `tox`.
-    Tox,
-    /// A Python module with its arguments, and its package.
-    Module(String, Option<&'static str>),
+struct Tests {
+    /// The module of Python that runs them, with its arguments; or `hatch`, which is no module.
+    run: String,
+    /// The package that has it, which tox and Hatch install into environments of their own.
+    package: Option<&'static str>,
+    because: String,
 }
 
 pub(super) fn project(files: &Listing) -> Option<Toolchain> {
     let sign = SIGNS.split_whitespace().find(|name| files.has(name));
     let from = match sign {
-        Some(sign) => sign.to_owned(),
-        None => files
-            .ending(&[".py"])
-            .find(|name| is_python_test(name))?
-            .to_owned(),
+        Some(sign) => sign,
+        None => files.ending(&[".py"]).find(|name| is_python_test(name))?,
     };
-    let manager = Manager::of(files);
-    let mut found = Toolchain::in_language(&from, "python");
-    let install = manager.setup(files);
-    let (tests, because) = match tests(files, manager) {
-        Some((tests, because)) => (Some(tests), because),
-        None => (None, String::new()),
-    };
-    let mut needs = Vec::new();
-    match tests {
-        Some(Tests::Hatch) => {
-            found.check_from("python", CheckKind::Test, "hatch test", because);
-            needs.push("hatch");
-        }
-        Some(Tests::Tox) => {
-            found.check_from("python", CheckKind::Test, manager.run("tox -e py"), because);
-            needs.push("tox");
-        }
-        Some(Tests::Module(module, package)) => {
-            found.check_from("python", CheckKind::Test, manager.run(&module), because);
-            needs.extend(package);
-        }
-        None => {}
+    let pyproject: Table = toml::from_str(files.read("pyproject.toml")).unwrap_or_default();
+    let is_there = |sign: &str| files.has(sign) || files.line_starts("pyproject.toml", sign);
+    let manager = rows::<3>(MANAGERS).find(|[sign, ..]| is_there(sign));
+    let mut found = Toolchain::in_language(from, "python");
+    let tests = tests(files, manager.is_some());
+    let installed = Installed::of(files, &pyproject, manager.is_some());
+    if let Some(tests) = &tests {
+        let run = match manager {
+            Some([_, _, prefix]) => format!("{prefix} python -m {}", tests.run),
+            None if tests.package == Some("hatch") => tests.run.clone(),
+            None => format!("python3 -m {}", tests.run),
+        };
+        found.check_from("python", CheckKind::Test, run, tests.because.clone());
     }
-    // Tools with their own environments install the project there.
-    let apart = matches!(needs.first(), Some(&"hatch" | &"tox"));
-    match manager {
-        Manager::Pip if apart => found.setup(format!("python3 -m pip install {}", needs.join(" "))),
-        Manager::Pip => {
-            needs.retain(|package| !is_installed(files, package));
-            let what = pip_install(files).into_iter();
-            let what: Vec<String> = what.chain(needs.iter().map(|&it| it.to_owned())).collect();
-            if !what.is_empty() {
-                found.setup(format!("python3 -m pip install {}", what.join(" ")));
-            }
+    let package = tests.and_then(|tests| tests.package);
+    if let Some([_, setup, _]) = manager {
+        found.setup(setup);
+    } else {
+        let is_apart = matches!(package, Some("hatch" | "tox"));
+        let missing = package.filter(|package| is_apart || !installed.has(package));
+        let own = pip_install(files, &pyproject).filter(|_| !is_apart);
+        let what: Vec<String> = own.into_iter().chain(missing.map(str::to_owned)).collect();
+        if !what.is_empty() {
+            found.setup(format!("python3 -m pip install {}", what.join(" ")));
         }
-        _ => install.into_iter().for_each(|command| found.setup(command)),
     }
-    if uses_ruff(files) {
-        if is_installed(files, "ruff") {
-            found.check("python", CheckKind::Lint, manager.tool("ruff check"))
+    let has_settings = pyproject.get("tool").and_then(|tool| tool.get("ruff"));
+    if has_settings.is_some() || files.has_any(&["ruff.toml", ".ruff.toml"]) {
+        let prefix = manager.map_or(String::new(), |[_, _, prefix]| format!("{prefix} "));
+        if installed.has("ruff") {
+            found.check("python", CheckKind::Lint, format!("{prefix}ruff check"));
         } else {
-            found.leave_out("ruff check: nothing in the project installs ruff")
+            found.leave_out("ruff check: nothing in the project installs ruff");
         }
     }
-    if manager == Manager::Pip && !found.setup.is_empty() {
+    if manager.is_none() && !found.setup.is_empty() {
         for setup in &mut found.setup {
             setup.what = in_venv(&setup.what);
         }
@@ -95,103 +97,56 @@ pub(super) fn in_venv(command: &str) -> String {
 /// A call of `tox` for all its environments, of which many need other versions of Python or have other business, as
 /// a call for the tests with the Python that is there.
 pub(super) fn of_one_environment(command: &str) -> String {
+    const CHOICES: [&str; 5] = ["-e", "--env", "-f", "-m", "-l"];
     let line = CommandLine::read(command);
-    let names_one = |program: Program<'_>| {
-        let options = ["-e", "--env", "-f", "-m", "-l", "--list"];
-        let mut options = options.iter();
-        options.any(|option| {
-            program
-                .arguments
-                .iter()
-                .any(|word| word.starts_with(option))
-        })
+    let is_of_all = |command: &Simple| {
+        command.program().is_some_and(|program| {
+            let mut arguments = program.arguments.iter();
+            let is_choice = |word: &String| CHOICES.iter().any(|choice| word.starts_with(choice));
+            program.name() == "tox" && !arguments.any(is_choice)
+        }) && command.assignments.iter().all(|(name, _)| name != "TOXENV")
     };
-    let tox = line
-        .commands()
-        .filter_map(Simple::program)
-        .find(|program| program.name() == "tox");
-    let has_variable = line
-        .commands()
-        .any(|it| it.assignments.iter().any(|(name, _)| name == "TOXENV"));
-    if has_variable || tox.is_none_or(names_one) {
+    if !line.commands().any(is_of_all) {
         return command.to_owned();
     }
-    let mut words: Vec<&str> = command.split(' ').collect();
-    if let Some(at) = words
-        .iter()
-        .rposition(|word| *word == "tox" || word.ends_with("/tox"))
-    {
-        words.insert(at + 1, "-e py");
-    }
-    words.join(" ")
+    let words = command
+        .split(' ')
+        .map(|word| match word.rsplit('/').next() {
+            Some("tox") => format!("{word} -e py"),
+            _ => word.to_owned(),
+        });
+    words.collect::<Vec<_>>().join(" ")
 }
 
-/// How the tests are run, and the reason for this choice. Hatch and tox's commands take precedence, then pytest
-/// if a file indicates it, then the imports of the test files.
-fn tests(files: &Listing, manager: Manager) -> Option<(Tests, String)> {
-    let module = |module: &str, package| Tests::Module(module.to_owned(), package);
-    if files.line_starts("pyproject.toml", "[tool.hatch.envs") && manager == Manager::Pip {
-        return Some((
-            Tests::Hatch,
-            "pyproject.toml has environments of Hatch".into(),
-        ));
+/// How the tests are run: by Hatch or tox if they are set up, by pytest if a file names it, otherwise as the test
+/// files import.
+fn tests(files: &Listing, has_manager: bool) -> Option<Tests> {
+    let of = |run: &str, package, because: String| {
+        Some(Tests {
+            run: run.to_owned(),
+            package,
+            because,
+        })
+    };
+    if files.line_starts("pyproject.toml", "[tool.hatch.envs") && !has_manager {
+        let because = "pyproject.toml has environments of Hatch".to_owned();
+        return of("hatch test", Some("hatch"), because);
     }
-    if let Some(told) = tox_commands(files) {
-        let because = "the commands of tox.ini".to_owned();
-        return Some(match told.as_slice() {
-            [one] if one.starts_with("pytest") || one.contains("-m pytest") => {
-                (module("pytest", Some("pytest")), because)
-            }
-            [one] if is_plain_unittest(one) => {
-                let at = one.find("unittest").unwrap_or(0);
-                (module(&one[at..], None), because)
-            }
-            _ => (Tests::Tox, because),
-        });
+    let has_tox = ["[tox]", "[testenv]"]
+        .iter()
+        .any(|section| files.line_starts("tox.ini", section));
+    let commands = files.read("tox.ini").contains("commands");
+    if let Some(sign) = pytest_sign(files).filter(|sign| !commands || *sign == "tox.ini") {
+        return of("pytest", Some("pytest"), format!("{sign} names pytest"));
     }
-    if let Some(sign) = pytest_sign(files) {
-        return Some((
-            module("pytest", Some("pytest")),
-            format!("{sign} names pytest"),
-        ));
-    }
-    if files.line_starts("tox.ini", "[tox]") {
-        return Some((Tests::Tox, "tox.ini".into()));
+    if has_tox {
+        return of("tox -e py", Some("tox"), "tox.ini".to_owned());
     }
     of_test_files(files)
 }
 
-/// The commands of tox's main environment, one per line, or `None` without tox.
-fn tox_commands(files: &Listing) -> Option<Vec<String>> {
-    let lines = files.read("tox.ini").lines();
-    let section: Vec<&str> = lines
-        .skip_while(|line| line.trim() != "[testenv]")
-        .skip(1)
-        .take_while(|line| !line.starts_with('['))
-        .collect();
-    let at = section.iter().position(|line| {
-        line.split_once('=')
-            .is_some_and(|(key, _)| key.trim() == "commands")
-    })?;
-    let first = section[at].split_once('=').map_or("", |(_, rest)| rest);
-    let rest = section[at + 1..]
-        .iter()
-        .take_while(|line| line.starts_with([' ', '\t']));
-    let told = std::iter::once(first).chain(rest.copied()).map(str::trim);
-    Some(
-        told.filter(|line| !line.is_empty() && !line.starts_with('#'))
-            .map(str::to_owned)
-            .collect(),
-    )
-}
-
-/// Whether a command calls unittest without tox substitutions.
-fn is_plain_unittest(command: &str) -> bool {
-    command.contains("-m unittest") && !command.contains(['{', '}', '&', ';', '|'])
-}
-
 /// The framework of the test files: unittest if one imports it and none imports pytest.
-fn of_test_files(files: &Listing) -> Option<(Tests, String)> {
+fn of_test_files(files: &Listing) -> Option<Tests> {
     let directory = TEST_DIRECTORIES.into_iter().find(|name| files.has(name));
     let start = directory.map_or(String::new(), |name| format!("{name}/"));
     let is_test = |name: &&str| {
@@ -199,193 +154,112 @@ fn of_test_files(files: &Listing) -> Option<(Tests, String)> {
         name.is_some_and(|name| !name.contains('/') && is_python_test(name))
     };
     let tests: Vec<&str> = files.below(&start).filter(is_test).collect();
-    let imports = |name: &&str, module: &str| {
-        let is_import = |line: &str| {
-            let line = line.trim_start();
-            line.starts_with(&format!("import {module}"))
-                || line.starts_with(&format!("from {module}"))
-        };
-        files.read(name).lines().any(is_import)
+    let imports = |module: &str| {
+        let starts = ["import", "from"].map(|word| format!("{word} {module}"));
+        let mut pairs = tests
+            .iter()
+            .flat_map(|name| starts.iter().map(move |start| (name, start)));
+        pairs.any(|(name, start)| files.line_starts(name, start))
     };
-    let because = tests.first().map(|name| (*name).to_owned());
-    let for_pytest = tests.iter().any(|name| imports(name, "pytest"));
-    let for_unittest = tests.iter().any(|name| imports(name, "unittest"));
-    if for_pytest || (!for_unittest && !tests.is_empty()) {
-        let because = format!("{} is a test for pytest", because.unwrap_or_default());
-        return Some((Tests::Module("pytest".into(), Some("pytest")), because));
+    let first = tests.first();
+    if let Some(first) = first.filter(|_| imports("pytest") || !imports("unittest")) {
+        return Some(Tests {
+            run: "pytest".to_owned(),
+            package: Some("pytest"),
+            because: format!("{first} is a test for pytest"),
+        });
     }
-    let module = match directory {
-        None if tests.is_empty() => return None,
-        None => "unittest".to_owned(),
-        Some(name) if tests.is_empty() || files.has(&format!("{name}/__init__.py")) => {
+    let run = match directory {
+        None => first.map(|_| "unittest".to_owned())?,
+        Some(name) if first.is_none() || files.has(&format!("{name}/__init__.py")) => {
             format!("unittest discover -s {name} -t .")
         }
         Some(name) => format!("unittest discover -s {name}"),
     };
-    let because = match (because, directory) {
-        (Some(file), _) => format!("{file} imports unittest"),
-        (None, directory) => format!("the directory {}", directory.unwrap_or_default()),
+    let because = match first {
+        Some(file) => format!("{file} imports unittest"),
+        None => format!("the directory {}", directory.unwrap_or_default()),
     };
-    Some((Tests::Module(module, None), because))
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Manager {
-    Uv,
-    Poetry,
-    Pdm,
-    Pipenv,
-    Pip,
-}
-
-impl Manager {
-    fn of(files: &Listing) -> Self {
-        if files.has("uv.lock") {
-            Self::Uv
-        } else if files.has("poetry.lock") || files.line_starts("pyproject.toml", "[tool.poetry]") {
-            Self::Poetry
-        } else if files.has("pdm.lock") {
-            Self::Pdm
-        } else if files.has("Pipfile") {
-            Self::Pipenv
-        } else {
-            Self::Pip
-        }
-    }
-
-    fn setup(self, files: &Listing) -> Vec<String> {
-        let one = |command: &str| vec![command.to_owned()];
-        match self {
-            Self::Uv => one("uv sync --locked"),
-            Self::Poetry => one("poetry install --no-interaction"),
-            Self::Pdm => one("pdm install --frozen-lockfile"),
-            Self::Pipenv if files.has("Pipfile.lock") => one("pipenv sync --dev"),
-            Self::Pipenv => one("pipenv install --dev --skip-lock"),
-            Self::Pip => Vec::new(),
-        }
-    }
-
-    /// The command that runs a Python module in the project's environment.
-    fn run(self, module: &str) -> String {
-        match self {
-            Self::Pip => format!("python3 -m {module}"),
-            _ => format!("{} python -m {module}", self.prefix()),
-        }
-    }
-
-    /// The command that runs a program in the project's environment.
-    fn tool(self, program: &str) -> String {
-        match self {
-            Self::Pip => program.to_owned(),
-            _ => format!("{} {program}", self.prefix()),
-        }
-    }
-
-    fn prefix(self) -> &'static str {
-        match self {
-            Self::Uv => "uv run --locked",
-            Self::Poetry => "poetry run",
-            Self::Pdm => "pdm run",
-            Self::Pipenv => "pipenv run",
-            Self::Pip => "",
-        }
-    }
+    Some(Tests {
+        run,
+        package: None,
+        because,
+    })
 }
 
 /// All dependencies of the project and the project itself, as arguments of `pip install`.
-fn pip_install(files: &Listing) -> Option<String> {
-    let mut what: Vec<String> = ["requirements.txt", "requirements-dev.txt"]
-        .into_iter()
-        .filter(|name| files.has(name))
-        .map(|name| format!("-r {name}"))
-        .collect();
-    what.extend(group(files).map(|group| format!("--group {group}")));
-    if files.has("setup.py") || files.line_starts("pyproject.toml", "[project]") {
-        what.push(match extra(files) {
-            Some(extra) => format!("-e '.[{extra}]'"),
+fn pip_install(files: &Listing, pyproject: &Table) -> Option<String> {
+    let listed = REQUIREMENTS.into_iter().filter(|name| files.has(name));
+    let mut what: Vec<String> = listed.map(|name| format!("-r {name}")).collect();
+    what.extend(group(pyproject).map(|(name, _)| format!("--group {name}")));
+    if files.has("setup.py") || pyproject.contains_key("project") {
+        what.push(match extra(pyproject) {
+            Some((extra, _)) => format!("-e '.[{extra}]'"),
             None => "-e .".to_owned(),
         });
     }
     (!what.is_empty()).then(|| what.join(" "))
 }
 
-/// Whether the project installs a package: its name is quoted or at the start of a line, so that a table of
-/// its settings does not count. For pip, only the installed extra counts.
-fn is_installed(files: &Listing, package: &str) -> bool {
-    let begins = |text: &str| {
-        let text = text.trim_start().trim_start_matches(['"', '\'']);
-        let rest = text.strip_prefix(package);
-        rest.is_some_and(|rest| !rest.starts_with(|c: char| c.is_alphanumeric() || c == '.'))
-    };
-    let listed = ["requirements.txt", "requirements-dev.txt", "Pipfile"];
-    if listed
-        .iter()
-        .any(|name| files.read(name).lines().any(begins))
-    {
-        return true;
+/// The requirements that the setup commands install.
+struct Installed(Vec<String>);
+
+impl Installed {
+    /// Managers install everything that the project names; pip only the chosen extra and group.
+    fn of(files: &Listing, pyproject: &Table, has_manager: bool) -> Self {
+        let lines = REQUIREMENTS.into_iter().chain(["Pipfile"]);
+        let lines = lines.flat_map(|name| files.read(name).lines());
+        let mut all: Vec<String> = lines.map(str::to_owned).collect();
+        if has_manager {
+            let text = files.read("pyproject.toml").split([',', '[', '\n']);
+            all.extend(text.map(|word| word.trim().trim_matches(['"', '\'']).to_owned()));
+        }
+        let project = pyproject.get("project");
+        let own = project.and_then(|project| project.get("dependencies"));
+        let chosen = [extra(pyproject), group(pyproject)];
+        let lists = chosen.into_iter().flatten().map(|(_, list)| list);
+        let entries = own.into_iter().chain(lists).filter_map(Value::as_array);
+        all.extend(
+            entries
+                .flatten()
+                .filter_map(Value::as_str)
+                .map(str::to_owned),
+        );
+        Self(all)
     }
-    let text = files.read("pyproject.toml");
-    if Manager::of(files) != Manager::Pip {
-        return text.split([',', '[', '\n']).any(begins);
+
+    fn has(&self, package: &str) -> bool {
+        self.0.iter().any(|entry| {
+            let rest = entry.trim_start().strip_prefix(package);
+            rest.is_some_and(|rest| !rest.starts_with(|c: char| c.is_alphanumeric() || c == '.'))
+        })
     }
-    let list = |text: &str, key: &str| -> String {
-        let start = |line: &&str| {
-            line.split_once('=')
-                .is_some_and(|(name, _)| name.trim() == key)
-        };
-        let lines: Vec<&str> = text.lines().skip_while(|line| !start(line)).collect();
-        let rest = lines.join("\n");
-        rest.split(']').next().unwrap_or_default().to_owned()
-    };
-    let extras = text
-        .split("[project.optional-dependencies]")
-        .nth(1)
-        .unwrap_or("");
-    let chosen = extra(files).map_or(String::new(), |extra| list(extras, extra));
-    let groups = text.split("[dependency-groups]").nth(1).unwrap_or("");
-    let grouped = group(files).map_or(String::new(), |group| list(groups, group));
-    let own = list(text.split("[project]").nth(1).unwrap_or(""), "dependencies");
-    [own, chosen, grouped]
-        .iter()
-        .any(|list| list.split([',', '[', '\n']).any(begins))
 }
 
-/// The extra with the test dependencies, by its usual names.
-fn extra(files: &Listing) -> Option<&'static str> {
-    test_key(files, "[project.optional-dependencies]")
+/// The extra with the test dependencies.
+fn extra(pyproject: &Table) -> Option<(&'static str, &Value)> {
+    let project = pyproject.get("project")?;
+    for_tests(project.get("optional-dependencies")?)
 }
 
-/// The group of dependencies for the tests, by its usual names.
-fn group(files: &Listing) -> Option<&'static str> {
-    test_key(files, "[dependency-groups]")
+/// The group of dependencies for the tests.
+fn group(pyproject: &Table) -> Option<(&'static str, &Value)> {
+    for_tests(pyproject.get("dependency-groups")?)
 }
 
-fn test_key(files: &Listing, table: &str) -> Option<&'static str> {
-    let keys: Vec<&str> = files
-        .read("pyproject.toml")
-        .lines()
-        .map(str::trim)
-        .skip_while(|line| *line != table)
-        .skip(1)
-        .take_while(|line| !line.starts_with('['))
-        .filter_map(|line| Some(line.split_once('=')?.0.trim()))
-        .collect();
-    ["test", "tests", "testing", "dev"]
-        .into_iter()
-        .find(|name| keys.contains(name))
+/// What has one of the usual names for dependencies of the tests.
+fn for_tests(lists: &Value) -> Option<(&'static str, &Value)> {
+    let mut names = ["test", "tests", "testing", "dev"].into_iter();
+    names.find_map(|name| Some((name, lists.get(name)?)))
 }
 
 /// The file which shows that the tests use pytest.
 fn pytest_sign(files: &Listing) -> Option<&'static str> {
     let mut named = "pytest.ini .pytest.ini pytest.toml conftest.py".split(' ');
     let mut others =
-        "pyproject.toml setup.cfg setup.py requirements.txt requirements-dev.txt Pipfile"
+        "tox.ini pyproject.toml setup.cfg setup.py requirements.txt requirements-dev.txt Pipfile"
             .split(' ');
     named
         .find(|name| files.has(name))
         .or_else(|| others.find(|name| files.read(name).contains("pytest")))
-}
-
-fn uses_ruff(files: &Listing) -> bool {
-    files.has_any(&["ruff.toml", ".ruff.toml"]) || files.line_starts("pyproject.toml", "[tool.ruff")
 }

@@ -2,6 +2,7 @@
 
 use super::command::{Purpose, purpose};
 use crate::domain::command_line::{After, CommandLine, Simple, Statement, entered};
+use crate::domain::text::has_word;
 
 /// Why a step is not proposed whose failure its job ignores.
 pub(super) const MAY_FAIL: &str = "it may fail";
@@ -108,6 +109,11 @@ fn piece(commands: &[Simple], text: String, set: &[(String, String)]) -> Option<
         Some(MAY_FAIL)
     } else if sourced.iter().any(is_foreign) {
         Some("it needs what its script has read into the shell")
+    } else if variables
+        .iter()
+        .any(|(_, value)| value.contains(['$', '`']))
+    {
+        Some("it needs a variable that its script computes")
     } else if first.directory.is_none() {
         Some("the directory in which it runs is not known")
     } else {
@@ -133,6 +139,31 @@ pub(super) fn uses_variable(command: &str, name: &str) -> bool {
             .any(|(at, _)| is_end(&command[at + short.len()..]))
 }
 
+/// Variables that every shell or runner has.
+const AMBIENT: &str =
+    "CI GITHUB_WORKSPACE HOME HOSTNAME LANG LOGNAME OLDPWD PATH PWD SHELL TMPDIR USER";
+
+/// The first variable in capitals that a command reads, and that is neither set nor has a default.
+pub(super) fn unknown_variable<'a>(
+    command: &'a str,
+    known: &[(String, String)],
+) -> Option<&'a str> {
+    let mut read = command.split('$').skip(1).map(|rest| {
+        let rest = rest.strip_prefix('{').unwrap_or(rest);
+        let is_of_name = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_';
+        rest.split_at(rest.find(|c| !is_of_name(c)).unwrap_or(rest.len()))
+    });
+    let is_unknown = |(name, rest): &(&str, &str)| {
+        name.starts_with(|c: char| c.is_ascii_uppercase())
+            && !rest.starts_with([':', '-', '+'])
+            && !rest.starts_with(|c: char| c.is_ascii_lowercase())
+            && !has_word(AMBIENT, name)
+            && !known.iter().any(|(known, _)| known == name)
+            && !command.contains(&format!("{name}="))
+    };
+    read.find(is_unknown).map(|(name, _)| name)
+}
+
 /// The command in the form in which `sh` runs it in the root of the project.
 pub(super) fn from_root(command: &str, directory: &str, variables: &[(String, String)]) -> String {
     let quoted = |text: &str| shlex::try_quote(text).map_or_else(|_| text.to_owned(), Into::into);
@@ -148,7 +179,11 @@ pub(super) fn from_root(command: &str, directory: &str, variables: &[(String, St
     } else {
         command.to_owned()
     };
-    let is_one = needs_bash || line.commands().count() == 1;
+    // `A=x command $A` has the value of before.
+    let is_read = variables
+        .iter()
+        .any(|(name, _)| uses_variable(command, name));
+    let is_one = !is_read && (needs_bash || line.commands().count() == 1);
     for (name, value) in variables.iter().rev() {
         text = if is_one {
             format!("{name}={} {text}", quoted(value))

@@ -25,55 +25,6 @@ pub(super) fn cargo(files: &Listing) -> Option<Toolchain> {
     Some(found)
 }
 
-pub(super) fn go(files: &Listing) -> Option<Toolchain> {
-    if !files.has("go.mod") {
-        return None;
-    }
-    let mut found = Toolchain::in_language("go.mod", "go");
-    found.check("go", Build, "go build ./...");
-    found.check("go", Test, "go test ./...");
-    found.check("go", Lint, "go vet ./...");
-    Some(found)
-}
-
-/// Files that show that Gradle builds a project.
-const GRADLE: &str = "gradlew build.gradle build.gradle.kts settings.gradle settings.gradle.kts";
-
-/// Maven or Gradle, through the project's own wrapper if there is one.
-pub(super) fn jvm(files: &Listing) -> Option<Toolchain> {
-    let manifest = if files.has("pom.xml") {
-        "pom.xml"
-    } else {
-        "the Gradle files"
-    };
-    let mut found = Toolchain::of(manifest);
-    if files.has("pom.xml") {
-        let maven = if files.has("mvnw") { "./mvnw" } else { "mvn" };
-        found.check(
-            "maven",
-            Build,
-            format!("{maven} --batch-mode --no-transfer-progress test-compile"),
-        );
-        found.check(
-            "maven",
-            Test,
-            format!("{maven} --batch-mode --no-transfer-progress test"),
-        );
-    } else if GRADLE.split_whitespace().any(|name| files.has(name)) {
-        let gradle = if files.has("gradlew") {
-            "./gradlew"
-        } else {
-            "gradle"
-        };
-        // A daemon would outlive the check and be killed with it.
-        found.check("gradle", Build, format!("{gradle} --no-daemon assemble"));
-        found.check("gradle", Test, format!("{gradle} --no-daemon check"));
-    } else {
-        return None;
-    }
-    Some(found)
-}
-
 /// The only solution in the root, otherwise its only project. With several, none can be chosen.
 pub(super) fn dotnet(files: &Listing) -> Option<Toolchain> {
     let only = |endings: &[&str]| {
@@ -139,17 +90,30 @@ pub(super) fn cmake(files: &Listing) -> Option<Toolchain> {
     Some(found)
 }
 
-/// Manifests whose content need not be read: the name, the tool, its setup, build and test.
+/// Manifests whose content need not be read: the name, the language, the tool, its setup, build, test and lint. Of the
+/// rows of one tool, the first counts.
 const SIMPLE: &str = "\
-Package.swift | swift |  | swift build --build-tests | swift test
-mix.exs | mix | mix deps.get | mix compile | mix test
-build.sbt | sbt |  | sbt -batch Test/compile | sbt -batch test
-dune-project | dune |  | dune build | dune runtest
-stack.yaml | stack |  | stack build --test --no-run-tests | stack test
-gleam.toml | gleam | gleam deps download | gleam build | gleam test
-rebar.config | rebar3 |  | rebar3 compile | rebar3 eunit
-meson.build | meson |  | meson setup build && meson compile -C build | meson test -C build
-Makefile.PL | perl |  | perl Makefile.PL && make | prove --blib --recurse t";
+go.mod | go | go |  | go build ./... | go test ./... | go vet ./...
+mvnw |  | jvm |  | ./mvnw --batch-mode --no-transfer-progress test-compile | ./mvnw --batch-mode --no-transfer-progress test |
+pom.xml |  | jvm |  | mvn --batch-mode --no-transfer-progress test-compile | mvn --batch-mode --no-transfer-progress test |
+gradlew |  | jvm |  | ./gradlew --no-daemon assemble | ./gradlew --no-daemon check |
+build.gradle |  | jvm |  | gradle --no-daemon assemble | gradle --no-daemon check |
+build.gradle.kts |  | jvm |  | gradle --no-daemon assemble | gradle --no-daemon check |
+settings.gradle |  | jvm |  | gradle --no-daemon assemble | gradle --no-daemon check |
+settings.gradle.kts |  | jvm |  | gradle --no-daemon assemble | gradle --no-daemon check |
+Package.swift |  | swift |  | swift build --build-tests | swift test |
+mix.exs |  | mix | mix deps.get | mix compile | mix test |
+build.sbt |  | sbt |  | sbt -batch Test/compile | sbt -batch test |
+dune-project |  | dune |  | dune build | dune runtest |
+stack.yaml |  | haskell |  | stack build --test --no-run-tests | stack test |
+cabal.project |  | haskell | cabal update | cabal build all --enable-tests | cabal test all |
+*.cabal |  | haskell | cabal update | cabal build all --enable-tests | cabal test all |
+gleam.toml |  | gleam | gleam deps download | gleam build | gleam test |
+rebar.config |  | rebar3 |  | rebar3 compile | rebar3 eunit |
+meson.build |  | meson |  | meson setup build && meson compile -C build | meson test -C build |
+Makefile.PL |  | perl |  | perl Makefile.PL && make | prove --blib --recurse t |
+configure |  | make | ./configure | make | make check |
+configure.ac |  | make | autoreconf -fi && ./configure | make | make check |";
 
 /// Zig's build script, if it has a step for tests.
 pub(super) fn zig(files: &Listing) -> Option<Toolchain> {
@@ -162,53 +126,33 @@ pub(super) fn zig(files: &Listing) -> Option<Toolchain> {
     Some(found)
 }
 
-/// A Haskell package that Stack does not build.
-pub(super) fn cabal(files: &Listing) -> Option<Toolchain> {
-    let manifest = files.ending(&[".cabal"]).next();
-    let manifest = files
-        .has("cabal.project")
-        .then_some("cabal.project")
-        .or(manifest)?;
-    if files.has("stack.yaml") {
-        return None;
-    }
-    let mut found = Toolchain::of(manifest);
-    found.setup("cabal update");
-    found.check("cabal", Build, "cabal build all --enable-tests");
-    found.check("cabal", Test, "cabal test all");
-    Some(found)
-}
-
 pub(super) fn simple(files: &Listing) -> Vec<Toolchain> {
-    rows::<5>(SIMPLE)
-        .filter(|[name, ..]| files.has(name))
-        .map(|[name, tool, setup, build, test]| {
-            let mut found = Toolchain::of(name);
-            if !setup.is_empty() {
-                found.setup(setup);
+    let mut all: Vec<Toolchain> = Vec::new();
+    let mut tools = Vec::new();
+    for [name, language, tool, setup, build, test, lint] in rows::<7>(SIMPLE) {
+        let is_there = match name.strip_prefix('*') {
+            Some(ending) => files.ending(&[ending]).next().is_some(),
+            None => files.has(name),
+        };
+        // `configure` makes a makefile only where there is none.
+        let is_made = tool == "make" && files.has("Makefile");
+        if !is_there || is_made || tools.contains(&tool) {
+            continue;
+        }
+        tools.push(tool);
+        let mut found = Toolchain::of(name);
+        found.language = Some(language).filter(|language| !language.is_empty());
+        if !setup.is_empty() {
+            found.setup(setup);
+        }
+        for (kind, run) in [(Build, build), (Test, test), (Lint, lint)] {
+            if !run.is_empty() {
+                found.check(tool, kind, run);
             }
-            found.check(tool, Build, build);
-            found.check(tool, Test, test);
-            found
-        })
-        .collect()
-}
-
-/// A project whose makefile is generated by `configure`.
-pub(super) fn autotools(files: &Listing) -> Option<Toolchain> {
-    if files.has("Makefile") || !files.has_any(&["configure", "configure.ac"]) {
-        return None;
+        }
+        all.push(found);
     }
-    let (from, setup) = if files.has("configure") {
-        ("configure", "./configure")
-    } else {
-        ("configure.ac", "autoreconf -fi && ./configure")
-    };
-    let mut found = Toolchain::of(from);
-    found.setup(setup);
-    found.check("make", Build, "make");
-    found.check("make", Test, "make check");
-    Some(found)
+    all
 }
 
 /// The names of a file of Task, which are not case-sensitive in their first letter.

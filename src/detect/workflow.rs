@@ -1,10 +1,12 @@
 //! Reads the project's own CI: the `run:` steps of its workflows, as setup commands and checks.
 
-use super::command::{Purpose, needs_another_toolchain, plain_test, purpose, selects_a_part};
+use super::command::{Purpose, needs_another_toolchain, purpose, selects_a_part};
 use super::machine::{Version, setup_action};
 use super::matrix::{Row, is_for_another_event, is_other_system, numbers};
 use super::python::{VENV, in_venv, of_one_environment};
-use super::script::{MAY_FAIL, Piece, from_root, joined, measures, pieces, uses_variable};
+use super::script::{
+    MAY_FAIL, Piece, from_root, joined, measures, pieces, unknown_variable, uses_variable,
+};
 use super::{Command, Found, Listing, Toolchain};
 use crate::domain::checks::verdict::CheckKind;
 use crate::domain::command_line::{CommandLine, Simple};
@@ -33,19 +35,47 @@ pub(super) struct Workflows {
     pub left_out: Vec<Found<String>>,
     /// Workflows that were read.
     pub read: Vec<String>,
-    /// The tests and builds that were accepted, to recognise the same ones in another job.
-    accepted: Vec<Accepted>,
+    /// The checks, which become those of [`Workflows::found`].
+    checks: Vec<Taken>,
     /// How many checks were taken, also those that a later job has replaced.
     taken: usize,
 }
 
-/// The tool of an accepted test or build, and where it was found.
+/// A check, and where it was found.
 #[derive(Debug)]
-struct Accepted {
-    tool: String,
-    kind: CheckKind,
+struct Taken {
+    command: Command,
     directory: String,
     job: String,
+}
+
+impl Taken {
+    /// Whether another job runs the tests or the build of the same tool in the same directory.
+    fn is_of_another_job(&self, other: &Self) -> bool {
+        let (own, others) = (&self.command, &other.command);
+        own.kind != CheckKind::Lint
+            && (&own.tool, own.kind, &self.directory)
+                == (&others.tool, others.kind, &other.directory)
+            && self.job != other.job
+    }
+
+    /// Why a check is not needed beside one that does all of it.
+    fn covered_by(&self, other: &Self) -> Option<String> {
+        let (own, others) = (&self.command, &other.command);
+        if own.kind == others.kind && measures(&own.run, &others.run) {
+            return Some(format!("it is `{}` with a measure of coverage", others.run));
+        }
+        let is_part = selects_a_part(&own.run) && !selects_a_part(&others.run);
+        (self.is_of_another_job(other) && is_part)
+            .then(|| format!("the job {} runs all of it", other.job))
+    }
+
+    fn left_out(self, because: &str) -> Found<String> {
+        Found {
+            what: format!("{}: {because}", self.command.run),
+            from: self.command.from,
+        }
+    }
 }
 
 /// A job, as far as its steps depend on it.
@@ -125,6 +155,8 @@ pub(super) fn workflows(files: &Listing) -> Workflows {
             all.job(files, path, &root, &job.key, &job.value);
         }
     }
+    let checks = std::mem::take(&mut all.checks).into_iter();
+    all.found.commands = checks.map(|check| check.command).collect();
     all
 }
 
@@ -208,8 +240,8 @@ impl Workflows {
             .iter()
             .filter(|(name, _)| text.contains(name.as_str()));
         for (name, others) in used {
-            let last = self.found.commands.last();
-            let run = last.map_or_else(String::new, |command| command.run.clone());
+            let last = self.checks.last();
+            let run = last.map_or_else(String::new, |check| check.command.run.clone());
             let because = format!("only one row of {name} is taken");
             self.leave_out(
                 job.path,
@@ -323,6 +355,12 @@ impl Workflows {
             }
             let mut variables = self.variables_of(job, step, &piece);
             variables.extend(piece.variables.iter().cloned());
+            let is_run = matches!(piece.purpose, Purpose::Setup | Purpose::Check(_));
+            if let Some(name) = unknown_variable(&piece.text, &variables).filter(|_| is_run) {
+                let because = format!("it needs the variable {name}, which is not known here");
+                self.leave_out(job.path, step, &piece.text, &because);
+                continue;
+            }
             self.take(
                 job,
                 step,
@@ -356,6 +394,8 @@ impl Workflows {
                 .fill(&value)
                 .filter(|value| !value.contains("GITHUB_"))
             {
+                // An expression without a value sets nothing that a program may mistake for a choice.
+                Some(empty) if empty.is_empty() && !value.is_empty() => {}
                 Some(value) => known.push((name, value)),
                 None => self.leave_out(job.path, step, &format!("the variable {name}"), EXPRESSION),
             }
@@ -404,10 +444,17 @@ impl Workflows {
         };
         match piece.purpose {
             Purpose::Check(kind) => {
-                let plain = plain_test(&text).filter(|_| kind == CheckKind::Test);
-                let command = plain.unwrap_or(text);
-                let run = complete(&command);
-                self.add_check(job, step, kind, &command, run, directory.to_owned());
+                let command = Command {
+                    tool: tool_of(&text),
+                    kind,
+                    run: complete(&text),
+                    from,
+                };
+                self.add_check(Taken {
+                    command,
+                    directory: directory.to_owned(),
+                    job: job.name.to_owned(),
+                });
             }
             Purpose::Setup => self.add_setup(complete(&text), from),
             Purpose::Machine if self.machine.iter().any(|known| known.what == text) => {}
@@ -425,97 +472,41 @@ impl Workflows {
         }
     }
 
-    fn add_check(
-        &mut self,
-        job: &Job<'_>,
-        step: &Node,
-        kind: CheckKind,
-        command: &str,
-        run: String,
-        directory: String,
-    ) {
-        if self.found.commands.iter().any(|it| it.run == run) {
+    /// Takes a check, unless another one covers it. One job is enough for the tests and for the builds of one tool in
+    /// one directory.
+    fn add_check(&mut self, new: Taken) {
+        let run = &new.command.run;
+        if self.checks.iter().any(|known| known.command.run == *run) {
             return;
         }
-        let tool = tool_of(command);
-        let check = Accepted {
-            tool: tool.clone(),
-            kind,
-            directory,
-            job: job.name.to_owned(),
-        };
-        self.replace_part(&check, command);
-        if let Some(because) = self.reason_against(&check, &run) {
-            return self.leave_out(job.path, step, &run, &because);
+        for known in std::mem::take(&mut self.checks) {
+            match known.covered_by(&new) {
+                Some(because) => self.left_out.push(known.left_out(&because)),
+                None => self.checks.push(known),
+            }
         }
-        let from = place(job.path, step);
-        let measuring = |it: &Command| it.kind == kind && measures(&it.run, &run);
-        if let Some(at) = self.found.commands.iter().position(measuring) {
-            let because = format!("it is `{run}` with a measure of coverage");
-            let found = &mut self.found.commands[at];
-            let with = std::mem::replace(&mut found.run, run);
-            let what = format!("{with}: {because}");
-            let from = std::mem::replace(&mut found.from, from);
-            self.left_out.push(Found { what, from });
-            self.taken += 1;
-            return;
-        }
-        if matches!(kind, CheckKind::Build | CheckKind::Test) {
-            self.accepted.push(check);
-        }
-        self.taken += 1;
-        self.found.commands.push(Command {
-            tool,
-            kind,
-            run,
-            from,
+        let kind = new.command.kind;
+        let of_kind = self
+            .checks
+            .iter()
+            .filter(|known| known.command.kind == kind);
+        let is_enough = of_kind.count() >= MAX_OF_A_KIND;
+        let covered = self.checks.iter().find_map(|known| {
+            let (tool, kind) = (&new.command.tool, kind.as_str());
+            let other = || format!("the job {} has a {kind} with {tool}", known.job);
+            new.covered_by(known)
+                .or_else(|| new.is_of_another_job(known).then(other))
         });
-    }
-
-    /// Leaves out an accepted command of another job that runs only a part of what this one runs.
-    fn replace_part(&mut self, check: &Accepted, command: &str) {
-        let same = |it: &Accepted| {
-            (&it.tool, it.kind, &it.directory) == (&check.tool, check.kind, &check.directory)
-                && it.job != check.job
-        };
-        if selects_a_part(command) || !self.accepted.iter().any(same) {
-            return;
-        }
-        let is_part = |it: &Command| {
-            it.kind == check.kind && it.tool == check.tool && selects_a_part(&it.run)
-        };
-        let all = std::mem::take(&mut self.found.commands);
-        let (parts, kept): (Vec<Command>, Vec<Command>) = all.into_iter().partition(is_part);
-        self.found.commands = kept;
-        for part in parts {
-            self.accepted.retain(|it| !same(it));
-            let what = format!("{}: the job {} runs all of it", part.run, check.job);
-            self.left_out.push(Found {
-                what,
-                from: part.from,
-            });
-        }
-    }
-
-    /// Why a check is not proposed beside the accepted ones.
-    fn reason_against(&self, check: &Accepted, run: &str) -> Option<String> {
-        let Accepted { tool, kind, .. } = check;
-        let elsewhere = self.accepted.iter().find(|it| {
-            (&it.tool, &it.kind, &it.directory) == (tool, kind, &check.directory)
-                && it.job != check.job
+        let because = covered.or_else(|| {
+            is_enough.then(|| format!("{MAX_OF_A_KIND} of a kind are enough to begin with"))
         });
-        if let Some(other) = elsewhere {
-            let kind = kind.as_str();
-            return Some(format!("the job {} has a {kind} with {tool}", other.job));
+        match because {
+            Some(because) => self.left_out.push(new.left_out(&because)),
+            None => {
+                self.taken += 1;
+                self.checks.push(new);
+            }
         }
-        let mut known = self.found.commands.iter().filter(|it| it.kind == *kind);
-        if known.clone().count() >= MAX_OF_A_KIND {
-            return Some(format!(
-                "{MAX_OF_A_KIND} of a kind are enough to begin with"
-            ));
-        }
-        let plain = known.find(|it| measures(run, &it.run))?;
-        Some(format!("it is `{}` with a measure of coverage", plain.run))
     }
 
     fn leave_out(&mut self, path: &str, at: &Node, command: &str, because: &str) {
@@ -585,9 +576,6 @@ fn reason_against_job(name: &str, node: &Node, runner: &str) -> Option<String> {
     called
         .map(|uses| format!("it is the workflow {uses} of another repository"))
         .or(business.map(|word| format!("by its name it is about {word}")))
-        .or_else(|| {
-            publishes(node).then(|| "it publishes what it builds and tests nothing".to_owned())
-        })
         .or_else(|| special_machine(node, runner))
         .or(is_for_another.then(|| "it does not run for a change before its merge".to_owned()))
 }
@@ -649,26 +637,6 @@ fn variables(node: &Node) -> Vec<(String, String)> {
 fn is_true(node: Option<&Node>) -> bool {
     // An expression there usually spares the experimental rows of a matrix.
     node.and_then(Node::text) == Some("true")
-}
-
-/// Whether the job publishes something and runs no test.
-fn publishes(job: &Node) -> bool {
-    let steps = job.get("steps").map(Node::items).unwrap_or_default();
-    let of_step = |step: &Node, key: &str| {
-        step.get(key)
-            .and_then(Node::text)
-            .unwrap_or_default()
-            .to_owned()
-    };
-    let is_publication = |step: &Node| {
-        let text = of_step(step, "uses") + &of_step(step, "run");
-        ["deploy", "publish", "gh-pages", "upload-pages"]
-            .iter()
-            .any(|word| text.contains(word))
-    };
-    let is_test =
-        |step: &Node| purpose(&of_step(step, "run")) == Some(Purpose::Check(CheckKind::Test));
-    steps.iter().any(is_publication) && !steps.iter().any(is_test)
 }
 
 /// Whether a step of the job is a check.

@@ -23,7 +23,7 @@ pub(super) const PROGRAMS: &[(&str, Rule)] = &[
         "cargo",
         Args(&[
             (Check(Build), "build|check"),
-            (Check(Test), "test|nextest run|llvm-cov|hack test|tarpaulin"),
+            (Check(Test), "test|nextest run"),
             (Check(Lint), "clippy|fmt"),
             (Setup, "fetch"),
         ]),
@@ -144,6 +144,9 @@ pub(super) const TAKES_TASKS: &str =
 /// something else.
 pub(super) const REFUSED: &str = "deploy publish release watch fix bench upload clean audit doc";
 
+/// Words in the names of tasks and environments that read the code without running it.
+pub(super) const STATIC: &str = "lint style types typecheck type-check tsc clippy vet mypy pyright typing ruff flake8 black isort pre-commit pre_commit zizmor";
+
 /// Programs that install for the machine or for the user, whatever their arguments are.
 pub(super) const SYSTEM_INSTALLERS: &str = "apk apt apt-get asdf brew choco conda corepack dnf mamba microdnf nvm pacman pyenv rustup sdk snap winget yum
     zypper";
@@ -156,6 +159,9 @@ pub(super) const CONTAINERS: &str = "docker docker-compose nerdctl podman podman
 
 /// Programs that run the script in their first argument.
 pub(super) const INTERPRETERS: &str = "sh bash python node ruby perl php";
+
+/// Options of these after which no script comes.
+pub(super) const RUNS_TEXT: &str = "-c -e -p -pe -v -V --eval --print --version";
 
 /// Programs that rewrite files unless a flag makes them only check.
 pub(super) const REWRITES: &[(&str, Option<&str>)] = &[
@@ -197,18 +203,3 @@ pub(super) const RUNS_NONE: &str =
 
 /// Options of `tox` and `nox` that are followed by the names of what to run.
 pub(super) const ENVIRONMENTS: &str = "-e --env -s --session --sessions";
-
-/// Options of cargo that choose what is tested, and whether a value follows.
-pub(super) const CARGO_CHOICES: &[(&str, bool)] = &[
-    ("--workspace", false),
-    ("--all", false),
-    ("--all-features", false),
-    ("--no-default-features", false),
-    ("--locked", false),
-    ("--features", true),
-    ("-F", true),
-    ("--package", true),
-    ("-p", true),
-    ("--exclude", true),
-    ("--manifest-path", true),
-];

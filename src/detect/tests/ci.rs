@@ -204,3 +204,62 @@ fn another_target_is_named_and_a_value_of_other_rows_is_empty() {
     let told = "cargo build --target wasm32-unknown-unknown: it needs another target or a nightly toolchain";
     assert_eq!(found.left_out[0].what, told);
 }
+
+/// What depends on a value that only a runner or another row has is left out and named, and never run without it.
+#[test]
+fn a_command_with_an_unknown_value_is_named_and_not_proposed() {
+    let text = r#"
+on: push
+jobs:
+  a:
+    strategy:
+      matrix:
+        include:
+          - { python: "3.13" }
+          - { python: pypy-3.11, chost: arm }
+    env: { CHOST: "${{ matrix.chost }}", LEVEL: "2" }
+    steps:
+      - run: $PYTHON -m pytest
+      - run: |
+          VER=$(cat VERSION)
+          make check VERSION=$VER
+      - run: |
+          PKG=dist/typer*
+          pip install $PKG
+      - run: tox -e py${{ matrix.python }}
+      - run: (cd docs && make lint)
+      - run: make all
+        if: runner.os == 'Linux'
+      - run: make check-mac
+        if: startsWith(matrix.os, 'macos')
+      - run: make test-fork
+        if: github.event.pull_request.head.repo.fork
+"#;
+    let found = propose(&listing(&[(".github/workflows/ci.yml", text)]));
+    let setup: Vec<&str> = found.setup.iter().map(|it| it.what.as_str()).collect();
+    assert_eq!(
+        setup,
+        [
+            VENV,
+            &in_venv("export LEVEL=2 && export PKG='dist/typer*' && pip install $PKG"),
+        ]
+    );
+    let runs: Vec<&str> = found.checks.iter().map(|it| it.what.run.as_str()).collect();
+    assert_eq!(
+        runs,
+        [
+            &in_venv("LEVEL=2 make all"),
+            &in_venv("LEVEL=2 tox -e py3.13"),
+            &in_venv("export LEVEL=2 && cd docs && make lint"),
+        ]
+    );
+    let left_out: Vec<&str> = found.left_out.iter().map(|it| it.what.as_str()).collect();
+    assert_eq!(
+        left_out,
+        [
+            "$PYTHON -m pytest: it needs the variable PYTHON, which is not known here",
+            "make check VERSION=$VER: it needs a variable that its script computes",
+            "make test-fork: it runs on a condition",
+        ]
+    );
+}

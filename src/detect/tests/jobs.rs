@@ -41,7 +41,7 @@ fn a_row_of_the_matrix_fills_expressions_and_decides_conditions() {
         checks,
         [
             "test: PYTHON=3.13 OTHER=x uvx --python 3.13 tox -e py",
-            "lint: PYTHON=3.13 OTHER=x uvx nox --python $PYTHON -s lint"
+            "lint: export PYTHON=3.13 && export OTHER=x && uvx nox --python $PYTHON -s lint"
         ]
     );
     assert_eq!(left_out, ["make test-slow: it runs on a condition"]);

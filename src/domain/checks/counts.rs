@@ -1,6 +1,5 @@
 //! The numbers of passed and failed tests, as the test tools report them.
 
-use crate::pattern::{Pattern, group};
 use serde::{Deserialize, Serialize};
 
 /// Numbers of tests. `None` means that the output does not state the number, which is never the same as zero.
@@ -62,18 +61,6 @@ impl Tally {
             .zip(not_passed)
             .and_then(|(total, rest)| total.checked_sub(rest));
         self.add(passed, failed);
-    }
-
-    /// The sum of the lines that match `summary`. Its groups are the numbers of all tests, of failures, of errors,
-    /// and of tests that were skipped.
-    pub(super) fn of_totals(lines: &[&str], summary: &Pattern) -> Option<Counts> {
-        let mut tally = Self::default();
-        for found in lines.iter().filter_map(|line| summary.captures(line)) {
-            let [total, failures, errors, skipped] =
-                [1, 2, 3, 4].map(|index| optional_number(group(&found, index)));
-            tally.add_of_total(total, sum(&[failures, errors]), skipped);
-        }
-        tally.finish()
     }
 
     pub(super) fn break_if(&mut self, contradicted: bool) {

@@ -37,7 +37,7 @@ pub(super) fn read(plain: &str, matchers: &[Matcher], tree: &WorkTree<'_>) -> Re
     };
     for tool in tools::seen_in(plain) {
         sink.source = tool.name;
-        (tool.read)(output, &mut sink);
+        tool.read(output, &mut sink);
     }
     sink.finish(&whole)
 }

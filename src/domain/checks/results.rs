@@ -79,7 +79,7 @@ const MAX_RUNS: usize = 1_000;
 pub fn counts(output: &str) -> Counts {
     let plain = text::plain(output);
     let lines: Vec<&str> = plain.lines().collect();
-    let mut said = TABLE.iter().filter_map(|tool| (tool.counts)(&lines));
+    let mut said = TABLE.iter().filter_map(|tool| tool.counts(&lines));
     let Some(first) = said.next() else {
         return Counts::UNKNOWN;
     };
@@ -96,9 +96,9 @@ pub(super) fn failed_by_run(output: &str) -> Vec<Option<u64>> {
     let lines: Vec<&str> = plain.lines().collect();
     let tools: Vec<_> = TABLE
         .iter()
-        .filter(|tool| (tool.counts)(&lines).is_some())
+        .filter(|tool| tool.counts(&lines).is_some())
         .collect();
-    let of_line = |line: &&str| tools.iter().find_map(|tool| (tool.counts)(&[*line]));
+    let of_line = |line: &&str| tools.iter().find_map(|tool| tool.counts(&[*line]));
     let runs = lines.iter().filter_map(of_line).map(|run| run.failed);
     runs.take(MAX_RUNS).collect()
 }

@@ -34,7 +34,7 @@ impl Said {
         let plain = text::plain(output);
         let lines: Vec<&str> = plain.lines().collect();
         let is_reported =
-            report.is_some() || TABLE.iter().any(|tool| (tool.counts)(&lines).is_some());
+            report.is_some() || TABLE.iter().any(|tool| tool.counts(&lines).is_some());
         Self {
             is_reported,
             says_none_ran: !is_reported && lines.iter().any(|line| NO_TEST.is_match(line)),

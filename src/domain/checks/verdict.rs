@@ -131,67 +131,49 @@ impl CheckResult {
             }
             other => other,
         };
-        let failed = outcome.is_failure();
-        let ran = failed || outcome == CheckOutcome::Passed;
-        let (diagnostics, failing_tests) = if failed {
-            evidence.read(&check.run)
-        } else {
-            (Vec::new(), Vec::new())
-        };
-        let counts = if ran {
-            evidence.counts()
-        } else {
-            Counts::UNKNOWN
-        };
-        let results = if failed && evidence.report.is_none() {
-            results::by_id(output, counts)
-        } else {
-            BTreeMap::new()
-        };
-        Self {
+        let mut result = Self {
             name: check.name.clone(),
             kind: check.kind,
-            counts,
-            failed_by_run: if failed && results.is_empty() {
-                failed_by_run(output)
-            } else {
-                Vec::new()
-            },
-            results,
-            said: if ran {
-                Said::read(
-                    &check.run,
-                    output,
-                    evidence.is_whole,
-                    evidence.report.map(Report::counts),
-                )
-            } else {
-                Said::default()
-            },
+            outcome,
+            counts: Counts::UNKNOWN,
+            said: Said::default(),
             elapsed_ms,
             log: None,
-            excerpt: if failed {
-                super::excerpt(output, MAX_EXCERPT)
-            } else {
-                String::new()
-            },
-            errors: if failed {
-                let explains_itself = failing_tests.is_empty()
-                    && diagnostics.iter().all(|it| it.source == "git diff")
-                    && compares_with_commit(&check.run);
-                let mut errors = errors(&outcome, &diagnostics, output);
-                errors.splice(0..0, explains_itself.then(|| COMPARED.to_owned()));
-                errors.truncate(HISTORY_ERRORS);
-                errors
-            } else {
-                Vec::new()
-            },
-            fingerprint: failed.then(|| super::check_fingerprint(&check.name, &outcome, output)),
-            failing_tests,
-            diagnostics,
-            outcome,
+            diagnostics: Vec::new(),
+            failing_tests: Vec::new(),
+            results: BTreeMap::new(),
+            failed_by_run: Vec::new(),
+            excerpt: String::new(),
+            errors: Vec::new(),
+            fingerprint: None,
             refused: None,
+        };
+        let failed = result.outcome.is_failure();
+        if failed || result.outcome == CheckOutcome::Passed {
+            let report = evidence.report.map(Report::counts);
+            result.counts = evidence.counts();
+            result.said = Said::read(&check.run, output, evidence.is_whole, report);
         }
+        if failed {
+            (result.diagnostics, result.failing_tests) = evidence.read(&check.run);
+            if evidence.report.is_none() {
+                result.results = results::by_id(output, result.counts);
+            }
+            if result.results.is_empty() {
+                result.failed_by_run = failed_by_run(output);
+            }
+            result.excerpt = super::excerpt(output, MAX_EXCERPT);
+            result.errors = errors(&result.outcome, &result.diagnostics, output);
+            let explains_itself = result.failing_tests.is_empty()
+                && result.diagnostics.iter().all(|it| it.source == "git diff")
+                && compares_with_commit(&check.run);
+            let told = explains_itself.then(|| COMPARED.to_owned());
+            result.errors.splice(0..0, told);
+            result.errors.truncate(HISTORY_ERRORS);
+            let fingerprint = super::check_fingerprint(&check.name, &result.outcome, output);
+            result.fingerprint = Some(fingerprint);
+        }
+        result
     }
 
     /// Notes a path that the sandbox did not let the check write, unless its output says that it failed for another

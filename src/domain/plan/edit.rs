@@ -230,12 +230,3 @@ fn as_json(rendered: &str) -> String {
         format!("\"{rendered}\"")
     }
 }
-
-/// Replaces a range of the text.
-pub(super) fn spliced(text: &str, start: usize, end: usize, new: &str) -> String {
-    let mut spliced = String::with_capacity(text.len() + new.len());
-    spliced.push_str(&text[..start]);
-    spliced.push_str(new);
-    spliced.push_str(&text[end..]);
-    spliced
-}

@@ -367,11 +367,11 @@ fn plan_of(name: &str, source: &Source<'_>, warnings: &mut Vec<Fault>) -> Result
     let (mut plan, drafts) = match source.format {
         PlanFormat::Sprag => native::read(source)?,
         PlanFormat::Rmplan => foreign::rmplan::read(source, warnings)?,
-        PlanFormat::Rafa => foreign::rafa::read(source, warnings)?,
         PlanFormat::Story => foreign::story::read_story(source, warnings)?,
         PlanFormat::Backlog => foreign::story::read_backlog(source, warnings)?,
-        PlanFormat::Ralph => foreign::ralph::read(source, warnings)?,
-        PlanFormat::TaskMaster => foreign::taskmaster::read(source, warnings)?,
+        PlanFormat::Rafa | PlanFormat::Ralph | PlanFormat::TaskMaster => {
+            foreign::listed::read(source, warnings)?
+        }
         PlanFormat::TaskList => task_list::read(source, warnings)?,
         PlanFormat::Checklist | PlanFormat::Headings => markdown::read(source, warnings)?,
     };

@@ -1,6 +1,6 @@
 //! Writes a task's state into the plan's text.
 
-use super::edit::{Splice, applied, key_splice, line_break, list_splice, set_key, spliced};
+use super::edit::{Splice, applied, key_splice, line_break, list_splice, set_key};
 use super::foreign::rmplan::{CHANGED, UPDATED};
 use super::foreign::state::{State, Steps, plan_status};
 use super::markdown::boxes::mark;
@@ -283,7 +283,7 @@ fn set_heading_state(name: &str, text: &str, id: &str, key: &str, value: &str) -
             let column = root.as_ref().map_or(1, |root| root.at.column);
             let indent = " ".repeat(column - 1);
             let lines = format!("{indent}{STATUS_KEY}:{n}{indent}  {id}: {state}{n}");
-            Some(spliced(text, front_end, front_end, &lines))
+            applied(text, vec![Splice::new(front_end, front_end, &lines)])
         }
         (Some(states), Some(root)) if states.value.is_null() => set_key(
             text,

@@ -2,8 +2,7 @@
 //!
 //! Every pattern matches one normalised sentence (lower case, straight quotes, no markup).
 
-use regex::{Captures, Match, Regex};
-use std::borrow::Cow;
+use regex::{Match, Regex};
 use std::sync::LazyLock;
 
 /// A pattern that cannot fail at run time: an invalid one matches nothing, and a test asserts that all of
@@ -17,7 +16,7 @@ const WORD: &str =
     r"[0-9A-Za-z_\u{C0}-\u{1FFF}\u{2C00}-\u{2DFF}\u{3040}-\u{D7FF}\u{F900}-\u{FDFF}]";
 
 impl Cue {
-    pub(super) fn new(pattern: &str) -> Self {
+    fn new(pattern: &str) -> Self {
         let pattern = pattern
             .replace(r"\w", WORD)
             .replace(r"\W", &format!("[^{WORD}]"))
@@ -49,22 +48,8 @@ impl Cue {
     }
 
     pub(super) fn find_iter<'t>(&self, text: &'t str) -> impl Iterator<Item = Match<'t>> {
-        self.0
-            .as_ref()
-            .map(|regex| regex.find_iter(text))
-            .into_iter()
-            .flatten()
-    }
-
-    pub(super) fn captures<'t>(&self, text: &'t str) -> Option<Captures<'t>> {
-        self.0.as_ref()?.captures(text)
-    }
-
-    pub(super) fn replace_all<'t>(&self, text: &'t str, with: &str) -> Cow<'t, str> {
-        match &self.0 {
-            Some(regex) => regex.replace_all(text, with),
-            None => Cow::Borrowed(text),
-        }
+        let found = self.0.as_ref().map(|regex| regex.find_iter(text));
+        found.into_iter().flatten()
     }
 }
 

@@ -1,9 +1,7 @@
 //! The `FAILED:` protocol: an agent that cannot do a task says so in its first line.
 
+use crate::pattern::Pattern;
 use serde::{Deserialize, Serialize};
-use std::sync::LazyLock;
-
-use super::cues::Cue;
 
 /// An agent's `FAILED: …` report.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -151,10 +149,8 @@ fn heading(line: &str) -> Option<(Section, &str)> {
     Some((section, text))
 }
 
-pub(super) static HEADING: LazyLock<Cue> = LazyLock::new(|| {
-    Cue::new(
-        r"(?x) ^ \s* ( \#{0,6} ) \s* (?: \d+ [.)] \s* | [-+] \s+ )? \*{0,2} _{0,2}
+static HEADING: Pattern = Pattern::new(
+    r"(?x) ^ \s* ( \#{0,6} ) \s* (?: \d+ [.)] \s* | [-+] \s+ )? \*{0,2} _{0,2}
         ( (?i: requirements? | problems? (?: \s encountered )? | (?: possible | potential | suggested | proposed )? \s* solutions? ) )
         ( \s* :? \s* \*{0,2} _{0,2} \s* :? ) ( .* ) $",
-    )
-});
+);

@@ -1,9 +1,8 @@
 //! Normalises a message for the search for cues: plain quotes, no code, no markup, split into sentences that
 //! record the kind of line that they were on.
 
-use std::sync::LazyLock;
-
-use super::cues::Cue;
+use crate::pattern::Pattern;
+use std::ops::Range;
 
 /// Bytes read from the beginning and from the end of a long message. The part between them is never read, so
 /// the cost is bounded.
@@ -202,10 +201,10 @@ fn read_line(line: &str) -> Line {
     let line = line.trim().trim_start_matches('>').trim_start();
     let ticked = line.contains(TICK) || line.contains("[x]") || line.contains("[X]");
     let bold = BOLD_LINE.is_match(line) && line.chars().count() <= 90;
-    let (kind, rest) = if let Some(found) = HEADING.find(line) {
-        (Kind::Heading, &line[found.end()..])
-    } else if let Some(found) = ITEM.find(line) {
-        (Kind::Item, &line[found.end()..])
+    let (kind, rest) = if let Some(found) = HEADING.find_at(line, 0) {
+        (Kind::Heading, &line[found.end..])
+    } else if let Some(found) = ITEM.find_at(line, 0) {
+        (Kind::Item, &line[found.end..])
     } else if line.starts_with('|') {
         (Kind::Item, line)
     } else if bold && !line.contains('?') && !line.trim_end_matches('*').ends_with('.') {
@@ -242,7 +241,7 @@ fn continues(open: &Line, next: &Line) -> bool {
 fn flush(pending: &mut Option<Line>, normal: &mut Normalised) {
     let Some(line) = pending.take() else { return };
     let mut start = 0;
-    for end in SENTENCE_END.find_iter(&line.text).map(|found| found.end()) {
+    while let Some(Range { end, .. }) = SENTENCE_END.find_at(&line.text, start) {
         push_sentence(&line.text[start..end], &line, normal);
         start = end;
     }
@@ -271,51 +270,21 @@ fn code_sentence() -> Sentence {
     }
 }
 
-static ANSI: LazyLock<Cue> = LazyLock::new(|| Cue::new(r"\x1b\[[0-9;?]*[ -/]*[@-~]"));
-static FENCE: LazyLock<Cue> =
-    LazyLock::new(|| Cue::new(r"^\s*(?:`{3,}|~{3,})\s*([\w+#.:/-]*)[^`]*$"));
-static MARKER: LazyLock<Cue> =
-    LazyLock::new(|| Cue::new(r"^\W*-{2,}\s*[A-Z][A-Z_ ]{2,}\s*-{2,}\W*$"));
-static STATUS: LazyLock<Cue> = LazyLock::new(|| {
-    Cue::new(r"^\W{0,4}([A-Z]+(?:_[A-Z]+)+|STATUS|RECOMMENDATION|STORY)\W{0,3}:\s*(.*)$")
-});
-static RULE: LazyLock<Cue> = LazyLock::new(|| Cue::new(r"^\W+$"));
-static STAMP: LazyLock<Cue> = LazyLock::new(|| {
-    Cue::new(
-        r"^[^.!?]{0,40}\b\d{1,2}:\d{2}:\d{2}\b[^.!?]*\b20\d\d\b|^\W*20\d\d-\d\d-\d\d[T ]\d\d:\d\d\S*\W*$",
-    )
-});
-static EDIT: LazyLock<Cue> =
-    LazyLock::new(|| Cue::new(r"^(?:>{5,9} (?:REPLACE|UPDATED)|\*{3} End Patch)\s*$"));
-static TAG: LazyLock<Cue> = LazyLock::new(|| Cue::new(r"^(?:\[[A-Z?!]{1,6}\]\s*)+"));
-static HEADING: LazyLock<Cue> = LazyLock::new(|| Cue::new(r"^#{1,6}\s+"));
-static ITEM: LazyLock<Cue> =
-    LazyLock::new(|| Cue::new(r"^(?:[-*+•·]|\d{1,3}[.)]|[a-zA-Z]\))\s+(?:\[[ xX]\]\s*)?"));
-static BOLD_LINE: LazyLock<Cue> = LazyLock::new(|| Cue::new(r"^\*\*[^*]+\*\*:?$"));
-static LINK: LazyLock<Cue> = LazyLock::new(|| Cue::new(r"\[([^\]]*)\]\((?:<[^>]*>|[^)]*)\)"));
-static INLINE_CODE: LazyLock<Cue> = LazyLock::new(|| Cue::new(r"`[^`]+`"));
-static SPACES: LazyLock<Cue> = LazyLock::new(|| Cue::new(r"\s+"));
-static SENTENCE_END: LazyLock<Cue> = LazyLock::new(|| Cue::new(r#"[.!?]+["')\]]*\s+|[。]+\s*"#));
-
-#[cfg(test)]
-pub(super) fn broken_patterns() -> usize {
-    let all: [&Cue; 16] = [
-        &EDIT,
-        &ANSI,
-        &FENCE,
-        &MARKER,
-        &STATUS,
-        &RULE,
-        &STAMP,
-        &TAG,
-        &HEADING,
-        &ITEM,
-        &BOLD_LINE,
-        &LINK,
-        &INLINE_CODE,
-        &SPACES,
-        &SENTENCE_END,
-        &super::failed::HEADING,
-    ];
-    all.iter().filter(|pattern| !pattern.compiles()).count()
-}
+static ANSI: Pattern = Pattern::new(r"\x1b\[[0-9;?]*[ -/]*[@-~]");
+static FENCE: Pattern = Pattern::new(r"^\s*(?:`{3,}|~{3,})\s*([\w+#.:/-]*)[^`]*$");
+static MARKER: Pattern = Pattern::new(r"^\W*-{2,}\s*[A-Z][A-Z_ ]{2,}\s*-{2,}\W*$");
+static STATUS: Pattern =
+    Pattern::new(r"^\W{0,4}([A-Z]+(?:_[A-Z]+)+|STATUS|RECOMMENDATION|STORY)\W{0,3}:\s*(.*)$");
+static RULE: Pattern = Pattern::new(r"^\W+$");
+static STAMP: Pattern = Pattern::new(
+    r"^[^.!?]{0,40}\b\d{1,2}:\d{2}:\d{2}\b[^.!?]*\b20\d\d\b|^\W*20\d\d-\d\d-\d\d[T ]\d\d:\d\d\S*\W*$",
+);
+static EDIT: Pattern = Pattern::new(r"^(?:>{5,9} (?:REPLACE|UPDATED)|\*{3} End Patch)\s*$");
+static TAG: Pattern = Pattern::new(r"^(?:\[[A-Z?!]{1,6}\]\s*)+");
+static HEADING: Pattern = Pattern::new(r"^#{1,6}\s+");
+static ITEM: Pattern = Pattern::new(r"^(?:[-*+•·]|\d{1,3}[.)]|[a-zA-Z]\))\s+(?:\[[ xX]\]\s*)?");
+static BOLD_LINE: Pattern = Pattern::new(r"^\*\*[^*]+\*\*:?$");
+static LINK: Pattern = Pattern::new(r"\[([^\]]*)\]\((?:<[^>]*>|[^)]*)\)");
+static INLINE_CODE: Pattern = Pattern::new(r"`[^`]+`");
+static SPACES: Pattern = Pattern::new(r"\s+");
+static SENTENCE_END: Pattern = Pattern::new(r#"[.!?]+["')\]]*\s+|[。]+\s*"#);

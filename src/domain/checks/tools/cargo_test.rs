@@ -1,7 +1,6 @@
 //! `cargo test`, and panics of Rust tests and programs in the formats before and since Rust 1.73.
 
 use super::{Tool, ToolKind};
-use crate::checks::counts::{Counts, Tally};
 use crate::checks::diagnostic::{Location, Output, Sink};
 use crate::pattern::{Pattern, group};
 
@@ -15,7 +14,10 @@ pub(super) const TOOL: Tool = Tool {
         r"^test result: (?:ok|FAILED)\. \d+ passed; ",
     ],
     read,
-    counts,
+    summary: &[
+        r"^test result: ok\. (?<passed>\d+) passed; (?<failed>0) failed; ",
+        r"^test result: FAILED\. (?<passed>\d+) passed; (?<failed>[1-9]\d*) failed; ",
+    ],
     result,
     headers: &[r"---- .+ (?:stdout|stderr) ----$"],
     around: Some((r"^running [0-9]+ tests?$", r"^test result: ")),
@@ -160,25 +162,4 @@ fn result(line: &str) -> Option<(&str, bool)> {
     static RESULT: Pattern = Pattern::new(r"^test (.+?)(?: - should panic)? \.\.\. (ok|FAILED)$");
     let found = RESULT.captures(line)?;
     Some((group(&found, 1), group(&found, 2) == "FAILED"))
-}
-
-fn counts(lines: &[&str]) -> Option<Counts> {
-    static RESULT: Pattern =
-        Pattern::new(r"^test result: (ok|FAILED)\. (\d+) passed; (\d+) failed; ");
-    static RUNNING: Pattern = Pattern::new(r"^running \d+ tests?$");
-    let mut tally = Tally::default();
-    let (mut begun, mut ended) = (0usize, 0usize);
-    for line in lines {
-        if let Some(found) = RESULT.captures(line) {
-            ended += 1;
-            let failed = group(&found, 3).parse().ok();
-            tally.add(group(&found, 2).parse().ok(), failed);
-            tally.break_if((group(&found, 1) == "ok") != (failed == Some(0)));
-        } else if RUNNING.is_match(line) {
-            begun += 1;
-        }
-    }
-    // A test binary that started and reported no result has crashed.
-    tally.break_if(begun > ended);
-    tally.finish()
 }

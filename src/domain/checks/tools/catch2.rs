@@ -1,7 +1,6 @@
 //! Catch2.
 
 use super::{Tool, ToolKind};
-use crate::checks::counts::{Counts, Tally, worded};
 use crate::checks::diagnostic::{Location, Output, Sink};
 use crate::pattern::{Pattern, group};
 
@@ -15,7 +14,10 @@ pub(super) const TOOL: Tool = Tool {
         r"^All tests passed \(\d+ assertions? in \d+ test cases?\)$",
     ],
     read,
-    counts,
+    summary: &[
+        r"^test cases: +\d+ \|(?:[ |]*(?<passed>\d+) passed)?(?:[ |]*(?<failed>\d+) failed)?",
+        r"^All tests passed \(\d+ assertions? in (?<passed>\d+) test cases?\)(?<failed>)$",
+    ],
     headers: &[r"\S.*:\d+:\ FAILED:$"],
     ..Tool::NOTHING
 };
@@ -50,18 +52,4 @@ fn read(output: Output<'_>, sink: &mut Sink<'_>) {
                 .lines(at..at + 1 + said.len());
         }
     }
-}
-
-fn counts(lines: &[&str]) -> Option<Counts> {
-    static ALL: Pattern =
-        Pattern::new(r"^All tests passed \(\d+ assertions? in (\d+) test cases?\)$");
-    let mut tally = Tally::default();
-    for line in lines {
-        if let Some(rest) = line.strip_prefix("test cases: ") {
-            tally.add(worded(rest, &["passed"]), worded(rest, &["failed"]));
-        } else if let Some(found) = ALL.captures(line) {
-            tally.add(group(&found, 1).parse().ok(), Some(0));
-        }
-    }
-    tally.finish()
 }

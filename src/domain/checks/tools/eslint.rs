@@ -15,6 +15,10 @@ pub(super) const TOOL: Tool = Tool {
         r"^\S.*: line \d{1,7}, col \d{1,6}, (?:Error|Warning) - ",
         r#"^\[\{"filePath":"#,
     ],
+    lines: &[
+        r"^(?<path>\S[^:]*|[A-Za-z]:[\\/][^:]+):(?<line>\d{1,7}):(?<column>\d{1,6}): (?<text>.+) \[(?<word>Error|Warning)(?:/(?<code>[^\]\s]+))?\]$",
+        r"^(?<path>\S.*?): line (?<line>\d{1,7}), col (?<column>\d{1,6}), (?<word>Error|Warning) - (?<text>.+?)(?: \((?<code>[\w@][^()\s]*)\))?$",
+    ],
     read,
     ..Tool::NOTHING
 };
@@ -28,13 +32,6 @@ fn read(output: Output<'_>, sink: &mut Sink<'_>) {
 static ROW: Pattern = Pattern::new(
     r"^\s{2,}(\d{1,7}):(\d{1,6})\s+(error|warning)\s+(\S.*?)(?:\s{2,}(@?[\w-]+(?:/[\w-]+)*))?$",
 );
-static UNIX: Pattern = Pattern::new(
-    r"^(\S[^:]*|[A-Za-z]:[\\/][^:]+):(\d{1,7}):(\d{1,6}): (.+) \[(Error|Warning)(?:/([^\]\s]+))?\]$",
-);
-static COMPACT: Pattern = Pattern::new(
-    r"^(\S.*?): line (\d{1,7}), col (\d{1,6}), (Error|Warning) - (.+?)(?: \(([\w@][^()\s]*)\))?$",
-);
-
 fn parse(lines: &[&str], sink: &mut Sink<'_>) {
     let mut file = "";
     for (at, line) in lines.iter().enumerate() {
@@ -46,12 +43,6 @@ fn parse(lines: &[&str], sink: &mut Sink<'_>) {
             };
             let (word, rule) = (group(&found, 3), group(&found, 5));
             push(at, place, word, rule, group(&found, 4), sink);
-        } else if let Some(found) = UNIX.captures(line) {
-            let (word, rule) = (group(&found, 5), group(&found, 6));
-            push(at, Location::of(&found), word, rule, group(&found, 4), sink);
-        } else if let Some(found) = COMPACT.captures(line) {
-            let (word, rule) = (group(&found, 4), group(&found, 6));
-            push(at, Location::of(&found), word, rule, group(&found, 5), sink);
         } else {
             file = if is_heading(line) {
                 line.trim_end()

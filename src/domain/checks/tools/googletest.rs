@@ -1,7 +1,6 @@
 //! GoogleTest.
 
 use super::{Tool, ToolKind};
-use crate::checks::counts::{Counts, Tally};
 use crate::checks::diagnostic::{Location, Output, Sink, below};
 use crate::pattern::{Pattern, group};
 
@@ -11,7 +10,10 @@ pub(super) const TOOL: Tool = Tool {
     kind: ToolKind::Tests,
     signs: &[r"^(?:\d+: )?\[(?: RUN      |       OK |  FAILED  |  PASSED  |==========)\] "],
     read,
-    counts,
+    summary: &[
+        r"^\[  PASSED  \] (?<passed>\d+) tests?[.,](?<failed>)",
+        r"^\[  FAILED  \] (?<failed>\d+) tests?[.,](?<passed>)",
+    ],
     headers: &[r".+:\d+:\ Failure$", r"unknown\ file:\ Failure$"],
     around: Some((
         r"^\[==========\] Running [0-9]+ tests? from ",
@@ -56,27 +58,4 @@ fn read(output: Output<'_>, sink: &mut Sink<'_>) {
     if let Some((at, name)) = running {
         sink.failing(at, Location::default(), name, "it began and never ended");
     }
-}
-
-fn counts(lines: &[&str]) -> Option<Counts> {
-    static NUMBER: Pattern = Pattern::new(r"^\[  (PASSED|FAILED)  \] (\d+) tests?[.,]");
-    static RAN: Pattern =
-        Pattern::new(r"^\[==========\] (\d+) tests? from \d+ test (?:suite|case)s? ran\.");
-    static RUNNING: Pattern = Pattern::new(r"^\[==========\] Running \d+ tests? from ");
-    let mut tally = Tally::default();
-    let (mut begun, mut ended) = (0usize, 0usize);
-    for line in lines {
-        begun += usize::from(RUNNING.is_match(line));
-        ended += usize::from(RAN.is_match(line));
-        if let Some(found) = NUMBER.captures(line) {
-            let number = group(&found, 2).parse().ok();
-            match group(&found, 1) {
-                "PASSED" => tally.add(number, Some(0)),
-                _ => tally.add(Some(0), number),
-            }
-        }
-    }
-    // A program that started and reported no result has crashed.
-    tally.break_if(begun > ended);
-    tally.finish()
 }

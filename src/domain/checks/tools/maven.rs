@@ -2,7 +2,6 @@
 
 use super::jvm;
 use super::{Tool, ToolKind};
-use crate::checks::counts::{Counts, Tally};
 use crate::checks::diagnostic::{Location, Output, Sink, below};
 use crate::pattern::{Pattern, group};
 
@@ -15,7 +14,9 @@ pub(super) const TOOL: Tool = Tool {
         r"^(?:\[\w+\] )?Tests run: \d+, Failures: ",
     ],
     read,
-    counts,
+    summary: &[
+        r"^(?:\[\w+\] )?Tests run: (?<total>\d+), Failures: (?<failed>\d+), Errors: (?<errors>\d+), Skipped: (?<skipped>\d+)\s*$",
+    ],
     ..Tool::NOTHING
 };
 
@@ -46,11 +47,4 @@ fn class_of(name: &str) -> &str {
         Some((class, _)) => class,
         None => inside.trim_end_matches(')'),
     }
-}
-
-fn counts(lines: &[&str]) -> Option<Counts> {
-    static SUMMARY: Pattern = Pattern::new(
-        r"^(?:\[\w+\] )?Tests run: (\d+), Failures: (\d+), Errors: (\d+), Skipped: (\d+)\s*$",
-    );
-    Tally::of_totals(lines, &SUMMARY)
 }

@@ -1,7 +1,7 @@
 //! minitest and test-unit.
 
+use super::shape::Below;
 use super::{Tool, ToolKind};
-use crate::checks::counts::{Counts, Tally};
 use crate::checks::diagnostic::{Location, Output, Sink, below, joined};
 use crate::pattern::{Pattern, group};
 
@@ -14,8 +14,17 @@ pub(super) const TOOL: Tool = Tool {
         r"^(?:Failure|Error): \S.*\([A-Z][\w:]*\)(?:: .*)?\n\S+:\d+:in ",
         r"^\d+ (?:runs|tests), \d+ assertions, ",
     ],
+    // Those of test-unit, each between two rules: the test, its frames, the source, and what was expected.
+    lines: &[r"^(?:Failure|Error): (?<test>\S.*\([A-Z][\w:]*\))(?:: (?<text>.*))?$"],
+    below: Some(Below {
+        until: r"^=====",
+        frame: r"^(?<path>\S+?):(?<line>\d+):in .+$",
+        noise: r"^\s+(?:=> )?\s*\d+: ",
+    }),
     read,
-    counts,
+    summary: &[
+        r"^(?<total>\d+) (?:runs|tests), \d+ assertions, (?<failed>\d+) failures, (?<errors>\d+) errors(?:, (?<skipped>\d+) (?:skips|pendings))?",
+    ],
     headers: &[
         r"\S.*\#test_.+:$",
         r"(?:Failure|Error):\ \S.*\([A-Z][\w:]*\)(?::\ .*)?$",
@@ -29,14 +38,10 @@ pub(super) const TOOL: Tool = Tool {
 
 const REACH: usize = 40;
 
-fn read(output: Output<'_>, sink: &mut Sink<'_>) {
-    minitest(output.lines, sink);
-    test_unit(output.lines, sink);
-}
-
 /// A failed assertion has its location after the test's name; an error has it in the frames below. The names of
 /// specifications are texts.
-fn minitest(lines: &[&str], sink: &mut Sink<'_>) {
+fn read(output: Output<'_>, sink: &mut Sink<'_>) {
+    let lines = output.lines;
     static KIND: Pattern = Pattern::new(r"^\s*(?:\d+\) )?(?:Failure|Error):$");
     static FAILED: Pattern = Pattern::new(r"^(\S.*?#test_.*?)(?: \[([^\[\]]+):(\d+)\])?:$");
     static END: Pattern = Pattern::new(r"^\s*(?:\d+\) )?[A-Z]\w+:$|^\d+ (?:runs|tests), ");
@@ -61,30 +66,4 @@ fn minitest(lines: &[&str], sink: &mut Sink<'_>) {
         sink.failing(at, place.unwrap_or_default(), name, &message)
             .lines(at..at + 1 + said.len());
     }
-}
-
-/// Each failure is between two rules: the test, its frames, the source, and what was expected.
-fn test_unit(lines: &[&str], sink: &mut Sink<'_>) {
-    static FAILED: Pattern = Pattern::new(r"^(?:Failure|Error): (\S.*\([A-Z][\w:]*\))(?:: (.*))?$");
-    static FRAME: Pattern = Pattern::new(r"^(\S+?):(\d+):in .+$");
-    static SOURCE: Pattern = Pattern::new(r"^\s+(?:=> )?\s*\d+: ");
-    for (at, found) in FAILED.in_lines(lines) {
-        let below = below(lines, at, REACH, |line| !line.starts_with("====="));
-        let Some(place) = sink.own_frame(&below, &FRAME) else {
-            continue;
-        };
-        let said = below
-            .iter()
-            .filter(|line| !FRAME.is_match(line) && !SOURCE.is_match(line));
-        let message = format!("{}\n{}", group(&found, 2), joined(said));
-        sink.failing(at, place, group(&found, 1), &message)
-            .lines(at..at + 1 + below.len());
-    }
-}
-
-fn counts(lines: &[&str]) -> Option<Counts> {
-    static SUMMARY: Pattern = Pattern::new(
-        r"^(\d+) (?:runs|tests), \d+ assertions, (\d+) failures, (\d+) errors(?:, (\d+) (?:skips|pendings))?",
-    );
-    Tally::of_totals(lines, &SUMMARY)
 }

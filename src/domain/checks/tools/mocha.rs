@@ -2,7 +2,6 @@
 
 use super::javascript;
 use super::{Tool, ToolKind};
-use crate::checks::counts::{Counts, Tally};
 use crate::checks::diagnostic::{Location, Output, Sink};
 use crate::pattern::{Pattern, group};
 
@@ -12,7 +11,10 @@ pub(super) const TOOL: Tool = Tool {
     kind: ToolKind::Tests,
     signs: &[r"^  \d+ (?:passing \(|failing$)"],
     read,
-    counts,
+    summary: &[
+        r"^\s{2,}(?<passed>\d+) passing \([^)]*\)(?<failed>)$",
+        r"^\s{2,}(?<failed>\d+) failing$",
+    ],
     headers: &[r"\ \ \d+\)\ \S"],
     ..Tool::NOTHING
 };
@@ -56,19 +58,4 @@ fn read(output: Output<'_>, sink: &mut Sink<'_>) {
             sink.failure(at, place, name, &message).lines(at..read.end);
         }
     }
-}
-
-fn counts(lines: &[&str]) -> Option<Counts> {
-    static PASSING: Pattern = Pattern::new(r"^\s{2,}(\d+) passing \([^)]*\)$");
-    static FAILING: Pattern = Pattern::new(r"^\s{2,}(\d+) failing$");
-    let mut tally = Tally::default();
-    for line in lines {
-        if let Some(found) = PASSING.captures(line) {
-            tally.add(group(&found, 1).parse().ok(), Some(0));
-        } else if let Some(found) = FAILING.captures(line) {
-            tally.break_if(!tally.seen);
-            tally.add(Some(0), group(&found, 1).parse().ok());
-        }
-    }
-    tally.finish()
 }

@@ -1,31 +1,24 @@
-//! The known tools, one file per tool: how to recognise its output, the locations and failed tests that it
+//! The known tools, one row per tool: how to recognise its output, the locations and failed tests that it
 //! names, its numbers, and advice about its failures. [`TABLE`] lists them all.
 
 mod annotations;
 mod ava;
 mod bats;
 mod biome;
-mod black;
 mod cargo_test;
 mod catch2;
-mod checkstyle;
-mod clang_tidy;
-mod ctest;
 mod cucumber;
-mod deno_test;
-mod dotnet_test;
 mod eslint;
 mod exunit;
 mod gcc;
 mod git_diff;
 mod go;
-mod golangci_lint;
 mod googletest;
 mod gradle;
 mod javascript;
 mod jest;
-mod junit_console;
 mod jvm;
+mod linters;
 mod maven;
 mod minitest;
 mod mocha;
@@ -35,21 +28,20 @@ mod node;
 mod other;
 mod phpunit;
 mod playwright;
-mod prettier;
 mod pyright;
 mod pytest;
 mod python;
 mod rspec;
-mod rubocop;
 mod ruff;
+mod runners;
 mod rustc;
 mod sbt;
+mod shape;
 mod shellcheck;
 mod swift_test;
 mod tap;
 mod tsc;
 mod unittest;
-mod unity;
 mod vitest;
 
 pub(super) use node::hollow_results;
@@ -58,6 +50,7 @@ pub(super) use other::is_file;
 use super::counts::Counts;
 use super::diagnostic::{Output, Sink};
 use regex::{Regex, RegexSet, RegexSetBuilder};
+use shape::Below;
 use std::sync::LazyLock;
 
 /// The kind of a tool.
@@ -79,10 +72,17 @@ pub(super) struct Tool {
     /// Regular expressions. One of them matches a line in every output of this tool, and none matches a line
     /// of another tool. `^` and `$` match at line ends.
     pub(super) signs: &'static [&'static str],
-    /// Adds the findings of an output that has one of these signs.
-    pub(super) read: fn(Output<'_>, &mut Sink<'_>),
-    /// The numbers of tests; `None` if the lines contain no summary of this tool.
-    pub(super) counts: fn(&[&str]) -> Option<Counts>,
+    /// Lines that report a finding. Their groups are `path`, `line`, `column`, `end`, `end_column`, `word` (the
+    /// severity), `code` and `text`; `test` of a failed test, or `listed` of one that is named and nothing more.
+    pub(super) lines: &'static [&'static str],
+    /// The lines below such a line that belong to it.
+    pub(super) below: Option<Below>,
+    /// Adds the other findings of an output that has one of these signs.
+    read: fn(Output<'_>, &mut Sink<'_>),
+    /// Lines with the numbers of tests; see [`shape::counts`].
+    pub(super) summary: &'static [&'static str],
+    /// The numbers of tests of a tool without such lines; `None` if the lines contain no summary of this tool.
+    counts: fn(&[&str]) -> Option<Counts>,
     /// The name of the test whose result a line reports, and whether it failed. A tool that has several lines about
     /// one result reports it in one of them only.
     pub(super) result: fn(&str) -> Option<(&str, bool)>,
@@ -102,19 +102,19 @@ pub(super) struct Tool {
 pub(super) const TABLE: &[Tool] = &[
     eslint::TOOL,
     shellcheck::TOOL,
-    rubocop::TOOL,
-    clang_tidy::TOOL,
-    checkstyle::TOOL,
+    linters::RUBOCOP,
+    linters::CLANG_TIDY,
+    linters::CHECKSTYLE,
     ruff::TOOL,
-    black::TOOL,
-    prettier::TOOL,
+    linters::BLACK,
+    linters::PRETTIER,
     biome::TOOL,
     mypy::TOOL,
     pyright::TOOL,
-    unity::TOOL,
+    runners::UNITY,
     googletest::TOOL,
     catch2::TOOL,
-    ctest::TOOL,
+    runners::CTEST,
     bats::TOOL,
     rustc::TOOL,
     gcc::TOOL,
@@ -124,7 +124,7 @@ pub(super) const TABLE: &[Tool] = &[
     pytest::TOOL,
     unittest::TOOL,
     python::TOOL,
-    golangci_lint::TOOL,
+    linters::GOLANGCI_LINT,
     go::TOOL,
     playwright::TOOL,
     ava::TOOL,
@@ -133,7 +133,7 @@ pub(super) const TABLE: &[Tool] = &[
     vitest::TOOL,
     mocha::TOOL,
     node::TOOL,
-    deno_test::TOOL,
+    runners::DENO_TEST,
     tap::TOOL,
     rspec::TOOL,
     minitest::TOOL,
@@ -143,8 +143,8 @@ pub(super) const TABLE: &[Tool] = &[
     sbt::TOOL,
     swift_test::TOOL,
     maven::TOOL,
-    junit_console::TOOL,
-    dotnet_test::TOOL,
+    runners::JUNIT_CONSOLE,
+    runners::DOTNET_TEST,
     git_diff::TOOL,
     other::TOOL,
     annotations::TOOL,
@@ -156,7 +156,10 @@ impl Tool {
         name: "",
         kind: ToolKind::Code,
         signs: &[],
+        lines: &[],
+        below: None,
         read: |_, _| {},
+        summary: &[],
         counts: |_| None,
         result: |_| None,
         around: None,
@@ -164,6 +167,21 @@ impl Tool {
         headers: &[],
         hint: |_| None,
     };
+
+    /// Adds the findings of an output that has one of the signs.
+    pub(super) fn read(&self, output: Output<'_>, sink: &mut Sink<'_>) {
+        shape::read(self, output, sink);
+        (self.read)(output, sink);
+    }
+
+    /// The numbers of tests; `None` if the lines contain no summary of this tool.
+    pub(super) fn counts(&self, lines: &[&str]) -> Option<Counts> {
+        if self.summary.is_empty() {
+            (self.counts)(lines)
+        } else {
+            shape::counts(self, lines)
+        }
+    }
 }
 
 /// The name and kind of every known tool, in the order of the table.

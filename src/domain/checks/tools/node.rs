@@ -2,7 +2,6 @@
 
 use super::javascript::{self, START};
 use super::{Tool, ToolKind};
-use crate::checks::counts::{Counts, Tally};
 use crate::checks::diagnostic::{Location, Output, Sink};
 use crate::pattern::{Pattern, group};
 use std::collections::BTreeSet;
@@ -13,7 +12,10 @@ pub(super) const TOOL: Tool = Tool {
     kind: ToolKind::Tests,
     signs: &[r"^\s*[✖✔] .+ \([\d.]+m?s\)$", r"^[#ℹ] (?:pass|fail) \d+$"],
     read,
-    counts,
+    summary: &[
+        r"^[#ℹ] pass\s+(?<passed>\d+)$",
+        r"^[#ℹ] (?:fail|cancelled)\s+(?<failed>\d+)$",
+    ],
     headers: &[r"\s*(?:✖|✗|✘|×)\ "],
     hint,
     ..Tool::NOTHING
@@ -118,26 +120,6 @@ fn listed_failure<'a>(
 fn shown(name: &str, sink: &Sink<'_>) -> String {
     let path = sink.relative(name).filter(|_| name.starts_with('/'));
     path.unwrap_or_else(|| name.to_owned())
-}
-
-fn counts(lines: &[&str]) -> Option<Counts> {
-    static COUNT: Pattern = Pattern::new(r"^[#ℹ] (pass|fail|cancelled)\s+(\d+)$");
-    let mut tally = Tally::default();
-    let mut kinds = (false, false);
-    for (_, found) in COUNT.in_lines(lines) {
-        let number = group(&found, 2).parse().ok();
-        if group(&found, 1) == "pass" {
-            kinds.0 = true;
-            tally.add(number, Some(0));
-        } else {
-            kinds.1 |= group(&found, 1) == "fail";
-            tally.add(Some(0), number);
-        }
-    }
-    tally.finish().filter(|_| kinds.0).map(|said| Counts {
-        failed: said.failed.filter(|_| kinds.1),
-        ..said
-    })
 }
 
 /// The number of results that stand for a file in which no test ran: they have the path of the file as their

@@ -1,8 +1,9 @@
 //! RSpec, and Ruby files that cannot load.
 
+use super::shape::{Below, NEVER};
 use super::{Tool, ToolKind};
 use crate::checks::counts::{Counts, Tally, optional_number};
-use crate::checks::diagnostic::{Location, Output, Sink, below, joined};
+use crate::checks::diagnostic::{Location, Output, Sink, joined};
 use crate::pattern::{Pattern, group};
 
 /// See [`Tool`].
@@ -10,6 +11,13 @@ pub(super) const TOOL: Tool = Tool {
     name: "RSpec",
     kind: ToolKind::Tests,
     signs: &[r"^\d+ examples?, \d+ failures?", r"^rspec \S+ # "],
+    // A file that could not be loaded is named as RSpec names it elsewhere.
+    lines: &[r"^An error occurred while loading (?<test>(?<path>\S+?))\.?(?: - Did you mean\?)?$"],
+    below: Some(Below {
+        until: r"^An error occurred while loading |^Finished in ",
+        frame: r"^# (?<path>\S+?):(?<line>\d+)(?::in .*)?$",
+        noise: NEVER,
+    }),
     read,
     counts,
     hint,
@@ -29,7 +37,6 @@ fn read(output: Output<'_>, sink: &mut Sink<'_>) {
     for (name, title) in &listed {
         sink.titled_test(name, title);
     }
-    unloadable(lines, sink);
     let start = lines.iter().position(|line| *line == "Failures:");
     let Some(start) = start else { return };
     for (at, line) in lines.iter().enumerate().skip(start + 1) {
@@ -42,27 +49,6 @@ fn read(output: Output<'_>, sink: &mut Sink<'_>) {
             sink.test(title);
         }
         failure(lines, at, title, name.map_or(title, |(name, _)| name), sink);
-    }
-}
-
-/// Reads the files that could not be loaded. They are named as RSpec names them elsewhere.
-fn unloadable(lines: &[&str], sink: &mut Sink<'_>) {
-    static FAILED: Pattern =
-        Pattern::new(r"^An error occurred while loading (\S+?)\.?(?: - Did you mean\?)?$");
-    static FRAME: Pattern = Pattern::new(r"^# (\S+?):(\d+)(?::in .*)?$");
-    for (at, found) in FAILED.in_lines(lines) {
-        let below = below(lines, at, REACH, |line| {
-            !FAILED.is_match(line) && !line.starts_with("Finished in ")
-        });
-        let place = sink.own_frame(&below, &FRAME);
-        let file = group(&found, 1);
-        let said = below
-            .iter()
-            .skip_while(|line| !line.starts_with("Failure/Error:"))
-            .take_while(|line| !FRAME.is_match(line));
-        let said = joined(said.filter(|line| !line.trim().is_empty()));
-        sink.failing(at, place.unwrap_or(Location::new(file, "")), file, &said)
-            .lines(at..at + 1 + below.len());
     }
 }
 

@@ -13,6 +13,10 @@ pub(super) const TOOL: Tool = Tool {
         r"^Found \d+ errors?(?: \(\d+ fixed, \d+ remaining\))?\.$",
         r"^Would reformat: ",
     ],
+    lines: &[
+        r"^(?<path>\S[^:]*):(?<line>\d+):(?<column>\d+): (?<code>[A-Z]{1,5}\d{2,4}|invalid-syntax|unformatted):? (?:\[\*\] )?(?<text>.+)$",
+        r"^Would reformat: (?<path>.+)$",
+    ],
     read,
     ..Tool::NOTHING
 };
@@ -23,10 +27,6 @@ fn read(output: Output<'_>, sink: &mut Sink<'_>) {
     static HEADER: Pattern =
         Pattern::new(r"^([A-Z]{1,5}\d{2,4}|invalid-syntax|unformatted):? (?:\[\*\] )?(\S.*)$");
     static PLACE: Pattern = Pattern::new(r"^\s+--> (.+?):(\d+):(\d+)$");
-    static CONCISE: Pattern = Pattern::new(
-        r"^(\S[^:]*):(\d+):(\d+): ([A-Z]{1,5}\d{2,4}|invalid-syntax|unformatted):? (?:\[\*\] )?(.+)$",
-    );
-    static FORMAT: Pattern = Pattern::new(r"^Would reformat: (.+)$");
     let lines = output.lines;
     for (at, line) in lines.iter().enumerate() {
         if let Some(header) = HEADER.captures(line) {
@@ -42,16 +42,6 @@ fn read(output: Output<'_>, sink: &mut Sink<'_>) {
             let (place, message) = (Location::of(&found), group(&header, 2));
             sink.push(at + 1, place, Severity::Error, code, message)
                 .lines(at..at + block);
-        } else if let Some(found) = CONCISE.captures(line) {
-            let code = Some(group(&found, 4));
-            let place = Location::of(&found);
-            sink.push(at, place, Severity::Error, code, group(&found, 5));
-        } else if let Some(found) = FORMAT.captures(line) {
-            sink.error(
-                at,
-                Location::new(group(&found, 1), ""),
-                "it is not formatted",
-            );
         }
     }
 }

@@ -12,6 +12,9 @@ pub(super) const TOOL: Tool = Tool {
         r"^\s*\^-*\^? SC\d{4} \((?:error|warning|info|style)\): ",
         r"^\S[^:\n]*:\d+:\d+: (?:error|warning|note): .+ \[SC\d{4}\]$",
     ],
+    lines: &[
+        r"^(?<path>\S[^:]*):(?<line>\d+):(?<column>\d+): (?<word>error|warning|note): (?<text>.+) \[(?<code>SC\d{4})\]$",
+    ],
     read,
     ..Tool::NOTHING
 };
@@ -20,8 +23,6 @@ fn read(output: Output<'_>, sink: &mut Sink<'_>) {
     static HEADER: Pattern = Pattern::new(r"^In (.+) line (\d+):$");
     static MARK: Pattern =
         Pattern::new(r"^(\s*)(\^-*\^?) (SC\d{4}) \((error|warning|info|style)\): (.+)$");
-    static GCC: Pattern =
-        Pattern::new(r"^(\S[^:]*):(\d+):(\d+): (error|warning|note): (.+) \[(SC\d{4})\]$");
     let lines = output.lines;
     let (mut path, mut line_number, mut header) = ("", "", 0);
     for (at, line) in lines.iter().enumerate() {
@@ -43,10 +44,6 @@ fn read(output: Output<'_>, sink: &mut Sink<'_>) {
             sink.push(at, place, severity, code, group(&found, 5))
                 .until(number(line_number), u32::try_from(last).ok())
                 .lines(header..at + 1);
-        } else if let Some(found) = GCC.captures(line) {
-            let code = Some(group(&found, 6));
-            let severity = severity(group(&found, 4));
-            sink.push(at, Location::of(&found), severity, code, group(&found, 5));
         }
     }
 }

@@ -24,8 +24,9 @@ pub(super) const TOOL: Tool = Tool {
 };
 
 /// The location of a failed test, as bats prints it.
-pub(super) static BATS_PLACE: Pattern =
-    Pattern::new(r"^(?:# +| +)\(?(?:from function .+ )?in (?:test )?file (.+?), line (\d+)[,)]");
+pub(super) const BATS_PLACES: &str =
+    r"^(?:# +| +)\(?(?:from function .+ )?in (?:test )?file (?<path>.+?), line (?<line>\d+)[,)]";
+pub(super) static BATS_PLACE: Pattern = Pattern::new(BATS_PLACES);
 
 /// The location of a failed test, as Perl's modules print it.
 static PERL_PLACE: Pattern =

@@ -1,11 +1,9 @@
 //! Plans in the file formats of other tools.
 
-pub(super) mod rafa;
-pub(super) mod ralph;
+pub(super) mod listed;
 pub(super) mod rmplan;
 pub(super) mod state;
 pub(super) mod story;
-pub(super) mod taskmaster;
 
 use super::native::{Draft, one_line, owned};
 use super::source::Source;

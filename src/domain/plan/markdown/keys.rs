@@ -1,6 +1,6 @@
 //! Keys of a task in the lines below its heading or its box.
 
-use super::outline::options;
+use super::outline::{options, without_ranges};
 use crate::plan::kind::only_commits;
 use crate::plan::native::{Draft, OWNED_KEYS, TASK_KEYS, read_task_entry};
 use crate::settings;
@@ -138,14 +138,5 @@ pub(super) fn without_commits(text: &str) -> (String, usize) {
             words.clear();
         }
     }
-    let mut rest = String::with_capacity(text.len());
-    let mut from = 0;
-    for range in removed {
-        if range.start >= from {
-            rest.push_str(&text[from..range.start]);
-            from = range.end;
-        }
-    }
-    rest.push_str(&text[from..]);
-    (rest, number)
+    (without_ranges(text, 0, removed), number)
 }

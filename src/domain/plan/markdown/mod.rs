@@ -14,7 +14,7 @@ use crate::suggest::did_you_mean;
 use crate::text_error::{Fault, Position};
 use crate::yaml::{Node, Value, read};
 use keys::{take_keys, without_commits};
-use outline::{Heading, dedent, split_acceptance, tidy};
+use outline::{Heading, dedent, split_acceptance, tidy, without_ranges};
 use std::collections::HashMap;
 use std::ops::Range;
 
@@ -114,7 +114,7 @@ pub(super) fn drafts(
     source: &Source<'_>,
     warnings: &mut Vec<Fault>,
 ) -> Result<(Vec<Draft>, Vec<Range<usize>>), Fault> {
-    let mut lines = Lines::new(source.text);
+    let lines = Lines::new(source.text);
     let mut drafts = Vec::with_capacity(source.listed.tasks.len());
     let mut spans = Vec::with_capacity(source.listed.tasks.len());
     for task in &source.listed.tasks {
@@ -186,53 +186,31 @@ pub(super) fn without(
     let mut removed = tasks;
     removed.extend(headline.map(|heading| heading.span.clone()));
     removed.sort_by_key(|range| range.start);
-    let mut rest = String::new();
-    let mut from = source.body_start;
-    for range in removed {
-        if range.start >= from {
-            rest.push_str(&source.text[from..range.start]);
-            from = range.end;
-        }
-    }
-    rest.push_str(&source.text[from..]);
-    tidy(&rest)
+    tidy(&without_ranges(source.text, source.body_start, removed))
 }
 
-/// Converts ascending offsets to positions, counting each line once.
+/// Converts offsets to positions.
 struct Lines<'a> {
     text: &'a str,
-    line: usize,
-    line_start: usize,
-    counted_to: usize,
+    /// The offset of each line.
+    starts: Vec<usize>,
 }
 
 impl<'a> Lines<'a> {
     fn new(text: &'a str) -> Self {
+        let ends = text.match_indices('\n').map(|(at, _)| at + 1);
         Self {
             text,
-            line: 1,
-            line_start: 0,
-            counted_to: 0,
+            starts: std::iter::once(0).chain(ends).collect(),
         }
     }
 
-    fn position(&mut self, offset: usize) -> Position {
-        for (index, byte) in self
-            .text
-            .bytes()
-            .enumerate()
-            .take(offset)
-            .skip(self.counted_to)
-        {
-            if byte == b'\n' {
-                self.line += 1;
-                self.line_start = index + 1;
-            }
-        }
-        self.counted_to = offset;
-        let before = self.text.get(self.line_start..offset).unwrap_or_default();
+    fn position(&self, offset: usize) -> Position {
+        let line = self.starts.partition_point(|start| *start <= offset);
+        let start = line.checked_sub(1).map_or(0, |line| self.starts[line]);
+        let before = self.text.get(start..offset).unwrap_or_default();
         Position {
-            line: self.line,
+            line,
             column: before.chars().count() + 1,
         }
     }

@@ -276,15 +276,7 @@ pub(in crate::plan) fn split_acceptance(text: &str) -> (String, Vec<String>) {
         taker.take(text, &event, range);
     }
     taker.end_section(text.len());
-    let mut rest = String::with_capacity(text.len());
-    let mut from = 0;
-    for range in taker.removed {
-        if range.start >= from {
-            rest.push_str(&text[from..range.start]);
-            from = range.end;
-        }
-    }
-    rest.push_str(&text[from..]);
+    let rest = without_ranges(text, 0, taker.removed);
     (tidy(&rest), taker.criteria)
 }
 
@@ -403,6 +395,19 @@ pub(in crate::plan) fn dedent(text: &str) -> String {
     let shared = lines().map(blank).min().unwrap_or(0);
     let cut = |line: &str| line.get(shared..).unwrap_or_default().to_owned();
     text.lines().map(cut).collect::<Vec<_>>().join("\n")
+}
+
+/// The text from an offset on without these ranges, which are in order.
+pub(super) fn without_ranges(text: &str, mut from: usize, removed: Vec<Range<usize>>) -> String {
+    let mut rest = String::with_capacity(text.len());
+    for range in removed {
+        if range.start >= from {
+            rest.push_str(&text[from..range.start]);
+            from = range.end;
+        }
+    }
+    rest.push_str(&text[from..]);
+    rest
 }
 
 /// The text without surrounding blank lines, with `\n` line ends and never two blank lines in a row.
