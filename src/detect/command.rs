@@ -59,6 +59,12 @@ fn of(command: &Simple) -> Option<Purpose> {
 }
 
 fn of_words(word: &str, arguments: &[&str]) -> Option<Purpose> {
+    // `$PYTHON -m pytest`
+    if let ["-m", module, rest @ ..] = arguments
+        && word.starts_with('$')
+    {
+        return of_words(module, rest);
+    }
     let program = program(word);
     let program = program.as_str();
     let flagless = without_places(program, arguments);

@@ -3,7 +3,7 @@
 use super::shape::{Below, NEVER};
 use super::{Tool, ToolKind};
 use crate::checks::counts::{Counts, Tally, optional_number};
-use crate::checks::diagnostic::{Location, Output, Sink, joined};
+use crate::checks::diagnostic::{Output, Sink, joined};
 use crate::pattern::{Pattern, group};
 
 /// See [`Tool`].
