@@ -1,6 +1,6 @@
 //! RSpec, and Ruby files that cannot load.
 
-use super::shape::{Below, NEVER};
+use super::shape::Below;
 use super::{Tool, ToolKind};
 use crate::checks::counts::{Counts, Tally, optional_number};
 use crate::checks::diagnostic::{Output, Sink, joined};
@@ -16,7 +16,8 @@ pub(super) const TOOL: Tool = Tool {
     below: Some(Below {
         until: r"^An error occurred while loading |^Finished in ",
         frame: r"^# (?<path>\S+?):(?<line>\d+)(?::in .*)?$",
-        noise: NEVER,
+        // The files of the run.
+        noise: r"^rspec \S",
     }),
     read,
     counts,
