@@ -28,6 +28,7 @@ use crate::run::state::layout::RunFile;
 use crate::run::state::parts::Parts;
 use crate::run::state::pictures;
 use crate::run::steps::credentials::{hide_credentials, restore_credentials};
+use crate::run::steps::hooks::require_interpreters;
 use crate::run::steps::identity::require_signature;
 use crate::run::steps::{Services, draft_plan, record_plan_end, run_setup};
 use std::collections::BTreeMap;
@@ -267,6 +268,7 @@ fn require_ready(
     let is_without_agent = merges || !work.has_agent();
     if is_without_agent || !plan.tasks.is_empty() {
         require_signature(&parts.setup, &parts.tree.repo)?;
+        require_interpreters(&parts.setup, &parts.tree.repo)?;
     }
     if is_without_agent {
         Ok(())

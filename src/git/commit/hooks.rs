@@ -12,12 +12,15 @@ use crate::git::repo::Repo;
 use crate::plain_file;
 use std::ffi::OsString;
 use std::fs;
-use std::io::Write as _;
+use std::io::{Read as _, Write as _};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 /// Maximum length of a message in bytes.
 const MESSAGE_LIMIT: u64 = 1 << 20;
+
+/// Maximum length in bytes of the line that names the interpreter of a hook.
+const FIRST_LINE: u64 = 256;
 
 /// A hook that a commit runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -90,6 +93,23 @@ impl Repo {
         };
         let dir = self.private.hook("");
         dir.map_or_else(Vec::new, |dir| idle_hooks(&dir))
+    }
+
+    /// The first lines of the commit hooks that Sprag runs, by name.
+    pub fn hook_beginnings(&self) -> Vec<(&'static str, String)> {
+        let Ok(_open) = self.unseal_to_read() else {
+            return Vec::new();
+        };
+        let beginning = |name: &'static str| {
+            let hook = self.private.hook(name).filter(|hook| is_runnable(hook))?;
+            let mut start = Vec::new();
+            let file = fs::File::open(hook).ok()?;
+            file.take(FIRST_LINE).read_to_end(&mut start).ok()?;
+            let text = String::from_utf8_lossy(&start).into_owned();
+            Some((name, text.lines().next().unwrap_or_default().to_owned()))
+        };
+        let names = ["pre-commit", "commit-msg"].into_iter();
+        names.filter_map(beginning).collect()
     }
 
     /// Prepares a hook to run on the staged changes, or returns `None` if the project has no such hook.

@@ -2,8 +2,9 @@
 
 use crate::domain::attempt::Observation;
 use crate::domain::commit_message::without_own_trailers;
-use crate::git::{Hook, RawSnapshot, Staged};
-use crate::process::{CommandSpec, Exit, HeadTail, Input, Limits, clean_text, run};
+use crate::error::{Error, Result};
+use crate::git::{Hook, RawSnapshot, Repo, Staged};
+use crate::process::{CommandSpec, Exit, HeadTail, Input, Limits, clean_text, find_program, run};
 use crate::run::begin::isolation::Purpose;
 use crate::run::state::emitter::Emitter;
 use crate::run::state::setup::{Setup, interruption};
@@ -23,6 +24,53 @@ pub(crate) enum Hooked {
     Agreed(String),
     /// There is no commit.
     Ended(Observation),
+}
+
+/// Requires the interpreters of the commit hooks: without one, no work could be committed. Whether a hook accepts
+/// a commit is not known before there is one.
+///
+/// # Errors
+/// When an interpreter is missing.
+pub(crate) fn require_interpreters(setup: &Setup, repo: &Repo) -> Result<()> {
+    let hooks = if setup.commits() {
+        repo.hook_beginnings()
+    } else {
+        Vec::new()
+    };
+    let mut env = setup.env.iter();
+    let search_path = env.find(|(name, _)| *name == "PATH");
+    let search_path = search_path.map(|(_, value)| value.as_os_str());
+    for (name, line) in hooks {
+        let Some(program) = interpreter(&line) else {
+            continue;
+        };
+        let found = find_program(
+            program.as_ref(),
+            search_path.unwrap_or_default(),
+            repo.real().work_tree(),
+        );
+        if found.is_none() {
+            let why = format!(
+                "the {name} hook of the repository needs `{program}`, which is not installed"
+            );
+            return Err(Error::environment(why)
+                .hint("install it before this run or in `setup`, or remove the hook"));
+        }
+    }
+    Ok(())
+}
+
+/// The program that a script's first line names.
+fn interpreter(line: &str) -> Option<&str> {
+    let mut words = line.strip_prefix("#!")?.split_whitespace();
+    let first = words.next()?;
+    match first.rsplit('/').next() {
+        // `env` sets variables and has options that this does not interpret.
+        Some("env") => words
+            .find(|word| *word != "-S")
+            .filter(|word| !word.starts_with('-') && !word.contains('=')),
+        _ => Some(first),
+    }
 }
 
 /// Runs pre-commit and commit-msg. A message that is refused is tried once more without Sprag's own trailers.
@@ -134,5 +182,26 @@ fn refusal(hook: Hook<'_>, exit: &Exit, output: HeadTail) -> Observation {
     Observation::HookRejected {
         message: format!("the {name} hook refused the commit ({exit}){output}"),
         of_message,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::interpreter;
+
+    #[test]
+    fn the_interpreter_is_read_from_the_first_line() {
+        for (line, expected) in [
+            ("#!/bin/sh", Some("/bin/sh")),
+            ("#! /bin/sh -e", Some("/bin/sh")),
+            ("#!/usr/bin/env node", Some("node")),
+            ("#!/usr/bin/env -S deno run", Some("deno")),
+            ("#!/usr/bin/env -i python3", None),
+            ("#!/usr/bin/env A=1 python3", None),
+            ("echo no", None),
+            ("#!", None),
+        ] {
+            assert_eq!(interpreter(line), expected, "{line}");
+        }
     }
 }

@@ -13,7 +13,7 @@ mod draft;
 mod finish_task;
 mod heartbeat;
 mod hold;
-mod hooks;
+pub(super) mod hooks;
 pub mod identity;
 pub(super) mod installed;
 mod landing;

@@ -421,3 +421,26 @@ fn unborn() {
     assert_eq!(project.commits(), 1);
     assert_eq!(files_of(&project, "HEAD"), ["a.txt"]);
 }
+
+#[test]
+fn a_hook_without_its_interpreter_costs_no_turn() {
+    let project = fixable();
+    project.hook("pre-commit", "");
+    let hook = project.repo().join(".git/hooks/pre-commit");
+    fs::write(&hook, "#!/usr/bin/env no-such-program\n").unwrap();
+    let agent = project.agent(FIX);
+    let run = project.run(&agent, &[]).expect(4);
+    let said =
+        "the pre-commit hook of the repository needs `no-such-program`, which is not installed";
+    assert!(run.stderr.contains(said), "{}", run.stderr);
+    assert_eq!(project.calls(), 0);
+}
+
+#[test]
+fn a_hook_that_refuses_a_commit_without_changes_is_not_asked_before_there_is_one() {
+    let project = fixable();
+    project.hook("pre-commit", "! git diff --cached --quiet");
+    let agent = project.agent(FIX);
+    project.run(&agent, &[]).expect(0);
+    assert_eq!(project.calls(), 1);
+}
