@@ -13,7 +13,6 @@ use crate::run::begin::prepare::{
     config_file, config_path, directory, not_writable, schema_source,
 };
 use crate::run::begin::repository::repository;
-use crate::run::begin::start::review_only_in_plan;
 use crate::run::state::plan_state::ensure_writable;
 use crate::settings::{self, RunConfig, Sources, TaskConfig};
 use serde_json::json;
@@ -64,7 +63,10 @@ fn check_plan(
 ) -> Result<u8> {
     let plan = opened.plan();
     if plan.settings.review_only == Some(true) {
-        return Err(review_only_in_plan());
+        return Err(settings::set_in_plan("review_only"));
+    }
+    if plan.settings.branch.is_some() {
+        return Err(settings::set_in_plan("branch"));
     }
     check_run(context, real, sources, Vec::new())?;
     let order = plan::selection(plan, &[]).map_err(|error| Error::usage(error.to_string()))?;

@@ -8,6 +8,7 @@ pub mod answer;
 pub mod api_error;
 pub mod assess;
 pub mod attempt;
+pub mod branch_rules;
 pub mod check_run;
 pub mod checks;
 pub mod command_line;

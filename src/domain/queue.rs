@@ -1,6 +1,7 @@
 //! Selects the plan of a directory on which a scheduled run works next.
 
 use super::plan::Priority;
+use super::settings::branch::prefix_of;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
@@ -336,10 +337,11 @@ fn way(start: usize, from: &BTreeMap<usize, usize>, plans: &[QueuedPlan]) -> Vec
     names.map(|plan| plan.name.clone()).collect()
 }
 
-/// The branch of the plan with this name: `sprag/` and the name, if git and every forge accept it unchanged;
+/// The branch of the plan with this name: the template with the name, if git and every forge accept it unchanged;
 /// otherwise a readable part of the name plus a digest. Different names have different branches, even on
 /// case-insensitive file systems.
-pub fn branch_of(name: &str) -> String {
+pub fn branch_of(template: &str, name: &str) -> String {
+    let prefix = prefix_of(template);
     let mut slug = String::new();
     for c in name.chars().map(|c| c.to_ascii_lowercase()) {
         let c = if is_plain(c) { c } else { '-' };
@@ -351,18 +353,18 @@ pub fn branch_of(name: &str) -> String {
     let slug = slug.trim_matches(['-', '.', '_']);
     let slug = slug.strip_suffix(".lock").unwrap_or(slug);
     if slug == name && !slug.is_empty() && !has_digest(name) {
-        return format!("sprag/{name}");
+        return format!("{prefix}{name}");
     }
     let digest = blake3::hash(name.as_bytes()).to_hex();
     let digest = digest.get(..DIGEST).unwrap_or_default();
     let slug = if slug.is_empty() { "plan" } else { slug };
-    format!("sprag/{slug}-{digest}")
+    format!("{prefix}{slug}-{digest}")
 }
 
 /// The branch of the plan at this path if other plans have the same name: its readable part and a digest of
 /// the path.
-pub fn branch_of_path(path: &str) -> String {
-    let plain = branch_of(name_of(path));
+pub fn branch_of_path(template: &str, path: &str) -> String {
+    let plain = branch_of(template, name_of(path));
     // A name with a digest gets another one, so that this is no other plan's branch.
     let digest = blake3::hash(path.as_bytes()).to_hex();
     format!("{plain}-{}", digest.get(..DIGEST).unwrap_or_default())

@@ -239,6 +239,7 @@ pub async fn decide(
         repo: &repo,
         identity: identity.as_ref(),
         name: &actions.place.name,
+        branch: settings.branch_template(),
     };
     let (candidate, unfit) = match triage::triage(&event, &triggers) {
         Triage::Candidate(candidate) => (candidate, None),

@@ -6,6 +6,7 @@ use crate::domain::plan::{self, Plan, Priority, TaskStatus, without_owned_keys};
 use crate::domain::queue::{
     Choice, MAX_FAILED_RUNS, Next, PassedOver, Progress, QueuedPlan, can_be_plan, name_of, next,
 };
+use crate::domain::settings::Settings;
 use crate::domain::snapshot::RevId;
 use crate::error::{Error, Result};
 use crate::git::{Real, path_in_tree};
@@ -48,6 +49,7 @@ struct Entry {
 /// When the directory or GitHub cannot be read.
 pub async fn choose(
     checkout: Checkout<'_>,
+    settings: &Settings,
     dir: &str,
     request: &mut RunRequest,
 ) -> Result<Selection> {
@@ -58,7 +60,7 @@ pub async fn choose(
         Some(name) => name.clone(),
         None => github.default_branch().await?,
     };
-    let branches = PlanBranches::read(checkout).await?;
+    let branches = PlanBranches::read(checkout, settings.branch_template()).await?;
     let failed = github.refs_below(FAILED).await?;
     let entries = entries(real, dir, |path| branches.of(path))?;
     let mut queued = Vec::new();

@@ -2,11 +2,11 @@
 
 use crate::domain::answer::Answered;
 use crate::domain::event::PullRequestLine;
+use crate::domain::settings::branch::prefix_of;
 use crate::domain::settings::{CommitVia, PullRequest, Report, Resolved, ReviewFindings, Settings};
 use crate::domain::trigger::marker::State;
 use crate::domain::trigger::place::Place;
 use crate::domain::trigger::review::ThreadOfTask;
-use crate::domain::trigger::triage::OWN_BRANCHES;
 use crate::github::api::ReactTo;
 use crate::report::markdown::ReportContext;
 use serde::{Deserialize, Serialize};
@@ -145,7 +145,8 @@ impl RunRequest {
         self.context.neutral_findings =
             set.review_only && set.review_findings == ReviewFindings::Neutral;
         let on_own_branch = self.branch.as_ref().is_some_and(|branch| {
-            branch.name.starts_with(OWN_BRANCHES) && Some(&branch.name) != self.base_ref.as_ref()
+            branch.name.starts_with(prefix_of(&set.branch))
+                && Some(&branch.name) != self.base_ref.as_ref()
         });
         let opens = on_own_branch && !self.is_pull && !set.review_only;
         self.delivery = Delivery {

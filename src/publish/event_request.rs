@@ -62,7 +62,7 @@ pub(super) async fn find(
         let dir = dir.trim_end_matches('/');
         refname::check_path(dir).map_err(|why| Error::usage(format!("--queue {dir}: {why}")))?;
         request.branch = None;
-        let chosen = queue::choose(checkout, dir, &mut request).await?;
+        let chosen = queue::choose(checkout, settings, dir, &mut request).await?;
         return Ok(match chosen {
             Selection::Over(ended) => EventRequest::Over(ended),
             Selection::Plan(path) => {

@@ -14,11 +14,11 @@ use crate::domain::commit_message::{reviewed, run_value};
 use crate::domain::event::{EventKind, RebasedLine};
 use crate::domain::outcome::{Reason, RunStatus, short};
 use crate::domain::protected_paths::ProtectedPaths;
+use crate::domain::settings::branch::prefix_of;
 use crate::domain::settings::{Report, Resolved, Settings};
 use crate::domain::snapshot::RevId;
 use crate::domain::summary::RunSummary;
 use crate::domain::trigger::run_name::RunName;
-use crate::domain::trigger::triage::OWN_BRANCHES;
 use crate::error::{Error, Result};
 use crate::git::{BranchName, BundleError, CommitLine, Real, Remote, Repo, display_path};
 use crate::github::actions_environment::ActionsEnvironment;
@@ -381,7 +381,9 @@ impl Job<'_> {
     /// on, or a new branch for work on the base branch.
     fn branch(&self) -> Result<&WorkBranch> {
         let is_new = |branch: &WorkBranch| {
-            branch.name.starts_with(OWN_BRANCHES)
+            branch
+                .name
+                .starts_with(prefix_of(&self.set.resolved.branch))
                 && !self.request.is_pull
                 && self.request.number.is_none()
                 && self.request.queued.is_none()

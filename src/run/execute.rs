@@ -7,6 +7,7 @@ use crate::error::Result;
 use crate::github::request::RunRequest;
 use crate::process;
 use crate::run::begin::beginning::Ready;
+use crate::run::begin::branch_rules::require_pushable;
 use crate::run::begin::earlier::Earlier;
 use crate::run::begin::mcp::decide_servers;
 use crate::run::begin::open::{Opened, open};
@@ -151,6 +152,7 @@ async fn work(
     )
     .await?;
     report_start(context, &mut parts, &ready, limits, &prepared.warnings)?;
+    require_pushable(context, &mut parts, &ready).await?;
     let resumed = ready.resumed;
     let just_failed = earlier.as_ref().and_then(Earlier::just_failed);
     let plan = run_plan(

@@ -313,6 +313,12 @@ impl TaskConfig {
     }
 }
 
+/// The error for a plan with a setting that is needed before the plan is read.
+pub(crate) fn set_in_plan(key: &str) -> Error {
+    Error::config(format!("{key} is set in the plan"))
+        .hint("give it on the command line, as an input of the action or in the configuration")
+}
+
 /// Merges the flags, action inputs and `SPRAG_*` variables, in this order of precedence.
 ///
 /// # Errors

@@ -2,11 +2,13 @@ use super::*;
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 
+const TEMPLATE: &str = "sprag/{slug}";
+
 fn plan(name: &str, depends_on: &[&str]) -> QueuedPlan {
     QueuedPlan {
         path: format!("plans/{name}.yaml"),
         name: name.to_owned(),
-        branch: branch_of(name),
+        branch: branch_of(TEMPLATE, name),
         id: None,
         priority: Priority::Medium,
         depends_on: depends_on.iter().map(|&on| on.to_owned()).collect(),
@@ -182,7 +184,7 @@ fn branches_are_readable_where_they_can_be() {
         ("", "sprag/plan-"),
         ("x-0123456789ab", "sprag/x-0123456789ab-"),
     ] {
-        let found = branch_of(name);
+        let found = branch_of(TEMPLATE, name);
         if branch.ends_with('-') {
             assert_eq!(found.len(), branch.len() + DIGEST, "{name}");
             assert!(found.starts_with(branch), "{name}: {found}");
@@ -200,13 +202,19 @@ fn plans_of_one_name_have_branches_of_their_own() {
         "specs/002-b/tasks.md",
         "specs/001-a/tasks.yaml",
     ];
-    let branches: BTreeSet<String> = paths.iter().map(|path| branch_of_path(path)).collect();
+    let branches: BTreeSet<String> = paths
+        .iter()
+        .map(|path| branch_of_path(TEMPLATE, path))
+        .collect();
     assert_eq!(branches.len(), paths.len());
-    for (path, branch) in paths.iter().zip(paths.map(branch_of_path)) {
+    for (path, branch) in paths
+        .iter()
+        .zip(paths.map(|path| branch_of_path(TEMPLATE, path)))
+    {
         assert_eq!(name_of(path), "tasks");
         assert!(branch.starts_with("sprag/tasks-"), "{branch}");
         let name = branch.strip_prefix("sprag/").unwrap();
-        assert_ne!(branch_of(name), branch);
+        assert_ne!(branch_of(TEMPLATE, name), branch);
     }
     assert_eq!(name_of("a/.hidden"), ".hidden");
     assert_eq!(name_of("a.b/plan"), "plan");
@@ -287,7 +295,7 @@ fn sound(plans: &[QueuedPlan]) {
 proptest! {
     #[test]
     fn different_names_have_different_and_sound_branches(a in "[aA.\\- ä/0-9b]{0,14}", b in "[aA.\\- ä/0-9b]{0,14}") {
-        let (x, y) = (branch_of(&a), branch_of(&b));
+        let (x, y) = (branch_of(TEMPLATE, &a), branch_of(TEMPLATE, &b));
         prop_assert_eq!(a == b, x.eq_ignore_ascii_case(&y));
         prop_assert!(!x.contains("..") && !x.ends_with(['.', '-', '/']) && !x.ends_with(".lock"));
         prop_assert!(!x.contains("/.") && !x.contains("/-"));

@@ -515,7 +515,7 @@ fn not_one_of(key: &str, words: &[&'static str], node: &Node) -> Fault {
 }
 
 /// A value in the markup of the documentation.
-fn literal(value: &str) -> String {
+pub(super) fn literal(value: &str) -> String {
     format!("`{value}`")
 }
 

@@ -6,6 +6,7 @@
 //! are all derived from it.
 
 pub mod agents;
+pub mod branch;
 pub mod check;
 pub mod choice;
 pub mod kind;
@@ -44,6 +45,13 @@ pub enum Scope {
     Trigger,
     /// The process rather than the run: a resumed run does not keep it.
     Process,
+}
+
+impl Settings {
+    /// The template of the names of new branches.
+    pub fn branch_template(&self) -> &str {
+        self.branch.as_deref().unwrap_or(branch::DEFAULT_BRANCH)
+    }
 }
 
 impl From<&RoleAgent> for Settings {

@@ -8,6 +8,7 @@
 //! - `unset "words"`: none; the words say what happens then.
 
 use super::agents::{AGENT_FILES, AGENTS};
+use super::branch::{BranchTemplate, DEFAULT_BRANCH};
 use super::check::{CheckSpec, Checks};
 use super::choice::{
     AgentCommits, AgentConfig, Approve, Baseline, Caches, Color, CommitVia, Gateway, IfUnverified,
@@ -304,6 +305,8 @@ settings! {
     Delivery {
         /// Push the commits.
         push: bool = Truth, Run, unset "true in Actions if there is a branch and a token that can push, false elsewhere";
+        /// The name of the branch for work that is not on an existing one. `{slug}`, at the end, names the work, such as `issue-12`. A review of a pull request from such a branch starts a run only if the branch begins with `sprag/` or the pull request has the label.
+        branch: String = BranchTemplate, Run, is DEFAULT_BRANCH.to_owned();
         /// Whether to open a pull request for the pushed work.
         pull_request: PullRequest = Choice::<PullRequest>::kind(), Run, unset "none on a pull request, draft for issues and queues";
         /// Whether the pull request is a draft.

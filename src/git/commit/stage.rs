@@ -172,6 +172,11 @@ impl Repo {
         call.stdin(message.to_owned().into_bytes()).line()
     }
 
+    /// Whether git signs the commits.
+    pub fn signs_commits(&self) -> bool {
+        self.private.state.sign
+    }
+
     /// Signs a commit that is not kept, so that a missing key is found before there is any work. Does nothing
     /// unless commits are signed.
     ///

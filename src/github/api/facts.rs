@@ -4,6 +4,7 @@ use super::call::Call;
 use super::client::Repo;
 use super::error::Error;
 use super::policy::Kind;
+use crate::domain::branch_rules::Rule;
 pub use crate::domain::trigger::authorise::Access;
 use hyper::Method;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
@@ -86,6 +87,16 @@ pub struct CommitFacts {
 pub struct Sha {
     /// The id of the object.
     pub sha: String,
+}
+
+/// A ruleset.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct Ruleset {
+    /// Its name.
+    pub name: String,
+    /// Whether the token bypasses it: `always`, `exempt`, `pull_requests_only` or `never`. `None` if GitHub does not
+    /// say.
+    pub current_user_can_bypass: Option<String>,
 }
 
 /// Whether a signature is verified.
@@ -184,6 +195,23 @@ impl Repo {
             .into_iter()
             .map(|one| (one.name, one.object.sha))
             .collect())
+    }
+
+    /// The active rules of a branch, which need not exist. Rulesets that the token bypasses count, too.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub async fn rules_of_branch(&self, branch: &str) -> Result<Vec<Rule>, Error> {
+        self.list(&format!("/rules/branches/{}", part(branch)))
+            .await
+    }
+
+    /// A ruleset of the repository or of its organization.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub async fn ruleset(&self, id: u64) -> Result<Ruleset, Error> {
+        self.get(&format!("/rulesets/{id}")).await
     }
 
     /// Creates a ref; `full` starts with `refs/`. If it already exists, the error is [`Error::Invalid`].

@@ -32,7 +32,7 @@ pub use comments::{Comment, ReactTo, Reaction};
 pub use commit::{CommitOnBranch, MAX_COMMIT_BYTES};
 pub use doctor::{Permission, PermissionState, RateLimit, Survey};
 pub use error::Error;
-pub use facts::{Access, Author, CommitFacts, Facts, Permissions, Sha, Verification};
+pub use facts::{Access, Author, CommitFacts, Facts, Permissions, Ruleset, Sha, Verification};
 pub use identity::Identity;
 pub use issues::IssueFacts;
 pub use pulls::{

@@ -26,6 +26,8 @@ pub struct EventLookup<'a> {
     pub identity: Result<&'a Identity, &'a Error>,
     /// The name under which the run is reported.
     pub name: &'a RunName,
+    /// The template of new branches.
+    pub branch: &'a str,
 }
 
 /// The results of the queries.

@@ -3,6 +3,7 @@
 use crate::context::Context;
 use crate::domain::plan::{self, TaskStatus};
 use crate::domain::queue;
+use crate::domain::settings::branch::prefix_of;
 use crate::domain::settings::{PullRequest, Settings};
 use crate::domain::snapshot::RevId;
 use crate::domain::trigger::authorise::Authorised;
@@ -78,13 +79,14 @@ pub async fn work_branch(
         return Ok(None);
     }
     let candidate = &authorised.candidate;
+    let new = |slug: &str| format!("{}{slug}", prefix_of(lookup.branch));
     let name = match (&authorised.branch, candidate.number(), request) {
         // A fork's branch may have the same name as one of this repository.
         (Some(_), Some(number), _) if authorised.report_only => format!("sprag/pull-{number}"),
         (Some(name), ..) => name.clone(),
-        (None, Some(number), _) => format!("sprag/issue-{number}"),
-        (None, None, Request::FixRun { run_id }) => format!("sprag/fix-{run_id}"),
-        (None, None, Request::FixSuite { suite_id }) => format!("sprag/fix-{suite_id}"),
+        (None, Some(number), _) => new(&format!("issue-{number}")),
+        (None, None, Request::FixRun { run_id }) => new(&format!("fix-{run_id}")),
+        (None, None, Request::FixSuite { suite_id }) => new(&format!("fix-{suite_id}")),
         (None, None, _) => return Ok(None),
     };
     let at = match (&authorised.branch, &candidate.head_sha) {
@@ -174,24 +176,27 @@ pub struct Checkout<'a> {
 /// The plan files of a checkout, and the branches of Sprag on GitHub.
 pub struct PlanBranches<'a> {
     checkout: Checkout<'a>,
+    template: &'a str,
     files: Vec<String>,
     branches: BTreeMap<String, String>,
 }
 
 impl<'a> PlanBranches<'a> {
-    /// Reads both.
+    /// Reads both. The template is that of the branches.
     ///
     /// # Errors
     /// When git or GitHub does not list them.
-    pub async fn read(checkout: Checkout<'a>) -> Result<Self> {
+    pub async fn read(checkout: Checkout<'a>, template: &'a str) -> Result<Self> {
         let Checkout { actions, real, .. } = checkout;
         let client = actions.client().map_err(unread)?;
         let repo = client.repo(&actions.place.repository).map_err(unread)?;
-        let branches = repo.refs_below("refs/heads/sprag/").await.map_err(unread)?;
+        let below = format!("refs/heads/{}", prefix_of(template));
+        let branches = repo.refs_below(&below).await.map_err(unread)?;
         let files = real.tracked_files().map_err(anyhow::Error::from)?;
         let files = files.into_iter().filter(|file| queue::can_be_plan(file));
         Ok(Self {
             checkout,
+            template,
             files: files.collect(),
             branches: branches.into_iter().collect(),
         })
@@ -204,7 +209,7 @@ impl<'a> PlanBranches<'a> {
     /// When a branch cannot be read.
     pub fn of(&self, path: &str) -> Result<WorkBranch> {
         let has_work = |branch: &str| self.has_work_on(path, branch);
-        branch_of_plan(path, &self.files, &self.branches, has_work)
+        branch_of_plan(self.template, path, &self.files, &self.branches, has_work)
     }
 
     /// Whether more tasks of the plan are done on the branch than in the checkout.
@@ -224,6 +229,7 @@ impl<'a> PlanBranches<'a> {
 /// The branch of a plan, given the files that can be plans, the branches with their commits, and whether a
 /// branch has work on the plan.
 fn branch_of_plan(
+    template: &str,
     path: &str,
     files: &[String],
     branches: &BTreeMap<String, String>,
@@ -234,8 +240,8 @@ fn branch_of_plan(
         name,
     };
     let name = queue::name_of(path);
-    let own = branch(queue::branch_of_path(path));
-    let plain = branch(queue::branch_of(name));
+    let own = branch(queue::branch_of_path(template, path));
+    let plain = branch(queue::branch_of(template, name));
     let is_other = |file: &String| file != path && queue::name_of(file) == name;
     let takes_own = own.at.is_some()
         || (files.iter().any(is_other) && (plain.at.is_none() || !has_work(&plain.name)?));
@@ -256,11 +262,17 @@ pub enum OwnWork<'a> {
 impl OwnWork<'_> {
     /// The branch: that of the plan, which later runs continue, or one of the workflow run, which a rerun of
     /// the job continues. Different work of one workflow run has different branches.
-    async fn branch(self, checkout: Checkout<'_>, place: &Place) -> Result<Option<WorkBranch>> {
+    async fn branch(
+        self,
+        checkout: Checkout<'_>,
+        place: &Place,
+        template: &str,
+    ) -> Result<Option<WorkBranch>> {
         if let Self::Plan(path) = self {
-            return PlanBranches::read(checkout).await?.of(path).map(Some);
+            let branches = PlanBranches::read(checkout, template).await?;
+            return branches.of(path).map(Some);
         }
-        let Some(name) = self.of_workflow_run(place) else {
+        let Some(name) = self.of_workflow_run(place, template) else {
             return Ok(None);
         };
         let actions = checkout.actions;
@@ -270,9 +282,9 @@ impl OwnWork<'_> {
         Ok(Some(WorkBranch { name, at }))
     }
 
-    fn of_workflow_run(self, place: &Place) -> Option<String> {
+    fn of_workflow_run(self, place: &Place, template: &str) -> Option<String> {
         let run = place.run.as_ref();
-        let of_run = run.map(|run| queue::branch_of(&format!("run-{}", run.id)));
+        let of_run = run.map(|run| queue::branch_of(template, &format!("run-{}", run.id)));
         let text = match self {
             Self::Plan(_) => return None,
             Self::Run(_, Some(branch)) if is_numbered(branch, of_run.as_deref()?) => {
@@ -315,7 +327,9 @@ pub async fn give_own_branch(
     if !opens || request.is_pull || branch.is_none() || branch != request.base_ref.as_ref() {
         return Ok(());
     }
-    if let Some(own) = work.branch(checkout, &request.context.place).await? {
+    let template = settings.branch_template();
+    let own = work.branch(checkout, &request.context.place, template);
+    if let Some(own) = own.await? {
         request.branch = Some(own);
     }
     Ok(())
@@ -479,13 +493,14 @@ mod tests {
     #[test]
     fn plans_of_one_name_have_branches_of_their_own_and_keep_the_ones_with_their_work() {
         let (here, there) = ("specs/1/tasks.md", "specs/2/tasks.md");
-        let (plain, own) = ("sprag/tasks", queue::branch_of_path(here));
+        let template = "sprag/{slug}";
+        let (plain, own) = ("sprag/tasks", queue::branch_of_path(template, here));
         let branch = |files: &[&str], known: &[&str], has_work: bool| {
             let files: Vec<String> = files.iter().map(|file| (*file).to_owned()).collect();
             let known = known
                 .iter()
                 .map(|name| (format!("refs/heads/{name}"), (*name).to_owned()));
-            let found = branch_of_plan(here, &files, &known.collect(), |name| {
+            let found = branch_of_plan(template, here, &files, &known.collect(), |name| {
                 assert_eq!(name, plain);
                 Ok(has_work)
             })

@@ -4,6 +4,7 @@ use crate::cli::{PlanArgs, RunArgs, SettingFlags};
 use crate::context::Context;
 use crate::domain::draft::stem;
 use crate::domain::plan::{self, Plan};
+use crate::domain::settings::branch::prefix_of;
 use crate::domain::settings::{PullRequest, Settings};
 use crate::domain::text::first_line;
 use crate::error::{Error, Result};
@@ -76,9 +77,12 @@ pub fn draft(context: &Context, args: &PlanArgs) -> Result<Drafted> {
     if let Some(path) = output.as_ref().filter(|_| kind.is_some()) {
         require_in_repository(&real, path)?;
     }
+    let file = config_file(context, &args.common, real.work_tree(), None)?;
+    let set = above.or(file.settings.clone());
+    let named = format!("{}plan-{name}", prefix_of(set.branch_template()));
     let (mut request, lock) = match kind {
         Some(_) => {
-            let (request, lock) = on_a_branch(context, args, &real, &name, &runtime)?;
+            let (request, lock) = on_a_branch(context, args, &real, &named, &runtime)?;
             (Some(request), lock)
         }
         None => (None, lock(context, &real)?),
@@ -104,7 +108,7 @@ pub fn draft(context: &Context, args: &PlanArgs) -> Result<Drafted> {
     };
     let asked = Asked {
         above: settings::above(context, &run.settings)?,
-        file: config_file(context, &run.common, real.work_tree(), None)?,
+        file,
         source: Source::Text(plan_of_draft(&about, &text)),
         real,
         work: Work::Draft(draft),
@@ -253,17 +257,17 @@ fn on_a_branch(
 async fn new_branch(repo: &GithubRepo, name: &str) -> Result<String> {
     for n in 1..=BRANCHES {
         let branch = match n {
-            1 => format!("sprag/plan-{name}"),
-            n => format!("sprag/plan-{name}-{n}"),
+            1 => name.to_owned(),
+            n => format!("{name}-{n}"),
         };
         if repo.branch(&branch).await?.is_none() {
             return Ok(branch);
         }
     }
-    Err(Error::environment(format!(
-        "{BRANCHES} branches like sprag/plan-{name} already exist"
-    ))
-    .hint("remove those that are no longer needed"))
+    Err(
+        Error::environment(format!("{BRANCHES} branches like {name} already exist"))
+            .hint("remove those that are no longer needed"),
+    )
 }
 
 /// The command line of `sprag run` with the same settings.

@@ -2,6 +2,7 @@
 
 pub(crate) mod answer;
 pub mod beginning;
+pub(crate) mod branch_rules;
 pub mod described;
 pub mod draft;
 pub mod draft_request;

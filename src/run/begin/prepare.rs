@@ -208,6 +208,10 @@ pub fn prepare(context: &Context, asked: Asked<'_>) -> Result<Prepared> {
         warnings
             .push("the plan is from a fork: its settings and setup commands are ignored".into());
     }
+    // The branch is checked out before the plan is read.
+    if plan.settings.branch.is_some() {
+        return Err(settings::set_in_plan("branch"));
+    }
     let below = plan.settings.clone().or(file.settings);
     let setup = file.setup.into_iter().chain(plan.setup.iter().cloned());
     let sources = Sources::new(context, asked.above, below)?.within(asked.directory.clone());

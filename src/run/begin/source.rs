@@ -3,6 +3,7 @@
 use crate::cli::RunArgs;
 use crate::context::Context;
 use crate::domain::config_file::ConfigFile;
+use crate::domain::settings::branch::prefix_of;
 use crate::domain::settings::{Approve, Report, Settings};
 use crate::domain::trigger::issue;
 use crate::domain::trigger::marker::Begin;
@@ -371,10 +372,12 @@ async fn wanted(
     };
     if let Some(dir) = queue {
         request.branch = None;
-        return Ok(match queue::choose(checkout, &dir, &mut request).await? {
-            Selection::Over(ended) => Wanted::Over(ended),
-            Selection::Plan(path) => Wanted::There(Source::File(path), Box::new(request)),
-        });
+        return Ok(
+            match queue::choose(checkout, settings, &dir, &mut request).await? {
+                Selection::Over(ended) => Wanted::Over(ended),
+                Selection::Plan(path) => Wanted::There(Source::File(path), Box::new(request)),
+            },
+        );
     }
     if let WorkSource::Draft(text) = &source {
         request.drafts = Some(text.clone());
@@ -422,12 +425,13 @@ async fn to_approve(
         let message = format!("the plan cannot be shown in an issue: {error}");
         Error::environment(message).hint("give the job the permission `issues: write`")
     })?;
-    let mut request = request_of_issue(context, actions, &repo, number).await?;
+    let mut request = request_of_issue(context, actions, settings, &repo, number).await?;
     request.context.trigger_phrase = Some(settings.clone().resolve(true).trigger_phrase);
     let lookup = lookup::EventLookup {
         repo: &repo,
         identity: Ok(&identity),
         name: &actions.place.name,
+        branch: settings.branch_template(),
     };
     lookup.recall(&mut request).await;
     let day = jiff::Timestamp::now().strftime("%Y-%m-%d").to_string();
@@ -537,13 +541,14 @@ pub(crate) async fn of_issue(
             "issue #{number} is closed"
         ))));
     }
-    let mut request = request_of_issue(context, actions, &repo, number).await?;
+    let mut request = request_of_issue(context, actions, settings, &repo, number).await?;
     request.context.trigger_phrase = Some(settings.clone().resolve(false).trigger_phrase);
     let identity = client.identity().await;
     let lookup = lookup::EventLookup {
         repo: &repo,
         identity: identity.as_ref(),
         name: &actions.place.name,
+        branch: settings.branch_template(),
     };
     lookup.recall(&mut request).await;
     let before = request.state.clone();
@@ -569,11 +574,12 @@ pub(crate) async fn of_issue(
 async fn request_of_issue(
     context: &Context,
     actions: &ActionsEnvironment,
+    settings: &Settings,
     repo: &GithubRepo,
     number: u64,
 ) -> Result<RunRequest> {
     let mut request = lookup::at_the_ref(context, actions.place.clone());
-    let name = format!("sprag/issue-{number}");
+    let name = format!("{}issue-{number}", prefix_of(settings.branch_template()));
     let at = repo.branch(&name).await?;
     request.branch = Some(WorkBranch { name, at });
     if request.base_ref.is_none() {

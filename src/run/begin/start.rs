@@ -2,7 +2,7 @@
 
 use crate::cli::RunArgs;
 use crate::context::Context;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::github::actions_environment::ActionsEnvironment;
 use crate::github::lookup;
 use crate::print::print;
@@ -18,6 +18,7 @@ use crate::run::begin::take_over::take_over;
 use crate::run::execute::execute;
 use crate::run::state::lock::lock;
 use crate::settings::inputs::with_inputs;
+use crate::settings::set_in_plan;
 use std::io::stdout;
 use tokio::runtime::Runtime;
 
@@ -113,14 +114,8 @@ fn reviews_or_works(prepared: &Prepared) -> Result<()> {
     if prepared.run.settings.review_only == prepared.work.reviewed().is_some() {
         Ok(())
     } else {
-        Err(review_only_in_plan())
+        Err(set_in_plan("review_only"))
     }
-}
-
-/// The error for a plan that asks for a review.
-pub(crate) fn review_only_in_plan() -> Error {
-    Error::config("review_only is set in the plan")
-        .hint("give it on the command line, as an input of the action or in the configuration")
 }
 
 /// The single-threaded runtime of a run.

@@ -5,6 +5,7 @@ mod answers;
 mod api_faults;
 mod approvals;
 mod attacks;
+mod branch_rules;
 mod cancelled;
 mod checks;
 mod closed_meanwhile;

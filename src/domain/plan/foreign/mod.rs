@@ -73,7 +73,15 @@ pub(super) fn plan_from(
 
 /// Whether the files of other tools have this key in a sense of their own, though it is also that of a setting.
 fn is_of_others(key: &str) -> bool {
-    ["assignees", "base", "draft", "labels", "reviewers"].contains(&key)
+    [
+        "assignees",
+        "base",
+        "branch",
+        "draft",
+        "labels",
+        "reviewers",
+    ]
+    .contains(&key)
 }
 
 /// One warning, at the first occurrence, about all keys of a plan and its tasks that have no meaning here.

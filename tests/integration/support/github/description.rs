@@ -203,11 +203,14 @@ impl Description {
         let (Value::Object(fields), false) = (value, parts.iter().any(open)) else {
             return Vec::new();
         };
-        let known: BTreeMap<&String, &Value> = parts
+        // Alternatives can declare one field differently.
+        let mut known: BTreeMap<&String, Vec<&Value>> = BTreeMap::new();
+        let declared = parts
             .iter()
-            .filter_map(|part| part["properties"].as_object())
-            .flatten()
-            .collect();
+            .filter_map(|part| part["properties"].as_object());
+        for (name, schema) in declared.flatten() {
+            known.entry(name).or_default().push(schema);
+        }
         // A schema that names no field holds anything.
         if known.is_empty() {
             return Vec::new();
@@ -215,7 +218,13 @@ impl Description {
         let unknown = fields
             .iter()
             .flat_map(|(name, value)| match known.get(name) {
-                Some(schema) => self.unknown(schema, value, &format!("{at}/{name}")),
+                Some(schemas) => {
+                    let at = format!("{at}/{name}");
+                    let unknown = schemas
+                        .iter()
+                        .map(|schema| self.unknown(schema, value, &at));
+                    unknown.min_by_key(Vec::len).unwrap_or_default()
+                }
                 None => vec![format!("unknown field {at}/{name}")],
             });
         unknown.collect()

@@ -98,6 +98,30 @@ pub fn branch(call: &mut Call<'_>) -> Handled {
     Ok(Answer::of(200, body))
 }
 
+/// `GET …/rules/branches/{branch}`. The branch need not exist.
+pub fn rules(call: &mut Call<'_>) -> Handled {
+    let rules = call.state.rules.get(&call.path["branch"]);
+    let rules = rules.cloned().unwrap_or_default();
+    Ok(call.page(rules))
+}
+
+/// `GET …/rulesets/{ruleset_id}`.
+pub fn ruleset(call: &mut Call<'_>) -> Handled {
+    let id = call.number("ruleset_id")?;
+    let bypass = call.state.bypasses.get(&id).ok_or_else(Answer::not_found)?;
+    let mut ruleset = json!({
+        "id": id,
+        "name": format!("rules {id}"),
+        "source_type": "Repository",
+        "source": call.state.repository.full_name,
+        "enforcement": "active",
+    });
+    if let Some(bypass) = bypass {
+        ruleset["current_user_can_bypass"] = json!(bypass);
+    }
+    Ok(Answer::of(200, ruleset))
+}
+
 /// `GET …/commits/{ref}`.
 pub fn commit(call: &mut Call<'_>) -> Handled {
     let name = &call.path["ref"];

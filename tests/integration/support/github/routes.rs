@@ -26,6 +26,18 @@ const OF_THE_REPOSITORY: &[(&str, &str, Need, Handler)] = &[
     ),
     (
         "GET",
+        "/rules/branches/{branch}",
+        Nothing,
+        repository::rules,
+    ),
+    (
+        "GET",
+        "/rulesets/{ruleset_id}",
+        Nothing,
+        repository::ruleset,
+    ),
+    (
+        "GET",
         "/commits/{ref}",
         Of(Contents, Read),
         repository::commit,

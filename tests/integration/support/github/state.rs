@@ -26,6 +26,10 @@ pub struct State {
     pub added_file: Option<String>,
     /// The commits that GitHub signed.
     pub signed: BTreeSet<String>,
+    /// The active rules of a branch by its short name, as GitHub shows them.
+    pub rules: BTreeMap<String, Vec<Value>>,
+    /// Whether the job's token bypasses a ruleset, by its id: GitHub's word, or none if it does not say.
+    pub bypasses: BTreeMap<u64, Option<String>>,
     /// Branches on which nobody may push.
     pub protected: BTreeSet<String>,
     /// Role names (`admin`, `maintain`, `write`, `triage`, `read`, `none`) by login. Who is not
@@ -271,6 +275,8 @@ impl Default for State {
             added_file: None,
             commits: BTreeMap::new(),
             signed: BTreeSet::new(),
+            rules: BTreeMap::new(),
+            bypasses: BTreeMap::new(),
             protected: BTreeSet::new(),
             enterprise: false,
             former_name: None,
