@@ -17,7 +17,7 @@ pub(super) const TOOL: Tool = Tool {
         until: r"^An error occurred while loading |^Finished in ",
         frame: r"^# (?<path>\S+?):(?<line>\d+)(?::in .*)?$",
         // The files of the run.
-        noise: r"^rspec \S",
+        noise: r"^\s+rspec \S",
     }),
     read,
     counts,
