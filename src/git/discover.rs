@@ -30,8 +30,8 @@ pub fn discover(start: &Path, environment: &Environment) -> Result<Real, Preflig
         .ancestors()
         .find(|dir| dir.join(".git").symlink_metadata().is_ok());
     let forbidden = alone.as_ref().map(|jj| jj.root.as_path()).or(top);
-    let git = GitProgram::find("git", search_path, forbidden.unwrap_or(start))
-        .ok_or(PreflightError::NoGit)?;
+    let git =
+        GitProgram::find("git", search_path, forbidden.unwrap_or(start)).ok_or_else(no_git)?;
     let seen_through = alone
         .as_ref()
         .map(|jj| Ok::<_, PreflightError>((jj.git_dir(&git, environment)?, jj.root.clone())))
@@ -51,7 +51,10 @@ pub fn discover(start: &Path, environment: &Environment) -> Result<Real, Preflig
     };
     let version = git.call(Path::new("/")).args(["--version"]).line()?;
     if is_older(&version, OLDEST_GIT) {
-        return Err(PreflightError::OldGit { found: version });
+        let (major, minor) = OLDEST_GIT;
+        return Err(PreflightError::Machine(format!(
+            "git {version} is too old; install git {major}.{minor} or later"
+        )));
     }
     let Answers {
         work_tree,
@@ -62,10 +65,13 @@ pub fn discover(start: &Path, environment: &Environment) -> Result<Real, Preflig
         Some(answers) => answers,
         None => asked.one_by_one()?,
     };
-    let git = GitProgram::find("git", search_path, &work_tree).ok_or(PreflightError::NoGit)?;
+    let git = GitProgram::find("git", search_path, &work_tree).ok_or_else(no_git)?;
     refuse_foreign_owner(&[&work_tree, &git_dir], &asked)?;
     if let Some(operation) = Operation::under_way(&git_dir) {
-        return Err(PreflightError::InProgress { operation });
+        return Err(PreflightError::Repository(format!(
+            "{operation} is in progress; finish it or run `{}`",
+            operation.abort
+        )));
     }
     let identity = [identity(&git_dir), identity(&work_tree)];
     if identity.contains(&None) {
@@ -83,6 +89,13 @@ pub fn discover(start: &Path, environment: &Environment) -> Result<Real, Preflig
         filters: FilterSandbox::default(),
         is_jj_alone: alone.is_some(),
     })
+}
+
+fn no_git() -> PreflightError {
+    let (major, minor) = OLDEST_GIT;
+    PreflightError::Machine(format!(
+        "git was not found on PATH; install git {major}.{minor} or later"
+    ))
 }
 
 /// Queries git about the directory in which Sprag was started.
@@ -159,12 +172,11 @@ impl Discovery<'_> {
         if !self.start.is_dir() {
             return Err(self.missing());
         }
-        let path = self.start.to_path_buf();
         if self.answer("--is-bare-repository")? == b"true" {
-            return Err(PreflightError::Bare { path });
+            return Err(self.refused("is a bare repository; run in a checkout with a work tree"));
         }
         if self.answer("--is-inside-git-dir")? == b"true" {
-            return Err(PreflightError::InsideGitDirectory { path });
+            return Err(self.refused("is inside a git directory; run in the work tree"));
         }
         Ok(())
     }
@@ -194,17 +206,21 @@ impl Discovery<'_> {
         if output.stderr.contains("not a git repository") {
             return Err(self.missing());
         }
-        let path = self.start.to_path_buf();
-        Err(PreflightError::Unreadable {
-            path,
-            why: output.stderr,
-        })
+        Err(PreflightError::Repository(format!(
+            "git cannot open the repository {}: {}",
+            self.start.display(),
+            output.stderr
+        )))
     }
 
     fn missing(&self) -> PreflightError {
-        PreflightError::NotARepository {
-            path: self.start.to_path_buf(),
-        }
+        let why =
+            "is not inside a git repository; check one out (actions/checkout) or run git init";
+        self.refused(why)
+    }
+
+    fn refused(&self, why: &str) -> PreflightError {
+        PreflightError::Repository(format!("{} {why}", self.start.display()))
     }
 
     /// The values of `safe.directory` from the places where git accepts them: outside of the repository.
@@ -236,19 +252,18 @@ fn refuse_foreign_owner(dirs: &[&PathBuf], asked: &Discovery<'_>) -> Result<(), 
     if user.is_root() {
         return Ok(());
     }
+    let user = user.as_raw();
     for dir in dirs {
         let owner = fs::symlink_metadata(dir)
             .map(|meta| meta.uid())
-            .unwrap_or(user.as_raw());
-        if owner == user.as_raw() || is_listed(&asked.safe_directories()?, dirs) {
+            .unwrap_or(user);
+        if owner == user || is_listed(&asked.safe_directories()?, dirs) {
             continue;
         }
-        let path = dir.to_path_buf();
-        return Err(PreflightError::ForeignOwner {
-            path,
-            owner,
-            user: user.as_raw(),
-        });
+        let dir = dir.display();
+        return Err(PreflightError::Machine(format!(
+            "{dir} belongs to user {owner}, not to user {user}; run as its owner or run `git config --global --add safe.directory {dir}`"
+        )));
     }
     Ok(())
 }

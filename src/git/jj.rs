@@ -52,6 +52,10 @@ fn unquoted(name: &str) -> String {
     inside.map_or_else(|| name.to_owned(), |text| text.replace("\\\"", "\""))
 }
 
+fn refused(root: &Path, why: &str) -> PreflightError {
+    PreflightError::Repository(format!("{} {why}", root.display()))
+}
+
 /// What makes a jj working copy clean in which these paths differ from HEAD.
 pub fn jj_remedy<'a>(mut paths: impl Iterator<Item = &'a [u8]>) -> &'static str {
     // jj writes this file into the tree of a commit with conflicts, and into no work tree.
@@ -68,18 +72,27 @@ impl Workspace {
     pub(crate) fn open(root: PathBuf, environment: &Environment) -> Result<Self, PreflightError> {
         let repository = root.join(".jj/repo");
         if repository.is_file() {
-            return Err(PreflightError::FurtherWorkspace { path: root });
+            return Err(refused(
+                &root,
+                "is a further working copy of a jj repository (jj workspace add); run Sprag in the first one",
+            ));
         }
         let place = repository.join("store");
         let target = fs::read_to_string(place.join("git_target"))
             .map(|line| place.join(line.trim_end_matches('\n')));
         let Ok(store) = target.and_then(fs::canonicalize) else {
-            return Err(PreflightError::NoStore { path: root });
+            return Err(refused(
+                &root,
+                "is a jj repository whose git directory cannot be found (.jj/repo/store/git_target); `jj git colocation enable` gives it a .git",
+            ));
         };
         let search_path = environment.get("PATH").unwrap_or_default();
         match GitProgram::find("jj", search_path, &root) {
             Some(jj) => Ok(Self { root, store, jj }),
-            None => Err(PreflightError::NoJj { path: root }),
+            None => Err(PreflightError::Machine(format!(
+                "{} is a jj repository, and jj was not found on PATH; install jj",
+                root.display()
+            ))),
         }
     }
 
@@ -109,8 +122,10 @@ impl Workspace {
         let mut lines = answer.lines();
         let commit = lines.next().unwrap_or_default();
         if commit.contains(' ') {
-            let path = self.root.clone();
-            return Err(PreflightError::SeveralParents { path });
+            return Err(PreflightError::Repository(format!(
+                "the working-copy change of {} has several parents; run `jj new`, so that their merge is a commit to start from",
+                self.root.display()
+            )));
         }
         let is_root = commit.bytes().all(|byte| byte == b'0');
         let names = lines.filter(|line| !line.is_empty());
@@ -226,10 +241,11 @@ impl Workspace {
         let output = call.args(READ_ONLY_OPTIONS).args(args).status()?;
         match output.status {
             Some(0) => Ok(output),
-            _ => Err(PreflightError::Jj {
-                path: self.root.clone(),
-                why: output.stderr,
-            }),
+            _ => Err(PreflightError::Repository(format!(
+                "jj cannot open the repository {}: {}",
+                self.root.display(),
+                output.stderr
+            ))),
         }
     }
 }

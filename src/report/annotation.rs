@@ -64,41 +64,34 @@ impl Annotation {
 /// All annotations of a run, the most important first: errors of the last failing checks on lines of files,
 /// failed tasks, a failed push, retries and nudges, the result, warnings, skipped checks and tasks, leftovers.
 pub fn annotations(summary: &RunSummary) -> Vec<Annotation> {
-    let mut notes = Vec::new();
-    for task in summary
-        .tasks
-        .iter()
+    let tasks = || summary.tasks.iter();
+    let failing = tasks()
         .filter(|task| sentence::is_undone(task))
-    {
-        let failing = last_failing(task).flat_map(diagnostics);
-        notes.extend(failing.map(|note| with_blame(note, &task.failing_tests)));
-    }
-    for task in &summary.tasks {
+        .flat_map(|task| {
+            let notes = last_failing(task).flat_map(diagnostics);
+            notes.map(|note| with_blame(note, &task.failing_tests))
+        });
+    let mut notes: Vec<Annotation> = failing.collect();
+    for task in tasks() {
         notes.extend(blamed(task, &notes));
     }
-    for task in &summary.tasks {
-        notes.extend(found(task));
-    }
-    for task in &summary.tasks {
-        notes.extend(ended(summary, task));
-    }
+    notes.extend(tasks().flat_map(found));
+    notes.extend(tasks().flat_map(|task| ended(summary, task)));
     let unpushed = summary.push.iter().filter(|push| !push.pushed);
     notes.extend(unpushed.map(|push| {
         let title = "The commits are not on the branch";
         on_plan(summary, None, Level::Error, title, &sentence::push(push))
     }));
-    for task in &summary.tasks {
-        notes.extend(repeated(summary, task));
-    }
-    for task in &summary.tasks {
-        notes.extend(task.signals.iter().map(|signal| Annotation {
+    notes.extend(tasks().flat_map(|task| repeated(summary, task)));
+    notes.extend(tasks().flat_map(|task| {
+        task.signals.iter().map(|signal| Annotation {
             path: signal.path.clone(),
             line: Some(signal.line),
             title: format!("{}: worth a look", task.id),
             message: format!("This line {}: {}", signal.kind.says(), signal.text),
             ..Annotation::default()
-        }));
-    }
+        })
+    }));
     for (index, message) in summary.warnings.iter().enumerate() {
         let level = match summary.topic_of(index) {
             Some(WarningTopic::CheckArtifacts) => Level::Notice,
@@ -106,12 +99,8 @@ pub fn annotations(summary: &RunSummary) -> Vec<Annotation> {
         };
         notes.push(on_plan(summary, None, level, "Sprag", message));
     }
-    for task in &summary.tasks {
-        notes.extend(skipped(summary, task));
-    }
-    for task in &summary.tasks {
-        notes.extend(not_reached(summary, task));
-    }
+    notes.extend(tasks().flat_map(|task| skipped(summary, task)));
+    notes.extend(tasks().flat_map(|task| not_reached(summary, task)));
     notes.extend(final_status(summary));
     // The sort is stable: within a level the order above is kept.
     notes.sort_by_key(|note| note.level);

@@ -16,7 +16,7 @@ pub use context::ReportContext;
 pub use pull_request::pull_request;
 
 use super::next_steps::NextStep;
-use super::text::upper_first;
+use super::text::{first_of, upper_first};
 use super::{failure, next_steps, sentence, text};
 use crate::domain::outcome::{Reason, RunStatus};
 use crate::domain::sandbox::{SandboxLine, denied_words, gateway_words};
@@ -101,7 +101,8 @@ fn smallest(
 
 fn whole(summary: &RunSummary, limits: &Limits) -> String {
     blocks(&[
-        headline(summary),
+        heading(summary),
+        happened_block(summary),
         details::answers(summary, limits),
         facts(summary),
         delivered(summary),
@@ -122,12 +123,23 @@ fn blocks(blocks: &[String]) -> String {
 
 /// Joins the non-empty blocks with a blank line between them.
 fn joined(blocks: &[String]) -> String {
-    let blocks: Vec<&str> = blocks
-        .iter()
-        .map(String::as_str)
-        .filter(|block| !block.is_empty())
-        .collect();
-    blocks.join("\n\n")
+    joined_by("\n\n", blocks)
+}
+
+/// Joins the non-empty texts.
+fn joined_by(separator: &str, texts: &[String]) -> String {
+    let texts = texts.iter().map(String::as_str);
+    let texts: Vec<&str> = texts.filter(|text| !text.is_empty()).collect();
+    texts.join(separator)
+}
+
+/// A part with its heading, or nothing if it has no content.
+fn headed(heading: &str, content: String) -> String {
+    if content.is_empty() {
+        content
+    } else {
+        format!("{heading}\n\n{content}")
+    }
 }
 
 /// The first line of the report without its heading mark. It is also the title of a check run.
@@ -143,16 +155,12 @@ pub fn title(summary: &RunSummary) -> String {
     }
 }
 
-fn headline(summary: &RunSummary) -> String {
-    let heading = format!(
+fn heading(summary: &RunSummary) -> String {
+    format!(
         "## {} Sprag: {}",
         run_icon(summary.status),
         inline(&title(summary), 1_000)
-    );
-    match happened_block(summary) {
-        why if why.is_empty() => heading,
-        why => format!("{heading}\n\n{why}"),
-    }
+    )
 }
 
 /// The end of the run as a sentence and as codes, or empty while the run is in progress.
@@ -162,9 +170,7 @@ fn happened_block(summary: &RunSummary) -> String {
     };
     let why = happened(summary, reason);
     let end = format!("**{why}** (`{}` · `{}`)", status.as_str(), reason.as_str());
-    blocks(&[end, failed(summary), evidence(summary)])
-        .trim_end()
-        .to_owned()
+    joined(&[end, failed(summary), evidence(summary)])
 }
 
 /// Maximum number of tasks whose evidence is shown.
@@ -176,23 +182,17 @@ pub(super) fn evidence(summary: &RunSummary) -> String {
         .tasks
         .iter()
         .filter(|task| !task.evidence.is_empty() || !task.signals.is_empty());
-    let more = shown.clone().count().saturating_sub(MAX_EVIDENCE);
-    let mut lines: Vec<String> = shown
-        .take(MAX_EVIDENCE)
-        .map(|task| {
-            let says = [sentence::evidence(task), sentence::signals(task)];
-            let says: Vec<String> = says.into_iter().filter(|says| !says.is_empty()).collect();
-            format!(
-                "- {}: {}",
-                code(&task.id, 60),
-                inline(&says.join(". "), 600)
-            )
-        })
-        .collect();
-    if more > 0 {
-        lines.push(format!("- … and {} more", text::count(more as u64, "task")));
-    }
-    lines.join("\n")
+    let lines = shown.map(|task| {
+        let says = [sentence::evidence(task), sentence::signals(task)];
+        let says = joined_by(". ", &says);
+        format!("- {}: {}", code(&task.id, 60), inline(&says, 600))
+    });
+    first_of(lines, MAX_EVIDENCE, |more| and_more(more, "task")).join("\n")
+}
+
+/// The last line of a list that was cut.
+fn and_more(more: u64, unit: &str) -> String {
+    format!("- … and {} more", text::count(more, unit))
 }
 
 /// Maximum number of failures that are shown first.
@@ -201,27 +201,15 @@ const MAX_FAILURES: usize = 3;
 /// The first failures, each with its place and the first line of its message.
 fn failed(summary: &RunSummary) -> String {
     let all = failure::failures(summary);
-    let mut lines: Vec<String> = all
-        .iter()
-        .take(MAX_FAILURES)
-        .map(|it| {
-            let place = it
-                .place
-                .as_deref()
-                .or(it.check.as_deref())
-                .unwrap_or("review");
-            format!("- {}: {}", code(place, 200), inline(&it.message, 300))
-        })
-        .collect();
+    let shown = all.iter().take(MAX_FAILURES).map(|failure| {
+        let place = failure.place.as_deref().or(failure.check.as_deref());
+        let place = code(place.unwrap_or("review"), 200);
+        format!("- {place}: {}", inline(&failure.message, 300))
+    });
     let counted: usize = summary.tasks.iter().map(failure::count).sum();
     let more = counted.max(all.len()).saturating_sub(MAX_FAILURES);
-    if more > 0 {
-        lines.push(format!(
-            "- … and {} more",
-            text::count(more as u64, "failure")
-        ));
-    }
-    lines.join("\n")
+    let rest = (more > 0).then(|| and_more(more as u64, "failure"));
+    shown.chain(rest).collect::<Vec<_>>().join("\n")
 }
 
 /// One sentence about the end of the run: that of the task that decided it, if there is one.
@@ -292,11 +280,7 @@ fn what_remains(summary: &RunSummary) -> String {
         .iter()
         .map(|entry| format!("- {}", upper_first(&inline(entry, 600))))
         .collect();
-    if kept.is_empty() {
-        String::new()
-    } else {
-        format!("**Kept**\n\n{}", kept.join("\n"))
-    }
+    headed("**Kept**", kept.join("\n"))
 }
 
 fn next(summary: &RunSummary) -> String {
@@ -309,11 +293,7 @@ fn next_list(steps: impl Iterator<Item = String>) -> String {
     let steps: Vec<String> = steps
         .map(|step| format!("- {}", upper_first(&step)))
         .collect();
-    if steps.is_empty() {
-        String::new()
-    } else {
-        format!("**What to do next**\n\n{}", steps.join("\n"))
-    }
+    headed("**What to do next**", steps.join("\n"))
 }
 
 /// A next step, with the URL of the run directory as an artifact if it has one.
@@ -358,16 +338,9 @@ fn table(summary: &RunSummary, limits: &Limits) -> String {
         format!("| Task | Status | Attempts | Commit | Time | {usage} |"),
         "|---|---|---:|---|---:|---:|".to_owned(),
     ];
-    rows.extend(summary.tasks.iter().take(limits.rows).map(row));
-    let more = summary.tasks.len().saturating_sub(limits.rows);
-    let table = rows.join("\n");
-    match more {
-        0 => table,
-        _ => format!(
-            "{table}\n\n… and {} more.",
-            text::count(more as u64, "task")
-        ),
-    }
+    let rest = |more| format!("\n… and {} more.", text::count(more, "task"));
+    rows.extend(first_of(summary.tasks.iter().map(row), limits.rows, rest));
+    rows.join("\n")
 }
 
 fn row(task: &TaskSummary) -> String {
@@ -415,54 +388,28 @@ fn row(task: &TaskSummary) -> String {
 
 /// The run's structured output, cut to the limits.
 fn structured_output(summary: &RunSummary, limits: &Limits) -> String {
-    let Some(value) = &summary.structured_output else {
-        return String::new();
-    };
-    let text = fence(&format!("{value:#}"), limits.section_bytes);
-    format!("### Structured output\n\n{text}")
+    let value = summary.structured_output.as_ref();
+    let text = value.map(|value| fence(&format!("{value:#}"), limits.section_bytes));
+    headed("### Structured output", text.unwrap_or_default())
 }
 
 /// The notes that tasks left for later ones, newest first.
 fn notes(summary: &RunSummary, limits: &Limits) -> String {
-    if summary.notes.is_empty() {
-        return String::new();
-    }
-    let most = limits.lines * 2;
     let newest = summary.notes.iter().rev();
-    let mut lines: Vec<String> = newest
-        .take(most)
-        .map(|note| format!("- {}: {}", code(&note.task, 64), inline(&note.text, 500)))
-        .collect();
-    let more = summary.notes.len().saturating_sub(most);
-    if more > 0 {
-        lines.push(format!("- … and {} more", text::count(more as u64, "note")));
-    }
-    format!("### Notes for later tasks\n\n{}", lines.join("\n"))
+    let lines =
+        newest.map(|note| format!("- {}: {}", code(&note.task, 64), inline(&note.text, 500)));
+    let lines = first_of(lines, limits.lines * 2, |more| and_more(more, "note"));
+    headed("### Notes for later tasks", lines.join("\n"))
 }
 
 fn warnings(summary: &RunSummary, limits: &Limits) -> String {
-    let denied = summary.denied_hosts();
-    if summary.warnings.is_empty() && denied.is_empty() {
-        return String::new();
-    }
-    let most = limits.lines * 2;
-    let mut lines: Vec<String> = summary
-        .warnings
-        .iter()
-        .take(most)
-        .map(|message| format!("- {}", inline(message, 500)))
-        .collect();
-    let more = summary.warnings.len().saturating_sub(most);
-    if more > 0 {
-        lines.push(format!(
-            "- … and {} more",
-            text::count(more as u64, "warning")
-        ));
-    }
-    if !denied.is_empty() {
-        lines.insert(0, format!("- {}", inline(&denied_words(denied), 2000)));
-    }
-    format!("### Warnings\n\n{}", lines.join("\n"))
+    let denied = Some(summary.denied_hosts()).filter(|denied| !denied.is_empty());
+    let denied = denied.map(|hosts| format!("- {}", inline(&denied_words(hosts), 2000)));
+    let lines = summary.warnings.iter();
+    let lines = lines.map(|message| format!("- {}", inline(message, 500)));
+    let lines = first_of(lines, limits.lines * 2, |more| and_more(more, "warning"));
+    let lines: Vec<String> = denied.into_iter().chain(lines).collect();
+    headed("### Warnings", lines.join("\n"))
 }
 
 /// Escapes foreign text as in all these reports, without a length limit.

@@ -15,7 +15,7 @@ mod parent;
 use super::wire::WireEvent;
 use metrics::Measured;
 pub use parent::Parent;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 /// The sender, besides the run itself.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -30,6 +30,9 @@ pub struct Origin {
 
 /// Returns the maker of an agent's model, given the names of agent and model.
 pub type VendorLookup = fn(&str, Option<&str>) -> Option<&'static str>;
+
+/// Attributes of a span or a measurement.
+type Attributes = Vec<(&'static str, Value)>;
 
 /// The fold of a run's events, without those of an earlier process of the same run.
 #[derive(Debug)]
@@ -47,27 +50,66 @@ pub struct Telemetry {
 
 #[derive(Debug)]
 struct Span {
-    what: SpanSubject,
+    /// `run`, `task`, `turn` and `check` as in the names of events, or `tool`.
+    subject: String,
     name: String,
     /// Number of the event that opened it. No other process of the run uses this number.
     seq: u64,
     parent: Option<usize>,
     start: u64,
     end: Option<u64>,
-    attributes: Vec<(&'static str, Value)>,
+    attributes: Attributes,
     /// Why it ended with an error.
     error: Option<String>,
     commits: Vec<(u64, String)>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum SpanSubject {
-    Run,
-    Task,
-    Turn,
-    Tool,
-    Check,
-}
+/// The attributes that a span takes from an event or from the usage of a turn: its name, the field, the attribute.
+const FIELDS: &[(&str, &str, &str)] = &[
+    ("run.started", "/plan/title", "cicd.pipeline.name"),
+    ("run.started", "/run_id", "cicd.pipeline.run.id"),
+    ("run.started", "/branch", "vcs.ref.head.name"),
+    ("run.started", "/base", "vcs.ref.base.revision"),
+    ("run.started", "/resumed", "sprag.resumed"),
+    ("run.ended", "/status", "sprag.run.status"),
+    ("run.ended", "/reason", "sprag.run.reason"),
+    ("run.ended", "/head", "vcs.ref.head.revision"),
+    ("task.started", "/task", "cicd.pipeline.task.name"),
+    ("task.ended", "/status", "sprag.task.status"),
+    ("task.ended", "/reason", "sprag.task.reason"),
+    ("task.ended", "/attempts", "sprag.task.attempts"),
+    ("task.ended", "/nudges", "sprag.task.nudges"),
+    ("turn.started", "/agent", "gen_ai.agent.name"),
+    ("turn.started", "/purpose", "sprag.turn.purpose"),
+    ("turn.started", "/attempt", "sprag.attempt"),
+    ("turn.started", "/turn", "sprag.turn"),
+    ("agent.session", "/session_id", "gen_ai.conversation.id"),
+    ("turn.assessed", "/assessment", "sprag.turn.assessment"),
+    ("usage", "/tokens_in", "gen_ai.usage.input_tokens"),
+    ("usage", "/tokens_cached", CACHED_TOKENS),
+    ("usage", "/tokens_out", "gen_ai.usage.output_tokens"),
+    ("usage", "/cost_usd", metrics::COST),
+    // The arguments of a call are not sent, because they may contain anything.
+    ("agent.tool_call", "/name", "gen_ai.tool.name"),
+    ("agent.tool_call", "/id", CALL),
+    ("agent.tool_result", "/exit_code", "sprag.tool.exit_code"),
+    ("check.started", "/name", "cicd.pipeline.task.name"),
+    ("check.started", "/kind", "sprag.check.kind"),
+    ("check.started", "/proof", "sprag.proof"),
+];
+
+const CACHED_TOKENS: &str = "gen_ai.usage.cache_read.input_tokens";
+
+/// The agent's id of a tool call.
+const CALL: &str = "gen_ai.tool.call.id";
+
+/// The attributes of a turn that its measurements have, too.
+const OF_TURN: [&str; 4] = [
+    "gen_ai.operation.name",
+    "gen_ai.agent.name",
+    "gen_ai.provider.name",
+    "gen_ai.request.model",
+];
 
 /// Maximum number of tool calls of one turn that become spans: collectors refuse documents of several
 /// megabytes.
@@ -102,348 +144,231 @@ impl Telemetry {
         };
         // If the clock is set back, no span may end before it starts.
         self.last = self.last.max(at);
-        match text(event, "event") {
-            "run.started" => self.run_started(event),
-            "task.started" => {
-                let id = text(event, "task").to_owned();
-                let span = self.open(SpanSubject::Task, "sprag task".into(), event);
-                span.set("cicd.pipeline.task.name", id);
+        match text(event, "event").split_once('.') {
+            Some((subject @ ("run" | "task" | "turn" | "check"), "started")) => {
+                self.started(subject, event);
             }
-            "turn.started" => self.turn_started(event),
-            "agent.session" => {
-                let id = text(event, "session_id").to_owned();
-                if let Some(turn) = self.innermost(SpanSubject::Turn) {
-                    turn.set("gen_ai.conversation.id", id);
+            Some((subject @ ("run" | "task" | "turn" | "check"), "ended")) => {
+                self.ended(subject, event);
+            }
+            Some(("agent", "session")) => {
+                if let Some(turn) = self.innermost("turn") {
+                    turn.take(event);
                 }
             }
-            "agent.tool_call" => self.tool_called(event),
-            "agent.tool_result" => self.tool_answered(event),
-            "turn.ended" => self.turn_ended(event),
-            "turn.assessed" => self.turn_assessed(event),
-            "check.started" => {
-                let (name, kind) = (
-                    text(event, "name").to_owned(),
-                    text(event, "kind").to_owned(),
-                );
-                let proof = event
-                    .get("proof")
-                    .and_then(Value::as_str)
-                    .map(str::to_owned);
-                let span = self.open(SpanSubject::Check, "sprag check".into(), event);
-                span.set("cicd.pipeline.task.name", name);
-                span.set("sprag.check.kind", kind);
-                if let Some(proof) = proof {
-                    span.set("sprag.proof", proof);
+            Some(("agent", "tool_call")) => self.tool_called(event),
+            Some(("agent", "tool_result")) => self.tool_answered(event),
+            Some(("turn", "assessed")) => self.turn_assessed(event),
+            Some(("commit", "created")) => {
+                let commit = (self.last, text(event, "commit").to_owned());
+                if let Some(task) = self.innermost("task") {
+                    task.commits.push(commit);
                 }
             }
-            "check.ended" => self.check_ended(event),
-            "commit.created" => {
-                let commit = text(event, "commit").to_owned();
-                let at = self.last;
-                if let Some(task) = self.innermost(SpanSubject::Task) {
-                    task.commits.push((at, commit));
-                }
+            Some(("retry", "scheduled")) => {
+                let kind = vec![("sprag.retry.kind", event["kind"].clone())];
+                self.measure(metrics::RETRIES, Some(1.0), kind);
             }
-            "retry.scheduled" => {
-                let kind = json!(text(event, "kind"));
-                self.measure("sprag.retries", 1.0, vec![("sprag.retry.kind", kind)]);
-            }
-            "task.ended" => self.task_ended(event),
-            "run.ended" => self.run_ended(event),
             _ => {}
         }
     }
 
-    fn run_started(&mut self, event: &Value) {
-        self.began = self.last;
-        self.run_id = text(event, "run_id").to_owned();
-        self.agent = text(event, "agent").to_owned();
-        self.model = event["model"].as_str().map(str::to_owned);
-        let of_run = [
-            ("cicd.pipeline.name", event["plan"]["title"].clone()),
-            ("cicd.pipeline.run.id", event["run_id"].clone()),
-            ("vcs.ref.head.name", event["branch"].clone()),
-            ("vcs.ref.base.revision", event["base"].clone()),
-            ("sprag.resumed", event["resumed"].clone()),
-        ];
-        let span = self.open(SpanSubject::Run, "sprag run".into(), event);
-        of_run
-            .into_iter()
-            .for_each(|(key, value)| span.set(key, value));
+    fn started(&mut self, subject: &str, event: &Value) {
+        let agent = text(event, "agent");
+        if subject == "run" {
+            self.began = self.last;
+            self.run_id = text(event, "run_id").to_owned();
+            self.agent = agent.to_owned();
+            self.model = event["model"].as_str().map(str::to_owned);
+        }
+        if subject != "turn" {
+            self.open(subject, format!("sprag {subject}"), event);
+            return;
+        }
+        let model = self.model.clone().filter(|_| agent == self.agent);
+        let maker = (self.model_vendor)(agent, model.as_deref());
+        let turn = self.open(subject, format!("invoke_agent {agent}"), event);
+        turn.set("gen_ai.operation.name", json!("invoke_agent"));
+        turn.set("gen_ai.provider.name", json!(maker));
+        turn.set("gen_ai.request.model", json!(model));
     }
 
-    fn turn_started(&mut self, event: &Value) {
-        let agent = text(event, "agent").to_owned();
-        let about = self.about_agent(&agent);
-        let purpose = text(event, "purpose").to_owned();
-        let span = self.open(SpanSubject::Turn, format!("invoke_agent {agent}"), event);
-        span.attributes.extend(about);
-        span.set("sprag.turn.purpose", purpose);
-        for key in ["attempt", "turn"] {
-            let name = ["sprag.attempt", "sprag.turn"][usize::from(key == "turn")];
-            span.set(name, event[key].clone());
-        }
-    }
-
-    /// The attributes of every span and every measurement of a turn.
-    fn about_agent(&self, agent: &str) -> Vec<(&'static str, Value)> {
-        let mut about = vec![
-            ("gen_ai.operation.name", json!("invoke_agent")),
-            ("gen_ai.agent.name", json!(agent)),
-        ];
-        let model = self.model.as_deref().filter(|_| agent == self.agent);
-        if let Some(maker) = (self.model_vendor)(agent, model) {
-            about.push(("gen_ai.provider.name", json!(maker)));
-        }
-        if let Some(model) = model {
-            about.push(("gen_ai.request.model", json!(model)));
-        }
-        about
-    }
-
-    /// The call's arguments are not sent, because they may contain anything: only the tool's name and the
-    /// agent's id of the call.
     fn tool_called(&mut self, event: &Value) {
-        let Some(turn) = self.spans.iter().rposition(Span::is_open_turn) else {
+        let is_open_turn = |span: &Span| span.is_open("turn");
+        let Some(turn) = self.spans.iter().rposition(is_open_turn) else {
             return;
         };
-        let of_turn = self.spans[turn..].iter();
-        let tools = of_turn
-            .filter(|span| span.what == SpanSubject::Tool)
-            .count();
-        if tools == TOOLS_OF_A_TURN {
+        let is_tool = |span: &&Span| span.subject == "tool";
+        if self.spans[turn..].iter().filter(is_tool).count() == TOOLS_OF_A_TURN {
             return;
         }
-        let name = text(event, "name").to_owned();
-        let id = event["id"].clone();
-        let span = self.open(SpanSubject::Tool, format!("execute_tool {name}"), event);
+        let name = format!("execute_tool {}", text(event, "name"));
+        let span = self.open("tool", name, event);
         span.parent = Some(turn);
-        span.set("gen_ai.operation.name", "execute_tool");
-        span.set("gen_ai.tool.name", name);
-        span.set("gen_ai.tool.call.id", id);
+        span.set("gen_ai.operation.name", json!("execute_tool"));
     }
 
     /// Ends the call with this id, or the latest call if the agent gives no id.
     fn tool_answered(&mut self, event: &Value) {
         let last = self.last;
-        let id = ("gen_ai.tool.call.id", event["id"].clone());
+        let id = (CALL, event["id"].clone());
         let is_it = |span: &&mut Span| {
-            let is_open = span.what == SpanSubject::Tool && span.end.is_none();
-            is_open && (id.1.is_null() || span.attributes.contains(&id))
+            span.is_open("tool") && (id.1.is_null() || span.attributes.contains(&id))
         };
         if let Some(tool) = self.spans.iter_mut().rev().find(is_it) {
             tool.end = Some(last);
-            tool.set("sprag.tool.exit_code", event["exit_code"].clone());
+            tool.take(event);
             tool.error = (event["ok"] == false).then(|| "tool_failed".to_owned());
         }
     }
 
-    fn turn_ended(&mut self, event: &Value) {
-        self.close(SpanSubject::Turn);
-        // For a turn that was cut short, nothing else reports its usage.
-        if event.get("usage").is_some() {
-            self.used(&event["usage"]);
-            let exit = text(event, "exit").to_owned();
-            if let Some(turn) = self.latest(SpanSubject::Turn) {
-                turn.error = Some(exit);
-            }
-        }
-        let seconds = event["duration_ms"].as_f64().unwrap_or_default() / 1000.0;
-        let about = self.about_latest_turn();
-        self.measure("gen_ai.client.operation.duration", seconds, about);
-    }
-
     fn turn_assessed(&mut self, event: &Value) {
         self.used(&event["usage"]);
-        let assessment = text(event, "assessment").to_owned();
+        let assessment = text(event, "assessment");
         let is_fault = ["agent_", "turn_timeout", "policy_violation"]
             .iter()
             .any(|fault| assessment.starts_with(fault));
-        if let Some(turn) = self.latest(SpanSubject::Turn) {
-            turn.error = is_fault.then(|| assessment.clone());
-            turn.set("sprag.turn.assessment", assessment);
+        if let Some(turn) = self.latest_turn() {
+            turn.error = is_fault.then(|| assessment.to_owned());
+            turn.take(event);
         }
     }
 
     /// The tokens and the cost of the turn that ended last.
     fn used(&mut self, usage: &Value) {
+        if let Some(turn) = self.latest_turn() {
+            turn.take_from("usage", usage);
+        }
         let about = self.about_latest_turn();
-        let known = [
-            ("tokens_in", "gen_ai.usage.input_tokens", "input"),
-            ("tokens_out", "gen_ai.usage.output_tokens", "output"),
-        ];
-        for (key, attribute, kind) in known {
-            let Some(tokens) = usage[key].as_u64() else {
-                continue;
-            };
-            if let Some(turn) = self.latest(SpanSubject::Turn) {
-                turn.set(attribute, tokens);
-            }
+        for (key, kind) in [("tokens_in", "input"), ("tokens_out", "output")] {
             let mut about = about.clone();
             about.push(("gen_ai.token.type", json!(kind)));
-            #[expect(clippy::cast_precision_loss, reason = "far below the 2^53 that fit")]
-            self.measure("gen_ai.client.token.usage", tokens as f64, about);
+            self.measure(metrics::TOKEN_USAGE, usage[key].as_f64(), about);
         }
-        let turn = self.latest(SpanSubject::Turn);
-        if let (Some(turn), Some(cached)) = (turn, usage["tokens_cached"].as_u64()) {
-            turn.set("gen_ai.usage.cache_read.input_tokens", cached);
-        }
-        if let Some(cost) = usage["cost_usd"].as_f64() {
-            if let Some(turn) = self.latest(SpanSubject::Turn) {
-                turn.set("sprag.cost", cost);
-            }
-            self.measure("sprag.cost", cost, about);
-        }
+        self.measure(metrics::COST, usage["cost_usd"].as_f64(), about);
     }
 
-    fn about_latest_turn(&mut self) -> Vec<(&'static str, Value)> {
-        let turn = self.latest(SpanSubject::Turn);
+    fn about_latest_turn(&mut self) -> Attributes {
+        let turn = self.latest_turn();
         let of_turn = turn.map_or(&[][..], |turn| &turn.attributes);
-        let shared = [
-            "gen_ai.operation.name",
-            "gen_ai.agent.name",
-            "gen_ai.provider.name",
-            "gen_ai.request.model",
-        ];
-        let kept = of_turn.iter().filter(|(key, _)| shared.contains(key));
-        kept.cloned().collect()
+        let shared = of_turn.iter().filter(|(key, _)| OF_TURN.contains(key));
+        shared.cloned().collect()
     }
 
-    fn check_ended(&mut self, event: &Value) {
-        let outcome = text(event, "outcome").to_owned();
-        let result = match outcome.as_str() {
-            "passed" => "success",
-            "failed" => "failure",
-            "timed_out" => "timeout",
-            "aborted" => "cancellation",
-            "skipped" => "skip",
-            _ => "error",
+    fn ended(&mut self, subject: &str, event: &Value) {
+        let word = match subject {
+            "check" => text(event, "outcome"),
+            "turn" => text(event, "exit"),
+            _ => text(event, "status"),
         };
-        // A skipped check has no start event.
-        if let Some(check) = self.innermost(SpanSubject::Check) {
-            check.set("cicd.pipeline.task.run.result", result);
-            check.error = (!["success", "skip"].contains(&result)).then_some(outcome);
+        let result = result_of(word);
+        // A skipped task or check has no start event.
+        let is_own = |span: &&mut Span| {
+            let task = ("cicd.pipeline.task.name", event["task"].clone());
+            subject != "task" || span.attributes.contains(&task)
+        };
+        if let Some(span) = self.innermost(subject).filter(is_own) {
+            span.take(event);
+            span.error = match subject {
+                "task" if ["done", "pending"].contains(&word) => None,
+                "task" => Some(text(event, "reason").to_owned()),
+                // For a turn that was cut short, nothing else reports its usage.
+                "turn" => event.get("usage").map(|_| word.to_owned()),
+                _ => (!["success", "skip"].contains(&result)).then(|| word.to_owned()),
+            };
+            match subject {
+                "run" => span.set("cicd.pipeline.result", json!(result)),
+                "check" => span.set("cicd.pipeline.task.run.result", json!(result)),
+                _ => {}
+            }
+            self.close(subject);
         }
-        self.close(SpanSubject::Check);
-        let seconds = event["duration_ms"].as_f64().unwrap_or_default() / 1000.0;
-        let about = vec![
-            ("cicd.pipeline.task.name", event["name"].clone()),
-            ("cicd.pipeline.task.run.result", json!(result)),
-        ];
-        self.measure("sprag.check.duration", seconds, about);
+        self.measure_end(subject, result, event);
     }
 
-    fn task_ended(&mut self, event: &Value) {
-        let (status, reason) = (event["status"].clone(), event["reason"].clone());
-        let about = vec![
-            ("sprag.task.status", status.clone()),
-            ("sprag.task.reason", reason.clone()),
-        ];
-        self.measure("sprag.tasks", 1.0, about);
-        let id = text(event, "task").to_owned();
-        let is_its_own = |task: &&mut Span| {
-            let name = ("cicd.pipeline.task.name", json!(id));
-            task.attributes.contains(&name)
-        };
-        // A skipped task has no start event.
-        let Some(task) = self.innermost(SpanSubject::Task).filter(is_its_own) else {
-            return;
-        };
-        task.error = match (status.as_str(), reason.as_str()) {
-            (Some("done" | "pending"), _) => None,
-            (_, reason) => Some(reason.unwrap_or_default().to_owned()),
-        };
-        task.set("sprag.task.status", status);
-        task.set("sprag.task.reason", reason);
-        for (key, name) in [
-            ("attempts", "sprag.task.attempts"),
-            ("nudges", "sprag.task.nudges"),
-        ] {
-            task.set(name, event[key].clone());
+    fn measure_end(&mut self, subject: &str, result: &str, event: &Value) {
+        let seconds = event["duration_ms"].as_f64().map(|ms| ms / 1000.0);
+        let field = |key: &str| event[key].clone();
+        match subject {
+            "run" => {
+                let about = vec![
+                    ("cicd.pipeline.result", json!(result)),
+                    ("sprag.run.status", field("status")),
+                ];
+                #[expect(
+                    clippy::cast_precision_loss,
+                    reason = "the count of nanoseconds is shown as seconds"
+                )]
+                let seconds = self.last.saturating_sub(self.began) as f64 / 1e9;
+                self.measure(metrics::RUN_DURATION, Some(seconds), about);
+            }
+            "task" => {
+                let about = vec![
+                    ("sprag.task.status", field("status")),
+                    ("sprag.task.reason", field("reason")),
+                ];
+                self.measure(metrics::TASKS, Some(1.0), about);
+            }
+            "check" => {
+                let about = vec![
+                    ("cicd.pipeline.task.name", field("name")),
+                    ("cicd.pipeline.task.run.result", json!(result)),
+                ];
+                self.measure(metrics::CHECK_DURATION, seconds, about);
+            }
+            _ => {
+                self.used(&event["usage"]);
+                let about = self.about_latest_turn();
+                self.measure(metrics::TURN_DURATION, seconds, about);
+            }
         }
-        self.close(SpanSubject::Task);
-    }
-
-    fn run_ended(&mut self, event: &Value) {
-        let status = text(event, "status").to_owned();
-        let result = match status.as_str() {
-            "success" | "unverified" | "no_work" => "success",
-            "cancelled" => "cancellation",
-            "budget" | "deadline" => "timeout",
-            "environment" | "invalid" => "error",
-            _ => "failure",
-        };
-        let end = [
-            ("cicd.pipeline.result", json!(result)),
-            ("sprag.run.status", json!(status)),
-            ("sprag.run.reason", event["reason"].clone()),
-            ("vcs.ref.head.revision", event["head"].clone()),
-        ];
-        if let Some(run) = self.innermost(SpanSubject::Run) {
-            end.clone()
-                .into_iter()
-                .for_each(|(key, value)| run.set(key, value));
-            run.error = (result != "success").then_some(status);
-        }
-        self.close(SpanSubject::Run);
-        #[expect(
-            clippy::cast_precision_loss,
-            reason = "the count of nanoseconds is shown as seconds"
-        )]
-        let seconds = self.last.saturating_sub(self.began) as f64 / 1e9;
-        let about = end.into_iter().take(2).collect();
-        self.measure("cicd.pipeline.run.duration", seconds, about);
     }
 
     /// Starts a span inside the innermost open one that can contain it.
-    fn open(&mut self, what: SpanSubject, name: String, event: &Value) -> &mut Span {
-        let holds = |span: &Span| {
-            span.end.is_none() && [SpanSubject::Run, SpanSubject::Task].contains(&span.what)
-        };
-        let parent = self.spans.iter().rposition(holds);
-        let index = self.spans.len();
-        self.spans.push(Span {
-            what,
+    fn open(&mut self, subject: &str, name: String, event: &Value) -> &mut Span {
+        let holds = |span: &Span| span.is_open("run") || span.is_open("task");
+        let mut span = Span {
+            subject: subject.to_owned(),
             name,
             seq: event["seq"].as_u64().unwrap_or_default(),
-            parent,
+            parent: self.spans.iter().rposition(holds),
             start: self.last,
             end: None,
             attributes: Vec::new(),
             error: None,
             commits: Vec::new(),
-        });
-        &mut self.spans[index]
+        };
+        span.take(event);
+        self.spans.push_mut(span)
     }
 
     /// The innermost open span of this kind.
-    fn innermost(&mut self, what: SpanSubject) -> Option<&mut Span> {
-        let is_it = |span: &&mut Span| span.what == what && span.end.is_none();
-        self.spans.iter_mut().rev().find(is_it)
+    fn innermost(&mut self, subject: &str) -> Option<&mut Span> {
+        let mut latest = self.spans.iter_mut().rev();
+        latest.find(|span| span.is_open(subject))
     }
 
-    /// The latest span of this kind, open or ended.
-    fn latest(&mut self, what: SpanSubject) -> Option<&mut Span> {
-        self.spans.iter_mut().rev().find(|span| span.what == what)
+    /// The latest turn, open or ended.
+    fn latest_turn(&mut self) -> Option<&mut Span> {
+        let mut latest = self.spans.iter_mut().rev();
+        latest.find(|span| span.subject == "turn")
     }
 
     /// Ends a span and all open spans in it.
-    fn close(&mut self, what: SpanSubject) {
-        let open = |span: &Span| span.what == what && span.end.is_none();
-        let Some(from) = self.spans.iter().rposition(open) else {
-            return;
-        };
-        for span in &mut self.spans[from..] {
+    fn close(&mut self, subject: &str) {
+        let open = self.spans.iter().rposition(|span| span.is_open(subject));
+        let inside = self.spans.iter_mut().skip(open.unwrap_or(usize::MAX));
+        for span in inside {
             span.end.get_or_insert(self.last);
         }
     }
 
-    fn measure(&mut self, name: &'static str, value: f64, attributes: Vec<(&'static str, Value)>) {
-        self.measured.push(Measured {
+    fn measure(&mut self, name: &'static str, value: Option<f64>, attributes: Attributes) {
+        self.measured.extend(value.map(|value| Measured {
             name,
             value,
             attributes,
-        });
+        }));
     }
 
     /// The spans as an `ExportTraceServiceRequest`, or `None` if there are none or the outer trace is not
@@ -507,52 +432,74 @@ impl Telemetry {
 
     fn span(&self, span: &Span, trace: &str, parent: Option<&Parent>) -> Value {
         let id = |span: &Span| self.id(Some(span.seq))[..16].to_owned();
-        let above = match span.parent {
-            Some(index) => Some(id(&self.spans[index])),
-            None => parent.map(|parent| parent.span.clone()),
-        };
-        let mut all = Map::new();
-        all.insert("traceId".into(), json!(trace));
-        all.insert("spanId".into(), json!(id(span)));
-        if let Some(above) = above {
-            all.insert("parentSpanId".into(), json!(above));
-        }
-        all.insert("name".into(), json!(span.name));
         // A turn is a client span, because the agent is another program. All others are internal.
-        let kind = if span.what == SpanSubject::Turn { 3 } else { 1 };
-        all.insert("kind".into(), json!(kind));
-        all.insert("startTimeUnixNano".into(), json!(span.start.to_string()));
-        let end = span.end.unwrap_or(self.last);
-        all.insert("endTimeUnixNano".into(), json!(end.to_string()));
+        let kind = if span.subject == "turn" { 3 } else { 1 };
         let error = span.error.iter().map(|error| ("error.type", json!(error)));
         let attributes = span.attributes.iter().cloned().chain(error);
-        let attributes: Vec<Value> = attributes
-            .map(|(key, value)| attribute(key, &value))
-            .collect();
-        all.insert("attributes".into(), json!(attributes));
         let commits = span.commits.iter().map(|(at, commit)| {
             json!({ "timeUnixNano": at.to_string(), "name": "sprag.commit",
                 "attributes": [attribute("vcs.ref.head.revision", &json!(commit))] })
         });
-        all.insert("events".into(), commits.collect());
-        if span.error.is_some() {
-            all.insert("status".into(), json!({ "code": 2 }));
+        let mut all = json!({
+            "traceId": trace,
+            "spanId": id(span),
+            "name": span.name,
+            "kind": kind,
+            "startTimeUnixNano": span.start.to_string(),
+            "endTimeUnixNano": span.end.unwrap_or(self.last).to_string(),
+            "attributes": attributes.map(|(key, value)| attribute(key, &value)).collect::<Value>(),
+            "events": commits.collect::<Value>(),
+        });
+        let above = match span.parent {
+            Some(index) => Some(id(&self.spans[index])),
+            None => parent.map(|parent| parent.span.clone()),
+        };
+        if let Some(above) = above {
+            all["parentSpanId"] = json!(above);
         }
-        Value::Object(all)
+        if span.error.is_some() {
+            all["status"] = json!({ "code": 2 });
+        }
+        all
     }
 }
 
 impl Span {
-    fn is_open_turn(&self) -> bool {
-        self.what == SpanSubject::Turn && self.end.is_none()
+    fn is_open(&self, subject: &str) -> bool {
+        self.subject == subject && self.end.is_none()
     }
 
     /// Sets an attribute, unless its value is unknown.
-    fn set(&mut self, key: &'static str, value: impl Into<Value>) {
-        let value = value.into();
+    fn set(&mut self, key: &'static str, value: Value) {
         if !value.is_null() {
             self.attributes.push((key, value));
         }
+    }
+
+    /// Takes the attributes that an event has for it.
+    fn take(&mut self, event: &Value) {
+        self.take_from(text(event, "event"), event);
+    }
+
+    fn take_from(&mut self, name: &str, fields: &Value) {
+        for (_, field, attribute) in FIELDS.iter().filter(|row| row.0 == name) {
+            self.set(
+                attribute,
+                fields.pointer(field).cloned().unwrap_or_default(),
+            );
+        }
+    }
+}
+
+/// The result of a run with this status, or of a check with this outcome, in the words of the conventions.
+fn result_of(word: &str) -> &'static str {
+    match word {
+        "passed" | "success" | "unverified" | "no_work" | "answered" => "success",
+        "aborted" | "cancelled" => "cancellation",
+        "timed_out" | "budget" | "deadline" => "timeout",
+        "signalled" | "not_started" | "environment" | "invalid" => "error",
+        "skipped" => "skip",
+        _ => "failure",
     }
 }
 

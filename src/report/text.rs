@@ -144,6 +144,18 @@ pub fn tokens(n: u64) -> String {
     }
 }
 
+/// The first lines of a list, and a last one about the number of the others.
+pub fn first_of<T>(
+    mut lines: impl Iterator<Item = T>,
+    most: usize,
+    rest: impl FnOnce(u64) -> T,
+) -> Vec<T> {
+    let mut shown: Vec<T> = lines.by_ref().take(most).collect();
+    let more = lines.count() as u64;
+    shown.extend((more > 0).then(|| rest(more)));
+    shown
+}
+
 /// The first names of a list, and the number of the others.
 pub fn some_of(names: &[String], most: usize) -> String {
     let mut shown: Vec<String> = names.iter().take(most).map(|name| line(name)).collect();

@@ -1,7 +1,7 @@
 use super::support::*;
 use crate::domain::snapshot::{Head, RevId};
 use crate::git::ChangeKind::*;
-use crate::git::{Exempt, PlanExempt, PreflightError, discover};
+use crate::git::{Exempt, PlanExempt, discover};
 use globset::{Glob, GlobSetBuilder};
 use std::collections::BTreeSet;
 use std::fs;
@@ -442,25 +442,28 @@ fn a_status_that_the_agent_writes_into_the_plan_is_no_change_and_the_rest_is() {
 fn what_cannot_be_worked_on_is_refused_with_the_remedy() {
     let dir = tempfile::tempdir().unwrap();
     let refusal = |path: &std::path::Path| discover(path, &environment(dir.path())).unwrap_err();
-    assert!(matches!(
-        refusal(dir.path()),
-        PreflightError::NotARepository { .. }
-    ));
+    assert!(
+        refusal(dir.path())
+            .to_string()
+            .contains("is not inside a git repository")
+    );
     git_in(
         dir.path(),
         dir.path(),
         &["init", "-q", "--bare", "bare.git"],
     );
-    assert!(matches!(
-        refusal(&dir.path().join("bare.git")),
-        PreflightError::Bare { .. }
-    ));
+    assert!(
+        refusal(&dir.path().join("bare.git"))
+            .to_string()
+            .contains("is a bare repository")
+    );
 
     let g = Worktree::new();
-    assert!(matches!(
-        refusal(&g.path(".git")),
-        PreflightError::InsideGitDirectory { .. }
-    ));
+    assert!(
+        refusal(&g.path(".git"))
+            .to_string()
+            .contains("is inside a git directory")
+    );
     g.git(&["checkout", "-qb", "other"]);
     g.write("a", "theirs\n");
     g.git(&["commit", "-qam", "theirs"]);

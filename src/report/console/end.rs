@@ -5,6 +5,7 @@ use crate::domain::outcome::{Reason, RunStatus, TaskEnd};
 use crate::domain::summary::{RunSummary, TaskSummary};
 use crate::report::failure::{self, Failure};
 use crate::report::next_steps::NextStep;
+use crate::report::text::first_of;
 use crate::report::{annotation, next_steps, outputs, sentence, text};
 
 /// Maximum number of listed tasks.
@@ -27,27 +28,30 @@ pub(super) fn lines(summary: &RunSummary) -> Vec<Line> {
         .iter()
         .filter(|task| task.selected || task.reason.is_some());
     let failures = failure::failures(summary);
-    for one in happened.clone().take(MAX_TASKS) {
-        lines.push(task(one));
-        if !one.evidence.is_empty() {
-            let says = text::short_line(&sentence::evidence(one), 400);
-            lines.push(Line::whole(Tone::Dim, format!("      {says}")));
-        }
-        let signals = sentence::signals(one);
-        if !signals.is_empty() {
-            let says = text::short_line(&signals, 400);
-            lines.push(Line::whole(Tone::Plain, format!("      {says}")));
-        }
+    let of_task = |one: &TaskSummary| {
+        let says = [
+            (Tone::Dim, sentence::evidence(one)),
+            (Tone::Plain, sentence::signals(one)),
+        ];
+        let says = says.into_iter().filter(|(_, says)| !says.is_empty());
+        let mut lines = vec![task(one)];
+        lines.extend(says.map(|(tone, says)| {
+            let says = text::short_line(&says, 400);
+            Line::whole(tone, format!("      {says}"))
+        }));
         lines.extend(asked(one));
         lines.extend(failed(one, &failures, &summary.run_dir));
-    }
-    let more = happened.count().saturating_sub(MAX_TASKS);
-    if more > 0 {
-        lines.push(Line::new(
-            Tone::Dim,
-            format!("  … {} more", text::count(more as u64, "task")),
-        ));
-    }
+        lines
+    };
+    let rest = |more| {
+        let more = text::count(more, "task");
+        vec![Line::new(Tone::Dim, format!("  … {more} more"))]
+    };
+    lines.extend(
+        first_of(happened.map(of_task), MAX_TASKS, rest)
+            .into_iter()
+            .flatten(),
+    );
     let is_undecided = summary.tasks.iter().all(|task| task.reason.is_none());
     let words = summary
         .reason

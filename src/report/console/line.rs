@@ -68,27 +68,12 @@ impl Line {
 /// Foreign text of several lines, each with `prefix`.
 pub(super) fn block(tone: Tone, prefix: &str, text: &str, most: usize) -> Vec<Line> {
     let clean = text::block(text);
-    let all = clean.lines().count();
-    let mut lines: Vec<Line> = clean
-        .lines()
-        .take(most)
-        .map(|line| {
-            Line::new(
-                tone,
-                format!("{prefix}{}", text::clip_chars(line, LINE_CHARS)),
-            )
-        })
-        .collect();
-    if all > most {
-        lines.push(Line::new(
-            Tone::Dim,
-            format!(
-                "{prefix}… {} more",
-                text::count((all - most) as u64, "line")
-            ),
-        ));
-    }
-    lines
+    let line = |line| format!("{prefix}{}", text::clip_chars(line, LINE_CHARS));
+    let lines = clean.lines().map(|text| Line::new(tone, line(text)));
+    text::first_of(lines, most, |more| {
+        let more = text::count(more, "line");
+        Line::new(Tone::Dim, format!("{prefix}… {more} more"))
+    })
 }
 
 /// The tone and the symbol for a task.

@@ -14,6 +14,7 @@ use crate::domain::outcome::{Reason, signal_name};
 use crate::domain::review::{self, ReviewVerdict};
 use crate::domain::sandbox::{SandboxLine, denied_words, gateway_words};
 use crate::domain::summary::{RunSummary, Standing};
+use crate::report::text::first_of;
 use crate::report::{sentence, text};
 
 /// Maximum number of failing tests that are named at the end of a task.
@@ -280,14 +281,11 @@ fn reviewed(line: &ReviewLine, summary: &RunSummary, task: Option<&str>) -> Vec<
         ReviewVerdict::Acceptable => Tone::Good,
         ReviewVerdict::NeedsFixes => Tone::Warn,
     };
-    let open: Vec<Line> = review::open(&line.findings)
-        .map(|finding| indicator(&text::short_line(&finding.says(), LINE_CHARS)))
-        .collect();
-    let more = open.len().saturating_sub(MAX_FINDINGS);
-    let more = (more > 0).then(|| indicator(&format!("and {more} more")));
+    let open = review::open(&line.findings)
+        .map(|finding| indicator(&text::short_line(&finding.says(), LINE_CHARS)));
+    let rest = |more| indicator(&format!("and {more} more"));
     std::iter::once(Line::new(tone, format!("  {says}")))
-        .chain(open.into_iter().take(MAX_FINDINGS))
-        .chain(more)
+        .chain(first_of(open, MAX_FINDINGS, rest))
         .collect()
 }
 
@@ -486,27 +484,21 @@ fn agent_commits(commits: &[String]) -> Vec<Line> {
 /// The tests that failed last, each with the cause of its failure if known.
 fn failing_tests(ended: &TaskEnded) -> Vec<Line> {
     let tests = sentence::blamed(&ended.failing_tests);
-    let shown = tests.iter().take(MAX_TESTS);
-    let mut lines: Vec<Line> = shown
-        .map(|test| {
-            let tone = match test.blame {
-                Blame::New | Blame::Unknown => Tone::Bad,
-                Blame::WasRedBefore | Blame::Flaky => Tone::Warn,
-            };
-            let (name, says) = (test.name(), test.says());
-            let text = match test.blame {
-                Blame::WasRedBefore => format!("already failing before: {name}"),
-                _ => format!("failing: {says}"),
-            };
-            Line::new(tone, format!("  {}", text::short_line(&text, LINE_CHARS)))
-        })
-        .collect();
-    let more = tests.len().saturating_sub(MAX_TESTS);
-    if more > 0 {
-        let more = text::count(more as u64, "failing test");
-        lines.push(Line::new(Tone::Dim, format!("  and {more} more")));
-    }
-    lines
+    let lines = tests.iter().map(|test| {
+        let tone = match test.blame {
+            Blame::New | Blame::Unknown => Tone::Bad,
+            Blame::WasRedBefore | Blame::Flaky => Tone::Warn,
+        };
+        let text = match test.blame {
+            Blame::WasRedBefore => format!("already failing before: {}", test.name()),
+            _ => format!("failing: {}", test.says()),
+        };
+        Line::new(tone, format!("  {}", text::short_line(&text, LINE_CHARS)))
+    });
+    first_of(lines, MAX_TESTS, |more| {
+        let more = text::count(more, "failing test");
+        Line::new(Tone::Dim, format!("  and {more} more"))
+    })
 }
 
 fn task_ended(event: &Event, ended: &TaskEnded, summary: &RunSummary) -> Line {

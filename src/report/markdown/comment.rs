@@ -3,8 +3,8 @@
 use super::context::{ReportContext, link};
 use super::escape::{code, inline};
 use super::{
-    COMMENT_BYTES, DETAIL_LEVELS, Limits, details, facts, fit, happened_block, parts, run_icon,
-    title,
+    COMMENT_BYTES, DETAIL_LEVELS, Limits, details, facts, fit, happened_block, headed, heading,
+    parts,
 };
 use crate::domain::summary::RunSummary;
 use crate::report::{sentence, text};
@@ -30,7 +30,7 @@ fn body(summary: &RunSummary, around: &ReportContext, limits: &Limits) -> String
         progress(summary),
         facts(summary),
         parts::checklist(summary, around, limits),
-        headed("Commits", parts::commits(summary, around, limits)),
+        headed("**Commits**", parts::commits(summary, around, limits)),
         parts::next(summary, around),
         details::reported(summary, limits),
         parts::notes(summary, around, limits),
@@ -45,14 +45,6 @@ fn own(around: &ReportContext) -> ReportContext {
         comment_url: None,
         ..around.clone()
     }
-}
-
-fn heading(summary: &RunSummary) -> String {
-    format!(
-        "## {} Sprag: {}",
-        run_icon(summary.status),
-        inline(&title(summary), 1_000)
-    )
 }
 
 /// The present activity of a run in progress.
@@ -163,14 +155,6 @@ fn commands(around: &ReportContext) -> String {
         "| Comment | What it does |\n|---|---|\n{}\n\nThe command must be at the beginning of a line, and its author needs write access.",
         rows.join("\n")
     )
-}
-
-fn headed(heading: &str, block: String) -> String {
-    if block.is_empty() {
-        block
-    } else {
-        format!("**{heading}**\n\n{block}")
-    }
 }
 
 /// The notice for a text that was cut, with a link to the complete text.

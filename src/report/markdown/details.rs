@@ -1,13 +1,14 @@
 //! The details of each task: what was tried, why it was retried, what failed.
 
 use super::escape::{code, fence, inline, quotation};
-use super::{Limits, joined, upper_first};
+use super::{Limits, and_more, headed, joined, upper_first};
 use crate::domain::assess::message::FailedReport;
 use crate::domain::outcome::TaskEnd;
 use crate::domain::review;
 use crate::domain::summary::{CheckLine, RunSummary, TaskSummary, TurnSummary};
 use crate::domain::trigger::approval::{self, plan_to_approve};
 use crate::report::annotation::last_failing;
+use crate::report::text::first_of;
 use crate::report::{sentence, text};
 
 /// The details of all tasks that were worked on. Tasks that are not done come first in their own open
@@ -16,19 +17,12 @@ pub(super) fn all(summary: &RunSummary, limits: &Limits) -> String {
     let worked = |task: &&TaskSummary| !task.turns.is_empty() || task.failed_report.is_some();
     let mut tasks: Vec<&TaskSummary> = summary.tasks.iter().filter(worked).collect();
     tasks.sort_by_key(|task| task.status == TaskEnd::Done);
-    let more = tasks.len().saturating_sub(limits.details);
-    let mut blocks: Vec<String> = tasks
-        .into_iter()
-        .take(limits.details)
-        .map(|task| section(task, limits))
-        .collect();
-    if more > 0 {
-        blocks.push(format!(
-            "Details of {} more are in the run directory.",
-            text::count(more as u64, "task")
-        ));
-    }
-    blocks.join("\n\n")
+    let sections = tasks.into_iter().map(|task| section(task, limits));
+    let rest = |more| {
+        let more = text::count(more, "task");
+        format!("Details of {more} more are in the run directory.")
+    };
+    first_of(sections, limits.details, rest).join("\n\n")
 }
 
 /// The reports of agents that cannot do their task. They are not folded, because a person must act on them.
@@ -212,8 +206,8 @@ fn reviews(task: &TaskSummary, limits: &Limits) -> String {
         )
     });
     joined(&[
-        list("Reviews", reviews.collect(), limits),
-        list("Findings", findings.collect(), limits),
+        list("Reviews", reviews, limits),
+        list("Findings", findings, limits),
     ])
 }
 
@@ -231,22 +225,14 @@ fn proofs(task: &TaskSummary, limits: &Limits) -> String {
         format!("- {}: {says}", code(line.proof.as_str(), 20))
     });
     joined(&[
-        list("Failing tests", tests.collect(), limits),
-        list("Proofs", proofs.collect(), limits),
+        list("Failing tests", tests, limits),
+        list("Proofs", proofs, limits),
     ])
 }
 
-fn list(heading: &str, mut lines: Vec<String>, limits: &Limits) -> String {
-    let more = lines.len().saturating_sub(limits.lines);
-    lines.truncate(limits.lines);
-    if more > 0 {
-        lines.push(format!("- … and {more} more"));
-    }
-    if lines.is_empty() {
-        String::new()
-    } else {
-        format!("**{heading}**\n\n{}", lines.join("\n"))
-    }
+fn list(heading: &str, lines: impl Iterator<Item = String>, limits: &Limits) -> String {
+    let lines = first_of(lines, limits.lines, |more| format!("- … and {more} more"));
+    headed(&format!("**{heading}**"), lines.join("\n"))
 }
 
 fn failure(check: &CheckLine, excerpt_bytes: usize) -> String {
@@ -277,15 +263,9 @@ fn failure(check: &CheckLine, excerpt_bytes: usize) -> String {
 }
 
 fn turns(task: &TaskSummary, limits: &Limits) -> String {
-    if task.turns.is_empty() {
-        return String::new();
-    }
-    let mut lines: Vec<String> = task.turns.iter().take(limits.lines).map(turn).collect();
-    let more = task.turns.len().saturating_sub(limits.lines);
-    if more > 0 {
-        lines.push(format!("- … and {} more", text::count(more as u64, "turn")));
-    }
-    format!("**Turns**\n\n{}", lines.join("\n"))
+    let turns = task.turns.iter().map(turn);
+    let lines = first_of(turns, limits.lines, |more| and_more(more, "turn"));
+    headed("**Turns**", lines.join("\n"))
 }
 
 fn turn(turn: &TurnSummary) -> String {
@@ -349,19 +329,13 @@ fn left(task: &TaskSummary, limits: &Limits) -> String {
         lines.push(format!("The agent made {count} itself."));
     }
     if !task.changed_files.is_empty() {
-        let files: Vec<String> = task
-            .changed_files
-            .iter()
-            .take(limits.lines)
-            .map(|path| code(path, 200))
-            .collect();
-        let more = task.changed_files.len().saturating_sub(files.len());
-        let more = if more > 0 {
-            format!(" and {more} more")
-        } else {
-            String::new()
+        let files = task.changed_files.iter().map(|path| code(path, 200));
+        let shown: Vec<String> = files.take(limits.lines).collect();
+        let more = match task.changed_files.len() - shown.len() {
+            0 => String::new(),
+            more => format!(" and {more} more"),
         };
-        lines.push(format!("Changed: {}{more}", files.join(", ")));
+        lines.push(format!("Changed: {}{more}", shown.join(", ")));
     }
     if let Some(patch) = task.patch.as_ref().filter(|_| task.status != TaskEnd::Done) {
         lines.push(format!(

@@ -2,11 +2,12 @@
 
 use super::context::{ReportContext, link};
 use super::escape::{code, inline};
-use super::{Limits, upper_first};
+use super::{Limits, headed, joined, upper_first};
 use crate::domain::agent::{TodoItem, TodoStatus};
 use crate::domain::event::PushLine;
 use crate::domain::outcome::{RunStatus, TaskEnd};
 use crate::domain::summary::{RunSummary, Standing, TaskSummary};
+use crate::report::text::first_of;
 use crate::report::{next_steps, sentence, text};
 
 /// Maximum number of items of the agent's own list.
@@ -14,23 +15,20 @@ const MAX_TODO_ITEMS: usize = 20;
 
 /// Every task with a box that is ticked when it is done, and below the current one the agent's own list.
 pub(super) fn checklist(summary: &RunSummary, around: &ReportContext, limits: &Limits) -> String {
-    let mut lines = Vec::new();
-    for task in summary.tasks.iter().take(limits.rows) {
+    let lines = summary.tasks.iter().map(|task| {
         // The last task stays the current one while its work is delivered.
         let is_current = summary.status.is_none()
             && task.reason.is_none()
             && summary.current.as_ref() == Some(&task.id);
-        lines.push(item(summary, task, is_current, around));
-        if is_current {
-            lines.extend(todo(&summary.todo));
-        }
-    }
-    let more = summary.tasks.len().saturating_sub(limits.rows);
-    if more > 0 {
-        let more = text::count(more as u64, "task");
-        lines.push(format!("\n… and {more} more."));
-    }
-    lines.join("\n")
+        let item = item(summary, task, is_current, around);
+        let todo = is_current.then(|| todo(&summary.todo));
+        std::iter::once(item)
+            .chain(todo.into_iter().flatten())
+            .collect::<Vec<_>>()
+            .join("\n")
+    });
+    let rest = |more| format!("\n… and {} more.", text::count(more, "task"));
+    first_of(lines, limits.rows, rest).join("\n")
 }
 
 fn item(
@@ -89,23 +87,17 @@ pub(super) fn attempt(task: &TaskSummary) -> String {
 }
 
 fn todo(items: &[TodoItem]) -> Vec<String> {
-    let mut lines: Vec<String> = items
-        .iter()
-        .take(MAX_TODO_ITEMS)
-        .map(|item| {
-            let text = inline(&item.text, 120);
-            match item.status {
-                TodoStatus::Completed => format!("  - [x] {text}"),
-                TodoStatus::InProgress => format!("  - [ ] **{text}**"),
-                TodoStatus::Pending => format!("  - [ ] {text}"),
-            }
-        })
-        .collect();
-    let more = items.len().saturating_sub(MAX_TODO_ITEMS);
-    if more > 0 {
-        lines.push(format!("  - … and {more} more"));
-    }
-    lines
+    let lines = items.iter().map(|item| {
+        let text = inline(&item.text, 120);
+        match item.status {
+            TodoStatus::Completed => format!("  - [x] {text}"),
+            TodoStatus::InProgress => format!("  - [ ] **{text}**"),
+            TodoStatus::Pending => format!("  - [ ] {text}"),
+        }
+    });
+    first_of(lines, MAX_TODO_ITEMS, |more| {
+        format!("  - … and {more} more")
+    })
 }
 
 /// Whether the run's commits were read back from the remote.
@@ -125,27 +117,17 @@ pub(super) fn commits(summary: &RunSummary, around: &ReportContext, limits: &Lim
     if push.is_none() && summary.status.is_some() {
         lines.push("Nothing was pushed: the commits are in the job's checkout only.".into());
     }
-    let shown = summary.commits.iter().take(limits.lines);
-    let commits: Vec<String> = shown
-        .map(|id| {
-            let commit = if on_remote {
-                around.commit(id)
-            } else {
-                code(&sentence::short_id(id), 12)
-            };
-            format!("- {commit}{}", task_of(summary, id))
-        })
-        .collect();
-    lines.push(commits.join("\n"));
-    let more = summary.commits.len().saturating_sub(limits.lines);
-    if more > 0 {
-        lines.push(format!(
-            "… and {} more.",
-            text::count(more as u64, "commit")
-        ));
-    }
-    lines.retain(|line| !line.is_empty());
-    lines.join("\n\n")
+    let commits = summary.commits.iter().map(|id| {
+        let commit = if on_remote {
+            around.commit(id)
+        } else {
+            code(&sentence::short_id(id), 12)
+        };
+        format!("- {commit}{}", task_of(summary, id))
+    });
+    let rest = |more| format!("\n… and {} more.", text::count(more, "commit"));
+    lines.push(first_of(commits, limits.lines, rest).join("\n"));
+    joined(&lines)
 }
 
 fn arrived(push: &PushLine, around: &ReportContext) -> String {
@@ -226,21 +208,12 @@ pub(super) fn notes(summary: &RunSummary, around: &ReportContext, limits: &Limit
         (false, true) => {}
     }
     let foreign = around.notes.iter().chain(&summary.warnings);
-    let all = foreign.clone().count();
-    notes.extend(
-        foreign
-            .take(limits.lines)
-            .map(|note| upper_first(&inline(note, 500))),
-    );
-    if all > limits.lines {
-        notes.push(format!("… and {} more", all - limits.lines));
-    }
+    let foreign = foreign.map(|note| upper_first(&inline(note, 500)));
+    notes.extend(first_of(foreign, limits.lines, |more| {
+        format!("… and {more} more")
+    }));
     let notes: Vec<String> = notes.iter().map(|note| format!("- {note}")).collect();
-    if notes.is_empty() {
-        String::new()
-    } else {
-        format!("**Notes**\n\n{}", notes.join("\n"))
-    }
+    headed("**Notes**", notes.join("\n"))
 }
 
 /// Links to the other places that report the run, on one line.

@@ -2,7 +2,7 @@
 
 use super::context::ReportContext;
 use super::escape::{code, inline};
-use super::{COMMENT_BYTES, DETAIL_LEVELS, Limits, comment, parts};
+use super::{COMMENT_BYTES, DETAIL_LEVELS, Limits, comment, headed, parts};
 use crate::domain::commit_message::without_references;
 use crate::domain::outcome::{Reason, TaskEnd};
 use crate::domain::summary::{RunSummary, TaskSummary};
@@ -121,9 +121,5 @@ fn left(summary: &RunSummary) -> String {
             )
         })
         .collect();
-    if lines.is_empty() {
-        String::new()
-    } else {
-        format!("### What is left\n\n{}", lines.join("\n"))
-    }
+    headed("### What is left", lines.join("\n"))
 }

@@ -14,91 +14,60 @@ pub(super) struct Measured {
     pub attributes: Vec<(&'static str, Value)>,
 }
 
-/// How measurements are aggregated.
-enum Kind {
-    /// They are added.
-    Sum,
-    /// They are counted in buckets with these upper bounds.
-    Histogram(&'static [f64]),
+/// Bounds of which each is a multiple of the one before.
+const fn bounds(first: f64, factor: f64) -> [f64; 14] {
+    let mut bounds = [first; 14];
+    let mut at = 1;
+    while at < bounds.len() {
+        bounds[at] = bounds[at - 1] * factor;
+        at += 1;
+    }
+    bounds
 }
 
 /// The bounds from the conventions for generative AI, for tokens and for seconds.
-const TOKENS: &[f64] = &[
-    1.0,
-    4.0,
-    16.0,
-    64.0,
-    256.0,
-    1024.0,
-    4096.0,
-    16384.0,
-    65536.0,
-    262_144.0,
-    1_048_576.0,
-    4_194_304.0,
-    16_777_216.0,
-    67_108_864.0,
-];
-const SECONDS: &[f64] = &[
-    0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92,
-];
+const TOKENS: &[f64] = &bounds(1.0, 4.0);
+const SECONDS: &[f64] = &bounds(0.01, 2.0);
+
 /// Bounds in seconds for checks and runs, which take minutes and hours.
 const LONG: &[f64] = &[
     0.1, 0.5, 1.0, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0, 3600.0, 7200.0, 14400.0,
 ];
 
-/// Name, unit, description and kind of every metric.
-const METRICS: &[(&str, &str, &str, Kind)] = &[
-    (
-        "gen_ai.client.token.usage",
-        "{token}",
-        "Tokens of a turn",
-        Kind::Histogram(TOKENS),
-    ),
-    (
-        "gen_ai.client.operation.duration",
-        "s",
-        "Duration of a turn",
-        Kind::Histogram(SECONDS),
-    ),
-    (
-        "cicd.pipeline.run.duration",
-        "s",
-        "Duration of a run",
-        Kind::Histogram(LONG),
-    ),
-    (
-        "sprag.check.duration",
-        "s",
-        "Duration of a check",
-        Kind::Histogram(LONG),
-    ),
-    (
-        "sprag.cost",
-        "{USD}",
-        "Cost of turns in US dollars",
-        Kind::Sum,
-    ),
-    ("sprag.tasks", "{task}", "Tasks that ended", Kind::Sum),
-    (
-        "sprag.retries",
-        "{retry}",
-        "Nudges, retries and waits",
-        Kind::Sum,
-    ),
+/// Name, unit and description of a metric, and the upper bounds of the buckets in which its measurements are counted.
+/// Without bounds they are added.
+type Metric = (&'static str, &'static str, &'static str, &'static [f64]);
+
+const METRICS: &[Metric] = &[
+    (TOKEN_USAGE, "{token}", "Tokens of a turn", TOKENS),
+    (TURN_DURATION, "s", "Duration of a turn", SECONDS),
+    (RUN_DURATION, "s", "Duration of a run", LONG),
+    (CHECK_DURATION, "s", "Duration of a check", LONG),
+    (COST, "{USD}", "Cost of turns in US dollars", &[]),
+    (TASKS, "{task}", "Tasks that ended", &[]),
+    (RETRIES, "{retry}", "Nudges, retries and waits", &[]),
 ];
+
+pub(super) const TOKEN_USAGE: &str = "gen_ai.client.token.usage";
+pub(super) const TURN_DURATION: &str = "gen_ai.client.operation.duration";
+pub(super) const RUN_DURATION: &str = "cicd.pipeline.run.duration";
+pub(super) const CHECK_DURATION: &str = "sprag.check.duration";
+pub(super) const COST: &str = "sprag.cost";
+pub(super) const TASKS: &str = "sprag.tasks";
+pub(super) const RETRIES: &str = "sprag.retries";
 
 /// Every measured metric, with a data point for each set of attributes.
 pub(super) fn metrics(measured: &[Measured], began: u64, last: u64, is_delta: bool) -> Vec<Value> {
     let temporality = if is_delta { 1 } else { 2 };
     let mut all = Vec::new();
-    for (name, unit, description, kind) in METRICS {
+    for (name, unit, description, bounds) in METRICS {
         let points: Vec<Value> = grouped(measured, name)
             .into_iter()
             .map(|(attributes, values)| {
-                let mut point = match kind {
-                    Kind::Sum => json!({ "asDouble": values.iter().sum::<f64>() }),
-                    Kind::Histogram(bounds) => histogram(&values, bounds),
+                let mut point = if bounds.is_empty() {
+                    json!({ "asDouble": values.iter().sum::<f64>() })
+                } else {
+                    histogram(&values, bounds)
                 };
                 let attributes = attributes.iter().map(|(key, value)| attribute(key, value));
                 point["attributes"] = attributes.collect();
@@ -112,12 +81,11 @@ pub(super) fn metrics(measured: &[Measured], began: u64, last: u64, is_delta: bo
         }
         let mut metric = json!({ "name": name, "unit": unit, "description": description });
         let mut data = json!({ "aggregationTemporality": temporality, "dataPoints": points });
-        match kind {
-            Kind::Sum => {
-                data["isMonotonic"] = json!(true);
-                metric["sum"] = data;
-            }
-            Kind::Histogram(_) => metric["histogram"] = data,
+        if bounds.is_empty() {
+            data["isMonotonic"] = json!(true);
+            metric["sum"] = data;
+        } else {
+            metric["histogram"] = data;
         }
         all.push(metric);
     }

@@ -34,11 +34,9 @@ pub fn repository(context: &Context) -> Result<Real> {
         real
     });
     found.map_err(|error| match error {
-        P::NoGit | P::NoJj { .. } | P::OldGit { .. } | P::ForeignOwner { .. } => {
-            Error::environment(error.to_string())
-        }
+        P::Machine(why) => Error::environment(why),
+        P::Repository(why) => Error::config(why),
         P::Git(error) => of_git(&error, GIT_STARTS),
-        _ => Error::config(error.to_string()),
     })
 }
 
