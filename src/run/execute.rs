@@ -214,7 +214,7 @@ async fn outcomes(
         parts.emit.warn(violation);
     }
     if outcomes.values().all(|outcome| !outcome.ends_run())
-        && let Err(error) = record_plan_end(&parts.setup, &mut parts.tree, &mut parts.emit)
+        && let Err(error) = record_plan_end(parts)
     {
         let why = format!("the plan's status could not be saved: {error:#}");
         parts.emit.warn(why);
@@ -234,13 +234,7 @@ async fn outcomes_of_tasks(
     let stopped = if plan.tasks.is_empty() {
         None
     } else {
-        run_setup(
-            &parts.setup,
-            &mut parts.tree,
-            &mut parts.emit,
-            &mut services,
-        )
-        .await?
+        run_setup(parts, &mut services).await?
     };
     let merge = request.filter(|request| request.context.merges_base);
     if stopped.is_none()

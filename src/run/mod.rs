@@ -69,9 +69,7 @@ async fn run_task(
     start: &TaskStart,
     is_last: bool,
 ) -> anyhow::Result<Outcome> {
-    let (setup, tree) = (&parts.setup, &mut parts.tree);
-    let (accounts, emit) = (&mut parts.accounts, &mut parts.emit);
-    let mut run = start_task(setup, tree, accounts, emit, task, start, is_last)?;
+    let mut run = start_task(parts, task, start, is_last)?;
     let outcome = loop {
         let step = decide(&run.policy, &run.journal.state);
         announce(&mut parts.emit, &run, &step);

@@ -111,7 +111,7 @@ fn keep_if_unpushed(context: &Context, parts: &mut Parts<'_>) {
     let set = &parts.setup.config.settings;
     let is_wanted = context.in_actions() || set.push == Some(false) || set.report == Report::None;
     if let Some(start) = parts.setup.start_commit().filter(|_| is_wanted) {
-        keep_for_publish(&parts.setup, &parts.tree, &mut parts.emit, &start);
+        keep_for_publish(parts, &start);
     }
 }
 
@@ -134,7 +134,7 @@ async fn deliver_to(
     let (true, Some(actions), Some(branch)) =
         (pushes, ActionsEnvironment::of(context), &request.branch)
     else {
-        keep_for_publish(&parts.setup, &parts.tree, &mut parts.emit, &start);
+        keep_for_publish(parts, &start);
         return Ok(Delivered::Not);
     };
     let checks = configs_of_done(plan, done, outcomes);
@@ -314,7 +314,7 @@ async fn push(
     };
     let pushed = match pushed {
         Some(line) => Some(line),
-        None => push_work(&mut parts.for_checks(), &push_request).await?,
+        None => push_work(parts, &push_request).await?,
     };
     Ok(pushed.map_or(PushAttempt::Nothing, |line| {
         PushAttempt::Line(Box::new(line))
@@ -338,8 +338,7 @@ async fn pushed_by_api(
         Ok(line) => {
             let line = line?;
             if let Some(head) = &line.head {
-                let (tree, emit) = (&mut parts.tree, &mut parts.emit);
-                follow_remote(tree, emit, push_request, &RevId(head.clone()));
+                follow_remote(parts, push_request, &RevId(head.clone()));
             }
             Some(line)
         }

@@ -78,7 +78,7 @@ pub(crate) async fn save_or_remove(
 
 /// Whether the work tree contains no secret. Warns if it does.
 fn may_be_saved(parts: &mut Parts<'_>, raw: &RawSnapshot) -> bool {
-    let secrets = secrets_in(&parts.setup, &parts.tree, raw, true);
+    let secrets = secrets_in(parts, raw, true);
     if secrets.is_empty() {
         return true;
     }

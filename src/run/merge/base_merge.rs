@@ -188,7 +188,7 @@ fn attempt(
         task_value(&plan_name(&parts.tree.plan), task),
         parts.setup.run_link()
     );
-    let who = identity(&parts.setup, &parts.tree, &mut parts.emit);
+    let who = identity(parts);
     let repo = &parts.tree.repo;
     match repo.merge(&tips.ours, &tips.theirs, &message, &who) {
         Ok(commit) => Attempt::Merged(Box::new(Merge {
@@ -291,8 +291,7 @@ async fn taken(parts: &mut Parts<'_>, config: &TaskConfig, merge: Merge) -> anyh
     let nothing = |end, reason, why| Ok(End::of(ended(end, reason, why)));
     let mut before = Before::at(parts.tree.repo.base_tree());
     let (to, checks) = (&merge.commit, [config]);
-    let moved =
-        move_and_verify_with_reruns(&mut parts.for_checks(), to, &mut before, &checks).await?;
+    let moved = move_and_verify_with_reruns(parts, to, &mut before, &checks).await?;
     let known = match moved {
         Moved::There(known) => known,
         Moved::Back(NotMoved::Fails(failing)) => {

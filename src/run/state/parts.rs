@@ -1,13 +1,13 @@
 //! The parts of a run in progress.
 
 use crate::run::deliver::work_keeper::WorkKeeper;
-use crate::run::state::accounts::{Accounts, CheckMemory};
+use crate::run::state::accounts::Accounts;
 use crate::run::state::emitter::Emitter;
 use crate::run::state::notes::Notes;
 use crate::run::state::setup::Setup;
-use crate::run::state::work_tree::WorkTree;
+use crate::run::state::work_tree::{SnapshotPair, WorkTree};
 
-/// The parts of a run. A function takes only the parts that it uses.
+/// The parts of a run. A step takes all of them.
 pub struct Parts<'e> {
     /// What is fixed.
     pub setup: Setup,
@@ -23,26 +23,14 @@ pub struct Parts<'e> {
     pub(crate) keeper: Option<WorkKeeper>,
 }
 
-impl<'e> Parts<'e> {
-    /// The parts that running checks uses.
-    pub fn for_checks(&mut self) -> CheckParts<'_, 'e> {
-        CheckParts {
-            setup: &self.setup,
-            tree: &mut self.tree,
-            memory: &mut self.accounts.checks,
-            emit: &mut self.emit,
-        }
+impl Parts<'_> {
+    /// Takes a new snapshot of the repository. Its warnings are emitted.
+    pub fn snapshot(&mut self) -> SnapshotPair {
+        self.tree.snapshot(&mut self.emit)
     }
-}
 
-/// The parts of a run that running checks uses.
-pub struct CheckParts<'p, 'e> {
-    /// What is fixed.
-    pub setup: &'p Setup,
-    /// The repository and the files that checks left behind.
-    pub tree: &'p mut WorkTree,
-    /// Results of checks.
-    pub memory: &'p mut CheckMemory,
-    /// Sends events.
-    pub emit: &'p mut Emitter<'e>,
+    /// The last snapshot, as [`WorkTree::last_snapshot`] says.
+    pub fn last_snapshot(&mut self) -> SnapshotPair {
+        self.tree.last_snapshot(&mut self.emit)
+    }
 }

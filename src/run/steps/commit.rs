@@ -18,11 +18,10 @@ use crate::git::{
     display_paths,
 };
 use crate::permit::Committable;
-use crate::run::state::accounts::Accounts;
 use crate::run::state::emitter::Emitter;
 use crate::run::state::layout::RunFile;
+use crate::run::state::parts::Parts;
 use crate::run::state::plan_state::completed_at;
-use crate::run::state::setup::Setup;
 use crate::run::state::task::TaskRun;
 use crate::run::state::work_tree::{WorkTree, changed_paths, head_of};
 use crate::run::steps::hooks::{Hooked, ask_hooks};
@@ -42,21 +41,18 @@ const UNREAD: &str = "the state of the repository could not be read";
 /// # Errors
 /// When the run's own state cannot be written, or the machine is out of resources such as disk space.
 pub async fn commit(
-    setup: &Setup,
-    tree: &mut WorkTree,
-    accounts: &mut Accounts,
-    emit: &mut Emitter<'_>,
+    parts: &mut Parts<'_>,
     run: &mut TaskRun<'_>,
     grounds: Grounds,
 ) -> anyhow::Result<Observation> {
     let mut by_hook = true;
-    let observation = match try_commit(setup, tree, accounts, emit, run, grounds).await {
+    let observation = match try_commit(parts, run, grounds).await {
         Ok(observation) => observation,
         // The work is good and an agent cannot fix the machine: the run stops here. When it resumes, it
         // continues from here, whether or not the commit was made.
         Err(error) if machine_fault(&error).is_some() => return Err(error),
         // A signal has ended git, and the step is repeated when the run resumes.
-        Err(error) if tree.repo.real().is_stopped() => return Err(error),
+        Err(error) if parts.tree.repo.real().is_stopped() => return Err(error),
         Err(error) => match violation(&error) {
             Some(what) => Observation::Violated { what },
             None => {
@@ -77,7 +73,7 @@ pub async fn commit(
     if let Observation::CommitFailed { message } | Observation::HookRejected { message, .. } =
         &observation
     {
-        emit.emit(EventKind::CommitRejected {
+        parts.emit.emit(EventKind::CommitRejected {
             reason: message.clone(),
             by_hook,
         });
@@ -86,16 +82,13 @@ pub async fn commit(
 }
 
 async fn try_commit(
-    setup: &Setup,
-    tree: &mut WorkTree,
-    accounts: &mut Accounts,
-    emit: &mut Emitter<'_>,
+    parts: &mut Parts<'_>,
     run: &mut TaskRun<'_>,
     grounds: Grounds,
 ) -> anyhow::Result<Observation> {
     // A process that Sprag did not start may have changed files since. Its changes are not committed,
     // because the staged blobs are compared with what this snapshot read.
-    let (raw, state) = tree.last_snapshot(emit);
+    let (raw, state) = parts.last_snapshot();
     let raw = raw.ok_or_else(|| match state {
         // As a cause of its own, so that a full disk is recognised.
         Snapshot::Unknown { why } => anyhow!(why).context(UNREAD),
@@ -103,53 +96,48 @@ async fn try_commit(
     })?;
     // Checks may change files that are then committed.
     let has_commits = !run.agent_commits.is_empty();
-    Forbidden::unless_empty(secrets_in(setup, tree, &raw, has_commits))?;
-    Forbidden::unless_empty(merge_problem(tree, &raw))?;
+    Forbidden::unless_empty(secrets_in(parts, &raw, has_commits))?;
+    Forbidden::unless_empty(merge_problem(&parts.tree, &raw))?;
     let permit = take_permit(run, grounds, &raw)
         .ok_or_else(|| no_permit(run.journal.state.current.as_ref()))?;
-    let squashed = own_commits_to_squash(setup, tree, emit, run, &raw);
+    let squashed = own_commits_to_squash(parts, run, &raw);
     let parent = match &squashed {
-        Some(_) => tree.repo.base(),
+        Some(_) => parts.tree.repo.base(),
         None => head_of(&raw),
     };
     let done = done_status(run);
-    tree.plan.add_changed_files(&run.journal.state.changes);
-    let plan = tree.plan.content(Some((&run.task.id, &done)))?;
+    parts
+        .tree
+        .plan
+        .add_changed_files(&run.journal.state.changes);
+    let plan = parts.tree.plan.content(Some((&run.task.id, &done)))?;
     let protected = Arc::clone(&run.config.protected_paths);
-    let Some(staged) = stage(tree, permit, &raw, setup, protected.as_ref(), plan, parent)? else {
-        return nothing_to_commit(setup, tree, accounts, emit, run, &raw, squashed.is_some());
+    let Some(staged) = stage(parts, permit, &raw, protected.as_ref(), plan, parent)? else {
+        return nothing_to_commit(parts, run, &raw, squashed.is_some());
     };
-    let message = message(setup, tree, run, squashed.as_ref());
-    let message = match ask_hooks(setup, tree, emit, run, &staged, &raw, message).await? {
+    let message = message(parts, run, squashed.as_ref());
+    let message = match ask_hooks(parts, run, &staged, &raw, message).await? {
         Hooked::Agreed(message) => message,
         Hooked::Ended(observation) => return Ok(observation),
     };
-    let tokens = new_tokens(tree, &staged);
+    let tokens = new_tokens(&parts.tree, &staged);
     let submodules = submodules_moved(&staged);
-    let identity = identity(setup, tree, emit);
-    let intent = tree.repo.commit_tree(staged, &message, &identity)?;
-    setup.run_dir.write_json(RunFile::Landing, &intent)?;
+    let identity = identity(parts);
+    let intent = parts.tree.repo.commit_tree(staged, &message, &identity)?;
+    parts.setup.run_dir.write_json(RunFile::Landing, &intent)?;
     run.journal.observe(Observation::CommitPrepared {
         commit: intent.commit.clone(),
     })?;
-    if let Some(by) = setup.interruption() {
+    if let Some(by) = parts.setup.interruption() {
         return Ok(Observation::interrupted(by));
     }
-    land(tree, emit, &intent)?;
-    warn_of_tokens(emit, &tokens);
+    land(parts, &intent)?;
+    warn_of_tokens(&mut parts.emit, &tokens);
     for warning in submodules {
-        emit.warn(warning);
+        parts.emit.warn(warning);
     }
-    mark_done(tree, run)?;
-    landed(
-        setup,
-        tree,
-        accounts,
-        emit,
-        run,
-        &intent,
-        changed_paths(&raw),
-    );
+    mark_done(&mut parts.tree, run)?;
+    landed(parts, run, &intent, changed_paths(&raw));
     Ok(Observation::Committed {
         commit: Some(intent.commit),
     })
@@ -212,30 +200,35 @@ fn agents_head(tree: &WorkTree, raw: &RawSnapshot) -> Option<RevId> {
 /// The last of the agent's own commits if Sprag squashes them: because of the settings, or with a
 /// warning because one of them violates the policy.
 fn own_commits_to_squash(
-    setup: &Setup,
-    tree: &WorkTree,
-    emit: &mut Emitter<'_>,
+    parts: &mut Parts<'_>,
     run: &TaskRun<'_>,
     raw: &RawSnapshot,
 ) -> Option<RevId> {
-    let head = agents_head(tree, raw)?;
+    let head = agents_head(&parts.tree, raw)?;
     match run.config.settings.agent_commits {
         AgentCommits::Reject => return None,
         AgentCommits::Squash => return Some(head),
         AgentCommits::Accept => {}
     }
-    let file = tree.plan.file.as_ref();
+    let file = parts.tree.plan.file.as_ref();
     let plan = file.and_then(|file| std::str::from_utf8(file.in_tree.as_deref()?).ok());
-    let held: LineLookup<'_> = &|commit, text| tree.repo.holds(commit, text).unwrap_or(false);
+    let held: LineLookup<'_> = &|commit, text| parts.tree.repo.holds(commit, text).unwrap_or(false);
     let policy = Policy {
         protected: &run.config.protected_paths,
         plan,
-        identities: &[identity_of_commits(setup.in_actions, &tree.repo)],
+        identities: &[identity_of_commits(
+            parts.setup.in_actions,
+            &parts.tree.repo,
+        )],
         messages: Messages::Harmless,
-        secrets: setup.detector.as_ref().map(|detector| (detector, held)),
+        secrets: parts
+            .setup
+            .detector
+            .as_ref()
+            .map(|detector| (detector, held)),
     };
-    let read = |commit: &RevId, path: &[u8]| tree.repo.file_of(commit, path).ok().flatten();
-    let refused = match tree.repo.commits_since_base(&head) {
+    let read = |commit: &RevId, path: &[u8]| parts.tree.repo.file_of(commit, path).ok().flatten();
+    let refused = match parts.tree.repo.commits_since_base(&head) {
         Ok(Ok(line)) => violations(&line, &policy, &read),
         Ok(Err(no_line)) => vec![no_line.to_string()],
         Err(error) => vec![error.to_string()],
@@ -243,7 +236,7 @@ fn own_commits_to_squash(
     if refused.is_empty() {
         return None;
     }
-    emit.warn(format!(
+    parts.emit.warn(format!(
         "the agent's own commits become one of Sprag's: {}",
         refused.join("; ")
     ));
@@ -254,80 +247,66 @@ fn own_commits_to_squash(
 /// to commit: the task is done without a commit by Sprag. Commits to squash that change nothing in total
 /// are left out of the branch.
 fn nothing_to_commit(
-    setup: &Setup,
-    tree: &mut WorkTree,
-    accounts: &mut Accounts,
-    emit: &mut Emitter<'_>,
+    parts: &mut Parts<'_>,
     run: &TaskRun<'_>,
     raw: &RawSnapshot,
     squashed: bool,
 ) -> anyhow::Result<Observation> {
     if squashed {
-        mark_done(tree, run)?;
+        mark_done(&mut parts.tree, run)?;
         return Ok(Observation::Committed { commit: None });
     }
-    if let Some(head) = agents_head(tree, raw) {
-        tree.repo.change().advance_base(&head)?;
-        report_kept(setup, tree, emit, run, &head);
-        accounts.changed_files.extend(changed_paths(raw));
+    if let Some(head) = agents_head(&parts.tree, raw) {
+        parts.tree.repo.change().advance_base(&head)?;
+        report_kept(parts, run, &head);
+        parts.accounts.changed_files.extend(changed_paths(raw));
     }
-    mark_done(tree, run)?;
+    mark_done(&mut parts.tree, run)?;
     Ok(Observation::Committed { commit: None })
 }
 
 /// Reports the agent's own commits that are on the branch, whose last commit is `head`.
-fn report_kept(
-    setup: &Setup,
-    tree: &WorkTree,
-    emit: &mut Emitter<'_>,
-    run: &TaskRun<'_>,
-    head: &RevId,
-) {
+fn report_kept(parts: &mut Parts<'_>, run: &TaskRun<'_>, head: &RevId) {
     if run.agent_commits.is_empty() {
         return;
     }
-    let of_run = tree.repo.commits_up_to(setup.start_commit().as_ref(), head);
+    let of_run = parts
+        .tree
+        .repo
+        .commits_up_to(parts.setup.start_commit().as_ref(), head);
     let of_run: BTreeSet<RevId> = of_run.unwrap_or_default().into_iter().collect();
     let made = run.agent_commits.iter();
     let ids = made
         .filter_map(|it| it.split(' ').next())
         .map(|id| RevId(id.to_owned()));
     for id in ids.filter(|id| of_run.contains(id)) {
-        tree.report_commit(&id, emit);
+        parts.tree.report_commit(&id, &mut parts.emit);
     }
 }
 
 /// The bookkeeping after the commit has landed.
-fn landed(
-    setup: &Setup,
-    tree: &mut WorkTree,
-    accounts: &mut Accounts,
-    emit: &mut Emitter<'_>,
-    run: &TaskRun<'_>,
-    intent: &LandingIntent,
-    files: Vec<String>,
-) {
-    tree.plan.saved();
-    carry_verdict(tree, accounts, run);
-    accounts.changed_files.extend(files.iter().cloned());
-    report_kept(setup, tree, emit, run, &intent.commit);
+fn landed(parts: &mut Parts<'_>, run: &TaskRun<'_>, intent: &LandingIntent, files: Vec<String>) {
+    parts.tree.plan.saved();
+    carry_verdict(parts, run);
+    parts.accounts.changed_files.extend(files.iter().cloned());
+    report_kept(parts, run, &intent.commit);
     // Reports the files that are read back from the commit. Its parent may be a commit of the agent, so
     // they may not be all that the task changed.
-    let files = tree.repo.files_of(&intent.commit).unwrap_or(files);
-    let ignored = tree.ignored_at_start(&files);
-    emit.emit(EventKind::CommitCreated {
+    let files = parts.tree.repo.files_of(&intent.commit).unwrap_or(files);
+    let ignored = parts.tree.ignored_at_start(&files);
+    parts.emit.emit(EventKind::CommitCreated {
         commit: intent.commit.0.clone(),
         subject: intent.subject.clone(),
         files,
     });
     if !ignored.is_empty() {
         let names = display_paths(&ignored);
-        emit.warn(format!(
+        parts.emit.warn(format!(
             "the commit of task {} contains what git ignored when the task started: {names}",
             run.task.id
         ));
     }
-    warn_of_remaining_changes(tree, emit);
+    warn_of_remaining_changes(parts);
 }
 
 fn mark_done(tree: &mut WorkTree, run: &TaskRun<'_>) -> anyhow::Result<()> {
@@ -337,15 +316,15 @@ fn mark_done(tree: &mut WorkTree, run: &TaskRun<'_>) -> anyhow::Result<()> {
 }
 
 /// Reuses the verdict on the tree for the commit of the same tree.
-fn carry_verdict(tree: &mut WorkTree, accounts: &mut Accounts, run: &TaskRun<'_>) {
-    let exempt = tree.exempt();
-    let Ok(now) = tree.repo.snapshot(&exempt) else {
+fn carry_verdict(parts: &mut Parts<'_>, run: &TaskRun<'_>) {
+    let exempt = parts.tree.exempt();
+    let Ok(now) = parts.tree.repo.snapshot(&exempt) else {
         return;
     };
     let judged = run.journal.state.current.as_ref();
     if let Some(judged) = judged.and_then(Snapshot::tree) {
         let now = now.fingerprint().clone();
-        accounts.checks.alias(&run.config, judged, now);
+        parts.accounts.checks.alias(&run.config, judged, now);
     }
 }
 
@@ -357,7 +336,7 @@ fn done_status(run: &TaskRun<'_>) -> StatusUpdate {
     }
 }
 
-fn message(setup: &Setup, tree: &WorkTree, run: &TaskRun<'_>, squashed: Option<&RevId>) -> String {
+fn message(parts: &Parts<'_>, run: &TaskRun<'_>, squashed: Option<&RevId>) -> String {
     // If other roles had the last turn, use the message of those who did the work.
     let said = if run.keeps_messages() {
         run.journal.state.suggestion.as_deref()
@@ -365,16 +344,16 @@ fn message(setup: &Setup, tree: &WorkTree, run: &TaskRun<'_>, squashed: Option<&
         run.final_message.as_deref()
     };
     let mut suggested = said.and_then(suggested_commit_message).or_else(|| {
-        let message = tree.repo.message_of(squashed?).ok()?;
+        let message = parts.tree.repo.message_of(squashed?).ok()?;
         suggested_by_commit(&message)
     });
-    if let Some(merging) = &tree.merging {
+    if let Some(merging) = &parts.tree.merging {
         suggested = Some(SuggestedMessage {
             subject: merging.subject.clone(),
             body: suggested.map_or(String::new(), |it| it.body),
         });
     }
-    let plan = plan_name(&tree.plan);
+    let plan = plan_name(&parts.tree.plan);
     if let Some(form) = run.config.settings.commit_message.as_deref() {
         let subject = suggested.as_ref().map_or(&run.task.title, |it| &it.subject);
         let facts = MessageFacts {
@@ -393,10 +372,10 @@ fn message(setup: &Setup, tree: &WorkTree, run: &TaskRun<'_>, squashed: Option<&
             "Sprag-Task".to_owned(),
             task_value(&plan, run.task.id.as_str()),
         ),
-        ("Sprag-Run".to_owned(), setup.run_link()),
+        ("Sprag-Run".to_owned(), parts.setup.run_link()),
     ];
-    if setup.config.settings.signoff {
-        let author = identity_of_commits(setup.in_actions, &tree.repo);
+    if parts.setup.config.settings.signoff {
+        let author = identity_of_commits(parts.setup.in_actions, &parts.tree.repo);
         let author = format!("{} <{}>", author.name, author.email);
         trailers.push(("Signed-off-by".to_owned(), author));
     }
@@ -406,35 +385,29 @@ fn message(setup: &Setup, tree: &WorkTree, run: &TaskRun<'_>, squashed: Option<&
         &run.task.title,
         &trailers,
     );
-    setup.redactor.redact(&message).into_owned()
+    parts.setup.redactor.redact(&message).into_owned()
 }
 
 /// After a crash, determines whether the commit that was about to land did. If so, the task is done.
 ///
 /// # Errors
 /// When the run's own state cannot be read or written.
-pub(crate) fn recover_commit(
-    setup: &Setup,
-    tree: &mut WorkTree,
-    accounts: &mut Accounts,
-    emit: &mut Emitter<'_>,
-    run: &mut TaskRun<'_>,
-) -> anyhow::Result<()> {
+pub(crate) fn recover_commit(parts: &mut Parts<'_>, run: &mut TaskRun<'_>) -> anyhow::Result<()> {
     let Some(commit) = run.journal.state.prepared.clone() else {
         return Ok(());
     };
-    let Some(intent) = last_landing(&setup.run_dir)? else {
+    let Some(intent) = last_landing(&parts.setup.run_dir)? else {
         return Ok(());
     };
-    if intent.commit != commit || tree.repo.base() != Some(commit.clone()) {
+    if intent.commit != commit || parts.tree.repo.base() != Some(commit.clone()) {
         return Ok(());
     }
     let files = run.journal.state.changes.clone();
     // The committed plan may contain the status and the time already.
-    if !tree.plan.is_done(&run.task.id) {
-        mark_done(tree, run)?;
+    if !parts.tree.plan.is_done(&run.task.id) {
+        mark_done(&mut parts.tree, run)?;
     }
-    landed(setup, tree, accounts, emit, run, &intent, files);
+    landed(parts, run, &intent, files);
     run.journal.observe(Observation::Committed {
         commit: Some(commit),
     })

@@ -8,11 +8,9 @@ use crate::domain::event::{EventKind, RetryKind};
 use crate::domain::outcome::{Outcome, short};
 use crate::domain::plan::Task;
 use crate::domain::prompt::pictures;
-use crate::domain::protected_paths::ProtectedPaths;
 use crate::domain::snapshot::{RevId, Snapshot};
 use crate::domain::text::{add_paragraph, one_line};
 use crate::git::{PlanContent, RawSnapshot, display_path, display_paths, path_within};
-use crate::permit::Committable;
 use crate::report::text::block;
 use crate::run::begin::draft_request::{DraftRequest, Written};
 use crate::run::state::directory::write_atomically;
@@ -21,12 +19,11 @@ use crate::run::state::parts::Parts;
 use crate::run::state::pictures::names;
 use crate::run::state::setup::interruption;
 use crate::run::state::task::{TaskRun, TaskStart};
-use crate::run::state::work_tree::{SnapshotPair, head_of};
 use crate::run::steps::agent_end::AgentEnd;
 use crate::run::steps::agent_files::run_agent_with_its_files;
 use crate::run::steps::announce::{retry_scheduled, wait_scheduled};
 use crate::run::steps::finish_task::finish_task;
-use crate::run::steps::landing::{identity, land, stage};
+use crate::run::steps::landing::commit_plan;
 use crate::run::steps::prompt::keep_prompt;
 use crate::run::steps::start_task::start_task;
 use crate::run::steps::turn::{report_assessment, spend, turn_usage};
@@ -55,9 +52,7 @@ pub async fn draft_plan(
     start: &TaskStart,
     wanted: &DraftRequest,
 ) -> anyhow::Result<Outcome> {
-    let (setup, tree) = (&parts.setup, &mut parts.tree);
-    let (accounts, emit) = (&mut parts.accounts, &mut parts.emit);
-    let mut run = start_task(setup, tree, accounts, emit, task, start, false)?;
+    let mut run = start_task(parts, task, start, false)?;
     let outcome = match drafted(parts, &mut run, wanted).await? {
         Ok(draft) if wanted.only_shown => {
             // Nobody may approve what nobody can see.
@@ -408,33 +403,19 @@ fn commit(parts: &mut Parts<'_>, draft: &Draft, path: &Path) -> anyhow::Result<R
         .as_os_str()
         .as_bytes()
         .to_vec();
-    let seen: SnapshotPair = parts.tree.snapshot(&mut parts.emit);
-    let raw = seen.0.context("the state of the work tree is unknown")?;
+    let raw = parts
+        .snapshot()
+        .0
+        .context("the state of the work tree is unknown")?;
     let content = PlanContent {
         path: in_tree.clone(),
         content: draft.text.clone().into_bytes(),
     };
-    // The commit contains only the plan, which Sprag writes, so no path is protected.
-    let nothing = ProtectedPaths::default();
-    let (permit, setup) = (Committable::plan_only(), &parts.setup);
-    let tree = &mut parts.tree;
-    let staged = stage(
-        tree,
-        permit,
-        &raw,
-        setup,
-        &nothing,
-        Some(content),
-        head_of(&raw),
-    )?
-    .with_context(|| format!("{} is ignored by git", path.display()))?;
     let title = without_references(&one_line(&draft.plan.title, 200));
     let run = parts.setup.run_link();
     let message = format!("[sprag] Draft plan: {title}\n\nSprag-Run: {run}\n");
-    let identity = identity(&parts.setup, tree, &mut parts.emit);
-    let intent = tree.repo.commit_tree(staged, &message, &identity)?;
-    parts.setup.run_dir.write_json(RunFile::Landing, &intent)?;
-    land(tree, &mut parts.emit, &intent)?;
+    let intent = commit_plan(parts, &raw, Some(content), &message)?
+        .with_context(|| format!("{} is ignored by git", path.display()))?;
     parts.emit.emit(EventKind::CommitCreated {
         commit: intent.commit.0.clone(),
         subject: format!("{} ({})", intent.subject, short(&intent.commit)),

@@ -10,7 +10,6 @@ use crate::domain::snapshot::{RevId, Snapshot};
 use crate::domain::text::cap_chars;
 use crate::error::with_causes;
 use crate::git::RawSnapshot;
-use crate::run::state::accounts::Accounts;
 use crate::run::state::emitter::Emitter;
 use crate::run::state::layout::RunFile;
 use crate::run::state::parts::Parts;
@@ -33,34 +32,33 @@ pub fn finish_task(
     run: &mut TaskRun<'_>,
     outcome: &Outcome,
 ) -> anyhow::Result<()> {
-    let (setup, tree) = (&parts.setup, &mut parts.tree);
-    let (accounts, emit) = (&mut parts.accounts, &mut parts.emit);
     if let Outcome::NoProgress {
         preflight: true,
         message,
         ..
     } = outcome
     {
-        emit.emit(EventKind::VerificationSkipped {
+        parts.emit.emit(EventKind::VerificationSkipped {
             reason: message.clone(),
         });
     }
     let ended = match outcome.task_end() {
         TaskEnd::Done => {
-            let head = tree.last_snapshot(emit).0.and_then(|raw| head_of(&raw));
-            if !setup.config.settings.allow_dirty && head != tree.repo.base() {
-                take_back_head(setup, tree, emit, run);
+            let head = parts.last_snapshot().0.and_then(|raw| head_of(&raw));
+            if !parts.setup.config.settings.allow_dirty && head != parts.tree.repo.base() {
+                take_back_head(parts, run);
             }
-            tree.save_judged(Some(passes_original_tests(tree, run, outcome)))?;
-            warn_of_items_left(emit, run);
-            finish_done(setup, tree, accounts, emit, run, outcome)?
+            let passes = passes_original_tests(&parts.tree, run, outcome);
+            parts.tree.save_judged(Some(passes))?;
+            warn_of_items_left(&mut parts.emit, run);
+            finish_done(parts, run, outcome)?
         }
-        _ => finish_undone(setup, tree, emit, run, outcome),
+        _ => finish_undone(parts, run, outcome),
     };
     // The event comes first: a run that dies in between reports the end again instead of never.
     let (is_saved, files) = (ended.patch.is_some(), ended.changed_files.clone());
-    emit.emit(EventKind::TaskEnded(Box::new(ended)));
-    emit.ensure_stored()?;
+    parts.emit.emit(EventKind::TaskEnded(Box::new(ended)));
+    parts.emit.ensure_stored()?;
     run.journal.finish(outcome.clone())?;
     if outcome.task_end() != TaskEnd::Done {
         let failed = FailedTask {
@@ -96,10 +94,7 @@ fn warn_of_items_left(emit: &mut Emitter<'_>, run: &TaskRun<'_>) {
 }
 
 fn finish_done(
-    setup: &Setup,
-    tree: &mut WorkTree,
-    accounts: &mut Accounts,
-    emit: &mut Emitter<'_>,
+    parts: &mut Parts<'_>,
     run: &TaskRun<'_>,
     outcome: &Outcome,
 ) -> anyhow::Result<TaskEnded> {
@@ -109,82 +104,73 @@ fn finish_done(
             attempts: Some(run.journal.state.all_attempts()),
             completed_at: Some(completed_at()),
         };
-        tree.plan.set(&run.task.id, update);
-        if !setup.config.settings.allow_dirty {
-            tree.save_plan()?;
+        parts.tree.plan.set(&run.task.id, update);
+        if !parts.setup.config.settings.allow_dirty {
+            parts.tree.save_plan()?;
         }
     }
     // Independent of which process of the run committed them.
-    accounts
+    parts
+        .accounts
         .changed_files
         .extend(run.journal.state.changes.iter().cloned());
-    Ok(ended(tree, emit, run, outcome, None))
+    Ok(ended(parts, run, outcome, None))
 }
 
-fn finish_undone(
-    setup: &Setup,
-    tree: &mut WorkTree,
-    emit: &mut Emitter<'_>,
-    run: &TaskRun<'_>,
-    outcome: &Outcome,
-) -> TaskEnded {
-    if !setup.config.settings.allow_dirty {
-        take_back_head(setup, tree, emit, run);
+fn finish_undone(parts: &mut Parts<'_>, run: &TaskRun<'_>, outcome: &Outcome) -> TaskEnded {
+    if !parts.setup.config.settings.allow_dirty {
+        take_back_head(parts, run);
     }
-    warn_of_submodules(tree, emit);
-    let patch = save_patch(setup, tree, emit, run);
+    warn_of_submodules(parts);
+    let patch = save_patch(parts, run);
     // A merge is made anew from its two sides, so the tree is restored for moving the branch back.
-    if tree.merging.is_some() {
-        restore(tree, emit);
+    if parts.tree.merging.is_some() {
+        restore(parts);
     }
-    ended(tree, emit, run, outcome, patch)
+    ended(parts, run, outcome, patch)
 }
 
 /// Removes the agent's own unverified commits from the branch. They stay reachable under a reference.
-fn take_back_head(setup: &Setup, tree: &mut WorkTree, emit: &mut Emitter<'_>, run: &TaskRun<'_>) {
-    match tree
+fn take_back_head(parts: &mut Parts<'_>, run: &TaskRun<'_>) {
+    match parts
+        .tree
         .repo
         .change()
-        .set_aside(&setup.run_id, run.task.id.as_str())
+        .set_aside(&parts.setup.run_id, run.task.id.as_str())
     {
         Ok(None) => {}
         Ok(Some(kept)) => {
             // HEAD and refs differ from those at the start of the turn, so a resumed turn must not be
             // compared with them.
-            setup.run_dir.remove(RunFile::TurnMark);
-            emit.warn(format!(
+            parts.setup.run_dir.remove(RunFile::TurnMark);
+            parts.emit.warn(format!(
                 "the branch was reset to the start of the task; the agent's commits are kept under {kept}"
             ));
         }
-        Err(error) => emit.warn(format!(
+        Err(error) => parts.emit.warn(format!(
             "the agent's commits could not be removed from the branch: {error}"
         )),
     }
 }
 
-fn save_patch(
-    setup: &Setup,
-    tree: &mut WorkTree,
-    emit: &mut Emitter<'_>,
-    run: &TaskRun<'_>,
-) -> Option<String> {
-    let (seen, _) = tree.snapshot(emit);
+fn save_patch(parts: &mut Parts<'_>, run: &TaskRun<'_>) -> Option<String> {
+    let (seen, _) = parts.snapshot();
     let seen = seen?;
-    let raw = tree.without_new_plan(&seen);
+    let raw = parts.tree.without_new_plan(&seen);
     if raw.changes.is_empty() && raw.uncounted.is_empty() {
         return None;
     }
     let file = RunFile::Patch(run.task.id.as_str());
-    let patch = patch_of(tree, &raw);
-    let patch = patch.map(|patch| without_secrets(setup, emit, patch));
+    let patch = patch_of(&parts.tree, &raw);
+    let patch = patch.map(|patch| without_secrets(&parts.setup, &mut parts.emit, patch));
     let saved = patch.and_then(|patch| {
-        keep_earlier(setup, run.task.id.as_str(), &patch)?;
-        setup.run_dir.write(file, &patch)
+        keep_earlier(&parts.setup, run.task.id.as_str(), &patch)?;
+        parts.setup.run_dir.write(file, &patch)
     });
     match saved {
         Ok(_) => Some(file.path().into_owned()),
         Err(error) => {
-            emit.warn(format!(
+            parts.emit.warn(format!(
                 "the work could not be saved as a patch: {}",
                 with_causes(&error)
             ));
@@ -276,16 +262,17 @@ pub fn restore_for_next(parts: &mut Parts<'_>, failed: FailedTask<'_>) {
     if !settings.keep_going || failed.outcome.ends_run() || settings.allow_dirty {
         return;
     }
-    let (tree, emit) = (&mut parts.tree, &mut parts.emit);
-    let (raw, _) = tree.snapshot(emit);
-    let raw = raw.map(|raw| tree.without_new_plan(&raw));
+    let (raw, _) = parts.snapshot();
+    let raw = raw.map(|raw| parts.tree.without_new_plan(&raw));
     let there = raw.as_ref().map(changed_paths).unwrap_or_default();
     let is_known = |path: &String| failed.files.contains(path);
     if !there.iter().all(is_known) || (!failed.is_saved && !there.is_empty()) {
-        emit.warn("the tree stays as it is: the failed work could not be saved");
+        parts
+            .emit
+            .warn("the tree stays as it is: the failed work could not be saved");
         return;
     }
-    restore(tree, emit);
+    restore(parts);
     let update = StatusUpdate {
         status: match failed.outcome.task_end() {
             TaskEnd::Blocked => TaskStatus::Blocked,
@@ -294,20 +281,24 @@ pub fn restore_for_next(parts: &mut Parts<'_>, failed: FailedTask<'_>) {
         attempts: Some(failed.attempts),
         completed_at: None,
     };
-    tree.plan.set(failed.id, update);
+    parts.tree.plan.set(failed.id, update);
 }
 
-fn restore(tree: &mut WorkTree, emit: &mut Emitter<'_>) {
-    let exempt = tree.exempt();
-    match tree.repo.change().restore_tree(&exempt) {
-        Ok(restored) => restored.left.iter().for_each(|left| emit.warn_once(left)),
-        Err(error) => emit.warn(format!("the tree could not be restored: {error}")),
+fn restore(parts: &mut Parts<'_>) {
+    let exempt = parts.tree.exempt();
+    match parts.tree.repo.change().restore_tree(&exempt) {
+        Ok(restored) => restored
+            .left
+            .iter()
+            .for_each(|left| parts.emit.warn_once(left)),
+        Err(error) => parts
+            .emit
+            .warn(format!("the tree could not be restored: {error}")),
     }
 }
 
 fn ended(
-    tree: &mut WorkTree,
-    emit: &mut Emitter<'_>,
+    parts: &mut Parts<'_>,
     run: &TaskRun<'_>,
     outcome: &Outcome,
     patch: Option<String>,
@@ -315,8 +306,8 @@ fn ended(
     let state = &run.journal.state;
     let committed =
         outcome.task_end() == TaskEnd::Done && !matches!(outcome, Outcome::AlreadySatisfied { .. });
-    let (raw, now) = tree.last_snapshot(emit);
-    let raw = raw.map(|raw| tree.without_new_plan(&raw));
+    let (raw, now) = parts.last_snapshot();
+    let raw = raw.map(|raw| parts.tree.without_new_plan(&raw));
     let left = raw.as_ref().map(changed_paths).unwrap_or_default();
     let changed_files = if committed && left.is_empty() {
         state.changes.clone()
@@ -340,7 +331,7 @@ fn ended(
         elsewhere: None,
         patch,
         agent_commits: u32::try_from(run.agent_commits.len()).unwrap_or(u32::MAX),
-        elapsed_ms: emit.elapsed_ms().saturating_sub(run.began_ms),
+        elapsed_ms: parts.emit.elapsed_ms().saturating_sub(run.began_ms),
         outcome: outcome.clone(),
     }
 }

@@ -30,7 +30,7 @@ pub(crate) fn hold_protected(
     if run.config.settings.on_protected == OnProtected::Block || has_own_commits(parts, run, &raw) {
         return ((Some(raw), after), None);
     }
-    let rules = rules(&parts.setup, &parts.tree, &run.config.protected_paths);
+    let rules = rules(parts, &run.config.protected_paths);
     let changed = raw.changed_paths().into_iter();
     let protected = changed.filter(|entry| is_protected(entry, &rules));
     let protected: BTreeSet<Vec<u8>> = protected.map(|entry| entry.path).collect();

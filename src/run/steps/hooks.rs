@@ -6,10 +6,9 @@ use crate::error::{Error, Result};
 use crate::git::{Hook, RawSnapshot, Repo, Staged};
 use crate::process::{CommandSpec, Exit, HeadTail, Input, Limits, clean_text, find_program, run};
 use crate::run::begin::isolation::Purpose;
-use crate::run::state::emitter::Emitter;
-use crate::run::state::setup::{Setup, interruption};
+use crate::run::state::parts::Parts;
+use crate::run::state::setup::interruption;
 use crate::run::state::task::TaskRun;
-use crate::run::state::work_tree::WorkTree;
 use std::time::Duration;
 
 /// The timeout of a commit hook.
@@ -78,32 +77,30 @@ fn interpreter(line: &str) -> Option<&str> {
 /// # Errors
 /// When a hook cannot be prepared or the run's own state cannot be written.
 pub(crate) async fn ask_hooks(
-    setup: &Setup,
-    tree: &mut WorkTree,
-    emit: &mut Emitter<'_>,
+    parts: &mut Parts<'_>,
     task: &TaskRun<'_>,
     staged: &Staged,
     raw: &RawSnapshot,
     message: String,
 ) -> anyhow::Result<Hooked> {
     let commit = (staged, raw);
-    match run_hook(setup, tree, emit, task, commit, (Hook::PreCommit, &message)).await? {
+    match run_hook(parts, task, commit, (Hook::PreCommit, &message)).await? {
         Hooked::Agreed(_) => {}
         ended @ Hooked::Ended(_) => return Ok(ended),
     }
     let hook = Hook::CommitMsg { message: &message };
-    let asked = run_hook(setup, tree, emit, task, commit, (hook, &message)).await?;
+    let asked = run_hook(parts, task, commit, (hook, &message)).await?;
     if !matches!(asked, Hooked::Ended(Observation::HookRejected { .. })) {
         return Ok(asked);
     }
     let bare = without_own_trailers(&message);
     let hook = Hook::CommitMsg { message: &bare };
-    let again = run_hook(setup, tree, emit, task, commit, (hook, &bare)).await?;
+    let again = run_hook(parts, task, commit, (hook, &bare)).await?;
     if matches!(again, Hooked::Ended(Observation::HookRejected { .. })) {
         return Ok(asked);
     }
     if matches!(again, Hooked::Agreed(_)) {
-        emit.warn(
+        parts.emit.warn(
             "the commit-msg hook refuses the lines `Sprag-Task` and `Sprag-Run`, so the commit is without them",
         );
     }
@@ -111,20 +108,22 @@ pub(crate) async fn ask_hooks(
 }
 
 async fn run_hook(
-    setup: &Setup,
-    tree: &mut WorkTree,
-    emit: &mut Emitter<'_>,
+    parts: &mut Parts<'_>,
     task: &TaskRun<'_>,
     (staged, raw): (&Staged, &RawSnapshot),
     (hook, message): (Hook<'_>, &str),
 ) -> anyhow::Result<Hooked> {
-    let Some(prepared) = tree.repo.prepare_hook(&hook, staged)? else {
+    let Some(prepared) = parts.tree.repo.prepare_hook(&hook, staged)? else {
         return Ok(Hooked::Agreed(message.to_owned()));
     };
-    tree.save_untracked(Some(raw))?;
-    let mut env = setup.environment(Purpose::Check, &task.config.settings.verify_env, emit);
+    parts.tree.save_untracked(Some(raw))?;
+    let mut env = parts.setup.environment(
+        Purpose::Check,
+        &task.config.settings.verify_env,
+        &mut parts.emit,
+    );
     env.extend(prepared.env.iter().cloned());
-    let confined = setup.isolation.policy(Purpose::Check);
+    let confined = parts.setup.isolation.policy(Purpose::Check);
     let spec = CommandSpec {
         program: prepared.program.clone().into(),
         args: prepared.args.clone(),
@@ -138,21 +137,21 @@ async fn run_hook(
         sandbox: confined.map(|policy| policy.and_write(prepared.writes())),
     };
     let mut kept = HeadTail::new(HOOK_OUTPUT, HOOK_OUTPUT);
-    let ended = run(&spec, &setup.cancel, &mut |_, chunk: &[u8]| {
+    let ended = run(&spec, &parts.setup.cancel, &mut |_, chunk: &[u8]| {
         kept.push(chunk)
     })
     .await;
-    setup.report_denied_hosts(emit);
+    parts.setup.report_denied_hosts(&mut parts.emit);
     if let Exit::Cancelled(reason) = ended.exit {
         let by = interruption(reason);
         return Ok(Hooked::Ended(Observation::interrupted(by)));
     }
-    let violations = setup.violations();
+    let violations = parts.setup.violations();
     if !violations.is_empty() {
         let what = violations.join("; ");
         return Ok(Hooked::Ended(Observation::Violated { what }));
     }
-    let (_, after) = tree.collect_artifacts(Some(raw), emit);
+    let (_, after) = parts.tree.collect_artifacts(Some(raw), &mut parts.emit);
     let changed = after.tree().is_some_and(|tree| tree != raw.fingerprint());
     let may_change = !task.journal.state.hook_changed;
     if changed && (may_change || ended.exit.is_success()) {

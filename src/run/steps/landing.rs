@@ -10,11 +10,10 @@ use crate::git::{
 };
 use crate::permit::Committable;
 use crate::run::state::directory::RunDir;
-use crate::run::state::emitter::Emitter;
 use crate::run::state::layout::RunFile;
+use crate::run::state::parts::Parts;
 use crate::run::state::plan_state::PlanState;
-use crate::run::state::setup::Setup;
-use crate::run::state::work_tree::WorkTree;
+use crate::run::state::work_tree::head_of;
 use crate::run::steps::identity::{identity_of_commits, nobody};
 use crate::run::steps::policy::of_staged;
 
@@ -58,18 +57,17 @@ pub(crate) fn violation(error: &anyhow::Error) -> Option<String> {
 /// # Errors
 /// When staging fails, the permit is for another tree, or the policy forbids the staged changes.
 pub(crate) fn stage(
-    tree: &mut WorkTree,
+    parts: &mut Parts<'_>,
     permit: Committable,
     raw: &RawSnapshot,
-    setup: &Setup,
     protected: &ProtectedPaths,
     plan: Option<PlanContent>,
     parent: Option<RevId>,
 ) -> anyhow::Result<Option<Staged>> {
-    let merging = tree.merging.as_ref();
+    let merging = parts.tree.merging.as_ref();
     let merged = merging.map(|merging| merging.theirs.clone());
     let parent = merging.map(|merging| merging.ours.clone()).or(parent);
-    let staged = match tree.repo.change().stage(
+    let staged = match parts.tree.repo.change().stage(
         permit,
         &CommitRequest {
             snapshot: raw,
@@ -81,7 +79,7 @@ pub(crate) fn stage(
         Stage::Ready(staged) => staged,
         Stage::Nothing => return Ok(None),
     };
-    Forbidden::unless_empty(of_staged(setup, tree, protected, &staged).lines())?;
+    Forbidden::unless_empty(of_staged(parts, protected, &staged).lines())?;
     Ok(Some(staged))
 }
 
@@ -89,33 +87,51 @@ pub(crate) fn stage(
 ///
 /// # Errors
 /// When the branch cannot be moved.
-pub(crate) fn land(
-    tree: &mut WorkTree,
-    emit: &mut Emitter<'_>,
-    intent: &LandingIntent,
-) -> Result<(), CommitError> {
-    let warnings = tree.repo.change().land(intent)?;
+pub(crate) fn land(parts: &mut Parts<'_>, intent: &LandingIntent) -> Result<(), CommitError> {
+    let warnings = parts.tree.repo.change().land(intent)?;
     for warning in warnings {
-        emit.warn(warning);
+        parts.emit.warn(warning);
     }
     Ok(())
 }
 
+/// Commits the plan alone, whose content the policy judges, so that no path is protected; `None` if there is nothing to
+/// commit.
+///
+/// # Errors
+/// When the commit cannot be made.
+pub(crate) fn commit_plan(
+    parts: &mut Parts<'_>,
+    raw: &RawSnapshot,
+    plan: Option<PlanContent>,
+    message: &str,
+) -> anyhow::Result<Option<LandingIntent>> {
+    let (permit, nothing) = (Committable::plan_only(), ProtectedPaths::default());
+    let Some(staged) = stage(parts, permit, raw, &nothing, plan, head_of(raw))? else {
+        return Ok(None);
+    };
+    let identity = identity(parts);
+    let intent = parts.tree.repo.commit_tree(staged, message, &identity)?;
+    parts.setup.run_dir.write_json(RunFile::Landing, &intent)?;
+    land(parts, &intent)?;
+    Ok(Some(intent))
+}
+
 /// Warns of changes that no commit of this repository can contain.
-pub(crate) fn warn_of_submodules(tree: &WorkTree, emit: &mut Emitter<'_>) {
-    let dirty = tree.repo.dirty_submodules();
+pub(crate) fn warn_of_submodules(parts: &mut Parts<'_>) {
+    let dirty = parts.tree.repo.dirty_submodules();
     if !dirty.is_empty() {
         let names = display_paths(&dirty);
-        emit.warn_once(&format!(
+        parts.emit.warn_once(&format!(
             "files changed inside submodules were not committed: {names}; only a submodule's own commits are"
         ));
     }
 }
 
 /// Warns of changes that remain in the tree after a commit.
-pub(crate) fn warn_of_remaining_changes(tree: &mut WorkTree, emit: &mut Emitter<'_>) {
-    warn_of_submodules(tree, emit);
-    let (Some(raw), _) = tree.last_snapshot(emit) else {
+pub(crate) fn warn_of_remaining_changes(parts: &mut Parts<'_>) {
+    warn_of_submodules(parts);
+    let (Some(raw), _) = parts.last_snapshot() else {
         return;
     };
     let dirty: Vec<String> = raw
@@ -124,14 +140,16 @@ pub(crate) fn warn_of_remaining_changes(tree: &mut WorkTree, emit: &mut Emitter<
         .map(|path| display_path(path))
         .collect();
     if !dirty.is_empty() {
-        emit.warn(format!(
+        parts.emit.warn(format!(
             "the tree is not clean after the commit: {}",
             dirty.join(", ")
         ));
     }
     if !raw.nested.is_empty() {
         let names = display_paths(&raw.nested);
-        emit.warn_once(&format!("nested repositories were not committed: {names}"));
+        parts
+            .emit
+            .warn_once(&format!("nested repositories were not committed: {names}"));
     }
 }
 
@@ -151,10 +169,10 @@ pub(crate) fn plan_name(state: &PlanState) -> String {
 }
 
 /// The identity of commits: the bot's in GitHub Actions, else the one configured in git.
-pub(crate) fn identity(setup: &Setup, tree: &WorkTree, emit: &mut Emitter<'_>) -> Identity {
-    let identity = identity_of_commits(setup.in_actions, &tree.repo);
+pub(crate) fn identity(parts: &mut Parts<'_>) -> Identity {
+    let identity = identity_of_commits(parts.setup.in_actions, &parts.tree.repo);
     if identity == nobody() {
-        emit.warn_once(
+        parts.emit.warn_once(
             "git knows no user.name and user.email; commits are made as sprag <sprag@localhost>",
         );
     }

@@ -1,5 +1,4 @@
-//! Step → effect → observation, with one file per kind of step. A step takes only the parts of a run
-//! that it uses.
+//! Step → effect → observation, with one file per kind of step.
 
 mod agent_end;
 mod agent_files;
@@ -55,9 +54,7 @@ pub use verify::{run_checks, verify};
 
 use crate::domain::attempt::{Interruption, Observation, Step};
 use crate::error::machine_fault;
-use crate::run::state::emitter::Emitter;
 use crate::run::state::parts::Parts;
-use crate::run::state::setup::Setup;
 use crate::run::state::task::TaskRun;
 
 /// Performs one step and returns the observation.
@@ -105,22 +102,15 @@ async fn perform_whole(
     match step {
         Step::RunAgent { key, purpose } => turn(parts, run, *key, purpose).await,
         Step::Verify { .. } => {
-            let verified = verify(&mut parts.for_checks(), run).await?;
-            Ok(unless_violated(&parts.setup, &mut parts.emit, verified))
+            let verified = verify(parts, run).await?;
+            Ok(unless_violated(parts, verified))
         }
         Step::Prove { proof, .. } => {
-            let proved = prove(&mut parts.for_checks(), run, *proof).await?;
-            Ok(unless_violated(&parts.setup, &mut parts.emit, proved))
+            let proved = prove(parts, run, *proof).await?;
+            Ok(unless_violated(parts, proved))
         }
-        Step::Undo { key } => {
-            let (setup, tree) = (&parts.setup, &mut parts.tree);
-            Ok(undo(setup, tree, &mut parts.emit, run, *key))
-        }
-        Step::Commit { grounds } => {
-            let (setup, tree) = (&parts.setup, &mut parts.tree);
-            let (accounts, emit) = (&mut parts.accounts, &mut parts.emit);
-            commit(setup, tree, accounts, emit, run, *grounds).await
-        }
+        Step::Undo { key } => Ok(undo(parts, run, *key)),
+        Step::Commit { grounds } => commit(parts, run, *grounds).await,
         Step::Wait { ms, .. } => Ok(wait::wait(&parts.setup, *ms).await),
         Step::Finish(_) => Ok(Observation::Waited),
     }
@@ -128,12 +118,14 @@ async fn perform_whole(
 
 /// Replaces the observation with the violations of children that have ended. For an interrupted step
 /// they become warnings.
-fn unless_violated(setup: &Setup, emit: &mut Emitter<'_>, observation: Observation) -> Observation {
-    let violations = setup.violations();
+fn unless_violated(parts: &mut Parts<'_>, observation: Observation) -> Observation {
+    let violations = parts.setup.violations();
     match observation {
         _ if violations.is_empty() => observation,
         Observation::Interrupted { .. } => {
-            violations.into_iter().for_each(|what| emit.warn(what));
+            violations
+                .into_iter()
+                .for_each(|what| parts.emit.warn(what));
             observation
         }
         _ => Observation::Violated {

@@ -6,7 +6,7 @@ use crate::domain::checks::verdict::{Check, Verdict};
 use crate::domain::settings::{Baseline, KnownFailures};
 use crate::domain::snapshot::RevId;
 use crate::git::TreeId;
-use crate::run::state::parts::CheckParts;
+use crate::run::state::parts::Parts;
 use crate::run::steps::proof::baseline_of_commits;
 use crate::run::steps::verify::run_checks;
 use crate::settings::TaskConfig;
@@ -76,7 +76,7 @@ impl Before {
     /// The result of these checks on the tree; `None` if the run was stopped.
     async fn baseline(
         &mut self,
-        parts: &mut CheckParts<'_, '_>,
+        parts: &mut Parts<'_>,
         config: &TaskConfig,
     ) -> anyhow::Result<Option<ProofResult>> {
         let mut known = self.known.iter();
@@ -97,19 +97,19 @@ impl Before {
 /// # Errors
 /// When the run's own state cannot be written.
 pub async fn move_and_verify(
-    parts: &mut CheckParts<'_, '_>,
+    parts: &mut Parts<'_>,
     to: &RevId,
     before: &mut Before,
     checks: &[&TaskConfig],
 ) -> anyhow::Result<Moved> {
-    let intent = match parts.tree.move_to(to, parts.emit)? {
+    let intent = match parts.tree.move_to(to, &mut parts.emit)? {
         Ok(intent) => intent,
         Err(error) => return Ok(Moved::Back(NotMoved::Impossible(error.to_string()))),
     };
     let moved = verify_moved(parts, before, checks).await?;
     match &moved {
         Moved::There(_) => parts.tree.arrive(),
-        Moved::Back(_) => parts.tree.move_back(&intent, parts.emit),
+        Moved::Back(_) => parts.tree.move_back(&intent, &mut parts.emit),
     }
     Ok(moved)
 }
@@ -119,7 +119,7 @@ pub async fn move_and_verify(
 /// # Errors
 /// When the run's own state cannot be written.
 pub async fn move_and_verify_with_reruns(
-    parts: &mut CheckParts<'_, '_>,
+    parts: &mut Parts<'_>,
     to: &RevId,
     before: &mut Before,
     checks: &[&TaskConfig],
@@ -142,7 +142,7 @@ pub async fn move_and_verify_with_reruns(
 /// Runs every set of checks on the current tree. Changes that the checks make are undone, because the
 /// commits are accepted as they are.
 async fn verify_moved(
-    parts: &mut CheckParts<'_, '_>,
+    parts: &mut Parts<'_>,
     before: &mut Before,
     checks: &[&TaskConfig],
 ) -> anyhow::Result<Moved> {
@@ -153,9 +153,11 @@ async fn verify_moved(
             continue;
         }
         seen.push(config);
-        let (raw, _) = parts.tree.last_snapshot(parts.emit);
+        let (raw, _) = parts.tree.last_snapshot(&mut parts.emit);
         let verification = run_checks(parts, config, raw.as_deref()).await?;
-        parts.tree.collect_artifacts(raw.as_deref(), parts.emit);
+        parts
+            .tree
+            .collect_artifacts(raw.as_deref(), &mut parts.emit);
         let exempt = parts.tree.exempt();
         if let Err(error) = parts.tree.repo.change().restore_tree(&exempt) {
             let why = format!("the tree could not be restored: {error}");

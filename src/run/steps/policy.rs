@@ -8,7 +8,7 @@ use crate::git::{
     BlobReader, Change, ChangedPath, GITLINK, GitError, OwnCommit, RawSnapshot, Repo, Staged,
     display_path,
 };
-use crate::run::state::setup::Setup;
+use crate::run::state::parts::Parts;
 use crate::run::state::work_tree::{WorkTree, head_of};
 use crate::secrets::redact::tokens_in;
 use std::collections::HashMap;
@@ -24,40 +24,35 @@ const TOKEN_LIMIT: usize = 1 << 20;
 const TOKENS_LOOKED_UP: usize = 5;
 
 /// The rules of a run.
-pub(crate) fn rules<'a>(
-    setup: &'a Setup,
-    tree: &'a WorkTree,
-    protected: &'a ProtectedPaths,
-) -> Rules<'a> {
-    let file = tree.plan.file.as_ref();
+pub(crate) fn rules<'a>(parts: &'a Parts<'_>, protected: &'a ProtectedPaths) -> Rules<'a> {
+    let file = parts.tree.plan.file.as_ref();
     let plan = file.and_then(|file| {
         Some(PlanRule {
             path: file.in_tree.as_deref()?,
             name: &file.name,
-            text: tree.plan.text(),
+            text: parts.tree.plan.text(),
         })
     });
     Rules {
         protected,
         plan,
-        secrets: setup.detector.as_ref(),
+        secrets: parts.setup.detector.as_ref(),
     }
 }
 
 /// Forbidden changes in the work tree. `nested` are the untracked repositories that existed before. No
 /// commit contains a new one, but programs that read a protected directory would find it there.
 pub(crate) fn of_work_paths(
-    setup: &Setup,
-    tree: &WorkTree,
+    parts: &Parts<'_>,
     protected: &ProtectedPaths,
     nested: &[Vec<u8>],
     raw: &RawSnapshot,
 ) -> Vec<String> {
     let rules = Rules {
         secrets: None,
-        ..rules(setup, tree, protected)
+        ..rules(parts, protected)
     };
-    let mut found = of_work(tree, raw, &rules);
+    let mut found = of_work(&parts.tree, raw, &rules);
     let new = raw.nested.iter().filter(|path| !nested.contains(path));
     let new = new.map(|path| ChangedPath {
         path: path.clone(),
@@ -65,7 +60,7 @@ pub(crate) fn of_work_paths(
         after: GITLINK,
         oid: String::new(),
     });
-    let objects = Objects::of(&tree.repo);
+    let objects = Objects::of(&parts.tree.repo);
     found.extend(judge(&new.collect::<Vec<_>>(), &rules, &objects));
     found.path_lines()
 }
@@ -94,13 +89,12 @@ fn of_work(tree: &WorkTree, raw: &RawSnapshot, rules: &Rules<'_>) -> Findings {
 
 /// Violations in what is staged, read from the staged objects.
 pub(crate) fn of_staged(
-    setup: &Setup,
-    tree: &WorkTree,
+    parts: &Parts<'_>,
     protected: &ProtectedPaths,
     staged: &Staged,
 ) -> Findings {
-    let objects = Objects::of(&tree.repo);
-    judge(staged.changed(), &rules(setup, tree, protected), &objects)
+    let objects = Objects::of(&parts.tree.repo);
+    judge(staged.changed(), &rules(parts, protected), &objects)
 }
 
 /// The staged files with what looks like a token or a private key, and that the base does not contain.
@@ -127,20 +121,15 @@ pub(crate) fn new_tokens(tree: &WorkTree, staged: &Staged) -> Vec<String> {
 }
 
 /// The locations of secrets in the work tree and, with `has_commits`, in the agent's own commits.
-pub(crate) fn secrets_in(
-    setup: &Setup,
-    tree: &WorkTree,
-    raw: &RawSnapshot,
-    has_commits: bool,
-) -> Vec<String> {
+pub(crate) fn secrets_in(parts: &Parts<'_>, raw: &RawSnapshot, has_commits: bool) -> Vec<String> {
     let nothing = ProtectedPaths::default();
-    if setup.detector.is_none() {
+    if parts.setup.detector.is_none() {
         return Vec::new();
     }
-    let mut findings = of_work(tree, raw, &rules(setup, tree, &nothing));
+    let mut findings = of_work(&parts.tree, raw, &rules(parts, &nothing));
     let mut unread = None;
     if let Some(head) = head_of(raw).filter(|_| has_commits) {
-        match secrets_in_commits(setup, tree, &head) {
+        match secrets_in_commits(parts, &head) {
             Ok(found) => findings.extend(found),
             Err(error) => unread = Some(format!("the agent's commits cannot be read: {error}")),
         }
@@ -149,18 +138,18 @@ pub(crate) fn secrets_in(
 }
 
 /// Secrets in each commit, because the history keeps what the last commit no longer contains.
-fn secrets_in_commits(setup: &Setup, tree: &WorkTree, head: &RevId) -> Result<Findings, GitError> {
+fn secrets_in_commits(parts: &Parts<'_>, head: &RevId) -> Result<Findings, GitError> {
     let mut findings = Findings::default();
-    let Some(detector) = &setup.detector else {
+    let Some(detector) = &parts.setup.detector else {
         return Ok(findings);
     };
-    let commits = tree.repo.commits_after_base(head)?;
+    let commits = parts.tree.repo.commits_after_base(head)?;
     let nothing = ProtectedPaths::default();
     let rules = Rules {
         plan: None,
-        ..rules(setup, tree, &nothing)
+        ..rules(parts, &nothing)
     };
-    let objects = Objects::of(&tree.repo);
+    let objects = Objects::of(&parts.tree.repo);
     let place = "a commit by the agent";
     for OwnCommit { text, changed, .. } in &commits {
         findings.extend(judge(changed, &rules, &objects).in_place(place));
@@ -171,16 +160,15 @@ fn secrets_in_commits(setup: &Setup, tree: &WorkTree, head: &RevId) -> Result<Fi
 
 /// The protected paths that one of the agent's own commits changes.
 pub(crate) fn of_own_commit(
-    setup: &Setup,
-    tree: &WorkTree,
+    parts: &Parts<'_>,
     protected: &ProtectedPaths,
     changed: &[ChangedPath],
 ) -> Vec<String> {
     let rules = Rules {
         secrets: None,
-        ..rules(setup, tree, protected)
+        ..rules(parts, protected)
     };
-    judge(changed, &rules, &Objects::of(&tree.repo)).path_lines()
+    judge(changed, &rules, &Objects::of(&parts.tree.repo)).path_lines()
 }
 
 /// Files in the work tree.

@@ -14,7 +14,7 @@ use crate::git::{RawSnapshot, SwapError, TreeId, display_path, display_paths};
 use crate::plain_file;
 use crate::run::state::accounts::CheckMemory;
 use crate::run::state::emitter::Emitter;
-use crate::run::state::parts::CheckParts;
+use crate::run::state::parts::Parts;
 use crate::run::state::task::TaskRun;
 use crate::run::state::work_tree::WorkTree;
 use crate::run::steps::check_changes::CheckChanges;
@@ -34,14 +34,15 @@ use std::time::SystemTime;
 /// # Errors
 /// When the run's own state cannot be written, or the work tree cannot be restored.
 pub async fn prove(
-    parts: &mut CheckParts<'_, '_>,
+    parts: &mut Parts<'_>,
     run: &mut TaskRun<'_>,
     proof: Proof,
 ) -> anyhow::Result<Observation> {
-    let began = begin(parts.emit, proof);
-    let fingerprint = parts.tree.last_snapshot(parts.emit).1.tree().cloned();
+    let began = begin(&mut parts.emit, proof);
+    let fingerprint = parts.tree.last_snapshot(&mut parts.emit).1.tree().cloned();
     // A merge starts from a tree with conflict markers, which cannot be a baseline.
-    let known = known_baseline(parts.memory, run, proof).filter(|_| parts.tree.merging.is_none());
+    let known = known_baseline(&mut parts.accounts.checks, run, proof)
+        .filter(|_| parts.tree.merging.is_none());
     let result = match known {
         Some(known) => Some(known),
         None => on_its_tree(parts, run, proof).await?,
@@ -115,12 +116,12 @@ fn found(verification: &Verification) -> Found {
 
 /// Runs the checks, even if a result for the tree is known. `None` if the run was stopped.
 async fn on_its_tree(
-    parts: &mut CheckParts<'_, '_>,
+    parts: &mut Parts<'_>,
     run: &mut TaskRun<'_>,
     proof: Proof,
 ) -> anyhow::Result<Option<Found>> {
     let unknown = |why: String| Ok(Some((ProofResult::Unknown { why }, Arc::default(), None)));
-    let (raw, before) = parts.tree.snapshot(parts.emit);
+    let (raw, before) = parts.tree.snapshot(&mut parts.emit);
     let Some(raw) = raw else {
         return unknown("the work tree could not be read".into());
     };
@@ -156,7 +157,13 @@ async fn on_its_tree(
         }
     }
     if proof == Proof::Flake {
-        judge(parts.memory, run, &before, &left, &verification);
+        judge(
+            &mut parts.accounts.checks,
+            run,
+            &before,
+            &left,
+            &verification,
+        );
     }
     match left.same_as(&before) {
         Some(true) if proof == Proof::NewTests => {
@@ -179,7 +186,7 @@ struct Seen<'a> {
 
 /// Runs the checks on the tree that a proof is about. The inner error says why they did not run.
 async fn on_tree_of(
-    parts: &mut CheckParts<'_, '_>,
+    parts: &mut Parts<'_>,
     config: &TaskConfig,
     seen: Seen<'_>,
     proof: Proof,
@@ -189,8 +196,8 @@ async fn on_tree_of(
     let other = match proof {
         Proof::OldTests => return on_old_tests(parts, config, seen, changes).await,
         Proof::Flake => parts.tree.repo.write_snapshot_tree(raw).map_err(Into::into),
-        Proof::Baseline => Ok(start_of(parts.tree)),
-        Proof::NewTests => with_new_tests(parts.tree, raw, changes),
+        Proof::Baseline => Ok(start_of(&mut parts.tree)),
+        Proof::NewTests => with_new_tests(&mut parts.tree, raw, changes),
     };
     let other = other.map(|other| (other, ExtraPaths::new()));
     on_other_tree(parts, config, seen, proof, other).await
@@ -199,7 +206,7 @@ async fn on_tree_of(
 /// Runs the checks on the work with what judged it before. New tests may need what judges now, and sources may need the
 /// new tests, so that there are two such trees: either that passes is enough.
 async fn on_old_tests(
-    parts: &mut CheckParts<'_, '_>,
+    parts: &mut Parts<'_>,
     config: &TaskConfig,
     seen: Seen<'_>,
     changes: &CheckChanges,
@@ -223,7 +230,7 @@ async fn on_old_tests(
             return Ok(ran);
         }
     }
-    parts.memory.rebuilds = changes.are_others_than_tests();
+    parts.accounts.checks.rebuilds = changes.are_others_than_tests();
     let ran = on_old_tree(parts, config, seen, changes, &all, false).await;
     let ran = match ran {
         Ok(ran) if !passed(&ran) && !changes.new_tests.is_empty() && !is_stopped(&ran) => {
@@ -249,7 +256,7 @@ async fn on_old_tests(
         }
         ran => ran,
     };
-    parts.memory.rebuilds = false;
+    parts.accounts.checks.rebuilds = false;
     ran
 }
 
@@ -289,7 +296,7 @@ const MAX_SEARCHES: u32 = 4;
 
 /// The changed file on which the pass depends, if it is found: the first ones are left as the work has them, in halves.
 async fn needed(
-    parts: &mut CheckParts<'_, '_>,
+    parts: &mut Parts<'_>,
     config: &TaskConfig,
     seen: Seen<'_>,
     changes: &CheckChanges,
@@ -316,14 +323,14 @@ async fn needed(
 /// Runs the checks on the work with what judged it before, except these files. New tests that cannot rule the others may
 /// stay.
 async fn on_old_tree(
-    parts: &mut CheckParts<'_, '_>,
+    parts: &mut Parts<'_>,
     config: &TaskConfig,
     seen: Seen<'_>,
     changes: &CheckChanges,
     kept: &BTreeSet<Vec<u8>>,
     keeps_new: bool,
 ) -> anyhow::Result<Result<Ran, String>> {
-    let other = old_tree(parts.tree, seen.raw, changes, kept, keeps_new);
+    let other = old_tree(&mut parts.tree, seen.raw, changes, kept, keeps_new);
     let other = other.map(|other| (other, changes.away.clone()));
     on_other_tree(parts, config, seen, Proof::OldTests, other).await
 }
@@ -391,7 +398,7 @@ fn with_new_tests(
 /// Whether the checks make the same of the original files on the tree on which the task started, as formatters
 /// do. Then it is not the work that changes them. `None` if the run was stopped.
 async fn is_rewritten_at_start(
-    parts: &mut CheckParts<'_, '_>,
+    parts: &mut Parts<'_>,
     config: &TaskConfig,
     seen: Seen<'_>,
     rewritten: &Contents,
@@ -413,7 +420,7 @@ async fn is_rewritten_at_start(
 /// What a run with the new tests shows of them. Unless their own files name the failures, this takes the result on the
 /// tree on which the task started, where something may have failed before. `None` if the run was stopped.
 async fn because_of_new_tests(
-    parts: &mut CheckParts<'_, '_>,
+    parts: &mut Parts<'_>,
     run: &TaskRun<'_>,
     seen: Seen<'_>,
     found: Found,
@@ -431,7 +438,8 @@ async fn because_of_new_tests(
     if let Some(own) = result.failures_in(added) {
         return Ok(Some((own, reported, None)));
     }
-    let known = known_baseline(parts.memory, run, Proof::Baseline).map(|(before, ..)| before);
+    let known =
+        known_baseline(&mut parts.accounts.checks, run, Proof::Baseline).map(|(before, ..)| before);
     let before = match known.or_else(|| state.proofs.baseline.clone()) {
         Some(before) => before,
         None => {
@@ -452,13 +460,13 @@ async fn because_of_new_tests(
 /// # Errors
 /// As [`prove`].
 pub(crate) async fn baseline_of_commits(
-    parts: &mut CheckParts<'_, '_>,
+    parts: &mut Parts<'_>,
     config: &TaskConfig,
     start: &TreeId,
 ) -> anyhow::Result<Option<ProofResult>> {
     let proof = Proof::Baseline;
-    let began = begin(parts.emit, proof);
-    let result = match parts.tree.snapshot(parts.emit) {
+    let began = begin(&mut parts.emit, proof);
+    let result = match parts.tree.snapshot(&mut parts.emit) {
         (Some(raw), before) => {
             let seen = Seen {
                 raw: raw.as_ref(),
@@ -505,7 +513,7 @@ struct Ran {
 /// Runs the checks on another tree in place of the work, then restores the work. The inner error says why they
 /// did not run.
 async fn on_other_tree(
-    parts: &mut CheckParts<'_, '_>,
+    parts: &mut Parts<'_>,
     config: &TaskConfig,
     seen: Seen<'_>,
     proof: Proof,
@@ -515,8 +523,8 @@ async fn on_other_tree(
     let put = other.and_then(|(other, away)| {
         let differing = parts.tree.repo.change().swap_to(raw, &other, &away)?;
         renew_declaring(parts.tree.repo.real().work_tree(), &differing);
-        forget_compiled(parts.tree, differing.iter());
-        Ok(contents(parts.tree, &differing))
+        forget_compiled(&mut parts.tree, differing.iter());
+        Ok(contents(&mut parts.tree, &differing))
     });
     let ran = match &put {
         Ok(_) if proof == Proof::Flake => Some(check_work(parts, config, Some(raw)).await),
@@ -530,21 +538,21 @@ async fn on_other_tree(
     let rewritten = put
         .as_ref()
         .map(|there| {
-            let mut now = contents(parts.tree, there.keys());
+            let mut now = contents(&mut parts.tree, there.keys());
             now.retain(|path, content| there.get(path) != Some(content));
             now
         })
         .unwrap_or_default();
     let left = match (&ran, proof) {
-        (Some(Ok(_)), Proof::Flake) => parts.tree.collect_artifacts(Some(raw), parts.emit).1,
+        (Some(Ok(_)), Proof::Flake) => parts.tree.collect_artifacts(Some(raw), &mut parts.emit).1,
         _ => before.clone(),
     };
     // The work is restored in every case.
     let exempt = parts.tree.exempt();
     let back = parts.tree.repo.change().swap_back(&exempt);
     back.context("`sprag run --resume` tries again to restore the work")?;
-    forget_compiled(parts.tree, put.iter().flat_map(Contents::keys));
-    parts.tree.collect_artifacts(Some(raw), parts.emit);
+    forget_compiled(&mut parts.tree, put.iter().flat_map(Contents::keys));
+    parts.tree.collect_artifacts(Some(raw), &mut parts.emit);
     Ok(match (ran, put) {
         (Some(ran), _) => Ok(Ran {
             verification: ran?,

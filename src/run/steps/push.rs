@@ -11,11 +11,8 @@ use crate::git::{
 };
 use crate::process::Cancel;
 use crate::run::deliver::push_failure::{PushFailure, refused, rescue_of};
-use crate::run::state::emitter::Emitter;
 use crate::run::state::layout::{BUNDLE, RunFile};
-use crate::run::state::parts::CheckParts;
-use crate::run::state::setup::Setup;
-use crate::run::state::work_tree::WorkTree;
+use crate::run::state::parts::Parts;
 use crate::run::steps::moved::{Before, Moved, NotMoved, move_and_verify};
 use crate::settings::TaskConfig;
 use std::time::Duration;
@@ -52,8 +49,8 @@ struct PushState {
 }
 
 /// The parts of a run that a push uses.
-struct Push<'a, 'p, 'e> {
-    parts: &'a mut CheckParts<'p, 'e>,
+struct Push<'a, 'e> {
+    parts: &'a mut Parts<'e>,
     request: &'a PushRequest<'a>,
 }
 
@@ -62,7 +59,7 @@ struct Push<'a, 'p, 'e> {
 /// # Errors
 /// When the run's own state cannot be written.
 pub async fn push_work(
-    parts: &mut CheckParts<'_, '_>,
+    parts: &mut Parts<'_>,
     request: &PushRequest<'_>,
 ) -> anyhow::Result<Option<PushLine>> {
     let Some(head) = parts.tree.repo.base().filter(|head| *head != request.start) else {
@@ -94,43 +91,43 @@ pub async fn push_work(
 }
 
 /// Saves the run's commits in a bundle for a publishing job.
-pub fn keep_for_publish(setup: &Setup, tree: &WorkTree, emit: &mut Emitter<'_>, start: &RevId) {
-    let Some(head) = tree.repo.base().filter(|head| head != start) else {
+pub fn keep_for_publish(parts: &mut Parts<'_>, start: &RevId) {
+    let Some(head) = parts.tree.repo.base().filter(|head| head != start) else {
         return;
     };
-    if let Err(error) = tree
-        .repo
-        .bundle(&setup.run_dir.path(RunFile::Bundle), start, &head)
+    if let Err(error) =
+        parts
+            .tree
+            .repo
+            .bundle(&parts.setup.run_dir.path(RunFile::Bundle), start, &head)
     {
-        emit.warn(format!(
+        parts.emit.warn(format!(
             "the commits could not be saved in a bundle: {error}"
         ));
     }
 }
 
 /// Moves the local branch to the remote's commits, which GitHub has recreated with the same trees.
-pub fn follow_remote(
-    tree: &mut WorkTree,
-    emit: &mut Emitter<'_>,
-    request: &PushRequest<'_>,
-    to: &RevId,
-) {
-    let fetched = tree.repo.fetch_for(request.remote, to, &request.cancel);
+pub fn follow_remote(parts: &mut Parts<'_>, request: &PushRequest<'_>, to: &RevId) {
+    let fetched = parts
+        .tree
+        .repo
+        .fetch_for(request.remote, to, &request.cancel);
     let moved = match fetched {
-        Ok(_) => tree.move_to(to, emit),
+        Ok(_) => parts.tree.move_to(to, &mut parts.emit),
         Err(error) => Ok(Err(error.into())),
     };
     let why = match moved {
-        Ok(Ok(_)) => return tree.arrive(),
+        Ok(Ok(_)) => return parts.tree.arrive(),
         Ok(Err(error)) => error.to_string(),
         Err(error) => format!("{error:#}"),
     };
-    emit.warn(format!(
+    parts.emit.warn(format!(
         "the local branch differs from the remote one: {why}"
     ));
 }
 
-impl Push<'_, '_, '_> {
+impl Push<'_, '_> {
     async fn push_until(
         &mut self,
         state: &mut PushState,

@@ -11,11 +11,9 @@ use crate::process::{
 };
 use crate::run::begin::isolation::Purpose;
 use crate::run::state::directory::RunDir;
-use crate::run::state::emitter::Emitter;
 use crate::run::state::layout::RunFile;
-use crate::run::state::parts::CheckParts;
+use crate::run::state::parts::Parts;
 use crate::run::state::setup::{Setup, interruption};
-use crate::run::state::work_tree::WorkTree;
 use std::ffi::OsString;
 use std::io::Write as _;
 use std::path::Path;
@@ -41,43 +39,40 @@ const LAST_LINES: usize = 15;
 ///
 /// # Errors
 /// When a command fails. No task is started then.
-pub async fn run_setup(
-    setup: &Setup,
-    tree: &mut WorkTree,
-    emit: &mut Emitter<'_>,
-    services: &mut Services,
-) -> Result<Option<Outcome>> {
-    let is_done = setup.run_dir.has(RunFile::SetupDone);
-    let commands = setup.config.setup.iter().filter(|_| !is_done);
+pub async fn run_setup(parts: &mut Parts<'_>, services: &mut Services) -> Result<Option<Outcome>> {
+    let is_done = parts.setup.run_dir.has(RunFile::SetupDone);
+    let commands = parts.setup.config.setup.iter().filter(|_| !is_done);
     let commands = commands.map(|command| (command.clone(), Keeps::Nothing));
-    let named = setup.config.settings.services.iter();
+    let named = parts.setup.config.settings.services.iter();
     let named = named.map(|command| (command.clone(), Keeps::Processes));
     let commands: Vec<(String, Keeps)> = commands.chain(named).collect();
     if commands.is_empty() {
         return Ok(None);
     }
-    let (before, _) = tree.last_snapshot(emit);
-    tree.save_untracked(before.as_deref())?;
-    let env = setup.environment(Purpose::Setup, &[], emit);
-    let work_tree = tree.repo.real().work_tree().to_path_buf();
+    let (before, _) = parts.last_snapshot();
+    parts.tree.save_untracked(before.as_deref())?;
+    let env = parts
+        .setup
+        .environment(Purpose::Setup, &[], &mut parts.emit);
+    let work_tree = parts.tree.repo.real().work_tree().to_path_buf();
     for (command, keeps) in commands {
         let mut left = Services::default();
-        let (exit, said) = run_command(setup, emit, &mut left, &command, &work_tree, &env).await;
+        let (exit, said) = run_command(parts, &mut left, &command, &work_tree, &env).await;
         match keeps {
             Keeps::Processes => services.0.extend(left.0),
             Keeps::Nothing if left.0.is_empty() => {}
             Keeps::Nothing => {
-                emit.warn(format!(
+                parts.emit.warn(format!(
                     "the setup command `{command}` left processes running; they were ended (`services` keeps them)"
                 ));
-                left.end(setup).await;
+                left.end(&parts.setup).await;
             }
         }
-        setup.report_denied_hosts(emit);
-        let violations = setup.violations();
+        parts.setup.report_denied_hosts(&mut parts.emit);
+        let violations = parts.setup.violations();
         if !violations.is_empty() {
             let what = format!("the setup command `{command}`: {}", violations.join("; "));
-            emit.warn(what.clone());
+            parts.emit.warn(what.clone());
             return Ok(Some(Outcome::PolicyViolation { what }));
         }
         match exit {
@@ -85,15 +80,19 @@ pub async fn run_setup(
             Exit::Cancelled(reason) => {
                 return Ok(Some(interruption(reason).outcome()));
             }
-            exit => return Err(failed(setup, &command, &exit, &said)),
+            exit => return Err(failed(&parts.setup, &command, &exit, &said)),
         }
     }
-    tree.collect_artifacts(before.as_deref(), emit);
-    for warning in tree.repo.adopt_setup().map_err(anyhow::Error::from)? {
-        emit.warn(warning);
+    parts
+        .tree
+        .collect_artifacts(before.as_deref(), &mut parts.emit);
+    for warning in parts.tree.repo.adopt_setup().map_err(anyhow::Error::from)? {
+        parts.emit.warn(warning);
     }
-    tree.save_installed(before.as_deref(), emit)?;
-    setup.run_dir.write(RunFile::SetupDone, b"")?;
+    parts
+        .tree
+        .save_installed(before.as_deref(), &mut parts.emit)?;
+    parts.setup.run_dir.write(RunFile::SetupDone, b"")?;
     Ok(None)
 }
 
@@ -110,42 +109,43 @@ enum Keeps {
 /// # Errors
 /// When the run's own state cannot be written.
 pub(super) async fn install_again(
-    parts: &mut CheckParts<'_, '_>,
+    parts: &mut Parts<'_>,
     changed: &[String],
 ) -> anyhow::Result<Option<String>> {
-    let CheckParts {
-        setup, tree, emit, ..
-    } = parts;
-    emit.warn(format!(
+    parts.emit.warn(format!(
         "setup runs again, because what it had installed was changed: {}",
         changed.join(", ")
     ));
-    tree.move_dependencies_away();
-    let (before, _) = tree.snapshot(emit);
-    let env = setup.environment(Purpose::Setup, &[], emit);
-    let work_tree = tree.repo.real().work_tree().to_path_buf();
+    parts.tree.move_dependencies_away();
+    let (before, _) = parts.snapshot();
+    let env = parts
+        .setup
+        .environment(Purpose::Setup, &[], &mut parts.emit);
+    let work_tree = parts.tree.repo.real().work_tree().to_path_buf();
     let mut services = Services::default();
     let mut failed = None;
-    for command in setup.config.setup.clone() {
-        let (exit, said) =
-            run_command(setup, emit, &mut services, &command, &work_tree, &env).await;
+    for command in parts.setup.config.setup.clone() {
+        let (exit, said) = run_command(parts, &mut services, &command, &work_tree, &env).await;
         if !exit.is_success() {
             failed = Some(format!("the setup command `{command}`: {exit}\n{said}"));
             break;
         }
     }
-    services.end(setup).await;
-    tree.collect_artifacts(before.as_deref(), emit);
-    tree.repo.change();
-    tree.save_installed(before.as_deref(), emit)?;
-    tree.record_dependencies()?;
+    services.end(&parts.setup).await;
+    parts
+        .tree
+        .collect_artifacts(before.as_deref(), &mut parts.emit);
+    parts.tree.repo.change();
+    parts
+        .tree
+        .save_installed(before.as_deref(), &mut parts.emit)?;
+    parts.tree.record_dependencies()?;
     Ok(failed)
 }
 
 /// Runs one command. Returns how it ended and the end of its output.
 async fn run_command(
-    setup: &Setup,
-    emit: &mut Emitter<'_>,
+    parts: &mut Parts<'_>,
     services: &mut Services,
     command: &str,
     work_tree: &Path,
@@ -161,15 +161,15 @@ async fn run_command(
             timeout: Some(SETUP_TIMEOUT),
             ..Limits::default()
         },
-        sandbox: setup.isolation.policy(Purpose::Setup),
+        sandbox: parts.setup.isolation.policy(Purpose::Setup),
     };
-    emit.emit(EventKind::SetupStarted {
+    parts.emit.emit(EventKind::SetupStarted {
         command: command.to_owned(),
     });
-    let file = new_log(&setup.run_dir);
-    let mut log = setup.run_dir.log(file).map(CleanLines::new);
+    let file = new_log(&parts.setup.run_dir);
+    let mut log = parts.setup.run_dir.log(file).map(CleanLines::new);
     let mut kept = HeadTail::new(KEPT_HEAD, KEPT_TAIL);
-    let (ended, service) = run_keeping(&spec, &setup.cancel, &mut |_, chunk: &[u8]| {
+    let (ended, service) = run_keeping(&spec, &parts.setup.cancel, &mut |_, chunk: &[u8]| {
         kept.push(chunk);
         if let Ok(to) = &mut log
             && let Err(error) = to.write_all(chunk)
@@ -184,14 +184,16 @@ async fn run_command(
         .and_then(|log| log.finish().and_then(CappedLog::close));
     let path = file.path().into_owned();
     if let Err(error) = &written {
-        emit.warn(format!("the log {path} is incomplete: {error}"));
+        parts
+            .emit
+            .warn(format!("the log {path} is incomplete: {error}"));
     }
-    emit.emit(EventKind::SetupEnded {
+    parts.emit.emit(EventKind::SetupEnded {
         command: command.to_owned(),
         exit: ended.exit.to_string(),
         passed: matches!(ended.exit, Exit::Code(0)),
         elapsed_ms: millis(ended.elapsed),
-        log: setup.run_dir.has(file).then_some(path),
+        log: parts.setup.run_dir.has(file).then_some(path),
     });
     let (head, tail) = kept.into_parts();
     (ended.exit, clean_text(&[head, tail].concat()))

@@ -30,10 +30,10 @@ pub(super) fn violations(
         }
     }
     let has_commits = !run.agent_commits.is_empty();
-    let secrets = raw.map(|raw| secrets_in(&parts.setup, &parts.tree, raw, has_commits));
+    let secrets = raw.map(|raw| secrets_in(parts, raw, has_commits));
     violations.extend(secrets.unwrap_or_default());
     let protected = &run.config.protected_paths;
-    let found = raw.map(|raw| of_work_paths(&parts.setup, &parts.tree, protected, nested, raw));
+    let found = raw.map(|raw| of_work_paths(parts, protected, nested, raw));
     violations.extend(found.unwrap_or_default());
     violations
 }
@@ -70,7 +70,7 @@ fn of_accepted_commit(parts: &Parts<'_>, run: &TaskRun<'_>, id: &RevId) -> Vec<S
     match parts.tree.repo.changed_by(id) {
         Ok(changed) => {
             let protected = &run.config.protected_paths;
-            let found = of_own_commit(&parts.setup, &parts.tree, protected, &changed).into_iter();
+            let found = of_own_commit(parts, protected, &changed).into_iter();
             found
                 .map(|paths| format!("commit {id} by the agent: {paths}"))
                 .collect()

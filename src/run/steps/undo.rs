@@ -8,7 +8,6 @@ use crate::git::{
     RawSnapshot, SwapError, TreeId, TurnReport, display_path, display_paths, holds_ignore_rules,
 };
 use crate::run::state::directory::RunDir;
-use crate::run::state::emitter::Emitter;
 use crate::run::state::layout::RunFile;
 use crate::run::state::parts::Parts;
 use crate::run::state::setup::Setup;
@@ -123,30 +122,24 @@ pub(crate) fn undo_what_may_not_change(
 }
 
 /// Restores the state at the start of the phase.
-pub fn undo(
-    setup: &Setup,
-    tree: &mut WorkTree,
-    emit: &mut Emitter<'_>,
-    run: &TaskRun<'_>,
-    key: TurnKey,
-) -> Observation {
-    let (raw, _) = tree.snapshot(emit);
-    if let (Some(raw), Some(start)) = (raw, phase_start(setup, run, key)) {
-        match restore_from_tree(tree, &raw, &start, |_| false) {
-            Ok(undone) => emit.warn(format!(
+pub fn undo(parts: &mut Parts<'_>, run: &TaskRun<'_>, key: TurnKey) -> Observation {
+    let (raw, _) = parts.snapshot();
+    if let (Some(raw), Some(start)) = (raw, phase_start(&parts.setup, run, key)) {
+        match restore_from_tree(&mut parts.tree, &raw, &start, |_| false) {
+            Ok(undone) => parts.emit.warn(format!(
                 "the last turn of task {} did not pass and was undone: {}",
                 run.task.id,
                 display_paths(&undone)
             )),
-            Err(error) => emit.warn(format!(
+            Err(error) => parts.emit.warn(format!(
                 "the last turn could not be undone: {}",
                 with_causes(&error)
             )),
         }
     }
-    let (raw, after) = tree.snapshot(emit);
+    let (raw, after) = parts.snapshot();
     let raw = raw.as_deref();
-    let tests = raw.map(|raw| tree.check_changes(raw, &run.config).tests);
+    let tests = raw.map(|raw| parts.tree.check_changes(raw, &run.config).tests);
     Observation::Undone {
         after,
         changes: raw.map(changed_paths).unwrap_or_default(),

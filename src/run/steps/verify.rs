@@ -16,7 +16,7 @@ use crate::run::begin::isolation::Purpose;
 use crate::run::merge::merging;
 use crate::run::state::accounts::CheckMemory;
 use crate::run::state::layout::RunFile;
-use crate::run::state::parts::CheckParts;
+use crate::run::state::parts::Parts;
 use crate::run::state::task::TaskRun;
 use crate::run::state::work_tree::WorkTree;
 use crate::run::steps::check_changes::named_at_start;
@@ -34,14 +34,11 @@ const SETUP: &str = "setup";
 ///
 /// # Errors
 /// When the run's own state cannot be written.
-pub async fn verify(
-    parts: &mut CheckParts<'_, '_>,
-    run: &mut TaskRun<'_>,
-) -> anyhow::Result<Observation> {
-    let (raw_before, before) = parts.tree.as_checked_out(parts.emit)?;
+pub async fn verify(parts: &mut Parts<'_>, run: &mut TaskRun<'_>) -> anyhow::Result<Observation> {
+    let (raw_before, before) = parts.tree.as_checked_out(&mut parts.emit)?;
     let recalled = before
         .tree()
-        .and_then(|now| parts.memory.recall(now, &run.config))
+        .and_then(|now| parts.accounts.checks.recall(now, &run.config))
         .cloned();
     // A recalled result applies to exactly the tree that it was looked up by.
     let (verification, raw_after, after) = match recalled {
@@ -54,17 +51,23 @@ pub async fn verify(
         None => {
             let raw_before = raw_before.as_deref();
             let config = &run.config;
-            as_checks_leave_it(parts.tree, raw_before)?;
+            as_checks_leave_it(&mut parts.tree, raw_before)?;
             let verification = check_work(parts, config, raw_before).await?;
             if verification.verdict == Verdict::Aborted {
                 let by = parts.setup.interruption().unwrap_or(Interruption::Deadline);
                 return Ok(Observation::interrupted(by));
             }
-            let (raw_after, after) = parts.tree.collect_artifacts(raw_before, parts.emit);
+            let (raw_after, after) = parts.tree.collect_artifacts(raw_before, &mut parts.emit);
             (verification, raw_after, after)
         }
     };
-    judge(parts.memory, run, &before, &after, &verification);
+    judge(
+        &mut parts.accounts.checks,
+        run,
+        &before,
+        &after,
+        &verification,
+    );
     let changes = |raw| parts.tree.check_changes(raw, &run.config).tests;
     let tests = raw_after.as_deref().map(changes).unwrap_or_default();
     let is_asked = run.config.settings.signals != SignalPolicy::Off;
@@ -78,7 +81,7 @@ pub async fn verify(
     Ok(Observation::Verified(Arc::new(VerificationEnded {
         failed: verification.failed(),
         reported: reported(
-            parts.tree,
+            &mut parts.tree,
             raw_before.as_deref(),
             &run.config,
             &verification,
@@ -99,11 +102,7 @@ pub async fn verify(
 }
 
 /// Hints about the failures of a verification.
-fn hints(
-    parts: &CheckParts<'_, '_>,
-    raw: Option<&RawSnapshot>,
-    verification: &Verification,
-) -> Vec<String> {
+fn hints(parts: &Parts<'_>, raw: Option<&RawSnapshot>, verification: &Verification) -> Vec<String> {
     let mut hints = verification.hints();
     let changed = raw.map(RawSnapshot::dirty_paths).unwrap_or_default();
     let mut changed = changed.iter().map(|path| display_path(path));
@@ -171,7 +170,7 @@ fn altered(before: &RawSnapshot, after: &RawSnapshot) -> Vec<String> {
 /// # Errors
 /// When the run's own state cannot be written.
 pub(crate) async fn check_work(
-    parts: &mut CheckParts<'_, '_>,
+    parts: &mut Parts<'_>,
     config: &TaskConfig,
     before: Option<&RawSnapshot>,
 ) -> anyhow::Result<Verification> {
@@ -209,7 +208,7 @@ pub(crate) async fn check_work(
 /// # Errors
 /// When the run's own state cannot be written, or HEAD cannot be moved.
 pub async fn run_checks(
-    parts: &mut CheckParts<'_, '_>,
+    parts: &mut Parts<'_>,
     config: &TaskConfig,
     before: Option<&RawSnapshot>,
 ) -> anyhow::Result<Verification> {
@@ -251,16 +250,17 @@ fn unmoved(error: GitError) -> anyhow::Error {
 }
 
 async fn run_all(
-    parts: &mut CheckParts<'_, '_>,
+    parts: &mut Parts<'_>,
     config: &TaskConfig,
     before: Option<&RawSnapshot>,
 ) -> anyhow::Result<Verification> {
     parts.tree.save_untracked(before)?;
     let are_as_made = parts.tree.changed_dependencies(false).is_empty();
-    let mut env = parts
-        .setup
-        .environment(Purpose::Check, &config.settings.verify_env, parts.emit);
-    if parts.memory.rebuilds {
+    let mut env =
+        parts
+            .setup
+            .environment(Purpose::Check, &config.settings.verify_env, &mut parts.emit);
+    if parts.accounts.checks.rebuilds {
         let own = env.iter().position(|(name, _)| name == "MAKEFLAGS");
         let mut flags = OsString::from("-B ");
         flags.extend(own.map(|at| env.swap_remove(at).1));
@@ -289,12 +289,12 @@ async fn run_all(
         work_tree: parts.tree.repo.real().work_tree(),
         env: &env,
         sandbox: parts.setup.isolation.policy(Purpose::Check),
-        own_home: &parts.memory.own_home,
+        own_home: &parts.accounts.checks.own_home,
         cancel: &parts.setup.cancel,
         run_dir: parts.setup.run_dir.root(),
         log: |number, check| RunFile::CheckLog(number, check).path().into_owned(),
         redactor: &parts.setup.redactor,
-        matchers: &parts.memory.matchers,
+        matchers: &parts.accounts.checks.matchers,
         directories: &directories,
     };
     let mut on_progress = |progress: Progress<'_>| match progress {
@@ -324,11 +324,11 @@ async fn run_all(
     let ran = checks::run_checks(
         &config.checks,
         &around,
-        &mut parts.memory.begun,
+        &mut parts.accounts.checks.begun,
         &mut on_progress,
     )
     .await;
-    parts.setup.report_denied_hosts(parts.emit);
+    parts.setup.report_denied_hosts(&mut parts.emit);
     if let Some(refusal) = parts.setup.isolation.refusal(&ran.failing_output) {
         parts.emit.warn(refusal);
     }
@@ -340,10 +340,10 @@ async fn run_all(
 
 /// Loads the problem matchers that the checks name, as they were when the run first read them. A copy is
 /// saved, so that neither the agent's commits nor a resume change them.
-fn load_matchers(parts: &mut CheckParts<'_, '_>, config: &TaskConfig) -> anyhow::Result<()> {
+fn load_matchers(parts: &mut Parts<'_>, config: &TaskConfig) -> anyhow::Result<()> {
     let named = config.checks.iter();
     for file in named.filter_map(|check| check.problem_matcher.clone()) {
-        if parts.memory.matchers.contains_key(&file) {
+        if parts.accounts.checks.matchers.contains_key(&file) {
             continue;
         }
         let digest = blake3::hash(file.as_bytes()).to_hex();
@@ -367,7 +367,7 @@ fn load_matchers(parts: &mut CheckParts<'_, '_>, config: &TaskConfig) -> anyhow:
         for warning in read.warnings {
             parts.emit.warn(warning);
         }
-        parts.memory.matchers.insert(file, read.matchers);
+        parts.accounts.checks.matchers.insert(file, read.matchers);
     }
     Ok(())
 }

@@ -215,7 +215,7 @@ impl Integration<'_, '_> {
         let done = tasks.filter(|(task, _)| is_done(task.id.as_str()));
         let checks: Vec<&TaskConfig> = done.map(|(_, start)| &start.config).collect();
         let before = &mut self.before;
-        move_and_verify_with_reruns(&mut self.parts.for_checks(), head, before, &checks).await
+        move_and_verify_with_reruns(self.parts, head, before, &checks).await
     }
 
     /// Emits the end of a task and its commits on the branch.
