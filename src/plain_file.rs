@@ -1,13 +1,21 @@
 //! Opens files in places where other processes may write.
 
 use rustix::fs::{Mode, OFlags};
-use std::fs::{File, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _};
 use std::os::unix::fs::OpenOptionsExt as _;
-use std::path::{Component, Path};
+use std::path::{Component, Path, PathBuf};
 
 /// How many bytes are read at once at most.
 const ROOM: u64 = 64 * 1024;
+
+/// What a directory has, sorted; nothing if it cannot be read.
+pub(crate) fn entries(directory: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
+    paths.sort();
+    paths
+}
 
 /// The content of a regular file, without following a link and without blocking on a pipe.
 ///

@@ -1,4 +1,4 @@
-//! Reads what is at each path of the work tree without following links, and hashes files in parallel.
+//! Reads what is at each path of the work tree without following links.
 
 use crate::git::bytes::as_path;
 use crate::plain_file;
@@ -7,10 +7,7 @@ use std::fs::Metadata;
 use std::io::{self, Read, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
-use std::panic::resume_unwind;
 use std::path::Path;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread;
 
 pub(crate) type Digest = [u8; 32];
 
@@ -77,48 +74,13 @@ pub(crate) fn directories_of(path: &[u8]) -> impl Iterator<Item = &[u8]> {
     std::iter::once(b"".as_slice()).chain(slashes.map(|(at, _)| &path[..at]))
 }
 
-/// Inspects every path below `top` in parallel.
+/// Inspects every path below `top`.
 pub(crate) fn inspect_all(top: &Path, paths: &[&[u8]]) -> Vec<OnDisk> {
-    let workers = match paths.len() {
-        // Finding the number of processors reads several system files, which does not pay off here.
-        0..4 => 1,
-        _ => thread::available_parallelism()
-            .map_or(1, usize::from)
-            .min(8),
-    };
-    let read_up_to = largest_read(top, paths);
-    let inspector = || PathInspector {
-        read_up_to,
+    let mut inspector = PathInspector {
+        read_up_to: largest_read(top, paths),
         ..PathInspector::new(top)
     };
-    if workers < 2 {
-        let mut looker = inspector();
-        return paths.iter().map(|path| looker.inspect(path)).collect();
-    }
-    let next = AtomicUsize::new(0);
-    let work = || {
-        let mut looker = inspector();
-        let mut seen = Vec::new();
-        loop {
-            let at = next.fetch_add(1, Ordering::Relaxed);
-            let Some(path) = paths.get(at) else {
-                return seen;
-            };
-            seen.push((at, looker.inspect(path)));
-        }
-    };
-    let mut found: Vec<(usize, OnDisk)> = thread::scope(|scope| {
-        let start = |_| thread::Builder::new().spawn_scoped(scope, work).ok();
-        let handles: Vec<_> = (1..workers).filter_map(start).collect();
-        // This thread works, too, so that no other is needed.
-        let mut found = work();
-        for handle in handles {
-            found.extend(handle.join().unwrap_or_else(|panic| resume_unwind(panic)));
-        }
-        found
-    });
-    found.sort_unstable_by_key(|(at, _)| *at);
-    found.into_iter().map(|(_, on_disk)| on_disk).collect()
+    paths.iter().map(|path| inspector.inspect(path)).collect()
 }
 
 /// The length of the largest file that is read. Smaller files are preferred, and files of one length are all read

@@ -1,5 +1,6 @@
 //! Keeps the start and the end of a stream of any length.
 
+use crate::process::clean_text;
 use std::collections::VecDeque;
 
 /// The last bytes of a stream.
@@ -110,6 +111,12 @@ impl HeadTail {
     /// whole stream.
     pub fn into_parts(self) -> (Vec<u8>, Vec<u8>) {
         (self.head, self.tail.into_bytes())
+    }
+
+    /// Both as plain text.
+    pub fn into_text(self) -> String {
+        let (head, tail) = self.into_parts();
+        clean_text(&[head, tail].concat())
     }
 }
 

@@ -28,10 +28,6 @@ use crate::sandbox::{self, Launch, Policy, Report};
 const BUSY_TRIES: u32 = 10;
 const BUSY_PAUSE: Duration = Duration::from_millis(20);
 
-/// Pipes larger than the default of 64 KiB let a child continue while its output is processed.
-#[cfg(target_os = "linux")]
-const PIPE_SIZE: usize = 1 << 20;
-
 /// A child that was started.
 pub(super) struct Started {
     pub(super) child: Child,
@@ -112,7 +108,6 @@ fn try_start(spec: &CommandSpec) -> io::Result<Started> {
         Ok((child, origin))
     });
     let (child, registration) = launched?;
-    widen(&child);
     Ok(Started {
         child,
         registration,
@@ -179,22 +174,6 @@ fn birth(pid: i32) -> Proc {
         state: State::Running,
     };
     host::find(pid).unwrap_or(unseen)
-}
-
-/// Enlarges the buffers of the output pipes, if the system allows it.
-fn widen(child: &Child) {
-    #[cfg(target_os = "linux")]
-    {
-        use rustix::pipe::fcntl_setpipe_size;
-        if let Some(pipe) = &child.stdout {
-            let _ = fcntl_setpipe_size(pipe, PIPE_SIZE);
-        }
-        if let Some(pipe) = &child.stderr {
-            let _ = fcntl_setpipe_size(pipe, PIPE_SIZE);
-        }
-    }
-    #[cfg(not(target_os = "linux"))]
-    let _ = child;
 }
 
 /// Finds the reason behind an error code: a missing program, a missing interpreter and a missing working

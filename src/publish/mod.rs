@@ -358,7 +358,7 @@ impl Job<'_> {
         let mut push = match &taken.at {
             Some(at) if !taken.fits && is_there(at) => run.done(at.clone()),
             _ if taken.fits => run.push().await,
-            _ => run.moved(),
+            _ => run.moved().await,
         };
         if self.request.delivery.via_api {
             emit.warn("the commits are pushed without GitHub's signature: `sprag publish` does not create commits through the API");

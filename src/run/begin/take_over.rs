@@ -41,8 +41,8 @@ pub(crate) fn take_over(ready: &mut Ready) -> Result<Option<String>> {
     // A state that cannot be read is reported by the run.
     let mut look = || repo.snapshot(&exempt).ok();
     if let Some(strange) = changed_since_orderly_end(&place.run_dir, &mut look) {
-        let error = Error::config(format!("the run cannot be resumed: {}", strange.what()))
-            .hint(strange.remedy());
+        let error = Error::config(format!("the run cannot be resumed: {}", strange.what))
+            .hint(strange.remedy);
         let file = prepared.book.file.as_ref();
         return Err(
             if file.is_some_and(|file| prepared.book.is_otherwise_in(&file.path)) {

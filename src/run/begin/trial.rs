@@ -9,11 +9,11 @@ use crate::git::{self, Real};
 use crate::print::print;
 use crate::process::environment::environment;
 use crate::process::{
-    Cancel, CancelReason, CommandSpec, Exit, HeadTail, Input, Limits, clean_text, listen, run,
-    until_one_fails,
+    Cancel, CancelReason, CommandSpec, Exit, HeadTail, Input, Limits, listen, run, until_one_fails,
 };
 use crate::run::begin::isolation::{Isolation, Purpose, Scope, isolation, with_temporary};
 use crate::run::begin::prepare::{config_file, directory};
+use crate::run::begin::start::runtime;
 use crate::run::state::past_runs::{holding, remember_tried};
 use crate::run::state::setup::by_proxy;
 use crate::settings::args::Common;
@@ -65,10 +65,7 @@ impl Trial<'_> {
     /// # Errors
     /// When the configuration cannot be used, or when a required level of the sandbox is not available.
     pub fn run(&self) -> Result<std::result::Result<Vec<String>, CancelReason>> {
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()
-            .map_err(anyhow::Error::from)?;
+        let runtime = runtime()?;
         let untracked = || {
             git::untracked_files(self.real).map_err(|error| Error::environment(error.to_string()))
         };
@@ -240,8 +237,7 @@ impl Running<'_> {
         if let Exit::Cancelled(reason) = ended.exit {
             return Err(reason);
         }
-        let (head, tail) = kept.into_parts();
-        let said = clean_text(&[head, tail].concat());
+        let said = kept.into_text();
         let took = format!("{:.1}s", ended.elapsed.as_secs_f64());
         Ok((ended.exit, said, took))
     }

@@ -40,7 +40,7 @@ pub(crate) fn end(
     save_orderly_end(&parts.setup, &mut parts.tree, &mut parts.emit);
     name_check_artifacts(parts);
     keep_commits(parts);
-    let head = match parts.tree.last_snapshot(&mut parts.emit).1 {
+    let head = match parts.last_snapshot().1 {
         Snapshot::Known(known) => match &known.head {
             Head::At(id) => Some(id.0.clone()),
             Head::Unborn => None,
@@ -105,7 +105,7 @@ fn keep_commits(parts: &mut Parts<'_>) {
 
 /// Warns about files that only setup commands and checks created. A run never commits them.
 fn name_check_artifacts(parts: &mut Parts<'_>) {
-    let (Some(raw), _) = parts.tree.last_snapshot(&mut parts.emit) else {
+    let (Some(raw), _) = parts.last_snapshot() else {
         return;
     };
     if raw.check_artifacts.is_empty() {

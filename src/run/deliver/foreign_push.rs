@@ -4,9 +4,9 @@
 use crate::domain::event::{ClosedPull, PushLine};
 use crate::domain::snapshot::RevId;
 use crate::domain::text::count;
-use crate::git::{BranchName, PushOutcome, PushSpec, RETRY_PAUSES, Remote, RemoteError, Repo};
+use crate::git::{BranchName, PushSpec, RETRY_PAUSES, Remote, Repo};
 use crate::process::Cancel;
-use crate::run::deliver::push_failure::{PushFailure, refused, rescued};
+use crate::run::deliver::push_failure::{self, PushEnd, PushFailure, push_patiently};
 
 /// A push of another job's commits.
 pub struct ForeignPush<'a> {
@@ -34,46 +34,26 @@ impl ForeignPush<'_> {
     /// Pushes the commits to their branch, or to a separate one if that fails.
     pub async fn push(&self) -> PushLine {
         if let Some(closed) = self.closed {
-            return self.kept(&PushFailure::here(closed.why()));
+            return self.kept(&PushFailure::here(closed.why())).await;
         }
-        let mut pauses = RETRY_PAUSES.iter();
         let spec = PushSpec {
             branch: self.branch.clone(),
             new: self.head.clone(),
             expected: self.expected.clone(),
         };
-        let failure = loop {
-            break match self.repo.push(self.remote, &spec, self.cancel) {
-                Ok(PushOutcome::Pushed { head }) => return self.done(head),
-                Ok(PushOutcome::UpToDate) => return self.done(self.head.clone()),
-                Ok(PushOutcome::Moved { now: None }) => {
-                    PushFailure::here("the branch is gone from the remote")
-                }
-                Ok(PushOutcome::Moved { .. }) | Err(RemoteError::NotFastForward { .. }) => {
-                    return self.moved();
-                }
-                Ok(PushOutcome::Refused(refusal)) => refused(refusal.kind, &refusal.words),
-                Ok(PushOutcome::Transient { words }) => match pauses.next() {
-                    Some(pause) => {
-                        tokio::select! {
-                            () = tokio::time::sleep(*pause) => continue,
-                            _ = self.cancel.cancelled() => PushFailure::everywhere(words),
-                        }
-                    }
-                    None => PushFailure::everywhere(words),
-                },
-                Err(error) => PushFailure::everywhere(error.to_string()),
-            };
-        };
-        self.kept(&failure)
+        let pushed = push_patiently(self.repo, self.remote, &spec, &RETRY_PAUSES, self.cancel);
+        match pushed.await {
+            PushEnd::Pushed(head) => self.done(head),
+            PushEnd::Moved(_) => self.moved().await,
+            PushEnd::Failed(failure) => self.kept(&failure).await,
+        }
     }
 
     /// Pushes the commits to a separate branch, because the remote branch has moved.
-    pub fn moved(&self) -> PushLine {
+    pub async fn moved(&self) -> PushLine {
         let moved = "the branch has moved, and this job runs no code of the project, so it cannot verify the work on top of the new commits";
-        self.kept(&PushFailure::here(
-            self.closed.map_or(moved, ClosedPull::why),
-        ))
+        let why = self.closed.map_or(moved, ClosedPull::why);
+        self.kept(&PushFailure::here(why)).await
     }
 
     /// The result of a successful push.
@@ -85,11 +65,15 @@ impl ForeignPush<'_> {
         }
     }
 
-    fn kept(&self, failure: &PushFailure) -> PushLine {
-        let elsewhere = failure
-            .elsewhere
-            .then(|| rescued(self.repo, self.remote, self.run_id, &self.head, self.cancel));
-        match elsewhere.flatten() {
+    async fn kept(&self, failure: &PushFailure) -> PushLine {
+        let (repo, remote) = (self.repo, self.remote);
+        let mut rescued = None;
+        if failure.elsewhere {
+            let (head, cancel) = (&self.head, self.cancel);
+            rescued =
+                push_failure::rescued(repo, remote, self.run_id, head, &RETRY_PAUSES, cancel).await;
+        }
+        match rescued {
             Some((name, head)) => PushLine {
                 head: Some(head.0),
                 rescue: Some(name),

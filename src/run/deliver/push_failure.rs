@@ -1,8 +1,9 @@
-//! Why a push failed, and the rescue branch for work that its own branch does not accept.
+//! A push to the end: its retries, why it failed, and the rescue branch for work that its own branch does not accept.
 
 use crate::domain::snapshot::RevId;
-use crate::git::{BranchName, PushOutcome, PushSpec, RefusalKind, Remote, Repo};
+use crate::git::{BranchName, PushOutcome, PushSpec, RefusalKind, Remote, RemoteError, Repo};
 use crate::process::Cancel;
+use std::time::Duration;
 
 /// Why the branch did not accept the work.
 pub(crate) struct PushFailure {
@@ -25,33 +26,75 @@ impl PushFailure {
     }
 }
 
-/// The push of work to its rescue branch, which must not exist yet.
-pub(crate) fn rescue_of(run_id: &str, work: &RevId) -> PushSpec {
-    PushSpec {
-        branch: BranchName::rescue(run_id),
-        new: work.clone(),
-        expected: None,
+/// How a push has ended.
+pub(crate) enum PushEnd {
+    /// The branch is at this commit.
+    Pushed(RevId),
+    /// Somebody else has moved the branch to this commit.
+    Moved(RevId),
+    Failed(PushFailure),
+}
+
+/// Pushes, and retries after transient failures, as often as there are pauses.
+pub(crate) async fn push_patiently(
+    repo: &Repo,
+    remote: &Remote,
+    spec: &PushSpec,
+    pauses: &[Duration],
+    cancel: &Cancel,
+) -> PushEnd {
+    let mut pauses = pauses.iter();
+    loop {
+        let outcome = repo.push(remote, spec, cancel);
+        let passes = match &outcome {
+            Ok(PushOutcome::Transient { .. }) => true,
+            Ok(PushOutcome::Refused(refusal)) => refusal.kind == RefusalKind::Locked,
+            _ => false,
+        };
+        if let Some(pause) = pauses.next().filter(|_| passes) {
+            tokio::select! {
+                () = tokio::time::sleep(*pause) => continue,
+                _ = cancel.cancelled() => {}
+            }
+        }
+        return match outcome {
+            Ok(PushOutcome::Pushed { head }) => PushEnd::Pushed(head),
+            Ok(PushOutcome::UpToDate) => PushEnd::Pushed(spec.new.clone()),
+            Ok(PushOutcome::Moved { now: Some(now) })
+            | Err(RemoteError::NotFastForward { expected: now, .. }) => PushEnd::Moved(now),
+            Ok(PushOutcome::Moved { now: None }) => {
+                PushEnd::Failed(PushFailure::here("the branch is gone from the remote"))
+            }
+            Ok(PushOutcome::Refused(refusal)) => {
+                PushEnd::Failed(refused(refusal.kind, &refusal.words))
+            }
+            Ok(PushOutcome::Transient { words }) => PushEnd::Failed(PushFailure::everywhere(words)),
+            Err(error) => PushEnd::Failed(PushFailure::everywhere(error.to_string())),
+        };
     }
 }
 
-/// Pushes work to its rescue branch. Returns the name and head of that branch.
-pub(crate) fn rescued(
+/// Pushes work to its rescue branch, which must not exist yet. Returns the name and head of that branch.
+pub(crate) async fn rescued(
     repo: &Repo,
     remote: &Remote,
     run_id: &str,
     work: &RevId,
+    pauses: &[Duration],
     cancel: &Cancel,
 ) -> Option<(String, RevId)> {
-    let spec = rescue_of(run_id, work);
-    let name = spec.branch.short().to_owned();
-    match repo.push(remote, &spec, cancel) {
-        Ok(PushOutcome::Pushed { head }) => Some((name, head)),
-        Ok(PushOutcome::UpToDate) => Some((name, work.clone())),
-        _ => None,
+    let spec = PushSpec {
+        branch: BranchName::rescue(run_id),
+        new: work.clone(),
+        expected: None,
+    };
+    match push_patiently(repo, remote, &spec, pauses, cancel).await {
+        PushEnd::Pushed(head) => Some((spec.branch.short().to_owned(), head)),
+        PushEnd::Moved(_) | PushEnd::Failed(_) => None,
     }
 }
 
-pub(crate) fn refused(kind: RefusalKind, words: &str) -> PushFailure {
+fn refused(kind: RefusalKind, words: &str) -> PushFailure {
     let (why, elsewhere) = match kind {
         RefusalKind::Protected if words.contains("verified signatures") => (
             "the branch takes signed commits only (`commit-via: api` lets GitHub sign them)",

@@ -3,9 +3,8 @@
 use crate::plain_file;
 use crate::report::html::{SOURCE_BYTES, SOURCES_BYTES, Source, SourceKind, Sources};
 use crate::run::state::layout::{Folder, RunFile};
-use std::fs;
 use std::io::{self, Read as _, Seek as _, SeekFrom};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// The files to show, up to the size limit of a report. Unreadable files are left out, so this cannot
 /// fail.
@@ -17,7 +16,7 @@ pub fn sources(run_dir: &Path) -> Sources {
         (SourceKind::Log, Folder::Checks),
         (SourceKind::Transcript, Folder::Turns),
     ] {
-        let found = files_in(&run_dir.join(folder.name()));
+        let found = plain_file::entries(&run_dir.join(folder.name()));
         files.extend(found.into_iter().map(|path| (kind, path)));
     }
     let mut left = SOURCES_BYTES;
@@ -40,13 +39,6 @@ pub fn sources(run_dir: &Path) -> Sources {
         });
     }
     sources
-}
-
-fn files_in(directory: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
-    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
-    paths.sort();
-    paths
 }
 
 /// The start of a file, or the end of a log, because that is where failures are.

@@ -35,7 +35,7 @@ pub(crate) async fn save_or_remove(
         return;
     };
     let has_landed = status.is_complete() && matches!(delivered, Delivered::Not | Delivered::Done);
-    let (raw, _) = parts.tree.snapshot(&mut parts.emit);
+    let (raw, _) = parts.snapshot();
     let dirty = raw.filter(|raw| !raw.changes.is_empty());
     let base = parts.tree.repo.base();
     let has_commits = base != parts.setup.start_commit() && delivered != Delivered::Done;

@@ -220,44 +220,30 @@ impl RunFile<'_> {
     /// program decides, and files made from values without secrets. In all other files secrets are
     /// redacted.
     pub fn is_exact(self) -> bool {
-        match self {
+        matches!(
+            self,
             Self::Manifest
-            | Self::Landing
-            | Self::Move
-            | Self::Plan
-            | Self::Request
-            | Self::StartCommit
-            | Self::TurnMark
-            | Self::PhaseStart
-            | Self::CheckArtifacts
-            | Self::BeforeChecks
-            | Self::Uncommitted
-            | Self::OriginalTests
-            | Self::SetupDone
-            | Self::OrderlyEnd
-            | Self::OnGithub
-            | Self::Matcher(_)
-            | Self::Picture(..)
-            | Self::Report(Format::Json)
-            | Self::Bundle
-            | Self::Ended
-            | Self::Finished => true,
-            Self::History
-            | Self::EventRecord
-            | Self::FinalMessage
-            | Self::Session
-            | Self::Answer
-            | Self::Notes
-            | Self::Prompt(_)
-            | Self::TurnMessage(_)
-            | Self::Patch(_)
-            | Self::Report(_)
-            | Self::Commits
-            | Self::Events
-            | Self::Transcript(..)
-            | Self::SetupLog(_)
-            | Self::CheckLog(..) => false,
-        }
+                | Self::Landing
+                | Self::Move
+                | Self::Plan
+                | Self::Request
+                | Self::StartCommit
+                | Self::TurnMark
+                | Self::PhaseStart
+                | Self::CheckArtifacts
+                | Self::BeforeChecks
+                | Self::Uncommitted
+                | Self::OriginalTests
+                | Self::SetupDone
+                | Self::OrderlyEnd
+                | Self::OnGithub
+                | Self::Matcher(_)
+                | Self::Picture(..)
+                | Self::Report(Format::Json)
+                | Self::Bundle
+                | Self::Ended
+                | Self::Finished
+        )
     }
 
     /// Path, durability and time of writing.

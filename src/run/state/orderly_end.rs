@@ -55,29 +55,11 @@ pub fn save_orderly_end(setup: &Setup, tree: &mut WorkTree, emit: &mut Emitter<'
 
 /// Why a run cannot be resumed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Difference {
-    /// HEAD is elsewhere now.
-    Head(String),
-    /// Files have changes that the run did not leave there.
-    Files(String),
-}
-
-impl Difference {
+pub struct Difference {
     /// The difference in words.
-    pub fn what(&self) -> &str {
-        let (Self::Head(what) | Self::Files(what)) = self;
-        what
-    }
-
+    pub what: String,
     /// What to do about it.
-    pub const fn remedy(&self) -> &'static str {
-        match self {
-            Self::Head(_) => {
-                "start a new run here, or go back to where the run ended and resume it"
-            }
-            Self::Files(_) => "undo that, or commit or stash the changes and start a new run",
-        }
-    }
+    pub remedy: &'static str,
 }
 
 /// Why the run cannot be resumed: HEAD or files changed since it ended. A killed run has saved no state,
@@ -110,7 +92,8 @@ impl OrderlyEnd {
         let (then, is) = (place(&self.known), place(&now.known));
         if then != is {
             let what = format!("the run ended with {then}, and now it is {is}");
-            return Some(Difference::Head(what));
+            let remedy = "start a new run here, or go back to where the run ended and resume it";
+            return Some(Difference { what, remedy });
         }
         let left: BTreeMap<&Vec<u8>, Option<&Content>> = (self.dirty.iter().enumerate())
             .map(|(place, path)| (path, self.contents.get(place)))
@@ -133,9 +116,10 @@ impl OrderlyEnd {
         let shown: Vec<String> = foreign.into_iter().take(SHOWN).collect();
         (!shown.is_empty()).then(|| {
             let shown = shown.join("\n  ");
-            Difference::Files(format!(
-                "files were changed since the run ended:\n  {shown}{more}"
-            ))
+            Difference {
+                what: format!("files were changed since the run ended:\n  {shown}{more}"),
+                remedy: "undo that, or commit or stash the changes and start a new run",
+            }
         })
     }
 }

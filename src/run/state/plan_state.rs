@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 const REHEARSED: usize = 25;
 
 /// The largest plan that can have been read at the start, in bytes.
-const PLAN_LIMIT: u64 = 1 << 20;
+pub(crate) const PLAN_LIMIT: u64 = 1 << 20;
 
 /// The file that a plan came from.
 #[derive(Debug, Clone, PartialEq, Eq)]

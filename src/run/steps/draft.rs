@@ -17,6 +17,7 @@ use crate::run::state::directory::write_atomically;
 use crate::run::state::layout::RunFile;
 use crate::run::state::parts::Parts;
 use crate::run::state::pictures::names;
+use crate::run::state::plan_state::PLAN_LIMIT;
 use crate::run::state::setup::interruption;
 use crate::run::state::task::{TaskRun, TaskStart};
 use crate::run::steps::agent_end::AgentEnd;
@@ -38,9 +39,6 @@ const NAME: &str = "plan.yaml";
 
 /// Directories for a plan without a given path: the first that exists, else the first.
 const DIRECTORIES: [&str; 2] = [".sprag/plans", "plans"];
-
-/// The largest plan, in bytes, that is read.
-const PLAN_LIMIT: u64 = 1 << 20;
 
 /// Lets the agent draft a plan, validates it and writes it.
 ///
@@ -182,7 +180,7 @@ async fn turn(
     turn: u32,
     text: String,
 ) -> anyhow::Result<Result<Turn, Transient>> {
-    let (_, before) = parts.tree.snapshot(&mut parts.emit);
+    let (_, before) = parts.snapshot();
     let mark = parts.tree.repo.mark_turn()?;
     let prompt = keep_prompt(parts, text)?;
     let turn_number = prompt.number;
@@ -199,7 +197,7 @@ async fn turn(
     };
     let end = run_agent_with_its_files(parts, run, &name, prompt).await?;
     let inspected = parts.tree.repo.change().inspect_turn(&mark)?;
-    let (raw, after) = parts.tree.snapshot(&mut parts.emit);
+    let (raw, after) = parts.snapshot();
     let drafts = drafts_of(parts, &end, raw.as_deref());
     undo(parts, run, raw.as_deref(), &before)?;
     for warning in &inspected.warnings {

@@ -49,7 +49,7 @@ pub(crate) fn hold_protected(
             "changes of protected paths could not be removed: {why:#}"
         ));
     }
-    (parts.tree.snapshot(&mut parts.emit), taken.ok())
+    (parts.snapshot(), taken.ok())
 }
 
 fn taken_out(

@@ -172,9 +172,7 @@ fn refusal(hook: Hook<'_>, exit: &Exit, output: HeadTail) -> Observation {
         Hook::PreCommit => ("pre-commit", false),
         Hook::CommitMsg { .. } => ("commit-msg", true),
     };
-    let (head, tail) = output.into_parts();
-    let output = clean_text(&[head, tail].concat());
-    let output = match output.trim() {
+    let output = match output.into_text().trim() {
         "" => String::new(),
         output => format!(":\n{output}"),
     };

@@ -3,12 +3,13 @@
 
 use crate::domain::checks::uncommitted::may_be_needed;
 use crate::git::remove_tree;
+use crate::plain_file::entries;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// The most changed packages that are named.
 const NAMED: usize = 20;
@@ -219,11 +220,4 @@ fn add_all(hasher: &mut blake3::Hasher, directory: &Path) {
 
 fn is_directory(path: &Path) -> bool {
     path.symlink_metadata().is_ok_and(|meta| meta.is_dir())
-}
-
-fn entries(directory: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
-    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
-    paths.sort();
-    paths
 }

@@ -153,7 +153,7 @@ async fn verify_moved(
             continue;
         }
         seen.push(config);
-        let (raw, _) = parts.tree.last_snapshot(&mut parts.emit);
+        let (raw, _) = parts.last_snapshot();
         let verification = run_checks(parts, config, raw.as_deref()).await?;
         parts
             .tree

@@ -3,12 +3,10 @@
 use crate::domain::snapshot::Snapshot;
 use crate::run::state::directory::write_atomically;
 use crate::run::state::emitter::Emitter;
+use crate::run::state::plan_state::PLAN_LIMIT;
 use crate::run::state::work_tree::{SnapshotPair, WorkTree};
 use std::fs::{self, Permissions};
 use std::path::{Path, PathBuf};
-
-/// The largest plan that can have been read at the start, in bytes.
-const PLAN_LIMIT: u64 = 1 << 20;
 
 /// The plan file in the work tree before a turn.
 #[derive(Debug)]

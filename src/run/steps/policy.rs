@@ -9,6 +9,7 @@ use crate::git::{
     display_path,
 };
 use crate::run::state::parts::Parts;
+use crate::run::state::plan_state::PLAN_LIMIT;
 use crate::run::state::work_tree::{WorkTree, head_of};
 use crate::secrets::redact::tokens_in;
 use std::collections::HashMap;
@@ -16,8 +17,6 @@ use std::io::Read as _;
 
 const CHUNK: usize = 64 * 1024;
 const FILE: u32 = 0o100_644;
-/// The largest plan that can have been read at the start, in bytes.
-const PLAN_LIMIT: u64 = 1 << 20;
 /// How much of a file is searched for tokens, in bytes.
 const TOKEN_LIMIT: usize = 1 << 20;
 /// How many tokens of a file are looked up in the base.

@@ -86,7 +86,7 @@ pub(crate) fn write_prompt(
     let state = &run.journal.state;
     let mut status = unchanged_status(state.current.as_ref(), &state.changes);
     if matches!(purpose, TurnPurpose::Nudge { .. })
-        && let (Some(raw), _) = parts.tree.last_snapshot(&mut parts.emit)
+        && let (Some(raw), _) = parts.last_snapshot()
         && let Some(written) = parts.tree.ignored_work(&raw)
     {
         status = format!("{status}; {written}");
@@ -229,7 +229,7 @@ fn diff(parts: &mut Parts<'_>) -> Diff {
             )
         }
         None => {
-            let (raw, _) = parts.tree.last_snapshot(&mut parts.emit);
+            let (raw, _) = parts.last_snapshot();
             let Some(raw) = raw else {
                 return Diff::default();
             };

@@ -39,7 +39,7 @@ pub async fn prove(
     proof: Proof,
 ) -> anyhow::Result<Observation> {
     let began = begin(&mut parts.emit, proof);
-    let fingerprint = parts.tree.last_snapshot(&mut parts.emit).1.tree().cloned();
+    let fingerprint = parts.last_snapshot().1.tree().cloned();
     // A merge starts from a tree with conflict markers, which cannot be a baseline.
     let known = known_baseline(&mut parts.accounts.checks, run, proof)
         .filter(|_| parts.tree.merging.is_none());
@@ -121,7 +121,7 @@ async fn on_its_tree(
     proof: Proof,
 ) -> anyhow::Result<Option<Found>> {
     let unknown = |why: String| Ok(Some((ProofResult::Unknown { why }, Arc::default(), None)));
-    let (raw, before) = parts.tree.snapshot(&mut parts.emit);
+    let (raw, before) = parts.snapshot();
     let Some(raw) = raw else {
         return unknown("the work tree could not be read".into());
     };
@@ -466,7 +466,7 @@ pub(crate) async fn baseline_of_commits(
 ) -> anyhow::Result<Option<ProofResult>> {
     let proof = Proof::Baseline;
     let began = begin(&mut parts.emit, proof);
-    let result = match parts.tree.snapshot(&mut parts.emit) {
+    let result = match parts.snapshot() {
         (Some(raw), before) => {
             let seen = Seen {
                 raw: raw.as_ref(),

@@ -5,12 +5,9 @@ use crate::domain::event::{ClosedPull, PushLine, RebasedLine};
 use crate::domain::outcome::short;
 use crate::domain::snapshot::RevId;
 use crate::domain::text::count;
-use crate::git::{
-    BranchName, PushOutcome, PushSpec, Rebased, Refusal, RefusalKind, Remote, RemoteError,
-    Rewritten,
-};
+use crate::git::{BranchName, PushSpec, Rebased, Remote, Rewritten};
 use crate::process::Cancel;
-use crate::run::deliver::push_failure::{PushFailure, refused, rescue_of};
+use crate::run::deliver::push_failure::{PushEnd, PushFailure, push_patiently, rescued};
 use crate::run::state::layout::{BUNDLE, RunFile};
 use crate::run::state::parts::Parts;
 use crate::run::steps::moved::{Before, Moved, NotMoved, move_and_verify};
@@ -139,20 +136,9 @@ impl Push<'_, '_> {
                 expected: state.expected.clone(),
             };
             let now = match self.pushed(&spec).await {
-                Ok(PushOutcome::Pushed { head }) => return Ok(Ok(head)),
-                Ok(PushOutcome::UpToDate) => return Ok(Ok(state.head.clone())),
-                Ok(PushOutcome::Moved { now: Some(now) }) => now,
-                Ok(PushOutcome::Moved { now: None }) => {
-                    return Ok(Err(PushFailure::here("the branch is gone from the remote")));
-                }
-                Ok(PushOutcome::Refused(refusal)) => {
-                    return Ok(Err(refused(refusal.kind, &refusal.words)));
-                }
-                Ok(PushOutcome::Transient { words }) => {
-                    return Ok(Err(PushFailure::everywhere(words)));
-                }
-                Err(RemoteError::NotFastForward { expected, .. }) => expected,
-                Err(error) => return Ok(Err(PushFailure::everywhere(error.to_string()))),
+                PushEnd::Pushed(head) => return Ok(Ok(head)),
+                PushEnd::Moved(now) => now,
+                PushEnd::Failed(failure) => return Ok(Err(failure)),
             };
             if state.moves == REBASES {
                 let why = format!("the branch moved {} times during the push", REBASES + 1);
@@ -165,28 +151,9 @@ impl Push<'_, '_> {
         }
     }
 
-    /// Pushes, and retries after transient failures.
-    async fn pushed(&self, spec: &PushSpec) -> Result<PushOutcome, RemoteError> {
-        let mut pauses = self.request.pauses.iter();
-        loop {
-            let outcome =
-                self.parts
-                    .tree
-                    .repo
-                    .push(self.request.remote, spec, &self.request.cancel)?;
-            let passes = match &outcome {
-                PushOutcome::Transient { .. } => true,
-                PushOutcome::Refused(Refusal { kind, .. }) => *kind == RefusalKind::Locked,
-                _ => false,
-            };
-            let Some(pause) = pauses.next().filter(|_| passes) else {
-                return Ok(outcome);
-            };
-            tokio::select! {
-                () = tokio::time::sleep(*pause) => {}
-                _ = self.request.cancel.cancelled() => return Ok(outcome),
-            }
-        }
+    async fn pushed(&self, spec: &PushSpec) -> PushEnd {
+        let (repo, request) = (&self.parts.tree.repo, self.request);
+        push_patiently(repo, request.remote, spec, request.pauses, &request.cancel).await
     }
 
     /// Rebases the work onto the branch's new commits and verifies it there.
@@ -265,15 +232,19 @@ impl Push<'_, '_> {
             ..PushLine::default()
         };
         if failure.elsewhere {
-            let spec = rescue_of(&self.parts.setup.run_id, &state.head);
-            let there = match self.pushed(&spec).await {
-                Ok(PushOutcome::Pushed { head }) => Some(head),
-                Ok(PushOutcome::UpToDate) => Some(state.head.clone()),
-                _ => None,
-            };
-            if let Some(head) = there {
+            let (repo, request) = (&self.parts.tree.repo, self.request);
+            let (run_id, pauses) = (&self.parts.setup.run_id, request.pauses);
+            let rescued = rescued(
+                repo,
+                request.remote,
+                run_id,
+                &state.head,
+                pauses,
+                &request.cancel,
+            );
+            if let Some((name, head)) = rescued.await {
                 line.head = Some(head.0);
-                line.rescue = Some(spec.branch.short().to_owned());
+                line.rescue = Some(name);
                 return line;
             }
         }

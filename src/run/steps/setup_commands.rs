@@ -6,8 +6,8 @@ use crate::domain::event::EventKind;
 use crate::domain::outcome::Outcome;
 use crate::error::{Error, Result};
 use crate::process::{
-    CappedLog, CleanLines, CommandSpec, Exit, HeadTail, Input, Limits, Service, clean_text,
-    run_keeping, until_one_fails,
+    CappedLog, CleanLines, CommandSpec, Exit, HeadTail, Input, Limits, Service, run_keeping,
+    until_one_fails,
 };
 use crate::run::begin::isolation::Purpose;
 use crate::run::state::directory::RunDir;
@@ -195,8 +195,7 @@ async fn run_command(
         elapsed_ms: millis(ended.elapsed),
         log: parts.setup.run_dir.has(file).then_some(path),
     });
-    let (head, tail) = kept.into_parts();
-    (ended.exit, clean_text(&[head, tail].concat()))
+    (ended.exit, kept.into_text())
 }
 
 /// The first log that no earlier process of the run has written.

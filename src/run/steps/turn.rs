@@ -151,7 +151,7 @@ fn record_start(
     run: &mut TaskRun<'_>,
     key: TurnKey,
 ) -> anyhow::Result<TurnStart> {
-    let (found, now) = parts.tree.last_snapshot(&mut parts.emit);
+    let (found, now) = parts.last_snapshot();
     let nested = found.map_or_else(Vec::new, |raw| raw.nested.clone());
     run.journal.observe(Observation::TurnStarted {
         before: now.clone(),
@@ -184,7 +184,7 @@ fn take_work(
     let mut inspected = inspect(parts, start.mark);
     let is_inspected = inspected.is_ok();
     let undone = undo_what_may_not_change(parts, run, key, inspected.as_mut().ok());
-    let mut seen = parts.tree.snapshot(&mut parts.emit);
+    let mut seen = parts.snapshot();
     let mut held = None;
     if end.cancelled.is_none() {
         (seen, held) = hold_protected(parts, run, number, seen);
@@ -385,9 +385,7 @@ async fn call_agent(
         prompt: prompt.name.clone(),
     });
     let mut end = run_agent_with_its_files(parts, run, &name, prompt).await?;
-    if end.may_have_lost_its_session()
-        && parts.tree.snapshot(&mut parts.emit).1.same_as(before) == Some(true)
-    {
+    if end.may_have_lost_its_session() && parts.snapshot().1.same_as(before) == Some(true) {
         run.session = None;
         let prompt = write_prompt(parts, run, key, purpose, false)?;
         number = prompt.number;

@@ -10,7 +10,6 @@ use crate::plain_file;
 use crate::run::steps::installed::Installed;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
-use std::fs;
 use std::io::Read as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
@@ -332,7 +331,7 @@ fn below(path: &Path, files: &mut Vec<PathBuf>) {
     if meta.is_file() {
         files.push(path.to_path_buf());
     } else if meta.is_dir() {
-        for inside in sorted(path) {
+        for inside in plain_file::entries(path) {
             let name = inside.file_name().unwrap_or_default().to_string_lossy();
             let is_cache = name.starts_with('.') || name == "__pycache__" || name == "node_modules";
             if !is_cache && files.len() < MAX_FILES {
@@ -340,11 +339,4 @@ fn below(path: &Path, files: &mut Vec<PathBuf>) {
             }
         }
     }
-}
-
-fn sorted(directory: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
-    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
-    paths.sort();
-    paths
 }

@@ -38,7 +38,7 @@ pub(crate) fn keep_phase_start(parts: &mut Parts<'_>, run: &TaskRun<'_>, key: Tu
     if !may_be_undone || phase_start(&parts.setup, run, key).is_some() {
         return;
     }
-    let (raw, _) = parts.tree.last_snapshot(&mut parts.emit);
+    let (raw, _) = parts.last_snapshot();
     let Some(raw) = raw else { return };
     let kept = match parts.tree.repo.write_snapshot_tree(&raw) {
         Ok(tree) => parts.setup.run_dir.write_json(
@@ -75,7 +75,7 @@ pub(crate) fn undo_what_may_not_change(
     let Some(start) = phase_start(&parts.setup, run, key) else {
         return Vec::new();
     };
-    let (raw, _) = parts.tree.snapshot(&mut parts.emit);
+    let (raw, _) = parts.snapshot();
     let Some(raw) = raw else { return Vec::new() };
     let began = run.journal.state.phase_start.as_ref();
     let is_unchanged = began.and_then(|began| began.tree()) == Some(raw.fingerprint());

@@ -12,6 +12,7 @@ use crate::domain::summary::TaskSummary;
 use crate::git::{BranchName, CommitLine, Remote, Repo, display_path};
 use crate::github::actions_environment::ActionsEnvironment;
 use crate::github::lookup;
+use crate::plain_file;
 use crate::run::begin::run_plan::RunPlan;
 use crate::run::state::layout::{MANIFEST, SUMMARY};
 use crate::run::state::parts::Parts;
@@ -21,7 +22,6 @@ use crate::run::steps::identity::identity_of_commits;
 use crate::run::steps::plan_name;
 use crate::settings::TaskConfig;
 use std::collections::{BTreeMap, HashMap};
-use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The result of one job.
@@ -416,12 +416,8 @@ impl<'r, 'e> ShardReader<'r, 'e> {
 /// The run directory, or else the subdirectories, because artifacts of several jobs lie side by side.
 fn directories(path: &Path) -> Vec<PathBuf> {
     let below = || -> Vec<PathBuf> {
-        let entries = fs::read_dir(path).into_iter().flatten().flatten();
-        let mut below: Vec<PathBuf> = entries
-            .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()))
-            .map(|entry| entry.path())
-            .collect();
-        below.sort();
+        let mut below = plain_file::entries(path);
+        below.retain(|path| path.symlink_metadata().is_ok_and(|meta| meta.is_dir()));
         below
     };
     // A run that was killed has no summary.
