@@ -1,6 +1,6 @@
 //! Keeps the start and the end of a stream of any length.
 
-use crate::process::clean_text;
+use crate::process::text::clean_text;
 use std::collections::VecDeque;
 
 /// The last bytes of a stream.

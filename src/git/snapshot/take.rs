@@ -14,30 +14,14 @@ use crate::git::snapshot::index_list::Layout;
 use crate::git::snapshot::listing::{GITLINK, Listed, RawDiff, Recorded, SYMLINK, Status};
 use crate::git::snapshot::unreadable::without_committed_files;
 use std::collections::{BTreeMap, BTreeSet};
-use std::panic::resume_unwind;
 use std::path::Path;
 use std::sync::Arc;
-use std::thread;
 
 /// GitHub refuses a push with a larger file. In bytes.
 const MAX_PUSHED_FILE_BYTES: u64 = 100 << 20;
 
 /// Maximum size in bytes of a `.gitmodules` file.
 const GITMODULES_LIMIT: u64 = 1 << 20;
-
-/// The results of the queries that run in parallel.
-struct Listings {
-    status: Status,
-    beside: ShortQueries,
-}
-
-/// The queries that are short compared with the status.
-struct ShortQueries {
-    head: HeadState,
-    layout: Arc<Layout>,
-    staged: Result<Arc<Vec<RawDiff>>, GitError>,
-    stray_rules: bool,
-}
 
 impl Repo {
     /// Takes a snapshot. Writes only the stat data of the private index, and repairs what keeps git from
@@ -84,13 +68,15 @@ impl Repo {
     }
 
     fn take_snapshot(&self, exempt: &Exempt) -> Result<RawSnapshot, GitError> {
-        let Listings { status, beside } = self.listings()?;
-        let ShortQueries { head, layout, .. } = beside;
+        let status = self.status(&self.private.index())?;
+        let layout = self.layout()?;
+        let head = self.head_state()?;
+        let staged = self.staged();
         let mut warnings = status.warnings.clone();
-        if let Err(error @ GitError::HeldBySpecialFiles { .. }) = beside.staged {
+        if let Err(error @ GitError::HeldBySpecialFiles { .. }) = staged {
             return Err(error);
         }
-        let staged = beside.staged.unwrap_or_else(|error| {
+        let staged = staged.unwrap_or_else(|error| {
             warnings.push(format!("the repository's index cannot be read: {error}"));
             Arc::default()
         });
@@ -100,7 +86,8 @@ impl Repo {
             .map(|diff| diff.path.clone())
             .collect();
         let committed = self.agent_tree(&head)?;
-        let newly_ignored = self.newly_ignored(&status, &layout, beside.stray_rules)?;
+        let has_stray_rules = self.has_stray_rules(&layout);
+        let newly_ignored = self.newly_ignored(&status, &layout, has_stray_rules)?;
         let unreadable = self.unreadable_directories(&status);
         let Status {
             listed,
@@ -143,32 +130,6 @@ impl Repo {
         raw.known.tree = self.fingerprint_of(&raw);
         raw.known.dirty = self.is_dirty(&head, exempt, &raw)?;
         Ok(raw)
-    }
-
-    fn listings(&self) -> Result<Listings, GitError> {
-        thread::scope(|scope| {
-            let beside = thread::Builder::new().spawn_scoped(scope, || self.beside_status());
-            let status = self.status(&self.private.index());
-            let beside = match beside {
-                Ok(beside) => beside.join().unwrap_or_else(|panic| resume_unwind(panic)),
-                // No more threads are allowed.
-                Err(_) => self.beside_status(),
-            };
-            Ok(Listings {
-                status: status?,
-                beside: beside?,
-            })
-        })
-    }
-
-    fn beside_status(&self) -> Result<ShortQueries, GitError> {
-        let layout = self.layout()?;
-        Ok(ShortQueries {
-            head: self.head_state()?,
-            staged: self.staged(),
-            stray_rules: self.has_stray_rules(&layout),
-            layout,
-        })
     }
 
     fn agent_tree(&self, head: &HeadState) -> Result<Vec<RawDiff>, GitError> {

@@ -12,7 +12,6 @@ use crate::http::{Client, Network, TransportError};
 use crate::report::buffered_output::Time;
 use crate::report::otlp::{Origin, Parent, Telemetry};
 use crate::report::wire::WireEvent;
-use crate::run::begin::start::runtime;
 use crate::secrets::redact::Redactor;
 use http_body_util::Full;
 use hyper::body::Bytes;
@@ -119,7 +118,10 @@ impl Exporter {
             Time::Short => self.limit.min(CANCELLED_EXPORT_TIMEOUT),
             Time::Enough => self.limit,
         };
-        let runtime = match runtime() {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build();
+        let runtime = match runtime {
             Ok(runtime) => runtime,
             Err(error) => return vec![format!("OpenTelemetry: {error}")],
         };
