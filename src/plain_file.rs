@@ -101,8 +101,8 @@ mod tests {
     #[test]
     fn a_file_below_a_directory_is_not_reached_through_a_link() {
         let top = tempfile::tempdir().unwrap();
-        std::fs::create_dir(top.path().join("d")).unwrap();
-        std::fs::write(top.path().join("d/f"), "x").unwrap();
+        fs::create_dir(top.path().join("d")).unwrap();
+        fs::write(top.path().join("d/f"), "x").unwrap();
         symlink("d", top.path().join("l")).unwrap();
         symlink("f", top.path().join("d/l")).unwrap();
         symlink("/proc/self", top.path().join("d/p")).unwrap();

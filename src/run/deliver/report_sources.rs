@@ -58,6 +58,7 @@ fn read(path: &Path, kind: SourceKind, most: usize) -> io::Result<(String, bool)
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
 
     #[test]
     fn files_are_read_in_order_within_the_budget_and_links_are_not_followed() {
