@@ -4,10 +4,10 @@ use crate::domain::attempt::Observation;
 use crate::domain::commit_message::without_own_trailers;
 use crate::error::{Error, Result};
 use crate::git::{Hook, RawSnapshot, Repo, Staged};
-use crate::process::{CommandSpec, Exit, HeadTail, Input, Limits, clean_text, find_program, run};
+use crate::process::{CommandSpec, Exit, HeadTail, Input, Limits, find_program, run};
 use crate::run::begin::isolation::Purpose;
 use crate::run::state::parts::Parts;
-use crate::run::state::setup::interruption;
+use crate::run::state::setup::{Setup, interruption};
 use crate::run::state::task::TaskRun;
 use std::time::Duration;
 
