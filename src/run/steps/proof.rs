@@ -41,8 +41,8 @@ pub async fn prove(
     let began = begin(&mut parts.emit, proof);
     let fingerprint = parts.last_snapshot().1.tree().cloned();
     // A merge starts from a tree with conflict markers, which cannot be a baseline.
-    let known = known_baseline(&mut parts.accounts.checks, run, proof)
-        .filter(|_| parts.tree.merging.is_none());
+    let known =
+        known_baseline(&parts.accounts.checks, run, proof).filter(|_| parts.tree.merging.is_none());
     let result = match known {
         Some(known) => Some(known),
         None => on_its_tree(parts, run, proof).await?,
@@ -196,8 +196,8 @@ async fn on_tree_of(
     let other = match proof {
         Proof::OldTests => return on_old_tests(parts, config, seen, changes).await,
         Proof::Flake => parts.tree.repo.write_snapshot_tree(raw).map_err(Into::into),
-        Proof::Baseline => Ok(start_of(&mut parts.tree)),
-        Proof::NewTests => with_new_tests(&mut parts.tree, raw, changes),
+        Proof::Baseline => Ok(start_of(&parts.tree)),
+        Proof::NewTests => with_new_tests(&parts.tree, raw, changes),
     };
     let other = other.map(|other| (other, ExtraPaths::new()));
     on_other_tree(parts, config, seen, proof, other).await
@@ -330,7 +330,7 @@ async fn on_old_tree(
     kept: &BTreeSet<Vec<u8>>,
     keeps_new: bool,
 ) -> anyhow::Result<Result<Ran, String>> {
-    let other = old_tree(&mut parts.tree, seen.raw, changes, kept, keeps_new);
+    let other = old_tree(&parts.tree, seen.raw, changes, kept, keeps_new);
     let other = other.map(|other| (other, changes.away.clone()));
     on_other_tree(parts, config, seen, Proof::OldTests, other).await
 }
@@ -439,7 +439,7 @@ async fn because_of_new_tests(
         return Ok(Some((own, reported, None)));
     }
     let known =
-        known_baseline(&mut parts.accounts.checks, run, Proof::Baseline).map(|(before, ..)| before);
+        known_baseline(&parts.accounts.checks, run, Proof::Baseline).map(|(before, ..)| before);
     let before = match known.or_else(|| state.proofs.baseline.clone()) {
         Some(before) => before,
         None => {
@@ -523,8 +523,8 @@ async fn on_other_tree(
     let put = other.and_then(|(other, away)| {
         let differing = parts.tree.repo.change().swap_to(raw, &other, &away)?;
         renew_declaring(parts.tree.repo.real().work_tree(), &differing);
-        forget_compiled(&mut parts.tree, differing.iter());
-        Ok(contents(&mut parts.tree, &differing))
+        forget_compiled(&parts.tree, differing.iter());
+        Ok(contents(&parts.tree, &differing))
     });
     let ran = match &put {
         Ok(_) if proof == Proof::Flake => Some(check_work(parts, config, Some(raw)).await),
@@ -538,7 +538,7 @@ async fn on_other_tree(
     let rewritten = put
         .as_ref()
         .map(|there| {
-            let mut now = contents(&mut parts.tree, there.keys());
+            let mut now = contents(&parts.tree, there.keys());
             now.retain(|path, content| there.get(path) != Some(content));
             now
         })
@@ -551,7 +551,7 @@ async fn on_other_tree(
     let exempt = parts.tree.exempt();
     let back = parts.tree.repo.change().swap_back(&exempt);
     back.context("`sprag run --resume` tries again to restore the work")?;
-    forget_compiled(&mut parts.tree, put.iter().flat_map(Contents::keys));
+    forget_compiled(&parts.tree, put.iter().flat_map(Contents::keys));
     parts.tree.collect_artifacts(Some(raw), &mut parts.emit);
     Ok(match (ran, put) {
         (Some(ran), _) => Ok(Ran {

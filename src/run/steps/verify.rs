@@ -81,7 +81,7 @@ pub async fn verify(parts: &mut Parts<'_>, run: &mut TaskRun<'_>) -> anyhow::Res
     Ok(Observation::Verified(Arc::new(VerificationEnded {
         failed: verification.failed(),
         reported: reported(
-            &mut parts.tree,
+            &parts.tree,
             raw_before.as_deref(),
             &run.config,
             &verification,
