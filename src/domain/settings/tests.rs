@@ -342,6 +342,7 @@ fn every_key_takes_a_value_and_sets_nothing_else() {
                 _ => "model: m".to_owned(),
             },
             _ if key.name == "sandbox_write" => "/a".to_owned(),
+            _ if key.name == "branch" => "a/{slug}".to_owned(),
             _ => "A_B".to_owned(),
         };
         let mut settings = Settings::default();
