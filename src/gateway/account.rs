@@ -211,8 +211,11 @@ impl Request {
             so_far.usage
         } else {
             let is_untold = is_whole && so_far.usage.tokens_in.is_none();
-            let longest = longest_response(provider, &self.model);
-            let received = if is_untold { longest } else { 0 };
+            let received = if is_untold {
+                longest_response(provider, &self.model)
+            } else {
+                0
+            };
             meter.at_least(self.sent, received, provider, &self.model)
         };
         self.count(&usage);

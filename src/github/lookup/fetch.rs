@@ -207,12 +207,12 @@ impl EventLookup<'_> {
     pub async fn pictures(&self, text: &str, request: &mut RunRequest) {
         let server = request.context.place.server_url.clone();
         for (count, address) in picture::addresses(text).into_iter().enumerate() {
-            let fetched = match () {
-                () if count >= picture::MAX_PICTURES => Err("there are more than eight".to_owned()),
-                () if !picture::is_on_github(&address, &server) => {
-                    Err("it is not on a host of GitHub".to_owned())
-                }
-                () => self.picture(&address).await,
+            let fetched = if count >= picture::MAX_PICTURES {
+                Err("there are more than eight".to_owned())
+            } else if picture::is_on_github(&address, &server) {
+                self.picture(&address).await
+            } else {
+                Err("it is not on a host of GitHub".to_owned())
             };
             match fetched {
                 Ok(bytes) => request.pictures.push(bytes),

@@ -21,18 +21,28 @@ pub(crate) fn decide_servers(
     request: Option<&RunRequest>,
 ) -> Result<()> {
     let declared = std::mem::take(&mut prepared.run.mcp);
-    let request = request.filter(|request| request.is_pull && !declared.is_empty());
-    let Some(request) = request else {
-        prepared.run.mcp = declared;
-        return warn_of_others(prepared);
-    };
     // A fork's configuration is that of the default branch already.
-    if request.context.report_only {
-        prepared.run.mcp = declared;
-        return warn_of_others(prepared);
-    }
-    let base = request.base_ref.as_deref().unwrap_or_default();
-    let trusted = of_branch(context, args, prepared, base)?;
+    let of_head = |request: &&RunRequest| request.is_pull && !request.context.report_only;
+    prepared.run.mcp = match request.filter(of_head) {
+        Some(request) if !declared.is_empty() => {
+            let base = request.base_ref.as_deref().unwrap_or_default();
+            let trusted = of_branch(context, args, prepared, base)?;
+            warn_of_ignored(prepared, &declared, &trusted, base);
+            trusted
+        }
+        _ => declared,
+    };
+    warn_of_others(prepared);
+    Ok(())
+}
+
+/// Warns of the servers of the head that its base does not declare.
+fn warn_of_ignored(
+    prepared: &mut Prepared,
+    declared: &[McpServer],
+    trusted: &[McpServer],
+    base: &str,
+) {
     let ignored: Vec<&str> = declared
         .iter()
         .filter(|server| !trusted.contains(server))
@@ -44,8 +54,6 @@ pub(crate) fn decide_servers(
             ignored.join(", ")
         ));
     }
-    prepared.run.mcp = trusted;
-    warn_of_others(prepared)
 }
 
 /// The servers in the configuration of a branch. A file outside of the work tree is nobody's head.
@@ -73,7 +81,7 @@ fn of_branch(
 }
 
 /// Warns of agents that get no servers.
-fn warn_of_others(prepared: &mut Prepared) -> Result<()> {
+fn warn_of_others(prepared: &mut Prepared) {
     let without = |agent: &Agent| match agent {
         Agent::Builtin(_) | Agent::Cli(CliAgent::Command { .. }) => true,
         Agent::Cli(_) => false,
@@ -83,5 +91,4 @@ fn warn_of_others(prepared: &mut Prepared) -> Result<()> {
         let warning = "the built-in agent and `agent_command` get no MCP servers";
         prepared.warnings.push(warning.into());
     }
-    Ok(())
 }
