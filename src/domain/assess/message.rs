@@ -101,8 +101,7 @@ pub fn error_at_end(text: &str) -> Option<&str> {
     }
     let last = text.trim_end().lines().next_back()?.trim();
     let marked = Marked::new(normalise(last));
-    let (class, _) = marked.decide();
-    (class == MessageClass::Error && !marked.says_done()).then_some(last)
+    (marked.is_error() && !marked.says_done()).then_some(last)
 }
 
 /// The `FAILED:` report at the beginning of a final message. A message whose beginning was cut has none. The

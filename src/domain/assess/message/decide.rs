@@ -278,14 +278,19 @@ impl Marked {
             .any(|(k, v)| k == key && v.contains(value))
     }
 
+    /// Whether the message is an error. No other class is asked for, so that few cues are compiled.
+    pub(super) fn is_error(&self) -> bool {
+        self.error().is_some()
+    }
+
     fn error(&self) -> Verdict {
         if self.all.iter().any(|s| s.narrative()) {
             return None;
         }
         let shape = self.at(&self.head, |s| s.error_shape());
         let notice = self.at(&self.head, |s| s.error_notice());
-        let plain = self.all.iter().all(|s| !s.done() && !s.intent());
-        let is = (!shape.is_empty() && (plain || !notice.is_empty()))
+        let plain = || self.all.iter().all(|s| !s.done() && !s.intent());
+        let is = (!shape.is_empty() && (!notice.is_empty() || plain()))
             || (!notice.is_empty()
                 && self.short()
                 && self.all.iter().all(|s| !s.done() || s.error_notice()));
