@@ -6,7 +6,7 @@ use crate::checks::counts::{Counts, optional_number, sum};
 use crate::checks::diagnostic::{Location, Output, Severity, Sink, below, number};
 use regex::{Captures, Regex};
 use std::collections::BTreeMap;
-use std::sync::{PoisonError, RwLock};
+use std::sync::{Mutex, PoisonError};
 
 /// The lines below the line of a finding, by regular expressions.
 pub(in crate::checks) struct Below {
@@ -24,41 +24,18 @@ pub(super) const NEVER: &str = r"[^\s\S]";
 /// The maximum number of lines below a finding that belong to it.
 const REACH: usize = 60;
 
-/// The compiled expressions of a tool. An invalid one is left out.
-struct Compiled {
-    lines: Vec<Regex>,
-    /// Those of [`Below`], in their order.
-    below: Vec<Regex>,
-    summary: Vec<Regex>,
-    /// Those of [`Tool::around`].
-    around: Vec<Regex>,
+/// The expressions, each of which is compiled once. An invalid one is left out.
+fn compiled(sources: &[&'static str]) -> Vec<&'static Regex> {
+    static ALL: Mutex<BTreeMap<&str, Option<&Regex>>> = Mutex::new(BTreeMap::new());
+    let mut all = ALL.lock().unwrap_or_else(PoisonError::into_inner);
+    let compile = |source| Some(&*Box::leak(Box::new(Regex::new(source).ok()?)));
+    let known = sources
+        .iter()
+        .filter_map(|&source| *all.entry(source).or_insert_with(|| compile(source)));
+    known.collect()
 }
 
-/// The expressions of a tool, compiled once.
-fn compiled(tool: &Tool) -> &'static Compiled {
-    static ALL: RwLock<BTreeMap<&str, &Compiled>> = RwLock::new(BTreeMap::new());
-    let all = ALL.read().unwrap_or_else(PoisonError::into_inner);
-    if let Some(known) = all.get(tool.name) {
-        return known;
-    }
-    drop(all);
-    let compile = |sources: &[&str]| {
-        let compiled = sources.iter().map(|source| Regex::new(source));
-        compiled.filter_map(Result::ok).collect()
-    };
-    let of = tool.below.as_ref();
-    let around = tool.around.map(|(start, end)| [start, end]);
-    let new: &'static Compiled = Box::leak(Box::new(Compiled {
-        lines: compile(tool.lines),
-        below: of.map_or(Vec::new(), |of| compile(&[of.until, of.frame, of.noise])),
-        summary: compile(tool.summary),
-        around: around.map_or(Vec::new(), |around| compile(&around)),
-    }));
-    let mut all = ALL.write().unwrap_or_else(PoisonError::into_inner);
-    all.entry(tool.name).or_insert(new)
-}
-
-fn first<'t>(expressions: &[Regex], line: &'t str) -> Option<Captures<'t>> {
+fn first<'t>(expressions: &[&Regex], line: &'t str) -> Option<Captures<'t>> {
     expressions
         .iter()
         .find_map(|expression| expression.captures(line))
@@ -69,15 +46,23 @@ pub(super) fn read(tool: &Tool, output: Output<'_>, sink: &mut Sink<'_>) {
     if tool.lines.is_empty() {
         return;
     }
-    let compiled = compiled(tool);
+    let expressions = compiled(tool.lines);
+    let below = tool.below.as_ref();
+    let below = below.map(|of| compiled(&[of.until, of.frame, of.noise]));
     for (at, line) in output.lines.iter().enumerate() {
-        if let Some(found) = first(&compiled.lines, line) {
-            finding(compiled, output.lines, at, &found, sink);
+        if let Some(found) = first(&expressions, line) {
+            finding(below.as_deref(), output.lines, at, &found, sink);
         }
     }
 }
 
-fn finding(tool: &Compiled, lines: &[&str], at: usize, found: &Captures<'_>, sink: &mut Sink<'_>) {
+fn finding(
+    expressions: Option<&[&Regex]>,
+    lines: &[&str],
+    at: usize,
+    found: &Captures<'_>,
+    sink: &mut Sink<'_>,
+) {
     let named = |name: &str| part(found, name);
     let (test, listed) = (named("test"), named("listed"));
     if !listed.is_empty() {
@@ -86,7 +71,7 @@ fn finding(tool: &Compiled, lines: &[&str], at: usize, found: &Captures<'_>, sin
     let mut said = vec![named("text").trim()];
     let mut place = location(found);
     let mut end = at + 1;
-    if let [until, frame, noise] = tool.below.as_slice() {
+    if let Some([until, frame, noise]) = expressions {
         let block = below(lines, at, REACH, |line| !until.is_match(line));
         // The list of failures at the end repeats the names of the tests.
         if block.iter().all(|line| line.is_empty()) && !test.is_empty() {
@@ -154,13 +139,10 @@ fn severity(word: &str) -> Severity {
 /// The sum of the summaries of a tool, with the groups `total`, `passed`, `failed`, `errors` and `skipped`. A number
 /// that no summary states is unknown, and an empty group is zero. A run that began and has no end has crashed.
 pub(super) fn counts(tool: &Tool, lines: &[&str]) -> Option<Counts> {
-    let compiled = compiled(tool);
+    let summary = compiled(tool.summary);
     let (mut passed, mut failed) = (None, None);
     let (mut is_seen, mut is_broken) = (false, false);
-    for found in lines
-        .iter()
-        .filter_map(|line| first(&compiled.summary, line))
-    {
+    for found in lines.iter().filter_map(|line| first(&summary, line)) {
         is_seen = true;
         let told = |name: &str| {
             let digits = found.name(name)?.as_str();
@@ -183,9 +165,9 @@ pub(super) fn counts(tool: &Tool, lines: &[&str]) -> Option<Counts> {
         }
     }
     let number = |of: &Regex| lines.iter().filter(|line| of.is_match(line)).count();
-    let is_open = || match compiled.around.as_slice() {
-        [start, end] => number(start) > number(end),
-        _ => false,
+    let is_open = || {
+        let around = tool.around.map(|(start, end)| compiled(&[start, end]));
+        matches!(around.as_deref(), Some([start, end]) if number(start) > number(end))
     };
     is_seen.then(|| {
         if is_broken || is_open() || [passed, failed].contains(&Some(None)) {
