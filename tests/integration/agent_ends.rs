@@ -94,7 +94,7 @@ fn a_missing_program_is_named_with_its_remedy() {
         "{}",
         run.stdout
     );
-    assert_eq!((retries(&run), project.checks()), (&json!(0), 0));
+    assert_eq!((retries(&run), project.checks()), (&json!(0), 1));
     assert_untouched(&project, &head);
 }
 
@@ -123,7 +123,7 @@ fn a_refused_login_ends_the_run() {
     )
     .expect(4);
     assert_eq!(project.calls(), 1);
-    assert_eq!((retries(&run), project.checks()), (&json!(0), 0));
+    assert_eq!((retries(&run), project.checks()), (&json!(0), 1));
     assert_eq!(assessments(&run), ["agent_unavailable"]);
     let message = run.task(0)["message"].as_str().unwrap();
     assert!(
@@ -191,7 +191,7 @@ fn a_crash_without_changes_is_a_failed_attempt() {
         let agent = format!("test $N = 1 && {end}; echo fixed > a.txt; echo Done.");
         let run = run(&project, &agent, &[]).expect(0);
         assert_eq!(assessments(&run), ["agent_crashed", "changed"], "{end}");
-        assert_eq!((retries(&run), project.checks()), (&json!(1), 1), "{end}");
+        assert_eq!((retries(&run), project.checks()), (&json!(1), 2), "{end}");
         assert_eq!(run.task(0)["turns"][0]["exit"], exit);
         assert!(
             project
@@ -209,7 +209,7 @@ fn what_a_crash_left_is_kept_and_told() {
     let agent = "case $N in 1) echo half > half.txt; kill -9 $$ ;; *) test -e half.txt && echo fixed > a.txt; echo Done. ;; esac";
     let run = run(&project, agent, &[]).expect(0);
     assert_eq!(assessments(&run), ["agent_crashed", "changed"]);
-    assert_eq!(project.checks(), 1, "half-work is not verified");
+    assert_eq!(project.checks(), 2, "half-work is not verified");
     let prompt = project.prompt(2);
     for part in [
         "Your last turn was cut off before it was finished: command was killed by SIGKILL. Continue where it stopped.",
@@ -232,7 +232,7 @@ fn crashes_to_the_limit_commit_nothing() {
         &["--max-retries", "1"],
     )
     .expect(1);
-    assert_eq!((project.calls(), project.checks()), (2, 0));
+    assert_eq!((project.calls(), project.checks()), (2, 1));
     assert_eq!(run.task(0)["reason"], "agent_crashed");
     assert_eq!(
         (project.head(), project.status().as_str()),
@@ -253,7 +253,7 @@ fn a_turn_over_its_limit_is_a_failed_attempt() {
     let run = run.expect(0);
     let exit = &run.task(0)["turns"][0]["exit"];
     assert_eq!(exit, &format!("timed out after {given} s"));
-    assert_eq!((retries(&run), project.checks()), (&json!(1), 1));
+    assert_eq!((retries(&run), project.checks()), (&json!(1), 2));
     let told = format!("command reached the time limit of {given} s. Continue where it stopped.");
     let prompt = project.prompt(2);
     assert!(prompt.contains(&told), "{prompt}");

@@ -44,7 +44,7 @@ fn feed_output_back() {
         &[],
     )
     .expect(0);
-    assert_eq!(calls_and_checks(&project), (2, 2));
+    assert_eq!(calls_and_checks(&project), (2, 3));
     assert!(!project.prompt(1).contains("got apple"));
     assert_has(
         &project.prompt(2),
@@ -62,7 +62,7 @@ fn feed_output_back() {
 fn retry_to_limit() {
     let project = fixable_by(CHECK);
     let run = run(&project, ANOTHER_WORD, &[]).expect(1);
-    assert_eq!(calls_and_checks(&project), (4, 4));
+    assert_eq!(calls_and_checks(&project), (4, 5));
     assert_eq!(end(&run), ("verification_failed", 4, 3));
     assert_eq!(run.summary["status"], "failed");
 }
@@ -87,7 +87,7 @@ fn prompt_instructions() {
 fn fast_path() {
     let project = fixable_by(CHECK);
     let run = run(&project, "echo fixed > a.txt; echo Done.", &[]).expect(0);
-    assert_eq!(calls_and_checks(&project), (1, 1));
+    assert_eq!(calls_and_checks(&project), (1, 2));
     assert_eq!(end(&run), ("verified", 1, 0));
     assert_eq!(run.summary["totals"]["retries"], 0);
     for text in [&project.prompt(1), &run.stdout] {
@@ -150,7 +150,7 @@ fn per_task_override() {
     assert_eq!(project.calls(), 0);
     with_own("5");
     let run = run(&project, ANOTHER_WORD, &[]).expect(1);
-    assert_eq!(calls_and_checks(&project), (6, 6));
+    assert_eq!(calls_and_checks(&project), (6, 7));
     assert_eq!(end(&run), ("verification_failed", 6, 5));
 }
 
@@ -171,7 +171,7 @@ fn validation() {
 fn max_retries_zero() {
     let project = fixable_by(CHECK);
     let run = run(&project, ANOTHER_WORD, &["--max-retries", "0"]).expect(1);
-    assert_eq!(calls_and_checks(&project), (1, 1));
+    assert_eq!(calls_and_checks(&project), (1, 2));
     assert_eq!(end(&run), ("verification_failed", 1, 0));
 }
 
@@ -310,7 +310,7 @@ fn progress_events() {
             count("turn.ended"),
             count("check.ended")
         ),
-        (4, 4, 4)
+        (4, 4, 5)
     );
 }
 
@@ -336,7 +336,7 @@ fn a_story_has_its_own_limit_of_retries() {
 fn identical_changes() {
     let project = fixable_by(CHECK);
     let run = run(&project, "rm a.txt; echo apple > a.txt; echo Done.", &[]).expect(1);
-    assert_eq!(calls_and_checks(&project), (2, 1));
+    assert_eq!(calls_and_checks(&project), (2, 2));
     assert_eq!(end(&run), ("no_progress", 2, 1));
     assert_eq!(
         run.task(0)["message"],
@@ -353,7 +353,7 @@ fn no_changes_on_retry() {
         &[],
     )
     .expect(1);
-    assert_eq!(calls_and_checks(&project), (2, 1));
+    assert_eq!(calls_and_checks(&project), (2, 2));
     assert_eq!(end(&run), ("no_progress", 2, 1));
     assert_eq!(
         run.task(0)["message"],
@@ -380,7 +380,7 @@ fn per_attempt_timeout() {
         (project.notes("pids").len() >= 4).then_some((project, run))
     });
     let run = run.expect(1);
-    assert_eq!(calls_and_checks(&project), (2, 2));
+    assert_eq!(calls_and_checks(&project), (2, 3));
     let timed_out: Vec<_> = run.task(0)["checks"]
         .as_array()
         .unwrap()
@@ -395,7 +395,7 @@ fn per_attempt_timeout() {
     assert_eq!(timed_out, [(true, false); 2]);
     assert_eq!(run.task(0)["history"][0]["outcome"], "timed_out");
     let pids = project.notes("pids");
-    assert_eq!(pids.len(), 4);
+    assert_eq!(pids.len(), 6);
     for pid in pids {
         let process = std::path::Path::new("/proc").join(&pid);
         assert!(!process.exists(), "{pid} lives on");
@@ -552,7 +552,7 @@ fn a_failing_linter_is_named_as_one_with_the_cause_above_its_wrapper() {
         "title: Example\nverify:\n  - {{ name: lint, kind: lint, run: {} }}\ntasks:\n  - id: fix\n    title: Fix a.txt\n",
         serde_json::to_string(lint).unwrap()
     );
-    let project = Project::new(&[("plan.yaml", &plan), ("a.txt", "bad\n")]).with_defaults();
+    let project = Project::new(&[("plan.yaml", &plan), ("a.txt", "bad\n")]);
     let agent =
         project.agent("test $N = 1 && echo apple > a.txt || echo fixed > a.txt; echo Done.");
     let run = project.run(&agent, &[]).expect(0);
@@ -578,8 +578,7 @@ fn a_check_whose_program_is_missing_costs_no_turn() {
         "sprag-no-such-linter .",
         "printf 'all:\\n\\tsprag-no-such-linter\\n' | make -f -",
     ] {
-        let project =
-            Project::new(&[("plan.yaml", &plan(check)), ("a.txt", "bad\n")]).with_defaults();
+        let project = Project::new(&[("plan.yaml", &plan(check)), ("a.txt", "bad\n")]);
         let agent = project.agent("echo fixed > a.txt; echo Done.");
         let run = project.run(&agent, &[]).expect(4);
         assert_eq!(project.calls(), 0, "{}", run.stderr);

@@ -11,7 +11,7 @@ const FIX: &str = "echo fixed > a.txt";
 fn project(files: &[(&str, &str)], check: &str) -> Project {
     let plan = plan(check);
     let own = [("a.txt", "broken\n"), ("plan.yaml", plan.as_str())];
-    Project::new(&[&own, files].concat()).with_defaults()
+    Project::new(&[&own, files].concat())
 }
 
 /// Runs the task with an agent that runs this script, once.

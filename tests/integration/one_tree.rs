@@ -31,7 +31,7 @@ fn what_a_formatter_made_of_the_work_is_checked_and_committed() {
     let project = fixable_by("sed -i 's/ *$//' a.txt; grep -qx fixed a.txt");
     let run = run(&project, "echo 'fixed   ' > a.txt", &[]).expect(0);
     assert_eq!(end(run.task(0)), ("done", "verified"));
-    assert_eq!((project.calls(), project.checks()), (1, 2));
+    assert_eq!((project.calls(), project.checks()), (1, 3));
     assert_eq!(project.git(&["show", "HEAD:a.txt"]), "fixed");
     is_what_was_checked(&project);
 }
@@ -42,7 +42,7 @@ fn a_check_that_rewrites_what_it_tested_commits_nothing() {
     let project = fixable_by("grep -qx fixed a.txt && echo evil > a.txt");
     let failed = run(&project, "echo fixed > a.txt", &["--max-retries", "0"]).expect(1);
     assert_eq!(end(failed.task(0)), ("failed", "verification_failed"));
-    assert_eq!((project.commits(), project.checks()), (2, 2));
+    assert_eq!((project.commits(), project.checks()), (2, 3));
 
     // What it changes every time is never the tree that it judged.
     let project = fixable_by("grep -q fixed a.txt && echo more >> a.txt");
@@ -50,7 +50,7 @@ fn a_check_that_rewrites_what_it_tested_commits_nothing() {
     assert_eq!(end(blocked.task(0)), ("blocked", "unstable_checks"));
     let message = blocked.task(0)["message"].as_str().unwrap();
     assert!(message.contains("a.txt"), "{message}");
-    assert_eq!((project.commits(), project.checks()), (2, 2));
+    assert_eq!((project.commits(), project.checks()), (2, 3));
     assert!(kept(&blocked, "report.md").contains("a.txt"));
 }
 

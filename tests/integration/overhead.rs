@@ -7,8 +7,8 @@ use serde_json::json;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 
-/// Git processes of a run of one task with a check and a commit.
-const ONE_TASK: usize = 31;
+/// Git processes of a run of one task with a check, which also runs before it, and a commit.
+const ONE_TASK: usize = 42;
 
 /// Git processes of each further task, from its turn to the next one's.
 const FURTHER_TASK: usize = 16;
@@ -125,18 +125,21 @@ fn looks(calls: &[String]) -> usize {
     calls.iter().filter(is_look).count()
 }
 
-/// Also where the level of the sandbox is found out by starting children first.
+/// Also where the level of the sandbox is found out by starting children first. A run of the checks before the turn costs
+/// five looks.
 #[test]
 fn the_tree_is_looked_at_once_before_the_first_turn_and_three_times_after_it() {
-    for sandbox in ["off", "auto"] {
+    for (sandbox, baseline, before) in [("off", "off", 1), ("auto", "off", 1), ("off", "first", 6)]
+    {
         let mut project = Project::new(&[("plan.yaml", &plan(1)), ("a.txt", "0\n")]);
         watch_git(&mut project, "");
         project.env("SPRAG_SANDBOX", sandbox);
+        project.env("SPRAG_BASELINE", baseline);
         let agent = project.agent("echo turn >> \"$OUT/git\"; echo $N > a.txt");
         project.run(&agent, &[]).expect(0);
         let calls = calls(&project);
         let counts: Vec<usize> = calls.iter().map(|calls| looks(calls)).collect();
-        assert_eq!(counts, [1, 3], "{sandbox}: {calls:#?}");
+        assert_eq!(counts, [before, 3], "{sandbox}, {baseline}: {calls:#?}");
     }
 }
 
@@ -157,6 +160,7 @@ fn a_command_of_the_builtin_agent_costs_one_look() {
     let api = ModelApi::start(before.chain(after)).unwrap();
     project.env("SPRAG_BASE_URL", format!("{}/v1", api.url()));
     project.env("OPENAI_API_KEY", "none");
+    project.env("SPRAG_BASELINE", "off");
     let prompt = ["run", "--prompt", "Count", "--verify", "true"];
     let agent = ["--agent", "builtin", "--model", "m"];
     let run = project.sprag(&[&prompt[..], &agent[..]].concat()).expect(0);
@@ -169,7 +173,7 @@ fn a_command_of_the_builtin_agent_costs_one_look() {
     let ten = ["a.txt"; 10];
     assert_eq!(told, [&ten[..], &["b.txt", "a.txt", "a.txt"]].concat());
     let calls = calls(&project);
-    // Before the first command there is the look with which the run begins.
+    // Before the first command there is the look with which the run begins, as no check runs before it.
     let counts: Vec<usize> = calls[..12].iter().map(|calls| looks(calls)).collect();
     assert_eq!(counts, [1; 12], "{calls:#?}");
 }

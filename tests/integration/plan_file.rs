@@ -138,7 +138,7 @@ fn a_plan_that_is_shown_commands_neither_a_terminal_nor_a_runner() {
 #[test]
 fn a_plan_of_rmplan_says_when_and_which_files_were_changed() {
     let plan = "goal: Mend it\nupdatedAt: 2024-01-01T00:00:00.000Z\nchangedFiles: []\ntasks:\n  - title: Fix a.txt\n    description: It must say fixed\n    done: false\n    steps: []\n";
-    let project = Project::new(&[("a.txt", "bad\n"), ("plan.yml", plan)]).with_defaults();
+    let project = Project::new(&[("a.txt", "bad\n"), ("plan.yml", plan)]);
     let agent = project.agent("echo fixed > a.txt; echo new > b.txt; echo Done.");
     let args = ["run", "--plan", "plan.yml", "--agent-command", &agent];
     let check = ["--verify", "grep -qx fixed a.txt"];

@@ -4,7 +4,7 @@ use crate::support::tasks::{assert_nothing_recorded, end, fixable, kept, warning
 
 #[test]
 fn an_answer_changes_nothing_and_runs_no_check() {
-    let project = fixable().with_defaults();
+    let project = fixable();
     let head = project.head();
     let agent =
         project.agent("echo no > a.txt; echo 'It is read in **one** place.\n\nSee @ada #1.'");

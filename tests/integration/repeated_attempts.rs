@@ -22,7 +22,7 @@ fn words(first: &str, rest: &str) -> String {
 fn preflight() {
     let project = project(CHECK);
     let run = run(&project, &words("echo apple > a.txt", ":"), &[]).expect(1);
-    assert_eq!((project.calls(), project.checks()), (2, 1));
+    assert_eq!((project.calls(), project.checks()), (2, 2));
     assert_eq!(run.task(0)["reason"], "no_progress");
     assert_eq!(
         run.summary["totals"]["verifications_skipped"], 1,
@@ -61,7 +61,7 @@ fn exact_error() {
 fn nothing_is_measured_again_after_a_retry_without_a_change() {
     let regression = "grep -qx broken a.txt";
     for check in [CHECK, regression] {
-        let project = project(check).with_defaults();
+        let project = project(check);
         let run = run(&project, &words("echo apple > a.txt", ":"), &[]).expect(1);
         let names = run.event_names().into_iter();
         let after_retry: Vec<&str> = names
@@ -83,7 +83,7 @@ fn nothing_is_measured_again_after_a_retry_without_a_change() {
 #[test]
 fn what_passed_before_the_work_runs_once_more_before_a_task_is_given_up() {
     let repeated = |check: &str| {
-        let project = project(check).with_defaults();
+        let project = project(check);
         let run = run(&project, ANOTHER_WORD, &["--max-retries", "1"]).expect(1);
         let says = "once more on the same tree, since the failure may be flaky";
         assert_eq!(run.stdout.matches(says).count(), project.checks() - 3);
@@ -95,7 +95,7 @@ fn what_passed_before_the_work_runs_once_more_before_a_task_is_given_up() {
 
 #[test]
 fn an_attempt_whose_changes_cannot_be_read_is_told_as_such() {
-    let project = project("exit 1").with_defaults();
+    let project = project("exit 1");
     let gone = project.outside("objects");
     let agent = format!(
         "echo fixed > a.txt; test ! -e .git/objects || mv .git/objects {}; echo Done.",
@@ -125,7 +125,7 @@ fn under_a_second() {
         .filter(|name| name.starts_with("check.") || name.starts_with("verification."))
         .collect::<Vec<_>>();
     assert_eq!(after_retry, ["verification.skipped"]);
-    assert_eq!(project.checks(), 1);
+    assert_eq!(project.checks(), 2);
 }
 
 #[test]
@@ -207,7 +207,7 @@ fn hash_failure() {
         gone.display()
     );
     let run = run(&project, &agent, &["--max-retries", "0"]);
-    assert_eq!(project.checks(), 1, "{}\n{}", run.stdout, run.stderr);
+    assert_eq!(project.checks(), 2, "{}\n{}", run.stdout, run.stderr);
     assert!(run.code != 0, "nothing could be committed");
     let turn = &run.task(0)["turns"][0];
     assert_eq!(turn["assessment"], "unknown", "{turn}");
@@ -219,13 +219,14 @@ fn hash_failure() {
 fn hash_updated_on_skip() {
     let project = project(CHECK);
     run(&project, &words("echo apple > a.txt", ":"), &[]).expect(1);
-    assert_eq!(project.checks(), 1);
+    assert_eq!(project.checks(), 2);
     // The tree that was skipped is known; one that differs from it is verified.
     let agent = project.agent("echo fixed > a.txt; echo Done.");
     let resumed = project
         .sprag(&["run", "--resume", "--agent-command", &agent])
         .expect(0);
-    assert_eq!((project.calls(), project.checks()), (3, 2));
+    // A run that is resumed looks at the start again.
+    assert_eq!((project.calls(), project.checks()), (3, 4));
     assert_eq!(resumed.task(0)["reason"], "verified");
 }
 
@@ -237,13 +238,13 @@ fn edit_then_revert() {
         "echo pear > a.txt; echo apple > a.txt",
     );
     let run_1 = run(&within_a_turn, &agent, &[]).expect(1);
-    assert_eq!((within_a_turn.calls(), within_a_turn.checks()), (2, 1));
+    assert_eq!((within_a_turn.calls(), within_a_turn.checks()), (2, 2));
     assert_eq!(run_1.task(0)["message"], NO_CHANGES);
 
     let across_attempts = project(CHECK);
     let agent = "case $N in 2) echo pear > a.txt ;; *) echo apple > a.txt ;; esac; echo Done.";
     let run_2 = run(&across_attempts, agent, &[]).expect(1);
-    assert_eq!((across_attempts.calls(), across_attempts.checks()), (3, 2));
+    assert_eq!((across_attempts.calls(), across_attempts.checks()), (3, 3));
     assert_eq!(
         run_2.task(0)["message"],
         "No progress detected - agent returned to the state of attempt 1"
@@ -262,7 +263,7 @@ fn untracked_only() {
     let ignored = project(CHECK);
     let agent = words("echo apple > a.txt", "echo new > new.log");
     let run_2 = run(&ignored, &agent, &[]).expect(1);
-    assert_eq!((ignored.calls(), ignored.checks()), (2, 1));
+    assert_eq!((ignored.calls(), ignored.checks()), (2, 2));
     assert_eq!(run_2.task(0)["message"], NO_CHANGES);
 }
 
@@ -286,7 +287,8 @@ fn build_before_tests() {
     .expect(0);
     assert_eq!(
         project.notes("order"),
-        ["compile", "compile", "units", "style"]
+        ["compile", "compile", "compile", "units", "style"],
+        "of the tree at the start, of the failed attempt, of the work"
     );
     assert_eq!(run.task(0)["history"][0]["outcome"], "failed_build");
     assert!(project.prompt(2).contains("Failing checks: `compile`"));

@@ -128,6 +128,10 @@ fn events_to_standard_output_are_nothing_but_events() {
         [
             "run.started",
             "task.started",
+            "proof.started",
+            "check.started",
+            "check.ended",
+            "proof.ended",
             "turn.started",
             "agent.message",
             "turn.ended",

@@ -305,7 +305,7 @@ esac"
         "reviewer:review:2",
     ];
     assert_eq!(project.notes("order"), order);
-    assert_eq!(project.checks(), 2);
+    assert_eq!(project.checks(), 3);
     let task = run.task(0);
     assert_eq!(
         (&task["attempts"], &task["retries"]),

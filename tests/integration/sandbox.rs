@@ -236,7 +236,7 @@ fn programs_that_write_beside_the_work_tree_notice_nothing_by_default() {
             run.stdout
         );
         let run = run.expect(0);
-        assert_eq!((project.calls(), project.checks()), (1, 1));
+        assert_eq!((project.calls(), project.checks()), (1, 2));
         assert!(project.beside("home/.cache/installed").exists());
         let warned = run.summary["warnings"].to_string();
         assert!(!warned.contains("sandbox"), "{warned}");

@@ -101,6 +101,7 @@ fn a_collector_gets_the_spans_and_the_metrics_of_a_run_without_secrets() {
         [
             "sprag run",
             "sprag task",
+            "sprag check",
             "invoke_agent command",
             "execute_tool shell",
             "sprag check"

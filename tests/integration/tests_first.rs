@@ -67,7 +67,7 @@ esac"
         "implementer:refactor:1",
     ];
     assert_eq!(project.notes("order"), order);
-    assert_eq!((project.commits(), project.checks()), (3, 3));
+    assert_eq!((project.commits(), project.checks()), (3, 4));
     assert_eq!(project.git(&["show", "HEAD:a.txt"]), "new and tidy");
     assert_eq!(
         project.git(&["log", "-1", "--format=%s"]).trim(),
@@ -279,7 +279,8 @@ esac"
     );
     let run = tests_first(&project, &script, &[]).expect(0);
     assert_eq!(run.task(0)["reason"], "verified");
-    assert_eq!(run.task(0)["proofs"][0]["proof"], "new_tests");
+    assert_eq!(run.task(0)["proofs"][0]["proof"], "baseline");
+    assert_eq!(run.task(0)["proofs"][1]["proof"], "new_tests");
     assert_eq!(
         project.git(&["show", "HEAD:tests/new.sh"]),
         "grep -qx new a.txt"

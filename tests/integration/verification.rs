@@ -37,7 +37,7 @@ fn repeating_failure() {
         &["--max-retries", "9"],
     )
     .expect(1);
-    assert_eq!((project.calls(), project.checks()), (3, 3));
+    assert_eq!((project.calls(), project.checks()), (3, 4));
     assert_eq!(run.task(0)["reason"], "repeating_failure");
     assert_eq!(
         run.task(0)["message"],
@@ -51,7 +51,9 @@ fn repeating_failure() {
 fn a_timed_out_verdict_is_not_remembered() {
     let agent = "test $N = 1 && echo fixed > a.txt; echo 'All done.'";
     let (project, run, limit) = under_limit(|limit| {
-        let project = Project::new(&[("a.txt", "broken\n")]);
+        let mut project = Project::new(&[("a.txt", "broken\n")]);
+        // The first check is then the one of the work.
+        project.env("SPRAG_BASELINE", "off");
         let marker = project.outside("marker");
         let script = format!(
             "test -e {marker} || {{ touch {marker}; sleep 600; }}; grep -qx fixed a.txt",
@@ -97,7 +99,7 @@ fn check_artifacts_are_no_progress() {
     let project = project(&format!("date +%N > out.xml; {CHECK}"));
     let agent = "test $N = 1 && echo apple > a.txt; echo 'All done.'";
     let run = run(&project, agent, &[]).expect(1);
-    assert_eq!((project.calls(), project.checks()), (2, 1));
+    assert_eq!((project.calls(), project.checks()), (2, 2));
     assert_eq!(run.task(0)["reason"], "no_progress");
 }
 
@@ -136,7 +138,7 @@ fn the_same_tree_is_not_verified_twice() {
     let run = run(&project, "echo 'ALREADY_SATISFIED: it is all there'", &[]).expect(0);
     assert_eq!(
         (project.calls(), project.checks(), skipped(&run)),
-        (2, 1, 1)
+        (2, 2, 1)
     );
     for task in 0..2 {
         assert_eq!(run.task(task)["reason"], "already_satisfied");
@@ -154,7 +156,7 @@ fn other_checks_judge_the_same_tree_anew() {
     project.write("plan.yaml", &(project.read("plan.yaml") + &second));
     project.commit_all("two tasks");
     let run = run(&project, "echo 'ALREADY_SATISFIED: it is all there'", &[]).expect(0);
-    assert_eq!((project.checks(), skipped(&run)), (2, 0));
+    assert_eq!((project.checks(), skipped(&run)), (4, 0));
 }
 
 fn without_checks() -> Project {
@@ -213,7 +215,7 @@ fn a_hook_that_formats_gives_a_tree_that_is_verified_once_more() {
         "echo 'fixed, formatted' > a.txt; git add a.txt",
     );
     let run = run(&project, "echo fixed > a.txt; echo Done.", &[]).expect(0);
-    assert_eq!((project.calls(), project.checks()), (1, 2));
+    assert_eq!((project.calls(), project.checks()), (1, 3));
     assert_eq!(project.git(&["show", "HEAD:a.txt"]), "fixed, formatted");
     assert_eq!(run.task(0)["reason"], "verified");
     assert_eq!(project.status(), "");

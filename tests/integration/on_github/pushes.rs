@@ -163,7 +163,7 @@ fn work_goes_on_top_of_what_somebody_pushed_meanwhile_and_is_verified_there() {
         log,
         ["Say fixed", "Somebody's work", "Somebody's work", "base"]
     );
-    assert_eq!(runner.project.checks(), 2);
+    assert_eq!(runner.project.checks(), 3);
     let head = runner.at("feature");
     assert_eq!(step.output("head-sha"), head);
     assert_eq!(step.output("commits"), head);
@@ -198,7 +198,7 @@ fn a_branch_that_moves_again_and_again_leaves_the_work_on_a_rescue_branch() {
     let rescue = rescued(&runner);
     assert_eq!(runner.log(&rescue)[..2], ["Say fixed", "Somebody's work"]);
     assert_eq!(step.output("commits"), runner.at(&rescue));
-    assert_eq!(runner.project.checks(), 4);
+    assert_eq!(runner.project.checks(), 5);
     assert!(step.run.stdout.contains(&rescue), "{}", step.run.stdout);
     assert_checks_over(&runner);
 }

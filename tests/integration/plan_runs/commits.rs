@@ -272,7 +272,7 @@ fn agent_commits_rejected() {
         .expect(3);
     assert_eq!(end(run.task(0)), ("blocked", "policy_violation"));
     assert_eq!(run.task(0)["message"], "the agent made 1 commit itself");
-    assert_eq!(project.checks(), 0);
+    assert_eq!(project.checks(), 1);
     assert_nothing_recorded(&project, &head);
     assert_eq!(project.read("a.txt"), "fixed\n");
 }
@@ -381,7 +381,7 @@ fn max_attempts() {
     let agent = project.agent("echo \"wrong $N\" > a.txt; date +%s%N > b.txt; echo Done.");
     let run = project.run(&agent, &["--max-retries", "2"]).expect(1);
     assert_eq!(project.calls(), 3);
-    assert_eq!(project.checks(), 3);
+    assert_eq!(project.checks(), 4);
     assert_eq!(run.task(0)["attempts"], 3);
     assert_eq!(run.task(0)["retries"], 2);
     assert_nothing_recorded(&project, &head);
@@ -500,21 +500,35 @@ fn metadata_events() {
         [
             "run.started",
             "task.started",
+            "proof.started",
+            "check.started",
+            "check.ended",
+            "proof.ended",
             "turn.started",
             "agent.raw",
             "turn.ended",
             "turn.assessed",
             "check.started",
             "check.ended",
+            "proof.started",
+            "check.started",
+            "check.ended",
+            "proof.ended",
             "commit.created",
             "task.ended",
             "task.started",
+            "proof.started",
+            "proof.ended",
             "turn.started",
             "agent.raw",
             "turn.ended",
             "turn.assessed",
             "check.started",
             "check.ended",
+            "proof.started",
+            "check.started",
+            "check.ended",
+            "proof.ended",
             "task.ended",
             "run.ended",
         ]

@@ -585,7 +585,9 @@ fn boxes_below_a_task_are_its_steps() {
 #[test]
 fn a_task_that_only_checks_needs_no_change() {
     let plan = "- [ ] Write one\n- [ ] Checkpoint - ensure all tests pass\n- [ ] Write two\n";
-    let project = Project::new(&[("plan.md", plan)]);
+    let mut project = Project::new(&[("plan.md", plan)]);
+    // The check names the file that the work makes, which is then a judge.
+    project.env("SPRAG_TEST_CHANGES", "warn");
     let agent = project.agent(
         "[ $SPRAG_TASK_ID = t2 ] && { echo 'I ran `make test` and `make lint`. Both succeed, so the checkpoint is complete.'; exit; }; touch $SPRAG_TASK_ID; echo Done.",
     );

@@ -152,7 +152,7 @@ fn pre_commit_rejects_and_nothing_is_done_about_it() {
     let agent = project.agent(FIX);
     let run = project.run(&agent, &[]).expect(1);
     assert_eq!(project.calls(), 2);
-    assert_eq!(project.checks(), 1);
+    assert_eq!(project.checks(), 2);
     assert_eq!(end(run.task(0)), ("failed", "commit_rejected"));
 }
 
@@ -178,7 +178,7 @@ fn another_message_is_enough_if_the_hook_refused_the_message() {
     );
     let agent = project.agent("echo fixed > a.txt; [ $N = 1 ] && echo 'SUGGESTED_COMMIT_MESSAGE: The file' || echo 'SUGGESTED_COMMIT_MESSAGE: Fix: the file'");
     let run = project.run(&agent, &[]).expect(0);
-    assert_eq!((project.calls(), project.checks()), (2, 1));
+    assert_eq!((project.calls(), project.checks()), (2, 2));
     assert_eq!(subjects(&project)[0], "Fix: the file");
     let errors = serde_json::json!(["begin with Fix:", "as in Fix: x"]);
     assert_eq!(run.task(0)["history"][0]["errors"], errors);
@@ -194,7 +194,7 @@ fn sprags_own_trailers_are_left_out_if_the_hook_refuses_them() {
     );
     let agent = project.agent(&format!("{FIX}; echo 'SUGGESTED_COMMIT_MESSAGE: The file'"));
     let run = project.run(&agent, &[]).expect(0);
-    assert_eq!((project.calls(), project.checks()), (1, 1));
+    assert_eq!((project.calls(), project.checks()), (1, 2));
     assert_eq!(
         project.git(&["log", "-1", "--format=%B"]).trim(),
         "The file"
@@ -236,7 +236,7 @@ fn the_same_message_is_not_tried_again() {
     project.hook("commit-msg", "echo 'begin with Fix:'; exit 1");
     let agent = project.agent(&format!("{FIX}; echo 'SUGGESTED_COMMIT_MESSAGE: The file'"));
     let run = project.run(&agent, &[]).expect(1);
-    assert_eq!((project.calls(), project.checks()), (2, 1));
+    assert_eq!((project.calls(), project.checks()), (2, 2));
     assert_eq!(end(run.task(0)), ("failed", "commit_rejected"));
     assert_eq!(
         run.task(0)["message"],
@@ -255,7 +255,7 @@ fn post_commit_dirt() {
     let agent = project.agent(FIX);
     let run = project.run(&agent, &[]).expect(0);
     assert_eq!(end(run.task(0)), ("done", "verified"));
-    assert_eq!(project.checks(), 2);
+    assert_eq!(project.checks(), 3);
     assert_eq!(project.git(&["show", "HEAD:a.txt"]), "fixed\nformatted");
     assert_eq!(project.status(), "");
     assert_eq!(project.calls(), 1);
@@ -269,7 +269,7 @@ fn post_commit_dirt_without_end() {
     let agent = project.agent(FIX);
     let run = project.run(&agent, &[]).expect(1);
     assert_eq!(end(run.task(0)), ("failed", "commit_rejected"));
-    assert_eq!(project.checks(), 2);
+    assert_eq!(project.checks(), 3);
     assert_nothing_recorded(&project, &head);
 }
 

@@ -72,7 +72,9 @@ fn killed_in_a_turn_that_had_done_the_work() {
 
 #[test]
 fn killed_in_a_check() {
-    let project = Project::new(&[("a.txt", "broken\n")]);
+    let mut project = Project::new(&[("a.txt", "broken\n")]);
+    // The first check is then the one of the work.
+    project.env("SPRAG_BASELINE", "off");
     let once = project.outside("once");
     let check = project.check(&format!(
         "echo report > report.xml; test -e {once} || {{ touch {once}; echo $$ > {pipe}; sleep 1000; }}; grep -q fixed a.txt",
@@ -133,7 +135,7 @@ fn killed_right_before_the_commit_lands() {
     assert_eq!(project.calls(), 1);
     assert_eq!(
         project.checks(),
-        2,
+        3,
         "the permit to commit died with the process that saw the checks pass"
     );
     assert_eq!(project.commits(), 3);
@@ -159,7 +161,7 @@ fn killed_right_after_the_commit_landed() {
     let run = resume(&project, &agent).expect(0);
     assert_eq!(project.head(), landed, "it is not made twice");
     assert_eq!(project.calls(), 1);
-    assert_eq!(project.checks(), 1);
+    assert_eq!(project.checks(), 2);
     assert_eq!(end(run.task(0)), ("done", "verified"));
     assert_eq!(run.task(0)["commit"], landed.as_str());
     assert_eq!(run.summary["commits"], serde_json::json!([landed]));

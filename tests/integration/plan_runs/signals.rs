@@ -83,7 +83,7 @@ fn ctrl_c_and_sigterm() {
         assert_eq!(end(&run.summary), ("cancelled", "cancelled"));
         assert_eq!(run.summary["exit_code"], code);
         assert_eq!(end(run.task(0)), ("pending", "cancelled"));
-        assert_eq!(project.checks(), 0);
+        assert_eq!(project.checks(), 1);
         assert_eq!(project.status(), " M a.txt\n?? b.txt");
         let patch = kept(&run, "patches/fix.patch");
         assert!(patch.contains("+half") && patch.contains("+new"), "{patch}");
@@ -127,7 +127,9 @@ fn an_agent_that_ignores_sigterm_is_killed() {
 
 #[test]
 fn a_signal_during_a_check() {
-    let project = Project::new(&[("a.txt", "broken\n")]);
+    let mut project = Project::new(&[("a.txt", "broken\n")]);
+    // The first check is then the one of the work.
+    project.env("SPRAG_BASELINE", "off");
     let once = project.outside("once");
     let check = project.check(&format!(
         "test -e {once} || {{ touch {once}; echo $$ > {pipe}; sleep 1000; }}; grep -q fixed a.txt",

@@ -13,7 +13,6 @@ use tempfile::TempDir;
 pub struct Project {
     root: TempDir,
     env: Vec<(String, String)>,
-    has_defaults: bool,
 }
 
 /// What a finished `sprag` left.
@@ -41,13 +40,6 @@ pub const NO_MAINTENANCE: [(&str, &str); 5] = [
     ("GIT_CONFIG_VALUE_1", "false"),
 ];
 
-/// Settings with which the checks run only to verify.
-const WITHOUT_PROOFS: [(&str, &str); 3] = [
-    ("SPRAG_BASELINE", "off"),
-    ("SPRAG_FLAKY_RERUNS", "0"),
-    ("SPRAG_TEST_CHANGES", "warn"),
-];
-
 /// Adds lines to a configuration of git, which costs less than a `git config` for each of them.
 pub fn configure(config: &Path, lines: &str) {
     let text = fs::read_to_string(config).unwrap();
@@ -64,7 +56,6 @@ impl Project {
         let project = Self {
             root,
             env: Vec::new(),
-            has_defaults: false,
         };
         project.git(&["init", "--quiet", "--initial-branch=main"]);
         let user = "[user]\n\tname = Tester\n\temail = tester@example.invalid\n";
@@ -92,12 +83,11 @@ impl Project {
         self.root.path().join("agent").join(name)
     }
 
-    /// The project with the settings for checks and proofs that users have.
-    pub fn with_defaults(self) -> Self {
-        Self {
-            has_defaults: true,
-            ..self
-        }
+    /// Lets the checks only verify the work, for tests that count what a run does.
+    pub fn without_proofs(&mut self) -> &mut Self {
+        self.env("SPRAG_BASELINE", "off")
+            .env("SPRAG_FLAKY_RERUNS", "0")
+            .env("SPRAG_TEST_CHANGES", "warn")
     }
 
     /// Sets a variable for every later `sprag`.
@@ -195,9 +185,7 @@ impl Project {
             .env("XDG_STATE_HOME", root.join("state"))
             .env("LANG", "C.UTF-8")
             .env("GIT_CONFIG_NOSYSTEM", "1")
-            // Tests that are about proofs ask for them, or for the defaults.
-            .envs(WITHOUT_PROOFS.into_iter().filter(|_| !self.has_defaults))
-            // So do those about confinement, which costs a start of the program for each child. With
+            // Tests about confinement ask for it, as it costs a start of the program for each child. With
             // SPRAG_TEST_SANDBOX=auto all tests run under the default.
             .env("SPRAG_SANDBOX", sandbox)
             .envs(notes.map(|notes| ("SPRAG_SANDBOX_WRITE", notes)))

@@ -53,7 +53,7 @@ fn reports_blocked() {
             .contains("Either do the work after all, or begin your final message with `FAILED:")
     );
     assert_eq!(end(run.task(0)), ("failed", "no_progress"));
-    assert_eq!(project.checks(), 1);
+    assert_eq!(project.checks(), 2);
     assert_nothing_recorded(&project, &head);
 }
 
@@ -71,7 +71,7 @@ fn already_satisfied() {
     assert_eq!(assessments(run.task(0)), ["already_satisfied"]);
     assert_eq!(run.task(0)["commit"], serde_json::Value::Null);
     assert_eq!(run.task(0)["changes_made"], false);
-    assert_eq!(project.checks(), 2);
+    assert_eq!(project.checks(), 4, "of each task before and after it");
     // Its status rides in the next commit.
     assert_eq!(project.commits(), 3);
     let plan = project.git(&["show", "HEAD:plan.yaml"]);
@@ -132,7 +132,7 @@ fn already_satisfied_after_work_of_its_own_is_a_claim() {
     let run = project.run(&agent, &[]).expect(1);
     assert_eq!(assessments(run.task(0)), ["changed", "already_satisfied"]);
     assert_eq!(end(run.task(0)), ("failed", "no_progress"));
-    assert_eq!(project.checks(), 1);
+    assert_eq!(project.checks(), 2);
     assert_eq!(
         run.task(0)["message"],
         "No progress detected - agent made no file changes"
@@ -182,7 +182,7 @@ fn claims_done_on_a_retry_gets_no_nudge() {
     let run = project.run(&agent, &[]).expect(1);
     assert_eq!(project.calls(), 2);
     assert_eq!(run.task(0)["nudges"], 0);
-    assert_eq!(project.checks(), 1);
+    assert_eq!(project.checks(), 2);
     assert_eq!(end(run.task(0)), ("failed", "no_progress"));
 }
 
@@ -209,7 +209,7 @@ fn no_change() {
     let run = project.run(&agent, &[]).expect(1);
     assert_eq!(assessments(run.task(0)), ["no_change", "no_change"]);
     assert_eq!(end(run.task(0)), ("failed", "no_progress"));
-    assert_eq!(project.checks(), 1);
+    assert_eq!(project.checks(), 2);
 }
 
 #[test]
@@ -261,7 +261,7 @@ fn agent_crashed() {
         .agent("[ $N = 1 ] && { echo half > b.txt; kill -9 $$; }; echo fixed > a.txt; echo Done.");
     let run = project.run(&agent, &[]).expect(0);
     assert_eq!(assessments(run.task(0)), ["agent_crashed", "changed"]);
-    assert_eq!(project.checks(), 1, "half-work is not verified");
+    assert_eq!(project.checks(), 2, "half-work is not verified");
     assert_eq!(run.task(0)["attempts"], 2);
     let prompt = project.prompt(2);
     assert!(
@@ -315,7 +315,7 @@ fn turn_timeout() {
         (project, run)
     });
     run.expect(0);
-    assert_eq!(project.checks(), 1);
+    assert_eq!(project.checks(), 2);
     assert!(
         project.prompt(2).contains("cut off"),
         "{}",
@@ -336,7 +336,7 @@ fn policy_violation() {
             .unwrap()
             .contains(".github/workflows/a.yml")
     );
-    assert_eq!(project.checks(), 0);
+    assert_eq!(project.checks(), 1);
     assert_nothing_recorded(&project, &head);
 }
 

@@ -39,7 +39,7 @@ fn state_compare() {
     // The second turn edits a file that is dirty already.
     assert_eq!(assessments(run.task(0)), ["changed", "changed", "changed"]);
     assert_eq!(run.task(0)["turns"][1]["before"]["dirty"], true);
-    assert_eq!(project.checks(), 3);
+    assert_eq!(project.checks(), 4);
     assert_eq!(run.task(0)["retries"], 2);
 }
 
@@ -164,7 +164,7 @@ fn status_unavailable() {
     let run = project.run(&agent, &["--max-retries", "0"]).expect(1);
     assert_eq!(project.calls(), 1, "no nudge without knowing the state");
     assert_eq!(assessments(run.task(0)), ["unknown"]);
-    assert_eq!(project.checks(), 1, "verification runs all the same");
+    assert_eq!(project.checks(), 2, "verification runs all the same");
     let warned = warnings(&run);
     let expected = "progress detection is off for this turn";
     assert!(

@@ -27,7 +27,7 @@ fn failed_first() {
     let agent = project.agent("printf 'FAILED: no key\\nPlan:\\n1. Plan the edit\\n'");
     let run = project.run(&agent, &[]).expect(3);
     assert_eq!(project.calls(), 1);
-    assert_eq!(project.checks(), 0);
+    assert_eq!(project.checks(), 1);
     assert_eq!(assessments(run.task(0)), ["failed_report"]);
     assert_eq!(end(run.task(0)), ("blocked", "failed_report"));
     assert_eq!(end(&run.summary), ("blocked", "failed_report"));
@@ -84,7 +84,7 @@ fn failed_with_changes() {
     let agent = project.agent("echo half > a.txt; echo 'FAILED: half of it only'");
     let run = project.run(&agent, &[]).expect(3);
     assert_eq!(end(run.task(0)), ("blocked", "failed_report"));
-    assert_eq!(project.checks(), 0);
+    assert_eq!(project.checks(), 1);
     assert_nothing_recorded(&project, &head);
     assert_eq!(project.read("a.txt"), "half\n");
     assert!(kept(&run, "patches/fix.patch").contains("\n+half\n"));

