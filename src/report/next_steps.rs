@@ -415,13 +415,13 @@ pub fn advice(summary: &RunSummary) -> Option<&'static str> {
             Some("answer the agent's question in the task, then run it again")
         }
         Reason::NoProgress | Reason::RepeatingFailure | Reason::VerificationFailed
-            if failed_before(summary) =>
+            if failed_before(summary) && !changed_nothing(summary) =>
         {
             let mut tests = undone(summary).flat_map(|task| &task.failing_tests);
             Some(if tests.all(|test| test.test.is_some()) {
-                "first fix what failed before the task, or use --known-failures tolerate to commit work beside it"
+                "unless the task is to mend what failed before it, fix that first, or use --known-failures tolerate to commit work beside it"
             } else {
-                "first fix what failed before the task"
+                "unless the task is to mend what failed before it, fix that first"
             })
         }
         Reason::PlanningOnly | Reason::NoProgress
