@@ -86,18 +86,13 @@ fn server(key: &str, node: &Node) -> Result<McpKind, Fault> {
     let expected = "a mapping with command, args and env, or with url and headers";
     let entries = read::entries(key, expected, node)?;
     let is_url = node.get("url").is_some();
-    let known: &[&str] = if is_url {
+    let known: &[&'static str] = if is_url {
         &["url", "headers"]
     } else {
         &["command", "args", "env"]
     };
     if let Some(other) = entries.iter().find(|entry| !known.contains(&&*entry.key)) {
-        let message = format!(
-            "{key} has no part `{}`, only {}",
-            other.key,
-            known.join(", ")
-        );
-        return Err(Fault::new(other.key_at, message));
+        return Err(read::unknown_part(key, other, known));
     }
     let part = |name: &str| format!("{key}.{name}");
     let list = |name: &str| {

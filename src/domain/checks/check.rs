@@ -1,31 +1,29 @@
 //! Checks and how they end.
 
+use crate::settings::choice::choice;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// The kind of a check.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
-)]
-#[serde(rename_all = "snake_case")]
-#[derive(strum::IntoStaticStr)]
-#[strum(serialize_all = "snake_case")]
-pub enum CheckKind {
-    /// A build. It runs before all others, and its failure skips the rest.
-    Build,
-    /// Tests.
-    Test,
-    /// Linters and formatters.
-    Lint,
-    /// Anything else.
-    Other,
+choice! {
+    /// The kind of a check.
+    #[derive(PartialOrd, Ord, JsonSchema)]
+    CheckKind {
+        /// A build. It runs before all others, and its failure skips the rest.
+        Build = "build",
+        /// Tests.
+        Test = "test",
+        /// Linters and formatters.
+        Lint = "lint",
+        /// Anything else.
+        Other = "other",
+    }
 }
 
 impl CheckKind {
     /// The word used in plans, JSON and reports.
     pub fn as_str(self) -> &'static str {
-        self.into()
+        self.word()
     }
 }
 

@@ -33,6 +33,7 @@ pub use patch::{StatusUpdate, with_facts};
 pub use rights::keeps_settings;
 
 use super::settings::Settings;
+use super::settings::choice::choice;
 use super::text_error::{Fault, Located, Parsed, Position};
 use super::yaml;
 use serde::{Deserialize, Serialize};
@@ -229,64 +230,47 @@ impl std::str::FromStr for TaskId {
     }
 }
 
-/// What a task asks for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum TaskKind {
-    /// Work on the files.
-    #[default]
-    Work,
-    /// Nothing but a check: it is done without a change if the checks pass.
-    Check,
-    /// An answer to a question. Nothing is changed.
-    Ask,
-}
-
-/// The status of a task.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[derive(strum::IntoStaticStr)]
-#[strum(serialize_all = "snake_case")]
-pub enum TaskStatus {
-    /// Not started.
-    #[default]
-    Pending,
-    /// Started by a run that has not finished it.
-    InProgress,
-    /// Done and committed.
-    Done,
-    /// Given up.
-    Failed,
-    /// A person must act.
-    Blocked,
-}
-
-impl TaskStatus {
-    /// Every status.
-    pub const ALL: [Self; 5] = [
-        Self::Pending,
-        Self::InProgress,
-        Self::Done,
-        Self::Failed,
-        Self::Blocked,
-    ];
-
-    /// The word that plan files use.
-    pub fn word(self) -> &'static str {
-        self.into()
+choice! {
+    /// What a task asks for.
+    #[derive(Default)]
+    TaskKind {
+        /// Work on the files.
+        #[default]
+        Work = "work",
+        /// Nothing but a check: it is done without a change if the checks pass.
+        Check = "check",
+        /// An answer to a question. Nothing is changed.
+        Ask = "ask",
     }
 }
-
-/// A plan's priority in a queue.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Priority {
-    /// After the others.
-    Low,
-    /// The default.
-    Medium,
-    /// Before the others.
-    High,
+choice! {
+    /// The status of a task.
+    #[derive(Default)]
+    TaskStatus {
+        /// Not started.
+        #[default]
+        Pending = "pending",
+        /// Started by a run that has not finished it.
+        InProgress = "in_progress",
+        /// Done and committed.
+        Done = "done",
+        /// Given up.
+        Failed = "failed",
+        /// A person must act.
+        Blocked = "blocked",
+    }
+}
+choice! {
+    /// A plan's priority in a queue.
+    #[derive(PartialOrd, Ord)]
+    Priority {
+        /// After the others.
+        Low = "low",
+        /// The default.
+        Medium = "medium",
+        /// Before the others.
+        High = "high",
+    }
 }
 
 /// The format of a plan file.

@@ -3,7 +3,7 @@
 use super::source::Source;
 use super::{Plan, PlanFormat, Priority, TaskKind, TaskStatus};
 use crate::settings::check::read_directory;
-use crate::settings::kind::{Choice, Kind, Words};
+use crate::settings::kind::{Choice, Kind};
 use crate::settings::{self, Scope, Settings};
 use crate::suggest;
 use crate::text_error::{Fault, Position};
@@ -58,32 +58,6 @@ pub(super) const TASK_KEYS: &[&str] = &[
 
 /// The keys of a task that only Sprag writes.
 pub(super) const OWNED_KEYS: &[&str] = &["status", "attempts", "completed_at"];
-
-impl Words for TaskStatus {
-    const WORDS: &'static [(&'static str, Self)] = &[
-        ("pending", Self::Pending),
-        ("in_progress", Self::InProgress),
-        ("done", Self::Done),
-        ("failed", Self::Failed),
-        ("blocked", Self::Blocked),
-    ];
-}
-
-impl Words for TaskKind {
-    const WORDS: &'static [(&'static str, Self)] = &[
-        ("work", Self::Work),
-        ("check", Self::Check),
-        ("ask", Self::Ask),
-    ];
-}
-
-impl Words for Priority {
-    const WORDS: &'static [(&'static str, Self)] = &[
-        ("high", Self::High),
-        ("medium", Self::Medium),
-        ("low", Self::Low),
-    ];
-}
 
 pub(super) fn read(source: &Source<'_>) -> Result<(Plan, Vec<Draft>), Fault> {
     let mut plan = Plan::without_tasks(PlanFormat::Sprag);

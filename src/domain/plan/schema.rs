@@ -16,58 +16,38 @@ pub fn address(name: &str) -> String {
     format!("https://raw.githubusercontent.com/sprag-ci/sprag/main/schemas/{name}.schema.json")
 }
 
+/// Keys with their schemas. The comment above each is its description.
+macro_rules! keys {
+    ($($(#[doc = $help:literal])+ $name:literal = $schema:expr;)*) => {
+        Map::from_iter([$((
+            $name.to_owned(),
+            described($schema, concat!($($help),+).trim_ascii()),
+        )),*])
+    };
+}
+
 /// The JSON Schema of a plan in YAML or JSON.
 pub fn plan() -> Json {
-    let mut properties = Map::new();
-    let mut add = |name: &str, help: &str, schema: Json| {
-        properties.insert(name.to_owned(), described(schema, help));
+    let mut properties = keys! {
+        /// The location of this schema.
+        "$schema" = json!({"type": "string"});
+        /// The plan's own id; other plans of a queue may depend on it.
+        "id" = text();
+        /// The plan's title. Default: the file's name.
+        "title" = text_schema();
+        /// The purpose of the plan, in a sentence. The agent gets it with every task.
+        "goal" = text();
+        /// The purpose of the plan, in full. The agent gets it with every task.
+        "details" = text();
+        /// Commands that run once before the first turn.
+        "setup" = texts_schema();
+        /// The plan's priority in a queue. Default: medium.
+        "priority" = Choice::<Priority>::kind().schema();
+        /// Plans of a queue whose work the base branch must have first: ids, or file names without extension.
+        "depends_on" = texts_schema();
+        /// The tasks, done in this order unless `depends_on` changes it.
+        "tasks" = json!({"type": "array", "minItems": 1, "items": task()});
     };
-    add(
-        "$schema",
-        "The location of this schema.",
-        json!({"type": "string"}),
-    );
-    add(
-        "id",
-        "The plan's own id; other plans of a queue may depend on it.",
-        text(),
-    );
-    add(
-        "title",
-        "The plan's title. Default: the file's name.",
-        text_schema(),
-    );
-    add(
-        "goal",
-        "The purpose of the plan, in a sentence. The agent gets it with every task.",
-        text(),
-    );
-    add(
-        "details",
-        "The purpose of the plan, in full. The agent gets it with every task.",
-        text(),
-    );
-    add(
-        "setup",
-        "Commands that run once before the first turn.",
-        texts_schema(),
-    );
-    add(
-        "priority",
-        "The plan's priority in a queue. Default: medium.",
-        Choice::<Priority>::kind().schema(),
-    );
-    add(
-        "depends_on",
-        "Plans of a queue whose work the base branch must have first: ids, or file names without extension.",
-        texts_schema(),
-    );
-    let tasks = json!({"type": "array", "minItems": 1, "items": task()});
-    add(
-        "tasks",
-        "The tasks, done in this order unless `depends_on` changes it.",
-        tasks,
-    );
     add_settings(&mut properties, |_| true);
     json!({
         "$schema": DRAFT,
@@ -83,25 +63,14 @@ pub fn plan() -> Json {
 
 /// The JSON Schema of `.sprag/config.yaml`.
 pub fn config() -> Json {
-    let mut properties = Map::new();
-    properties.insert(
-        "$schema".to_owned(),
-        described(json!({"type": "string"}), "The location of this schema."),
-    );
-    properties.insert(
-        "setup".to_owned(),
-        described(
-            texts_schema(),
-            "Commands that run once before the first turn, before those of the plan.",
-        ),
-    );
-    properties.insert(
-        "mcp".to_owned(),
-        described(
-            mcp::schema(),
-            "MCP servers for the agents, by name. `env` and `headers` name variables and never have values.",
-        ),
-    );
+    let mut properties = keys! {
+        /// The location of this schema.
+        "$schema" = json!({"type": "string"});
+        /// Commands that run once before the first turn, before those of the plan.
+        "setup" = texts_schema();
+        /// MCP servers for the agents, by name. `env` and `headers` name variables and never have values.
+        "mcp" = mcp::schema();
+    };
     add_settings(&mut properties, |_| true);
     json!({
         "$schema": DRAFT,
@@ -115,51 +84,29 @@ pub fn config() -> Json {
 }
 
 fn task() -> Json {
-    let mut properties = Map::new();
-    let mut add = |name: &str, help: &str, schema: Json| {
-        properties.insert(name.to_owned(), described(schema, help));
-    };
     let pattern = format!("^[A-Za-z0-9][A-Za-z0-9._-]{{0,{}}}$", MAX_ID_LENGTH - 1);
-    let id = json!({"anyOf": [{"type": "string", "pattern": pattern}, {"type": "integer", "minimum": 0}]});
-    add(
-        "id",
-        "Unique in the plan. Default: t1, t2 … by position.",
-        id,
-    );
-    add("title", "The task in one line.", text_schema());
-    add("description", "The task in full.", text());
-    add("acceptance", "The acceptance criteria.", texts_schema());
-    add(
-        "depends_on",
-        "Ids of tasks that must be done first.",
-        texts_schema(),
-    );
-    add(
-        "directory",
-        "The directory below the work tree in which the agent and the checks of the task work. Default: that of the run.",
-        text_schema(),
-    );
-    add(
-        "kind",
-        "`check` for a task that only checks: it is done without a change if the checks pass. Default: by its words.",
-        Choice::<TaskKind>::kind().schema(),
-    );
-    add(
-        "status",
-        "The status of the task. Sprag updates it.",
-        Choice::<TaskStatus>::kind().schema(),
-    );
-    let attempts = json!({"type": "integer", "minimum": 0, "maximum": u32::MAX});
-    add(
-        "attempts",
-        "The number of attempts. Sprag updates it.",
-        attempts,
-    );
-    add(
-        "completed_at",
-        "When the task was done. Sprag updates it.",
-        text(),
-    );
+    let mut properties = keys! {
+        /// Unique in the plan. Default: t1, t2 … by position.
+        "id" = json!({"anyOf": [{"type": "string", "pattern": pattern}, {"type": "integer", "minimum": 0}]});
+        /// The task in one line.
+        "title" = text_schema();
+        /// The task in full.
+        "description" = text();
+        /// The acceptance criteria.
+        "acceptance" = texts_schema();
+        /// Ids of tasks that must be done first.
+        "depends_on" = texts_schema();
+        /// The directory below the work tree in which the agent and the checks of the task work. Default: that of the run.
+        "directory" = text_schema();
+        /// `check` for a task that only checks: it is done without a change if the checks pass. Default: by its words.
+        "kind" = Choice::<TaskKind>::kind().schema();
+        /// The status of the task. Sprag updates it.
+        "status" = Choice::<TaskStatus>::kind().schema();
+        /// The number of attempts. Sprag updates it.
+        "attempts" = json!({"type": "integer", "minimum": 0, "maximum": u32::MAX});
+        /// When the task was done. Sprag updates it.
+        "completed_at" = text();
+    };
     add_settings(&mut properties, |key| key.scope == Scope::Task);
     let given = |key: &str| {
         let properties = Map::from_iter([(key.to_owned(), text())]);

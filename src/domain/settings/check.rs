@@ -1,6 +1,6 @@
 //! `verify`: checks as a plan or a configuration file writes them.
 
-use super::kind::{Choice, Form, Kind, Time, Words, text_schema};
+use super::kind::{Choice, Form, Kind, Time, text_schema};
 use crate::checks::verdict::{Check, CheckKind};
 use crate::duration::millis;
 use crate::suggest::did_you_mean;
@@ -111,15 +111,6 @@ pub(super) fn distinguish(checks: &mut [Check]) {
         }
         check.name = numbered(*number);
     }
-}
-
-impl Words for CheckKind {
-    const WORDS: &'static [(&'static str, Self)] = &[
-        ("build", Self::Build),
-        ("test", Self::Test),
-        ("lint", Self::Lint),
-        ("other", Self::Other),
-    ];
 }
 
 /// A list of checks, each a command or a mapping; a single check need not be a list.

@@ -1,24 +1,36 @@
 //! The closed sets of words that settings accept.
 
-use super::kind::Words;
 use crate::sandbox::Level;
 
 macro_rules! choice {
-    ($(#[doc = $help:literal])+ $(#[derive($more:path)])? $name:ident {
+    ($(#[doc = $help:literal])+ $(#[derive($($more:path),+)])? $name:ident {
         $(#[doc = $variant_help:literal] $(#[$mark:ident])? $variant:ident = $word:literal,)+
     }) => {
         $(#[doc = $help])+
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
-        $(#[derive($more)])?
+        $(#[derive($($more),+)])?
         pub enum $name {
             $(#[doc = $variant_help] $(#[$mark])? #[serde(rename = $word)] $variant,)+
         }
 
-        impl Words for $name {
+        impl $name {
+            /// Every value.
+            pub const ALL: &'static [Self] = &[$(Self::$variant),+];
+
+            /// The word of the value, in files and in reports.
+            pub fn word(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $word,)+
+                }
+            }
+        }
+
+        impl $crate::settings::kind::Words for $name {
             const WORDS: &'static [(&'static str, Self)] = &[$(($word, Self::$variant),)+];
         }
     };
 }
+pub(crate) use choice;
 
 choice! {
     /// How commits that the agent makes itself are treated.
@@ -228,13 +240,6 @@ impl Sandbox {
             Self::RequireTwo => Some(Level::Files),
             Self::Require | Self::RequireThree => Some(Level::Namespaces),
         }
-    }
-
-    /// The word for the setting.
-    pub fn word(self) -> &'static str {
-        let mut words = Self::WORDS.iter();
-        let own = words.find(|(_, value)| *value == self);
-        own.map_or("", |(word, _)| word)
     }
 }
 choice! {

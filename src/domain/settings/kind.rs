@@ -31,11 +31,15 @@ pub trait Kind {
     /// The type of the parsed value.
     type Out;
     /// How the value is written outside YAML.
-    fn form(&self) -> Form;
+    fn form(&self) -> Form {
+        Form::Word
+    }
     /// JSON Schema of what `read` accepts.
     fn schema(&self) -> Json;
     /// The placeholder for its value, in capitals.
-    fn value_name(&self) -> &'static str;
+    fn value_name(&self) -> &'static str {
+        "YAML"
+    }
     /// The accepted words, if these are a closed set.
     fn choices(&self) -> Vec<&'static str> {
         Vec::new()
@@ -54,7 +58,22 @@ pub trait Kind {
 }
 
 /// Text that is not blank, with its placeholder.
-pub struct Text(pub &'static str);
+pub struct Text {
+    item: &'static str,
+    rule: fn(&str) -> Result<(), String>,
+}
+
+impl Text {
+    /// Any such text.
+    pub const fn named(item: &'static str) -> Self {
+        Self::that(item, |_| Ok(()))
+    }
+
+    /// Text that the rule accepts; otherwise it says why not, after the name of the key.
+    pub const fn that(item: &'static str, rule: fn(&str) -> Result<(), String>) -> Self {
+        Self { item, rule }
+    }
+}
 
 impl Kind for Text {
     type Out = String;
@@ -65,13 +84,15 @@ impl Kind for Text {
         text_schema()
     }
     fn value_name(&self) -> &'static str {
-        self.0
+        self.item
     }
     fn words(&self, value: &String) -> String {
         literal(value)
     }
     fn read(&self, key: &str, node: &Node) -> Result<String, Fault> {
-        read::words(key, node)
+        let given = read::words(key, node)?;
+        (self.rule)(&given).map_err(|why| Fault::new(node.at, format!("{key} {why}")))?;
+        Ok(given)
     }
 }
 
@@ -80,9 +101,6 @@ pub struct OneOf(pub &'static [&'static str]);
 
 impl Kind for OneOf {
     type Out = String;
-    fn form(&self) -> Form {
-        Form::Word
-    }
     fn schema(&self) -> Json {
         json!({"enum": self.0})
     }
@@ -147,9 +165,6 @@ impl<T> Whole<T> {
 
 impl<T: TryFrom<u64> + std::fmt::Display> Kind for Whole<T> {
     type Out = T;
-    fn form(&self) -> Form {
-        Form::Word
-    }
     fn schema(&self) -> Json {
         if self.max == u64::MAX {
             json!({"type": "integer", "minimum": self.min})
@@ -178,9 +193,6 @@ pub struct Money;
 
 impl Kind for Money {
     type Out = f64;
-    fn form(&self) -> Form {
-        Form::Word
-    }
     fn schema(&self) -> Json {
         json!({"type": "number", "exclusiveMinimum": 0})
     }
@@ -204,9 +216,6 @@ pub struct Time;
 
 impl Kind for Time {
     type Out = Duration;
-    fn form(&self) -> Form {
-        Form::Word
-    }
     fn schema(&self) -> Json {
         json!({"anyOf": [
             {"type": "string", "pattern": "^([0-9]+d)?([0-9]+h)?([0-9]+(m|min))?([0-9]+s)?([0-9]+ms)?$", "minLength": 1},
@@ -233,29 +242,75 @@ impl Kind for Time {
     }
 }
 
-/// A list of texts that are not blank; a single text need not be a list.
+/// A list of texts; a single text need not be a list.
 pub struct Texts {
     item: &'static str,
     form: Form,
+    expected: &'static str,
+    pattern: Option<&'static Pattern>,
+    rule: fn(&str) -> Result<(), String>,
 }
 
 impl Texts {
-    /// A list with this placeholder for an item.
+    /// Any texts, each with this placeholder.
     pub const fn named(item: &'static str) -> Self {
         Self {
             item,
             form: Form::Lines,
+            expected: "a list of texts",
+            pattern: None,
+            rule: |_| Ok(()),
         }
     }
 
-    /// Like [`Self::named`], but a flag's value is one unchanged item.
+    /// Texts that are used unchanged, each given by a flag.
     pub const fn arguments(item: &'static str) -> Self {
         Self {
-            item,
             form: Form::Arguments,
+            ..Self::named(item)
+        }
+    }
+
+    const fn matching(
+        item: &'static str,
+        expected: &'static str,
+        pattern: &'static Pattern,
+    ) -> Self {
+        Self {
+            expected,
+            pattern: Some(pattern),
+            ..Self::named(item)
         }
     }
 }
+
+/// Globs of paths in the repository.
+pub const GLOBS: Texts = Texts {
+    expected: "a list of globs",
+    rule: |text| match globset::Glob::new(text) {
+        Ok(_) => Ok(()),
+        Err(error) => Err(error.kind().to_string()),
+    },
+    ..Texts::named("GLOB")
+};
+
+/// Paths outside of the repository: absolute, or below the home directory.
+pub const PLACES: Texts = Texts::matching(
+    "PATH",
+    "a list of absolute paths, or of paths that begin with `~/`",
+    &PLACE,
+);
+
+static PLACE: Pattern = Pattern::new("^(/|~$|~/)");
+
+/// Names of environment variables.
+pub const VARIABLES: Texts = Texts::matching(
+    "NAME",
+    "a list of names of environment variables",
+    &VARIABLE,
+);
+
+static VARIABLE: Pattern = Pattern::new("^[A-Za-z_][A-Za-z0-9_]*$");
 
 impl Kind for Texts {
     type Out = Vec<String>;
@@ -263,7 +318,11 @@ impl Kind for Texts {
         self.form
     }
     fn schema(&self) -> Json {
-        texts_schema()
+        let text = self.pattern.map_or_else(
+            text_schema,
+            |pattern| json!({"type": "string", "pattern": pattern.source()}),
+        );
+        json!({"anyOf": [text, {"type": "array", "items": text}]})
     }
     fn value_name(&self) -> &'static str {
         self.item
@@ -272,76 +331,18 @@ impl Kind for Texts {
         literals(value)
     }
     fn read(&self, key: &str, node: &Node) -> Result<Vec<String>, Fault> {
-        read::texts(key, node)
-    }
-}
-
-/// Globs of paths in the repository.
-pub struct Globs;
-
-impl Kind for Globs {
-    type Out = Vec<String>;
-    fn form(&self) -> Form {
-        Form::Lines
-    }
-    fn schema(&self) -> Json {
-        texts_schema()
-    }
-    fn value_name(&self) -> &'static str {
-        "GLOB"
-    }
-    fn words(&self, value: &Vec<String>) -> String {
-        literals(value)
-    }
-    fn read(&self, key: &str, node: &Node) -> Result<Vec<String>, Fault> {
-        globs(key, node)
-    }
-}
-
-/// Paths outside of the repository: absolute, or below the home directory.
-pub const PLACES: Matching = Matching {
-    item: "PATH",
-    expected: "a list of absolute paths, or of paths that begin with `~/`",
-    form: &PLACE,
-};
-
-static PLACE: Pattern = Pattern::new("^(/|~$|~/)");
-
-/// Names of environment variables.
-pub const VARIABLES: Matching = Matching {
-    item: "NAME",
-    expected: "a list of names of environment variables",
-    form: &VARIABLE,
-};
-
-static VARIABLE: Pattern = Pattern::new("^[A-Za-z_][A-Za-z0-9_]*$");
-
-/// A list of texts of one form; a single text need not be a list.
-pub struct Matching {
-    item: &'static str,
-    expected: &'static str,
-    form: &'static Pattern,
-}
-
-impl Kind for Matching {
-    type Out = Vec<String>;
-    fn form(&self) -> Form {
-        Form::Lines
-    }
-    fn schema(&self) -> Json {
-        let item = json!({"type": "string", "pattern": self.form.source()});
-        json!({"anyOf": [item.clone(), {"type": "array", "items": item}]})
-    }
-    fn value_name(&self) -> &'static str {
-        self.item
-    }
-    fn words(&self, value: &Vec<String>) -> String {
-        literals(value)
-    }
-    fn read(&self, key: &str, node: &Node) -> Result<Vec<String>, Fault> {
-        let read = |item: &Node| match item.text() {
-            Some(text) if self.form.is_match(text) => Ok(text.to_owned()),
-            _ => Err(read::unexpected(key, self.expected, item)),
+        let read = |item: &Node| {
+            let text = read::words(&format!("each item of {key}"), item)?;
+            if self.pattern.is_some_and(|pattern| !pattern.is_match(&text)) {
+                return Err(read::unexpected(key, self.expected, item));
+            }
+            (self.rule)(&text).map_err(|why| {
+                Fault::new(
+                    item.at,
+                    format!("{key} must be {}, but {why}", self.expected),
+                )
+            })?;
+            Ok(text)
         };
         let items = read::items(key, self.expected, node)?;
         items.into_iter().map(read).collect()
@@ -366,9 +367,6 @@ impl Kind for ProgressKind {
     fn schema(&self) -> Json {
         json!({"type": "object", "properties": {"ignore": texts_schema()}, "additionalProperties": false})
     }
-    fn value_name(&self) -> &'static str {
-        "YAML"
-    }
     fn words(&self, value: &Progress) -> String {
         literals(&value.ignore)
     }
@@ -377,8 +375,8 @@ impl Kind for ProgressKind {
         let mut progress = Progress::default();
         for entry in read::entries(key, expected, node)? {
             match entry.key.as_str() {
-                "ignore" => progress.ignore = globs("progress.ignore", &entry.value)?,
-                other => return Err(unknown_part(key, other, &["ignore"], entry.key_at)),
+                "ignore" => progress.ignore = GLOBS.read("progress.ignore", &entry.value)?,
+                _ => return Err(read::unknown_part(key, entry, &["ignore"])),
             }
         }
         Ok(progress)
@@ -423,7 +421,7 @@ impl Kind for NetworkKind {
         for entry in allow {
             match entry.key.as_str() {
                 "allow" => network = Some(hosts("network.allow", &entry.value)?),
-                other => return Err(unknown_part(key, other, &["allow"], entry.key_at)),
+                _ => return Err(read::unknown_part(key, entry, &["allow"])),
             }
         }
         network.ok_or_else(|| read::unexpected(key, expected, node))
@@ -480,9 +478,6 @@ impl<T> Choice<T> {
 
 impl<T: Words + PartialEq> Kind for Choice<T> {
     type Out = T;
-    fn form(&self) -> Form {
-        Form::Word
-    }
     fn schema(&self) -> Json {
         json!({"enum": self.choices()})
     }
@@ -528,34 +523,6 @@ fn literals(values: &[String]) -> String {
             .collect::<Vec<_>>()
             .join(", "),
     }
-}
-
-fn globs(key: &str, node: &Node) -> Result<Vec<String>, Fault> {
-    let items = read::items(key, "a list of globs", node)?;
-    let mut globs = Vec::with_capacity(items.len());
-    for item in items {
-        let glob = read::words(&format!("each item of {key}"), item)?;
-        if let Err(error) = globset::Glob::new(&glob) {
-            let message = format!("{key} must be a list of globs, but {}", error.kind());
-            return Err(Fault::new(item.at, message));
-        }
-        globs.push(glob);
-    }
-    Ok(globs)
-}
-
-fn unknown_part(
-    key: &str,
-    given: &str,
-    known: &[&'static str],
-    at: crate::text_error::Position,
-) -> Fault {
-    let suggestion = did_you_mean(given, known.iter().copied());
-    let message = format!(
-        "{key} has no part `{given}`, only {}{suggestion}",
-        known.join(", ")
-    );
-    Fault::new(at, message)
 }
 
 /// Text that is not blank.

@@ -1,9 +1,8 @@
 //! The setting `roles`: the agents of the roles other than the implementer.
 
-use super::AGENTS;
-use super::kind::{Form, Kind, OneOf, Text, Texts, text_schema, texts_schema};
+use super::kind::{Form, Kind, OneOf, text_schema, texts_schema};
+use super::{AGENTS, Settings};
 use crate::attempt::Role;
-use crate::suggest::did_you_mean;
 use crate::text_error::Fault;
 use crate::yaml::{Node, read};
 use serde_json::{Value as Json, json};
@@ -81,9 +80,6 @@ impl Kind for RolesKind {
         let roles: serde_json::Map<String, Json> = roles.into_iter().collect();
         json!({"type": "object", "properties": roles, "additionalProperties": false})
     }
-    fn value_name(&self) -> &'static str {
-        "YAML"
-    }
     fn words(&self, value: &Roles) -> String {
         let set: Vec<String> = value
             .iter()
@@ -105,13 +101,7 @@ impl Kind for RolesKind {
                 .into_iter()
                 .find(|role| role.as_str() == entry.key);
             let Some(role) = role else {
-                let nearest = did_you_mean(&entry.key, names);
-                let message = format!(
-                    "{key} has no part `{}`, only {}{nearest}",
-                    entry.key,
-                    names.join(", ")
-                );
-                return Err(Fault::new(entry.key_at, message));
+                return Err(read::unknown_part(key, entry, &names));
             };
             if !entry.value.is_null() {
                 roles.0.push((role, role_agent(&part, &entry.value)?));
@@ -145,9 +135,6 @@ impl Kind for OneAgent {
     fn schema(&self) -> Json {
         agent_schema(&["object"])
     }
-    fn value_name(&self) -> &'static str {
-        "YAML"
-    }
     fn words(&self, value: &RoleAgent) -> String {
         format!("`{}`", value.shown())
     }
@@ -176,9 +163,6 @@ impl Kind for AgentList {
     fn schema(&self) -> Json {
         json!({"type": "array", "items": OneAgent.schema()})
     }
-    fn value_name(&self) -> &'static str {
-        "YAML"
-    }
     fn words(&self, value: &Vec<RoleAgent>) -> String {
         let shown: Vec<String> = value.iter().map(|agent| OneAgent.words(agent)).collect();
         if shown.is_empty() {
@@ -194,35 +178,22 @@ impl Kind for AgentList {
     }
 }
 
+/// An agent, by the settings of the same names.
 fn role_agent(key: &str, node: &Node) -> Result<RoleAgent, Fault> {
-    let mut agent = RoleAgent::default();
     let expected = format!("a mapping with the keys {}", PARTS.join(", "));
+    let mut own = Settings::default();
     for entry in read::entries(key, &expected, node)? {
-        if entry.value.is_null() {
-            continue;
+        if !PARTS.contains(&entry.key.as_str()) {
+            return Err(read::unknown_part(key, entry, &PARTS));
         }
-        let part = format!("{key}.{}", entry.key);
-        let value = &entry.value;
-        match entry.key.as_str() {
-            "agent" => agent.agent = Some(OneOf(AGENTS).read(&part, value)?),
-            "agent_command" => {
-                agent.agent_command = Some(Text("COMMAND").read(&part, value)?);
-            }
-            "agent_args" => {
-                agent.agent_args = Some(Texts::arguments("ARG").read(&part, value)?);
-            }
-            "model" => agent.model = Some(Text("MODEL").read(&part, value)?),
-            other => {
-                let nearest = did_you_mean(other, PARTS);
-                let message = format!(
-                    "{key} has no part `{other}`, only {}{nearest}",
-                    PARTS.join(", ")
-                );
-                return Err(Fault::new(entry.key_at, message));
-            }
-        }
+        own.set(&entry.key, &format!("{key}.{}", entry.key), &entry.value)?;
     }
-    Ok(agent)
+    Ok(RoleAgent {
+        agent: own.agent,
+        agent_command: own.agent_command,
+        agent_args: own.agent_args,
+        model: own.model,
+    })
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@
 //! - `unset "words"`: none; the words say what happens then.
 
 use super::agents::{AGENT_FILES, AGENTS};
-use super::branch::{BranchTemplate, DEFAULT_BRANCH};
+use super::branch::{self, DEFAULT_BRANCH};
 use super::check::{CheckSpec, Checks};
 use super::choice::{
     AgentCommits, AgentConfig, Approve, Baseline, Caches, Color, CommitVia, Gateway, IfUnverified,
@@ -16,7 +16,7 @@ use super::choice::{
     ReviewThreads, Sandbox, SignalPolicy, TestChangePolicy,
 };
 use super::kind::{
-    Choice, Globs, Kind, Money, Network, NetworkKind, OneOf, PLACES, Progress, ProgressKind, Text,
+    Choice, GLOBS, Kind, Money, Network, NetworkKind, OneOf, PLACES, Progress, ProgressKind, Text,
     Texts, Time, Truth, VARIABLES, Whole,
 };
 use super::roles::{AgentList, OneAgent, RoleAgent, Roles, RolesKind};
@@ -122,11 +122,11 @@ macro_rules! settings {
             }
 
             /// Reads the value of a key; null means that the key is absent.
-            pub(super) fn set(&mut self, key: &str, node: &Node) -> Result<(), Fault> {
+            pub(super) fn set(&mut self, key: &str, shown: &str, node: &Node) -> Result<(), Fault> {
                 match key {
                     $($(stringify!($name) => {
                         self.$name = (!node.is_null())
-                            .then(|| $kind.read(stringify!($name), node))
+                            .then(|| $kind.read(shown, node))
                             .transpose()?;
                     })*)*
                     _ => {}
@@ -188,17 +188,17 @@ settings! {
         /// The agent that does the work. `acp` is an `agent_command` that speaks the Agent Client Protocol. `auto` is `command` if there is an `agent_command`, otherwise `builtin` if its model can be reached.
         agent: String = OneOf(AGENTS), Task, is "auto".to_owned();
         /// Command line of the agent, run by `sh -c`. If `agent` is not set, it selects the agent `command`.
-        agent_command: String = Text("COMMAND"), Task, unset "none";
+        agent_command: String = Text::named("COMMAND"), Task, unset "none";
         /// Arguments to add to the agent's command line.
         agent_args: Vec<String> = Texts::arguments("ARG"), Task, is Vec::new();
         /// The model for the agent to use.
-        model: String = Text("MODEL"), Task, unset "the agent's default";
+        model: String = Text::named("MODEL"), Task, unset "the agent's default";
         /// Agents for the attempts after a failed verification, in order; the last one is used for all further attempts. Each has `agent`, `agent_command`, `agent_args` and `model`; missing keys are inherited from the task.
         escalate: Vec<RoleAgent> = AgentList, Task, is Vec::new();
         /// The agent to use if the task's agent is unavailable, with the same keys as in `escalate`.
         fallback: RoleAgent = OneAgent, Task, unset "none";
         /// Text to add to every prompt.
-        instructions: String = Text("TEXT"), Task, unset "none";
+        instructions: String = Text::named("TEXT"), Task, unset "none";
         /// The source of the repository's files that configure an agent (`CLAUDE.md`, `AGENTS.md`, `.claude/`, `.codex/`, `.mcp.json` and similar) during its turns: the tip of the `base` branch, the `head` of the work, or `none`.
         agent_config: AgentConfig = Choice::<AgentConfig>::kind(), Run, unset "base on a pull request, head elsewhere";
         /// Names of environment variables to pass to the agent; never those of the runner.
@@ -224,9 +224,9 @@ settings! {
         /// How to treat changes of what judges the work. `prove` runs the checks on the work with the old files and, if they fail, does not call it verified; `fail` does not commit it then; `warn` only names the changes.
         test_changes: TestChangePolicy = Choice::<TestChangePolicy>::kind(), Task, is TestChangePolicy::Prove;
         /// Globs of files that judge the work though they look like the work: they are put back for a proof.
-        judges: Vec<String> = Globs, Task, is Vec::new();
+        judges: Vec<String> = GLOBS, Task, is Vec::new();
         /// Globs of files that are the work though they look like something that judges it.
-        product: Vec<String> = Globs, Task, is Vec::new();
+        product: Vec<String> = GLOBS, Task, is Vec::new();
         /// Whether new tests must fail without the work.
         prove_new_tests: ProveNewTests = Choice::<ProveNewTests>::kind(), Task, is ProveNewTests::Off;
         /// What to do about lines of the work that are worth a look, such as suppressions, stubs, dropped errors and skipped tests: `report` names them, `fail` does not commit work that has some, `off` looks for none.
@@ -242,7 +242,7 @@ settings! {
         /// Only review the pull request of the event, or otherwise the checked-out branch. Nothing is committed or pushed.
         review_only: bool = Truth, Run, is false;
         /// The branch that a new pull request is for; with `review_only`, the branch or commit to compare with.
-        base: String = Text("REF"), Run, unset "the base branch of the pull request or of the run, otherwise the default branch";
+        base: String = Text::named("REF"), Run, unset "the base branch of the pull request or of the run, otherwise the default branch";
         /// The conclusion of the check run of `review_only` if there are findings to fix. The exit code is 1 either way.
         review_findings: ReviewFindings = Choice::<ReviewFindings>::kind(), Run, is ReviewFindings::Neutral;
         /// Post the findings of `review_only` as one review on the pull request, with comments on lines and suggested changes. Findings are not posted twice.
@@ -292,11 +292,11 @@ settings! {
         /// The effect of a task that changed nothing: `fail` fails the run; `warn` and `ok` continue, also with tasks that depend on this one.
         if_no_changes: OnFinding = Choice::<OnFinding>::kind(), Run, is OnFinding::Fail;
         /// The form of commit messages: `conventional` for `type(scope): subject`, whose type follows from the changed files if the agent suggests none, or a text with `{subject}`, `{type}`, `{task}`, `{title}` and `{plan}`.
-        commit_message: String = Text("FORM"), Task, unset "the agent's suggestion, otherwise `[sprag] Complete task ID: TITLE`";
+        commit_message: String = Text::named("FORM"), Task, unset "the agent's suggestion, otherwise `[sprag] Complete task ID: TITLE`";
         /// Add `Signed-off-by` with the author of the commits.
         signoff: bool = Truth, Run, is false;
         /// Paths that no task may change, as globs.
-        protected_paths: Vec<String> = Globs, Task, is PROTECTED_PATHS.iter().chain(AGENT_FILES).map(|&glob| glob.to_owned()).collect::<Vec<_>>();
+        protected_paths: Vec<String> = GLOBS, Task, is PROTECTED_PATHS.iter().chain(AGENT_FILES).map(|&glob| glob.to_owned()).collect::<Vec<_>>();
         /// How to treat a task that changes protected paths: `hold` removes these changes, keeps them as a patch and continues with the rest; `block` ends the task.
         on_protected: OnProtected = Choice::<OnProtected>::kind(), Task, is OnProtected::Hold;
         /// `ignore`: globs of paths whose changes do not count as progress.
@@ -306,13 +306,13 @@ settings! {
         /// Push the commits.
         push: bool = Truth, Run, unset "true in Actions if there is a branch and a token that can push, false elsewhere";
         /// The name of the branch for work that is not on an existing one. `{slug}`, at the end, names the work, such as `issue-12`. A review of a pull request from such a branch starts a run only if the branch begins with `sprag/` or the pull request has the label.
-        branch: String = BranchTemplate, Run, is DEFAULT_BRANCH.to_owned();
+        branch: String = branch::TEMPLATE, Run, is DEFAULT_BRANCH.to_owned();
         /// Whether to open a pull request for the pushed work.
         pull_request: PullRequest = Choice::<PullRequest>::kind(), Run, unset "none on a pull request, draft for issues and queues";
         /// Whether the pull request is a draft.
         draft: bool = Truth, Run, unset "as `pull_request` says";
         /// The title of the pull request; `{title}` is that of the plan.
-        pull_request_title: String = Text("TEMPLATE"), Run, unset "the title of the plan";
+        pull_request_title: String = Text::named("TEMPLATE"), Run, unset "the title of the plan";
         /// Labels for a new pull request.
         labels: Vec<String> = Texts::named("NAME"), Run, is Vec::new();
         /// Logins of people, and `ORG/TEAM` for teams, to ask for a review of a new pull request.
@@ -326,25 +326,25 @@ settings! {
     }
     Reports {
         /// A JSON Schema, or the path of one, for the JSON value that the last task returns in its final message; the value is the output `structured-output`. On a pull request the file is read from the base branch.
-        output_schema: String = Text("FILE|JSON"), Run, unset "none";
+        output_schema: String = Text::named("FILE|JSON"), Run, unset "none";
         /// Where to report the result: `auto` is `github` in a job whose token permits it, `none` is only the log, the step summary and the run directory.
         report: Report = Choice::<Report>::kind(), Run, is Report::Auto;
         /// The name of the run in reports: its check run and its comment are `Sprag / NAME`, and those of other names are left alone.
-        name: String = Text("NAME"), Run, unset "the workflow and the job, `WORKFLOW / JOB`, in Actions";
+        name: String = Text::named("NAME"), Run, unset "the workflow and the job, `WORKFLOW / JOB`, in Actions";
         /// Keep one comment on the issue or pull request up to date.
         status_comment: bool = Truth, Run, is true;
         /// File for the events as JSON lines, or `-` for standard output.
-        events: String = Text("FILE|-"), Process, unset "none";
+        events: String = Text::named("FILE|-"), Process, unset "none";
         /// Whether to colour the log.
         color: Color = Choice::<Color>::kind(), Process, is Color::Auto;
         /// The run directory: reports, transcripts, logs and patches.
-        run_dir: String = Text("DIR"), Run, unset "`$RUNNER_TEMP/sprag/<run-id>` in Actions, otherwise under `$XDG_STATE_HOME`";
+        run_dir: String = Text::named("DIR"), Run, unset "`$RUNNER_TEMP/sprag/<run-id>` in Actions, otherwise under `$XDG_STATE_HOME`";
     }
     Triggers {
         /// The beginning of a comment line that asks for a run.
-        trigger_phrase: String = Text("TEXT"), Run, is "/sprag".to_owned();
+        trigger_phrase: String = Text::named("TEXT"), Run, is "/sprag".to_owned();
         /// The label of an issue or a pull request that asks for a run.
-        trigger_label: String = Text("NAME"), Run, is "sprag".to_owned();
+        trigger_label: String = Text::named("NAME"), Run, is "sprag".to_owned();
         /// Whether a person must approve a plan before a labelled issue or a schedule is worked on: `required` drafts one and shows it in the comment. A schedule drafts one from its prompt, and shows it in an issue of its own.
         approve: Approve = Choice::<Approve>::kind(), Run, is Approve::Off;
         /// How to split a review into tasks: one for `each` thread, one for the threads of each `file`, or one for `all`.

@@ -1,6 +1,7 @@
 //! Reads typed values from a tree. Each error names the key and what was expected.
 
 use super::{Entry, Node, Style, Value};
+use crate::suggest::did_you_mean;
 use crate::text_error::Fault;
 
 /// The error "`key` must be `expected`, got …" at the value's position.
@@ -110,4 +111,15 @@ pub fn plain(node: &Node) -> Option<&str> {
         } => Some(text),
         _ => None,
     }
+}
+
+/// The error for a part of a mapping that is none of the known ones.
+pub fn unknown_part(key: &str, entry: &Entry, known: &[&'static str]) -> Fault {
+    let suggestion = did_you_mean(&entry.key, known.iter().copied());
+    let message = format!(
+        "{key} has no part `{}`, only {}{suggestion}",
+        entry.key,
+        known.join(", ")
+    );
+    Fault::new(entry.key_at, message)
 }

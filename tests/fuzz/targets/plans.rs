@@ -46,7 +46,7 @@ fn plan(name: &str, data: &[u8]) {
     let text = std::str::from_utf8(data).expect("a plan is text");
     let first = read.tasks.first().into_iter();
     for task in first.chain(read.tasks.last()) {
-        for status in TaskStatus::ALL {
+        for &status in TaskStatus::ALL {
             let update = StatusUpdate {
                 status,
                 attempts: Some(3),

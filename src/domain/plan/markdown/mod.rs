@@ -6,7 +6,7 @@ pub(super) mod label;
 pub(super) mod outline;
 pub(super) mod rule;
 
-use super::native::{Draft, owned, read_attempts, read_plan_keys};
+use super::native::{Draft, OWNED_KEYS, owned, read_attempts, read_plan_keys};
 use super::source::{STATUS_KEY, Source};
 use super::{Plan, PlanFormat, TaskId, TaskStatus};
 use crate::settings::kind::{Choice, Kind};
@@ -99,11 +99,7 @@ fn read_state(draft: &mut Draft, id: &str, node: &Node) -> Result<(), Fault> {
             "status" => draft.status = status.read(&part, value)?,
             "attempts" => draft.attempts = Some(read_attempts(&part, value)?),
             "completed_at" => draft.completed_at = Some(read::words(&part, value)?),
-            other => {
-                let message =
-                    format!("{key} has no part `{other}`, only status, attempts, completed_at");
-                return Err(Fault::new(entry.key_at, message));
-            }
+            _ => return Err(read::unknown_part(&key, entry, OWNED_KEYS)),
         }
     }
     Ok(())

@@ -177,7 +177,7 @@ fn mistakes_in_markdown_have_places_too() {
         ),
         (
             "---\nstatus: { t1: { sttus: done } }\n---\n## One\n",
-            "p.md:2:17: status.t1 has no part `sttus`, only status, attempts, completed_at",
+            "p.md:2:17: status.t1 has no part `sttus`, only status, attempts, completed_at (did you mean `status`?)",
         ),
         (
             "---\nstatus: done\n---\n## One\n",

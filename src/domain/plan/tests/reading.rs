@@ -213,7 +213,7 @@ fn each_mistake_is_one_error_at_its_place() {
         ),
         (
             "priority: hihg\ntasks: [{title: x}]\n",
-            "p.yaml:1:11: priority must be one of high, medium, low, got hihg (did you mean `high`?)",
+            "p.yaml:1:11: priority must be one of low, medium, high, got hihg (did you mean `high`?)",
         ),
         (
             "tasks:\n- title: x\n\tid: y\n",
