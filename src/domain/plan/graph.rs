@@ -5,7 +5,8 @@ use super::native::{Draft, one_line};
 use super::{Task, TaskId};
 use crate::suggest::did_you_mean;
 use crate::text_error::{Fault, Position};
-use std::collections::{HashMap, HashSet};
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap, HashSet};
 
 /// The maximum length of a title derived from a description, in characters.
 const MAX_DERIVED_TITLE: usize = 72;
@@ -131,43 +132,50 @@ pub(super) fn derived_title(text: &str) -> String {
         .collect()
 }
 
-/// Searches for cycles depth first, without recursion, because a plan may be a long chain.
+/// Tasks that wait for each other are those that no order reaches. Their first one leads to a cycle.
 fn refuse_cycles(edges: &[Vec<usize>], drafts: &[Draft], ids: &[TaskId]) -> Result<(), Fault> {
-    #[derive(Clone, Copy, PartialEq)]
-    enum VisitState {
-        New,
-        Open,
-        Closed,
-    }
-    let mut marks = vec![VisitState::New; edges.len()];
-    for start in 0..edges.len() {
-        let mut path: Vec<(usize, usize)> = Vec::new();
-        if marks[start] == VisitState::New {
-            marks[start] = VisitState::Open;
-            path.push((start, 0));
+    let ordered: HashSet<usize> = in_order(edges).into_iter().collect();
+    let is_left = |task: &usize| !ordered.contains(task);
+    let Some(first) = (0..edges.len()).find(is_left) else {
+        return Ok(());
+    };
+    let mut path = vec![first];
+    loop {
+        let last = path[path.len() - 1];
+        // A task that is left waits for another one that is left.
+        let Some(next) = edges[last].iter().copied().find(is_left) else {
+            return Ok(());
+        };
+        if let Some(from) = path.iter().position(|task| *task == next) {
+            return Err(cycle_fault(&path[from..], drafts, ids));
         }
-        while let Some((task, next)) = path.last_mut() {
-            let Some(&dependency) = edges[*task].get(*next) else {
-                marks[*task] = VisitState::Closed;
-                path.pop();
-                continue;
-            };
-            *next += 1;
-            match marks[dependency] {
-                VisitState::Closed => {}
-                VisitState::New => {
-                    marks[dependency] = VisitState::Open;
-                    path.push((dependency, 0));
-                }
-                VisitState::Open => {
-                    let from = path.iter().position(|(task, _)| *task == dependency);
-                    let cycle: Vec<_> = path[from.unwrap_or(0)..].iter().map(|p| p.0).collect();
-                    return Err(cycle_fault(&cycle, drafts, ids));
-                }
+        path.push(next);
+    }
+}
+
+/// The indexes of tasks in the order in which they are done: dependencies first, and of the tasks that could come next
+/// the first one. Those of a cycle, and those that wait for one, are missing.
+pub(super) fn in_order(edges: &[Vec<usize>]) -> Vec<usize> {
+    let mut waiting: Vec<usize> = edges.iter().map(Vec::len).collect();
+    let mut dependents = vec![Vec::new(); edges.len()];
+    for (task, dependencies) in edges.iter().enumerate() {
+        dependencies
+            .iter()
+            .for_each(|dependency| dependents[*dependency].push(task));
+    }
+    let free = (0..edges.len()).filter(|task| waiting[*task] == 0);
+    let mut ready: BinaryHeap<Reverse<usize>> = free.map(Reverse).collect();
+    let mut ordered = Vec::with_capacity(edges.len());
+    while let Some(Reverse(next)) = ready.pop() {
+        ordered.push(next);
+        for &dependent in &dependents[next] {
+            waiting[dependent] -= 1;
+            if waiting[dependent] == 0 {
+                ready.push(Reverse(dependent));
             }
         }
     }
-    Ok(())
+    ordered
 }
 
 /// Reports the cycle, starting with its first task in the file, at that task's dependency.

@@ -1,9 +1,9 @@
 //! The order in which tasks are done.
 
+use super::graph::in_order;
 use super::{Plan, Task, TaskId};
 use crate::suggest::did_you_mean;
-use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 
 /// The selection names a task that the plan does not have.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -34,35 +34,16 @@ pub fn selection<'a>(plan: &'a Plan, only: &[TaskId]) -> Result<Vec<&'a Task>, U
             suggestion,
         });
     }
+    let edges: Vec<Vec<usize>> = plan
+        .tasks
+        .iter()
+        .map(|task| {
+            let known = task.depends_on.iter().filter_map(|id| index.get(id));
+            known.copied().collect()
+        })
+        .collect();
     let wanted: HashSet<&TaskId> = only.iter().collect();
-    let ordered = ordered(plan, &index).into_iter();
+    let ordered = in_order(&edges).into_iter().map(|task| &plan.tasks[task]);
     let selected = ordered.filter(|task| wanted.is_empty() || wanted.contains(&task.id));
     Ok(selected.collect())
-}
-
-fn ordered<'a>(plan: &'a Plan, index: &HashMap<&TaskId, usize>) -> Vec<&'a Task> {
-    let mut waiting_for = vec![0_usize; plan.tasks.len()];
-    let mut dependents = vec![Vec::new(); plan.tasks.len()];
-    for (task, waiting) in plan.tasks.iter().zip(&mut waiting_for) {
-        for dependency in task.depends_on.iter().filter_map(|id| index.get(id)) {
-            *waiting += 1;
-            dependents[*dependency].push(index[&task.id]);
-        }
-    }
-    let free = waiting_for
-        .iter()
-        .enumerate()
-        .filter(|(_, count)| **count == 0);
-    let mut ready: BinaryHeap<Reverse<usize>> = free.map(|(task, _)| Reverse(task)).collect();
-    let mut ordered = Vec::with_capacity(plan.tasks.len());
-    while let Some(Reverse(next)) = ready.pop() {
-        ordered.push(&plan.tasks[next]);
-        for &dependent in &dependents[next] {
-            waiting_for[dependent] -= 1;
-            if waiting_for[dependent] == 0 {
-                ready.push(Reverse(dependent));
-            }
-        }
-    }
-    ordered
 }

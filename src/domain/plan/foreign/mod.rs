@@ -9,6 +9,7 @@ use super::native::{Draft, one_line, owned};
 use super::source::Source;
 use super::{Plan, TaskStatus};
 use crate::settings;
+use crate::text::has_word;
 use crate::text_error::{Fault, Position};
 use crate::yaml::{Entry, Node, Value, read};
 use state::State;
@@ -22,13 +23,12 @@ fn task_status(state: &State, node: &Node) -> Result<Option<TaskStatus>, Fault> 
     let given = value.text().unwrap_or_default();
     let is_truth = state.words.iter().any(|(word, _)| *word == "true");
     if is_truth {
-        return read::truth(state.key, value).map(|done| {
-            Some(if done {
-                TaskStatus::Done
-            } else {
-                TaskStatus::Pending
-            })
-        });
+        let is_done = read::truth(state.key, value)?;
+        return Ok(Some(if is_done {
+            TaskStatus::Done
+        } else {
+            TaskStatus::Pending
+        }));
     }
     if let Some((_, status)) = state
         .words
@@ -73,15 +73,7 @@ pub(super) fn plan_from(
 
 /// Whether the files of other tools have this key in a sense of their own, though it is also that of a setting.
 fn is_of_others(key: &str) -> bool {
-    [
-        "assignees",
-        "base",
-        "branch",
-        "draft",
-        "labels",
-        "reviewers",
-    ]
-    .contains(&key)
+    has_word("assignees base branch draft labels reviewers", key)
 }
 
 /// One warning, at the first occurrence, about all keys of a plan and its tasks that have no meaning here.
